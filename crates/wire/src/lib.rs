@@ -1,1 +1,23 @@
-//! Under construction.
+//! How header fields lie in octets.
+//!
+//! This crate knows bits, packet formats as functions ([`coder`]), least significant bits of counters
+//! ([`lsb`], [`window`]), checks ([`crc`], [`checksum`]), serial numbers and integer time, and the header
+//! values of the Internet protocols ([`header`]). It refuses to know protocol state: nothing here remembers
+//! a previous packet. `no_std`, no allocation, no panic on octets from outside.
+//!
+//! Start with [`coder`]: one generic function per packet format, run by a writer, a reader or a describer.
+
+#![no_std]
+#![deny(missing_docs)]
+
+#[cfg(test)]
+extern crate std;
+
+pub mod checksum;
+pub mod coder;
+pub mod crc;
+pub mod header;
+pub mod lsb;
+pub mod serial;
+pub mod time;
+pub mod window;

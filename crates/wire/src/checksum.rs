@@ -1,0 +1,106 @@
+//! The Internet checksum (RFC 1071) and its incremental update (RFC 1624).
+
+/// A sum in one's-complement arithmetic that is not folded yet.
+///
+/// Every part but the last must have an even number of octets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum(u64);
+
+impl Sum {
+    /// The empty sum.
+    pub const ZERO: Self = Self(0);
+
+    /// Adds octets as big-endian 16-bit words; an odd last octet is padded with zero.
+    #[inline]
+    pub fn octets(mut self, octets: &[u8]) -> Self {
+        // Four octets at a time: a 32-bit word is congruent to the sum of its halves modulo 2^16 - 1.
+        let mut words = octets.chunks_exact(4);
+        for word in &mut words {
+            self.0 += u64::from(u32::from_be_bytes([word[0], word[1], word[2], word[3]]));
+        }
+        match *words.remainder() {
+            [] => {}
+            [a] => self.0 += u64::from(a) << 8,
+            [a, b] => self.0 += u64::from(u16::from_be_bytes([a, b])),
+            [a, b, c, ..] => self.0 += u64::from(u16::from_be_bytes([a, b])) + (u64::from(c) << 8),
+        }
+        self
+    }
+
+    /// Adds one word.
+    #[inline]
+    pub fn word(mut self, word: u16) -> Self {
+        self.0 += u64::from(word);
+        self
+    }
+
+    /// The sum in 16 bits.
+    #[inline]
+    pub fn fold(self) -> u16 {
+        let mut sum = (self.0 >> 32) + (self.0 & 0xFFFF_FFFF);
+        sum = (sum >> 32) + (sum & 0xFFFF_FFFF);
+        sum = (sum >> 16) + (sum & 0xFFFF);
+        sum = (sum >> 16) + (sum & 0xFFFF);
+        sum = (sum >> 16) + (sum & 0xFFFF);
+        sum as u16
+    }
+
+    /// The checksum: the complement of the sum.
+    #[inline]
+    pub fn checksum(self) -> u16 {
+        !self.fold()
+    }
+}
+
+/// The checksum of `octets`.
+#[inline]
+pub fn checksum(octets: &[u8]) -> u16 {
+    Sum::ZERO.octets(octets).checksum()
+}
+
+/// The checksum after one 16-bit word under it changed from `old` to `new`. RFC 1624, equation 3.
+#[inline]
+pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
+    Sum::ZERO.word(!checksum).word(!old).word(new).checksum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Example of RFC 1071, section 3.
+    #[test]
+    fn the_example_of_the_rfc_sums_up() {
+        let sum = Sum::ZERO.octets(&[0x00, 0x01, 0xF2, 0x03, 0xF4, 0xF5, 0xF6, 0xF7]);
+        assert_eq!(sum.fold(), 0xDDF2);
+    }
+
+    /// Example of RFC 1624, section 4.
+    #[test]
+    fn the_update_does_not_give_minus_zero() {
+        assert_eq!(update(0xDD2F, 0x5555, 0x3285), 0x0000);
+    }
+
+    proptest! {
+        #[test]
+        fn the_update_equals_a_new_sum(mut words in proptest::collection::vec(1_u16.., 2..40), new in 1_u16.., at: usize) {
+            let octets = |words: &[u16]| words.iter().flat_map(|w| w.to_be_bytes()).collect::<std::vec::Vec<_>>();
+            let at = at % words.len();
+            let before = checksum(&octets(&words));
+            let after = update(before, words[at], new);
+            words[at] = new;
+            prop_assert_eq!(after, checksum(&octets(&words)));
+        }
+
+        #[test]
+        fn words_of_four_octets_sum_like_words_of_two(octets: std::vec::Vec<u8>) {
+            let mut sum = 0_u32;
+            for pair in octets.chunks(2) {
+                sum += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
+                sum = (sum >> 16) + (sum & 0xFFFF);
+            }
+            prop_assert_eq!(u32::from(Sum::ZERO.octets(&octets).fold()), sum);
+        }
+    }
+}

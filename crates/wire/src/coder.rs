@@ -1,0 +1,177 @@
+//! One ordinary generic function per packet format, run by a [`Writer`], a [`Reader`], a [`Tracer`] or a
+//! [`Describer`].
+//!
+//! A format that is written twice, once to compress and once to decompress, drifts. Here it is written once:
+//!
+//! ```
+//! use thinair_wire::coder::{Coder, Lsb, Reader, Slot, Step, Writer};
+//!
+//! const SN: Slot = Slot::new(0, "SN");
+//!
+//! /// `UO-0`: SN and CRC-3. RFC 3095, section 5.7.1.
+//! fn uo_0<'p, C: Coder<'p>>(c: &mut C) -> Step {
+//!     c.discriminator(1, 0b0)?;
+//!     c.lsb(SN, 4, 0)?;
+//!     c.crc("CRC", 3)
+//! }
+//!
+//! let mut out = [0; 1];
+//! let mut writer = Writer::new(&mut out, 0);
+//! writer.offer(SN, Lsb { value: 0x1235, needed: 3 });
+//! uo_0(&mut writer).unwrap();
+//! writer.fill_crc(0b101);
+//! assert_eq!(writer.finish(), Ok(1));
+//! assert_eq!(out, [0b0_0101_101]);
+//!
+//! let mut reader = Reader::new(out[0], &[]);
+//! uo_0(&mut reader).unwrap();
+//! assert_eq!(reader.collected(SN), (0x5, 4));
+//! assert_eq!(reader.crc_read(), Some((3, 0b101)));
+//! ```
+//!
+//! **A format call only moves bits.** Values that depend on a reference are collected in slots and resolved
+//! once after the last octet; a CRC is recorded, and verified over the rebuilt header. On the writing side a
+//! slot that needs more bits than the format has is refused with [`Refusal::DoesNotFit`]: that *is* the
+//! choice of the packet type.
+
+mod describer;
+mod reader;
+mod tracer;
+mod writer;
+
+pub use describer::{Describer, Field};
+pub use reader::Reader;
+pub use tracer::{Traced, Tracer};
+pub use writer::{NoRoom, Writer};
+
+/// Slots that one header can use.
+pub const SLOTS: usize = 4;
+
+/// What a call on a [`Coder`] returns.
+pub type Step<T = ()> = Result<T, Refusal>;
+
+/// Why a format was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// A discriminator or a guard says that this is another format: try the next one.
+    NotThis,
+    /// A value needs more bits than this format has (writing only): try the next one.
+    DoesNotFit,
+    /// The octets cannot be this or any other format: stop.
+    Malformed,
+}
+
+/// A compressible field of which only the least significant bits are sent.
+///
+/// The bits may stand in several places of a header; a base header and its extension share the slot, and the
+/// extension holds the lower bits (RFC 3095, section 4.5.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    index: usize,
+    name: &'static str,
+}
+
+impl Slot {
+    /// A slot with its place (less than [`SLOTS`]) and its name in the standard.
+    pub const fn new(index: usize, name: &'static str) -> Self {
+        assert!(index < SLOTS);
+        Self { index, name }
+    }
+
+    /// The name of the field in the standard.
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+}
+
+/// A value that is offered to a [`Writer`]: the whole value, and how many of its bits the other side needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lsb {
+    /// The whole value, right-aligned.
+    pub value: u32,
+    /// Least significant bits without which the other side could decode another value, 0 to 32.
+    pub needed: u32,
+}
+
+/// An unsigned integer that fits in 32 bits.
+pub trait Word: Copy {
+    /// The value, zero-extended.
+    fn to_u32(self) -> u32;
+    /// The low bits of `value`.
+    fn from_u32(value: u32) -> Self;
+}
+
+macro_rules! word {
+    ($($t:ty),*) => {$(
+        impl Word for $t {
+            #[inline]
+            fn to_u32(self) -> u32 {
+                u32::from(self)
+            }
+            #[inline]
+            fn from_u32(value: u32) -> Self {
+                value as Self
+            }
+        }
+    )*};
+}
+word!(u8, u16, u32);
+
+/// What runs a format: it writes the values it is given, reads into them, or lists their names.
+///
+/// `'p` is the life of the packet that is read, so that long fields are borrowed from it and not copied.
+/// Widths are in bits, 1 to 32 unless said.
+pub trait Coder<'p> {
+    /// Goes on only if `guard` holds; the guard is a property of the context, never of the octets.
+    fn enforce(&mut self, guard: bool) -> Step;
+
+    /// A fixed pattern that tells formats apart; another pattern is [`Refusal::NotThis`].
+    fn discriminator(&mut self, width: u32, pattern: u32) -> Step;
+
+    /// A value in full.
+    fn uint<W: Word>(&mut self, name: &'static str, width: u32, value: &mut W) -> Step;
+
+    /// One bit. Returns the value, on which the rest of the format may depend.
+    fn flag(&mut self, name: &'static str, value: &mut bool) -> Step<bool>;
+
+    /// Bits that are sent as zero and ignored by the receiver.
+    fn reserved(&mut self, width: u32) -> Step;
+
+    /// The next `width` of the bits of `slot`, of which `rest` less significant ones follow later.
+    fn lsb(&mut self, slot: Slot, width: u32, rest: u32) -> Step;
+
+    /// A CRC of at most 8 bits that ends on an octet boundary; one a header.
+    fn crc(&mut self, name: &'static str, width: u32) -> Step;
+
+    /// Whole octets; on an octet boundary.
+    fn octets<const N: usize>(&mut self, name: &'static str, value: &mut [u8; N]) -> Step;
+
+    /// `len` octets of the packet; on an octet boundary.
+    fn slice(&mut self, name: &'static str, len: usize, value: &mut &'p [u8]) -> Step;
+
+    /// Refuses a value that was read and must not be ([`Refusal::Malformed`]).
+    #[inline]
+    fn require(&mut self, holds: bool) -> Step {
+        if holds { Ok(()) } else { Err(Refusal::Malformed) }
+    }
+}
+
+/// Self-describing variable-length value of 1 to 4 octets. RFC 5795, section 5.3.2.
+///
+/// Values above 2^29 - 1 do not fit.
+pub fn sdvl<'p, C: Coder<'p>>(c: &mut C, name: &'static str, value: &mut u32) -> Step {
+    let v = *value;
+    if !c.flag("sdvl", &mut (v > 0x7F))? {
+        return c.uint(name, 7, value);
+    }
+    if !c.flag("sdvl", &mut (v > 0x3FFF))? {
+        return c.uint(name, 14, value);
+    }
+    if !c.flag("sdvl", &mut (v > 0x1F_FFFF))? {
+        return c.uint(name, 21, value);
+    }
+    if v > 0x1FFF_FFFF {
+        return Err(Refusal::DoesNotFit);
+    }
+    c.uint(name, 29, value)
+}

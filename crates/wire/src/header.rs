@@ -1,0 +1,41 @@
+//! Header values of the Internet protocols, each read and written by one function.
+//!
+//! A value holds every bit of its header, so that what is written is what was read. Reading refuses only what
+//! has no place in the value (a wrong version, a length below the minimum); what is odd but can be said again
+//! is kept.
+
+pub mod chain;
+pub mod extension;
+pub mod ipv4;
+pub mod ipv6;
+pub mod udp;
+
+/// Protocol numbers (IANA) that a header chain is made of.
+pub mod protocol {
+    /// IPv6 Hop-by-Hop Option.
+    pub const HOP_BY_HOP: u8 = 0;
+    /// IPv4 encapsulation.
+    pub const IPV4: u8 = 4;
+    /// Transmission Control Protocol.
+    pub const TCP: u8 = 6;
+    /// User Datagram Protocol.
+    pub const UDP: u8 = 17;
+    /// IPv6 encapsulation.
+    pub const IPV6: u8 = 41;
+    /// Routing header for IPv6.
+    pub const ROUTING: u8 = 43;
+    /// Fragment header for IPv6.
+    pub const FRAGMENT: u8 = 44;
+    /// Generic Routing Encapsulation.
+    pub const GRE: u8 = 47;
+    /// Encapsulating Security Payload.
+    pub const ESP: u8 = 50;
+    /// Authentication Header.
+    pub const AH: u8 = 51;
+    /// Minimal encapsulation (RFC 2004).
+    pub const MINIMAL: u8 = 55;
+    /// Destination options for IPv6.
+    pub const DESTINATION: u8 = 60;
+    /// UDP-Lite (RFC 3828).
+    pub const UDP_LITE: u8 = 136;
+}

@@ -1,0 +1,330 @@
+//! The header chain of an IP packet: IP headers, one in the other, with their extension headers, and the
+//! transport header at the end. Parsed once, in a fixed array over the packet's octets.
+
+use super::extension::Extensions;
+use super::ipv4::Ipv4;
+use super::ipv6::Ipv6;
+use super::protocol;
+use super::udp::Udp;
+
+/// Most IP headers that a chain keeps; a further one is payload.
+pub const MAX_IP: usize = 4;
+
+/// Most extension headers behind one IP header; a packet with more ends its chain there.
+pub const MAX_EXTENSIONS: usize = 8;
+
+/// What an IP header says that cannot be said again from the rest of the packet.
+///
+/// In the order in which they are looked for; a header tells the first one only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Oddity {
+    /// IPv4 options.
+    Options,
+    /// A fragment: MF set or a Fragment Offset.
+    Fragment,
+    /// The reserved flag of IPv4 is set.
+    ReservedBits,
+    /// The header checksum is wrong.
+    Checksum,
+    /// The length field disagrees with the octets that are there.
+    Length,
+}
+
+impl Oddity {
+    /// A stable name for reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Options => "ipv4_options",
+            Self::Fragment => "fragment",
+            Self::ReservedBits => "reserved_bits",
+            Self::Checksum => "bad_ip_checksum",
+            Self::Length => "length_mismatch",
+        }
+    }
+}
+
+/// The fixed part of an IP header of either version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpHeader<'p> {
+    /// Version 4.
+    V4(Ipv4<'p>),
+    /// Version 6.
+    V6(Ipv6),
+}
+
+/// One IP header of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ip<'p> {
+    /// The header.
+    pub header: IpHeader<'p>,
+    /// Where it starts in the packet.
+    pub offset: usize,
+    /// Its extension headers, as they stand behind it.
+    pub extensions: &'p [u8],
+    /// Number of its extension headers.
+    pub extension_count: usize,
+    /// What follows the extension headers.
+    pub next: u8,
+    /// Why it cannot be rebuilt from the other fields, if so.
+    pub oddity: Option<Oddity>,
+}
+
+impl<'p> Ip<'p> {
+    const NONE: Self = Self {
+        header: IpHeader::V6(Ipv6 {
+            traffic_class: 0,
+            flow_label: 0,
+            payload_length: 0,
+            next_header: 0,
+            hop_limit: 0,
+            source: [0; 16],
+            destination: [0; 16],
+        }),
+        offset: 0,
+        extensions: &[],
+        extension_count: 0,
+        next: 0,
+        oddity: None,
+    };
+
+    /// The type of the first header behind the fixed part.
+    #[inline]
+    pub fn first_next_header(&self) -> u8 {
+        match &self.header {
+            IpHeader::V4(header) => header.protocol,
+            IpHeader::V6(header) => header.next_header,
+        }
+    }
+
+    /// Walks the extension headers.
+    #[inline]
+    pub fn walk(&self) -> Extensions<'p> {
+        Extensions::new(self.first_next_header(), self.extensions)
+    }
+
+    /// Octets of the fixed part.
+    #[inline]
+    pub fn fixed_len(&self) -> usize {
+        match &self.header {
+            IpHeader::V4(header) => header.len(),
+            IpHeader::V6(_) => Ipv6::LEN,
+        }
+    }
+
+    /// Where what the header carries starts in the packet.
+    #[inline]
+    pub fn end(&self) -> usize {
+        self.offset + self.fixed_len() + self.extensions.len()
+    }
+}
+
+/// Why octets are no IP packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotIp {
+    /// The first four bits are neither 4 nor 6, or there is no octet.
+    Version,
+    /// Fewer octets than the first header needs.
+    Short {
+        /// Octets that the header needs.
+        need: usize,
+        /// Octets that are there.
+        have: usize,
+    },
+}
+
+/// The headers of one IP packet.
+#[derive(Clone, Copy, Debug)]
+pub struct HeaderChain<'p> {
+    packet: &'p [u8],
+    ips: [Ip<'p>; MAX_IP],
+    len: usize,
+    udp: Option<Udp>,
+}
+
+impl<'p> HeaderChain<'p> {
+    /// Parses the headers of `packet`, as far as they can be told.
+    #[inline]
+    pub fn parse(packet: &'p [u8]) -> Result<Self, NotIp> {
+        let mut chain = Self { packet, ips: [Ip::NONE; MAX_IP], len: 0, udp: None };
+        let mut offset = 0;
+        while chain.len < MAX_IP {
+            let Some(ip) = parse_ip(packet, offset) else { break };
+            chain.ips[chain.len] = ip;
+            chain.len += 1;
+            offset = ip.end();
+            let inside = match ip.next {
+                protocol::IPV4 => 4,
+                protocol::IPV6 => 6,
+                protocol::UDP => {
+                    chain.udp = packet.get(offset..).and_then(|octets| Udp::read(octets).ok());
+                    break;
+                }
+                _ => break,
+            };
+            // A fragment's payload is not a header; and what says it is IP must be.
+            if ip.oddity == Some(Oddity::Fragment)
+                || packet.get(offset).is_none_or(|octet| octet >> 4 != inside)
+            {
+                break;
+            }
+        }
+        match (chain.len, packet.first().map(|octet| octet >> 4)) {
+            (0, Some(4)) => Err(NotIp::Short { need: Ipv4::LEN, have: packet.len() }),
+            (0, Some(6)) => Err(NotIp::Short { need: Ipv6::LEN, have: packet.len() }),
+            (0, _) => Err(NotIp::Version),
+            _ => Ok(chain),
+        }
+    }
+
+    /// The packet.
+    #[inline]
+    pub fn packet(&self) -> &'p [u8] {
+        self.packet
+    }
+
+    /// The IP headers, outermost first; at least one.
+    #[inline]
+    pub fn ips(&self) -> &[Ip<'p>] {
+        self.ips.get(..self.len).unwrap_or_default()
+    }
+
+    /// The UDP header behind the last IP header, if there is one. Its Length may disagree with the packet.
+    #[inline]
+    pub fn udp(&self) -> Option<&Udp> {
+        self.udp.as_ref()
+    }
+
+    /// Where what the last IP header carries starts: transport header or payload.
+    #[inline]
+    pub fn ip_end(&self) -> usize {
+        self.ips().last().map_or(0, Ip::end)
+    }
+
+    /// The first oddity of the chain, from outside to inside.
+    pub fn oddity(&self) -> Option<Oddity> {
+        self.ips().iter().find_map(|ip| ip.oddity)
+    }
+}
+
+#[inline]
+fn parse_ip(packet: &[u8], offset: usize) -> Option<Ip<'_>> {
+    let octets = packet.get(offset..)?;
+    let mut oddity = None;
+    let (header, fixed, first) = match octets.first()? >> 4 {
+        4 => {
+            let header = Ipv4::read(octets).ok()?;
+            let len = header.len();
+            oddity = if len != Ipv4::LEN {
+                Some(Oddity::Options)
+            } else if header.mf || header.fragment_offset != 0 {
+                Some(Oddity::Fragment)
+            } else if header.reserved {
+                Some(Oddity::ReservedBits)
+            } else if !Ipv4::checksum_is_right(octets.get(..len)?) {
+                Some(Oddity::Checksum)
+            } else if usize::from(header.total_length) != octets.len() {
+                Some(Oddity::Length)
+            } else {
+                None
+            };
+            (IpHeader::V4(header), len, header.protocol)
+        }
+        6 => {
+            let header = Ipv6::read(octets).ok()?;
+            if usize::from(header.payload_length) != octets.len() - Ipv6::LEN {
+                oddity = Some(Oddity::Length);
+            }
+            (IpHeader::V6(header), Ipv6::LEN, header.next_header)
+        }
+        _ => return None,
+    };
+    let behind = octets.get(fixed..)?;
+    if oddity == Some(Oddity::Fragment) {
+        return Some(Ip { header, offset, extensions: &[], extension_count: 0, next: first, oddity });
+    }
+    let mut walk = Extensions::new(first, behind);
+    let extension_count = walk.by_ref().take(MAX_EXTENSIONS).count();
+    let extensions = behind.get(..behind.len() - walk.rest().len())?;
+    Some(Ip { header, offset, extensions, extension_count, next: walk.next_header(), oddity })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    /// The GET of a temperature over UDP and IPv4, 37 octets.
+    fn get() -> Vec<u8> {
+        let mut packet = Vec::from(*b"\x45\0\0\x25\x12\x34\0\0\x40\x11\0\0\x0a\x63\0\x01\x0a\x63\0\x02");
+        let sum = Ipv4::checksum_of(&packet);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        packet.extend_from_slice(b"\xe0\x01\x16\x33\0\x11\x12\x34\x40\x01\x00\x01\xb4time");
+        packet
+    }
+
+    #[test]
+    fn a_udp_packet_has_a_chain_of_two() {
+        let packet = get();
+        let chain = HeaderChain::parse(&packet).unwrap();
+        assert_eq!(chain.ips().len(), 1);
+        assert_eq!(chain.oddity(), None);
+        assert_eq!(chain.udp().unwrap().destination_port, 5683);
+        assert_eq!(chain.ip_end(), 20);
+    }
+
+    #[test]
+    fn every_oddity_is_named() {
+        let odd = |change: fn(&mut Vec<u8>)| {
+            let mut packet = get();
+            change(&mut packet);
+            HeaderChain::parse(&packet).unwrap().oddity()
+        };
+        fn resum(packet: &mut [u8]) {
+            let sum = Ipv4::checksum_of(&packet[..20]);
+            packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        }
+        assert_eq!(odd(|p| p[11] ^= 1), Some(Oddity::Checksum));
+        assert_eq!(odd(|p| p.push(0)), Some(Oddity::Length));
+        assert_eq!(
+            odd(|p| {
+                p[6] = 0x80;
+                resum(p);
+            }),
+            Some(Oddity::ReservedBits)
+        );
+        assert_eq!(
+            odd(|p| {
+                p[6] = 0x20;
+                resum(p);
+            }),
+            Some(Oddity::Fragment)
+        );
+        assert_eq!(odd(|p| p[0] = 0x46), Some(Oddity::Options));
+    }
+
+    #[test]
+    fn every_truncation_is_parsed_or_refused() {
+        let packet = get();
+        for len in 0..packet.len() {
+            let chain = HeaderChain::parse(&packet[..len]);
+            assert_eq!(chain.is_ok(), len >= 20, "{len} octets");
+        }
+    }
+
+    #[test]
+    fn ip_in_ip_ends_after_four() {
+        let mut packet = get();
+        for _ in 0..5 {
+            let mut outer = Vec::from(*b"\x60\0\0\0\0\0\x29\x40");
+            outer[4..6].copy_from_slice(&(packet.len() as u16).to_be_bytes());
+            outer[6] = if packet[0] >> 4 == 4 { protocol::IPV4 } else { protocol::IPV6 };
+            outer.extend_from_slice(&[7; 32]);
+            outer.extend_from_slice(&packet);
+            packet = outer;
+        }
+        let chain = HeaderChain::parse(&packet).unwrap();
+        assert_eq!(chain.ips().len(), MAX_IP);
+        assert!(chain.udp().is_none());
+    }
+}

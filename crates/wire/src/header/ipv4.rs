@@ -1,0 +1,94 @@
+//! The IPv4 header. RFC 791, section 3.1.
+
+use crate::checksum::checksum;
+use crate::coder::{Coder, NoRoom, Reader, Step, Writer};
+
+/// Every field of an IPv4 header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ipv4<'p> {
+    /// Type of Service; today DSCP and ECN.
+    pub tos: u8,
+    /// Octets of the packet from this header on, as the field says.
+    pub total_length: u16,
+    /// Identification.
+    pub identification: u16,
+    /// Reserved flag, zero in sane packets.
+    pub reserved: bool,
+    /// Don't Fragment.
+    pub df: bool,
+    /// More Fragments.
+    pub mf: bool,
+    /// Fragment Offset, in units of 8 octets.
+    pub fragment_offset: u16,
+    /// Time to Live.
+    pub ttl: u8,
+    /// Protocol of what follows.
+    pub protocol: u8,
+    /// Header Checksum as it stands, right or wrong.
+    pub header_checksum: u16,
+    /// Source Address.
+    pub source: [u8; 4],
+    /// Destination Address.
+    pub destination: [u8; 4],
+    /// Options with their padding; a multiple of 4 octets, at most 40.
+    pub options: &'p [u8],
+}
+
+impl<'p> Ipv4<'p> {
+    /// Octets of a header without options.
+    pub const LEN: usize = 20;
+
+    /// Octets of the header.
+    pub fn len(&self) -> usize {
+        Self::LEN + self.options.len()
+    }
+
+    /// Reads a header at the start of `octets`.
+    pub fn read(octets: &'p [u8]) -> Step<Self> {
+        let mut header = Self::default();
+        header.code(&mut Reader::contiguous(octets))?;
+        Ok(header)
+    }
+
+    /// Writes the header from octet `at` of `out` on and returns its end.
+    pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
+        let mut writer = Writer::new(out, at);
+        // Writing refuses nothing: every value has its place.
+        let _ = self.code(&mut writer);
+        writer.finish()
+    }
+
+    /// The header, field by field.
+    #[inline]
+    pub fn code<C: Coder<'p>>(&mut self, c: &mut C) -> Step {
+        let mut ihl = (self.len() / 4) as u8;
+        c.discriminator(4, 4)?;
+        c.uint("IHL", 4, &mut ihl)?;
+        c.require(ihl >= 5)?;
+        c.uint("Type of Service", 8, &mut self.tos)?;
+        c.uint("Total Length", 16, &mut self.total_length)?;
+        c.uint("Identification", 16, &mut self.identification)?;
+        c.flag("reserved", &mut self.reserved)?;
+        c.flag("DF", &mut self.df)?;
+        c.flag("MF", &mut self.mf)?;
+        c.uint("Fragment Offset", 13, &mut self.fragment_offset)?;
+        c.uint("Time to Live", 8, &mut self.ttl)?;
+        c.uint("Protocol", 8, &mut self.protocol)?;
+        c.uint("Header Checksum", 16, &mut self.header_checksum)?;
+        c.octets("Source Address", &mut self.source)?;
+        c.octets("Destination Address", &mut self.destination)?;
+        c.slice("Options", usize::from(ihl.saturating_sub(5)) * 4, &mut self.options)
+    }
+
+    /// The checksum that `octets`, a header as it stands, should carry.
+    pub fn checksum_of(octets: &[u8]) -> u16 {
+        let head = octets.get(..10).unwrap_or_default();
+        let tail = octets.get(12..).unwrap_or_default();
+        crate::checksum::Sum::ZERO.octets(head).octets(tail).checksum()
+    }
+
+    /// Whether the checksum in `octets`, a header as it stands, is right.
+    pub fn checksum_is_right(octets: &[u8]) -> bool {
+        checksum(octets) == 0 && Self::checksum_of(octets) == u16::from_be_bytes([octets[10], octets[11]])
+    }
+}

@@ -1,0 +1,55 @@
+//! The IPv6 header. RFC 8200, section 3.
+
+use crate::coder::{Coder, NoRoom, Reader, Step, Writer};
+
+/// Every field of an IPv6 header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ipv6 {
+    /// Traffic Class: DSCP and ECN.
+    pub traffic_class: u8,
+    /// Flow Label, 20 bits.
+    pub flow_label: u32,
+    /// Octets after this header, as the field says.
+    pub payload_length: u16,
+    /// Protocol of what follows.
+    pub next_header: u8,
+    /// Hop Limit.
+    pub hop_limit: u8,
+    /// Source Address.
+    pub source: [u8; 16],
+    /// Destination Address.
+    pub destination: [u8; 16],
+}
+
+impl Ipv6 {
+    /// Octets of the header.
+    pub const LEN: usize = 40;
+
+    /// Reads a header at the start of `octets`.
+    pub fn read(octets: &[u8]) -> Step<Self> {
+        let mut header = Self::default();
+        header.code(&mut Reader::contiguous(octets))?;
+        Ok(header)
+    }
+
+    /// Writes the header from octet `at` of `out` on and returns its end.
+    pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
+        let mut writer = Writer::new(out, at);
+        // Writing refuses nothing: every value has its place.
+        let _ = self.code(&mut writer);
+        writer.finish()
+    }
+
+    /// The header, field by field.
+    #[inline]
+    pub fn code<'p, C: Coder<'p>>(&mut self, c: &mut C) -> Step {
+        c.discriminator(4, 6)?;
+        c.uint("Traffic Class", 8, &mut self.traffic_class)?;
+        c.uint("Flow Label", 20, &mut self.flow_label)?;
+        c.uint("Payload Length", 16, &mut self.payload_length)?;
+        c.uint("Next Header", 8, &mut self.next_header)?;
+        c.uint("Hop Limit", 8, &mut self.hop_limit)?;
+        c.octets("Source Address", &mut self.source)?;
+        c.octets("Destination Address", &mut self.destination)
+    }
+}

@@ -1,0 +1,45 @@
+//! The UDP header. RFC 768.
+
+use crate::coder::{Coder, NoRoom, Reader, Step, Writer};
+
+/// Every field of a UDP header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Udp {
+    /// Source Port.
+    pub source_port: u16,
+    /// Destination Port.
+    pub destination_port: u16,
+    /// Octets of header and payload, as the field says.
+    pub length: u16,
+    /// Checksum as it stands; 0 where none was computed.
+    pub checksum: u16,
+}
+
+impl Udp {
+    /// Octets of the header.
+    pub const LEN: usize = 8;
+
+    /// Reads a header at the start of `octets`.
+    pub fn read(octets: &[u8]) -> Step<Self> {
+        let mut header = Self::default();
+        header.code(&mut Reader::contiguous(octets))?;
+        Ok(header)
+    }
+
+    /// Writes the header from octet `at` of `out` on and returns its end.
+    pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
+        let mut writer = Writer::new(out, at);
+        // Writing refuses nothing: every value has its place.
+        let _ = self.code(&mut writer);
+        writer.finish()
+    }
+
+    /// The header, field by field.
+    #[inline]
+    pub fn code<'p, C: Coder<'p>>(&mut self, c: &mut C) -> Step {
+        c.uint("Source Port", 16, &mut self.source_port)?;
+        c.uint("Destination Port", 16, &mut self.destination_port)?;
+        c.uint("Length", 16, &mut self.length)?;
+        c.uint("Checksum", 16, &mut self.checksum)
+    }
+}
