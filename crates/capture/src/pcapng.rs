@@ -1,0 +1,269 @@
+//! The pcapng format: sections of blocks, each block framed by its length. draft-ietf-opsawg-pcapng.
+//!
+//! `pcap_parser` reads the blocks. Three things are read here instead: the frame of a block, so that a wrong length
+//! within a block costs one record and not the file; the obsolete Packet Block, which it does not know; and
+//! `if_tsresol` and `if_tsoffset`, of which it (version 0.17) does not take powers of two and big-endian sections.
+
+use pcap_parser::traits::PcapNGPacketBlock as _;
+use pcap_parser::{
+    Block, EnhancedPacketBlock, InterfaceDescriptionBlock, OptionCode, SectionHeaderBlock, SimplePacketBlock,
+    parse_block_be, parse_block_le,
+};
+
+use crate::record::Found;
+use crate::{Flaw, LinkType, Timestamp};
+
+/// The type of a Section Header Block in the file's first four octets; the same in both byte orders.
+pub(crate) const MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+/// Octets of the shortest block: type, length, length.
+pub(crate) const MIN_BLOCK_LEN: usize = 12;
+
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+/// A packet needs an interface, and an interface needs memory: this many cost 2 MiB.
+const MAX_INTERFACES: usize = 65_536;
+
+/// Where packet data begins, in octets from the start of the block.
+const PACKET_DATA_AT: usize = 28;
+const SIMPLE_PACKET_DATA_AT: usize = 12;
+
+/// How to read a block, as its first [`MIN_BLOCK_LEN`] octets say.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Frame {
+    pub(crate) kind: Kind,
+    /// Octets of the whole block.
+    pub(crate) length: u32,
+}
+
+/// The blocks which a reader of packets has to look into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    SectionHeader,
+    InterfaceDescription,
+    /// Enhanced, Simple or obsolete Packet Block.
+    Packet,
+    Other,
+}
+
+impl Kind {
+    const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+    const INTERFACE_DESCRIPTION: u32 = 1;
+    const PACKET: u32 = 2;
+    const SIMPLE_PACKET: u32 = 3;
+    const ENHANCED_PACKET: u32 = 6;
+
+    fn of(block_type: u32) -> Self {
+        match block_type {
+            Self::SECTION_HEADER => Self::SectionHeader,
+            Self::INTERFACE_DESCRIPTION => Self::InterfaceDescription,
+            Self::PACKET | Self::SIMPLE_PACKET | Self::ENHANCED_PACKET => Self::Packet,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// What the blocks of a section so far say about those that follow.
+///
+/// **For each block call [`frame`](Self::frame), then [`end`](Self::end) with its last four octets, then
+/// [`handle_block`](Self::handle_block) unless it is [`Kind::Other`].**
+#[derive(Debug, Default)]
+pub(crate) struct Section {
+    order: ByteOrder,
+    interfaces: Vec<Interface>,
+}
+
+impl Section {
+    /// Reads the start of a block: at least [`MIN_BLOCK_LEN`] octets.
+    pub(crate) fn frame(&mut self, octets: &[u8]) -> Result<Frame, Flaw> {
+        if octets.starts_with(&MAGIC) {
+            self.order = ByteOrder::of_section(octets).ok_or(Flaw::ByteOrderMagic)?;
+        }
+        let too_short = Flaw::BlockLength { length: 0 };
+        let block_type = self.order.u32_at(octets, 0).ok_or(too_short)?;
+        let length = self.order.u32_at(octets, 4).ok_or(too_short)?;
+        if length < MIN_BLOCK_LEN as u32 || !length.is_multiple_of(4) {
+            return Err(Flaw::BlockLength { length });
+        }
+        Ok(Frame { kind: Kind::of(block_type), length })
+    }
+
+    /// Checks the end of a block: the last four octets of `octets` repeat its length.
+    pub(crate) fn end(&self, frame: Frame, octets: &[u8]) -> Result<(), Flaw> {
+        match octets.last_chunk().map(|&last| self.order.u32(last)) {
+            Some(last) if last != frame.length => Err(Flaw::BlockLengthsDiffer { first: frame.length, last }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads a whole block, and finds the record if it holds one.
+    pub(crate) fn handle_block(&mut self, frame: Frame, block: &[u8]) -> Result<Option<Found>, Flaw> {
+        let parse = match self.order {
+            ByteOrder::Little => parse_block_le,
+            ByteOrder::Big => parse_block_be,
+        };
+        match parse(block) {
+            Ok((_, Block::SectionHeader(header))) => self.handle_section_header(&header).map(|()| None),
+            Ok((_, Block::InterfaceDescription(idb))) => self.handle_interface(&idb).map(|()| None),
+            Ok((_, Block::EnhancedPacket(packet))) => self.enhanced_packet(&packet).map(Some),
+            Ok((_, Block::SimplePacket(packet))) => self.simple_packet(&packet).map(Some),
+            Ok((_, Block::Unknown(_))) if frame.kind == Kind::Packet => self.packet(block).map(Some),
+            Ok(_) => Ok(None),
+            Err(_) => Err(match frame.kind {
+                Kind::SectionHeader => Flaw::BlockTooShort { block_type: Kind::SECTION_HEADER },
+                Kind::InterfaceDescription => Flaw::BlockTooShort { block_type: Kind::INTERFACE_DESCRIPTION },
+                Kind::Packet | Kind::Other => Flaw::PacketTooLong,
+            }),
+        }
+    }
+
+    fn handle_section_header(&mut self, header: &SectionHeaderBlock<'_>) -> Result<(), Flaw> {
+        // 1.2 was written by some tools and is the same as 1.0 (section 4.1).
+        let (major, minor) = (header.major_version, header.minor_version);
+        if major != 1 || !matches!(minor, 0 | 2) {
+            return Err(Flaw::Version { major, minor });
+        }
+        self.interfaces.clear();
+        Ok(())
+    }
+
+    fn handle_interface(&mut self, block: &InterfaceDescriptionBlock<'_>) -> Result<(), Flaw> {
+        if self.interfaces.len() == MAX_INTERFACES {
+            return Err(Flaw::TooManyInterfaces { limit: MAX_INTERFACES });
+        }
+        let mut interface = Interface {
+            link_type: LinkType(block.linktype.0 as u16),
+            snap_len: block.snaplen,
+            if_tsresol: 6,
+            if_tsoffset: 0,
+        };
+        for option in block.options.iter().take_while(|option| option.code != OptionCode::EndOfOpt) {
+            let Ok(value) = option.as_bytes() else { continue };
+            match (option.code, value) {
+                (OptionCode::IfTsresol, &[resolution]) => interface.if_tsresol = resolution,
+                (OptionCode::IfTsoffset, &[a, b, c, d, e, f, g, h]) => {
+                    interface.if_tsoffset = self.order.i64([a, b, c, d, e, f, g, h]);
+                }
+                _ => {}
+            }
+        }
+        self.interfaces.push(interface);
+        Ok(())
+    }
+
+    /// Enhanced Packet Block, section 4.3.
+    fn enhanced_packet(&self, packet: &EnhancedPacketBlock<'_>) -> Result<Found, Flaw> {
+        let interface = self.interface(packet.if_id)?;
+        Ok(Found {
+            data: PACKET_DATA_AT..PACKET_DATA_AT + packet.packet_data().len(),
+            time: interface.time(packet.ts_high, packet.ts_low),
+            link_type: interface.link_type,
+            original_len: packet.origlen,
+        })
+    }
+
+    /// Simple Packet Block, section 4.4. It has no captured length: that is what the first interface's snap length leaves
+    /// of the original length.
+    fn simple_packet(&self, packet: &SimplePacketBlock<'_>) -> Result<Found, Flaw> {
+        let interface = self.interface(0)?;
+        let snap_len = match interface.snap_len {
+            0 => u32::MAX,
+            limit => limit,
+        };
+        let captured_len = packet.packet_data().len().min(snap_len as usize);
+        Ok(Found {
+            data: SIMPLE_PACKET_DATA_AT..SIMPLE_PACKET_DATA_AT + captured_len,
+            time: Timestamp::default(),
+            link_type: interface.link_type,
+            original_len: packet.origlen,
+        })
+    }
+
+    /// Packet Block, obsolete, appendix A.
+    fn packet(&self, block: &[u8]) -> Result<Found, Flaw> {
+        let u32_at = |at| self.order.u32_at(block, at).ok_or(Flaw::PacketTooLong);
+        let interface_id = self.order.u16_at(block, 8).ok_or(Flaw::PacketTooLong)?;
+        let (ts_high, ts_low) = (u32_at(12)?, u32_at(16)?);
+        let (captured_len, original_len) = (u32_at(20)? as usize, u32_at(24)?);
+
+        let interface = self.interface(interface_id.into())?;
+        if captured_len > block.len().saturating_sub(PACKET_DATA_AT + size_of::<u32>()) {
+            return Err(Flaw::PacketTooLong);
+        }
+        Ok(Found {
+            data: PACKET_DATA_AT..PACKET_DATA_AT + captured_len,
+            time: interface.time(ts_high, ts_low),
+            link_type: interface.link_type,
+            original_len,
+        })
+    }
+
+    fn interface(&self, id: u32) -> Result<&Interface, Flaw> {
+        let unknown = Flaw::UnknownInterface { interface: id, described: self.interfaces.len() };
+        self.interfaces.get(id as usize).ok_or(unknown)
+    }
+}
+
+/// An Interface Description Block, section 4.2.
+#[derive(Debug)]
+struct Interface {
+    link_type: LinkType,
+    /// Octets; 0 is no limit.
+    snap_len: u32,
+    /// The negative exponent of a second per tick: of 2 if the top bit is set, otherwise of 10.
+    if_tsresol: u8,
+    /// Seconds from the epoch to tick 0.
+    if_tsoffset: i64,
+}
+
+impl Interface {
+    fn time(&self, ts_high: u32, ts_low: u32) -> Timestamp {
+        let ticks = i128::from(ts_high) << 32 | i128::from(ts_low);
+        let exponent = u32::from(self.if_tsresol & 0x7f);
+        // Below 2^94, and so below every power of ten that does not fit.
+        let scaled = ticks * 1_000_000_000;
+        let nanos = match self.if_tsresol & 0x80 {
+            0 => 10_i128.checked_pow(exponent).map_or(0, |ticks_per_second| scaled / ticks_per_second),
+            _ => scaled >> exponent,
+        };
+        Timestamp::from_wide(nanos + i128::from(self.if_tsoffset) * 1_000_000_000)
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+enum ByteOrder {
+    #[default]
+    Little,
+    Big,
+}
+
+impl ByteOrder {
+    /// From the byte-order magic of a Section Header Block.
+    fn of_section(block: &[u8]) -> Option<Self> {
+        [Self::Little, Self::Big].into_iter().find(|order| order.u32_at(block, 8) == Some(BYTE_ORDER_MAGIC))
+    }
+
+    fn u16_at(self, octets: &[u8], at: usize) -> Option<u16> {
+        let &octets = octets.get(at..)?.first_chunk()?;
+        Some(match self {
+            Self::Little => u16::from_le_bytes(octets),
+            Self::Big => u16::from_be_bytes(octets),
+        })
+    }
+
+    fn u32_at(self, octets: &[u8], at: usize) -> Option<u32> {
+        Some(self.u32(*octets.get(at..)?.first_chunk()?))
+    }
+
+    fn u32(self, octets: [u8; 4]) -> u32 {
+        match self {
+            Self::Little => u32::from_le_bytes(octets),
+            Self::Big => u32::from_be_bytes(octets),
+        }
+    }
+
+    fn i64(self, octets: [u8; 8]) -> i64 {
+        match self {
+            Self::Little => i64::from_le_bytes(octets),
+            Self::Big => i64::from_be_bytes(octets),
+        }
+    }
+}

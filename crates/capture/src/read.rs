@@ -1,0 +1,216 @@
+//! Reading a capture file as a stream of records, whichever format it has.
+
+use std::io::Read;
+
+use crate::pcap::{self, Header};
+use crate::pcapng::{self, Kind, Section};
+use crate::record::Found;
+use crate::window::Window;
+use crate::{Error, Flaw, Record};
+
+/// The longest record or packet block that is read, in octets with its headers: 16 MiB. Blocks without packets are
+/// skipped and may be longer.
+pub const MAX_RECORD_LEN: usize = 16 * 1024 * 1024;
+
+/// Reads the records of a pcap file (microseconds or nanoseconds, in either byte order) or of a pcapng file.
+///
+/// **Call [`next_record`](Self::next_record) until it gives `None`.** The file need not have an end that is known, or an
+/// end at all. It is read in large pieces, so a [`std::io::BufReader`] gains nothing.
+///
+/// Memory: 64 KiB, or what the longest record takes, at most [`MAX_RECORD_LEN`]; a few octets for each interface of a
+/// section; and for a moment eight octets for each octet of options in a block, which is much only in a file that was
+/// made to be.
+#[derive(Debug)]
+pub struct Reader<R> {
+    window: Window<R>,
+    format: Format,
+    /// Records that were given, and records that were lost to an error.
+    records: u64,
+    ended: bool,
+}
+
+#[derive(Debug)]
+enum Format {
+    Pcap(Header),
+    Pcapng(Section),
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads the file header.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not a capture file, or is damaged in its header.
+    pub fn new(read: R) -> Result<Self, Error> {
+        let mut window = Window::new(read);
+        window.fill(4)?;
+        let format = match window.octets().first_chunk() {
+            Some(&pcapng::MAGIC) => Format::Pcapng(Section::default()),
+            Some(magic) if pcap::MAGICS.contains(magic) => {
+                if !window.fill(pcap::HEADER_LEN)? {
+                    return Err(truncated(&window, 0, 0));
+                }
+                let header = window.take(pcap::HEADER_LEN);
+                Format::Pcap(Header::parse(header).map_err(|flaw| Error::Malformed {
+                    offset: 0,
+                    record: 0,
+                    flaw,
+                })?)
+            }
+            Some(&magic) => return Err(not_a_capture(magic)),
+            None => return Err(too_short_for_a_capture(window.octets())),
+        };
+        let mut reader = Self { window, format, records: 0, ended: false };
+        if let Format::Pcapng(section) = &mut reader.format {
+            next_block(&mut reader.window, section, 0)?;
+        }
+        Ok(reader)
+    }
+
+    /// The next record; `None` at the end of the file, and after an error which [ends reading](Error::ends_reading).
+    ///
+    /// # Errors
+    /// The next record cannot be read. Calling again is safe after every error.
+    pub fn next_record(&mut self) -> Option<Result<Record<'_>, Error>> {
+        if self.ended {
+            return None;
+        }
+        let Some(found) = self.find_record().transpose() else {
+            self.ended = true;
+            return None;
+        };
+        self.records += 1;
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => {
+                self.ended = error.ends_reading();
+                return Some(Err(error));
+            }
+        };
+        Some(Ok(Record {
+            number: self.records,
+            time: found.time,
+            link_type: found.link_type,
+            // The range was measured on these octets.
+            data: self.window.taken().get(found.data).unwrap_or_default(),
+            original_len: found.original_len,
+        }))
+    }
+
+    /// Octets read from the file so far, for a progress bar; the length of the file when all records have been given.
+    pub fn octets_read(&self) -> u64 {
+        self.window.octets_read()
+    }
+
+    /// Gives the underlying reader back. Octets which were read ahead are lost.
+    pub fn into_inner(self) -> R {
+        self.window.into_inner()
+    }
+
+    /// Finds the next record and leaves it in `window.taken()`.
+    fn find_record(&mut self) -> Result<Option<Found>, Error> {
+        let record = self.records + 1;
+        while self.window.fill(1)? {
+            let found = match &mut self.format {
+                Format::Pcap(header) => Some(next_pcap_record(&mut self.window, header, record)?),
+                Format::Pcapng(section) => next_block(&mut self.window, section, record)?,
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn next_pcap_record<R: Read>(window: &mut Window<R>, header: &Header, record: u64) -> Result<Found, Error> {
+    let mut wanted = pcap::RECORD_HEADER_LEN;
+    loop {
+        check_length(window, record, wanted as u64)?;
+        if !window.fill(wanted)? {
+            return Err(truncated(window, window.offset(), record));
+        }
+        match header.record(window.octets()) {
+            Ok(found) => {
+                window.take(found.data.end);
+                return Ok(found);
+            }
+            Err(more) => wanted = window.octets().len().saturating_add(more),
+        }
+    }
+}
+
+/// Takes one block; gives the record if the block holds one.
+fn next_block<R: Read>(
+    window: &mut Window<R>,
+    section: &mut Section,
+    record: u64,
+) -> Result<Option<Found>, Error> {
+    let offset = window.offset();
+    let malformed = |flaw| Error::Malformed { offset, record, flaw };
+
+    if !window.fill(pcapng::MIN_BLOCK_LEN)? {
+        return Err(truncated(window, offset, record));
+    }
+    let frame = section.frame(window.octets()).map_err(malformed)?;
+    if frame.kind == Kind::Other {
+        let length_at_end = size_of::<u32>();
+        if !window.skip(u64::from(frame.length) - length_at_end as u64)? || !window.fill(length_at_end)? {
+            return Err(truncated(window, offset, record));
+        }
+        section.end(frame, window.take(length_at_end)).map_err(malformed)?;
+        return Ok(None);
+    }
+    check_length(window, record, frame.length.into())?;
+    if !window.fill(frame.length as usize)? {
+        return Err(truncated(window, offset, record));
+    }
+    let block = window.take(frame.length as usize);
+    section.end(frame, block).map_err(malformed)?;
+    section.handle_block(frame, block).map_err(malformed)
+}
+
+fn check_length<R: Read>(window: &Window<R>, record: u64, length: u64) -> Result<(), Error> {
+    let limit = MAX_RECORD_LEN as u64;
+    if length > limit {
+        return Err(Error::Malformed {
+            offset: window.offset(),
+            record,
+            flaw: Flaw::TooLong { length, limit },
+        });
+    }
+    Ok(())
+}
+
+fn truncated<R: Read>(window: &Window<R>, offset: u64, record: u64) -> Error {
+    Error::Truncated { offset, end: window.octets_read(), record }
+}
+
+const GIVE_A_CAPTURE: &str = "give a file written by tcpdump or Wireshark";
+
+/// Names what people feed to a capture reader by mistake.
+fn not_a_capture(magic: [u8; 4]) -> Error {
+    const DECOMPRESS: &str = "decompress it first";
+    const CONVERT: &str = "convert it with `editcap -F pcapng`";
+
+    let (found, advice) = match magic {
+        [0x1f, 0x8b, _, _] => ("this is gzip", DECOMPRESS),
+        [0x28, 0xb5, 0x2f, 0xfd] => ("this is Zstandard", DECOMPRESS),
+        [0xfd, b'7', b'z', b'X'] => ("this is xz", DECOMPRESS),
+        [0x04, 0x22, 0x4d, 0x18] => ("this is LZ4", DECOMPRESS),
+        [b'B', b'Z', b'h', _] => ("this is bzip2", DECOMPRESS),
+        [b'P', b'K', 3, 4] => ("this is a ZIP archive", DECOMPRESS),
+        [0x34, 0xcd, 0xb2, 0xa1] | [0xa1, 0xb2, 0xcd, 0x34] => ("this is a modified pcap format", CONVERT),
+        [b's', b'n', b'o', b'o'] => ("this is a snoop file", CONVERT),
+        _ => ("the format is unknown", GIVE_A_CAPTURE),
+    };
+    Error::NotACapture { found, advice }
+}
+
+fn too_short_for_a_capture(octets: &[u8]) -> Error {
+    let found = if octets.is_empty() { "the file is empty" } else { "the file is shorter than that" };
+    Error::NotACapture { found, advice: GIVE_A_CAPTURE }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
