@@ -36,6 +36,9 @@
 
 mod describer;
 mod reader;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
 mod tracer;
 mod writer;
 
@@ -170,8 +173,7 @@ pub fn sdvl<'p, C: Coder<'p>>(c: &mut C, name: &'static str, value: &mut u32) ->
     if !c.flag("sdvl", &mut (v > 0x1F_FFFF))? {
         return c.uint(name, 21, value);
     }
-    if v > 0x1FFF_FFFF {
-        return Err(Refusal::DoesNotFit);
-    }
-    c.uint(name, 29, value)
+    c.uint(name, 29, value)?;
+    // Only a writer can be left with more than it had room for.
+    if *value > 0x1FFF_FFFF { Err(Refusal::DoesNotFit) } else { Ok(()) }
 }

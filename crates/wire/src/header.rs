@@ -4,11 +4,19 @@
 //! has no place in the value (a wrong version, a length below the minimum); what is odd but can be said again
 //! is kept.
 
+#![allow(clippy::len_without_is_empty, reason = "no header is empty")]
+
+pub mod ah;
 pub mod chain;
+pub mod coap;
+pub mod esp;
 pub mod extension;
 pub mod ipv4;
 pub mod ipv6;
+pub mod rtp;
+pub mod tcp;
 pub mod udp;
+pub mod udp_lite;
 
 /// Protocol numbers (IANA) that a header chain is made of.
 pub mod protocol {

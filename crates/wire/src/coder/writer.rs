@@ -21,6 +21,7 @@ pub struct Writer<'o> {
     crc_at: usize,
     crc_width: u32,
     slots: [Lsb; SLOTS],
+    sent: [u32; SLOTS],
 }
 
 impl<'o> Writer<'o> {
@@ -37,6 +38,7 @@ impl<'o> Writer<'o> {
             crc_at: 0,
             crc_width: 0,
             slots: [Lsb { value: 0, needed: 0 }; SLOTS],
+            sent: [0; SLOTS],
         }
     }
 
@@ -54,6 +56,7 @@ impl<'o> Writer<'o> {
         self.bits = 0;
         self.overflow = false;
         self.crc_width = 0;
+        self.sent = [0; SLOTS];
     }
 
     /// Where the next octet goes, counted from the start of the buffer.
@@ -71,6 +74,10 @@ impl<'o> Writer<'o> {
     /// Puts the CRC where the format has left a hole for it.
     #[inline]
     pub fn fill_crc(&mut self, value: u8) {
+        // Without room there is no hole, and the octet before is not ours.
+        if self.overflow || self.crc_width == 0 {
+            return;
+        }
         if let Some(octet) = self.out.get_mut(self.crc_at) {
             *octet |= value;
         }
@@ -153,9 +160,12 @@ impl<'p> Coder<'p> for Writer<'_> {
     #[inline]
     fn lsb(&mut self, slot: Slot, width: u32, rest: u32) -> Step {
         let lsb = self.slots[slot.index];
-        if lsb.needed > width + rest {
+        // What an extension sends comes below what the base header has sent.
+        let sent = &mut self.sent[slot.index];
+        if lsb.needed > *sent + width + rest {
             return Err(Refusal::DoesNotFit);
         }
+        *sent += width;
         self.put(width, lsb.value.checked_shr(rest).unwrap_or(0));
         Ok(())
     }

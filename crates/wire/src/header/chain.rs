@@ -252,6 +252,8 @@ fn parse_ip(packet: &[u8], offset: usize) -> Option<Ip<'_>> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
     use std::vec::Vec;
 
     /// The GET of a temperature over UDP and IPv4, 37 octets.
@@ -326,5 +328,134 @@ mod tests {
         let chain = HeaderChain::parse(&packet).unwrap();
         assert_eq!(chain.ips().len(), MAX_IP);
         assert!(chain.udp().is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn any_octets_are_parsed_or_refused(octets in vec(any::<u8>(), 0..200)) {
+            if let Ok(chain) = HeaderChain::parse(&octets) {
+                lies_in_its_packet(&chain)?;
+            }
+        }
+
+        #[test]
+        fn what_a_chain_says_is_where_it_says(
+            packet in packet(),
+            damage in vec(any::<(prop::sample::Index, u8)>(), 0..4),
+        ) {
+            let chain = HeaderChain::parse(&packet).unwrap();
+            prop_assert!(chain.oddity().is_none());
+            prop_assert!(chain.udp().is_some());
+            lies_in_its_packet(&chain)?;
+
+            let mut packet = packet;
+            for (at, octet) in damage {
+                *at.get_mut(&mut packet) = octet;
+            }
+            for len in 0..=packet.len() {
+                if let Ok(chain) = HeaderChain::parse(&packet[..len]) {
+                    lies_in_its_packet(&chain)?;
+                }
+            }
+        }
+    }
+
+    /// Every header written again is what stands at its offset, without gaps from the first octet on.
+    fn lies_in_its_packet(chain: &HeaderChain<'_>) -> Result<(), TestCaseError> {
+        let packet = chain.packet();
+        let mut at = 0;
+        prop_assert!((1..=MAX_IP).contains(&chain.ips().len()));
+        for ip in chain.ips() {
+            prop_assert_eq!(ip.offset, at);
+            prop_assert!(ip.end() <= packet.len());
+            let mut out = [0; 60];
+            let fixed = match ip.header {
+                IpHeader::V4(header) => header.write(&mut out, 0),
+                IpHeader::V6(header) => header.write(&mut out, 0),
+            };
+            prop_assert_eq!(fixed, Ok(ip.fixed_len()));
+            let behind = at + ip.fixed_len();
+            prop_assert_eq!(&out[..ip.fixed_len()], &packet[at..behind]);
+            prop_assert_eq!(ip.extensions, &packet[behind..ip.end()]);
+            prop_assert!(ip.extension_count <= MAX_EXTENSIONS);
+            let mut walk = ip.walk();
+            prop_assert_eq!(walk.by_ref().count(), ip.extension_count);
+            prop_assert_eq!((walk.next_header(), walk.rest()), (ip.next, &[][..]));
+            at = ip.end();
+        }
+        prop_assert_eq!(chain.ip_end(), at);
+        if let Some(udp) = chain.udp() {
+            let mut out = [0; Udp::LEN];
+            prop_assert_eq!(udp.write(&mut out, 0), Ok(Udp::LEN));
+            prop_assert_eq!(&out, &packet[at..at + Udp::LEN]);
+        }
+        Ok(())
+    }
+
+    /// UDP in one to four IP headers that are right, IPv6 with up to three extension headers.
+    fn packet() -> impl Strategy<Value = Vec<u8>> {
+        let extension = prop::sample::select(std::vec![
+            protocol::HOP_BY_HOP,
+            protocol::ROUTING,
+            protocol::DESTINATION,
+            protocol::AH
+        ]);
+        let layer = (any::<bool>(), vec((extension, 0..3_u8), 0..=3), any::<[u8; 12]>());
+        (vec(layer, 1..=MAX_IP), vec(any::<u8>(), Udp::LEN..40)).prop_map(|(layers, mut packet)| {
+            let mut carried = protocol::UDP;
+            for (v6, extensions, noise) in layers {
+                (packet, carried) = if v6 {
+                    in_ipv6(packet, carried, &extensions, noise)
+                } else {
+                    in_ipv4(packet, carried, noise)
+                };
+            }
+            packet
+        })
+    }
+
+    fn in_ipv4(packet: Vec<u8>, protocol: u8, noise: [u8; 12]) -> (Vec<u8>, u8) {
+        let [tos, a, b, ttl, source @ .., c, d, e, f] = noise;
+        let header = Ipv4 {
+            tos,
+            total_length: (Ipv4::LEN + packet.len()) as u16,
+            identification: u16::from_be_bytes([a, b]),
+            df: a > b,
+            ttl,
+            protocol,
+            source,
+            destination: [c, d, e, f],
+            ..Ipv4::default()
+        };
+        let mut out = std::vec![0; Ipv4::LEN];
+        header.write(&mut out, 0).unwrap();
+        let sum = Ipv4::checksum_of(&out);
+        Ipv4 { header_checksum: sum, ..header }.write(&mut out, 0).unwrap();
+        ([out, packet].concat(), protocol::IPV4)
+    }
+
+    fn in_ipv6(packet: Vec<u8>, carried: u8, extensions: &[(u8, u8)], noise: [u8; 12]) -> (Vec<u8>, u8) {
+        let mut next_header = carried;
+        let mut behind = packet;
+        for &(kind, length) in extensions.iter().rev() {
+            // An AH of length 0 would be none.
+            let length = length.max(1);
+            let mut extension = std::vec![noise[0]; crate::header::extension::octets_of(kind, length)];
+            extension[..2].copy_from_slice(&[next_header, length]);
+            behind = [extension, behind].concat();
+            next_header = kind;
+        }
+        let header = Ipv6 {
+            traffic_class: noise[1],
+            flow_label: u32::from(noise[2]) << 12 | u32::from(noise[3]),
+            payload_length: behind.len() as u16,
+            next_header,
+            hop_limit: noise[4],
+            source: [noise[5]; 16],
+            destination: [noise[6]; 16],
+        };
+        let mut out = std::vec![0; Ipv6::LEN];
+        header.write(&mut out, 0).unwrap();
+        ([out, behind].concat(), protocol::IPV6)
     }
 }

@@ -1,0 +1,30 @@
+// Tables sort by a column when its heading is pressed. Without this script they stay as they are.
+for (const table of document.querySelectorAll("table")) {
+  const body = table.tBodies[0];
+  if (body.rows.length < 3) continue;
+  [...table.tHead.rows[0].cells].forEach((head, at) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    const number = head.classList.contains("n");
+    const key = (row) => {
+      const cell = row.cells[at];
+      if (!number) return cell.textContent;
+      return cell.dataset.v === undefined ? null : Number(cell.dataset.v);
+    };
+    button.addEventListener("click", () => {
+      const before = head.getAttribute("aria-sort");
+      const order = before === "descending" || (before === null && !number) ? "ascending" : "descending";
+      const sign = order === "ascending" ? 1 : -1;
+      for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", order);
+      const compare = (a, b) => {
+        const [x, y] = [key(a), key(b)];
+        if (x === null || y === null) return (x === null) - (y === null);
+        return sign * (number ? x - y : x.localeCompare(y, undefined, { numeric: true }));
+      };
+      body.append(...[...body.rows].sort(compare));
+    });
+  });
+}

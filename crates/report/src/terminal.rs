@@ -1,0 +1,383 @@
+//! Tables and documents as fixed-width text. Knows columns and the few colours all terminals share; refuses
+//! to look at the terminal or the environment: a [`Style`] says what they are.
+
+use std::borrow::Cow;
+
+use crate::document::{Block, Document, Section, Tile};
+use crate::number::Numerals;
+use crate::table::{Cell, Column, Kind, Table, cell};
+use crate::text::{printable, truncated, width, wrapped};
+
+/// What the terminal can show. The caller finds out (is it a terminal, how wide, is `NO_COLOR` set).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Whether to use bold, dim and colour.
+    pub color: bool,
+    /// Columns to stay within. Numbers are never cut, so a table of many may still be wider.
+    pub width: usize,
+}
+
+/// Columns between two columns.
+const GAP: usize = 2;
+
+/// Text is not cut below this many columns.
+const LEAST_TEXT: usize = 8;
+
+/// Prose wider than this is tiring to read.
+const WIDEST_PROSE: usize = 88;
+
+impl Style {
+    /// No colour, as for a file or a pipe.
+    pub const fn plain(width: usize) -> Self {
+        Self { color: false, width }
+    }
+
+    /// Bold, dim and colour.
+    pub const fn color(width: usize) -> Self {
+        Self { color: true, width }
+    }
+
+    fn paint(self, paint: Paint, text: &str) -> Cow<'_, str> {
+        let code = match paint {
+            Paint::Plain => return Cow::Borrowed(text),
+            Paint::Bold => "1",
+            Paint::Dim => "2",
+            Paint::Good => "32",
+            Paint::Bad => "31",
+        };
+        if !self.color || text.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        Cow::Owned(format!("\u{1b}[{code}m{text}\u{1b}[0m"))
+    }
+
+    fn prose_width(self) -> usize {
+        self.width.min(WIDEST_PROSE)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Paint {
+    Plain,
+    Bold,
+    Dim,
+    Good,
+    Bad,
+}
+
+impl Document {
+    /// The document as text. Figures are left out: what matters in them should also be in a table.
+    pub fn to_text(&self, style: &Style) -> String {
+        let mut parts = vec![self.opening(style)];
+        for section in self.sections.iter().filter(|section| has_text(section)) {
+            if !section.heading.is_empty() {
+                parts.push(format!("\n{}\n", style.paint(Paint::Bold, &printable(&section.heading))));
+            }
+            for block in &section.blocks {
+                parts.push(match block {
+                    Block::Text(text) => paragraph(text, style, Paint::Plain),
+                    Block::Tiles(tiles) => tiles_text(tiles, style),
+                    Block::Table(table) => table.to_text(style),
+                    Block::Figure(_) => String::new(),
+                });
+            }
+        }
+        parts.retain(|part| !part.is_empty());
+        parts.join("\n")
+    }
+
+    fn opening(&self, style: &Style) -> String {
+        let title = paragraph(&self.title, style, Paint::Bold);
+        if self.subtitle.is_empty() { title } else { title + &paragraph(&self.subtitle, style, Paint::Dim) }
+    }
+}
+
+impl Table {
+    /// The table as text: title, note, headings over a rule, and rows with numbers flush right.
+    ///
+    /// A table that is too wide first breaks its headings, then cuts its texts. Numbers are never cut.
+    pub fn to_text(&self, style: &Style) -> String {
+        let mut out = String::new();
+        if !self.title.is_empty() {
+            out.push_str(&paragraph(&self.title, style, Paint::Bold));
+        }
+        if !self.note.is_empty() {
+            out.push_str(&paragraph(&self.note, style, Paint::Dim));
+        }
+        if !out.is_empty() && !self.columns().is_empty() {
+            out.push('\n');
+        }
+        self.push_grid(&mut out, style);
+        out
+    }
+
+    fn push_grid(&self, out: &mut String, style: &Style) {
+        if self.columns().is_empty() {
+            return;
+        }
+        let texts = self.texts(&Numerals::TERMINAL);
+        let labels: Vec<String> = self.columns().iter().map(|c| printable(&c.label()).into_owned()).collect();
+        let widths = fitting_widths(self.columns(), &labels, &texts, style.width);
+        let rule = "─".repeat(widths.iter().sum::<usize>() + GAP * (widths.len() - 1));
+        let rule = style.paint(Paint::Dim, &rule);
+
+        for line in heading_lines(&labels, &widths) {
+            let fields = line.iter().map(|text| (text.as_str(), Paint::Bold));
+            self.push_line(out, &widths, style, fields);
+        }
+        out.push_str(&rule);
+        out.push('\n');
+        for (at, (row, texts)) in self.rows().iter().chain(self.totals()).zip(&texts).enumerate() {
+            let is_total = at >= self.rows().len();
+            if at == self.rows().len() {
+                out.push_str(&rule);
+                out.push('\n');
+            }
+            let fields = texts.iter().enumerate().map(|(column, text)| {
+                let paint = match cell(row, column) {
+                    Cell::YesNo(true) => Paint::Good,
+                    Cell::YesNo(false) => Paint::Bad,
+                    _ if is_total => Paint::Bold,
+                    _ => Paint::Plain,
+                };
+                (text.as_str(), paint)
+            });
+            self.push_line(out, &widths, style, fields);
+        }
+    }
+
+    fn push_line<'a>(
+        &self,
+        out: &mut String,
+        widths: &[usize],
+        style: &Style,
+        fields: impl Iterator<Item = (&'a str, Paint)>,
+    ) {
+        // Spaces are held back until something follows, so that no line ends in them.
+        let mut spaces = 0;
+        for (at, ((text, paint), (column, &room))) in
+            fields.zip(self.columns().iter().zip(widths)).enumerate()
+        {
+            let text = match column.kind {
+                Kind::Text => truncated(text, room),
+                Kind::Number => Cow::Borrowed(text),
+            };
+            let fill = room.saturating_sub(width(&text));
+            let (before, after) = match column.kind {
+                Kind::Text => (0, fill),
+                Kind::Number => (fill, 0),
+            };
+            spaces += before + if at > 0 { GAP } else { 0 };
+            if !text.is_empty() {
+                out.extend(std::iter::repeat_n(' ', spaces));
+                out.push_str(&style.paint(paint, &text));
+                spaces = 0;
+            } else {
+                spaces += width(&text);
+            }
+            spaces += after;
+        }
+        out.push('\n');
+    }
+}
+
+/// Column widths that stay within `limit` if texts can make room for it.
+fn fitting_widths(columns: &[Column], labels: &[String], texts: &[Vec<String>], limit: usize) -> Vec<usize> {
+    let body: Vec<usize> = (0..columns.len())
+        .map(|at| texts.iter().filter_map(|row| row.get(at)).map(|text| width(text)).max().unwrap_or(0))
+        .collect();
+    let whole: Vec<usize> = body.iter().zip(labels).map(|(&body, label)| body.max(width(label))).collect();
+    if total(&whole) <= limit {
+        return whole;
+    }
+    let mut widths: Vec<usize> = body
+        .iter()
+        .zip(labels)
+        .map(|(&body, label)| body.max(label.split_whitespace().map(width).max().unwrap_or(0)))
+        .collect();
+    // The widest text gives way first: it loses the least of its meaning per column.
+    let mut excess = total(&widths).saturating_sub(limit);
+    while excess > 0 {
+        let texts = widths.iter_mut().zip(columns).filter(|(_, column)| column.kind == Kind::Text);
+        let Some((widest, _)) = texts.max_by_key(|(width, _)| **width) else { break };
+        if *widest <= LEAST_TEXT {
+            break;
+        }
+        *widest -= 1;
+        excess -= 1;
+    }
+    // Breaking headings may have freed more than was needed: give it back, so that fewer break.
+    let mut spare = limit.saturating_sub(total(&widths));
+    for (width, &whole) in widths.iter_mut().zip(&whole) {
+        let more = whole.saturating_sub(*width).min(spare);
+        *width += more;
+        spare -= more;
+    }
+    widths
+}
+
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+}
+
+/// The labels broken into lines, the last lines level with each other.
+fn heading_lines(labels: &[String], widths: &[usize]) -> Vec<Vec<String>> {
+    let broken: Vec<Vec<String>> =
+        labels.iter().zip(widths).map(|(label, &width)| wrapped(label, width)).collect();
+    let height = broken.iter().map(Vec::len).max().unwrap_or(0);
+    (0..height)
+        .map(|line| {
+            let line_of = |lines: &Vec<String>| {
+                let above = height - lines.len();
+                line.checked_sub(above).and_then(|at| lines.get(at)).cloned().unwrap_or_default()
+            };
+            broken.iter().map(line_of).collect()
+        })
+        .collect()
+}
+
+/// Whether anything is left to read once figures are left out.
+fn has_text(section: &Section) -> bool {
+    section.blocks.is_empty() || section.blocks.iter().any(|block| !matches!(block, Block::Figure(_)))
+}
+
+fn paragraph(text: &str, style: &Style, paint: Paint) -> String {
+    let mut out = String::new();
+    for line in wrapped(&printable(text), style.prose_width()) {
+        out.push_str(&style.paint(paint, &line));
+        out.push('\n');
+    }
+    out
+}
+
+fn tiles_text(tiles: &[Tile], style: &Style) -> String {
+    let values: Vec<String> = tiles.iter().map(|tile| tile.value_text(&Numerals::TERMINAL)).collect();
+    let captions = tiles.iter().map(|tile| width(&printable(&tile.caption))).max().unwrap_or(0);
+    let room = values.iter().map(|value| width(value)).max().unwrap_or(0);
+    let mut out = String::new();
+    for (tile, value) in tiles.iter().zip(&values) {
+        let caption = printable(&tile.caption);
+        let fill = " ".repeat(captions - width(&caption) + GAP + room - width(value));
+        out.push_str(&format!("{caption}{fill}{}", style.paint(Paint::Bold, value)));
+        if !tile.detail.is_empty() {
+            out.push_str(&format!("  {}", style.paint(Paint::Dim, &printable(&tile.detail))));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+impl Tile {
+    /// The value with its unit.
+    pub(crate) fn value_text(&self, numerals: &Numerals) -> String {
+        let value = self.value.to_text(numerals, 0);
+        if self.unit.is_empty() { value } else { format!("{value}{}{}", numerals.gap, printable(&self.unit)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_flush_right_under_their_heading() {
+        assert_eq!(
+            flows().to_text(&Style::plain(80)),
+            "Flows\n\
+             Both directions.\n\
+             \n\
+             flow                     packets  mean size (B)    saved\n\
+             ────────────────────────────────────────────────────────\n\
+             north to south, voice  1,234,567           40.2   93.1 %\n\
+             ping                           3           28.0  -12.5 %\n\
+             ────────────────────────────────────────────────────────\n\
+             all                    1,234,570\n"
+        );
+    }
+
+    #[test]
+    fn a_narrow_terminal_breaks_headings_and_cuts_texts_but_no_number() {
+        let text = flows().to_text(&Style::plain(40));
+        assert_eq!(
+            text.lines().skip(3).collect::<Vec<_>>(),
+            [
+                "                           mean",
+                "                           size",
+                "flow              packets   (B)    saved",
+                "────────────────────────────────────────",
+                "north to sout…  1,234,567  40.2   93.1 %",
+                "ping                    3  28.0  -12.5 %",
+                "────────────────────────────────────────",
+                "all             1,234,570",
+            ]
+        );
+        assert!(flows().to_text(&Style::plain(0)).contains("1,234,567"));
+    }
+
+    #[test]
+    fn colour_is_used_only_when_asked_for() {
+        let mut table = Table::new("t", [Column::text("met")]);
+        table.row([Cell::YesNo(true)]);
+        table.row([Cell::YesNo(false)]);
+        assert!(!table.to_text(&Style::plain(80)).contains('\u{1b}'));
+        let colored = table.to_text(&Style::color(80));
+        assert!(colored.contains("\u{1b}[32myes\u{1b}[0m\n") && colored.contains("\u{1b}[31mno\u{1b}[0m\n"));
+    }
+
+    #[test]
+    fn escape_sequences_in_names_are_defused() {
+        let mut table = Table::new("a\u{1b}[2J", [Column::text("h\u{7}")]);
+        table.row([Cell::text("\u{1b}[31mx")]);
+        assert!(!table.to_text(&Style::plain(80)).contains(['\u{1b}', '\u{7}']));
+    }
+
+    #[test]
+    fn tables_with_nothing_in_them_do_not_panic() {
+        assert_eq!(Table::new("", []).to_text(&Style::plain(80)), "");
+        assert_eq!(Table::new("t", []).to_text(&Style::plain(0)), "t\n");
+        assert_eq!(Table::new("", [Column::text("a")]).to_text(&Style::plain(80)), "a\n─\n");
+    }
+
+    #[test]
+    fn a_document_reads_from_top_to_bottom() {
+        let tiles = [
+            Tile::new("octets saved", Cell::Percent(0.5)).detail("of 12"),
+            Tile::new("delay", Cell::number(1.25, 2)).unit("ms"),
+        ];
+        let document = Document::new("Title").subtitle("sub").section(
+            Section::new("Summary")
+                .text("Some words.")
+                .tiles(tiles)
+                .table(Table::new("", [Column::text("a")])),
+        );
+        assert_eq!(
+            document.to_text(&Style::plain(80)),
+            "Title\nsub\n\n\nSummary\n\nSome words.\n\n\
+             octets saved   50.0 %  of 12\n\
+             delay         1.25 ms\n\n\
+             a\n─\n"
+        );
+    }
+
+    fn flows() -> Table {
+        let mut table = Table::new(
+            "Flows",
+            [
+                Column::text("flow"),
+                Column::number("packets"),
+                Column::number("mean size").unit("B"),
+                Column::number("saved"),
+            ],
+        )
+        .note("Both directions.");
+        table.row([
+            Cell::text("north to south, voice"),
+            Cell::integer(1_234_567),
+            Cell::number(40.2, 1),
+            Cell::Percent(0.931),
+        ]);
+        table.row([Cell::text("ping"), Cell::integer(3), Cell::number(28.0, 1), Cell::Percent(-0.125)]);
+        table.total([Cell::text("all"), Cell::integer(1_234_570)]);
+        table
+    }
+}

@@ -1,0 +1,100 @@
+//! Text in columns: how wide it is, where it may break, how it is cut. Also what must never reach a
+//! terminal or page as it is, since names in tables may come from untrusted files.
+
+use std::borrow::Cow;
+
+use unicode_width::UnicodeWidthChar;
+use unicode_width::UnicodeWidthStr;
+
+/// The text with control and direction-changing characters made visible, so that a name out of a file
+/// cannot move the cursor or reorder the line.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_treacherous) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(
+        text.chars()
+            .map(|c| match c {
+                '\n' | '\r' | '\t' => ' ',
+                c if is_treacherous(c) => char::REPLACEMENT_CHARACTER,
+                c => c,
+            })
+            .collect(),
+    )
+}
+
+fn is_treacherous(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Columns the text takes in a terminal.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// The text, cut to `limit` columns with an ellipsis if it is wider.
+pub(crate) fn truncated(text: &str, limit: usize) -> Cow<'_, str> {
+    if width(text) <= limit {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        let wide = c.width().unwrap_or(0);
+        if used + wide + 1 > limit {
+            break;
+        }
+        used += wide;
+        out.push(c);
+    }
+    let mut out = out.trim_end().to_owned();
+    if limit > 0 {
+        out.push('…');
+    }
+    Cow::Owned(out)
+}
+
+/// The words in lines of at most `limit` columns; a word that is wider gets a line of its own.
+/// There is always at least one line.
+pub(crate) fn wrapped(text: &str, limit: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() && width(&line) + 1 + width(word) > limit {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.push(line);
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_and_direction_marks_do_not_pass() {
+        assert_eq!(printable("\u{1b}[31mred\u{202e}\n"), "\u{fffd}[31mred\u{fffd} ");
+        assert_eq!(printable("plain – text"), "plain – text");
+    }
+
+    #[test]
+    fn cutting_counts_columns_not_characters() {
+        assert_eq!(truncated("header", 6), "header");
+        assert_eq!(truncated("headers", 6), "heade…");
+        assert_eq!(truncated("日本語", 5), "日本…");
+        assert_eq!(truncated("日本語", 4), "日…");
+        assert_eq!(truncated("abc", 0), "");
+    }
+
+    #[test]
+    fn words_are_wrapped_and_never_cut() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("incompressible x", 4), ["incompressible", "x"]);
+        assert_eq!(wrapped("", 4), [""]);
+    }
+}
