@@ -1,0 +1,144 @@
+//! The ROHC channel and its parameters. RFC 5795, section 5.1.
+
+use crate::cid::{Cid, CidSpace};
+use crate::profile::ProfileId;
+
+/// What both ends of a channel have agreed on before the first packet. RFC 5795, section 5.1.2.
+///
+/// A channel is one direction. FEEDBACK_FOR, the channel of the other direction to which feedback on this one
+/// refers, is the pairing in an `Endpoint`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Channel {
+    cids: CidSpace,
+    max_cid: u16,
+    profiles: ProfileSet,
+    mrru: u16,
+}
+
+/// Why channel parameters contradict each other: the caller is at fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChannelError {
+    /// MAX_CID is beyond the CID space: 15 for small CIDs, 16,383 for large ones.
+    MaxCid {
+        /// The MAX_CID that was asked for.
+        max_cid: u16,
+        /// The highest CID of the space.
+        highest: u16,
+    },
+    /// Two variants of one profile, which packets could not tell apart (RFC 5795, section 5.1.2).
+    Variants(ProfileId, ProfileId),
+}
+
+impl core::fmt::Display for ChannelError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::MaxCid { max_cid, highest } => {
+                write!(f, "MAX_CID {max_cid} is beyond the CID space, whose highest CID is {highest}")
+            }
+            Self::Variants(a, b) => write!(
+                f,
+                "profiles {} (0x{:04X}) and {} (0x{:04X}) are variants of one profile; a channel takes one of them",
+                a.name(),
+                a.number(),
+                b.name(),
+                b.number()
+            ),
+        }
+    }
+}
+
+impl core::error::Error for ChannelError {}
+
+impl Channel {
+    /// A channel with LARGE_CIDS as `cids` says, MAX_CID, PROFILES, and no segmentation (MRRU 0).
+    pub fn new(cids: CidSpace, max_cid: u16, profiles: ProfileSet) -> Result<Self, ChannelError> {
+        if max_cid > cids.highest() {
+            return Err(ChannelError::MaxCid { max_cid, highest: cids.highest() });
+        }
+        Ok(Self { cids, max_cid, profiles, mrru: 0 })
+    }
+
+    /// The channel with MRRU: the largest reconstructed unit in octets, its CRC included; 0 forbids segments.
+    pub fn with_mrru(self, mrru: u16) -> Self {
+        Self { mrru, ..self }
+    }
+
+    /// Whether LARGE_CIDS is set.
+    pub fn cids(&self) -> CidSpace {
+        self.cids
+    }
+
+    /// MAX_CID: the highest CID that is used.
+    pub fn max_cid(&self) -> u16 {
+        self.max_cid
+    }
+
+    /// Number of contexts: MAX_CID + 1.
+    pub fn contexts(&self) -> usize {
+        usize::from(self.max_cid) + 1
+    }
+
+    /// PROFILES.
+    pub fn profiles(&self) -> ProfileSet {
+        self.profiles
+    }
+
+    /// MRRU in octets.
+    pub fn mrru(&self) -> usize {
+        usize::from(self.mrru)
+    }
+
+    /// Whether the channel may use `cid`.
+    pub fn allows(&self, cid: Cid) -> bool {
+        cid.value() <= self.max_cid
+    }
+}
+
+/// A set of profiles of which no two share their low octet. The uncompressed profile is always in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProfileSet(u32);
+
+impl ProfileSet {
+    /// The uncompressed profile alone.
+    pub const UNCOMPRESSED: Self = Self(1 << ProfileId::Uncompressed as u32);
+
+    /// The set of `profiles` and the uncompressed one.
+    pub fn of(profiles: &[ProfileId]) -> Result<Self, ChannelError> {
+        let mut set = Self::UNCOMPRESSED;
+        for &profile in profiles {
+            let rival = set.iter().find(|p| *p != profile && p.low_octet() == profile.low_octet());
+            if let Some(rival) = rival {
+                return Err(ChannelError::Variants(rival, profile));
+            }
+            set.0 |= 1 << profile as u32;
+        }
+        Ok(set)
+    }
+
+    /// Every profile of the RFC 3095 family that this crate has.
+    pub fn v1() -> Self {
+        Self::UNCOMPRESSED.and(ProfileId::Udp).and(ProfileId::Ip)
+    }
+
+    const fn and(self, profile: ProfileId) -> Self {
+        Self(self.0 | 1 << profile as u32)
+    }
+
+    /// Whether `profile` is in the set.
+    #[inline]
+    pub fn has(&self, profile: ProfileId) -> bool {
+        self.0 >> profile as u32 & 1 == 1
+    }
+
+    /// The profile with that low octet, as IR packets name it (RFC 5795, section 5.2.2.1).
+    #[inline]
+    pub fn by_low_octet(&self, low: u8) -> Option<ProfileId> {
+        self.iter().find(|profile| profile.low_octet() == low)
+    }
+
+    /// The profiles, by number.
+    pub fn iter(&self) -> impl Iterator<Item = ProfileId> + use<> {
+        let set = *self;
+        ProfileId::ALL.into_iter().filter(move |&profile| set.has(profile))
+    }
+}

@@ -1,0 +1,620 @@
+//! The decompressor of a channel: ROHC packets in, IP packets and feedback out.
+
+use core::time::Duration;
+
+use thinair_wire::coder::{Reader, Tracer};
+use thinair_wire::crc::Check;
+use thinair_wire::time::Instant;
+
+pub use thinair_wire::coder::Traced;
+
+use crate::channel::Channel;
+use crate::cid::Cid;
+use crate::feedback::{AckType, Feedback};
+use crate::mode::Mode;
+use crate::packet::{self, Body, Header, PartsError};
+use crate::profile::rfc3095::decompress::{Context, Failure, Verified};
+use crate::profile::rfc3095::table::Pool;
+use crate::profile::{Format, ProfileId, uncompressed};
+use crate::segmentation::{Reassembler, SegmentError};
+use crate::state::DecompressorState;
+use crate::storage::Slots;
+
+pub use crate::profile::rfc3095::table::Block;
+
+/// Failing packets of one context after which a NACK is repeated, whatever the time.
+const NACK_EVERY: u8 = 8;
+
+/// Feedback that waits to be sent; the oldest goes when more is made than polled.
+const PENDING: usize = 8;
+
+/// What a decompressor is told at start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecompressorConfig {
+    /// The channel, as agreed with the compressor.
+    pub channel: Channel,
+    /// The mode that feedback asks for. Unidirectional makes no feedback at all.
+    pub mode: Mode,
+    /// `k_1` of `n_1`: so many of the last packets must fail before the dynamic context is given up (RFC 3095,
+    /// section 5.3.2.2.3 b); n at most 16.
+    pub nack: Threshold,
+    /// `k_2` of `n_2`: so many of the last updates must fail before the static context is given up (c).
+    pub static_nack: Threshold,
+    /// Least time between two negative acknowledgments of the same kind for one CID.
+    pub nack_interval: Duration,
+    /// Deliver IR and IR-DYN packets without payload. RFC 3095, section 5.7.7, forbids it: such a packet only
+    /// refreshes the context. Some compressors send packets without payload that way all the same.
+    pub deliver_empty: bool,
+}
+
+impl DecompressorConfig {
+    /// Defaults for a channel: unidirectional, 3 of 6, 2 of 4, one second.
+    pub fn new(channel: Channel) -> Self {
+        Self {
+            channel,
+            mode: Mode::Unidirectional,
+            nack: Threshold { k: 3, n: 6 },
+            static_nack: Threshold { k: 2, n: 4 },
+            nack_interval: Duration::from_secs(1),
+            deliver_empty: false,
+        }
+    }
+}
+
+/// `k` out of the last `n`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threshold {
+    /// Failures, 1 to `n`.
+    pub k: u8,
+    /// Packets looked back at, 1 to 16.
+    pub n: u8,
+}
+
+impl Threshold {
+    fn reached(self, failures: u16) -> bool {
+        let seen = failures & u16::MAX.checked_shr(16 - u32::from(self.n.clamp(1, 16))).unwrap_or(u16::MAX);
+        seen.count_ones() >= u32::from(self.k)
+    }
+}
+
+/// The memory of a decompressor, sized at start.
+#[derive(Debug)]
+pub struct DecompressorMemory<'m> {
+    /// One place per context: [`Channel::contexts`] of them.
+    pub contexts: Slots<'m, DecompressorContext>,
+    /// Blocks for extension headers.
+    pub blocks: Slots<'m, Block>,
+    /// Room for a reconstructed unit: [`Channel::mrru`] octets.
+    pub unit: Slots<'m, u8>,
+}
+
+#[cfg(feature = "alloc")]
+impl DecompressorMemory<'static> {
+    /// Memory for `channel` with `blocks` blocks for extension headers.
+    pub fn owned(channel: &Channel, blocks: usize) -> Self {
+        Self {
+            contexts: Slots::owned(alloc::vec![DecompressorContext::EMPTY; channel.contexts()]),
+            blocks: Slots::owned(alloc::vec![Block::default(); blocks]),
+            unit: Slots::owned(alloc::vec![0; channel.mrru()]),
+        }
+    }
+}
+
+/// The place of one context.
+#[derive(Clone, Copy, Debug)]
+pub struct DecompressorContext {
+    kind: Kind,
+    quiet_until: Instant,
+    /// Failing packets since the last negative acknowledgment.
+    unheard: u8,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Empty,
+    Uncompressed,
+    Rfc3095(Context),
+}
+
+impl DecompressorContext {
+    /// No context.
+    pub const EMPTY: Self = Self { kind: Kind::Empty, quiet_until: Instant::ZERO, unheard: 0 };
+}
+
+/// What became of a packet that the decompressor took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decompressed {
+    /// The context.
+    pub cid: Cid,
+    /// Its profile.
+    pub profile: ProfileId,
+    /// The format of the packet.
+    pub format: Format,
+    /// Octets of the ROHC header, CID included, padding and feedback not.
+    pub header_in: usize,
+    /// Octets of the headers that were rebuilt.
+    pub header_out: usize,
+    /// Octets of the IP packet; 0 if the packet only updated the context.
+    pub len: usize,
+}
+
+/// Why nothing is delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecompressError {
+    /// The packet cannot be taken apart.
+    Packet(PartsError),
+    /// The packet holds feedback only, or a segment that is not the last of its unit: nothing is wrong.
+    NothingYet,
+    /// A reconstructed unit is discarded.
+    Segment(SegmentError),
+    /// The CID cannot be read or is beyond MAX_CID.
+    Cid,
+    /// There is no context, and the packet cannot make one.
+    NoContext(Cid),
+    /// The profile of an IR or IR-DYN packet is not in PROFILES.
+    UnsupportedProfile(Cid, u8),
+    /// The octets are no packet of the profile.
+    Malformed(Cid),
+    /// The state of the context does not allow this format.
+    NotAllowed(Cid, Format),
+    /// The CRC does not match: damage in the packet or in the context.
+    Crc(Cid, Format),
+    /// A list names an item that was never received.
+    UnknownItem(Cid, Format),
+    /// The packet may be a late one or a duplicate, and would then say something else.
+    Ambiguous(Cid, Format),
+    /// The context was repaired; this packet is held back (RFC 3095, section 5.3.2.2.4 e).
+    OnTrial(Cid, Format),
+    /// No memory for the extension headers of the flow.
+    NoMemory(Cid),
+    /// `out` is too short.
+    OutputTooSmall {
+        /// Octets that are needed.
+        need: usize,
+        /// Octets that are there.
+        have: usize,
+    },
+}
+
+impl DecompressError {
+    /// A stable name for reports.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Packet(_) => "bad_packet",
+            Self::NothingYet => "nothing_yet",
+            Self::Segment(_) => "bad_segment",
+            Self::Cid => "bad_cid",
+            Self::NoContext(_) => "no_context",
+            Self::UnsupportedProfile(..) => "unsupported_profile",
+            Self::Malformed(_) => "malformed",
+            Self::NotAllowed(..) => "not_allowed_in_state",
+            Self::Crc(..) => "bad_crc",
+            Self::UnknownItem(..) => "unknown_list_item",
+            Self::Ambiguous(..) => "ambiguous_sn",
+            Self::OnTrial(..) => "on_trial_after_repair",
+            Self::NoMemory(_) => "no_memory",
+            Self::OutputTooSmall { .. } => "output_too_small",
+        }
+    }
+}
+
+impl core::fmt::Display for DecompressError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Packet(PartsError::Empty) => write!(f, "the packet has neither feedback nor header"),
+            Self::Packet(PartsError::Feedback { offset, need, have }) => {
+                write!(f, "the feedback element at octet {offset} needs {need} octets, there are {have}")
+            }
+            Self::NothingYet => write!(f, "feedback only, or a segment of a unit that goes on"),
+            Self::Segment(SegmentError::TooLarge) => write!(f, "the reconstructed unit is larger than MRRU"),
+            Self::Segment(SegmentError::Crc) => write!(f, "the CRC of the reconstructed unit is wrong"),
+            Self::Cid => write!(f, "the CID cannot be read or is beyond MAX_CID"),
+            Self::NoContext(cid) => write!(f, "CID {}: there is no context", cid.value()),
+            Self::UnsupportedProfile(cid, profile) => {
+                write!(f, "CID {}: the channel has no profile 0x..{profile:02X}", cid.value())
+            }
+            Self::Malformed(cid) => write!(f, "CID {}: no packet of its profile", cid.value()),
+            Self::NotAllowed(cid, format) => {
+                write!(f, "CID {}: {} needs a better context", cid.value(), format.name())
+            }
+            Self::Crc(cid, format) => {
+                write!(f, "CID {}: the CRC of {} does not match", cid.value(), format.name())
+            }
+            Self::UnknownItem(cid, format) => {
+                write!(f, "CID {}: {} names a list item that was never received", cid.value(), format.name())
+            }
+            Self::Ambiguous(cid, format) => {
+                write!(f, "CID {}: {} may be late or a duplicate", cid.value(), format.name())
+            }
+            Self::OnTrial(cid, format) => {
+                write!(f, "CID {}: {} is held back after a repair", cid.value(), format.name())
+            }
+            Self::NoMemory(cid) => write!(f, "CID {}: no memory for its extension headers", cid.value()),
+            Self::OutputTooSmall { need, have } => {
+                write!(f, "the packet needs {need} octets of room, there are {have}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for DecompressError {}
+
+/// The decompressor of one channel.
+///
+/// **After each [`decompress`](Self::decompress) drain [`poll_feedback`](Self::poll_feedback)** and carry what
+/// it gives to the compressor of the channel. Feedback that stands in front of a packet is for the compressor
+/// of *this* side: take it from [`packet::parts`], or let an `Endpoint` do it.
+#[derive(Debug)]
+pub struct Decompressor<'m> {
+    config: DecompressorConfig,
+    contexts: Slots<'m, DecompressorContext>,
+    pool: Pool<'m>,
+    reassembler: Reassembler<'m>,
+    pending: [Option<Feedback>; PENDING],
+}
+
+impl<'m> Decompressor<'m> {
+    /// A decompressor in `memory`. Fewer places than the channel has contexts make it refuse higher CIDs.
+    pub fn new(config: DecompressorConfig, mut memory: DecompressorMemory<'m>) -> Self {
+        memory.contexts.fill(DecompressorContext::EMPTY);
+        Self {
+            config,
+            contexts: memory.contexts,
+            pool: Pool::new(memory.blocks),
+            reassembler: Reassembler::new(memory.unit),
+            pending: [None; PENDING],
+        }
+    }
+
+    /// Decompresses one ROHC packet to the start of `out`. Room for 200 octets more than the packet is enough
+    /// unless extension headers are longer than that.
+    pub fn decompress(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Decompressed, DecompressError> {
+        match packet::parts(packet).map_err(DecompressError::Packet)?.body {
+            Body::Empty => Err(DecompressError::NothingYet),
+            Body::Header(whole) => {
+                self.reassembler.abort();
+                self.header(now, whole, out)
+            }
+            Body::Segment { last, octets } => match self.reassembler.add(last, octets) {
+                None => Err(DecompressError::NothingYet),
+                Some(Err(error)) => Err(DecompressError::Segment(error)),
+                Some(Ok(len)) => self.reconstructed(now, len, out),
+            },
+        }
+    }
+
+    /// Writes the next feedback element to the start of `out` and returns its length; `None` when there is
+    /// none. [`MAX_ELEMENT`](crate::feedback::MAX_ELEMENT) octets are always enough.
+    pub fn poll_feedback(&mut self, out: &mut [u8]) -> Option<usize> {
+        let space = self.config.channel.cids();
+        let len = self.pending[0]?.write(space, out)?;
+        self.pending[0] = None;
+        self.pending.rotate_left(1);
+        Some(len)
+    }
+
+    /// Tells the fields of a header, as far as its context allows, and returns CID, profile and format. Changes
+    /// nothing: dissect first, then decompress.
+    pub fn dissect<'p>(
+        &self,
+        packet: &'p [u8],
+        mut tell: impl FnMut(Traced<'p>),
+    ) -> Option<(Cid, ProfileId, Format)> {
+        let Ok(packet::Parts { body: Body::Header(whole), .. }) = packet::parts(packet) else { return None };
+        let header = Header::read(whole, self.config.channel.cids())?;
+        let kind = &self.contexts.get(header.cid.index())?.kind;
+        let named = self.named_profile(&header);
+        match (named, kind) {
+            (Some(ProfileId::Uncompressed), _) => {
+                let mut tracer = Tracer::new(Reader::new(header.first, header.rest), tell);
+                let _ = uncompressed::ir(&mut tracer);
+                Some((header.cid, ProfileId::Uncompressed, Format::Ir))
+            }
+            (Some(profile), Kind::Rfc3095(context)) if context.profile == profile => {
+                let format = context.dissect(&header, &self.pool, tell)?;
+                Some((header.cid, profile, format))
+            }
+            (Some(profile), _) => {
+                let format = Context::new(profile).dissect(&header, &self.pool, tell)?;
+                Some((header.cid, profile, format))
+            }
+            (None, Kind::Rfc3095(context)) => {
+                let format = context.dissect(&header, &self.pool, tell)?;
+                Some((header.cid, context.profile, format))
+            }
+            (None, Kind::Uncompressed) => {
+                let octets = header.rest;
+                tell(Traced { name: "IP packet", bits: 8, value: u32::from(header.first), octets: &[] });
+                tell(Traced { name: "IP packet", bits: octets.len() as u32 * 8, value: 0, octets });
+                Some((header.cid, ProfileId::Uncompressed, Format::Normal))
+            }
+            (None, Kind::Empty) => None,
+        }
+    }
+
+    /// Octets of memory for one context, without extension headers, and for a block of those.
+    pub const fn octets_per_context() -> (usize, usize) {
+        (size_of::<DecompressorContext>(), size_of::<Block>())
+    }
+
+    /// RFC 5795, section 5.2.5.2: a reconstructed unit holds neither padding, feedback nor segments.
+    fn reconstructed(
+        &mut self,
+        now: Instant,
+        len: usize,
+        out: &mut [u8],
+    ) -> Result<Decompressed, DecompressError> {
+        // The unit is moved out of the way while it is read, and back so that its room is kept.
+        let reassembler = core::mem::replace(&mut self.reassembler, Reassembler::new(Slots::Lent(&mut [])));
+        let whole = reassembler.packet(len);
+        let result = match packet::parts(whole) {
+            Ok(packet::Parts { feedback, body: Body::Header(header) })
+                if feedback.octets().is_empty() && header.len() == whole.len() =>
+            {
+                self.header(now, header, out)
+            }
+            _ => Err(DecompressError::Segment(SegmentError::Crc)),
+        };
+        self.reassembler = reassembler;
+        result
+    }
+
+    fn header(
+        &mut self,
+        now: Instant,
+        whole: &[u8],
+        out: &mut [u8],
+    ) -> Result<Decompressed, DecompressError> {
+        let header = Header::read(whole, self.config.channel.cids()).ok_or(DecompressError::Cid)?;
+        let cid = header.cid;
+        if !self.config.channel.allows(cid) || cid.index() >= self.contexts.len() {
+            return Err(DecompressError::Cid);
+        }
+        let outcome = self.dispatch(now, &header, out);
+        self.react(now, cid, header.first, &outcome);
+        outcome.map_err(|failure| failure.error(cid, out.len()))
+    }
+
+    /// The profile that an IR or IR-DYN packet names.
+    fn named_profile(&self, header: &Header<'_>) -> Option<ProfileId> {
+        let is_ir = header.first & 0b1111_1110 == 0b1111_1100 || header.first == 0b1111_1000;
+        let low = header.rest.first().filter(|_| is_ir)?;
+        self.config.channel.profiles().by_low_octet(*low)
+    }
+
+    fn dispatch(
+        &mut self,
+        now: Instant,
+        header: &Header<'_>,
+        out: &mut [u8],
+    ) -> Result<Decompressed, Problem> {
+        let cid = header.cid;
+        let profiles = self.config.channel.profiles();
+        let deliver_empty = self.config.deliver_empty;
+        let Some(slot) = self.contexts.get_mut(cid.index()) else { return Err(Problem::NoContext) };
+        let pool = &mut self.pool;
+        let done = |profile: ProfileId, verified: Verified| Decompressed {
+            cid,
+            profile,
+            format: verified.format,
+            header_in: verified.header_in,
+            header_out: verified.header_out,
+            len: verified.len,
+        };
+        // RFC 5795, section 5.2.6: IR and IR-DYN name their profile, other packets have that of the context.
+        if header.first & 0b1111_1110 == 0b1111_1100 {
+            let low = *header.rest.first().ok_or(Problem::Failure(Failure::Malformed))?;
+            let profile = profiles.by_low_octet(low).ok_or(Problem::UnsupportedProfile(low))?;
+            if profile == ProfileId::Uncompressed {
+                let verified = uncompressed_ir(header, out).map_err(Problem::Failure)?;
+                if let Kind::Rfc3095(context) = &mut slot.kind {
+                    context.release(pool);
+                }
+                slot.kind = Kind::Uncompressed;
+                return Ok(done(profile, verified));
+            }
+            if let Kind::Rfc3095(context) = &mut slot.kind
+                && context.profile == profile
+            {
+                let verified = context.ir(now, header, deliver_empty, pool, out).map_err(Problem::Failure)?;
+                return Ok(done(profile, verified));
+            }
+            // A new context (RFC 5795, section 5.1.1), once the packet is verified.
+            let mut context = Context::new(profile);
+            let verified = context.ir(now, header, deliver_empty, pool, out).map_err(|failure| {
+                context.release(pool);
+                Problem::Failure(failure)
+            })?;
+            if let Kind::Rfc3095(old) = &mut slot.kind {
+                old.release(pool);
+            }
+            slot.kind = Kind::Rfc3095(context);
+            return Ok(done(profile, verified));
+        }
+        if header.first == 0b1111_1000 {
+            let low = *header.rest.first().ok_or(Problem::Failure(Failure::Malformed))?;
+            let profile = profiles.by_low_octet(low).ok_or(Problem::UnsupportedProfile(low))?;
+            return match &mut slot.kind {
+                Kind::Rfc3095(context) if context.profile == profile => context
+                    .ir_dyn(now, header, deliver_empty, pool, out)
+                    .map(|verified| done(profile, verified))
+                    .map_err(Problem::Failure),
+                // RFC 3843, section 3.5: the IP profile may take over a static chain by IR-DYN.
+                Kind::Rfc3095(context) if profile == ProfileId::Ip => {
+                    let mut taken = context.taken_over(profile);
+                    let verified =
+                        taken.ir_dyn(now, header, deliver_empty, pool, out).map_err(Problem::Failure)?;
+                    *context = taken;
+                    Ok(done(profile, verified))
+                }
+                Kind::Rfc3095(_) | Kind::Uncompressed => Err(Problem::Failure(Failure::Malformed)),
+                Kind::Empty => Err(Problem::NoContext),
+            };
+        }
+        match &mut slot.kind {
+            Kind::Rfc3095(context) => {
+                let profile = context.profile;
+                context
+                    .compressed(now, header, pool, out)
+                    .map(|verified| done(profile, verified))
+                    .map_err(Problem::Failure)
+            }
+            Kind::Uncompressed => normal(header, out)
+                .map(|verified| done(ProfileId::Uncompressed, verified))
+                .map_err(Problem::Failure),
+            Kind::Empty => Err(Problem::NoContext),
+        }
+    }
+
+    /// Counts failures, moves the state down, and decides what feedback to send. RFC 3095, sections 5.3.2.2.3
+    /// and 5.4.2.2.
+    fn react(&mut self, now: Instant, cid: Cid, first: u8, outcome: &Result<Decompressed, Problem>) {
+        let config = self.config;
+        let Some(slot) = self.contexts.get_mut(cid.index()) else { return };
+        let two_way = config.mode != Mode::Unidirectional;
+        let mut feedback = None;
+        match (outcome, &mut slot.kind) {
+            (Ok(done), Kind::Rfc3095(context)) => {
+                context.failures <<= 1;
+                if first & 0b1110_0000 != 0 && first & 0b1100_0000 != 0b1000_0000 {
+                    context.update_failures <<= 1;
+                }
+                slot.unheard = 0;
+                context.mode = config.mode;
+                if done.format == Format::Ir {
+                    feedback = Some(AckType::Ack);
+                }
+            }
+            // RFC 5795, section 5.4.5: the only feedback of profile 0x0000 is an ACK in FEEDBACK-1.
+            (Ok(done), Kind::Uncompressed) => {
+                slot.unheard = 0;
+                if two_way && done.format == Format::Ir {
+                    self.enqueue(Feedback { sn: 0, sn_bits: 8, ..Feedback::new(cid, AckType::Ack) });
+                }
+                return;
+            }
+            (Err(Problem::Failure(Failure::NoRoom(_) | Failure::OnTrial(_))), _) => {}
+            (Err(Problem::Failure(Failure::NoMemory)), Kind::Rfc3095(_) | Kind::Empty) => {
+                slot.unheard = slot.unheard.saturating_add(1);
+                feedback = Some(AckType::StaticNack);
+            }
+            (Err(_), Kind::Rfc3095(context)) => {
+                slot.unheard = slot.unheard.saturating_add(1);
+                let update = first & 0b1110_0000 == 0b1100_0000 || first >= 0b1111_1000;
+                context.failures = context.failures << 1 | 1;
+                if update {
+                    context.update_failures = context.update_failures << 1 | 1;
+                }
+                match context.state {
+                    DecompressorState::Fc if config.nack.reached(context.failures) => {
+                        context.state.on_dynamic_damage();
+                        context.update_failures = 0;
+                        feedback = Some(AckType::Nack);
+                    }
+                    DecompressorState::Fc => {}
+                    DecompressorState::Sc if update && config.static_nack.reached(context.update_failures) => {
+                        context.state.on_static_damage();
+                        feedback = Some(AckType::StaticNack);
+                    }
+                    DecompressorState::Sc => feedback = Some(AckType::Nack),
+                    DecompressorState::Nc => feedback = Some(AckType::StaticNack),
+                }
+            }
+            (Err(_), Kind::Empty) => feedback = Some(AckType::StaticNack),
+            (Ok(_), Kind::Empty) | (Err(_), Kind::Uncompressed) => {}
+        }
+        let (Some(ack), true) = (feedback, two_way) else { return };
+        if ack != AckType::Ack {
+            let known = matches!(slot.kind, Kind::Rfc3095(_));
+            if now < slot.quiet_until && !(known && slot.unheard >= NACK_EVERY) {
+                return;
+            }
+            slot.quiet_until = now + config.nack_interval;
+            slot.unheard = 0;
+        }
+        let mut element = Feedback { mode: Some(config.mode), protected: true, ..Feedback::new(cid, ack) };
+        if let Kind::Rfc3095(context) = &slot.kind
+            && context.state != DecompressorState::Nc
+        {
+            element.sn = u32::from(context.sn()) & 0x0FFF;
+            element.sn_bits = 12;
+        }
+        if let Err(Problem::Failure(Failure::NoMemory)) = outcome {
+            // RFC 3843, section 3.7, for the profile that has it; REJECT elsewhere.
+            let ip = matches!(&slot.kind, Kind::Rfc3095(context) if context.profile == ProfileId::Ip);
+            element.context_memory = ip;
+            element.reject = !ip;
+        }
+        self.enqueue(element);
+    }
+
+    fn enqueue(&mut self, feedback: Feedback) {
+        if self.pending[PENDING - 1].is_some() {
+            self.pending.rotate_left(1);
+            self.pending[PENDING - 1] = None;
+        }
+        if let Some(free) = self.pending.iter_mut().find(|slot| slot.is_none()) {
+            *free = Some(feedback);
+        }
+    }
+}
+
+/// A failure, or what is wrong before a profile is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Problem {
+    Failure(Failure),
+    NoContext,
+    UnsupportedProfile(u8),
+}
+
+impl Problem {
+    fn error(self, cid: Cid, have: usize) -> DecompressError {
+        match self {
+            Self::NoContext => DecompressError::NoContext(cid),
+            Self::UnsupportedProfile(low) => DecompressError::UnsupportedProfile(cid, low),
+            Self::Failure(Failure::Malformed) => DecompressError::Malformed(cid),
+            Self::Failure(Failure::NotAllowed(format)) => DecompressError::NotAllowed(cid, format),
+            Self::Failure(Failure::Crc(format)) => DecompressError::Crc(cid, format),
+            Self::Failure(Failure::UnknownItem(format)) => DecompressError::UnknownItem(cid, format),
+            Self::Failure(Failure::Ambiguous(format)) => DecompressError::Ambiguous(cid, format),
+            Self::Failure(Failure::OnTrial(format)) => DecompressError::OnTrial(cid, format),
+            Self::Failure(Failure::NoMemory) => DecompressError::NoMemory(cid),
+            Self::Failure(Failure::NoRoom(need)) => DecompressError::OutputTooSmall { need, have },
+        }
+    }
+}
+
+/// IR packet of profile 0x0000.
+fn uncompressed_ir(header: &Header<'_>, out: &mut [u8]) -> Result<Verified, Failure> {
+    let mut reader = Reader::new(header.first, header.rest);
+    uncompressed::ir(&mut reader).map_err(|_| Failure::Malformed)?;
+    let payload = reader.remaining();
+    let header_in = header.len_before(payload);
+    // The CRC is the last octet of the header and does not cover itself.
+    let covered = header.whole.get(..header_in - 1).ok_or(Failure::Malformed)?;
+    if reader.crc_read() != Some((8, Check::Crc8.of(covered))) {
+        return Err(Failure::Crc(Format::Ir));
+    }
+    let room = out.get_mut(..payload.len()).ok_or(Failure::NoRoom(payload.len()))?;
+    room.copy_from_slice(payload);
+    Ok(Verified { format: Format::Ir, header_in, header_out: 0, len: payload.len() })
+}
+
+/// Normal packet of profile 0x0000.
+fn normal(header: &Header<'_>, out: &mut [u8]) -> Result<Verified, Failure> {
+    if !matches!(header.first >> 4, 4 | 6) {
+        return Err(Failure::Malformed);
+    }
+    let len = 1 + header.rest.len();
+    let [first, room @ ..] = out.get_mut(..len).ok_or(Failure::NoRoom(len))? else {
+        return Err(Failure::NoRoom(len));
+    };
+    *first = header.first;
+    room.copy_from_slice(header.rest);
+    Ok(Verified { format: Format::Normal, header_in: header.whole.len() - len, header_out: 0, len })
+}

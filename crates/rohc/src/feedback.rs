@@ -1,0 +1,335 @@
+//! Feedback from decompressor to compressor. RFC 5795, section 5.2.4; the format of the RFC 3095 family and
+//! its options, RFC 3095, section 5.7.6, with RFC 4815, sections 2.3, 8.5 and 8.6.
+
+use crate::cid::{Cid, CidSpace};
+use crate::mode::Mode;
+use thinair_wire::crc::Check;
+
+/// What the decompressor says of its context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckType {
+    /// The context is valid.
+    Ack,
+    /// The dynamic context is invalid.
+    Nack,
+    /// The static context is invalid or missing.
+    StaticNack,
+}
+
+/// Option types of RFC 3095, section 5.7.6.2, and RFC 3843, section 3.7.
+mod option {
+    pub(super) const CRC: u8 = 1;
+    pub(super) const REJECT: u8 = 2;
+    pub(super) const SN_NOT_VALID: u8 = 3;
+    pub(super) const SN: u8 = 4;
+    pub(super) const CLOCK: u8 = 5;
+    pub(super) const JITTER: u8 = 6;
+    pub(super) const LOSS: u8 = 7;
+    pub(super) const CONTEXT_MEMORY: u8 = 9;
+}
+
+/// One feedback element, as the RFC 3095 family understands it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Feedback {
+    /// The context that it speaks of.
+    pub cid: Cid,
+    /// ACK, NACK or STATIC-NACK.
+    pub ack: AckType,
+    /// The mode that the decompressor wants; `None` in FEEDBACK-1 and where it is reserved.
+    pub mode: Option<Mode>,
+    /// Least significant bits of an SN, if it is valid.
+    pub sn: u32,
+    /// How many bits of SN there are; 0 if the SN is not valid.
+    pub sn_bits: u32,
+    /// Whether a CRC option protected the element.
+    pub protected: bool,
+    /// REJECT: the decompressor has no resources for the flow.
+    pub reject: bool,
+    /// CONTEXT_MEMORY: the decompressor has no memory for the flow as it is compressed.
+    pub context_memory: bool,
+    /// CLOCK: clock resolution in milliseconds; 0 means no timer-based decompression.
+    pub clock: Option<u8>,
+    /// JITTER: largest jitter observed, in units of TS_STRIDE.
+    pub jitter: Option<u8>,
+    /// LOSS: longest loss event, in packets.
+    pub loss: Option<u8>,
+}
+
+/// Why feedback is ignored: the peer, or the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeedbackError {
+    /// Too short for what it says it is.
+    Truncated,
+    /// Acktype 3, or an option whose length is not that of its type.
+    Malformed,
+    /// The CRC option does not match, or two CRC options differ.
+    Crc,
+    /// REJECT without a CRC option (RFC 3095, section 5.7.6.4).
+    Unprotected,
+    /// The channel has no such context.
+    UnknownCid(Cid),
+}
+
+/// Longest element that [`Feedback::write`] makes: type, large CID, FEEDBACK-2, and the options SN, CRC,
+/// REJECT, SN-NOT-VALID and CONTEXT_MEMORY.
+pub const MAX_ELEMENT: usize = 2 + 2 + 2 + 2 + 2 + 3 + 6;
+
+impl Feedback {
+    /// An acknowledgment of `sn` for `cid`, without mode.
+    pub fn new(cid: Cid, ack: AckType) -> Self {
+        Self {
+            cid,
+            ack,
+            mode: None,
+            sn: 0,
+            sn_bits: 0,
+            protected: false,
+            reject: false,
+            context_memory: false,
+            clock: None,
+            jitter: None,
+            loss: None,
+        }
+    }
+
+    /// Reads the data of one element, CID included ([`Elements`](crate::packet::Elements) yields them).
+    pub fn read(data: &[u8], space: CidSpace) -> Result<Self, FeedbackError> {
+        let (cid, body) = split_cid(data, space).ok_or(FeedbackError::Truncated)?;
+        match *body {
+            [] => Err(FeedbackError::Truncated),
+            [sn] => Ok(Self { sn: u32::from(sn), sn_bits: 8, ..Self::new(cid, AckType::Ack) }),
+            [first, second, ref options @ ..] => {
+                let ack = match first >> 6 {
+                    0 => AckType::Ack,
+                    1 => AckType::Nack,
+                    2 => AckType::StaticNack,
+                    _ => return Err(FeedbackError::Malformed),
+                };
+                let mut feedback = Self::new(cid, ack);
+                feedback.mode = Mode::from_bits(first >> 4 & 0b11);
+                feedback.sn = u32::from(first & 0x0F) << 8 | u32::from(second);
+                feedback.sn_bits = 12;
+                feedback.read_options(data, options)?;
+                Ok(feedback)
+            }
+        }
+    }
+
+    fn read_options(&mut self, data: &[u8], mut options: &[u8]) -> Result<(), FeedbackError> {
+        let start = data.len() - options.len();
+        let mut crc = None;
+        let mut sn_valid = true;
+        while let [head, rest @ ..] = options {
+            let (value, rest) =
+                rest.split_at_checked(usize::from(head & 0x0F)).ok_or(FeedbackError::Truncated)?;
+            match (head >> 4, value) {
+                (option::CRC, &[value]) => {
+                    // RFC 4815, section 8.6: several CRC options must be identical.
+                    if crc.is_some_and(|other| other != value) {
+                        return Err(FeedbackError::Crc);
+                    }
+                    crc = Some(value);
+                }
+                (option::REJECT, []) => self.reject = true,
+                (option::SN_NOT_VALID, []) => sn_valid = false,
+                (option::SN, &[value]) => {
+                    self.sn = self.sn << 8 | u32::from(value);
+                    self.sn_bits = (self.sn_bits + 8).min(32);
+                }
+                (option::CLOCK, &[value]) => self.clock = Some(value),
+                (option::JITTER, &[value]) => self.jitter = Some(value),
+                (option::LOSS, &[value]) => self.loss = Some(value),
+                (option::CONTEXT_MEMORY, []) => self.context_memory = true,
+                (
+                    option::CRC
+                    | option::REJECT
+                    | option::SN_NOT_VALID
+                    | option::SN
+                    | option::CLOCK
+                    | option::JITTER
+                    | option::LOSS
+                    | option::CONTEXT_MEMORY,
+                    _,
+                ) => return Err(FeedbackError::Malformed),
+                // RFC 3095, section 5.7.6.10: an unknown option is passed over.
+                _ => {}
+            }
+            options = rest;
+        }
+        if !sn_valid {
+            self.sn_bits = 0;
+        }
+        if let Some(crc) = crc {
+            if crc_with_holes(data, start) != crc {
+                return Err(FeedbackError::Crc);
+            }
+            self.protected = true;
+        }
+        if self.reject && !self.protected {
+            return Err(FeedbackError::Unprotected);
+        }
+        Ok(())
+    }
+
+    /// Writes the element, type octet included, to the start of `out` and returns its length.
+    ///
+    /// FEEDBACK-1 where it can say everything, else FEEDBACK-2, with a CRC option if `protected`. `None` if
+    /// `out` is too short; [`MAX_ELEMENT`] octets are always enough.
+    pub fn write(&self, space: CidSpace, out: &mut [u8]) -> Option<usize> {
+        let mut data = [0_u8; MAX_ELEMENT];
+        let mut len = 0;
+        let mut put = |octets: &[u8]| {
+            data[len..len + octets.len()].copy_from_slice(octets);
+            len += octets.len();
+        };
+        match space {
+            CidSpace::Small if self.cid != Cid::ZERO => put(&[self.cid.add_cid()]),
+            CidSpace::Small => {}
+            CidSpace::Large => {
+                let mut cid = [0; 2];
+                let octets = self.cid.octets_inside(space);
+                self.cid.write_large(&mut cid[..octets]);
+                put(&cid[..octets]);
+            }
+        }
+        let sn_octets = if self.sn_bits > 12 { 1 } else { 0 };
+        let plain = self.ack == AckType::Ack
+            && self.mode.is_none()
+            && self.sn_bits == 8
+            && !(self.protected || self.reject || self.context_memory);
+        if plain {
+            put(&[self.sn as u8]);
+        } else {
+            let ack = match self.ack {
+                AckType::Ack => 0,
+                AckType::Nack => 1,
+                AckType::StaticNack => 2_u8,
+            };
+            let mode = self.mode.map_or(0, Mode::bits);
+            let sn = self.sn >> (8 * sn_octets);
+            put(&[ack << 6 | mode << 4 | (sn >> 8) as u8 & 0x0F, sn as u8]);
+            if sn_octets == 1 {
+                put(&[option::SN << 4 | 1, self.sn as u8]);
+            }
+            if self.sn_bits == 0 {
+                put(&[option::SN_NOT_VALID << 4]);
+            }
+            if self.reject {
+                put(&[option::REJECT << 4]);
+            }
+            if self.context_memory {
+                put(&[option::CONTEXT_MEMORY << 4]);
+            }
+            if self.protected {
+                put(&[option::CRC << 4 | 1, 0]);
+                data[len - 1] = Check::Crc8.of(&data[..len]);
+            }
+        }
+        let head = if len <= 7 { 1 } else { 2 };
+        let (octets, room) = (&data[..len], out.get_mut(..head + len)?);
+        match head {
+            1 => room[0] = 0b1111_0000 | len as u8,
+            _ => room[..2].copy_from_slice(&[0b1111_0000, len as u8]),
+        }
+        room[head..].copy_from_slice(octets);
+        Some(head + len)
+    }
+}
+
+/// Takes the CID off the data of a feedback element. RFC 3095, section 5.2.2, rules 1 to 4.
+fn split_cid(data: &[u8], space: CidSpace) -> Option<(Cid, &[u8])> {
+    match space {
+        CidSpace::Large => Cid::read_large(data),
+        CidSpace::Small => match *data {
+            [first, ref rest @ ..] if !rest.is_empty() && first & 0b1100_0000 == 0b1100_0000 => {
+                let cid = Cid::new(u16::from(first & 0x0F))?;
+                (first & 0b1111_0000 == 0b1110_0000).then_some((cid, rest))
+            }
+            _ => Some((Cid::ZERO, data)),
+        },
+    }
+}
+
+/// CRC-8 over `data` with the values of all CRC options taken as zero.
+fn crc_with_holes(data: &[u8], options: usize) -> u8 {
+    let mut state = Check::Crc8.update(Check::Crc8.start(), &data[..options]);
+    let mut rest = &data[options..];
+    while let [head, tail @ ..] = rest {
+        let (value, tail) = tail.split_at_checked(usize::from(head & 0x0F)).unwrap_or((tail, &[]));
+        state = Check::Crc8.update(state, &[*head]);
+        state = if head >> 4 == option::CRC {
+            Check::Crc8.update(state, &[0])
+        } else {
+            Check::Crc8.update(state, value)
+        };
+        rest = tail;
+    }
+    state
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::packet::parts;
+    use proptest::prelude::*;
+
+    fn data(element: &[u8]) -> &[u8] {
+        parts(element).unwrap().feedback.next().unwrap()
+    }
+
+    /// RFC 3095, section 5.7.6.11: ACK of SN 17 for CID 8, Reliable mode.
+    #[test]
+    fn the_examples_of_the_rfc_are_read_and_written() {
+        let cid = Cid::new(8).unwrap();
+        let ack = Feedback { mode: Some(Mode::Reliable), sn: 17, sn_bits: 12, ..Feedback::new(cid, AckType::Ack) };
+        let short = Feedback { sn: 17, sn_bits: 8, ..Feedback::new(cid, AckType::Ack) };
+        let zero = Feedback { cid: Cid::ZERO, ..short };
+        for (feedback, space, octets) in [
+            (ack, CidSpace::Small, &[0xF3, 0xE8, 0x30, 17][..]),
+            (short, CidSpace::Large, &[0xF2, 8, 17]),
+            (short, CidSpace::Small, &[0xF2, 0xE8, 17]),
+            (zero, CidSpace::Small, &[0xF1, 17]),
+        ] {
+            let mut out = [0; MAX_ELEMENT];
+            let len = feedback.write(space, &mut out).unwrap();
+            assert_eq!(&out[..len], octets);
+            assert_eq!(Feedback::read(data(octets), space), Ok(feedback));
+        }
+    }
+
+    #[test]
+    fn a_damaged_protected_element_is_refused() {
+        let nack = Feedback {
+            mode: Some(Mode::Optimistic),
+            sn: 0x1234,
+            sn_bits: 20,
+            protected: true,
+            ..Feedback::new(Cid::new(300).unwrap(), AckType::Nack)
+        };
+        let mut out = [0; MAX_ELEMENT];
+        let len = nack.write(CidSpace::Large, &mut out).unwrap();
+        assert_eq!(Feedback::read(data(&out[..len]), CidSpace::Large), Ok(nack));
+        for bit in 0..(len - 1) * 8 {
+            let mut damaged = out;
+            damaged[1 + bit / 8] ^= 1 << (bit % 8);
+            assert_ne!(Feedback::read(&damaged[1..len], CidSpace::Large), Ok(nack), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn reject_needs_a_crc_and_unknown_options_are_passed_over() {
+        assert_eq!(Feedback::read(&[0x20, 1, 0x20], CidSpace::Small), Err(FeedbackError::Unprotected));
+        let unknown = Feedback::read(&[0x20, 1, 0xE2, 7, 7, 0x30], CidSpace::Small).unwrap();
+        assert_eq!(unknown.sn_bits, 0);
+        assert_eq!(Feedback::read(&[0x20, 1, 0xE2, 7], CidSpace::Small), Err(FeedbackError::Truncated));
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_octets_are_read_or_refused(octets: alloc::vec::Vec<u8>, large: bool) {
+            let space = if large { CidSpace::Large } else { CidSpace::Small };
+            let _ = Feedback::read(&octets, space);
+        }
+    }
+}

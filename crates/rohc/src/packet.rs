@@ -1,0 +1,186 @@
+//! The parts of a ROHC packet: padding, feedback, and a header or a segment. RFC 5795, sections 5.2.1 and
+//! 5.2.3.
+
+use crate::cid::{Cid, CidSpace};
+
+/// Padding octet, and what an Add-CID octet for CID 0 would look like.
+pub const PADDING: u8 = 0b1110_0000;
+
+/// What follows padding and feedback in a ROHC packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body<'b> {
+    /// Nothing: the packet holds feedback only.
+    Empty,
+    /// A header with its payload, from the Add-CID octet on, if any.
+    Header(&'b [u8]),
+    /// A segment: what follows its type octet, and whether it is the final one.
+    Segment {
+        /// F: the last segment of a unit.
+        last: bool,
+        /// The octets of the segment.
+        octets: &'b [u8],
+    },
+}
+
+/// A ROHC packet in its parts.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<'b> {
+    /// The feedback elements in front, to be handed to the compressor of this side.
+    pub feedback: Elements<'b>,
+    /// What follows them.
+    pub body: Body<'b>,
+}
+
+/// Why a packet cannot be taken apart: the peer, or the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartsError {
+    /// No octet, or padding only: neither feedback nor header is present.
+    Empty,
+    /// A feedback element says that it is longer than the packet.
+    Feedback {
+        /// Where the element starts.
+        offset: usize,
+        /// Octets that it says it has.
+        need: usize,
+        /// Octets that are there.
+        have: usize,
+    },
+}
+
+/// Takes a packet apart: strips padding, finds the feedback elements, tells a header from a segment.
+pub fn parts(packet: &[u8]) -> Result<Parts<'_>, PartsError> {
+    let padding = packet.iter().take_while(|octet| **octet == PADDING).count();
+    let mut at = padding;
+    while let Some(&[kind, ref rest @ ..]) = packet.get(at..).filter(|_| is_feedback(packet, at)) {
+        let (head, size) = match kind & 0b111 {
+            0 => (2, usize::from(*rest.first().unwrap_or(&0))),
+            code => (1, usize::from(code)),
+        };
+        let need = head + size;
+        if size == 0 || packet.len() - at < need {
+            return Err(PartsError::Feedback { offset: at, need: need.max(3), have: packet.len() - at });
+        }
+        at += need;
+    }
+    let feedback = Elements { octets: &packet[padding..at] };
+    let body = match &packet[at..] {
+        [] if at == padding => return Err(PartsError::Empty),
+        [] => Body::Empty,
+        [kind, octets @ ..] if kind & 0b1111_1110 == 0b1111_1110 => {
+            Body::Segment { last: kind & 1 == 1, octets }
+        }
+        header => Body::Header(header),
+    };
+    Ok(Parts { feedback, body })
+}
+
+fn is_feedback(packet: &[u8], at: usize) -> bool {
+    packet.get(at).is_some_and(|octet| octet & 0b1111_1000 == 0b1111_0000)
+}
+
+/// The feedback elements of a packet, already found to be whole; iterates over the data of each, CID included.
+#[derive(Clone, Copy, Debug)]
+pub struct Elements<'b> {
+    octets: &'b [u8],
+}
+
+impl<'b> Elements<'b> {
+    /// All elements with their type octets, as they stood in the packet.
+    pub fn octets(&self) -> &'b [u8] {
+        self.octets
+    }
+}
+
+impl<'b> Iterator for Elements<'b> {
+    type Item = &'b [u8];
+
+    fn next(&mut self) -> Option<&'b [u8]> {
+        let (&kind, rest) = self.octets.split_first()?;
+        let (size, rest) = match kind & 0b111 {
+            0 => rest.split_first().map(|(&size, rest)| (usize::from(size), rest))?,
+            code => (usize::from(code), rest),
+        };
+        let (data, rest) = rest.split_at_checked(size)?;
+        self.octets = rest;
+        Some(data)
+    }
+}
+
+/// A header with its CID taken out: what profiles read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header<'b> {
+    /// The context.
+    pub(crate) cid: Cid,
+    /// The header as it came, from the Add-CID octet on, if any.
+    pub(crate) whole: &'b [u8],
+    /// The packet type indication and the bits behind it.
+    pub(crate) first: u8,
+    /// What follows the first octet and a large CID.
+    pub(crate) rest: &'b [u8],
+}
+
+impl<'b> Header<'b> {
+    /// Finds the CID. `None` if there is no room for it, it is coded in more than two octets, or what follows
+    /// an Add-CID octet cannot follow one.
+    #[inline]
+    pub(crate) fn read(whole: &'b [u8], space: CidSpace) -> Option<Self> {
+        let (&first, rest) = whole.split_first()?;
+        match space {
+            CidSpace::Small if first & 0b1111_0000 == 0b1110_0000 => {
+                let cid = Cid::new(u16::from(first & 0x0F))?;
+                let (&first, rest) = rest.split_first()?;
+                // Neither padding, Add-CID, feedback nor a segment may follow an Add-CID octet.
+                let reserved = first & 0b1111_0000 == 0b1110_0000
+                    || first & 0b1111_1000 == 0b1111_0000
+                    || first & 0b1111_1110 == 0b1111_1110;
+                (!reserved && cid != Cid::ZERO).then_some(Self { cid, whole, first, rest })
+            }
+            CidSpace::Small => Some(Self { cid: Cid::ZERO, whole, first, rest }),
+            CidSpace::Large if first & 0b1111_0000 == 0b1110_0000 => None,
+            CidSpace::Large => {
+                let (cid, rest) = Cid::read_large(rest)?;
+                Some(Self { cid, whole, first, rest })
+            }
+        }
+    }
+
+    /// Octets of the header up to where `behind`, a tail of `rest`, starts.
+    #[inline]
+    pub(crate) fn len_before(&self, behind: &[u8]) -> usize {
+        self.whole.len().saturating_sub(behind.len())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn padding_and_feedback_are_taken_off() {
+        let packet = [PADDING, PADDING, 0xF1, 0x11, 0xF0, 2, 0x20, 0x05, 0x25, 0xAA];
+        let parts = parts(&packet).unwrap();
+        let elements: Vec<_> = parts.feedback.collect();
+        assert_eq!(elements, [&[0x11][..], &[0x20, 0x05]]);
+        assert_eq!(parts.body, Body::Header(&[0x25, 0xAA]));
+    }
+
+    #[test]
+    fn a_feedback_element_longer_than_the_packet_is_refused() {
+        assert_eq!(parts(&[0xF3, 1, 2]).unwrap_err(), PartsError::Feedback { offset: 0, need: 4, have: 3 });
+        assert!(parts(&[0xF0]).is_err());
+        assert!(parts(&[0xF0, 0]).is_err());
+        assert_eq!(parts(&[PADDING]).unwrap_err(), PartsError::Empty);
+    }
+
+    #[test]
+    fn the_cid_stands_before_or_inside() {
+        let small = Header::read(&[0xE5, 0x12, 0x34], CidSpace::Small).unwrap();
+        assert_eq!((small.cid.value(), small.first, small.rest), (5, 0x12, &[0x34][..]));
+        let large = Header::read(&[0x12, 0x81, 0x02, 0x34], CidSpace::Large).unwrap();
+        assert_eq!((large.cid.value(), large.first, large.rest), (0x102, 0x12, &[0x34][..]));
+        assert_eq!(Header::read(&[0xE5, 0xF1, 0], CidSpace::Small), None);
+        assert_eq!(Header::read(&[0xE5, 0x12, 0], CidSpace::Large), None);
+    }
+}

@@ -1,0 +1,114 @@
+//! The profiles: the IANA registry of this crate, and a folder per RFC.
+
+pub mod rfc3095;
+pub(crate) mod uncompressed;
+
+/// A profile identifier (RFC 5795, section 8). The 8 low bits name the profile in packets, the 8 high bits
+/// its variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum ProfileId {
+    /// 0x0000, uncompressed. RFC 5795, section 5.4.
+    Uncompressed,
+    /// 0x0002, UDP/IP. RFC 3095, section 5.11, with RFC 4815.
+    Udp,
+    /// 0x0004, IP only. RFC 3843, with RFC 4815.
+    Ip,
+}
+
+impl ProfileId {
+    /// Every profile, by number.
+    pub const ALL: [Self; 3] = [Self::Uncompressed, Self::Udp, Self::Ip];
+
+    /// The 16-bit identifier.
+    pub const fn number(self) -> u16 {
+        match self {
+            Self::Uncompressed => 0x0000,
+            Self::Udp => 0x0002,
+            Self::Ip => 0x0004,
+        }
+    }
+
+    /// The 8 low bits, as IR packets carry them.
+    pub const fn low_octet(self) -> u8 {
+        self.number() as u8
+    }
+
+    /// A stable short name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Uncompressed => "uncompressed",
+            Self::Udp => "udp",
+            Self::Ip => "ip",
+        }
+    }
+
+    /// The profile with that [`name`](Self::name).
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|profile| profile.name() == name)
+    }
+}
+
+/// The format of one ROHC packet, by the name that its RFC gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// IR packet of any profile.
+    Ir,
+    /// IR-DYN packet.
+    IrDyn,
+    /// Normal packet of profile 0x0000. RFC 5795, section 5.4.2.
+    Normal,
+    /// Packet type 0 in U- and O-mode. RFC 3095, section 5.7.1.
+    Uo0,
+    /// Packet type 1 in U- and O-mode. RFC 3095, sections 5.7.3 and 5.11.3.
+    Uo1,
+    /// Packet type 2 without extension. RFC 3095, sections 5.7.4 and 5.11.3.
+    Uor2,
+    /// Packet type 2 with extension 0. RFC 3095, sections 5.7.5 and 5.11.4.
+    Uor2Ext0,
+    /// Packet type 2 with extension 1.
+    Uor2Ext1,
+    /// Packet type 2 with extension 2.
+    Uor2Ext2,
+    /// Packet type 2 with extension 3.
+    Uor2Ext3,
+}
+
+impl Format {
+    /// Every format, in the order of their declaration.
+    pub const ALL: [Self; 10] = [
+        Self::Ir,
+        Self::IrDyn,
+        Self::Normal,
+        Self::Uo0,
+        Self::Uo1,
+        Self::Uor2,
+        Self::Uor2Ext0,
+        Self::Uor2Ext1,
+        Self::Uor2Ext2,
+        Self::Uor2Ext3,
+    ];
+
+    /// The name in the RFC, which is also the one in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ir => "IR",
+            Self::IrDyn => "IR-DYN",
+            Self::Normal => "Normal",
+            Self::Uo0 => "UO-0",
+            Self::Uo1 => "UO-1",
+            Self::Uor2 => "UOR-2",
+            Self::Uor2Ext0 => "UOR-2-EXT-0",
+            Self::Uor2Ext1 => "UOR-2-EXT-1",
+            Self::Uor2Ext2 => "UOR-2-EXT-2",
+            Self::Uor2Ext3 => "UOR-2-EXT-3",
+        }
+    }
+
+    /// Whether the format establishes or refreshes a context as a whole: IR or IR-DYN.
+    pub const fn is_initialization(self) -> bool {
+        matches!(self, Self::Ir | Self::IrDyn)
+    }
+}

@@ -1,0 +1,154 @@
+//! Extensions 0 to 3 of packet type 2. RFC 3095, sections 5.7.5 and 5.11.4.
+
+use thinair_wire::coder::{Coder, Step};
+
+use super::list::compressed_list;
+use super::{Fields, IP_ID, IP_ID2, IpExtra, IpFields, SN};
+
+/// `Extension 0`: SN, IP-ID. RFC 3095, section 5.11.4.
+#[inline]
+pub(super) fn extension_0<'p, C: Coder<'p>>(c: &mut C) -> Step {
+    c.discriminator(2, 0b00)?;
+    c.lsb(SN, 3, 0)?;
+    c.lsb(IP_ID, 3, 0)
+}
+
+/// `Extension 1`: SN, IP-ID. RFC 3095, section 5.11.4.
+#[inline]
+pub(super) fn extension_1<'p, C: Coder<'p>>(c: &mut C) -> Step {
+    c.discriminator(2, 0b01)?;
+    c.lsb(SN, 3, 0)?;
+    c.lsb(IP_ID, 3, 8)?;
+    c.lsb(IP_ID, 8, 0)
+}
+
+/// `Extension 2`: SN, IP-ID2, IP-ID. RFC 3095, section 5.11.4.
+#[inline]
+pub(super) fn extension_2<'p, C: Coder<'p>>(c: &mut C, x: &Fields<'p>) -> Step {
+    c.discriminator(2, 0b10)?;
+    c.require(x.ip_count > 1)?;
+    c.lsb(SN, 3, 0)?;
+    c.lsb(IP_ID2, 3, 8)?;
+    c.lsb(IP_ID2, 8, 0)?;
+    c.lsb(IP_ID, 8, 0)
+}
+
+/// `Extension 3`: SN, mode, IP-ID, flags and fields of the inner and the outer IP header. RFC 3095, section
+/// 5.11.4.
+pub(super) fn extension_3<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+    let inner = x.inner();
+    let mut ip2 = inner == 1 && x.extra[0].flags;
+    c.discriminator(2, 0b11)?;
+    let s = c.flag("S", &mut x.ext3_sn)?;
+    c.uint("Mode", 2, &mut x.mode)?;
+    let i = c.flag("I", &mut x.ext3_id)?;
+    let ip = c.flag("ip", &mut x.extra[inner].flags)?;
+    let ip2 = c.flag("ip2", &mut ip2)?;
+    c.require(!ip2 || inner == 1)?;
+    if inner == 1 {
+        x.extra[0].flags = ip2;
+    }
+    if ip {
+        ip_header_flags(c, &mut x.ips[inner], &mut x.extra[inner], &INNER)?;
+        c.reserved(1)?;
+    }
+    if ip2 {
+        ip_header_flags(c, &mut x.ips[0], &mut x.extra[0], &OUTER)?;
+        c.flag("I2", &mut x.extra[0].id)?;
+    }
+    if s {
+        c.lsb(SN, 8, 0)?;
+    }
+    if ip {
+        ip_header_fields(c, &mut x.ips[inner], &mut x.extra[inner], &INNER)?;
+    }
+    if i {
+        c.lsb(IP_ID, 16, 0)?;
+    }
+    if ip2 {
+        ip_header_fields(c, &mut x.ips[0], &mut x.extra[0], &OUTER)?;
+        if x.extra[0].id {
+            c.lsb(IP_ID2, 16, 0)?;
+        }
+    }
+    Ok(())
+}
+
+/// The names of one header's flags and fields.
+struct Names {
+    tos: &'static str,
+    ttl: &'static str,
+    df: &'static str,
+    pr: &'static str,
+    ipx: &'static str,
+    nbo: &'static str,
+    rnd: &'static str,
+}
+
+const INNER: Names =
+    Names { tos: "TOS", ttl: "TTL", df: "DF", pr: "PR", ipx: "IPX", nbo: "NBO", rnd: "RND" };
+const OUTER: Names =
+    Names { tos: "TOS2", ttl: "TTL2", df: "DF2", pr: "PR2", ipx: "IPX2", nbo: "NBO2", rnd: "RND2" };
+
+/// `Inner IP header flags`, `Outer IP header flags`, without the last bit, in which they differ.
+fn ip_header_flags<'p, C: Coder<'p>>(
+    c: &mut C,
+    ip: &mut IpFields,
+    extra: &mut IpExtra<'p>,
+    names: &Names,
+) -> Step {
+    c.flag(names.tos, &mut extra.tos)?;
+    c.flag(names.ttl, &mut extra.ttl)?;
+    c.flag(names.df, &mut ip.df)?;
+    c.flag(names.pr, &mut extra.pr)?;
+    c.flag(names.ipx, &mut extra.ipx)?;
+    c.flag(names.nbo, &mut ip.nbo)?;
+    c.flag(names.rnd, &mut ip.rnd)?;
+    Ok(())
+}
+
+/// `Inner IP header fields`, `Outer IP header fields`, without the IP-ID.
+fn ip_header_fields<'p, C: Coder<'p>>(
+    c: &mut C,
+    ip: &mut IpFields,
+    extra: &mut IpExtra<'p>,
+    names: &Names,
+) -> Step {
+    if extra.tos {
+        c.uint(names.tos, 8, &mut ip.tos)?;
+    }
+    if extra.ttl {
+        c.uint(names.ttl, 8, &mut ip.ttl)?;
+    }
+    if extra.pr {
+        c.uint(names.pr, 8, &mut ip.protocol)?;
+    }
+    if extra.ipx {
+        ip_extension_headers(c, extra)?;
+    }
+    Ok(())
+}
+
+/// `IP extension header(s)`: AH sequence number, compressed list. RFC 3095, section 5.8.5.1.
+///
+/// ESP and GRE headers are no list items of this implementation, so their sequence numbers are refused.
+fn ip_extension_headers<'p, C: Coder<'p>>(c: &mut C, extra: &mut IpExtra<'p>) -> Step {
+    let (mut esp, mut gre) = (false, false);
+    let list = c.flag("CL", &mut extra.has_list)?;
+    let ah = c.flag("ASeq", &mut extra.has_ah_sn)?;
+    let esp = c.flag("ESeq", &mut esp)?;
+    let gre = c.flag("GSeq", &mut gre)?;
+    c.require(!esp && !gre)?;
+    c.reserved(4)?;
+    if ah {
+        if c.flag("long", &mut extra.ah_sn_long)? {
+            c.uint("AH Seq Number", 31, &mut extra.ah_sn)?;
+        } else {
+            c.uint("AH Seq Number", 7, &mut extra.ah_sn)?;
+        }
+    }
+    if list {
+        compressed_list(c, &mut extra.list)?;
+    }
+    Ok(())
+}

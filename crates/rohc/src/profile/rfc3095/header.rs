@@ -1,0 +1,320 @@
+//! Uncompressed headers: rebuilding them from fields, and the CRC over them.
+
+use thinair_wire::checksum::Sum;
+use thinair_wire::crc::Check;
+use thinair_wire::header::extension::{AH_FIXED, Extensions};
+use thinair_wire::header::ipv4::Ipv4;
+use thinair_wire::header::ipv6::Ipv6;
+use thinair_wire::header::protocol;
+use thinair_wire::header::udp::Udp;
+
+use super::list::{Item, MAX_ITEMS};
+use super::{BASE_IPS, Fields, IpFields, Version};
+use crate::profile::ProfileId;
+
+/// The extension headers of one packet, resolved: items with what changes in them filled in on rebuilding.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Extension<'i> {
+    pub(super) item: Item<'i>,
+    /// Sequence number and Integrity Check Value of an AH that was compressed.
+    pub(super) ah: Option<(u32, &'i [u8])>,
+}
+
+/// The extension headers of both base headers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ExtensionLists<'i> {
+    pub(super) items: [[Extension<'i>; MAX_ITEMS]; BASE_IPS],
+    pub(super) len: [usize; BASE_IPS],
+}
+
+impl<'i> ExtensionLists<'i> {
+    fn of(&self, ip: usize) -> &[Extension<'i>] {
+        match (self.items.get(ip), self.len.get(ip)) {
+            (Some(items), Some(&len)) => items.get(..len).unwrap_or_default(),
+            _ => &[],
+        }
+    }
+}
+
+/// Where the octets of a header chain stand in a packet, as far as CRCs need to know.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Layout {
+    /// Start and version of each IP header, and the octets of its extension headers.
+    ips: [(usize, Version, usize); thinair_wire::header::chain::MAX_IP],
+    ip_count: usize,
+    /// Whether a UDP header follows.
+    udp: bool,
+    /// Octets of the whole chain.
+    pub(super) len: usize,
+    /// An AH is among the extension headers.
+    has_ah: bool,
+}
+
+impl Layout {
+    /// Adds an IP header with `extensions` octets of extension headers behind it.
+    #[inline]
+    pub(super) fn ip(&mut self, version: Version, extensions: usize, has_ah: bool) {
+        if let Some(ip) = self.ips.get_mut(self.ip_count) {
+            *ip = (self.len, version, extensions);
+            self.ip_count += 1;
+            self.len += fixed_len(version) + extensions;
+            self.has_ah |= has_ah;
+        }
+    }
+
+    /// Adds the UDP header.
+    #[inline]
+    pub(super) fn udp(&mut self) {
+        self.udp = true;
+        self.len += UDP_LEN;
+    }
+
+    /// State of a check after the CRC-STATIC octets of `header`. RFC 3095, sections 5.7.7.3 to 5.7.7.5, 5.8.7.
+    pub(super) fn crc_static(&self, check: Check, header: &[u8]) -> u8 {
+        let mut crc = Gather::new(check, check.start());
+        for &(at, version, extensions) in self.ips.iter().take(self.ip_count) {
+            let fixed = at + fixed_len(version);
+            match version {
+                Version::V4 => {
+                    crc.add(header, at, at + 2);
+                    crc.add(header, at + 6, at + 10);
+                    crc.add(header, at + 12, fixed);
+                }
+                Version::V6 => {
+                    crc.add(header, at, at + 4);
+                    crc.add(header, at + 6, fixed);
+                }
+            }
+            if self.has_ah {
+                for (kind, from, to) in walk(header, version, fixed, extensions) {
+                    if kind != protocol::AH {
+                        crc.add(header, from, to);
+                    }
+                }
+            } else {
+                crc.add(header, fixed, fixed + extensions);
+            }
+        }
+        if self.udp {
+            crc.add(header, self.len - UDP_LEN, self.len - 4);
+        }
+        crc.finish()
+    }
+
+    /// The check over the CRC-DYNAMIC octets of `header`, from the state after the static ones.
+    #[inline]
+    pub(super) fn crc_dynamic(&self, check: Check, state: u8, header: &[u8]) -> u8 {
+        let mut crc = Gather::new(check, state);
+        for &(at, version, extensions) in self.ips.iter().take(self.ip_count) {
+            match version {
+                Version::V4 => {
+                    crc.add(header, at + 2, at + 6);
+                    crc.add(header, at + 10, at + 12);
+                }
+                Version::V6 => crc.add(header, at + 4, at + 6),
+            }
+            if self.has_ah {
+                for (kind, from, to) in walk(header, version, at + fixed_len(version), extensions) {
+                    if kind == protocol::AH {
+                        crc.add(header, from, to);
+                    }
+                }
+            }
+        }
+        if self.udp {
+            crc.add(header, self.len - 4, self.len);
+        }
+        crc.finish()
+    }
+}
+
+const UDP_LEN: usize = Udp::LEN;
+
+/// Octets of an IP header without options and extension headers.
+#[inline]
+pub(super) const fn fixed_len(version: Version) -> usize {
+    match version {
+        Version::V4 => Ipv4::LEN,
+        Version::V6 => Ipv6::LEN,
+    }
+}
+
+/// Type, start and end of each of the extension headers that start at `from`.
+fn walk(
+    header: &[u8],
+    version: Version,
+    from: usize,
+    extensions: usize,
+) -> impl Iterator<Item = (u8, usize, usize)> + '_ {
+    let first = match version {
+        Version::V4 => from.checked_sub(11),
+        Version::V6 => from.checked_sub(34),
+    };
+    let kind = first.and_then(|at| header.get(at)).copied().unwrap_or_default();
+    let octets = header.get(from..from + extensions).unwrap_or_default();
+    let mut at = from;
+    Extensions::new(kind, octets).map(move |(kind, octets)| {
+        let start = at;
+        at += octets.len();
+        (kind, start, at)
+    })
+}
+
+/// A check over pieces of a header: gathered first, because one run over a few octets costs less than several.
+struct Gather {
+    check: Check,
+    state: u8,
+    octets: [u8; 32],
+    len: usize,
+}
+
+impl Gather {
+    #[inline]
+    fn new(check: Check, state: u8) -> Self {
+        Self { check, state, octets: [0; 32], len: 0 }
+    }
+
+    #[inline]
+    fn add(&mut self, header: &[u8], from: usize, to: usize) {
+        let piece = header.get(from..to).unwrap_or_default();
+        if self.len + piece.len() > self.octets.len() {
+            self.flush();
+        }
+        match self.octets.get_mut(self.len..self.len + piece.len()) {
+            Some(room) => {
+                room.copy_from_slice(piece);
+                self.len += piece.len();
+            }
+            None => self.state = self.check.update(self.state, piece),
+        }
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        self.state = self.check.update(self.state, self.octets.get(..self.len).unwrap_or_default());
+        self.len = 0;
+    }
+
+    #[inline]
+    fn finish(mut self) -> u8 {
+        self.flush();
+        self.state
+    }
+}
+
+/// Why headers cannot be rebuilt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unbuildable {
+    /// The packet would be longer than its length field can say.
+    TooLong,
+    /// The buffer is too short for headers and payload: octets needed.
+    NoRoom(usize),
+}
+
+/// Writes the header chain of a packet with `payload` octets of payload to the start of `out`. Lengths and
+/// checksums are inferred.
+pub(super) fn rebuild(
+    x: &Fields<'_>,
+    lists: &ExtensionLists<'_>,
+    payload: usize,
+    out: &mut [u8],
+) -> Result<Layout, Unbuildable> {
+    let mut layout = Layout::default();
+    for (i, ip) in x.ips.iter().take(x.ip_count).enumerate() {
+        let extensions = lists.of(i);
+        let octets = extensions.iter().map(|e| e.item.len()).sum();
+        layout.ip(ip.version, octets, extensions.iter().any(|e| e.item.kind == protocol::AH));
+    }
+    if x.profile == ProfileId::Udp {
+        layout.udp();
+    }
+    let total = layout.len + payload;
+    let room = out.len();
+    let out = out.get_mut(..layout.len).filter(|_| total <= room).ok_or(Unbuildable::NoRoom(total))?;
+    for (i, (ip, &(at, version, _))) in x.ips.iter().zip(&layout.ips).take(x.ip_count).enumerate() {
+        let extensions = lists.of(i);
+        let first = extensions.first().map_or(ip.protocol, |e| e.item.kind);
+        let behind = total - at - fixed_len(version);
+        let written = write_ip(ip, first, behind, out, at)?;
+        let mut at = written;
+        for (j, extension) in extensions.iter().enumerate() {
+            let next = extensions.get(j + 1).map_or(ip.protocol, |e| e.item.kind);
+            at = write_extension(extension, next, out, at).ok_or(Unbuildable::NoRoom(total))?;
+        }
+    }
+    if x.profile == ProfileId::Udp {
+        let at = layout.len - UDP_LEN;
+        let length = u16::try_from(total - at).map_err(|_| Unbuildable::TooLong)?;
+        let udp = Udp {
+            source_port: x.udp.source_port,
+            destination_port: x.udp.destination_port,
+            length,
+            checksum: x.udp.checksum,
+        };
+        udp.write(out, at).map_err(|_| Unbuildable::NoRoom(total))?;
+    }
+    Ok(layout)
+}
+
+/// Writes the fixed part of an IP header with `behind` octets behind it, and returns its end.
+#[inline]
+fn write_ip(
+    ip: &IpFields,
+    first: u8,
+    behind: usize,
+    out: &mut [u8],
+    at: usize,
+) -> Result<usize, Unbuildable> {
+    let long = |octets: usize| u16::try_from(octets).map_err(|_| Unbuildable::TooLong);
+    let end = match ip.version {
+        Version::V4 => {
+            let header = Ipv4 {
+                tos: ip.tos,
+                total_length: long(Ipv4::LEN + behind)?,
+                identification: ip.id,
+                df: ip.df,
+                ttl: ip.ttl,
+                protocol: first,
+                source: first_four(&ip.source),
+                destination: first_four(&ip.destination),
+                ..Ipv4::default()
+            };
+            let end = header.write(out, at).map_err(|_| Unbuildable::NoRoom(at + Ipv4::LEN))?;
+            // The checksum field was written as zero.
+            let sum = Sum::ZERO.octets(&out[at..end]).checksum();
+            out[at + 10..at + 12].copy_from_slice(&sum.to_be_bytes());
+            end
+        }
+        Version::V6 => {
+            let header = Ipv6 {
+                traffic_class: ip.tos,
+                flow_label: ip.flow_label,
+                payload_length: long(behind)?,
+                next_header: first,
+                hop_limit: ip.ttl,
+                source: ip.source,
+                destination: ip.destination,
+            };
+            header.write(out, at).map_err(|_| Unbuildable::NoRoom(at + Ipv6::LEN))?
+        }
+    };
+    Ok(end)
+}
+
+fn first_four(address: &[u8; 16]) -> [u8; 4] {
+    [address[0], address[1], address[2], address[3]]
+}
+
+/// Writes an extension header and returns its end. What follows is a `next`.
+fn write_extension(extension: &Extension<'_>, next: u8, out: &mut [u8], at: usize) -> Option<usize> {
+    let item = &extension.item;
+    let room = out.get_mut(at..at + item.len())?;
+    room[0] = next;
+    room[1] = item.length;
+    room[2..].copy_from_slice(item.body);
+    if let Some((sn, icv)) = extension.ah {
+        room.get_mut(AH_FIXED - 4..AH_FIXED)?.copy_from_slice(&sn.to_be_bytes());
+        room.get_mut(AH_FIXED..).filter(|room| room.len() == icv.len())?.copy_from_slice(icv);
+    }
+    Some(at + item.len())
+}

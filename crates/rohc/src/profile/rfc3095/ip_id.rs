@@ -1,0 +1,119 @@
+//! IPv4 Identification: as an offset from the SN, as it is, or constant. RFC 3095, section 4.5.5; RFC 3843,
+//! section 3.3; RFC 4815, section 8.2.
+
+use super::{IpFields, Version};
+
+/// Steps of a counter that still look like one. A stack that serves other flows in between steps by more; up
+/// to here `UO-1` with its 6 bits costs one octet, where sending the field as it is costs two.
+const SMALL_STEP: u16 = 64;
+
+/// Packets for which another behaviour must hold before it is believed.
+const PATIENCE: u8 = 3;
+
+/// How the IP-ID of a header behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Behaviour {
+    /// Counts in network byte order.
+    Sequential,
+    /// Counts in the other byte order.
+    Swapped,
+    /// Neither.
+    Random,
+    /// Stays as it is; only where the profile defines SID.
+    Static,
+}
+
+impl Behaviour {
+    /// The behaviour that the flags RND, NBO and SID say.
+    fn of(ip: &IpFields) -> Self {
+        match (ip.rnd, ip.sid, ip.nbo) {
+            (true, ..) => Self::Random,
+            (false, true, _) => Self::Static,
+            (false, false, true) => Self::Sequential,
+            (false, false, false) => Self::Swapped,
+        }
+    }
+
+    /// Sets the flags RND, NBO and SID.
+    fn set(self, ip: &mut IpFields) {
+        ip.rnd = self == Self::Random;
+        ip.sid = self == Self::Static;
+        ip.nbo = self != Self::Swapped;
+    }
+}
+
+/// Watches the IP-ID of one header and chooses its flags.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Watcher {
+    /// Packets in a row that did not behave as the flags say.
+    misfits: u8,
+    /// Packets in a row that counted, that counted swapped, and that stayed.
+    counted: u8,
+    swapped: u8,
+    stayed: u8,
+}
+
+impl Watcher {
+    /// Flags for the first packet of a flow. Zero is what stacks send that do not use the field (RFC 6864).
+    pub(super) fn first(ip: &mut IpFields, sid_allowed: bool) {
+        let behaviour = match (ip.id, sid_allowed) {
+            (0, true) => Behaviour::Static,
+            (0, false) => Behaviour::Random,
+            _ => Behaviour::Sequential,
+        };
+        behaviour.set(ip);
+    }
+
+    /// Flags for a packet whose identification is `ip.id`, after one with `last`; `ip` holds the flags so far.
+    #[inline]
+    pub(super) fn next(&mut self, ip: &mut IpFields, last: u16, sid_allowed: bool) {
+        if ip.version != Version::V4 {
+            return;
+        }
+        let step = ip.id.wrapping_sub(last);
+        let swapped = ip.id.swap_bytes().wrapping_sub(last.swap_bytes());
+        // A step of zero is a duplicate of the network or a static field, and no counter.
+        let counts = step != 0 && step <= SMALL_STEP;
+        let counts_swapped = swapped != 0 && swapped <= SMALL_STEP;
+        let tally = |tally: &mut u8, holds: bool| *tally = if holds { tally.saturating_add(1) } else { 0 };
+        tally(&mut self.counted, counts);
+        tally(&mut self.swapped, counts_swapped);
+        tally(&mut self.stayed, step == 0);
+        let current = Behaviour::of(ip);
+        let fits = match current {
+            Behaviour::Sequential => counts,
+            Behaviour::Swapped => counts_swapped,
+            Behaviour::Static => step == 0,
+            // Random always fits; it is left when another behaviour has shown itself.
+            Behaviour::Random => false,
+        };
+        if fits {
+            self.misfits = 0;
+            return;
+        }
+        self.misfits = self.misfits.saturating_add(1);
+        let next = if self.counted >= PATIENCE {
+            Behaviour::Sequential
+        } else if self.swapped >= PATIENCE {
+            Behaviour::Swapped
+        } else if self.stayed >= PATIENCE && sid_allowed {
+            Behaviour::Static
+        } else {
+            match current {
+                // A static field that moves cannot be said by any compressed header.
+                Behaviour::Static if counts => Behaviour::Sequential,
+                Behaviour::Static if counts_swapped => Behaviour::Swapped,
+                Behaviour::Static => Behaviour::Random,
+                // One jump of a counter is cheaper than two octets for ever.
+                Behaviour::Sequential if counts_swapped && self.misfits >= 2 => Behaviour::Swapped,
+                Behaviour::Swapped if counts && self.misfits >= 2 => Behaviour::Sequential,
+                Behaviour::Sequential | Behaviour::Swapped if self.misfits >= PATIENCE => Behaviour::Random,
+                Behaviour::Sequential | Behaviour::Swapped | Behaviour::Random => current,
+            }
+        };
+        if next != current {
+            next.set(ip);
+            *self = Self::default();
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! IR and IR-DYN packets and their chains. RFC 3095, section 5.7.7; RFC 3843, sections 3.1 to 3.3.
+
+use thinair_wire::coder::{Coder, Refusal, Step};
+use thinair_wire::header::chain::MAX_IP;
+use thinair_wire::header::protocol;
+
+use super::list::{CompressedList, compressed_list};
+use super::{BASE_IPS, Fields, IpFields, Version};
+use crate::profile::ProfileId;
+
+/// `IR`: static chain, dynamic chain if D, CRC-8. RFC 3095, section 5.7.7.1. Returns D.
+pub(super) fn ir<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, dynamic: bool) -> Step<bool> {
+    c.discriminator(7, 0b111_1110)?;
+    let dynamic = c.flag("D", &mut { dynamic })?;
+    profile(c, x)?;
+    c.crc("CRC", 8)?;
+    static_chain(c, x)?;
+    if dynamic {
+        dynamic_chain(c, x)?;
+    }
+    Ok(dynamic)
+}
+
+/// `IR-DYN`: dynamic chain, CRC-8. RFC 3095, section 5.7.7.2.
+pub(super) fn ir_dyn<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+    c.discriminator(8, 0b1111_1000)?;
+    profile(c, x)?;
+    c.crc("CRC", 8)?;
+    dynamic_chain(c, x)
+}
+
+fn profile<'p, C: Coder<'p>>(c: &mut C, x: &Fields<'p>) -> Step {
+    let expected = x.profile.low_octet();
+    let mut profile = expected;
+    c.uint("Profile", 8, &mut profile)?;
+    c.require(profile == expected)
+}
+
+fn static_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+    let mut i = 0;
+    loop {
+        let ip = &mut x.ips[i];
+        ip_static(c, ip)?;
+        i += 1;
+        let goes_on = matches!(ip.protocol, protocol::IPV4 | protocol::IPV6) && !ip.terminates;
+        if !goes_on {
+            break;
+        }
+        // A chain of more headers than are kept is the peer's right, but not ours to follow.
+        if i == MAX_IP || x.profile == ProfileId::Udp && i == BASE_IPS {
+            return Err(Refusal::Malformed);
+        }
+    }
+    x.ip_count = i;
+    if x.profile == ProfileId::Udp {
+        // RFC 3095, section 5.7.7.2: the chain "MUST end with the static [...] part of a UDP header"; RFC
+        // 3843's termination is that of profile 0x0004.
+        let last = x.ips[i - 1];
+        c.require(last.protocol == protocol::UDP && !last.terminates)?;
+        c.uint("Source Port", 16, &mut x.udp.source_port)?;
+        c.uint("Destination Port", 16, &mut x.udp.destination_port)?;
+    }
+    Ok(())
+}
+
+fn dynamic_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+    for i in 0..x.ip_count {
+        ip_dynamic(c, x, i)?;
+    }
+    if x.profile == ProfileId::Udp {
+        c.uint("Checksum", 16, &mut x.udp.checksum)?;
+    }
+    c.uint("SN", 16, &mut x.sn)
+}
+
+/// Static part of an IPv4 or IPv6 header. RFC 3095, sections 5.7.7.3 and 5.7.7.4. The high bit of the version
+/// ends the chain (RFC 3843, section 3.1).
+pub(super) fn ip_static<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpFields) -> Step {
+    let mut six = ip.version == Version::V6;
+    let mut zero = false;
+    c.flag("terminates", &mut ip.terminates)?;
+    c.flag("Version", &mut true).and_then(|one| c.require(one))?;
+    six = c.flag("Version", &mut six)?;
+    c.flag("Version", &mut zero).and_then(|one| c.require(!one))?;
+    if six {
+        ip.version = Version::V6;
+        c.uint("Flow Label", 20, &mut ip.flow_label)?;
+        c.uint("Next Header", 8, &mut ip.protocol)?;
+        c.octets("Source Address", &mut ip.source)?;
+        c.octets("Destination Address", &mut ip.destination)
+    } else {
+        ip.version = Version::V4;
+        c.reserved(4)?;
+        c.uint("Protocol", 8, &mut ip.protocol)?;
+        ipv4_address(c, "Source Address", &mut ip.source)?;
+        ipv4_address(c, "Destination Address", &mut ip.destination)
+    }
+}
+
+fn ipv4_address<'p, C: Coder<'p>>(c: &mut C, name: &'static str, address: &mut [u8; 16]) -> Step {
+    let mut octets = [address[0], address[1], address[2], address[3]];
+    c.octets(name, &mut octets)?;
+    address[..4].copy_from_slice(&octets);
+    Ok(())
+}
+
+/// Dynamic part of the `i`-th IP header. RFC 3095, sections 5.7.7.3 and 5.7.7.4; SID from RFC 3843, section
+/// 3.3, which is zero where a profile does not define it.
+pub(super) fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, i: usize) -> Step {
+    let ip = &mut x.ips[i];
+    c.uint("Type of Service", 8, &mut ip.tos)?;
+    c.uint("Time to Live", 8, &mut ip.ttl)?;
+    if ip.version == Version::V4 {
+        c.uint("Identification", 16, &mut ip.id)?;
+        c.flag("DF", &mut ip.df)?;
+        c.flag("RND", &mut ip.rnd)?;
+        c.flag("NBO", &mut ip.nbo)?;
+        c.flag("SID", &mut ip.sid)?;
+        c.reserved(4)?;
+    }
+    match x.extra.get_mut(i) {
+        Some(extra) => compressed_list(c, &mut extra.list),
+        None => {
+            // Headers beyond the second are kept without extension headers.
+            let mut list = CompressedList::default();
+            compressed_list(c, &mut list)?;
+            c.require(list.is_empty())
+        }
+    }
+}

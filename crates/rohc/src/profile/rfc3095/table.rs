@@ -1,0 +1,272 @@
+//! Translation tables: which item an index stands for. RFC 3095, section 5.8.1, as corrected by RFC 4815,
+//! section 5.6 (an index belongs to a header, not to a type).
+//!
+//! A context without extension headers holds no table. Others take blocks from a pool that the channel sizes
+//! at start: one block has room for four headers of 128 octets in all.
+
+use super::list::Item;
+use crate::storage::Slots;
+use thinair_wire::header::protocol;
+
+/// Octets of header content in a block.
+const DATA: usize = 128;
+
+/// Items in a block.
+const ENTRIES: usize = 4;
+
+/// No block.
+const NONE: u16 = u16::MAX;
+
+/// Octets of an item before what changes in an AH: behind Next Header, up to the Sequence Number.
+const AH_STABLE: usize = 7;
+
+/// A block of the pool.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    /// The next block of the same context, or the next free one.
+    next: u16,
+    used: u8,
+    entries: [Entry; ENTRIES],
+    data: [u8; DATA],
+}
+
+impl Default for Block {
+    fn default() -> Self {
+        Self { next: NONE, used: 0, entries: [Entry::FREE; ENTRIES], data: [0; DATA] }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// The IP header (0 or 1) whose list the item belongs to; [`Entry::NOBODY`] if the entry is free.
+    owner: u8,
+    index: u8,
+    kind: u8,
+    at: u8,
+    /// Octets from the length field on: the header without its Next Header field.
+    len: u8,
+    /// How often the pair (index, item) was sent.
+    sent: u8,
+}
+
+impl Entry {
+    const NOBODY: u8 = u8::MAX;
+    const FREE: Self = Self { owner: Self::NOBODY, index: 0, kind: 0, at: 0, len: 0, sent: 0 };
+}
+
+/// The blocks of a channel.
+#[derive(Debug)]
+pub(crate) struct Pool<'m> {
+    blocks: Slots<'m, Block>,
+    free: u16,
+}
+
+/// The pool is empty, or an item is longer than a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NoMemory;
+
+impl<'m> Pool<'m> {
+    /// All of `blocks` are free. At most 65,535 are used.
+    pub(crate) fn new(mut blocks: Slots<'m, Block>) -> Self {
+        let count = blocks.len().min(usize::from(NONE));
+        for (i, block) in blocks.iter_mut().take(count).enumerate() {
+            *block = Block { next: if i + 1 < count { i as u16 + 1 } else { NONE }, ..Block::default() };
+        }
+        let free = if count > 0 { 0 } else { NONE };
+        Self { blocks, free }
+    }
+
+    fn take(&mut self) -> Option<u16> {
+        let id = self.free;
+        let block = self.blocks.get_mut(usize::from(id))?;
+        self.free = block.next;
+        *block = Block::default();
+        Some(id)
+    }
+}
+
+/// The table of one context: a chain of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Table {
+    first: u16,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self { first: NONE }
+    }
+}
+
+/// Where an item is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    block: u16,
+    entry: u8,
+}
+
+impl Table {
+    /// Gives the blocks back.
+    pub(crate) fn release(&mut self, pool: &mut Pool<'_>) {
+        while let Some(block) = pool.blocks.get_mut(usize::from(self.first)) {
+            let next = block.next;
+            block.next = pool.free;
+            pool.free = self.first;
+            self.first = next;
+        }
+    }
+
+    fn places<'t>(&self, pool: &'t Pool<'_>) -> impl Iterator<Item = (Place, &'t Entry)> + use<'t> {
+        let mut id = self.first;
+        core::iter::from_fn(move || {
+            let block = pool.blocks.get(usize::from(id))?;
+            let this = id;
+            id = block.next;
+            Some((this, block))
+        })
+        .flat_map(|(block, b)| b.entries.iter().enumerate().map(move |(i, e)| (Place { block, entry: i as u8 }, e)))
+    }
+
+    /// The place of the item with that index.
+    pub(super) fn find(&self, pool: &Pool<'_>, owner: usize, index: u8) -> Option<Place> {
+        self.places(pool)
+            .find(|(_, entry)| usize::from(entry.owner) == owner && entry.index == index)
+            .map(|(place, _)| place)
+    }
+
+    /// The index of an item that says the same, if there is one. The sequence number and the Integrity Check
+    /// Value of an AH do not count (RFC 3095, section 5.8.4.2).
+    pub(super) fn find_item(&self, pool: &Pool<'_>, owner: usize, item: &Item<'_>) -> Option<u8> {
+        self.places(pool)
+            .find(|&(place, entry)| {
+                usize::from(entry.owner) == owner && same(&stored(pool, place), item)
+            })
+            .map(|(_, entry)| entry.index)
+    }
+
+    /// Puts an item in the place of its index, anew.
+    pub(super) fn put(
+        &mut self,
+        pool: &mut Pool<'_>,
+        owner: usize,
+        index: u8,
+        item: &Item<'_>,
+    ) -> Result<(), NoMemory> {
+        let len = item.len() - 1;
+        if len > DATA {
+            return Err(NoMemory);
+        }
+        if let Some(place) = self.find(pool, owner, index) {
+            remove(pool, place);
+        }
+        let mut id = self.first;
+        let mut last = NONE;
+        while let Some(block) = pool.blocks.get(usize::from(id)) {
+            if usize::from(block.used) + len <= DATA && block.entries.iter().any(|e| e.owner == Entry::NOBODY) {
+                break;
+            }
+            last = id;
+            id = block.next;
+        }
+        if id == NONE {
+            id = pool.take().ok_or(NoMemory)?;
+            match pool.blocks.get_mut(usize::from(last)) {
+                Some(block) => block.next = id,
+                None => self.first = id,
+            }
+        }
+        let block = pool.blocks.get_mut(usize::from(id)).ok_or(NoMemory)?;
+        let at = usize::from(block.used);
+        let entry = block.entries.iter_mut().find(|e| e.owner == Entry::NOBODY).ok_or(NoMemory)?;
+        let room = block.data.get_mut(at..at + len).ok_or(NoMemory)?;
+        *entry =
+            Entry { owner: owner as u8, index, kind: item.kind, at: at as u8, len: len as u8, sent: 0 };
+        room[0] = item.length;
+        room[1..].copy_from_slice(item.body);
+        block.used += len as u8;
+        Ok(())
+    }
+}
+
+/// The item in a place.
+pub(super) fn stored<'t>(pool: &'t Pool<'_>, place: Place) -> Item<'t> {
+    let found = pool.blocks.get(usize::from(place.block)).and_then(|block| {
+        let entry = block.entries.get(usize::from(place.entry))?;
+        let octets = block.data.get(usize::from(entry.at)..)?.get(..usize::from(entry.len))?;
+        let (&length, body) = octets.split_first()?;
+        Some(Item { kind: entry.kind, length, body })
+    });
+    found.unwrap_or_default()
+}
+
+/// How often the pair (index, item) was sent.
+pub(super) fn sent<'t>(pool: &'t mut Pool<'_>, place: Place) -> Option<&'t mut u8> {
+    let block = pool.blocks.get_mut(usize::from(place.block))?;
+    block.entries.get_mut(usize::from(place.entry)).map(|entry| &mut entry.sent)
+}
+
+/// Whether two items say the same.
+pub(super) fn same(a: &Item<'_>, b: &Item<'_>) -> bool {
+    if a.kind != b.kind || a.length != b.length {
+        return false;
+    }
+    if a.kind == protocol::AH {
+        // `body` starts behind the length field, one octet later than the stable part.
+        let stable = AH_STABLE - 1;
+        return a.body.get(..stable) == b.body.get(..stable);
+    }
+    a.body == b.body
+}
+
+fn remove(pool: &mut Pool<'_>, place: Place) {
+    let Some(block) = pool.blocks.get_mut(usize::from(place.block)) else { return };
+    let Some(entry) = block.entries.get_mut(usize::from(place.entry)) else { return };
+    let (at, len) = (entry.at, entry.len);
+    *entry = Entry::FREE;
+    block.data.copy_within(usize::from(at) + usize::from(len)..usize::from(block.used), usize::from(at));
+    block.used -= len;
+    for entry in block.entries.iter_mut().filter(|e| e.owner != Entry::NOBODY && e.at > at) {
+        entry.at -= len;
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    fn item(kind: u8, octets: &[u8]) -> Item<'_> {
+        Item { kind, length: (octets.len() / 8) as u8, body: octets }
+    }
+
+    #[test]
+    fn items_keep_their_content_when_others_are_replaced() {
+        let mut pool = Pool::new(Slots::owned(vec![Block::default(); 3]));
+        let mut table = Table::default();
+        let contents: Vec<Vec<u8>> = (0..8).map(|i| vec![i; 6 + 8 * usize::from(i)]).collect();
+        for (i, content) in contents.iter().enumerate() {
+            table.put(&mut pool, i % 2, i as u8, &item(60, content)).unwrap();
+        }
+        table.put(&mut pool, 0, 2, &item(0, &contents[5])).unwrap();
+        for (i, content) in contents.iter().enumerate() {
+            let place = table.find(&pool, i % 2, i as u8).unwrap();
+            let expected = if i == 2 { item(0, &contents[5]) } else { item(60, content) };
+            assert_eq!(stored(&pool, place), expected, "item {i}");
+        }
+        assert_eq!(table.find(&pool, 1, 2), None);
+        assert_eq!(table.find_item(&pool, 0, &item(0, &contents[5])), Some(2));
+    }
+
+    #[test]
+    fn an_empty_pool_is_told_and_blocks_come_back() {
+        let mut pool = Pool::new(Slots::owned(vec![Block::default(); 1]));
+        let (mut a, mut b) = (Table::default(), Table::default());
+        a.put(&mut pool, 0, 0, &item(60, &[1; 6])).unwrap();
+        assert_eq!(b.put(&mut pool, 0, 0, &item(60, &[1; 6])), Err(NoMemory));
+        a.release(&mut pool);
+        b.put(&mut pool, 0, 0, &item(60, &[1; 6])).unwrap();
+        assert_eq!(a.find(&pool, 0, 0), None);
+        assert_eq!(b.put(&mut pool, 0, 1, &item(60, &[1; 134])), Err(NoMemory));
+    }
+}

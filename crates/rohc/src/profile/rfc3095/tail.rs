@@ -1,0 +1,40 @@
+//! What follows base header and extension in every compressed header: fields that are sent as they are, in
+//! the order of the uncompressed header. RFC 3095, section 5.7; RFC 3843, section 3.6.
+
+use thinair_wire::coder::{Coder, Step};
+
+use super::ir::ip_dynamic;
+use super::{BASE_IPS, Fields, Version};
+use crate::profile::ProfileId;
+
+/// What the context says is in the tail.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tail {
+    /// context(UDP Checksum) is not zero.
+    pub(super) udp_checksum: bool,
+    /// Octets of AH data of the outermost and the second header.
+    pub(super) icv: [usize; BASE_IPS],
+}
+
+/// `general format`, from the IP-ID of the outer IPv4 header on.
+#[inline]
+pub(super) fn tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, has: &Tail) -> Step {
+    for i in 0..=x.inner() {
+        if x.ips[i].version == Version::V4 && x.ips[i].rnd {
+            c.uint("IP-ID", 16, &mut x.ips[i].id)?;
+        }
+        if has.icv[i] > 0 {
+            c.slice("AH data", has.icv[i], &mut x.extra[i].icv)?;
+        }
+    }
+    if x.profile == ProfileId::Udp {
+        if has.udp_checksum {
+            c.uint("UDP Checksum", 16, &mut x.udp.checksum)?;
+        }
+    } else {
+        for i in BASE_IPS..x.ip_count {
+            ip_dynamic(c, x, i)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//! Packet type 0. RFC 3095, section 5.7.1.
+
+use thinair_wire::coder::{Coder, Step};
+
+use super::SN;
+
+/// `UO-0`: SN, CRC-3. RFC 3095, section 5.7.1.
+#[inline]
+pub(super) fn uo_0<'p, C: Coder<'p>>(c: &mut C) -> Step {
+    c.discriminator(1, 0b0)?;
+    c.lsb(SN, 4, 0)?;
+    c.crc("CRC", 3)
+}
