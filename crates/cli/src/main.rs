@@ -1,1 +1,41 @@
-fn main() {}
+//! `thinair`: thin headers, over the air.
+
+mod analyze;
+mod options;
+mod rohc;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Thin headers, over the air: make IP cheap on constrained links, and prove it.
+#[derive(Debug, Parser)]
+#[command(name = "thinair", version, about, propagate_version = true)]
+struct Command {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// What each flow of a capture costs, and what header compression saves
+    Analyze(analyze::Arguments),
+    /// Robust Header Compression: captures of IP packets to captures of ROHC packets, and back
+    #[command(subcommand)]
+    Rohc(rohc::Task),
+}
+
+/// Exit status: 0 ok, 1 failure, 2 usage, 3 threshold missed.
+fn main() -> ExitCode {
+    let result = match Command::parse().task {
+        Task::Analyze(arguments) => analyze::run(&arguments),
+        Task::Rohc(task) => rohc::run(&task),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("thinair: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

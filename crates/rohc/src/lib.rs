@@ -1,4 +1,37 @@
 //! Robust Header Compression: the framework of RFC 5795 and its profiles.
+//!
+//! A [`Compressor`] turns the IP packets of one direction of a link into ROHC packets, a [`Decompressor`] at the
+//! other end turns them back, bit for bit or not at all. Both are sans-IO: octets and the time come in, octets
+//! come out. They know no sockets, no links and no files. Contexts lie in memory that is sized at start, lent by
+//! the caller or owned (feature `alloc`); nothing is allocated per packet.
+//!
+//! ```
+//! use thinair_rohc::{Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory};
+//! use thinair_rohc::{Decompressor, DecompressorConfig, DecompressorMemory, Instant, ProfileSet};
+//!
+//! let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1())?;
+//! let mut compressor =
+//!     Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(&channel, 4));
+//! let mut decompressor =
+//!     Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 4));
+//!
+//! // A CoAP GET over UDP and IPv6: 57 octets.
+//! let packet = *b"\x60\0\0\0\0\x11\x11\x40\xfd\0\x0e\xc0\0\0\0\0\0\0\0\0\0\0\0\x01\xfd\0\x0e\xc0\0\0\0\0\0\0\0\0\0\0\0\x02\
+//!     \xe0\x01\x16\x33\0\x11\x12\x34\x40\x01\x12\x34\xb4time";
+//! let (mut rohc, mut back) = ([0; 128], [0; 128]);
+//! let mut sizes = [0; 6];
+//! for (i, size) in sizes.iter_mut().enumerate() {
+//!     let now = Instant::from_millis(10 * i as u64);
+//!     *size = compressor.compress(now, &packet, &mut rohc)?.len;
+//!     let done = decompressor.decompress(now, &rohc[..*size], &mut back)?;
+//!     assert_eq!(back[..done.len], packet);
+//! }
+//! assert_eq!(sizes, [59, 59, 59, 59, 12, 12]);
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
+//!
+//! Read these first: [`packet`] (what a ROHC packet is made of), [`compressor`] and [`decompressor`] (the public
+//! verbs), then in `profile/rfc3095.rs` the list of formats and the function that each of them is.
 
 #![no_std]
 #![deny(missing_docs)]
@@ -10,11 +43,26 @@ extern crate std;
 
 pub mod channel;
 pub mod cid;
+pub mod compressor;
 pub mod decompressor;
+mod endpoint;
 pub mod feedback;
 pub mod mode;
 pub mod packet;
 pub mod profile;
+pub mod refresh;
 pub mod segmentation;
 mod state;
 pub mod storage;
+
+pub use channel::{Channel, ChannelError, ProfileSet};
+pub use cid::{Cid, CidSpace};
+pub use compressor::{CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory};
+pub use decompressor::{
+    DecompressError, Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Threshold,
+};
+pub use endpoint::Endpoint;
+pub use mode::Mode;
+pub use profile::{Format, ProfileId};
+pub use refresh::Refresh;
+pub use thinair_wire::time::Instant;

@@ -5,13 +5,14 @@
 //! IR-DYN, and the tail that every compressed header ends with. [`FORMATS`] lists the compressed formats once,
 //! cheapest first, and the list is the dispatch of both sides.
 
-//pub(crate) mod compress;
+pub(crate) mod compress;
 pub(crate) mod decompress;
 mod extension;
 mod header;
 mod ip_id;
 mod ir;
 mod list;
+mod list_plan;
 pub(crate) mod table;
 mod tail;
 mod type0;
@@ -44,8 +45,9 @@ const BASE_IPS: usize = 2;
 /// Compressed formats, cheapest first.
 const FORMATS: [Format; 7] = [
     Format::Uo0,
-    Format::Uo1,
+    // As long as UO-1, but with the stronger CRC.
     Format::Uor2,
+    Format::Uo1,
     Format::Uor2Ext0,
     Format::Uor2Ext1,
     Format::Uor2Ext2,

@@ -71,6 +71,13 @@ impl<'o> Writer<'o> {
         self.crc_width
     }
 
+    /// Whether the format has sent all bits that the offered slots need. A format that has no place for a slot
+    /// at all does not refuse it; this tells.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        self.slots.iter().zip(&self.sent).all(|(lsb, sent)| lsb.needed <= *sent)
+    }
+
     /// Puts the CRC where the format has left a hole for it.
     #[inline]
     pub fn fill_crc(&mut self, value: u8) {

@@ -1,0 +1,323 @@
+//! The compressor of a channel: IP packets in, ROHC packets out.
+
+mod classify;
+mod flows;
+
+use thinair_wire::coder::Writer;
+use thinair_wire::crc::Check;
+use thinair_wire::header::chain::{HeaderChain, NotIp};
+use thinair_wire::time::Instant;
+
+use crate::channel::Channel;
+use crate::cid::Cid;
+use crate::feedback::{AckType, Feedback, FeedbackError};
+use crate::mode::{self, Mode};
+use crate::profile::rfc3095::compress::{Context, Refused};
+use crate::profile::rfc3095::table::{Block, Pool};
+use crate::profile::{Format, ProfileId, uncompressed};
+use crate::refresh::{Due, Refresh, Timer};
+use crate::storage::Slots;
+
+pub(crate) use classify::Plan;
+pub use flows::CompressorContext;
+use flows::{Flows, Kind};
+
+/// How long a flow that was rejected stays uncompressed. RFC 3095, section 5.7.6.4: "for some time".
+const REJECTED_FOR: core::time::Duration = core::time::Duration::from_secs(30);
+
+/// What a compressor is told at start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompressorConfig {
+    /// The channel, as agreed with the decompressor.
+    pub channel: Channel,
+    /// Refreshes in U-mode.
+    pub refresh: Refresh,
+    /// Refreshes in O-mode, where feedback asks for them: normally [`Refresh::Off`].
+    pub refresh_two_way: Refresh,
+    /// L: packets that say a change before it is taken for known (optimistic approach), 1 to 255.
+    pub repetitions: u8,
+    /// Values of a W-LSB window, 1 to 16: so many packets in a row may be lost.
+    pub window: u8,
+    /// Send constant IP-IDs by SID in every profile, not only where it is defined (RFC 3843, section 3.3). Not
+    /// standard, but some decompressors take it.
+    pub sid_everywhere: bool,
+    /// Randomness: first sequence numbers and the hash of flows depend on it.
+    pub seed: u64,
+}
+
+impl CompressorConfig {
+    /// Defaults for a channel: the default refresh in U-mode, none in O-mode, 4 repetitions, a window of 4.
+    pub fn new(channel: Channel) -> Self {
+        Self {
+            channel,
+            refresh: Refresh::default(),
+            refresh_two_way: Refresh::Off,
+            repetitions: 4,
+            window: 4,
+            sid_everywhere: false,
+            seed: 0,
+        }
+    }
+}
+
+/// The memory of a compressor, sized at start.
+#[derive(Debug)]
+pub struct CompressorMemory<'m> {
+    /// One place per context: [`Channel::contexts`] of them.
+    pub contexts: Slots<'m, CompressorContext>,
+    /// Buckets of the index of flows; twice as many as contexts is a good number.
+    pub buckets: Slots<'m, u16>,
+    /// Blocks for extension headers.
+    pub blocks: Slots<'m, Block>,
+}
+
+#[cfg(feature = "alloc")]
+impl CompressorMemory<'static> {
+    /// Memory for `channel` with `blocks` blocks for extension headers.
+    pub fn owned(channel: &Channel, blocks: usize) -> Self {
+        Self {
+            contexts: Slots::owned(alloc::vec![CompressorContext::EMPTY; channel.contexts()]),
+            buckets: Slots::owned(alloc::vec![0; (channel.contexts() * 2).next_power_of_two()]),
+            blocks: Slots::owned(alloc::vec![Block::default(); blocks]),
+        }
+    }
+}
+
+/// A packet that was compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compressed {
+    /// The context.
+    pub cid: Cid,
+    /// Its profile.
+    pub profile: ProfileId,
+    /// The format of the packet.
+    pub format: Format,
+    /// Octets of the headers that were compressed.
+    pub header_in: usize,
+    /// Octets of the ROHC header, CID included.
+    pub header_out: usize,
+    /// Octets of the ROHC packet.
+    pub len: usize,
+    /// Why the packet is larger than need be: it refreshes a context that was established.
+    pub refresh: bool,
+}
+
+/// Why a packet was not compressed: always the caller's packet or buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompressError {
+    /// The octets are no IP packet.
+    NotIp(NotIp),
+    /// `out` is too short: room for the packet and 16 octets is enough, unless it has extension headers.
+    OutputTooSmall {
+        /// Octets that are there.
+        have: usize,
+    },
+    /// The compressor was given no place for a context.
+    NoContexts,
+}
+
+impl core::fmt::Display for CompressError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::NotIp(NotIp::Version) => write!(f, "neither an IPv4 nor an IPv6 packet"),
+            Self::NotIp(NotIp::Short { need, have }) => {
+                write!(f, "the IP header needs {need} octets, there are {have}")
+            }
+            Self::OutputTooSmall { have } => write!(f, "{have} octets of room are not enough"),
+            Self::NoContexts => write!(f, "the compressor has no place for a context"),
+        }
+    }
+}
+
+impl core::error::Error for CompressError {}
+
+/// The compressor of one channel.
+///
+/// **Give every packet of the channel to [`compress`](Self::compress), in order, with a time that never goes
+/// back.** Feedback of the other side goes to [`receive_feedback`](Self::receive_feedback).
+#[derive(Debug)]
+pub struct Compressor<'m> {
+    config: CompressorConfig,
+    flows: Flows<'m>,
+    pool: Pool<'m>,
+    random: u64,
+}
+
+impl<'m> Compressor<'m> {
+    /// A compressor in `memory`. Fewer places than the channel has contexts make it use fewer CIDs.
+    pub fn new(config: CompressorConfig, memory: CompressorMemory<'m>) -> Self {
+        let flows = Flows::new(memory.contexts, memory.buckets, config.channel.contexts(), config.seed);
+        Self { config, flows, pool: Pool::new(memory.blocks), random: config.seed }
+    }
+
+    /// Compresses one IP packet to the start of `out`.
+    pub fn compress(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Compressed, CompressError> {
+        let chain = HeaderChain::parse(packet).map_err(CompressError::NotIp)?;
+        let Some(plan) = classify::plan(&chain, self.config.channel.profiles()) else {
+            return self.uncompressed(now, packet, out);
+        };
+        let hash = self.flows.hash(&plan);
+        let found = self.flows.find(hash, |kind| match kind {
+            Kind::Rfc3095(context) => context.is_flow_of(&plan),
+            Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Free => false,
+        });
+        let cid = match found {
+            Some(cid) => cid,
+            None if self.flows.is_rejected(hash, now) => return self.uncompressed(now, packet, out),
+            None => {
+                let sn = self.next_random() as u16;
+                let mut context = Context::new(&plan, now, sn);
+                let (cid, old) = self.flows.claim(hash).ok_or(CompressError::NoContexts)?;
+                let mut mode = Mode::default();
+                if let Kind::Rfc3095(mut old) = old {
+                    old.release(&mut self.pool);
+                    // RFC 4815, section 7.2: the mode is inherited within a profile, and within it alone.
+                    mode = if old.profile == plan.profile { old.mode } else { mode };
+                }
+                context.start(mode, self.random as u8, &self.config);
+                self.flows.set(cid, Kind::Rfc3095(context));
+                cid
+            }
+        };
+        self.flows.touch(cid);
+        let Kind::Rfc3095(context) = self.flows.kind(cid) else { return Err(CompressError::NoContexts) };
+        match context.compress(now, &plan, cid, &self.config, &mut self.pool, out) {
+            Ok(compressed) => Ok(compressed),
+            Err(Refused::NoRoom) => Err(CompressError::OutputTooSmall { have: out.len() }),
+            Err(Refused::ByThisPacket) => self.uncompressed(now, packet, out),
+        }
+    }
+
+    /// Takes the data of one feedback element, CID included ([`Elements`](crate::packet::Elements) yields
+    /// them). Feedback that is damaged or makes no sense is ignored and told.
+    pub fn receive_feedback(&mut self, now: Instant, data: &[u8]) -> Result<(), FeedbackError> {
+        let feedback = Feedback::read(data, self.config.channel.cids())?;
+        if !self.config.channel.allows(feedback.cid) || feedback.cid.index() >= self.flows.capacity() {
+            return Err(FeedbackError::UnknownCid(feedback.cid));
+        }
+        let l = self.config.repetitions;
+        match self.flows.kind(feedback.cid) {
+            Kind::Free | Kind::Rejected { .. } => Err(FeedbackError::UnknownCid(feedback.cid)),
+            Kind::Uncompressed(state) => {
+                // RFC 3095, section 5.10.3 c): any feedback makes it bidirectional.
+                state.two_way = true;
+                state.ir_left = if feedback.ack == AckType::StaticNack { 1 } else { 0 };
+                Ok(())
+            }
+            Kind::Rfc3095(context) => {
+                if feedback.reject || feedback.context_memory && feedback.protected {
+                    context.release(&mut self.pool);
+                    self.flows.reject(feedback.cid, now + REJECTED_FOR);
+                    return Ok(());
+                }
+                if let (Some(wanted), true) = (feedback.mode, feedback.protected) {
+                    context.mode = mode::transition(context.mode, wanted);
+                }
+                context.receive_feedback(&feedback, l, &mut self.pool);
+                Ok(())
+            }
+        }
+    }
+
+    /// Octets of memory for one context, without extension headers, and for a block of those. A context also
+    /// takes two buckets of two octets each.
+    pub const fn octets_per_context() -> (usize, usize) {
+        (size_of::<CompressorContext>(), size_of::<Block>())
+    }
+
+    /// Profile 0x0000. RFC 5795, section 5.4.
+    fn uncompressed(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Compressed, CompressError> {
+        let cid = match self.flows.uncompressed() {
+            Some(cid) => cid,
+            None => {
+                let (cid, old) = self.flows.claim(0).ok_or(CompressError::NoContexts)?;
+                if let Kind::Rfc3095(mut old) = old {
+                    old.release(&mut self.pool);
+                }
+                let state = Uncompressed::start(now, self.config.repetitions);
+                self.flows.set(cid, Kind::Uncompressed(state));
+                cid
+            }
+        };
+        self.flows.touch(cid);
+        let Kind::Uncompressed(state) = self.flows.kind(cid) else { return Err(CompressError::NoContexts) };
+        let refresh = state.tick(now, &self.config);
+        let space = self.config.channel.cids();
+        let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
+        let format = if state.ir_left > 0 { Format::Ir } else { Format::Normal };
+        let header_out = match format {
+            Format::Ir => before + 1 + inside + 2,
+            _ => before + inside,
+        };
+        let len = header_out + packet.len();
+        let have = out.len();
+        let out = out.get_mut(..len).ok_or(CompressError::OutputTooSmall { have })?;
+        if before > 0 {
+            out[0] = cid.add_cid();
+        }
+        if format == Format::Ir {
+            state.ir_left -= 1;
+            let mut writer = Writer::new(out, before + inside);
+            let _ = uncompressed::ir(&mut writer);
+            let end = writer.position();
+            out[before] = out[before + inside];
+            cid.write_large(&mut out[before + 1..before + 1 + inside]);
+            out[end - 1] = Check::Crc8.of(&out[..end - 1]);
+            out[end..].copy_from_slice(packet);
+        } else {
+            out[before] = packet[0];
+            cid.write_large(&mut out[before + 1..before + 1 + inside]);
+            out[before + 1 + inside..].copy_from_slice(&packet[1..]);
+        }
+        Ok(Compressed { cid, profile: ProfileId::Uncompressed, format, header_in: 0, header_out, len, refresh })
+    }
+
+    /// SplitMix64: sequence numbers need to differ, not to be secret.
+    fn next_random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+}
+
+/// The one context of profile 0x0000.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Uncompressed {
+    /// Feedback was received: IR packets are no longer repeated.
+    two_way: bool,
+    /// IR packets still to be sent before Normal packets.
+    ir_left: u8,
+    timer: Timer,
+}
+
+impl Uncompressed {
+    fn start(now: Instant, repetitions: u8) -> Self {
+        Self { two_way: false, ir_left: repetitions.max(1), timer: Timer::start(now) }
+    }
+
+    /// Returns whether the packet is a refresh.
+    fn tick(&mut self, now: Instant, config: &CompressorConfig) -> bool {
+        let policy = if self.two_way { &config.refresh_two_way } else { &config.refresh };
+        let due = self.timer.tick(now, policy) == Due::Everything && self.ir_left == 0;
+        if due {
+            // RFC 3095, section 5.10.3 a): "only one when refreshing".
+            self.ir_left = match policy {
+                Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
+                Refresh::Periodic { .. } | Refresh::Off => 1,
+            };
+        }
+        due
+    }
+}

@@ -1,0 +1,218 @@
+//! Which context a flow has: found, claimed and given up in constant time.
+//!
+//! A hash index finds a flow, a list through the contexts keeps them in the order of their last use. CIDs go to
+//! flows in the order of their appearance; when all are taken, the least recently used flow gives up its own.
+
+use thinair_wire::time::Instant;
+
+use super::Uncompressed;
+use super::classify::Plan;
+use crate::cid::Cid;
+use crate::profile::rfc3095::compress::Context;
+use crate::storage::Slots;
+
+/// No context.
+const NONE: u16 = u16::MAX;
+
+/// The place of one context.
+#[derive(Clone, Copy, Debug)]
+pub struct CompressorContext {
+    kind: Kind,
+    hash: u32,
+    /// The next context in the same bucket.
+    next: u16,
+    /// Neighbours in the order of use.
+    older: u16,
+    newer: u16,
+}
+
+impl CompressorContext {
+    /// No context.
+    pub const EMPTY: Self = Self { kind: Kind::Free, hash: 0, next: NONE, older: NONE, newer: NONE };
+}
+
+/// What a place holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Free,
+    Uncompressed(Uncompressed),
+    Rfc3095(Context),
+    /// The decompressor rejected the flow; it stays uncompressed until then.
+    Rejected {
+        until: Instant,
+    },
+}
+
+/// The contexts of a channel.
+#[derive(Debug)]
+pub(super) struct Flows<'m> {
+    contexts: Slots<'m, CompressorContext>,
+    buckets: Slots<'m, u16>,
+    mask: u32,
+    key: u64,
+    /// Contexts that were ever used.
+    used: u16,
+    capacity: u16,
+    oldest: u16,
+    newest: u16,
+    uncompressed: Option<Cid>,
+}
+
+impl<'m> Flows<'m> {
+    pub(super) fn new(
+        mut contexts: Slots<'m, CompressorContext>,
+        mut buckets: Slots<'m, u16>,
+        limit: usize,
+        seed: u64,
+    ) -> Self {
+        contexts.fill(CompressorContext::EMPTY);
+        buckets.fill(NONE);
+        let capacity = contexts.len().min(limit) as u16;
+        // The largest power of two that there is room for; with no bucket at all, everything is a new flow.
+        let mask = (1_u32 << buckets.len().max(1).ilog2()) - 1;
+        let key = seed ^ 0x2D35_8DCC_AA6C_78A5;
+        Self { contexts, buckets, mask, key, used: 0, capacity, oldest: NONE, newest: NONE, uncompressed: None }
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        usize::from(self.capacity)
+    }
+
+    /// A keyed hash of what tells flows apart: multiply and fold.
+    #[inline]
+    pub(super) fn hash(&self, plan: &Plan<'_>) -> u32 {
+        let mut hash = self.key;
+        plan.key(|word| {
+            let product = u128::from(hash ^ word) * u128::from(0xA076_1D64_78BD_642F_u64 ^ self.key.rotate_left(17));
+            hash = product as u64 ^ (product >> 64) as u64;
+        });
+        hash as u32 ^ (hash >> 32) as u32
+    }
+
+    /// The context of a flow.
+    #[inline]
+    pub(super) fn find(&self, hash: u32, is_it: impl Fn(&Kind) -> bool) -> Option<Cid> {
+        let mut at = *self.buckets.get((hash & self.mask) as usize)?;
+        while let Some(context) = self.contexts.get(usize::from(at)) {
+            if context.hash == hash && is_it(&context.kind) {
+                return Cid::new(at);
+            }
+            at = context.next;
+        }
+        None
+    }
+
+    /// Whether the flow with that hash was rejected and must wait.
+    pub(super) fn is_rejected(&self, hash: u32, now: Instant) -> bool {
+        self.find(hash, |kind| matches!(kind, Kind::Rejected { until } if now < *until)).is_some()
+    }
+
+    /// Takes a free context, or the one that was not used for longest, and returns what it held.
+    pub(super) fn claim(&mut self, hash: u32) -> Option<(Cid, Kind)> {
+        let at = if self.used < self.capacity {
+            self.used += 1;
+            self.used - 1
+        } else {
+            let at = self.oldest;
+            self.unlink_use(at);
+            self.unlink_bucket(at);
+            at
+        };
+        let cid = Cid::new(at)?;
+        if self.uncompressed == Some(cid) {
+            self.uncompressed = None;
+        }
+        let context = self.contexts.get_mut(usize::from(at))?;
+        let old = core::mem::replace(&mut context.kind, Kind::Free);
+        context.hash = hash;
+        self.link_bucket(at);
+        self.link_newest(at);
+        Some((cid, old))
+    }
+
+    pub(super) fn set(&mut self, cid: Cid, kind: Kind) {
+        if matches!(kind, Kind::Uncompressed(_)) {
+            self.uncompressed = Some(cid);
+        }
+        if let Some(context) = self.contexts.get_mut(cid.index()) {
+            context.kind = kind;
+        }
+    }
+
+    pub(super) fn reject(&mut self, cid: Cid, until: Instant) {
+        self.set(cid, Kind::Rejected { until });
+    }
+
+    /// The context of profile 0x0000, of which there is at most one.
+    pub(super) fn uncompressed(&self) -> Option<Cid> {
+        self.uncompressed
+    }
+
+    #[inline]
+    pub(super) fn kind(&mut self, cid: Cid) -> &mut Kind {
+        // Every CID that is handed out has a place; the compressor checks those that come from outside.
+        &mut self.contexts[cid.index()].kind
+    }
+
+    /// Makes a context the most recently used one.
+    #[inline]
+    pub(super) fn touch(&mut self, cid: Cid) {
+        let at = cid.value();
+        if self.newest != at {
+            self.unlink_use(at);
+            self.link_newest(at);
+        }
+    }
+
+    fn link_newest(&mut self, at: u16) {
+        let before = self.newest;
+        if let Some(context) = self.contexts.get_mut(usize::from(at)) {
+            context.older = before;
+            context.newer = NONE;
+        }
+        match self.contexts.get_mut(usize::from(before)) {
+            Some(context) => context.newer = at,
+            None => self.oldest = at,
+        }
+        self.newest = at;
+    }
+
+    fn unlink_use(&mut self, at: u16) {
+        let Some(context) = self.contexts.get(usize::from(at)) else { return };
+        let (older, newer) = (context.older, context.newer);
+        match self.contexts.get_mut(usize::from(older)) {
+            Some(context) => context.newer = newer,
+            None => self.oldest = newer,
+        }
+        match self.contexts.get_mut(usize::from(newer)) {
+            Some(context) => context.older = older,
+            None => self.newest = older,
+        }
+    }
+
+    fn link_bucket(&mut self, at: u16) {
+        let Some(context) = self.contexts.get_mut(usize::from(at)) else { return };
+        if let Some(bucket) = self.buckets.get_mut((context.hash & self.mask) as usize) {
+            context.next = *bucket;
+            *bucket = at;
+        }
+    }
+
+    fn unlink_bucket(&mut self, at: u16) {
+        let Some(context) = self.contexts.get(usize::from(at)) else { return };
+        let (hash, next) = (context.hash, context.next);
+        let Some(bucket) = self.buckets.get_mut((hash & self.mask) as usize) else { return };
+        if *bucket == at {
+            *bucket = next;
+            return;
+        }
+        let mut before = *bucket;
+        while let Some(context) = self.contexts.get_mut(usize::from(before)) {
+            if context.next == at {
+                context.next = next;
+                return;
+            }
+            before = context.next;
+        }
+    }
+}

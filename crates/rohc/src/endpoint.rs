@@ -1,0 +1,69 @@
+//! One end of a link: the compressor of the outgoing channel and the decompressor of the incoming one, with
+//! feedback routed between them (FEEDBACK_FOR, RFC 5795, section 5.1.2; RFC 3759).
+
+use thinair_wire::time::Instant;
+
+use crate::compressor::{CompressError, Compressed, Compressor};
+use crate::decompressor::{DecompressError, Decompressed, Decompressor};
+use crate::feedback::MAX_ELEMENT;
+use crate::packet;
+
+/// Compressor and decompressor of one side.
+///
+/// **Every packet that arrives goes to [`receive`](Self::receive); every packet that is sent comes from
+/// [`send`](Self::send), which carries waiting feedback in front, or from
+/// [`poll_feedback`](Self::poll_feedback) when there is nothing else to send.**
+#[derive(Debug)]
+pub struct Endpoint<'m> {
+    /// The compressor of the outgoing channel.
+    pub compressor: Compressor<'m>,
+    /// The decompressor of the incoming channel.
+    pub decompressor: Decompressor<'m>,
+}
+
+impl<'m> Endpoint<'m> {
+    /// Pairs two channels of opposite directions.
+    pub fn new(compressor: Compressor<'m>, decompressor: Decompressor<'m>) -> Self {
+        Self { compressor, decompressor }
+    }
+
+    /// Compresses a packet to the start of `out`, behind the feedback that waits (at most one element). Returns
+    /// what became of it, and the octets in all.
+    pub fn send(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<(Compressed, usize), CompressError> {
+        let have = out.len();
+        let mut element = [0; MAX_ELEMENT];
+        let feedback = self.decompressor.poll_feedback(&mut element).unwrap_or(0);
+        let (front, room) =
+            out.split_at_mut_checked(feedback).ok_or(CompressError::OutputTooSmall { have })?;
+        front.copy_from_slice(element.get(..feedback).unwrap_or_default());
+        let compressed = self.compressor.compress(now, packet, room)?;
+        Ok((compressed, feedback + compressed.len))
+    }
+
+    /// Takes a ROHC packet: feedback in front goes to the compressor, the rest is decompressed to `out`.
+    ///
+    /// Feedback that is damaged or makes no sense is ignored, as RFC 3095, section 5.7.6.3, asks.
+    pub fn receive(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Decompressed, DecompressError> {
+        if let Ok(parts) = packet::parts(packet) {
+            for element in parts.feedback {
+                let _ = self.compressor.receive_feedback(now, element);
+            }
+        }
+        self.decompressor.decompress(now, packet, out)
+    }
+
+    /// Writes one waiting feedback element as a ROHC packet of its own; `None` if none waits.
+    pub fn poll_feedback(&mut self, out: &mut [u8]) -> Option<usize> {
+        self.decompressor.poll_feedback(out)
+    }
+}

@@ -1,0 +1,668 @@
+//! Compressing the packets of one context. RFC 3095, sections 5.3.1 and 5.4.1.
+
+use thinair_wire::coder::{Lsb, Writer};
+use thinair_wire::crc::Check;
+use thinair_wire::header::chain::{Ip, IpHeader};
+use thinair_wire::header::protocol;
+use thinair_wire::lsb::Shift;
+use thinair_wire::serial::Serial;
+use thinair_wire::time::Instant;
+use thinair_wire::window::Window;
+
+use super::header::Layout;
+use super::ip_id::Watcher;
+use super::ir;
+use super::list::Item;
+use super::list_plan::{ListState, Scope, icv, sends_ah};
+use super::table::{self, Pool, Table};
+use super::tail::{Tail, tail};
+use super::{
+    BASE_IPS, FORMATS, Fields, IP_ID, IP_ID2, IpFields, SN, SN_SHIFT, UdpFields, Version, base,
+};
+use crate::cid::Cid;
+use crate::compressor::{Compressed, CompressorConfig, Plan};
+use crate::feedback::{AckType, Feedback};
+use crate::mode::Mode;
+use crate::profile::{Format, ProfileId};
+use crate::refresh::{Due, Refresh, Timer};
+use crate::state::CompressorState;
+
+/// Why a packet does not go by this context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The caller's buffer is too short.
+    NoRoom,
+    /// The profile cannot carry this packet, or not in this state; profile 0x0000 can.
+    ByThisPacket,
+}
+
+/// How many more packets must say a change (optimistic approach), and since which SN it has been said.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pending {
+    left: u8,
+    since: u16,
+}
+
+impl Pending {
+    pub(super) fn start(&mut self, sn: u16, repetitions: u8) {
+        *self = Self { left: repetitions.max(1), since: sn };
+    }
+
+    #[inline]
+    pub(super) fn is_due(&self) -> bool {
+        self.left > 0
+    }
+
+    #[inline]
+    pub(super) fn sent(&mut self) {
+        self.left = self.left.saturating_sub(1);
+    }
+
+    /// A packet that said it was acknowledged.
+    pub(super) fn acknowledge(&mut self, sn: u16) {
+        if !sn.is_before(self.since) {
+            self.left = 0;
+        }
+    }
+}
+
+/// What of one IP header must still be said.
+#[derive(Clone, Copy, Debug, Default)]
+struct PendingIp {
+    tos: Pending,
+    ttl: Pending,
+    /// DF, NBO, RND.
+    flags: Pending,
+    /// The whole IP-ID, because its byte order or randomness has changed.
+    id: Pending,
+}
+
+impl PendingIp {
+    fn each(&mut self, mut act: impl FnMut(&mut Pending)) {
+        for pending in [&mut self.tos, &mut self.ttl, &mut self.flags, &mut self.id] {
+            act(pending);
+        }
+    }
+}
+
+/// The context of one flow at the compressor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context {
+    pub(crate) profile: ProfileId,
+    pub(crate) mode: Mode,
+    state: CompressorState,
+    /// Packets still to be sent in the state.
+    in_state: Pending,
+    /// The state was entered to refresh, not to establish.
+    refreshing: bool,
+    ip_count: u8,
+    ips: [IpFields; BASE_IPS],
+    udp: UdpFields,
+    sn: u16,
+    sns: Window<u16>,
+    /// IP-ID offsets of both headers.
+    offsets: [Window<u16>; BASE_IPS],
+    watchers: [Watcher; BASE_IPS],
+    pending: [PendingIp; BASE_IPS],
+    /// Check states after the CRC-STATIC octets: CRC-3 and CRC-7; `None` if they may have changed.
+    crc_static: Option<[u8; 2]>,
+    lists: [ListState; BASE_IPS],
+    table: Table,
+    timer: Timer,
+}
+
+impl Context {
+    /// A context for the flow of a packet, whose first SN is the one behind `sn`.
+    pub(crate) fn new(plan: &Plan<'_>, now: Instant, sn: u16) -> Self {
+        let mut context = Self {
+            profile: plan.profile,
+            mode: Mode::Unidirectional,
+            state: CompressorState::Ir,
+            in_state: Pending::default(),
+            refreshing: false,
+            ip_count: plan.ip_count as u8,
+            ips: [IpFields::default(); BASE_IPS],
+            udp: udp_fields(plan),
+            sn,
+            sns: Window::new(),
+            offsets: [Window::new(); BASE_IPS],
+            watchers: [Watcher::default(); BASE_IPS],
+            pending: [PendingIp::default(); BASE_IPS],
+            crc_static: None,
+            lists: [ListState::default(); BASE_IPS],
+            table: Table::default(),
+            timer: Timer::start(now),
+        };
+        for (kept, ip) in context.ips.iter_mut().zip(plan.ips()) {
+            *kept = ip_fields(ip);
+        }
+        if let Some(last) = context.ips.get_mut(plan.ip_count - 1) {
+            last.terminates = plan.terminates;
+        }
+        context
+    }
+
+    /// Sets what a new context takes from the channel: the mode of the context whose CID it takes over (RFC
+    /// 4815, section 7.2.1), and a first gen_id that the decompressor has hardly seen on this CID.
+    pub(crate) fn start(&mut self, mode: Mode, gen_id: u8, config: &CompressorConfig) {
+        let sid = self.sid_allowed(config);
+        for (ip, list) in self.ips.iter_mut().zip(&mut self.lists) {
+            if ip.version == Version::V4 {
+                Watcher::first(ip, sid);
+            }
+            list.start(gen_id);
+        }
+        self.mode = mode;
+        self.in_state.start(self.sn.plus(1), self.ir_packets(config));
+    }
+
+    /// Gives its memory back to the channel.
+    pub(crate) fn release(&mut self, pool: &mut Pool<'_>) {
+        self.table.release(pool);
+    }
+
+    /// Whether a packet belongs to this flow.
+    #[inline]
+    pub(crate) fn is_flow_of(&self, plan: &Plan<'_>) -> bool {
+        self.profile == plan.profile
+            && usize::from(self.ip_count) == plan.ip_count
+            && self.udp.source_port == plan.udp.source_port
+            && self.udp.destination_port == plan.udp.destination_port
+            && self.ips.iter().zip(plan.ips()).all(|(kept, ip)| is_same_path(kept, ip))
+            && (plan.ip_count > BASE_IPS
+                || self.ips[plan.ip_count - 1].terminates == plan.terminates)
+    }
+
+    /// SID is defined in profiles 0x0004, 0x0007 and 0x0008 (RFC 3843, section 3.3; RFC 4019).
+    fn sid_allowed(&self, config: &CompressorConfig) -> bool {
+        self.profile == ProfileId::Ip || config.sid_everywhere
+    }
+
+    /// IR packets that establish a context.
+    fn ir_packets(&self, config: &CompressorConfig) -> u8 {
+        match config.refresh {
+            Refresh::Cycle { ir, .. } if self.mode == Mode::Unidirectional => {
+                u8::try_from(ir).unwrap_or(u8::MAX)
+            }
+            _ => config.repetitions.max(1),
+        }
+    }
+
+    /// Compresses a packet of this flow.
+    pub(crate) fn compress(
+        &mut self,
+        now: Instant,
+        plan: &Plan<'_>,
+        cid: Cid,
+        config: &CompressorConfig,
+        pool: &mut Pool<'_>,
+        out: &mut [u8],
+    ) -> Result<Compressed, Refused> {
+        let repetitions = config.repetitions;
+        let mut x = Fields::new(self.profile);
+        x.sn = self.sn.plus(1);
+        x.ip_count = plan.ip_count;
+        x.udp = udp_fields(plan);
+        x.mode = self.mode.bits();
+        let mut is_static_same = true;
+        self.note_ips(&mut x, plan, config, &mut is_static_same);
+        self.note_further_ips(&mut x, plan, repetitions, pool)?;
+        if self.profile == ProfileId::Udp && (x.udp.checksum == 0) != (self.udp.checksum == 0) {
+            // Context(UDP Checksum) is updated only by IR or IR-DYN (section 5.7).
+            self.enter_fo(x.sn, repetitions, false);
+        }
+        let mut has_lists = false;
+        for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
+            if ip.extension_count > 0 || self.lists[i].is_used() {
+                let noted = self.lists[i].note(i, ip, x.sn, repetitions, &mut self.table, pool);
+                noted.map_err(|_| Refused::ByThisPacket)?;
+                has_lists = true;
+            }
+        }
+        self.note_refresh(now, x.sn, config);
+
+        let space = config.channel.cids();
+        let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
+        let mut writer = Writer::new(out, before + inside);
+        let layout = layout(plan);
+        let header = plan.packet.get(..layout.len).unwrap_or_default();
+        let was_refreshing = self.refreshing;
+        let format = match self.state {
+            CompressorState::So => {
+                self.fill_lists(&mut x, plan, has_lists, Scope::Changes, repetitions, pool);
+                self.offer(&mut writer, &mut x);
+                match self.write_compressed(&mut writer, &mut x, plan) {
+                    Some(format) => format,
+                    None => {
+                        self.enter_fo(x.sn, repetitions, false);
+                        Format::IrDyn
+                    }
+                }
+            }
+            CompressorState::Fo => Format::IrDyn,
+            CompressorState::Ir => Format::Ir,
+        };
+        if format.is_initialization() {
+            if plan.payload().is_empty() {
+                // Section 5.7.7: such a packet "cannot be represented by an IR or IR-DYN packet".
+                return Err(Refused::ByThisPacket);
+            }
+            self.fill_lists(&mut x, plan, has_lists, Scope::Everything, repetitions, pool);
+            writer.rewind();
+            let written = match format {
+                Format::Ir => ir::ir(&mut writer, &mut x, true).map(|_| ()),
+                _ => ir::ir_dyn(&mut writer, &mut x),
+            };
+            written.map_err(|_| Refused::ByThisPacket)?;
+        } else {
+            let check = Check::of_width(writer.crc_width()).ok_or(Refused::ByThisPacket)?;
+            let cached = self.crc_static.filter(|_| is_static_same && !has_lists && x.ip_count <= BASE_IPS);
+            let states = cached.unwrap_or_else(|| {
+                [layout.crc_static(Check::Crc3, header), layout.crc_static(Check::Crc7, header)]
+            });
+            self.crc_static = Some(states);
+            let state = states[usize::from(check != Check::Crc3)];
+            writer.fill_crc(layout.crc_dynamic(check, state, header));
+        }
+        let end = writer.finish().map_err(|_| Refused::NoRoom)?;
+        let payload = plan.payload();
+        let len = end + payload.len();
+        out.get_mut(end..len).ok_or(Refused::NoRoom)?.copy_from_slice(payload);
+        frame(out, cid, before, inside);
+        if format.is_initialization() {
+            // Section 5.9.1: over the header with the CRC field zero, CID included.
+            let at = before + inside + 2;
+            let crc = Check::Crc8.of(out.get(..end).unwrap_or_default());
+            if let Some(octet) = out.get_mut(at) {
+                *octet = crc;
+            }
+        }
+        self.commit(&x, format, has_lists, config, pool);
+        Ok(Compressed {
+            cid,
+            profile: self.profile,
+            format,
+            header_in: layout.len,
+            header_out: end,
+            len,
+            refresh: was_refreshing && format.is_initialization(),
+        })
+    }
+
+    /// Fields of the two base headers, and what has changed in them.
+    fn note_ips(
+        &mut self,
+        x: &mut Fields<'_>,
+        plan: &Plan<'_>,
+        config: &CompressorConfig,
+        is_static_same: &mut bool,
+    ) {
+        let sid = self.sid_allowed(config);
+        let (sn, repetitions) = (x.sn, config.repetitions);
+        for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
+            let kept = self.ips[i];
+            let mut fields = IpFields {
+                rnd: kept.rnd,
+                nbo: kept.nbo,
+                sid: kept.sid,
+                terminates: kept.terminates,
+                ..ip_fields(ip)
+            };
+            if !self.sns.is_empty() {
+                self.watchers[i].next(&mut fields, kept.id, sid);
+            }
+            x.ips[i] = fields;
+            let pending = &mut self.pending[i];
+            let mut changed = false;
+            if fields.tos != kept.tos {
+                pending.tos.start(sn, repetitions);
+                changed = true;
+            }
+            if fields.ttl != kept.ttl {
+                pending.ttl.start(sn, repetitions);
+                changed = true;
+            }
+            if (fields.rnd, fields.nbo) != (kept.rnd, kept.nbo) {
+                pending.flags.start(sn, repetitions);
+                pending.id.start(sn, repetitions);
+                self.offsets[i].clear();
+            }
+            if fields.df != kept.df {
+                pending.flags.start(sn, repetitions);
+                changed = true;
+            }
+            *is_static_same &= !changed;
+            if fields.flow_label != kept.flow_label {
+                *is_static_same = false;
+                self.enter_ir(sn, self.ir_packets(config), false);
+            }
+            if fields.sid != kept.sid {
+                // "Only IR and IR-DYN packets can update context(SID)" (RFC 3843, section 3.3).
+                self.enter_fo(sn, repetitions, false);
+            }
+        }
+    }
+
+    /// Headers beyond the second: their static part lies in the table, their dynamic part goes with every packet.
+    fn note_further_ips(
+        &mut self,
+        x: &mut Fields<'_>,
+        plan: &Plan<'_>,
+        repetitions: u8,
+        pool: &mut Pool<'_>,
+    ) -> Result<(), Refused> {
+        for (i, ip) in plan.ips().iter().enumerate().skip(BASE_IPS) {
+            let mut fields = IpFields { nbo: true, ..ip_fields(ip) };
+            fields.terminates = plan.terminates && i + 1 == plan.ip_count;
+            x.ips[i] = fields;
+            let mut octets = [0; 40];
+            let mut writer = Writer::new(&mut octets, 0);
+            let _ = ir::ip_static(&mut writer, &mut fields);
+            let len = writer.finish().map_err(|_| Refused::NoRoom)?;
+            let item = Item { kind: 0, length: 0, body: octets.get(..len).unwrap_or_default() };
+            let place = self.table.find(pool, i, 0);
+            if place.is_none_or(|place| table::stored(pool, place) != item) {
+                self.table.put(pool, i, 0, &item).map_err(|_| Refused::ByThisPacket)?;
+                self.enter_ir(x.sn, repetitions, false);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is due by count or by clock.
+    fn note_refresh(&mut self, now: Instant, sn: u16, config: &CompressorConfig) {
+        let policy =
+            if self.mode == Mode::Unidirectional { &config.refresh } else { &config.refresh_two_way };
+        match self.timer.tick(now, policy) {
+            Due::Everything => {
+                let packets = match policy {
+                    Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
+                    // Nothing has changed, so one packet is enough for whoever has lost the context.
+                    Refresh::Periodic { .. } | Refresh::Off => 1,
+                };
+                if self.state != CompressorState::Ir {
+                    self.enter_ir(sn, packets, true);
+                }
+            }
+            Due::Dynamic if self.state == CompressorState::So => self.enter_fo(sn, 1, true),
+            Due::Dynamic | Due::Nothing => {}
+        }
+    }
+
+    fn enter_ir(&mut self, sn: u16, packets: u8, refreshing: bool) {
+        self.state.on_static_nack();
+        self.in_state.start(sn, packets);
+        self.refreshing = refreshing;
+    }
+
+    fn enter_fo(&mut self, sn: u16, packets: u8, refreshing: bool) {
+        if self.state == CompressorState::Ir {
+            return;
+        }
+        self.state.on_nack();
+        self.in_state.start(sn, packets);
+        self.refreshing = refreshing;
+    }
+
+    /// The lists of extension headers, as far as this packet must say them.
+    fn fill_lists<'p>(
+        &self,
+        x: &mut Fields<'p>,
+        plan: &Plan<'p>,
+        has_lists: bool,
+        scope: Scope,
+        repetitions: u8,
+        pool: &mut Pool<'_>,
+    ) {
+        if has_lists {
+            for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
+                let sn = x.sn;
+                self.lists[i].fill(&mut x.extra[i], i, ip, sn, scope, repetitions, &self.table, pool);
+            }
+        }
+    }
+
+    /// Offers the slots of a compressed header, with the bits that the window of each asks for.
+    #[inline]
+    fn offer(&self, writer: &mut Writer<'_>, x: &mut Fields<'_>) {
+        let needed = self.sns.needed_bits(x.sn, SN_SHIFT);
+        writer.offer(SN, Lsb { value: u32::from(x.sn), needed });
+        x.ext3_sn = needed > 5;
+        let holders = [(IP_ID, x.ip_id_holder()), (IP_ID2, x.ip_id2_holder())];
+        for (slot, holder) in holders {
+            let Some(i) = holder else { continue };
+            let ip = &x.ips[i];
+            let offset = ip.counted_id().wrapping_sub(x.sn);
+            let needed = if ip.sid {
+                0
+            } else if self.pending[i].id.is_due() {
+                u16::BITS
+            } else {
+                self.offsets[i].needed_bits(offset, Shift::Zero)
+            };
+            writer.offer(slot, Lsb { value: u32::from(offset), needed });
+            match slot {
+                IP_ID => x.ext3_id = needed > 0,
+                _ => x.extra[0].id = needed > 0,
+            }
+        }
+        for i in 0..=x.inner() {
+            let pending = &self.pending[i];
+            let extra = &mut x.extra[i];
+            extra.tos = pending.tos.is_due();
+            extra.ttl = pending.ttl.is_due();
+            extra.ipx = extra.has_list || extra.has_ah_sn;
+            extra.flags =
+                extra.tos || extra.ttl || extra.ipx || pending.flags.is_due() || i == 0 && extra.id;
+        }
+    }
+
+    /// The first compressed format that says everything, with its tail.
+    #[inline]
+    fn write_compressed<'p>(
+        &self,
+        writer: &mut Writer<'_>,
+        x: &mut Fields<'p>,
+        plan: &Plan<'p>,
+    ) -> Option<Format> {
+        // Flags and fields of IP headers have their place in extension 3 alone.
+        let flags = (0..=x.inner()).any(|i| {
+            x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].flags.is_due()
+        });
+        let format = FORMATS.into_iter().filter(|f| !flags || *f == Format::Uor2Ext3).find(|&format| {
+            writer.rewind();
+            base(format, writer, x).is_ok() && writer.is_complete()
+        })?;
+        let mut has = Tail { udp_checksum: self.udp.checksum != 0, icv: [0; BASE_IPS] };
+        for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
+            if ip.extension_count > 0 && !sends_ah(&x.extra[i].list) {
+                x.extra[i].icv = icv(ip);
+                has.icv[i] = x.extra[i].icv.len();
+            }
+        }
+        tail(writer, x, &has).ok()?;
+        Some(format)
+    }
+
+    /// A packet was written: what it said is in the windows and said once more.
+    fn commit(
+        &mut self,
+        x: &Fields<'_>,
+        format: Format,
+        has_lists: bool,
+        config: &CompressorConfig,
+        pool: &mut Pool<'_>,
+    ) {
+        let width = usize::from(config.window);
+        self.sn = x.sn;
+        self.sns.push(x.sn, width);
+        for i in 0..=x.inner() {
+            let ip = &x.ips[i];
+            if ip.version == Version::V4 {
+                self.offsets[i].push(ip.counted_id().wrapping_sub(x.sn), width);
+            }
+            self.ips[i] = *ip;
+            if format == Format::Uor2Ext3 || format.is_initialization() {
+                let extra = &x.extra[i];
+                let pending = &mut self.pending[i];
+                let initialized = format.is_initialization();
+                if initialized || extra.tos {
+                    pending.tos.sent();
+                }
+                if initialized || extra.ttl {
+                    pending.ttl.sent();
+                }
+                if initialized || extra.flags {
+                    pending.flags.sent();
+                }
+                pending.id.sent();
+            }
+        }
+        if format.is_initialization() {
+            self.udp = x.udp;
+            self.crc_static = None;
+            self.in_state.sent();
+            if !self.in_state.is_due() {
+                self.refreshing = false;
+                self.state.on_static_confidence();
+                self.state.on_dynamic_confidence();
+            }
+        }
+        if has_lists {
+            for i in 0..=x.inner() {
+                let said = format.is_initialization() || format == Format::Uor2Ext3;
+                self.lists[i].commit(i, &x.extra[i], format, said, &self.table, pool);
+            }
+        }
+    }
+
+    /// ACK, NACK and STATIC-NACK. RFC 3095, sections 5.4.1.1.1 and 5.4.1.1.2.
+    pub(crate) fn receive_feedback(&mut self, feedback: &Feedback, repetitions: u8, pool: &mut Pool<'_>) {
+        match feedback.ack {
+            AckType::Ack => {
+                if let Some(sn) = self.sn_of(feedback) {
+                    self.acknowledge(sn, repetitions, pool);
+                }
+            }
+            AckType::Nack => self.enter_fo(self.sn.plus(1), repetitions, true),
+            AckType::StaticNack => {
+                self.enter_ir(self.sn.plus(1), repetitions, true);
+                // Whatever was known of the lists is not: section 5.8.2.1 a).
+                for list in &mut self.lists {
+                    list.forget_reference();
+                }
+            }
+        }
+    }
+
+    /// "The compressor matches valid SN LSBs with the most recent header sent with a SN with matching LSBs."
+    fn sn_of(&self, feedback: &Feedback) -> Option<u16> {
+        let bits = feedback.sn_bits.min(16);
+        let mask = ((1_u32 << bits) - 1) as u16;
+        let back = self.sn.wrapping_sub(feedback.sn as u16) & mask;
+        (bits > 0).then(|| self.sn.wrapping_sub(back))
+    }
+
+    fn acknowledge(&mut self, sn: u16, repetitions: u8, pool: &mut Pool<'_>) {
+        let ahead = usize::from(self.sn.wrapping_sub(sn));
+        // What was sent before the acknowledged packet is no reference any more.
+        if let Some(older) = self.sns.len().checked_sub(ahead + 1) {
+            self.sns.drop_oldest(older);
+            for offsets in &mut self.offsets {
+                offsets.drop_oldest(offsets.len().saturating_sub(ahead + 1));
+            }
+        }
+        self.in_state.acknowledge(sn);
+        if !self.in_state.is_due() {
+            self.refreshing = false;
+            self.state.on_static_confidence();
+            self.state.on_dynamic_confidence();
+        }
+        for pending in &mut self.pending {
+            pending.each(|pending| pending.acknowledge(sn));
+        }
+        for (i, list) in self.lists.iter_mut().enumerate() {
+            list.acknowledge(i, sn, repetitions, &self.table, pool);
+        }
+    }
+}
+
+/// The fields of an IP header; flags of the IP-ID are the context's.
+#[inline]
+fn ip_fields(ip: &Ip<'_>) -> IpFields {
+    let mut fields = IpFields { protocol: ip.next, ..IpFields::default() };
+    match &ip.header {
+        IpHeader::V4(header) => {
+            fields.source[..4].copy_from_slice(&header.source);
+            fields.destination[..4].copy_from_slice(&header.destination);
+            fields.tos = header.tos;
+            fields.ttl = header.ttl;
+            fields.id = header.identification;
+            fields.df = header.df;
+        }
+        IpHeader::V6(header) => {
+            fields.version = Version::V6;
+            fields.source = header.source;
+            fields.destination = header.destination;
+            fields.flow_label = header.flow_label;
+            fields.tos = header.traffic_class;
+            fields.ttl = header.hop_limit;
+        }
+    }
+    fields
+}
+
+fn udp_fields(plan: &Plan<'_>) -> UdpFields {
+    UdpFields {
+        source_port: plan.udp.source_port,
+        destination_port: plan.udp.destination_port,
+        checksum: plan.udp.checksum,
+    }
+}
+
+/// Whether a header has the addresses and the protocol of a context.
+#[inline]
+fn is_same_path(kept: &IpFields, ip: &Ip<'_>) -> bool {
+    kept.protocol == ip.next
+        && match &ip.header {
+            IpHeader::V4(header) => {
+                kept.version == Version::V4
+                    && kept.source[..4] == header.source
+                    && kept.destination[..4] == header.destination
+            }
+            IpHeader::V6(header) => {
+                kept.version == Version::V6
+                    && kept.source == header.source
+                    && kept.destination == header.destination
+            }
+        }
+}
+
+#[inline]
+fn layout(plan: &Plan<'_>) -> Layout {
+    let mut layout = Layout::default();
+    for ip in plan.ips() {
+        let version = match ip.header {
+            IpHeader::V4(_) => Version::V4,
+            IpHeader::V6(_) => Version::V6,
+        };
+        let has_ah = ip.extension_count > 0 && ip.walk().any(|(kind, _)| kind == protocol::AH);
+        layout.ip(version, ip.extensions.len(), has_ah);
+    }
+    if plan.profile == ProfileId::Udp {
+        layout.udp();
+    }
+    layout
+}
+
+/// Puts the CID where it belongs: in front, or behind the first octet.
+#[inline]
+fn frame(out: &mut [u8], cid: Cid, before: usize, inside: usize) {
+    if before > 0 {
+        out[0] = cid.add_cid();
+    }
+    if inside > 0 {
+        out[before] = out[before + inside];
+        cid.write_large(&mut out[before + 1..before + 1 + inside]);
+    }
+}

@@ -1,0 +1,323 @@
+//! Which list of extension headers the compressor sends, and how. RFC 3095, sections 5.8.1 to 5.8.3.
+
+use thinair_wire::header::chain::Ip;
+use thinair_wire::header::extension::AH_FIXED;
+use thinair_wire::header::protocol;
+
+use super::IpExtra;
+use super::compress::Pending;
+use super::list::{CompressedList, Item, MAX_ITEMS, Mask, Xi, encoding};
+use super::table::{self, NoMemory, Pool, Table};
+use crate::profile::Format;
+
+/// Indices of a list: what XI fields of 4 bits can say.
+const INDICES: u8 = 8;
+
+/// How much of the lists a packet says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// What the decompressor may not know.
+    Changes,
+    /// All items in full, as the chains of IR and IR-DYN do (sections 5.7.7.3 and 5.7.7.4).
+    Everything,
+}
+
+/// A list of indices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct List {
+    len: u8,
+    index: [u8; MAX_ITEMS],
+}
+
+impl List {
+    fn as_slice(&self) -> &[u8] {
+        self.index.get(..usize::from(self.len)).unwrap_or_default()
+    }
+
+    fn push(&mut self, index: u8) {
+        if let Some(slot) = self.index.get_mut(usize::from(self.len)) {
+            *slot = index;
+            self.len += 1;
+        }
+    }
+}
+
+/// What the compressor keeps of the extension headers of one IP header. RFC 3095, section 5.8.2.1.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ListState {
+    current: List,
+    gen_id: u8,
+    pending: Pending,
+    /// The list that the decompressor is known to have; empty if there is none. Its gen_id.
+    reference: List,
+    reference_id: u8,
+    /// There was a list, so that an empty one must be told from none.
+    used: bool,
+    /// Sequence number of the AH less the SN (RFC 4815, section 5.8).
+    ah_offset: u32,
+    ah: Pending,
+}
+
+impl ListState {
+    /// Starts with a gen_id.
+    pub(super) fn start(&mut self, gen_id: u8) {
+        self.gen_id = gen_id;
+    }
+
+    /// Whether there is or was a list.
+    pub(super) fn is_used(&self) -> bool {
+        self.used
+    }
+
+    pub(super) fn forget_reference(&mut self) {
+        self.reference = List::default();
+    }
+
+    /// Notes the extension headers of a packet: items into the table, a new generation if the list has changed.
+    pub(super) fn note(
+        &mut self,
+        owner: usize,
+        ip: &Ip<'_>,
+        sn: u16,
+        repetitions: u8,
+        table: &mut Table,
+        pool: &mut Pool<'_>,
+    ) -> Result<(), NoMemory> {
+        self.used = true;
+        let mut list = List::default();
+        let mut is_new = false;
+        for (kind, octets) in ip.walk().take(ip.extension_count) {
+            let item = Item::of(kind, octets).ok_or(NoMemory)?;
+            let index = match table.find_item(pool, owner, &item) {
+                Some(index) => index,
+                None => {
+                    is_new = true;
+                    let index = free_index(&list, owner, table, pool).ok_or(NoMemory)?;
+                    table.put(pool, owner, index, &item)?;
+                    if self.reference.as_slice().contains(&index) {
+                        // The reference would now say something else than what was acknowledged.
+                        self.forget_reference();
+                    }
+                    index
+                }
+            };
+            list.push(index);
+            if kind == protocol::AH {
+                self.note_ah(octets, sn, repetitions);
+            }
+        }
+        if is_new || list != self.current {
+            self.current = list;
+            self.gen_id = self.gen_id.wrapping_add(1);
+            self.pending.start(sn, repetitions);
+        }
+        Ok(())
+    }
+
+    fn note_ah(&mut self, ah: &[u8], sn: u16, repetitions: u8) {
+        let Some(&[a, b, c, d]) = ah.get(AH_FIXED - 4..AH_FIXED) else { return };
+        let offset = u32::from_be_bytes([a, b, c, d]).wrapping_sub(u32::from(sn));
+        if offset != self.ah_offset {
+            self.ah_offset = offset;
+            self.ah.start(sn, repetitions);
+        }
+    }
+
+    /// Fills in what a packet says of the list.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn fill<'p>(
+        &self,
+        extra: &mut IpExtra<'p>,
+        owner: usize,
+        ip: &Ip<'p>,
+        sn: u16,
+        scope: Scope,
+        repetitions: u8,
+        table: &Table,
+        pool: &mut Pool<'_>,
+    ) {
+        extra.list = CompressedList::default();
+        extra.has_list = self.pending.is_due() || scope == Scope::Everything;
+        if extra.has_list {
+            let known = |pool: &mut Pool<'_>, index| {
+                scope == Scope::Changes
+                    && table
+                        .find(pool, owner, index)
+                        .and_then(|place| table::sent(pool, place))
+                        .is_some_and(|sent| *sent >= repetitions)
+            };
+            extra.list = self.encode(scope);
+            let mut sent = 0;
+            let positions = positions(&self.current, &extra.list);
+            for (xi, position) in extra.list.xis.iter_mut().zip(positions.as_slice()) {
+                let index = self.current.index[usize::from(*position)];
+                let x = !known(pool, index);
+                *xi = Xi { x, index };
+                let item = ip.walk().nth(usize::from(*position)).and_then(|(kind, octets)| Item::of(kind, octets));
+                if let (true, Some(item)) = (x, item) {
+                    extra.list.items[sent] = item;
+                    sent += 1;
+                }
+            }
+        }
+        extra.has_ah_sn = self.ah.is_due() && scope == Scope::Changes && !sends_ah(&extra.list);
+        extra.ah_sn_long = true;
+        extra.ah_sn = self.ah_offset.wrapping_add(u32::from(sn)) & 0x7FFF_FFFF;
+    }
+
+    /// The shortest encoding of the current list, without its XI fields.
+    fn encode(&self, scope: Scope) -> CompressedList<'static> {
+        let generic = CompressedList {
+            encoding: encoding::GENERIC,
+            has_gen_id: true,
+            gen_id: self.gen_id,
+            count: self.current.len,
+            ..CompressedList::default()
+        };
+        if scope == Scope::Everything || self.reference.len == 0 {
+            return generic;
+        }
+        let (current, reference) = (self.current.as_slice(), self.reference.as_slice());
+        // Greedy, as section 5.8.3 suggests: what the reference has and the list has not is removed.
+        let mut removal = Mask::default();
+        let mut insertion = Mask::default();
+        let mut at = 0;
+        for (i, index) in reference.iter().enumerate() {
+            match current[at.min(current.len())..].iter().position(|c| c == index) {
+                Some(ahead) => {
+                    for inserted in at..at + ahead {
+                        insertion.mark(inserted);
+                    }
+                    at += ahead + 1;
+                }
+                None => removal.mark(i),
+            }
+        }
+        for inserted in at..current.len() {
+            insertion.mark(inserted);
+        }
+        let encoding = match (removal.bits, insertion.bits) {
+            (0, _) => encoding::INSERTION,
+            (_, 0) => encoding::REMOVAL,
+            _ => encoding::REMOVE_THEN_INSERT,
+        };
+        let count = if encoding == encoding::REMOVAL { self.reference.len } else { 0 };
+        let referring = CompressedList { encoding, ref_id: self.reference_id, removal, insertion, count, ..generic };
+        if len(&referring) < len(&generic) { referring } else { generic }
+    }
+
+    /// A packet was sent: what it said of the list is said once more.
+    pub(super) fn commit(
+        &mut self,
+        owner: usize,
+        extra: &IpExtra<'_>,
+        format: Format,
+        said: bool,
+        table: &Table,
+        pool: &mut Pool<'_>,
+    ) {
+        if !said {
+            return;
+        }
+        if format.is_initialization() || extra.has_ah_sn {
+            self.ah.sent();
+        }
+        if !(format.is_initialization() || extra.has_list) {
+            return;
+        }
+        for xi in extra.list.xis.iter().take(extra.list.xi_count()).filter(|xi| xi.x) {
+            if let Some(sent) = table.find(pool, owner, xi.index).and_then(|place| table::sent(pool, place)) {
+                *sent = sent.saturating_add(1);
+            }
+        }
+        if self.pending.is_due() {
+            self.pending.sent();
+            if !self.pending.is_due() {
+                self.establish();
+            }
+        }
+    }
+
+    /// A packet with the newest list was acknowledged, or sent often enough: it is the reference now.
+    fn establish(&mut self) {
+        self.reference = self.current;
+        self.reference_id = self.gen_id;
+    }
+
+    /// A packet was acknowledged.
+    pub(super) fn acknowledge(
+        &mut self,
+        owner: usize,
+        sn: u16,
+        repetitions: u8,
+        table: &Table,
+        pool: &mut Pool<'_>,
+    ) {
+        self.ah.acknowledge(sn);
+        if !self.pending.is_due() {
+            return;
+        }
+        self.pending.acknowledge(sn);
+        if !self.pending.is_due() {
+            self.establish();
+            for &index in self.current.as_slice() {
+                if let Some(sent) = table.find(pool, owner, index).and_then(|place| table::sent(pool, place)) {
+                    *sent = (*sent).max(repetitions);
+                }
+            }
+        }
+    }
+}
+
+/// An index for a new item: one that stands for nothing, or else one that the new list does not use.
+fn free_index(list: &List, owner: usize, table: &Table, pool: &Pool<'_>) -> Option<u8> {
+    let unused = |index: &u8| !list.as_slice().contains(index);
+    (0..INDICES)
+        .find(|index| table.find(pool, owner, *index).is_none())
+        .or_else(|| (0..INDICES).find(unused))
+}
+
+/// The positions of the list for which an encoding has XI fields.
+fn positions(current: &List, list: &CompressedList<'_>) -> List {
+    let mut positions = List::default();
+    for position in 0..current.len {
+        let sent = match list.encoding {
+            encoding::GENERIC => true,
+            encoding::REMOVAL => false,
+            _ => list.insertion.has(usize::from(position)),
+        };
+        if sent {
+            positions.push(position);
+        }
+    }
+    positions
+}
+
+/// Octets of an encoding without its items.
+fn len(list: &CompressedList<'_>) -> usize {
+    let mask = |mask: &Mask| if mask.long { 2 } else { 1 };
+    match list.encoding {
+        encoding::GENERIC => 2 + list.xi_count().div_ceil(2),
+        encoding::REMOVAL => 3 + mask(&list.removal),
+        encoding::INSERTION => 3 + mask(&list.insertion) + list.xi_count().saturating_sub(1).div_ceil(2),
+        _ => {
+            3 + mask(&list.removal)
+                + mask(&list.insertion)
+                + list.xi_count().saturating_sub(1).div_ceil(2)
+        }
+    }
+}
+
+/// Whether a list carries the AH in full.
+pub(super) fn sends_ah(list: &CompressedList<'_>) -> bool {
+    list.items.iter().any(|item| item.kind == protocol::AH)
+}
+
+/// The Integrity Check Value of the AH behind an IP header, empty if there is none.
+pub(super) fn icv<'p>(ip: &Ip<'p>) -> &'p [u8] {
+    ip.walk()
+        .take(ip.extension_count)
+        .find(|(kind, _)| *kind == protocol::AH)
+        .and_then(|(_, octets)| octets.get(AH_FIXED..))
+        .unwrap_or_default()
+}

@@ -1,0 +1,221 @@
+//! When a compressor refreshes a context by itself. RFC 3095, section 5.3.1.1.2.
+//!
+//! On sparse traffic the refresh policy decides what compression saves, so it is chosen, not hidden.
+
+use core::fmt;
+use core::str::FromStr;
+use core::time::Duration;
+
+use thinair_wire::time::Instant;
+
+/// The first interval of a new context is this part of the whole one; each refresh doubles it.
+const SLOW_START: u32 = 16;
+
+/// A refresh policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refresh {
+    /// An IR packet whenever `packets` packets or the `time` have passed since the last one, whichever is
+    /// first, and an IR-DYN packet half way. A new context starts at a sixteenth of both and doubles.
+    Periodic {
+        /// Packets between two refreshes; `None` does not count packets.
+        packets: Option<u32>,
+        /// Time between two refreshes; `None` does not look at the clock.
+        time: Option<Duration>,
+    },
+    /// `ir` IR packets, then `so` packets in SO state, then again: the setup of satellite evaluations.
+    Cycle {
+        /// IR packets in a row.
+        ir: u32,
+        /// Packets in SO state.
+        so: u32,
+        /// From IR to SO without packets in FO state in between.
+        direct: bool,
+    },
+    /// Never: feedback asks for refreshes, or nothing does.
+    Off,
+}
+
+impl Default for Refresh {
+    /// 1,024 packets or 16 seconds.
+    fn default() -> Self {
+        Self::Periodic { packets: Some(1_024), time: Some(Duration::from_secs(16)) }
+    }
+}
+
+/// A text is no refresh policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseRefreshError;
+
+impl fmt::Display for ParseRefreshError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected `packets=N,time=SECONDS` (either or both), `ir=N,so=N[,direct]`, or `off`")
+    }
+}
+
+impl core::error::Error for ParseRefreshError {}
+
+impl FromStr for Refresh {
+    type Err = ParseRefreshError;
+
+    fn from_str(text: &str) -> Result<Self, ParseRefreshError> {
+        if text == "off" {
+            return Ok(Self::Off);
+        }
+        let (mut packets, mut time, mut ir, mut so, mut direct) = (None, None, None, None, false);
+        for part in text.split(',') {
+            let number = |value: &str| value.parse().ok().filter(|n| *n > 0).ok_or(ParseRefreshError);
+            match part.split_once('=') {
+                Some(("packets", value)) if packets.is_none() => packets = Some(number(value)?),
+                Some(("time", value)) if time.is_none() => {
+                    let seconds = value.parse().ok().filter(|s: &f64| *s > 0.0).ok_or(ParseRefreshError)?;
+                    time = Some(Duration::try_from_secs_f64(seconds).map_err(|_| ParseRefreshError)?);
+                }
+                Some(("ir", value)) if ir.is_none() => ir = Some(number(value)?),
+                Some(("so", value)) if so.is_none() => so = Some(number(value)?),
+                None if part == "direct" && !direct => direct = true,
+                _ => return Err(ParseRefreshError),
+            }
+        }
+        match (packets, time, ir, so) {
+            (None, None, Some(ir), Some(so)) => Ok(Self::Cycle { ir, so, direct }),
+            (_, _, None, None) if !direct => Ok(Self::Periodic { packets, time }),
+            _ => Err(ParseRefreshError),
+        }
+    }
+}
+
+impl fmt::Display for Refresh {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Periodic { packets, time } => {
+                let comma = if packets.is_some() && time.is_some() { "," } else { "" };
+                if let Some(packets) = packets {
+                    write!(f, "packets={packets}")?;
+                }
+                f.write_str(comma)?;
+                time.map_or(Ok(()), |time| write!(f, "time={}", time.as_secs_f64()))
+            }
+            Self::Cycle { ir, so, direct } => {
+                write!(f, "ir={ir},so={so}{}", if *direct { ",direct" } else { "" })
+            }
+            Self::Off => f.write_str("off"),
+        }
+    }
+}
+
+/// What is due before a packet is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    Nothing,
+    /// The dynamic part: FO state.
+    Dynamic,
+    /// Everything: IR state.
+    Everything,
+}
+
+/// The clock of one context.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timer {
+    refreshed: Instant,
+    /// Packets since the last refresh.
+    packets: u32,
+    /// How often the interval was doubled.
+    doubled: u8,
+    /// The IR-DYN packet half way was asked for.
+    half_way: bool,
+}
+
+impl Timer {
+    pub(crate) fn start(now: Instant) -> Self {
+        Self { refreshed: now, packets: 0, doubled: 0, half_way: false }
+    }
+
+    /// A packet is about to be sent: what must it refresh?
+    #[inline]
+    pub(crate) fn tick(&mut self, now: Instant, policy: &Refresh) -> Due {
+        self.packets = self.packets.saturating_add(1);
+        match *policy {
+            Refresh::Off => Due::Nothing,
+            Refresh::Cycle { ir, so, .. } => {
+                if self.packets > ir.saturating_add(so) {
+                    self.restart(now);
+                    return Due::Everything;
+                }
+                Due::Nothing
+            }
+            Refresh::Periodic { packets, time } => {
+                let part = (SLOW_START >> self.doubled.min(31)).max(1);
+                let elapsed = now.since(self.refreshed);
+                // A policy of fewer packets than the slow start has steps begins with every packet.
+                let reached = |share: u32| {
+                    packets.is_some_and(|all| self.packets > (all / part / share).max(1))
+                        || time.is_some_and(|all| elapsed >= all / part / share)
+                };
+                if reached(1) {
+                    self.restart(now);
+                    self.doubled = self.doubled.saturating_add(1);
+                    return Due::Everything;
+                }
+                if !self.half_way && reached(2) {
+                    self.half_way = true;
+                    return Due::Dynamic;
+                }
+                Due::Nothing
+            }
+        }
+    }
+
+    /// Everything was just sent for another reason.
+    pub(crate) fn restart(&mut self, now: Instant) {
+        self.refreshed = now;
+        self.packets = 1;
+        self.half_way = false;
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn policies_are_read_and_told() {
+        for text in ["off", "packets=1700", "time=0.5", "packets=400,time=10", "ir=3,so=50,direct", "ir=1,so=9"] {
+            assert_eq!(text.parse::<Refresh>().unwrap().to_string(), text);
+        }
+        for text in ["", "on", "packets=0", "time=-1", "ir=3", "direct", "packets=1,ir=1,so=1", "packets=1,packets=2"] {
+            assert!(text.parse::<Refresh>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn intervals_double_up_to_the_whole_one() {
+        let policy = Refresh::Periodic { packets: Some(32), time: None };
+        let mut timer = Timer::start(Instant::ZERO);
+        let due: Vec<_> = (0..130).filter(|_| timer.tick(Instant::ZERO, &policy) == Due::Everything).collect();
+        assert_eq!(due, [2, 6, 14, 30, 62, 94, 126]);
+    }
+
+    #[test]
+    fn time_counts_from_the_last_refresh() {
+        let policy = Refresh::Periodic { packets: None, time: Some(Duration::from_secs(16)) };
+        let mut timer = Timer::start(Instant::ZERO);
+        let at = |timer: &mut Timer, ms| timer.tick(Instant::from_millis(ms), &policy);
+        assert_eq!(at(&mut timer, 499), Due::Nothing);
+        assert_eq!(at(&mut timer, 500), Due::Dynamic);
+        assert_eq!(at(&mut timer, 999), Due::Nothing);
+        assert_eq!(at(&mut timer, 1_000), Due::Everything);
+        assert_eq!(at(&mut timer, 1_999), Due::Nothing);
+        assert_eq!(at(&mut timer, 3_000), Due::Everything);
+    }
+
+    #[test]
+    fn a_cycle_repeats_itself() {
+        let policy = Refresh::Cycle { ir: 3, so: 5, direct: true };
+        let mut timer = Timer::start(Instant::ZERO);
+        let due: Vec<_> = (0..20).filter(|_| timer.tick(Instant::ZERO, &policy) == Due::Everything).collect();
+        assert_eq!(due, [8, 16]);
+    }
+}
