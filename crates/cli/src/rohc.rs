@@ -1,12 +1,61 @@
-//! `thinair rohc`.
+//! `thinair rohc`: captures of IP packets to captures of ROHC packets and back, and a look into the latter.
+//!
+//! One command is one channel: all packets go one way. A ROHC capture has link type 147 (one ROHC packet a
+//! record) or holds Ethernet frames of type 0x22F1; it says nothing of the channel, whose options are given
+//! again to read it.
+
+mod compress;
+mod conversion;
+mod decompress;
+mod dissect;
+mod files;
+mod summary;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Task {}
+pub(crate) enum Task {
+    /// Capture of IP packets in, capture of ROHC packets out
+    #[command(after_help = compress::EXIT_STATUS)]
+    Compress(conversion::Arguments),
+    /// Capture of ROHC packets in, capture of IP packets (link type RAW) out
+    #[command(after_help = decompress::EXIT_STATUS)]
+    Decompress(conversion::Arguments),
+    /// Format, fields and fate of each packet of a ROHC capture
+    Dissect(dissect::Arguments),
+}
 
 pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
-    match *task {}
+    let result = match task {
+        Task::Compress(arguments) => compress::run(arguments),
+        Task::Decompress(arguments) => decompress::run(arguments),
+        Task::Dissect(arguments) => dissect::run(arguments),
+    };
+    match result {
+        Err(error) if error.is::<Usage>() => {
+            eprintln!("thinair: {error:#}");
+            Ok(ExitCode::from(2))
+        }
+        result => result,
+    }
 }
+
+/// Options that contradict each other: exit status 2, as for those that clap refuses.
+#[derive(Debug)]
+struct Usage(String);
+
+impl Usage {
+    fn error(text: impl Into<String>) -> anyhow::Error {
+        Self(text.into()).into()
+    }
+}
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}

@@ -106,6 +106,8 @@ pub(crate) struct Context {
     pending: [PendingIp; BASE_IPS],
     /// Check states after the CRC-STATIC octets: CRC-3 and CRC-7; `None` if they may have changed.
     crc_static: Option<[u8; 2]>,
+    /// Packets that must carry another CRC than CRC-3 (section 5.9.2).
+    strong: u8,
     lists: [ListState; BASE_IPS],
     table: Table,
     timer: Timer,
@@ -129,6 +131,7 @@ impl Context {
             watchers: [Watcher::default(); BASE_IPS],
             pending: [PendingIp::default(); BASE_IPS],
             crc_static: None,
+            strong: 0,
             lists: [ListState::default(); BASE_IPS],
             table: Table::default(),
             timer: Timer::start(now),
@@ -188,8 +191,28 @@ impl Context {
         }
     }
 
-    /// Compresses a packet of this flow.
+    /// Compresses a packet of this flow. One that is refused leaves the context such that the next packet says
+    /// what it must.
     pub(crate) fn compress(
+        &mut self,
+        now: Instant,
+        plan: &Plan<'_>,
+        cid: Cid,
+        config: &CompressorConfig,
+        pool: &mut Pool<'_>,
+        out: &mut [u8],
+    ) -> Result<Compressed, Refused> {
+        let lists = self.lists;
+        let result = self.try_compress(now, plan, cid, config, pool, out);
+        if result.is_err() {
+            self.lists = lists;
+            // Items that the packet has put into the table were not sent; a reference may name them.
+            self.lists.iter_mut().for_each(ListState::forget_reference);
+        }
+        result
+    }
+
+    fn try_compress(
         &mut self,
         now: Instant,
         plan: &Plan<'_>,
@@ -220,12 +243,14 @@ impl Context {
             }
         }
         self.note_refresh(now, x.sn, config);
+        let layout = layout(plan);
+        let header = plan.packet.get(..layout.len).unwrap_or_default();
+        let is_static_same = is_static_same && !has_lists && x.ip_count <= BASE_IPS;
+        let crc_static = self.crc_static(is_static_same, &layout, header);
 
         let space = config.channel.cids();
         let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
         let mut writer = Writer::new(out, before + inside);
-        let layout = layout(plan);
-        let header = plan.packet.get(..layout.len).unwrap_or_default();
         let was_refreshing = self.refreshing;
         let format = match self.state {
             CompressorState::So => {
@@ -256,12 +281,7 @@ impl Context {
             written.map_err(|_| Refused::ByThisPacket)?;
         } else {
             let check = Check::of_width(writer.crc_width()).ok_or(Refused::ByThisPacket)?;
-            let cached = self.crc_static.filter(|_| is_static_same && !has_lists && x.ip_count <= BASE_IPS);
-            let states = cached.unwrap_or_else(|| {
-                [layout.crc_static(Check::Crc3, header), layout.crc_static(Check::Crc7, header)]
-            });
-            self.crc_static = Some(states);
-            let state = states[usize::from(check != Check::Crc3)];
+            let state = crc_static[usize::from(check != Check::Crc3)];
             writer.fill_crc(layout.crc_dynamic(check, state, header));
         }
         let end = writer.finish().map_err(|_| Refused::NoRoom)?;
@@ -277,7 +297,7 @@ impl Context {
                 *octet = crc;
             }
         }
-        self.commit(&x, format, has_lists, config, pool);
+        self.commit(&x, format, crc_static, has_lists, config, pool);
         Ok(Compressed {
             cid,
             profile: self.profile,
@@ -367,6 +387,14 @@ impl Context {
             }
         }
         Ok(())
+    }
+
+    /// Check states after the CRC-STATIC octets of the packet: CRC-3 and CRC-7.
+    #[inline]
+    fn crc_static(&self, same: bool, layout: &Layout, header: &[u8]) -> [u8; 2] {
+        self.crc_static.filter(|_| same).unwrap_or_else(|| {
+            [layout.crc_static(Check::Crc3, header), layout.crc_static(Check::Crc7, header)]
+        })
     }
 
     /// What is due by count or by clock.
@@ -469,7 +497,12 @@ impl Context {
         let flags = (0..=x.inner()).any(|i| {
             x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].flags.is_due()
         });
-        let format = FORMATS.into_iter().filter(|f| !flags || *f == Format::Uor2Ext3).find(|&format| {
+        let is_allowed = |format: &Format| match format {
+            Format::Uor2Ext3 => true,
+            Format::Uo0 | Format::Uo1 => !flags && self.strong == 0,
+            _ => !flags,
+        };
+        let format = FORMATS.into_iter().filter(is_allowed).find(|&format| {
             writer.rewind();
             base(format, writer, x).is_ok() && writer.is_complete()
         })?;
@@ -489,12 +522,21 @@ impl Context {
         &mut self,
         x: &Fields<'_>,
         format: Format,
+        crc_static: [u8; 2],
         has_lists: bool,
         config: &CompressorConfig,
         pool: &mut Pool<'_>,
     ) {
         let width = usize::from(config.window);
         self.sn = x.sn;
+        self.strong = self.strong.saturating_sub(1);
+        // Section 5.9.2: if the CRC-STATIC octets have changed and the state of CRC-3 has not, it "cannot catch
+        // the error consisting in the decompressor not having updated the static context". The change itself
+        // goes in UOR-2, the packets that follow are those at risk.
+        if self.crc_static.is_some_and(|before| before != crc_static && before[0] == crc_static[0]) {
+            self.strong = config.repetitions.saturating_mul(2);
+        }
+        self.crc_static = Some(crc_static);
         self.sns.push(x.sn, width);
         for i in 0..=x.inner() {
             let ip = &x.ips[i];
@@ -520,7 +562,6 @@ impl Context {
         }
         if format.is_initialization() {
             self.udp = x.udp;
-            self.crc_static = None;
             self.in_state.sent();
             if !self.in_state.is_due() {
                 self.refreshing = false;

@@ -13,6 +13,13 @@ use crate::profile::Format;
 /// Indices of a list: what XI fields of 4 bits can say.
 const INDICES: u8 = 8;
 
+/// Generations, the reference included, that a decompressor is taken to keep. RFC 3095, section 5.8.2.1, sets
+/// no limit; ours keeps as many.
+const GENERATIONS: u8 = 4;
+
+/// More packets than ever repeat one change.
+const REPEATED: u32 = 1 << 9;
+
 /// How much of the lists a packet says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
@@ -89,7 +96,14 @@ impl ListState {
         for (kind, octets) in ip.walk().take(ip.extension_count) {
             let item = Item::of(kind, octets).ok_or(NoMemory)?;
             let index = match table.find_item(pool, owner, &item) {
-                Some(index) => index,
+                Some(index) => {
+                    // Put into the table by a packet that was not sent in the end.
+                    if times_sent(table, pool, owner, index) == 0 {
+                        is_new = true;
+                        self.forget_reference();
+                    }
+                    index
+                }
                 None => {
                     is_new = true;
                     let index = free_index(&list, owner, table, pool).ok_or(NoMemory)?;
@@ -102,25 +116,41 @@ impl ListState {
                 }
             };
             list.push(index);
-            if kind == protocol::AH {
-                self.note_ah(octets, sn, repetitions);
+            if kind == protocol::AH && self.note_ah(octets, sn, repetitions) {
+                is_new = true;
+                // An item that the reference has would not be sent again.
+                self.forget_reference();
+                if let Some(sent) = table.find(pool, owner, index).and_then(|place| table::sent(pool, place)) {
+                    *sent = 0;
+                }
             }
         }
         if is_new || list != self.current {
             self.current = list;
             self.gen_id = self.gen_id.wrapping_add(1);
             self.pending.start(sn, repetitions);
+            if self.gen_id.wrapping_sub(self.reference_id) >= GENERATIONS {
+                self.forget_reference();
+            }
         }
         Ok(())
     }
 
-    fn note_ah(&mut self, ah: &[u8], sn: u16, repetitions: u8) {
-        let Some(&[a, b, c, d]) = ah.get(AH_FIXED - 4..AH_FIXED) else { return };
-        let offset = u32::from_be_bytes([a, b, c, d]).wrapping_sub(u32::from(sn));
-        if offset != self.ah_offset {
-            self.ah_offset = offset;
-            self.ah.start(sn, repetitions);
+    /// Returns whether the sequence number must go in full: the format has 31 bits for it, which replace those
+    /// of the number that the decompressor expects (RFC 4815, section 8.9).
+    fn note_ah(&mut self, ah: &[u8], sn: u16, repetitions: u8) -> bool {
+        let Some(&[a, b, c, d]) = ah.get(AH_FIXED - 4..AH_FIXED) else { return false };
+        let ah_sn = u32::from_be_bytes([a, b, c, d]);
+        let offset = ah_sn.wrapping_sub(u32::from(sn));
+        if offset == self.ah_offset {
+            return false;
         }
+        let expected = self.ah_offset.wrapping_add(u32::from(sn));
+        self.ah_offset = offset;
+        self.ah.start(sn, repetitions);
+        // The highest bit must stay the same as long as the change is repeated.
+        let stays = |value: u32| (value ^ value.wrapping_add(REPEATED)) >> 31 == 0;
+        (ah_sn ^ expected) >> 31 != 0 || !stays(ah_sn) || !stays(expected)
     }
 
     /// Fills in what a packet says of the list.
@@ -140,11 +170,7 @@ impl ListState {
         extra.has_list = self.pending.is_due() || scope == Scope::Everything;
         if extra.has_list {
             let known = |pool: &mut Pool<'_>, index| {
-                scope == Scope::Changes
-                    && table
-                        .find(pool, owner, index)
-                        .and_then(|place| table::sent(pool, place))
-                        .is_some_and(|sent| *sent >= repetitions)
+                scope == Scope::Changes && times_sent(table, pool, owner, index) >= repetitions
             };
             extra.list = self.encode(scope);
             let mut sent = 0;
@@ -267,6 +293,10 @@ impl ListState {
             }
         }
     }
+}
+
+fn times_sent(table: &Table, pool: &mut Pool<'_>, owner: usize, index: u8) -> u8 {
+    table.find(pool, owner, index).and_then(|place| table::sent(pool, place)).map_or(0, |sent| *sent)
 }
 
 /// An index for a new item: one that stands for nothing, or else one that the new list does not use.

@@ -1,0 +1,58 @@
+//! Which packets are lost: a function of seed and packet number alone, so that schemes are comparable.
+
+use crate::settings::Loss;
+
+/// What is sent for one packet of the capture.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sent {
+    /// The compressed packet.
+    Packet,
+    /// The n-th feedback packet that it gave rise to.
+    Feedback(u32),
+}
+
+impl Loss {
+    /// Whether the link loses what is sent for packet `number` of the run.
+    pub(crate) fn takes(&self, number: u64, sent: Sent) -> bool {
+        let stream = match sent {
+            Sent::Packet => 0,
+            Sent::Feedback(n) => u64::from(n) + 1,
+        };
+        let hash = mix(mix(self.seed ^ mix(stream)).wrapping_add(number));
+        // 53 bits are what an f64 holds.
+        ((hash >> 11) as f64) < self.probability * (1_u64 << 53) as f64
+    }
+}
+
+/// One step of SplitMix64.
+fn mix(state: u64) -> u64 {
+    let z = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost(probability: f64, seed: u64) -> usize {
+        let loss = Loss { probability, seed };
+        (0..10_000).filter(|&number| loss.takes(number, Sent::Packet)).count()
+    }
+
+    #[test]
+    fn the_share_is_the_probability() {
+        assert_eq!((lost(0.0, 1), lost(1.0, 1)), (0, 10_000));
+        for seed in 0..5 {
+            assert!((900..1_100).contains(&lost(0.1, seed)), "seed {seed}: {}", lost(0.1, seed));
+        }
+    }
+
+    #[test]
+    fn feedback_has_a_fate_of_its_own() {
+        let loss = Loss { probability: 0.5, seed: 7 };
+        let differs = (0..100).filter(|&n| loss.takes(n, Sent::Packet) != loss.takes(n, Sent::Feedback(0)));
+        assert!((30..70).contains(&differs.count()));
+    }
+}

@@ -1,0 +1,275 @@
+//! One IP packet as a person sees it: whose it is, and which octets are which layer.
+
+use std::net::IpAddr;
+
+use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader, NotIp, Oddity};
+use thinair_wire::header::coap::{self, Coap, Code};
+use thinair_wire::header::protocol;
+use thinair_wire::header::rtp::Rtp;
+use thinair_wire::header::tcp::Tcp;
+use thinair_wire::header::udp_lite::UdpLite;
+
+/// The port of CoAP (RFC 7252, section 6.1). Nothing else in a datagram says that it is CoAP.
+const COAP_PORT: u16 = 5683;
+
+/// Payload types that a receiver cannot tell from RTCP (RFC 5761, section 4).
+const RTCP_TYPES: std::ops::RangeInclusive<u8> = 64..=95;
+
+/// A flow: one direction of a conversation, by the innermost IP header that is understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FlowKey {
+    pub(crate) source: IpAddr,
+    pub(crate) destination: IpAddr,
+    /// What the last IP header carries (IANA protocol number).
+    pub(crate) protocol: u8,
+    /// Source and destination port, where there are any.
+    pub(crate) ports: Option<(u16, u16)>,
+}
+
+/// A packet taken apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet<'p> {
+    pub(crate) octets: &'p [u8],
+    pub(crate) key: FlowKey,
+    /// Why the packet needs a profile that carries its headers as they are, if so.
+    pub(crate) odd: Option<&'static str>,
+    /// Octets of the IP headers and their extension headers.
+    pub(crate) ip: usize,
+    /// Octets of the transport header behind them.
+    pub(crate) transport: usize,
+    /// What may be CoAP or RTP: the payload of a UDP datagram.
+    datagram: Option<&'p [u8]>,
+}
+
+/// What says which packet of an RTP stream a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RtpTrace {
+    ssrc: u32,
+    sequence_number: u16,
+}
+
+impl<'p> Packet<'p> {
+    /// Takes an IP packet apart.
+    pub(crate) fn parse(octets: &'p [u8]) -> Result<Self, NotIp> {
+        let chain = HeaderChain::parse(octets)?;
+        let none = NotIp::Short { need: 1, have: 0 };
+        let last = chain.ips().last().ok_or(none)?;
+        let ip = chain.ip_end();
+        let behind = octets.get(ip..).unwrap_or_default();
+        let transport = Transport::of(last, behind);
+        let (source, destination) = addresses(last);
+        let key = FlowKey { source, destination, protocol: last.next, ports: transport.ports };
+        let odd = chain.oddity().map(Oddity::name).or_else(|| later_oddity(last, &transport, behind));
+        let is_udp = transport.len > 0 && last.next == protocol::UDP;
+        let datagram = is_udp.then(|| behind.get(transport.len..).unwrap_or_default());
+        Ok(Self { octets, key, odd, ip, transport: transport.len, datagram })
+    }
+
+    /// Octets of IP and transport headers.
+    pub(crate) fn headers(&self) -> usize {
+        self.ip + self.transport
+    }
+
+    /// Octets of a CoAP header with token, options and payload marker: a message on the CoAP port that is
+    /// right in every bit.
+    pub(crate) fn coap(&self) -> Option<usize> {
+        let datagram = self.datagram?;
+        let (source, destination) = self.key.ports?;
+        if source != COAP_PORT && destination != COAP_PORT {
+            return None;
+        }
+        let message = Coap::read(datagram).ok()?;
+        if message.code == Code::EMPTY {
+            return (datagram.len() == Coap::LEN).then_some(Coap::LEN);
+        }
+        if !matches!(message.code.class(), 0 | 2 | 4 | 5) {
+            return None;
+        }
+        match message.options().into_end() {
+            coap::End::Payload(payload) => Some(datagram.len() - payload.len()),
+            coap::End::NoPayload => Some(datagram.len()),
+            coap::End::MarkerWithoutPayload | coap::End::Malformed { .. } => None,
+        }
+    }
+
+    /// What the packet would be in an RTP stream, and the octets of its RTP header. Only a second packet that
+    /// follows it proves that it is one.
+    pub(crate) fn rtp(&self) -> Option<(RtpTrace, usize)> {
+        let header = Rtp::read(self.datagram?).ok()?;
+        let trace = RtpTrace { ssrc: header.ssrc, sequence_number: header.sequence_number };
+        (!RTCP_TYPES.contains(&header.payload_type)).then_some((trace, header.len()))
+    }
+}
+
+impl RtpTrace {
+    /// Whether a packet may come next in the stream of `before`, a few losses allowed.
+    pub(crate) fn follows(self, before: Self) -> bool {
+        let step = self.sequence_number.wrapping_sub(before.sequence_number);
+        self.ssrc == before.ssrc && (1..=16).contains(&step)
+    }
+}
+
+/// What is known of a transport header.
+struct Transport {
+    len: usize,
+    ports: Option<(u16, u16)>,
+    /// The Length field of UDP.
+    udp_length: Option<u16>,
+}
+
+impl Transport {
+    const NONE: Self = Self { len: 0, ports: None, udp_length: None };
+
+    fn of(ip: &Ip<'_>, behind: &[u8]) -> Self {
+        // Behind the first fragment there is no header, whatever the octets look like.
+        if let IpHeader::V4(header) = ip.header
+            && header.fragment_offset != 0
+        {
+            return Self::NONE;
+        }
+        let found = match ip.next {
+            protocol::UDP => thinair_wire::header::udp::Udp::read(behind).ok().map(|header| Self {
+                len: 8,
+                ports: Some((header.source_port, header.destination_port)),
+                udp_length: Some(header.length),
+            }),
+            protocol::UDP_LITE => UdpLite::read(behind).ok().map(|header| Self {
+                len: UdpLite::LEN,
+                ports: Some((header.source_port, header.destination_port)),
+                udp_length: None,
+            }),
+            protocol::TCP => Tcp::read(behind).ok().map(|header| Self {
+                len: header.len(),
+                ports: Some((header.source_port, header.destination_port)),
+                udp_length: None,
+            }),
+            _ => None,
+        };
+        found.unwrap_or(Self::NONE)
+    }
+}
+
+/// What the IP headers do not show.
+fn later_oddity(ip: &Ip<'_>, transport: &Transport, behind: &[u8]) -> Option<&'static str> {
+    if ip.next == protocol::FRAGMENT {
+        return Some(Oddity::Fragment.name());
+    }
+    let disagrees = transport.udp_length.is_some_and(|length| usize::from(length) != behind.len());
+    disagrees.then_some("udp_length_mismatch")
+}
+
+fn addresses(ip: &Ip<'_>) -> (IpAddr, IpAddr) {
+    match ip.header {
+        IpHeader::V4(header) => (header.source.into(), header.destination.into()),
+        IpHeader::V6(header) => (header.source.into(), header.destination.into()),
+    }
+}
+
+impl FlowKey {
+    /// The source as `192.0.2.1:5683` or `[2001:db8::1]:5683`, without port where there is none.
+    pub(crate) fn source_text(&self) -> String {
+        endpoint(self.source, self.ports.map(|ports| ports.0))
+    }
+
+    /// The destination, written as the source is.
+    pub(crate) fn destination_text(&self) -> String {
+        endpoint(self.destination, self.ports.map(|ports| ports.1))
+    }
+
+    /// The name of the protocol.
+    pub(crate) fn protocol_text(&self) -> String {
+        let name = match self.protocol {
+            1 => "icmp",
+            2 => "igmp",
+            protocol::IPV4 => "ipv4",
+            protocol::TCP => "tcp",
+            protocol::UDP => "udp",
+            33 => "dccp",
+            protocol::IPV6 => "ipv6",
+            protocol::FRAGMENT => "ipv6-frag",
+            protocol::GRE => "gre",
+            protocol::ESP => "esp",
+            protocol::MINIMAL => "minimal",
+            58 => "icmpv6",
+            59 => "none",
+            89 => "ospf",
+            103 => "pim",
+            132 => "sctp",
+            protocol::UDP_LITE => "udp-lite",
+            number => return format!("ip-{number}"),
+        };
+        name.to_owned()
+    }
+}
+
+fn endpoint(address: IpAddr, port: Option<u16>) -> String {
+    match port {
+        Some(port) => std::net::SocketAddr::new(address, port).to_string(),
+        None => address.to_string(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// IPv6, UDP to port 5683, and `message`.
+    fn datagram(message: &[u8]) -> Vec<u8> {
+        let mut packet = Vec::from(*b"\x60\0\0\0\0\0\x11\x40\xfd\0\x0e\xc0\0\0\0\0\0\0\0\0\0\0\0\x01");
+        packet.extend_from_slice(b"\xfd\0\x0e\xc0\0\0\0\0\0\0\0\0\0\0\0\x02\xe0\x01\x16\x33\0\0\x12\x34");
+        packet.extend_from_slice(message);
+        let len = (8 + message.len()) as u16;
+        packet[4..6].copy_from_slice(&len.to_be_bytes());
+        packet[44..46].copy_from_slice(&len.to_be_bytes());
+        packet
+    }
+
+    #[test]
+    fn a_flow_is_named_as_a_person_would() {
+        let octets = datagram(b"\x40\x01\x12\x34\xb4time");
+        let packet = Packet::parse(&octets).unwrap();
+        assert_eq!(packet.key.source_text(), "[fd00:ec0::1]:57345");
+        assert_eq!(packet.key.destination_text(), "[fd00:ec0::2]:5683");
+        assert_eq!(packet.key.protocol_text(), "udp");
+        assert_eq!((packet.ip, packet.transport, packet.odd), (40, 8, None));
+    }
+
+    #[test]
+    fn a_coap_header_ends_at_the_payload() {
+        let coap = |message: &[u8]| Packet::parse(&datagram(message)).unwrap().coap();
+        assert_eq!(coap(b"\x40\x01\x12\x34\xb4time"), Some(9));
+        assert_eq!(coap(b"\x61\x45\x12\x34\x77\xff21"), Some(6));
+        assert_eq!(coap(b"\x60\x00\x12\x34"), Some(4));
+        assert_eq!(coap(b"\x60\x00\x12\x34\x00"), None);
+        assert_eq!(coap(b"\x61\x45\x12\x34\x77\xff"), None);
+        assert_eq!(coap(b"\x16\xfe\xfd\x00\x00\x00\x00"), None);
+    }
+
+    #[test]
+    fn a_length_of_udp_that_disagrees_is_odd() {
+        let mut octets = datagram(b"time");
+        octets[45] += 1;
+        assert_eq!(Packet::parse(&octets).unwrap().odd, Some("udp_length_mismatch"));
+    }
+
+    #[test]
+    fn rtp_is_what_goes_on() {
+        let stream: Vec<_> =
+            (1..3).map(|sn| datagram(&[0x80, 0, 0, sn, 0, 0, 0, 0, 1, 2, 3, 4, 9])).collect();
+        let [(first, len), (second, _)] = [0, 1].map(|i| Packet::parse(&stream[i]).unwrap().rtp().unwrap());
+        assert!(second.follows(first) && !first.follows(second));
+        assert_eq!(len, 12);
+    }
+
+    #[test]
+    fn every_truncation_is_parsed_or_refused() {
+        let octets = datagram(b"\x40\x01\x12\x34\xb4time");
+        for len in 0..octets.len() {
+            if let Ok(packet) = Packet::parse(&octets[..len]) {
+                assert!(packet.headers() <= len);
+                let _ = (packet.coap(), packet.rtp());
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! A capture as a link with two sides: which address is on which.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+/// An end of the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// That of the first address ever seen.
+    A,
+    /// The other one.
+    B,
+}
+
+impl Side {
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::A => Self::B,
+            Self::B => Self::A,
+        }
+    }
+
+    pub(crate) fn index(self) -> usize {
+        match self {
+            Self::A => 0,
+            Self::B => 1,
+        }
+    }
+}
+
+/// What is known of the sides so far.
+#[derive(Debug, Default)]
+pub(crate) struct Sides {
+    of: HashMap<IpAddr, Side>,
+}
+
+impl Sides {
+    /// The side that the first packet of a flow comes from. A capture does not say; addresses that talk to
+    /// each other are taken to be on different sides.
+    pub(crate) fn of_flow(&mut self, source: IpAddr, destination: IpAddr) -> Side {
+        let known = self.of.get(&source).copied();
+        let side = known.or_else(|| self.of.get(&destination).map(|side| side.other())).unwrap_or(Side::A);
+        for (address, side) in [(source, side), (destination, side.other())] {
+            if is_one_host(address) {
+                self.of.entry(address).or_insert(side);
+            }
+        }
+        side
+    }
+}
+
+/// Group and unspecified addresses are on no side.
+fn is_one_host(address: IpAddr) -> bool {
+    let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
+    !address.is_multicast() && !address.is_unspecified() && !is_broadcast
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_talks_to_each_other_is_on_different_sides() {
+        let [client, other, server, group] =
+            [[192, 0, 2, 1], [192, 0, 2, 9], [192, 0, 2, 2], [224, 0, 0, 1]].map(IpAddr::from);
+        let mut sides = Sides::default();
+        assert_eq!(sides.of_flow(client, group), Side::A);
+        assert_eq!(sides.of_flow(client, server), Side::A);
+        assert_eq!(sides.of_flow(server, client), Side::B);
+        assert_eq!(sides.of_flow(server, group), Side::B);
+        assert_eq!(sides.of_flow(other, server), Side::A);
+    }
+}

@@ -1,0 +1,100 @@
+//! Header sizes over time, in a bounded number of stretches.
+
+use std::time::Duration;
+
+/// Stretches that are kept at most. When a packet is later than the last of them, neighbours are merged.
+const MOST: usize = 240;
+
+/// The first length of a stretch, in nanoseconds.
+const SHORTEST: u64 = 1_000_000;
+
+/// Header octets of the packets in each stretch of time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timeline {
+    /// Nanoseconds of a stretch.
+    length: u64,
+    stretches: Vec<Stretch>,
+}
+
+/// What was sent in one stretch of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stretch {
+    /// Packets.
+    pub packets: u64,
+    /// Octets of their headers.
+    pub header_bytes_in: u64,
+    /// Octets of their headers as each scheme sent them, in the order of schemes.
+    pub header_bytes_out: Vec<u64>,
+}
+
+impl Default for Timeline {
+    fn default() -> Self {
+        Self { length: SHORTEST, stretches: Vec::new() }
+    }
+}
+
+impl Timeline {
+    /// The stretches in which something was sent, each with the time at its middle.
+    pub fn stretches(&self) -> impl Iterator<Item = (Duration, &Stretch)> {
+        let stretches = self.stretches.iter().enumerate().filter(|(_, stretch)| stretch.packets > 0);
+        stretches.map(|(at, stretch)| (Duration::from_nanos(self.length / 2 + at as u64 * self.length), stretch))
+    }
+
+    /// Adds one packet.
+    pub(crate) fn add(&mut self, nanos: u64, header_in: usize, header_out: &[usize]) {
+        while nanos / self.length >= MOST as u64 {
+            self.merge();
+        }
+        let at = (nanos / self.length) as usize;
+        if at >= self.stretches.len() {
+            self.stretches.resize_with(at + 1, Stretch::default);
+        }
+        let stretch = &mut self.stretches[at];
+        stretch.packets += 1;
+        stretch.header_bytes_in += header_in as u64;
+        stretch.header_bytes_out.resize(header_out.len(), 0);
+        for (sum, out) in stretch.header_bytes_out.iter_mut().zip(header_out) {
+            *sum += *out as u64;
+        }
+    }
+
+    fn merge(&mut self) {
+        // Doubling ends: 64 bits of nanoseconds are less than 240 times the largest power of two.
+        self.length = self.length.saturating_mul(2);
+        let mut merged = Vec::with_capacity(MOST);
+        for pair in self.stretches.chunks(2) {
+            let mut sum = pair[0].clone();
+            if let Some(second) = pair.get(1) {
+                sum.packets += second.packets;
+                sum.header_bytes_in += second.header_bytes_in;
+                let len = sum.header_bytes_out.len().max(second.header_bytes_out.len());
+                sum.header_bytes_out.resize(len, 0);
+                for (sum, out) in sum.header_bytes_out.iter_mut().zip(&second.header_bytes_out) {
+                    *sum += out;
+                }
+            }
+            merged.push(sum);
+        }
+        self.stretches = merged;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretches_are_merged_and_nothing_is_lost() {
+        let mut timeline = Timeline::default();
+        for i in 0..10_000_u64 {
+            timeline.add(i * 1_000_000, 40, &[10, 3]);
+        }
+        timeline.add(u64::MAX, 40, &[10, 3]);
+        assert!(timeline.stretches.len() <= MOST);
+        let sums = timeline.stretches().fold([0; 4], |sums, (_, stretch)| {
+            let out = &stretch.header_bytes_out;
+            [sums[0] + stretch.packets, sums[1] + stretch.header_bytes_in, sums[2] + out[0], sums[3] + out[1]]
+        });
+        assert_eq!(sums, [10_001, 400_040, 100_010, 30_003]);
+    }
+}

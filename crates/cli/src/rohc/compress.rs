@@ -1,0 +1,170 @@
+//! `thinair rohc compress`.
+
+use std::process::ExitCode;
+
+use thinair_capture::{Record, Skip, Timestamp};
+use thinair_rohc::{
+    CompressError, Compressor, CompressorMemory, Decompressor, DecompressorMemory, Mode,
+};
+use thinair_wire::header::chain::NotIp;
+
+use super::conversion::{Arguments, BLOCKS, Command, Settings};
+use super::files::{Clock, FeedbackInput, Input, MAX_PACKET_LEN, Output, drain_feedback, unreadable};
+use super::summary::CompressSummary;
+
+pub(super) const EXIT_STATUS: &str = "\
+Records without an IP packet are counted by reason and passed over.
+
+Exit status: 0 the file is written; 1 a file cannot be read or written, or a packet does not come back from
+the command's own decompressor as it was; 2 usage.";
+
+/// Octets that a header may grow by. More than all headers that are compressed can have.
+const ROOM: usize = 1_024;
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let settings = arguments.settings(Command::Compress)?;
+    let mut summary = CompressSummary::default();
+    let mut input = Input::open(&arguments.input)?;
+    let mut link = Link::open(arguments, &settings, &mut summary)?;
+
+    while let Some(record) = input.reader.next_record() {
+        summary.records += 1;
+        match record {
+            Ok(record) => link.send(&record, &mut summary)?,
+            Err(error) => unreadable(&input.name, error, &mut summary.skipped)?,
+        }
+    }
+    link.close(&mut summary)?;
+
+    summary.print(arguments, &settings)?;
+    if summary.mismatches.total() > 0 {
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The sender's side of the channel, with what stands for the other side.
+struct Link {
+    compressor: Compressor<'static>,
+    output: Output,
+    peer: Peer,
+    clock: Clock,
+    rohc: Vec<u8>,
+}
+
+/// Where feedback comes from.
+enum Peer {
+    /// Nowhere: U-mode.
+    None,
+    /// From a file.
+    File(FeedbackInput),
+    /// From a decompressor of the command's own.
+    Own { decompressor: Box<Decompressor<'static>>, feedback_out: Option<Output>, back: Vec<u8> },
+}
+
+impl Link {
+    fn open(
+        arguments: &Arguments,
+        settings: &Settings,
+        summary: &mut CompressSummary,
+    ) -> anyhow::Result<Self> {
+        let peer = match (settings.mode, &arguments.feedback_in) {
+            (Mode::Unidirectional, _) => Peer::None,
+            (_, Some(path)) => Peer::File(FeedbackInput::open(path, &mut summary.feedback)?),
+            (_, None) => {
+                let memory = DecompressorMemory::owned(&settings.channel, BLOCKS);
+                let decompressor = Decompressor::new(arguments.decompressor_config(settings), memory);
+                let path = arguments.feedback_out.as_ref();
+                let feedback_out = path.map(|path| Output::create(path, settings.framing)).transpose()?;
+                Peer::Own { decompressor: Box::new(decompressor), feedback_out, back: Vec::new() }
+            }
+        };
+        let memory = CompressorMemory::owned(&settings.channel, BLOCKS);
+        Ok(Self {
+            compressor: Compressor::new(arguments.compressor_config(settings), memory),
+            output: Output::create(&arguments.output, settings.framing)?,
+            peer,
+            clock: Clock::default(),
+            rohc: Vec::new(),
+        })
+    }
+
+    /// Compresses and writes the packet of one record, or counts why there is none.
+    fn send(&mut self, record: &Record<'_>, summary: &mut CompressSummary) -> anyhow::Result<()> {
+        let packet = match packet_of(record) {
+            Ok(packet) => packet,
+            Err(reason) => {
+                summary.skipped.add(reason, record.number);
+                return Ok(());
+            }
+        };
+        let now = self.clock.at(record.time);
+        if let Peer::File(feedback) = &mut self.peer {
+            feedback.deliver(record.time, now, &mut self.compressor, &mut summary.feedback)?;
+        }
+        self.rohc.resize(packet.len() + ROOM, 0);
+        let compressed = match self.compressor.compress(now, packet, &mut self.rohc) {
+            Ok(compressed) => compressed,
+            Err(error) => {
+                summary.skipped.add(refusal(error), record.number);
+                return Ok(());
+            }
+        };
+        summary.count(packet, &compressed);
+        let rohc = self.rohc.get(..compressed.len).unwrap_or_default();
+        self.output.write(record.time, rohc)?;
+
+        if let Peer::Own { decompressor, feedback_out, back } = &mut self.peer {
+            back.resize(packet.len() + ROOM, 0);
+            match decompressor.decompress(now, rohc, back) {
+                Ok(done) if back.get(..done.len) == Some(packet) => {}
+                Ok(_) => {
+                    summary.mismatches.add("differs", record.number);
+                }
+                // Nothing was lost on the way, so a packet that is refused is a fault too.
+                Err(error) => {
+                    summary.mismatches.add(error.name(), record.number);
+                }
+            }
+            let cause = (record.number, record.time, now);
+            let compressor = Some(&mut self.compressor);
+            drain_feedback(decompressor, cause, feedback_out.as_mut(), compressor, &mut summary.feedback)?;
+        }
+        Ok(())
+    }
+
+    fn close(self, summary: &mut CompressSummary) -> anyhow::Result<()> {
+        self.output.finish()?;
+        match self.peer {
+            Peer::None | Peer::Own { feedback_out: None, .. } => Ok(()),
+            Peer::File(feedback) => feedback.finish(&mut summary.feedback),
+            Peer::Own { feedback_out: Some(output), .. } => output.finish(),
+        }
+    }
+}
+
+/// The IP packet of a record, or a stable name of why there is none that can be converted.
+fn packet_of<'r>(record: &Record<'r>) -> Result<&'r [u8], &'static str> {
+    let packet = record.network_packet().map_err(Skip::name)?.packet;
+    if packet.len() > MAX_PACKET_LEN {
+        return Err("too_long");
+    }
+    if !is_writable(record.time) {
+        return Err("after_2106");
+    }
+    Ok(packet)
+}
+
+/// Whether a pcap file can say this time; pcapng files can say later ones. A nanosecond is left for feedback.
+pub(super) fn is_writable(time: Timestamp) -> bool {
+    u32::try_from(time.as_nanos().saturating_add(1) / 1_000_000_000).is_ok()
+}
+
+fn refusal(error: CompressError) -> &'static str {
+    match error {
+        CompressError::NotIp(NotIp::Version) => Skip::NotIp.name(),
+        CompressError::NotIp(NotIp::Short { .. }) => "short_ip_header",
+        CompressError::OutputTooSmall { .. } => "output_too_small",
+        CompressError::NoContexts => "no_contexts",
+    }
+}

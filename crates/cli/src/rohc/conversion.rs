@@ -1,0 +1,151 @@
+//! The options of `compress` and `decompress`, which are the same, so that the line that wrote a file also
+//! reads it with one word changed.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Mode};
+
+use super::Usage;
+use super::files::{self, Framing};
+use crate::options::ChannelOptions;
+
+/// Blocks for extension headers, of each compressor and decompressor of these commands.
+pub(super) const BLOCKS: usize = 256;
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// The capture to read, pcap or pcapng; `-` is standard input
+    #[arg(value_name = "IN")]
+    pub(super) input: PathBuf,
+    /// The pcap file to write; `-` is standard output
+    #[arg(value_name = "OUT")]
+    pub(super) output: PathBuf,
+    /// Mode of operation: u (unidirectional), o (optimistic) or r (reliable)
+    ///
+    /// In O-mode `compress` runs a decompressor of its own, whose feedback reaches the compressor before the
+    /// next packet, unless `--feedback-in` is given.
+    #[arg(long, value_enum, value_name = "MODE", default_value_t = ModeOption::U)]
+    pub(super) mode: ModeOption,
+    /// Write ROHC packets in Ethernet frames of type 0x22F1, which Wireshark dissects, instead of link type 147
+    #[arg(long)]
+    pub(super) ethertype: bool,
+    /// Capture of ROHC feedback for the compressor: each record reaches it before the first packet that is not
+    /// earlier; `decompress` does not read it
+    #[arg(long, value_name = "FILE")]
+    pub(super) feedback_in: Option<PathBuf>,
+    /// Write the feedback of the decompressor to a capture of ROHC packets, each a nanosecond after its cause
+    #[arg(long, value_name = "FILE")]
+    pub(super) feedback_out: Option<PathBuf>,
+    /// Where the compressor's sequence numbers start; `decompress` has no use for it
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(super) seed: u64,
+    /// Print the summary as JSON to standard output; to standard error if OUT is `-`
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) channel: ChannelOptions,
+}
+
+/// A mode by its letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeOption {
+    /// No feedback; contexts are refreshed periodically
+    U,
+    /// Feedback asks for refreshes
+    O,
+    /// Not available yet
+    R,
+}
+
+impl ModeOption {
+    fn mode(self) -> Mode {
+        match self {
+            Self::U => Mode::Unidirectional,
+            Self::O => Mode::Optimistic,
+            Self::R => Mode::Reliable,
+        }
+    }
+}
+
+/// Which of the two commands the options are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Command {
+    Compress,
+    Decompress,
+}
+
+/// Options that were found to make sense together.
+#[derive(Debug)]
+pub(super) struct Settings {
+    pub(super) channel: Channel,
+    pub(super) mode: Mode,
+    /// How ROHC packets and feedback lie in the records that are written.
+    pub(super) framing: Framing,
+}
+
+impl Arguments {
+    /// The settings, or a [`Usage`] error.
+    pub(super) fn settings(&self, command: Command) -> anyhow::Result<Settings> {
+        let channel = self.channel.channel().map_err(Usage::error)?;
+        match self.mode {
+            ModeOption::R => return Err(Usage::error("R-mode is not available yet; use --mode u or --mode o")),
+            ModeOption::U if self.feedback_in.is_some() || self.feedback_out.is_some() => {
+                return Err(Usage::error("there is no feedback in U-mode; give --mode o with --feedback-in or -out"));
+            }
+            ModeOption::U | ModeOption::O => {}
+        }
+        if command == Command::Compress && self.feedback_in.is_some() && self.feedback_out.is_some() {
+            return Err(Usage::error(
+                "--feedback-in takes the place of the decompressor whose feedback --feedback-out would write; \
+                 give one of them",
+            ));
+        }
+        self.refuse_equal_files()?;
+        let framing = if self.ethertype { Framing::RohcInEthernet } else { Framing::Rohc };
+        Ok(Settings { channel, mode: self.mode.mode(), framing })
+    }
+
+    pub(super) fn compressor_config(&self, settings: &Settings) -> CompressorConfig {
+        let mut config = CompressorConfig::new(settings.channel);
+        if let Some(refresh) = self.channel.refresh {
+            config.refresh = refresh;
+            config.refresh_two_way = refresh;
+        }
+        config.sid_everywhere = self.channel.sid_everywhere;
+        config.seed = self.seed;
+        config
+    }
+
+    pub(super) fn decompressor_config(&self, settings: &Settings) -> DecompressorConfig {
+        DecompressorConfig { mode: settings.mode, ..DecompressorConfig::new(settings.channel) }
+    }
+
+    /// Opening a file for writing empties it, so none may be named twice.
+    fn refuse_equal_files(&self) -> anyhow::Result<()> {
+        let named = [
+            ("IN", Some(&self.input)),
+            ("--feedback-in", self.feedback_in.as_ref()),
+            ("OUT", Some(&self.output)),
+            ("--feedback-out", self.feedback_out.as_ref()),
+        ];
+        let written = [2, 3];
+        for (i, (name, path)) in named.iter().enumerate() {
+            let Some(path) = path else { continue };
+            if name.starts_with("--") && files::is_stdio(path) {
+                return Err(Usage::error(format!("{name} takes the name of a file, not `-`")));
+            }
+            for (other_name, other) in &named[i + 1..] {
+                let Some(other) = other else { continue };
+                let one_is_written = written.contains(&i) || *other_name != "--feedback-in";
+                if one_is_written && files::is_same(path, other) {
+                    return Err(Usage::error(format!(
+                        "{name} and {other_name} are the same file, {}; write to another one",
+                        path.display()
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}

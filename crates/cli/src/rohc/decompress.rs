@@ -1,0 +1,117 @@
+//! `thinair rohc decompress`.
+
+use std::process::ExitCode;
+
+use thinair_capture::{MAX_WRITTEN_LEN, Record, Skip};
+use thinair_rohc::{DecompressError, Decompressor, DecompressorMemory, packet};
+
+use super::compress::is_writable;
+use super::conversion::{Arguments, BLOCKS, Command};
+use super::files::{Clock, Framing, Input, Output, drain_feedback, unreadable};
+use super::summary::DecompressSummary;
+
+pub(super) const EXIT_STATUS: &str = "\
+Packets that cannot be decompressed are counted by reason and left out: a file whose first records are missing
+loses packets until the next refresh, and delivers none wrong.
+
+Exit status: 0 also if packets were left out; 1 a file cannot be read or written, or there were records but no
+packet could be delivered; 2 usage.";
+
+/// Octets that a header may grow by. More than any context can hold.
+const ROOM: usize = 65_536;
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let settings = arguments.settings(Command::Decompress)?;
+    let mut summary = DecompressSummary::default();
+    let mut input = Input::open(&arguments.input)?;
+    let memory = DecompressorMemory::owned(&settings.channel, BLOCKS);
+    let mut link = Link {
+        decompressor: Decompressor::new(arguments.decompressor_config(&settings), memory),
+        output: Output::create(&arguments.output, Framing::Ip)?,
+        feedback_out: match &arguments.feedback_out {
+            Some(path) => Some(Output::create(path, settings.framing)?),
+            None => None,
+        },
+        clock: Clock::default(),
+        back: Vec::new(),
+    };
+
+    while let Some(record) = input.reader.next_record() {
+        summary.records += 1;
+        match record {
+            Ok(record) => link.receive(&record, &mut summary)?,
+            Err(error) => unreadable(&input.name, error, &mut summary.skipped)?,
+        }
+    }
+    link.output.finish()?;
+    if let Some(output) = link.feedback_out {
+        output.finish()?;
+    }
+
+    summary.print(arguments, &settings)?;
+    if summary.delivered == 0 && summary.not_delivered.total() + summary.skipped.total() > 0 {
+        eprintln!(
+            "thinair: no packet of {} could be delivered; give the channel options with which it was written, \
+             and see its fields with `thinair rohc dissect`",
+            input.name
+        );
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The receiver's side of the channel.
+struct Link {
+    decompressor: Decompressor<'static>,
+    output: Output,
+    feedback_out: Option<Output>,
+    clock: Clock,
+    back: Vec<u8>,
+}
+
+impl Link {
+    /// Decompresses and writes the packet of one record, or counts why there is none.
+    fn receive(&mut self, record: &Record<'_>, summary: &mut DecompressSummary) -> anyhow::Result<()> {
+        let rohc = match packet_of(record) {
+            Ok(rohc) => rohc,
+            Err(reason) => {
+                summary.skipped.add(reason, record.number);
+                return Ok(());
+            }
+        };
+        summary.packets += 1;
+        summary.octets_in += rohc.len() as u64;
+        if let Ok(parts) = packet::parts(rohc) {
+            summary.feedback_in_front += parts.feedback.count() as u64;
+        }
+        let now = self.clock.at(record.time);
+        self.back.resize(rohc.len() + ROOM, 0);
+        match self.decompressor.decompress(now, rohc, &mut self.back) {
+            Ok(done) if done.len > MAX_WRITTEN_LEN => {
+                summary.not_delivered.add("too_long", record.number);
+            }
+            Ok(done) => {
+                summary.count(&done);
+                if done.len > 0 {
+                    self.output.write(record.time, self.back.get(..done.len).unwrap_or_default())?;
+                }
+            }
+            Err(DecompressError::NothingYet) => summary.nothing_yet += 1,
+            Err(error) => {
+                summary.not_delivered.add(error.name(), record.number);
+            }
+        }
+        let cause = (record.number, record.time, now);
+        let file = self.feedback_out.as_mut();
+        drain_feedback(&mut self.decompressor, cause, file, None, &mut summary.feedback)
+    }
+}
+
+/// The ROHC packet of a record, or a stable name of why there is none that can be converted.
+fn packet_of<'r>(record: &Record<'r>) -> Result<&'r [u8], &'static str> {
+    let rohc = record.rohc_packet().map_err(Skip::name)?.packet;
+    if !is_writable(record.time) {
+        return Err("after_2106");
+    }
+    Ok(rohc)
+}

@@ -1,0 +1,258 @@
+//! The files of the conversions: captures that are read, captures that are written, and feedback on its way
+//! from one to the other.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use thinair_capture::{ETHERTYPE_ROHC, LinkType, MAX_WRITTEN_LEN, Reader, Timestamp, Writer};
+use thinair_rohc::feedback::MAX_ELEMENT;
+use thinair_rohc::{Compressor, Decompressor, Instant, packet};
+
+use super::summary::{FeedbackCounts, Tally};
+
+/// The longest packet that is taken: what fits in a record that is written, with room for a larger header.
+pub(super) const MAX_PACKET_LEN: usize = MAX_WRITTEN_LEN - 1_024;
+
+/// Whether a path stands for standard input or output.
+pub(super) fn is_stdio(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Whether two paths lead to one regular file, which may not exist yet.
+pub(super) fn is_same(a: &Path, b: &Path) -> bool {
+    if is_stdio(a) || is_stdio(b) {
+        return false;
+    }
+    if let (Ok(a), Ok(b)) = (a.metadata(), b.metadata()) {
+        // Writing to a device or pipe that is also read empties nothing.
+        if !a.is_file() || !b.is_file() {
+            return false;
+        }
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt as _;
+            return (a.dev(), a.ino()) == (b.dev(), b.ino());
+        }
+    }
+    matches!((resolved(a), resolved(b)), (Ok(a), Ok(b)) if a == b)
+}
+
+/// The path without links; of a file that does not exist its folder is resolved.
+fn resolved(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize().or_else(|error| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let name = path.file_name().ok_or(error)?;
+        Ok(folder.unwrap_or(Path::new(".")).canonicalize()?.join(name))
+    })
+}
+
+/// How messages call an input or output.
+pub(super) fn name(path: &Path, stdio: &str) -> String {
+    if is_stdio(path) { stdio.to_owned() } else { path.display().to_string() }
+}
+
+/// A capture that is read.
+pub(super) struct Input {
+    pub(super) name: String,
+    pub(super) reader: Reader<Box<dyn Read>>,
+}
+
+impl Input {
+    pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
+        let name = name(path, "standard input");
+        let read: Box<dyn Read> = if is_stdio(path) {
+            Box::new(io::stdin())
+        } else {
+            Box::new(File::open(path).with_context(|| format!("cannot open {name}"))?)
+        };
+        let reader = Reader::new(read).with_context(|| format!("cannot read {name}"))?;
+        Ok(Self { name, reader })
+    }
+}
+
+/// Passes over a record that cannot be read, with a note on the first one; fails if the file itself cannot be.
+pub(super) fn unreadable(
+    name: &str,
+    error: thinair_capture::Error,
+    skipped: &mut Tally,
+) -> anyhow::Result<()> {
+    if matches!(error, thinair_capture::Error::Io { .. }) {
+        return Err(error).with_context(|| format!("cannot read {name}"));
+    }
+    let record = match error {
+        thinair_capture::Error::Truncated { record, .. } | thinair_capture::Error::Malformed { record, .. } => {
+            record
+        }
+        _ => 0,
+    };
+    if skipped.add("unreadable", record) == 1 {
+        let after = if error.ends_reading() { "what comes before it is used" } else { "passed over" };
+        eprintln!("note: {name}: {error}; {after}");
+    }
+    Ok(())
+}
+
+/// What the records of a file that is written hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// IP packets: link type RAW.
+    Ip,
+    /// ROHC packets: link type USER0.
+    Rohc,
+    /// Ethernet frames of type 0x22F1.
+    RohcInEthernet,
+}
+
+/// A capture that is written.
+pub(super) struct Output {
+    name: String,
+    writer: Writer<BufWriter<Box<dyn Write>>>,
+    framing: Framing,
+}
+
+impl Output {
+    pub(super) fn create(path: &Path, framing: Framing) -> anyhow::Result<Self> {
+        let name = name(path, "standard output");
+        let write: Box<dyn Write> = if is_stdio(path) {
+            Box::new(io::stdout())
+        } else {
+            Box::new(File::create(path).with_context(|| format!("cannot create {name}"))?)
+        };
+        let link_type = match framing {
+            Framing::Ip => LinkType::RAW,
+            Framing::Rohc => LinkType::USER0,
+            Framing::RohcInEthernet => LinkType::ETHERNET,
+        };
+        let writer = Writer::new(BufWriter::new(write), link_type);
+        let writer = writer.with_context(|| format!("cannot write {name}"))?;
+        Ok(Self { name, writer, framing })
+    }
+
+    pub(super) fn write(&mut self, time: Timestamp, packet: &[u8]) -> anyhow::Result<()> {
+        match self.framing {
+            Framing::Ip | Framing::Rohc => self.writer.write(time, packet),
+            Framing::RohcInEthernet => self.writer.write_ethernet(time, ETHERTYPE_ROHC, packet),
+        }
+        .with_context(|| format!("cannot write {}", self.name))
+    }
+
+    /// Must be called: an error in dropping would be lost.
+    pub(super) fn finish(mut self) -> anyhow::Result<()> {
+        self.writer.flush().with_context(|| format!("cannot write {}", self.name))
+    }
+}
+
+/// The time of records as the engines want it: it never goes back, though times in real captures do.
+#[derive(Debug, Default)]
+pub(super) struct Clock(Instant);
+
+impl Clock {
+    pub(super) fn at(&mut self, time: Timestamp) -> Instant {
+        self.0 = self.0.max(Instant::from_nanos(time.as_nanos()));
+        self.0
+    }
+}
+
+/// Feedback that a file holds for the compressor.
+pub(super) struct FeedbackInput {
+    input: Input,
+    next: Option<Waiting>,
+}
+
+/// A record of feedback whose time has not come.
+struct Waiting {
+    record: u64,
+    time: Timestamp,
+    packet: Vec<u8>,
+}
+
+impl FeedbackInput {
+    pub(super) fn open(path: &Path, counts: &mut FeedbackCounts) -> anyhow::Result<Self> {
+        let mut feedback = Self { input: Input::open(path)?, next: None };
+        feedback.advance(counts)?;
+        Ok(feedback)
+    }
+
+    /// Delivers all feedback that arrives at `time` or before.
+    pub(super) fn deliver(
+        &mut self,
+        time: Timestamp,
+        now: Instant,
+        compressor: &mut Compressor<'_>,
+        counts: &mut FeedbackCounts,
+    ) -> anyhow::Result<()> {
+        while let Some(waiting) = self.next.take_if(|waiting| waiting.time <= time) {
+            match packet::parts(&waiting.packet) {
+                Ok(parts) => {
+                    if parts.body != packet::Body::Empty {
+                        counts.refused.add("followed_by_a_packet", waiting.record);
+                    }
+                    for element in parts.feedback {
+                        counts.receive(waiting.record, compressor.receive_feedback(now, element));
+                    }
+                }
+                Err(_) => {
+                    counts.refused.add("bad_packet", waiting.record);
+                }
+            }
+            self.advance(counts)?;
+        }
+        Ok(())
+    }
+
+    /// Counts what is left when the last packet was sent.
+    pub(super) fn finish(mut self, counts: &mut FeedbackCounts) -> anyhow::Result<()> {
+        while let Some(waiting) = self.next.take() {
+            counts.refused.add("too_late", waiting.record);
+            self.advance(counts)?;
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, counts: &mut FeedbackCounts) -> anyhow::Result<()> {
+        while let Some(record) = self.input.reader.next_record() {
+            match record {
+                Ok(record) => match record.rohc_packet() {
+                    Ok(rohc) => {
+                        let packet = rohc.packet.to_vec();
+                        self.next = Some(Waiting { record: record.number, time: record.time, packet });
+                        return Ok(());
+                    }
+                    Err(skip) => {
+                        counts.refused.add(skip.name(), record.number);
+                    }
+                },
+                Err(error) => unreadable(&self.input.name, error, &mut counts.refused)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Drains the feedback of a decompressor: to a file, if there is one, and to a compressor, if there is one.
+pub(super) fn drain_feedback(
+    decompressor: &mut Decompressor<'_>,
+    (record, time, now): (u64, Timestamp, Instant),
+    mut file: Option<&mut Output>,
+    mut compressor: Option<&mut Compressor<'_>>,
+    counts: &mut FeedbackCounts,
+) -> anyhow::Result<()> {
+    let mut element = [0; MAX_ELEMENT];
+    while let Some(len) = decompressor.poll_feedback(&mut element) {
+        let whole = element.get(..len).unwrap_or_default();
+        counts.made += 1;
+        counts.octets_made += len as u64;
+        if let Some(file) = file.as_deref_mut() {
+            // Feedback cannot arrive before what causes it. With the same time it would, when read back.
+            let after = Timestamp::from_nanos(time.as_nanos().saturating_add(1));
+            file.write(after, whole)?;
+        }
+        let (Some(compressor), Ok(parts)) = (compressor.as_deref_mut(), packet::parts(whole)) else { continue };
+        for data in parts.feedback {
+            counts.receive(record, compressor.receive_feedback(now, data));
+        }
+    }
+    Ok(())
+}

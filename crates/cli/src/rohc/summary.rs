@@ -1,0 +1,346 @@
+//! What the conversions count, and how they tell it: as text on standard error, or as JSON.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use thinair_report::Numerals;
+use thinair_rohc::feedback::FeedbackError;
+use thinair_rohc::{CidSpace, Compressed, Decompressed, Format, Mode, ProfileId};
+
+use super::conversion::{Arguments, Settings};
+use super::files::{is_stdio, name};
+
+const SCHEMA: &str = "thinair.rohc/1";
+
+/// Occurrences by reason, and the record of the first one of each.
+#[derive(Debug, Default)]
+pub(super) struct Tally(BTreeMap<&'static str, (u64, u64)>);
+
+impl Tally {
+    /// Counts one more; returns how often the reason was met so far.
+    pub(super) fn add(&mut self, reason: &'static str, record: u64) -> u64 {
+        let (count, _) = self.0.entry(reason).or_insert((0, record));
+        *count += 1;
+        *count
+    }
+
+    pub(super) fn total(&self) -> u64 {
+        self.0.values().map(|(count, _)| count).sum()
+    }
+
+    fn to_json(&self) -> Value {
+        self.0.iter().map(|(reason, (count, _))| ((*reason).to_owned(), Value::from(*count))).collect()
+    }
+}
+
+/// `not_ip 2 (first: record 5), truncated 1 (record 9)`.
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (reason, (count, record))) in self.0.iter().enumerate() {
+            let comma = if i > 0 { ", " } else { "" };
+            let first = if *count > 1 { "first: " } else { "" };
+            write!(f, "{comma}{reason} {} ({first}record {record})", number(*count))?;
+        }
+        Ok(())
+    }
+}
+
+/// Packets by format, listed as the formats are.
+#[derive(Debug, Default)]
+struct Formats(BTreeMap<Format, u64>);
+
+impl Formats {
+    fn add(&mut self, format: Format) {
+        *self.0.entry(format).or_default() += 1;
+    }
+
+    fn to_json(&self) -> Value {
+        self.0.iter().map(|(format, count)| (format.name().to_owned(), Value::from(*count))).collect()
+    }
+}
+
+impl fmt::Display for Formats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (format, count)) in self.0.iter().enumerate() {
+            let comma = if i > 0 { ", " } else { "" };
+            write!(f, "{comma}{} {}", format.name(), number(*count))?;
+        }
+        Ok(())
+    }
+}
+
+/// Feedback elements on their way.
+#[derive(Debug, Default)]
+pub(super) struct FeedbackCounts {
+    /// Elements that a decompressor of this command made.
+    pub(super) made: u64,
+    /// Octets of those, with their type octets.
+    pub(super) octets_made: u64,
+    /// Elements that the compressor took.
+    pub(super) taken: u64,
+    /// Elements and records that it did not take.
+    pub(super) refused: Tally,
+}
+
+impl FeedbackCounts {
+    /// Counts what became of one element.
+    pub(super) fn receive(&mut self, record: u64, outcome: Result<(), FeedbackError>) {
+        match outcome {
+            Ok(()) => self.taken += 1,
+            Err(error) => {
+                self.refused.add(feedback_error_name(error), record);
+            }
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "made": self.made,
+            "octets_made": self.octets_made,
+            "taken": self.taken,
+            "refused": self.refused.to_json(),
+        })
+    }
+}
+
+/// A stable name for reports.
+pub(super) const fn feedback_error_name(error: FeedbackError) -> &'static str {
+    match error {
+        FeedbackError::Truncated => "truncated_element",
+        FeedbackError::Malformed => "malformed_element",
+        FeedbackError::Crc => "bad_crc",
+        FeedbackError::Unprotected => "unprotected_reject",
+        FeedbackError::UnknownCid(_) => "unknown_cid",
+    }
+}
+
+
+/// What `compress` did.
+#[derive(Debug, Default)]
+pub(super) struct CompressSummary {
+    pub(super) records: u64,
+    pub(super) skipped: Tally,
+    packets: u64,
+    octets_in: u64,
+    octets_out: u64,
+    header_octets_in: u64,
+    header_octets_out: u64,
+    refreshes: u64,
+    formats: Formats,
+    pub(super) feedback: FeedbackCounts,
+    /// Packets that the command's own decompressor did not give back as they were.
+    pub(super) mismatches: Tally,
+}
+
+impl CompressSummary {
+    pub(super) fn count(&mut self, packet: &[u8], compressed: &Compressed) {
+        self.packets += 1;
+        self.octets_in += packet.len() as u64;
+        self.octets_out += compressed.len as u64;
+        self.header_octets_in += compressed.header_in as u64;
+        self.header_octets_out += compressed.header_out as u64;
+        self.refreshes += u64::from(compressed.refresh);
+        self.formats.add(compressed.format);
+    }
+
+    pub(super) fn print(&self, arguments: &Arguments, settings: &Settings) -> anyhow::Result<()> {
+        if arguments.json {
+            return print_json(arguments, settings, "compress", self.to_json());
+        }
+        let mut lines = Lines::new(arguments, "compress");
+        lines.add("packets", format!("{} of {} records", number(self.packets), number(self.records)));
+        lines.add("octets", change(self.octets_in, self.octets_out));
+        lines.add("headers", change(self.header_octets_in, self.header_octets_out));
+        lines.add("packet types", &self.formats);
+        lines.add_unless_zero("refreshes", self.refreshes);
+        lines.add("skipped", &self.skipped);
+        lines.add_feedback(&self.feedback);
+        lines.add("NOT RESTORED", &self.mismatches);
+        lines.print();
+        Ok(())
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "records": self.records,
+            "packets": self.packets,
+            "skipped": self.skipped.to_json(),
+            "octets_in": self.octets_in,
+            "octets_out": self.octets_out,
+            "header_octets_in": self.header_octets_in,
+            "header_octets_out": self.header_octets_out,
+            "refreshes": self.refreshes,
+            "packet_types": self.formats.to_json(),
+            "feedback": self.feedback.to_json(),
+            "mismatches": self.mismatches.to_json(),
+        })
+    }
+}
+
+/// What `decompress` did.
+#[derive(Debug, Default)]
+pub(super) struct DecompressSummary {
+    pub(super) records: u64,
+    pub(super) skipped: Tally,
+    pub(super) packets: u64,
+    pub(super) octets_in: u64,
+    pub(super) delivered: u64,
+    octets_out: u64,
+    /// Packets that updated a context and held no IP packet.
+    only_updates: u64,
+    /// Packets of feedback alone, and segments of a unit that goes on.
+    pub(super) nothing_yet: u64,
+    pub(super) not_delivered: Tally,
+    formats: Formats,
+    /// Feedback elements in front of packets, for a compressor that is not here.
+    pub(super) feedback_in_front: u64,
+    pub(super) feedback: FeedbackCounts,
+}
+
+impl DecompressSummary {
+    pub(super) fn count(&mut self, done: &Decompressed) {
+        if done.len > 0 {
+            self.delivered += 1;
+        } else {
+            self.only_updates += 1;
+        }
+        self.octets_out += done.len as u64;
+        self.formats.add(done.format);
+    }
+
+    pub(super) fn print(&self, arguments: &Arguments, settings: &Settings) -> anyhow::Result<()> {
+        if arguments.json {
+            return print_json(arguments, settings, "decompress", self.to_json());
+        }
+        let mut lines = Lines::new(arguments, "decompress");
+        lines.add("packets", format!("{} of {} records", number(self.packets), number(self.records)));
+        lines.add("delivered", number(self.delivered));
+        lines.add("octets", format!("{} -> {}", number(self.octets_in), number(self.octets_out)));
+        lines.add("packet types", &self.formats);
+        lines.add("not delivered", &self.not_delivered);
+        lines.add_unless_zero("updates only", self.only_updates);
+        lines.add_unless_zero("feedback or segment only", self.nothing_yet);
+        lines.add("skipped", &self.skipped);
+        lines.add_unless_zero("feedback in front", self.feedback_in_front);
+        lines.add_feedback(&self.feedback);
+        lines.print();
+        Ok(())
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "records": self.records,
+            "packets": self.packets,
+            "skipped": self.skipped.to_json(),
+            "delivered": self.delivered,
+            "not_delivered": self.not_delivered.to_json(),
+            "only_updates": self.only_updates,
+            "nothing_yet": self.nothing_yet,
+            "octets_in": self.octets_in,
+            "octets_out": self.octets_out,
+            "packet_types": self.formats.to_json(),
+            "feedback_in_front": self.feedback_in_front,
+            "feedback": self.feedback.to_json(),
+        })
+    }
+}
+
+/// Lines of a label and a value; empty values are left out.
+struct Lines {
+    title: String,
+    lines: Vec<(&'static str, String)>,
+}
+
+impl Lines {
+    fn new(arguments: &Arguments, command: &str) -> Self {
+        let input = name(&arguments.input, "standard input");
+        let output = name(&arguments.output, "standard output");
+        Self { title: format!("{command}: {input} -> {output}"), lines: Vec::new() }
+    }
+
+    fn add(&mut self, label: &'static str, value: impl ToString) {
+        let value = value.to_string();
+        if !value.is_empty() {
+            self.lines.push((label, value));
+        }
+    }
+
+    fn add_unless_zero(&mut self, label: &'static str, value: u64) {
+        if value > 0 {
+            self.add(label, number(value));
+        }
+    }
+
+    fn add_feedback(&mut self, feedback: &FeedbackCounts) {
+        if feedback.made > 0 {
+            let (made, octets) = (number(feedback.made), number(feedback.octets_made));
+            self.add("feedback made", format!("{made} elements, {octets} octets"));
+        }
+        self.add_unless_zero("feedback taken", feedback.taken);
+        self.add("feedback refused", &feedback.refused);
+    }
+
+    fn print(&self) {
+        let width = self.lines.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+        eprintln!("{}", self.title);
+        for (label, value) in &self.lines {
+            eprintln!("  {label:width$}  {value}");
+        }
+    }
+}
+
+/// The summary with what it is a summary of.
+fn print_json(
+    arguments: &Arguments,
+    settings: &Settings,
+    command: &str,
+    mut summary: Value,
+) -> anyhow::Result<()> {
+    let channel = &settings.channel;
+    let head = json!({
+        "schema": SCHEMA,
+        "command": command,
+        "input": arguments.input.display().to_string(),
+        "output": arguments.output.display().to_string(),
+        "mode": settings.mode.letter(),
+        "channel": {
+            "cid": match channel.cids() {
+                CidSpace::Small => "small",
+                CidSpace::Large => "large",
+            },
+            "max_cid": channel.max_cid(),
+            "profiles": channel.profiles().iter().map(ProfileId::name).collect::<Vec<_>>(),
+        },
+    });
+    if let (Value::Object(summary), Value::Object(head)) = (&mut summary, head) {
+        summary.extend(head);
+    }
+    let text = serde_json::to_string_pretty(&summary)?;
+    if is_stdio(&arguments.output) {
+        eprintln!("{text}");
+        return Ok(());
+    }
+    print_line(&text)
+}
+
+/// Prints to standard output, where a reader who has gone is no panic.
+fn print_line(text: &str) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    writeln!(std::io::stdout(), "{text}").context("cannot write standard output")
+}
+
+/// `12,345 -> 6,789 (45.0 % saved)`.
+fn change(before: u64, after: u64) -> String {
+    let saved = if before == 0 {
+        String::new()
+    } else {
+        format!(" ({} saved)", Numerals::TERMINAL.percent(1.0 - after as f64 / before as f64, 1))
+    };
+    format!("{} -> {}{saved}", number(before), number(after))
+}
+
+fn number(value: u64) -> String {
+    Numerals::TERMINAL.integer(value.into())
+}

@@ -1,0 +1,54 @@
+//! A compressor with 4 contexts in static memory.
+
+#![no_std]
+#![no_main]
+
+use core::hint::black_box;
+
+use static_cell::StaticCell;
+use thinair_firmware::{BLOCKS, CONTEXTS, MTU, channel};
+use thinair_rohc::compressor::CompressorContext;
+use thinair_rohc::decompressor::Block;
+use thinair_rohc::feedback::MAX_ELEMENT;
+use thinair_rohc::storage::Slots;
+use thinair_rohc::{Compressor, CompressorConfig, CompressorMemory, Instant};
+
+static MEMORY_CONTEXTS: StaticCell<[CompressorContext; CONTEXTS]> = StaticCell::new();
+static MEMORY_BUCKETS: StaticCell<[u16; CONTEXTS * 2]> = StaticCell::new();
+static MEMORY_BLOCKS: StaticCell<[Block; BLOCKS]> = StaticCell::new();
+static COMPRESSOR: StaticCell<Compressor<'static>> = StaticCell::new();
+
+/// Where the linker starts to look for what is used. The name must be known to it, which is the only reason
+/// for `unsafe`: no other symbol may have it, and none does.
+#[allow(unsafe_code, reason = "the linker needs a name")]
+#[unsafe(no_mangle)]
+pub extern "C" fn _start() -> ! {
+    if let Ok(channel) = channel() {
+        let memory = CompressorMemory {
+            contexts: Slots::Lent(MEMORY_CONTEXTS.init_with(|| [CompressorContext::EMPTY; CONTEXTS])),
+            buckets: Slots::Lent(MEMORY_BUCKETS.init_with(|| [0; CONTEXTS * 2])),
+            blocks: Slots::Lent(MEMORY_BLOCKS.init_with(|| [Block::default(); BLOCKS])),
+        };
+        run(COMPRESSOR.init_with(|| Compressor::new(CompressorConfig::new(channel), memory)));
+    }
+    loop {
+        core::hint::spin_loop();
+    }
+}
+
+/// What a driver would do: packets and feedback in, ROHC packets out. Nothing is known of them.
+fn run(compressor: &mut Compressor<'static>) {
+    let mut packet = [0; MTU];
+    let mut out = [0; MTU + 16];
+    let mut element = [0; MAX_ELEMENT];
+    let mut millis = 0;
+    loop {
+        millis = black_box(millis);
+        let now = Instant::from_millis(millis);
+        let packet = black_box(&mut packet);
+        if let Ok(compressed) = compressor.compress(now, packet, &mut out) {
+            black_box(&out[..compressed.len.min(out.len())]);
+        }
+        let _ = compressor.receive_feedback(now, black_box(&mut element));
+    }
+}

@@ -1,0 +1,55 @@
+//! A decompressor with 4 contexts in static memory.
+
+#![no_std]
+#![no_main]
+
+use core::hint::black_box;
+
+use static_cell::StaticCell;
+use thinair_firmware::{BLOCKS, CONTEXTS, MTU, channel};
+use thinair_rohc::decompressor::{Block, DecompressorContext};
+use thinair_rohc::feedback::MAX_ELEMENT;
+use thinair_rohc::storage::Slots;
+use thinair_rohc::{Decompressor, DecompressorConfig, DecompressorMemory, Instant, Mode};
+
+static MEMORY_CONTEXTS: StaticCell<[DecompressorContext; CONTEXTS]> = StaticCell::new();
+static MEMORY_BLOCKS: StaticCell<[Block; BLOCKS]> = StaticCell::new();
+static DECOMPRESSOR: StaticCell<Decompressor<'static>> = StaticCell::new();
+
+/// Where the linker starts to look for what is used. The name must be known to it, which is the only reason
+/// for `unsafe`: no other symbol may have it, and none does.
+#[allow(unsafe_code, reason = "the linker needs a name")]
+#[unsafe(no_mangle)]
+pub extern "C" fn _start() -> ! {
+    if let Ok(channel) = channel() {
+        let memory = DecompressorMemory {
+            contexts: Slots::Lent(MEMORY_CONTEXTS.init_with(|| [DecompressorContext::EMPTY; CONTEXTS])),
+            blocks: Slots::Lent(MEMORY_BLOCKS.init_with(|| [Block::default(); BLOCKS])),
+            // No segments.
+            unit: Slots::Lent(&mut []),
+        };
+        let config = DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(channel) };
+        run(DECOMPRESSOR.init_with(|| Decompressor::new(config, memory)));
+    }
+    loop {
+        core::hint::spin_loop();
+    }
+}
+
+/// What a driver would do: ROHC packets in, packets and feedback out. Nothing is known of them.
+fn run(decompressor: &mut Decompressor<'static>) {
+    let mut rohc = [0; MTU + 16];
+    let mut out = [0; MTU];
+    let mut element = [0; MAX_ELEMENT];
+    let mut millis = 0;
+    loop {
+        millis = black_box(millis);
+        let rohc = black_box(&mut rohc);
+        if let Ok(done) = decompressor.decompress(Instant::from_millis(millis), rohc, &mut out) {
+            black_box(&out[..done.len.min(out.len())]);
+        }
+        while let Some(len) = decompressor.poll_feedback(&mut element) {
+            black_box(&element[..len.min(element.len())]);
+        }
+    }
+}

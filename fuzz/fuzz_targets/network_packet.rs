@@ -1,0 +1,42 @@
+#![no_main]
+//! Link headers: the packet that is found lies in the frame, and begins as its version says.
+
+use libfuzzer_sys::fuzz_target;
+use thinair_capture::{IpVersion, LinkType, network_packet, rohc_packet};
+
+const LINK_TYPES: [LinkType; 14] = [
+    LinkType::NULL,
+    LinkType::ETHERNET,
+    LinkType::PPP,
+    LinkType::DLT_RAW,
+    LinkType::DLT_RAW_OPENBSD,
+    LinkType::PPP_HDLC,
+    LinkType::RAW,
+    LinkType::LOOP,
+    LinkType::LINUX_SLL,
+    LinkType::USER0,
+    LinkType::IPV4,
+    LinkType::IPV6,
+    LinkType::LINUX_SLL2,
+    LinkType(195),
+];
+
+fuzz_target!(|input: (u8, i8, &[u8])| {
+    let (which, missing, data) = input;
+    let link_type = LINK_TYPES[usize::from(which) % LINK_TYPES.len()];
+    // Octets that the snap length cut off; below zero, a record that is longer than its frame.
+    let original_len = (data.len() as u32).saturating_add_signed(i32::from(missing));
+    if let Ok(network) = network_packet(link_type, data, original_len) {
+        let first = if network.version == IpVersion::V4 { 4 } else { 6 };
+        assert_eq!(network.packet[0] >> 4, first);
+        let end = network.link_header_len + network.packet.len();
+        assert_eq!(network.packet, &data[network.link_header_len..end]);
+        assert_eq!(end + network.link_padding_len, data.len());
+        assert!(network.link_padding_len <= 50);
+        assert!(original_len as usize <= data.len());
+    }
+    if let Ok(rohc) = rohc_packet(link_type, data, original_len) {
+        assert!(!rohc.packet.is_empty());
+        assert_eq!(rohc.packet, &data[rohc.link_header_len..]);
+    }
+});
