@@ -161,7 +161,7 @@ pub enum DecompressError {
     Crc(Cid, Format),
     /// A list names an item that was never received.
     UnknownItem(Cid, Format),
-    /// The packet may be a late one or a duplicate, and would then say something else.
+    /// The packet may be a late one or a duplicate (RFC 4224), and would then say something else.
     Ambiguous(Cid, Format),
     /// The context was repaired; this packet is held back (RFC 3095, section 5.3.2.2.4 e).
     OnTrial(Cid, Format),
@@ -498,7 +498,12 @@ impl<'m> Decompressor<'m> {
                 }
                 return;
             }
-            (Err(Problem::Failure(Failure::NoRoom(_) | Failure::OnTrial(_))), _) => {}
+            (
+                Err(Problem::Failure(
+                    Failure::NoRoom(_) | Failure::OnTrial(_) | Failure::Ambiguous(_) | Failure::Suspect(_),
+                )),
+                _,
+            ) => {}
             (Err(Problem::Failure(Failure::NoMemory)), Kind::Rfc3095(_) | Kind::Empty) => {
                 slot.unheard = slot.unheard.saturating_add(1);
                 feedback = Some(AckType::StaticNack);
@@ -581,7 +586,9 @@ impl Problem {
             Self::Failure(Failure::NotAllowed(format)) => DecompressError::NotAllowed(cid, format),
             Self::Failure(Failure::Crc(format)) => DecompressError::Crc(cid, format),
             Self::Failure(Failure::UnknownItem(format)) => DecompressError::UnknownItem(cid, format),
-            Self::Failure(Failure::Ambiguous(format)) => DecompressError::Ambiguous(cid, format),
+            Self::Failure(Failure::Ambiguous(format) | Failure::Suspect(format)) => {
+                DecompressError::Ambiguous(cid, format)
+            }
             Self::Failure(Failure::OnTrial(format)) => DecompressError::OnTrial(cid, format),
             Self::Failure(Failure::NoMemory) => DecompressError::NoMemory(cid),
             Self::Failure(Failure::NoRoom(need)) => DecompressError::OutputTooSmall { need, have },

@@ -39,8 +39,10 @@ pub(crate) enum Failure {
     Crc(Format),
     /// An item of a list is not in the translation table (5.8.1.1).
     UnknownItem(Format),
-    /// Two interpretations of the SN pass the CRC: the packet may be late or a duplicate (RFC 4224).
+    /// The packet may be late or a duplicate (RFC 4224), so that its SN means something else than it seems to.
     Ambiguous(Format),
+    /// Right, but not with the newest reference: late, or the beginning of a repair.
+    Suspect(Format),
     /// The context was repaired just now; RFC 3095 holds its first packets back.
     OnTrial(Format),
     /// No memory for the extension headers.
@@ -93,6 +95,8 @@ pub(crate) struct Context {
     sn_before: u16,
     /// Packets still to be held back after a repair.
     trial: u8,
+    /// The last packet was right with ref -1 only: it was late, or ref 0 is wrong.
+    suspect: bool,
     /// The outcome of the last 16 packets, and of the last 16 updates: 1 is a failure.
     pub(crate) failures: u16,
     pub(crate) update_failures: u16,
@@ -117,6 +121,7 @@ impl Context {
             sn: 0,
             sn_before: 0,
             trial: 0,
+            suspect: false,
             failures: 0,
             update_failures: 0,
             crc_static: None,
@@ -320,8 +325,9 @@ impl Context {
                 crc,
                 plain: !x.extra[0].flags && !x.extra[1].flags && x.ip_count <= BASE_IPS,
             };
-            (attempt.find(now, format, &mut x, &mut extensions, out)?, payload)
+            (attempt.find(now, format, &mut x, &mut extensions, out), payload)
         };
+        let attempt = attempt.inspect_err(|failure| self.suspect = matches!(failure, Failure::Suspect(_)))?;
         self.commit_lists(&x, &update, None, pool)?;
         for (state, extra) in self.lists.iter_mut().zip(&attempt.ah_sn) {
             if let Some(sn) = *extra {
@@ -335,8 +341,9 @@ impl Context {
         self.state.on_success();
         self.note_arrival(now);
         if attempt.repaired {
-            self.trial = TRIAL;
+            self.trial = if self.suspect { TRIAL - 1 } else { TRIAL };
         }
+        self.suspect = false;
         if self.trial > 0 {
             self.trial -= 1;
             return Err(Failure::OnTrial(format));
@@ -516,60 +523,47 @@ impl Attempt<'_, '_> {
         let context = self.context;
         let (bits, k) = self.reader.collected(SN);
         let sn = lsb::decode(bits, k, context.sn, SN_SHIFT);
+        let waited = now.since(context.arrival).as_nanos() as u64;
+        if self.seems_late(sn, k, waited, x) {
+            return Err(Failure::Ambiguous(format));
+        }
         if let Some(passed) = self.with_sn(sn, x, extensions, out)? {
-            self.refuse_ambiguity(sn, k, format, x, extensions, &passed, out)?;
             return Ok(passed);
         }
         // 5.3.2.2.4: the SN has wrapped around if that much time has passed.
-        let interval = 1_u64 << k;
-        let waited = now.since(context.arrival).as_nanos() as u64;
-        if context.gap > 0 && waited / context.gap >= interval {
+        if context.gap > 0 && waited / context.gap >= 1 << k {
             let sn = lsb::decode(bits, k, context.sn.plus(1 << k), SN_SHIFT);
             let passed = self.with_sn(sn, x, extensions, out)?;
             return passed.map(|passed| Passed { repaired: true, ..passed }).ok_or(Failure::Crc(format));
         }
-        // 5.3.2.2.5: the reference may have been updated wrongly.
+        // 5.3.2.2.5: the reference may have been updated wrongly. An SN that ref 0 has had is a duplicate's.
         let sn2 = lsb::decode(bits, k, context.sn_before, SN_SHIFT);
-        if sn2 == sn {
+        if sn2 == sn || sn2 == context.sn {
             return Err(Failure::Crc(format));
         }
-        let passed = self.with_sn(sn2, x, extensions, out)?;
-        passed
-            .map(|passed| Passed { repaired: true, keeps_ref_before: true, ..passed })
-            .ok_or(Failure::Crc(format))
+        let passed = self.with_sn(sn2, x, extensions, out)?.ok_or(Failure::Crc(format))?;
+        if !context.suspect {
+            // Right with ref -1 alone: on a channel that reorders it is rather late than ref 0 wrong. It counts
+            // as the first of the three headers of the repair, if another one follows.
+            return Err(Failure::Suspect(format));
+        }
+        Ok(Passed { repaired: true, keeps_ref_before: true, ..passed })
     }
 
-    /// RFC 4224: on a channel that reorders or duplicates, the SN of a late packet is taken for one that is
-    /// far ahead. If the packet could be late and would then say something else, it is not delivered.
-    #[allow(clippy::too_many_arguments)]
-    fn refuse_ambiguity<'i, 'p: 'i>(
-        &self,
-        sn: u16,
-        k: u32,
-        format: Format,
-        x: &mut Fields<'p>,
-        extensions: &mut ExtensionLists<'i>,
-        passed: &Passed,
-        out: &mut [u8],
-    ) -> Result<(), Failure> {
-        let ahead = sn.since(self.context.sn);
-        if k == 0 || k >= u16::BITS || ahead <= 1 << (k - 1) {
-            return Ok(());
+    /// RFC 4224: on a channel that reorders or duplicates, a packet that is late by `d` looks like one that is
+    /// ahead by `2^k - d`. One that is really that far ahead comes after a loss, and so after a pause.
+    #[inline]
+    fn seems_late(&self, sn: u16, k: u32, waited: u64, x: &Fields<'_>) -> bool {
+        if k == 0 || k >= u16::BITS {
+            return false;
         }
-        let late = sn.wrapping_sub(1 << k);
-        let differs = |x: &Fields<'_>| {
+        let ahead = u64::from(sn.since(self.context.sn));
+        // Where nothing in the header depends on the SN, late or not makes no difference.
+        let matters = || {
             (0..BASE_IPS.min(x.ip_count)).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
-                || passed.ah_sn.iter().any(Option::is_some)
+                || self.context.lists.iter().any(|list| list.current.len > 0)
         };
-        // Nothing in the header depends on the SN: both interpretations say the same.
-        if !differs(x) {
-            return Ok(());
-        }
-        if self.with_sn(late, x, extensions, out)?.is_some() {
-            return Err(Failure::Ambiguous(format));
-        }
-        self.with_sn(sn, x, extensions, out)?;
-        Ok(())
+        ahead >= 1 << (k - 1) && waited < self.context.gap.saturating_mul(ahead / 2) && matters()
     }
 
     /// Rebuilds the header with that SN; `None` if its CRC does not match.
