@@ -8,19 +8,22 @@ use core::time::Duration;
 
 use thinair_wire::time::Instant;
 
-/// The first interval of a new context is this part of the whole one; each refresh doubles it.
+/// With back-off, the first interval of a new context is this part of the whole one.
 const SLOW_START: u32 = 16;
 
 /// A refresh policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refresh {
     /// An IR packet whenever `packets` packets or the `time` have passed since the last one, whichever is
-    /// first, and an IR-DYN packet half way. A new context starts at a sixteenth of both and doubles.
+    /// first, and an IR-DYN packet half way.
     Periodic {
         /// Packets between two refreshes; `None` does not count packets.
         packets: Option<u32>,
         /// Time between two refreshes; `None` does not look at the clock.
         time: Option<Duration>,
+        /// A new context starts at a sixteenth of both, and each refresh doubles them up to the whole (RFC
+        /// 2507, section 3.3.1, calls it compression slow-start).
+        backoff: bool,
     },
     /// `ir` IR packets, then `so` packets in SO state, then again: the setup of satellite evaluations.
     Cycle {
@@ -36,9 +39,9 @@ pub enum Refresh {
 }
 
 impl Default for Refresh {
-    /// 1,024 packets or 16 seconds.
+    /// 1,024 packets or 16 seconds, with back-off.
     fn default() -> Self {
-        Self::Periodic { packets: Some(1_024), time: Some(Duration::from_secs(16)) }
+        Self::Periodic { packets: Some(1_024), time: Some(Duration::from_secs(16)), backoff: true }
     }
 }
 
@@ -48,7 +51,7 @@ pub struct ParseRefreshError;
 
 impl fmt::Display for ParseRefreshError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("expected `packets=N,time=SECONDS` (either or both), `ir=N,so=N[,direct]`, or `off`")
+        f.write_str("expected `packets=N,time=SECONDS[,backoff]` (either or both), `ir=N,so=N[,direct]`, or `off`")
     }
 }
 
@@ -61,7 +64,8 @@ impl FromStr for Refresh {
         if text == "off" {
             return Ok(Self::Off);
         }
-        let (mut packets, mut time, mut ir, mut so, mut direct) = (None, None, None, None, false);
+        let (mut packets, mut time, mut ir, mut so) = (None, None, None, None);
+        let (mut direct, mut backoff) = (false, false);
         for part in text.split(',') {
             let number = |value: &str| value.parse().ok().filter(|n| *n > 0).ok_or(ParseRefreshError);
             match part.split_once('=') {
@@ -73,12 +77,14 @@ impl FromStr for Refresh {
                 Some(("ir", value)) if ir.is_none() => ir = Some(number(value)?),
                 Some(("so", value)) if so.is_none() => so = Some(number(value)?),
                 None if part == "direct" && !direct => direct = true,
+                None if part == "backoff" && !backoff => backoff = true,
                 _ => return Err(ParseRefreshError),
             }
         }
         match (packets, time, ir, so) {
-            (None, None, Some(ir), Some(so)) => Ok(Self::Cycle { ir, so, direct }),
-            (_, _, None, None) if !direct => Ok(Self::Periodic { packets, time }),
+            (None, None, Some(ir), Some(so)) if !backoff => Ok(Self::Cycle { ir, so, direct }),
+            (None, None, None, None) => Err(ParseRefreshError),
+            (_, _, None, None) if !direct => Ok(Self::Periodic { packets, time, backoff }),
             _ => Err(ParseRefreshError),
         }
     }
@@ -87,13 +93,16 @@ impl FromStr for Refresh {
 impl fmt::Display for Refresh {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Periodic { packets, time } => {
+            Self::Periodic { packets, time, backoff } => {
                 let comma = if packets.is_some() && time.is_some() { "," } else { "" };
                 if let Some(packets) = packets {
                     write!(f, "packets={packets}")?;
                 }
                 f.write_str(comma)?;
-                time.map_or(Ok(()), |time| write!(f, "time={}", time.as_secs_f64()))
+                if let Some(time) = time {
+                    write!(f, "time={}", time.as_secs_f64())?;
+                }
+                f.write_str(if *backoff { ",backoff" } else { "" })
             }
             Self::Cycle { ir, so, direct } => {
                 write!(f, "ir={ir},so={so}{}", if *direct { ",direct" } else { "" })
@@ -143,8 +152,8 @@ impl Timer {
                 }
                 Due::Nothing
             }
-            Refresh::Periodic { packets, time } => {
-                let part = (SLOW_START >> self.doubled.min(31)).max(1);
+            Refresh::Periodic { packets, time, backoff } => {
+                let part = if backoff { (SLOW_START >> self.doubled.min(31)).max(1) } else { 1 };
                 let elapsed = now.since(self.refreshed);
                 // A policy of fewer packets than the slow start has steps begins with every packet.
                 let reached = |share: u32| {
@@ -182,17 +191,17 @@ mod tests {
 
     #[test]
     fn policies_are_read_and_told() {
-        for text in ["off", "packets=1700", "time=0.5", "packets=400,time=10", "ir=3,so=50,direct", "ir=1,so=9"] {
+        for text in ["off", "packets=1700", "time=0.5", "packets=400,time=10,backoff", "ir=3,so=50,direct", "ir=1,so=9"] {
             assert_eq!(text.parse::<Refresh>().unwrap().to_string(), text);
         }
-        for text in ["", "on", "packets=0", "time=-1", "ir=3", "direct", "packets=1,ir=1,so=1", "packets=1,packets=2"] {
+        for text in ["", "on", "packets=0", "time=-1", "ir=3", "direct", "backoff", "ir=1,so=1,backoff", "packets=1,ir=1,so=1", "packets=1,packets=2"] {
             assert!(text.parse::<Refresh>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn intervals_double_up_to_the_whole_one() {
-        let policy = Refresh::Periodic { packets: Some(32), time: None };
+        let policy = Refresh::Periodic { packets: Some(32), time: None, backoff: true };
         let mut timer = Timer::start(Instant::ZERO);
         let due: Vec<_> = (0..130).filter(|_| timer.tick(Instant::ZERO, &policy) == Due::Everything).collect();
         assert_eq!(due, [2, 6, 14, 30, 62, 94, 126]);
@@ -200,7 +209,7 @@ mod tests {
 
     #[test]
     fn time_counts_from_the_last_refresh() {
-        let policy = Refresh::Periodic { packets: None, time: Some(Duration::from_secs(16)) };
+        let policy = Refresh::Periodic { packets: None, time: Some(Duration::from_secs(16)), backoff: true };
         let mut timer = Timer::start(Instant::ZERO);
         let at = |timer: &mut Timer, ms| timer.tick(Instant::from_millis(ms), &policy);
         assert_eq!(at(&mut timer, 499), Due::Nothing);

@@ -75,7 +75,7 @@ fn any_headers_come_back_bit_for_bit() {
         let refresh = match random.below(3) {
             0 => Refresh::Off,
             1 => Refresh::Cycle { ir: 3, so: 20, direct: true },
-            _ => Refresh::Periodic { packets: Some(60), time: None },
+            _ => Refresh::Periodic { packets: Some(60), time: None, backoff: seed % 2 == 0 },
         };
         let mut link = Link::new(cids, max_cid, mode, |config| {
             config.window = window;

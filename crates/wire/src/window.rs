@@ -19,6 +19,8 @@ pub struct Window<S> {
     len: u8,
     /// The values span half the space or more, so that minimum and maximum say nothing.
     wide: bool,
+    /// No value is before an older one, so that the oldest is the minimum: counters and constants.
+    ascends: bool,
 }
 
 impl<S: Serial> Default for Window<S> {
@@ -31,7 +33,7 @@ impl<S: Serial> Window<S> {
     /// An empty window.
     pub fn new() -> Self {
         let zero = S::default();
-        Self { values: [zero; CAPACITY], min: zero, max: zero, head: 0, len: 0, wide: false }
+        Self { values: [zero; CAPACITY], min: zero, max: zero, head: 0, len: 0, wide: false, ascends: true }
     }
 
     /// Number of candidates, 0 to [`CAPACITY`].
@@ -65,6 +67,7 @@ impl<S: Serial> Window<S> {
             self.min = value;
             self.max = value;
             self.wide = false;
+            self.ascends = true;
         } else {
             self.widen(value);
         }
@@ -74,6 +77,12 @@ impl<S: Serial> Window<S> {
     #[inline]
     pub fn drop_oldest(&mut self, count: usize) {
         let count = count.min(self.len());
+        if self.ascends {
+            self.head = (self.head + count as u8) % CAPACITY as u8;
+            self.len -= count as u8;
+            self.min = self.values[usize::from(self.head)];
+            return;
+        }
         let mut was_bound = self.wide;
         for _ in 0..count {
             let gone = self.values[usize::from(self.head)];
@@ -112,24 +121,32 @@ impl<S: Serial> Window<S> {
         from_max.max(lsb::needed_bits(value, self.min, shift))
     }
 
+    #[inline]
     fn widen(&mut self, value: S) {
         if self.wide {
             return;
         }
         let half = 1 << (S::BITS - 1);
-        if value.since(self.min) < half {
-            if value.since(self.min) > self.max.since(self.min) {
+        let above = value.since(self.min);
+        if above < half {
+            if above >= self.max.since(self.min) {
                 self.max = value;
+            } else {
+                self.ascends = false;
             }
-        } else if self.max.since(value) < half {
-            self.min = value;
         } else {
-            self.wide = true;
+            self.ascends = false;
+            if self.max.since(value) < half {
+                self.min = value;
+            } else {
+                self.wide = true;
+            }
         }
     }
 
     fn find_bounds(&mut self) {
         self.wide = false;
+        self.ascends = true;
         for i in 0..self.len() {
             let value = self.values[(usize::from(self.head) + i) % CAPACITY];
             if i == 0 {

@@ -125,9 +125,18 @@ struct IpExtra<'p> {
     has_ah_sn: bool,
     ah_sn_long: bool,
     ah_sn: u32,
-    list: CompressedList<'p>,
+    /// `None` says the same as an empty list; packets without one do not pay for the room.
+    list: Option<CompressedList<'p>>,
     /// Integrity Check Value of a compressed AH, in the tail.
     icv: &'p [u8],
+}
+
+impl<'p> IpExtra<'p> {
+    /// The list that the packet carries; empty if it has none.
+    #[inline]
+    fn list(&self) -> &CompressedList<'p> {
+        self.list.as_ref().unwrap_or(&list::EMPTY)
+    }
 }
 
 /// The headers of one packet, as the formats see them.

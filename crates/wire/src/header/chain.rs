@@ -1,7 +1,7 @@
 //! The header chain of an IP packet: IP headers, one in the other, with their extension headers, and the
 //! transport header at the end. Parsed once, in a fixed array over the packet's octets.
 
-use super::extension::Extensions;
+use super::extension::{Extensions, is_extension};
 use super::ipv4::Ipv4;
 use super::ipv6::Ipv6;
 use super::protocol;
@@ -87,6 +87,16 @@ impl<'p> Ip<'p> {
         oddity: None,
     };
 
+    /// Whether it is the header of a fragment.
+    #[inline]
+    pub fn is_fragment(&self) -> bool {
+        match &self.header {
+            IpHeader::V4(header) => header.mf || header.fragment_offset != 0,
+            // A fragment header is no extension header of the chain, so it ends the chain by itself.
+            IpHeader::V6(_) => false,
+        }
+    }
+
     /// The type of the first header behind the fixed part.
     #[inline]
     pub fn first_next_header(&self) -> u8 {
@@ -143,15 +153,22 @@ pub struct HeaderChain<'p> {
 
 impl<'p> HeaderChain<'p> {
     /// Parses the headers of `packet`, as far as they can be told.
-    #[inline]
+    #[inline(always)]
     pub fn parse(packet: &'p [u8]) -> Result<Self, NotIp> {
         let mut chain = Self { packet, ips: [Ip::NONE; MAX_IP], len: 0, udp: None };
         let mut offset = 0;
         while chain.len < MAX_IP {
-            let Some(ip) = parse_ip(packet, offset) else { break };
-            chain.ips[chain.len] = ip;
+            let slot = &mut chain.ips[chain.len];
+            if parse_ip(packet, offset, slot).is_none() {
+                break;
+            }
+            let ip = &*slot;
             chain.len += 1;
             offset = ip.end();
+            // What follows the header of a fragment may be the middle of anything.
+            if ip.is_fragment() {
+                break;
+            }
             let inside = match ip.next {
                 protocol::IPV4 => 4,
                 protocol::IPV6 => 6,
@@ -161,10 +178,8 @@ impl<'p> HeaderChain<'p> {
                 }
                 _ => break,
             };
-            // A fragment's payload is not a header; and what says it is IP must be.
-            if ip.oddity == Some(Oddity::Fragment)
-                || packet.get(offset).is_none_or(|octet| octet >> 4 != inside)
-            {
+            // What says that it is IP must be.
+            if packet.get(offset).is_none_or(|octet| octet >> 4 != inside) {
                 break;
             }
         }
@@ -206,15 +221,15 @@ impl<'p> HeaderChain<'p> {
     }
 }
 
+/// Parses the IP header at `offset` into `ip`; `None` if there is none.
 #[inline]
-fn parse_ip(packet: &[u8], offset: usize) -> Option<Ip<'_>> {
+fn parse_ip<'p>(packet: &'p [u8], offset: usize, ip: &mut Ip<'p>) -> Option<()> {
     let octets = packet.get(offset..)?;
-    let mut oddity = None;
-    let (header, fixed, first) = match octets.first()? >> 4 {
+    let (fixed, first) = match octets.first()? >> 4 {
         4 => {
             let header = Ipv4::read(octets).ok()?;
             let len = header.len();
-            oddity = if len != Ipv4::LEN {
+            ip.oddity = if len != Ipv4::LEN {
                 Some(Oddity::Options)
             } else if header.mf || header.fragment_offset != 0 {
                 Some(Oddity::Fragment)
@@ -227,25 +242,28 @@ fn parse_ip(packet: &[u8], offset: usize) -> Option<Ip<'_>> {
             } else {
                 None
             };
-            (IpHeader::V4(header), len, header.protocol)
+            ip.header = IpHeader::V4(header);
+            (len, header.protocol)
         }
         6 => {
             let header = Ipv6::read(octets).ok()?;
-            if usize::from(header.payload_length) != octets.len() - Ipv6::LEN {
-                oddity = Some(Oddity::Length);
-            }
-            (IpHeader::V6(header), Ipv6::LEN, header.next_header)
+            let is_right = usize::from(header.payload_length) == octets.len() - Ipv6::LEN;
+            ip.oddity = if is_right { None } else { Some(Oddity::Length) };
+            ip.header = IpHeader::V6(header);
+            (Ipv6::LEN, header.next_header)
         }
         _ => return None,
     };
-    let behind = octets.get(fixed..)?;
-    if oddity == Some(Oddity::Fragment) {
-        return Some(Ip { header, offset, extensions: &[], extension_count: 0, next: first, oddity });
+    ip.offset = offset;
+    ip.next = first;
+    if is_extension(first) && !ip.is_fragment() {
+        let behind = octets.get(fixed..)?;
+        let mut walk = Extensions::new(first, behind);
+        ip.extension_count = walk.by_ref().take(MAX_EXTENSIONS).count();
+        ip.extensions = behind.get(..behind.len() - walk.rest().len())?;
+        ip.next = walk.next_header();
     }
-    let mut walk = Extensions::new(first, behind);
-    let extension_count = walk.by_ref().take(MAX_EXTENSIONS).count();
-    let extensions = behind.get(..behind.len() - walk.rest().len())?;
-    Some(Ip { header, offset, extensions, extension_count, next: walk.next_header(), oddity })
+    Some(())
 }
 
 #[cfg(test)]

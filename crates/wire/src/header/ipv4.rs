@@ -87,8 +87,11 @@ impl<'p> Ipv4<'p> {
         crate::checksum::Sum::ZERO.octets(head).octets(tail).checksum()
     }
 
-    /// Whether the checksum in `octets`, a header as it stands, is right.
+    /// Whether the checksum in `octets`, a header as it stands, is the one that [`checksum_of`](Self::checksum_of)
+    /// gives.
+    #[inline]
     pub fn checksum_is_right(octets: &[u8]) -> bool {
-        checksum(octets) == 0 && Self::checksum_of(octets) == u16::from_be_bytes([octets[10], octets[11]])
+        // The sum of the other fields is not zero, so the checksum is never the other zero, 0xFFFF.
+        checksum(octets) == 0 && octets.get(10..12) != Some(&[0xFF, 0xFF])
     }
 }

@@ -508,7 +508,7 @@ impl Context {
         })?;
         let mut has = Tail { udp_checksum: self.udp.checksum != 0, icv: [0; BASE_IPS] };
         for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
-            if ip.extension_count > 0 && !sends_ah(&x.extra[i].list) {
+            if ip.extension_count > 0 && !sends_ah(x.extra[i].list()) {
                 x.extra[i].icv = icv(ip);
                 has.icv[i] = x.extra[i].icv.len();
             }

@@ -252,7 +252,7 @@ impl Context {
         let layout = {
             let mut extensions = ExtensionLists::default();
             for i in 0..BASE_IPS.min(x.ip_count) {
-                let (state, sent) = (&self.lists[i], &x.extra[i].list);
+                let (state, sent) = (&self.lists[i], x.extra[i].list());
                 lists.lists[i] = if stays(sent, format) {
                     resolve_current(state, i, &self.table, pool, format, &mut extensions)?
                 } else {
@@ -268,7 +268,7 @@ impl Context {
         self.trial = 0;
         self.crc_static = None;
         for (state, extra) in self.lists.iter_mut().zip(&x.extra) {
-            if let Some(sn) = ah_sn(&extra.list) {
+            if let Some(sn) = ah_sn(extra.list()) {
                 state.ah_offset = sn.wrapping_sub(u32::from(x.sn));
             }
         }
@@ -309,11 +309,11 @@ impl Context {
             let mut has = Tail { udp_checksum: self.udp.checksum != 0, icv: [0; BASE_IPS] };
             for i in 0..BASE_IPS.min(x.ip_count) {
                 update.lists[i] = if x.extra[i].ipx && x.extra[i].has_list {
-                    resolve_list(&self.lists[i], &x.extra[i].list, i, &self.table, pool, format, &mut extensions)?
+                    resolve_list(&self.lists[i], x.extra[i].list(), i, &self.table, pool, format, &mut extensions)?
                 } else {
                     resolve_current(&self.lists[i], i, &self.table, pool, format, &mut extensions)?
                 };
-                has.icv[i] = compressed_icv_len(&extensions, i, &x.extra[i].list);
+                has.icv[i] = compressed_icv_len(&extensions, i, x.extra[i].list());
             }
             tail(&mut reader, &mut x, &has).map_err(|_| Failure::Malformed)?;
             let payload = reader.remaining();
@@ -361,7 +361,7 @@ impl Context {
         pool: &mut Pool<'_>,
     ) -> Result<(), Failure> {
         for i in 0..BASE_IPS.min(x.ip_count) {
-            let sent = &x.extra[i].list;
+            let sent = x.extra[i].list();
             let has_list = initialization.is_some() || x.extra[i].ipx && x.extra[i].has_list;
             if !has_list {
                 continue;
@@ -415,7 +415,7 @@ impl Context {
         let mut extensions = ExtensionLists::default();
         let mut has = Tail { udp_checksum: self.udp.checksum != 0, icv: [0; BASE_IPS] };
         for i in 0..BASE_IPS.min(x.ip_count) {
-            let list = &x.extra[i].list;
+            let list = x.extra[i].list();
             let resolved = if x.extra[i].ipx && x.extra[i].has_list {
                 resolve_list(&self.lists[i], list, i, &self.table, pool, format, &mut extensions)
             } else {
@@ -580,7 +580,7 @@ impl Attempt<'_, '_> {
         let ah_sn = self.resolve_ah(x, extensions);
         let layout = header::rebuild(x, extensions, self.payload, out).map_err(unbuildable)?;
         let header = out.get(..layout.len).unwrap_or_default();
-        let cached = self.context.crc_static.filter(|_| self.plain && extensions.len == [0; BASE_IPS]);
+        let cached = self.context.crc_static.filter(|_| self.plain && extensions.is_empty());
         let crc_static = cached.unwrap_or_else(|| {
             [layout.crc_static(Check::Crc3, header), layout.crc_static(Check::Crc7, header)]
         });
@@ -632,12 +632,11 @@ impl Attempt<'_, '_> {
                 let mask = if extra.ah_sn_long { 0x7FFF_FFFF } else { 0x7F };
                 sn = sn & !mask | extra.ah_sn & mask;
             }
-            let len = extensions.len[i];
-            if let Some(sn) = ah_sn(&extra.list) {
+            if let Some(sn) = ah_sn(extra.list()) {
                 sns[i] = Some(sn);
                 continue;
             }
-            for extension in extensions.items[i][..len].iter_mut().filter(|e| e.item.kind == protocol::AH) {
+            for extension in extensions.of_mut(i).iter_mut().filter(|e| e.item.kind == protocol::AH) {
                 extension.ah = Some((sn, extra.icv));
                 sns[i] = Some(sn);
             }
@@ -780,10 +779,10 @@ fn fill<'i>(
     extensions: &mut ExtensionLists<'i>,
     mut item: impl FnMut(u8) -> Option<Item<'i>>,
 ) -> Option<()> {
-    for (slot, &index) in extensions.items[owner].iter_mut().zip(list.as_slice()) {
+    let slots = extensions.set_len(owner, usize::from(list.len));
+    for (slot, &index) in slots.iter_mut().zip(list.as_slice()) {
         *slot = Extension { item: item(index)?, ah: None };
     }
-    extensions.len[owner] = usize::from(list.len);
     Some(())
 }
 
@@ -800,8 +799,7 @@ impl<'a, 'i: 'a, I: Iterator<Item = (&'a Xi, &'a Item<'i>)>> RevFind<'a, 'i> for
 
 /// Octets of AH data in the tail: the Integrity Check Value of an AH that is not sent in full.
 fn compressed_icv_len(extensions: &ExtensionLists<'_>, owner: usize, sent: &CompressedList<'_>) -> usize {
-    let list = &extensions.items[owner][..extensions.len[owner]];
-    let Some(ah) = list.iter().find(|e| e.item.kind == protocol::AH) else { return 0 };
+    let Some(ah) = extensions.of(owner).iter().find(|e| e.item.kind == protocol::AH) else { return 0 };
     if ah_sn(sent).is_some() { 0 } else { ah.item.len().saturating_sub(AH_FIXED) }
 }
 

@@ -148,7 +148,7 @@ fn ip_extension_headers<'p, C: Coder<'p>>(c: &mut C, extra: &mut IpExtra<'p>) ->
         }
     }
     if list {
-        compressed_list(c, &mut extra.list)?;
+        compressed_list(c, extra.list.get_or_insert_default())?;
     }
     Ok(())
 }

@@ -23,16 +23,48 @@ pub(super) struct Extension<'i> {
 /// The extension headers of both base headers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ExtensionLists<'i> {
-    pub(super) items: [[Extension<'i>; MAX_ITEMS]; BASE_IPS],
-    pub(super) len: [usize; BASE_IPS],
+    /// `None` as long as there is none: packets without extension headers do not pay for the room.
+    items: Option<[[Extension<'i>; MAX_ITEMS]; BASE_IPS]>,
+    len: [usize; BASE_IPS],
 }
 
 impl<'i> ExtensionLists<'i> {
-    fn of(&self, ip: usize) -> &[Extension<'i>] {
-        match (self.items.get(ip), self.len.get(ip)) {
-            (Some(items), Some(&len)) => items.get(..len).unwrap_or_default(),
+    /// The extension headers of an IP header.
+    #[inline]
+    pub(super) fn of(&self, ip: usize) -> &[Extension<'i>] {
+        match (&self.items, self.len.get(ip)) {
+            (Some(items), Some(&len)) if len > 0 => {
+                items.get(ip).and_then(|items| items.get(..len)).unwrap_or_default()
+            }
             _ => &[],
         }
+    }
+
+    /// The extension headers of an IP header, of which there are `len`.
+    pub(super) fn set_len(&mut self, ip: usize, len: usize) -> &mut [Extension<'i>] {
+        if let Some(slot) = self.len.get_mut(ip) {
+            *slot = len;
+        }
+        if len == 0 {
+            return &mut [];
+        }
+        let items = self.items.get_or_insert_with(Default::default);
+        items.get_mut(ip).and_then(|items| items.get_mut(..len)).unwrap_or_default()
+    }
+
+    /// The extension headers of an IP header, to be filled in.
+    pub(super) fn of_mut(&mut self, ip: usize) -> &mut [Extension<'i>] {
+        let len = self.len.get(ip).copied().unwrap_or(0);
+        match &mut self.items {
+            Some(items) => items.get_mut(ip).and_then(|items| items.get_mut(..len)).unwrap_or_default(),
+            None => &mut [],
+        }
+    }
+
+    /// Whether there is no extension header at all.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.items.is_none()
     }
 }
 
@@ -108,10 +140,10 @@ impl Layout {
         for &(at, version, extensions) in self.ips.iter().take(self.ip_count) {
             match version {
                 Version::V4 => {
-                    crc.add(header, at + 2, at + 6);
-                    crc.add(header, at + 10, at + 12);
+                    crc.take::<4>(header, at + 2);
+                    crc.take::<2>(header, at + 10);
                 }
-                Version::V6 => crc.add(header, at + 4, at + 6),
+                Version::V6 => crc.take::<2>(header, at + 4),
             }
             if self.has_ah {
                 for (kind, from, to) in walk(header, version, at + fixed_len(version), extensions) {
@@ -122,7 +154,7 @@ impl Layout {
             }
         }
         if self.udp {
-            crc.add(header, self.len - 4, self.len);
+            crc.take::<4>(header, self.len - 4);
         }
         crc.finish()
     }
@@ -174,7 +206,20 @@ impl Gather {
         Self { check, state, octets: [0; 32], len: 0 }
     }
 
+    /// Adds `N` octets, at most 32.
     #[inline]
+    fn take<const N: usize>(&mut self, header: &[u8], from: usize) {
+        if self.len + N > self.octets.len() {
+            self.flush();
+        }
+        let piece = header.get(from..).and_then(|octets| octets.first_chunk::<N>());
+        let room = self.octets.get_mut(self.len..).and_then(|room| room.first_chunk_mut::<N>());
+        if let (Some(piece), Some(room)) = (piece, room) {
+            *room = *piece;
+            self.len += N;
+        }
+    }
+
     fn add(&mut self, header: &[u8], from: usize, to: usize) {
         let piece = header.get(from..to).unwrap_or_default();
         if self.len + piece.len() > self.octets.len() {

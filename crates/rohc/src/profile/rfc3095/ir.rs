@@ -119,7 +119,7 @@ pub(super) fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, i: usi
         c.reserved(4)?;
     }
     match x.extra.get_mut(i) {
-        Some(extra) => compressed_list(c, &mut extra.list),
+        Some(extra) => compressed_list(c, extra.list.get_or_insert_default()),
         None => {
             // Headers beyond the second are kept without extension headers.
             let mut list = CompressedList::default();

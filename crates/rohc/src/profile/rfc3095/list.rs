@@ -102,6 +102,20 @@ pub(super) struct CompressedList<'p> {
     pub(super) items: [Item<'p>; MAX_ITEMS],
 }
 
+/// The list that says nothing.
+pub(super) const EMPTY: CompressedList<'static> = CompressedList {
+    encoding: encoding::GENERIC,
+    has_gen_id: false,
+    gen_id: 0,
+    wide: false,
+    count: 0,
+    ref_id: 0,
+    removal: Mask { long: false, bits: 0 },
+    insertion: Mask { long: false, bits: 0 },
+    xis: [Xi { x: false, index: 0 }; MAX_ITEMS],
+    items: [Item { kind: 0, length: 0, body: &[] }; MAX_ITEMS],
+};
+
 impl CompressedList<'_> {
     /// Whether it says that there is no extension header.
     pub(super) fn is_empty(&self) -> bool {

@@ -166,33 +166,33 @@ impl ListState {
         table: &Table,
         pool: &mut Pool<'_>,
     ) {
-        extra.list = CompressedList::default();
         extra.has_list = self.pending.is_due() || scope == Scope::Everything;
-        if extra.has_list {
+        extra.list = extra.has_list.then(|| {
             let known = |pool: &mut Pool<'_>, index| {
                 scope == Scope::Changes && times_sent(table, pool, owner, index) >= repetitions
             };
-            extra.list = self.encode(scope);
+            let mut list = self.encode::<'p>(scope);
             let mut sent = 0;
-            let positions = positions(&self.current, &extra.list);
-            for (xi, position) in extra.list.xis.iter_mut().zip(positions.as_slice()) {
+            let positions = positions(&self.current, &list);
+            for (xi, position) in list.xis.iter_mut().zip(positions.as_slice()) {
                 let index = self.current.index[usize::from(*position)];
                 let x = !known(pool, index);
                 *xi = Xi { x, index };
                 let item = ip.walk().nth(usize::from(*position)).and_then(|(kind, octets)| Item::of(kind, octets));
                 if let (true, Some(item)) = (x, item) {
-                    extra.list.items[sent] = item;
+                    list.items[sent] = item;
                     sent += 1;
                 }
             }
-        }
-        extra.has_ah_sn = self.ah.is_due() && scope == Scope::Changes && !sends_ah(&extra.list);
+            list
+        });
+        extra.has_ah_sn = self.ah.is_due() && scope == Scope::Changes && !sends_ah(extra.list());
         extra.ah_sn_long = true;
         extra.ah_sn = self.ah_offset.wrapping_add(u32::from(sn)) & 0x7FFF_FFFF;
     }
 
     /// The shortest encoding of the current list, without its XI fields.
-    fn encode(&self, scope: Scope) -> CompressedList<'static> {
+    fn encode<'p>(&self, scope: Scope) -> CompressedList<'p> {
         let generic = CompressedList {
             encoding: encoding::GENERIC,
             has_gen_id: true,
@@ -251,7 +251,8 @@ impl ListState {
         if !(format.is_initialization() || extra.has_list) {
             return;
         }
-        for xi in extra.list.xis.iter().take(extra.list.xi_count()).filter(|xi| xi.x) {
+        let list = extra.list();
+        for xi in list.xis.iter().take(list.xi_count()).filter(|xi| xi.x) {
             if let Some(sent) = table.find(pool, owner, xi.index).and_then(|place| table::sent(pool, place)) {
                 *sent = sent.saturating_add(1);
             }
