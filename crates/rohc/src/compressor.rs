@@ -157,7 +157,8 @@ impl<'m> Compressor<'m> {
         packet: &[u8],
         out: &mut [u8],
     ) -> Result<Compressed, CompressError> {
-        let chain = HeaderChain::parse(packet).map_err(CompressError::NotIp)?;
+        let mut chain = HeaderChain::empty();
+        chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
         let Some(plan) = classify::plan(&chain, self.config.channel.profiles()) else {
             return self.uncompressed(now, packet, out);
         };

@@ -54,7 +54,7 @@ impl<'p> Reader<'p> {
         self.rest.get(self.at..).unwrap_or_default()
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, width: u32) -> Step<u32> {
         while self.bits < width {
             let Some(&octet) = self.rest.get(self.at) else {
@@ -68,7 +68,7 @@ impl<'p> Reader<'p> {
         Ok((self.acc >> self.bits & ((1 << width) - 1)) as u32)
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_octets(&mut self, len: usize) -> Step<&'p [u8]> {
         debug_assert_eq!(self.bits, 0, "octets are read on an octet boundary");
         let octets =
@@ -79,35 +79,35 @@ impl<'p> Reader<'p> {
 }
 
 impl<'p> Coder<'p> for Reader<'p> {
-    #[inline]
+    #[inline(always)]
     fn enforce(&mut self, guard: bool) -> Step {
         if guard { Ok(()) } else { Err(Refusal::NotThis) }
     }
 
-    #[inline]
+    #[inline(always)]
     fn discriminator(&mut self, width: u32, pattern: u32) -> Step {
         if self.take(width)? == pattern { Ok(()) } else { Err(Refusal::NotThis) }
     }
 
-    #[inline]
+    #[inline(always)]
     fn uint<W: Word>(&mut self, _name: &'static str, width: u32, value: &mut W) -> Step {
         *value = W::from_u32(self.take(width)?);
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn flag(&mut self, _name: &'static str, value: &mut bool) -> Step<bool> {
         *value = self.take(1)? == 1;
         Ok(*value)
     }
 
-    #[inline]
+    #[inline(always)]
     fn reserved(&mut self, width: u32) -> Step {
         self.take(width)?;
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn lsb(&mut self, slot: Slot, width: u32, _rest: u32) -> Step {
         let bits = self.take(width)?;
         let (value, count) = &mut self.slots[slot.index];
@@ -116,20 +116,20 @@ impl<'p> Coder<'p> for Reader<'p> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn crc(&mut self, _name: &'static str, width: u32) -> Step {
         self.crc = self.take(width)? as u8;
         self.crc_width = width;
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn octets<const N: usize>(&mut self, _name: &'static str, value: &mut [u8; N]) -> Step {
         value.copy_from_slice(self.take_octets(N)?);
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn slice(&mut self, _name: &'static str, len: usize, value: &mut &'p [u8]) -> Step {
         *value = self.take_octets(len)?;
         Ok(())

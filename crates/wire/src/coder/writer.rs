@@ -117,7 +117,7 @@ impl<'o> Writer<'o> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, width: u32, value: u32) {
         self.acc = self.acc << width | u64::from(value) & ((1 << width) - 1);
         self.bits += width;
@@ -135,36 +135,36 @@ impl<'o> Writer<'o> {
 }
 
 impl<'p> Coder<'p> for Writer<'_> {
-    #[inline]
+    #[inline(always)]
     fn enforce(&mut self, guard: bool) -> Step {
         if guard { Ok(()) } else { Err(Refusal::NotThis) }
     }
 
-    #[inline]
+    #[inline(always)]
     fn discriminator(&mut self, width: u32, pattern: u32) -> Step {
         self.put(width, pattern);
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn uint<W: Word>(&mut self, _name: &'static str, width: u32, value: &mut W) -> Step {
         self.put(width, value.to_u32());
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn flag(&mut self, _name: &'static str, value: &mut bool) -> Step<bool> {
         self.put(1, u32::from(*value));
         Ok(*value)
     }
 
-    #[inline]
+    #[inline(always)]
     fn reserved(&mut self, width: u32) -> Step {
         self.put(width, 0);
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn lsb(&mut self, slot: Slot, width: u32, rest: u32) -> Step {
         let lsb = self.slots[slot.index];
         // What an extension sends comes below what the base header has sent.
@@ -177,7 +177,7 @@ impl<'p> Coder<'p> for Writer<'_> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn crc(&mut self, _name: &'static str, width: u32) -> Step {
         self.put(width, 0);
         debug_assert_eq!(self.bits, 0, "a CRC ends on an octet boundary");
@@ -186,13 +186,13 @@ impl<'p> Coder<'p> for Writer<'_> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn octets<const N: usize>(&mut self, _name: &'static str, value: &mut [u8; N]) -> Step {
         self.copy(value);
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn slice(&mut self, _name: &'static str, len: usize, value: &mut &'p [u8]) -> Step {
         debug_assert_eq!(len, value.len());
         self.copy(value);

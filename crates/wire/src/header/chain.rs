@@ -152,10 +152,24 @@ pub struct HeaderChain<'p> {
 }
 
 impl<'p> HeaderChain<'p> {
+    /// A chain of no header, to [`parse`](Self::parse_in_place) into.
+    #[inline]
+    pub const fn empty() -> Self {
+        Self { packet: &[], ips: [Ip::NONE; MAX_IP], len: 0, udp: None }
+    }
+
     /// Parses the headers of `packet`, as far as they can be told.
-    #[inline(always)]
     pub fn parse(packet: &'p [u8]) -> Result<Self, NotIp> {
-        let mut chain = Self { packet, ips: [Ip::NONE; MAX_IP], len: 0, udp: None };
+        let mut chain = Self::empty();
+        chain.parse_in_place(packet)?;
+        Ok(chain)
+    }
+
+    /// [`parse`](Self::parse) without moving the result, which has half a kilobyte. The chain is an empty one.
+    #[inline]
+    pub fn parse_in_place(&mut self, packet: &'p [u8]) -> Result<(), NotIp> {
+        let chain = self;
+        chain.packet = packet;
         let mut offset = 0;
         while chain.len < MAX_IP {
             let slot = &mut chain.ips[chain.len];
@@ -187,7 +201,7 @@ impl<'p> HeaderChain<'p> {
             (0, Some(4)) => Err(NotIp::Short { need: Ipv4::LEN, have: packet.len() }),
             (0, Some(6)) => Err(NotIp::Short { need: Ipv6::LEN, have: packet.len() }),
             (0, _) => Err(NotIp::Version),
-            _ => Ok(chain),
+            _ => Ok(()),
         }
     }
 

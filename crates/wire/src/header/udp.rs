@@ -1,6 +1,6 @@
 //! The UDP header. RFC 768.
 
-use crate::coder::{Coder, NoRoom, Reader, Step, Writer};
+use crate::coder::{Coder, NoRoom, Reader, Refusal, Step, Writer};
 
 /// Every field of a UDP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,22 +20,27 @@ impl Udp {
     pub const LEN: usize = 8;
 
     /// Reads a header at the start of `octets`.
+    #[inline]
     pub fn read(octets: &[u8]) -> Step<Self> {
+        let fixed = octets.first_chunk::<{ Self::LEN }>().ok_or(Refusal::Malformed)?;
         let mut header = Self::default();
-        header.code(&mut Reader::contiguous(octets))?;
+        header.code(&mut Reader::contiguous(fixed))?;
         Ok(header)
     }
 
     /// Writes the header from octet `at` of `out` on and returns its end.
+    #[inline]
     pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
-        let mut writer = Writer::new(out, at);
+        let mut fixed = [0; Self::LEN];
         // Writing refuses nothing: every value has its place.
-        let _ = self.code(&mut writer);
-        writer.finish()
+        let _ = self.code(&mut Writer::new(&mut fixed, 0));
+        let end = at + Self::LEN;
+        out.get_mut(at..end).ok_or(NoRoom)?.copy_from_slice(&fixed);
+        Ok(end)
     }
 
     /// The header, field by field.
-    #[inline]
+    #[inline(always)]
     pub fn code<'p, C: Coder<'p>>(&mut self, c: &mut C) -> Step {
         c.uint("Source Port", 16, &mut self.source_port)?;
         c.uint("Destination Port", 16, &mut self.destination_port)?;

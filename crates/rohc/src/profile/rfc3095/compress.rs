@@ -108,6 +108,8 @@ pub(crate) struct Context {
     crc_static: Option<[u8; 2]>,
     /// Packets that must carry another CRC than CRC-3 (section 5.9.2).
     strong: u8,
+    /// SO state and nothing left to be said: most packets find it so, and need not ask for each field.
+    settled: bool,
     lists: [ListState; BASE_IPS],
     table: Table,
     timer: Timer,
@@ -132,6 +134,7 @@ impl Context {
             pending: [PendingIp::default(); BASE_IPS],
             crc_static: None,
             strong: 0,
+            settled: false,
             lists: [ListState::default(); BASE_IPS],
             table: Table::default(),
             timer: Timer::start(now),
@@ -240,6 +243,7 @@ impl Context {
                 let noted = self.lists[i].note(i, ip, x.sn, repetitions, &mut self.table, pool);
                 noted.map_err(|_| Refused::ByThisPacket)?;
                 has_lists = true;
+                self.settled = false;
             }
         }
         self.note_refresh(now, x.sn, config);
@@ -254,7 +258,9 @@ impl Context {
         let was_refreshing = self.refreshing;
         let format = match self.state {
             CompressorState::So => {
-                self.fill_lists(&mut x, plan, has_lists, Scope::Changes, repetitions, pool);
+                if has_lists {
+                    self.fill_lists(&mut x, plan, Scope::Changes, repetitions, pool);
+                }
                 self.offer(&mut writer, &mut x);
                 match self.write_compressed(&mut writer, &mut x, plan) {
                     Some(format) => format,
@@ -272,7 +278,9 @@ impl Context {
                 // Section 5.7.7: such a packet "cannot be represented by an IR or IR-DYN packet".
                 return Err(Refused::ByThisPacket);
             }
-            self.fill_lists(&mut x, plan, has_lists, Scope::Everything, repetitions, pool);
+            if has_lists {
+                self.fill_lists(&mut x, plan, Scope::Everything, repetitions, pool);
+            }
             writer.rewind();
             let written = match format {
                 Format::Ir => ir::ir(&mut writer, &mut x, true).map(|_| ()),
@@ -352,6 +360,7 @@ impl Context {
                 changed = true;
             }
             *is_static_same &= !changed;
+            self.settled &= !changed && (fields.rnd, fields.nbo) == (kept.rnd, kept.nbo);
             if fields.flow_label != kept.flow_label {
                 *is_static_same = false;
                 self.enter_ir(sn, self.ir_packets(config), false);
@@ -418,6 +427,7 @@ impl Context {
     }
 
     fn enter_ir(&mut self, sn: u16, packets: u8, refreshing: bool) {
+        self.settled = false;
         self.state.on_static_nack();
         self.in_state.start(sn, packets);
         self.refreshing = refreshing;
@@ -427,6 +437,7 @@ impl Context {
         if self.state == CompressorState::Ir {
             return;
         }
+        self.settled = false;
         self.state.on_nack();
         self.in_state.start(sn, packets);
         self.refreshing = refreshing;
@@ -437,16 +448,13 @@ impl Context {
         &self,
         x: &mut Fields<'p>,
         plan: &Plan<'p>,
-        has_lists: bool,
         scope: Scope,
         repetitions: u8,
         pool: &mut Pool<'_>,
     ) {
-        if has_lists {
-            for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
-                let sn = x.sn;
-                self.lists[i].fill(&mut x.extra[i], i, ip, sn, scope, repetitions, &self.table, pool);
-            }
+        for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
+            let sn = x.sn;
+            self.lists[i].fill(&mut x.extra[i], i, ip, sn, scope, repetitions, &self.table, pool);
         }
     }
 
@@ -474,6 +482,10 @@ impl Context {
                 _ => x.extra[0].id = needed > 0,
             }
         }
+        if self.settled {
+            x.extra[0].flags = x.extra[0].id;
+            return;
+        }
         for i in 0..=x.inner() {
             let pending = &self.pending[i];
             let extra = &mut x.extra[i];
@@ -494,7 +506,7 @@ impl Context {
         plan: &Plan<'p>,
     ) -> Option<Format> {
         // Flags and fields of IP headers have their place in extension 3 alone.
-        let flags = (0..=x.inner()).any(|i| {
+        let flags = !self.settled && (0..=x.inner()).any(|i| {
             x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].flags.is_due()
         });
         let is_allowed = |format: &Format| match format {
@@ -544,7 +556,7 @@ impl Context {
                 self.offsets[i].push(ip.counted_id().wrapping_sub(x.sn), width);
             }
             self.ips[i] = *ip;
-            if format == Format::Uor2Ext3 || format.is_initialization() {
+            if !self.settled && (format == Format::Uor2Ext3 || format.is_initialization()) {
                 let extra = &x.extra[i];
                 let pending = &mut self.pending[i];
                 let initialized = format.is_initialization();
@@ -574,6 +586,13 @@ impl Context {
                 let said = format.is_initialization() || format == Format::Uor2Ext3;
                 self.lists[i].commit(i, &x.extra[i], format, said, &self.table, pool);
             }
+        }
+        if !self.settled {
+            let mut is_due = false;
+            for pending in &mut self.pending {
+                pending.each(|pending| is_due |= pending.is_due());
+            }
+            self.settled = self.state == CompressorState::So && !has_lists && !is_due;
         }
     }
 

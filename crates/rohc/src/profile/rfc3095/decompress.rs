@@ -307,8 +307,12 @@ impl Context {
         let (attempt, payload) = {
             let mut extensions = ExtensionLists::default();
             let mut has = Tail { udp_checksum: self.udp.checksum != 0, icv: [0; BASE_IPS] };
-            for i in 0..BASE_IPS.min(x.ip_count) {
-                update.lists[i] = if x.extra[i].ipx && x.extra[i].has_list {
+            for i in 0..=x.inner() {
+                let has_list = x.extra[i].ipx && x.extra[i].has_list;
+                if !has_list && self.lists[i].current.len == 0 {
+                    continue;
+                }
+                update.lists[i] = if has_list {
                     resolve_list(&self.lists[i], x.extra[i].list(), i, &self.table, pool, format, &mut extensions)?
                 } else {
                     resolve_current(&self.lists[i], i, &self.table, pool, format, &mut extensions)?
@@ -328,10 +332,12 @@ impl Context {
             (attempt.find(now, format, &mut x, &mut extensions, out), payload)
         };
         let attempt = attempt.inspect_err(|failure| self.suspect = matches!(failure, Failure::Suspect(_)))?;
-        self.commit_lists(&x, &update, None, pool)?;
-        for (state, extra) in self.lists.iter_mut().zip(&attempt.ah_sn) {
-            if let Some(sn) = *extra {
-                state.ah_offset = sn.wrapping_sub(u32::from(x.sn));
+        if attempt.has_lists {
+            self.commit_lists(&x, &update, None, pool)?;
+            for (state, extra) in self.lists.iter_mut().zip(&attempt.ah_sn) {
+                if let Some(sn) = *extra {
+                    state.ah_offset = sn.wrapping_sub(u32::from(x.sn));
+                }
             }
         }
         self.sn_before = if attempt.keeps_ref_before { self.sn_before } else { self.sn };
@@ -502,6 +508,8 @@ struct Attempt<'a, 'p> {
 struct Passed {
     layout: Layout,
     crc_static: [u8; 2],
+    /// There are extension headers, or the packet says that there are none any more.
+    has_lists: bool,
     ah_sn: [Option<u32>; BASE_IPS],
     /// The SN was found by a repair.
     repaired: bool,
@@ -577,16 +585,17 @@ impl Attempt<'_, '_> {
     ) -> Result<Option<Passed>, Failure> {
         x.sn = sn;
         self.resolve_ip_ids(x);
-        let ah_sn = self.resolve_ah(x, extensions);
+        let has_lists = !extensions.is_empty() || x.extra.iter().any(|extra| extra.ipx);
+        let ah_sn = if has_lists { self.resolve_ah(x, extensions) } else { [None; BASE_IPS] };
         let layout = header::rebuild(x, extensions, self.payload, out).map_err(unbuildable)?;
         let header = out.get(..layout.len).unwrap_or_default();
-        let cached = self.context.crc_static.filter(|_| self.plain && extensions.is_empty());
+        let cached = self.context.crc_static.filter(|_| self.plain && !has_lists);
         let crc_static = cached.unwrap_or_else(|| {
             [layout.crc_static(Check::Crc3, header), layout.crc_static(Check::Crc7, header)]
         });
         let state = crc_static[usize::from(self.check != Check::Crc3)];
         let matches = layout.crc_dynamic(self.check, state, header) == self.crc;
-        Ok(matches.then_some(Passed { layout, crc_static, ah_sn, repaired: false, keeps_ref_before: false }))
+        Ok(matches.then_some(Passed { layout, crc_static, has_lists, ah_sn, repaired: false, keeps_ref_before: false }))
     }
 
     /// RFC 3095, section 4.5.5.

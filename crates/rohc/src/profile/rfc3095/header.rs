@@ -2,6 +2,7 @@
 
 use thinair_wire::checksum::Sum;
 use thinair_wire::crc::Check;
+use thinair_wire::header::chain::MAX_IP;
 use thinair_wire::header::extension::{AH_FIXED, Extensions};
 use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::ipv6::Ipv6;
@@ -71,9 +72,10 @@ impl<'i> ExtensionLists<'i> {
 /// Where the octets of a header chain stand in a packet, as far as CRCs need to know.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Layout {
-    /// Start and version of each IP header, and the octets of its extension headers.
-    ips: [(usize, Version, usize); thinair_wire::header::chain::MAX_IP],
-    ip_count: usize,
+    /// Start and version of each IP header, and the octets of its extension headers. Packets have at most 65,575
+    /// octets, of which headers that go by these profiles take a few hundred.
+    ips: [(u16, Version, u16); MAX_IP],
+    ip_count: u8,
     /// Whether a UDP header follows.
     udp: bool,
     /// Octets of the whole chain.
@@ -86,8 +88,8 @@ impl Layout {
     /// Adds an IP header with `extensions` octets of extension headers behind it.
     #[inline]
     pub(super) fn ip(&mut self, version: Version, extensions: usize, has_ah: bool) {
-        if let Some(ip) = self.ips.get_mut(self.ip_count) {
-            *ip = (self.len, version, extensions);
+        if let Some(ip) = self.ips.get_mut(usize::from(self.ip_count)) {
+            *ip = (self.len as u16, version, extensions as u16);
             self.ip_count += 1;
             self.len += fixed_len(version) + extensions;
             self.has_ah |= has_ah;
@@ -101,62 +103,74 @@ impl Layout {
         self.len += UDP_LEN;
     }
 
+    /// Start and version of each IP header, and the octets of its extension headers.
+    #[inline]
+    fn ips(&self) -> impl Iterator<Item = (usize, Version, usize)> + '_ {
+        let ips = self.ips.get(..usize::from(self.ip_count)).unwrap_or_default();
+        ips.iter().map(|&(at, version, extensions)| (usize::from(at), version, usize::from(extensions)))
+    }
+
     /// State of a check after the CRC-STATIC octets of `header`. RFC 3095, sections 5.7.7.3 to 5.7.7.5, 5.8.7.
     pub(super) fn crc_static(&self, check: Check, header: &[u8]) -> u8 {
-        let mut crc = Gather::new(check, check.start());
-        for &(at, version, extensions) in self.ips.iter().take(self.ip_count) {
+        let mut crc = check.start();
+        let mut add = |from: usize, to: usize| {
+            crc = check.update(crc, header.get(from..to).unwrap_or_default());
+        };
+        for (at, version, extensions) in self.ips() {
             let fixed = at + fixed_len(version);
             match version {
                 Version::V4 => {
-                    crc.add(header, at, at + 2);
-                    crc.add(header, at + 6, at + 10);
-                    crc.add(header, at + 12, fixed);
+                    add(at, at + 2);
+                    add(at + 6, at + 10);
+                    add(at + 12, fixed);
                 }
                 Version::V6 => {
-                    crc.add(header, at, at + 4);
-                    crc.add(header, at + 6, fixed);
+                    add(at, at + 4);
+                    add(at + 6, fixed);
                 }
             }
             if self.has_ah {
                 for (kind, from, to) in walk(header, version, fixed, extensions) {
                     if kind != protocol::AH {
-                        crc.add(header, from, to);
+                        add(from, to);
                     }
                 }
             } else {
-                crc.add(header, fixed, fixed + extensions);
+                add(fixed, fixed + extensions);
             }
         }
         if self.udp {
-            crc.add(header, self.len - UDP_LEN, self.len - 4);
+            add(self.len - UDP_LEN, self.len - 4);
         }
-        crc.finish()
+        crc
     }
 
     /// The check over the CRC-DYNAMIC octets of `header`, from the state after the static ones.
     #[inline]
-    pub(super) fn crc_dynamic(&self, check: Check, state: u8, header: &[u8]) -> u8 {
-        let mut crc = Gather::new(check, state);
-        for &(at, version, extensions) in self.ips.iter().take(self.ip_count) {
-            match version {
-                Version::V4 => {
-                    crc.take::<4>(header, at + 2);
-                    crc.take::<2>(header, at + 10);
+    pub(super) fn crc_dynamic(&self, check: Check, mut crc: u8, header: &[u8]) -> u8 {
+        for (at, version, extensions) in self.ips() {
+            let ip = header.get(at..).unwrap_or_default();
+            match (version, ip.first_chunk::<12>()) {
+                (Version::V4, Some(&[_, _, a, b, c, d, .., e, f])) => {
+                    crc = check.update(crc, &[a, b, c, d, e, f]);
                 }
-                Version::V6 => crc.take::<2>(header, at + 4),
+                (Version::V6, Some(&[_, _, _, _, a, b, ..])) => crc = check.update(crc, &[a, b]),
+                (Version::V4 | Version::V6, None) => {}
             }
             if self.has_ah {
                 for (kind, from, to) in walk(header, version, at + fixed_len(version), extensions) {
                     if kind == protocol::AH {
-                        crc.add(header, from, to);
+                        crc = check.update(crc, header.get(from..to).unwrap_or_default());
                     }
                 }
             }
         }
-        if self.udp {
-            crc.take::<4>(header, self.len - 4);
+        if self.udp
+            && let Some(length_and_checksum) = header.last_chunk::<4>()
+        {
+            crc = check.update(crc, length_and_checksum);
         }
-        crc.finish()
+        crc
     }
 }
 
@@ -192,61 +206,6 @@ fn walk(
     })
 }
 
-/// A check over pieces of a header: gathered first, because one run over a few octets costs less than several.
-struct Gather {
-    check: Check,
-    state: u8,
-    octets: [u8; 32],
-    len: usize,
-}
-
-impl Gather {
-    #[inline]
-    fn new(check: Check, state: u8) -> Self {
-        Self { check, state, octets: [0; 32], len: 0 }
-    }
-
-    /// Adds `N` octets, at most 32.
-    #[inline]
-    fn take<const N: usize>(&mut self, header: &[u8], from: usize) {
-        if self.len + N > self.octets.len() {
-            self.flush();
-        }
-        let piece = header.get(from..).and_then(|octets| octets.first_chunk::<N>());
-        let room = self.octets.get_mut(self.len..).and_then(|room| room.first_chunk_mut::<N>());
-        if let (Some(piece), Some(room)) = (piece, room) {
-            *room = *piece;
-            self.len += N;
-        }
-    }
-
-    fn add(&mut self, header: &[u8], from: usize, to: usize) {
-        let piece = header.get(from..to).unwrap_or_default();
-        if self.len + piece.len() > self.octets.len() {
-            self.flush();
-        }
-        match self.octets.get_mut(self.len..self.len + piece.len()) {
-            Some(room) => {
-                room.copy_from_slice(piece);
-                self.len += piece.len();
-            }
-            None => self.state = self.check.update(self.state, piece),
-        }
-    }
-
-    #[inline]
-    fn flush(&mut self) {
-        self.state = self.check.update(self.state, self.octets.get(..self.len).unwrap_or_default());
-        self.len = 0;
-    }
-
-    #[inline]
-    fn finish(mut self) -> u8 {
-        self.flush();
-        self.state
-    }
-}
-
 /// Why headers cannot be rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unbuildable {
@@ -276,7 +235,7 @@ pub(super) fn rebuild(
     let total = layout.len + payload;
     let room = out.len();
     let out = out.get_mut(..layout.len).filter(|_| total <= room).ok_or(Unbuildable::NoRoom(total))?;
-    for (i, (ip, &(at, version, _))) in x.ips.iter().zip(&layout.ips).take(x.ip_count).enumerate() {
+    for (i, (ip, (at, version, _))) in x.ips.iter().zip(layout.ips()).enumerate() {
         let extensions = lists.of(i);
         let first = extensions.first().map_or(ip.protocol, |e| e.item.kind);
         let behind = total - at - fixed_len(version);
