@@ -21,7 +21,7 @@
 //! let mut analysis = Analysis::new(Settings::new(channel, &[Mode::Optimistic]));
 //! analysis.read("gets.pcap", file.into_inner().as_slice(), |_| ())?;
 //! let outcome = analysis.finish();
-//! assert_eq!(outcome.totals.bytes_in, 570);
+//! assert_eq!(outcome.totals.traffic.bytes_in, 570);
 //! assert!(outcome.totals.schemes[0].saved_ratio > 0.5);
 //! assert_eq!(outcome.mismatches(), 0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -37,7 +37,10 @@ impl Timeline {
     /// The stretches in which something was sent, each with the time at its middle.
     pub fn stretches(&self) -> impl Iterator<Item = (Duration, &Stretch)> {
         let stretches = self.stretches.iter().enumerate().filter(|(_, stretch)| stretch.packets > 0);
-        stretches.map(|(at, stretch)| (Duration::from_nanos(self.length / 2 + at as u64 * self.length), stretch))
+        stretches.map(|(at, stretch)| {
+            let middle = (self.length / 2).saturating_add(at as u64 * self.length);
+            (Duration::from_nanos(middle), stretch)
+        })
     }
 
     /// Adds one packet.

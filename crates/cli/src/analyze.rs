@@ -1,12 +1,196 @@
-//! `thinair analyze`.
+//! `thinair analyze`: what each flow of a capture costs, and what header compression saves.
+//!
+//! Knows arguments, where data comes from and goes to, and exit codes. What is computed is in `thinair-analyze`;
+//! how it reads on a terminal is in [`text`], on a page in [`page`].
 
+mod page;
+mod source;
+mod text;
+mod words;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::Args;
+use thinair_analyze::{Analysis, Billing, Loss, Outcome, Settings};
+use thinair_report::Style;
+use thinair_rohc::Mode;
+
+use crate::options::ChannelOptions;
+
+const EXIT_STATUS: &str = "\
+Exit status: 0 if every packet came back bit for bit; 1 if not, or if a file cannot be read; 2 for wrong \
+arguments; 3 if less was saved than --fail-under asks.";
+
+/// Columns of the output when it does not go to a terminal.
+const PLAIN_WIDTH: usize = 140;
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {}
+#[command(after_help = EXIT_STATUS)]
+pub(crate) struct Arguments {
+    /// Captures (pcap or pcapng), each a link of its own; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Mode of operation: u (unidirectional) or o (bidirectional optimistic) [default: both, side by side]
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    mode: Option<Mode>,
+    #[command(flatten)]
+    channel: ChannelOptions,
+    /// Lose this share of the compressed packets, and of feedback: 0 to 100
+    #[arg(long, value_name = "PCT", value_parser = percentage, help_heading = "Link")]
+    loss: Option<f64>,
+    /// Which packets are lost: the same number loses the same ones
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "loss", help_heading = "Link")]
+    seed: u64,
+    /// The link is paid by started units of so many octets, per packet
+    #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Link")]
+    billing_unit: Option<u32>,
+    /// What a unit costs [default: 1]
+    #[arg(long, value_name = "P", value_parser = price, requires = "billing_unit", help_heading = "Link")]
+    price: Option<f64>,
+    /// Count the packets that are larger than this, before and after
+    #[arg(long, value_name = "OCTETS", help_heading = "Link")]
+    link_mtu: Option<u32>,
+    /// Everything that was found as JSON (thinair.analyze/1)
+    #[arg(long, conflicts_with = "csv", help_heading = "Output")]
+    json: bool,
+    /// The flows as CSV
+    #[arg(long, help_heading = "Output")]
+    csv: bool,
+    /// Also write a page with plots, one file that needs no network
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    html: Option<PathBuf>,
+    /// List every flow, not only the largest
+    #[arg(long, help_heading = "Output")]
+    all_flows: bool,
+    /// Exit with status 3 if the last scheme shown saves less than this share of all octets
+    #[arg(long, value_name = "PCT", value_parser = threshold, allow_negative_numbers = true, help_heading = "Output")]
+    fail_under: Option<f64>,
+    /// Damage one octet of one compressed packet: the command must notice
+    #[arg(long = "break", hide = true)]
+    damage: bool,
+}
 
-pub(crate) fn run(_arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    Ok(ExitCode::SUCCESS)
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let settings = match settings(arguments) {
+        Ok(settings) => settings,
+        Err(wrong) => {
+            eprintln!("thinair: {wrong}");
+            return Ok(ExitCode::from(2));
+        }
+    };
+    let mut analysis = Analysis::new(settings.clone());
+    source::read_all(&arguments.files, &mut analysis)?;
+    let outcome = analysis.finish();
+
+    print(&shown(arguments, &settings, &outcome)?)?;
+    if let Some(path) = &arguments.html {
+        let page = page::document(&settings, &outcome).to_html();
+        std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
+        eprintln!("thinair: wrote {}", path.display());
+    }
+    Ok(verdict(arguments, &outcome))
+}
+
+fn settings(arguments: &Arguments) -> Result<Settings, String> {
+    if arguments.files.iter().filter(|file| source::is_stdin(file)).count() > 1 {
+        return Err("standard input can be read only once".to_owned());
+    }
+    let modes = match arguments.mode {
+        Some(mode) => vec![mode],
+        None => vec![Mode::Unidirectional, Mode::Optimistic],
+    };
+    let mut settings = Settings::new(arguments.channel.channel()?, &modes);
+    settings.refresh = arguments.channel.refresh;
+    settings.sid_everywhere = arguments.channel.sid_everywhere;
+    settings.loss = arguments.loss.map(|percent| Loss { probability: percent / 100.0, seed: arguments.seed });
+    settings.billing =
+        arguments.billing_unit.map(|unit| Billing { unit, price: arguments.price.unwrap_or(1.0) });
+    settings.link_mtu = arguments.link_mtu;
+    settings.damage_one = arguments.damage;
+    Ok(settings)
+}
+
+/// What goes to standard output.
+fn shown(arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> anyhow::Result<String> {
+    if arguments.json {
+        return Ok(serde_json::to_string_pretty(outcome)? + "\n");
+    }
+    if arguments.csv {
+        return Ok(text::flows_csv(outcome));
+    }
+    let most_flows = if arguments.all_flows { usize::MAX } else { text::MOST_FLOWS };
+    Ok(text::report(settings, outcome, most_flows, &style()))
+}
+
+fn style() -> Style {
+    let stdout = io::stdout();
+    if !stdout.is_terminal() {
+        return Style::plain(PLAIN_WIDTH);
+    }
+    let width =
+        terminal_size::terminal_size_of(&stdout).map_or(PLAIN_WIDTH, |(width, _)| usize::from(width.0));
+    // https://no-color.org: set and not empty.
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    if no_color || dumb { Style::plain(width) } else { Style::color(width) }
+}
+
+/// Whoever reads may stop reading: that is no failure.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("cannot write to standard output"),
+    }
+}
+
+fn verdict(arguments: &Arguments, outcome: &Outcome) -> ExitCode {
+    for line in words::endings(outcome).into_iter().chain(words::faults(outcome)) {
+        eprintln!("thinair: {line}");
+    }
+    if outcome.mismatches() > 0 {
+        return ExitCode::FAILURE;
+    }
+    if arguments.damage {
+        eprintln!("thinair: no packet has an octet of payload that could be damaged");
+        return ExitCode::FAILURE;
+    }
+    if outcome.inputs.iter().any(|input| input.damaged) {
+        return ExitCode::FAILURE;
+    }
+    if let (Some(percent), Some(last)) = (arguments.fail_under, outcome.totals.schemes.last())
+        && last.saved_ratio * 100.0 < percent
+    {
+        let saved = last.saved_ratio * 100.0;
+        eprintln!("thinair: {} saves {saved:.2} %, less than the {percent} % asked for", words::name(last));
+        return ExitCode::from(3);
+    }
+    ExitCode::SUCCESS
+}
+
+fn mode(text: &str) -> Result<Mode, String> {
+    match text {
+        "u" => Ok(Mode::Unidirectional),
+        "o" => Ok(Mode::Optimistic),
+        "r" => Err("R-mode is not available yet; there are u and o".to_owned()),
+        _ => Err("there are u and o".to_owned()),
+    }
+}
+
+fn percentage(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
+    number.ok_or_else(|| "expected a number from 0 to 100".to_owned())
+}
+
+fn threshold(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|percent: &f64| percent.is_finite());
+    number.ok_or_else(|| "expected a number".to_owned())
+}
+
+fn price(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|price: &f64| price.is_finite() && *price >= 0.0);
+    number.ok_or_else(|| "expected a number that is not negative".to_owned())
 }

@@ -217,7 +217,7 @@ impl<'m> Compressor<'m> {
                     return Ok(());
                 }
                 if let (Some(wanted), true) = (feedback.mode, feedback.protected) {
-                    context.mode = mode::transition(context.mode, wanted);
+                    context.set_mode(now, mode::transition(context.mode, wanted));
                 }
                 context.receive_feedback(&feedback, l, &mut self.pool);
                 Ok(())

@@ -126,6 +126,9 @@ pub(crate) enum Due {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timer {
     refreshed: Instant,
+    /// Nothing is due before this time, nor before so many packets.
+    next_time: Instant,
+    next_packets: u32,
     /// Packets since the last refresh.
     packets: u32,
     /// How often the interval was doubled.
@@ -136,17 +139,35 @@ pub(crate) struct Timer {
 
 impl Timer {
     pub(crate) fn start(now: Instant) -> Self {
-        Self { refreshed: now, packets: 0, doubled: 0, half_way: false }
+        Self { refreshed: now, next_time: now, next_packets: 0, packets: 0, doubled: 0, half_way: false }
     }
 
     /// A packet is about to be sent: what must it refresh?
     #[inline]
     pub(crate) fn tick(&mut self, now: Instant, policy: &Refresh) -> Due {
         self.packets = self.packets.saturating_add(1);
+        if self.packets <= self.next_packets && now < self.next_time {
+            return Due::Nothing;
+        }
+        self.look(now, policy)
+    }
+
+    /// Everything was just sent for another reason, or the policy is another one now.
+    pub(crate) fn restart(&mut self, now: Instant) {
+        *self = Self { packets: 1, doubled: self.doubled, ..Self::start(now) };
+    }
+
+    /// Looks at the policy, and notes when to look again.
+    fn look(&mut self, now: Instant, policy: &Refresh) -> Due {
+        let never = Instant::from_nanos(u64::MAX);
         match *policy {
-            Refresh::Off => Due::Nothing,
+            Refresh::Off => {
+                (self.next_packets, self.next_time) = (u32::MAX, never);
+                Due::Nothing
+            }
             Refresh::Cycle { ir, so, .. } => {
-                if self.packets > ir.saturating_add(so) {
+                (self.next_packets, self.next_time) = (ir.saturating_add(so), never);
+                if self.packets > self.next_packets {
                     self.restart(now);
                     return Due::Everything;
                 }
@@ -154,31 +175,23 @@ impl Timer {
             }
             Refresh::Periodic { packets, time, backoff } => {
                 let part = if backoff { (SLOW_START >> self.doubled.min(31)).max(1) } else { 1 };
-                let elapsed = now.since(self.refreshed);
                 // A policy of fewer packets than the slow start has steps begins with every packet.
-                let reached = |share: u32| {
-                    packets.is_some_and(|all| self.packets > (all / part / share).max(1))
-                        || time.is_some_and(|all| elapsed >= all / part / share)
-                };
-                if reached(1) {
+                let packets = |share: u32| packets.map_or(u32::MAX, |all| (all / part / share).max(1));
+                let time = |share: u32| time.map_or(never, |all| self.refreshed + all / part / share);
+                if self.packets > packets(1) || now >= time(1) {
                     self.restart(now);
                     self.doubled = self.doubled.saturating_add(1);
                     return Due::Everything;
                 }
-                if !self.half_way && reached(2) {
+                if !self.half_way && (self.packets > packets(2) || now >= time(2)) {
                     self.half_way = true;
                     return Due::Dynamic;
                 }
+                let share = if self.half_way { 1 } else { 2 };
+                (self.next_packets, self.next_time) = (packets(share), time(share));
                 Due::Nothing
             }
         }
-    }
-
-    /// Everything was just sent for another reason.
-    pub(crate) fn restart(&mut self, now: Instant) {
-        self.refreshed = now;
-        self.packets = 1;
-        self.half_way = false;
     }
 }
 

@@ -57,8 +57,12 @@ impl<S: Serial> Window<S> {
     #[inline]
     pub fn push(&mut self, value: S, width: usize) {
         let width = width.clamp(1, CAPACITY);
-        while self.len() >= width {
-            self.drop_oldest(1);
+        if self.len() == width && !self.wide && self.min == self.max && value == self.max {
+            // All values are this one, so nothing would change.
+            return;
+        }
+        if self.len() >= width {
+            self.drop_oldest(self.len() - width + 1);
         }
         let at = (usize::from(self.head) + self.len()) % CAPACITY;
         self.values[at] = value;

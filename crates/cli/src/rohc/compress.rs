@@ -3,9 +3,7 @@
 use std::process::ExitCode;
 
 use thinair_capture::{Record, Skip, Timestamp};
-use thinair_rohc::{
-    CompressError, Compressor, CompressorMemory, Decompressor, DecompressorMemory, Mode,
-};
+use thinair_rohc::{CompressError, Compressor, CompressorMemory, Decompressor, DecompressorMemory, Mode};
 use thinair_wire::header::chain::NotIp;
 
 use super::conversion::{Arguments, BLOCKS, Command, Settings};
@@ -15,10 +13,10 @@ use super::summary::CompressSummary;
 pub(super) const EXIT_STATUS: &str = "\
 Records without an IP packet are counted by reason and passed over.
 
-Exit status: 0 the file is written; 1 a file cannot be read or written, or a packet does not come back from
+Exit status: 0 the file is written; 1 a file cannot be read or written, or a packet does not come back from \
 the command's own decompressor as it was; 2 usage.";
 
-/// Octets that a header may grow by. More than all headers that are compressed can have.
+/// Octets that a header may grow by when it is compressed. An IR packet adds a few to each header at most.
 const ROOM: usize = 1_024;
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {

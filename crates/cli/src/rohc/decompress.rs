@@ -7,18 +7,15 @@ use thinair_rohc::{DecompressError, Decompressor, DecompressorMemory, packet};
 
 use super::compress::is_writable;
 use super::conversion::{Arguments, BLOCKS, Command};
-use super::files::{Clock, Framing, Input, Output, drain_feedback, unreadable};
+use super::files::{Clock, Framing, Input, Output, REBUILT_ROOM, drain_feedback, unreadable};
 use super::summary::DecompressSummary;
 
 pub(super) const EXIT_STATUS: &str = "\
-Packets that cannot be decompressed are counted by reason and left out: a file whose first records are missing
+Packets that cannot be decompressed are counted by reason and left out: a file whose first records are missing \
 loses packets until the next refresh, and delivers none wrong.
 
-Exit status: 0 also if packets were left out; 1 a file cannot be read or written, or there were records but no
+Exit status: 0 also if packets were left out; 1 a file cannot be read or written, or there were records but no \
 packet could be delivered; 2 usage.";
-
-/// Octets that a header may grow by. More than any context can hold.
-const ROOM: usize = 65_536;
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.settings(Command::Decompress)?;
@@ -50,11 +47,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
     summary.print(arguments, &settings)?;
     if summary.delivered == 0 && summary.not_delivered.total() + summary.skipped.total() > 0 {
-        eprintln!(
-            "thinair: no packet of {} could be delivered; give the channel options with which it was written, \
-             and see its fields with `thinair rohc dissect`",
-            input.name
-        );
+        let advice = if summary.packets == 0 {
+            "a ROHC capture has link type 147, or Ethernet frames of type 0x22F1"
+        } else {
+            "give the channel options with which it was written, and see its fields with `thinair rohc dissect`"
+        };
+        eprintln!("thinair: no packet of {} could be delivered; {advice}", input.name);
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)
@@ -85,7 +83,7 @@ impl Link {
             summary.feedback_in_front += parts.feedback.count() as u64;
         }
         let now = self.clock.at(record.time);
-        self.back.resize(rohc.len() + ROOM, 0);
+        self.back.resize(rohc.len() + REBUILT_ROOM, 0);
         match self.decompressor.decompress(now, rohc, &mut self.back) {
             Ok(done) if done.len > MAX_WRITTEN_LEN => {
                 summary.not_delivered.add("too_long", record.number);

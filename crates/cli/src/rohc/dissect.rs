@@ -1,29 +1,27 @@
 //! `thinair rohc dissect`: what each ROHC packet of a capture says, told by the code that reads it.
 
 use std::io::{self, BufWriter, Write};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
 use serde_json::{Value, json};
-use thinair_capture::{Record, Timestamp};
+use thinair_capture::{Record, Skip, Timestamp};
 use thinair_rohc::decompressor::Traced;
 use thinair_rohc::feedback::{AckType, Feedback, FeedbackError};
-use thinair_rohc::packet::{self, Body, PartsError};
+use thinair_rohc::packet::{self, Body};
 use thinair_rohc::{
-    Channel, Cid, CidSpace, DecompressError, Decompressed, Decompressor, DecompressorConfig, DecompressorMemory,
-    Format, Mode, ProfileId,
+    Channel, Cid, CidSpace, DecompressError, Decompressed, Decompressor, DecompressorConfig,
+    DecompressorMemory, Format, Mode, ProfileId,
 };
 
 use super::Usage;
 use super::conversion::BLOCKS;
-use super::files::{Clock, Input, unreadable};
+use super::files::{Clock, Input, REBUILT_ROOM, unreadable};
 use super::summary::{Tally, feedback_error_name};
 use crate::options::ChannelOptions;
-
-/// Octets that a header may grow by. More than any context can hold.
-const ROOM: usize = 65_536;
 
 /// Octets in one line of text.
 const OCTETS_A_LINE: usize = 16;
@@ -33,7 +31,7 @@ pub(crate) struct Arguments {
     /// A capture of ROHC packets (link type 147, or Ethernet frames of type 0x22F1); `-` is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Print one JSON object a record and line
+    /// Print JSON: one object and line for each record
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -92,32 +90,256 @@ impl Dissector {
 
     fn look<'r>(&mut self, record: &Record<'r>) -> Seen<'r> {
         let start = *self.start.get_or_insert(record.time);
-        let mut seen = Seen {
-            record: record.number,
-            time: record.time,
-            offset_nanos: i128::from(record.time.as_nanos()) - i128::from(start.as_nanos()),
-            octets: 0,
-            feedback: Vec::new(),
-            body: None,
-            format: None,
-            fields: Vec::new(),
-            outcome: Err("skipped", String::new()).into(),
-        };
-        let rohc = match record.rohc_packet() {
-            Ok(rohc) => rohc.packet,
-            Err(skip) => {
-                seen.outcome = Outcome::Skipped(skip.name());
-                return seen;
-            }
-        };
-        seen.octets = rohc.len();
-        if let Ok(parts) = packet::parts(rohc) {
-            seen.feedback = parts.feedback.map(|data| (data, Feedback::read(data, self.space))).collect();
-        }
-        seen.format = self.decompressor.dissect(rohc, |field| seen.fields.push(field));
-        let now = self.clock.at(record.time);
-        self.back.resize(rohc.len() + ROOM, 0);
-        seen.outcome = Outcome::Read(self.decompressor.decompress(now, rohc, &mut self.back));
-        seen
+        let after = i128::from(record.time.as_nanos()) - i128::from(start.as_nanos());
+        let rohc = record.rohc_packet().map(|rohc| rohc.packet).map_err(Skip::name);
+        let packet = rohc.map(|octets| self.look_into(octets, record.time));
+        Seen { record: record.number, time: record.time, after, packet }
     }
+
+    fn look_into<'r>(&mut self, octets: &'r [u8], time: Timestamp) -> Packet<'r> {
+        let (feedback, segment) = match packet::parts(octets) {
+            Ok(parts) => {
+                let feedback = parts.feedback.map(|data| Feedback::read(data, self.space)).collect();
+                let segment = match parts.body {
+                    Body::Segment { last, .. } => Some(last),
+                    Body::Empty | Body::Header(_) => None,
+                };
+                (feedback, segment)
+            }
+            Err(_) => (Vec::new(), None),
+        };
+        let mut fields = Vec::new();
+        let format = self.decompressor.dissect(octets, |field| fields.push(field));
+        let now = self.clock.at(time);
+        self.back.resize(octets.len() + REBUILT_ROOM, 0);
+        let outcome = self.decompressor.decompress(now, octets, &mut self.back);
+        Packet { octets, feedback, segment, format, fields, outcome }
+    }
+}
+
+/// What was seen of one record.
+struct Seen<'r> {
+    record: u64,
+    time: Timestamp,
+    /// Nanoseconds since the first record; below zero in files that are out of order.
+    after: i128,
+    /// The ROHC packet, or why there is none.
+    packet: Result<Packet<'r>, &'static str>,
+}
+
+struct Packet<'r> {
+    octets: &'r [u8],
+    feedback: Vec<Result<Feedback, FeedbackError>>,
+    /// Whether it is the last one, if it is a segment.
+    segment: Option<bool>,
+    format: Option<(Cid, ProfileId, Format)>,
+    fields: Vec<Traced<'r>>,
+    outcome: Result<Decompressed, DecompressError>,
+}
+
+impl Seen<'_> {
+    /// A head line, a line per feedback element and field, and what became of the packet.
+    fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        write!(out, "#{}  {:+.6} s", self.record, self.after as f64 / 1e9)?;
+        let packet = match &self.packet {
+            Ok(packet) => packet,
+            Err(reason) => return writeln!(out, "  skipped: {reason}\n"),
+        };
+        write!(out, "  {} octets", packet.octets.len())?;
+        if let Some((cid, profile, format)) = packet.format {
+            write!(out, "  CID {}  {}  {}", cid.value(), profile.name(), format.name())?;
+        }
+        match packet.segment {
+            Some(true) => write!(out, "  last segment")?,
+            Some(false) => write!(out, "  segment")?,
+            None => {}
+        }
+        writeln!(out)?;
+        for element in &packet.feedback {
+            print_feedback(out, element)?;
+        }
+        if packet.fields.is_empty() {
+            print_octets(out, "octets", packet.octets)?;
+        }
+        for field in &packet.fields {
+            print_field(out, field)?;
+        }
+        print_outcome(out, &packet.outcome)?;
+        writeln!(out)
+    }
+
+    fn to_json(&self) -> Value {
+        let mut json = json!({ "record": self.record, "time_ns": self.time.as_nanos() });
+        let more = match &self.packet {
+            Ok(packet) => packet.to_json(),
+            Err(reason) => json!({ "skipped": reason }),
+        };
+        if let (Value::Object(json), Value::Object(more)) = (&mut json, more) {
+            json.extend(more);
+        }
+        json
+    }
+}
+
+impl Packet<'_> {
+    fn to_json(&self) -> Value {
+        let (decompressed, error) = match &self.outcome {
+            Ok(done) => {
+                let done = json!({
+                    "header_octets_in": done.header_in,
+                    "header_octets_out": done.header_out,
+                    "octets": done.len,
+                });
+                (done, Value::Null)
+            }
+            Err(error) => (Value::Null, json!({ "name": error.name(), "message": error.to_string() })),
+        };
+        json!({
+            "octets": self.octets.len(),
+            "cid": self.format.map(|(cid, ..)| cid.value()),
+            "profile": self.format.map(|(_, profile, _)| profile.number()),
+            "format": self.format.map(|(.., format)| format.name()),
+            "segment": self.segment.map(|last| json!({ "last": last })),
+            "fields": self.fields.iter().map(field_json).collect::<Vec<_>>(),
+            "feedback": self.feedback.iter().map(feedback_json).collect::<Vec<_>>(),
+            "decompressed": decompressed,
+            "error": error,
+        })
+    }
+}
+
+fn print_outcome(out: &mut impl Write, outcome: &Result<Decompressed, DecompressError>) -> io::Result<()> {
+    match outcome {
+        Ok(Decompressed { len: 0, header_in, .. }) => {
+            writeln!(
+                out,
+                "    => header of {header_in} octets, which updates the context and delivers nothing"
+            )
+        }
+        Ok(done) => writeln!(
+            out,
+            "    => {} octets: header {} -> {}, payload {}",
+            done.len,
+            done.header_in,
+            done.header_out,
+            done.len.saturating_sub(done.header_out)
+        ),
+        Err(DecompressError::NothingYet) => writeln!(out, "    => no IP packet in it"),
+        Err(error) => writeln!(out, "    => not delivered, {}: {error}", error.name()),
+    }
+}
+
+/// `name  bits  value`: hexadecimal, and decimal where that differs.
+fn print_field(out: &mut impl Write, field: &Traced<'_>) -> io::Result<()> {
+    if !field.octets.is_empty() {
+        return print_octets(out, field.name, field.octets);
+    }
+    let Traced { name, bits, value, .. } = *field;
+    write!(out, "    {name:<24}{bits:>5}  ")?;
+    if name == DISCRIMINATOR {
+        return writeln!(out, "0b{value:0width$b}", width = bits as usize);
+    }
+    match value {
+        0..=9 => writeln!(out, "{value}"),
+        _ => writeln!(out, "{value} (0x{value:0width$x})", width = bits.div_ceil(4) as usize),
+    }
+}
+
+/// What the tracer calls a fixed pattern.
+const DISCRIMINATOR: &str = "discriminator";
+
+fn print_octets(out: &mut impl Write, name: &str, octets: &[u8]) -> io::Result<()> {
+    let mut bits = (octets.len() * 8).to_string();
+    let mut name = name;
+    for line in octets.chunks(OCTETS_A_LINE) {
+        write!(out, "    {name:<24}{bits:>5} ")?;
+        for group in line.chunks(4) {
+            write!(out, " {}", hex(group))?;
+        }
+        if let Some(address) = address(name, line) {
+            write!(out, " ({address})")?;
+        }
+        writeln!(out)?;
+        (name, bits) = ("", String::new());
+    }
+    Ok(())
+}
+
+/// The address in a field that is named so.
+fn address(name: &str, octets: &[u8]) -> Option<IpAddr> {
+    if !name.ends_with("Address") {
+        return None;
+    }
+    <[u8; 4]>::try_from(octets)
+        .map(IpAddr::from)
+        .or_else(|_| <[u8; 16]>::try_from(octets).map(IpAddr::from))
+        .ok()
+}
+
+fn print_feedback(out: &mut impl Write, element: &Result<Feedback, FeedbackError>) -> io::Result<()> {
+    let feedback = match element {
+        Ok(feedback) => feedback,
+        Err(error) => return writeln!(out, "    feedback  {}", feedback_error_name(*error)),
+    };
+    write!(out, "    feedback  {}  CID {}", ack_name(feedback.ack), feedback.cid.value())?;
+    match feedback.sn_bits {
+        0 => write!(out, "  no SN")?,
+        bits => write!(out, "  SN {} ({bits} bits)", feedback.sn)?,
+    }
+    if let Some(mode) = feedback.mode {
+        write!(out, "  mode {}", mode.letter())?;
+    }
+    for (name, value) in [("CLOCK", feedback.clock), ("JITTER", feedback.jitter), ("LOSS", feedback.loss)] {
+        if let Some(value) = value {
+            write!(out, "  {name} {value}")?;
+        }
+    }
+    let flags = [
+        ("REJECT", feedback.reject),
+        ("CONTEXT_MEMORY", feedback.context_memory),
+        ("CRC ok", feedback.protected),
+    ];
+    for (name, _) in flags.iter().filter(|(_, set)| *set) {
+        write!(out, "  {name}")?;
+    }
+    writeln!(out)
+}
+
+fn feedback_json(element: &Result<Feedback, FeedbackError>) -> Value {
+    match element {
+        Ok(feedback) => json!({
+            "cid": feedback.cid.value(),
+            "ack": ack_name(feedback.ack),
+            "mode": feedback.mode.map(Mode::letter),
+            "sn": (feedback.sn_bits > 0).then_some(feedback.sn),
+            "sn_bits": feedback.sn_bits,
+            "crc": feedback.protected,
+            "reject": feedback.reject,
+            "context_memory": feedback.context_memory,
+            "clock": feedback.clock,
+            "jitter": feedback.jitter,
+            "loss": feedback.loss,
+        }),
+        Err(error) => json!({ "error": feedback_error_name(*error) }),
+    }
+}
+
+fn field_json(field: &Traced<'_>) -> Value {
+    if field.octets.is_empty() {
+        json!({ "name": field.name, "bits": field.bits, "value": field.value })
+    } else {
+        json!({ "name": field.name, "bits": field.bits, "octets": hex(field.octets) })
+    }
+}
+
+const fn ack_name(ack: AckType) -> &'static str {
+    match ack {
+        AckType::Ack => "ACK",
+        AckType::Nack => "NACK",
+        AckType::StaticNack => "STATIC-NACK",
+    }
+}
+
+fn hex(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }

@@ -15,6 +15,9 @@ use super::summary::{FeedbackCounts, Tally};
 /// The longest packet that is taken: what fits in a record that is written, with room for a larger header.
 pub(super) const MAX_PACKET_LEN: usize = MAX_WRITTEN_LEN - 1_024;
 
+/// Octets that a header may grow by when it is rebuilt. More than any context can hold.
+pub(super) const REBUILT_ROOM: usize = 65_536;
+
 /// Whether a path stands for standard input or output.
 pub(super) fn is_stdio(path: &Path) -> bool {
     path.as_os_str() == "-"
@@ -82,9 +85,8 @@ pub(super) fn unreadable(
         return Err(error).with_context(|| format!("cannot read {name}"));
     }
     let record = match error {
-        thinair_capture::Error::Truncated { record, .. } | thinair_capture::Error::Malformed { record, .. } => {
-            record
-        }
+        thinair_capture::Error::Truncated { record, .. }
+        | thinair_capture::Error::Malformed { record, .. } => record,
         _ => 0,
     };
     if skipped.add("unreadable", record) == 1 {
@@ -249,7 +251,9 @@ pub(super) fn drain_feedback(
             let after = Timestamp::from_nanos(time.as_nanos().saturating_add(1));
             file.write(after, whole)?;
         }
-        let (Some(compressor), Ok(parts)) = (compressor.as_deref_mut(), packet::parts(whole)) else { continue };
+        let (Some(compressor), Ok(parts)) = (compressor.as_deref_mut(), packet::parts(whole)) else {
+            continue;
+        };
         for data in parts.feedback {
             counts.receive(record, compressor.receive_feedback(now, data));
         }

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 use thinair_report::Numerals;
 use thinair_rohc::feedback::FeedbackError;
-use thinair_rohc::{CidSpace, Compressed, Decompressed, Format, Mode, ProfileId};
+use thinair_rohc::{CidSpace, Compressed, Decompressed, Format, ProfileId};
 
 use super::conversion::{Arguments, Settings};
 use super::files::{is_stdio, name};
@@ -116,7 +116,6 @@ pub(super) const fn feedback_error_name(error: FeedbackError) -> &'static str {
     }
 }
 
-
 /// What `compress` did.
 #[derive(Debug, Default)]
 pub(super) struct CompressSummary {
@@ -169,6 +168,7 @@ impl CompressSummary {
             "skipped": self.skipped.to_json(),
             "octets_in": self.octets_in,
             "octets_out": self.octets_out,
+            "saved_ratio": saved_ratio(self.octets_in, self.octets_out),
             "header_octets_in": self.header_octets_in,
             "header_octets_out": self.header_octets_out,
             "refreshes": self.refreshes,
@@ -333,12 +333,15 @@ fn print_line(text: &str) -> anyhow::Result<()> {
 
 /// `12,345 -> 6,789 (45.0 % saved)`.
 fn change(before: u64, after: u64) -> String {
-    let saved = if before == 0 {
-        String::new()
-    } else {
-        format!(" ({} saved)", Numerals::TERMINAL.percent(1.0 - after as f64 / before as f64, 1))
-    };
+    let saved = saved_ratio(before, after)
+        .map(|ratio| format!(" ({} saved)", Numerals::TERMINAL.percent(ratio, 1)))
+        .unwrap_or_default();
     format!("{} -> {}{saved}", number(before), number(after))
+}
+
+/// Below zero where it grew; `None` of nothing.
+fn saved_ratio(before: u64, after: u64) -> Option<f64> {
+    (before > 0).then(|| 1.0 - after as f64 / before as f64)
 }
 
 fn number(value: u64) -> String {

@@ -178,10 +178,16 @@ impl Fields<'_> {
         if self.ip_count > 1 { 1 } else { 0 }
     }
 
+    /// Number of headers that the base formats carry: 1 or 2.
+    #[inline]
+    fn base_ips(&self) -> usize {
+        self.inner() + 1
+    }
+
     /// Which header the slot [`IP_ID`] belongs to: the innermost whose IP-ID is compressed.
     #[inline]
     fn ip_id_holder(&self) -> Option<usize> {
-        (0..=self.inner()).rev().find(|&i| self.ips[i].holds_ip_id())
+        (0..self.base_ips()).rev().find(|&i| self.ips[i].holds_ip_id())
     }
 
     /// Which header the slot [`IP_ID2`] belongs to: the outer one, if the inner one holds [`IP_ID`].

@@ -162,6 +162,14 @@ impl Context {
         self.in_state.start(self.sn.plus(1), self.ir_packets(config));
     }
 
+    /// Goes on in another mode, with the refresh policy of that.
+    pub(crate) fn set_mode(&mut self, now: Instant, mode: Mode) {
+        if mode != self.mode {
+            self.mode = mode;
+            self.timer.restart(now);
+        }
+    }
+
     /// Gives its memory back to the channel.
     pub(crate) fn release(&mut self, pool: &mut Pool<'_>) {
         self.table.release(pool);
@@ -486,7 +494,7 @@ impl Context {
             x.extra[0].flags = x.extra[0].id;
             return;
         }
-        for i in 0..=x.inner() {
+        for i in 0..x.base_ips() {
             let pending = &self.pending[i];
             let extra = &mut x.extra[i];
             extra.tos = pending.tos.is_due();
@@ -506,7 +514,7 @@ impl Context {
         plan: &Plan<'p>,
     ) -> Option<Format> {
         // Flags and fields of IP headers have their place in extension 3 alone.
-        let flags = !self.settled && (0..=x.inner()).any(|i| {
+        let flags = !self.settled && (0..x.base_ips()).any(|i| {
             x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].flags.is_due()
         });
         let is_allowed = |format: &Format| match format {
@@ -550,7 +558,7 @@ impl Context {
         }
         self.crc_static = Some(crc_static);
         self.sns.push(x.sn, width);
-        for i in 0..=x.inner() {
+        for i in 0..x.base_ips() {
             let ip = &x.ips[i];
             if ip.version == Version::V4 {
                 self.offsets[i].push(ip.counted_id().wrapping_sub(x.sn), width);
@@ -582,7 +590,7 @@ impl Context {
             }
         }
         if has_lists {
-            for i in 0..=x.inner() {
+            for i in 0..x.base_ips() {
                 let said = format.is_initialization() || format == Format::Uor2Ext3;
                 self.lists[i].commit(i, &x.extra[i], format, said, &self.table, pool);
             }

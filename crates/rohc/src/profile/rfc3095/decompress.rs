@@ -307,7 +307,7 @@ impl Context {
         let (attempt, payload) = {
             let mut extensions = ExtensionLists::default();
             let mut has = Tail { udp_checksum: self.udp.checksum != 0, icv: [0; BASE_IPS] };
-            for i in 0..=x.inner() {
+            for i in 0..x.base_ips() {
                 let has_list = x.extra[i].ipx && x.extra[i].has_list;
                 if !has_list && self.lists[i].current.len == 0 {
                     continue;
@@ -602,7 +602,7 @@ impl Attempt<'_, '_> {
     #[inline]
     fn resolve_ip_ids(&self, x: &mut Fields<'_>) {
         let holders = (x.ip_id_holder(), x.ip_id2_holder());
-        for i in 0..=x.inner() {
+        for i in 0..x.base_ips() {
             if !x.ips[i].holds_ip_id() {
                 continue;
             }

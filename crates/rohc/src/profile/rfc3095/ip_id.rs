@@ -47,7 +47,7 @@ impl Behaviour {
 pub(super) struct Watcher {
     /// Packets in a row that did not behave as the flags say.
     misfits: u8,
-    /// Packets in a row that counted, that counted swapped, and that stayed.
+    /// Of these, how many in a row counted, counted swapped, and stayed.
     counted: u8,
     swapped: u8,
     stayed: u8,
@@ -70,16 +70,12 @@ impl Watcher {
         if ip.version != Version::V4 {
             return;
         }
-        let step = ip.id.wrapping_sub(last);
-        let swapped = ip.id.swap_bytes().wrapping_sub(last.swap_bytes());
         // A step of zero is a duplicate of the network or a static field, and no counter.
-        let counts = step != 0 && step <= SMALL_STEP;
-        let counts_swapped = swapped != 0 && swapped <= SMALL_STEP;
-        let tally = |tally: &mut u8, holds: bool| *tally = if holds { tally.saturating_add(1) } else { 0 };
-        tally(&mut self.counted, counts);
-        tally(&mut self.swapped, counts_swapped);
-        tally(&mut self.stayed, step == 0);
+        let is_count = |step: u16| step != 0 && step <= SMALL_STEP;
+        let step = ip.id.wrapping_sub(last);
         let current = Behaviour::of(ip);
+        let counts = is_count(step);
+        let counts_swapped = is_count(ip.id.swap_bytes().wrapping_sub(last.swap_bytes()));
         let fits = match current {
             Behaviour::Sequential => counts,
             Behaviour::Swapped => counts_swapped,
@@ -88,9 +84,15 @@ impl Watcher {
             Behaviour::Random => false,
         };
         if fits {
-            self.misfits = 0;
+            if self.misfits > 0 {
+                *self = Self::default();
+            }
             return;
         }
+        let tally = |tally: &mut u8, holds: bool| *tally = if holds { tally.saturating_add(1) } else { 0 };
+        tally(&mut self.counted, counts);
+        tally(&mut self.swapped, counts_swapped);
+        tally(&mut self.stayed, step == 0);
         self.misfits = self.misfits.saturating_add(1);
         let next = if self.counted >= PATIENCE {
             Behaviour::Sequential

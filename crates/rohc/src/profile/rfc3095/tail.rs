@@ -19,7 +19,7 @@ pub(super) struct Tail {
 /// `general format`, from the IP-ID of the outer IPv4 header on.
 #[inline]
 pub(super) fn tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, has: &Tail) -> Step {
-    for i in 0..=x.inner() {
+    for i in 0..x.base_ips() {
         if x.ips[i].version == Version::V4 && x.ips[i].rnd {
             c.uint("IP-ID", 16, &mut x.ips[i].id)?;
         }

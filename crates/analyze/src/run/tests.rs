@@ -1,0 +1,142 @@
+//! Whole runs over captures that are made here.
+
+#![allow(clippy::unwrap_used)]
+
+use thinair_capture::{LinkType, Timestamp, Writer};
+use thinair_rohc::{Channel, CidSpace, Mode, ProfileSet};
+use thinair_wire::header::ipv4::Ipv4;
+
+use super::Analysis;
+use crate::outcome::Outcome;
+use crate::settings::{Loss, Settings};
+
+const MODES: [Mode; 2] = [Mode::Unidirectional, Mode::Optimistic];
+
+fn settings() -> Settings {
+    Settings::new(Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap(), &MODES)
+}
+
+/// UDP over IPv4 from host `from` to host `to`, with that IP-ID and payload.
+fn datagram(from: u8, to: u8, id: u16, payload: &[u8]) -> Vec<u8> {
+    let mut packet =
+        Vec::from(*b"\x45\0\0\0\0\0\0\0\x40\x11\0\0\x0a\x63\0\0\x0a\x63\0\0\xe0\x01\x16\x33\0\0\x12\x34");
+    packet[15] = from;
+    packet[19] = to;
+    packet[4..6].copy_from_slice(&id.to_be_bytes());
+    packet.extend_from_slice(payload);
+    let len = packet.len() as u16;
+    packet[2..4].copy_from_slice(&len.to_be_bytes());
+    packet[24..26].copy_from_slice(&(len - 20).to_be_bytes());
+    sealed(packet)
+}
+
+/// The packet with the right header checksum.
+fn sealed(mut packet: Vec<u8>) -> Vec<u8> {
+    let end = usize::from(packet[0] & 0x0F) * 4;
+    packet[10..12].copy_from_slice(&[0, 0]);
+    let sum = Ipv4::checksum_of(&packet[..end]);
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    packet
+}
+
+fn changed(change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
+    let mut packet = datagram(1, 2, 7, b"\x40\x01\x12\x34\xb4time");
+    change(&mut packet);
+    packet
+}
+
+fn run(settings: Settings, packets: &[Vec<u8>], nanos: impl Fn(u64) -> u64) -> Outcome {
+    let mut file = Writer::new(Vec::new(), LinkType::RAW).unwrap();
+    for (packet, at) in packets.iter().zip(0..) {
+        file.write(Timestamp::from_nanos(nanos(at)), packet).unwrap();
+    }
+    let mut analysis = Analysis::new(settings);
+    analysis.read("made.pcap", file.into_inner().as_slice(), |_| ()).unwrap();
+    analysis.finish()
+}
+
+#[test]
+fn odd_packets_are_counted_and_come_back_exactly() {
+    let odd = [
+        ("fragment", changed(|p| p[6] = 0x20)),
+        ("fragment", changed(|p| p[7] = 3)),
+        ("reserved_bits", changed(|p| p[6] = 0x80)),
+        ("length_mismatch", changed(|p| p.push(0))),
+        ("udp_length_mismatch", changed(|p| p[25] += 1)),
+        ("ipv4_options", {
+            changed(|p| {
+                p[0] = 0x46;
+                p[3] += 4;
+                p.splice(20..20, [0x94, 4, 0, 0]);
+            })
+        }),
+    ];
+    let mut packets: Vec<_> = odd.iter().map(|(_, packet)| sealed(packet.clone())).collect();
+    packets.push(changed(|p| p[10] ^= 1));
+    packets.push(datagram(1, 2, 8, b""));
+    packets.push(b"\x00\x01".to_vec());
+    packets.push(vec![0x45; 19]);
+    let packets: Vec<_> = packets.iter().cycle().take(5 * packets.len()).cloned().collect();
+
+    let outcome = run(settings(), &packets, |at| at * 1_000_000);
+
+    let input = &outcome.inputs[0];
+    assert_eq!((outcome.mismatches(), &outcome.faults.len()), (0, &0), "{:?}", outcome.faults);
+    assert_eq!((input.packets, input.ip_packets), (50, 40));
+    assert_eq!(input.skipped.values().sum::<u64>(), 10);
+    let counts: Vec<_> = input.odd.iter().map(|(name, count)| (*name, *count)).collect();
+    assert_eq!(
+        counts,
+        [
+            ("bad_ip_checksum", 5),
+            ("fragment", 10),
+            ("ipv4_options", 5),
+            ("length_mismatch", 5),
+            ("reserved_bits", 5),
+            ("udp_length_mismatch", 5)
+        ]
+    );
+}
+
+#[test]
+fn both_directions_of_a_conversation_have_their_side() {
+    let mut packets = Vec::new();
+    for i in 0..6 {
+        packets.push(datagram(1, 2, i, b"to"));
+        packets.push(datagram(2, 1, i, b"and fro"));
+    }
+    let outcome = run(settings(), &packets, |at| at * 1_000_000);
+    let told: Vec<_> =
+        outcome.flows.iter().map(|flow| (flow.src.as_str(), flow.side, flow.packets)).collect();
+    assert_eq!(told, [("10.99.0.1:57345", "a", 6), ("10.99.0.2:57345", "b", 6)]);
+    assert!(outcome.totals.schemes[1].feedback_bytes > 0);
+    assert_eq!(outcome.totals.schemes[0].feedback_bytes, 0);
+}
+
+#[test]
+fn time_never_goes_back() {
+    let packets: Vec<_> = (0..40).map(|i| datagram(1, 2, i, b"tick")).collect();
+    let outcome = run(settings(), &packets, |at| 5_000_000_000 - at * 100_000_000);
+    assert_eq!(outcome.mismatches(), 0);
+    assert_eq!(outcome.timeline.stretches().count(), 1);
+}
+
+#[test]
+fn loss_is_counted_apart_from_mismatches() {
+    let packets: Vec<_> = (0..2_000).map(|i| datagram(1, 2, i, &i.to_be_bytes())).collect();
+    let loss = Some(Loss { probability: 0.2, seed: 9 });
+    let outcome = run(Settings { loss, ..settings() }, &packets, |at| at * 1_000_000);
+    for scheme in &outcome.totals.schemes {
+        assert!((300..600).contains(&scheme.lost), "{}", scheme.lost);
+        assert_eq!(scheme.lost, scheme.lost_by.values().sum::<u64>());
+    }
+    let by_link = |at: usize| outcome.totals.schemes[at].lost_by["link"];
+    assert_eq!(by_link(0), by_link(1));
+}
+
+#[test]
+fn more_flows_than_contexts_still_come_back() {
+    let packets: Vec<_> = (0..3_000_u16).map(|i| datagram(1, 2 + (i % 50) as u8, i, b"x")).collect();
+    let outcome = run(settings(), &packets, |at| at * 1_000_000);
+    assert_eq!((outcome.mismatches(), outcome.flows.len()), (0, 50));
+}

@@ -1,0 +1,63 @@
+//! Where captures come from: files and standard input, with a progress bar where somebody may be waiting.
+
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+use thinair_analyze::Analysis;
+
+/// Octets from which on reading takes long enough to show it.
+const LARGE: u64 = 8 * 1024 * 1024;
+
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Reads all captures into `analysis`. Every file is opened before the first is read: a wrong name is told at
+/// once, not after minutes.
+pub(crate) fn read_all(paths: &[PathBuf], analysis: &mut Analysis) -> anyhow::Result<()> {
+    let mut files = Vec::new();
+    for path in paths {
+        let file = match is_stdin(path) {
+            true => None,
+            false => Some(File::open(path).with_context(|| format!("cannot open {}", path.display()))?),
+        };
+        files.push((path, file));
+    }
+    let sizes =
+        files.iter().map(|(_, file)| file.as_ref().and_then(|file| Some(file.metadata().ok()?.len())));
+    let total: u64 = sizes.flatten().sum();
+    let bar = progress_bar(total);
+    let mut before = 0;
+    for (path, file) in files {
+        let name = path.display().to_string();
+        let mut latest = 0;
+        let progress = |octets| {
+            latest = octets;
+            bar.set_position(before + octets);
+        };
+        match file {
+            Some(file) => analysis.read(&name, file, progress),
+            None => analysis.read(&name, io::stdin().lock(), progress),
+        }
+        .with_context(|| name.clone())?;
+        before += latest;
+    }
+    bar.finish_and_clear();
+    Ok(())
+}
+
+fn progress_bar(total: u64) -> ProgressBar {
+    if total <= LARGE || !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(total);
+    let style =
+        ProgressStyle::with_template("{wide_bar} {decimal_bytes} of {decimal_total_bytes}, {eta} left");
+    match style {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}

@@ -1,0 +1,553 @@
+//! `thinair rohc` as its users meet it: the built command on real captures.
+
+#![allow(clippy::unwrap_used)]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use thinair_capture::{LinkType, Reader, Timestamp, Writer};
+
+const CHANNELS: [&[&str]; 5] = [
+    &[],
+    &["--cid", "large"],
+    &["--max-cid", "0"],
+    &["--ethertype", "--cid", "large", "--max-cid", "200"],
+    &["--ethertype", "--profiles", "ip", "--refresh", "ir=3,so=20", "--seed", "7"],
+];
+
+#[test]
+fn every_packet_comes_back_octet_for_octet() {
+    let folder = Folder::new("roundtrip");
+    for capture in captures() {
+        let sent = packets(&capture);
+        for mode in ["u", "o"] {
+            for channel in CHANNELS {
+                let (rohc, back) = (folder.path("rohc.pcap"), folder.path("back.pcap"));
+                let options = [&["--mode", mode], channel].concat();
+                ok(thinair(["compress"], [&capture, &rohc], &options));
+                ok(thinair(["decompress"], [&rohc, &back], &options));
+                assert_same(&sent, &packets(&back), &format!("{} {options:?}", capture.display()));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_file_alone_is_enough_elsewhere() {
+    let (here, elsewhere) = (Folder::new("here"), Folder::new("elsewhere"));
+    for mode in ["u", "o"] {
+        let capture = capture("coap_udp6_observe.pcap");
+        ok(thinair(["compress"], [&capture, &here.path("rohc.pcap")], &["--mode", mode]));
+        fs::rename(here.path("rohc.pcap"), elsewhere.path("moved.pcap")).unwrap();
+        let done = Command::new(env!("CARGO_BIN_EXE_thinair"))
+            .args(["rohc", "decompress", "moved.pcap", "back.pcap", "--mode", mode])
+            .current_dir(&elsewhere.0)
+            .env_clear()
+            .output()
+            .unwrap();
+        ok(done);
+        assert_same(&packets(&capture), &packets(&elsewhere.path("back.pcap")), mode);
+    }
+}
+
+/// Four IR packets begin each context; eight records are those of both directions of one conversation.
+#[test]
+fn without_its_first_records_a_file_loses_packets_and_delivers_none_wrong() {
+    let folder = Folder::new("headless");
+    for capture in captures() {
+        let sent = packets(&capture);
+        for (mode, removed) in [("u", 5), ("u", 8), ("o", 5)] {
+            let (rohc, rest, back) =
+                (folder.path("rohc.pcap"), folder.path("rest.pcap"), folder.path("back.pcap"));
+            ok(thinair(["compress"], [&capture, &rohc], &["--mode", mode]));
+            copy_records(&rohc, &rest, |number, data| (number > removed).then(|| data.to_vec()));
+            let done = thinair(["decompress"], [&rest, &back], &["--mode", mode]);
+            let delivered = packets(&back);
+            let what = format!("{} {mode} without {removed}", capture.display());
+            assert_eq!(done.status.code(), Some(i32::from(delivered.is_empty() && sent.len() > 5)), "{what}");
+            assert!(delivered.len() + 5 <= sent.len().max(5), "{what}");
+            let mut left = sent.iter();
+            for packet in &delivered {
+                assert!(
+                    left.any(|one| one == packet),
+                    "{what}: a packet that was never sent, at {}",
+                    packet.0
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_record_costs_that_packet() {
+    let folder = Folder::new("damaged");
+    let capture = capture("coap_udp4_get_con.pcap");
+    let (rohc, bad, back) = (folder.path("rohc.pcap"), folder.path("bad.pcap"), folder.path("back.pcap"));
+    ok(thinair(["compress"], [&capture, &rohc], &[]));
+    copy_records(&rohc, &bad, |number, data| {
+        let mut data = data.to_vec();
+        if number == 2 {
+            data[5] ^= 0x10;
+        }
+        Some(data)
+    });
+    let done = ok(thinair(["decompress"], [&bad, &back], &[]));
+    assert!(stderr(&done).contains("not delivered"), "{}", stderr(&done));
+    let mut sent = packets(&capture);
+    sent.remove(1);
+    assert_same(&sent, &packets(&back), "one damaged record");
+}
+
+#[test]
+fn feedback_from_a_file_does_what_that_of_the_own_decompressor_did() {
+    let folder = Folder::new("feedback");
+    for capture in [capture("coap_udp4_observe.pcap"), capture("mqtt311_tcp4_qos1.pcap")] {
+        for channel in CHANNELS {
+            let path = |name| folder.path(name);
+            let options = |more: &[&'static str]| [&["--mode", "o"], channel, more].concat();
+            let (own, told) = (path("own.pcap"), path("told.pcap"));
+            let (made, asked) = (path("made.pcap"), path("asked.pcap"));
+            let with = |option: &str, file: &Path| format!("--{option}={}", file.display());
+            ok(thinair(
+                ["compress".to_owned(), with("feedback-out", &made)],
+                [&capture, &own],
+                &options(&[]),
+            ));
+            ok(thinair(
+                ["compress".to_owned(), with("feedback-in", &made)],
+                [&capture, &told],
+                &options(&[]),
+            ));
+            assert!(fs::read(&own).unwrap() == fs::read(&told).unwrap(), "{} {channel:?}", capture.display());
+            let args = ["decompress".to_owned(), with("feedback-out", &asked)];
+            ok(thinair(args, [&own, &path("back.pcap")], &options(&[])));
+            assert!(
+                fs::read(&made).unwrap() == fs::read(&asked).unwrap(),
+                "{} {channel:?}",
+                capture.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn o_mode_refreshes_only_when_asked() {
+    let folder = Folder::new("refresh");
+    let capture = capture("coap_udp4_get_con.pcap");
+    let refreshes = |options: &[&str]| {
+        let summary = ok(thinair(["compress", "--json"], [&capture, &folder.path("rohc.pcap")], options));
+        json(&summary)["refreshes"].as_u64().unwrap()
+    };
+    assert!(refreshes(&["--mode", "u"]) > 0);
+    assert_eq!(refreshes(&["--mode", "u", "--refresh", "off"]), 0);
+    assert_eq!(refreshes(&["--mode", "o"]), 0);
+    assert!(refreshes(&["--mode", "o", "--refresh", "packets=50"]) > 0);
+}
+
+#[test]
+fn the_summary_counts_every_record() {
+    let folder = Folder::new("summary");
+    for capture in captures() {
+        let (rohc, back) = (folder.path("rohc.pcap"), folder.path("back.pcap"));
+        let sum =
+            |object: &Value| object.as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>();
+        let summary = json(&ok(thinair(["compress", "--json"], [&capture, &rohc], &[])));
+        assert_eq!(summary["schema"], "thinair.rohc/1");
+        assert_eq!(summary["packets"].as_u64().unwrap() + sum(&summary["skipped"]), summary["records"]);
+        assert_eq!(sum(&summary["packet_types"]), summary["packets"]);
+        let octets = |file: &Path| records(file).iter().map(|(_, data)| data.len() as u64).sum::<u64>();
+        assert_eq!(summary["octets_out"], octets(&rohc));
+
+        let done = thinair(["decompress", "--json"], [&rohc, &back], &[]);
+        let told = json(&done);
+        assert_eq!(told["delivered"], summary["packets"]);
+        assert_eq!(
+            (&told["octets_in"], &told["octets_out"]),
+            (&summary["octets_out"], &summary["octets_in"])
+        );
+        assert_eq!(told["packet_types"], summary["packet_types"]);
+    }
+}
+
+#[test]
+fn standard_input_and_output_work_as_files_do() {
+    let folder = Folder::new("stdio");
+    let capture = capture("coap_udp4_oscore.pcap");
+    ok(thinair(["compress"], [&capture, &folder.path("rohc.pcap")], &[]));
+    let rohc = pipe(&["compress", "-", "-", "--json"], &fs::read(&capture).unwrap());
+    assert!(rohc.stdout == fs::read(folder.path("rohc.pcap")).unwrap());
+    assert!(serde_json::from_slice::<Value>(&rohc.stderr).is_ok());
+    let back = pipe(&["decompress", "-", "-"], &rohc.stdout);
+    fs::write(folder.path("back.pcap"), &back.stdout).unwrap();
+    assert_same(&packets(&capture), &packets(&folder.path("back.pcap")), "piped");
+    let told = pipe(&["dissect", "-"], &rohc.stdout);
+    assert!(String::from_utf8(told.stdout).unwrap().starts_with("#1 "));
+}
+
+/// Nothing in a header is left untold, and nothing told twice.
+#[test]
+fn the_fields_of_a_dissection_add_up_to_the_header() {
+    let folder = Folder::new("dissect");
+    for capture in captures() {
+        for options in [&[][..], &["--cid", "large"], &["--profiles", "ip"]] {
+            let rohc = folder.path("rohc.pcap");
+            ok(thinair(["compress"], [&capture, &rohc], options));
+            let told = ok(thinair(["dissect", "--json"], [&rohc], options));
+            let lines = String::from_utf8(told.stdout).unwrap();
+            assert_eq!(lines.lines().count(), records(&rohc).len());
+            for line in lines.lines() {
+                let packet: Value = serde_json::from_str(line).unwrap();
+                let what = || format!("{} {options:?}: {packet}", capture.display());
+                assert!(packet["format"].is_string(), "{}", what());
+                let fields = packet["fields"].as_array().unwrap();
+                let bits: u64 = fields.iter().map(|field| field["bits"].as_u64().unwrap()).sum();
+                let cid = packet["cid"].as_u64().unwrap();
+                let cid_octets = match (options.contains(&"large"), cid) {
+                    (true, 128..) => 2,
+                    (true, _) | (false, 1..) => 1,
+                    (false, 0) => 0,
+                };
+                let header = packet["decompressed"]["header_octets_in"].as_u64().unwrap();
+                let format = packet["format"].as_str().unwrap();
+                // The whole packet is one field of Normal.
+                if format != "Normal" {
+                    assert_eq!(bits, 8 * (header - cid_octets), "{}", what());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_dissection_reads_like_the_rfc() {
+    let folder = Folder::new("text");
+    let rohc = folder.path("rohc.pcap");
+    ok(thinair(["compress"], [&capture("coap_udp4_get_con.pcap"), &rohc], &["--mode", "o"]));
+    let told = String::from_utf8(ok(thinair(["dissect"], [&rohc], &[])).stdout).unwrap();
+    let third: Vec<_> = told.split("\n\n").nth(2).unwrap().lines().collect();
+    assert_eq!(
+        third,
+        [
+            "#3  +0.001964 s  22 octets  CID 0  udp  UO-0",
+            "    discriminator               1  0b0",
+            "    SN                          4  1",
+            "    CRC                         3  5",
+            "    UDP Checksum               16  5719 (0x1657)",
+            "    => 47 octets: header 3 -> 28, payload 19",
+        ]
+    );
+    assert!(told.contains("Source Address             32  0a630002 (10.99.0.2)\n"), "{told}");
+    // As USER0 anything is a ROHC packet; what it lacks is said.
+    let rest = folder.path("rest.pcap");
+    copy_records(&rohc, &rest, |number, data| (number > 8).then(|| data.to_vec()));
+    let told = String::from_utf8(ok(thinair(["dissect"], [&rest], &[])).stdout).unwrap();
+    assert!(told.contains("=> not delivered, no_context: CID 0"), "{told}");
+}
+
+#[test]
+fn feedback_is_dissected_and_counted() {
+    let folder = Folder::new("elements");
+    let (rohc, made) = (folder.path("rohc.pcap"), folder.path("made.pcap"));
+    let capture = capture("coap_udp4_get_con.pcap");
+    let option = format!("--feedback-out={}", made.display());
+    let done = ok(thinair(["compress", "--mode", "o", &option], [&capture, &rohc], &[]));
+    assert!(stderr(&done).contains("feedback made"), "{}", stderr(&done));
+    let told = String::from_utf8(ok(thinair(["dissect"], [&made], &[])).stdout).unwrap();
+    assert!(told.contains("    feedback  ACK  CID 0  SN ") && told.contains("  mode o  CRC ok"), "{told}");
+    // A file of feedback alone has nothing to deliver, and nothing is wrong with it.
+    ok(thinair(["decompress"], [&made, &folder.path("back.pcap")], &[]));
+}
+
+#[test]
+fn damaged_and_foreign_files_are_told_not_feared() {
+    let folder = Folder::new("foreign");
+    let (rohc, back) = (folder.path("rohc.pcap"), folder.path("back.pcap"));
+    let capture = capture("coap_udp6_get_con.pcap");
+    ok(thinair(["compress"], [&capture, &rohc], &[]));
+
+    // Cut off anywhere.
+    let whole = fs::read(&rohc).unwrap();
+    for end in [0, 3, 23, 24, 30, 60, 200, whole.len() - 1] {
+        let cut = folder.path("cut.pcap");
+        fs::write(&cut, &whole[..end]).unwrap();
+        let done = thinair(["decompress"], [&cut, &back], &[]);
+        let is_capture = end >= 24;
+        let delivers = end == 24 || end >= 200;
+        assert_eq!(
+            done.status.code(),
+            Some(i32::from(!(is_capture && delivers))),
+            "{end}: {}",
+            stderr(&done)
+        );
+        let done = thinair(["dissect"], [&cut], &[]);
+        assert_eq!(done.status.code(), Some(i32::from(!is_capture)), "{end}: {}", stderr(&done));
+    }
+    let done = thinair(["decompress"], [&folder.path("cut.pcap"), &back], &[]);
+    assert!(stderr(&done).contains("truncated file at offset"), "{}", stderr(&done));
+
+    // An IP capture is no ROHC capture; a ROHC capture holds no IP packets.
+    let done = thinair(["decompress"], [&capture, &back], &[]);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(stderr(&done).contains("not_rohc 600 (first: record 1)"), "{}", stderr(&done));
+    let done = ok(thinair(["compress"], [&rohc, &back], &[]));
+    assert!(stderr(&done).contains("not_ip 600 (first: record 1)"), "{}", stderr(&done));
+
+    // Other channel options than it was written with: no panic, and a note.
+    let done = thinair(["decompress"], [&rohc, &back], &["--cid", "large"]);
+    assert_eq!(done.status.code(), Some(1), "{}", stderr(&done));
+}
+
+#[test]
+fn exit_status_and_message_say_what_to_do() {
+    let folder = Folder::new("errors");
+    let capture = capture("coap_udp4_get_con.pcap");
+    let (out, missing) = (folder.path("out.pcap"), folder.path("missing.pcap"));
+    let refused = |command: &str, files: [&Path; 2], options: &[&str], code, message: &str| {
+        let done = thinair([command], files, options);
+        let told = stderr(&done);
+        assert_eq!(done.status.code(), Some(code), "{command} {options:?}: {told}");
+        assert!(told.contains(message), "{command} {options:?}: {told}");
+        assert!(!out.exists() || code == 0, "{command} {options:?} wrote a file");
+    };
+    refused("compress", [&missing, &out], &[], 1, "missing.pcap");
+    refused("decompress", [&missing, &out], &[], 1, "missing.pcap");
+    refused("compress", [&capture, &folder.path("no/such/folder")], &[], 1, "cannot create");
+    refused("compress", [&capture, &out], &["--mode", "r"], 2, "R-mode is not available yet");
+    refused("compress", [&capture, &out], &["--mode", "x"], 2, "--mode");
+    refused("compress", [&capture, &out], &["--max-cid", "16"], 2, "beyond the CID space");
+    refused("compress", [&capture, &out], &["--profiles", "nonsense"], 2, "nonsense");
+    refused("compress", [&capture, &out], &["--refresh", "sometimes"], 2, "--refresh");
+    refused("compress", [&capture, &out], &["--feedback-in", "f"], 2, "--mode o");
+    refused(
+        "compress",
+        [&capture, &out],
+        &["--mode=o", "--feedback-in=f", "--feedback-out=g"],
+        2,
+        "one of them",
+    );
+    refused("compress", [&capture, &out], &["--mode=o", "--feedback-in=f"], 1, "cannot open f");
+    refused("compress", [&capture, &out], &["--mode=o", "--feedback-out=-"], 2, "name of a file");
+    let same = format!("--feedback-out={}", out.display());
+    refused("compress", [&capture, &out], &["--mode=o", &same], 2, "are the same file");
+
+    // The input survives, whatever it is called.
+    let copy = folder.path("copy.pcap");
+    fs::copy(&capture, &copy).unwrap();
+    let roundabout = folder.path("../").join(folder.0.file_name().unwrap()).join("copy.pcap");
+    for output in [&copy, &roundabout] {
+        refused("compress", [&copy, output], &[], 2, "IN and OUT are the same file");
+        refused("decompress", [&copy, output], &[], 2, "IN and OUT are the same file");
+    }
+    assert!(fs::read(&copy).unwrap() == fs::read(&capture).unwrap());
+}
+
+/// An independent reader: tshark 4.0 finds profile, CID, addresses and ports of every IR packet, and nothing
+/// malformed in it. It knows small CIDs only, says that it leaves the extension header list of IPv6 undecoded,
+/// and takes UO-1 for R-1 and UOR-2 for that of RTP, so the other packets are not put to it.
+#[test]
+fn tshark_reads_our_ir_packets() {
+    if Command::new("tshark").arg("-v").output().is_err() {
+        println!("skipped: no tshark");
+        return;
+    }
+    let folder = Folder::new("tshark");
+    let rohc = folder.path("rohc.pcap");
+    for capture in captures() {
+        let name = capture.file_name().unwrap().to_str().unwrap();
+        ok(thinair(["compress", "--ethertype"], [&capture, &rohc], &[]));
+        let sent = packets(&capture);
+
+        let told = ok(thinair(["dissect", "--json"], [&rohc], &[]));
+        let told = String::from_utf8(told.stdout).unwrap();
+        let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let ours: Vec<String> = told
+            .iter()
+            .zip(&sent)
+            .filter(|(packet, _)| packet["format"] == "IR" && packet["profile"] != 0)
+            .map(|(packet, (_, ip))| {
+                let (source, destination, transport) = addresses(ip);
+                let ports = match packet["profile"].as_u64().unwrap() {
+                    2 => transport[..4]
+                        .chunks(2)
+                        .map(|p| u16::from_be_bytes([p[0], p[1]]).to_string())
+                        .collect(),
+                    _ => vec![String::new(); 2],
+                };
+                let fields =
+                    [packet["record"].to_string(), packet["profile"].to_string(), packet["cid"].to_string()];
+                [&fields[..], &[source, destination], &ports].concat().join("|")
+            })
+            .collect();
+
+        let filter = "rohc.ir_packet && !(rohc.profile == 0)";
+        let fields = "frame.number rohc.profile rohc.small_cid rohc.ipv4_src rohc.ipv6.src rohc.ipv4_dst \
+                      rohc.ipv6.dst rohc.udp_src_port rohc.udp_dst_port";
+        let theirs: Vec<String> = tshark(&rohc, filter, fields)
+            .lines()
+            .map(|line| {
+                let f: Vec<_> = line.split('|').collect();
+                let (source, destination) = (format!("{}{}", f[3], f[4]), format!("{}{}", f[5], f[6]));
+                [f[0], f[1], f[2], &source, &destination, f[7], f[8]].join("|")
+            })
+            .collect();
+        assert_eq!(theirs, ours, "{name}");
+        assert_eq!(tshark(&rohc, "rohc.ir_packet && _ws.malformed", "frame.number"), "", "{name}: malformed");
+        let complaints = "rohc.ir_packet && _ws.expert && !(_ws.expert.group == \"Undecoded\")";
+        assert_eq!(tshark(&rohc, complaints, "frame.number _ws.expert"), "", "{name}: expert information");
+    }
+}
+
+fn tshark(file: &Path, filter: &str, fields: &str) -> String {
+    let fields = fields.split_whitespace().flat_map(|field| ["-e", field]);
+    let done = Command::new("tshark")
+        .arg("-r")
+        .arg(file)
+        .args(["-Y", filter, "-T", "fields", "-E", "separator=|"])
+        .args(fields)
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", stderr(&done));
+    String::from_utf8(done.stdout).unwrap()
+}
+
+/// Source, destination, and what follows the IP header.
+fn addresses(packet: &[u8]) -> (String, String, &[u8]) {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+    if packet[0] >> 4 == 4 {
+        let at = |at: usize| Ipv4Addr::from(<[u8; 4]>::try_from(&packet[at..at + 4]).unwrap()).to_string();
+        (at(12), at(16), &packet[usize::from(packet[0] & 0xF) * 4..])
+    } else {
+        let at = |at: usize| Ipv6Addr::from(<[u8; 16]>::try_from(&packet[at..at + 16]).unwrap()).to_string();
+        (at(8), at(24), &packet[40..])
+    }
+}
+
+/// Runs `thinair rohc` with a command, files and options.
+fn thinair<const C: usize, const F: usize>(
+    command: [impl AsRef<OsStr>; C],
+    files: [impl AsRef<OsStr>; F],
+    options: &[&str],
+) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_thinair"))
+        .arg("rohc")
+        .args(command)
+        .args(files)
+        .args(options)
+        .output()
+        .unwrap()
+}
+
+fn pipe(arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_thinair"))
+        .arg("rohc")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || stdin.write_all(input).unwrap());
+        ok(child.wait_with_output().unwrap())
+    })
+}
+
+fn ok(done: Output) -> Output {
+    assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+    done
+}
+
+fn stderr(done: &Output) -> String {
+    String::from_utf8_lossy(&done.stderr).into_owned()
+}
+
+fn json(done: &Output) -> Value {
+    serde_json::from_slice(&done.stdout).unwrap()
+}
+
+/// A packet that a capture holds: its time in nanoseconds, and its octets.
+type Packet = (u64, Vec<u8>);
+
+fn assert_same(sent: &[Packet], received: &[Packet], what: &str) {
+    for (number, (sent, received)) in (1..).zip(sent.iter().zip(received)) {
+        assert!(sent == received, "{what}: packet {number}\nsent     {sent:02x?}\nreceived {received:02x?}");
+    }
+    assert_eq!(sent.len(), received.len(), "{what}: packets");
+}
+
+/// The IP packets of a capture.
+fn packets(path: &Path) -> Vec<Packet> {
+    let mut packets = Vec::new();
+    let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
+    while let Some(record) = reader.next_record() {
+        let record = record.unwrap();
+        if let Ok(network) = record.network_packet() {
+            packets.push((record.time.as_nanos(), network.packet.to_vec()));
+        }
+    }
+    packets
+}
+
+/// All records of a capture, as they lie in the file.
+fn records(path: &Path) -> Vec<Packet> {
+    let mut records = Vec::new();
+    let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
+    while let Some(record) = reader.next_record() {
+        let record = record.unwrap();
+        records.push((record.time.as_nanos(), record.data.to_vec()));
+    }
+    records
+}
+
+/// Copies a capture of link type USER0 with records changed or left out.
+fn copy_records(from: &Path, to: &Path, change: impl Fn(usize, &[u8]) -> Option<Vec<u8>>) {
+    let mut writer = Writer::new(Vec::new(), LinkType::USER0).unwrap();
+    for (number, (time, data)) in (1..).zip(records(from)) {
+        if let Some(data) = change(number, &data) {
+            writer.write(Timestamp::from_nanos(time), &data).unwrap();
+        }
+    }
+    fs::write(to, writer.into_inner()).unwrap();
+}
+
+fn capture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures").join(name)
+}
+
+/// The captures of the project, in order.
+fn captures() -> Vec<PathBuf> {
+    let mut captures: Vec<_> = fs::read_dir(capture(""))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension() == Some(OsStr::new("pcap")))
+        .collect();
+    captures.sort();
+    assert!(!captures.is_empty());
+    captures
+}
+
+/// An empty folder that goes when the test ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("rohc-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
