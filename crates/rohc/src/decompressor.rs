@@ -110,6 +110,7 @@ pub struct DecompressorContext {
 }
 
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::large_enum_variant, reason = "places are of one size, and nothing is allocated")]
 enum Kind {
     Empty,
     Uncompressed,

@@ -126,9 +126,9 @@ pub(crate) enum Due {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timer {
     refreshed: Instant,
-    /// Nothing is due before this time, nor before so many packets.
-    next_time: Instant,
-    next_packets: u32,
+    /// Nothing is due before so many milliseconds have passed since, nor before so many packets.
+    quiet_ms: u32,
+    quiet_packets: u32,
     /// Packets since the last refresh.
     packets: u32,
     /// How often the interval was doubled.
@@ -139,14 +139,15 @@ pub(crate) struct Timer {
 
 impl Timer {
     pub(crate) fn start(now: Instant) -> Self {
-        Self { refreshed: now, next_time: now, next_packets: 0, packets: 0, doubled: 0, half_way: false }
+        Self { refreshed: now, quiet_ms: 0, quiet_packets: 0, packets: 0, doubled: 0, half_way: false }
     }
 
     /// A packet is about to be sent: what must it refresh?
     #[inline]
     pub(crate) fn tick(&mut self, now: Instant, policy: &Refresh) -> Due {
         self.packets = self.packets.saturating_add(1);
-        if self.packets <= self.next_packets && now < self.next_time {
+        let elapsed = now.as_nanos().saturating_sub(self.refreshed.as_nanos());
+        if self.packets <= self.quiet_packets && elapsed < u64::from(self.quiet_ms) * 1_000_000 {
             return Due::Nothing;
         }
         self.look(now, policy)
@@ -159,15 +160,14 @@ impl Timer {
 
     /// Looks at the policy, and notes when to look again.
     fn look(&mut self, now: Instant, policy: &Refresh) -> Due {
-        let never = Instant::from_nanos(u64::MAX);
         match *policy {
             Refresh::Off => {
-                (self.next_packets, self.next_time) = (u32::MAX, never);
+                (self.quiet_packets, self.quiet_ms) = (u32::MAX, u32::MAX);
                 Due::Nothing
             }
             Refresh::Cycle { ir, so, .. } => {
-                (self.next_packets, self.next_time) = (ir.saturating_add(so), never);
-                if self.packets > self.next_packets {
+                (self.quiet_packets, self.quiet_ms) = (ir.saturating_add(so), u32::MAX);
+                if self.packets > self.quiet_packets {
                     self.restart(now);
                     return Due::Everything;
                 }
@@ -177,18 +177,20 @@ impl Timer {
                 let part = if backoff { (SLOW_START >> self.doubled.min(31)).max(1) } else { 1 };
                 // A policy of fewer packets than the slow start has steps begins with every packet.
                 let packets = |share: u32| packets.map_or(u32::MAX, |all| (all / part / share).max(1));
-                let time = |share: u32| time.map_or(never, |all| self.refreshed + all / part / share);
-                if self.packets > packets(1) || now >= time(1) {
+                let time = |share: u32| time.map_or(Duration::MAX, |all| all / part / share);
+                let elapsed = now.since(self.refreshed);
+                if self.packets > packets(1) || elapsed >= time(1) {
                     self.restart(now);
                     self.doubled = self.doubled.saturating_add(1);
                     return Due::Everything;
                 }
-                if !self.half_way && (self.packets > packets(2) || now >= time(2)) {
+                if !self.half_way && (self.packets > packets(2) || elapsed >= time(2)) {
                     self.half_way = true;
                     return Due::Dynamic;
                 }
                 let share = if self.half_way { 1 } else { 2 };
-                (self.next_packets, self.next_time) = (packets(share), time(share));
+                let quiet = u32::try_from(time(share).as_millis()).unwrap_or(u32::MAX);
+                (self.quiet_packets, self.quiet_ms) = (packets(share), quiet);
                 Due::Nothing
             }
         }

@@ -13,7 +13,7 @@ const BASE_IPS: usize = 2;
 
 /// Most extension headers of one list, and octets of one of them.
 const MAX_ITEMS: usize = 8;
-const MAX_ITEM: usize = 129;
+const MAX_ITEM: usize = 125;
 
 /// A packet and the profile it goes by.
 #[derive(Clone, Copy, Debug)]

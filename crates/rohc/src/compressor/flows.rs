@@ -33,6 +33,7 @@ impl CompressorContext {
 
 /// What a place holds.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::large_enum_variant, reason = "places are of one size, and nothing is allocated")]
 pub(crate) enum Kind {
     Free,
     Uncompressed(Uncompressed),

@@ -66,21 +66,27 @@ impl Pending {
     }
 }
 
-/// What of one IP header must still be said.
+/// What of one IP header must still be said: packets left for each, and since which SN the newest has been said.
 #[derive(Clone, Copy, Debug, Default)]
 struct PendingIp {
-    tos: Pending,
-    ttl: Pending,
+    tos: u8,
+    ttl: u8,
     /// DF, NBO, RND.
-    flags: Pending,
+    flags: u8,
     /// The whole IP-ID, because its byte order or randomness has changed.
-    id: Pending,
+    id: u8,
+    since: u16,
 }
 
 impl PendingIp {
-    fn each(&mut self, mut act: impl FnMut(&mut Pending)) {
-        for pending in [&mut self.tos, &mut self.ttl, &mut self.flags, &mut self.id] {
-            act(pending);
+    fn is_due(&self) -> bool {
+        self.tos | self.ttl | self.flags | self.id != 0
+    }
+
+    /// A packet was acknowledged: one that said everything, if it is not older than the newest change.
+    fn acknowledge(&mut self, sn: u16) {
+        if !sn.is_before(self.since) {
+            *self = Self { since: self.since, ..Self::default() };
         }
     }
 }
@@ -334,7 +340,7 @@ impl Context {
         is_static_same: &mut bool,
     ) {
         let sid = self.sid_allowed(config);
-        let (sn, repetitions) = (x.sn, config.repetitions);
+        let (sn, repetitions) = (x.sn, config.repetitions.max(1));
         for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
             let kept = self.ips[i];
             let mut fields = IpFields {
@@ -351,24 +357,28 @@ impl Context {
             let pending = &mut self.pending[i];
             let mut changed = false;
             if fields.tos != kept.tos {
-                pending.tos.start(sn, repetitions);
+                pending.tos = repetitions;
                 changed = true;
             }
             if fields.ttl != kept.ttl {
-                pending.ttl.start(sn, repetitions);
+                pending.ttl = repetitions;
                 changed = true;
             }
-            if (fields.rnd, fields.nbo) != (kept.rnd, kept.nbo) {
-                pending.flags.start(sn, repetitions);
-                pending.id.start(sn, repetitions);
-                self.offsets[i].clear();
-            }
             if fields.df != kept.df {
-                pending.flags.start(sn, repetitions);
+                pending.flags = repetitions;
                 changed = true;
             }
             *is_static_same &= !changed;
-            self.settled &= !changed && (fields.rnd, fields.nbo) == (kept.rnd, kept.nbo);
+            if (fields.rnd, fields.nbo) != (kept.rnd, kept.nbo) {
+                pending.flags = repetitions;
+                pending.id = repetitions;
+                self.offsets[i].clear();
+                changed = true;
+            }
+            if changed {
+                pending.since = sn;
+                self.settled = false;
+            }
             if fields.flow_label != kept.flow_label {
                 *is_static_same = false;
                 self.enter_ir(sn, self.ir_packets(config), false);
@@ -479,7 +489,7 @@ impl Context {
             let offset = ip.counted_id().wrapping_sub(x.sn);
             let needed = if ip.sid {
                 0
-            } else if self.pending[i].id.is_due() {
+            } else if self.pending[i].id > 0 {
                 u16::BITS
             } else {
                 self.offsets[i].needed_bits(offset, Shift::Zero)
@@ -497,11 +507,11 @@ impl Context {
         for i in 0..x.base_ips() {
             let pending = &self.pending[i];
             let extra = &mut x.extra[i];
-            extra.tos = pending.tos.is_due();
-            extra.ttl = pending.ttl.is_due();
+            extra.tos = pending.tos > 0;
+            extra.ttl = pending.ttl > 0;
             extra.ipx = extra.has_list || extra.has_ah_sn;
             extra.flags =
-                extra.tos || extra.ttl || extra.ipx || pending.flags.is_due() || i == 0 && extra.id;
+                extra.tos || extra.ttl || extra.ipx || pending.flags > 0 || i == 0 && extra.id;
         }
     }
 
@@ -515,7 +525,7 @@ impl Context {
     ) -> Option<Format> {
         // Flags and fields of IP headers have their place in extension 3 alone.
         let flags = !self.settled && (0..x.base_ips()).any(|i| {
-            x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].flags.is_due()
+            x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].flags > 0
         });
         let is_allowed = |format: &Format| match format {
             Format::Uor2Ext3 => true,
@@ -568,16 +578,10 @@ impl Context {
                 let extra = &x.extra[i];
                 let pending = &mut self.pending[i];
                 let initialized = format.is_initialization();
-                if initialized || extra.tos {
-                    pending.tos.sent();
-                }
-                if initialized || extra.ttl {
-                    pending.ttl.sent();
-                }
-                if initialized || extra.flags {
-                    pending.flags.sent();
-                }
-                pending.id.sent();
+                pending.tos = pending.tos.saturating_sub(u8::from(initialized || extra.tos));
+                pending.ttl = pending.ttl.saturating_sub(u8::from(initialized || extra.ttl));
+                pending.flags = pending.flags.saturating_sub(u8::from(initialized || extra.flags));
+                pending.id = pending.id.saturating_sub(1);
             }
         }
         if format.is_initialization() {
@@ -596,10 +600,7 @@ impl Context {
             }
         }
         if !self.settled {
-            let mut is_due = false;
-            for pending in &mut self.pending {
-                pending.each(|pending| is_due |= pending.is_due());
-            }
+            let is_due = self.pending.iter().any(PendingIp::is_due);
             self.settled = self.state == CompressorState::So && !has_lists && !is_due;
         }
     }
@@ -647,7 +648,7 @@ impl Context {
             self.state.on_dynamic_confidence();
         }
         for pending in &mut self.pending {
-            pending.each(|pending| pending.acknowledge(sn));
+            pending.acknowledge(sn);
         }
         for (i, list) in self.lists.iter_mut().enumerate() {
             list.acknowledge(i, sn, repetitions, &self.table, pool);

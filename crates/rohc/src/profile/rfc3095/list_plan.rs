@@ -29,22 +29,37 @@ pub(super) enum Scope {
     Everything,
 }
 
-/// A list of indices.
+/// A list of at most 8 indices of 3 bits each, the first one lowest, and their number above them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct List {
-    len: u8,
-    index: [u8; MAX_ITEMS],
-}
+struct List(u32);
 
 impl List {
-    fn as_slice(&self) -> &[u8] {
-        self.index.get(..usize::from(self.len)).unwrap_or_default()
+    const LEN_SHIFT: u32 = 24;
+
+    fn len(self) -> u8 {
+        (self.0 >> Self::LEN_SHIFT) as u8
+    }
+
+    fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    fn at(self, position: u8) -> u8 {
+        (self.0 >> (3 * u32::from(position)) & 0b111) as u8
+    }
+
+    fn iter(self) -> impl DoubleEndedIterator<Item = u8> + ExactSizeIterator {
+        (0..self.len()).map(move |position| self.at(position))
+    }
+
+    fn has(self, index: u8) -> bool {
+        self.iter().any(|other| other == index)
     }
 
     fn push(&mut self, index: u8) {
-        if let Some(slot) = self.index.get_mut(usize::from(self.len)) {
-            *slot = index;
-            self.len += 1;
+        if usize::from(self.len()) < MAX_ITEMS {
+            self.0 |= u32::from(index & 0b111) << (3 * u32::from(self.len()));
+            self.0 += 1 << Self::LEN_SHIFT;
         }
     }
 }
@@ -108,7 +123,7 @@ impl ListState {
                     is_new = true;
                     let index = free_index(&list, owner, table, pool).ok_or(NoMemory)?;
                     table.put(pool, owner, index, &item)?;
-                    if self.reference.as_slice().contains(&index) {
+                    if self.reference.has(index) {
                         // The reference would now say something else than what was acknowledged.
                         self.forget_reference();
                     }
@@ -171,14 +186,16 @@ impl ListState {
             let known = |pool: &mut Pool<'_>, index| {
                 scope == Scope::Changes && times_sent(table, pool, owner, index) >= repetitions
             };
-            let mut list = self.encode::<'p>(scope);
+            let mut list: CompressedList<'p> = self.encode(scope);
             let mut sent = 0;
-            let positions = positions(&self.current, &list);
-            for (xi, position) in list.xis.iter_mut().zip(positions.as_slice()) {
-                let index = self.current.index[usize::from(*position)];
+            let current = self.current;
+            let says = list;
+            let positions = (0..current.len()).filter(|position| has_xi(&says, *position));
+            for (xi, position) in list.xis.iter_mut().zip(positions) {
+                let index = current.at(position);
                 let x = !known(pool, index);
                 *xi = Xi { x, index };
-                let item = ip.walk().nth(usize::from(*position)).and_then(|(kind, octets)| Item::of(kind, octets));
+                let item = ip.walk().nth(usize::from(position)).and_then(|(kind, octets)| Item::of(kind, octets));
                 if let (true, Some(item)) = (x, item) {
                     list.items[sent] = item;
                     sent += 1;
@@ -197,19 +214,19 @@ impl ListState {
             encoding: encoding::GENERIC,
             has_gen_id: true,
             gen_id: self.gen_id,
-            count: self.current.len,
+            count: self.current.len(),
             ..CompressedList::default()
         };
-        if scope == Scope::Everything || self.reference.len == 0 {
+        if scope == Scope::Everything || self.reference.is_empty() {
             return generic;
         }
-        let (current, reference) = (self.current.as_slice(), self.reference.as_slice());
+        let current = self.current;
         // Greedy, as section 5.8.3 suggests: what the reference has and the list has not is removed.
         let mut removal = Mask::default();
         let mut insertion = Mask::default();
         let mut at = 0;
-        for (i, index) in reference.iter().enumerate() {
-            match current[at.min(current.len())..].iter().position(|c| c == index) {
+        for (i, index) in self.reference.iter().enumerate() {
+            match current.iter().skip(at).position(|c| c == index) {
                 Some(ahead) => {
                     for inserted in at..at + ahead {
                         insertion.mark(inserted);
@@ -219,7 +236,7 @@ impl ListState {
                 None => removal.mark(i),
             }
         }
-        for inserted in at..current.len() {
+        for inserted in at..usize::from(current.len()) {
             insertion.mark(inserted);
         }
         let encoding = match (removal.bits, insertion.bits) {
@@ -227,7 +244,7 @@ impl ListState {
             (_, 0) => encoding::REMOVAL,
             _ => encoding::REMOVE_THEN_INSERT,
         };
-        let count = if encoding == encoding::REMOVAL { self.reference.len } else { 0 };
+        let count = if encoding == encoding::REMOVAL { self.reference.len() } else { 0 };
         let referring = CompressedList { encoding, ref_id: self.reference_id, removal, insertion, count, ..generic };
         if len(&referring) < len(&generic) { referring } else { generic }
     }
@@ -287,7 +304,7 @@ impl ListState {
         self.pending.acknowledge(sn);
         if !self.pending.is_due() {
             self.establish();
-            for &index in self.current.as_slice() {
+            for index in self.current.iter() {
                 if let Some(sent) = table.find(pool, owner, index).and_then(|place| table::sent(pool, place)) {
                     *sent = (*sent).max(repetitions);
                 }
@@ -302,26 +319,19 @@ fn times_sent(table: &Table, pool: &mut Pool<'_>, owner: usize, index: u8) -> u8
 
 /// An index for a new item: one that stands for nothing, or else one that the new list does not use.
 fn free_index(list: &List, owner: usize, table: &Table, pool: &Pool<'_>) -> Option<u8> {
-    let unused = |index: &u8| !list.as_slice().contains(index);
+    let unused = |index: &u8| !list.has(*index);
     (0..INDICES)
         .find(|index| table.find(pool, owner, *index).is_none())
         .or_else(|| (0..INDICES).find(unused))
 }
 
-/// The positions of the list for which an encoding has XI fields.
-fn positions(current: &List, list: &CompressedList<'_>) -> List {
-    let mut positions = List::default();
-    for position in 0..current.len {
-        let sent = match list.encoding {
-            encoding::GENERIC => true,
-            encoding::REMOVAL => false,
-            _ => list.insertion.has(usize::from(position)),
-        };
-        if sent {
-            positions.push(position);
-        }
+/// Whether an encoding has an XI field for a position of the list.
+fn has_xi(list: &CompressedList<'_>, position: u8) -> bool {
+    match list.encoding {
+        encoding::GENERIC => true,
+        encoding::REMOVAL => false,
+        _ => list.insertion.has(usize::from(position)),
     }
-    positions
 }
 
 /// Octets of an encoding without its items.

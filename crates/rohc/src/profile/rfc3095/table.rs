@@ -8,8 +8,8 @@ use super::list::Item;
 use crate::storage::Slots;
 use thinair_wire::header::protocol;
 
-/// Octets of header content in a block.
-const DATA: usize = 128;
+/// Octets of header content in a block: four headers of 128 octets in all, whose Next Header fields are not kept.
+const DATA: usize = 124;
 
 /// Items in a block.
 const ENTRIES: usize = 4;
