@@ -2,6 +2,7 @@
 
 mod classify;
 mod flows;
+mod glance;
 
 use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
@@ -21,6 +22,7 @@ use crate::storage::Slots;
 pub(crate) use classify::Plan;
 pub use flows::CompressorContext;
 use flows::{Flows, Kind};
+pub(crate) use glance::Glance;
 
 /// How long a flow that was rejected stays uncompressed. RFC 3095, section 5.7.6.4: "for some time".
 const REJECTED_FOR: core::time::Duration = core::time::Duration::from_secs(30);
@@ -157,6 +159,9 @@ impl<'m> Compressor<'m> {
         packet: &[u8],
         out: &mut [u8],
     ) -> Result<Compressed, CompressError> {
+        if let Some(compressed) = self.settled(now, packet, out) {
+            return Ok(compressed);
+        }
         let mut chain = HeaderChain::empty();
         chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
         let Some(plan) = classify::plan(&chain, self.config.channel.profiles()) else {
@@ -229,6 +234,21 @@ impl<'m> Compressor<'m> {
     /// takes two buckets of two octets each.
     pub const fn octets_per_context() -> (usize, usize) {
         (size_of::<CompressorContext>(), size_of::<Block>())
+    }
+
+    /// The short way of a packet whose flow has settled.
+    #[inline]
+    fn settled(&mut self, now: Instant, packet: &[u8], out: &mut [u8]) -> Option<Compressed> {
+        let glance = Glance::of(packet)?;
+        let hash = self.flows.hash(&glance);
+        let cid = self.flows.find(hash, |kind| match kind {
+            Kind::Rfc3095(context) => context.is_settled_flow_of(&glance),
+            Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Free => false,
+        })?;
+        let Kind::Rfc3095(context) = self.flows.kind(cid) else { return None };
+        let compressed = context.compress_settled(now, &glance, packet, cid, &self.config, out)?;
+        self.flows.touch(cid);
+        Some(compressed)
     }
 
     /// Profile 0x0000. RFC 5795, section 5.4.

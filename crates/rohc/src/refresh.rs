@@ -145,12 +145,22 @@ impl Timer {
     /// A packet is about to be sent: what must it refresh?
     #[inline]
     pub(crate) fn tick(&mut self, now: Instant, policy: &Refresh) -> Due {
-        self.packets = self.packets.saturating_add(1);
+        let quiet = self.is_quiet(now);
+        self.count();
+        if quiet { Due::Nothing } else { self.look(now, policy) }
+    }
+
+    /// Whether nothing is due at the next packet.
+    #[inline]
+    pub(crate) fn is_quiet(&self, now: Instant) -> bool {
         let elapsed = now.as_nanos().saturating_sub(self.refreshed.as_nanos());
-        if self.packets <= self.quiet_packets && elapsed < u64::from(self.quiet_ms) * 1_000_000 {
-            return Due::Nothing;
-        }
-        self.look(now, policy)
+        self.packets < self.quiet_packets && elapsed < u64::from(self.quiet_ms) * 1_000_000
+    }
+
+    /// A packet was sent that refreshed nothing.
+    #[inline]
+    pub(crate) fn count(&mut self) {
+        self.packets = self.packets.saturating_add(1);
     }
 
     /// Everything was just sent for another reason, or the policy is another one now.

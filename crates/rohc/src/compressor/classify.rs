@@ -46,9 +46,17 @@ impl<'p> Plan<'p> {
         self.packet.get(self.header_len..).unwrap_or_default()
     }
 
-    /// Gives what tells flows apart, word by word.
+}
+
+/// What tells flows apart.
+pub(crate) trait Key {
+    /// Gives it, word by word.
+    fn key(&self, word: impl FnMut(u64));
+}
+
+impl Key for Plan<'_> {
     #[inline]
-    pub(super) fn key(&self, mut word: impl FnMut(u64)) {
+    fn key(&self, mut word: impl FnMut(u64)) {
         for ip in self.ips() {
             match &ip.header {
                 IpHeader::V4(header) => {

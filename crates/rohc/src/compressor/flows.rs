@@ -6,7 +6,7 @@
 use thinair_wire::time::Instant;
 
 use super::Uncompressed;
-use super::classify::Plan;
+use super::classify::Key;
 use crate::cid::Cid;
 use crate::profile::rfc3095::compress::Context;
 use crate::storage::Slots;
@@ -81,9 +81,9 @@ impl<'m> Flows<'m> {
 
     /// A keyed hash of what tells flows apart: multiply and fold.
     #[inline]
-    pub(super) fn hash(&self, plan: &Plan<'_>) -> u32 {
+    pub(super) fn hash(&self, flow: &impl Key) -> u32 {
         let mut hash = self.key;
-        plan.key(|word| {
+        flow.key(|word| {
             let product = u128::from(hash ^ word) * u128::from(0xA076_1D64_78BD_642F_u64 ^ self.key.rotate_left(17));
             hash = product as u64 ^ (product >> 64) as u64;
         });

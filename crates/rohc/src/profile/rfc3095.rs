@@ -13,6 +13,7 @@ mod ip_id;
 mod ir;
 mod list;
 mod list_plan;
+mod settled;
 pub(crate) mod table;
 mod tail;
 mod type0;

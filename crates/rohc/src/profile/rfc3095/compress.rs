@@ -101,24 +101,24 @@ pub(crate) struct Context {
     in_state: Pending,
     /// The state was entered to refresh, not to establish.
     refreshing: bool,
-    ip_count: u8,
-    ips: [IpFields; BASE_IPS],
-    udp: UdpFields,
-    sn: u16,
-    sns: Window<u16>,
+    pub(super) ip_count: u8,
+    pub(super) ips: [IpFields; BASE_IPS],
+    pub(super) udp: UdpFields,
+    pub(super) sn: u16,
+    pub(super) sns: Window<u16>,
     /// IP-ID offsets of both headers.
-    offsets: [Window<u16>; BASE_IPS],
-    watchers: [Watcher; BASE_IPS],
+    pub(super) offsets: [Window<u16>; BASE_IPS],
+    pub(super) watchers: [Watcher; BASE_IPS],
     pending: [PendingIp; BASE_IPS],
     /// Check states after the CRC-STATIC octets: CRC-3 and CRC-7; `None` if they may have changed.
-    crc_static: Option<[u8; 2]>,
+    pub(super) crc_static: Option<[u8; 2]>,
     /// Packets that must carry another CRC than CRC-3 (section 5.9.2).
     strong: u8,
     /// SO state and nothing left to be said: most packets find it so, and need not ask for each field.
-    settled: bool,
+    pub(super) settled: bool,
     lists: [ListState; BASE_IPS],
     table: Table,
-    timer: Timer,
+    pub(super) timer: Timer,
 }
 
 impl Context {
@@ -565,6 +565,7 @@ impl Context {
         // goes in UOR-2, the packets that follow are those at risk.
         if self.crc_static.is_some_and(|before| before != crc_static && before[0] == crc_static[0]) {
             self.strong = config.repetitions.saturating_mul(2);
+            self.settled = false;
         }
         self.crc_static = Some(crc_static);
         self.sns.push(x.sn, width);
@@ -601,7 +602,8 @@ impl Context {
         }
         if !self.settled {
             let is_due = self.pending.iter().any(PendingIp::is_due);
-            self.settled = self.state == CompressorState::So && !has_lists && !is_due;
+            self.settled =
+                self.state == CompressorState::So && !has_lists && !is_due && self.strong == 0;
         }
     }
 
@@ -726,7 +728,7 @@ fn layout(plan: &Plan<'_>) -> Layout {
 
 /// Puts the CID where it belongs: in front, or behind the first octet.
 #[inline]
-fn frame(out: &mut [u8], cid: Cid, before: usize, inside: usize) {
+pub(super) fn frame(out: &mut [u8], cid: Cid, before: usize, inside: usize) {
     if before > 0 {
         out[0] = cid.add_cid();
     }

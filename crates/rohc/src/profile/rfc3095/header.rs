@@ -85,6 +85,17 @@ pub(super) struct Layout {
 }
 
 impl Layout {
+    /// UDP in IPv4 without options.
+    pub(super) const UDP_V4: Self = Self::udp_in(Version::V4, 28);
+    /// UDP in IPv6 without extension headers.
+    pub(super) const UDP_V6: Self = Self::udp_in(Version::V6, 48);
+
+    const fn udp_in(version: Version, len: usize) -> Self {
+        let mut ips = [(0, Version::V4, 0); MAX_IP];
+        ips[0] = (0, version, 0);
+        Self { ips, ip_count: 1, udp: true, len, has_ah: false }
+    }
+
     /// Adds an IP header with `extensions` octets of extension headers behind it.
     #[inline]
     pub(super) fn ip(&mut self, version: Version, extensions: usize, has_ah: bool) {

@@ -29,7 +29,7 @@ pub(super) fn tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, has: &Tail) 
     }
     if x.profile == ProfileId::Udp {
         if has.udp_checksum {
-            c.uint("UDP Checksum", 16, &mut x.udp.checksum)?;
+            udp_checksum(c, &mut x.udp.checksum)?;
         }
     } else {
         for i in BASE_IPS..x.ip_count {
@@ -37,4 +37,10 @@ pub(super) fn tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, has: &Tail) 
         }
     }
     Ok(())
+}
+
+/// `UDP Checksum`: the last field of a compressed header of profile 0x0002.
+#[inline]
+pub(super) fn udp_checksum<'p, C: Coder<'p>>(c: &mut C, checksum: &mut u16) -> Step {
+    c.uint("UDP Checksum", 16, checksum)
 }
