@@ -9,17 +9,17 @@
 use thinair_rohc::{Channel, ChannelError, CidSpace, ProfileSet};
 
 /// Contexts: flows that are compressed at the same time.
-pub const CONTEXTS: usize = 4;
+pub const CONTEXT_COUNT: usize = 4;
 
 /// Blocks for extension headers: one for each context.
-pub const BLOCKS: usize = 4;
+pub const BLOCK_COUNT: usize = 4;
 
 /// The longest packet in octets: the MTU of IPv6 on constrained links.
 pub const MTU: usize = 1_280;
 
 /// Small CIDs 0 to 3, every profile.
 pub fn channel() -> Result<Channel, ChannelError> {
-    Channel::new(CidSpace::Small, CONTEXTS as u16 - 1, ProfileSet::v1())
+    Channel::new(CidSpace::Small, CONTEXT_COUNT as u16 - 1, ProfileSet::v1())
 }
 
 #[panic_handler]

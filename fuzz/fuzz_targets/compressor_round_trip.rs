@@ -33,7 +33,13 @@ fuzz_target!(|input: (Setup, [Flow; 3], Vec<Step>)| {
             assert_eq!(back[..done.len], sent, "{compressed:?} {octets:02x?}");
             assert_eq!(
                 (done.cid, done.profile, done.format, done.header_in, done.header_out),
-                (compressed.cid, compressed.profile, compressed.format, compressed.header_out, compressed.header_in)
+                (
+                    compressed.cid,
+                    compressed.profile,
+                    compressed.format,
+                    compressed.header_out,
+                    compressed.header_in
+                )
             );
             while let Some(len) = decompressor.poll_feedback(&mut element) {
                 for data in packet::parts(&element[..len]).expect("it was just written").feedback {

@@ -42,7 +42,11 @@ fuzz_target!(|input: (Setup, bool, Vec<Packet>)| {
     }
 });
 
-fn try_one(decompressor: &mut Decompressor<'_>, now: Instant, octets: &[u8]) -> Result<usize, DecompressError> {
+fn try_one(
+    decompressor: &mut Decompressor<'_>,
+    now: Instant,
+    octets: &[u8],
+) -> Result<usize, DecompressError> {
     let mut out = [0; ROOM];
     let traced = decompressor.dissect(octets, |_| {});
     let outcome = decompressor.decompress(now, octets, &mut out);

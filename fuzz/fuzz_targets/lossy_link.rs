@@ -14,10 +14,16 @@ enum Fate {
     Twice,
     /// Is put aside, and arrives in place of the next one that is.
     Late,
-    Damaged { at: u8, xor: u8 },
+    Damaged {
+        at: u8,
+        xor: u8,
+    },
     Cut(u8),
     FeedbackLost,
-    FeedbackDamaged { at: u8, xor: u8 },
+    FeedbackDamaged {
+        at: u8,
+        xor: u8,
+    },
 }
 
 fuzz_target!(|input: (Setup, [Flow; 2], Vec<(Step, Fate)>)| {

@@ -64,7 +64,8 @@ impl Setup {
         let refresh = match self.refresh {
             RefreshChoice::Off => Refresh::Off,
             RefreshChoice::Packets(packets) => {
-                Refresh::Periodic { packets: Some(u32::from(packets).max(1)), time: None }
+                let policy = format!("packets={}", packets.max(1));
+                policy.parse().expect("this is a policy")
             }
             RefreshChoice::Cycle { ir, so, direct } => {
                 Refresh::Cycle { ir: u32::from(ir).max(1), so: u32::from(so).max(1), direct }
@@ -74,7 +75,7 @@ impl Setup {
         let channel = self.channel();
         let config = CompressorConfig {
             refresh,
-            repetitions: self.repetitions % 8,
+            repetitions: 1 + self.repetitions % 7,
             window: 1 + self.window % 16,
             sid_everywhere: self.sid_everywhere,
             seed: self.seed,

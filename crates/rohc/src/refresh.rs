@@ -153,7 +153,7 @@ impl Timer {
     /// Whether nothing is due at the next packet.
     #[inline]
     pub(crate) fn is_quiet(&self, now: Instant) -> bool {
-        let elapsed = now.as_nanos().saturating_sub(self.refreshed.as_nanos());
+        let elapsed = now.nanos_since(self.refreshed);
         self.packets < self.quiet_packets && elapsed < u64::from(self.quiet_ms) * 1_000_000
     }
 

@@ -71,11 +71,8 @@ impl Check {
     /// The state after `octets`, from a state.
     #[inline]
     pub fn update(self, state: u8, octets: &[u8]) -> u8 {
-        let table = match self {
-            Self::Crc3 => &TABLES[0],
-            Self::Crc7 => &TABLES[1],
-            Self::Crc8 => &TABLES[2],
-        };
+        // In the order of the variants.
+        let table = &TABLES[self as usize];
         octets.iter().fold(state, |state, octet| table[usize::from(state ^ octet)])
     }
 

@@ -28,6 +28,12 @@ impl Instant {
         self.0
     }
 
+    /// Nanoseconds from `earlier` to `self`; zero if `earlier` is later.
+    #[inline]
+    pub const fn nanos_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
     /// Time from `earlier` to `self`; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))

@@ -6,16 +6,16 @@
 use core::hint::black_box;
 
 use static_cell::StaticCell;
-use thinair_firmware::{BLOCKS, CONTEXTS, MTU, channel};
+use thinair_firmware::{BLOCK_COUNT, CONTEXT_COUNT, MTU, channel};
 use thinair_rohc::compressor::CompressorContext;
 use thinair_rohc::decompressor::Block;
 use thinair_rohc::feedback::MAX_ELEMENT;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{Compressor, CompressorConfig, CompressorMemory, Instant};
 
-static MEMORY_CONTEXTS: StaticCell<[CompressorContext; CONTEXTS]> = StaticCell::new();
-static MEMORY_BUCKETS: StaticCell<[u16; CONTEXTS * 2]> = StaticCell::new();
-static MEMORY_BLOCKS: StaticCell<[Block; BLOCKS]> = StaticCell::new();
+static CONTEXTS: StaticCell<[CompressorContext; CONTEXT_COUNT]> = StaticCell::new();
+static BUCKETS: StaticCell<[u16; CONTEXT_COUNT * 2]> = StaticCell::new();
+static BLOCKS: StaticCell<[Block; BLOCK_COUNT]> = StaticCell::new();
 static COMPRESSOR: StaticCell<Compressor<'static>> = StaticCell::new();
 
 /// Where the linker starts to look for what is used. The name must be known to it, which is the only reason
@@ -25,9 +25,9 @@ static COMPRESSOR: StaticCell<Compressor<'static>> = StaticCell::new();
 pub extern "C" fn _start() -> ! {
     if let Ok(channel) = channel() {
         let memory = CompressorMemory {
-            contexts: Slots::Lent(MEMORY_CONTEXTS.init_with(|| [CompressorContext::EMPTY; CONTEXTS])),
-            buckets: Slots::Lent(MEMORY_BUCKETS.init_with(|| [0; CONTEXTS * 2])),
-            blocks: Slots::Lent(MEMORY_BLOCKS.init_with(|| [Block::default(); BLOCKS])),
+            contexts: Slots::Lent(CONTEXTS.init_with(|| [CompressorContext::EMPTY; CONTEXT_COUNT])),
+            buckets: Slots::Lent(BUCKETS.init_with(|| [0; CONTEXT_COUNT * 2])),
+            blocks: Slots::Lent(BLOCKS.init_with(|| [Block::default(); BLOCK_COUNT])),
         };
         run(COMPRESSOR.init_with(|| Compressor::new(CompressorConfig::new(channel), memory)));
     }

@@ -6,14 +6,14 @@
 use core::hint::black_box;
 
 use static_cell::StaticCell;
-use thinair_firmware::{BLOCKS, CONTEXTS, MTU, channel};
+use thinair_firmware::{BLOCK_COUNT, CONTEXT_COUNT, MTU, channel};
 use thinair_rohc::decompressor::{Block, DecompressorContext};
 use thinair_rohc::feedback::MAX_ELEMENT;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{Decompressor, DecompressorConfig, DecompressorMemory, Instant, Mode};
 
-static MEMORY_CONTEXTS: StaticCell<[DecompressorContext; CONTEXTS]> = StaticCell::new();
-static MEMORY_BLOCKS: StaticCell<[Block; BLOCKS]> = StaticCell::new();
+static CONTEXTS: StaticCell<[DecompressorContext; CONTEXT_COUNT]> = StaticCell::new();
+static BLOCKS: StaticCell<[Block; BLOCK_COUNT]> = StaticCell::new();
 static DECOMPRESSOR: StaticCell<Decompressor<'static>> = StaticCell::new();
 
 /// Where the linker starts to look for what is used. The name must be known to it, which is the only reason
@@ -23,8 +23,8 @@ static DECOMPRESSOR: StaticCell<Decompressor<'static>> = StaticCell::new();
 pub extern "C" fn _start() -> ! {
     if let Ok(channel) = channel() {
         let memory = DecompressorMemory {
-            contexts: Slots::Lent(MEMORY_CONTEXTS.init_with(|| [DecompressorContext::EMPTY; CONTEXTS])),
-            blocks: Slots::Lent(MEMORY_BLOCKS.init_with(|| [Block::default(); BLOCKS])),
+            contexts: Slots::Lent(CONTEXTS.init_with(|| [DecompressorContext::EMPTY; CONTEXT_COUNT])),
+            blocks: Slots::Lent(BLOCKS.init_with(|| [Block::default(); BLOCK_COUNT])),
             // No segments.
             unit: Slots::Lent(&mut []),
         };

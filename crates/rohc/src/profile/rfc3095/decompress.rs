@@ -304,7 +304,8 @@ impl Context {
             x.ips[BASE_IPS..].copy_from_slice(&all.ips[BASE_IPS..]);
         }
         let mut update = ListUpdate::default();
-        let (attempt, payload) = {
+        let mut passed = Passed::default();
+        let (found, payload) = {
             let mut extensions = ExtensionLists::default();
             let mut has = Tail { udp_checksum: self.udp.checksum != 0, icv: [0; BASE_IPS] };
             for i in 0..x.base_ips() {
@@ -329,24 +330,26 @@ impl Context {
                 crc,
                 plain: !x.extra[0].flags && !x.extra[1].flags && x.ip_count <= BASE_IPS,
             };
-            (attempt.find(now, format, &mut x, &mut extensions, out), payload)
+            (attempt.find(now, format, &mut x, &mut extensions, out, &mut passed), payload)
         };
-        let attempt = attempt.inspect_err(|failure| self.suspect = matches!(failure, Failure::Suspect(_)))?;
-        if attempt.has_lists {
+        found.inspect_err(|failure| self.suspect = matches!(failure, Failure::Suspect(_)))?;
+        if passed.has_lists {
             self.commit_lists(&x, &update, None, pool)?;
-            for (state, extra) in self.lists.iter_mut().zip(&attempt.ah_sn) {
+            for (state, extra) in self.lists.iter_mut().zip(&passed.ah_sn) {
                 if let Some(sn) = *extra {
                     state.ah_offset = sn.wrapping_sub(u32::from(x.sn));
                 }
             }
         }
-        self.sn_before = if attempt.keeps_ref_before { self.sn_before } else { self.sn };
+        self.sn_before = if passed.keeps_ref_before { self.sn_before } else { self.sn };
         self.sn = x.sn;
-        self.ips.copy_from_slice(&x.ips[..BASE_IPS]);
-        self.crc_static = Some(attempt.crc_static);
+        for (kept, ip) in self.ips.iter_mut().zip(&x.ips).take(x.base_ips()) {
+            *kept = *ip;
+        }
+        self.crc_static = Some(passed.crc_static);
         self.state.on_success();
         self.note_arrival(now);
-        if attempt.repaired {
+        if passed.repaired {
             self.trial = if self.suspect { TRIAL - 1 } else { TRIAL };
         }
         self.suspect = false;
@@ -354,8 +357,8 @@ impl Context {
             self.trial -= 1;
             return Err(Failure::OnTrial(format));
         }
-        let len = deliver(&attempt.layout, payload, out)?;
-        Ok(Verified { format, header_in: packet.len_before(payload), header_out: attempt.layout.len, len })
+        let len = deliver(&passed.layout, payload, out)?;
+        Ok(Verified { format, header_in: packet.len_before(payload), header_out: passed.layout.len, len })
     }
 
     /// Lists of generations and items are kept once the packet is verified.
@@ -393,7 +396,7 @@ impl Context {
     }
 
     fn note_arrival(&mut self, now: Instant) {
-        let gap = now.since(self.arrival).as_nanos() as u64;
+        let gap = now.nanos_since(self.arrival);
         self.gap = if self.gap == 0 { gap } else { self.gap - self.gap / 8 + gap / 8 };
         self.arrival = now;
     }
@@ -504,7 +507,8 @@ struct Attempt<'a, 'p> {
     plain: bool,
 }
 
-/// A header that passed its CRC.
+/// What is known of a header when it has passed its CRC.
+#[derive(Default)]
 struct Passed {
     layout: Layout,
     crc_static: [u8; 2],
@@ -527,35 +531,38 @@ impl Attempt<'_, '_> {
         x: &mut Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-    ) -> Result<Passed, Failure> {
+        passed: &mut Passed,
+    ) -> Result<(), Failure> {
         let context = self.context;
         let (bits, k) = self.reader.collected(SN);
         let sn = lsb::decode(bits, k, context.sn, SN_SHIFT);
-        let waited = now.since(context.arrival).as_nanos() as u64;
+        let waited = now.nanos_since(context.arrival);
         if self.seems_late(sn, k, waited, x) {
             return Err(Failure::Ambiguous(format));
         }
-        if let Some(passed) = self.with_sn(sn, x, extensions, out)? {
-            return Ok(passed);
+        if self.with_sn(sn, x, extensions, out, passed)? {
+            return Ok(());
         }
         // 5.3.2.2.4: the SN has wrapped around if that much time has passed.
         if context.gap > 0 && waited / context.gap >= 1 << k {
             let sn = lsb::decode(bits, k, context.sn.plus(1 << k), SN_SHIFT);
-            let passed = self.with_sn(sn, x, extensions, out)?;
-            return passed.map(|passed| Passed { repaired: true, ..passed }).ok_or(Failure::Crc(format));
+            passed.repaired = true;
+            let right = self.with_sn(sn, x, extensions, out, passed)?;
+            return if right { Ok(()) } else { Err(Failure::Crc(format)) };
         }
         // 5.3.2.2.5: the reference may have been updated wrongly. An SN that ref 0 has had is a duplicate's.
         let sn2 = lsb::decode(bits, k, context.sn_before, SN_SHIFT);
-        if sn2 == sn || sn2 == context.sn {
+        if sn2 == sn || sn2 == context.sn || !self.with_sn(sn2, x, extensions, out, passed)? {
             return Err(Failure::Crc(format));
         }
-        let passed = self.with_sn(sn2, x, extensions, out)?.ok_or(Failure::Crc(format))?;
         if !context.suspect {
             // Right with ref -1 alone: on a channel that reorders it is rather late than ref 0 wrong. It counts
             // as the first of the three headers of the repair, if another one follows.
             return Err(Failure::Suspect(format));
         }
-        Ok(Passed { repaired: true, keeps_ref_before: true, ..passed })
+        passed.repaired = true;
+        passed.keeps_ref_before = true;
+        Ok(())
     }
 
     /// RFC 4224: on a channel that reorders or duplicates, a packet that is late by `d` looks like one that is
@@ -574,7 +581,7 @@ impl Attempt<'_, '_> {
         ahead >= 1 << (k - 1) && waited < self.context.gap.saturating_mul(ahead / 2) && matters()
     }
 
-    /// Rebuilds the header with that SN; `None` if its CRC does not match.
+    /// Rebuilds the header with that SN; false if its CRC does not match.
     #[inline]
     fn with_sn<'i, 'p: 'i>(
         &self,
@@ -582,20 +589,23 @@ impl Attempt<'_, '_> {
         x: &mut Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-    ) -> Result<Option<Passed>, Failure> {
+        passed: &mut Passed,
+    ) -> Result<bool, Failure> {
         x.sn = sn;
         self.resolve_ip_ids(x);
-        let has_lists = !extensions.is_empty() || x.extra.iter().any(|extra| extra.ipx);
-        let ah_sn = if has_lists { self.resolve_ah(x, extensions) } else { [None; BASE_IPS] };
-        let layout = header::rebuild(x, extensions, self.payload, out).map_err(unbuildable)?;
+        passed.has_lists = !extensions.is_empty() || x.extra.iter().any(|extra| extra.ipx);
+        if passed.has_lists {
+            passed.ah_sn = self.resolve_ah(x, extensions);
+        }
+        passed.layout = header::rebuild(x, extensions, self.payload, out).map_err(unbuildable)?;
+        let layout = &passed.layout;
         let header = out.get(..layout.len).unwrap_or_default();
-        let cached = self.context.crc_static.filter(|_| self.plain && !has_lists);
-        let crc_static = cached.unwrap_or_else(|| {
+        let cached = self.context.crc_static.filter(|_| self.plain && !passed.has_lists);
+        passed.crc_static = cached.unwrap_or_else(|| {
             [layout.crc_static(Check::Crc3, header), layout.crc_static(Check::Crc7, header)]
         });
-        let state = crc_static[usize::from(self.check != Check::Crc3)];
-        let matches = layout.crc_dynamic(self.check, state, header) == self.crc;
-        Ok(matches.then_some(Passed { layout, crc_static, has_lists, ah_sn, repaired: false, keeps_ref_before: false }))
+        let state = passed.crc_static[usize::from(self.check != Check::Crc3)];
+        Ok(layout.crc_dynamic(self.check, state, header) == self.crc)
     }
 
     /// RFC 3095, section 4.5.5.

@@ -96,6 +96,27 @@ impl Layout {
         Self { ips, ip_count: 1, udp: true, len, has_ah: false }
     }
 
+    /// The layout of the headers that fields and lists make.
+    #[inline]
+    fn of(x: &Fields<'_>, lists: &ExtensionLists<'_>) -> Self {
+        if x.ip_count == 1 && x.profile == ProfileId::Udp && lists.is_empty() {
+            return match x.ips[0].version {
+                Version::V4 => Self::UDP_V4,
+                Version::V6 => Self::UDP_V6,
+            };
+        }
+        let mut layout = Self::default();
+        for (i, ip) in x.ips.iter().take(x.ip_count).enumerate() {
+            let extensions = lists.of(i);
+            let octets = extensions.iter().map(|e| e.item.len()).sum();
+            layout.ip(ip.version, octets, extensions.iter().any(|e| e.item.kind == protocol::AH));
+        }
+        if x.profile == ProfileId::Udp {
+            layout.udp();
+        }
+        layout
+    }
+
     /// Adds an IP header with `extensions` octets of extension headers behind it.
     #[inline]
     pub(super) fn ip(&mut self, version: Version, extensions: usize, has_ah: bool) {
@@ -234,19 +255,13 @@ pub(super) fn rebuild(
     payload: usize,
     out: &mut [u8],
 ) -> Result<Layout, Unbuildable> {
-    let mut layout = Layout::default();
-    for (i, ip) in x.ips.iter().take(x.ip_count).enumerate() {
-        let extensions = lists.of(i);
-        let octets = extensions.iter().map(|e| e.item.len()).sum();
-        layout.ip(ip.version, octets, extensions.iter().any(|e| e.item.kind == protocol::AH));
-    }
-    if x.profile == ProfileId::Udp {
-        layout.udp();
-    }
+    let layout = Layout::of(x, lists);
     let total = layout.len + payload;
     let room = out.len();
     let out = out.get_mut(..layout.len).filter(|_| total <= room).ok_or(Unbuildable::NoRoom(total))?;
-    for (i, (ip, (at, version, _))) in x.ips.iter().zip(layout.ips()).enumerate() {
+    let mut start = 0;
+    for (i, ip) in x.ips.iter().take(x.ip_count).enumerate() {
+        let (at, version) = (start, ip.version);
         let extensions = lists.of(i);
         let first = extensions.first().map_or(ip.protocol, |e| e.item.kind);
         let behind = total - at - fixed_len(version);
@@ -256,6 +271,7 @@ pub(super) fn rebuild(
             let next = extensions.get(j + 1).map_or(ip.protocol, |e| e.item.kind);
             at = write_extension(extension, next, out, at).ok_or(Unbuildable::NoRoom(total))?;
         }
+        start = at;
     }
     if x.profile == ProfileId::Udp {
         let at = layout.len - UDP_LEN;

@@ -1,0 +1,147 @@
+# thinair: `make` lists the goals.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.ONESHELL:
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+# The folder from which make was called, also with `make -C`: CAPTURE is relative to it.
+CALLER := $(PWD)
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+
+REPORT := out/report.html
+CAPTURE ?=
+export CALLER CAPTURE REPORT
+
+# Vectors of others are not part of this repository; tests that need them find them where this points.
+ifeq ($(THINAIR_SHARED),)
+ifneq ($(wildcard ../shared/.),)
+export THINAIR_SHARED := $(abspath ../shared)
+else
+unexport THINAIR_SHARED
+endif
+endif
+
+# What the engines are built for without an operating system, and the programs that are measured.
+EMBEDDED := thumbv7em-none-eabihf
+NO_STD := $(EMBEDDED) wasm32-unknown-unknown
+FIRMWARE := $(TARGET)/firmware/$(EMBEDDED)/release
+CONTEXTS := 4
+
+FUZZ_SECONDS ?= 60
+
+ifdef CI
+export CARGO_TERM_COLOR := never
+BOLD :=
+PLAIN :=
+else
+BOLD := $(shell [ -t 1 ] && tput bold 2>/dev/null)
+PLAIN := $(shell [ -t 1 ] && tput sgr0 2>/dev/null)
+endif
+heading = printf '\n%s== %s%s\n' '$(BOLD)' '$(1)' '$(PLAIN)'
+
+.PHONY: help demo test bench fuzz lint doc sizes
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+
+demo: ## what header compression saves on a real capture; CAPTURE=FILE takes another one
+	@$(call heading,Building the command)
+	cargo build --release --locked -p thinair-cli
+	case $$CAPTURE in
+	'') CAPTURE=captures/coap_udp6_get_con.pcap ;;
+	/*) ;;
+	*) CAPTURE=$$CALLER/$$CAPTURE ;;
+	esac
+	$(call heading,Every packet compressed and decompressed)
+	mkdir -p "$$(dirname "$$REPORT")"
+	cargo run --quiet --release --locked -p thinair-cli -- analyze "$$CAPTURE" --html "$$REPORT"
+	echo
+	echo "Report: $$PWD/$$REPORT"
+
+test: ## set up, then run every test
+	@scripts/need test
+	$(call heading,Tests)
+	# What tests print is shown: how many vectors there were, and what was skipped.
+	cargo test --workspace --locked -- --show-output
+	$(call heading,Documentation)
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --locked --no-deps --quiet
+	$(call heading,Without an operating system)
+	for target in $$(scripts/targets $(NO_STD)); do
+		cargo build --locked --quiet --target "$$target" -p thinair-wire
+		cargo build --locked --quiet --target "$$target" -p thinair-rohc --no-default-features
+		cargo build --locked --quiet --target "$$target" -p thinair-rohc
+		echo "thinair-wire and thinair-rohc are built for $$target"
+	done
+	$(MAKE) sizes
+	$(call heading,All tests passed)
+
+sizes: ## memory of a context; flash and RAM of firmware with 4 contexts
+	@$(call heading,Sizes)
+	programs=()
+	if [ -n "$$(scripts/targets $(EMBEDDED))" ]; then
+		cargo build --manifest-path firmware/Cargo.toml --target-dir '$(TARGET)/firmware' --target $(EMBEDDED) \
+			--release --locked --quiet
+		programs=($(CONTEXTS) '$(FIRMWARE)/compressor' '$(FIRMWARE)/decompressor')
+	fi
+	cargo run --quiet --locked -p thinair-tests -- "$${programs[@]}"
+
+bench: ## time and instructions per packet, memory per context
+	@scripts/need bench
+	$(call heading,Benchmarks)
+	# The runner that counts instructions must have the version of its library.
+	version=$$(sed -n '/^name = "gungraun"$$/{n;s/version = "\(.*\)"/\1/p}' Cargo.lock)
+	if [ -n "$$version" ]; then
+		tools=$$(mkdir -p '$(TARGET)' && cd '$(TARGET)' && pwd)/tools
+		cargo install --quiet --locked --root "$$tools" --version "$$version" gungraun-runner
+		export GUNGRAUN_RUNNER=$$tools/bin/gungraun-runner
+	fi
+	cargo bench --workspace --locked --benches
+	$(MAKE) sizes
+
+fuzz: ## every fuzz target for FUZZ_SECONDS (60)
+	@scripts/need fuzz
+	$(call heading,Fuzzing each target for $(FUZZ_SECONDS) s)
+	cargo +nightly --version >/dev/null 2>&1 || rustup toolchain install nightly --profile minimal
+	cargo fuzz --version >/dev/null 2>&1 || cargo install --quiet --locked cargo-fuzz
+	mkdir -p '$(TARGET)/fuzz-logs'
+	cargo +nightly fuzz build
+	found=0
+	for target in $$(cargo +nightly fuzz list); do
+		log='$(TARGET)'/fuzz-logs/$$target.log
+		corpus=(fuzz/corpus/$$target)
+		mkdir -p "$${corpus[@]}"
+		# Short inputs hold no flow: lengths are not held back. Real captures are seeds.
+		options=(-max_total_time=$(FUZZ_SECONDS) -len_control=0 -max_len=3000)
+		if [ $$target = capture ]; then
+			corpus+=(captures)
+			options+=(-max_len=65536)
+		fi
+		if cargo +nightly fuzz run $$target "$${corpus[@]}" -- "$${options[@]}" >"$$log" 2>&1; then
+			sed -n "s/^#\([0-9]*\).*DONE *cov: \([0-9]*\).*/\1 inputs, \2 edges: $$target/p" "$$log"
+		else
+			found=1
+			echo "FAILED: $$target, see $$log"
+			grep -a -A1 -E 'panicked at|ERROR: |cargo fuzz tmin' "$$log" || tail -20 "$$log"
+		fi
+	done
+	exit $$found
+
+lint: ## formatting and clippy, warnings are errors
+	@scripts/need lint
+	for component in rustfmt clippy; do
+		cargo $${component#rust} --version >/dev/null 2>&1 || rustup component add $$component
+	done
+	$(call heading,Formatting)
+	cargo fmt --all --check
+	for folder in firmware fuzz; do (cd $$folder && cargo fmt --check); done
+	$(call heading,Lints)
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir '$(TARGET)/lint' --locked --quiet -- -D warnings
+
+doc: ## the documentation of every crate
+	@RUSTDOCFLAGS='-D warnings' cargo doc --workspace --locked --no-deps
+	folder=$$(cd '$(TARGET)' && pwd)
+	echo "Start at $$folder/doc/thinair_rohc/index.html"

@@ -1,0 +1,5 @@
+//! Examples in the documents of this repository are compiled and run like those in the code.
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

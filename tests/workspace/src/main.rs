@@ -1,0 +1,93 @@
+//! Prints what compressors and decompressors take in memory: `make sizes`.
+//!
+//! Of this machine it tells the octets of a context and of a block for extension headers. Of the programs in
+//! `firmware/`, which it is given as `CONTEXTS ELF...`, it tells flash and RAM. Flash is what is kept without
+//! power: code, constants, and the first values of variables. RAM is the variables; the stack is not in it.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use object::elf::{SHF_ALLOC, SHF_WRITE};
+use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SectionKind, SymbolKind};
+use thinair_rohc::{Compressor, Decompressor};
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    println!("On this machine, in octets:");
+    println!("{:<14}{:>10}{:>10}", "", "context", "block");
+    let kinds = [
+        ("compressor", Compressor::octets_per_context()),
+        ("decompressor", Decompressor::octets_per_context()),
+    ];
+    for (name, (context, block)) in kinds {
+        println!("{name:<14}{context:>10}{block:>10}");
+    }
+    let Some(count) = arguments.next() else { return Ok(()) };
+    let count: u64 = count.parse().context("the number of contexts")?;
+    println!();
+    println!("On a Cortex-M4 with {count} contexts, in octets:");
+    println!("{:<14}{:>10}{:>10}   RAM is made of", "", "flash", "RAM");
+    for path in arguments {
+        let path = Path::new(&path);
+        let name = path.file_stem().context("a program has a name")?.to_string_lossy().into_owned();
+        let file = std::fs::read(path).with_context(|| path.display().to_string())?;
+        let sizes = Sizes::of(&file).with_context(|| path.display().to_string())?;
+        let objects: Vec<_> = sizes
+            .objects
+            .iter()
+            .map(|(name, octets)| match name.as_str() {
+                "contexts" => format!("{name} {octets} ({} each)", octets / count),
+                _ => format!("{name} {octets}"),
+            })
+            .collect();
+        println!("{name:<14}{:>10}{:>10}   {}", sizes.flash, sizes.ram, objects.join(", "));
+    }
+    Ok(())
+}
+
+/// Octets that a program takes.
+#[derive(Debug, Default)]
+struct Sizes {
+    flash: u64,
+    ram: u64,
+    /// Static objects in RAM: name and octets.
+    objects: Vec<(String, u64)>,
+}
+
+impl Sizes {
+    fn of(file: &[u8]) -> Result<Self> {
+        let file = object::File::parse(file)?;
+        let mut sizes = Self::default();
+        for section in file.sections() {
+            let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
+            if !sh_flags.contains(SHF_ALLOC) {
+                continue;
+            }
+            if sh_flags.contains(SHF_WRITE) {
+                sizes.ram += section.size();
+            }
+            if section.kind() != SectionKind::UninitializedData {
+                sizes.flash += section.size();
+            }
+        }
+        for symbol in file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Data && symbol.size() > 0) {
+            let Some(section) = symbol.section_index() else { continue };
+            let SectionFlags::Elf { sh_flags, .. } = file.section_by_index(section)?.flags() else {
+                continue;
+            };
+            if sh_flags.contains(SHF_WRITE) {
+                sizes.objects.push((plain(symbol.name()?), symbol.size()));
+            }
+        }
+        sizes.objects.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        ensure!(sizes.flash > 0 && sizes.ram > 0, "nothing is left of the program");
+        Ok(sizes)
+    }
+}
+
+/// The name that the source gives a static object, without path and decoration, in lower case.
+fn plain(symbol: &str) -> String {
+    let capitals = |part: &&str| part.len() > 2 && part.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    let found = symbol.split(|c: char| !c.is_ascii_uppercase() && c != '_').rfind(capitals);
+    found.unwrap_or(symbol).trim_matches('_').to_lowercase()
+}

@@ -1,0 +1,44 @@
+//! What cargo and the file system say of the workspace.
+
+#![allow(dead_code, reason = "not every test needs everything")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The folder of the workspace.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// `cargo metadata` of the workspace.
+pub(crate) fn metadata() -> Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// A member of an object that is a string.
+pub(crate) fn text(object: &Value, name: &str) -> String {
+    object[name].as_str().unwrap().to_owned()
+}
+
+/// Every file below `folder` whose name ends with `end`, in alphabetical order.
+pub(crate) fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
+    let mut entries: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    let mut found = Vec::new();
+    for entry in entries {
+        if entry.is_dir() {
+            found.extend(files(&entry, end));
+        } else if entry.to_string_lossy().ends_with(end) {
+            found.push(entry);
+        }
+    }
+    found
+}

@@ -1,0 +1,126 @@
+//! Arrows between crates point down, and crates of one layer do not know each other.
+//!
+//! Dependencies and build dependencies go to a lower layer. Dev-dependencies may also stay in their layer, as a
+//! test may hold two crates side by side, but they do not point up: what a crate promises is tested with what
+//! it knows. See ARCHITECTURE.md.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{metadata, text};
+use serde_json::Value;
+
+/// The layer of every crate, those that are still to come included. A crate that is not here fails the test.
+const LAYERS: &[(&str, u8)] = &[
+    ("thinair-wire", 0),
+    ("thinair-rohc", 1),
+    ("thinair-coap", 1),
+    ("thinair-http", 1),
+    ("thinair-lowpan", 1),
+    ("thinair-ule", 1),
+    ("thinair-segment", 1),
+    ("thinair-link", 1),
+    ("thinair-os", 2),
+    ("thinair-capture", 2),
+    ("thinair-report", 2),
+    ("thinair-analyze", 3),
+    ("thinair-tunnel", 3),
+    ("thinair-lab", 3),
+    ("thinair-services", 3),
+    ("thinair-papers", 4),
+    ("thinair-cli", 5),
+    // Nobody depends on the tests of the workspace.
+    ("thinair-tests", 6),
+];
+
+/// Crates of this workspace, and only they, are named so.
+const PREFIX: &str = "thinair-";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Arrow {
+    Normal,
+    Build,
+    Dev,
+}
+
+#[test]
+fn arrows_between_crates_point_down() {
+    let complaints: Vec<_> =
+        arrows().into_iter().filter_map(|(from, to, arrow)| complaint(&from, &to, arrow)).collect();
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
+
+#[test]
+fn every_crate_has_a_layer() {
+    for package in packages() {
+        let name = text(&package, "name");
+        assert!(layer(&name).is_some(), "{name} has no layer: give it one in {}", file!());
+    }
+}
+
+#[test]
+fn an_arrow_that_points_up_or_sideways_is_told() {
+    use Arrow::{Build, Dev, Normal};
+    let refused = [
+        ("thinair-wire", "thinair-rohc", Normal),
+        ("thinair-wire", "thinair-rohc", Build),
+        ("thinair-wire", "thinair-rohc", Dev),
+        ("thinair-rohc", "thinair-coap", Normal),
+        ("thinair-capture", "thinair-report", Build),
+        ("thinair-new", "thinair-wire", Dev),
+        ("thinair-cli", "thinair-tests", Normal),
+        ("thinair-cli", "thinair-new", Normal),
+    ];
+    for (from, to, arrow) in refused {
+        assert!(complaint(from, to, arrow).is_some(), "{from} -> {to}, {arrow:?}");
+    }
+    let taken = [
+        ("thinair-rohc", "thinair-wire", Normal),
+        ("thinair-cli", "thinair-wire", Build),
+        ("thinair-capture", "thinair-report", Dev),
+    ];
+    for (from, to, arrow) in taken {
+        assert_eq!(complaint(from, to, arrow), None);
+    }
+}
+
+fn complaint(from: &str, to: &str, arrow: Arrow) -> Option<String> {
+    let (Some(upper), Some(lower)) = (layer(from), layer(to)) else {
+        return Some(format!("{from} -> {to}: one of them is in no layer"));
+    };
+    let is_down = match arrow {
+        Arrow::Normal | Arrow::Build => lower < upper,
+        Arrow::Dev => lower <= upper,
+    };
+    (!is_down).then(|| format!("{from} (layer {upper}) -> {to} (layer {lower}), {arrow:?}"))
+}
+
+fn layer(name: &str) -> Option<u8> {
+    LAYERS.iter().find(|(known, _)| *known == name).map(|(_, layer)| *layer)
+}
+
+/// The dependencies between crates of this project, whether by path or from a registry.
+fn arrows() -> Vec<(String, String, Arrow)> {
+    let mut arrows = Vec::new();
+    for package in packages() {
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let to = text(dependency, "name");
+            let arrow = match dependency["kind"].as_str() {
+                None => Arrow::Normal,
+                Some("build") => Arrow::Build,
+                Some("dev") => Arrow::Dev,
+                Some(kind) => panic!("a dependency of the kind `{kind}`"),
+            };
+            if to.starts_with(PREFIX) {
+                arrows.push((text(&package, "name"), to, arrow));
+            }
+        }
+    }
+    assert!(!arrows.is_empty(), "cargo metadata tells no dependency");
+    arrows
+}
+
+fn packages() -> Vec<Value> {
+    metadata()["packages"].as_array().unwrap().clone()
+}
