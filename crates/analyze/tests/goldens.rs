@@ -163,7 +163,9 @@ fn a_third_party_capture_decodes() {
 fn malformed_packets_are_refused_without_a_panic() {
     let Some(folder) = vectors("51 captures of malformed packets") else { return };
     let (mut captures, mut refused) = (0, 0);
-    for path in files(&folder.join("robustness/malformed_rohc_packets/inputs"), &|name| name.ends_with(".pcap")) {
+    for path in
+        files(&folder.join("robustness/malformed_rohc_packets/inputs"), &|name| name.ends_with(".pcap"))
+    {
         let records = records(&path);
         for cids in [CidSpace::Small, CidSpace::Large] {
             let mut decompressor = decompressor(cids);

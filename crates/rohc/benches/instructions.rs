@@ -22,7 +22,9 @@
 
 use std::hint::black_box;
 
-use gungraun::{Callgrind, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main};
+use gungraun::{
+    Callgrind, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main,
+};
 use thinair_rohc::{
     Channel, CidSpace, CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory,
     DecompressError, Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Format, Instant,

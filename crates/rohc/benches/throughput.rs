@@ -209,7 +209,8 @@ impl Side for Receiver {
             for ends in ends.windows(2) {
                 let rohc = black_box(&octets[ends[0]..ends[1]]);
                 let done = self.decompressor.decompress(Instant::ZERO, rohc, &mut out);
-                as_expected += usize::from(done.is_ok_and(|done| done.format == self.sender.traffic.format()));
+                as_expected +=
+                    usize::from(done.is_ok_and(|done| done.format == self.sender.traffic.format()));
                 black_box(&out);
             }
             time += start.elapsed();

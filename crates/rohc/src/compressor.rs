@@ -8,6 +8,7 @@ use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
 use thinair_wire::header::chain::{HeaderChain, NotIp};
 use thinair_wire::time::Instant;
+use thinair_wire::window::CAPACITY;
 
 use crate::channel::Channel;
 use crate::cid::Cid;
@@ -36,9 +37,11 @@ pub struct CompressorConfig {
     pub refresh: Refresh,
     /// Refreshes in O-mode, where feedback asks for them: normally [`Refresh::Off`].
     pub refresh_two_way: Refresh,
-    /// L: packets that say a change before it is taken for known (optimistic approach), 1 to 255.
+    /// L: packets that say a change before it is taken for known (optimistic approach), 1 to 255; 0 is taken
+    /// for 1.
     pub repetitions: u8,
-    /// Values of a W-LSB window, 1 to 16: so many packets in a row may be lost.
+    /// Values of a W-LSB window, 1 to 16; other values are taken for the nearest. With `window` values, one less
+    /// packet in a row may be lost.
     pub window: u8,
     /// Send constant IP-IDs by SID in every profile, not only where it is defined (RFC 3843, section 3.3). Not
     /// standard, but some decompressors take it.
@@ -148,6 +151,11 @@ pub struct Compressor<'m> {
 impl<'m> Compressor<'m> {
     /// A compressor in `memory`. Fewer places than the channel has contexts make it use fewer CIDs.
     pub fn new(config: CompressorConfig, memory: CompressorMemory<'m>) -> Self {
+        let config = CompressorConfig {
+            repetitions: config.repetitions.max(1),
+            window: config.window.clamp(1, CAPACITY as u8),
+            ..config
+        };
         let flows = Flows::new(memory.contexts, memory.buckets, config.channel.contexts(), config.seed);
         Self { config, flows, pool: Pool::new(memory.blocks), random: config.seed }
     }
@@ -162,41 +170,7 @@ impl<'m> Compressor<'m> {
         if let Some(compressed) = self.settled(now, packet, out) {
             return Ok(compressed);
         }
-        let mut chain = HeaderChain::empty();
-        chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
-        let Some(plan) = classify::plan(&chain, self.config.channel.profiles()) else {
-            return self.uncompressed(now, packet, out);
-        };
-        let hash = self.flows.hash(&plan);
-        let found = self.flows.find(hash, |kind| match kind {
-            Kind::Rfc3095(context) => context.is_flow_of(&plan),
-            Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Free => false,
-        });
-        let cid = match found {
-            Some(cid) => cid,
-            None if self.flows.is_rejected(hash, now) => return self.uncompressed(now, packet, out),
-            None => {
-                let sn = self.next_random() as u16;
-                let mut context = Context::new(&plan, now, sn);
-                let (cid, old) = self.flows.claim(hash).ok_or(CompressError::NoContexts)?;
-                let mut mode = Mode::default();
-                if let Kind::Rfc3095(mut old) = old {
-                    old.release(&mut self.pool);
-                    // RFC 4815, section 7.2: the mode is inherited within a profile, and within it alone.
-                    mode = if old.profile == plan.profile { old.mode } else { mode };
-                }
-                context.start(mode, self.random as u8, &self.config);
-                self.flows.set(cid, Kind::Rfc3095(context));
-                cid
-            }
-        };
-        self.flows.touch(cid);
-        let Kind::Rfc3095(context) = self.flows.kind(cid) else { return Err(CompressError::NoContexts) };
-        match context.compress(now, &plan, cid, &self.config, &mut self.pool, out) {
-            Ok(compressed) => Ok(compressed),
-            Err(Refused::NoRoom) => Err(CompressError::OutputTooSmall { have: out.len() }),
-            Err(Refused::ByThisPacket) => self.uncompressed(now, packet, out),
-        }
+        self.in_full(now, packet, out)
     }
 
     /// Takes the data of one feedback element, CID included ([`Elements`](crate::packet::Elements) yields
@@ -234,6 +208,45 @@ impl<'m> Compressor<'m> {
     /// takes two buckets of two octets each.
     pub const fn octets_per_context() -> (usize, usize) {
         (size_of::<CompressorContext>(), size_of::<Block>())
+    }
+
+    /// The way of a packet whose headers must be looked at one by one.
+    fn in_full(&mut self, now: Instant, packet: &[u8], out: &mut [u8]) -> Result<Compressed, CompressError> {
+        let mut chain = HeaderChain::empty();
+        chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
+        let Some(plan) = classify::plan(&chain, self.config.channel.profiles()) else {
+            return self.uncompressed(now, packet, out);
+        };
+        let hash = self.flows.hash(&plan);
+        let found = self.flows.find(hash, |kind| match kind {
+            Kind::Rfc3095(context) => context.is_flow_of(&plan),
+            Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Free => false,
+        });
+        let cid = match found {
+            Some(cid) => cid,
+            None if self.flows.is_rejected(hash, now) => return self.uncompressed(now, packet, out),
+            None => {
+                let sn = self.next_random() as u16;
+                let mut context = Context::new(&plan, now, sn);
+                let (cid, old) = self.flows.claim(hash).ok_or(CompressError::NoContexts)?;
+                let mut mode = Mode::default();
+                if let Kind::Rfc3095(mut old) = old {
+                    old.release(&mut self.pool);
+                    // RFC 4815, section 7.2: the mode is inherited within a profile, and within it alone.
+                    mode = if old.profile == plan.profile { old.mode } else { mode };
+                }
+                context.start(mode, self.random as u8, &self.config);
+                self.flows.set(cid, Kind::Rfc3095(context));
+                cid
+            }
+        };
+        self.flows.touch(cid);
+        let Kind::Rfc3095(context) = self.flows.kind(cid) else { return Err(CompressError::NoContexts) };
+        match context.compress(now, &plan, cid, &self.config, &mut self.pool, out) {
+            Ok(compressed) => Ok(compressed),
+            Err(Refused::NoRoom) => Err(CompressError::OutputTooSmall { have: out.len() }),
+            Err(Refused::ByThisPacket) => self.uncompressed(now, packet, out),
+        }
     }
 
     /// The short way of a packet whose flow has settled.
@@ -300,7 +313,15 @@ impl<'m> Compressor<'m> {
             cid.write_large(&mut out[before + 1..before + 1 + inside]);
             out[before + 1 + inside..].copy_from_slice(&packet[1..]);
         }
-        Ok(Compressed { cid, profile: ProfileId::Uncompressed, format, header_in: 0, header_out, len, refresh })
+        Ok(Compressed {
+            cid,
+            profile: ProfileId::Uncompressed,
+            format,
+            header_in: 0,
+            header_out,
+            len,
+            refresh,
+        })
     }
 
     /// SplitMix64: sequence numbers need to differ, not to be secret.
@@ -340,5 +361,129 @@ impl Uncompressed {
             };
         }
         due
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::channel::ProfileSet;
+    use crate::cid::CidSpace;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+    use thinair_wire::header::ipv4::Ipv4;
+
+    fn compressor(cids: CidSpace) -> Compressor<'static> {
+        let channel = Channel::new(cids, cids.highest().min(200), ProfileSet::v1()).unwrap();
+        Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(&channel, 1))
+    }
+
+    fn udp(six: bool, ttl: u8, id: u16, sum: u16, payload: &[u8]) -> Vec<u8> {
+        let len = payload.len() as u16 + 8;
+        let mut packet = Vec::new();
+        if six {
+            packet.extend_from_slice(&[0x60, 0, 0, 0, (len >> 8) as u8, len as u8, 17, ttl]);
+            packet.extend_from_slice(&[0xFD; 32]);
+        } else {
+            packet.extend_from_slice(&[0x45, 0, ((len + 20) >> 8) as u8, (len + 20) as u8]);
+            packet.extend_from_slice(&id.to_be_bytes());
+            packet.extend_from_slice(&[0x40, 0, ttl, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+            let sum = Ipv4::checksum_of(&packet);
+            packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        }
+        packet.extend_from_slice(&[0x16, 0x33, 0x16, 0x33, (len >> 8) as u8, len as u8]);
+        packet.extend_from_slice(&sum.to_be_bytes());
+        packet.extend_from_slice(payload);
+        packet
+    }
+
+    proptest! {
+        /// The short way and the long one end in the same octets.
+        #[test]
+        fn a_settled_flow_is_compressed_like_any_other(
+            six: bool,
+            large: bool,
+            steps in proptest::collection::vec((0_u16..80, 0_u8..60, 0_u16..3, 0_usize..5), 10..200),
+        ) {
+            let cids = if large { CidSpace::Large } else { CidSpace::Small };
+            let (mut short, mut long) = (compressor(cids), compressor(cids));
+            let (mut a, mut b) = ([0; 128], [0; 128]);
+            let mut id = 7_u16;
+            for (i, (step, ttl, sum, payload)) in steps.into_iter().enumerate() {
+                id = id.wrapping_add(if step < 70 { 1 + step / 20 } else { step * 40 });
+                let ttl = if ttl < 2 { 60 + ttl } else { 64 };
+                let packet = udp(six, ttl, id, 1 + sum * 9, &[7; 4][..payload.min(4)]);
+                let now = Instant::from_millis(20 * i as u64);
+                // An empty payload goes by profile 0x0000 where an IR packet is due, so it is never settled there.
+                let x = short.settled(now, &packet, &mut a).ok_or(());
+                let x = x.or_else(|()| short.in_full(now, &packet, &mut a)).unwrap();
+                let y = long.in_full(now, &packet, &mut b).unwrap();
+                prop_assert_eq!((x, &a[..x.len]), (y, &b[..y.len]));
+            }
+        }
+    }
+
+    #[test]
+    fn most_packets_of_a_steady_flow_are_settled() {
+        let mut compressor = compressor(CidSpace::Small);
+        let mut out = [0; 128];
+        let settled = (0..100_u16)
+            .filter(|i| {
+                let packet = udp(false, 64, 1 + i, 5, &[1, 2, 3]);
+                let now = Instant::from_millis(u64::from(*i));
+                compressor.settled(now, &packet, &mut out).is_some()
+                    || compressor.in_full(now, &packet, &mut out).is_err()
+            })
+            .count();
+        // Four IR packets, and the refreshes of the slow start.
+        assert!(settled > 85, "{settled}");
+    }
+
+    #[test]
+    fn the_least_recently_used_flow_gives_up_its_cid() {
+        let channel = Channel::new(CidSpace::Small, 1, ProfileSet::v1()).unwrap();
+        let memory = CompressorMemory::owned(&channel, 0);
+        let mut compressor = Compressor::new(CompressorConfig::new(channel), memory);
+        let mut out = [0; 128];
+        let mut cid = |ttl: u8, port: u8| {
+            let mut packet = udp(true, ttl, 0, 5, &[1]);
+            packet[43] = port;
+            compressor.compress(Instant::ZERO, &packet, &mut out).unwrap().cid.value()
+        };
+        assert_eq!([cid(64, 1), cid(64, 2), cid(64, 1)], [0, 1, 0]);
+        assert_eq!([cid(64, 3), cid(64, 1), cid(64, 2)], [1, 0, 1]);
+    }
+
+    #[test]
+    fn a_rejected_flow_goes_uncompressed_for_a_while() {
+        let mut compressor = compressor(CidSpace::Small);
+        let mut out = [0; 128];
+        let packet = udp(true, 64, 0, 5, &[1]);
+        let profile = |compressor: &mut Compressor<'_>, out: &mut [u8], seconds: u64| {
+            compressor.compress(Instant::from_millis(seconds * 1_000), &packet, out).unwrap().profile
+        };
+        assert_eq!(profile(&mut compressor, &mut out, 0), ProfileId::Udp);
+        let reject =
+            Feedback { reject: true, protected: true, ..Feedback::new(Cid::ZERO, AckType::StaticNack) };
+        let mut element = [0; 16];
+        let len = reject.write(CidSpace::Small, &mut element).unwrap();
+        compressor.receive_feedback(Instant::ZERO, &element[1..len]).unwrap();
+        assert_eq!(profile(&mut compressor, &mut out, 1), ProfileId::Uncompressed);
+        assert_eq!(profile(&mut compressor, &mut out, 29), ProfileId::Uncompressed);
+        assert_eq!(profile(&mut compressor, &mut out, 31), ProfileId::Udp);
+    }
+
+    #[test]
+    fn without_blocks_a_flow_with_extension_headers_goes_uncompressed() {
+        let channel = Channel::new(CidSpace::Small, 3, ProfileSet::v1()).unwrap();
+        let memory = CompressorMemory::owned(&channel, 0);
+        let mut compressor = Compressor::new(CompressorConfig::new(channel), memory);
+        let mut packet = udp(true, 64, 0, 5, &[1]);
+        packet[6] = 60;
+        packet[5] += 8;
+        packet.splice(40..40, [17, 0, 1, 4, 0, 0, 0, 0]);
+        let done = compressor.compress(Instant::ZERO, &packet, &mut [0; 128]).unwrap();
+        assert_eq!(done.profile, ProfileId::Uncompressed);
     }
 }

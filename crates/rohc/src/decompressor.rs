@@ -275,6 +275,11 @@ impl<'m> Decompressor<'m> {
         packet: &[u8],
         out: &mut [u8],
     ) -> Result<Decompressed, DecompressError> {
+        if packet.first().is_some_and(|first| *first < packet::PADDING) {
+            // Most packets: neither padding, Add-CID, feedback, IR nor segment.
+            self.reassembler.abort();
+            return self.header(now, packet, out);
+        }
         match packet::parts(packet).map_err(DecompressError::Packet)?.body {
             Body::Empty => Err(DecompressError::NothingYet),
             Body::Header(whole) => {
@@ -474,22 +479,25 @@ impl<'m> Decompressor<'m> {
 
     /// Counts failures, moves the state down, and decides what feedback to send. RFC 3095, sections 5.3.2.2.3
     /// and 5.4.2.2.
+    #[inline]
     fn react(&mut self, now: Instant, cid: Cid, first: u8, outcome: &Result<Decompressed, Problem>) {
-        let config = self.config;
         let Some(slot) = self.contexts.get_mut(cid.index()) else { return };
+        if let (Ok(Decompressed { format, .. }), Kind::Rfc3095(context)) = (outcome, &mut slot.kind)
+            && *format != Format::Ir
+        {
+            context.note_success(is_update(first));
+            slot.unheard = 0;
+            return;
+        }
+        let config = self.config;
         let two_way = config.mode != Mode::Unidirectional;
         let mut feedback = None;
         match (outcome, &mut slot.kind) {
-            (Ok(done), Kind::Rfc3095(context)) => {
-                context.failures <<= 1;
-                if first & 0b1110_0000 != 0 && first & 0b1100_0000 != 0b1000_0000 {
-                    context.update_failures <<= 1;
-                }
+            (Ok(_), Kind::Rfc3095(context)) => {
+                context.note_success(true);
                 slot.unheard = 0;
                 context.mode = config.mode;
-                if done.format == Format::Ir {
-                    feedback = Some(AckType::Ack);
-                }
+                feedback = Some(AckType::Ack);
             }
             // RFC 5795, section 5.4.5: the only feedback of profile 0x0000 is an ACK in FEEDBACK-1.
             (Ok(done), Kind::Uncompressed) => {
@@ -511,7 +519,7 @@ impl<'m> Decompressor<'m> {
             }
             (Err(_), Kind::Rfc3095(context)) => {
                 slot.unheard = slot.unheard.saturating_add(1);
-                let update = first & 0b1110_0000 == 0b1100_0000 || first >= 0b1111_1000;
+                let update = is_update(first);
                 context.failures = context.failures << 1 | 1;
                 if update {
                     context.update_failures = context.update_failures << 1 | 1;
@@ -523,7 +531,9 @@ impl<'m> Decompressor<'m> {
                         feedback = Some(AckType::Nack);
                     }
                     DecompressorState::Fc => {}
-                    DecompressorState::Sc if update && config.static_nack.reached(context.update_failures) => {
+                    DecompressorState::Sc
+                        if update && config.static_nack.reached(context.update_failures) =>
+                    {
                         context.state.on_static_damage();
                         feedback = Some(AckType::StaticNack);
                     }
@@ -568,6 +578,12 @@ impl<'m> Decompressor<'m> {
             *free = Some(feedback);
         }
     }
+}
+
+/// Whether the first octet is that of an update: IR, IR-DYN or UOR-2 (RFC 3095, section 5.3.2.2.3 c).
+#[inline]
+const fn is_update(first: u8) -> bool {
+    first & 0b1110_0000 == 0b1100_0000 || first >= 0b1111_1000
 }
 
 /// A failure, or what is wrong before a profile is asked.

@@ -282,7 +282,8 @@ mod tests {
     #[test]
     fn the_examples_of_the_rfc_are_read_and_written() {
         let cid = Cid::new(8).unwrap();
-        let ack = Feedback { mode: Some(Mode::Reliable), sn: 17, sn_bits: 12, ..Feedback::new(cid, AckType::Ack) };
+        let ack =
+            Feedback { mode: Some(Mode::Reliable), sn: 17, sn_bits: 12, ..Feedback::new(cid, AckType::Ack) };
         let short = Feedback { sn: 17, sn_bits: 8, ..Feedback::new(cid, AckType::Ack) };
         let zero = Feedback { cid: Cid::ZERO, ..short };
         for (feedback, space, octets) in [

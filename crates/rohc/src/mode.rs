@@ -66,7 +66,15 @@ mod tests {
     fn the_table_of_transitions() {
         use Mode::{Optimistic as O, Reliable as R, Unidirectional as U};
         let table = [
-            (U, U, U), (U, O, O), (U, R, U), (O, U, U), (O, O, O), (O, R, O), (R, U, R), (R, O, R), (R, R, R),
+            (U, U, U),
+            (U, O, O),
+            (U, R, U),
+            (O, U, U),
+            (O, O, O),
+            (O, R, O),
+            (R, U, R),
+            (R, O, R),
+            (R, R, R),
         ];
         for (current, wanted, next) in table {
             assert_eq!(transition(current, wanted), next, "{current:?} asked for {wanted:?}");

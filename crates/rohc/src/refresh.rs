@@ -51,7 +51,9 @@ pub struct ParseRefreshError;
 
 impl fmt::Display for ParseRefreshError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("expected `packets=N,time=SECONDS[,backoff]` (either or both), `ir=N,so=N[,direct]`, or `off`")
+        f.write_str(
+            "expected `packets=N,time=SECONDS[,backoff]` (either or both), `ir=N,so=N[,direct]`, or `off`",
+        )
     }
 }
 
@@ -216,10 +218,28 @@ mod tests {
 
     #[test]
     fn policies_are_read_and_told() {
-        for text in ["off", "packets=1700", "time=0.5", "packets=400,time=10,backoff", "ir=3,so=50,direct", "ir=1,so=9"] {
+        for text in [
+            "off",
+            "packets=1700",
+            "time=0.5",
+            "packets=400,time=10,backoff",
+            "ir=3,so=50,direct",
+            "ir=1,so=9",
+        ] {
             assert_eq!(text.parse::<Refresh>().unwrap().to_string(), text);
         }
-        for text in ["", "on", "packets=0", "time=-1", "ir=3", "direct", "backoff", "ir=1,so=1,backoff", "packets=1,ir=1,so=1", "packets=1,packets=2"] {
+        for text in [
+            "",
+            "on",
+            "packets=0",
+            "time=-1",
+            "ir=3",
+            "direct",
+            "backoff",
+            "ir=1,so=1,backoff",
+            "packets=1,ir=1,so=1",
+            "packets=1,packets=2",
+        ] {
             assert!(text.parse::<Refresh>().is_err(), "{text}");
         }
     }
@@ -228,7 +248,8 @@ mod tests {
     fn intervals_double_up_to_the_whole_one() {
         let policy = Refresh::Periodic { packets: Some(32), time: None, backoff: true };
         let mut timer = Timer::start(Instant::ZERO);
-        let due: Vec<_> = (0..130).filter(|_| timer.tick(Instant::ZERO, &policy) == Due::Everything).collect();
+        let due: Vec<_> =
+            (0..130).filter(|_| timer.tick(Instant::ZERO, &policy) == Due::Everything).collect();
         assert_eq!(due, [2, 6, 14, 30, 62, 94, 126]);
     }
 

@@ -113,8 +113,8 @@ fn run(six: bool, mode: Mode, what: Impairment, seed: u64, packets: usize) -> Co
                 Ok(done) if done.len == 0 => count.refused += 1,
                 Ok(done) => {
                     let delivered = &back[..done.len];
-                    let same_headers = delivered.len() == packet.len()
-                        && covered(delivered) == covered(&packet);
+                    let same_headers =
+                        delivered.len() == packet.len() && covered(delivered) == covered(&packet);
                     let crc = |check: Check| check.of(&covered(delivered)) == check.of(&covered(&packet));
                     if same_headers {
                         count.payload += 1;

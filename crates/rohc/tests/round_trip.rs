@@ -122,7 +122,12 @@ fn any_headers_come_back_bit_for_bit() {
 }
 
 /// Header octets of a GET over UDP, packet by packet: the figures of the published evaluation.
-fn header_sizes(profiles: &[ProfileId], layers: Vec<Layer>, mode: Mode, packets: usize) -> Vec<(Format, usize)> {
+fn header_sizes(
+    profiles: &[ProfileId],
+    layers: Vec<Layer>,
+    mode: Mode,
+    packets: usize,
+) -> Vec<(Format, usize)> {
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::of(profiles).unwrap()).unwrap();
     let mut link = Link::new(CidSpace::Small, 15, mode, |config| {
         config.channel = channel;

@@ -45,7 +45,6 @@ impl<'p> Plan<'p> {
     pub(crate) fn payload(&self) -> &'p [u8] {
         self.packet.get(self.header_len..).unwrap_or_default()
     }
-
 }
 
 /// What tells flows apart.

@@ -72,7 +72,17 @@ impl<'m> Flows<'m> {
         // The largest power of two that there is room for; with no bucket at all, everything is a new flow.
         let mask = (1_u32 << buckets.len().max(1).ilog2()) - 1;
         let key = seed ^ 0x2D35_8DCC_AA6C_78A5;
-        Self { contexts, buckets, mask, key, used: 0, capacity, oldest: NONE, newest: NONE, uncompressed: None }
+        Self {
+            contexts,
+            buckets,
+            mask,
+            key,
+            used: 0,
+            capacity,
+            oldest: NONE,
+            newest: NONE,
+            uncompressed: None,
+        }
     }
 
     pub(super) fn capacity(&self) -> usize {
@@ -84,7 +94,8 @@ impl<'m> Flows<'m> {
     pub(super) fn hash(&self, flow: &impl Key) -> u32 {
         let mut hash = self.key;
         flow.key(|word| {
-            let product = u128::from(hash ^ word) * u128::from(0xA076_1D64_78BD_642F_u64 ^ self.key.rotate_left(17));
+            let product =
+                u128::from(hash ^ word) * u128::from(0xA076_1D64_78BD_642F_u64 ^ self.key.rotate_left(17));
             hash = product as u64 ^ (product >> 64) as u64;
         });
         hash as u32 ^ (hash >> 32) as u32

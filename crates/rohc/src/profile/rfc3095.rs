@@ -1,8 +1,8 @@
 //! The RFC 3095 family: profiles 0x0002 (UDP) and 0x0004 (IP, RFC 3843), with the corrections of RFC 4815.
 //!
-//! One packet's headers are [`Fields`]; a function per format moves them to octets and back:
-//! [`type0`](self), [`type1`](self), [`type2`](self) with its extensions, [`ir`] for the chains of IR and
-//! IR-DYN, and the tail that every compressed header ends with. [`FORMATS`] lists the compressed formats once,
+//! One packet's headers are `Fields`; a function per format moves them to octets and back: `type0`, `type1`,
+//! `type2` with its extensions, `ir` for the chains of IR and IR-DYN, and the tail that every compressed header
+//! ends with. `FORMATS` lists the compressed formats once,
 //! cheapest first, and the list is the dispatch of both sides.
 
 pub(crate) mod compress;
@@ -159,6 +159,7 @@ struct Fields<'p> {
 }
 
 impl Fields<'_> {
+    #[inline(always)]
     fn new(profile: ProfileId) -> Self {
         Self {
             profile,

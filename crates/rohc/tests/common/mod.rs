@@ -223,9 +223,8 @@ fn extension(random: &mut Random) -> (u8, Vec<u8>) {
 /// A flow of any shape.
 pub fn any_flow(random: &mut Random) -> Flow {
     let layers = 1 + [0, 0, 0, 1, 1, 2, 3][random.below(7) as usize];
-    let mut flow = Flow::udp(
-        (0..layers).map(|_| Layer::new(random.once_in(2), random.below(4) as u8)).collect(),
-    );
+    let mut flow =
+        Flow::udp((0..layers).map(|_| Layer::new(random.once_in(2), random.below(4) as u8)).collect());
     flow.protocol = [17, 17, 17, 58, 6, 47][random.below(6) as usize];
     flow.port = 1_000 + random.below(5) as u16;
     for _ in 0..random.below(4) {

@@ -16,9 +16,7 @@ use super::list::Item;
 use super::list_plan::{ListState, Scope, icv, sends_ah};
 use super::table::{self, Pool, Table};
 use super::tail::{Tail, tail};
-use super::{
-    BASE_IPS, FORMATS, Fields, IP_ID, IP_ID2, IpFields, SN, SN_SHIFT, UdpFields, Version, base,
-};
+use super::{BASE_IPS, FORMATS, Fields, IP_ID, IP_ID2, IpFields, SN, SN_SHIFT, UdpFields, Version, base};
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Plan};
 use crate::feedback::{AckType, Feedback};
@@ -189,8 +187,7 @@ impl Context {
             && self.udp.source_port == plan.udp.source_port
             && self.udp.destination_port == plan.udp.destination_port
             && self.ips.iter().zip(plan.ips()).all(|(kept, ip)| is_same_path(kept, ip))
-            && (plan.ip_count > BASE_IPS
-                || self.ips[plan.ip_count - 1].terminates == plan.terminates)
+            && (plan.ip_count > BASE_IPS || self.ips[plan.ip_count - 1].terminates == plan.terminates)
     }
 
     /// SID is defined in profiles 0x0004, 0x0007 and 0x0008 (RFC 3843, section 3.3; RFC 4019).
@@ -510,8 +507,7 @@ impl Context {
             extra.tos = pending.tos > 0;
             extra.ttl = pending.ttl > 0;
             extra.ipx = extra.has_list || extra.has_ah_sn;
-            extra.flags =
-                extra.tos || extra.ttl || extra.ipx || pending.flags > 0 || i == 0 && extra.id;
+            extra.flags = extra.tos || extra.ttl || extra.ipx || pending.flags > 0 || i == 0 && extra.id;
         }
     }
 
@@ -524,9 +520,9 @@ impl Context {
         plan: &Plan<'p>,
     ) -> Option<Format> {
         // Flags and fields of IP headers have their place in extension 3 alone.
-        let flags = !self.settled && (0..x.base_ips()).any(|i| {
-            x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].flags > 0
-        });
+        let flags = !self.settled
+            && (0..x.base_ips())
+                .any(|i| x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].flags > 0);
         let is_allowed = |format: &Format| match format {
             Format::Uor2Ext3 => true,
             Format::Uo0 | Format::Uo1 => !flags && self.strong == 0,
@@ -602,8 +598,7 @@ impl Context {
         }
         if !self.settled {
             let is_due = self.pending.iter().any(PendingIp::is_due);
-            self.settled =
-                self.state == CompressorState::So && !has_lists && !is_due && self.strong == 0;
+            self.settled = self.state == CompressorState::So && !has_lists && !is_due && self.strong == 0;
         }
     }
 

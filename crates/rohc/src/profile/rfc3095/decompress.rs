@@ -13,9 +13,7 @@ use super::ir;
 use super::list::{CompressedList, Item, MAX_ITEMS, Xi, encoding};
 use super::table::{self, Pool, Table};
 use super::tail::{Tail, tail};
-use super::{
-    BASE_IPS, FORMATS, Fields, IP_ID, IP_ID2, IpFields, SN, SN_SHIFT, UdpFields, base,
-};
+use super::{BASE_IPS, FORMATS, Fields, IP_ID, IP_ID2, IpFields, SN, SN_SHIFT, UdpFields, base};
 use crate::mode::Mode;
 use crate::packet::Header;
 use crate::profile::{Format, ProfileId};
@@ -147,9 +145,11 @@ impl Context {
         self.sn
     }
 
+    #[inline(always)]
     fn fields(&self) -> Fields<'static> {
+        let [outer, inner] = self.ips;
         let mut x = Fields::new(self.profile);
-        x.ips[..BASE_IPS].copy_from_slice(&self.ips);
+        x.ips = [outer, inner, IpFields::default(), IpFields::default()];
         x.ip_count = usize::from(self.ip_count);
         x.udp = self.udp;
         x.sn = self.sn;
@@ -259,7 +259,9 @@ impl Context {
                     resolve_list(state, sent, i, &self.table, pool, format, &mut extensions)?
                 };
             }
-            header::rebuild(&x, &extensions, payload.len(), out).map_err(unbuildable)?
+            let mut layout = Layout::default();
+            header::rebuild(&x, &extensions, payload.len(), out, &mut layout).map_err(unbuildable)?;
+            layout
         };
         self.commit_lists(&x, &lists, Some(format), pool)?;
         self.keep_static(&x, pool)?;
@@ -292,7 +294,8 @@ impl Context {
             return Err(Failure::NotAllowed(Format::Uo0));
         }
         let mut x = self.fields();
-        let (format, mut reader) = read_base(packet, &mut x)?;
+        let mut reader = Reader::new(packet.first, packet.rest);
+        let format = read_base(packet, &mut reader, &mut x)?;
         let check = reader.crc_read().and_then(|(width, value)| Some((Check::of_width(width)?, value)));
         let Some((check, crc)) = check else { return Err(Failure::Malformed) };
         // 5.3.2.2.1, and RFC 5795, section 5.2.3: no attempt with 3 bits on an invalid dynamic context.
@@ -300,6 +303,7 @@ impl Context {
             return Err(Failure::NotAllowed(format));
         }
         if x.ip_count > BASE_IPS {
+            // The static parts of further headers lie in the table.
             let all = self.all_fields(pool);
             x.ips[BASE_IPS..].copy_from_slice(&all.ips[BASE_IPS..]);
         }
@@ -314,7 +318,15 @@ impl Context {
                     continue;
                 }
                 update.lists[i] = if has_list {
-                    resolve_list(&self.lists[i], x.extra[i].list(), i, &self.table, pool, format, &mut extensions)?
+                    resolve_list(
+                        &self.lists[i],
+                        x.extra[i].list(),
+                        i,
+                        &self.table,
+                        pool,
+                        format,
+                        &mut extensions,
+                    )?
                 } else {
                     resolve_current(&self.lists[i], i, &self.table, pool, format, &mut extensions)?
                 };
@@ -395,6 +407,16 @@ impl Context {
         Ok(())
     }
 
+    /// Counts a packet that was right.
+    #[inline]
+    pub(crate) fn note_success(&mut self, update: bool) {
+        self.failures <<= 1;
+        if update {
+            self.update_failures <<= 1;
+        }
+    }
+
+    #[inline]
     fn note_arrival(&mut self, now: Instant) {
         let gap = now.nanos_since(self.arrival);
         self.gap = if self.gap == 0 { gap } else { self.gap - self.gap / 8 + gap / 8 };
@@ -418,7 +440,7 @@ impl Context {
             let _ = ir::ir_dyn(&mut Tracer::new(reader, tell), &mut x);
             return Some(Format::IrDyn);
         }
-        let (format, _) = read_base(packet, &mut x).ok()?;
+        let format = read_base(packet, &mut { reader }, &mut x).ok()?;
         let mut tracer = Tracer::new(reader, &mut tell);
         base(format, &mut tracer, &mut x).ok()?;
         let mut extensions = ExtensionLists::default();
@@ -455,11 +477,15 @@ struct ListUpdate {
 
 /// Finds the compressed format of a packet.
 #[inline]
-fn read_base<'p>(packet: &Header<'p>, x: &mut Fields<'p>) -> Result<(Format, Reader<'p>), Failure> {
+fn read_base<'p>(
+    packet: &Header<'p>,
+    reader: &mut Reader<'p>,
+    x: &mut Fields<'p>,
+) -> Result<Format, Failure> {
     for format in FORMATS {
-        let mut reader = Reader::new(packet.first, packet.rest);
-        match base(format, &mut reader, x) {
-            Ok(()) => return Ok((format, reader)),
+        *reader = Reader::new(packet.first, packet.rest);
+        match base(format, reader, x) {
+            Ok(()) => return Ok(format),
             Err(Refusal::NotThis) => {}
             Err(Refusal::Malformed | Refusal::DoesNotFit) => return Err(Failure::Malformed),
         }
@@ -597,7 +623,7 @@ impl Attempt<'_, '_> {
         if passed.has_lists {
             passed.ah_sn = self.resolve_ah(x, extensions);
         }
-        passed.layout = header::rebuild(x, extensions, self.payload, out).map_err(unbuildable)?;
+        header::rebuild(x, extensions, self.payload, out, &mut passed.layout).map_err(unbuildable)?;
         let layout = &passed.layout;
         let header = out.get(..layout.len).unwrap_or_default();
         let cached = self.context.crc_static.filter(|_| self.plain && !passed.has_lists);
@@ -611,7 +637,7 @@ impl Attempt<'_, '_> {
     /// RFC 3095, section 4.5.5.
     #[inline]
     fn resolve_ip_ids(&self, x: &mut Fields<'_>) {
-        let holders = (x.ip_id_holder(), x.ip_id2_holder());
+        let holder = x.ip_id_holder();
         for i in 0..x.base_ips() {
             if !x.ips[i].holds_ip_id() {
                 continue;
@@ -622,10 +648,11 @@ impl Attempt<'_, '_> {
                 continue;
             }
             let mut bits = (0, 0);
-            if holders.0 == Some(i) {
+            if holder == Some(i) {
                 bits = self.reader.collected(IP_ID);
             }
-            if holders.1 == Some(i) || i == 0 && bits.1 == 0 && x.inner() == 1 {
+            // The outer one of two may stand in a slot of its own, or in the only one.
+            if i == 0 && x.ip_count > 1 && bits.1 == 0 {
                 bits = self.reader.collected(IP_ID2);
             }
             let ip = &mut x.ips[i];
@@ -638,11 +665,7 @@ impl Attempt<'_, '_> {
     }
 
     /// RFC 4815, sections 5.8 and 8.9: the offset from the SN is constant, or the low bits are sent.
-    fn resolve_ah<'i>(
-        &self,
-        x: &Fields<'i>,
-        extensions: &mut ExtensionLists<'i>,
-    ) -> [Option<u32>; BASE_IPS] {
+    fn resolve_ah<'i>(&self, x: &Fields<'i>, extensions: &mut ExtensionLists<'i>) -> [Option<u32>; BASE_IPS] {
         let mut sns = [None; BASE_IPS];
         for (i, extra) in x.extra.iter().enumerate() {
             let state = &self.context.lists[i];

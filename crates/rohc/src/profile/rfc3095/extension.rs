@@ -85,8 +85,7 @@ struct Names {
     rnd: &'static str,
 }
 
-const INNER: Names =
-    Names { tos: "TOS", ttl: "TTL", df: "DF", pr: "PR", ipx: "IPX", nbo: "NBO", rnd: "RND" };
+const INNER: Names = Names { tos: "TOS", ttl: "TTL", df: "DF", pr: "PR", ipx: "IPX", nbo: "NBO", rnd: "RND" };
 const OUTER: Names =
     Names { tos: "TOS2", ttl: "TTL2", df: "DF2", pr: "PR2", ipx: "IPX2", nbo: "NBO2", rnd: "RND2" };
 

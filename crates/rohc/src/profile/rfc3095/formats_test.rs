@@ -50,12 +50,7 @@ fn base_formats_are_those_of_the_figures() {
         (Format::Uor2Ext2, &two, 1, "110 SN:5 X:1 CRC:7 10 SN:3 IP-ID2:3 IP-ID2:8 IP-ID:8"),
         // Flags in the order in which they are asked: X S I ip ip2.
         (Format::Uor2Ext3, &one, 0b00001, "110 SN:5 X:1 CRC:7 11 S:1 Mode:2 I:1 ip:1 ip2:1"),
-        (
-            Format::Uor2Ext3,
-            &one,
-            0b00111,
-            "110 SN:5 X:1 CRC:7 11 S:1 Mode:2 I:1 ip:1 ip2:1 SN:8 IP-ID:16",
-        ),
+        (Format::Uor2Ext3, &one, 0b00111, "110 SN:5 X:1 CRC:7 11 S:1 Mode:2 I:1 ip:1 ip2:1 SN:8 IP-ID:16"),
     ] {
         let mut x = fields(ProfileId::Udp, versions);
         let found = described(choices, |c| base(format, c, &mut x));
@@ -120,7 +115,11 @@ fn chains_are_those_of_sections_5_7_7_and_3843() {
 fn lists_are_those_of_section_5_8_6() {
     for (encoding, choices, expected) in [
         (encoding::GENERIC, 0b001, "ET:2 GP:1 PS:1 CC:4 gen_id:8"),
-        (encoding::INSERTION, 0b001, "ET:2 GP:1 PS:1 X:1 Index:3 gen_id:8 ref_id:8 long:1 insertion bit mask:7"),
+        (
+            encoding::INSERTION,
+            0b001,
+            "ET:2 GP:1 PS:1 X:1 Index:3 gen_id:8 ref_id:8 long:1 insertion bit mask:7",
+        ),
         (encoding::INSERTION, 0b110, "ET:2 GP:1 PS:1 reserved:4 ref_id:8 long:1 insertion bit mask:15"),
         (encoding::REMOVAL, 0b01, "ET:2 GP:1 reserved:1 Count:4 gen_id:8 ref_id:8 long:1 removal bit mask:7"),
         (

@@ -180,7 +180,9 @@ impl Layout {
     /// The check over the CRC-DYNAMIC octets of `header`, from the state after the static ones.
     #[inline]
     pub(super) fn crc_dynamic(&self, check: Check, mut crc: u8, header: &[u8]) -> u8 {
-        for (at, version, extensions) in self.ips() {
+        for i in 0..usize::from(self.ip_count).min(MAX_IP) {
+            let (at, version, extensions) = self.ips[i];
+            let (at, extensions) = (usize::from(at), usize::from(extensions));
             let ip = header.get(at..).unwrap_or_default();
             match (version, ip.first_chunk::<12>()) {
                 (Version::V4, Some(&[_, _, a, b, c, d, .., e, f])) => {
@@ -247,15 +249,16 @@ pub(super) enum Unbuildable {
     NoRoom(usize),
 }
 
-/// Writes the header chain of a packet with `payload` octets of payload to the start of `out`. Lengths and
-/// checksums are inferred.
+/// Writes the header chain of a packet with `payload` octets of payload to the start of `out`, and tells its
+/// layout. Lengths and checksums are inferred.
 pub(super) fn rebuild(
     x: &Fields<'_>,
     lists: &ExtensionLists<'_>,
     payload: usize,
     out: &mut [u8],
-) -> Result<Layout, Unbuildable> {
-    let layout = Layout::of(x, lists);
+    layout: &mut Layout,
+) -> Result<(), Unbuildable> {
+    *layout = Layout::of(x, lists);
     let total = layout.len + payload;
     let room = out.len();
     let out = out.get_mut(..layout.len).filter(|_| total <= room).ok_or(Unbuildable::NoRoom(total))?;
@@ -284,7 +287,7 @@ pub(super) fn rebuild(
         };
         udp.write(out, at).map_err(|_| Unbuildable::NoRoom(total))?;
     }
-    Ok(layout)
+    Ok(())
 }
 
 /// Writes the fixed part of an IP header with `behind` octets behind it, and returns its end.

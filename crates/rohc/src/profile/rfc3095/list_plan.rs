@@ -135,7 +135,8 @@ impl ListState {
                 is_new = true;
                 // An item that the reference has would not be sent again.
                 self.forget_reference();
-                if let Some(sent) = table.find(pool, owner, index).and_then(|place| table::sent(pool, place)) {
+                if let Some(sent) = table.find(pool, owner, index).and_then(|place| table::sent(pool, place))
+                {
                     *sent = 0;
                 }
             }
@@ -195,7 +196,8 @@ impl ListState {
                 let index = current.at(position);
                 let x = !known(pool, index);
                 *xi = Xi { x, index };
-                let item = ip.walk().nth(usize::from(position)).and_then(|(kind, octets)| Item::of(kind, octets));
+                let item =
+                    ip.walk().nth(usize::from(position)).and_then(|(kind, octets)| Item::of(kind, octets));
                 if let (true, Some(item)) = (x, item) {
                     list.items[sent] = item;
                     sent += 1;
@@ -245,7 +247,8 @@ impl ListState {
             _ => encoding::REMOVE_THEN_INSERT,
         };
         let count = if encoding == encoding::REMOVAL { self.reference.len() } else { 0 };
-        let referring = CompressedList { encoding, ref_id: self.reference_id, removal, insertion, count, ..generic };
+        let referring =
+            CompressedList { encoding, ref_id: self.reference_id, removal, insertion, count, ..generic };
         if len(&referring) < len(&generic) { referring } else { generic }
     }
 
@@ -305,7 +308,8 @@ impl ListState {
         if !self.pending.is_due() {
             self.establish();
             for index in self.current.iter() {
-                if let Some(sent) = table.find(pool, owner, index).and_then(|place| table::sent(pool, place)) {
+                if let Some(sent) = table.find(pool, owner, index).and_then(|place| table::sent(pool, place))
+                {
                     *sent = (*sent).max(repetitions);
                 }
             }
@@ -320,9 +324,7 @@ fn times_sent(table: &Table, pool: &mut Pool<'_>, owner: usize, index: u8) -> u8
 /// An index for a new item: one that stands for nothing, or else one that the new list does not use.
 fn free_index(list: &List, owner: usize, table: &Table, pool: &Pool<'_>) -> Option<u8> {
     let unused = |index: &u8| !list.has(*index);
-    (0..INDICES)
-        .find(|index| table.find(pool, owner, *index).is_none())
-        .or_else(|| (0..INDICES).find(unused))
+    (0..INDICES).find(|index| table.find(pool, owner, *index).is_none()).or_else(|| (0..INDICES).find(unused))
 }
 
 /// Whether an encoding has an XI field for a position of the list.
@@ -341,11 +343,7 @@ fn len(list: &CompressedList<'_>) -> usize {
         encoding::GENERIC => 2 + list.xi_count().div_ceil(2),
         encoding::REMOVAL => 3 + mask(&list.removal),
         encoding::INSERTION => 3 + mask(&list.insertion) + list.xi_count().saturating_sub(1).div_ceil(2),
-        _ => {
-            3 + mask(&list.removal)
-                + mask(&list.insertion)
-                + list.xi_count().saturating_sub(1).div_ceil(2)
-        }
+        _ => 3 + mask(&list.removal) + mask(&list.insertion) + list.xi_count().saturating_sub(1).div_ceil(2),
     }
 }
 

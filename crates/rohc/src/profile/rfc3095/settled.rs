@@ -34,7 +34,11 @@ impl Context {
         };
         let [a, b] = self.udp.source_port.to_be_bytes();
         let [c, d] = self.udp.destination_port.to_be_bytes();
-        self.settled && self.profile == ProfileId::Udp && self.ip_count == 1 && same_path && ports == [a, b, c, d]
+        self.settled
+            && self.profile == ProfileId::Udp
+            && self.ip_count == 1
+            && same_path
+            && ports == [a, b, c, d]
     }
 
     /// Compresses a packet of this flow; `None` if there is more to say than these formats can.

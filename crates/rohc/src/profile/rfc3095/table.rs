@@ -123,7 +123,9 @@ impl Table {
             id = block.next;
             Some((this, block))
         })
-        .flat_map(|(block, b)| b.entries.iter().enumerate().map(move |(i, e)| (Place { block, entry: i as u8 }, e)))
+        .flat_map(|(block, b)| {
+            b.entries.iter().enumerate().map(move |(i, e)| (Place { block, entry: i as u8 }, e))
+        })
     }
 
     /// The place of the item with that index.
@@ -137,9 +139,7 @@ impl Table {
     /// Value of an AH do not count (RFC 3095, section 5.8.4.2).
     pub(super) fn find_item(&self, pool: &Pool<'_>, owner: usize, item: &Item<'_>) -> Option<u8> {
         self.places(pool)
-            .find(|&(place, entry)| {
-                usize::from(entry.owner) == owner && same(&stored(pool, place), item)
-            })
+            .find(|&(place, entry)| usize::from(entry.owner) == owner && same(&stored(pool, place), item))
             .map(|(_, entry)| entry.index)
     }
 
@@ -161,7 +161,8 @@ impl Table {
         let mut id = self.first;
         let mut last = NONE;
         while let Some(block) = pool.blocks.get(usize::from(id)) {
-            if usize::from(block.used) + len <= DATA && block.entries.iter().any(|e| e.owner == Entry::NOBODY) {
+            if usize::from(block.used) + len <= DATA && block.entries.iter().any(|e| e.owner == Entry::NOBODY)
+            {
                 break;
             }
             last = id;
@@ -178,8 +179,7 @@ impl Table {
         let at = usize::from(block.used);
         let entry = block.entries.iter_mut().find(|e| e.owner == Entry::NOBODY).ok_or(NoMemory)?;
         let room = block.data.get_mut(at..at + len).ok_or(NoMemory)?;
-        *entry =
-            Entry { owner: owner as u8, index, kind: item.kind, at: at as u8, len: len as u8, sent: 0 };
+        *entry = Entry { owner: owner as u8, index, kind: item.kind, at: at as u8, len: len as u8, sent: 0 };
         room[0] = item.length;
         room[1..].copy_from_slice(item.body);
         block.used += len as u8;
