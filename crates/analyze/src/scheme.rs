@@ -2,7 +2,7 @@
 //! comes back.
 
 use thinair_rohc::{
-    CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory, DecompressError, Decompressor,
+    CompressError, Compressed, Compressor, CompressorMemory, DecompressError, Decompressor,
     DecompressorConfig, DecompressorMemory, Endpoint, Instant, Mode,
 };
 
@@ -162,15 +162,9 @@ fn ends<'e>(ends: &'e mut [Endpoint<'static>; 2], side: Side) -> [&'e mut Endpoi
 
 fn endpoint(mode: Mode, settings: &Settings) -> Endpoint<'static> {
     let channel = settings.channel;
-    let mut compressor = CompressorConfig::new(channel);
-    compressor.sid_everywhere = settings.sid_everywhere;
-    if let Some(refresh) = settings.refresh {
-        compressor.refresh = refresh;
-        compressor.refresh_two_way = refresh;
-    }
-    let decompressor = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
+    let decompressor = DecompressorConfig { mode, ..settings.decompressor };
     Endpoint::new(
-        Compressor::new(compressor, CompressorMemory::owned(&channel, BLOCKS)),
+        Compressor::new(settings.compressor, CompressorMemory::owned(&channel, BLOCKS)),
         Decompressor::new(decompressor, DecompressorMemory::owned(&channel, BLOCKS)),
     )
 }

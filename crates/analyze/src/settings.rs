@@ -1,6 +1,6 @@
 //! What an analysis is told at start.
 
-use thinair_rohc::{Channel, Mode, Refresh};
+use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Mode};
 
 /// What an analysis is told at start.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,10 +9,10 @@ pub struct Settings {
     pub channel: Channel,
     /// The modes to be compared, each a scheme of its own.
     pub modes: Vec<Mode>,
-    /// Refresh policy in all modes; `None` takes the defaults of each.
-    pub refresh: Option<Refresh>,
-    /// See [`CompressorConfig::sid_everywhere`](thinair_rohc::CompressorConfig::sid_everywhere).
-    pub sid_everywhere: bool,
+    /// The compressor of both directions.
+    pub compressor: CompressorConfig,
+    /// The decompressor of both directions; the mode that it asks for is the one of the scheme.
+    pub decompressor: DecompressorConfig,
     /// Loss on the link; `None` delivers everything.
     pub loss: Option<Loss>,
     /// What the link costs, if that is asked.
@@ -29,8 +29,8 @@ impl Settings {
         Self {
             channel,
             modes: modes.to_vec(),
-            refresh: None,
-            sid_everywhere: false,
+            compressor: CompressorConfig::new(channel),
+            decompressor: DecompressorConfig::new(channel),
             loss: None,
             billing: None,
             link_mtu: None,

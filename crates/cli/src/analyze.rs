@@ -102,9 +102,10 @@ fn settings(arguments: &Arguments) -> Result<Settings, String> {
         Some(mode) => vec![mode],
         None => vec![Mode::Unidirectional, Mode::Optimistic],
     };
-    let mut settings = Settings::new(arguments.channel.channel()?, &modes);
-    settings.refresh = arguments.channel.refresh;
-    settings.sid_everywhere = arguments.channel.sid_everywhere;
+    let channel = arguments.channel.channel()?;
+    let mut settings = Settings::new(channel, &modes);
+    settings.compressor = arguments.channel.compressor(channel);
+    settings.decompressor = arguments.channel.decompressor(channel);
     settings.loss = arguments.loss.map(|percent| Loss { probability: percent / 100.0, seed: arguments.seed });
     settings.billing =
         arguments.billing_unit.map(|unit| Billing { unit, price: arguments.price.unwrap_or(1.0) });

@@ -69,7 +69,7 @@ fn first(profile: ProfileId, packet: fn(u16) -> Vec<u8>, format: Format) -> usiz
     let mut decompressor =
         Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 0));
     let (mut rohc, mut back) = ([0; 128], [0; 128]);
-    for count in 0.. {
+    for count in 0..=u16::MAX {
         let (now, packet) = (Instant::from_millis(10 * u64::from(count)), packet(count));
         let sent = compressor.compress(now, &packet, &mut rohc).expect("the packet is sound");
         let got = decompressor.decompress(now, &rohc[..sent.len], &mut back).expect("nothing is lost");

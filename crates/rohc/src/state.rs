@@ -74,7 +74,10 @@ mod tests {
     use alloc::string::String;
     use core::fmt::Write as _;
 
-    fn table<S: Copy + core::fmt::Debug>(states: &[S], events: &[(&str, fn(&mut S))]) -> String {
+    /// Name and effect of an event.
+    type Event<S> = (&'static str, fn(&mut S));
+
+    fn table<S: Copy + core::fmt::Debug>(states: &[S], events: &[Event<S>]) -> String {
         let mut table = String::new();
         for (name, event) in events {
             let _ = write!(table, "{name}:");

@@ -111,18 +111,11 @@ impl Arguments {
     }
 
     pub(super) fn compressor_config(&self, settings: &Settings) -> CompressorConfig {
-        let mut config = CompressorConfig::new(settings.channel);
-        if let Some(refresh) = self.channel.refresh {
-            config.refresh = refresh;
-            config.refresh_two_way = refresh;
-        }
-        config.sid_everywhere = self.channel.sid_everywhere;
-        config.seed = self.seed;
-        config
+        CompressorConfig { seed: self.seed, ..self.channel.compressor(settings.channel) }
     }
 
     pub(super) fn decompressor_config(&self, settings: &Settings) -> DecompressorConfig {
-        DecompressorConfig { mode: settings.mode, ..DecompressorConfig::new(settings.channel) }
+        DecompressorConfig { mode: settings.mode, ..self.channel.decompressor(settings.channel) }
     }
 
     /// Opening a file for writing empties it, so none may be named twice.

@@ -20,7 +20,7 @@ pub(crate) fn over_ipv4(host: u32, ip_id: u16) -> [u8; 37] {
     let mut packet = IPV4;
     packet[4..6].copy_from_slice(&ip_id.to_be_bytes());
     packet[13..16].copy_from_slice(&host.to_be_bytes()[1..]);
-    let sum = Ipv4::checksum_of(&packet);
+    let sum = Ipv4::checksum_of(&packet[..Ipv4::LEN]);
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
     packet
 }

@@ -62,7 +62,7 @@ fn base_formats_are_those_of_the_figures() {
 fn extension_3_is_that_of_section_5_11_4() {
     let mut x = fields(ProfileId::Udp, &[Version::V4, Version::V4]);
     // X, S, I, ip, ip2; seven inner flags; seven outer flags and I2; CL, ASeq, ESeq, GSeq left out by IPX = 0.
-    let choices = 0b1_1101111_1101111_11111;
+    let choices = 0b1110_1111_1101_1111_1111;
     assert_eq!(
         described(choices, |c| base(Format::Uor2Ext3, c, &mut x)),
         "110 SN:5 X:1 CRC:7 11 S:1 Mode:2 I:1 ip:1 ip2:1 \
@@ -72,7 +72,7 @@ fn extension_3_is_that_of_section_5_11_4() {
     );
     // Section 5.8.5.1: the IP extension header(s) field, with an AH sequence number in its long form.
     let mut x = fields(ProfileId::Ip, &[Version::V6]);
-    let choices = 0b1_0010_0010000_01001;
+    let choices = 0b1_0010_0010_0000_1001;
     assert_eq!(
         described(choices, |c| base(Format::Uor2Ext3, c, &mut x)),
         "110 SN:5 X:1 CRC:7 11 S:1 Mode:2 I:1 ip:1 ip2:1 \
@@ -83,7 +83,7 @@ fn extension_3_is_that_of_section_5_11_4() {
 
 #[test]
 fn chains_are_those_of_sections_5_7_7_and_3843() {
-    let static_v4 = "terminates:1 Version:1 Version:1 Version:1 reserved:4 Protocol:8 Source Address:32 \
+    let static_v4 = "terminates:1 Version:3 reserved:4 Protocol:8 Source Address:32 \
                      Destination Address:32";
     let dynamic_v4 = "Type of Service:8 Time to Live:8 Identification:16 DF:1 RND:1 NBO:1 SID:1 reserved:4 \
                       ET:2 GP:1 PS:1 CC:4";
@@ -102,11 +102,11 @@ fn chains_are_those_of_sections_5_7_7_and_3843() {
         described(0, |c| ir::ir_dyn(c, &mut x)),
         "11111000 Profile:8 CRC:8 Type of Service:8 Time to Live:8 ET:2 GP:1 PS:1 CC:4 SN:16"
     );
-    // 5.7.7.3, static part of IPv6: flags terminates, 1, six, 0.
+    // 5.7.7.3, static part of IPv6.
     let mut ip = IpFields { version: Version::V6, ..IpFields::default() };
     assert_eq!(
-        described(0b0110, |c| ir::ip_static(c, &mut ip)),
-        "terminates:1 Version:1 Version:1 Version:1 Flow Label:20 Next Header:8 Source Address:128 \
+        described(0, |c| ir::ip_static(c, &mut ip)),
+        "terminates:1 Version:3 Flow Label:20 Next Header:8 Source Address:128 \
          Destination Address:128"
     );
 }

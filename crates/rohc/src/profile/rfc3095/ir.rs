@@ -76,13 +76,14 @@ fn dynamic_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
 /// Static part of an IPv4 or IPv6 header. RFC 3095, sections 5.7.7.3 and 5.7.7.4. The high bit of the version
 /// ends the chain (RFC 3843, section 3.1).
 pub(super) fn ip_static<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpFields) -> Step {
-    let mut six = ip.version == Version::V6;
-    let mut zero = false;
+    let mut version = match ip.version {
+        Version::V4 => 4_u8,
+        Version::V6 => 6,
+    };
     c.flag("terminates", &mut ip.terminates)?;
-    c.flag("Version", &mut true).and_then(|one| c.require(one))?;
-    six = c.flag("Version", &mut six)?;
-    c.flag("Version", &mut zero).and_then(|one| c.require(!one))?;
-    if six {
+    c.uint("Version", 3, &mut version)?;
+    c.require(version == 4 || version == 6)?;
+    if version == 6 {
         ip.version = Version::V6;
         c.uint("Flow Label", 20, &mut ip.flow_label)?;
         c.uint("Next Header", 8, &mut ip.protocol)?;
