@@ -70,6 +70,33 @@ pub enum FeedbackError {
     UnknownCid(Cid),
 }
 
+impl FeedbackError {
+    /// A stable name for reports.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Truncated => "truncated_element",
+            Self::Malformed => "malformed_element",
+            Self::Crc => "bad_crc",
+            Self::Unprotected => "unprotected_reject",
+            Self::UnknownCid(_) => "unknown_cid",
+        }
+    }
+}
+
+impl core::fmt::Display for FeedbackError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Truncated => write!(f, "the feedback element is shorter than it says"),
+            Self::Malformed => write!(f, "reserved Acktype, or an option of a wrong length"),
+            Self::Crc => write!(f, "the CRC option does not match"),
+            Self::Unprotected => write!(f, "REJECT without a CRC option"),
+            Self::UnknownCid(cid) => write!(f, "there is no context with CID {}", cid.value()),
+        }
+    }
+}
+
+impl core::error::Error for FeedbackError {}
+
 /// Longest element that [`Feedback::write`] makes: type, large CID, FEEDBACK-2, and the options SN, CRC,
 /// REJECT, SN-NOT-VALID and CONTEXT_MEMORY.
 pub const MAX_ELEMENT: usize = 2 + 2 + 2 + 2 + 2 + 3 + 6;

@@ -20,7 +20,7 @@ use thinair_rohc::{
 use super::Usage;
 use super::conversion::BLOCKS;
 use super::files::{Clock, Input, REBUILT_ROOM, unreadable};
-use super::summary::{Tally, feedback_error_name};
+use super::summary::Tally;
 use crate::options::ChannelOptions;
 
 /// Octets in one line of text.
@@ -279,7 +279,7 @@ fn address(name: &str, octets: &[u8]) -> Option<IpAddr> {
 fn print_feedback(out: &mut impl Write, element: &Result<Feedback, FeedbackError>) -> io::Result<()> {
     let feedback = match element {
         Ok(feedback) => feedback,
-        Err(error) => return writeln!(out, "    feedback  {}", feedback_error_name(*error)),
+        Err(error) => return writeln!(out, "    feedback  {}", error.name()),
     };
     write!(out, "    feedback  {}  CID {}", ack_name(feedback.ack), feedback.cid.value())?;
     match feedback.sn_bits {
@@ -320,7 +320,7 @@ fn feedback_json(element: &Result<Feedback, FeedbackError>) -> Value {
             "jitter": feedback.jitter,
             "loss": feedback.loss,
         }),
-        Err(error) => json!({ "error": feedback_error_name(*error) }),
+        Err(error) => json!({ "error": error.name() }),
     }
 }
 

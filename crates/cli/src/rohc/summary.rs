@@ -90,7 +90,7 @@ impl FeedbackCounts {
         match outcome {
             Ok(()) => self.taken += 1,
             Err(error) => {
-                self.refused.add(feedback_error_name(error), record);
+                self.refused.add(error.name(), record);
             }
         }
     }
@@ -102,17 +102,6 @@ impl FeedbackCounts {
             "taken": self.taken,
             "refused": self.refused.to_json(),
         })
-    }
-}
-
-/// A stable name for reports.
-pub(super) const fn feedback_error_name(error: FeedbackError) -> &'static str {
-    match error {
-        FeedbackError::Truncated => "truncated_element",
-        FeedbackError::Malformed => "malformed_element",
-        FeedbackError::Crc => "bad_crc",
-        FeedbackError::Unprotected => "unprotected_reject",
-        FeedbackError::UnknownCid(_) => "unknown_cid",
     }
 }
 
