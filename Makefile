@@ -91,14 +91,20 @@ sizes: ## memory of a context; flash and RAM of firmware with 4 contexts
 bench: ## time and instructions per packet, memory per context
 	@scripts/need bench
 	$(call heading,Benchmarks)
-	# The runner that counts instructions must have the version of its library.
-	version=$$(sed -n '/^name = "gungraun"$$/{n;s/version = "\(.*\)"/\1/p}' Cargo.lock)
-	if [ -n "$$version" ]; then
-		tools=$$(mkdir -p '$(TARGET)' && cd '$(TARGET)' && pwd)/tools
-		cargo install --quiet --locked --root "$$tools" --version "$$version" gungraun-runner
-		export GUNGRAUN_RUNNER=$$tools/bin/gungraun-runner
+	cargo bench --locked -p thinair-rohc --bench figures
+	if command -v valgrind >/dev/null; then
+		# The runner that counts instructions must have the version of its library.
+		version=$$(sed -n '/^name = "gungraun"$$/{n;s/version = "\(.*\)"/\1/p}' Cargo.lock)
+		if [ "$$(gungraun-runner --version 2>/dev/null)" != "gungraun-runner $$version" ]; then
+			tools=$$(mkdir -p '$(TARGET)' && cd '$(TARGET)' && pwd)/tools
+			cargo install --quiet --locked --root "$$tools" --version "$$version" gungraun-runner
+			export GUNGRAUN_RUNNER=$$tools/bin/gungraun-runner
+		fi
+		cargo bench --locked -p thinair-rohc --bench instructions
+	else
+		echo "Instructions are not counted: valgrind is missing"
 	fi
-	cargo bench --workspace --locked --benches
+	cargo bench --locked -p thinair-rohc --bench throughput -- --quiet
 	$(MAKE) sizes
 
 fuzz: ## every fuzz target for FUZZ_SECONDS (60)

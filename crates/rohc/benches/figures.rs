@@ -21,6 +21,9 @@ const INDEX: usize = 2 * 2;
 /// Most octets per context and side, one block included.
 const BAR: usize = 512;
 
+/// The packet with that count.
+type Get = fn(u16) -> Vec<u8>;
+
 fn main() {
     memory();
     sizes();
@@ -44,7 +47,7 @@ fn sizes() {
     (0..3).for_each(|_| print!("   {:>8}{:>9}", "thinair", "rohc-lib"));
     println!();
     // Table 3b of the measurements of rohc-lib: IR, IR-DYN and UO-0 with the payload.
-    let rows: [(_, _, fn(u16) -> Vec<u8>, [usize; 3]); 4] = [
+    let rows: [(_, _, Get, [usize; 3]); 4] = [
         ("UDP/IPv4", ProfileId::Udp, ipv4, [36, 22, 12]),
         ("IP/IPv4", ProfileId::Ip, ipv4, [38, 28, 18]),
         ("UDP/IPv6", ProfileId::Udp, ipv6, [60, 20, 12]),
@@ -61,7 +64,7 @@ fn sizes() {
 }
 
 /// Octets of the first packet of a flow that has this format, with the default refresh.
-fn first(profile: ProfileId, packet: fn(u16) -> Vec<u8>, format: Format) -> usize {
+fn first(profile: ProfileId, packet: Get, format: Format) -> usize {
     let profiles = ProfileSet::of(&[profile]).expect("one profile has no rival");
     let channel = Channel::new(CidSpace::Small, 15, profiles).expect("15 is a small CID");
     let mut compressor =

@@ -5,6 +5,7 @@
 //! ends with. `FORMATS` lists the compressed formats once,
 //! cheapest first, and the list is the dispatch of both sides.
 
+mod attempt;
 pub(crate) mod compress;
 pub(crate) mod decompress;
 mod extension;
@@ -13,6 +14,7 @@ mod ip_id;
 mod ir;
 mod list;
 mod list_plan;
+mod list_state;
 mod settled;
 pub(crate) mod table;
 mod tail;

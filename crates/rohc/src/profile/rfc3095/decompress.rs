@@ -2,25 +2,20 @@
 
 use thinair_wire::coder::{Reader, Refusal, Traced, Tracer, Writer};
 use thinair_wire::crc::Check;
-use thinair_wire::header::extension::AH_FIXED;
-use thinair_wire::header::protocol;
-use thinair_wire::lsb::{self, Shift};
-use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
-use super::header::{self, Extension, ExtensionLists, Layout, Unbuildable};
+use super::attempt::{Attempt, Passed, unbuildable};
+use super::header::{self, ExtensionLists, Layout};
 use super::ir;
-use super::list::{CompressedList, Item, MAX_ITEMS, Xi, encoding};
+use super::list::{Item, MAX_ITEMS, encoding};
+use super::list_state::{List, ListState, ah_sn, compressed_icv_len, resolve_current, resolve_list, stays};
 use super::table::{self, Pool, Table};
 use super::tail::{Tail, tail};
-use super::{BASE_IPS, FORMATS, Fields, IP_ID, IP_ID2, IpFields, SN, SN_SHIFT, UdpFields, base};
+use super::{BASE_IPS, FORMATS, Fields, IpFields, UdpFields, base};
 use crate::mode::Mode;
 use crate::packet::Header;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
-
-/// Lists that may be named as references: those of the newest generations. RFC 3095, section 5.8.2.1, f).
-const GENERATIONS: usize = 4;
 
 /// Headers that must be decompressed after a repair before one is delivered, the repaired one included. RFC
 /// 3095, sections 5.3.2.2.4 e) and 5.3.2.2.5.
@@ -61,24 +56,6 @@ pub(crate) struct Verified {
     pub(crate) len: usize,
 }
 
-/// A list of indices.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct List {
-    len: u8,
-    index: [u8; MAX_ITEMS],
-}
-
-/// What the decompressor keeps of the extension headers of one IP header.
-#[derive(Clone, Copy, Debug, Default)]
-struct ListState {
-    current: List,
-    /// Newest last; gen_id and list.
-    generations: [(u8, List); GENERATIONS],
-    generation_count: u8,
-    /// Sequence number of the AH less the SN (RFC 4815, section 5.8).
-    ah_offset: u32,
-}
-
 /// The context of one flow at the decompressor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context {
@@ -86,25 +63,25 @@ pub(crate) struct Context {
     pub(crate) state: DecompressorState,
     pub(crate) mode: Mode,
     ip_count: u8,
-    ips: [IpFields; BASE_IPS],
+    pub(super) ips: [IpFields; BASE_IPS],
     udp: UdpFields,
     /// Last verified SN and the one before: ref 0 and ref -1 of section 5.3.2.2.5.
-    sn: u16,
-    sn_before: u16,
+    pub(super) sn: u16,
+    pub(super) sn_before: u16,
     /// Packets still to be held back after a repair.
     trial: u8,
     /// The last packet was right with ref -1 only: it was late, or ref 0 is wrong.
-    suspect: bool,
+    pub(super) suspect: bool,
     /// The outcome of the last 16 packets, and of the last 16 updates: 1 is a failure.
     pub(crate) failures: u16,
     pub(crate) update_failures: u16,
     /// Check states after the CRC-STATIC octets: CRC-3 and CRC-7; `None` if they have changed.
-    crc_static: Option<[u8; 2]>,
-    lists: [ListState; BASE_IPS],
+    pub(super) crc_static: Option<[u8; 2]>,
+    pub(super) lists: [ListState; BASE_IPS],
     table: Table,
     /// When the last packet was verified, and the smoothed time between packets in nanoseconds.
-    arrival: Instant,
-    gap: u64,
+    pub(super) arrival: Instant,
+    pub(super) gap: u64,
 }
 
 impl Context {
@@ -507,351 +484,10 @@ fn verify_crc8(packet: &Header<'_>, reader: &Reader<'_>, format: Format) -> Resu
     if state == crc { Ok(()) } else { Err(Failure::Crc(format)) }
 }
 
-fn unbuildable(why: Unbuildable) -> Failure {
-    match why {
-        Unbuildable::TooLong => Failure::Malformed,
-        Unbuildable::NoRoom(need) => Failure::NoRoom(need),
-    }
-}
-
 /// Copies the payload behind the rebuilt headers.
 #[inline]
 fn deliver(layout: &Layout, payload: &[u8], out: &mut [u8]) -> Result<usize, Failure> {
     let end = layout.len + payload.len();
     out.get_mut(layout.len..end).ok_or(Failure::NoRoom(end))?.copy_from_slice(payload);
     Ok(end)
-}
-
-/// Attempts to rebuild one header with one SN after the other.
-struct Attempt<'a, 'p> {
-    context: &'a Context,
-    reader: &'a Reader<'p>,
-    payload: usize,
-    check: Check,
-    crc: u8,
-    /// No CRC-STATIC octet can have changed.
-    plain: bool,
-}
-
-/// What is known of a header when it has passed its CRC.
-#[derive(Default)]
-struct Passed {
-    layout: Layout,
-    crc_static: [u8; 2],
-    /// There are extension headers, or the packet says that there are none any more.
-    has_lists: bool,
-    ah_sn: [Option<u32>; BASE_IPS],
-    /// The SN was found by a repair.
-    repaired: bool,
-    /// RFC 3095, section 5.3.2.2.5 f): ref -1 is not changed.
-    keeps_ref_before: bool,
-}
-
-impl Attempt<'_, '_> {
-    /// Decodes with the references in the order of RFC 3095, section 5.3.2.2.3.
-    #[inline]
-    fn find<'i, 'p: 'i>(
-        &self,
-        now: Instant,
-        format: Format,
-        x: &mut Fields<'p>,
-        extensions: &mut ExtensionLists<'i>,
-        out: &mut [u8],
-        passed: &mut Passed,
-    ) -> Result<(), Failure> {
-        let context = self.context;
-        let (bits, k) = self.reader.collected(SN);
-        let sn = lsb::decode(bits, k, context.sn, SN_SHIFT);
-        let waited = now.nanos_since(context.arrival);
-        if self.seems_late(sn, k, waited, x) {
-            return Err(Failure::Ambiguous(format));
-        }
-        if self.with_sn(sn, x, extensions, out, passed)? {
-            return Ok(());
-        }
-        // 5.3.2.2.4: the SN has wrapped around if that much time has passed.
-        if context.gap > 0 && waited / context.gap >= 1 << k {
-            let sn = lsb::decode(bits, k, context.sn.plus(1 << k), SN_SHIFT);
-            passed.repaired = true;
-            let right = self.with_sn(sn, x, extensions, out, passed)?;
-            return if right { Ok(()) } else { Err(Failure::Crc(format)) };
-        }
-        // 5.3.2.2.5: the reference may have been updated wrongly. An SN that ref 0 has had is a duplicate's.
-        let sn2 = lsb::decode(bits, k, context.sn_before, SN_SHIFT);
-        if sn2 == sn || sn2 == context.sn || !self.with_sn(sn2, x, extensions, out, passed)? {
-            return Err(Failure::Crc(format));
-        }
-        if !context.suspect {
-            // Right with ref -1 alone: on a channel that reorders it is rather late than ref 0 wrong. It counts
-            // as the first of the three headers of the repair, if another one follows.
-            return Err(Failure::Suspect(format));
-        }
-        passed.repaired = true;
-        passed.keeps_ref_before = true;
-        Ok(())
-    }
-
-    /// RFC 4224: on a channel that reorders or duplicates, a packet that is late by `d` looks like one that is
-    /// ahead by `2^k - d`. One that is really that far ahead comes after a loss, and so after a pause.
-    #[inline]
-    fn seems_late(&self, sn: u16, k: u32, waited: u64, x: &Fields<'_>) -> bool {
-        if k == 0 || k >= u16::BITS {
-            return false;
-        }
-        let ahead = u64::from(sn.since(self.context.sn));
-        // Where nothing in the header depends on the SN, late or not makes no difference.
-        let matters = || {
-            (0..BASE_IPS.min(x.ip_count)).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
-                || self.context.lists.iter().any(|list| list.current.len > 0)
-        };
-        ahead >= 1 << (k - 1) && waited < self.context.gap.saturating_mul(ahead / 2) && matters()
-    }
-
-    /// Rebuilds the header with that SN; false if its CRC does not match.
-    #[inline]
-    fn with_sn<'i, 'p: 'i>(
-        &self,
-        sn: u16,
-        x: &mut Fields<'p>,
-        extensions: &mut ExtensionLists<'i>,
-        out: &mut [u8],
-        passed: &mut Passed,
-    ) -> Result<bool, Failure> {
-        x.sn = sn;
-        self.resolve_ip_ids(x);
-        passed.has_lists = !extensions.is_empty() || x.extra.iter().any(|extra| extra.ipx);
-        if passed.has_lists {
-            passed.ah_sn = self.resolve_ah(x, extensions);
-        }
-        header::rebuild(x, extensions, self.payload, out, &mut passed.layout).map_err(unbuildable)?;
-        let layout = &passed.layout;
-        let header = out.get(..layout.len).unwrap_or_default();
-        let cached = self.context.crc_static.filter(|_| self.plain && !passed.has_lists);
-        passed.crc_static = cached.unwrap_or_else(|| {
-            [layout.crc_static(Check::Crc3, header), layout.crc_static(Check::Crc7, header)]
-        });
-        let state = passed.crc_static[usize::from(self.check != Check::Crc3)];
-        Ok(layout.crc_dynamic(self.check, state, header) == self.crc)
-    }
-
-    /// RFC 3095, section 4.5.5.
-    #[inline]
-    fn resolve_ip_ids(&self, x: &mut Fields<'_>) {
-        let holder = x.ip_id_holder();
-        for i in 0..x.base_ips() {
-            if !x.ips[i].holds_ip_id() {
-                continue;
-            }
-            let reference = self.context.ips[i];
-            if x.ips[i].sid {
-                x.ips[i].id = reference.id;
-                continue;
-            }
-            let mut bits = (0, 0);
-            if holder == Some(i) {
-                bits = self.reader.collected(IP_ID);
-            }
-            // The outer one of two may stand in a slot of its own, or in the only one.
-            if i == 0 && x.ip_count > 1 && bits.1 == 0 {
-                bits = self.reader.collected(IP_ID2);
-            }
-            let ip = &mut x.ips[i];
-            let counted = IpFields { nbo: ip.nbo, ..reference }.counted_id();
-            let offset = counted.wrapping_sub(self.context.sn);
-            let offset = lsb::decode(bits.0, bits.1, offset, Shift::Zero);
-            ip.id = offset.wrapping_add(x.sn);
-            ip.id = ip.counted_id();
-        }
-    }
-
-    /// RFC 4815, sections 5.8 and 8.9: the offset from the SN is constant, or the low bits are sent.
-    fn resolve_ah<'i>(&self, x: &Fields<'i>, extensions: &mut ExtensionLists<'i>) -> [Option<u32>; BASE_IPS] {
-        let mut sns = [None; BASE_IPS];
-        for (i, extra) in x.extra.iter().enumerate() {
-            let state = &self.context.lists[i];
-            let mut sn = state.ah_offset.wrapping_add(u32::from(x.sn));
-            if extra.has_ah_sn {
-                let mask = if extra.ah_sn_long { 0x7FFF_FFFF } else { 0x7F };
-                sn = sn & !mask | extra.ah_sn & mask;
-            }
-            if let Some(sn) = ah_sn(extra.list()) {
-                sns[i] = Some(sn);
-                continue;
-            }
-            for extension in extensions.of_mut(i).iter_mut().filter(|e| e.item.kind == protocol::AH) {
-                extension.ah = Some((sn, extra.icv));
-                sns[i] = Some(sn);
-            }
-        }
-        sns
-    }
-}
-
-impl ListState {
-    /// Puts a list into the window of generations. The newest list with a gen_id counts: a compressor that
-    /// took over the CID may use one again.
-    fn remember(&mut self, gen_id: u8, list: List) {
-        let count = usize::from(self.generation_count);
-        let known = self.generations[..count].iter_mut().find(|(id, _)| *id == gen_id);
-        if let Some(slot) = known {
-            slot.1 = list;
-            return;
-        }
-        if count == GENERATIONS {
-            self.generations.rotate_left(1);
-            self.generation_count -= 1;
-        }
-        self.generations[usize::from(self.generation_count)] = (gen_id, list);
-        self.generation_count += 1;
-    }
-
-    /// RFC 3095, section 5.8.2.1 g): "All lists with generations older than ref_id are removed".
-    fn forget_before(&mut self, ref_id: u8) {
-        let count = usize::from(self.generation_count);
-        if let Some(at) = self.generations[..count].iter().position(|(id, _)| *id == ref_id) {
-            self.generations.rotate_left(at);
-            self.generation_count -= at as u8;
-        }
-    }
-
-    fn generation(&self, ref_id: u8) -> Option<&List> {
-        let count = usize::from(self.generation_count);
-        self.generations[..count].iter().find(|(id, _)| *id == ref_id).map(|(_, list)| list)
-    }
-}
-
-impl List {
-    fn push(&mut self, index: u8) -> Option<()> {
-        *self.index.get_mut(usize::from(self.len))? = index;
-        self.len += 1;
-        Some(())
-    }
-
-    fn as_slice(&self) -> &[u8] {
-        self.index.get(..usize::from(self.len)).unwrap_or_default()
-    }
-}
-
-/// An empty list without gen_id in an IR-DYN packet says nothing of the list: it "do[es] not update the
-/// context" (RFC 3095, section 5.8.2.1 d). Compressors send it for a list that is established.
-fn stays(sent: &CompressedList<'_>, format: Format) -> bool {
-    format == Format::IrDyn && sent.is_empty() && !sent.has_gen_id
-}
-
-/// The indices of a compressed list. `None` if it contradicts itself or its reference.
-fn indices(state: &ListState, sent: &CompressedList<'_>) -> Option<List> {
-    let mut xis = sent.xis.get(..sent.xi_count())?.iter().map(|xi: &Xi| xi.index);
-    let mut list = List::default();
-    if sent.encoding == encoding::GENERIC {
-        for index in xis {
-            list.push(index)?;
-        }
-        return Some(list);
-    }
-    // RFC 4815, section 5.7: "ref_id MUST refer to a non-empty list".
-    let reference = state.generation(sent.ref_id).filter(|list| list.len > 0)?;
-    if sent.encoding == encoding::REMOVAL && sent.count != reference.len {
-        return None;
-    }
-    let mut kept = List::default();
-    let removes = sent.encoding != encoding::INSERTION;
-    for (i, &index) in reference.as_slice().iter().enumerate() {
-        if !(removes && sent.removal.has(i)) {
-            kept.push(index)?;
-        }
-    }
-    if sent.encoding == encoding::REMOVAL {
-        return Some(kept);
-    }
-    // A mark takes the next inserted item, a blank the next one that was kept; positions beyond the mask are
-    // kept (RFC 4815, section 5.3).
-    let mut kept = kept.as_slice().iter();
-    for position in 0..sent.insertion.len() {
-        if sent.insertion.has(position) {
-            list.push(xis.next()?)?;
-        } else if let Some(&index) = kept.next() {
-            list.push(index)?;
-        }
-    }
-    for &index in kept {
-        list.push(index)?;
-    }
-    xis.next().is_none().then_some(list)
-}
-
-/// Resolves the list that a packet carries for header `owner`.
-fn resolve_list<'i>(
-    state: &ListState,
-    sent: &CompressedList<'i>,
-    owner: usize,
-    table: &Table,
-    pool: &'i Pool<'_>,
-    format: Format,
-    extensions: &mut ExtensionLists<'i>,
-) -> Result<List, Failure> {
-    let list = indices(state, sent).ok_or(Failure::Malformed)?;
-    let xis = &sent.xis[..sent.xi_count().min(MAX_ITEMS)];
-    fill(&list, owner, extensions, |index| {
-        let received = xis.iter().filter(|xi| xi.x).zip(&sent.items).rev_find(index);
-        received.or_else(|| table.find(pool, owner, index).map(|place| table::stored(pool, place)))
-    })
-    .ok_or(Failure::UnknownItem(format))?;
-    Ok(list)
-}
-
-/// Resolves the list of the context.
-fn resolve_current<'i>(
-    state: &ListState,
-    owner: usize,
-    table: &Table,
-    pool: &'i Pool<'_>,
-    format: Format,
-    extensions: &mut ExtensionLists<'i>,
-) -> Result<List, Failure> {
-    fill(&state.current, owner, extensions, |index| {
-        table.find(pool, owner, index).map(|place| table::stored(pool, place))
-    })
-    .ok_or(Failure::UnknownItem(format))?;
-    Ok(state.current)
-}
-
-fn fill<'i>(
-    list: &List,
-    owner: usize,
-    extensions: &mut ExtensionLists<'i>,
-    mut item: impl FnMut(u8) -> Option<Item<'i>>,
-) -> Option<()> {
-    let slots = extensions.set_len(owner, usize::from(list.len));
-    for (slot, &index) in slots.iter_mut().zip(list.as_slice()) {
-        *slot = Extension { item: item(index)?, ah: None };
-    }
-    Some(())
-}
-
-/// The item that was sent with an index: the last one, should there be several.
-trait RevFind<'a, 'i> {
-    fn rev_find(self, index: u8) -> Option<Item<'i>>;
-}
-
-impl<'a, 'i: 'a, I: Iterator<Item = (&'a Xi, &'a Item<'i>)>> RevFind<'a, 'i> for I {
-    fn rev_find(self, index: u8) -> Option<Item<'i>> {
-        self.filter(|(xi, _)| xi.index == index).last().map(|(_, item)| *item)
-    }
-}
-
-/// Octets of AH data in the tail: the Integrity Check Value of an AH that is not sent in full.
-fn compressed_icv_len(extensions: &ExtensionLists<'_>, owner: usize, sent: &CompressedList<'_>) -> usize {
-    let Some(ah) = extensions.of(owner).iter().find(|e| e.item.kind == protocol::AH) else { return 0 };
-    if ah_sn(sent).is_some() { 0 } else { ah.item.len().saturating_sub(AH_FIXED) }
-}
-
-/// The sequence number of the AH that a list carries in full.
-fn ah_sn(sent: &CompressedList<'_>) -> Option<u32> {
-    sent.items.iter().find(|item| item.kind == protocol::AH).and_then(sn_of)
-}
-
-fn sn_of(item: &Item<'_>) -> Option<u32> {
-    // Reserved and SPI stand between the length field and the sequence number.
-    let octets = item.body.get(6..10)?;
-    Some(u32::from_be_bytes([octets[0], octets[1], octets[2], octets[3]]))
 }

@@ -1,0 +1,188 @@
+//! Attempts to rebuild a header: with the SN that it seems to have, and with those of the repairs. RFC 3095,
+//! sections 5.3.2.2.2 to 5.3.2.2.5.
+
+use thinair_wire::coder::Reader;
+use thinair_wire::crc::Check;
+use thinair_wire::header::protocol;
+use thinair_wire::lsb::{self, Shift};
+use thinair_wire::serial::Serial;
+use thinair_wire::time::Instant;
+
+use super::decompress::{Context, Failure};
+use super::header::{self, ExtensionLists, Layout, Unbuildable};
+use super::list_state::ah_sn;
+use super::{BASE_IPS, Fields, IP_ID, IP_ID2, IpFields, SN, SN_SHIFT};
+use crate::profile::Format;
+
+/// Attempts to rebuild one header with one SN after the other.
+pub(super) struct Attempt<'a, 'p> {
+    pub(super) context: &'a Context,
+    pub(super) reader: &'a Reader<'p>,
+    pub(super) payload: usize,
+    pub(super) check: Check,
+    pub(super) crc: u8,
+    /// No CRC-STATIC octet can have changed.
+    pub(super) plain: bool,
+}
+
+/// What is known of a header when it has passed its CRC.
+#[derive(Default)]
+pub(super) struct Passed {
+    pub(super) layout: Layout,
+    pub(super) crc_static: [u8; 2],
+    /// There are extension headers, or the packet says that there are none any more.
+    pub(super) has_lists: bool,
+    pub(super) ah_sn: [Option<u32>; BASE_IPS],
+    /// The SN was found by a repair.
+    pub(super) repaired: bool,
+    /// RFC 3095, section 5.3.2.2.5 f): ref -1 is not changed.
+    pub(super) keeps_ref_before: bool,
+}
+
+impl Attempt<'_, '_> {
+    /// Decodes with the references in the order of RFC 3095, section 5.3.2.2.3.
+    #[inline]
+    pub(super) fn find<'i, 'p: 'i>(
+        &self,
+        now: Instant,
+        format: Format,
+        x: &mut Fields<'p>,
+        extensions: &mut ExtensionLists<'i>,
+        out: &mut [u8],
+        passed: &mut Passed,
+    ) -> Result<(), Failure> {
+        let context = self.context;
+        let (bits, k) = self.reader.collected(SN);
+        let sn = lsb::decode(bits, k, context.sn, SN_SHIFT);
+        let waited = now.nanos_since(context.arrival);
+        if self.seems_late(sn, k, waited, x) {
+            return Err(Failure::Ambiguous(format));
+        }
+        if self.with_sn(sn, x, extensions, out, passed)? {
+            return Ok(());
+        }
+        // 5.3.2.2.4: the SN has wrapped around if that much time has passed.
+        if context.gap > 0 && waited / context.gap >= 1 << k {
+            let sn = lsb::decode(bits, k, context.sn.plus(1 << k), SN_SHIFT);
+            passed.repaired = true;
+            let right = self.with_sn(sn, x, extensions, out, passed)?;
+            return if right { Ok(()) } else { Err(Failure::Crc(format)) };
+        }
+        // 5.3.2.2.5: the reference may have been updated wrongly. An SN that ref 0 has had is a duplicate's.
+        let sn2 = lsb::decode(bits, k, context.sn_before, SN_SHIFT);
+        if sn2 == sn || sn2 == context.sn || !self.with_sn(sn2, x, extensions, out, passed)? {
+            return Err(Failure::Crc(format));
+        }
+        if !context.suspect {
+            // Right with ref -1 alone: on a channel that reorders it is rather late than ref 0 wrong. It counts
+            // as the first of the three headers of the repair, if another one follows.
+            return Err(Failure::Suspect(format));
+        }
+        passed.repaired = true;
+        passed.keeps_ref_before = true;
+        Ok(())
+    }
+
+    /// RFC 4224: on a channel that reorders or duplicates, a packet that is late by `d` looks like one that is
+    /// ahead by `2^k - d`. One that is really that far ahead comes after a loss, and so after a pause.
+    #[inline]
+    fn seems_late(&self, sn: u16, k: u32, waited: u64, x: &Fields<'_>) -> bool {
+        if k == 0 || k >= u16::BITS {
+            return false;
+        }
+        let ahead = u64::from(sn.since(self.context.sn));
+        // Where nothing in the header depends on the SN, late or not makes no difference.
+        let matters = || {
+            (0..BASE_IPS.min(x.ip_count)).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
+                || self.context.lists.iter().any(|list| list.current.len > 0)
+        };
+        ahead >= 1 << (k - 1) && waited < self.context.gap.saturating_mul(ahead / 2) && matters()
+    }
+
+    /// Rebuilds the header with that SN; false if its CRC does not match.
+    #[inline]
+    fn with_sn<'i, 'p: 'i>(
+        &self,
+        sn: u16,
+        x: &mut Fields<'p>,
+        extensions: &mut ExtensionLists<'i>,
+        out: &mut [u8],
+        passed: &mut Passed,
+    ) -> Result<bool, Failure> {
+        x.sn = sn;
+        self.resolve_ip_ids(x);
+        passed.has_lists = !extensions.is_empty() || x.extra.iter().any(|extra| extra.ipx);
+        if passed.has_lists {
+            passed.ah_sn = self.resolve_ah(x, extensions);
+        }
+        header::rebuild(x, extensions, self.payload, out, &mut passed.layout).map_err(unbuildable)?;
+        let layout = &passed.layout;
+        let header = out.get(..layout.len).unwrap_or_default();
+        let cached = self.context.crc_static.filter(|_| self.plain && !passed.has_lists);
+        passed.crc_static = cached.unwrap_or_else(|| {
+            [layout.crc_static(Check::Crc3, header), layout.crc_static(Check::Crc7, header)]
+        });
+        let state = passed.crc_static[usize::from(self.check != Check::Crc3)];
+        Ok(layout.crc_dynamic(self.check, state, header) == self.crc)
+    }
+
+    /// RFC 3095, section 4.5.5.
+    #[inline]
+    fn resolve_ip_ids(&self, x: &mut Fields<'_>) {
+        let holder = x.ip_id_holder();
+        for i in 0..x.base_ips() {
+            if !x.ips[i].holds_ip_id() {
+                continue;
+            }
+            let reference = self.context.ips[i];
+            if x.ips[i].sid {
+                x.ips[i].id = reference.id;
+                continue;
+            }
+            let mut bits = (0, 0);
+            if holder == Some(i) {
+                bits = self.reader.collected(IP_ID);
+            }
+            // The outer one of two may stand in a slot of its own, or in the only one.
+            if i == 0 && x.ip_count > 1 && bits.1 == 0 {
+                bits = self.reader.collected(IP_ID2);
+            }
+            let ip = &mut x.ips[i];
+            let counted = IpFields { nbo: ip.nbo, ..reference }.counted_id();
+            let offset = counted.wrapping_sub(self.context.sn);
+            let offset = lsb::decode(bits.0, bits.1, offset, Shift::Zero);
+            ip.id = offset.wrapping_add(x.sn);
+            ip.id = ip.counted_id();
+        }
+    }
+
+    /// RFC 4815, sections 5.8 and 8.9: the offset from the SN is constant, or the low bits are sent.
+    fn resolve_ah<'i>(&self, x: &Fields<'i>, extensions: &mut ExtensionLists<'i>) -> [Option<u32>; BASE_IPS] {
+        let mut sns = [None; BASE_IPS];
+        for (i, extra) in x.extra.iter().enumerate() {
+            let state = &self.context.lists[i];
+            let mut sn = state.ah_offset.wrapping_add(u32::from(x.sn));
+            if extra.has_ah_sn {
+                let mask = if extra.ah_sn_long { 0x7FFF_FFFF } else { 0x7F };
+                sn = sn & !mask | extra.ah_sn & mask;
+            }
+            if let Some(sn) = ah_sn(extra.list()) {
+                sns[i] = Some(sn);
+                continue;
+            }
+            for extension in extensions.of_mut(i).iter_mut().filter(|e| e.item.kind == protocol::AH) {
+                extension.ah = Some((sn, extra.icv));
+                sns[i] = Some(sn);
+            }
+        }
+        sns
+    }
+}
+
+/// Why the headers could not be rebuilt, as the decompressor tells it.
+pub(super) fn unbuildable(why: Unbuildable) -> Failure {
+    match why {
+        Unbuildable::TooLong => Failure::Malformed,
+        Unbuildable::NoRoom(need) => Failure::NoRoom(need),
+    }
+}

@@ -1,0 +1,204 @@
+//! Which list of extension headers a packet means, at the decompressor. RFC 3095, sections 5.8.1 to 5.8.3.
+
+use thinair_wire::header::extension::AH_FIXED;
+use thinair_wire::header::protocol;
+
+use super::decompress::Failure;
+use super::header::{Extension, ExtensionLists};
+use super::list::{CompressedList, Item, MAX_ITEMS, Xi, encoding};
+use super::table::{self, Pool, Table};
+use crate::profile::Format;
+
+/// Lists that may be named as references: those of the newest generations. RFC 3095, section 5.8.2.1, f).
+const GENERATIONS: usize = 4;
+
+/// A list of indices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct List {
+    pub(super) len: u8,
+    index: [u8; MAX_ITEMS],
+}
+
+/// What the decompressor keeps of the extension headers of one IP header.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ListState {
+    pub(super) current: List,
+    /// Newest last; gen_id and list.
+    generations: [(u8, List); GENERATIONS],
+    generation_count: u8,
+    /// Sequence number of the AH less the SN (RFC 4815, section 5.8).
+    pub(super) ah_offset: u32,
+}
+
+impl ListState {
+    /// Puts a list into the window of generations. The newest list with a gen_id counts: a compressor that
+    /// took over the CID may use one again.
+    pub(super) fn remember(&mut self, gen_id: u8, list: List) {
+        let count = usize::from(self.generation_count);
+        let known = self.generations[..count].iter_mut().find(|(id, _)| *id == gen_id);
+        if let Some(slot) = known {
+            slot.1 = list;
+            return;
+        }
+        if count == GENERATIONS {
+            self.generations.rotate_left(1);
+            self.generation_count -= 1;
+        }
+        self.generations[usize::from(self.generation_count)] = (gen_id, list);
+        self.generation_count += 1;
+    }
+
+    /// RFC 3095, section 5.8.2.1 g): "All lists with generations older than ref_id are removed".
+    pub(super) fn forget_before(&mut self, ref_id: u8) {
+        let count = usize::from(self.generation_count);
+        if let Some(at) = self.generations[..count].iter().position(|(id, _)| *id == ref_id) {
+            self.generations.rotate_left(at);
+            self.generation_count -= at as u8;
+        }
+    }
+
+    fn generation(&self, ref_id: u8) -> Option<&List> {
+        let count = usize::from(self.generation_count);
+        self.generations[..count].iter().find(|(id, _)| *id == ref_id).map(|(_, list)| list)
+    }
+}
+
+impl List {
+    fn push(&mut self, index: u8) -> Option<()> {
+        *self.index.get_mut(usize::from(self.len))? = index;
+        self.len += 1;
+        Some(())
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        self.index.get(..usize::from(self.len)).unwrap_or_default()
+    }
+}
+
+/// An empty list without gen_id in an IR-DYN packet says nothing of the list: it "do[es] not update the
+/// context" (RFC 3095, section 5.8.2.1 d). Compressors send it for a list that is established.
+pub(super) fn stays(sent: &CompressedList<'_>, format: Format) -> bool {
+    format == Format::IrDyn && sent.is_empty() && !sent.has_gen_id
+}
+
+/// The indices of a compressed list. `None` if it contradicts itself or its reference.
+fn indices(state: &ListState, sent: &CompressedList<'_>) -> Option<List> {
+    let mut xis = sent.xis.get(..sent.xi_count())?.iter().map(|xi: &Xi| xi.index);
+    let mut list = List::default();
+    if sent.encoding == encoding::GENERIC {
+        for index in xis {
+            list.push(index)?;
+        }
+        return Some(list);
+    }
+    // RFC 4815, section 5.7: "ref_id MUST refer to a non-empty list".
+    let reference = state.generation(sent.ref_id).filter(|list| list.len > 0)?;
+    if sent.encoding == encoding::REMOVAL && sent.count != reference.len {
+        return None;
+    }
+    let mut kept = List::default();
+    let removes = sent.encoding != encoding::INSERTION;
+    for (i, &index) in reference.as_slice().iter().enumerate() {
+        if !(removes && sent.removal.has(i)) {
+            kept.push(index)?;
+        }
+    }
+    if sent.encoding == encoding::REMOVAL {
+        return Some(kept);
+    }
+    // A mark takes the next inserted item, a blank the next one that was kept; positions beyond the mask are
+    // kept (RFC 4815, section 5.3).
+    let mut kept = kept.as_slice().iter();
+    for position in 0..sent.insertion.len() {
+        if sent.insertion.has(position) {
+            list.push(xis.next()?)?;
+        } else if let Some(&index) = kept.next() {
+            list.push(index)?;
+        }
+    }
+    for &index in kept {
+        list.push(index)?;
+    }
+    xis.next().is_none().then_some(list)
+}
+
+/// Resolves the list that a packet carries for header `owner`.
+pub(super) fn resolve_list<'i>(
+    state: &ListState,
+    sent: &CompressedList<'i>,
+    owner: usize,
+    table: &Table,
+    pool: &'i Pool<'_>,
+    format: Format,
+    extensions: &mut ExtensionLists<'i>,
+) -> Result<List, Failure> {
+    let list = indices(state, sent).ok_or(Failure::Malformed)?;
+    let xis = &sent.xis[..sent.xi_count().min(MAX_ITEMS)];
+    fill(&list, owner, extensions, |index| {
+        let received = xis.iter().filter(|xi| xi.x).zip(&sent.items).rev_find(index);
+        received.or_else(|| table.find(pool, owner, index).map(|place| table::stored(pool, place)))
+    })
+    .ok_or(Failure::UnknownItem(format))?;
+    Ok(list)
+}
+
+/// Resolves the list of the context.
+pub(super) fn resolve_current<'i>(
+    state: &ListState,
+    owner: usize,
+    table: &Table,
+    pool: &'i Pool<'_>,
+    format: Format,
+    extensions: &mut ExtensionLists<'i>,
+) -> Result<List, Failure> {
+    fill(&state.current, owner, extensions, |index| {
+        table.find(pool, owner, index).map(|place| table::stored(pool, place))
+    })
+    .ok_or(Failure::UnknownItem(format))?;
+    Ok(state.current)
+}
+
+fn fill<'i>(
+    list: &List,
+    owner: usize,
+    extensions: &mut ExtensionLists<'i>,
+    mut item: impl FnMut(u8) -> Option<Item<'i>>,
+) -> Option<()> {
+    let slots = extensions.set_len(owner, usize::from(list.len));
+    for (slot, &index) in slots.iter_mut().zip(list.as_slice()) {
+        *slot = Extension { item: item(index)?, ah: None };
+    }
+    Some(())
+}
+
+/// The item that was sent with an index: the last one, should there be several.
+trait RevFind<'a, 'i> {
+    fn rev_find(self, index: u8) -> Option<Item<'i>>;
+}
+
+impl<'a, 'i: 'a, I: Iterator<Item = (&'a Xi, &'a Item<'i>)>> RevFind<'a, 'i> for I {
+    fn rev_find(self, index: u8) -> Option<Item<'i>> {
+        self.filter(|(xi, _)| xi.index == index).last().map(|(_, item)| *item)
+    }
+}
+
+/// Octets of AH data in the tail: the Integrity Check Value of an AH that is not sent in full.
+pub(super) fn compressed_icv_len(
+    extensions: &ExtensionLists<'_>,
+    owner: usize,
+    sent: &CompressedList<'_>,
+) -> usize {
+    let Some(ah) = extensions.of(owner).iter().find(|e| e.item.kind == protocol::AH) else { return 0 };
+    if ah_sn(sent).is_some() { 0 } else { ah.item.len().saturating_sub(AH_FIXED) }
+}
+
+/// The sequence number of the AH that a list carries in full.
+pub(super) fn ah_sn(sent: &CompressedList<'_>) -> Option<u32> {
+    sent.items.iter().find(|item| item.kind == protocol::AH).and_then(sn_of)
+}
+
+fn sn_of(item: &Item<'_>) -> Option<u32> {
+    // Reserved and SPI stand between the length field and the sequence number.
+    let octets = item.body.get(6..10)?;
+    Some(u32::from_be_bytes([octets[0], octets[1], octets[2], octets[3]]))
+}
