@@ -178,7 +178,7 @@ impl Layout {
     }
 
     /// The check over the CRC-DYNAMIC octets of `header`, from the state after the static ones.
-    #[inline]
+    #[inline(always)]
     pub(super) fn crc_dynamic(&self, check: Check, mut crc: u8, header: &[u8]) -> u8 {
         for i in 0..usize::from(self.ip_count).min(MAX_IP) {
             let (at, version, extensions) = self.ips[i];
