@@ -190,7 +190,7 @@ impl Flow {
             8 | 9 => {
                 let extension = extension(random);
                 let at = random.below(layer.extensions.len() as u64 + 1) as usize;
-                if layer.extensions.len() < 5 {
+                if layer.extensions.len() < 9 {
                     layer.extensions.insert(at, extension);
                 }
             }
