@@ -21,7 +21,7 @@ use crate::refresh::{Due, Refresh, Timer};
 use crate::storage::Slots;
 
 pub(crate) use classify::Plan;
-pub use flows::CompressorContext;
+pub use flows::{CompressorContext, FlowLink};
 use flows::{Flows, Kind};
 pub(crate) use glance::Glance;
 
@@ -70,6 +70,8 @@ impl CompressorConfig {
 pub struct CompressorMemory<'m> {
     /// One place per context: [`Channel::contexts`] of them.
     pub contexts: Slots<'m, CompressorContext>,
+    /// As many links as contexts.
+    pub links: Slots<'m, FlowLink>,
     /// Buckets of the index of flows; twice as many as contexts is a good number.
     pub buckets: Slots<'m, u16>,
     /// Blocks for extension headers.
@@ -82,6 +84,7 @@ impl CompressorMemory<'static> {
     pub fn owned(channel: &Channel, blocks: usize) -> Self {
         Self {
             contexts: Slots::owned(alloc::vec![CompressorContext::EMPTY; channel.contexts()]),
+            links: Slots::owned(alloc::vec![FlowLink::EMPTY; channel.contexts()]),
             buckets: Slots::owned(alloc::vec![0; (channel.contexts() * 2).next_power_of_two()]),
             blocks: Slots::owned(alloc::vec![Block::default(); blocks]),
         }
@@ -156,7 +159,8 @@ impl<'m> Compressor<'m> {
             window: config.window.clamp(1, CAPACITY as u8),
             ..config
         };
-        let flows = Flows::new(memory.contexts, memory.buckets, config.channel.contexts(), config.seed);
+        let flows =
+            Flows::new(memory.contexts, memory.links, memory.buckets, config.channel.contexts(), config.seed);
         Self { config, flows, pool: Pool::new(memory.blocks), random: config.seed }
     }
 
@@ -204,10 +208,10 @@ impl<'m> Compressor<'m> {
         }
     }
 
-    /// Octets of memory for one context, without extension headers, and for a block of those. A context also
-    /// takes two buckets of two octets each.
+    /// Octets of memory for one context with its link, without extension headers, and for a block of those. A
+    /// context also takes two buckets of two octets each.
     pub const fn octets_per_context() -> (usize, usize) {
-        (size_of::<CompressorContext>(), size_of::<Block>())
+        (size_of::<CompressorContext>() + size_of::<FlowLink>(), size_of::<Block>())
     }
 
     /// The way of a packet whose headers must be looked at one by one.

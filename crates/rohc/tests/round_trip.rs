@@ -74,12 +74,12 @@ fn any_flows_come_back(seed: u64, formats: &mut BTreeMap<(ProfileId, Format), u3
     let refresh = match random.below(3) {
         0 => Refresh::Off,
         1 => Refresh::Cycle { ir: 3, so: 20, direct: true },
-        _ => Refresh::Periodic { packets: Some(60), time: None, backoff: seed % 2 == 0 },
+        _ => Refresh::Periodic { packets: Some(60), time: None, backoff: seed.is_multiple_of(2) },
     };
     let mut link = Link::new(cids, max_cid, mode, |config| {
         config.window = window;
         config.refresh = refresh;
-        config.sid_everywhere = seed % 5 == 0;
+        config.sid_everywhere = seed.is_multiple_of(5);
         config.seed = seed;
     });
     let mut flows: Vec<_> = (0..1 + random.below(5)).map(|_| any_flow(&mut random)).collect();

@@ -7,13 +7,14 @@ use core::hint::black_box;
 
 use static_cell::StaticCell;
 use thinair_firmware::{BLOCK_COUNT, CONTEXT_COUNT, MTU, channel};
-use thinair_rohc::compressor::CompressorContext;
+use thinair_rohc::compressor::{CompressorContext, FlowLink};
 use thinair_rohc::decompressor::Block;
 use thinair_rohc::feedback::MAX_ELEMENT;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{Compressor, CompressorConfig, CompressorMemory, Instant};
 
 static CONTEXTS: StaticCell<[CompressorContext; CONTEXT_COUNT]> = StaticCell::new();
+static LINKS: StaticCell<[FlowLink; CONTEXT_COUNT]> = StaticCell::new();
 static BUCKETS: StaticCell<[u16; CONTEXT_COUNT * 2]> = StaticCell::new();
 static BLOCKS: StaticCell<[Block; BLOCK_COUNT]> = StaticCell::new();
 static COMPRESSOR: StaticCell<Compressor<'static>> = StaticCell::new();
@@ -26,6 +27,7 @@ pub extern "C" fn _start() -> ! {
     if let Ok(channel) = channel() {
         let memory = CompressorMemory {
             contexts: Slots::Lent(CONTEXTS.init_with(|| [CompressorContext::EMPTY; CONTEXT_COUNT])),
+            links: Slots::Lent(LINKS.init_with(|| [FlowLink::EMPTY; CONTEXT_COUNT])),
             buckets: Slots::Lent(BUCKETS.init_with(|| [0; CONTEXT_COUNT * 2])),
             blocks: Slots::Lent(BLOCKS.init_with(|| [Block::default(); BLOCK_COUNT])),
         };

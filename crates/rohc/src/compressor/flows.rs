@@ -18,6 +18,19 @@ const NONE: u16 = u16::MAX;
 #[derive(Clone, Copy, Debug)]
 pub struct CompressorContext {
     kind: Kind,
+}
+
+impl CompressorContext {
+    /// No context.
+    pub const EMPTY: Self = Self { kind: Kind::Free };
+}
+
+/// How a context is found, and when it was used, as against others.
+///
+/// Links lie by themselves, close together, so that finding one flow among thousands and moving it in the order
+/// of use does not fetch the contexts of others.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowLink {
     hash: u32,
     /// The next context in the same bucket.
     next: u16,
@@ -26,9 +39,9 @@ pub struct CompressorContext {
     newer: u16,
 }
 
-impl CompressorContext {
-    /// No context.
-    pub const EMPTY: Self = Self { kind: Kind::Free, hash: 0, next: NONE, older: NONE, newer: NONE };
+impl FlowLink {
+    /// No flow.
+    pub const EMPTY: Self = Self { hash: 0, next: NONE, older: NONE, newer: NONE };
 }
 
 /// What a place holds.
@@ -48,6 +61,7 @@ pub(crate) enum Kind {
 #[derive(Debug)]
 pub(super) struct Flows<'m> {
     contexts: Slots<'m, CompressorContext>,
+    links: Slots<'m, FlowLink>,
     buckets: Slots<'m, u16>,
     mask: u32,
     key: u64,
@@ -62,18 +76,21 @@ pub(super) struct Flows<'m> {
 impl<'m> Flows<'m> {
     pub(super) fn new(
         mut contexts: Slots<'m, CompressorContext>,
+        mut links: Slots<'m, FlowLink>,
         mut buckets: Slots<'m, u16>,
         limit: usize,
         seed: u64,
     ) -> Self {
         contexts.fill(CompressorContext::EMPTY);
+        links.fill(FlowLink::EMPTY);
         buckets.fill(NONE);
-        let capacity = contexts.len().min(limit) as u16;
+        let capacity = contexts.len().min(links.len()).min(limit) as u16;
         // The largest power of two that there is room for; with no bucket at all, everything is a new flow.
         let mask = (1_u32 << buckets.len().max(1).ilog2()) - 1;
         let key = seed ^ 0x2D35_8DCC_AA6C_78A5;
         Self {
             contexts,
+            links,
             buckets,
             mask,
             key,
@@ -105,11 +122,11 @@ impl<'m> Flows<'m> {
     #[inline]
     pub(super) fn find(&self, hash: u32, is_it: impl Fn(&Kind) -> bool) -> Option<Cid> {
         let mut at = *self.buckets.get((hash & self.mask) as usize)?;
-        while let Some(context) = self.contexts.get(usize::from(at)) {
-            if context.hash == hash && is_it(&context.kind) {
+        while let Some(link) = self.links.get(usize::from(at)) {
+            if link.hash == hash && self.contexts.get(usize::from(at)).is_some_and(|c| is_it(&c.kind)) {
                 return Cid::new(at);
             }
-            at = context.next;
+            at = link.next;
         }
         None
     }
@@ -136,7 +153,7 @@ impl<'m> Flows<'m> {
         }
         let context = self.contexts.get_mut(usize::from(at))?;
         let old = core::mem::replace(&mut context.kind, Kind::Free);
-        context.hash = hash;
+        self.links.get_mut(usize::from(at))?.hash = hash;
         self.link_bucket(at);
         self.link_newest(at);
         Some((cid, old))
@@ -178,53 +195,53 @@ impl<'m> Flows<'m> {
 
     fn link_newest(&mut self, at: u16) {
         let before = self.newest;
-        if let Some(context) = self.contexts.get_mut(usize::from(at)) {
-            context.older = before;
-            context.newer = NONE;
+        if let Some(link) = self.links.get_mut(usize::from(at)) {
+            link.older = before;
+            link.newer = NONE;
         }
-        match self.contexts.get_mut(usize::from(before)) {
-            Some(context) => context.newer = at,
+        match self.links.get_mut(usize::from(before)) {
+            Some(link) => link.newer = at,
             None => self.oldest = at,
         }
         self.newest = at;
     }
 
     fn unlink_use(&mut self, at: u16) {
-        let Some(context) = self.contexts.get(usize::from(at)) else { return };
-        let (older, newer) = (context.older, context.newer);
-        match self.contexts.get_mut(usize::from(older)) {
-            Some(context) => context.newer = newer,
+        let Some(link) = self.links.get(usize::from(at)) else { return };
+        let (older, newer) = (link.older, link.newer);
+        match self.links.get_mut(usize::from(older)) {
+            Some(link) => link.newer = newer,
             None => self.oldest = newer,
         }
-        match self.contexts.get_mut(usize::from(newer)) {
-            Some(context) => context.older = older,
+        match self.links.get_mut(usize::from(newer)) {
+            Some(link) => link.older = older,
             None => self.newest = older,
         }
     }
 
     fn link_bucket(&mut self, at: u16) {
-        let Some(context) = self.contexts.get_mut(usize::from(at)) else { return };
-        if let Some(bucket) = self.buckets.get_mut((context.hash & self.mask) as usize) {
-            context.next = *bucket;
+        let Some(link) = self.links.get_mut(usize::from(at)) else { return };
+        if let Some(bucket) = self.buckets.get_mut((link.hash & self.mask) as usize) {
+            link.next = *bucket;
             *bucket = at;
         }
     }
 
     fn unlink_bucket(&mut self, at: u16) {
-        let Some(context) = self.contexts.get(usize::from(at)) else { return };
-        let (hash, next) = (context.hash, context.next);
+        let Some(link) = self.links.get(usize::from(at)) else { return };
+        let (hash, next) = (link.hash, link.next);
         let Some(bucket) = self.buckets.get_mut((hash & self.mask) as usize) else { return };
         if *bucket == at {
             *bucket = next;
             return;
         }
         let mut before = *bucket;
-        while let Some(context) = self.contexts.get_mut(usize::from(before)) {
-            if context.next == at {
-                context.next = next;
+        while let Some(link) = self.links.get_mut(usize::from(before)) {
+            if link.next == at {
+                link.next = next;
                 return;
             }
-            before = context.next;
+            before = link.next;
         }
     }
 }
