@@ -55,8 +55,15 @@ impl Attempt<'_, '_> {
         let (bits, k) = self.reader.collected(SN);
         let sn = lsb::decode(bits, k, context.sn, SN_SHIFT);
         let waited = now.nanos_since(context.arrival);
-        if self.seems_late(sn, k, waited, x) {
-            return Err(Failure::Ambiguous(format));
+        if self.is_far_ahead(sn, k, x) {
+            // RFC 4224: on a channel that reorders or duplicates, a packet that is late by `d` looks like one
+            // that is ahead by `2^k - d`. One that is really that far ahead comes after a loss, and so after a
+            // pause; and if it could be late all the same, it is not delivered.
+            let ahead = u64::from(sn.since(context.sn));
+            let paused = waited >= context.gap.saturating_mul(ahead / 2);
+            if !paused || self.with_sn(sn.wrapping_sub(1 << k), x, extensions, out, passed)? {
+                return Err(Failure::Ambiguous(format));
+            }
         }
         if self.with_sn(sn, x, extensions, out, passed)? {
             return Ok(());
@@ -83,20 +90,15 @@ impl Attempt<'_, '_> {
         Ok(())
     }
 
-    /// RFC 4224: on a channel that reorders or duplicates, a packet that is late by `d` looks like one that is
-    /// ahead by `2^k - d`. One that is really that far ahead comes after a loss, and so after a pause.
+    /// Whether an SN is in the far half of its interval, and the header depends on it.
     #[inline]
-    fn seems_late(&self, sn: u16, k: u32, waited: u64, x: &Fields<'_>) -> bool {
-        if k == 0 || k >= u16::BITS {
+    fn is_far_ahead(&self, sn: u16, k: u32, x: &Fields<'_>) -> bool {
+        if k == 0 || k >= u16::BITS || sn.since(self.context.sn) < 1 << (k - 1) {
             return false;
         }
-        let ahead = u64::from(sn.since(self.context.sn));
         // Where nothing in the header depends on the SN, late or not makes no difference.
-        let matters = || {
-            (0..BASE_IPS.min(x.ip_count)).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
-                || self.context.lists.iter().any(|list| list.current.len > 0)
-        };
-        ahead >= 1 << (k - 1) && waited < self.context.gap.saturating_mul(ahead / 2) && matters()
+        (0..x.base_ips()).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
+            || self.context.lists.iter().any(|list| list.current.len > 0)
     }
 
     /// Rebuilds the header with that SN; false if its CRC does not match.
