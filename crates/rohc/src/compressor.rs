@@ -413,11 +413,12 @@ mod tests {
             let cids = if large { CidSpace::Large } else { CidSpace::Small };
             let (mut short, mut long) = (compressor(cids), compressor(cids));
             let (mut a, mut b) = ([0; 128], [0; 128]);
-            let mut id = 7_u16;
+            let (mut id, mut hop) = (7_u16, 64);
             for (i, (step, ttl, sum, payload)) in steps.into_iter().enumerate() {
                 id = id.wrapping_add(if step < 70 { 1 + step / 20 } else { step * 40 });
-                let ttl = if ttl < 2 { 60 + ttl } else { 64 };
-                let packet = udp(six, ttl, id, 1 + sum * 9, &[7; 4][..payload.min(4)]);
+                // A new TTL stays long enough for the flow to settle again.
+                hop = if ttl < 4 { 60 + ttl } else { hop };
+                let packet = udp(six, hop, id, 1 + sum * 9, &[7; 4][..payload.min(4)]);
                 let now = Instant::from_millis(20 * i as u64);
                 // An empty payload goes by profile 0x0000 where an IR packet is due, so it is never settled there.
                 let x = short.settled(now, &packet, &mut a).ok_or(());
