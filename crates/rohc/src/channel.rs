@@ -13,6 +13,22 @@ pub struct Channel {
     max_cid: u16,
     profiles: ProfileSet,
     mrru: u16,
+    integrity_below: Integrity,
+}
+
+/// What the carrier below vouches for: whether damage on the link can reach the decompressor.
+///
+/// Profile 0x0081 leaves a right UDP checksum out, to be computed anew, only where the carrier checks every frame
+/// at least as well (RFC 6282, section 4.3.2; RFC 8724, section 10.11).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Integrity {
+    /// Nothing: UDP checksums are carried.
+    #[default]
+    None,
+    /// A CRC of at least 32 bits over every frame, checked where the link ends.
+    Crc32,
+    /// A message integrity code.
+    Mic,
 }
 
 /// Why channel parameters contradict each other: the caller is at fault.
@@ -55,12 +71,22 @@ impl Channel {
         if max_cid > cids.highest() {
             return Err(ChannelError::MaxCid { max_cid, highest: cids.highest() });
         }
-        Ok(Self { cids, max_cid, profiles, mrru: 0 })
+        Ok(Self { cids, max_cid, profiles, mrru: 0, integrity_below: Integrity::None })
     }
 
     /// The channel with MRRU: the largest reconstructed unit in octets, its CRC included; 0 forbids segments.
     pub fn with_mrru(self, mrru: u16) -> Self {
         Self { mrru, ..self }
+    }
+
+    /// The channel over a carrier that vouches for its frames.
+    pub fn with_integrity_below(self, integrity_below: Integrity) -> Self {
+        Self { integrity_below, ..self }
+    }
+
+    /// What the carrier vouches for.
+    pub fn integrity_below(&self) -> Integrity {
+        self.integrity_below
     }
 
     /// Whether LARGE_CIDS is set.
@@ -118,6 +144,14 @@ impl ProfileSet {
     /// Every profile of the RFC 3095 family that this crate has.
     pub fn v1() -> Self {
         Self::UNCOMPRESSED.and(ProfileId::Udp).and(ProfileId::Ip)
+    }
+
+    /// The set with `profile`, unless one that it could not be told from is in it already.
+    pub fn with(self, profile: ProfileId) -> Result<Self, ChannelError> {
+        match self.by_low_octet(profile.low_octet()) {
+            Some(rival) if rival != profile => Err(ChannelError::Variants(rival, profile)),
+            _ => Ok(self.and(profile)),
+        }
     }
 
     const fn and(self, profile: ProfileId) -> Self {

@@ -14,6 +14,7 @@ use crate::channel::Channel;
 use crate::cid::Cid;
 use crate::feedback::{AckType, Feedback, FeedbackError};
 use crate::mode::{self, Mode};
+use crate::profile::coap::CoapConfig;
 use crate::profile::rfc3095::compress::{Context, Refused};
 use crate::profile::rfc3095::table::{Block, Pool};
 use crate::profile::{Format, ProfileId, uncompressed};
@@ -46,6 +47,8 @@ pub struct CompressorConfig {
     /// Send constant IP-IDs by SID in every profile, not only where it is defined (RFC 3843, section 3.3). Not
     /// standard, but some decompressors take it.
     pub sid_everywhere: bool,
+    /// Profile 0x0081.
+    pub coap: CoapConfig,
     /// Randomness: first sequence numbers and the hash of flows depend on it.
     pub seed: u64,
 }
@@ -60,6 +63,7 @@ impl CompressorConfig {
             repetitions: 4,
             window: 4,
             sid_everywhere: false,
+            coap: CoapConfig::default(),
             seed: 0,
         }
     }

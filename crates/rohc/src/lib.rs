@@ -55,7 +55,7 @@ pub mod segmentation;
 mod state;
 pub mod storage;
 
-pub use channel::{Channel, ChannelError, ProfileSet};
+pub use channel::{Channel, ChannelError, Integrity, ProfileSet};
 pub use cid::{Cid, CidSpace};
 pub use compressor::{CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory};
 pub use decompressor::{

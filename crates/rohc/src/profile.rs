@@ -1,5 +1,6 @@
 //! The profiles: the IANA registry of this crate, and a folder per RFC.
 
+pub mod coap;
 pub mod rfc3095;
 pub(crate) mod uncompressed;
 
@@ -15,11 +16,16 @@ pub enum ProfileId {
     Udp,
     /// 0x0004, IP only. RFC 3843, with RFC 4815.
     Ip,
+    /// 0x0080, CoAP/UDP/IP as published by Majanen, Koskela and Valta (2015): profile 0x0002 with the CoAP header
+    /// added.
+    Coap2015,
+    /// 0x0081, CoAP/UDP/IP: `docs/coap-profile.md`.
+    Coap,
 }
 
 impl ProfileId {
     /// Every profile, by number.
-    pub const ALL: [Self; 3] = [Self::Uncompressed, Self::Udp, Self::Ip];
+    pub const ALL: [Self; 5] = [Self::Uncompressed, Self::Udp, Self::Ip, Self::Coap2015, Self::Coap];
 
     /// The 16-bit identifier.
     pub const fn number(self) -> u16 {
@@ -27,6 +33,8 @@ impl ProfileId {
             Self::Uncompressed => 0x0000,
             Self::Udp => 0x0002,
             Self::Ip => 0x0004,
+            Self::Coap2015 => 0x0080,
+            Self::Coap => 0x0081,
         }
     }
 
@@ -41,6 +49,8 @@ impl ProfileId {
             Self::Uncompressed => "uncompressed",
             Self::Udp => "udp",
             Self::Ip => "ip",
+            Self::Coap2015 => "coap-2015",
+            Self::Coap => "coap",
         }
     }
 
@@ -74,11 +84,31 @@ pub enum Format {
     Uor2Ext2,
     /// Packet type 2 with extension 3.
     Uor2Ext3,
+    /// 4-bit MSN and CRC-3. `docs/coap-profile.md`, section 6.
+    Pt0,
+    /// 7-bit MSN and CHECK.
+    Pt0c,
+    /// 6-bit MSN and CRC-8.
+    Pt1,
+    /// Template, 4-bit MSN and CRC-8.
+    Pt1t,
+    /// Template, 4-bit MSN and CHECK.
+    Pt1tc,
+    /// Template, 8-bit MSN, CRC-8, and fields that have changed.
+    Pt2,
+    /// Template, 8-bit MSN, CHECK, and fields that have changed.
+    Pt2c,
+    /// Anything that can change while a context lasts.
+    CoCommon,
+    /// Everything that can change while a context lasts.
+    CoRepair,
+    /// Context replication from a provisioned base.
+    IrCr,
 }
 
 impl Format {
     /// Every format, in the order of their declaration.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 20] = [
         Self::Ir,
         Self::IrDyn,
         Self::Normal,
@@ -89,6 +119,16 @@ impl Format {
         Self::Uor2Ext1,
         Self::Uor2Ext2,
         Self::Uor2Ext3,
+        Self::Pt0,
+        Self::Pt0c,
+        Self::Pt1,
+        Self::Pt1t,
+        Self::Pt1tc,
+        Self::Pt2,
+        Self::Pt2c,
+        Self::CoCommon,
+        Self::CoRepair,
+        Self::IrCr,
     ];
 
     /// The name in the RFC, which is also the one in reports.
@@ -104,11 +144,21 @@ impl Format {
             Self::Uor2Ext1 => "UOR-2-EXT-1",
             Self::Uor2Ext2 => "UOR-2-EXT-2",
             Self::Uor2Ext3 => "UOR-2-EXT-3",
+            Self::Pt0 => "pt_0",
+            Self::Pt0c => "pt_0c",
+            Self::Pt1 => "pt_1",
+            Self::Pt1t => "pt_1t",
+            Self::Pt1tc => "pt_1tc",
+            Self::Pt2 => "pt_2",
+            Self::Pt2c => "pt_2c",
+            Self::CoCommon => "co_common",
+            Self::CoRepair => "co_repair",
+            Self::IrCr => "IR-CR",
         }
     }
 
-    /// Whether the format establishes or refreshes a context as a whole: IR or IR-DYN.
+    /// Whether the format establishes or refreshes a context as a whole: IR, IR-DYN or IR-CR.
     pub const fn is_initialization(self) -> bool {
-        matches!(self, Self::Ir | Self::IrDyn)
+        matches!(self, Self::Ir | Self::IrDyn | Self::IrCr)
     }
 }

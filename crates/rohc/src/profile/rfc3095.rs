@@ -212,6 +212,18 @@ fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut Fields<'p>) -> Step
         Format::Uor2Ext1 => type2::uor_2(c, x, type2::Extension::One),
         Format::Uor2Ext2 => type2::uor_2(c, x, type2::Extension::Two),
         Format::Uor2Ext3 => type2::uor_2(c, x, type2::Extension::Three),
-        Format::Ir | Format::IrDyn | Format::Normal => c.enforce(false),
+        Format::Ir
+        | Format::IrDyn
+        | Format::Normal
+        | Format::Pt0
+        | Format::Pt0c
+        | Format::Pt1
+        | Format::Pt1t
+        | Format::Pt1tc
+        | Format::Pt2
+        | Format::Pt2c
+        | Format::CoCommon
+        | Format::CoRepair
+        | Format::IrCr => c.enforce(false),
     }
 }
