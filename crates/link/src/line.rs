@@ -1,0 +1,176 @@
+//! The order in which packets arrive: a bounded buffer that holds back those that are late.
+//!
+//! It knows places and not packets: what it holds may be the octets, a handle to them, or a number.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use crate::link::Arrival;
+
+/// When a packet arrives, as a place among the packets of its link. Of two, the lower one arrives first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    // Compared in this order: a place is that of the packet which entered then, and was on time; behind it come
+    // those that waited for it, in the order in which they entered; a copy comes behind its original.
+    place: u64,
+    is_late: bool,
+    entered: u64,
+    is_copy: bool,
+}
+
+impl Place {
+    /// The place of the packet that is the `entered`-th to come through, from 0, and `late` by so many.
+    pub(crate) const fn of(entered: u64, late: u16) -> Self {
+        Self { place: entered.saturating_add(late as u64), is_late: late > 0, entered, is_copy: false }
+    }
+
+    /// The place of the copy of a packet, `later` by so many.
+    pub(crate) const fn copy(self, later: u16) -> Self {
+        let place = self.place.saturating_add(later as u64);
+        Self { place, is_late: self.is_late || later > 0, is_copy: true, ..self }
+    }
+
+    /// How many places it is behind the one in which the packet was sent.
+    pub const fn late_by(self) -> u64 {
+        self.place - self.entered
+    }
+}
+
+/// Room for a packet in a [`Line`].
+pub type Slot<T> = Option<(Place, T)>;
+
+/// Packets under way, in slots that the caller lends (an array, a slice, a vector).
+///
+/// **After each packet that was offered to the link, put it here if it arrives, then poll until there is no more.**
+/// At the end, flush. With [`Impairments::slots`](crate::Impairments::slots) slots there is always room.
+#[derive(Clone, Debug)]
+pub struct Line<T, S> {
+    slots: S,
+    /// The latest packet that has entered.
+    now: u64,
+    held: PhantomData<T>,
+}
+
+/// The caller lent too few slots, or did not poll: there is no room for a packet and its copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoSlot;
+
+impl<T, S: AsMut<[Slot<T>]>> Line<T, S> {
+    /// An empty line. What the slots hold is forgotten.
+    pub fn new(mut slots: S) -> Self {
+        slots.as_mut().fill_with(|| None);
+        Self { slots, now: 0, held: PhantomData }
+    }
+
+    /// Takes a packet that arrives, and its copy if it has one.
+    ///
+    /// # Errors
+    ///
+    /// There is no slot for them; then the line is as it was.
+    pub fn put(&mut self, arrival: Arrival, packet: T) -> Result<(), NoSlot>
+    where
+        T: Clone,
+    {
+        let mut free = self.slots.as_mut().iter_mut().filter(|slot| slot.is_none());
+        let slot = free.next().ok_or(NoSlot)?;
+        if let Some(place) = arrival.copy {
+            *free.next().ok_or(NoSlot)? = Some((place, packet.clone()));
+        }
+        *slot = Some((arrival.place, packet));
+        self.now = self.now.max(arrival.place.entered);
+        Ok(())
+    }
+
+    /// The next packet that arrives, if it does so before another one is sent.
+    pub fn poll(&mut self) -> Option<T> {
+        let now = self.now;
+        self.take(|place| place.place <= now)
+    }
+
+    /// The next packet that arrives, if no other one is ever sent.
+    pub fn flush(&mut self) -> Option<T> {
+        self.take(|_| true)
+    }
+
+    fn take(&mut self, is_due: impl Fn(Place) -> bool) -> Option<T> {
+        let slots = self.slots.as_mut();
+        let places =
+            slots.iter().enumerate().filter_map(|(i, slot)| slot.as_ref().map(|(place, _)| (*place, i)));
+        let (place, first) = places.min()?;
+        if !is_due(place) {
+            return None;
+        }
+        slots[first].take().map(|(_, packet)| packet)
+    }
+}
+
+impl fmt::Display for NoSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no slot is free in the line")
+    }
+}
+
+impl core::error::Error for NoSlot {}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::vec;
+    use std::vec::Vec;
+
+    use super::*;
+
+    /// What arrives of packets that are late by `late`, with copies that come `later`.
+    fn order(packets: &[(u16, Option<u16>)]) -> Vec<usize> {
+        let mut line = Line::new(vec![None; 8]);
+        let mut arrived = Vec::new();
+        for (i, &(late, later)) in packets.iter().enumerate() {
+            let place = Place::of(i as u64, late);
+            let copy = later.map(|later| place.copy(later));
+            line.put(Arrival { place, copy, flipped: 0 }, i).unwrap();
+            arrived.extend(core::iter::from_fn(|| line.poll()));
+        }
+        arrived.extend(core::iter::from_fn(|| line.flush()));
+        arrived
+    }
+
+    #[test]
+    fn a_late_packet_arrives_behind_the_packet_of_its_place() {
+        assert_eq!(order(&[(0, None), (2, None), (0, None), (0, None), (0, None)]), [0, 2, 3, 1, 4]);
+        assert_eq!(order(&[(0, None), (1, None), (0, None), (0, None)]), [0, 2, 1, 3]);
+    }
+
+    #[test]
+    fn late_packets_of_one_place_keep_their_order() {
+        assert_eq!(order(&[(3, None), (2, None), (1, None), (0, None), (0, None)]), [3, 0, 1, 2, 4]);
+        assert_eq!(order(&[(1, None), (1, None), (1, None), (1, None)]), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_copy_arrives_behind_its_original() {
+        assert_eq!(order(&[(0, Some(0)), (0, None)]), [0, 0, 1]);
+        assert_eq!(order(&[(0, Some(1)), (0, None), (0, None)]), [0, 1, 0, 2]);
+        assert_eq!(order(&[(1, Some(0)), (0, Some(0)), (0, None)]), [1, 1, 0, 0, 2]);
+        assert_eq!(order(&[(1, Some(1)), (0, None), (0, None)]), [1, 0, 2, 0]);
+    }
+
+    #[test]
+    fn what_is_under_way_arrives_at_the_end() {
+        assert_eq!(order(&[(9, None), (7, Some(5)), (0, None)]), [2, 1, 0, 1]);
+    }
+
+    #[test]
+    fn a_packet_without_room_changes_nothing() {
+        let mut line = Line::new([None; 2]);
+        let arrival = |entered, later: Option<u16>| {
+            let place = Place::of(entered, 5);
+            Arrival { place, copy: later.map(|later| place.copy(later)), flipped: 0 }
+        };
+        line.put(arrival(0, None), 'a').unwrap();
+        assert_eq!(line.put(arrival(1, Some(0)), 'b'), Err(NoSlot));
+        assert_eq!(line.poll(), None);
+        line.put(arrival(1, None), 'c').unwrap();
+        assert_eq!(line.put(arrival(2, None), 'd'), Err(NoSlot));
+        assert_eq!((line.flush(), line.flush(), line.flush()), (Some('a'), Some('c'), None));
+    }
+}

@@ -1,0 +1,96 @@
+//! Which packets are lost.
+
+use crate::gilbert_elliott::GilbertElliott;
+use crate::probability::Probability;
+use crate::random::Random;
+
+/// What decides on the loss of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LossModel<'a> {
+    /// None is lost.
+    #[default]
+    None,
+    /// Each is lost with this probability, whatever became of the others.
+    Random(Probability),
+    /// Packets are lost in bursts.
+    Bursts(GilbertElliott),
+    /// A packet is lost where the pattern is `true`; it begins again after its end. An empty one loses none.
+    Pattern(&'a [bool]),
+    /// The packets of these numbers are lost, the first one offered being 0. In any order.
+    Listed(&'a [u64]),
+}
+
+/// A [`LossModel`] at work.
+#[derive(Clone, Debug)]
+pub struct Loss<'a> {
+    model: LossModel<'a>,
+    random: Random,
+    /// Of the chain, if there is one.
+    is_bad: bool,
+    /// The number of the next packet.
+    next: u64,
+}
+
+impl<'a> Loss<'a> {
+    /// Loss as `model` says it, before the first packet.
+    pub fn new(model: LossModel<'a>, mut random: Random) -> Self {
+        let is_bad = match model {
+            LossModel::Bursts(chain) => chain.starts_bad(&mut random),
+            LossModel::None | LossModel::Random(_) | LossModel::Pattern(_) | LossModel::Listed(_) => false,
+        };
+        Self { model, random, is_bad, next: 0 }
+    }
+
+    /// Whether the next packet is lost.
+    pub fn takes_next(&mut self) -> bool {
+        let number = self.next;
+        self.next += 1;
+        match self.model {
+            LossModel::None => false,
+            LossModel::Random(rate) => self.random.happens(rate),
+            LossModel::Bursts(chain) => {
+                let is_lost = self.random.happens(chain.error(self.is_bad));
+                self.is_bad ^= self.random.happens(chain.leaves(self.is_bad));
+                is_lost
+            }
+            LossModel::Pattern(pattern) => {
+                // An empty pattern has no remainder, and no packet to lose.
+                let place = number.checked_rem(pattern.len() as u64);
+                place.is_some_and(|place| pattern[place as usize])
+            }
+            LossModel::Listed(numbers) => numbers.contains(&number),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost(model: LossModel<'_>, packets: usize) -> std::vec::Vec<usize> {
+        let mut loss = Loss::new(model, Random::new(1));
+        (0..packets).filter(|_| loss.takes_next()).collect()
+    }
+
+    #[test]
+    fn a_pattern_begins_again() {
+        assert_eq!(lost(LossModel::Pattern(&[false, true, true]), 8), [1, 2, 4, 5, 7]);
+        assert_eq!(lost(LossModel::Pattern(&[]), 8), []);
+    }
+
+    #[test]
+    fn a_list_names_the_packets() {
+        assert_eq!(lost(LossModel::Listed(&[7, 0, 3]), 8), [0, 3, 7]);
+    }
+
+    #[test]
+    fn a_chain_that_cannot_change_stays_as_it_starts() {
+        let (never, always) = (Probability::NEVER, Probability::ALWAYS);
+        let good = GilbertElliott { p: never, r: never, k: always, h: never };
+        assert_eq!(lost(LossModel::Bursts(good), 100), []);
+        let bad = GilbertElliott { p: always, ..good };
+        assert_eq!(lost(LossModel::Bursts(bad), 100).len(), 100);
+        let alternating = lost(LossModel::Bursts(GilbertElliott { r: always, ..bad }), 100);
+        assert!(alternating.len() == 50 && alternating.windows(2).all(|pair| pair[1] == pair[0] + 2));
+    }
+}
