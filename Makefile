@@ -63,6 +63,7 @@ demo: ## what header compression saves on a real capture; CAPTURE=FILE takes ano
 
 test: ## set up, then run every test
 	@scripts/need test
+	tests/workspace/peers/setup '$(TARGET)/coap-peers/python'
 	$(call heading,Tests)
 	# What tests print is shown: how many vectors there were, and what was skipped.
 	cargo test --workspace --locked -- --show-output

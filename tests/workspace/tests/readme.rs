@@ -7,8 +7,7 @@ mod common;
 use std::fs;
 use std::process::Command;
 
-use common::{root, text};
-use serde_json::Value;
+use common::{command, root};
 
 #[test]
 fn the_readme_shows_what_the_demo_prints() {
@@ -28,18 +27,4 @@ fn the_readme_shows_what_the_demo_prints() {
     for line in shown.lines() {
         assert!(printed.lines().any(|other| other == line), "not printed:\n{line}\nprinted:\n{printed}");
     }
-}
-
-/// Builds the command as the tests of the whole workspace have built it, if they have, and tells where it is.
-fn command() -> String {
-    let output = Command::new(env!("CARGO"))
-        .args(["build", "--workspace", "--bin", "thinair", "--locked", "--message-format", "json"])
-        .current_dir(root())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let messages = String::from_utf8(output.stdout).unwrap();
-    let mut messages = messages.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let built = messages.rfind(|message| message["executable"].is_string());
-    text(&built.expect("a command was built"), "executable")
 }

@@ -42,3 +42,17 @@ pub(crate) fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
     }
     found
 }
+
+/// Builds the command as the tests of the whole workspace have built it, if they have, and tells where it is.
+pub(crate) fn command() -> String {
+    let output = Command::new(env!("CARGO"))
+        .args(["build", "--workspace", "--bin", "thinair", "--locked", "--message-format", "json"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let messages = String::from_utf8(output.stdout).unwrap();
+    let mut messages = messages.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let built = messages.rfind(|message| message["executable"].is_string());
+    text(&built.expect("a command was built"), "executable")
+}
