@@ -1,0 +1,193 @@
+//! The way down: an IPv6 packet to the content of a link frame.
+
+use thinair_wire::coder::{NoRoom, Writer};
+use thinair_wire::header::ipv6::Ipv6;
+use thinair_wire::header::protocol;
+use thinair_wire::header::udp::Udp;
+
+use crate::iphc::{Iphc, lowpan_iphc};
+use crate::link::{Encapsulation, Links};
+use crate::nhc::extension::{self, Eid, Extension};
+use crate::nhc::udp::{self, UdpNhc};
+use crate::{MAX_IP, Settings, UdpChecksum, dispatch};
+
+/// What [`compress`] has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compressed {
+    /// Octets of the packet that the compressed headers stand for; 0 if it is sent as it is.
+    pub header_in: usize,
+    /// Octets of the compressed headers, dispatch included.
+    pub header_out: usize,
+    /// Octets written: compressed headers and payload.
+    pub len: usize,
+}
+
+/// Why [`compress`] has done nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompressError {
+    /// The octets are no IPv6 packet: another version, or less than a header.
+    NotIpv6,
+    /// `out` is too short: room for the packet and one octet is always enough.
+    OutputTooSmall {
+        /// Octets that are there.
+        have: usize,
+    },
+}
+
+impl core::fmt::Display for CompressError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::NotIpv6 => write!(f, "no IPv6 packet"),
+            Self::OutputTooSmall { have } => write!(f, "{have} octets of room are not enough"),
+        }
+    }
+}
+
+impl core::error::Error for CompressError {}
+
+/// Compresses an IPv6 packet for a frame between `links`; what is written begins with the dispatch octet.
+///
+/// [`decompress`](crate::decompress) with the same settings and links gives the packet back, bit for bit. A header
+/// that would not come back so goes in-line, with all that follows it; a packet whose Payload Length disagrees
+/// with its octets goes as it is, behind [`dispatch::IPV6`].
+pub fn compress(
+    settings: &Settings,
+    links: Links,
+    packet: &[u8],
+    out: &mut [u8],
+) -> Result<Compressed, CompressError> {
+    let outer = Ipv6::read(packet).map_err(|_| CompressError::NotIpv6)?;
+    let have = out.len();
+    let mut writer = Writer::new(out, 0);
+    let header_in = if is_whole(&outer, packet) {
+        headers(&mut writer, settings, Encapsulation::link(links), &outer, packet)
+    } else {
+        writer.copy(&[dispatch::IPV6]);
+        0
+    };
+    let header_out = writer.position();
+    writer.copy(packet.get(header_in..).unwrap_or_default());
+    match writer.finish() {
+        Ok(len) => Ok(Compressed { header_in, header_out, len }),
+        Err(NoRoom) => Err(CompressError::OutputTooSmall { have }),
+    }
+}
+
+/// Whether Payload Length can be inferred: the packet ends where it says.
+fn is_whole(header: &Ipv6, packet: &[u8]) -> bool {
+    packet.len() == Ipv6::LEN + usize::from(header.payload_length)
+}
+
+/// A header that can be compressed. LOWPAN_NHC says in a header whether the next one is, so that is looked at
+/// before the header is written.
+enum Header<'p> {
+    Ipv6(Ipv6),
+    Extension(Extension<'p>),
+    Udp(UdpNhc),
+}
+
+/// What has to be remembered of the headers before.
+struct Chain<'a> {
+    settings: &'a Settings,
+    /// Around the innermost IPv6 header so far.
+    encapsulation: Encapsulation,
+    /// That header.
+    ip: Ipv6,
+    ip_count: usize,
+    /// Whether the UDP checksum is over what follows.
+    is_checksum_plain: bool,
+}
+
+/// Writes the headers that can be compressed, and returns their end in the packet.
+fn headers(
+    writer: &mut Writer<'_>,
+    settings: &Settings,
+    encapsulation: Encapsulation,
+    outer: &Ipv6,
+    packet: &[u8],
+) -> usize {
+    let mut chain = Chain { settings, encapsulation, ip: *outer, ip_count: 1, is_checksum_plain: true };
+    let mut at = Ipv6::LEN;
+    let mut current = Header::Ipv6(*outer);
+    loop {
+        let rest = packet.get(at..).unwrap_or_default();
+        let next = match &current {
+            Header::Ipv6(header) => chain.header(header.next_header, rest),
+            // What follows in a part of a packet only looks like a header.
+            Header::Extension(header) if header.is_part() => None,
+            Header::Extension(header) => chain.header(header.next_header, rest),
+            Header::Udp(_) => None,
+        };
+        chain.write(writer, current, next.is_some());
+        let Some((header, len)) = next else { return at };
+        chain.enter(&header);
+        current = header;
+        at += len;
+    }
+}
+
+impl Chain<'_> {
+    /// The header of type `protocol` at the start of `rest`, and its length, if it can be compressed.
+    fn header<'p>(&self, protocol: u8, rest: &'p [u8]) -> Option<(Header<'p>, usize)> {
+        match protocol {
+            protocol::UDP => {
+                let header = Udp::read(rest).ok()?;
+                (usize::from(header.length) == rest.len()).then_some(())?;
+                let elided = self.may_elide(&header, rest);
+                Some((Header::Udp(UdpNhc::compress(&header, elided)), Udp::LEN))
+            }
+            protocol::IPV6 => {
+                let header = Ipv6::read(rest).ok()?;
+                (is_whole(&header, rest) && self.ip_count < MAX_IP).then_some(())?;
+                Some((Header::Ipv6(header), Ipv6::LEN))
+            }
+            _ => {
+                let (header, len) = Extension::compress(protocol, rest)?;
+                Some((Header::Extension(header), len))
+            }
+        }
+    }
+
+    /// A checksum is elided only if it is right: computing it again gives the same.
+    fn may_elide(&self, header: &Udp, datagram: &[u8]) -> bool {
+        match self.settings.udp_checksum {
+            UdpChecksum::InLine => false,
+            UdpChecksum::Elided => {
+                let Ipv6 { source, destination, .. } = &self.ip;
+                self.is_checksum_plain && header.checksum == udp::checksum(source, destination, datagram)
+            }
+        }
+    }
+
+    /// Goes on to what lies behind `header`.
+    fn enter(&mut self, header: &Header<'_>) {
+        match header {
+            Header::Ipv6(inner) => {
+                self.encapsulation = Encapsulation::ipv6(&self.ip.source, &self.ip.destination);
+                self.ip = *inner;
+                self.ip_count += 1;
+                self.is_checksum_plain = true;
+            }
+            Header::Extension(header) => self.is_checksum_plain &= !header.hides_checksum(),
+            Header::Udp(_) => {}
+        }
+    }
+
+    fn write(&self, writer: &mut Writer<'_>, header: Header<'_>, nh: bool) {
+        // Writing refuses nothing: all values were chosen to fit. Want of room is told at the end.
+        let _ = match header {
+            Header::Ipv6(header) => {
+                if self.ip_count > 1 {
+                    let _ = extension::extension(writer, &mut Extension::new(Eid::Ipv6));
+                }
+                let contexts = &self.settings.contexts;
+                lowpan_iphc(writer, &mut Iphc::compress(&header, nh, contexts, self.encapsulation))
+            }
+            Header::Extension(mut header) => {
+                header.nh = nh;
+                extension::extension(writer, &mut header)
+            }
+            Header::Udp(mut header) => udp::udp(writer, &mut header),
+        };
+    }
+}

@@ -1,0 +1,296 @@
+//! The way up: the content of a link frame to an IPv6 packet.
+
+use thinair_wire::coder::{Reader, Refusal};
+use thinair_wire::header::ipv6::Ipv6;
+use thinair_wire::header::protocol;
+use thinair_wire::header::udp::Udp;
+
+use crate::address::{Fault, Role};
+use crate::iphc::{Iphc, lowpan_iphc};
+use crate::link::{Encapsulation, Links};
+use crate::nhc::Nhc;
+use crate::nhc::extension::{Eid, Extension};
+use crate::nhc::udp::{self, UdpNhc};
+use crate::{MAX_IP, Settings, UdpChecksum, dispatch};
+
+/// What [`decompress`] has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decompressed {
+    /// Octets of the compressed headers, dispatch included.
+    pub header_in: usize,
+    /// Octets of the packet that they stand for; 0 if it was sent as it is.
+    pub header_out: usize,
+    /// Octets written: the packet.
+    pub len: usize,
+}
+
+/// Why [`decompress`] gives no packet. Offsets count octets of the frame's content from its dispatch octet on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecompressError {
+    /// The peer sent something else than LOWPAN_IPHC or IPv6: a fragment, another protocol.
+    Dispatch {
+        /// The dispatch octet.
+        octet: u8,
+    },
+    /// The peer sent what cannot be: a header that is cut off, a reserved value, a length that fits nothing.
+    Malformed {
+        /// Where reading has ended.
+        offset: usize,
+    },
+    /// The peer sent a header whose NHC ID is not one of RFC 6282.
+    UnknownNhc {
+        /// Where it stands.
+        offset: usize,
+    },
+    /// The peer nests more than 4 IPv6 headers.
+    TooDeep {
+        /// Where the fifth begins.
+        offset: usize,
+    },
+    /// The peer used a context that is not known here.
+    NoContext {
+        /// Where its header begins.
+        offset: usize,
+        /// Its number.
+        id: u8,
+    },
+    /// The peer left an interface identifier to the link address, and the caller gave none.
+    NoLinkAddress {
+        /// Where the header begins.
+        offset: usize,
+    },
+    /// The peer elided a UDP checksum, and that is not agreed upon, or it cannot be computed here.
+    ChecksumElided {
+        /// Where the UDP header begins.
+        offset: usize,
+    },
+    /// The packet is longer than a Payload Length can say.
+    TooLong,
+    /// `out` is too short.
+    OutputTooSmall {
+        /// Octets that are there.
+        have: usize,
+    },
+}
+
+impl core::fmt::Display for DecompressError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Dispatch { octet } => write!(f, "dispatch {octet:#04x} is neither LOWPAN_IPHC nor IPv6"),
+            Self::Malformed { offset } => write!(f, "malformed header before octet {offset}"),
+            Self::UnknownNhc { offset } => write!(f, "unknown LOWPAN_NHC at octet {offset}"),
+            Self::TooDeep { offset } => write!(f, "one IPv6 header too many at octet {offset}"),
+            Self::NoContext { offset, id } => {
+                write!(f, "unknown context {id} in the header at octet {offset}")
+            }
+            Self::NoLinkAddress { offset } => {
+                write!(f, "the header at octet {offset} needs a link address that was not given")
+            }
+            Self::ChecksumElided { offset } => {
+                write!(f, "the UDP header at octet {offset} has no checksum, and must")
+            }
+            Self::TooLong => write!(f, "the packet is longer than IPv6 can say"),
+            Self::OutputTooSmall { have } => write!(f, "{have} octets of room are not enough"),
+        }
+    }
+}
+
+impl core::error::Error for DecompressError {}
+
+/// Decompresses the content of a frame between `links`, from its dispatch octet on, into an IPv6 packet.
+///
+/// Lengths are inferred from the end of `octets`: security and check sequence of the frame must be gone. What is
+/// in `out` after an error is of no use.
+pub fn decompress(
+    settings: &Settings,
+    links: Links,
+    octets: &[u8],
+    out: &mut [u8],
+) -> Result<Decompressed, DecompressError> {
+    match *octets {
+        [] => Err(DecompressError::Malformed { offset: 0 }),
+        [dispatch::IPV6, ref packet @ ..] => {
+            Ipv6::read(packet).map_err(|_| DecompressError::Malformed { offset: 1 })?;
+            let mut packet_out = Output { out, at: 0 };
+            packet_out.room(packet.len())?.copy_from_slice(packet);
+            Ok(Decompressed { header_in: 1, header_out: 0, len: packet.len() })
+        }
+        [octet, ..] if dispatch::is_lowpan_iphc(octet) => {
+            let mut packet = Packet {
+                settings,
+                encapsulation: Encapsulation::link(links),
+                reader: Reader::contiguous(octets),
+                output: Output { out, at: 0 },
+                ips: [0; MAX_IP],
+                ip_count: 0,
+                next_header_at: 0,
+                addresses: ([0; 16], [0; 16]),
+                is_checksum_plain: true,
+                udp: None,
+            };
+            packet.headers()?;
+            packet.payload()
+        }
+        [octet, ..] => Err(DecompressError::Dispatch { octet }),
+    }
+}
+
+/// The packet as far as it is written.
+struct Output<'o> {
+    out: &'o mut [u8],
+    at: usize,
+}
+
+impl Output<'_> {
+    /// The place of the next `len` octets.
+    fn room(&mut self, len: usize) -> Result<&mut [u8], DecompressError> {
+        let have = self.out.len();
+        let end = self.at.saturating_add(len);
+        let room = self.out.get_mut(self.at..end).ok_or(DecompressError::OutputTooSmall { have })?;
+        self.at = end;
+        Ok(room)
+    }
+
+    /// Sets octets that were written before.
+    fn set<const N: usize>(&mut self, at: usize, octets: [u8; N]) {
+        if let Some(place) = self.out.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
+            *place = octets;
+        }
+    }
+}
+
+/// A packet whose headers are being rebuilt. Lengths and an elided checksum are filled in when its end is known.
+struct Packet<'p, 'o> {
+    settings: &'p Settings,
+    /// Around the IPv6 header that comes next.
+    encapsulation: Encapsulation,
+    reader: Reader<'p>,
+    output: Output<'o>,
+    /// Where in the output the IPv6 headers begin.
+    ips: [usize; MAX_IP],
+    ip_count: usize,
+    /// Where in the output an elided Next Header belongs.
+    next_header_at: usize,
+    /// Addresses of the IPv6 header before.
+    addresses: ([u8; 16], [u8; 16]),
+    /// Whether the UDP checksum is over what follows.
+    is_checksum_plain: bool,
+    /// Where in the output the UDP header begins, and whether its checksum is to be computed.
+    udp: Option<(usize, bool)>,
+}
+
+impl<'p> Packet<'p, '_> {
+    /// What was read just now cannot be.
+    fn malformed(&self) -> DecompressError {
+        DecompressError::Malformed { offset: self.reader.position() }
+    }
+
+    /// Rebuilds the headers that are compressed.
+    fn headers(&mut self) -> Result<(), DecompressError> {
+        let mut nh = self.ipv6()?;
+        while nh {
+            let offset = self.reader.position();
+            let header = Nhc::read(&mut self.reader).map_err(|refusal| match refusal {
+                Refusal::NotThis => DecompressError::UnknownNhc { offset },
+                Refusal::DoesNotFit | Refusal::Malformed => self.malformed(),
+            })?;
+            nh = match header {
+                Nhc::Udp(header) => self.udp(&header, offset)?,
+                Nhc::Extension(header) if header.eid == Eid::Ipv6 => {
+                    self.output.set(self.next_header_at, [protocol::IPV6]);
+                    self.ipv6()?
+                }
+                Nhc::Extension(header) => self.extension(&header)?,
+            };
+        }
+        Ok(())
+    }
+
+    /// Rebuilds an IPv6 header; returns whether LOWPAN_NHC follows.
+    fn ipv6(&mut self) -> Result<bool, DecompressError> {
+        let offset = self.reader.position();
+        let mut iphc = Iphc::default();
+        lowpan_iphc(&mut self.reader, &mut iphc).map_err(|_| self.malformed())?;
+        let header =
+            iphc.expand(&self.settings.contexts, self.encapsulation).map_err(|(role, fault)| {
+                match (fault, role) {
+                    (Fault::Reserved, _) => DecompressError::Malformed { offset },
+                    (Fault::NoLinkAddress, _) => DecompressError::NoLinkAddress { offset },
+                    (Fault::NoContext, Role::Source) => {
+                        DecompressError::NoContext { offset, id: iphc.source.context }
+                    }
+                    (Fault::NoContext, Role::Destination) => {
+                        DecompressError::NoContext { offset, id: iphc.destination.context }
+                    }
+                }
+            })?;
+        let start = self.output.at;
+        *self.ips.get_mut(self.ip_count).ok_or(DecompressError::TooDeep { offset })? = start;
+        self.ip_count += 1;
+        // The room is as long as the header.
+        let _ = header.write(self.output.room(Ipv6::LEN)?, 0);
+        self.next_header_at = start + NEXT_HEADER;
+        self.encapsulation = Encapsulation::ipv6(&header.source, &header.destination);
+        self.addresses = (header.source, header.destination);
+        self.is_checksum_plain = true;
+        Ok(iphc.nh)
+    }
+
+    fn extension(&mut self, header: &Extension<'p>) -> Result<bool, DecompressError> {
+        let len = header.expanded_len().ok_or_else(|| self.malformed())?;
+        self.output.set(self.next_header_at, [header.eid.protocol()]);
+        self.next_header_at = self.output.at;
+        header.expand(self.output.room(len)?);
+        self.is_checksum_plain &= !header.hides_checksum();
+        Ok(header.nh)
+    }
+
+    fn udp(&mut self, header: &UdpNhc, offset: usize) -> Result<bool, DecompressError> {
+        let is_agreed = match self.settings.udp_checksum {
+            UdpChecksum::InLine => false,
+            UdpChecksum::Elided => self.is_checksum_plain,
+        };
+        if header.c && !is_agreed {
+            return Err(DecompressError::ChecksumElided { offset });
+        }
+        self.output.set(self.next_header_at, [protocol::UDP]);
+        self.udp = Some((self.output.at, header.c));
+        let header = Udp {
+            source_port: header.source_port,
+            destination_port: header.destination_port,
+            length: 0,
+            checksum: header.checksum,
+        };
+        // The room is as long as the header.
+        let _ = header.write(self.output.room(Udp::LEN)?, 0);
+        Ok(false)
+    }
+
+    /// Copies the payload, and fills in what follows from the length of the packet.
+    fn payload(mut self) -> Result<Decompressed, DecompressError> {
+        let (header_in, header_out) = (self.reader.position(), self.output.at);
+        let payload = self.reader.remaining();
+        self.output.room(payload.len())?.copy_from_slice(payload);
+        let len = self.output.at;
+        let length_from = |start: usize| u16::try_from(len - start).map_err(|_| DecompressError::TooLong);
+        for start in self.ips.into_iter().take(self.ip_count) {
+            let length = length_from(start + Ipv6::LEN)?;
+            self.output.set(start + PAYLOAD_LENGTH, length.to_be_bytes());
+        }
+        if let Some((start, is_elided)) = self.udp {
+            self.output.set(start + LENGTH, length_from(start)?.to_be_bytes());
+            if is_elided {
+                let datagram = self.output.out.get(start..len).unwrap_or_default();
+                let checksum = udp::checksum(&self.addresses.0, &self.addresses.1, datagram);
+                self.output.set(start + CHECKSUM, checksum.to_be_bytes());
+            }
+        }
+        Ok(Decompressed { header_in, header_out, len })
+    }
+}
+
+/// Where fields lie in an IPv6 and a UDP header.
+const PAYLOAD_LENGTH: usize = 4;
+const NEXT_HEADER: usize = 6;
+const LENGTH: usize = 4;
+const CHECKSUM: usize = 6;

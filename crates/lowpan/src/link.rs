@@ -1,0 +1,78 @@
+//! Link-layer addresses and the interface identifiers that are made of them. RFC 6282, section 3.2.2.
+
+/// An address of IEEE 802.15.4, as the frame has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkAddress {
+    /// The frame has none, or it is not known.
+    #[default]
+    None,
+    /// Short address, 16 bits.
+    Short(u16),
+    /// Extended address (EUI-64), most significant octet first.
+    Extended([u8; 8]),
+}
+
+/// The addresses of the frame around a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Links {
+    /// Of the sender of the frame.
+    pub source: LinkAddress,
+    /// Of the receiver of the frame.
+    pub destination: LinkAddress,
+}
+
+/// An interface identifier: the low 64 bits of an address.
+pub(crate) type Iid = [u8; 8];
+
+impl LinkAddress {
+    /// The interface identifier of the node with this address.
+    pub(crate) const fn iid(self) -> Option<Iid> {
+        match self {
+            Self::None => None,
+            Self::Short(address) => Some(short_iid(address.to_be_bytes())),
+            // The universal/local bit is inverted (RFC 4291, appendix A).
+            Self::Extended([first, b, c, d, e, f, g, h]) => Some([first ^ 0x02, b, c, d, e, f, g, h]),
+        }
+    }
+}
+
+/// `0000:00ff:fe00:XXXX`.
+pub(crate) const fn short_iid([high, low]: [u8; 2]) -> Iid {
+    [0, 0, 0, 0xFF, 0xFE, 0, high, low]
+}
+
+/// What the encapsulating header says of the interface identifiers inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Encapsulation {
+    pub(crate) source: Option<Iid>,
+    pub(crate) destination: Option<Iid>,
+}
+
+impl Encapsulation {
+    /// In a link frame.
+    pub(crate) const fn link(links: Links) -> Self {
+        Self { source: links.source.iid(), destination: links.destination.iid() }
+    }
+
+    /// In an IPv6 packet: the bits are copied from its addresses.
+    pub(crate) fn ipv6(source: &[u8; 16], destination: &[u8; 16]) -> Self {
+        Self { source: source.last_chunk().copied(), destination: destination.last_chunk().copied() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_extended_address_has_its_universal_bit_inverted() {
+        let address = LinkAddress::Extended([0x00, 0x12, 0x4B, 0, 0x14, 0xB5, 0xD9, 0xC7]);
+        assert_eq!(address.iid(), Some([0x02, 0x12, 0x4B, 0, 0x14, 0xB5, 0xD9, 0xC7]));
+    }
+
+    #[test]
+    fn a_short_address_is_padded_without_the_pan() {
+        assert_eq!(LinkAddress::Short(0xABCD).iid(), Some([0, 0, 0, 0xFF, 0xFE, 0, 0xAB, 0xCD]));
+        assert_eq!(LinkAddress::None.iid(), None);
+    }
+}
