@@ -36,6 +36,7 @@ mod loss;
 pub mod outcome;
 mod packet;
 mod run;
+pub mod schc;
 mod scheme;
 mod settings;
 mod sides;

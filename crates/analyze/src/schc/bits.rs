@@ -1,0 +1,228 @@
+//! Strings of bits: the values of fields, and the residue, most significant bit first.
+
+/// A value of any number of bits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Bits {
+    /// The bits from the left; those that fill the last octet up are zero.
+    octets: Vec<u8>,
+    len: usize,
+}
+
+impl Bits {
+    /// The `len` bits of `octets` from bit `at` on; zeros where `octets` has no more.
+    pub(super) fn of(octets: &[u8], at: usize, len: usize) -> Self {
+        let mut value = Vec::with_capacity(len.div_ceil(8));
+        BitWriter::new(&mut value).push(octets, at, len);
+        Self { octets: value, len }
+    }
+
+    /// Whole octets.
+    #[cfg(test)]
+    pub(super) fn octets(octets: &[u8]) -> Self {
+        Self::of(octets, 0, octets.len() * 8)
+    }
+
+    /// Number of bits.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The bits from the left, in octets.
+    pub(super) fn as_octets(&self) -> &[u8] {
+        &self.octets
+    }
+
+    /// Whether the `len` bits of `octets` from bit `at` on are this value.
+    pub(super) fn is_at(&self, octets: &[u8], at: usize, len: usize) -> bool {
+        self.len == len && self.starts_at(octets, at)
+    }
+
+    /// Whether `octets` have this value from bit `at` on.
+    pub(super) fn starts_at(&self, octets: &[u8], at: usize) -> bool {
+        let whole = self.len / 8;
+        let left = self.octets.get(..whole).unwrap_or_default();
+        left.iter().zip(0..).all(|(octet, i)| *octet == octet_at(octets, at + 8 * i))
+            && self
+                .octets
+                .get(whole)
+                .is_none_or(|last| *last == octet_at(octets, at + 8 * whole) & !(0xFF_u8 >> (self.len % 8)))
+    }
+
+    /// How many bits of both are the same, from the left.
+    pub(super) fn common_prefix(&self, other: &Self) -> usize {
+        let same = self.octets.iter().zip(&other.octets).take_while(|(a, b)| a == b).count();
+        let (a, b) = (octet_at(&self.octets, 8 * same), octet_at(&other.octets, 8 * same));
+        (8 * same + (a ^ b).leading_zeros() as usize).min(self.len).min(other.len)
+    }
+
+    /// The first `len` bits.
+    pub(super) fn prefix(&self, len: usize) -> Self {
+        Self::of(&self.octets, 0, len.min(self.len))
+    }
+
+    /// The value as a number, of 128 bits at most.
+    pub(super) fn to_uint(&self) -> Option<u128> {
+        let value = self.octets.iter().fold(0, |value: u128, octet| value << 8 | u128::from(*octet));
+        (self.len <= 128).then(|| value >> (self.octets.len() * 8 - self.len))
+    }
+}
+
+/// Appends bits to octets; what fills the last octet up is zero.
+#[derive(Debug)]
+pub(super) struct BitWriter<'o> {
+    out: &'o mut Vec<u8>,
+    /// Bits of the last octet that are not taken.
+    spare: usize,
+}
+
+impl<'o> BitWriter<'o> {
+    /// Starts behind the octets that are there.
+    pub(super) fn new(out: &'o mut Vec<u8>) -> Self {
+        Self { out, spare: 0 }
+    }
+
+    /// Appends the `len` bits of `octets` from bit `at` on.
+    pub(super) fn push(&mut self, octets: &[u8], at: usize, len: usize) {
+        let mut done = 0;
+        while done < len {
+            let bits = (len - done).min(8);
+            // Up to 8 bits, from the left.
+            let octet = octet_at(octets, at + done) & (0xFF00_u16 >> bits) as u8;
+            match self.out.last_mut() {
+                Some(last) if self.spare > 0 => {
+                    *last |= octet >> (8 - self.spare);
+                    if bits > self.spare {
+                        self.out.push(octet << self.spare);
+                    }
+                }
+                _ => self.out.push(octet),
+            }
+            self.spare = (self.spare + 8 - bits) % 8;
+            done += bits;
+        }
+    }
+
+    /// Appends a value.
+    pub(super) fn bits(&mut self, value: &Bits) {
+        self.push(&value.octets, 0, value.len);
+    }
+
+    /// Appends the `width` low bits of a number.
+    pub(super) fn uint(&mut self, value: u32, width: usize) {
+        self.push(&value.to_be_bytes(), 32 - width.min(32), width.min(32));
+    }
+}
+
+/// Takes bits off octets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BitReader<'i> {
+    octets: &'i [u8],
+    at: usize,
+}
+
+impl<'i> BitReader<'i> {
+    /// Starts at the first bit.
+    pub(super) fn new(octets: &'i [u8]) -> Self {
+        Self { octets, at: 0 }
+    }
+
+    /// Bits that are left.
+    pub(super) fn left(&self) -> usize {
+        (self.octets.len() * 8).saturating_sub(self.at)
+    }
+
+    /// The next `len` bits; nothing if there are fewer.
+    pub(super) fn bits(&mut self, len: usize) -> Option<Bits> {
+        if len > self.left() {
+            return None;
+        }
+        let value = Bits::of(self.octets, self.at, len);
+        self.at += len;
+        Some(value)
+    }
+
+    /// The next `width` bits as a number, 32 at most.
+    pub(super) fn uint(&mut self, width: usize) -> Option<u32> {
+        self.bits(width)?.to_uint()?.try_into().ok()
+    }
+}
+
+/// The 8 bits from bit `at` on; zeros where there are no more.
+fn octet_at(octets: &[u8], at: usize) -> u8 {
+    let octet = |i: usize| u16::from(octets.get(i).copied().unwrap_or(0));
+    let pair = octet(at / 8) << 8 | octet(at / 8 + 1);
+    (pair << (at % 8) >> 8) as u8
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// The value as a string of 0 and 1.
+    fn text(value: &Bits) -> String {
+        let octets: String = value.octets.iter().map(|octet| format!("{octet:08b}")).collect();
+        assert!(octets[value.len..].bytes().all(|bit| bit == b'0'));
+        octets[..value.len].to_owned()
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            octets in vec(any::<u8>(), 0..9),
+            cuts in vec((0..30_usize, 0..50_usize), 0..9),
+        ) {
+            let mut out = Vec::new();
+            let mut writer = BitWriter::new(&mut out);
+            let values: Vec<_> = cuts.iter().map(|(at, len)| Bits::of(&octets, *at, *len)).collect();
+            for value in &values {
+                writer.bits(value);
+            }
+            let all: String = values.iter().map(text).collect();
+            prop_assert_eq!(text(&Bits::of(&out, 0, all.len())), all.clone());
+            prop_assert_eq!(out.len(), all.len().div_ceil(8));
+            let mut reader = BitReader::new(&out);
+            for value in &values {
+                prop_assert_eq!(&reader.bits(value.len()).unwrap(), value);
+            }
+            prop_assert!(reader.left() < 8);
+            prop_assert_eq!(reader.bits(8), None);
+        }
+
+        #[test]
+        fn prefixes_are_those_of_the_text(
+            a in vec(any::<u8>(), 0..4),
+            b in vec(any::<u8>(), 0..4),
+            shared in vec(any::<u8>(), 0..3),
+            (cut, at) in (0..8_usize, 0..8_usize),
+        ) {
+            let of = |tail: &[u8]| {
+                let all = [&shared[..], tail].concat();
+                Bits::of(&all, 0, (all.len() * 8).saturating_sub(cut))
+            };
+            let (a, b) = (of(&a), of(&b));
+            let same = text(&a).bytes().zip(text(&b).bytes()).take_while(|(a, b)| a == b).count();
+            prop_assert_eq!(a.common_prefix(&b), same);
+            let mut out = Vec::new();
+            let mut writer = BitWriter::new(&mut out);
+            writer.uint(0xFF, at);
+            writer.bits(&b);
+            prop_assert_eq!(a.starts_at(&out, at), text(&Bits::of(&out, at, a.len())) == text(&a));
+            prop_assert_eq!(a.is_at(&out, at, b.len()), a == b);
+            prop_assert!(a.prefix(same).starts_at(&out, at));
+        }
+    }
+
+    #[test]
+    fn numbers_keep_their_low_bits() {
+        let mut out = Vec::new();
+        let mut writer = BitWriter::new(&mut out);
+        writer.uint(0b1111_0000_1010, 12);
+        writer.uint(7, 2);
+        assert_eq!(out, [0b1111_0000, 0b1010_1100]);
+        assert_eq!(BitReader::new(&out).uint(14), Some(0b11_1100_0010_1011));
+        assert_eq!(Bits::octets(&[1, 2]).to_uint(), Some(0x102));
+    }
+}

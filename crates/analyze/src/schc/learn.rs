@@ -1,0 +1,213 @@
+//! What the packets of a capture have in common, gathered in one pass and in bounded memory.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::bits::Bits;
+use super::fields::{FieldId, Knowledge, Label, Parsed};
+use super::{Direction, RuleSet, derive};
+
+/// Most groups of packets of a direction that are told apart by everything, again as many that are not told apart by
+/// values, and again as many that are not by addresses and ports. A capture with more is not one for 255 rules.
+const MAX_GROUPS: usize = 1_024;
+
+/// Most values of a field that are remembered: an index of 5 bits.
+const MAX_VALUES: usize = 32;
+
+/// Most values of a field that is chosen per flow whose packets are counted.
+const MAX_FLOW_VALUES: usize = 65_536;
+
+/// Packets from which on a value is one of the deployment, and not an accident of a short capture.
+pub(super) const ESTABLISHED: u64 = 8;
+
+/// Looks at packets, and makes the rules that are best for them.
+///
+/// **First [`observe`](Self::observe) every packet, then [`finish`](Self::finish).**
+#[derive(Debug, Default)]
+pub struct Learner {
+    groups: [BTreeMap<Key, Group>; 2],
+    census: Census,
+}
+
+/// What the packets of a group have in common. What is `None` may differ.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub(super) labels: Rc<[Label]>,
+    /// Lengths of options, in bits.
+    pub(super) lengths: Option<Vec<usize>>,
+    /// Type, TKL and code.
+    pub(super) message: Option<Vec<u8>>,
+    /// Ports and Flow Label.
+    pub(super) flow: Option<Vec<u8>>,
+    pub(super) addresses: Option<Vec<u8>>,
+    /// All else that a rule may know: Hop Limit, Uri-Path, Content-Format.
+    pub(super) values: Option<Vec<u8>>,
+}
+
+/// Packets whose fields have the same lengths, except where a [`Key`] was widened.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Group {
+    pub(super) packets: u64,
+    /// Octets in front of the payload of each packet.
+    pub(super) header: u64,
+    /// In the order of the labels.
+    pub(super) seen: Vec<Seen>,
+}
+
+/// The values of a field.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    /// The shortest and the longest length, in bits.
+    pub(super) len: (usize, usize),
+    /// What all values start with.
+    pub(super) prefix: Bits,
+    /// The values; of more than [`MAX_VALUES`] not all.
+    pub(super) values: BTreeMap<Bits, u64>,
+    /// Whether `values` are all values.
+    pub(super) complete: bool,
+}
+
+/// Packets of either direction by the values that are chosen per flow.
+#[derive(Debug, Default)]
+pub(super) struct Census(BTreeMap<(FieldId, Bits), u64>);
+
+impl Learner {
+    /// Looks at a packet.
+    pub fn observe(&mut self, direction: Direction, packet: &[u8]) {
+        let Some(parsed) = Parsed::parse(direction, packet) else { return };
+        let values: Vec<_> = parsed.fields.iter().map(|field| parsed.value(field)).collect();
+        for (field, value) in parsed.fields.iter().zip(&values) {
+            self.census.count(field.label.id, value);
+        }
+        let Some(groups) = self.groups.get_mut(direction.index()) else { return };
+        let mut key = Key::of(&parsed, &values);
+        let is_full = |groups: &BTreeMap<_, _>, key: &Key, times| {
+            groups.len() >= times * MAX_GROUPS && !groups.contains_key(key)
+        };
+        if is_full(groups, &key, 1) {
+            key.values = None;
+        }
+        if is_full(groups, &key, 2) {
+            (key.addresses, key.flow) = (None, None);
+        }
+        if is_full(groups, &key, 3) {
+            return;
+        }
+        let group = groups.entry(key).or_default();
+        group.header = (packet.len() - parsed.payload.len()) as u64;
+        group.add(&values);
+    }
+
+    /// The rules that are best for what was seen.
+    pub fn finish(self) -> RuleSet {
+        let [up, dw] = self.groups;
+        let rules = |direction, groups: BTreeMap<_, _>| {
+            derive::rules(direction, groups.into_iter().collect(), &self.census)
+        };
+        RuleSet::new([rules(Direction::Up, up), rules(Direction::Dw, dw)])
+    }
+}
+
+impl Key {
+    fn of(packet: &Parsed<'_>, values: &[Bits]) -> Self {
+        let (mut message, mut flow, mut addresses, mut others) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (field, value) in packet.fields.iter().zip(values) {
+            let id = field.label.id;
+            use FieldId::{CoapCode, CoapTkl, CoapType, Ipv6FlowLabel, UdpAppPort, UdpDevPort};
+            let part = match id {
+                CoapType | CoapTkl | CoapCode => &mut message,
+                Ipv6FlowLabel | UdpDevPort | UdpAppPort => &mut flow,
+                _ if field.label.computable || id.knowledge(value) == Knowledge::Any => continue,
+                _ if id.is_address() => &mut addresses,
+                _ => &mut others,
+            };
+            part.extend((value.len() as u32).to_be_bytes());
+            part.extend(value.as_octets());
+        }
+        let options = packet.fields.iter().filter(|field| field.label.id.is_option());
+        Self {
+            labels: packet.labels().into(),
+            lengths: Some(options.map(|field| field.len).collect()),
+            message: Some(message),
+            flow: Some(flow),
+            addresses: Some(addresses),
+            values: Some(others),
+        }
+    }
+}
+
+impl Group {
+    fn add(&mut self, values: &[Bits]) {
+        self.packets += 1;
+        if self.seen.is_empty() {
+            self.seen = values.iter().map(Seen::one).collect();
+        } else {
+            for (seen, value) in self.seen.iter_mut().zip(values) {
+                seen.add(value, 1);
+                seen.prefix = seen.prefix.prefix(seen.prefix.common_prefix(value));
+                seen.len = (seen.len.0.min(value.len()), seen.len.1.max(value.len()));
+            }
+        }
+    }
+
+    /// Both, of the same labels.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.packets += other.packets;
+        if self.seen.is_empty() {
+            self.seen.clone_from(&other.seen);
+        } else {
+            for (seen, other) in self.seen.iter_mut().zip(&other.seen) {
+                seen.merge(other);
+            }
+        }
+    }
+}
+
+impl Seen {
+    fn one(value: &Bits) -> Self {
+        Self {
+            len: (value.len(), value.len()),
+            prefix: value.clone(),
+            values: BTreeMap::from([(value.clone(), 1)]),
+            complete: true,
+        }
+    }
+
+    fn add(&mut self, value: &Bits, packets: u64) {
+        let has_room = self.values.len() < MAX_VALUES;
+        match self.values.get_mut(value) {
+            Some(count) => *count += packets,
+            None if has_room => {
+                self.values.insert(value.clone(), packets);
+            }
+            None => self.complete = false,
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (value, packets) in &other.values {
+            self.add(value, *packets);
+        }
+        self.complete &= other.complete;
+        self.prefix = self.prefix.prefix(self.prefix.common_prefix(&other.prefix));
+        self.len = (self.len.0.min(other.len.0), self.len.1.max(other.len.1));
+    }
+}
+
+impl Census {
+    fn count(&mut self, id: FieldId, value: &Bits) {
+        if id.knowledge(value) != Knowledge::PerFlow {
+            return;
+        }
+        let key = (id, value.clone());
+        if self.0.len() < MAX_FLOW_VALUES || self.0.contains_key(&key) {
+            *self.0.entry(key).or_default() += 1;
+        }
+    }
+
+    /// Whether so many packets have the value that a rule may know it.
+    pub(super) fn is_established(&self, id: FieldId, value: &Bits) -> bool {
+        self.0.get(&(id, value.clone())).is_some_and(|packets| *packets >= ESTABLISHED)
+    }
+}

@@ -1,0 +1,227 @@
+//! A rule: what is known of each field of a packet, and what is sent of it. RFC 8724, section 7.1.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::Direction;
+use super::bits::Bits;
+use super::fields::{FieldId, Label, Parsed};
+
+/// FL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Length {
+    /// So many bits.
+    Fixed(usize),
+    /// As many octets as CoAP.TKL says. RFC 8824, section 4.5.
+    Tkl,
+    /// Any number of octets, sent in front of what is sent of the value. RFC 8724, section 7.4.2.
+    Variable,
+}
+
+/// TV, MO and CDA, which go together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// equal, not-sent.
+    NotSent(Bits),
+    /// match-mapping, mapping-sent: two values at least.
+    Mapping(Vec<Bits>),
+    /// MSB, LSB: what the value starts with.
+    Lsb(Bits),
+    /// ignore, value-sent.
+    ValueSent,
+    /// ignore, compute-*.
+    Compute,
+}
+
+/// What a rule says of one field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Descriptor {
+    pub(super) label: Label,
+    pub(super) length: Length,
+    pub(super) action: Action,
+}
+
+/// A rule for the packets of one direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    pub(super) id: u8,
+    pub(super) direction: Direction,
+    pub(super) descriptors: Vec<Descriptor>,
+}
+
+/// A field descriptor as a line of a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Row {
+    /// FID, as RFC 8724 and RFC 8824 write it.
+    pub field: String,
+    /// FL: bits, `tkl` or `var`.
+    pub fl: String,
+    /// FP: from 1.
+    pub fp: u16,
+    /// DI: `Up` or `Dw`.
+    pub di: &'static str,
+    /// TV: hexadecimal from the left, a list in brackets, or nothing.
+    pub tv: String,
+    /// MO.
+    pub mo: String,
+    /// CDA.
+    pub cda: &'static str,
+    /// Bits that are sent; nothing if that depends on the packet.
+    pub sent: Option<usize>,
+}
+
+impl Rule {
+    /// RuleID: 1 to 255.
+    pub fn id(&self) -> u8 {
+        self.id
+    }
+
+    /// Which way its packets go.
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// Its field descriptors.
+    pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
+        self.descriptors.iter().map(|descriptor| descriptor.row(self.direction))
+    }
+
+    /// Octets to tell the rule to a side, see [`RuleSet::provisioning_octets`](super::RuleSet::provisioning_octets).
+    pub fn provisioning_octets(&self) -> usize {
+        2 + self.descriptors.iter().map(Descriptor::provisioning_octets).sum::<usize>()
+    }
+
+    pub(super) fn labels(&self) -> Vec<Label> {
+        self.descriptors.iter().map(|descriptor| descriptor.label).collect()
+    }
+
+    /// Bits of the residue of `packet`; nothing if the rule is not for it. The labels are those of the rule.
+    pub(super) fn residue_bits(&self, packet: &Parsed<'_>) -> Option<usize> {
+        let mut bits = 0;
+        for (descriptor, field) in self.descriptors.iter().zip(&packet.fields) {
+            if !descriptor.matches(packet.octets, field.at, field.len) {
+                return None;
+            }
+            bits += descriptor.residue_bits(field.len);
+        }
+        Some(bits)
+    }
+}
+
+impl Descriptor {
+    /// Whether length and MO agree with the field of `len` bits at bit `at`.
+    fn matches(&self, packet: &[u8], at: usize, len: usize) -> bool {
+        let length = match self.length {
+            Length::Fixed(bits) => bits == len,
+            Length::Tkl | Length::Variable => true,
+        };
+        length
+            && match &self.action {
+                Action::NotSent(value) => value.is_at(packet, at, len),
+                Action::Mapping(values) => values.iter().any(|value| value.is_at(packet, at, len)),
+                Action::Lsb(msb) => msb.len() <= len && msb.starts_at(packet, at),
+                Action::ValueSent | Action::Compute => true,
+            }
+    }
+
+    /// Bits that are sent of a value of `len` bits that matches.
+    pub(super) fn residue_bits(&self, len: usize) -> usize {
+        let sent = match &self.action {
+            Action::NotSent(_) | Action::Compute => return 0,
+            Action::Mapping(values) => return index_bits(values.len()),
+            Action::Lsb(msb) => len.saturating_sub(msb.len()),
+            Action::ValueSent => len,
+        };
+        match self.length {
+            Length::Fixed(_) | Length::Tkl => sent,
+            Length::Variable => size_bits(sent / 8) + sent,
+        }
+    }
+
+    fn provisioning_octets(&self) -> usize {
+        let tells = matches!(self.length, Length::Fixed(_));
+        let value = |value: &Bits| usize::from(!tells) + value.as_octets().len();
+        6 + match &self.action {
+            Action::NotSent(tv) => value(tv),
+            Action::Mapping(tv) => 1 + tv.iter().map(value).sum::<usize>(),
+            Action::Lsb(msb) => 2 + msb.as_octets().len(),
+            Action::ValueSent | Action::Compute => 0,
+        }
+    }
+
+    fn row(&self, direction: Direction) -> Row {
+        let (tv, mo, cda) = match &self.action {
+            Action::NotSent(value) => (hex(value), "equal".to_owned(), "not-sent"),
+            Action::Mapping(values) => {
+                let values: Vec<_> = values.iter().map(hex).collect();
+                (format!("[{}]", values.join(", ")), "match-mapping".to_owned(), "mapping-sent")
+            }
+            Action::Lsb(msb) => (hex(msb), format!("MSB({})", msb.len()), "LSB"),
+            Action::ValueSent => (String::new(), "ignore".to_owned(), "value-sent"),
+            Action::Compute => (String::new(), "ignore".to_owned(), self.computation()),
+        };
+        let sends_nothing = matches!(self.action, Action::NotSent(_) | Action::Compute);
+        let (fl, sent) = match (self.length, &self.action) {
+            (Length::Fixed(bits), _) => (bits.to_string(), Some(self.residue_bits(bits))),
+            (Length::Tkl, _) => ("tkl".to_owned(), sends_nothing.then_some(0)),
+            (Length::Variable, Action::Mapping(_)) => ("var".to_owned(), Some(self.residue_bits(0))),
+            (Length::Variable, _) => ("var".to_owned(), sends_nothing.then_some(0)),
+        };
+        let Label { id, position, .. } = self.label;
+        Row { field: id.to_string(), fl, fp: position, di: direction.name(), tv, mo, cda, sent }
+    }
+
+    fn computation(&self) -> &'static str {
+        match self.label.id {
+            FieldId::Ipv4Checksum | FieldId::UdpChecksum => "compute-checksum",
+            _ => "compute-length",
+        }
+    }
+}
+
+/// Bits of an index into a list of so many values. RFC 8724, section 7.4.5.
+pub(super) fn index_bits(values: usize) -> usize {
+    (usize::BITS - values.saturating_sub(1).leading_zeros()) as usize
+}
+
+/// Bits of the size of a residue of so many octets. RFC 8724, section 7.4.2.
+pub(super) fn size_bits(octets: usize) -> usize {
+    match octets {
+        0..=14 => 4,
+        15..=254 => 12,
+        _ => 28,
+    }
+}
+
+fn hex(value: &Bits) -> String {
+    let digits = value.as_octets().iter().fold(String::new(), |mut text, octet| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{octet:02x}");
+        text
+    });
+    match value.len() {
+        len if len % 8 == 0 => digits,
+        // What does not fill octets is read as a number.
+        len => value.to_uint().map_or(digits, |number| format!("{number:0width$x}", width = len.div_ceil(4))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_has_as_many_bits_as_the_last_one_needs() {
+        let bits: Vec<_> = [1, 2, 3, 4, 5, 8, 9, 16].map(index_bits).into();
+        assert_eq!(bits, [0, 1, 2, 2, 3, 3, 4, 4]);
+    }
+
+    /// RFC 8724, section 7.4.2.
+    #[test]
+    fn a_size_has_4_12_or_28_bits() {
+        let bits: Vec<_> = [0, 14, 15, 254, 255, 65_535].map(size_bits).into();
+        assert_eq!(bits, [4, 4, 12, 12, 28, 28]);
+    }
+}
