@@ -14,7 +14,8 @@ use crate::channel::Channel;
 use crate::cid::Cid;
 use crate::feedback::{AckType, Feedback, FeedbackError};
 use crate::mode::{self, Mode};
-use crate::profile::coap::CoapConfig;
+use crate::exchange::Exchanges;
+use crate::profile::coap::{self, Base, CoapConfig, Message, Template, Templates};
 use crate::profile::rfc3095::compress::{Context, Refused};
 use crate::profile::rfc3095::table::{Block, Pool};
 use crate::profile::{Format, ProfileId, uncompressed};
@@ -80,6 +81,8 @@ pub struct CompressorMemory<'m> {
     pub buckets: Slots<'m, u16>,
     /// Blocks for extension headers.
     pub blocks: Slots<'m, Block>,
+    /// Templates of CoAP messages, for all flows together; a flow takes at most 16.
+    pub templates: Slots<'m, Template>,
 }
 
 #[cfg(feature = "alloc")]
@@ -91,6 +94,7 @@ impl CompressorMemory<'static> {
             links: Slots::owned(alloc::vec![FlowLink::EMPTY; channel.contexts()]),
             buckets: Slots::owned(alloc::vec![0; (channel.contexts() * 2).next_power_of_two()]),
             blocks: Slots::owned(alloc::vec![Block::default(); blocks]),
+            templates: Slots::owned(alloc::vec![Template::EMPTY; coap::templates_for(channel)]),
         }
     }
 }
@@ -152,7 +156,17 @@ pub struct Compressor<'m> {
     config: CompressorConfig,
     flows: Flows<'m>,
     pool: Pool<'m>,
+    templates: Templates<'m>,
+    bases: Slots<'m, Base>,
+    /// Flows that were taken for CoAP by a parse alone, since the start.
+    guessed: u32,
     random: u64,
+}
+
+/// The messages of both directions, which an endpoint lends to its compressor.
+pub(crate) struct Linked<'a, 'm> {
+    pub(crate) sent: &'a mut Exchanges<'m>,
+    pub(crate) received: &'a Exchanges<'m>,
 }
 
 impl<'m> Compressor<'m> {
@@ -165,7 +179,29 @@ impl<'m> Compressor<'m> {
         };
         let flows =
             Flows::new(memory.contexts, memory.links, memory.buckets, config.channel.contexts(), config.seed);
-        Self { config, flows, pool: Pool::new(memory.blocks), random: config.seed }
+        Self {
+            config,
+            flows,
+            pool: Pool::new(memory.blocks),
+            templates: Templates::new(memory.templates),
+            bases: Slots::Lent(&mut []),
+            guessed: 0,
+            random: config.seed,
+        }
+    }
+
+    /// The compressor with the provisioned bases of profile 0x0081, of which at most 256 are used. They are a
+    /// parameter of the channel: the decompressor must have the same, in the same order.
+    pub fn with_bases(self, bases: Slots<'m, Base>) -> Self {
+        Self { bases, ..self }
+    }
+
+    /// What the contexts of profile 0x0081 have learned, as bases for flows like theirs, by CID.
+    pub fn learned_bases(&self) -> impl Iterator<Item = Base> + '_ {
+        self.flows.kinds().filter_map(|kind| match kind {
+            Kind::Coap(context) => Some(context.to_base(&self.templates)),
+            Kind::Free | Kind::Uncompressed(_) | Kind::Rfc3095(_) | Kind::Rejected { .. } => None,
+        })
     }
 
     /// Compresses one IP packet to the start of `out`.
@@ -175,16 +211,43 @@ impl<'m> Compressor<'m> {
         packet: &[u8],
         out: &mut [u8],
     ) -> Result<Compressed, CompressError> {
-        if let Some(compressed) = self.settled(now, packet, out) {
-            return Ok(compressed);
+        self.compress_linked(now, packet, out, None)
+    }
+
+    /// [`compress`](Self::compress), with the messages of both directions.
+    pub(crate) fn compress_linked(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        out: &mut [u8],
+        linked: Option<Linked<'_, 'm>>,
+    ) -> Result<Compressed, CompressError> {
+        let Some(glance) = Glance::of(packet) else { return self.in_full(now, packet, out) };
+        if self.config.channel.profiles().has(ProfileId::Coap)
+            && let Some(message) = Message::of(&glance, packet, &self.config.coap.ports)
+        {
+            match self.coap(now, &message, out, linked) {
+                Ok(compressed) => return Ok(compressed),
+                Err(Refused::NoRoom) => return Err(CompressError::OutputTooSmall { have: out.len() }),
+                Err(Refused::ByThisPacket) => {}
+            }
+        } else if self.guessed > 0 {
+            self.not_coap(&glance);
         }
-        self.in_full(now, packet, out)
+        match self.settled(now, &glance, packet, out) {
+            Some(compressed) => Ok(compressed),
+            None => self.in_full(now, packet, out),
+        }
     }
 
     /// Takes the data of one feedback element, CID included ([`Elements`](crate::packet::Elements) yields
     /// them). Feedback that is damaged or makes no sense is ignored and told.
     pub fn receive_feedback(&mut self, now: Instant, data: &[u8]) -> Result<(), FeedbackError> {
-        let feedback = Feedback::read(data, self.config.channel.cids())?;
+        let space = self.config.channel.cids();
+        let cid = Feedback::cid(data, space).ok_or(FeedbackError::Truncated)?;
+        let is_coap = cid.index() < self.flows.capacity() && matches!(self.flows.kind(cid), Kind::Coap(_));
+        let feedback =
+            if is_coap { Feedback::read_rfc5225(data, space)? } else { Feedback::read(data, space)? };
         if !self.config.channel.allows(feedback.cid) || feedback.cid.index() >= self.flows.capacity() {
             return Err(FeedbackError::UnknownCid(feedback.cid));
         }
@@ -195,6 +258,15 @@ impl<'m> Compressor<'m> {
                 // RFC 3095, section 5.10.3 c): any feedback makes it bidirectional.
                 state.two_way = true;
                 state.ir_left = if feedback.ack == AckType::StaticNack { 1 } else { 0 };
+                Ok(())
+            }
+            Kind::Coap(context) => {
+                if feedback.reject {
+                    context.release(&mut self.templates);
+                    self.flows.reject(feedback.cid, now + REJECTED_FOR);
+                    return Ok(());
+                }
+                context.receive_feedback(now, &feedback, l, &mut self.templates);
                 Ok(())
             }
             Kind::Rfc3095(context) => {
@@ -228,7 +300,7 @@ impl<'m> Compressor<'m> {
         let hash = self.flows.hash(&plan);
         let found = self.flows.find(hash, |kind| match kind {
             Kind::Rfc3095(context) => context.is_flow_of(&plan),
-            Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Free => false,
+            Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Coap(_) | Kind::Free => false,
         });
         let cid = match found {
             Some(cid) => cid,
@@ -238,11 +310,13 @@ impl<'m> Compressor<'m> {
                 let mut context = Context::new(&plan, now, sn);
                 let (cid, old) = self.flows.claim(hash).ok_or(CompressError::NoContexts)?;
                 let mut mode = Mode::default();
-                if let Kind::Rfc3095(mut old) = old {
-                    old.release(&mut self.pool);
-                    // RFC 4815, section 7.2: the mode is inherited within a profile, and within it alone.
-                    mode = if old.profile == plan.profile { old.mode } else { mode };
+                // RFC 4815, section 7.2: the mode is inherited within a profile, and within it alone.
+                if let Kind::Rfc3095(old) = &old
+                    && old.profile == plan.profile
+                {
+                    mode = old.mode;
                 }
+                self.release(old);
                 context.start(mode, self.random as u8, &self.config);
                 self.flows.set(cid, Kind::Rfc3095(context));
                 cid
@@ -259,17 +333,89 @@ impl<'m> Compressor<'m> {
 
     /// The short way of a packet whose flow has settled.
     #[inline]
-    fn settled(&mut self, now: Instant, packet: &[u8], out: &mut [u8]) -> Option<Compressed> {
-        let glance = Glance::of(packet)?;
-        let hash = self.flows.hash(&glance);
+    fn settled(
+        &mut self,
+        now: Instant,
+        glance: &Glance<'_>,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Option<Compressed> {
+        let hash = self.flows.hash(glance);
         let cid = self.flows.find(hash, |kind| match kind {
-            Kind::Rfc3095(context) => context.is_settled_flow_of(&glance),
-            Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Free => false,
+            Kind::Rfc3095(context) => context.is_settled_flow_of(glance),
+            Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Coap(_) | Kind::Free => false,
         })?;
         let Kind::Rfc3095(context) = self.flows.kind(cid) else { return None };
-        let compressed = context.compress_settled(now, &glance, packet, cid, &self.config, out)?;
+        let compressed = context.compress_settled(now, glance, packet, cid, &self.config, out)?;
         self.flows.touch(cid);
         Some(compressed)
+    }
+
+    /// Gives the memory of a context that is given up back to the channel.
+    fn release(&mut self, old: Kind) {
+        match old {
+            Kind::Rfc3095(mut old) => old.release(&mut self.pool),
+            Kind::Coap(mut old) => old.release(&mut self.templates),
+            Kind::Free | Kind::Uncompressed(_) | Kind::Rejected { .. } => {}
+        }
+    }
+
+    /// Profile 0x0081.
+    fn coap(
+        &mut self,
+        now: Instant,
+        message: &Message<'_>,
+        out: &mut [u8],
+        linked: Option<Linked<'_, 'm>>,
+    ) -> Result<Compressed, Refused> {
+        let hash = self.flows.hash(&message.path);
+        let found = self.flows.find(hash, |kind| match kind {
+            Kind::Coap(context) => context.is_flow_of(&message.path),
+            Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Rfc3095(_) | Kind::Free => false,
+        });
+        let (sent, received) = match linked {
+            Some(linked) => (Some(linked.sent), Some(linked.received)),
+            None => (None, None),
+        };
+        let cid = match found {
+            Some(cid) => cid,
+            None if self.flows.is_rejected(hash, now) => return Err(Refused::ByThisPacket),
+            None => {
+                let (cid, old) = self.flows.claim(hash).ok_or(Refused::ByThisPacket)?;
+                self.release(old);
+                let context = coap::compress::Context::new(message, now, &self.config);
+                self.flows.set(cid, Kind::Coap(context));
+                self.guessed = self.guessed.saturating_add(u32::from(message.by_parse));
+                cid
+            }
+        };
+        let mut memory = coap::compress::Memory {
+            templates: &mut self.templates,
+            sent,
+            received,
+            bases: &self.bases,
+        };
+        self.flows.touch(cid);
+        let Kind::Coap(context) = self.flows.kind(cid) else { return Err(Refused::ByThisPacket) };
+        if message.by_parse && context.is_abandoned() {
+            return Err(Refused::ByThisPacket);
+        }
+        if found.is_none() {
+            context.begin_with_base(message, &self.config, &mut memory);
+        }
+        context.compress(now, message, cid, &self.config, &mut memory, out)
+    }
+
+    /// A packet is not CoAP: if its flow was taken for it by a parse alone, it is not, any more.
+    fn not_coap(&mut self, glance: &Glance<'_>) {
+        let (_, path, _) = coap::Path::of(glance);
+        let hash = self.flows.hash(&path);
+        let found = self.flows.find(hash, |kind| matches!(kind, Kind::Coap(context) if context.is_flow_of(&path)));
+        if let Some(cid) = found
+            && let Kind::Coap(context) = self.flows.kind(cid)
+        {
+            context.abandon();
+        }
     }
 
     /// Profile 0x0000. RFC 5795, section 5.4.
@@ -283,9 +429,7 @@ impl<'m> Compressor<'m> {
             Some(cid) => cid,
             None => {
                 let (cid, old) = self.flows.claim(0).ok_or(CompressError::NoContexts)?;
-                if let Kind::Rfc3095(mut old) = old {
-                    old.release(&mut self.pool);
-                }
+                self.release(old);
                 let state = Uncompressed::start(now, self.config.repetitions);
                 self.flows.set(cid, Kind::Uncompressed(state));
                 cid
@@ -425,7 +569,8 @@ mod tests {
                 let packet = udp(six, hop, id, 1 + sum * 9, &[7; 4][..payload.min(4)]);
                 let now = Instant::from_millis(20 * i as u64);
                 // An empty payload goes by profile 0x0000 where an IR packet is due, so it is never settled there.
-                let x = short.settled(now, &packet, &mut a).ok_or(());
+                let glance = Glance::of(&packet).unwrap();
+                let x = short.settled(now, &glance, &packet, &mut a).ok_or(());
                 let x = x.or_else(|()| short.in_full(now, &packet, &mut a)).unwrap();
                 let y = long.in_full(now, &packet, &mut b).unwrap();
                 prop_assert_eq!((x, &a[..x.len]), (y, &b[..y.len]));
@@ -441,7 +586,8 @@ mod tests {
             .filter(|i| {
                 let packet = udp(false, 64, 1 + i, 5, &[1, 2, 3]);
                 let now = Instant::from_millis(u64::from(*i));
-                compressor.settled(now, &packet, &mut out).is_some()
+                let glance = Glance::of(&packet).unwrap();
+                compressor.settled(now, &glance, &packet, &mut out).is_some()
                     || compressor.in_full(now, &packet, &mut out).is_err()
             })
             .count();

@@ -8,11 +8,13 @@ use thinair_wire::time::Instant;
 
 pub use thinair_wire::coder::Traced;
 
-use crate::channel::Channel;
+use crate::channel::{Channel, Integrity};
 use crate::cid::Cid;
-use crate::feedback::{AckType, Feedback};
+use crate::exchange::Exchanges;
+use crate::feedback::{AckType, Feedback, Form};
 use crate::mode::Mode;
 use crate::packet::{self, Body, Header, PartsError};
+use crate::profile::coap::{self, Base, Template, Templates};
 use crate::profile::rfc3095::decompress::{Context, Failure, Verified};
 use crate::profile::rfc3095::table::Pool;
 use crate::profile::{Format, ProfileId, uncompressed};
@@ -84,6 +86,8 @@ pub struct DecompressorMemory<'m> {
     pub contexts: Slots<'m, DecompressorContext>,
     /// Blocks for extension headers.
     pub blocks: Slots<'m, Block>,
+    /// Templates of CoAP messages, for all flows together; a flow takes at most 16.
+    pub templates: Slots<'m, Template>,
     /// Room for a reconstructed unit: [`Channel::mrru`] octets.
     pub unit: Slots<'m, u8>,
 }
@@ -95,6 +99,7 @@ impl DecompressorMemory<'static> {
         Self {
             contexts: Slots::owned(alloc::vec![DecompressorContext::EMPTY; channel.contexts()]),
             blocks: Slots::owned(alloc::vec![Block::default(); blocks]),
+            templates: Slots::owned(alloc::vec![Template::EMPTY; coap::templates_for(channel)]),
             unit: Slots::owned(alloc::vec![0; channel.mrru()]),
         }
     }
@@ -115,6 +120,18 @@ enum Kind {
     Empty,
     Uncompressed,
     Rfc3095(Context),
+    Coap(coap::decompress::Context),
+}
+
+impl Kind {
+    /// Gives the memory of a context that is given up back to the channel.
+    fn release(&mut self, pool: &mut Pool<'_>, templates: &mut Templates<'_>) {
+        match self {
+            Self::Rfc3095(context) => context.release(pool),
+            Self::Coap(context) => context.release(templates),
+            Self::Empty | Self::Uncompressed => {}
+        }
+    }
 }
 
 impl DecompressorContext {
@@ -162,6 +179,10 @@ pub enum DecompressError {
     Crc(Cid, Format),
     /// A list names an item that was never received.
     UnknownItem(Cid, Format),
+    /// The packet names a template that was never received.
+    UnknownTemplate(Cid, Format),
+    /// The packet names a message of the other direction that is not known.
+    UnknownRequest(Cid, Format),
     /// The packet may be a late one or a duplicate (RFC 4224), and would then say something else.
     Ambiguous(Cid, Format),
     /// The context was repaired; this packet is held back (RFC 3095, section 5.3.2.2.4 e).
@@ -191,6 +212,8 @@ impl DecompressError {
             Self::NotAllowed(..) => "not_allowed_in_state",
             Self::Crc(..) => "bad_crc",
             Self::UnknownItem(..) => "unknown_list_item",
+            Self::UnknownTemplate(..) => "unknown_template",
+            Self::UnknownRequest(..) => "unknown_request",
             Self::Ambiguous(..) => "ambiguous_sn",
             Self::OnTrial(..) => "on_trial_after_repair",
             Self::NoMemory(_) => "no_memory",
@@ -224,6 +247,12 @@ impl core::fmt::Display for DecompressError {
             Self::UnknownItem(cid, format) => {
                 write!(f, "CID {}: {} names a list item that was never received", cid.value(), format.name())
             }
+            Self::UnknownTemplate(cid, format) => {
+                write!(f, "CID {}: {} names a template that was never received", cid.value(), format.name())
+            }
+            Self::UnknownRequest(cid, format) => {
+                write!(f, "CID {}: {} names a request that was never sent", cid.value(), format.name())
+            }
             Self::Ambiguous(cid, format) => {
                 write!(f, "CID {}: {} may be late or a duplicate", cid.value(), format.name())
             }
@@ -250,8 +279,16 @@ pub struct Decompressor<'m> {
     config: DecompressorConfig,
     contexts: Slots<'m, DecompressorContext>,
     pool: Pool<'m>,
+    templates: Templates<'m>,
+    bases: Slots<'m, Base>,
     reassembler: Reassembler<'m>,
     pending: [Option<Feedback>; PENDING],
+}
+
+/// The messages of both directions, which an endpoint lends to its decompressor.
+pub(crate) struct Linked<'a, 'm> {
+    pub(crate) sent: &'a Exchanges<'m>,
+    pub(crate) received: &'a mut Exchanges<'m>,
 }
 
 impl<'m> Decompressor<'m> {
@@ -262,9 +299,16 @@ impl<'m> Decompressor<'m> {
             config,
             contexts: memory.contexts,
             pool: Pool::new(memory.blocks),
+            templates: Templates::new(memory.templates),
+            bases: Slots::Lent(&mut []),
             reassembler: Reassembler::new(memory.unit),
             pending: [None; PENDING],
         }
+    }
+
+    /// The decompressor with the provisioned bases of profile 0x0081, the same as the compressor has.
+    pub fn with_bases(self, bases: Slots<'m, Base>) -> Self {
+        Self { bases, ..self }
     }
 
     /// Decompresses one ROHC packet to the start of `out`. Room for 200 octets more than the packet is enough
@@ -275,21 +319,32 @@ impl<'m> Decompressor<'m> {
         packet: &[u8],
         out: &mut [u8],
     ) -> Result<Decompressed, DecompressError> {
+        self.decompress_linked(now, packet, out, None)
+    }
+
+    /// [`decompress`](Self::decompress), with the messages of both directions.
+    pub(crate) fn decompress_linked(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        out: &mut [u8],
+        linked: Option<Linked<'_, 'm>>,
+    ) -> Result<Decompressed, DecompressError> {
         if packet.first().is_some_and(|first| *first < packet::PADDING) {
             // Most packets: neither padding, Add-CID, feedback, IR nor segment.
             self.reassembler.abort();
-            return self.header(now, packet, out);
+            return self.header(now, packet, out, linked);
         }
         match packet::parts(packet).map_err(DecompressError::Packet)?.body {
             Body::Empty => Err(DecompressError::NothingYet),
             Body::Header(whole) => {
                 self.reassembler.abort();
-                self.header(now, whole, out)
+                self.header(now, whole, out, linked)
             }
             Body::Segment { last, octets } => match self.reassembler.add(last, octets) {
                 None => Err(DecompressError::NothingYet),
                 Some(Err(error)) => Err(DecompressError::Segment(error)),
-                Some(Ok(len)) => self.reconstructed(now, len, out),
+                Some(Ok(len)) => self.reconstructed(now, len, out, linked),
             },
         }
     }
@@ -320,6 +375,19 @@ impl<'m> Decompressor<'m> {
                 let mut tracer = Tracer::new(Reader::new(header.first, header.rest), tell);
                 let _ = uncompressed::ir(&mut tracer);
                 Some((header.cid, ProfileId::Uncompressed, Format::Ir))
+            }
+            (Some(ProfileId::Coap), Kind::Coap(context)) => {
+                let format = context.dissect(&header, &self.templates, &self.bases, tell)?;
+                Some((header.cid, ProfileId::Coap, format))
+            }
+            (Some(ProfileId::Coap), _) => {
+                let context = coap::decompress::Context::new();
+                let format = context.dissect(&header, &self.templates, &self.bases, tell)?;
+                Some((header.cid, ProfileId::Coap, format))
+            }
+            (None, Kind::Coap(context)) => {
+                let format = context.dissect(&header, &self.templates, &self.bases, tell)?;
+                Some((header.cid, ProfileId::Coap, format))
             }
             (Some(profile), Kind::Rfc3095(context)) if context.profile == profile => {
                 let format = context.dissect(&header, &self.pool, tell)?;
@@ -354,6 +422,7 @@ impl<'m> Decompressor<'m> {
         now: Instant,
         len: usize,
         out: &mut [u8],
+        linked: Option<Linked<'_, 'm>>,
     ) -> Result<Decompressed, DecompressError> {
         // The unit is moved out of the way while it is read, and back so that its room is kept.
         let reassembler = core::mem::replace(&mut self.reassembler, Reassembler::new(Slots::Lent(&mut [])));
@@ -362,7 +431,7 @@ impl<'m> Decompressor<'m> {
             Ok(packet::Parts { feedback, body: Body::Header(header) })
                 if feedback.octets().is_empty() && header.len() == whole.len() =>
             {
-                self.header(now, header, out)
+                self.header(now, header, out, linked)
             }
             _ => Err(DecompressError::Segment(SegmentError::Crc)),
         };
@@ -375,13 +444,14 @@ impl<'m> Decompressor<'m> {
         now: Instant,
         whole: &[u8],
         out: &mut [u8],
+        linked: Option<Linked<'_, 'm>>,
     ) -> Result<Decompressed, DecompressError> {
         let header = Header::read(whole, self.config.channel.cids()).ok_or(DecompressError::Cid)?;
         let cid = header.cid;
         if !self.config.channel.allows(cid) || cid.index() >= self.contexts.len() {
             return Err(DecompressError::Cid);
         }
-        let outcome = self.dispatch(now, &header, out);
+        let outcome = self.dispatch(now, &header, out, linked);
         self.react(now, cid, header.first, &outcome);
         outcome.map_err(|failure| failure.error(cid, out.len()))
     }
@@ -398,12 +468,25 @@ impl<'m> Decompressor<'m> {
         now: Instant,
         header: &Header<'_>,
         out: &mut [u8],
+        linked: Option<Linked<'_, 'm>>,
     ) -> Result<Decompressed, Problem> {
         let cid = header.cid;
+        let (sent, received) = match linked {
+            Some(linked) => (Some(linked.sent), Some(linked.received)),
+            None => (None, None),
+        };
         let profiles = self.config.channel.profiles();
         let deliver_empty = self.config.deliver_empty;
         let Some(slot) = self.contexts.get_mut(cid.index()) else { return Err(Problem::NoContext) };
         let pool = &mut self.pool;
+        let may_elide = self.config.channel.integrity_below() != Integrity::None;
+        let mut memory = coap::decompress::Memory {
+            templates: &mut self.templates,
+            sent,
+            received,
+            bases: &self.bases,
+            may_elide,
+        };
         let done = |profile: ProfileId, verified: Verified| Decompressed {
             cid,
             profile,
@@ -418,10 +501,19 @@ impl<'m> Decompressor<'m> {
             let profile = profiles.by_low_octet(low).ok_or(Problem::UnsupportedProfile(low))?;
             if profile == ProfileId::Uncompressed {
                 let verified = uncompressed_ir(header, out).map_err(Problem::Failure)?;
-                if let Kind::Rfc3095(context) = &mut slot.kind {
-                    context.release(pool);
-                }
+                slot.kind.release(pool, memory.templates);
                 slot.kind = Kind::Uncompressed;
+                return Ok(done(profile, verified));
+            }
+            if profile == ProfileId::Coap {
+                if let Kind::Coap(context) = &mut slot.kind {
+                    let verified = context.initialize(header, &mut memory, out).map_err(Problem::Failure)?;
+                    return Ok(done(profile, verified));
+                }
+                let mut context = coap::decompress::Context::new();
+                let verified = context.initialize(header, &mut memory, out).map_err(Problem::Failure)?;
+                slot.kind.release(pool, memory.templates);
+                slot.kind = Kind::Coap(context);
                 return Ok(done(profile, verified));
             }
             if let Kind::Rfc3095(context) = &mut slot.kind
@@ -436,9 +528,7 @@ impl<'m> Decompressor<'m> {
                 context.release(pool);
                 Problem::Failure(failure)
             })?;
-            if let Kind::Rfc3095(old) = &mut slot.kind {
-                old.release(pool);
-            }
+            slot.kind.release(pool, memory.templates);
             slot.kind = Kind::Rfc3095(context);
             return Ok(done(profile, verified));
         }
@@ -458,11 +548,17 @@ impl<'m> Decompressor<'m> {
                     *context = taken;
                     Ok(done(profile, verified))
                 }
-                Kind::Rfc3095(_) | Kind::Uncompressed => Err(Problem::Failure(Failure::Malformed)),
+                Kind::Rfc3095(_) | Kind::Coap(_) | Kind::Uncompressed => {
+                    Err(Problem::Failure(Failure::Malformed))
+                }
                 Kind::Empty => Err(Problem::NoContext),
             };
         }
         match &mut slot.kind {
+            Kind::Coap(context) => context
+                .compressed(header, &mut memory, out)
+                .map(|verified| done(ProfileId::Coap, verified))
+                .map_err(Problem::Failure),
             Kind::Rfc3095(context) => {
                 let profile = context.profile;
                 context
@@ -482,6 +578,15 @@ impl<'m> Decompressor<'m> {
     #[inline]
     fn react(&mut self, now: Instant, cid: Cid, first: u8, outcome: &Result<Decompressed, Problem>) {
         let Some(slot) = self.contexts.get_mut(cid.index()) else { return };
+        if let Kind::Coap(context) = &mut slot.kind {
+            if outcome.is_ok() && !context.ack_due && !context.has_report() {
+                context.note_success();
+                slot.unheard = 0;
+            } else {
+                self.react_coap(now, cid, outcome);
+            }
+            return;
+        }
         if let (Ok(Decompressed { format, .. }), Kind::Rfc3095(context)) = (outcome, &mut slot.kind)
             && *format != Format::Ir
         {
@@ -542,7 +647,7 @@ impl<'m> Decompressor<'m> {
                 }
             }
             (Err(_), Kind::Empty) => feedback = Some(AckType::StaticNack),
-            (Ok(_), Kind::Empty) | (Err(_), Kind::Uncompressed) => {}
+            (Ok(_), Kind::Empty) | (Err(_), Kind::Uncompressed) | (_, Kind::Coap(_)) => {}
         }
         let (Some(ack), true) = (feedback, two_way) else { return };
         if ack != AckType::Ack {
@@ -566,6 +671,74 @@ impl<'m> Decompressor<'m> {
             element.context_memory = ip;
             element.reject = !ip;
         }
+        self.enqueue(element);
+    }
+
+    /// The same for profile 0x0081: section 9 of `docs/coap-profile.md`.
+    fn react_coap(&mut self, now: Instant, cid: Cid, outcome: &Result<Decompressed, Problem>) {
+        let config = self.config;
+        let Some(slot) = self.contexts.get_mut(cid.index()) else { return };
+        let Kind::Coap(context) = &mut slot.kind else { return };
+        let ack = match outcome {
+            Ok(_) => {
+                context.note_success();
+                slot.unheard = 0;
+                AckType::Ack
+            }
+            Err(Problem::Failure(Failure::NoRoom(_) | Failure::OnTrial(_))) => return,
+            Err(problem) => {
+                context.note_failure();
+                slot.unheard = slot.unheard.saturating_add(1);
+                let no_memory = matches!(problem, Problem::Failure(Failure::NoMemory));
+                match context.state {
+                    DecompressorState::Fc if config.nack.reached(context.failures) => {
+                        context.state.on_dynamic_damage();
+                        AckType::Nack
+                    }
+                    _ if no_memory => AckType::StaticNack,
+                    // A template that was lost is not found by waiting.
+                    DecompressorState::Fc
+                        if matches!(problem, Problem::Failure(Failure::UnknownTemplate(_))) =>
+                    {
+                        AckType::Nack
+                    }
+                    DecompressorState::Fc => return,
+                    DecompressorState::Sc => AckType::Nack,
+                    DecompressorState::Nc => AckType::StaticNack,
+                }
+            }
+        };
+        if config.mode == Mode::Unidirectional {
+            context.ack_due = false;
+            let _ = context.report();
+            return;
+        }
+        if ack != AckType::Ack {
+            if now < slot.quiet_until && slot.unheard < NACK_EVERY {
+                return;
+            }
+            slot.quiet_until = now + config.nack_interval;
+            slot.unheard = 0;
+        }
+        let mut element = Feedback {
+            protected: true,
+            form: Form::Rfc5225,
+            loss: context.report(),
+            ..Feedback::new(cid, ack)
+        };
+        if context.state != DecompressorState::Nc {
+            element.sn = u32::from(context.msn()) & 0x3FFF;
+            element.sn_bits = 14;
+        }
+        let is_first = matches!(outcome, Ok(done) if done.format.is_initialization());
+        if ack == AckType::Ack && !is_first && element.loss.is_none() {
+            // FEEDBACK-1: the compressor knows already that there is feedback.
+            element.sn &= 0xFF;
+            element.sn_bits = 8;
+            element.protected = false;
+        }
+        context.ack_due = false;
+        element.reject = matches!(outcome, Err(Problem::Failure(Failure::NoMemory)));
         self.enqueue(element);
     }
 
@@ -603,6 +776,8 @@ impl Problem {
             Self::Failure(Failure::NotAllowed(format)) => DecompressError::NotAllowed(cid, format),
             Self::Failure(Failure::Crc(format)) => DecompressError::Crc(cid, format),
             Self::Failure(Failure::UnknownItem(format)) => DecompressError::UnknownItem(cid, format),
+            Self::Failure(Failure::UnknownTemplate(format)) => DecompressError::UnknownTemplate(cid, format),
+            Self::Failure(Failure::NoRequest(format)) => DecompressError::UnknownRequest(cid, format),
             Self::Failure(Failure::Ambiguous(format) | Failure::Suspect(format)) => {
                 DecompressError::Ambiguous(cid, format)
             }

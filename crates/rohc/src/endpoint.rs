@@ -3,8 +3,9 @@
 
 use thinair_wire::time::Instant;
 
-use crate::compressor::{CompressError, Compressed, Compressor};
-use crate::decompressor::{DecompressError, Decompressed, Decompressor};
+use crate::compressor::{self, CompressError, Compressed, Compressor};
+use crate::decompressor::{self, DecompressError, Decompressed, Decompressor};
+use crate::exchange::Exchanges;
 use crate::feedback::MAX_ELEMENT;
 use crate::packet;
 
@@ -19,12 +20,22 @@ pub struct Endpoint<'m> {
     pub compressor: Compressor<'m>,
     /// The decompressor of the incoming channel.
     pub decompressor: Decompressor<'m>,
+    /// Messages that went out, and that came in, for responses to refer to.
+    sent: Exchanges<'m>,
+    received: Exchanges<'m>,
 }
 
 impl<'m> Endpoint<'m> {
-    /// Pairs two channels of opposite directions.
+    /// Pairs two channels of opposite directions. Without [exchanges](Self::with_exchanges) no packet of one refers
+    /// to messages of the other.
     pub fn new(compressor: Compressor<'m>, decompressor: Decompressor<'m>) -> Self {
-        Self { compressor, decompressor }
+        Self { compressor, decompressor, sent: Exchanges::none(), received: Exchanges::none() }
+    }
+
+    /// The pair with memory for the last messages that went out and that came in: CoAP responses are then said in
+    /// terms of their requests. **Both ends must have room for equally many.**
+    pub fn with_exchanges(self, sent: Exchanges<'m>, received: Exchanges<'m>) -> Self {
+        Self { sent, received, ..self }
     }
 
     /// Compresses a packet to the start of `out`, behind the feedback that waits (at most one element). Returns
@@ -41,7 +52,8 @@ impl<'m> Endpoint<'m> {
         let (front, room) =
             out.split_at_mut_checked(feedback).ok_or(CompressError::OutputTooSmall { have })?;
         front.copy_from_slice(element.get(..feedback).unwrap_or_default());
-        let compressed = self.compressor.compress(now, packet, room)?;
+        let linked = compressor::Linked { sent: &mut self.sent, received: &self.received };
+        let compressed = self.compressor.compress_linked(now, packet, room, Some(linked))?;
         Ok((compressed, feedback + compressed.len))
     }
 
@@ -59,7 +71,8 @@ impl<'m> Endpoint<'m> {
                 let _ = self.compressor.receive_feedback(now, element);
             }
         }
-        self.decompressor.decompress(now, packet, out)
+        let linked = decompressor::Linked { sent: &self.sent, received: &mut self.received };
+        self.decompressor.decompress_linked(now, packet, out, Some(linked))
     }
 
     /// Writes one waiting feedback element as a ROHC packet of its own; `None` if none waits.

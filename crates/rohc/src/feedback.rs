@@ -28,7 +28,17 @@ mod option {
     pub(super) const CONTEXT_MEMORY: u8 = 9;
 }
 
-/// One feedback element, as the RFC 3095 family understands it.
+/// The format of a FEEDBACK-2 element.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// RFC 3095, section 5.7.6: mode, 12 bits of SN, options of which one is a CRC.
+    #[default]
+    Rfc3095,
+    /// RFC 5225, section 6.9.1: 14 bits of MSN and a CRC-8, then options. Profile 0x0081 has it.
+    Rfc5225,
+}
+
+/// One feedback element, as the RFC 3095 family understands it; with [`Form::Rfc5225`], as profile 0x0081 does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feedback {
     /// The context that it speaks of.
@@ -51,8 +61,10 @@ pub struct Feedback {
     pub clock: Option<u8>,
     /// JITTER: largest jitter observed, in units of TS_STRIDE.
     pub jitter: Option<u8>,
-    /// LOSS: longest loss event, in packets.
+    /// LOSS: longest loss event, in packets. Of profile 0x0081: packets lost since the last report.
     pub loss: Option<u8>,
+    /// How it is written.
+    pub form: Form,
 }
 
 /// Why feedback is ignored: the peer, or the link.
@@ -116,6 +128,7 @@ impl Feedback {
             clock: None,
             jitter: None,
             loss: None,
+            form: Form::Rfc3095,
         }
     }
 
@@ -136,6 +149,42 @@ impl Feedback {
                 feedback.mode = Mode::from_bits(first >> 4 & 0b11);
                 feedback.sn = u32::from(first & 0x0F) << 8 | u32::from(second);
                 feedback.sn_bits = 12;
+                feedback.read_options(data, options)?;
+                Ok(feedback)
+            }
+        }
+    }
+
+    /// The context that an element speaks of.
+    pub fn cid(data: &[u8], space: CidSpace) -> Option<Cid> {
+        split_cid(data, space).map(|(cid, _)| cid)
+    }
+
+    /// Reads the data of one element in the format of RFC 5225, section 6.9.1, CID included.
+    pub fn read_rfc5225(data: &[u8], space: CidSpace) -> Result<Self, FeedbackError> {
+        let (cid, body) = split_cid(data, space).ok_or(FeedbackError::Truncated)?;
+        let new = |ack| Self { form: Form::Rfc5225, ..Self::new(cid, ack) };
+        match *body {
+            [] => Err(FeedbackError::Truncated),
+            [msn] => Ok(Self { sn: u32::from(msn), sn_bits: 8, ..new(AckType::Ack) }),
+            [_, _] => Err(FeedbackError::Truncated),
+            [first, second, crc, ref options @ ..] => {
+                let ack = match first >> 6 {
+                    0 => AckType::Ack,
+                    1 => AckType::Nack,
+                    2 => AckType::StaticNack,
+                    _ => return Err(FeedbackError::Malformed),
+                };
+                // "The CRC is calculated over the entire feedback element, with the CRC set to zero."
+                let at = data.len() - options.len() - 1;
+                let state = Check::Crc8.of(data.get(..at).unwrap_or_default());
+                if Check::Crc8.update(Check::Crc8.update(state, &[0]), options) != crc {
+                    return Err(FeedbackError::Crc);
+                }
+                let mut feedback = new(ack);
+                feedback.sn = u32::from(first & 0x3F) << 8 | u32::from(second);
+                feedback.sn_bits = 14;
+                feedback.protected = true;
                 feedback.read_options(data, options)?;
                 Ok(feedback)
             }
@@ -232,6 +281,21 @@ impl Feedback {
                 AckType::Nack => 1,
                 AckType::StaticNack => 2_u8,
             };
+            if self.form == Form::Rfc5225 {
+                put(&[ack << 6 | (self.sn >> 8) as u8 & 0x3F, self.sn as u8, 0]);
+                let crc_at = self.cid.octets_before(space) + self.cid.octets_inside(space) + 2;
+                if self.sn_bits == 0 {
+                    put(&[option::SN_NOT_VALID << 4]);
+                }
+                if self.reject {
+                    put(&[option::REJECT << 4]);
+                }
+                if let Some(loss) = self.loss {
+                    put(&[option::LOSS << 4 | 1, loss]);
+                }
+                data[crc_at] = Check::Crc8.of(&data[..len]);
+                return put_element(&data[..len], out);
+            }
             let mode = self.mode.map_or(0, Mode::bits);
             let sn = self.sn >> (8 * sn_octets);
             put(&[ack << 6 | mode << 4 | (sn >> 8) as u8 & 0x0F, sn as u8]);
@@ -252,15 +316,21 @@ impl Feedback {
                 data[len - 1] = Check::Crc8.of(&data[..len]);
             }
         }
-        let head = if len <= 7 { 1 } else { 2 };
-        let (octets, room) = (&data[..len], out.get_mut(..head + len)?);
-        match head {
-            1 => room[0] = 0b1111_0000 | len as u8,
-            _ => room[..2].copy_from_slice(&[0b1111_0000, len as u8]),
-        }
-        room[head..].copy_from_slice(octets);
-        Some(head + len)
+        put_element(&data[..len], out)
     }
+}
+
+/// Writes an element with its type octet. RFC 5795, section 5.2.4.1.
+fn put_element(data: &[u8], out: &mut [u8]) -> Option<usize> {
+    let len = data.len();
+    let head = if len <= 7 { 1 } else { 2 };
+    let room = out.get_mut(..head + len)?;
+    match head {
+        1 => room[0] = 0b1111_0000 | len as u8,
+        _ => room[..2].copy_from_slice(&[0b1111_0000, len as u8]),
+    }
+    room[head..].copy_from_slice(data);
+    Some(head + len)
 }
 
 /// Takes the CID off the data of a feedback element. RFC 3095, section 5.2.2, rules 1 to 4.

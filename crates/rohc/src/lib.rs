@@ -46,6 +46,7 @@ pub mod cid;
 pub mod compressor;
 pub mod decompressor;
 mod endpoint;
+pub mod exchange;
 pub mod feedback;
 pub mod mode;
 pub mod packet;

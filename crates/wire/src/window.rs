@@ -111,6 +111,13 @@ impl<S: Serial> Window<S> {
         Some(self.values[(usize::from(self.head) + last) % CAPACITY])
     }
 
+    /// The lowest and the highest candidate, in serial order; `None` if there is none, or they span half the space
+    /// or more.
+    #[inline]
+    pub fn bounds(&self) -> Option<(S, S)> {
+        (!self.is_empty() && !self.wide).then_some((self.min, self.max))
+    }
+
     /// Bits of `value` that are enough whichever candidate the other side holds; the whole width if there is
     /// no candidate.
     #[inline]

@@ -7,6 +7,7 @@ use thinair_wire::header::udp::Udp;
 
 use crate::channel::ProfileSet;
 use crate::profile::ProfileId;
+use crate::profile::coap;
 
 /// IP headers that profile 0x0002 takes (RFC 3095, section 5.7), and up to which extension headers are kept.
 const BASE_IPS: usize = 2;
@@ -74,6 +75,17 @@ impl Key for Plan<'_> {
         let ports = u64::from(self.udp.source_port) << 16 | u64::from(self.udp.destination_port);
         let next = self.ips().last().map_or(0, |ip| ip.next);
         word(ports << 16 | u64::from(next) << 8 | self.profile as u64);
+    }
+}
+
+impl Key for coap::Path {
+    #[inline]
+    fn key(&self, mut word: impl FnMut(u64)) {
+        let (ports, addresses) = self.ends();
+        for half in addresses {
+            word(half);
+        }
+        word(u64::from(ports) << 16 | ProfileId::Coap as u64);
     }
 }
 

@@ -8,6 +8,7 @@ use thinair_wire::time::Instant;
 use super::Uncompressed;
 use super::classify::Key;
 use crate::cid::Cid;
+use crate::profile::coap;
 use crate::profile::rfc3095::compress::Context;
 use crate::storage::Slots;
 
@@ -51,6 +52,7 @@ pub(crate) enum Kind {
     Free,
     Uncompressed(Uncompressed),
     Rfc3095(Context),
+    Coap(coap::compress::Context),
     /// The decompressor rejected the flow; it stays uncompressed until then.
     Rejected {
         until: Instant,
@@ -181,6 +183,11 @@ impl<'m> Flows<'m> {
     pub(super) fn kind(&mut self, cid: Cid) -> &mut Kind {
         // Every CID that is handed out has a place; the compressor checks those that come from outside.
         &mut self.contexts[cid.index()].kind
+    }
+
+    /// What each context holds, by CID.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = &Kind> {
+        self.contexts.iter().take(usize::from(self.used)).map(|context| &context.kind)
     }
 
     /// Makes a context the most recently used one.

@@ -1,4 +1,177 @@
 //! Profile 0x0081: CoAP over UDP over IP. `docs/coap-profile.md` specifies it.
+//!
+//! What both ends know of a flow is a `State` with its templates; the headers of one packet are `Fields`. A function
+//! per format moves fields to octets and back (`formats`), what a packet does not carry is inferred from the state
+//! (`header`), and the compressor learns from traffic what need not be carried (`learn`).
+
+mod base;
+pub(crate) mod compress;
+pub(crate) mod decompress;
+mod formats;
+mod header;
+mod learn;
+mod message;
+pub mod outline;
+mod state;
+
+use thinair_wire::header::coap::Type;
+
+pub(crate) use message::Message;
+use outline::MAX_DYNAMIC;
+pub use base::{Base, BaseEnd, BasePath, BaseTemplate};
+pub use state::{ChecksumMode, IpIdMode, MessageIdMode, Template, TokenMode};
+pub(crate) use state::{Templates, Token};
+pub(crate) use state::Path;
+#[cfg(feature = "alloc")]
+use state::TEMPLATES;
+
+#[cfg(feature = "alloc")]
+use crate::channel::Channel;
+
+/// Option Number of Observe. RFC 7641, section 2.
+const OBSERVE: u16 = 6;
+
+/// Fields that a packet carries although the context would tell them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Carries {
+    ip_id: bool,
+    message_id: bool,
+    request: bool,
+    token: bool,
+    numbers: bool,
+    message_type: bool,
+    /// The MSN with all its 16 bits.
+    msn: bool,
+}
+
+impl Carries {
+    const NOTHING: Self = Self {
+        ip_id: false,
+        message_id: false,
+        request: false,
+        token: false,
+        numbers: false,
+        message_type: false,
+        msn: false,
+    };
+
+    /// What IR, `co_common` and `co_repair` carry.
+    const EVERYTHING: Self = Self {
+        ip_id: true,
+        message_id: true,
+        request: true,
+        token: true,
+        numbers: true,
+        message_type: true,
+        msn: true,
+    };
+}
+
+/// The least format that says what a packet must say. Readers have nothing to say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Least {
+    #[default]
+    Pt0,
+    Pt1,
+    Pt2,
+    CoCommon,
+    CoRepair,
+}
+
+/// What of the addresses of an IR-CR packet differs from its base.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Differences {
+    source_port: bool,
+    destination_port: bool,
+    source: bool,
+    destination: bool,
+    template: bool,
+}
+
+/// The interval of the MSNs that `k` bits can mean, and what is tried behind it: how far it begins below the last
+/// MSN, and how many turns of the bits may be added.
+#[inline]
+const fn msn_interval(k: u32) -> (u32, u32) {
+    match k {
+        0..=3 => (0, 0),
+        // pt_0, which does without turns, and the formats with a template.
+        4 => (2, 7),
+        16.. => (1 << 15, 0),
+        _ => (8, 3),
+    }
+}
+
+/// The headers of one packet, as the formats see them.
+#[derive(Clone, Copy, Debug)]
+struct Fields<'p> {
+    msn: u32,
+    template: u8,
+    message_type: Type,
+    message_id: u16,
+    ip_id: u16,
+    /// MSN of the message of the other direction that the packet names.
+    request_msn: u16,
+    checksum: u16,
+    check: u16,
+    token: Token,
+    carries: Carries,
+    least: Least,
+    /// Values of the dynamic options, in their order: numbers, and octets.
+    numbers: [u32; MAX_DYNAMIC],
+    octets: [&'p [u8]; MAX_DYNAMIC],
+    // The parts of co_common, co_repair, IR and IR-CR.
+    has_ip: bool,
+    has_control: bool,
+    has_definition: bool,
+    control_crc: u8,
+    keep: bool,
+    next: Path,
+    definition: Template,
+    outline: &'p [u8],
+    base: u8,
+    differs: bool,
+    differences: Differences,
+    header_crc: u8,
+}
+
+impl Fields<'_> {
+    #[inline]
+    fn new(template: u8) -> Self {
+        Self {
+            msn: 0,
+            template,
+            message_type: Type::Confirmable,
+            message_id: 0,
+            ip_id: 0,
+            request_msn: 0,
+            checksum: 0,
+            check: 0,
+            token: Token::EMPTY,
+            carries: Carries::NOTHING,
+            least: Least::Pt0,
+            numbers: [0; MAX_DYNAMIC],
+            octets: [&[]; MAX_DYNAMIC],
+            has_ip: false,
+            has_control: false,
+            has_definition: false,
+            control_crc: 0,
+            keep: false,
+            next: Path::default(),
+            definition: Template::EMPTY,
+            outline: &[],
+            base: 0,
+            differs: false,
+            differences: Differences::default(),
+            header_crc: 0,
+        }
+    }
+}
+
+/// Templates for the flows of a channel: as many as the flows of a small channel can take, four a flow of a large one.
+#[cfg(feature = "alloc")]
+pub(crate) fn templates_for(channel: &Channel) -> usize {
+    (channel.contexts() * TEMPLATES).min(1_024).max(channel.contexts() * 4).min(usize::from(u16::MAX))
+}
 
 /// UDP ports that [`CoapPorts`] can hold.
 const PORTS: usize = 8;

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used)]
 
+pub mod coap;
+
 use thinair_wire::header::ipv4::Ipv4;
 
 /// SplitMix64.

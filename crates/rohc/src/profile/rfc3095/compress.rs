@@ -723,7 +723,7 @@ fn layout(plan: &Plan<'_>) -> Layout {
 
 /// Puts the CID where it belongs: in front, or behind the first octet.
 #[inline]
-pub(super) fn frame(out: &mut [u8], cid: Cid, before: usize, inside: usize) {
+pub(crate) fn frame(out: &mut [u8], cid: Cid, before: usize, inside: usize) {
     if before > 0 {
         out[0] = cid.add_cid();
     }

@@ -32,6 +32,10 @@ pub(crate) enum Failure {
     Crc(Format),
     /// An item of a list is not in the translation table (5.8.1.1).
     UnknownItem(Format),
+    /// The packet names a template that was never received, or not kept.
+    UnknownTemplate(Format),
+    /// The packet names a message of the other direction that is not known.
+    NoRequest(Format),
     /// The packet may be late or a duplicate (RFC 4224), so that its SN means something else than it seems to.
     Ambiguous(Format),
     /// Right, but not with the newest reference: late, or the beginning of a repair.

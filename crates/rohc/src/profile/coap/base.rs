@@ -1,0 +1,206 @@
+//! Provisioned bases: what a new flow will look like, known to both ends before its first packet. Section 10 of
+//! `docs/coap-profile.md`.
+
+use thinair_wire::header::coap::{Code, Type};
+
+use super::outline::is_outline;
+use super::state::{ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, Token, TokenMode};
+
+/// Most templates of a base.
+const MOST: usize = 6;
+
+/// Octets for their outlines.
+const OCTETS: usize = 144;
+
+/// One end of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BaseEnd {
+    /// The address; of IPv4 in the first four octets, the others zero.
+    pub address: [u8; 16],
+    /// The UDP port.
+    pub port: u16,
+}
+
+/// The IP and UDP fields of a base.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BasePath {
+    /// IPv6, or IPv4.
+    pub v6: bool,
+    /// Who sends.
+    pub source: BaseEnd,
+    /// Who receives.
+    pub destination: BaseEnd,
+    /// Type of Service, or Traffic Class.
+    pub tos: u8,
+    /// Time to Live, or Hop Limit.
+    pub ttl: u8,
+    /// Don't Fragment, of IPv4.
+    pub df: bool,
+    /// Flow Label of IPv6, 20 bits.
+    pub flow_label: u32,
+    /// What becomes of the UDP checksum.
+    pub checksum: ChecksumMode,
+    /// How the IP-ID changes.
+    pub ip_id: IpIdMode,
+}
+
+/// The messages of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BaseTemplate<'b> {
+    /// T.
+    pub message_type: Type,
+    /// Code.
+    pub code: Code,
+    /// How the Message ID changes.
+    pub message_id: MessageIdMode,
+    /// How the token changes.
+    pub token_mode: TokenMode,
+    /// The token if it is static; else octets of its length.
+    pub token: &'b [u8],
+    /// The options, with holes for what changes: see [`outline`](super::outline).
+    pub outline: &'b [u8],
+}
+
+/// A provisioned base.
+#[derive(Clone, Copy, Debug)]
+pub struct Base {
+    path: Path,
+    templates: [Template; MOST],
+    count: u8,
+    octets: [u8; OCTETS],
+    len: u8,
+}
+
+impl Base {
+    /// A base without templates: [`push`](Self::push) them, the one of the first packet of a flow first.
+    pub fn new(path: &BasePath) -> Self {
+        let path = Path {
+            source: path.source.address,
+            destination: path.destination.address,
+            source_port: path.source.port,
+            destination_port: path.destination.port,
+            v6: path.v6,
+            tos: path.tos,
+            ttl: path.ttl,
+            df: path.df,
+            flow_label: path.flow_label & 0xF_FFFF,
+            checksum: path.checksum,
+            ip_id_mode: path.ip_id,
+            switching: false,
+        };
+        Self { path, templates: [Template::EMPTY; MOST], count: 0, octets: [0; OCTETS], len: 0 }
+    }
+
+    /// Adds a template; false if there is no room for it, or its outline is none.
+    pub fn push(&mut self, template: &BaseTemplate<'_>) -> bool {
+        let (at, len) = (usize::from(self.len), template.outline.len());
+        let count = usize::from(self.count);
+        let fits = is_outline(template.outline) && template.token.len() <= 8;
+        let (Some(slot), Some(room)) = (self.templates.get_mut(count), self.octets.get_mut(at..at + len)) else {
+            return false;
+        };
+        if !fits {
+            return false;
+        }
+        room.copy_from_slice(template.outline);
+        let token = Token::of(template.token);
+        *slot = Template {
+            // Of a token that is not static only the length is known.
+            token: if template.token_mode == TokenMode::Static { token } else { Token::of_uint(0, token.len) },
+            message_type: template.message_type,
+            code: template.code,
+            token_mode: template.token_mode,
+            message_id: template.message_id,
+            at: at as u8,
+            len: len as u8,
+            ..Template::EMPTY
+        };
+        self.len += len as u8;
+        self.count += 1;
+        true
+    }
+
+    /// The IP and UDP fields.
+    pub fn base_path(&self) -> BasePath {
+        let path = &self.path;
+        BasePath {
+            v6: path.v6,
+            source: BaseEnd { address: path.source, port: path.source_port },
+            destination: BaseEnd { address: path.destination, port: path.destination_port },
+            tos: path.tos,
+            ttl: path.ttl,
+            df: path.df,
+            flow_label: path.flow_label,
+            checksum: path.checksum,
+            ip_id: path.ip_id_mode,
+        }
+    }
+
+    /// The templates, in their order.
+    pub fn templates(&self) -> impl Iterator<Item = BaseTemplate<'_>> {
+        (0..self.count).filter_map(|number| {
+            let template = self.templates.get(usize::from(number))?;
+            Some(BaseTemplate {
+                message_type: template.message_type,
+                code: template.code,
+                message_id: template.message_id,
+                token_mode: template.token_mode,
+                token: template.token.octets.get(..usize::from(template.token.len))?,
+                outline: self.outline(template),
+            })
+        })
+    }
+
+    fn outline(&self, template: &Template) -> &[u8] {
+        let at = usize::from(template.at);
+        self.octets.get(at..at + usize::from(template.len)).unwrap_or_default()
+    }
+
+    pub(super) fn path(&self) -> Path {
+        self.path
+    }
+
+    pub(super) fn template(&self, number: u8) -> Option<(Template, &[u8])> {
+        let template = self.templates.get(..usize::from(self.count))?.get(usize::from(number))?;
+        Some((*template, self.outline(template)))
+    }
+
+    /// Defines every template of the base in a context.
+    pub(super) fn define_all(&self, state: &mut State, pool: &mut Templates<'_>) -> bool {
+        (0..self.count).all(|number| {
+            self.template(number).is_some_and(|(template, outline)| state.define(number, &template, outline, pool))
+        })
+    }
+
+    /// What a context has learned, as a base: the templates that were used most, as far as there is room.
+    pub(super) fn of(state: &State, pool: &Templates<'_>) -> Self {
+        let mut base = Self {
+            path: Path { switching: false, ..state.path },
+            templates: [Template::EMPTY; MOST],
+            count: 0,
+            octets: [0; OCTETS],
+            len: 0,
+        };
+        let mut left: [bool; super::state::TEMPLATES] = [false; super::state::TEMPLATES];
+        for number in state.numbers() {
+            left[usize::from(number)] = true;
+        }
+        while let Some(number) = (0..left.len() as u8)
+            .filter(|&number| left[usize::from(number)])
+            .max_by_key(|&number| (state.template(number, pool).map_or(0, |t| t.uses), u8::MAX - number))
+        {
+            left[usize::from(number)] = false;
+            let Some(template) = state.template(number, pool) else { continue };
+            let token = template.token;
+            base.push(&BaseTemplate {
+                message_type: template.message_type,
+                code: template.code,
+                message_id: template.message_id,
+                token_mode: template.token_mode,
+                token: token.octets.get(..usize::from(token.len)).unwrap_or_default(),
+                outline: state.outline(template),
+            });
+        }
+        base
+    }
+}

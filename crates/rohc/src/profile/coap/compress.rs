@@ -1,0 +1,831 @@
+//! Compressing the packets of one context. Section 9 of `docs/coap-profile.md`.
+
+use thinair_wire::coder::{Lsb, Writer};
+use thinair_wire::crc::Check;
+use thinair_wire::time::Instant;
+use thinair_wire::window::Window;
+
+use super::formats::{self, FORMATS, MSN, base, chain, control_crc, has_check, msn_bits};
+use super::header;
+use super::learn::IpIdWatcher;
+use super::message::Message;
+use super::outline::{Class, Entries, MAX_OUTLINE};
+use super::state::{
+    ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, TokenMode,
+};
+use super::{Base, Carries, Differences, Fields, FormatPolicy, Least, msn_interval};
+use crate::channel::Integrity;
+use crate::cid::Cid;
+use crate::compressor::{Compressed, CompressorConfig};
+use crate::exchange::{Exchange, Exchanges};
+use crate::feedback::{AckType, Feedback};
+use crate::profile::rfc3095::compress::{Refused, frame};
+use crate::profile::{Format, ProfileId};
+use crate::refresh::{Due, Refresh, Timer};
+
+/// An MSN may jump so far ahead to stay with the Message ID; what jumps farther is anchored anew.
+const REACH: i16 = 200;
+
+/// Reordering up to so many places does not anchor anew.
+const LATE: i16 = -8;
+
+/// Of the last 32 packets, so many with another template than the one before make every short format name its
+/// template, and so few end it.
+const SWITCHING: (u32, u32) = (10, 2);
+
+/// Packets of 128 that may be lost for `pt_0` to be used.
+const CLEAN: u8 = 1;
+
+/// What a context needs of its channel.
+pub(crate) struct Memory<'a, 'm> {
+    pub(crate) templates: &'a mut Templates<'m>,
+    /// Messages that this end has sent.
+    pub(crate) sent: Option<&'a mut Exchanges<'m>>,
+    /// Messages that this end has received.
+    pub(crate) received: Option<&'a Exchanges<'m>>,
+    pub(crate) bases: &'a [Base],
+}
+
+/// Packets that must still say what has changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Left {
+    /// Everything: IR or IR-CR.
+    ir: u8,
+    /// Everything that can change: `co_repair`.
+    repair: u8,
+    /// The dynamic part of the IP header.
+    ip: u8,
+    /// The control fields.
+    pub(super) control: u8,
+    /// Anchors of own and of echoed Message IDs.
+    own: u8,
+    echoed: u8,
+    /// MSN of the other direction minus ours.
+    request: u8,
+    ip_id: u8,
+    /// The template.
+    switch: u8,
+}
+
+/// The context of one flow at the compressor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context {
+    pub(super) shared: State,
+    /// The flow, and its other direction.
+    names: [u64; 2],
+    /// The decompressor has answered.
+    two_way: bool,
+    /// It has told that little is lost.
+    clean: bool,
+    /// The IR packets that are due refresh what was established.
+    refreshing: bool,
+    /// A packet of a port that is not listed was not CoAP: nothing of the flow is, any more.
+    abandoned: bool,
+    /// The base that IR-CR packets replicate.
+    pub(super) base: Option<u8>,
+    pub(super) left: Left,
+    /// The MSN of the newest change.
+    since: u32,
+    msns: Window<u16>,
+    pub(super) ip_id: IpIdWatcher,
+    /// The last Message ID, and packets in a row in which a field that is carried has counted.
+    pub(super) last_message_id: u16,
+    pub(super) run: u8,
+    /// Whether the template was another one, packet by packet; the newest is the lowest bit.
+    switches: u32,
+    timer: Timer,
+}
+
+/// A packet, as a template would say it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trial<'p> {
+    pub(super) x: Fields<'p>,
+    pub(super) payload: &'p [u8],
+    /// The token is static in the template, and another one.
+    pub(super) other_token: bool,
+}
+
+impl Trial<'_> {
+    /// Whether nothing but the IP-ID need be said.
+    #[inline]
+    pub(super) fn is_perfect(&self) -> bool {
+        !self.other_token && Carries { ip_id: false, ..self.x.carries } == Carries::NOTHING
+    }
+
+    /// Roughly what is to be said, in octets.
+    pub(super) fn cost(&self) -> u32 {
+        let carries = &self.x.carries;
+        u32::from(carries.message_type)
+            + 2 * u32::from(carries.message_id)
+            + 2 * u32::from(carries.request)
+            + 3 * u32::from(carries.numbers)
+            + 4 * u32::from(carries.token)
+            + 100 * u32::from(self.other_token)
+    }
+}
+
+impl Context {
+    /// A context for the flow of a packet.
+    pub(crate) fn new(message: &Message<'_>, now: Instant, config: &CompressorConfig) -> Self {
+        let mut shared = State::new();
+        shared.path = message.path;
+        shared.settle();
+        // The MSN starts as the Message ID, so that the anchor of that is 0.
+        shared.msn = u32::from(message.message_id);
+        let ir = match config.refresh {
+            Refresh::Cycle { ir, .. } => u8::try_from(ir).unwrap_or(u8::MAX),
+            Refresh::Periodic { .. } | Refresh::Off => config.repetitions,
+        };
+        let mut context = Self {
+            names: shared.path.names(),
+            shared,
+            two_way: false,
+            clean: false,
+            refreshing: false,
+            abandoned: false,
+            base: None,
+            left: Left { ir, ..Left::default() },
+            since: u32::from(message.message_id),
+            msns: Window::new(),
+            ip_id: IpIdWatcher::default(),
+            last_message_id: message.message_id,
+            run: 0,
+            switches: 0,
+            timer: Timer::start(now),
+        };
+        if !context.shared.path.v6 {
+            context.shared.path.ip_id_mode = IpIdWatcher::first(message.ip_id);
+        }
+        context
+    }
+
+    /// Whether a packet belongs to this flow.
+    #[inline]
+    pub(crate) fn is_flow_of(&self, path: &Path) -> bool {
+        self.shared.path.is_flow_of(path)
+    }
+
+    /// Whether the flow has turned out not to be CoAP.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.abandoned
+    }
+
+    /// A packet of the flow is not CoAP.
+    pub(crate) fn abandon(&mut self) {
+        self.abandoned = true;
+    }
+
+    /// Gives its memory back to the channel.
+    pub(crate) fn release(&mut self, templates: &mut Templates<'_>) {
+        self.shared.forget_all(templates);
+    }
+
+    /// What the context has learned, as a base for flows like it.
+    pub(crate) fn to_base(&self, templates: &Templates<'_>) -> Base {
+        Base::of(&self.shared, templates)
+    }
+
+    /// Compresses a packet of this flow.
+    pub(crate) fn compress(
+        &mut self,
+        now: Instant,
+        message: &Message<'_>,
+        cid: Cid,
+        config: &CompressorConfig,
+        memory: &mut Memory<'_, '_>,
+        out: &mut [u8],
+    ) -> Result<Compressed, Refused> {
+        self.note_refresh(now, config, memory.templates);
+        self.note_path(message, config);
+        let Trial { mut x, payload, .. } = self.choose(message, config, memory)?;
+        let coap = message.coap_header(payload);
+        let payload_sum = header::payload_sum(payload);
+        let computed = header::udp_checksum(&self.shared, coap, payload.len(), payload_sum);
+        self.note_checksum(message.checksum, computed, config);
+        x.checksum = message.checksum;
+        self.note_ip_id(&mut x, config);
+        self.note_switch(x.template, config);
+        self.repeat(&mut x, config, memory.templates);
+
+        let space = config.channel.cids();
+        let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
+        let mut room = [0; MAX_OUTLINE];
+        let mut writer = Writer::new(out, before + inside);
+        let format = self.write(&mut writer, &mut x, &mut room, payload, payload_sum, config, memory)?;
+        let end = writer.finish().map_err(|_| Refused::NoRoom)?;
+        let len = end + payload.len();
+        out.get_mut(end..len).ok_or(Refused::NoRoom)?.copy_from_slice(payload);
+        frame(out, cid, before, inside);
+        if format.is_initialization() {
+            // Behind the first octet, the CID and the profile.
+            let at = before + inside + 2;
+            out[at] = Check::Crc8.of(&out[..end]);
+        }
+        let refresh = self.refreshing && matches!(format, Format::Ir | Format::CoRepair);
+        self.commit(&x, format, config, memory);
+        Ok(Compressed {
+            cid,
+            profile: ProfileId::Coap,
+            format,
+            header_in: message.packet.len() - payload.len(),
+            header_out: end,
+            len,
+            refresh,
+        })
+    }
+
+    /// What is due by count or by clock.
+    #[inline]
+    fn note_refresh(&mut self, now: Instant, config: &CompressorConfig, templates: &mut Templates<'_>) {
+        let policy = if self.two_way { &config.refresh_two_way } else { &config.refresh };
+        match self.timer.tick(now, policy) {
+            Due::Nothing => {}
+            Due::Everything => {
+                let packets = match policy {
+                    Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
+                    Refresh::Periodic { .. } | Refresh::Off => 1,
+                };
+                if self.left.ir == 0 {
+                    self.left.ir = packets;
+                    self.refreshing = true;
+                    self.base = None;
+                    self.define_again(1, templates);
+                }
+            }
+            Due::Dynamic => {
+                if self.left.ir == 0 {
+                    self.left.repair = self.left.repair.max(1);
+                    self.refreshing = true;
+                }
+            }
+        }
+    }
+
+    /// Every template is to be defined again when it is used.
+    fn define_again(&mut self, times: u8, templates: &mut Templates<'_>) {
+        for number in self.shared.numbers() {
+            if let Some(template) = self.shared.template_mut(number, templates) {
+                template.left = template.left.max(times);
+            }
+        }
+    }
+
+    #[inline]
+    fn note_path(&mut self, message: &Message<'_>, config: &CompressorConfig) {
+        let (kept, new) = (&self.shared.path, &message.path);
+        let same = (kept.tos, kept.ttl, kept.df, kept.flow_label) == (new.tos, new.ttl, new.df, new.flow_label);
+        if !same {
+            let path = &mut self.shared.path;
+            (path.tos, path.ttl, path.df, path.flow_label) = (new.tos, new.ttl, new.df, new.flow_label);
+            self.shared.settle();
+            self.left.ip = config.repetitions;
+            self.changed();
+        }
+    }
+
+    #[inline]
+    fn note_checksum(&mut self, checksum: u16, computed: u16, config: &CompressorConfig) {
+        let mode = if checksum == 0 {
+            ChecksumMode::Zero
+        } else if checksum != computed {
+            // Sent as it is, never repaired and never dropped.
+            ChecksumMode::Raw
+        } else if config.channel.integrity_below() == Integrity::None {
+            ChecksumMode::Carried
+        } else {
+            ChecksumMode::Elided
+        };
+        if mode != self.shared.path.checksum {
+            self.shared.path.checksum = mode;
+            self.control_changed(config);
+        }
+    }
+
+    #[inline]
+    fn note_ip_id(&mut self, x: &mut Fields<'_>, config: &CompressorConfig) {
+        if self.shared.path.v6 {
+            x.carries.ip_id = false;
+            return;
+        }
+        let unsettled = self.left.ir > 0;
+        let mode = self.ip_id.watch(self.shared.path.ip_id_mode, x.ip_id, x.msn as u16, unsettled);
+        if mode != self.shared.path.ip_id_mode {
+            self.shared.path.ip_id_mode = mode;
+            self.control_changed(config);
+        }
+    }
+
+    fn control_changed(&mut self, config: &CompressorConfig) {
+        self.left.control = config.repetitions;
+        self.changed();
+    }
+
+    /// Something is said from the next packet on.
+    pub(super) fn changed(&mut self) {
+        self.since = self.shared.msn.wrapping_add(1);
+        if self.msns.newest().is_some() {
+            self.base = None;
+        }
+    }
+
+    /// Whether short formats name their template, and whether the last packets had another one.
+    #[inline]
+    fn note_switch(&mut self, number: u8, config: &CompressorConfig) {
+        let other = number != self.shared.current;
+        self.switches = self.switches << 1 | u32::from(other);
+        let (many, few) = SWITCHING;
+        let path = &mut self.shared.path;
+        let switching = match self.switches.count_ones() {
+            n if n >= many => true,
+            n if n <= few => false,
+            _ => path.switching,
+        };
+        if switching != path.switching {
+            path.switching = switching;
+            self.control_changed(config);
+        }
+        if other {
+            self.left.switch = config.repetitions;
+        }
+    }
+
+    /// Whether every packet says everything as it is, so that learning costs nothing.
+    pub(super) fn is_unsettled(&self) -> bool {
+        self.left.ir > 0
+    }
+
+    /// Whether nothing was sent yet.
+    pub(super) fn is_first(&self) -> bool {
+        self.msns.is_empty()
+    }
+
+    /// How a template would say a packet; `None` if it has another shape.
+    #[inline]
+    pub(super) fn trial<'p>(
+        &self,
+        number: u8,
+        message: &Message<'p>,
+        memory: &Memory<'_, '_>,
+    ) -> Option<Trial<'p>> {
+        let template = self.shared.template(number, memory.templates)?;
+        let outline = self.shared.outline(template);
+        let values = message.matches(template, outline)?;
+        if Template::is_own(template.message_type) != Template::is_own(message.message_type) {
+            return None;
+        }
+        let mut x = Fields::new(number);
+        let names_request = template.names_request(outline);
+        let request = if names_request { self.request(message, memory) } else { None };
+        x.msn = self.msn(template, message, request);
+        x.message_id = message.message_id;
+        x.ip_id = message.ip_id;
+        x.token = message.token;
+        x.numbers = values.numbers;
+        x.octets = values.octets;
+        let named = self.shared.request.wrapping_add(x.msn as u16);
+        match request {
+            Some(request) => {
+                x.carries.request = request.msn() != named;
+                x.request_msn = request.msn();
+            }
+            None if names_request => {
+                x.request_msn = named;
+                x.carries.message_id = template.message_id == MessageIdMode::OfRequest;
+                x.carries.token = template.token_mode == TokenMode::OfRequest;
+                x.carries.numbers =
+                    Entries::new(outline).any(|entry| matches!(entry.class, Class::BlockOfRequest(_)));
+            }
+            None => {}
+        }
+        if !header::infer(&self.shared, template, outline, request, &mut x) {
+            // The message that is named has no Block option.
+            x.carries.numbers = true;
+        }
+        x.carries.message_type = x.message_type != message.message_type;
+        x.message_type = message.message_type;
+        x.carries.ip_id |= x.ip_id != message.ip_id && !self.shared.path.v6;
+        x.ip_id = message.ip_id;
+        x.carries.message_id |= x.message_id != message.message_id;
+        x.message_id = message.message_id;
+        let mut other_token = false;
+        if x.token != message.token {
+            other_token = template.token_mode == TokenMode::Static;
+            x.carries.token = true;
+            x.token = message.token;
+        }
+        if !template.is_plain {
+            x.carries.numbers |= x.numbers != values.numbers;
+            x.numbers = values.numbers;
+        }
+        Some(Trial { x, payload: values.payload, other_token })
+    }
+
+    /// The message of the other direction that a packet answers or acknowledges.
+    pub(super) fn request<'e>(&self, message: &Message<'_>, memory: &'e Memory<'_, '_>) -> Option<&'e Exchange> {
+        let received = memory.received?;
+        if Template::is_own(message.message_type) {
+            received.by_token(self.names[1], &message.token)
+        } else {
+            received.by_message_id(self.names[1], message.message_id)
+        }
+    }
+
+    /// The MSN that lets the packet say least: it follows the Message ID, or the message that is named.
+    #[inline]
+    fn msn(&self, template: &Template, message: &Message<'_>, request: Option<&Exchange>) -> u32 {
+        let last = self.shared.msn;
+        let counted = match template.message_id {
+            MessageIdMode::Counted if Template::is_own(message.message_type) => {
+                Some(message.message_id.wrapping_sub(self.shared.own))
+            }
+            MessageIdMode::Counted => Some(message.message_id.wrapping_sub(self.shared.echoed)),
+            MessageIdMode::OfRequest | MessageIdMode::Irregular => {
+                request.map(|request| request.msn().wrapping_sub(self.shared.request))
+            }
+        };
+        let token = || match template.token_mode {
+            TokenMode::Counted | TokenMode::CountedUint => {
+                let anchor = u64::from_be_bytes(template.token.octets);
+                Some(message.token.uint().wrapping_sub(anchor) as u16)
+            }
+            TokenMode::Static | TokenMode::OfRequest | TokenMode::Irregular => None,
+        };
+        let ahead = counted.or_else(token).map(|msn| msn.wrapping_sub(last as u16) as i16);
+        match ahead.filter(|ahead| (LATE..=REACH).contains(ahead)) {
+            Some(ahead) => last.wrapping_add_signed(i32::from(ahead)),
+            None => last.wrapping_add(1),
+        }
+    }
+
+    /// Lets the packet carry what must be repeated, and notes what it carries because it has changed.
+    #[inline]
+    fn repeat(&mut self, x: &mut Fields<'_>, config: &CompressorConfig, templates: &mut Templates<'_>) {
+        let repetitions = config.repetitions;
+        let missed = x.carries;
+        let msn = x.msn;
+        let Some(template) = self.shared.template(x.template, templates) else { return };
+        let counts_token = matches!(template.token_mode, TokenMode::Counted | TokenMode::CountedUint);
+        let counts_message_id = template.message_id == MessageIdMode::Counted;
+        let is_plain = template.is_plain;
+        let is_own = Template::is_own(x.message_type);
+        let mut changed = false;
+        let mut due = |left: &mut u8, missed: bool| {
+            if missed {
+                *left = repetitions;
+                changed = true;
+            }
+            *left > 0
+        };
+        if counts_message_id {
+            let left = if is_own { &mut self.left.own } else { &mut self.left.echoed };
+            x.carries.message_id = due(left, missed.message_id);
+        }
+        if !self.shared.path.v6 {
+            let is_kept = self.shared.path.ip_id_mode != IpIdMode::Irregular;
+            x.carries.ip_id = due(&mut self.left.ip_id, missed.ip_id && is_kept) && is_kept;
+        }
+        if missed.request || self.left.request > 0 {
+            let template = self.shared.template(x.template, templates);
+            if template.is_some_and(|template| template.names_request(self.shared.outline(template))) {
+                x.carries.request = due(&mut self.left.request, missed.request);
+            }
+        }
+        if let Some(template) = self.shared.template_mut(x.template, templates) {
+            let missed_anchor = missed.token && counts_token || missed.numbers;
+            if due(&mut template.anchors_left, missed_anchor) {
+                x.carries.token |= counts_token;
+                x.carries.numbers = !is_plain;
+            }
+        }
+        if changed {
+            self.since = if msn == self.shared.msn { msn.wrapping_add(1) } else { msn };
+            self.base = self.base.filter(|_| self.msns.is_empty());
+        }
+    }
+
+    /// Writes the least format that says everything.
+    #[allow(clippy::too_many_arguments)]
+    #[inline]
+    fn write<'a>(
+        &self,
+        writer: &mut Writer<'_>,
+        x: &mut Fields<'a>,
+        room: &'a mut [u8; MAX_OUTLINE],
+        payload: &[u8],
+        payload_sum: u16,
+        config: &CompressorConfig,
+        memory: &Memory<'_, '_>,
+    ) -> Result<Format, Refused> {
+        let shared = &self.shared;
+        let template = shared.template(x.template, memory.templates).ok_or(Refused::ByThisPacket)?;
+        let outline = shared.outline(template);
+        let needed = self.needed_bits(x.msn);
+        writer.offer(MSN, Lsb { value: u32::from(x.msn as u16), needed });
+        let low = u32::from(x.msn as u16);
+        if self.left.ir > 0 {
+            x.next = shared.path;
+            return self.write_ir(writer, x, room, template, outline, memory);
+        }
+        x.carries.msn = needed > 8;
+        x.least = self.least(x, template, config);
+        if x.least >= Least::CoCommon {
+            x.next = shared.path;
+            x.definition = *template;
+            room[..outline.len()].copy_from_slice(outline);
+            x.outline = &room[..outline.len()];
+            x.has_ip = self.left.ip > 0;
+            x.has_control = self.left.control > 0;
+            x.has_definition = template.left > 0;
+            x.control_crc = control_crc(shared, x.template, template);
+        }
+        for format in FORMATS {
+            writer.rewind();
+            if has_check(format) {
+                let sent = if x.carries.msn { 16 } else { msn_bits(format) };
+                x.check = header::check16(shared, x, x.checksum, low >> sent);
+            }
+            if base(format, writer, shared, x).is_err() || !writer.is_complete() {
+                continue;
+            }
+            chain(writer, shared, template, outline, has_check(format), x).map_err(|_| Refused::ByThisPacket)?;
+            if let Some(check) = Check::of_width(writer.crc_width()) {
+                let sent = if x.carries.msn { 16 } else { msn_bits(format) };
+                let crc = header::crc(shared, template, outline, x, check, payload.len(), payload_sum);
+                writer.fill_crc(header::with_msn(crc, low >> sent, check.width()));
+            }
+            return Ok(format);
+        }
+        Err(Refused::ByThisPacket)
+    }
+
+    fn write_ir<'a>(
+        &self,
+        writer: &mut Writer<'_>,
+        x: &mut Fields<'a>,
+        room: &'a mut [u8; MAX_OUTLINE],
+        template: &Template,
+        outline: &[u8],
+        memory: &Memory<'_, '_>,
+    ) -> Result<Format, Refused> {
+        let shared = &self.shared;
+        x.definition = *template;
+        let (used, _) = room.split_at_mut(outline.len());
+        used.copy_from_slice(outline);
+        x.outline = used;
+        if let Some((number, base)) = self.base.and_then(|n| Some((n, memory.bases.get(usize::from(n))?))) {
+            let own_id = x.message_id.wrapping_sub(x.msn as u16);
+            let counted = template.message_id == MessageIdMode::Counted;
+            x.carries = Carries {
+                ip_id: true,
+                message_id: counted && own_id != 0,
+                token: template.token_mode != TokenMode::Static && template.token_mode != TokenMode::Irregular,
+                numbers: !template.is_plain,
+                ..Carries::NOTHING
+            };
+            if let Some(differences) = differences(&base.path(), &shared.path) {
+                x.base = number;
+                x.differences = Differences { template: x.template != 0, ..differences };
+                let says = x.carries.message_id || x.carries.token || x.carries.numbers;
+                x.differs = says || x.differences != Differences::default();
+                x.header_crc = self.header_crc(template, outline, x)?;
+                self::base(Format::IrCr, writer, shared, x).map_err(|_| Refused::ByThisPacket)?;
+                formats::differences(writer, x).map_err(|_| Refused::ByThisPacket)?;
+                chain(writer, shared, template, outline, false, x).map_err(|_| Refused::ByThisPacket)?;
+                return Ok(Format::IrCr);
+            }
+        }
+        x.keep = self.refreshing;
+        (x.has_ip, x.has_control, x.has_definition) = (true, true, true);
+        self::base(Format::Ir, writer, shared, x).map_err(|_| Refused::ByThisPacket)?;
+        chain(writer, shared, template, outline, false, x).map_err(|_| Refused::ByThisPacket)?;
+        Ok(Format::Ir)
+    }
+
+    /// The CRC-7 of IR-CR, over the headers as they will be rebuilt.
+    fn header_crc(&self, template: &Template, outline: &[u8], x: &Fields<'_>) -> Result<u8, Refused> {
+        let mut room = [0; 48 + 12 + 8 * MAX_OUTLINE];
+        let len = header::rebuild(&self.shared, template, outline, x, 0, &mut room)
+            .map_err(|_| Refused::ByThisPacket)?;
+        Ok(header::crc_of_headers(room.get(..len).unwrap_or_default(), self.shared.path.v6))
+    }
+
+    #[inline]
+    fn least(&self, x: &Fields<'_>, template: &Template, config: &CompressorConfig) -> Least {
+        let left = &self.left;
+        if left.repair > 0 {
+            return Least::CoRepair;
+        }
+        if left.control > 0 || left.ip > 0 || template.left > 0 {
+            return Least::CoCommon;
+        }
+        let switches = left.switch > 0 && !self.shared.path.switching;
+        if switches || x.carries != Carries::NOTHING {
+            return Least::Pt2;
+        }
+        let is_carried = self.shared.path.checksum == ChecksumMode::Carried;
+        match config.coap.format {
+            FormatPolicy::Pt0 => Least::Pt0,
+            FormatPolicy::Pt1 => Least::Pt1,
+            FormatPolicy::Pt0c if is_carried => Least::Pt0,
+            FormatPolicy::Pt0c => Least::Pt1,
+            FormatPolicy::Auto if is_carried || self.two_way && self.clean => Least::Pt0,
+            FormatPolicy::Auto => Least::Pt1,
+        }
+    }
+
+    /// Bits of the MSN that are enough whichever of the last MSNs the decompressor has: 4, 6, 7, 8 or 16.
+    #[inline]
+    fn needed_bits(&self, msn: u32) -> u32 {
+        let Some((lowest, highest)) = self.msns.bounds() else { return 16 };
+        let low = msn as u16;
+        let fits = |k: u32| {
+            let (below, _) = msn_interval(k);
+            let ahead = |reference: u16| u32::from(low.wrapping_sub(reference).wrapping_add(below as u16));
+            ahead(lowest) < 1 << k && ahead(highest) < 1 << k
+        };
+        [4, 6, 7, 8].into_iter().find(|&k| fits(k)).unwrap_or(16)
+    }
+
+    /// A packet was written: both ends know what it said.
+    #[inline]
+    fn commit(&mut self, x: &Fields<'_>, format: Format, config: &CompressorConfig, memory: &mut Memory<'_, '_>) {
+        self.shared.accept(x, memory.templates);
+        self.msns.push(x.msn as u16, usize::from(config.window));
+        let whole = format.is_initialization() || format == Format::CoRepair;
+        let left = &mut self.left;
+        let said = |left: &mut u8, is: bool| *left -= u8::from(is && *left > 0);
+        said(&mut left.ir, format.is_initialization());
+        said(&mut left.repair, whole);
+        said(&mut left.ip, x.has_ip || whole);
+        said(&mut left.control, x.has_control || whole);
+        if Template::is_own(x.message_type) {
+            said(&mut left.own, x.carries.message_id);
+        } else {
+            said(&mut left.echoed, x.carries.message_id);
+        }
+        said(&mut left.request, x.carries.request);
+        said(&mut left.ip_id, x.carries.ip_id);
+        said(&mut left.switch, true);
+        if left.ir == 0 && left.repair == 0 {
+            self.refreshing = false;
+        }
+        let anchors = x.carries.token || x.carries.numbers;
+        if let Some(template) = self.shared.template_mut(x.template, memory.templates) {
+            said(&mut template.left, x.has_definition || whole);
+            said(&mut template.anchors_left, anchors);
+            template.uses = template.uses.saturating_add(1);
+        }
+        if let Some(sent) = &mut memory.sent
+            && Template::is_own(x.message_type)
+        {
+            let block = self.shared.block(x, memory.templates);
+            sent.note(Exchange::new(self.names[0], x.msn as u16, x.message_id, x.token, block));
+        }
+    }
+
+    /// ACK, NACK and STATIC-NACK. RFC 5225, section 5.2.
+    pub(crate) fn receive_feedback(
+        &mut self,
+        now: Instant,
+        feedback: &Feedback,
+        repetitions: u8,
+        templates: &mut Templates<'_>,
+    ) {
+        if !self.two_way {
+            self.two_way = true;
+            self.timer.restart(now);
+        }
+        if let Some(lost) = feedback.loss {
+            self.clean = lost <= CLEAN;
+        }
+        match feedback.ack {
+            AckType::Ack => self.acknowledge(feedback, templates),
+            AckType::Nack => {
+                self.clean = false;
+                self.left.repair = repetitions;
+                self.since = self.shared.msn.wrapping_add(1);
+                self.refreshing = true;
+                self.define_again(1, templates);
+            }
+            AckType::StaticNack => {
+                self.clean = false;
+                self.left.ir = repetitions;
+                self.refreshing = false;
+                self.since = self.shared.msn.wrapping_add(1);
+                self.base = None;
+                self.define_again(repetitions, templates);
+            }
+        }
+    }
+
+    fn acknowledge(&mut self, feedback: &Feedback, templates: &mut Templates<'_>) {
+        let bits = feedback.sn_bits.min(16);
+        if bits == 0 {
+            return;
+        }
+        // The newest MSN with these bits that was sent.
+        let mask = (1_u32 << bits) - 1;
+        let back = self.shared.msn.wrapping_sub(feedback.sn) & mask;
+        let acked = self.shared.msn.wrapping_sub(back);
+        if acked.wrapping_sub(self.since) as i32 >= 0 {
+            self.left = Left::default();
+            self.refreshing = false;
+            for number in self.shared.numbers() {
+                // A template is known if a packet that used it is.
+                if let Some(template) = self.shared.template_mut(number, templates)
+                    && acked.wrapping_sub(template.used) as i32 >= 0
+                    && template.uses > 0
+                    && number == self.shared.current
+                {
+                    template.left = 0;
+                    template.anchors_left = 0;
+                }
+            }
+        }
+    }
+}
+
+/// What a flow differs in from a base; `None` if IR-CR has no place for it.
+fn differences(base: &Path, path: &Path) -> Option<Differences> {
+    let prefix = if path.v6 { 8 } else { 0 };
+    let like = Path {
+        source: path.source,
+        destination: path.destination,
+        source_port: path.source_port,
+        destination_port: path.destination_port,
+        ..*base
+    };
+    let same_prefix = base.source[..prefix] == path.source[..prefix]
+        && base.destination[..prefix] == path.destination[..prefix];
+    (like == *path && same_prefix).then_some(Differences {
+        source_port: base.source_port != path.source_port,
+        destination_port: base.destination_port != path.destination_port,
+        source: base.source != path.source,
+        destination: base.destination != path.destination,
+        template: false,
+    })
+}
+
+impl Context {
+    /// Begins with the base that the first packet of the flow says least against. Its templates are the context's.
+    pub(crate) fn begin_with_base(
+        &mut self,
+        message: &Message<'_>,
+        config: &CompressorConfig,
+        memory: &mut Memory<'_, '_>,
+    ) {
+        let mut best: Option<(u32, u8)> = None;
+        for (number, base) in memory.bases.iter().enumerate().take(256) {
+            let path = Path {
+                checksum: base.path().checksum,
+                ip_id_mode: base.path().ip_id_mode,
+                ..self.shared.path
+            };
+            let wants_elision = config.channel.integrity_below() != Integrity::None;
+            let fits = match path.checksum {
+                ChecksumMode::Zero => message.checksum == 0,
+                ChecksumMode::Carried => message.checksum != 0 && !wants_elision,
+                ChecksumMode::Elided => message.checksum != 0 && wants_elision,
+                ChecksumMode::Raw => false,
+            };
+            let Some(differences) = differences(&base.path(), &path).filter(|_| fits) else { continue };
+            let template = (0..TEMPLATES_OF_BASE).find(|&n| {
+                base.template(n).is_some_and(|(mut template, outline)| {
+                    template.settle(outline);
+                    template.message_type == message.message_type
+                        && (template.token_mode != TokenMode::Static || template.token == message.token)
+                        && template.message_id != MessageIdMode::OfRequest
+                        && template.token_mode != TokenMode::OfRequest
+                        && !template.names_request(outline)
+                        && message.matches(&template, outline).is_some()
+                })
+            });
+            let Some(template) = template else { continue };
+            let cost = u32::from(differences.source_port)
+                + u32::from(differences.destination_port)
+                + 4 * (u32::from(differences.source) + u32::from(differences.destination))
+                + u32::from(template);
+            if best.is_none_or(|(least, _)| cost < least) {
+                best = Some((cost, number as u8));
+            }
+        }
+        let Some((_, number)) = best else { return };
+        let Some(base) = memory.bases.get(usize::from(number)) else { return };
+        self.shared.path.checksum = base.path().checksum;
+        self.shared.path.ip_id_mode = base.path().ip_id_mode;
+        if base.define_all(&mut self.shared, memory.templates) {
+            self.base = Some(number);
+            for number in self.shared.numbers() {
+                if let Some(template) = self.shared.template_mut(number, memory.templates) {
+                    // Known to both ends, but for the anchors.
+                    template.anchors_left = config.repetitions;
+                }
+            }
+        } else {
+            self.shared.forget_all(memory.templates);
+        }
+    }
+}
+
+/// Templates of a base that a first packet may use.
+const TEMPLATES_OF_BASE: u8 = 16;

@@ -1,0 +1,529 @@
+//! Decompressing the packets of one context. Section 9 of `docs/coap-profile.md`.
+
+use thinair_wire::coder::{Reader, Refusal, Traced, Tracer};
+use thinair_wire::crc::Check;
+
+use super::formats::{self, FORMATS, MSN, base, chain, control_crc, has_check};
+use super::header::{self, Unbuildable};
+use super::outline::{Class, Entries, is_outline};
+use super::state::{ChecksumMode, State, Template, Templates};
+use super::{Carries, Fields, msn_interval};
+use crate::exchange::{Exchange, Exchanges};
+use crate::packet::Header;
+use crate::profile::rfc3095::decompress::{Failure, Verified};
+use crate::profile::{Format, ProfileId};
+use crate::state::DecompressorState;
+
+/// Packets after which the compressor is told how many were lost.
+const REPORT: u16 = 128;
+
+/// What a context needs of its channel.
+pub(crate) struct Memory<'a, 'm> {
+    pub(crate) templates: &'a mut Templates<'m>,
+    /// Messages that this end has sent.
+    pub(crate) sent: Option<&'a Exchanges<'m>>,
+    /// Messages that this end has received.
+    pub(crate) received: Option<&'a mut Exchanges<'m>>,
+    pub(crate) bases: &'a [super::Base],
+    /// Whether UDP checksums may be left out on this channel.
+    pub(crate) may_elide: bool,
+}
+
+/// The context of one flow at the decompressor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context {
+    pub(crate) state: DecompressorState,
+    shared: State,
+    /// The flow, and its other direction.
+    names: [u64; 2],
+    /// The outcome of the last 16 packets: 1 is a failure.
+    pub(crate) failures: u16,
+    /// After damage, a packet has passed a CRC of 8 bits; another one must follow.
+    trial: bool,
+    /// The last packet has changed what the compressor wants to be told of.
+    pub(crate) ack_due: bool,
+    /// Packets since the last report, and how many the MSN says were lost among them.
+    seen: u16,
+    lost: u16,
+}
+
+/// What was read behind the base header of a packet.
+struct Packet<'a, 'p> {
+    format: Format,
+    reader: &'a Reader<'p>,
+    template: &'a Template,
+    outline: &'a [u8],
+    payload: &'p [u8],
+}
+
+impl Context {
+    pub(crate) const fn new() -> Self {
+        Self {
+            state: DecompressorState::Nc,
+            shared: State::new(),
+            names: [0; 2],
+            failures: 0,
+            trial: false,
+            ack_due: false,
+            seen: 0,
+            lost: 0,
+        }
+    }
+
+    /// Gives its memory back to the channel.
+    pub(crate) fn release(&mut self, templates: &mut Templates<'_>) {
+        self.shared.forget_all(templates);
+    }
+
+    /// The last verified MSN.
+    pub(crate) fn msn(&self) -> u16 {
+        self.shared.msn as u16
+    }
+
+    /// Packets that were lost among the last, if it is time to tell.
+    pub(crate) fn report(&mut self) -> Option<u8> {
+        (self.seen >= REPORT).then(|| {
+            let lost = self.lost.min(255) as u8;
+            (self.seen, self.lost) = (0, 0);
+            lost
+        })
+    }
+
+    /// Whether a report is due.
+    #[inline]
+    pub(crate) fn has_report(&self) -> bool {
+        self.seen >= REPORT
+    }
+
+    /// An IR or IR-CR packet. `self` is the context of the CID if it is of this profile, or a new one.
+    pub(crate) fn initialize(
+        &mut self,
+        packet: &Header<'_>,
+        memory: &mut Memory<'_, '_>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let replicates = packet.first == 0xFC;
+        let format = if replicates { Format::IrCr } else { Format::Ir };
+        let mut reader = Reader::new(packet.first, packet.rest);
+        let mut x = Fields::new(0);
+        x.has_definition = true;
+        base(format, &mut reader, &self.shared, &mut x).map_err(|_| Failure::Malformed)?;
+        let mut next = State::new();
+        let mut template;
+        let outline: &[u8];
+        if replicates {
+            let base = memory.bases.get(usize::from(x.base)).ok_or(Failure::Malformed)?;
+            x.next = base.path();
+            formats::differences(&mut reader, &mut x).map_err(|_| Failure::Malformed)?;
+            let (found, its_outline) = base.template(x.template).ok_or(Failure::Malformed)?;
+            (template, outline) = (found, its_outline);
+            (next.own, next.echoed) = (0, 0);
+            x.carries.ip_id = true;
+        } else {
+            template = x.definition;
+            outline = x.outline;
+            next = self.shared;
+        }
+        next.path = x.next;
+        if next.path.checksum == ChecksumMode::Elided && !memory.may_elide {
+            return Err(Failure::Malformed);
+        }
+        next.settle();
+        template.settle(outline);
+        chain(&mut reader, &next, &template, outline, false, &mut x).map_err(|_| Failure::Malformed)?;
+        let payload = reader.remaining();
+        verify_crc8(packet, packet.len_before(payload), reader.crc_read(), format)?;
+
+        let (bits, _) = reader.collected(MSN);
+        let keeps = !replicates && x.keep && self.shared.path.is_flow_of(&next.path) && self.state != DecompressorState::Nc;
+        x.msn = if keeps { nearest(bits, self.shared.msn) } else { bits };
+        let names = next.path.names();
+        let request = self.request(&next, &template, outline, names, &x, memory);
+        if !header::infer(&next, &template, outline, request, &mut x) {
+            return Err(Failure::NoRequest(format));
+        }
+        let found = Packet { format, reader: &reader, template: &template, outline, payload };
+        let len = match self.build(&next, &found, &mut x, out)? {
+            Some(len) => len,
+            None => return Err(Failure::Crc(format)),
+        };
+        if replicates && header::crc_of_headers(out.get(..len).unwrap_or_default(), next.path.v6) != x.header_crc {
+            return Err(Failure::Crc(format));
+        }
+        // Verified: the context is made, or goes on.
+        if keeps {
+            next = self.shared.on_path(next.path);
+        } else {
+            self.shared.forget_all(memory.templates);
+            next = State::new().on_path(next.path);
+        }
+        let defined = if replicates {
+            let base = memory.bases.get(usize::from(x.base)).ok_or(Failure::Malformed)?;
+            base.define_all(&mut next, memory.templates)
+        } else {
+            next.define(x.template, &template, outline, memory.templates)
+        };
+        if !defined {
+            self.shared = next;
+            self.release(memory.templates);
+            self.state = DecompressorState::Nc;
+            return Err(Failure::NoMemory);
+        }
+        self.shared = next;
+        self.names = names;
+        self.ack_due = true;
+        (self.seen, self.lost) = (0, 0);
+        self.accept(&x, memory);
+        self.deliver(packet, format, len, payload, out)
+    }
+
+    /// A packet of an established context.
+    #[inline]
+    pub(crate) fn compressed(
+        &mut self,
+        packet: &Header<'_>,
+        memory: &mut Memory<'_, '_>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        if self.state == DecompressorState::Nc {
+            return Err(Failure::NotAllowed(Format::Pt1));
+        }
+        let mut x = Fields::new(self.shared.current);
+        x.next = self.shared.path;
+        let mut reader = Reader::new(packet.first, packet.rest);
+        let format = read_base(packet, &self.shared, &mut reader, &mut x)?;
+        if matches!(format, Format::CoCommon | Format::CoRepair) {
+            return self.common(packet, format, &mut reader, &mut x, memory, out);
+        }
+        // RFC 5795, section 5.2.3: no attempt with 3 bits on a context that is damaged.
+        if self.state == DecompressorState::Sc && format == Format::Pt0 {
+            return Err(Failure::NotAllowed(format));
+        }
+        let template = *self.shared.template(x.template, memory.templates).ok_or(Failure::UnknownTemplate(format))?;
+        let outline = self.shared.outline(&template);
+        chain(&mut reader, &self.shared, &template, outline, has_check(format), &mut x)
+            .map_err(|_| Failure::Malformed)?;
+        let payload = reader.remaining();
+        let found = Packet { format, reader: &reader, template: &template, outline, payload };
+        let len = self.find(&found, &mut x, memory, out)?;
+        if self.state == DecompressorState::Sc && !has_check(format) && !self.trial {
+            // An 8-bit CRC alone does not prove that a damaged context is sound again; two in a row do.
+            self.trial = true;
+            return Err(Failure::OnTrial(format));
+        }
+        self.count_losses(x.msn);
+        self.ack_due = x.carries != Carries::NOTHING || self.state == DecompressorState::Sc;
+        self.accept(&x, memory);
+        self.deliver(packet, format, len, payload, out)
+    }
+
+    /// `co_common` and `co_repair`.
+    fn common<'p>(
+        &mut self,
+        packet: &Header<'p>,
+        format: Format,
+        reader: &mut Reader<'p>,
+        x: &mut Fields<'p>,
+        memory: &mut Memory<'_, '_>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let mut next = self.shared;
+        next.path = x.next;
+        if next.path.checksum == ChecksumMode::Elided && !memory.may_elide {
+            return Err(Failure::Malformed);
+        }
+        next.settle();
+        let mut template;
+        let outline: &[u8];
+        if x.has_definition {
+            template = x.definition;
+            outline = x.outline;
+            template.settle(outline);
+        } else {
+            template = *next.template(x.template, memory.templates).ok_or(Failure::UnknownTemplate(format))?;
+            outline = self.shared.outline(&template);
+        }
+        chain(reader, &next, &template, outline, false, x).map_err(|_| Failure::Malformed)?;
+        if control_crc(&next, x.template, &template) != x.control_crc {
+            return Err(Failure::Crc(format));
+        }
+        let (bits, _) = reader.collected(MSN);
+        x.msn = nearest(bits, self.shared.msn);
+        let request = self.request(&next, &template, outline, self.names, x, memory);
+        if !header::infer(&next, &template, outline, request, x) {
+            return Err(Failure::NoRequest(format));
+        }
+        let payload = reader.remaining();
+        let found = Packet { format, reader, template: &template, outline, payload };
+        let len = self.build(&next, &found, x, out)?.ok_or(Failure::Crc(format))?;
+        // An 8-bit CRC and more (CRC-7, control CRC, and the fields in full) is what a damaged context is repaired by.
+        if x.has_definition && !next.define(x.template, &template, outline, memory.templates) {
+            self.shared = next;
+            return Err(Failure::NoMemory);
+        }
+        self.shared = next;
+        self.count_losses(x.msn);
+        self.ack_due = true;
+        self.accept(x, memory);
+        self.deliver(packet, format, len, payload, out)
+    }
+
+    /// The MSN with which the packet passes its check.
+    #[inline]
+    fn find(
+        &self,
+        packet: &Packet<'_, '_>,
+        x: &mut Fields<'_>,
+        memory: &Memory<'_, '_>,
+        out: &mut [u8],
+    ) -> Result<usize, Failure> {
+        let (bits, k) = packet.reader.collected(MSN);
+        let (below, turns) = msn_interval(k);
+        // A CRC-3 has no bits to spare for turns.
+        let repairs = if packet.format == Format::Pt0 { 0 } else { turns };
+        let start = self.shared.msn.wrapping_sub(below);
+        let mask = (1 << k) - 1;
+        let first = start.wrapping_add(bits.wrapping_sub(start) & mask);
+        let mut unknown = false;
+        // With the wrong turn the CRC fails for certain, because the bits of the MSN that are not sent are added to
+        // it; so the turns behind the interval may be tried.
+        for turn in 0..=repairs {
+            x.msn = first.wrapping_add(turn << k);
+            let request = self.request(&self.shared, packet.template, packet.outline, self.names, x, memory);
+            if !header::infer(&self.shared, packet.template, packet.outline, request, x) {
+                unknown = true;
+                continue;
+            }
+            if let Some(len) = self.build(&self.shared, packet, x, out)? {
+                return Ok(len);
+            }
+        }
+        Err(if unknown { Failure::NoRequest(packet.format) } else { Failure::Crc(packet.format) })
+    }
+
+    /// The message of the other direction that a packet names.
+    #[inline]
+    fn request<'e>(
+        &self,
+        state: &State,
+        template: &Template,
+        outline: &[u8],
+        names: [u64; 2],
+        x: &Fields<'_>,
+        memory: &'e Memory<'_, '_>,
+    ) -> Option<&'e Exchange> {
+        if !template.names_request(outline) {
+            return None;
+        }
+        let msn = if x.carries.request { x.request_msn } else { state.request.wrapping_add(x.msn as u16) };
+        memory.sent?.by_msn(names[1], msn)
+    }
+
+    /// Rebuilds the headers with the MSN of `x`; `None` if they do not pass the check.
+    #[inline]
+    fn build(
+        &self,
+        state: &State,
+        packet: &Packet<'_, '_>,
+        x: &mut Fields<'_>,
+        out: &mut [u8],
+    ) -> Result<Option<usize>, Failure> {
+        let Packet { format, reader, template, outline, payload } = *packet;
+        let len = header::rebuild(state, template, outline, x, payload.len(), out).map_err(unbuildable)?;
+        let mode = state.path.checksum;
+        let coap_at = state.path.ip_len() + 8;
+        let sum = if matches!(mode, ChecksumMode::Elided | ChecksumMode::Carried) {
+            header::payload_sum(payload)
+        } else {
+            0
+        };
+        let coap = out.get(coap_at..len).unwrap_or_default();
+        let checksum = match mode {
+            ChecksumMode::Zero => 0,
+            ChecksumMode::Raw => x.checksum,
+            ChecksumMode::Carried | ChecksumMode::Elided => header::udp_checksum(state, coap, payload.len(), sum),
+        };
+        let low = u32::from(x.msn as u16);
+        let is_right = if has_check(format) {
+            let (_, k) = reader.collected(MSN);
+            header::check16(state, x, checksum, low >> k.min(16)) == x.check
+        } else {
+            let carried_is_right = mode != ChecksumMode::Carried || x.checksum == checksum;
+            carried_is_right && self.crc_is_right(state, packet, x, sum, low)
+        };
+        if !is_right {
+            return Ok(None);
+        }
+        if let Some(field) = out.get_mut(coap_at - 2..coap_at) {
+            field.copy_from_slice(&checksum.to_be_bytes());
+        }
+        Ok(Some(len))
+    }
+
+    #[inline]
+    fn crc_is_right(
+        &self,
+        state: &State,
+        packet: &Packet<'_, '_>,
+        x: &Fields<'_>,
+        payload_sum: u16,
+        msn: u32,
+    ) -> bool {
+        let Packet { format, reader, template, outline, payload } = *packet;
+        // IR and IR-CR are checked over their octets.
+        if format.is_initialization() {
+            return true;
+        }
+        let Some((width, read)) = reader.crc_read() else { return false };
+        let Some(check) = Check::of_width(width) else { return false };
+        let (_, k) = reader.collected(MSN);
+        let crc = header::crc(state, template, outline, x, check, payload.len(), payload_sum);
+        header::with_msn(crc, msn >> k.min(16), width) == read
+    }
+
+    #[inline]
+    fn accept(&mut self, x: &Fields<'_>, memory: &mut Memory<'_, '_>) {
+        self.trial = false;
+        self.shared.accept(x, memory.templates);
+        self.state.on_success();
+        if let Some(received) = &mut memory.received
+            && Template::is_own(x.message_type)
+        {
+            let block = self.shared.block(x, memory.templates);
+            received.note(Exchange::new(self.names[0], x.msn as u16, x.message_id, x.token, block));
+        }
+    }
+
+    #[inline]
+    fn count_losses(&mut self, msn: u32) {
+        let ahead = msn.wrapping_sub(self.shared.msn).wrapping_sub(1);
+        self.seen = self.seen.saturating_add(1);
+        if ahead < 256 {
+            self.lost = self.lost.saturating_add(ahead as u16);
+        }
+    }
+
+    #[inline]
+    fn deliver(
+        &self,
+        packet: &Header<'_>,
+        format: Format,
+        len: usize,
+        payload: &[u8],
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let end = len + payload.len();
+        out.get_mut(len..end).ok_or(Failure::NoRoom(end))?.copy_from_slice(payload);
+        Ok(Verified { format, header_in: packet.len_before(payload), header_out: len, len: end })
+    }
+
+    /// Counts a packet that was right.
+    #[inline]
+    pub(crate) fn note_success(&mut self) {
+        self.failures <<= 1;
+    }
+
+    /// Counts a packet that has failed: what passed before it proves nothing.
+    pub(crate) fn note_failure(&mut self) {
+        self.failures = self.failures << 1 | 1;
+        self.trial = false;
+    }
+
+    /// Tells the fields of a packet, as far as this context can, and its format.
+    pub(crate) fn dissect<'p>(
+        &self,
+        packet: &Header<'p>,
+        templates: &Templates<'_>,
+        bases: &[super::Base],
+        mut tell: impl FnMut(Traced<'p>),
+    ) -> Option<Format> {
+        let reader = Reader::new(packet.first, packet.rest);
+        let mut x = Fields::new(self.shared.current);
+        x.next = self.shared.path;
+        let format = match packet.first {
+            0xFD => Format::Ir,
+            0xFC => Format::IrCr,
+            _ => read_base(packet, &self.shared, &mut { reader }, &mut x).ok()?,
+        };
+        let mut x = Fields { next: self.shared.path, ..Fields::new(self.shared.current) };
+        let mut tracer = Tracer::new(reader, &mut tell);
+        base(format, &mut tracer, &self.shared, &mut x).ok()?;
+        let mut state = self.shared;
+        let mut found = None;
+        if format == Format::IrCr {
+            if let Some(base) = bases.get(usize::from(x.base)) {
+                x.next = base.path();
+                formats::differences(&mut tracer, &mut x).ok()?;
+                x.carries.ip_id = true;
+                found = base.template(x.template);
+            }
+        } else if x.has_definition && is_outline(x.outline) {
+            found = Some((x.definition, x.outline));
+        } else {
+            let template = self.shared.template(x.template, templates).copied();
+            found = template.map(|template| (template, self.shared.outline(&template)));
+        }
+        let Some((mut template, outline)) = found else { return Some(format) };
+        state.path = x.next;
+        template.settle(outline);
+        let _ = chain(&mut tracer, &state, &template, outline, has_check(format), &mut x);
+        Some(format)
+    }
+}
+
+impl State {
+    /// NUM of the Block option of a packet, where it counts.
+    pub(super) fn block(&self, x: &Fields<'_>, templates: &Templates<'_>) -> Option<u32> {
+        let template = self.template(x.template, templates).filter(|template| !template.is_plain)?;
+        let dynamic = Entries::new(self.outline(template)).filter(|e| !matches!(e.class, Class::Static(_)));
+        let mut blocks = dynamic.zip(x.numbers);
+        blocks.find(|(e, _)| matches!(e.class, Class::Block(_) | Class::BlockOfRequest(_))).map(|(_, n)| n)
+    }
+}
+
+/// The MSN near the last one whose 16 low bits are `bits`.
+fn nearest(bits: u32, last: u32) -> u32 {
+    let ahead = (bits as u16).wrapping_sub(last as u16) as i16;
+    last.wrapping_add_signed(i32::from(ahead))
+}
+
+/// Finds the format of a packet.
+#[inline]
+fn read_base<'p>(
+    packet: &Header<'p>,
+    state: &State,
+    reader: &mut Reader<'p>,
+    x: &mut Fields<'p>,
+) -> Result<Format, Failure> {
+    let template = x.template;
+    for format in FORMATS {
+        *reader = Reader::new(packet.first, packet.rest);
+        match base(format, reader, state, x) {
+            Ok(()) => return Ok(format),
+            Err(Refusal::NotThis) => x.template = template,
+            Err(Refusal::Malformed | Refusal::DoesNotFit) => return Err(Failure::Malformed),
+        }
+    }
+    Err(Failure::Malformed)
+}
+
+/// Over the ROHC header with the CRC field zero, CID included, payload not (RFC 3095, section 5.9.1).
+fn verify_crc8(packet: &Header<'_>, len: usize, crc: Option<(u32, u8)>, format: Format) -> Result<(), Failure> {
+    let at = packet.len_before(packet.rest) + 1;
+    let (head, behind) = (packet.whole.get(..at), packet.whole.get(at + 1..len));
+    let (Some(head), Some(behind), Some((8, crc))) = (head, behind, crc) else {
+        return Err(Failure::Malformed);
+    };
+    let check = Check::Crc8;
+    let state = check.update(check.update(check.of(head), &[0]), behind);
+    if state == crc { Ok(()) } else { Err(Failure::Crc(format)) }
+}
+
+fn unbuildable(why: Unbuildable) -> Failure {
+    match why {
+        Unbuildable::Malformed => Failure::Malformed,
+        Unbuildable::NoRoom(need) => Failure::NoRoom(need),
+    }
+}
+
+const _: () = assert!(ProfileId::Coap.low_octet() == 0x81);

@@ -1,0 +1,425 @@
+//! The packet formats. Section 6 of `docs/coap-profile.md`.
+
+use thinair_wire::coder::{Coder, Slot, Step, sdvl};
+use thinair_wire::crc::Check;
+use thinair_wire::header::coap::Type;
+
+use super::outline::{Class, Entries, MAX_OUTLINE, is_outline};
+use super::state::{
+    ChecksumMode, IpIdMode, MessageIdMode, State, TEMPLATES, Template, Token, TokenMode,
+};
+use super::{Carries, Fields, Least};
+use crate::profile::{Format, ProfileId};
+
+/// Master Sequence Number.
+pub(super) const MSN: Slot = Slot::new(0, "MSN");
+
+/// Templates that a short format can name.
+pub(super) const SHORT_TEMPLATES: u8 = 12;
+
+/// Formats for the packets of an established context, cheapest first.
+pub(super) const FORMATS: [Format; 9] = [
+    Format::Pt0,
+    Format::Pt0c,
+    Format::Pt1t,
+    Format::Pt1tc,
+    Format::Pt1,
+    Format::Pt2,
+    Format::Pt2c,
+    Format::CoCommon,
+    Format::CoRepair,
+];
+
+/// Runs a format up to the chain.
+#[inline]
+pub(super) fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
+    match format {
+        Format::Pt0 => pt_0(c, state, x),
+        Format::Pt0c => pt_0c(c, state, x),
+        Format::Pt1 => pt_1(c, state, x),
+        Format::Pt1t => pt_1t(c, state, x),
+        Format::Pt1tc => pt_1tc(c, state, x),
+        Format::Pt2 => pt_2(c, state, x),
+        Format::Pt2c => pt_2c(c, state, x),
+        Format::CoCommon => co_common(c, state, x),
+        Format::CoRepair => co_repair(c, state, x),
+        Format::Ir => ir(c, x),
+        Format::IrCr => ir_cr(c, x),
+        Format::IrDyn
+        | Format::Normal
+        | Format::Uo0
+        | Format::Uo1
+        | Format::Uor2
+        | Format::Uor2Ext0
+        | Format::Uor2Ext1
+        | Format::Uor2Ext2
+        | Format::Uor2Ext3 => c.enforce(false),
+    }
+}
+
+/// Whether a format has a CHECK instead of a CRC and the checksum.
+#[inline]
+pub(super) const fn has_check(format: Format) -> bool {
+    matches!(format, Format::Pt0c | Format::Pt1tc | Format::Pt2c)
+}
+
+/// Bits of the MSN that a format sends, without those of `pt_2` with `msn`.
+#[inline]
+pub(super) const fn msn_bits(format: Format) -> u32 {
+    match format {
+        Format::Pt0 | Format::Pt1t | Format::Pt1tc => 4,
+        Format::Pt1 => 6,
+        Format::Pt0c => 7,
+        Format::Pt2 | Format::Pt2c => 8,
+        _ => 16,
+    }
+}
+
+/// `pt_0`: 4-bit MSN, CRC-3. Section 6.1.
+#[inline]
+fn pt_0<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
+    c.enforce(!state.path.switching && state.path.checksum != ChecksumMode::Carried)?;
+    c.enforce(x.least == Least::Pt0)?;
+    c.discriminator(1, 0b0)?;
+    c.lsb(MSN, 4, 0)?;
+    c.crc("CRC", 3)
+}
+
+/// `pt_0c`: 7-bit MSN, CHECK. Section 6.2.
+#[inline]
+fn pt_0c<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
+    c.enforce(!state.path.switching && state.path.checksum == ChecksumMode::Carried)?;
+    c.enforce(x.least == Least::Pt0)?;
+    c.discriminator(1, 0b0)?;
+    c.lsb(MSN, 7, 0)?;
+    c.uint("CHECK", 16, &mut x.check)
+}
+
+/// `pt_1`: 6-bit MSN, CRC-8. Section 6.3.
+#[inline]
+fn pt_1<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
+    c.enforce(!state.path.switching)?;
+    c.enforce(x.least <= Least::Pt1)?;
+    c.discriminator(2, 0b10)?;
+    c.lsb(MSN, 6, 0)?;
+    c.crc("CRC", 8)
+}
+
+/// `pt_1t`: template 0 to 11, 4-bit MSN, CRC-8. Section 6.4.
+#[inline]
+fn pt_1t<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
+    c.enforce(state.path.switching && state.path.checksum != ChecksumMode::Carried)?;
+    c.enforce(x.least <= Least::Pt1)?;
+    c.uint("template", 4, &mut x.template)?;
+    c.enforce(x.template < SHORT_TEMPLATES)?;
+    c.lsb(MSN, 4, 0)?;
+    c.crc("CRC", 8)
+}
+
+/// `pt_1tc`: template 0 to 11, 4-bit MSN, CHECK. Section 6.5.
+#[inline]
+fn pt_1tc<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
+    c.enforce(state.path.switching && state.path.checksum == ChecksumMode::Carried)?;
+    c.enforce(x.least <= Least::Pt1)?;
+    c.uint("template", 4, &mut x.template)?;
+    c.enforce(x.template < SHORT_TEMPLATES)?;
+    c.lsb(MSN, 4, 0)?;
+    c.uint("CHECK", 16, &mut x.check)
+}
+
+/// `pt_2`: template, 8-bit or 16-bit MSN, CRC-8, fields that have changed. Section 6.6.
+#[inline]
+fn pt_2<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
+    c.enforce(state.path.checksum != ChecksumMode::Carried)?;
+    changes(c, x)?;
+    c.crc("CRC", 8)
+}
+
+/// `pt_2c`: template, 8-bit or 16-bit MSN, CHECK, fields that have changed. Section 6.7.
+#[inline]
+fn pt_2c<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
+    c.enforce(state.path.checksum == ChecksumMode::Carried)?;
+    changes(c, x)?;
+    c.uint("CHECK", 16, &mut x.check)
+}
+
+/// What `pt_2` and `pt_2c` have in common.
+#[inline]
+fn changes<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+    c.enforce(x.least <= Least::Pt2)?;
+    c.discriminator(3, 0b110)?;
+    c.uint("template", 4, &mut x.template)?;
+    if c.flag("F", &mut (x.carries != Carries::NOTHING))? {
+        let carries = &mut x.carries;
+        c.flag("ip_id", &mut carries.ip_id)?;
+        c.flag("message_id", &mut carries.message_id)?;
+        c.flag("request", &mut carries.request)?;
+        c.flag("token", &mut carries.token)?;
+        c.flag("numbers", &mut carries.numbers)?;
+        c.flag("type", &mut carries.message_type)?;
+        c.flag("msn", &mut carries.msn)?;
+        c.reserved(1)?;
+    }
+    c.lsb(MSN, if x.carries.msn { 16 } else { 8 }, 0)
+}
+
+/// `co_common`: whatever can change while a context lasts; CRC-7, and CRC-3 of the control fields. Section 6.8.
+fn co_common<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
+    c.enforce(x.least <= Least::CoCommon)?;
+    c.discriminator(8, 0xFA)?;
+    c.flag("ip", &mut x.has_ip)?;
+    c.flag("control", &mut x.has_control)?;
+    c.flag("definition", &mut x.has_definition)?;
+    c.reserved(2)?;
+    c.uint("control CRC", 3, &mut x.control_crc)?;
+    c.reserved(1)?;
+    c.crc("CRC", 7)?;
+    body(c, state.path.v6, x)
+}
+
+/// `co_repair`: everything that can change while a context lasts. Section 6.9.
+fn co_repair<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
+    c.discriminator(8, 0xFB)?;
+    c.reserved(5)?;
+    c.uint("control CRC", 3, &mut x.control_crc)?;
+    c.reserved(1)?;
+    c.crc("CRC", 7)?;
+    (x.has_ip, x.has_control, x.has_definition) = (true, true, true);
+    body(c, state.path.v6, x)
+}
+
+/// IR: everything. Section 6.10. The CRC-8 covers the ROHC header (RFC 5225, section 6.8.1).
+fn ir<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+    c.discriminator(8, 0xFD)?;
+    profile(c)?;
+    c.crc("CRC", 8)?;
+    c.flag("version", &mut x.next.v6)?;
+    c.flag("keep", &mut x.keep)?;
+    c.reserved(6)?;
+    let len = x.next.address_len();
+    for octet in x.next.source.iter_mut().take(len) {
+        c.uint("Source Address", 8, octet)?;
+    }
+    for octet in x.next.destination.iter_mut().take(len) {
+        c.uint("Destination Address", 8, octet)?;
+    }
+    c.uint("Source Port", 16, &mut x.next.source_port)?;
+    c.uint("Destination Port", 16, &mut x.next.destination_port)?;
+    (x.has_ip, x.has_control, x.has_definition) = (true, true, true);
+    body(c, x.next.v6, x)
+}
+
+fn profile<'p, C: Coder<'p>>(c: &mut C) -> Step {
+    let mut low = ProfileId::Coap.low_octet();
+    c.uint("Profile", 8, &mut low)?;
+    c.require(low == ProfileId::Coap.low_octet())
+}
+
+/// IR-CR: replication of a provisioned base, and what differs from it. Section 6.11.
+fn ir_cr<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+    c.discriminator(8, 0xFC)?;
+    profile(c)?;
+    c.crc("CRC", 8)?;
+    c.uint("base", 8, &mut x.base)?;
+    c.flag("F", &mut x.differs)?;
+    c.uint("header CRC", 7, &mut x.header_crc)?;
+    c.lsb(MSN, 16, 0)?;
+    Ok(())
+}
+
+/// Behind the base of an IR-CR packet whose base is known: what differs.
+pub(super) fn differences<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+    if !x.differs {
+        return Ok(());
+    }
+    let d = &mut x.differences;
+    c.flag("source_port", &mut d.source_port)?;
+    c.flag("destination_port", &mut d.destination_port)?;
+    c.flag("source", &mut d.source)?;
+    c.flag("destination", &mut d.destination)?;
+    c.flag("template", &mut d.template)?;
+    c.flag("message_id", &mut x.carries.message_id)?;
+    c.flag("token", &mut x.carries.token)?;
+    c.flag("numbers", &mut x.carries.numbers)?;
+    if d.source_port {
+        c.uint("Source Port", 16, &mut x.next.source_port)?;
+    }
+    if d.destination_port {
+        c.uint("Destination Port", 16, &mut x.next.destination_port)?;
+    }
+    // The interface identifier; of IPv4 the whole address.
+    let interface = if x.next.v6 { 8..16 } else { 0..4 };
+    if d.source {
+        for octet in x.next.source.get_mut(interface.clone()).into_iter().flatten() {
+            c.uint("Source Address", 8, octet)?;
+        }
+    }
+    if d.destination {
+        for octet in x.next.destination.get_mut(interface).into_iter().flatten() {
+            c.uint("Destination Address", 8, octet)?;
+        }
+    }
+    if d.template {
+        c.reserved(4)?;
+        c.uint("template", 4, &mut x.template)?;
+    }
+    Ok(())
+}
+
+/// Dynamic part of the IP header, control fields, definition of a template.
+fn body<'p, C: Coder<'p>>(c: &mut C, v6: bool, x: &mut Fields<'p>) -> Step {
+    c.reserved(4)?;
+    c.uint("template", 4, &mut x.template)?;
+    c.lsb(MSN, 16, 0)?;
+    if x.has_ip {
+        ip_dynamic(c, v6, x)?;
+    }
+    if x.has_control {
+        control(c, x)?;
+    }
+    if x.has_definition {
+        definition(c, &mut x.definition, &mut x.outline)?;
+    }
+    x.carries = Carries::EVERYTHING;
+    Ok(())
+}
+
+fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, v6: bool, x: &mut Fields<'p>) -> Step {
+    c.uint(if v6 { "Traffic Class" } else { "TOS" }, 8, &mut x.next.tos)?;
+    c.uint(if v6 { "Hop Limit" } else { "TTL" }, 8, &mut x.next.ttl)?;
+    if v6 {
+        c.reserved(4)?;
+        c.uint("Flow Label", 20, &mut x.next.flow_label)
+    } else {
+        c.flag("DF", &mut x.next.df)?;
+        c.reserved(7)
+    }
+}
+
+fn control<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+    c.uint("checksum", 2, &mut x.next.checksum)?;
+    c.uint("ip_id", 2, &mut x.next.ip_id_mode)?;
+    c.flag("switching", &mut x.next.switching)?;
+    c.reserved(3)
+}
+
+/// A template. Section 5.
+pub(super) fn definition<'p, C: Coder<'p>>(c: &mut C, t: &mut Template, outline: &mut &'p [u8]) -> Step {
+    let mut token_mode = t.token_mode as u8;
+    let mut message_id = t.message_id as u8;
+    c.uint("T", 2, &mut t.message_type)?;
+    c.uint("message_id", 2, &mut message_id)?;
+    c.uint("TKL", 4, &mut t.token.len)?;
+    c.require(t.token.len <= 8)?;
+    c.uint("Code", 8, &mut t.code)?;
+    c.uint("token", 3, &mut token_mode)?;
+    c.reserved(5)?;
+    c.require(message_id <= MessageIdMode::Irregular as u8 && token_mode <= TokenMode::Irregular as u8)?;
+    t.message_id = thinair_wire::coder::Word::from_u32(u32::from(message_id));
+    t.token_mode = thinair_wire::coder::Word::from_u32(u32::from(token_mode));
+    if t.token_mode == TokenMode::Static {
+        token(c, &mut t.token)?;
+    }
+    let mut len = outline.len() as u8;
+    c.uint("outline length", 8, &mut len)?;
+    c.require(usize::from(len) <= MAX_OUTLINE)?;
+    c.slice("outline", usize::from(len), outline)?;
+    c.require(is_outline(outline))
+}
+
+fn token<'p, C: Coder<'p>>(c: &mut C, token: &mut Token) -> Step {
+    for octet in token.octets.iter_mut().take(usize::from(token.len)) {
+        c.uint("Token", 8, octet)?;
+    }
+    Ok(())
+}
+
+/// The chain behind every base header: fields that the packet carries because they have changed, or because the
+/// context says that they always do. Section 6.12.
+#[inline]
+pub(super) fn chain<'p, C: Coder<'p>>(
+    c: &mut C,
+    state: &State,
+    template: &Template,
+    outline: &[u8],
+    has_check: bool,
+    x: &mut Fields<'p>,
+) -> Step {
+    let carries = x.carries;
+    if carries.message_type {
+        c.reserved(6)?;
+        c.uint("T", 2, &mut x.message_type)?;
+    }
+    if !state.path.v6 {
+        if carries.ip_id || state.path.ip_id_mode == IpIdMode::Irregular {
+            c.uint("IP-ID", 16, &mut x.ip_id)?;
+        } else if state.path.ip_id_mode == IpIdMode::Lsb {
+            let mut low = x.ip_id as u8;
+            c.uint("IP-ID", 8, &mut low)?;
+            x.ip_id = x.ip_id & 0xFF00 | u16::from(low);
+        }
+    }
+    if carries.message_id || template.message_id == MessageIdMode::Irregular {
+        c.uint("Message ID", 16, &mut x.message_id)?;
+    }
+    if carries.request && template.names_request(outline) {
+        c.uint("request MSN", 16, &mut x.request_msn)?;
+    }
+    if carries.token && template.token_mode != TokenMode::Static {
+        c.uint("TKL", 8, &mut x.token.len)?;
+        c.require(x.token.len <= 8)?;
+        token(c, &mut x.token)?;
+    } else if template.token_mode == TokenMode::Irregular {
+        x.token.len = template.token.len;
+        token(c, &mut x.token)?;
+    }
+    if !template.is_plain {
+        let dynamic = Entries::new(outline).filter(|entry| !matches!(entry.class, Class::Static(_)));
+        for ((entry, number), octets) in dynamic.zip(&mut x.numbers).zip(&mut x.octets) {
+            match entry.class {
+                Class::Static(_) => {}
+                Class::Irregular(len) => c.slice("option", usize::from(len), octets)?,
+                Class::Prefix(len, prefix) => {
+                    c.slice("option", usize::from(len).saturating_sub(prefix.len()), octets)?;
+                }
+                Class::Variable => {
+                    let mut len = octets.len().min(255) as u8;
+                    c.uint("option length", 8, &mut len)?;
+                    c.slice("option", usize::from(len), octets)?;
+                }
+                _ if carries.numbers => sdvl(c, "number", number)?,
+                Class::Lsb => {
+                    let mut low = *number as u8;
+                    c.uint("number", 8, &mut low)?;
+                    *number = *number & !0xFF | u32::from(low);
+                }
+                Class::Counted
+                | Class::Step(_)
+                | Class::Block(_)
+                | Class::BlockOfRequest(_)
+                | Class::PartialIv(..) => {}
+            }
+        }
+    }
+    let is_sent = matches!(state.path.checksum, ChecksumMode::Raw | ChecksumMode::Carried);
+    if is_sent && !has_check {
+        c.uint("UDP Checksum", 16, &mut x.checksum)?;
+    }
+    Ok(())
+}
+
+/// CRC-3 over the control fields that a packet leads to. Section 6.8.
+pub(super) fn control_crc(state: &State, number: u8, template: &Template) -> u8 {
+    let modes = (state.path.checksum as u8) << 6 | (state.path.ip_id_mode as u8) << 4 | u8::from(state.path.switching) << 3;
+    let octets = [
+        modes,
+        number,
+        (template.message_type as u8) << 6 | (template.message_id as u8) << 4 | template.token.len,
+        template.code.0,
+        template.token_mode as u8,
+        template.len,
+    ];
+    Check::Crc3.of(&octets)
+}
+
+const _: () = assert!(TEMPLATES == 16 && (Type::Reset as u8) < 4);

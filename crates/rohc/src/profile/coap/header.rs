@@ -1,0 +1,377 @@
+//! The headers that a packet stands for: what is inferred, the octets, and what checks them. Section 7 of
+//! `docs/coap-profile.md`.
+
+use thinair_wire::checksum::{Sum, checksum};
+use thinair_wire::coder::Writer;
+use thinair_wire::crc::Check;
+use thinair_wire::header::coap::{self, PAYLOAD_MARKER};
+use thinair_wire::header::protocol;
+
+use super::outline::{Class, Entries, uint_len};
+use super::state::{
+    ChecksumMode, IpIdMode, MessageIdMode, REFERENCES, State, Template, Token, TokenMode,
+};
+use super::{Fields, OBSERVE};
+use crate::exchange::Exchange;
+
+/// What a number of 8 sent bits may lie below the last one.
+const LSB_BELOW: u32 = 8;
+
+/// Bits of the NUM of a Block option. RFC 7959, section 2.2.
+const NUM_MASK: u32 = 0xF_FFFF;
+
+/// Why headers cannot be rebuilt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unbuildable {
+    /// A length does not fit its field, or a value its option: no packet says that.
+    Malformed,
+    /// The caller's buffer is too short: octets needed at least.
+    NoRoom(usize),
+}
+
+/// Sets the fields that a packet does not carry from the context. False if it names a message of the other
+/// direction that is not known.
+#[inline]
+pub(super) fn infer(
+    state: &State,
+    template: &Template,
+    outline: &[u8],
+    request: Option<&Exchange>,
+    x: &mut Fields<'_>,
+) -> bool {
+    let msn = x.msn;
+    let low = msn as u16;
+    let carries = x.carries;
+    if !carries.ip_id {
+        x.ip_id = match state.path.ip_id_mode {
+            IpIdMode::Constant => state.ip_id,
+            IpIdMode::Counted => state.ip_id.wrapping_add(low),
+            IpIdMode::Lsb => near(u32::from(x.ip_id), u32::from(state.ip_id)) as u16,
+            IpIdMode::Irregular => x.ip_id,
+        };
+    }
+    if !carries.message_type {
+        x.message_type = template.message_type;
+    }
+    if !carries.message_id {
+        x.message_id = match (template.message_id, request) {
+            (MessageIdMode::Counted, _) if Template::is_own(x.message_type) => state.own.wrapping_add(low),
+            (MessageIdMode::Counted, _) => state.echoed.wrapping_add(low),
+            (MessageIdMode::OfRequest, Some(request)) => request.message_id,
+            (MessageIdMode::OfRequest, None) => return false,
+            (MessageIdMode::Irregular, _) => x.message_id,
+        };
+    }
+    if !carries.token || template.token_mode == TokenMode::Static {
+        x.token = match (template.token_mode, request) {
+            (TokenMode::Static, _) => template.token,
+            (TokenMode::CountedUint, _) => Token::of_shortest_uint(counted_token(template, msn)),
+            (TokenMode::Counted, _) => Token::of_uint(counted_token(template, msn), template.token.len),
+            (TokenMode::OfRequest, Some(request)) => request.token(),
+            (TokenMode::OfRequest, None) => return false,
+            (TokenMode::Irregular, _) => x.token,
+        };
+    }
+    if template.is_plain || carries.numbers {
+        return true;
+    }
+    let mut reference = 0;
+    let dynamic = Entries::new(outline).filter(|entry| !matches!(entry.class, Class::Static(_)));
+    for (entry, number) in dynamic.zip(&mut x.numbers) {
+        let anchor = template.anchors.get(reference).copied().unwrap_or_default();
+        let counted = anchor.wrapping_add(msn);
+        *number = match entry.class {
+            Class::Counted => counted & mask(entry.number),
+            Class::PartialIv(..) => counted,
+            Class::Block(_) => counted & NUM_MASK,
+            Class::BlockOfRequest(_) => match request.and_then(|request| request.block()) {
+                Some(block) => block,
+                None => return false,
+            },
+            Class::Lsb => near(*number, state.last_number) & mask(entry.number),
+            Class::Step(step) => state.last_number.wrapping_add(u32::from(step)) & mask(entry.number),
+            Class::Static(_) | Class::Irregular(_) | Class::Variable | Class::Prefix(..) => continue,
+        };
+        reference += usize::from(has_anchor(&entry.class));
+    }
+    true
+}
+
+/// The anchors that a packet leads to where it carries fields in full: what it says minus its MSN.
+pub(super) fn anchors(
+    template: &Template,
+    outline: &[u8],
+    x: &Fields<'_>,
+) -> (Option<Token>, [u32; REFERENCES], Option<u32>) {
+    let token = matches!(template.token_mode, TokenMode::CountedUint | TokenMode::Counted).then(|| Token {
+        octets: x.token.uint().wrapping_sub(u64::from(x.msn)).to_be_bytes(),
+        len: if template.token_mode == TokenMode::Counted { x.token.len } else { 0 },
+    });
+    let mut anchors = template.anchors;
+    let mut reference = 0;
+    let mut last = None;
+    let dynamic = Entries::new(outline).filter(|entry| !matches!(entry.class, Class::Static(_)));
+    for (entry, number) in dynamic.zip(&x.numbers) {
+        if has_anchor(&entry.class) {
+            if let Some(anchor) = anchors.get_mut(reference) {
+                *anchor = number.wrapping_sub(x.msn) & anchor_mask(&entry.class, entry.number);
+            }
+            reference += 1;
+        }
+        if entry.number == OBSERVE {
+            last = Some(*number);
+        }
+    }
+    (token, anchors, last)
+}
+
+/// Whether a template keeps an anchor for the class.
+#[inline]
+pub(super) fn has_anchor(class: &Class<'_>) -> bool {
+    matches!(class, Class::Counted | Class::Block(_) | Class::PartialIv(..))
+}
+
+/// The bits of a number that counts.
+#[inline]
+pub(super) fn mask(option: u16) -> u32 {
+    // RFC 7641, section 3.4: the sequence number of Observe has 24 bits.
+    if option == OBSERVE { 0xFF_FFFF } else { u32::MAX }
+}
+
+#[inline]
+fn anchor_mask(class: &Class<'_>, option: u16) -> u32 {
+    if matches!(class, Class::Block(_)) { NUM_MASK } else { mask(option) }
+}
+
+#[inline]
+fn counted_token(template: &Template, msn: u32) -> u64 {
+    u64::from_be_bytes(template.token.octets).wrapping_add(u64::from(msn))
+}
+
+/// The number near `reference` whose 8 low bits are those of `bits`.
+#[inline]
+pub(super) fn near(bits: u32, reference: u32) -> u32 {
+    let start = reference.wrapping_sub(LSB_BELOW);
+    start.wrapping_add(bits.wrapping_sub(start) & 0xFF)
+}
+
+/// Rebuilds the headers to the start of `out`, but for the UDP checksum, and returns their length.
+#[inline]
+pub(super) fn rebuild(
+    state: &State,
+    template: &Template,
+    outline: &[u8],
+    x: &Fields<'_>,
+    payload: usize,
+    out: &mut [u8],
+) -> Result<usize, Unbuildable> {
+    let have = out.len();
+    let coap_at = state.path.ip_len() + 8;
+    let fixed = coap_at + 4 + 8;
+    let too_short = Unbuildable::NoRoom(fixed);
+    let head = out.get_mut(..fixed).ok_or(too_short)?;
+    // CoAP up to the token, which is written with its zeros; options go over those.
+    let tkl = x.token.len;
+    let coap = head.get_mut(coap_at..).ok_or(too_short)?;
+    coap[0] = 0x40 | (x.message_type as u8) << 4 | tkl;
+    coap[1] = template.code.0;
+    coap[2..4].copy_from_slice(&x.message_id.to_be_bytes());
+    coap[4..12].copy_from_slice(&x.token.octets);
+    let mut len = coap_at + 4 + usize::from(tkl);
+    if template.is_plain {
+        let end = len + outline.len();
+        out.get_mut(len..end).ok_or(Unbuildable::NoRoom(end))?.copy_from_slice(outline);
+        len = end;
+    } else {
+        len = options(outline, x, out, len)?;
+    }
+    if payload > 0 {
+        *out.get_mut(len).ok_or(Unbuildable::NoRoom(len + 1))? = PAYLOAD_MARKER;
+        len += 1;
+    }
+    if len + payload > have {
+        return Err(Unbuildable::NoRoom(len + payload));
+    }
+    let total = len + payload;
+    let udp_len = u16::try_from(total - state.path.ip_len()).map_err(|_| Unbuildable::Malformed)?.to_be_bytes();
+    let [sa, sb] = state.path.source_port.to_be_bytes();
+    let [da, db] = state.path.destination_port.to_be_bytes();
+    let udp = [sa, sb, da, db, udp_len[0], udp_len[1], 0, 0];
+    if state.path.v6 {
+        let ip = out.first_chunk_mut::<48>().ok_or(too_short)?;
+        let word = 6 << 28 | u32::from(state.path.tos) << 20 | state.path.flow_label;
+        ip[..4].copy_from_slice(&word.to_be_bytes());
+        ip[4..8].copy_from_slice(&[udp_len[0], udp_len[1], protocol::UDP, state.path.ttl]);
+        ip[8..24].copy_from_slice(&state.path.source);
+        ip[24..40].copy_from_slice(&state.path.destination);
+        ip[40..48].copy_from_slice(&udp);
+    } else {
+        let ip = out.first_chunk_mut::<28>().ok_or(too_short)?;
+        let length = u16::try_from(total).map_err(|_| Unbuildable::Malformed)?.to_be_bytes();
+        let id = x.ip_id.to_be_bytes();
+        ip[..10].copy_from_slice(&[
+            0x45,
+            state.path.tos,
+            length[0],
+            length[1],
+            id[0],
+            id[1],
+            u8::from(state.path.df) << 6,
+            0,
+            state.path.ttl,
+            protocol::UDP,
+        ]);
+        ip[10..12].copy_from_slice(&[0, 0]);
+        ip[12..16].copy_from_slice(&state.path.source[..4]);
+        ip[16..20].copy_from_slice(&state.path.destination[..4]);
+        ip[20..28].copy_from_slice(&udp);
+        let sum = checksum(&ip[..20]).to_be_bytes();
+        ip[10..12].copy_from_slice(&sum);
+    }
+    Ok(len)
+}
+
+/// Writes the options of an outline from `at` on, and returns their end.
+fn options(outline: &[u8], x: &Fields<'_>, out: &mut [u8], at: usize) -> Result<usize, Unbuildable> {
+    let room = out.len();
+    let mut writer = Writer::new(out, at);
+    let mut dynamic = x.numbers.iter().zip(&x.octets);
+    for entry in Entries::new(outline) {
+        if let Class::Static(value) = entry.class {
+            // An entry stands as it is sent, unless the option before it had no octets of its own: it always has.
+            debug_assert!(entry.octets.len() > value.len());
+            writer.copy(entry.octets);
+            continue;
+        }
+        let Some((&number, &octets)) = dynamic.next() else { return Err(Unbuildable::Malformed) };
+        let mut head = [0; 6];
+        let (front, behind): (&[u8], &[u8]) = match entry.class {
+            Class::Counted | Class::Lsb | Class::Step(_) => (uint(number, &mut head), &[]),
+            Class::Block(low) | Class::BlockOfRequest(low) => {
+                (uint(number << 4 | u32::from(low), &mut head), &[])
+            }
+            Class::PartialIv(flags, behind) => {
+                // RFC 8613, section 6.1: a Partial IV of 0 is one octet.
+                let n = uint_len(number).max(1);
+                head[0] = flags | n as u8;
+                head[1..=n].copy_from_slice(&number.to_be_bytes()[4 - n..]);
+                (&head[..=n], behind)
+            }
+            Class::Irregular(_) | Class::Variable => (octets, &[]),
+            Class::Prefix(_, prefix) => (prefix, octets),
+            Class::Static(_) => continue,
+        };
+        let (mut delta, mut length) = (entry.delta, (front.len() + behind.len()) as u32);
+        coap::option_header(&mut writer, &mut delta, &mut length).map_err(|_| Unbuildable::Malformed)?;
+        writer.copy(front);
+        writer.copy(behind);
+    }
+    writer.finish().map_err(|_| Unbuildable::NoRoom(room + 1))
+}
+
+/// A uint in its shortest form.
+#[inline]
+fn uint(value: u32, room: &mut [u8; 6]) -> &[u8] {
+    let len = uint_len(value);
+    room[..4].copy_from_slice(&value.checked_shl(8 * (4 - len as u32)).unwrap_or(0).to_be_bytes());
+    &room[..len]
+}
+
+/// The sum of the payload, as if it began at an even octet.
+#[inline]
+pub(super) fn payload_sum(payload: &[u8]) -> u16 {
+    Sum::ZERO.octets(payload).fold()
+}
+
+/// The UDP checksum of a packet whose CoAP header is `header`. RFC 768; RFC 8200, section 8.1.
+#[inline]
+pub(super) fn udp_checksum(state: &State, header: &[u8], payload: usize, payload_sum: u16) -> u16 {
+    let len = (8 + header.len() + payload) as u16;
+    // A payload that begins at an odd octet contributes its sum with the octets exchanged (RFC 1071, section 2 B).
+    let odd = header.len() % 2 == 1;
+    let payload_sum = if odd { payload_sum.swap_bytes() } else { payload_sum };
+    // The length is in the pseudo header and in the header.
+    let sum = Sum::ZERO.octets(header).word(state.sum).word(len).word(len).word(payload_sum).checksum();
+    if sum == 0 { 0xFFFF } else { sum }
+}
+
+/// The CRC of a packet, before the high bits of the MSN are added: over what the context says and what the packet
+/// says, with the value minus the 16 bits of the MSN in place of each field that counts.
+#[inline]
+pub(super) fn crc(
+    state: &State,
+    template: &Template,
+    outline: &[u8],
+    x: &Fields<'_>,
+    check: Check,
+    payload: usize,
+    payload_sum: u16,
+) -> u8 {
+    // In the order of the variants.
+    let index = check as usize;
+    let low = x.msn as u16;
+    let counts = |counts: bool, value: u16| if counts { value.wrapping_sub(low) } else { value };
+    let ip_id = counts(state.path.ip_id_mode == IpIdMode::Counted, x.ip_id).to_be_bytes();
+    let message_id = counts(template.message_id == MessageIdMode::Counted, x.message_id).to_be_bytes();
+    let sum = if state.path.checksum == ChecksumMode::Elided { payload_sum } else { x.checksum }.to_be_bytes();
+    let kind = (x.message_type as u8) << 1 | u8::from(payload > 0);
+    let head = [kind, message_id[0], message_id[1], sum[0], sum[1], ip_id[0], ip_id[1]];
+    let head = if state.path.v6 { &head[..5] } else { &head[..] };
+    let mut crc = check.update(state.checks[index], head) ^ template.check[index];
+    match template.token_mode {
+        TokenMode::Static => {}
+        TokenMode::CountedUint | TokenMode::Counted => {
+            let anchor = x.token.uint().wrapping_sub(u64::from(low));
+            crc = check.update(crc, &anchor.to_be_bytes());
+        }
+        TokenMode::OfRequest | TokenMode::Irregular => crc = check.update(crc, x.token.as_slice()),
+    }
+    if template.is_plain {
+        return crc;
+    }
+    let dynamic = Entries::new(outline).filter(|entry| !matches!(entry.class, Class::Static(_)));
+    for ((entry, &number), octets) in dynamic.zip(&x.numbers).zip(&x.octets) {
+        crc = if has_anchor(&entry.class) {
+            let anchor = number.wrapping_sub(u32::from(low)) & anchor_mask(&entry.class, entry.number);
+            check.update(crc, &anchor.to_be_bytes())
+        } else if entry.class.is_number() {
+            check.update(crc, &number.to_be_bytes())
+        } else {
+            check.update(crc, octets)
+        };
+    }
+    crc
+}
+
+/// A CRC of `width` bits with the bits of the MSN that the format does not send added to it.
+#[inline]
+pub(super) fn with_msn(crc: u8, msn_high: u32, width: u32) -> u8 {
+    ((u32::from(crc) + msn_high) & ((1 << width) - 1)) as u8
+}
+
+/// CRC-7 of rebuilt headers, with the checksums of IPv4 and UDP taken as zero: what IR-CR carries.
+pub(super) fn crc_of_headers(headers: &[u8], v6: bool) -> u8 {
+    let ip = if v6 { 40 } else { 20 };
+    let check = Check::Crc7;
+    let holes = if v6 { [ip + 6..ip + 8, ip + 8..ip + 8] } else { [10..12, ip + 6..ip + 8] };
+    let mut state = check.start();
+    for (at, octet) in headers.iter().enumerate() {
+        let is_hole = holes.iter().any(|hole| hole.contains(&at));
+        state = check.update(state, &[if is_hole { 0 } else { *octet }]);
+    }
+    state
+}
+
+/// The CHECK of a packet whose checksum is right: the checksum, what it does not cover, and the bits of the MSN that
+/// the format does not send, in one's-complement arithmetic.
+#[inline]
+pub(super) fn check16(state: &State, x: &Fields<'_>, checksum: u16, msn_high: u32) -> u16 {
+    let ip_id = match state.path.ip_id_mode {
+        IpIdMode::Counted => x.ip_id.wrapping_sub(x.msn as u16),
+        IpIdMode::Constant | IpIdMode::Lsb | IpIdMode::Irregular => x.ip_id,
+    };
+    let ip_id = if state.path.v6 { 0 } else { ip_id };
+    let sum = Sum::ZERO.word(checksum).word(state.digest).word(ip_id).word(msn_high as u16).fold();
+    // One's complement has two zeros.
+    if sum == 0xFFFF { 0 } else { sum }
+}

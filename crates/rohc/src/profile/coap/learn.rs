@@ -1,0 +1,492 @@
+//! What the compressor learns from traffic: which template a packet has, and how its fields change. Section 5 of
+//! `docs/coap-profile.md`.
+//!
+//! Nothing here changes what a packet means: the context says how fields change, and the packets say the context.
+
+use thinair_wire::header::coap::{CoapOption, End, Options};
+
+use super::OBSERVE;
+use super::compress::{Context, Memory, Trial};
+use super::header::near;
+use super::message::{Message, partial_iv, uint};
+use super::outline::{Class, Entries, MAX_DYNAMIC, MAX_OUTLINE, append};
+use super::state::{IpIdMode, MessageIdMode, Template, Token, TokenMode};
+use crate::compressor::CompressorConfig;
+use crate::exchange::Exchange;
+use crate::profile::rfc3095::compress::Refused;
+
+/// Option Numbers. RFC 7959, section 2.1; RFC 8613, section 2.
+const BLOCK2: u16 = 23;
+const BLOCK1: u16 = 27;
+const OSCORE: u16 = 9;
+
+/// A field that was predicted wrongly adds this to the misses of its template, one that was right takes one off.
+const MISS: u8 = 4;
+
+/// Misses at which a field is taken to change in another way.
+const TOO_MANY: u8 = 10;
+
+/// Packets in a row in which a field must count for it to be taken for a counter (again).
+const RUN: u8 = 8;
+
+/// Templates of one shape, each used once, that show that an option changes from packet to packet.
+const USED_ONCE: usize = 2;
+
+impl Context {
+    /// The template that says a packet best, made or changed where none does.
+    #[inline]
+    pub(super) fn choose<'p>(
+        &mut self,
+        message: &Message<'p>,
+        config: &CompressorConfig,
+        memory: &mut Memory<'_, '_>,
+    ) -> Result<Trial<'p>, Refused> {
+        let current = self.shared.current;
+        let mut best = self.trial(current, message, memory);
+        if let Some(trial) = best
+            && trial.is_perfect()
+        {
+            self.hit(&trial, config, memory);
+            return Ok(trial);
+        }
+        for number in self.shared.numbers().filter(|&number| number != current) {
+            let Some(trial) = self.trial(number, message, memory) else { continue };
+            if best.is_none_or(|best| trial.cost() < best.cost()) {
+                best = Some(trial);
+            }
+        }
+        let number = match best {
+            Some(trial) if trial.is_perfect() => {
+                self.hit(&trial, config, memory);
+                return Ok(trial);
+            }
+            Some(trial) if !trial.other_token => match self.miss(&trial, message, config, memory) {
+                None => return Ok(trial),
+                Some(number) => number,
+            },
+            near => self.adopt(message, near.map(|trial| trial.x.template), config, memory)?,
+        };
+        self.trial(number, message, memory).filter(|trial| !trial.other_token).ok_or(Refused::ByThisPacket)
+    }
+
+    /// A prediction was right.
+    #[inline]
+    fn hit(&mut self, trial: &Trial<'_>, config: &CompressorConfig, memory: &mut Memory<'_, '_>) {
+        let Some(template) = self.shared.template_mut(trial.x.template, memory.templates) else { return };
+        template.misses = template.misses.saturating_sub(1);
+        if template.is_plain && template.message_id != MessageIdMode::Irregular {
+            return;
+        }
+        self.promote(trial, config, memory);
+    }
+
+    /// A field that is carried in every packet may have begun to count.
+    fn promote(&mut self, trial: &Trial<'_>, config: &CompressorConfig, memory: &mut Memory<'_, '_>) {
+        let x = &trial.x;
+        let Some(&template) = self.shared.template(x.template, memory.templates) else { return };
+        let steps = x.msn.wrapping_sub(template.used);
+        let mut counts = None;
+        if template.message_id == MessageIdMode::Irregular && Template::is_own(x.message_type) {
+            counts = Some(u32::from(x.message_id.wrapping_sub(self.last_message_id)) == steps & 0xFFFF);
+        }
+        self.last_message_id = x.message_id;
+        let outline = self.shared.outline(&template);
+        let observes = Entries::new(outline).any(|e| matches!(e.class, Class::Lsb | Class::Step(_)));
+        if observes && counts.is_none() {
+            let dynamic = Entries::new(outline).filter(|entry| !matches!(entry.class, Class::Static(_)));
+            let number = dynamic.zip(x.numbers).find(|(e, _)| e.class.is_number()).map_or(0, |(_, n)| n);
+            counts = Some(number == template.anchors[0].wrapping_add(steps) & 0xFF_FFFF);
+            if let Some(template) = self.shared.template_mut(x.template, memory.templates) {
+                // The anchor of a number that has none holds the last one, for this comparison alone.
+                template.anchors[0] = number;
+            }
+        }
+        let Some(counts) = counts else { return };
+        self.run = if counts { self.run.saturating_add(1) } else { 0 };
+        if self.run < RUN {
+            return;
+        }
+        self.run = 0;
+        if template.message_id == MessageIdMode::Irregular {
+            let mode = MessageIdMode::Counted;
+            self.redefine(x.template, config, memory, |template| template.message_id = mode);
+        } else {
+            let classes = |class: Class<'_>| matches!(class, Class::Lsb | Class::Step(_)).then_some(Class::Counted);
+            self.reclass(x.template, config, memory, |class, _| classes(class));
+        }
+    }
+
+    /// A prediction was wrong. After some, the field is said in another way; the number of the template that was
+    /// changed.
+    fn miss(
+        &mut self,
+        trial: &Trial<'_>,
+        message: &Message<'_>,
+        config: &CompressorConfig,
+        memory: &mut Memory<'_, '_>,
+    ) -> Option<u8> {
+        let x = &trial.x;
+        let number = x.template;
+        let unsettled = self.is_unsettled();
+        let first = self.is_first();
+        let template = self.shared.template_mut(number, memory.templates)?;
+        let carries = x.carries;
+        if !(carries.message_id || carries.token || carries.numbers) || first {
+            return None;
+        }
+        template.misses = template.misses.saturating_add(MISS);
+        if template.misses < TOO_MANY && !unsettled {
+            return None;
+        }
+        template.misses = 0;
+        let request = self.request(message, memory).copied();
+        if carries.message_id {
+            let mode = match self.shared.template(number, memory.templates)?.message_id {
+                MessageIdMode::Counted if request.is_some() && !Template::is_own(x.message_type) => {
+                    MessageIdMode::OfRequest
+                }
+                _ => MessageIdMode::Irregular,
+            };
+            self.redefine(number, config, memory, |template| template.message_id = mode);
+        }
+        if carries.token {
+            let of_request = request.is_some_and(|request| request.token() == message.token);
+            self.redefine(number, config, memory, |template| {
+                template.token_mode = match template.token_mode {
+                    TokenMode::Counted | TokenMode::CountedUint if of_request => TokenMode::OfRequest,
+                    _ => TokenMode::Irregular,
+                };
+                template.token = Token::of_uint(0, message.token.len);
+            });
+        }
+        if carries.numbers {
+            let block = request.and_then(|request| request.block());
+            let last = self.shared.last_number;
+            self.reclass(number, config, memory, |class, value| match class {
+                Class::Counted | Class::Step(_) => Some(Class::Lsb),
+                Class::Lsb if near(value, last) != value => Some(Class::Variable),
+                Class::Block(low) if block == Some(value) => Some(Class::BlockOfRequest(low)),
+                Class::BlockOfRequest(low) if block.is_none_or(|block| block != value) => Some(Class::Block(low)),
+                Class::Block(_) | Class::PartialIv(..) => Some(Class::Variable),
+                _ => None,
+            });
+        }
+        Some(number)
+    }
+
+    /// Changes a template.
+    fn redefine(
+        &mut self,
+        number: u8,
+        config: &CompressorConfig,
+        memory: &mut Memory<'_, '_>,
+        change: impl FnOnce(&mut Template),
+    ) {
+        let Some(&(mut template)) = self.shared.template(number, memory.templates) else { return };
+        change(&mut template);
+        template.left = config.repetitions;
+        template.anchors_left = config.repetitions;
+        let mut room = [0; MAX_OUTLINE];
+        let outline = self.shared.outline(&template);
+        let len = outline.len();
+        room[..len].copy_from_slice(outline);
+        self.shared.define(number, &template, &room[..len], memory.templates);
+        self.changed();
+    }
+
+    /// Changes classes of a template's options; `change` is told the class and the number that a packet has last
+    /// had there.
+    fn reclass(
+        &mut self,
+        number: u8,
+        config: &CompressorConfig,
+        memory: &mut Memory<'_, '_>,
+        mut change: impl FnMut(Class<'_>, u32) -> Option<Class<'static>>,
+    ) {
+        let Some(&template) = self.shared.template(number, memory.templates) else { return };
+        let mut room = [0; MAX_OUTLINE];
+        let mut len = 0;
+        for entry in Entries::new(self.shared.outline(&template)) {
+            let class = change(entry.class, self.shared.last_number);
+            append(&mut room, &mut len, entry.delta, &class.unwrap_or(entry.class));
+        }
+        let template = Template { left: config.repetitions, anchors_left: config.repetitions, ..template };
+        self.shared.define(number, &template, &room[..len], memory.templates);
+        self.changed();
+    }
+
+    /// A template for a packet that none fits, or that one fits but for its token.
+    fn adopt(
+        &mut self,
+        message: &Message<'_>,
+        near: Option<u8>,
+        config: &CompressorConfig,
+        memory: &mut Memory<'_, '_>,
+    ) -> Result<u8, Refused> {
+        let mut options = Options::new(message.rest);
+        let observes = options.any(|option| option.number == OBSERVE) && message.code.class() >= 2;
+        if options.into_end() == End::MarkerWithoutPayload {
+            return Err(Refused::ByThisPacket);
+        }
+        let request = self.request(message, memory).copied();
+        if let Some(number) = near.filter(|_| !observes) {
+            self.other_token(number, message, request, config, memory);
+            return Ok(number);
+        }
+        if let Some(number) = self.widen(message, config, memory) {
+            return Ok(number);
+        }
+        let mut room = [0; MAX_OUTLINE];
+        let len = outline_of(message, request.as_ref(), &mut room).ok_or(Refused::ByThisPacket)?;
+        let of_request = request.filter(|_| !Template::is_own(message.message_type));
+        // Messages like it tell how its token changes.
+        let like = self.shared.numbers().find_map(|number| {
+            let template = self.shared.template(number, memory.templates)?;
+            let alike = template.code == message.code && template.message_type == message.message_type;
+            (alike && !observes && template.token_mode == TokenMode::Irregular).then_some(TokenMode::Irregular)
+        });
+        let token_mode = match of_request {
+            Some(request) if request.token() == message.token && message.token.len > 0 => TokenMode::OfRequest,
+            _ => like.unwrap_or_default(),
+        };
+        let template = Template {
+            token: if token_mode == TokenMode::Static { message.token } else { Token::of_uint(0, message.token.len) },
+            message_type: message.message_type,
+            code: message.code,
+            token_mode,
+            message_id: if of_request.is_some() { MessageIdMode::OfRequest } else { MessageIdMode::Counted },
+            used: self.shared.msn,
+            left: config.repetitions,
+            anchors_left: config.repetitions,
+            ..Template::EMPTY
+        };
+        let number = self.shared.free_number();
+        let number = number.or_else(|| self.shared.oldest(memory.templates, [self.shared.current; 2]));
+        let number = number.ok_or(Refused::ByThisPacket)?;
+        self.changed();
+        let defined = self.shared.define(number, &template, &room[..len], memory.templates);
+        if defined { Ok(number) } else { Err(Refused::ByThisPacket) }
+    }
+
+    /// The token of a template turns out to change: how?
+    fn other_token(
+        &mut self,
+        number: u8,
+        message: &Message<'_>,
+        request: Option<Exchange>,
+        config: &CompressorConfig,
+        memory: &mut Memory<'_, '_>,
+    ) {
+        let Some(&template) = self.shared.template(number, memory.templates) else { return };
+        let (old, new) = (template.token, message.token);
+        // The MSN follows the Message ID where that counts.
+        let trial = self.trial(number, message, memory);
+        let msn = trial.map_or(self.shared.msn, |trial| trial.x.msn);
+        let steps = u64::from(msn.wrapping_sub(template.used));
+        let counts = new.uint().wrapping_sub(old.uint()) == steps && steps > 0 && steps < 256;
+        let shortest = |token: &Token| *token == Token::of_shortest_uint(token.uint());
+        let mode = if request.is_some_and(|request| request.token() == new) {
+            TokenMode::OfRequest
+        } else if counts && shortest(&old) && shortest(&new) {
+            TokenMode::CountedUint
+        } else if counts {
+            TokenMode::Counted
+        } else {
+            TokenMode::Irregular
+        };
+        self.redefine(number, config, memory, |template| {
+            template.token_mode = mode;
+            template.token = match mode {
+                TokenMode::Counted | TokenMode::CountedUint => Token {
+                    octets: new.uint().wrapping_sub(u64::from(msn)).to_be_bytes(),
+                    len: if mode == TokenMode::Counted { new.len } else { 0 },
+                },
+                TokenMode::Static | TokenMode::OfRequest | TokenMode::Irregular => Token::of_uint(0, new.len),
+            };
+        });
+    }
+
+    /// Several templates that differ in the value of an option, and were used once each: the option changes from
+    /// packet to packet. One of them becomes the template of all.
+    fn widen(
+        &mut self,
+        message: &Message<'_>,
+        config: &CompressorConfig,
+        memory: &mut Memory<'_, '_>,
+    ) -> Option<u8> {
+        let mut room = [0; MAX_OUTLINE];
+        let mut found = None;
+        let mut once = 0;
+        for number in self.shared.numbers() {
+            let Some(template) = self.shared.template(number, memory.templates) else { continue };
+            let alike = template.code == message.code && template.message_type == message.message_type;
+            if !alike || template.uses > 2 {
+                continue;
+            }
+            let mut scratch = [0; MAX_OUTLINE];
+            let Some(len) = merge(self.shared.outline(template), message, &mut scratch) else { continue };
+            once += 1;
+            let newest = found.is_none_or(|(_, used, _)| template.used.wrapping_sub(used) as i32 >= 0);
+            if newest {
+                found = Some((number, template.used, len));
+                room = scratch;
+            }
+        }
+        let (number, _, len) = found.filter(|_| once >= USED_ONCE)?;
+        let &template = self.shared.template(number, memory.templates)?;
+        let same_token = template.token_mode != TokenMode::Static || template.token == message.token;
+        let same_length = template.token.len == message.token.len;
+        let template = Template { left: config.repetitions, anchors_left: config.repetitions, ..template };
+        if !same_length || !self.shared.define(number, &template, &room[..len], memory.templates) {
+            return None;
+        }
+        self.changed();
+        if !same_token {
+            let request = self.request(message, memory).copied();
+            self.other_token(number, message, request, config, memory);
+        }
+        Some(number)
+    }
+}
+
+/// The outline of a message that nothing is known of yet.
+fn outline_of(message: &Message<'_>, request: Option<&Exchange>, room: &mut [u8]) -> Option<usize> {
+    let mut len = 0;
+    let mut last = 0;
+    let mut dynamic = 0;
+    let mut options = Options::new(message.rest);
+    for option in options.by_ref() {
+        let class = first_class(&option, message, request);
+        let class = if dynamic < MAX_DYNAMIC { class } else { Class::Static(option.value) };
+        dynamic += usize::from(!matches!(class, Class::Static(_)));
+        append(room, &mut len, u32::from(option.number - last), &class).then_some(())?;
+        last = option.number;
+    }
+    matches!(options.end()?, End::Payload(_) | End::NoPayload).then_some(len)
+}
+
+/// How an option is likely to change.
+fn first_class<'p>(
+    option: &CoapOption<'p>,
+    message: &Message<'_>,
+    request: Option<&Exchange>,
+) -> Class<'p> {
+    let value = option.value;
+    match option.number {
+        // RFC 7641, section 3.4: in notifications it is a sequence number.
+        OBSERVE if message.code.class() >= 2 && uint(value, 3).is_some() => Class::Counted,
+        BLOCK1 | BLOCK2 => match uint(value, 3) {
+            Some(block) => {
+                let of_request = request.and_then(Exchange::block) == Some(block >> 4);
+                let low = (block & 0x0F) as u8;
+                if of_request { Class::BlockOfRequest(low) } else { Class::Block(low) }
+            }
+            None => Class::Static(value),
+        },
+        OSCORE => match partial_iv(value) {
+            Some(piv) => Class::PartialIv(piv.flags, piv.behind),
+            None => Class::Static(value),
+        },
+        _ => Class::Static(value),
+    }
+}
+
+/// An outline that takes both a template and a message, if they differ in values of static options alone.
+fn merge(outline: &[u8], message: &Message<'_>, room: &mut [u8]) -> Option<usize> {
+    let mut options = Options::new(message.rest);
+    let mut len = 0;
+    let mut dynamic = 0;
+    let mut differs = false;
+    for entry in Entries::new(outline) {
+        let option = options.next().filter(|option| option.number == entry.number)?;
+        let class = match entry.class {
+            Class::Static(value) if value == option.value => entry.class,
+            Class::Static(value) => {
+                differs = true;
+                let common = value.iter().zip(option.value).take_while(|(a, b)| a == b).count();
+                match u8::try_from(value.len()) {
+                    Ok(all) if value.len() == option.value.len() && common > 0 => {
+                        Class::Prefix(all, value.get(..common)?)
+                    }
+                    Ok(all) if value.len() == option.value.len() => Class::Irregular(all),
+                    _ => Class::Variable,
+                }
+            }
+            class => class,
+        };
+        dynamic += usize::from(!matches!(class, Class::Static(_)));
+        append(room, &mut len, entry.delta, &class).then_some(())?;
+    }
+    let ends = options.next().is_none() && matches!(options.end()?, End::Payload(_) | End::NoPayload);
+    (ends && differs && dynamic <= MAX_DYNAMIC).then_some(len)
+}
+
+/// How the IP-ID of a flow changes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct IpIdWatcher {
+    last: u16,
+    last_msn: u16,
+    seen: bool,
+    misses: u8,
+    /// Packets in a row that were the same, that counted with the MSN, and that moved a little.
+    same: u8,
+    counted: u8,
+    small: u8,
+}
+
+impl IpIdWatcher {
+    /// The mode that a flow begins with.
+    pub(super) fn first(ip_id: u16) -> IpIdMode {
+        // RFC 6864: an IP-ID of an atomic datagram is often zero throughout.
+        if ip_id == 0 { IpIdMode::Constant } else { IpIdMode::Counted }
+    }
+
+    /// Takes the next IP-ID, and returns the mode that says the next ones with fewest octets.
+    pub(super) fn watch(&mut self, mode: IpIdMode, ip_id: u16, msn: u16, unsettled: bool) -> IpIdMode {
+        let step = ip_id.wrapping_sub(self.last);
+        let same = step == 0;
+        let counted = step == msn.wrapping_sub(self.last_msn);
+        let small = step.wrapping_add(4) < 40;
+        let seen = self.seen;
+        (self.last, self.last_msn, self.seen) = (ip_id, msn, true);
+        if !seen {
+            return mode;
+        }
+        let run = |run: u8, goes_on: bool| if goes_on { run.saturating_add(1) } else { 0 };
+        self.same = run(self.same, same);
+        self.counted = run(self.counted, counted);
+        self.small = run(self.small, small);
+        let right = match mode {
+            IpIdMode::Constant => same,
+            IpIdMode::Counted => counted,
+            IpIdMode::Lsb => small,
+            IpIdMode::Irregular => true,
+        };
+        self.misses = if right { self.misses.saturating_sub(1) } else { self.misses.saturating_add(MISS) };
+        let settled_run = 2 * RUN;
+        let better = match mode {
+            IpIdMode::Constant | IpIdMode::Counted => None,
+            _ if self.same >= settled_run => Some(IpIdMode::Constant),
+            _ if self.counted >= settled_run => Some(IpIdMode::Counted),
+            IpIdMode::Irregular if self.small >= settled_run => Some(IpIdMode::Lsb),
+            IpIdMode::Irregular | IpIdMode::Lsb => None,
+        };
+        if let Some(better) = better {
+            self.misses = 0;
+            return better;
+        }
+        if right || self.misses < TOO_MANY && !unsettled {
+            return mode;
+        }
+        self.misses = 0;
+        if counted {
+            IpIdMode::Counted
+        } else if same {
+            IpIdMode::Constant
+        } else if small {
+            IpIdMode::Lsb
+        } else {
+            IpIdMode::Irregular
+        }
+    }
+}

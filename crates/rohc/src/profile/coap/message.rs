@@ -1,0 +1,222 @@
+//! A packet that the profile takes: one IP header without options, UDP, and a CoAP message. Section 2 of
+//! `docs/coap-profile.md`.
+
+use thinair_wire::header::coap::{Coap, Code, End, Options, PAYLOAD_MARKER, Type};
+
+use super::outline::{Class, Entries, MAX_DYNAMIC, uint_len};
+use super::state::{Path, Template, Token, TokenMode};
+use super::{CoapPorts, OBSERVE};
+use crate::compressor::Glance;
+
+/// Partial IVs from here on do not count: a packet could not carry them.
+const MOST_NUMBER: u32 = 0x1FFF_FFFF;
+
+/// The headers of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Message<'p> {
+    pub(super) packet: &'p [u8],
+    /// Addresses, ports and the dynamic part of the IP header.
+    pub(crate) path: Path,
+    pub(super) ip_id: u16,
+    pub(super) checksum: u16,
+    /// Where the CoAP header starts.
+    pub(super) coap_at: usize,
+    pub(super) message_type: Type,
+    pub(super) code: Code,
+    pub(super) message_id: u16,
+    pub(super) token: Token,
+    /// Options, Payload Marker and payload.
+    pub(super) rest: &'p [u8],
+    /// None of the ports is in the list: a strict parse says that it is CoAP.
+    pub(crate) by_parse: bool,
+}
+
+/// What the dynamic options of a message are, and where its payload begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Values<'p> {
+    pub(super) numbers: [u32; MAX_DYNAMIC],
+    pub(super) octets: [&'p [u8]; MAX_DYNAMIC],
+    pub(super) payload: &'p [u8],
+}
+
+impl Path {
+    /// The fields of a packet, where its UDP header starts, and its IP-ID.
+    #[inline]
+    pub(crate) fn of(glance: &Glance<'_>) -> (usize, Self, u16) {
+        let word = |a: u8, b: u8| u16::from_be_bytes([a, b]);
+        match glance {
+            Glance::V4(h) => {
+                let mut path = Self { tos: h[1], ttl: h[8], df: h[6] & 0x40 != 0, ..Self::default() };
+                path.source[..4].copy_from_slice(&h[12..16]);
+                path.destination[..4].copy_from_slice(&h[16..20]);
+                (path.source_port, path.destination_port) = (word(h[20], h[21]), word(h[22], h[23]));
+                (20, path, word(h[4], h[5]))
+            }
+            Glance::V6(h) => {
+                let word1 = u32::from_be_bytes([h[0], h[1], h[2], h[3]]);
+                let mut path = Self { v6: true, tos: (word1 >> 20) as u8, ttl: h[7], ..Self::default() };
+                path.flow_label = word1 & 0xF_FFFF;
+                path.source.copy_from_slice(&h[8..24]);
+                path.destination.copy_from_slice(&h[24..40]);
+                (path.source_port, path.destination_port) = (word(h[40], h[41]), word(h[42], h[43]));
+                (40, path, 0)
+            }
+        }
+    }
+}
+
+impl<'p> Message<'p> {
+    /// The message in a packet, if it is one.
+    #[inline]
+    pub(crate) fn of(glance: &Glance<'p>, packet: &'p [u8], ports: &CoapPorts) -> Option<Self> {
+        let (udp, path, ip_id) = Path::of(glance);
+        let checksum = glance.octets().last_chunk().map_or(0, |octets| u16::from_be_bytes(*octets));
+        let coap_at = udp + 8;
+        let coap = packet.get(coap_at..)?;
+        let &[first, code, high, low, ref behind @ ..] = coap else { return None };
+        let tkl = usize::from(first & 0x0F);
+        if first >> 6 != 1 || tkl > 8 {
+            return None;
+        }
+        let (token, rest) = behind.split_at_checked(tkl)?;
+        let by_parse = !ports.has(path.source_port) && !ports.has(path.destination_port);
+        let message = Self {
+            packet,
+            path,
+            ip_id,
+            checksum,
+            coap_at,
+            message_type: thinair_wire::coder::Word::from_u32(u32::from(first >> 4)),
+            code: Code(code),
+            message_id: u16::from_be_bytes([high, low]),
+            token: Token::of(token),
+            rest,
+            by_parse,
+        };
+        (!by_parse || message.is_strictly_coap(coap)).then_some(message)
+    }
+
+    /// Whether a message on an unknown port is CoAP beyond doubt: a known class of code, an Empty message of four
+    /// octets, options up to the end or a payload.
+    fn is_strictly_coap(&self, coap: &[u8]) -> bool {
+        let is_own = Template::is_own(self.message_type);
+        let fits = match self.code.class() {
+            0 if self.code == Code::EMPTY => coap.len() == Coap::LEN,
+            0 => is_own && self.code.detail() <= 7,
+            2 | 4 | 5 => self.message_type != Type::Reset,
+            _ => false,
+        };
+        fits && matches!(Options::new(self.rest).into_end(), End::Payload(_) | End::NoPayload)
+    }
+
+    /// Whether a template has the shape of this message but for its type and token, and what stands in its holes.
+    #[inline]
+    pub(super) fn matches(&self, template: &Template, outline: &[u8]) -> Option<Values<'p>> {
+        if template.code != self.code {
+            return None;
+        }
+        let same_length = self.token.len == template.token.len
+            || matches!(template.token_mode, TokenMode::CountedUint | TokenMode::OfRequest);
+        if !same_length {
+            return None;
+        }
+        let mut values = Values { numbers: [0; MAX_DYNAMIC], octets: [&[]; MAX_DYNAMIC], payload: &[] };
+        let behind = if template.is_plain {
+            self.rest.strip_prefix(outline)?
+        } else {
+            fill(&mut values, self.rest, outline)?
+        };
+        values.payload = payload(behind)?;
+        Some(values)
+    }
+
+    /// The UDP checksum as it ought to be needs to know where the payload begins.
+    #[inline]
+    pub(super) fn coap_header(&self, payload: &[u8]) -> &'p [u8] {
+        self.packet.get(self.coap_at..self.packet.len() - payload.len()).unwrap_or_default()
+    }
+}
+
+/// What stands behind the options, if they end here.
+#[inline]
+pub(super) fn payload(behind: &[u8]) -> Option<&[u8]> {
+    match behind {
+        [] => Some(behind),
+        [PAYLOAD_MARKER, payload @ ..] if !payload.is_empty() => Some(payload),
+        _ => None,
+    }
+}
+
+/// Walks options and outline side by side, and returns what follows both.
+fn fill<'p>(values: &mut Values<'p>, mut rest: &'p [u8], outline: &[u8]) -> Option<&'p [u8]> {
+    let mut places = values.numbers.iter_mut().zip(&mut values.octets);
+    for entry in Entries::new(outline) {
+        if let Class::Static(_) = entry.class {
+            rest = rest.strip_prefix(entry.octets)?;
+            continue;
+        }
+        // An option starts neither with the marker nor with nothing.
+        if *rest.first()? == PAYLOAD_MARKER {
+            return None;
+        }
+        let option = Options::new(rest).next()?;
+        if u32::from(option.number) != entry.delta {
+            return None;
+        }
+        rest = rest.get(option.octets.len()..)?;
+        let (number, octets) = places.next()?;
+        match entry.class {
+            Class::Counted | Class::Lsb | Class::Step(_) => {
+                *number = uint(option.value, if entry.number == OBSERVE { 3 } else { 4 })?;
+            }
+            Class::Block(low) | Class::BlockOfRequest(low) => {
+                let value = uint(option.value, 3)?;
+                (value & 0x0F == u32::from(low)).then_some(())?;
+                *number = value >> 4;
+            }
+            Class::PartialIv(flags, behind) => {
+                let piv = partial_iv(option.value)?;
+                (piv.flags == flags && piv.behind == behind).then_some(())?;
+                *number = piv.number;
+            }
+            Class::Irregular(len) if option.value.len() == usize::from(len) => *octets = option.value,
+            Class::Variable if option.value.len() <= 255 => *octets = option.value,
+            Class::Prefix(len, prefix) if option.value.len() == usize::from(len) => {
+                *octets = option.value.strip_prefix(prefix)?;
+            }
+            Class::Irregular(_) | Class::Variable | Class::Prefix(..) | Class::Static(_) => return None,
+        }
+    }
+    Some(rest)
+}
+
+/// A uint in its shortest form, of at most so many octets.
+#[inline]
+pub(super) fn uint(value: &[u8], most: usize) -> Option<u32> {
+    let shortest = value.len() <= most && value.first() != Some(&0);
+    let number = shortest.then(|| value.iter().fold(0, |value, &octet| value << 8 | u32::from(octet)))?;
+    (number <= MOST_NUMBER).then_some(number)
+}
+
+/// An OSCORE option with a Partial IV.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PartialIv<'p> {
+    pub(super) number: u32,
+    /// The flags without `n`.
+    pub(super) flags: u8,
+    /// What follows the Partial IV.
+    pub(super) behind: &'p [u8],
+}
+
+/// The Partial IV of an OSCORE option, if it is as short as it can be. RFC 8613, section 6.1.
+pub(super) fn partial_iv(value: &[u8]) -> Option<PartialIv<'_>> {
+    let (&flags, behind) = value.split_first()?;
+    let n = usize::from(flags & 0b111);
+    let (piv, behind) = behind.split_at_checked(n)?;
+    if !(1..=4).contains(&n) || flags & 0b1110_0000 != 0 {
+        return None;
+    }
+    let number = piv.iter().fold(0, |value, &octet| value << 8 | u32::from(octet));
+    let is_shortest = uint_len(number).max(1) == n && number <= MOST_NUMBER;
+    is_shortest.then_some(PartialIv { number, flags: flags & !0b111, behind })
+}

@@ -1,0 +1,244 @@
+//! Outlines: the options of a template, with what is known of them and holes for what changes. Section 5 of
+//! `docs/coap-profile.md`.
+//!
+//! A static option stands in an outline exactly as it does in a message. A dynamic one is an octet `1111 cccc`,
+//! which no option starts with (a delta of 15 is reserved), and behind it an option whose value is not the value
+//! but the parameters of class `c`.
+
+use thinair_wire::coder::{Reader, Writer};
+use thinair_wire::header::coap;
+
+/// Most options of an outline that change.
+pub const MAX_DYNAMIC: usize = 4;
+
+/// Most octets of an outline.
+pub const MAX_OUTLINE: usize = 160;
+
+/// What the first octet of a dynamic option starts with.
+const ESCAPE: u8 = 0xF0;
+
+/// What is known of one option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class<'o> {
+    /// The value.
+    Static(&'o [u8]),
+    /// A uint that counts with the MSN.
+    Counted,
+    /// A uint of which 8 bits are sent, near the last one of the context.
+    Lsb,
+    /// A uint that is so much more than the last one of the context.
+    Step(u8),
+    /// A Block option whose NUM counts with the MSN; M and SZX.
+    Block(u8),
+    /// A Block option whose NUM is that of the request; M and SZX.
+    BlockOfRequest(u8),
+    /// An OSCORE option whose Partial IV counts with the MSN; its flags without `n`, and what follows the Partial IV.
+    PartialIv(u8, &'o [u8]),
+    /// So many octets, in every packet.
+    Irregular(u8),
+    /// Any octets, with their length in every packet.
+    Variable,
+    /// Octets that start with the prefix; those that follow are in every packet. The length of all.
+    Prefix(u8, &'o [u8]),
+}
+
+/// Class numbers, as they stand behind [`ESCAPE`].
+mod number {
+    pub(super) const COUNTED: u8 = 1;
+    pub(super) const LSB: u8 = 2;
+    pub(super) const STEP: u8 = 3;
+    pub(super) const BLOCK: u8 = 4;
+    pub(super) const BLOCK_OF_REQUEST: u8 = 5;
+    pub(super) const PARTIAL_IV: u8 = 6;
+    pub(super) const IRREGULAR: u8 = 7;
+    pub(super) const VARIABLE: u8 = 8;
+    pub(super) const PREFIX: u8 = 9;
+}
+
+impl Class<'_> {
+    /// Whether a packet or a reference gives a number for it.
+    pub(super) fn is_number(&self) -> bool {
+        match self {
+            Self::Counted
+            | Self::Lsb
+            | Self::Step(_)
+            | Self::Block(_)
+            | Self::BlockOfRequest(_)
+            | Self::PartialIv(..) => true,
+            Self::Static(_) | Self::Irregular(_) | Self::Variable | Self::Prefix(..) => false,
+        }
+    }
+}
+
+/// One option of an outline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'o> {
+    /// Option Number minus that of the option before.
+    pub delta: u32,
+    /// Option Number.
+    pub number: u16,
+    /// What is known of it.
+    pub class: Class<'o>,
+    /// The entry as it stands in the outline.
+    pub octets: &'o [u8],
+}
+
+/// Walks an outline. What is not one ends the walk early: [`is_outline`] is asked before one is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Entries<'o> {
+    octets: &'o [u8],
+    number: u16,
+}
+
+impl<'o> Entries<'o> {
+    /// The entries of `octets`.
+    pub fn new(octets: &'o [u8]) -> Self {
+        Self { octets, number: 0 }
+    }
+}
+
+impl<'o> Iterator for Entries<'o> {
+    type Item = Entry<'o>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Entry<'o>> {
+        let start = self.octets;
+        let (&first, behind) = start.split_first()?;
+        let escaped = first & 0xF0 == ESCAPE;
+        let mut reader = Reader::contiguous(if escaped { behind } else { start });
+        let (mut delta, mut value) = (0, [].as_slice());
+        coap::option(&mut reader, &mut delta, &mut value).ok()?;
+        let class = if escaped { class_of(first & 0x0F, value)? } else { Class::Static(value) };
+        let number = u16::try_from(u32::from(self.number) + delta).ok()?;
+        self.number = number;
+        self.octets = reader.remaining();
+        let octets = start.get(..start.len() - self.octets.len())?;
+        Some(Entry { delta, number, class, octets })
+    }
+}
+
+fn class_of(class: u8, parameters: &[u8]) -> Option<Class<'_>> {
+    match (class, parameters) {
+        (number::COUNTED, []) => Some(Class::Counted),
+        (number::LSB, []) => Some(Class::Lsb),
+        (number::STEP, &[step]) => Some(Class::Step(step)),
+        (number::BLOCK, &[low @ 0..16]) => Some(Class::Block(low)),
+        (number::BLOCK_OF_REQUEST, &[low @ 0..16]) => Some(Class::BlockOfRequest(low)),
+        (number::PARTIAL_IV, [flags, behind @ ..]) if flags & 0b111 == 0 => {
+            Some(Class::PartialIv(*flags, behind))
+        }
+        (number::IRREGULAR, &[len]) => Some(Class::Irregular(len)),
+        (number::VARIABLE, []) => Some(Class::Variable),
+        (number::PREFIX, [len, prefix @ ..]) if usize::from(*len) > prefix.len() => {
+            Some(Class::Prefix(*len, prefix))
+        }
+        _ => None,
+    }
+}
+
+/// Whether octets are an outline that can be kept.
+pub fn is_outline(octets: &[u8]) -> bool {
+    let mut len = 0;
+    let mut dynamic = 0;
+    for entry in Entries::new(octets) {
+        len += entry.octets.len();
+        dynamic += usize::from(!matches!(entry.class, Class::Static(_)));
+    }
+    len == octets.len() && dynamic <= MAX_DYNAMIC && len <= MAX_OUTLINE
+}
+
+/// Appends an option of a class to an outline; false if there is no room.
+pub fn append(out: &mut [u8], len: &mut usize, delta: u32, class: &Class<'_>) -> bool {
+    let (class_number, parameters, head) = match class {
+        Class::Static(value) => (0, *value, None),
+        Class::Counted => (number::COUNTED, &[][..], None),
+        Class::Lsb => (number::LSB, &[][..], None),
+        Class::Step(step) => (number::STEP, &[][..], Some(*step)),
+        Class::Block(low) => (number::BLOCK, &[][..], Some(*low)),
+        Class::BlockOfRequest(low) => (number::BLOCK_OF_REQUEST, &[][..], Some(*low)),
+        Class::PartialIv(flags, behind) => (number::PARTIAL_IV, *behind, Some(*flags)),
+        Class::Irregular(len) => (number::IRREGULAR, &[][..], Some(*len)),
+        Class::Variable => (number::VARIABLE, &[][..], None),
+        Class::Prefix(len, prefix) => (number::PREFIX, *prefix, Some(*len)),
+    };
+    if class_number != 0 {
+        let Some(octet) = out.get_mut(*len) else { return false };
+        *octet = ESCAPE | class_number;
+        *len += 1;
+    }
+    let mut delta = delta;
+    let mut length = (parameters.len() + usize::from(head.is_some())) as u32;
+    let mut writer = Writer::new(out, *len);
+    if coap::option_header(&mut writer, &mut delta, &mut length).is_err() {
+        return false;
+    }
+    if let Some(head) = head {
+        writer.copy(&[head]);
+    }
+    writer.copy(parameters);
+    match writer.finish() {
+        Ok(end) => {
+            *len = end;
+            true
+        }
+        Err(_) => false,
+    }
+}
+
+/// Octets of a uint in its shortest form (RFC 7252, section 3.2).
+#[inline]
+pub(super) fn uint_len(value: u32) -> usize {
+    (4 - value.leading_zeros() / 8) as usize
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_static_outline_is_the_options_themselves() {
+        let options = *b"\xb4time\x48id=dev42";
+        assert!(is_outline(&options));
+        let mut entries = Entries::new(&options).map(|entry| (entry.number, entry.class));
+        assert_eq!(entries.next(), Some((11, Class::Static(b"time"))));
+        assert_eq!(entries.next(), Some((15, Class::Static(b"id=dev42"))));
+        assert_eq!(entries.next(), None);
+    }
+
+    proptest! {
+        /// What was appended is walked over again, and nothing else is taken for an outline.
+        #[test]
+        fn every_class_comes_back(deltas in proptest::collection::vec((0_u32..400, 0_u8..10, 0_u8..16), 0..5)) {
+            let mut out = [0; MAX_OUTLINE];
+            let mut len = 0;
+            let value = [7, 1, 2, 3];
+            let class = |class: u8, low: u8| match class {
+                0 => Class::Static(&value[..usize::from(low % 5)]),
+                1 => Class::Counted,
+                2 => Class::Lsb,
+                3 => Class::Step(low),
+                4 => Class::Block(low),
+                5 => Class::BlockOfRequest(low),
+                6 => Class::PartialIv(0b1000, &[1]),
+                7 => Class::Irregular(low),
+                8 => Class::Variable,
+                _ => Class::Prefix(5 + low, &value[1..]),
+            };
+            for &(delta, kind, low) in &deltas {
+                prop_assert!(append(&mut out, &mut len, delta, &class(kind, low)));
+            }
+            let walked: alloc::vec::Vec<_> = Entries::new(&out[..len]).map(|e| (e.delta, e.class)).collect();
+            let meant: alloc::vec::Vec<_> = deltas.iter().map(|&(d, kind, low)| (d, class(kind, low))).collect();
+            prop_assert_eq!(walked, meant);
+        }
+
+        #[test]
+        fn no_octets_make_a_walk_panic(octets in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let walked: usize = Entries::new(&octets).map(|e| e.octets.len()).sum();
+            prop_assert!(walked <= octets.len());
+            prop_assert!(!is_outline(&octets) || walked == octets.len());
+        }
+    }
+}

@@ -1,0 +1,657 @@
+//! What both ends know of a flow: the part of a context that compressor and decompressor share, and that a
+//! provisioned base is made of. Sections 3 and 4 of `docs/coap-profile.md`.
+
+use thinair_wire::checksum::Sum;
+use thinair_wire::coder::Word;
+use thinair_wire::crc::Check;
+use thinair_wire::header::coap::{Code, Type};
+use thinair_wire::header::protocol;
+
+use super::outline::{Class, Entries};
+use super::{Fields, header};
+use crate::storage::Slots;
+
+/// Templates of one context.
+pub(super) const TEMPLATES: usize = 16;
+
+/// Octets for the outlines of all templates of one context.
+const ARENA: usize = 168;
+
+/// No template, and the end of the list of free ones.
+const NONE: u16 = u16::MAX;
+
+/// Numbers that a template keeps a reference for.
+pub(super) const REFERENCES: usize = 3;
+
+/// What becomes of the UDP checksum. A control field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChecksumMode {
+    /// The checksum is zero: unused.
+    #[default]
+    Zero,
+    /// The checksum is right, and is carried, in the CHECK where a format has one.
+    Carried,
+    /// The checksum is right, and is computed anew.
+    Elided,
+    /// The checksum is sent as it is, right or not.
+    Raw,
+}
+
+/// How the IP-ID changes. A control field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IpIdMode {
+    /// It is a constant; also where there is none.
+    #[default]
+    Constant,
+    /// It counts with the MSN.
+    Counted,
+    /// Its 8 low bits are in every packet.
+    Lsb,
+    /// All of it is in every packet.
+    Irregular,
+}
+
+/// How the Message ID of a template changes. A control field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MessageIdMode {
+    /// It counts with the MSN, in the space of its Type: own (CON, NON) or echoed (ACK, RST).
+    #[default]
+    Counted,
+    /// It is that of the message of the other direction that the packet names.
+    OfRequest,
+    /// All of it is in every packet.
+    Irregular,
+}
+
+/// How the token of a template changes. A control field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TokenMode {
+    /// It is a constant.
+    #[default]
+    Static,
+    /// A uint in its shortest form that counts with the MSN.
+    CountedUint,
+    /// A uint of TKL octets that counts with the MSN.
+    Counted,
+    /// It is that of the message of the other direction that the packet names.
+    OfRequest,
+    /// TKL octets, in every packet.
+    Irregular,
+}
+
+macro_rules! word {
+    ($mode:ident: $($variant:ident)+) => {
+        impl Word for $mode {
+            #[inline]
+            fn to_u32(self) -> u32 {
+                self as u32
+            }
+
+            #[inline]
+            fn from_u32(value: u32) -> Self {
+                $(if value == Self::$variant as u32 {
+                    return Self::$variant;
+                })+
+                // The last variant stands for the values that no mode has; readers refuse them first.
+                Self::Irregular
+            }
+        }
+    };
+}
+word!(IpIdMode: Constant Counted Lsb Irregular);
+word!(MessageIdMode: Counted OfRequest Irregular);
+word!(TokenMode: Static CountedUint Counted OfRequest Irregular);
+
+impl Word for ChecksumMode {
+    #[inline]
+    fn to_u32(self) -> u32 {
+        self as u32
+    }
+
+    #[inline]
+    fn from_u32(value: u32) -> Self {
+        match value {
+            0 => Self::Zero,
+            1 => Self::Carried,
+            2 => Self::Elided,
+            _ => Self::Raw,
+        }
+    }
+}
+
+/// A token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Token {
+    /// Octets behind the token are zero.
+    pub(super) octets: [u8; 8],
+    pub(super) len: u8,
+}
+
+impl Token {
+    /// No token.
+    pub(crate) const EMPTY: Self = Self { octets: [0; 8], len: 0 };
+
+    /// The token of at most 8 octets.
+    #[inline]
+    pub(super) fn of(octets: &[u8]) -> Self {
+        let mut token = Self { octets: [0; 8], len: octets.len().min(8) as u8 };
+        for (to, from) in token.octets.iter_mut().zip(octets) {
+            *to = *from;
+        }
+        token
+    }
+
+    #[inline]
+    pub(super) fn as_slice(&self) -> &[u8] {
+        self.octets.get(..usize::from(self.len)).unwrap_or_default()
+    }
+
+    /// The token as a uint.
+    #[inline]
+    pub(super) fn uint(&self) -> u64 {
+        u64::from_be_bytes(self.octets).checked_shr(64 - 8 * u32::from(self.len)).unwrap_or(0)
+    }
+
+    /// A uint in `len` octets.
+    #[inline]
+    pub(super) fn of_uint(value: u64, len: u8) -> Self {
+        let shifted = value.checked_shl(64 - 8 * u32::from(len.min(8))).unwrap_or(0);
+        Self { octets: shifted.to_be_bytes(), len: len.min(8) }
+    }
+
+    /// A uint in its shortest form.
+    #[inline]
+    pub(super) fn of_shortest_uint(value: u64) -> Self {
+        Self::of_uint(value, (8 - value.leading_zeros() / 8) as u8)
+    }
+}
+
+/// Messages of one kind within a flow: a resource that is asked for or observed, an empty ACK, ...
+#[derive(Clone, Copy, Debug)]
+pub struct Template {
+    /// The token; where it counts, the anchor of the uint: its value minus the MSN.
+    pub(super) token: Token,
+    pub(super) message_type: Type,
+    pub(super) code: Code,
+    pub(super) token_mode: TokenMode,
+    pub(super) message_id: MessageIdMode,
+    /// Where its outline lies in the arena.
+    pub(super) at: u8,
+    pub(super) len: u8,
+    /// The outline has no dynamic option.
+    pub(super) is_plain: bool,
+    /// CRC states over what is constant: CRC-3, CRC-7, CRC-8.
+    pub(super) check: [u8; 3],
+    /// Anchors of the numbers that count, in their order.
+    pub(super) anchors: [u32; REFERENCES],
+    /// MSN of its last packet. Of a free place: the next one.
+    pub(super) used: u32,
+    /// Compressor: packets that must still define it, and those that must still carry its token and numbers.
+    pub(super) left: u8,
+    pub(super) anchors_left: u8,
+    /// Compressor: packets that used it, at most 255; and predictions that failed lately, in 16ths.
+    pub(super) uses: u8,
+    pub(super) misses: u8,
+}
+
+impl Template {
+    /// No template.
+    pub const EMPTY: Self = Self {
+        token: Token { octets: [0; 8], len: 0 },
+        message_type: Type::Confirmable,
+        code: Code::EMPTY,
+        token_mode: TokenMode::Static,
+        message_id: MessageIdMode::Counted,
+        at: 0,
+        len: 0,
+        is_plain: true,
+        check: [0; 3],
+        anchors: [0; REFERENCES],
+        used: 0,
+        left: 0,
+        anchors_left: 0,
+        uses: 0,
+        misses: 0,
+    };
+
+    /// Whether its packets name a message of the other direction.
+    pub(super) fn names_request(&self, outline: &[u8]) -> bool {
+        self.message_id == MessageIdMode::OfRequest
+            || self.token_mode == TokenMode::OfRequest
+            || !self.is_plain
+                && Entries::new(outline).any(|entry| matches!(entry.class, Class::BlockOfRequest(_)))
+    }
+
+    /// Whether the Message ID is of the own space: the sender has chosen it.
+    #[inline]
+    pub(super) fn is_own(message_type: Type) -> bool {
+        matches!(message_type, Type::Confirmable | Type::NonConfirmable)
+    }
+
+    /// Sets what follows from the other fields and the outline.
+    pub(super) fn settle(&mut self, outline: &[u8]) {
+        self.len = outline.len() as u8;
+        self.is_plain = Entries::new(outline).all(|entry| matches!(entry.class, Class::Static(_)));
+        let head = [self.code.0, (self.token_mode as u8) << 4 | self.message_id as u8, self.token.len];
+        let token = if self.token_mode == TokenMode::Static { self.token.as_slice() } else { &[] };
+        for (state, check) in self.check.iter_mut().zip([Check::Crc3, Check::Crc7, Check::Crc8]) {
+            *state = check.update(check.update(check.of(&head), token), outline);
+        }
+    }
+}
+
+/// Templates of all contexts of a channel.
+#[derive(Debug)]
+pub(crate) struct Templates<'m> {
+    slots: Slots<'m, Template>,
+    /// The first free one; free ones are linked through `used`.
+    free: u16,
+}
+
+impl<'m> Templates<'m> {
+    pub(crate) fn new(mut slots: Slots<'m, Template>) -> Self {
+        let len = slots.len().min(usize::from(NONE));
+        for (i, slot) in slots.iter_mut().enumerate().take(len) {
+            let next = if i + 1 < len { i as u32 + 1 } else { u32::from(NONE) };
+            *slot = Template { used: next, ..Template::EMPTY };
+        }
+        Self { slots, free: if len == 0 { NONE } else { 0 } }
+    }
+
+    fn alloc(&mut self) -> Option<u16> {
+        let place = self.free;
+        let slot = self.slots.get(usize::from(place))?;
+        self.free = slot.used as u16;
+        Some(place)
+    }
+
+    fn release(&mut self, place: u16) {
+        let free = self.free;
+        if let Some(slot) = self.slots.get_mut(usize::from(place)) {
+            *slot = Template { used: u32::from(free), ..Template::EMPTY };
+            self.free = place;
+        }
+    }
+}
+
+/// The IP and UDP fields of a flow, and its control fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Path {
+    // Static part. IPv4 addresses take the first four octets.
+    pub(super) source: [u8; 16],
+    pub(super) destination: [u8; 16],
+    pub(super) source_port: u16,
+    pub(super) destination_port: u16,
+    pub(super) v6: bool,
+    // Dynamic part. Names of IPv4; Traffic Class and Hop Limit in IPv6.
+    pub(super) tos: u8,
+    pub(super) ttl: u8,
+    pub(super) df: bool,
+    pub(super) flow_label: u32,
+    // Control fields.
+    pub(super) checksum: ChecksumMode,
+    pub(super) ip_id_mode: IpIdMode,
+    /// Every short format names its template.
+    pub(super) switching: bool,
+}
+
+impl Path {
+    /// Ports and addresses, for a hash.
+    #[inline]
+    pub(crate) fn ends(&self) -> (u32, [u64; 4]) {
+        let half = |octets: &[u8]| octets.first_chunk().map_or(0, |half| u64::from_ne_bytes(*half));
+        let [s, d] = [&self.source, &self.destination];
+        let ports = u32::from(self.source_port) << 16 | u32::from(self.destination_port);
+        (ports, [half(s), half(&s[8..]), half(d), half(&d[8..])])
+    }
+
+    /// Octets of an address.
+    #[inline]
+    pub(super) fn address_len(&self) -> usize {
+        if self.v6 { 16 } else { 4 }
+    }
+
+    /// Octets of the IP header.
+    #[inline]
+    pub(super) fn ip_len(&self) -> usize {
+        if self.v6 { 40 } else { 20 }
+    }
+
+    /// Whether addresses and ports are the same.
+    pub(super) fn is_flow_of(&self, other: &Self) -> bool {
+        (self.source, self.destination, self.source_port, self.destination_port, self.v6)
+            == (other.source, other.destination, other.source_port, other.destination_port, other.v6)
+    }
+
+    /// A name for the flow, the same at both ends, and that of the other direction.
+    pub(super) fn names(&self) -> [u64; 2] {
+        let fold = |hash: u64, word: u64| {
+            let product = u128::from(hash ^ word) * u128::from(0xA076_1D64_78BD_642F_u64);
+            product as u64 ^ (product >> 64) as u64
+        };
+        let end = |address: &[u8; 16], port: u16| {
+            let (high, low) = address.split_at(8);
+            let words = [high, low].map(|half| half.try_into().map_or(0, u64::from_be_bytes));
+            fold(fold(fold(0x2D35_8DCC_AA6C_78A5, words[0]), words[1]), u64::from(port) + 1)
+        };
+        let source = end(&self.source, self.source_port);
+        let destination = end(&self.destination, self.destination_port);
+        // Odd, so never 0, which no flow has.
+        [fold(source.rotate_left(1), destination) | 1, fold(destination.rotate_left(1), source) | 1]
+    }
+}
+
+/// The part of a context that both ends share.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct State {
+    pub(super) path: Path,
+    /// The template of the last packet.
+    pub(super) current: u8,
+    /// The MSN, with the turns of its 16 bits that are sent.
+    pub(super) msn: u32,
+    /// Its anchor where it counts, else the last one.
+    pub(super) ip_id: u16,
+    /// Anchors of the Message IDs: of own and of echoed ones.
+    pub(super) own: u16,
+    pub(super) echoed: u16,
+    /// MSN of the message of the other direction that a packet names, minus its own.
+    pub(super) request: u16,
+    /// The last number of a class that refers to it.
+    pub(super) last_number: u32,
+    templates: [u16; TEMPLATES],
+    arena: [u8; ARENA],
+    arena_len: u8,
+    /// Over the IP and UDP fields that are constant: CRC states, digest of what the UDP checksum does not cover,
+    /// and the sum of what it covers.
+    pub(super) checks: [u8; 3],
+    pub(super) digest: u16,
+    pub(super) sum: u16,
+}
+
+impl State {
+    pub(super) const fn new() -> Self {
+        Self {
+            path: Path {
+                source: [0; 16],
+                destination: [0; 16],
+                source_port: 0,
+                destination_port: 0,
+                v6: false,
+                tos: 0,
+                ttl: 0,
+                df: false,
+                flow_label: 0,
+                checksum: ChecksumMode::Zero,
+                ip_id_mode: IpIdMode::Constant,
+                switching: false,
+            },
+            current: 0,
+            msn: 0,
+            ip_id: 0,
+            own: 0,
+            echoed: 0,
+            request: 0,
+            last_number: 0,
+            templates: [NONE; TEMPLATES],
+            arena: [0; ARENA],
+            arena_len: 0,
+            checks: [0; 3],
+            digest: 0,
+            sum: 0,
+        }
+    }
+
+    /// The state on another path.
+    pub(super) fn on_path(self, path: Path) -> Self {
+        let mut state = Self { path, ..self };
+        state.settle();
+        state
+    }
+
+    /// Sets what follows from the IP and UDP fields.
+    pub(super) fn settle(&mut self) {
+        let [a, b] = self.path.source_port.to_be_bytes();
+        let [c, d] = self.path.destination_port.to_be_bytes();
+        let [_, e, f, g] = self.path.flow_label.to_be_bytes();
+        let kind = [u8::from(self.path.v6) << 1 | u8::from(self.path.df), self.path.tos, self.path.ttl, e, f, g];
+        for (state, check) in self.checks.iter_mut().zip([Check::Crc3, Check::Crc7, Check::Crc8]) {
+            let addresses = check.update(check.update(check.of(&kind), &self.path.source), &self.path.destination);
+            *state = check.update(addresses, &[a, b, c, d]);
+        }
+        self.digest = digest(&kind);
+        let sum = Sum::ZERO.octets(&self.path.source).octets(&self.path.destination).octets(&[a, b, c, d]);
+        self.sum = sum.word(u16::from(protocol::UDP)).fold();
+    }
+
+    /// The place of a template in the pool.
+    #[inline]
+    pub(super) fn template<'t>(&self, number: u8, pool: &'t Templates<'_>) -> Option<&'t Template> {
+        let place = *self.templates.get(usize::from(number))?;
+        pool.slots.get(usize::from(place))
+    }
+
+    #[inline]
+    pub(super) fn template_mut<'t>(&self, number: u8, pool: &'t mut Templates<'_>) -> Option<&'t mut Template> {
+        let place = *self.templates.get(usize::from(number))?;
+        pool.slots.get_mut(usize::from(place))
+    }
+
+    /// The outline of a template.
+    #[inline]
+    pub(super) fn outline(&self, template: &Template) -> &[u8] {
+        let at = usize::from(template.at);
+        self.arena.get(at..at + usize::from(template.len)).unwrap_or_default()
+    }
+
+    /// Takes over what a packet says: it was sent, or verified.
+    #[inline]
+    pub(super) fn accept(&mut self, x: &Fields<'_>, pool: &mut Templates<'_>) {
+        let low = x.msn as u16;
+        let carries = x.carries;
+        self.msn = x.msn;
+        self.current = x.template;
+        self.ip_id = match self.path.ip_id_mode {
+            IpIdMode::Counted => x.ip_id.wrapping_sub(low),
+            IpIdMode::Constant | IpIdMode::Lsb | IpIdMode::Irregular => x.ip_id,
+        };
+        if carries.request {
+            self.request = x.request_msn.wrapping_sub(low);
+        }
+        let place = self.templates.get(usize::from(x.template)).copied().unwrap_or(NONE);
+        let Some(template) = pool.slots.get_mut(usize::from(place)) else { return };
+        if carries.message_id && template.message_id == MessageIdMode::Counted {
+            let anchor = x.message_id.wrapping_sub(low);
+            if Template::is_own(x.message_type) {
+                self.own = anchor;
+            } else {
+                self.echoed = anchor;
+            }
+        }
+        template.used = x.msn;
+        let at = usize::from(template.at);
+        if carries.token || !template.is_plain {
+            let outline = self.arena.get(at..at + usize::from(template.len)).unwrap_or_default();
+            let (token, anchors, last) = header::anchors(template, outline, x);
+            if let (true, Some(token)) = (carries.token, token) {
+                template.token = token;
+            }
+            if carries.numbers {
+                template.anchors = anchors;
+            }
+            self.last_number = last.unwrap_or(self.last_number);
+        }
+    }
+
+    /// The numbers that have a template.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u8> + use<> {
+        let templates = self.templates;
+        (0..TEMPLATES as u8).filter(move |&number| templates[usize::from(number)] != NONE)
+    }
+
+    /// A number that has no template.
+    pub(super) fn free_number(&self) -> Option<u8> {
+        (0..TEMPLATES as u8).find(|&number| self.templates[usize::from(number)] == NONE)
+    }
+
+    /// The template that was not used for longest, but for two.
+    pub(super) fn oldest(&self, pool: &Templates<'_>, but: [u8; 2]) -> Option<u8> {
+        self.numbers()
+            .filter(|number| !but.contains(number))
+            .min_by_key(|&number| self.template(number, pool).map_or(0, |template| template.used))
+    }
+
+    /// Defines a template. Where there is no room for its outline, the templates that were not used for longest
+    /// make some; false if that is not enough, or the pool has no template left.
+    pub(super) fn define(
+        &mut self,
+        number: u8,
+        template: &Template,
+        outline: &[u8],
+        pool: &mut Templates<'_>,
+    ) -> bool {
+        self.forget(number, pool);
+        let at = loop {
+            match self.keep(outline, pool) {
+                Some(at) => break at,
+                None => match self.oldest(pool, [number; 2]) {
+                    Some(oldest) => self.forget(oldest, pool),
+                    None => return false,
+                },
+            }
+        };
+        let place = loop {
+            match pool.alloc() {
+                Some(place) => break place,
+                None => match self.oldest(pool, [number; 2]) {
+                    Some(oldest) => self.forget(oldest, pool),
+                    None => return false,
+                },
+            }
+        };
+        let mut template = Template { at, ..*template };
+        template.settle(outline);
+        if let (Some(slot), Some(entry)) =
+            (pool.slots.get_mut(usize::from(place)), self.templates.get_mut(usize::from(number)))
+        {
+            *slot = template;
+            *entry = place;
+        }
+        true
+    }
+
+    /// Gives a template back.
+    pub(super) fn forget(&mut self, number: u8, pool: &mut Templates<'_>) {
+        if let Some(entry) = self.templates.get_mut(usize::from(number)) {
+            pool.release(*entry);
+            *entry = NONE;
+        }
+    }
+
+    /// Gives every template back.
+    pub(super) fn forget_all(&mut self, pool: &mut Templates<'_>) {
+        for number in 0..TEMPLATES as u8 {
+            self.forget(number, pool);
+        }
+        self.arena_len = 0;
+    }
+
+    /// Puts an outline into the arena, or finds it there.
+    fn keep(&mut self, outline: &[u8], pool: &mut Templates<'_>) -> Option<u8> {
+        if outline.is_empty() {
+            return Some(0);
+        }
+        let used = self.arena.get(..usize::from(self.arena_len))?;
+        if let Some(at) = used.windows(outline.len()).position(|octets| octets == outline) {
+            return Some(at as u8);
+        }
+        if used.len() + outline.len() > ARENA {
+            self.compact(pool);
+        }
+        let at = usize::from(self.arena_len);
+        self.arena.get_mut(at..at + outline.len())?.copy_from_slice(outline);
+        self.arena_len += outline.len() as u8;
+        Some(at as u8)
+    }
+
+    /// Moves the outlines that are in use together.
+    fn compact(&mut self, pool: &mut Templates<'_>) {
+        let old = self.arena;
+        self.arena_len = 0;
+        for number in self.numbers() {
+            let Some(template) = self.template_mut(number, pool) else { continue };
+            let (at, len) = (usize::from(template.at), usize::from(template.len));
+            let outline = old.get(at..at + len).unwrap_or_default();
+            let used = self.arena.get(..usize::from(self.arena_len)).unwrap_or_default();
+            let found = used.windows(len.max(1)).position(|octets| octets == outline);
+            let to = if len == 0 { 0 } else { found.unwrap_or(used.len()) };
+            // What is in use has fitted before.
+            if let Some(room) = self.arena.get_mut(to..to + len) {
+                room.copy_from_slice(outline);
+                self.arena_len = self.arena_len.max((to + len) as u8);
+                template.at = to as u8;
+            }
+        }
+    }
+}
+
+/// A 16-bit digest of the few octets that the UDP checksum does not cover: CRC-16/IBM-3740 (also known as
+/// CCITT-FALSE), bit by bit, because it is computed when one of them changes and not per packet.
+fn digest(octets: &[u8]) -> u16 {
+    octets.iter().fold(0xFFFF, |crc: u16, &octet| {
+        (0..8).fold(crc ^ u16::from(octet) << 8, |crc, _| {
+            let shifted = crc << 1;
+            if crc & 0x8000 != 0 { shifted ^ 0x1021 } else { shifted }
+        })
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn pool(count: usize) -> Templates<'static> {
+        Templates::new(Slots::owned(alloc::vec![Template::EMPTY; count]))
+    }
+
+    #[test]
+    fn the_digest_is_the_crc_of_its_name() {
+        use crc::{CRC_16_IBM_3740, Crc};
+        assert_eq!(digest(b"123456789"), CRC_16_IBM_3740.check);
+        assert_eq!(digest(&[1, 0, 64]), Crc::<u16>::new(&CRC_16_IBM_3740).checksum(&[1, 0, 64]));
+    }
+
+    #[test]
+    fn tokens_are_uints_of_a_width() {
+        assert_eq!(Token::of(&[1, 2]).uint(), 0x0102);
+        assert_eq!(Token::of_uint(0x0102, 4).as_slice(), [0, 0, 1, 2]);
+        assert_eq!(Token::of_shortest_uint(0x0102).as_slice(), [1, 2]);
+        assert_eq!(Token::of_shortest_uint(0).as_slice(), []);
+        assert_eq!(Token::of(&[0xFF; 8]).uint(), u64::MAX);
+        assert_eq!(Token::of_uint(u64::MAX, 0).uint(), 0);
+    }
+
+    #[test]
+    fn templates_share_outlines_and_give_way_when_there_is_no_room() {
+        let mut pool = pool(32);
+        let mut state = State::new();
+        for number in 0..4 {
+            assert!(state.define(number, &Template::EMPTY, b"\xb4time", &mut pool));
+        }
+        assert_eq!(state.arena_len, 5);
+        for number in 4..16 {
+            let template = Template { used: u32::from(number), ..Template::EMPTY };
+            assert!(state.define(number, &template, &[number; 20], &mut pool));
+        }
+        assert_eq!(state.outline(state.template(15, &pool).unwrap()), [15; 20]);
+        // The oldest of the long ones have gone; what is left lies where it should.
+        for number in state.numbers() {
+            let outline = state.outline(state.template(number, &pool).unwrap());
+            assert!(outline == b"\xb4time" || outline == [number; 20], "{number}: {outline:?}");
+        }
+        assert!(state.numbers().count() >= 8);
+        state.forget_all(&mut pool);
+        let all = (0..32).map(|_| pool.alloc()).filter(Option::is_some).count();
+        assert_eq!(all, 32);
+    }
+}
