@@ -85,13 +85,21 @@ impl<'m> Exchanges<'m> {
     /// that this end received, and perhaps as many others that were lost.
     #[inline]
     pub(crate) fn by_message_id(&self, flow: u64, message_id: u16) -> Option<&Exchange> {
-        self.certain().find(|exchange| exchange.flow == flow && exchange.message_id == message_id)
+        let found = self.certain().find(|exchange| exchange.flow == flow && exchange.message_id == message_id);
+        found.filter(|found| self.is_newest(found))
     }
 
     /// The newest message with that token, among those that the other end has for certain.
     #[inline]
     pub(crate) fn by_token(&self, flow: u64, token: &Token) -> Option<&Exchange> {
-        self.certain().find(|exchange| exchange.flow == flow && exchange.token == *token)
+        let found = self.certain().find(|exchange| exchange.flow == flow && exchange.token == *token);
+        found.filter(|found| self.is_newest(found))
+    }
+
+    /// Whether its MSN names it, and no newer message.
+    #[inline]
+    fn is_newest(&self, exchange: &Exchange) -> bool {
+        self.by_msn(exchange.flow, exchange.msn).is_some_and(|newest| core::ptr::eq(newest, exchange))
     }
 
     #[inline]

@@ -20,6 +20,10 @@ const LSB_BELOW: u32 = 8;
 /// Bits of the NUM of a Block option. RFC 7959, section 2.2.
 const NUM_MASK: u32 = 0xF_FFFF;
 
+/// What the bits of the MSN that are not sent are multiplied with in a CHECK, so that a few turns too many are not
+/// made up for by a counter that is a few too low. It has no factor in common with 2^16 - 1.
+const SPREAD: u32 = 0x6901;
+
 /// Why headers cannot be rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unbuildable {
@@ -371,7 +375,9 @@ pub(super) fn check16(state: &State, x: &Fields<'_>, checksum: u16, msn_high: u3
         IpIdMode::Constant | IpIdMode::Lsb | IpIdMode::Irregular => x.ip_id,
     };
     let ip_id = if state.path.v6 { 0 } else { ip_id };
-    let sum = Sum::ZERO.word(checksum).word(state.digest).word(ip_id).word(msn_high as u16).fold();
+    let spread = msn_high * SPREAD;
+    let sum = Sum::ZERO.word(checksum).word(state.digest).word(ip_id);
+    let sum = sum.word((spread >> 16) as u16).word(spread as u16).fold();
     // One's complement has two zeros.
     if sum == 0xFFFF { 0 } else { sum }
 }
