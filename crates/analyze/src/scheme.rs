@@ -1,6 +1,7 @@
 //! One scheme: ROHC in one mode over the link, with an endpoint at each side, and the proof that every packet
 //! comes back.
 
+use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::{
     CompressError, Compressed, Compressor, CompressorMemory, DecompressError, Decompressor,
     DecompressorConfig, DecompressorMemory, Endpoint, Instant, Mode,
@@ -16,6 +17,9 @@ const MARGIN: usize = 1024;
 /// Blocks for extension headers that each compressor and decompressor gets: enough for 64 flows that carry as
 /// many as a context takes.
 const BLOCKS: usize = 256;
+
+/// Messages of each direction that the other one can refer to.
+const EXCHANGES: usize = 64;
 
 /// ROHC in one mode over the link of one input.
 #[derive(Debug)]
@@ -167,6 +171,7 @@ fn endpoint(mode: Mode, settings: &Settings) -> Endpoint<'static> {
         Compressor::new(settings.compressor, CompressorMemory::owned(&channel, BLOCKS)),
         Decompressor::new(decompressor, DecompressorMemory::owned(&channel, BLOCKS)),
     )
+    .with_exchanges(Exchanges::owned(EXCHANGES), Exchanges::owned(EXCHANGES))
 }
 
 fn compare(sent: &[u8], delivered: &[u8]) -> Option<Cause> {
