@@ -199,7 +199,7 @@ impl<'m> Compressor<'m> {
     /// What the contexts of profile 0x0081 have learned, as bases for flows like theirs, by CID.
     pub fn learned_bases(&self) -> impl Iterator<Item = Base> + '_ {
         self.flows.kinds().filter_map(|kind| match kind {
-            Kind::Coap(context) => Some(context.to_base(&self.templates)),
+            Kind::Coap(context) => Some(context.learned(&self.templates)),
             Kind::Free | Kind::Uncompressed(_) | Kind::Rfc3095(_) | Kind::Rejected { .. } => None,
         })
     }

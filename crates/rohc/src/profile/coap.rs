@@ -42,6 +42,8 @@ struct Carries {
     message_type: bool,
     /// The MSN with all its 16 bits.
     msn: bool,
+    /// The UDP checksum, although it is elided elsewhere: in IR.
+    checksum: bool,
 }
 
 impl Carries {
@@ -53,6 +55,7 @@ impl Carries {
         numbers: false,
         message_type: false,
         msn: false,
+        checksum: false,
     };
 
     /// What IR, `co_common` and `co_repair` carry.
@@ -64,6 +67,7 @@ impl Carries {
         numbers: true,
         message_type: true,
         msn: true,
+        checksum: false,
     };
 }
 
@@ -111,6 +115,7 @@ struct Fields<'p> {
     ip_id: u16,
     /// MSN of the message of the other direction that the packet names.
     request_msn: u16,
+    names_request: bool,
     checksum: u16,
     check: u16,
     token: Token,
@@ -144,6 +149,7 @@ impl Fields<'_> {
             message_id: 0,
             ip_id: 0,
             request_msn: 0,
+            names_request: false,
             checksum: 0,
             check: 0,
             token: Token::EMPTY,

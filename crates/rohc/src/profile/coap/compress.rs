@@ -26,15 +26,23 @@ use crate::refresh::{Due, Refresh, Timer};
 /// An MSN may jump so far ahead to stay with the Message ID; what jumps farther is anchored anew.
 const REACH: i16 = 200;
 
+/// The same, to name a message of the other direction, where own Message IDs count too and would be left behind.
+const NEAR: i16 = 8;
+
 /// Reordering up to so many places does not anchor anew.
 const LATE: i16 = -8;
 
 /// Of the last 32 packets, so many with another template than the one before make every short format name its
 /// template, and so few end it.
-const SWITCHING: (u32, u32) = (10, 2);
+const SWITCHING: (u32, u32) = (6, 1);
 
-/// Packets of 128 that may be lost for `pt_0` to be used.
-const CLEAN: u8 = 1;
+/// Packets of 128 that may seem to be lost for `pt_0` and steps to be used. Message IDs that jump, because the sender
+/// talks to others too, seem so; what really matters is told by a NACK.
+const CLEAN: u8 = 6;
+
+/// Reports without a NACK after one before the channel is taken for clean again: at first, and at most. Each NACK
+/// doubles them.
+const DISTRUST: (u8, u8) = (2, 64);
 
 /// What a context needs of its channel.
 pub(crate) struct Memory<'a, 'm> {
@@ -77,6 +85,9 @@ pub(crate) struct Context {
     two_way: bool,
     /// It has told that little is lost.
     clean: bool,
+    /// Reports to wait for after a NACK, and after the next one.
+    distrust: u8,
+    next_distrust: u8,
     /// The IR packets that are due refresh what was established.
     refreshing: bool,
     /// A packet of a port that is not listed was not CoAP: nothing of the flow is, any more.
@@ -88,9 +99,9 @@ pub(crate) struct Context {
     since: u32,
     msns: Window<u16>,
     pub(super) ip_id: IpIdWatcher,
-    /// The last Message ID, and packets in a row in which a field that is carried has counted.
     pub(super) last_message_id: u16,
-    pub(super) run: u8,
+    /// Own Message IDs were sent.
+    counts_own: bool,
     /// Whether the template was another one, packet by packet; the newest is the lowest bit.
     switches: u32,
     timer: Timer,
@@ -141,6 +152,8 @@ impl Context {
             shared,
             two_way: false,
             clean: false,
+            distrust: 0,
+            next_distrust: DISTRUST.0,
             refreshing: false,
             abandoned: false,
             base: None,
@@ -149,7 +162,7 @@ impl Context {
             msns: Window::new(),
             ip_id: IpIdWatcher::default(),
             last_message_id: message.message_id,
-            run: 0,
+            counts_own: false,
             switches: 0,
             timer: Timer::start(now),
         };
@@ -181,7 +194,7 @@ impl Context {
     }
 
     /// What the context has learned, as a base for flows like it.
-    pub(crate) fn to_base(&self, templates: &Templates<'_>) -> Base {
+    pub(crate) fn learned(&self, templates: &Templates<'_>) -> Base {
         Base::of(&self.shared, templates)
     }
 
@@ -211,7 +224,8 @@ impl Context {
         let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
         let mut room = [0; MAX_OUTLINE];
         let mut writer = Writer::new(out, before + inside);
-        let format = self.write(&mut writer, &mut x, &mut room, payload, payload_sum, config, memory)?;
+        let headers = message.packet.get(..message.packet.len() - payload.len()).unwrap_or_default();
+        let format = self.write(&mut writer, &mut x, &mut room, headers, payload, payload_sum, config, memory)?;
         let end = writer.finish().map_err(|_| Refused::NoRoom)?;
         let len = end + payload.len();
         out.get_mut(end..len).ok_or(Refused::NoRoom)?.copy_from_slice(payload);
@@ -354,6 +368,16 @@ impl Context {
         self.left.ir > 0
     }
 
+    /// Whether the decompressor has told that it gets nearly every packet.
+    pub(super) fn is_clean(&self) -> bool {
+        self.two_way && self.clean && self.distrust == 0
+    }
+
+    /// Whether nothing tells that the decompressor does not get nearly every packet.
+    pub(super) fn is_trusted(&self) -> bool {
+        self.two_way && self.distrust == 0
+    }
+
     /// Whether nothing was sent yet.
     pub(super) fn is_first(&self) -> bool {
         self.msns.is_empty()
@@ -382,12 +406,11 @@ impl Context {
         x.token = message.token;
         x.numbers = values.numbers;
         x.octets = values.octets;
-        let named = self.shared.request.wrapping_add(x.msn as u16);
+        x.names_request = names_request;
+        x.request_msn = request.map_or(0, Exchange::msn);
+        let named = header::named(&self.shared, template, &x);
         match request {
-            Some(request) => {
-                x.carries.request = request.msn() != named;
-                x.request_msn = request.msn();
-            }
+            Some(request) => x.carries.request = request.msn() != named,
             None if names_request => {
                 x.request_msn = named;
                 x.carries.message_id = template.message_id == MessageIdMode::OfRequest;
@@ -439,19 +462,23 @@ impl Context {
                 Some(message.message_id.wrapping_sub(self.shared.own))
             }
             MessageIdMode::Counted => Some(message.message_id.wrapping_sub(self.shared.echoed)),
+            // Named by bits of its own, it need not be followed. What has changed gets an MSN of its own, so that an
+            // acknowledgment of it is one of the change.
+            _ if template.names => Some((last as u16).wrapping_add(u16::from(template.left > 0))),
             MessageIdMode::OfRequest | MessageIdMode::Irregular => {
                 request.map(|request| request.msn().wrapping_sub(self.shared.request))
             }
         };
         let token = || match template.token_mode {
-            TokenMode::Counted | TokenMode::CountedUint => {
+            TokenMode::Counted | TokenMode::CountedUint if !template.names => {
                 let anchor = u64::from_be_bytes(template.token.octets);
                 Some(message.token.uint().wrapping_sub(anchor) as u16)
             }
-            TokenMode::Static | TokenMode::OfRequest | TokenMode::Irregular => None,
+            _ => None,
         };
         let ahead = counted.or_else(token).map(|msn| msn.wrapping_sub(last as u16) as i16);
-        match ahead.filter(|ahead| (LATE..=REACH).contains(ahead)) {
+        let reach = if request.is_some() && self.counts_own { NEAR } else { REACH };
+        match ahead.filter(|ahead| (LATE..=reach).contains(ahead)) {
             Some(ahead) => last.wrapping_add_signed(i32::from(ahead)),
             None => last.wrapping_add(1),
         }
@@ -467,6 +494,8 @@ impl Context {
         let counts_token = matches!(template.token_mode, TokenMode::Counted | TokenMode::CountedUint);
         let counts_message_id = template.message_id == MessageIdMode::Counted;
         let is_plain = template.is_plain;
+        // After a step that was not as expected, the next ones are again: nothing is gained by saying it twice.
+        let repeats_numbers = !is_plain && !has_step(self.shared.outline(template));
         let is_own = Template::is_own(x.message_type);
         let mut changed = false;
         let mut due = |left: &mut u8, missed: bool| {
@@ -486,15 +515,15 @@ impl Context {
         }
         if missed.request || self.left.request > 0 {
             let template = self.shared.template(x.template, templates);
-            if template.is_some_and(|template| template.names_request(self.shared.outline(template))) {
+            if template.is_some_and(|t| !t.names && t.names_request(self.shared.outline(t))) {
                 x.carries.request = due(&mut self.left.request, missed.request);
             }
         }
         if let Some(template) = self.shared.template_mut(x.template, templates) {
-            let missed_anchor = missed.token && counts_token || missed.numbers;
+            let missed_anchor = missed.token && counts_token || missed.numbers && repeats_numbers;
             if due(&mut template.anchors_left, missed_anchor) {
                 x.carries.token |= counts_token;
-                x.carries.numbers = !is_plain;
+                x.carries.numbers |= repeats_numbers;
             }
         }
         if changed {
@@ -511,6 +540,7 @@ impl Context {
         writer: &mut Writer<'_>,
         x: &mut Fields<'a>,
         room: &'a mut [u8; MAX_OUTLINE],
+        headers: &[u8],
         payload: &[u8],
         payload_sum: u16,
         config: &CompressorConfig,
@@ -521,10 +551,9 @@ impl Context {
         let outline = shared.outline(template);
         let needed = self.needed_bits(x.msn);
         writer.offer(MSN, Lsb { value: u32::from(x.msn as u16), needed });
-        let low = u32::from(x.msn as u16);
         if self.left.ir > 0 {
             x.next = shared.path;
-            return self.write_ir(writer, x, room, template, outline, memory);
+            return self.write_ir(writer, x, room, template, outline, headers, memory);
         }
         x.carries.msn = needed > 8;
         x.least = self.least(x, template, config);
@@ -541,8 +570,7 @@ impl Context {
         for format in FORMATS {
             writer.rewind();
             if has_check(format) {
-                let sent = if x.carries.msn { 16 } else { msn_bits(format) };
-                x.check = header::check16(shared, x, x.checksum, low >> sent);
+                x.check = header::check16(shared, x, x.checksum);
             }
             if base(format, writer, shared, x).is_err() || !writer.is_complete() {
                 continue;
@@ -550,8 +578,8 @@ impl Context {
             chain(writer, shared, template, outline, has_check(format), x).map_err(|_| Refused::ByThisPacket)?;
             if let Some(check) = Check::of_width(writer.crc_width()) {
                 let sent = if x.carries.msn { 16 } else { msn_bits(format) };
-                let crc = header::crc(shared, template, outline, x, check, payload.len(), payload_sum);
-                writer.fill_crc(header::with_msn(crc, low >> sent, check.width()));
+                let payload = (payload.len(), payload_sum);
+                writer.fill_crc(header::crc(shared, template, outline, x, check, sent, payload));
             }
             return Ok(format);
         }
@@ -565,6 +593,7 @@ impl Context {
         room: &'a mut [u8; MAX_OUTLINE],
         template: &Template,
         outline: &[u8],
+        headers: &[u8],
         memory: &Memory<'_, '_>,
     ) -> Result<Format, Refused> {
         let shared = &self.shared;
@@ -587,7 +616,7 @@ impl Context {
                 x.differences = Differences { template: x.template != 0, ..differences };
                 let says = x.carries.message_id || x.carries.token || x.carries.numbers;
                 x.differs = says || x.differences != Differences::default();
-                x.header_crc = self.header_crc(template, outline, x)?;
+                x.header_crc = header::crc_of_headers(headers, shared.path.v6);
                 self::base(Format::IrCr, writer, shared, x).map_err(|_| Refused::ByThisPacket)?;
                 formats::differences(writer, x).map_err(|_| Refused::ByThisPacket)?;
                 chain(writer, shared, template, outline, false, x).map_err(|_| Refused::ByThisPacket)?;
@@ -595,18 +624,11 @@ impl Context {
             }
         }
         x.keep = self.refreshing;
+        x.carries.checksum = true;
         (x.has_ip, x.has_control, x.has_definition) = (true, true, true);
         self::base(Format::Ir, writer, shared, x).map_err(|_| Refused::ByThisPacket)?;
         chain(writer, shared, template, outline, false, x).map_err(|_| Refused::ByThisPacket)?;
         Ok(Format::Ir)
-    }
-
-    /// The CRC-7 of IR-CR, over the headers as they will be rebuilt.
-    fn header_crc(&self, template: &Template, outline: &[u8], x: &Fields<'_>) -> Result<u8, Refused> {
-        let mut room = [0; 48 + 12 + 8 * MAX_OUTLINE];
-        let len = header::rebuild(&self.shared, template, outline, x, 0, &mut room)
-            .map_err(|_| Refused::ByThisPacket)?;
-        Ok(header::crc_of_headers(room.get(..len).unwrap_or_default(), self.shared.path.v6))
     }
 
     #[inline]
@@ -628,7 +650,7 @@ impl Context {
             FormatPolicy::Pt1 => Least::Pt1,
             FormatPolicy::Pt0c if is_carried => Least::Pt0,
             FormatPolicy::Pt0c => Least::Pt1,
-            FormatPolicy::Auto if is_carried || self.two_way && self.clean => Least::Pt0,
+            FormatPolicy::Auto if is_carried || self.is_clean() => Least::Pt0,
             FormatPolicy::Auto => Least::Pt1,
         }
     }
@@ -659,6 +681,7 @@ impl Context {
         said(&mut left.ip, x.has_ip || whole);
         said(&mut left.control, x.has_control || whole);
         if Template::is_own(x.message_type) {
+            self.counts_own = true;
             said(&mut left.own, x.carries.message_id);
         } else {
             said(&mut left.echoed, x.carries.message_id);
@@ -697,11 +720,13 @@ impl Context {
         }
         if let Some(lost) = feedback.loss {
             self.clean = lost <= CLEAN;
+            self.distrust = self.distrust.saturating_sub(1);
         }
         match feedback.ack {
             AckType::Ack => self.acknowledge(feedback, templates),
             AckType::Nack => {
-                self.clean = false;
+                self.distrust = self.next_distrust;
+                self.next_distrust = self.next_distrust.saturating_mul(2).min(DISTRUST.1);
                 self.left.repair = repetitions;
                 self.since = self.shared.msn.wrapping_add(1);
                 self.refreshing = true;
@@ -743,6 +768,11 @@ impl Context {
             }
         }
     }
+}
+
+/// Whether a number of an outline is told by its distance from the last one.
+pub(super) fn has_step(outline: &[u8]) -> bool {
+    Entries::new(outline).any(|entry| matches!(entry.class, Class::Step(_)))
 }
 
 /// What a flow differs in from a base; `None` if IR-CR has no place for it.

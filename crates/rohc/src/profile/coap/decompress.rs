@@ -130,6 +130,7 @@ impl Context {
         }
         next.settle();
         template.settle(outline);
+        x.carries.checksum = !replicates;
         chain(&mut reader, &next, &template, outline, false, &mut x).map_err(|_| Failure::Malformed)?;
         let payload = reader.remaining();
         verify_crc8(packet, packet.len_before(payload), reader.crc_read(), format)?;
@@ -138,15 +139,12 @@ impl Context {
         let keeps = !replicates && x.keep && self.shared.path.is_flow_of(&next.path) && self.state != DecompressorState::Nc;
         x.msn = if keeps { nearest(bits, self.shared.msn) } else { bits };
         let names = next.path.names();
-        let request = self.request(&next, &template, outline, names, &x, memory);
+        let request = self.request(&next, &template, outline, names, &mut x, memory);
         if !header::infer(&next, &template, outline, request, &mut x) {
             return Err(Failure::NoRequest(format));
         }
         let found = Packet { format, reader: &reader, template: &template, outline, payload };
-        let len = match self.build(&next, &found, &mut x, out)? {
-            Some(len) => len,
-            None => return Err(Failure::Crc(format)),
-        };
+        let len = self.build(&next, &found, &mut x, out)?.ok_or(Failure::Crc(format))?;
         if replicates && header::crc_of_headers(out.get(..len).unwrap_or_default(), next.path.v6) != x.header_crc {
             return Err(Failure::Crc(format));
         }
@@ -309,14 +307,15 @@ impl Context {
         template: &Template,
         outline: &[u8],
         names: [u64; 2],
-        x: &Fields<'_>,
+        x: &mut Fields<'_>,
         memory: &'e Memory<'_, '_>,
     ) -> Option<&'e Exchange> {
-        if !template.names_request(outline) {
+        x.names_request = template.names_request(outline);
+        if !x.names_request {
             return None;
         }
-        let msn = if x.carries.request { x.request_msn } else { state.request.wrapping_add(x.msn as u16) };
-        memory.sent?.by_msn(names[1], msn)
+        x.request_msn = header::named(state, template, x);
+        memory.sent?.by_msn(names[1], x.request_msn)
     }
 
     /// Rebuilds the headers with the MSN of `x`; `None` if they do not pass the check.
@@ -328,7 +327,7 @@ impl Context {
         x: &mut Fields<'_>,
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
-        let Packet { format, reader, template, outline, payload } = *packet;
+        let Packet { format, template, outline, payload, .. } = *packet;
         let len = header::rebuild(state, template, outline, x, payload.len(), out).map_err(unbuildable)?;
         let mode = state.path.checksum;
         let coap_at = state.path.ip_len() + 8;
@@ -343,13 +342,12 @@ impl Context {
             ChecksumMode::Raw => x.checksum,
             ChecksumMode::Carried | ChecksumMode::Elided => header::udp_checksum(state, coap, payload.len(), sum),
         };
-        let low = u32::from(x.msn as u16);
         let is_right = if has_check(format) {
-            let (_, k) = reader.collected(MSN);
-            header::check16(state, x, checksum, low >> k.min(16)) == x.check
+            header::check16(state, x, checksum) == x.check
         } else {
-            let carried_is_right = mode != ChecksumMode::Carried || x.checksum == checksum;
-            carried_is_right && self.crc_is_right(state, packet, x, sum, low)
+            let is_carried = mode == ChecksumMode::Carried || mode == ChecksumMode::Elided && x.carries.checksum;
+            let carried_is_right = !is_carried || x.checksum == checksum;
+            carried_is_right && crc_is_right(state, packet, x, sum)
         };
         if !is_right {
             return Ok(None);
@@ -358,27 +356,6 @@ impl Context {
             field.copy_from_slice(&checksum.to_be_bytes());
         }
         Ok(Some(len))
-    }
-
-    #[inline]
-    fn crc_is_right(
-        &self,
-        state: &State,
-        packet: &Packet<'_, '_>,
-        x: &Fields<'_>,
-        payload_sum: u16,
-        msn: u32,
-    ) -> bool {
-        let Packet { format, reader, template, outline, payload } = *packet;
-        // IR and IR-CR are checked over their octets.
-        if format.is_initialization() {
-            return true;
-        }
-        let Some((width, read)) = reader.crc_read() else { return false };
-        let Some(check) = Check::of_width(width) else { return false };
-        let (_, k) = reader.collected(MSN);
-        let crc = header::crc(state, template, outline, x, check, payload.len(), payload_sum);
-        header::with_msn(crc, msn >> k.min(16), width) == read
     }
 
     #[inline]
@@ -396,10 +373,13 @@ impl Context {
 
     #[inline]
     fn count_losses(&mut self, msn: u32) {
-        let ahead = msn.wrapping_sub(self.shared.msn).wrapping_sub(1);
+        let ahead = msn.wrapping_sub(self.shared.msn) as i32;
         self.seen = self.seen.saturating_add(1);
-        if ahead < 256 {
-            self.lost = self.lost.saturating_add(ahead as u16);
+        match ahead {
+            2..256 => self.lost = self.lost.saturating_add(ahead as u16 - 1),
+            // A late packet was counted as lost.
+            -8..0 => self.lost = self.lost.saturating_sub(1),
+            _ => {}
         }
     }
 
@@ -450,6 +430,7 @@ impl Context {
         base(format, &mut tracer, &self.shared, &mut x).ok()?;
         let mut state = self.shared;
         let mut found = None;
+        x.carries.checksum = format == Format::Ir;
         if format == Format::IrCr {
             if let Some(base) = bases.get(usize::from(x.base)) {
                 x.next = base.path();
@@ -479,6 +460,19 @@ impl State {
         let mut blocks = dynamic.zip(x.numbers);
         blocks.find(|(e, _)| matches!(e.class, Class::Block(_) | Class::BlockOfRequest(_))).map(|(_, n)| n)
     }
+}
+
+#[inline]
+fn crc_is_right(state: &State, packet: &Packet<'_, '_>, x: &Fields<'_>, payload_sum: u16) -> bool {
+    let Packet { format, reader, template, outline, payload } = *packet;
+    // IR and IR-CR are checked over their octets.
+    if format.is_initialization() {
+        return true;
+    }
+    let Some((width, read)) = reader.crc_read() else { return false };
+    let Some(check) = Check::of_width(width) else { return false };
+    let (_, sent) = reader.collected(MSN);
+    header::crc(state, template, outline, x, check, sent, (payload.len(), payload_sum)) == read
 }
 
 /// The MSN near the last one whose 16 low bits are `bits`.

@@ -280,7 +280,7 @@ fn body<'p, C: Coder<'p>>(c: &mut C, v6: bool, x: &mut Fields<'p>) -> Step {
     if x.has_definition {
         definition(c, &mut x.definition, &mut x.outline)?;
     }
-    x.carries = Carries::EVERYTHING;
+    x.carries = Carries { checksum: x.carries.checksum, ..Carries::EVERYTHING };
     Ok(())
 }
 
@@ -313,7 +313,8 @@ pub(super) fn definition<'p, C: Coder<'p>>(c: &mut C, t: &mut Template, outline:
     c.require(t.token.len <= 8)?;
     c.uint("Code", 8, &mut t.code)?;
     c.uint("token", 3, &mut token_mode)?;
-    c.reserved(5)?;
+    c.flag("names", &mut t.names)?;
+    c.reserved(4)?;
     c.require(message_id <= MessageIdMode::Irregular as u8 && token_mode <= TokenMode::Irregular as u8)?;
     t.message_id = thinair_wire::coder::Word::from_u32(u32::from(message_id));
     t.token_mode = thinair_wire::coder::Word::from_u32(u32::from(token_mode));
@@ -364,6 +365,10 @@ pub(super) fn chain<'p, C: Coder<'p>>(
     }
     if carries.request && template.names_request(outline) {
         c.uint("request MSN", 16, &mut x.request_msn)?;
+    } else if template.names {
+        let mut low = x.request_msn as u8;
+        c.uint("request MSN", 8, &mut low)?;
+        x.request_msn = x.request_msn & 0xFF00 | u16::from(low);
     }
     if carries.token && template.token_mode != TokenMode::Static {
         c.uint("TKL", 8, &mut x.token.len)?;
@@ -401,8 +406,13 @@ pub(super) fn chain<'p, C: Coder<'p>>(
             }
         }
     }
-    let is_sent = matches!(state.path.checksum, ChecksumMode::Raw | ChecksumMode::Carried);
-    if is_sent && !has_check {
+    let is_sent = match state.path.checksum {
+        ChecksumMode::Raw | ChecksumMode::Carried => !has_check,
+        // The CRC of an IR packet does not cover the payload, which the checksum does.
+        ChecksumMode::Elided => carries.checksum,
+        ChecksumMode::Zero => false,
+    };
+    if is_sent {
         c.uint("UDP Checksum", 16, &mut x.checksum)?;
     }
     Ok(())
@@ -416,7 +426,7 @@ pub(super) fn control_crc(state: &State, number: u8, template: &Template) -> u8 
         number,
         (template.message_type as u8) << 6 | (template.message_id as u8) << 4 | template.token.len,
         template.code.0,
-        template.token_mode as u8,
+        (template.token_mode as u8) << 1 | u8::from(template.names),
         template.len,
     ];
     Check::Crc3.of(&octets)

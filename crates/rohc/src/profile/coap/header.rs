@@ -20,8 +20,8 @@ const LSB_BELOW: u32 = 8;
 /// Bits of the NUM of a Block option. RFC 7959, section 2.2.
 const NUM_MASK: u32 = 0xF_FFFF;
 
-/// What the bits of the MSN that are not sent are multiplied with in a CHECK, so that a few turns too many are not
-/// made up for by a counter that is a few too low. It has no factor in common with 2^16 - 1.
+/// What the MSN is multiplied with in a CHECK, so that an MSN that is too high is not made up for by a counter that is
+/// too low. It has no factor in common with 2^16 - 1.
 const SPREAD: u32 = 0x6901;
 
 /// Why headers cannot be rebuilt.
@@ -99,6 +99,18 @@ pub(super) fn infer(
         reference += usize::from(has_anchor(&entry.class));
     }
     true
+}
+
+/// The MSN of the message of the other direction that a packet names.
+#[inline]
+pub(super) fn named(state: &State, template: &Template, x: &Fields<'_>) -> u16 {
+    if x.carries.request {
+        x.request_msn
+    } else if template.names {
+        near(u32::from(x.request_msn), u32::from(state.named)) as u16
+    } else {
+        state.request.wrapping_add(x.msn as u16)
+    }
 }
 
 /// The anchors that a packet leads to where it carries fields in full: what it says minus its MSN.
@@ -299,8 +311,10 @@ pub(super) fn udp_checksum(state: &State, header: &[u8], payload: usize, payload
     if sum == 0 { 0xFFFF } else { sum }
 }
 
-/// The CRC of a packet, before the high bits of the MSN are added: over what the context says and what the packet
-/// says, with the value minus the 16 bits of the MSN in place of each field that counts.
+/// The CRC of a packet: over what the context says and what the packet says, with the value minus the 16 bits of the
+/// MSN in place of each field that counts, and with the `sent` bits of the MSN themselves. The bits that are not sent
+/// are added to it, so that a wrong turn is detected for certain.
+#[allow(clippy::too_many_arguments)]
 #[inline]
 pub(super) fn crc(
     state: &State,
@@ -308,8 +322,8 @@ pub(super) fn crc(
     outline: &[u8],
     x: &Fields<'_>,
     check: Check,
-    payload: usize,
-    payload_sum: u16,
+    sent: u32,
+    (payload, payload_sum): (usize, u16),
 ) -> u8 {
     // In the order of the variants.
     let index = check as usize;
@@ -319,8 +333,11 @@ pub(super) fn crc(
     let message_id = counts(template.message_id == MessageIdMode::Counted, x.message_id).to_be_bytes();
     let sum = if state.path.checksum == ChecksumMode::Elided { payload_sum } else { x.checksum }.to_be_bytes();
     let kind = (x.message_type as u8) << 1 | u8::from(payload > 0);
-    let head = [kind, message_id[0], message_id[1], sum[0], sum[1], ip_id[0], ip_id[1]];
-    let head = if state.path.v6 { &head[..5] } else { &head[..] };
+    let sent = sent.min(16);
+    let above = u32::from(low) >> sent;
+    let [high, lower] = ((u32::from(low) & ((1 << sent) - 1)) as u16).to_be_bytes();
+    let head = [kind, high, lower, message_id[0], message_id[1], sum[0], sum[1], ip_id[0], ip_id[1]];
+    let head = if state.path.v6 { &head[..7] } else { &head[..] };
     let mut crc = check.update(state.checks[index], head) ^ template.check[index];
     match template.token_mode {
         TokenMode::Static => {}
@@ -330,8 +347,9 @@ pub(super) fn crc(
         }
         TokenMode::OfRequest | TokenMode::Irregular => crc = check.update(crc, x.token.as_slice()),
     }
+    let width = check.width();
     if template.is_plain {
-        return crc;
+        return with_msn(crc, above, width);
     }
     let dynamic = Entries::new(outline).filter(|entry| !matches!(entry.class, Class::Static(_)));
     for ((entry, &number), octets) in dynamic.zip(&x.numbers).zip(&x.octets) {
@@ -344,38 +362,34 @@ pub(super) fn crc(
             check.update(crc, octets)
         };
     }
-    crc
+    with_msn(crc, above, width)
 }
 
 /// A CRC of `width` bits with the bits of the MSN that the format does not send added to it.
 #[inline]
-pub(super) fn with_msn(crc: u8, msn_high: u32, width: u32) -> u8 {
+fn with_msn(crc: u8, msn_high: u32, width: u32) -> u8 {
     ((u32::from(crc) + msn_high) & ((1 << width) - 1)) as u8
 }
 
-/// CRC-7 of rebuilt headers, with the checksums of IPv4 and UDP taken as zero: what IR-CR carries.
+/// CRC-7 of headers, with the checksum of IPv4 taken as zero: what IR-CR carries.
 pub(super) fn crc_of_headers(headers: &[u8], v6: bool) -> u8 {
-    let ip = if v6 { 40 } else { 20 };
     let check = Check::Crc7;
-    let holes = if v6 { [ip + 6..ip + 8, ip + 8..ip + 8] } else { [10..12, ip + 6..ip + 8] };
-    let mut state = check.start();
-    for (at, octet) in headers.iter().enumerate() {
-        let is_hole = holes.iter().any(|hole| hole.contains(&at));
-        state = check.update(state, &[if is_hole { 0 } else { *octet }]);
-    }
-    state
+    let (front, behind) = headers.split_at(if v6 { 0 } else { headers.len().min(10) });
+    let behind = if v6 { behind } else { behind.get(2..).unwrap_or_default() };
+    let hole: &[u8] = if v6 { &[] } else { &[0, 0] };
+    check.update(check.update(check.of(front), hole), behind)
 }
 
-/// The CHECK of a packet whose checksum is right: the checksum, what it does not cover, and the bits of the MSN that
-/// the format does not send, in one's-complement arithmetic.
+/// The CHECK of a packet whose checksum is right: the checksum, what it does not cover, and the MSN, in
+/// one's-complement arithmetic.
 #[inline]
-pub(super) fn check16(state: &State, x: &Fields<'_>, checksum: u16, msn_high: u32) -> u16 {
+pub(super) fn check16(state: &State, x: &Fields<'_>, checksum: u16) -> u16 {
     let ip_id = match state.path.ip_id_mode {
         IpIdMode::Counted => x.ip_id.wrapping_sub(x.msn as u16),
         IpIdMode::Constant | IpIdMode::Lsb | IpIdMode::Irregular => x.ip_id,
     };
     let ip_id = if state.path.v6 { 0 } else { ip_id };
-    let spread = msn_high * SPREAD;
+    let spread = u32::from(x.msn as u16) * SPREAD;
     let sum = Sum::ZERO.word(checksum).word(state.digest).word(ip_id);
     let sum = sum.word((spread >> 16) as u16).word(spread as u16).fold();
     // One's complement has two zeros.

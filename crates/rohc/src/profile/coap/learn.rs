@@ -6,8 +6,9 @@
 use thinair_wire::header::coap::{CoapOption, End, Options};
 
 use super::OBSERVE;
-use super::compress::{Context, Memory, Trial};
-use super::header::near;
+use super::Carries;
+use super::compress::{Context, Memory, Trial, has_step};
+use super::header::{mask, near};
 use super::message::{Message, partial_iv, uint};
 use super::outline::{Class, Entries, MAX_DYNAMIC, MAX_OUTLINE, append};
 use super::state::{IpIdMode, MessageIdMode, Template, Token, TokenMode};
@@ -26,8 +27,11 @@ const MISS: u8 = 4;
 /// Misses at which a field is taken to change in another way.
 const TOO_MANY: u8 = 10;
 
-/// Packets in a row in which a field must count for it to be taken for a counter (again).
+/// Packets in a row in which an IP-ID must count for it to be taken for a counter (again).
 const RUN: u8 = 8;
+
+/// Packets with the same unexpected step after which a template is made for it.
+const STEPS: u8 = 3;
 
 /// Templates of one shape, each used once, that show that an option changes from packet to packet.
 const USED_ONCE: usize = 2;
@@ -83,37 +87,104 @@ impl Context {
     /// A field that is carried in every packet may have begun to count.
     fn promote(&mut self, trial: &Trial<'_>, config: &CompressorConfig, memory: &mut Memory<'_, '_>) {
         let x = &trial.x;
+        let before = core::mem::replace(&mut self.last_message_id, x.message_id);
         let Some(&template) = self.shared.template(x.template, memory.templates) else { return };
         let steps = x.msn.wrapping_sub(template.used);
-        let mut counts = None;
         if template.message_id == MessageIdMode::Irregular && Template::is_own(x.message_type) {
-            counts = Some(u32::from(x.message_id.wrapping_sub(self.last_message_id)) == steps & 0xFFFF);
-        }
-        self.last_message_id = x.message_id;
-        let outline = self.shared.outline(&template);
-        let observes = Entries::new(outline).any(|e| matches!(e.class, Class::Lsb | Class::Step(_)));
-        if observes && counts.is_none() {
-            let dynamic = Entries::new(outline).filter(|entry| !matches!(entry.class, Class::Static(_)));
-            let number = dynamic.zip(x.numbers).find(|(e, _)| e.class.is_number()).map_or(0, |(_, n)| n);
-            counts = Some(number == template.anchors[0].wrapping_add(steps) & 0xFF_FFFF);
-            if let Some(template) = self.shared.template_mut(x.template, memory.templates) {
-                // The anchor of a number that has none holds the last one, for this comparison alone.
-                template.anchors[0] = number;
+            let counts = u32::from(x.message_id.wrapping_sub(before)) == steps & 0xFFFF;
+            if self.runs(x.template, counts, memory) {
+                self.redefine(x.template, config, memory, |template| {
+                    template.message_id = MessageIdMode::Counted;
+                });
             }
-        }
-        let Some(counts) = counts else { return };
-        self.run = if counts { self.run.saturating_add(1) } else { 0 };
-        if self.run < RUN {
             return;
         }
-        self.run = 0;
-        if template.message_id == MessageIdMode::Irregular {
-            let mode = MessageIdMode::Counted;
-            self.redefine(x.template, config, memory, |template| template.message_id = mode);
-        } else {
-            let classes = |class: Class<'_>| matches!(class, Class::Lsb | Class::Step(_)).then_some(Class::Counted);
-            self.reclass(x.template, config, memory, |class, _| classes(class));
+        let dynamic = Entries::new(self.shared.outline(&template)).filter(|e| !matches!(e.class, Class::Static(_)));
+        let Some((class, number)) = dynamic
+            .zip(x.numbers)
+            .find_map(|(entry, n)| matches!(entry.class, Class::Lsb | Class::Step(_)).then_some((entry.class, n)))
+        else {
+            return;
+        };
+        if class != Class::Lsb {
+            if !self.is_trusted() {
+                self.reclass(x.template, config, memory, |class, _| is_step(&class).then_some(Class::Lsb));
+            }
+            return;
         }
+        // The anchor of a number that has none holds the last one, for this comparison alone.
+        let counts = number == template.anchors[0].wrapping_add(steps) & mask(OBSERVE);
+        let step = number.wrapping_sub(self.shared.last_number) & mask(OBSERVE);
+        let same_step = step == u32::from(template.step);
+        if let Some(template) = self.shared.template_mut(x.template, memory.templates) {
+            template.anchors[0] = number;
+            template.step = step.min(255) as u8;
+        }
+        if self.is_clean() && self.shared.path.switching {
+            if self.steps(x.template, same_step && step < 255, memory) {
+                self.reclass(x.template, config, memory, |class, _| {
+                    (class == Class::Lsb).then_some(Class::Step(step as u8))
+                });
+            }
+        } else if self.runs(x.template, counts, memory) {
+            self.reclass(x.template, config, memory, |class, _| (class == Class::Lsb).then_some(Class::Counted));
+        }
+    }
+
+    /// Counts a run of a template, and says whether it is long enough.
+    fn runs(&mut self, number: u8, goes_on: bool, memory: &mut Memory<'_, '_>) -> bool {
+        let Some(template) = self.shared.template_mut(number, memory.templates) else { return false };
+        template.run = if goes_on { template.run.saturating_add(1) } else { 0 };
+        let is_long = template.run >= 1 << template.patience;
+        if is_long {
+            template.run = 0;
+            template.patience = (template.patience + 1).min(7);
+        }
+        is_long
+    }
+
+    /// Counts a run of equal steps, and says whether it is long enough.
+    fn steps(&mut self, number: u8, goes_on: bool, memory: &mut Memory<'_, '_>) -> bool {
+        let Some(template) = self.shared.template_mut(number, memory.templates) else { return false };
+        template.run = if goes_on { template.run.saturating_add(1) } else { 0 };
+        let is_long = template.run >= STEPS;
+        if is_long {
+            template.run = 0;
+        }
+        is_long
+    }
+
+    /// A number was another step from the last one. Where that happens again, the packets get a template of their own.
+    fn other_step(
+        &mut self,
+        trial: &Trial<'_>,
+        config: &CompressorConfig,
+        memory: &mut Memory<'_, '_>,
+    ) -> Option<u8> {
+        let x = &trial.x;
+        let outline = self.shared.outline(self.shared.template(x.template, memory.templates)?);
+        let dynamic = Entries::new(outline).filter(|entry| !matches!(entry.class, Class::Static(_)));
+        let number = dynamic.zip(x.numbers).find_map(|(entry, n)| is_step(&entry.class).then_some(n))?;
+        let step = number.wrapping_sub(self.shared.last_number) & mask(OBSERVE);
+        let template = self.shared.template_mut(x.template, memory.templates)?;
+        let again = u32::from(template.step) == step;
+        template.run = if again { template.run.saturating_add(1) } else { 1 };
+        template.step = step.min(255) as u8;
+        if template.run < STEPS || step >= 255 {
+            return None;
+        }
+        template.run = 0;
+        let template = *template;
+        let mut room = [0; MAX_OUTLINE];
+        let mut len = 0;
+        for entry in Entries::new(self.shared.outline(&template)) {
+            let class = if is_step(&entry.class) { Class::Step(step as u8) } else { entry.class };
+            append(&mut room, &mut len, entry.delta, &class);
+        }
+        let free = self.shared.free_number()?;
+        let template = Template { left: config.repetitions, uses: 0, misses: 0, ..template };
+        self.changed();
+        self.shared.define(free, &template, &room[..len], memory.templates).then_some(free)
     }
 
     /// A prediction was wrong. After some, the field is said in another way; the number of the template that was
@@ -129,16 +200,28 @@ impl Context {
         let number = x.template;
         let unsettled = self.is_unsettled();
         let first = self.is_first();
-        let template = self.shared.template_mut(number, memory.templates)?;
+        let template = self.shared.template(number, memory.templates)?;
         let carries = x.carries;
-        if !(carries.message_id || carries.token || carries.numbers) || first {
+        let renames = carries.request && !template.names;
+        if !(carries.message_id || carries.token || carries.numbers || renames) || first {
             return None;
         }
+        if carries == (Carries { numbers: true, ip_id: carries.ip_id, ..Carries::NOTHING }) {
+            let template = *template;
+            if has_step(self.shared.outline(&template)) && self.is_trusted() {
+                return self.other_step(trial, config, memory);
+            }
+        }
+        let template = self.shared.template_mut(number, memory.templates)?;
         template.misses = template.misses.saturating_add(MISS);
         if template.misses < TOO_MANY && !unsettled {
             return None;
         }
         template.misses = 0;
+        if renames && !(carries.message_id || carries.token || carries.numbers) {
+            self.redefine(number, config, memory, |template| template.names = true);
+            return Some(number);
+        }
         let request = self.request(message, memory).copied();
         if carries.message_id {
             let mode = match self.shared.template(number, memory.templates)?.message_id {
@@ -147,7 +230,10 @@ impl Context {
                 }
                 _ => MessageIdMode::Irregular,
             };
-            self.redefine(number, config, memory, |template| template.message_id = mode);
+            self.redefine(number, config, memory, |template| {
+                template.message_id = mode;
+                template.names &= mode == MessageIdMode::OfRequest;
+            });
         }
         if carries.token {
             let of_request = request.is_some_and(|request| request.token() == message.token);
@@ -347,6 +433,10 @@ impl Context {
         }
         Some(number)
     }
+}
+
+fn is_step(class: &Class<'_>) -> bool {
+    matches!(class, Class::Step(_))
 }
 
 /// The outline of a message that nothing is known of yet.

@@ -175,6 +175,8 @@ pub struct Template {
     pub(super) code: Code,
     pub(super) token_mode: TokenMode,
     pub(super) message_id: MessageIdMode,
+    /// The message of the other direction is named by 8 bits in every packet, not by the MSN.
+    pub(super) names: bool,
     /// Where its outline lies in the arena.
     pub(super) at: u8,
     pub(super) len: u8,
@@ -189,9 +191,14 @@ pub struct Template {
     /// Compressor: packets that must still define it, and those that must still carry its token and numbers.
     pub(super) left: u8,
     pub(super) anchors_left: u8,
-    /// Compressor: packets that used it, at most 255; and predictions that failed lately, in 16ths.
+    /// Compressor: packets that used it, at most 255; and predictions that failed lately.
     pub(super) uses: u8,
     pub(super) misses: u8,
+    /// Compressor: packets in a row in which a field that is carried has counted; how long such a run must be for the
+    /// field to be taken for a counter, as a power of two; and how far the last number was from the one before.
+    pub(super) run: u8,
+    pub(super) patience: u8,
+    pub(super) step: u8,
 }
 
 impl Template {
@@ -202,6 +209,7 @@ impl Template {
         code: Code::EMPTY,
         token_mode: TokenMode::Static,
         message_id: MessageIdMode::Counted,
+        names: false,
         at: 0,
         len: 0,
         is_plain: true,
@@ -212,6 +220,9 @@ impl Template {
         anchors_left: 0,
         uses: 0,
         misses: 0,
+        run: 0,
+        patience: 4,
+        step: 0,
     };
 
     /// Whether its packets name a message of the other direction.
@@ -232,7 +243,8 @@ impl Template {
     pub(super) fn settle(&mut self, outline: &[u8]) {
         self.len = outline.len() as u8;
         self.is_plain = Entries::new(outline).all(|entry| matches!(entry.class, Class::Static(_)));
-        let head = [self.code.0, (self.token_mode as u8) << 4 | self.message_id as u8, self.token.len];
+        let modes = (self.token_mode as u8) << 4 | u8::from(self.names) << 2 | self.message_id as u8;
+        let head = [self.code.0, modes, self.token.len];
         let token = if self.token_mode == TokenMode::Static { self.token.as_slice() } else { &[] };
         for (state, check) in self.check.iter_mut().zip([Check::Crc3, Check::Crc7, Check::Crc8]) {
             *state = check.update(check.update(check.of(&head), token), outline);
@@ -356,6 +368,8 @@ pub(super) struct State {
     pub(super) echoed: u16,
     /// MSN of the message of the other direction that a packet names, minus its own.
     pub(super) request: u16,
+    /// The MSN that was named last.
+    pub(super) named: u16,
     /// The last number of a class that refers to it.
     pub(super) last_number: u32,
     templates: [u16; TEMPLATES],
@@ -391,6 +405,7 @@ impl State {
             own: 0,
             echoed: 0,
             request: 0,
+            named: 0,
             last_number: 0,
             templates: [NONE; TEMPLATES],
             arena: [0; ARENA],
@@ -454,11 +469,12 @@ impl State {
             IpIdMode::Counted => x.ip_id.wrapping_sub(low),
             IpIdMode::Constant | IpIdMode::Lsb | IpIdMode::Irregular => x.ip_id,
         };
-        if carries.request {
-            self.request = x.request_msn.wrapping_sub(low);
-        }
         let place = self.templates.get(usize::from(x.template)).copied().unwrap_or(NONE);
         let Some(template) = pool.slots.get_mut(usize::from(place)) else { return };
+        if x.names_request {
+            self.named = x.request_msn;
+            self.request = x.request_msn.wrapping_sub(low);
+        }
         if carries.message_id && template.message_id == MessageIdMode::Counted {
             let anchor = x.message_id.wrapping_sub(low);
             if Template::is_own(x.message_type) {
