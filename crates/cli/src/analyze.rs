@@ -123,16 +123,17 @@ fn shown(arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> anyho
         return Ok(text::flows_csv(outcome));
     }
     let most_flows = if arguments.all_flows { usize::MAX } else { text::MOST_FLOWS };
-    Ok(text::report(settings, outcome, most_flows, &style()))
+    Ok(text::report(settings, outcome, most_flows, &style(PLAIN_WIDTH)))
 }
 
-fn style() -> Style {
+/// How to write to standard output; `plain_width` columns if that is no terminal.
+pub(crate) fn style(plain_width: usize) -> Style {
     let stdout = io::stdout();
     if !stdout.is_terminal() {
-        return Style::plain(PLAIN_WIDTH);
+        return Style::plain(plain_width);
     }
     let width =
-        terminal_size::terminal_size_of(&stdout).map_or(PLAIN_WIDTH, |(width, _)| usize::from(width.0));
+        terminal_size::terminal_size_of(&stdout).map_or(plain_width, |(width, _)| usize::from(width.0));
     // https://no-color.org: set and not empty.
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -140,7 +141,7 @@ fn style() -> Style {
 }
 
 /// Whoever reads may stop reading: that is no failure.
-fn print(text: &str) -> anyhow::Result<()> {
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -2,6 +2,7 @@
 
 mod analyze;
 mod options;
+mod paper;
 mod rohc;
 
 use std::process::ExitCode;
@@ -23,6 +24,9 @@ enum Task {
     /// Robust Header Compression: captures of IP packets to captures of ROHC packets, and back
     #[command(subcommand)]
     Rohc(rohc::Task),
+    /// Published evaluations, run again: theirs, ours, and the bars that ours must meet
+    #[command(subcommand)]
+    Paper(paper::Task),
 }
 
 /// Exit status: 0 ok, 1 failure, 2 usage, 3 threshold missed.
@@ -30,6 +34,7 @@ fn main() -> ExitCode {
     let result = match Command::parse().task {
         Task::Analyze(arguments) => analyze::run(&arguments),
         Task::Rohc(task) => rohc::run(&task),
+        Task::Paper(task) => paper::run(&task),
     };
     match result {
         Ok(code) => code,

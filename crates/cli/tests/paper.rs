@@ -1,0 +1,114 @@
+//! `thinair paper`, as a user runs it.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// Without shared captures, so that the output is the same everywhere.
+fn thinair(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thinair"));
+    command.env_remove("THINAIR_SHARED").arg("paper").args(arguments).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// The comparison that `met` stands for.
+fn is_met(row: &Value) -> bool {
+    let (ours, bar) = (row["ours"].as_f64(), &row["bar"]);
+    bar.is_null()
+        || ours.is_some_and(|ours| {
+            bar["max"].as_f64().is_none_or(|max| ours <= max)
+                && bar["min"].as_f64().is_none_or(|min| ours >= min)
+        })
+}
+
+#[test]
+fn every_evaluation_is_listed() {
+    let output = thinair(&["list"]);
+    assert_eq!(output.status.code(), Some(0));
+    for name in ["coap-robustness", "coap-sizes"] {
+        assert!(stdout(&output).contains(name), "{name}");
+    }
+}
+
+#[test]
+fn json_has_every_cell_of_the_size_table_and_met_is_the_comparison() {
+    let output = thinair(&["run", "coap-sizes", "--quick", "--seed", "5", "--json"]);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&found["schema"], &found["paper"]), (&"thinair.paper/1".into(), &"coap-sizes".into()));
+    let rows = found["rows"].as_array().unwrap();
+    let keys = ["bar", "id", "met", "ours", "peers", "theirs", "unit", "what"];
+    for row in rows {
+        assert!(row.as_object().unwrap().keys().map(String::as_str).collect::<BTreeSet<_>>() == keys.into());
+        assert_eq!(row["met"], is_met(row), "{row}");
+    }
+    let flows = "a b c2 c4 c-count d e-req e-rsp f-req f-rsp g h h-rsp";
+    for flow in flows.split(' ') {
+        for version in ["v4", "v6"] {
+            for way in ["elided-pt0", "elided-pt1", "carried"] {
+                let id = format!("{flow}/{version}/{way}");
+                let row = rows.iter().find(|row| row["id"] == id.as_str()).unwrap();
+                assert!(row["ours"].is_number() && row["bar"]["max"].is_number(), "{row}");
+                assert!(row["peers"]["schc"].is_number() && row["peers"]["udp"].is_number(), "{row}");
+            }
+        }
+    }
+    let status = if rows.iter().all(is_met) { 0 } else { 3 };
+    assert_eq!(output.status.code(), Some(status), "{}", stderr(&output));
+}
+
+#[test]
+fn a_page_has_all_five_parts_and_needs_no_network() {
+    let page = std::env::temp_dir().join(format!("thinair-paper-{}.html", std::process::id()));
+    let output = thinair(&["run", "coap-sizes", "--html", page.to_str().unwrap()]);
+    let html = fs::read_to_string(&page).unwrap();
+    fs::remove_file(&page).unwrap();
+    for part in ["Claim", "Method", "Theirs", "Ours", "Why different"] {
+        assert!(html.contains(&format!(">{part}</h2>")), "{part}");
+        assert!(stdout(&output).contains(&format!("\n{part}\n")), "{part}");
+    }
+    assert!(html.contains("<svg") && !html.contains("<script src") && !html.contains("<link"));
+    assert!(stdout(&output).lines().all(|line| line.chars().count() <= 100));
+    assert!(stderr(&output).contains("Left out: the rows leshan/"), "{}", stderr(&output));
+}
+
+#[test]
+fn wrong_arguments_are_status_2_and_say_why() {
+    for (arguments, why) in [
+        (&["run", "bogus"][..], "coap-robustness, coap-sizes"),
+        (&["run"], "<NAME>"),
+        (&["run", "coap-sizes", "--seed", "x"], "invalid digit"),
+    ] {
+        let output = thinair(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains(why), "{arguments:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn what_cannot_be_written_or_read_is_status_1() {
+    let output = thinair(&["run", "coap-sizes", "--html", "/nowhere/page.html"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("cannot write /nowhere/page.html"));
+
+    let shared = std::env::temp_dir().join(format!("thinair-paper-{}", std::process::id()));
+    let folder = shared.join("captures/open");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("leshan-thermostat-readings.pcapng"), "no capture").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thinair"));
+    let output =
+        command.env("THINAIR_SHARED", &shared).args(["paper", "run", "coap-sizes"]).output().unwrap();
+    fs::remove_dir_all(&shared).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("cannot read"), "{}", stderr(&output));
+}

@@ -1,0 +1,316 @@
+//! One flow through one link: a compressor, what the link does, a decompressor, and a look at what comes out.
+
+use std::iter::Sum;
+
+use thinair_link::{Fate, Impairments, Line, Link, Random};
+use thinair_rohc::profile::coap::FormatPolicy;
+use thinair_rohc::{Endpoint, Instant, Mode, ProfileId};
+
+use super::condition::Condition;
+use super::expected::{self, Format};
+use crate::pair::Settings;
+use crate::paper::Error;
+use crate::traffic::{Flow, Kind, Packet, Version};
+
+/// Milliseconds between two packets.
+const PACE: u64 = 10;
+/// Room for any packet, compressed or not.
+const ROOM: usize = 512;
+
+/// Which formats a compressor may use, and whether the checksum is carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Policy {
+    AutoCarried,
+    AutoElided,
+    Pt0,
+    Pt1,
+    Pt0c,
+}
+
+impl Policy {
+    pub(super) const ALL: [Self; 5] = [Self::AutoCarried, Self::AutoElided, Self::Pt0, Self::Pt1, Self::Pt0c];
+
+    /// As in row ids.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::AutoCarried => "auto-carried",
+            Self::AutoElided => "auto-elided",
+            Self::Pt0 => "pt0",
+            Self::Pt1 => "pt1",
+            Self::Pt0c => "pt0c",
+        }
+    }
+
+    const fn format_policy(self) -> FormatPolicy {
+        match self {
+            Self::AutoCarried | Self::AutoElided => FormatPolicy::Auto,
+            Self::Pt0 => FormatPolicy::Pt0,
+            Self::Pt1 => FormatPolicy::Pt1,
+            Self::Pt0c => FormatPolicy::Pt0c,
+        }
+    }
+
+    const fn is_carried(self) -> bool {
+        matches!(self, Self::AutoCarried | Self::Pt0c)
+    }
+
+    /// The format of its steady state in U-mode; none for pt_0, which repairs nothing, so that one error makes many.
+    pub(super) const fn format(self) -> Option<Format> {
+        match self {
+            Self::AutoCarried | Self::Pt0c => Some(expected::PT_0C),
+            Self::AutoElided | Self::Pt1 => Some(expected::PT_1),
+            Self::Pt0 => None,
+        }
+    }
+
+    /// Bits of the check in its steady state in U-mode.
+    pub(super) const fn check_bits(self) -> u32 {
+        match self {
+            Self::AutoCarried | Self::Pt0c => 16,
+            Self::AutoElided | Self::Pt1 => 8,
+            Self::Pt0 => 3,
+        }
+    }
+
+    fn settings(self, mode: Mode, seed: u64) -> Result<Settings, Error> {
+        let settings = Settings { mode, ..Settings::new(Some(ProfileId::Coap), seed)? };
+        let settings = settings.format(self.format_policy());
+        Ok(if self.is_carried() { settings } else { settings.elided() })
+    }
+}
+
+/// A flow, and how it is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Case {
+    pub(super) kind: Kind,
+    pub(super) version: Version,
+    pub(super) policy: Policy,
+    pub(super) mode: Mode,
+}
+
+impl Case {
+    /// As in row ids.
+    pub(super) fn name(&self) -> String {
+        let mode = mode_name(self.mode);
+        format!("{mode}/{}/{}/{}", self.policy.name(), self.kind.name(), self.version.name())
+    }
+}
+
+pub(super) const fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Unidirectional => "u",
+        Mode::Optimistic => "o",
+        Mode::Reliable => "r",
+    }
+}
+
+/// One case under one condition with one seed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Job {
+    pub(super) case: Case,
+    pub(super) condition: Condition,
+    pub(super) packets: u64,
+    /// Packets at the start that nothing happens to.
+    pub(super) spared: u64,
+    pub(super) seed: u64,
+}
+
+/// What became of the packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Count {
+    pub(super) sent: u64,
+    /// Octets that were sent.
+    pub(super) octets: u64,
+    /// Octets of feedback.
+    pub(super) feedback: u64,
+    /// Reached the decompressor, copies included.
+    pub(super) arrived: u64,
+    /// Of these, not as they were sent.
+    pub(super) damaged: u64,
+    /// Delivered as they were.
+    pub(super) exact: u64,
+    /// Delivered with another header.
+    pub(super) wrong: u64,
+    /// Delivered with the right header and another payload.
+    pub(super) payload: u64,
+    /// Arrived as they were sent, and not delivered.
+    pub(super) dropped: u64,
+    /// Arrived damaged, and not delivered.
+    pub(super) refused: u64,
+}
+
+impl Count {
+    /// Percent of what arrived that was dropped for reasons of compression.
+    pub(super) fn dropped_percent(&self) -> f64 {
+        100.0 * ratio(self.dropped, self.arrived)
+    }
+
+    /// Mean octets of a packet that was sent.
+    pub(super) fn mean_octets(&self) -> f64 {
+        ratio(self.octets, self.sent)
+    }
+
+    /// Wrong deliveries per million packets sent.
+    pub(super) fn wrong_per_million(&self) -> f64 {
+        1e6 * ratio(self.wrong, self.sent)
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+impl Sum for Count {
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        counts.fold(Self::default(), |sum, count| Self {
+            sent: sum.sent + count.sent,
+            octets: sum.octets + count.octets,
+            feedback: sum.feedback + count.feedback,
+            arrived: sum.arrived + count.arrived,
+            damaged: sum.damaged + count.damaged,
+            exact: sum.exact + count.exact,
+            wrong: sum.wrong + count.wrong,
+            payload: sum.payload + count.payload,
+            dropped: sum.dropped + count.dropped,
+            refused: sum.refused + count.refused,
+        })
+    }
+}
+
+/// A packet under way, and what it was.
+#[derive(Clone, Debug)]
+struct UnderWay {
+    original: Packet,
+    sent: [u8; ROOM],
+    len: usize,
+    is_damaged: bool,
+}
+
+pub(super) fn simulate(job: &Job) -> Result<Count, Error> {
+    // The flow and the links each have a sequence of their own: all policies meet the same losses.
+    let mut random = Random::new(job.seed);
+    let mut flow = Flow::new(job.case.kind, job.case.version, random.next_u64());
+    let impairments = job.condition.impairments();
+    let mut link = Link::new(impairments, random.next_u64());
+    let back = Impairments { loss: impairments.loss, ..Impairments::default() };
+    let mut back = Link::new(back, random.next_u64());
+    let settings = job.case.policy.settings(job.case.mode, random.next_u64())?;
+    let (mut near, mut far) = (settings.endpoint()?, settings.endpoint()?);
+
+    let slots = impairments.slots();
+    let mut line = Line::new(vec![None; slots]);
+    // A packet is under way for fewer places than there are slots, so its place here is its own until it arrives.
+    let empty = UnderWay { original: Packet::default(), sent: [0; ROOM], len: 0, is_damaged: false };
+    let mut under_way = vec![empty; slots + 1];
+    let mut place = 0;
+    let mut count = Count::default();
+    for number in 0..job.packets {
+        let now = Instant::from_millis(number * PACE);
+        let packet = &mut under_way[place];
+        flow.next(&mut packet.original);
+        (_, packet.len) = near.send(now, &packet.original.octets, &mut packet.sent)?;
+        count.sent += 1;
+        count.octets += packet.len as u64;
+        if number < job.spared {
+            packet.is_damaged = false;
+            arrive(now, &mut far, packet, &mut count);
+        } else if let Fate::At(arrival) = link.offer(&mut packet.sent[..packet.len]) {
+            packet.is_damaged = arrival.flipped > 0;
+            // There is room for as many as can be under way.
+            let _ = line.put(arrival, place);
+            place = (place + 1) % under_way.len();
+        }
+        while let Some(arrived) = line.poll() {
+            arrive(now, &mut far, &under_way[arrived], &mut count);
+        }
+        feed_back(now, &mut far, &mut near, &mut back, &mut count);
+    }
+    let now = Instant::from_millis(job.packets * PACE);
+    while let Some(arrived) = line.flush() {
+        arrive(now, &mut far, &under_way[arrived], &mut count);
+    }
+    Ok(count)
+}
+
+fn arrive(now: Instant, far: &mut Endpoint<'_>, packet: &UnderWay, count: &mut Count) {
+    let mut out = [0; ROOM];
+    count.arrived += 1;
+    count.damaged += u64::from(packet.is_damaged);
+    let delivered = far.receive(now, &packet.sent[..packet.len], &mut out).ok();
+    let original = &packet.original;
+    let counter = match delivered.map(|done| &out[..done.len]).filter(|octets| !octets.is_empty()) {
+        None if packet.is_damaged => &mut count.refused,
+        None => &mut count.dropped,
+        Some(octets) if octets == original.octets => &mut count.exact,
+        Some(octets) if has_header_of(octets, original) => &mut count.payload,
+        Some(_) => &mut count.wrong,
+    };
+    *counter += 1;
+}
+
+/// Whether only the payload differs.
+fn has_header_of(octets: &[u8], original: &Packet) -> bool {
+    octets.len() == original.octets.len()
+        && octets.get(..original.headers) == original.octets.get(..original.headers)
+}
+
+fn feed_back(
+    now: Instant,
+    far: &mut Endpoint<'_>,
+    near: &mut Endpoint<'_>,
+    back: &mut Link<'_>,
+    count: &mut Count,
+) {
+    let (mut feedback, mut nothing) = ([0; ROOM], [0; ROOM]);
+    while let Some(len) = far.poll_feedback(&mut feedback) {
+        count.feedback += len as u64;
+        if let Fate::At(_) = back.offer(&mut feedback[..len]) {
+            // There is no packet behind the feedback, so nothing is delivered.
+            let _ = near.receive(now, &feedback[..len], &mut nothing);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn count(condition: Condition, mode: Mode, packets: u64) -> Count {
+        let case = Case { kind: Kind::D, version: Version::V6, policy: Policy::AutoCarried, mode };
+        simulate(&Job { case, condition, packets, spared: 0, seed: 2 }).unwrap()
+    }
+
+    #[test]
+    fn every_packet_that_arrives_is_accounted_for() {
+        for condition in Condition::all() {
+            let c = count(condition, Mode::Optimistic, 400);
+            assert_eq!(c.sent, 400);
+            assert_eq!(c.arrived, c.exact + c.wrong + c.payload + c.dropped + c.refused, "{condition:?}");
+            assert_eq!(c.damaged == 0, !condition.damages(), "{condition:?}");
+        }
+    }
+
+    #[test]
+    fn a_link_that_does_nothing_delivers_everything() {
+        let c = count(Condition::Loss { rate: 0, burst: 1 }, Mode::Unidirectional, 2_000);
+        assert_eq!((c.arrived, c.exact), (2_000, 2_000));
+    }
+
+    #[test]
+    fn copies_arrive_and_lost_packets_do_not() {
+        let twice = count(Condition::Duplicate, Mode::Unidirectional, 2_000);
+        assert!((2_150..2_250).contains(&twice.arrived), "{}", twice.arrived);
+        let lost = count(Condition::Loss { rate: 10, burst: 1 }, Mode::Unidirectional, 2_000);
+        assert!((1_750..1_850).contains(&lost.arrived), "{}", lost.arrived);
+    }
+
+    #[test]
+    fn another_header_is_wrong_and_another_payload_is_not() {
+        let original = Packet { octets: b"headpay".to_vec(), headers: 4 };
+        assert!(has_header_of(b"headPAY", &original));
+        assert!(!has_header_of(b"hEadpay", &original));
+        assert!(!has_header_of(b"head", &original));
+        assert!(!has_header_of(b"headpay?", &original));
+    }
+}

@@ -1,0 +1,34 @@
+//! Published evaluations, run again: a module each, in the form Claim, Method, Theirs, Ours, Why different.
+//!
+//! This crate knows what others have claimed, how to measure the same with our code, and which bar we hold
+//! ourselves to. It refuses to know arguments, terminals and exit codes. What it measures follows from the
+//! [`Plan`]: the same plan gives the same figures on any machine, with any number of threads.
+//!
+//! A new paper is a folder with a [`Paper`] and a line in [`PAPERS`].
+//!
+//! ```
+//! use thinair_papers::{Plan, by_name, outcome};
+//!
+//! let paper = by_name("coap-sizes").ok_or("no such paper")?;
+//! let plan = Plan { quick: true, ..Plan::default() };
+//! let findings = paper.run(&plan, &|_done, _of| ())?;
+//! let outcome = outcome(paper, &findings);
+//! assert_eq!(outcome.schema, "thinair.paper/1");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod coap_robustness;
+mod coap_sizes;
+mod page;
+mod pair;
+mod paper;
+mod row;
+mod sweep;
+mod traffic;
+
+pub use page::document;
+pub use paper::{About, Error, Findings, Paper, Plan, Progress, by_name};
+pub use row::{Bar, Outcome, Row, SCHEMA, outcome};
+
+/// Every paper, in the order of their names.
+pub const PAPERS: &[&dyn Paper] = &[&coap_robustness::CoapRobustness, &coap_sizes::CoapSizes];

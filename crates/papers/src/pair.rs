@@ -1,0 +1,158 @@
+//! Two ends of a link that loses nothing: every packet is carried, feedback at once, and compared.
+
+use thinair_rohc::exchange::Exchanges;
+use thinair_rohc::{
+    Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
+    DecompressorConfig, DecompressorMemory, Endpoint, Instant, Integrity, Mode, ProfileId, ProfileSet,
+    Refresh,
+};
+
+use thinair_rohc::profile::coap::FormatPolicy;
+
+use crate::paper::Error;
+
+/// Room for headers that grow: an IR packet is larger than the headers it stands for.
+const MARGIN: usize = 256;
+/// Blocks for extension headers: these packets have none.
+const BLOCKS: usize = 4;
+/// Messages of each direction that the other one can refer to.
+const EXCHANGES: usize = 64;
+const MAX_CID: u16 = 15;
+
+/// What a channel is told, the same in both directions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) profiles: ProfileSet,
+    pub(crate) integrity: Integrity,
+    pub(crate) format: FormatPolicy,
+    pub(crate) mode: Mode,
+    /// In every mode; the defaults if there is none.
+    pub(crate) refresh: Option<Refresh>,
+    pub(crate) seed: u64,
+}
+
+impl Settings {
+    /// All profiles of RFC 3095 and, if there is one, a profile for CoAP: defaults, checksums carried.
+    pub(crate) fn new(coap: Option<ProfileId>, seed: u64) -> Result<Self, Error> {
+        let v1 = ProfileSet::v1();
+        Ok(Self {
+            profiles: coap.map_or(Ok(v1), |coap| v1.with(coap))?,
+            integrity: Integrity::None,
+            format: FormatPolicy::Auto,
+            mode: Mode::Unidirectional,
+            refresh: None,
+            seed,
+        })
+    }
+
+    /// O-mode without a refresh that nobody has asked for.
+    pub(crate) fn optimistic(self) -> Self {
+        Self { mode: Mode::Optimistic, refresh: Some(Refresh::Off), ..self }
+    }
+
+    /// Over a carrier that vouches for its frames, so that UDP checksums are left out.
+    pub(crate) fn elided(self) -> Self {
+        Self { integrity: Integrity::Crc32, ..self }
+    }
+
+    pub(crate) fn format(self, format: FormatPolicy) -> Self {
+        Self { format, ..self }
+    }
+
+    /// One end.
+    pub(crate) fn endpoint(&self) -> Result<Endpoint<'static>, Error> {
+        let channel =
+            Channel::new(CidSpace::Small, MAX_CID, self.profiles)?.with_integrity_below(self.integrity);
+        let mut compressor = CompressorConfig::new(channel);
+        compressor.coap.format = self.format;
+        compressor.seed = self.seed;
+        if let Some(refresh) = self.refresh {
+            (compressor.refresh, compressor.refresh_two_way) = (refresh, refresh);
+        }
+        let decompressor = DecompressorConfig { mode: self.mode, ..DecompressorConfig::new(channel) };
+        Ok(Endpoint::new(
+            Compressor::new(compressor, CompressorMemory::owned(&channel, BLOCKS)),
+            Decompressor::new(decompressor, DecompressorMemory::owned(&channel, BLOCKS)),
+        )
+        .with_exchanges(Exchanges::owned(EXCHANGES), Exchanges::owned(EXCHANGES)))
+    }
+}
+
+/// Which end a packet comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Client,
+    Server,
+}
+
+/// Two ends.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    client: Endpoint<'static>,
+    server: Endpoint<'static>,
+    sent: Vec<u8>,
+    back: Vec<u8>,
+}
+
+/// What became of one packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trip {
+    pub(crate) compressed: Compressed,
+    /// It came back octet by octet.
+    pub(crate) is_exact: bool,
+    /// Octets of feedback that it caused.
+    pub(crate) feedback: usize,
+}
+
+impl Pair {
+    pub(crate) fn new(settings: &Settings) -> Result<Self, Error> {
+        Ok(Self {
+            client: settings.endpoint()?,
+            server: settings.endpoint()?,
+            sent: Vec::new(),
+            back: Vec::new(),
+        })
+    }
+
+    /// Carries a packet to the other end, and its feedback back.
+    pub(crate) fn carry(&mut self, now: Instant, from: End, packet: &[u8]) -> Result<Trip, Error> {
+        self.send(now, from, packet, Fate::Arrives)
+    }
+
+    /// Compresses a packet that never arrives.
+    pub(crate) fn lose(&mut self, now: Instant, from: End, packet: &[u8]) -> Result<Trip, Error> {
+        self.send(now, from, packet, Fate::IsLost)
+    }
+
+    fn send(&mut self, now: Instant, from: End, packet: &[u8], fate: Fate) -> Result<Trip, Error> {
+        let room = 2 * packet.len() + MARGIN;
+        if self.sent.len() < room {
+            self.sent.resize(room, 0);
+            self.back.resize(room, 0);
+        }
+        let (near, far) = match from {
+            End::Client => (&mut self.client, &mut self.server),
+            End::Server => (&mut self.server, &mut self.client),
+        };
+        // Feedback never waits here, so nothing stands in front of the packet.
+        let (compressed, len) = near.send(now, packet, &mut self.sent)?;
+        if fate == Fate::IsLost {
+            return Ok(Trip { compressed, is_exact: true, feedback: 0 });
+        }
+        let received = far.receive(now, &self.sent[..len], &mut self.back);
+        let is_exact = received.is_ok_and(|done| self.back[..done.len] == *packet);
+        let mut feedback = 0;
+        while let Some(len) = far.poll_feedback(&mut self.back) {
+            feedback += len;
+            // There is no packet behind the feedback, so nothing is delivered.
+            let _ = near.receive(now, &self.back[..len], &mut self.sent);
+        }
+        Ok(Trip { compressed, is_exact, feedback })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Arrives,
+    IsLost,
+}

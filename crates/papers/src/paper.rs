@@ -1,0 +1,138 @@
+//! What a paper is: words that do not change, and a measurement that a plan decides.
+
+use std::path::PathBuf;
+
+use thinair_report::Section;
+use thinair_rohc::{ChannelError, CompressError};
+
+use crate::PAPERS;
+use crate::row::Row;
+
+/// Told now and then how far a run is: steps done, steps in all.
+pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
+
+/// A published evaluation that can be run again.
+pub trait Paper: Sync {
+    /// What it is, and what was claimed.
+    fn about(&self) -> &About;
+
+    /// Measures. Nothing of what is found depends on anything but `plan`, except [`Plan::threads`], on which
+    /// nothing depends.
+    ///
+    /// # Errors
+    /// A file that the plan names is damaged, or a channel or packet of the evaluation is refused.
+    fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error>;
+}
+
+/// The words of an evaluation. A paragraph each, or several.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// The name on the command line: lower case, digits and hyphens.
+    pub name: &'static str,
+    /// What it is about, in one line.
+    pub title: &'static str,
+    /// Who published what, and where.
+    pub source: &'static str,
+    /// What they claim.
+    pub claim: &'static [&'static str],
+    /// How it is measured here.
+    pub method: &'static [&'static str],
+    /// Where the figures of others come from.
+    pub theirs: &'static [&'static str],
+    /// Why ours are others.
+    pub why_different: &'static [&'static str],
+}
+
+/// How an evaluation is run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Fewer packets and seeds: seconds instead of minutes.
+    pub quick: bool,
+    /// Everything that looks random follows from it.
+    pub seed: u64,
+    /// Threads that share the work, at least 1. They change no figure.
+    pub threads: usize,
+    /// Where captures are that may not be copied into this repository. Without it their rows are left out.
+    pub shared: Option<PathBuf>,
+}
+
+impl Default for Plan {
+    /// In full, seed 1, one thread, no shared captures.
+    fn default() -> Self {
+        Self { quick: false, seed: 1, threads: 1, shared: None }
+    }
+}
+
+/// What a run has found.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    /// Every figure. Ids are unique.
+    pub rows: Vec<Row>,
+    /// The rows as they are best read: tables first, then plots.
+    pub ours: Vec<Section>,
+    /// What was not measured, and why.
+    pub left_out: Vec<String>,
+}
+
+impl Findings {
+    /// The rows whose bar is not met.
+    pub fn missed(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| !row.met())
+    }
+}
+
+/// Why there are no findings.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A capture cannot be opened.
+    #[error("cannot open {}", path.display())]
+    Open {
+        /// The capture.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A capture cannot be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The capture.
+        path: PathBuf,
+        /// Where and what is wrong.
+        source: thinair_capture::Error,
+    },
+    /// The parameters of a channel contradict each other.
+    #[error("a channel of the evaluation cannot be")]
+    Channel(#[from] ChannelError),
+    /// A compressor refused a packet.
+    #[error("a packet of the evaluation is refused")]
+    Compress(#[from] CompressError),
+}
+
+/// The paper of that name.
+pub fn by_name(name: &str) -> Option<&'static dyn Paper> {
+    PAPERS.iter().copied().find(|paper| paper.about().name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn papers_are_in_the_order_of_their_names() {
+        let names: Vec<_> = PAPERS.iter().map(|paper| paper.about().name).collect();
+        assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
+        assert!(names.iter().all(|name| by_name(name).is_some_and(|paper| paper.about().name == *name)));
+        assert!(by_name("coap").is_none());
+    }
+
+    #[test]
+    fn every_paper_says_all_there_is_to_say() {
+        for paper in PAPERS {
+            let about = paper.about();
+            assert!(!about.title.is_empty() && !about.source.is_empty(), "{}", about.name);
+            for part in [about.claim, about.method, about.theirs, about.why_different] {
+                assert!(!part.is_empty(), "{}", about.name);
+            }
+        }
+    }
+}
