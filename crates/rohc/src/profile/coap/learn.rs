@@ -111,7 +111,8 @@ impl Context {
             let mode = MessageIdMode::Counted;
             self.redefine(x.template, config, memory, |template| template.message_id = mode);
         } else {
-            let classes = |class: Class<'_>| matches!(class, Class::Lsb | Class::Step(_)).then_some(Class::Counted);
+            let classes =
+                |class: Class<'_>| matches!(class, Class::Lsb | Class::Step(_)).then_some(Class::Counted);
             self.reclass(x.template, config, memory, |class, _| classes(class));
         }
     }
@@ -166,7 +167,9 @@ impl Context {
                 Class::Counted | Class::Step(_) => Some(Class::Lsb),
                 Class::Lsb if near(value, last) != value => Some(Class::Variable),
                 Class::Block(low) if block == Some(value) => Some(Class::BlockOfRequest(low)),
-                Class::BlockOfRequest(low) if block.is_none_or(|block| block != value) => Some(Class::Block(low)),
+                Class::BlockOfRequest(low) if block.is_none_or(|block| block != value) => {
+                    Some(Class::Block(low))
+                }
                 Class::Block(_) | Class::PartialIv(..) => Some(Class::Variable),
                 _ => None,
             });
@@ -243,14 +246,21 @@ impl Context {
         let like = self.shared.numbers().find_map(|number| {
             let template = self.shared.template(number, memory.templates)?;
             let alike = template.code == message.code && template.message_type == message.message_type;
-            (alike && !observes && template.token_mode == TokenMode::Irregular).then_some(TokenMode::Irregular)
+            (alike && !observes && template.token_mode == TokenMode::Irregular)
+                .then_some(TokenMode::Irregular)
         });
         let token_mode = match of_request {
-            Some(request) if request.token() == message.token && message.token.len > 0 => TokenMode::OfRequest,
+            Some(request) if request.token() == message.token && message.token.len > 0 => {
+                TokenMode::OfRequest
+            }
             _ => like.unwrap_or_default(),
         };
         let template = Template {
-            token: if token_mode == TokenMode::Static { message.token } else { Token::of_uint(0, message.token.len) },
+            token: if token_mode == TokenMode::Static {
+                message.token
+            } else {
+                Token::of_uint(0, message.token.len)
+            },
             message_type: message.message_type,
             code: message.code,
             token_mode,
@@ -366,11 +376,7 @@ fn outline_of(message: &Message<'_>, request: Option<&Exchange>, room: &mut [u8]
 }
 
 /// How an option is likely to change.
-fn first_class<'p>(
-    option: &CoapOption<'p>,
-    message: &Message<'_>,
-    request: Option<&Exchange>,
-) -> Class<'p> {
+fn first_class<'p>(option: &CoapOption<'p>, message: &Message<'_>, request: Option<&Exchange>) -> Class<'p> {
     let value = option.value;
     match option.number {
         // RFC 7641, section 3.4: in notifications it is a sequence number.
