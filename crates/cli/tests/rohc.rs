@@ -261,7 +261,9 @@ fn feedback_is_dissected_and_counted() {
         let done = ok(thinair(["compress", "--mode", "o", &option], [&capture, &rohc], &options));
         assert!(stderr(&done).contains("feedback made"), "{}", stderr(&done));
         let told = String::from_utf8(ok(thinair(["dissect"], [&made], &options)).stdout).unwrap();
-        let whole = |line: &str| line.starts_with("    feedback  ACK  CID 0  SN ") && line.ends_with(&format!("{mode}  CRC ok"));
+        let whole = |line: &str| {
+            line.starts_with("    feedback  ACK  CID 0  SN ") && line.ends_with(&format!("{mode}  CRC ok"))
+        };
         assert!(told.lines().any(whole), "{told}");
         // A file of feedback alone has nothing to deliver, and nothing is wrong with it.
         ok(thinair(["decompress"], [&made, &folder.path("back.pcap")], &options));

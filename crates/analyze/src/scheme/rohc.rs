@@ -41,8 +41,9 @@ impl Carrier for Rohc {
         packet: &[u8],
         out: &mut [u8],
     ) -> Result<Option<Compressed>, Refusal> {
-        let done = self.end(from).compressor.compress(now, packet, out);
-        let done = done.map_err(|error| Refusal::new("not_compressed", error))?;
+        // No feedback waits to go in front: each packet's is polled at once.
+        let done = self.end(from).send(now, packet, out);
+        let (done, _) = done.map_err(|error| Refusal::new("not_compressed", error))?;
         Ok(Some(Compressed {
             format: Label::Format(done.format),
             profile: Some(done.profile),

@@ -13,8 +13,8 @@ use thinair_rohc::decompressor::Traced;
 use thinair_rohc::feedback::{AckType, Feedback, FeedbackError};
 use thinair_rohc::packet::{self, Body};
 use thinair_rohc::{
-    Channel, Cid, CidSpace, DecompressError, Decompressed, Decompressor, DecompressorConfig,
-    DecompressorMemory, Format, Mode, ProfileId,
+    Channel, Cid, DecompressError, Decompressed, Decompressor, DecompressorConfig, DecompressorMemory,
+    Format, Mode, ProfileId,
 };
 
 use super::Usage;
@@ -121,7 +121,9 @@ impl Dissector {
     fn feedback(&self, data: &[u8]) -> Result<Feedback, FeedbackError> {
         let space = self.channel.cids();
         match Feedback::read_rfc5225(data, space) {
-            Ok(feedback) if feedback.protected && self.channel.profiles().has(ProfileId::Coap) => Ok(feedback),
+            Ok(feedback) if feedback.protected && self.channel.profiles().has(ProfileId::Coap) => {
+                Ok(feedback)
+            }
             _ => Feedback::read(data, space),
         }
     }
