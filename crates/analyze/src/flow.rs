@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+use thinair_rohc::profile::coap::CoapPorts;
+
+use crate::course::Course;
 use crate::packet::{FlowKey, Packet, RtpTrace};
 use crate::sides::{Side, Sides};
 use crate::tally::{Carried, Traffic};
@@ -16,13 +19,15 @@ pub(crate) struct Flow {
     pub(crate) traffic: Traffic,
     /// What each scheme made of it, in the order of schemes.
     pub(crate) carried: Vec<Carried>,
+    /// How that has grown.
+    pub(crate) course: Course,
     rtp: Option<RtpTrace>,
 }
 
 impl Flow {
     /// Octets of the application header of a packet of this flow: CoAP, or RTP from the second packet on.
-    pub(crate) fn application_header(&mut self, packet: &Packet<'_>) -> usize {
-        if let Some(len) = packet.coap() {
+    pub(crate) fn application_header(&mut self, packet: &Packet<'_>, coap: &CoapPorts) -> usize {
+        if let Some(len) = packet.coap(coap) {
             return len;
         }
         let Some((trace, len)) = packet.rtp() else {
@@ -61,6 +66,7 @@ impl Flows {
                 side: self.sides.of_flow(packet.key.source, packet.key.destination),
                 traffic: Traffic::default(),
                 carried: vec![Carried::default(); schemes],
+                course: Course::new(schemes),
                 rtp: None,
             });
             self.list.len() - 1

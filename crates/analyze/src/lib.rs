@@ -5,7 +5,7 @@
 //! know arguments, terminals and pages: results are plain values, for JSON by [`serde`].
 //!
 //! ```
-//! use thinair_analyze::{Analysis, Settings};
+//! use thinair_analyze::{Analysis, SchemeSpec, Settings};
 //! use thinair_capture::{LinkType, Timestamp, Writer};
 //! use thinair_rohc::{Channel, CidSpace, Mode, ProfileSet};
 //!
@@ -18,8 +18,9 @@
 //! }
 //!
 //! let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1())?;
-//! let mut analysis = Analysis::new(Settings::new(channel, &[Mode::Optimistic]));
-//! analysis.read("gets.pcap", file.into_inner().as_slice(), |_| ())?;
+//! let (name, profiles, mode) = ("rohc-v1", ProfileSet::v1(), Mode::Optimistic);
+//! let mut analysis = Analysis::new(Settings::new(channel, &[SchemeSpec::Rohc { name, profiles, mode }]));
+//! analysis.read("gets.pcap", std::io::Cursor::new(file.into_inner()), |_| ())?;
 //! let outcome = analysis.finish();
 //! assert_eq!(outcome.totals.traffic.bytes_in, 570);
 //! assert!(outcome.totals.schemes[0].saved_ratio > 0.5);
@@ -27,10 +28,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Read these first: `run.rs` (one packet's way), `scheme.rs` (the round trip), [`outcome`] (what is counted).
+//! Read these first: `run.rs` (one packet's way), `scheme.rs` (the round trip; a file per scheme in `scheme/`; SCHC itself is in [`schc`]),
+//! [`outcome`] (what is counted), `course.rs` (which scheme is cheaper, from which packet on).
 
 #![deny(missing_docs)]
 
+mod course;
 mod flow;
 mod loss;
 pub mod outcome;
@@ -40,9 +43,10 @@ pub mod schc;
 mod scheme;
 mod settings;
 mod sides;
+mod survey;
 mod tally;
 mod timeline;
 
 pub use outcome::Outcome;
 pub use run::Analysis;
-pub use settings::{Billing, Loss, Settings};
+pub use settings::{Billing, Loss, SchemeSpec, Settings};

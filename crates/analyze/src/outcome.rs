@@ -1,10 +1,12 @@
 //! What an analysis found, as plain values. Serialized, [`Outcome`] is the JSON document
 //! `thinair.analyze/1`: keys are added in later versions, none is removed or changes its meaning.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::schc::{self, Direction, RuleSet};
 use crate::timeline::Timeline;
 
 /// The name and version of the JSON document.
@@ -23,13 +25,13 @@ pub struct Outcome {
     pub flows: Vec<Flow>,
     /// The first packets that did not come back bit for bit, at most [`MOST_FAULTS`].
     pub faults: Vec<Fault>,
-    /// Header sizes over time, one input after the other.
+    /// Sizes of all headers over time, one input after the other.
     #[serde(skip)]
     pub timeline: Timeline,
-    /// Packets by octets of their IP and transport headers, as they came.
+    /// Packets by octets of all their headers, as they came.
     #[serde(skip)]
     pub header_sizes_in: BTreeMap<u64, u64>,
-    /// Packets by octets of their headers as sent, for each scheme.
+    /// Packets by octets of all their headers as sent, for each scheme.
     #[serde(skip)]
     pub header_sizes_out: Vec<BTreeMap<u64, u64>>,
 }
@@ -42,6 +44,30 @@ impl Outcome {
     pub fn mismatches(&self) -> u64 {
         self.totals.schemes.iter().map(|scheme| scheme.roundtrip_mismatches).sum()
     }
+}
+
+impl Outcome {
+    /// What was found without the schemes of that name.
+    pub fn without(mut self, name: &str) -> Self {
+        let schemes = &self.totals.schemes;
+        let ids: Vec<_> = schemes.iter().filter(|scheme| scheme.scheme == name).map(Scheme::id).collect();
+        let keep: Vec<_> = schemes.iter().map(|scheme| scheme.scheme != name).collect();
+        retain(&mut self.totals.schemes, &keep);
+        retain(&mut self.header_sizes_out, &keep);
+        self.timeline.retain(&keep);
+        for flow in &mut self.flows {
+            retain(&mut flow.schemes, &keep);
+            flow.break_even.retain(|one| !ids.contains(&one.cheaper) && !ids.contains(&one.than));
+            flow.course.iter_mut().for_each(|milestone| retain(&mut milestone.bytes_out, &keep));
+        }
+        self
+    }
+}
+
+/// Keeps what belongs to the schemes that are kept.
+pub(crate) fn retain<T>(of_schemes: &mut Vec<T>, keep: &[bool]) {
+    let mut keep = keep.iter();
+    of_schemes.retain(|_| keep.next().is_none_or(|keep| *keep));
 }
 
 /// One capture file. `ip_packets` and all of `skipped` make `packets`.
@@ -61,9 +87,50 @@ pub struct Input {
     /// Why reading ended before the end of the file: it is cut off, as when a capture was interrupted, or
     /// damaged.
     pub ended_by: Option<String>,
+    /// The rules of SCHC that were derived from it, if that is one of the schemes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schc_rules: Option<SchcRules>,
+    /// The prefixes that are contexts of 6LoWPAN, if that is one of the schemes: the most frequent first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lowpan_contexts: Option<Vec<String>>,
     /// Reading ended at damage: what follows is not known.
     #[serde(skip)]
     pub damaged: bool,
+}
+
+/// The rules of SCHC that both ends were given before the first packet.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SchcRules {
+    /// Octets to tell all of them to a side, see [`RuleSet::provisioning_octets`].
+    pub provisioning_bytes: usize,
+    /// The rules: those of packets from side `a`, then those of packets to it.
+    pub rules: Vec<SchcRule>,
+}
+
+/// A rule of SCHC for one direction.
+#[derive(Clone, Debug, Serialize)]
+pub struct SchcRule {
+    /// RuleID.
+    pub id: u8,
+    /// DI: `Up` from side `a`, or `Dw`.
+    pub direction: &'static str,
+    /// Octets to tell it to a side.
+    pub provisioning_bytes: usize,
+    /// Its field descriptors.
+    pub fields: Vec<schc::Row>,
+}
+
+impl SchcRules {
+    pub(crate) fn of(rules: &RuleSet) -> Self {
+        let told = |rule: &schc::Rule| SchcRule {
+            id: rule.id(),
+            direction: rule.direction().name(),
+            provisioning_bytes: rule.provisioning_octets(),
+            fields: rule.rows().collect(),
+        };
+        let all = [Direction::Up, Direction::Dw].into_iter().flat_map(|direction| rules.rules(direction));
+        Self { provisioning_bytes: rules.provisioning_octets(), rules: all.map(told).collect() }
+    }
 }
 
 /// Sums over all inputs. Octets are those of IP packets, without link headers.
@@ -91,7 +158,7 @@ pub struct Flow {
     pub protocol: String,
     /// The side of the link where it starts, `a` or `b`.
     pub side: &'static str,
-    /// The ROHC profile of most of its packets.
+    /// The ROHC profile of most of its packets, in the last of the schemes that are ROHC.
     pub profile: &'static str,
     /// Packets.
     pub packets: u64,
@@ -100,6 +167,34 @@ pub struct Flow {
     pub traffic: Traffic,
     /// What each scheme made of it.
     pub schemes: Vec<Scheme>,
+    /// Which scheme is cheaper than which other one in the end, and from which packet on.
+    pub break_even: Vec<BreakEven>,
+    /// Octets so far, at some packets of the flow.
+    #[serde(skip)]
+    pub course: Vec<Milestone>,
+}
+
+/// One scheme gets cheaper than another one for good. What counts is all octets of the flow so far, feedback
+/// included.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BreakEven {
+    /// The scheme that is cheaper, as [`Scheme::id`].
+    pub cheaper: String,
+    /// The scheme that it is cheaper than.
+    pub than: String,
+    /// It is cheaper after so many packets of the flow, and stays so to its end: 1 if it always was.
+    pub after_packets: u64,
+}
+
+/// Octets of the first packets of a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Milestone {
+    /// Packets of the flow so far.
+    pub packets: u64,
+    /// Octets of those as they came.
+    pub bytes_in: u64,
+    /// Octets that each scheme sent for them, feedback included.
+    pub bytes_out: Vec<u64>,
 }
 
 /// Octets that came in.
@@ -123,31 +218,36 @@ pub struct Traffic {
 /// What one scheme made of the packets.
 #[derive(Clone, Debug, Serialize)]
 pub struct Scheme {
-    /// `rohc-v1`.
+    /// `rohc-v1`, `coap-2015`, `coap`, `schc` or `6lowpan`.
     pub scheme: &'static str,
-    /// `u`, `o` or `r`.
+    /// `u`, `o` or `r`; none where a scheme has no modes.
     pub mode: Option<&'static str>,
     /// Octets that were sent, without feedback.
     pub bytes_out: u64,
-    /// Octets that were sent in place of `header_bytes_in`: ROHC headers, and headers that went as they were.
+    /// Octets that were sent in place of `header_bytes_in`: compressed headers, and headers that went as they
+    /// were. Where a scheme also compresses CoAP, its compressed headers stand for those of CoAP as well.
     pub header_bytes_out: u64,
+    /// Octets of the first packet of each flow.
+    pub first_packet_bytes: u64,
     /// 1 - `bytes_out` / `bytes_in`; 0 if there was nothing.
     pub saved_ratio: f64,
+    /// Packets that the scheme has no way for: they go as they are.
+    pub not_applicable: u64,
     /// Packets that did not come back bit for bit. On a link with loss, those that were delivered and differ.
     pub roundtrip_mismatches: u64,
     /// Packets that were not delivered, on a link with loss.
     pub lost: u64,
     /// The same by reason: `link`, or why the decompressor refused.
     pub lost_by: BTreeMap<&'static str, u64>,
-    /// Packets by format.
-    pub packet_types: BTreeMap<&'static str, u64>,
-    /// Octets of ROHC headers by format.
-    pub rohc_bytes_by_type: BTreeMap<&'static str, u64>,
-    /// Packets by profile.
+    /// Packets by format, without those that the scheme has no way for.
+    pub packet_types: BTreeMap<Cow<'static, str>, u64>,
+    /// Octets of compressed headers by format, in every scheme. ROHC was the first.
+    pub rohc_bytes_by_type: BTreeMap<Cow<'static, str>, u64>,
+    /// Packets by ROHC profile.
     pub profiles: BTreeMap<&'static str, u64>,
     /// Packets that refresh a context which was established.
     pub refreshes: u64,
-    /// Octets of the ROHC headers of those.
+    /// Octets of the compressed headers of those.
     pub refresh_bytes: u64,
     /// Feedback packets, each sent by itself in the other direction.
     pub feedback_packets: u64,
@@ -161,6 +261,17 @@ pub struct Scheme {
     /// Packets larger than the link MTU, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_mtu_out: Option<u64>,
+}
+
+impl Scheme {
+    /// `rohc-v1/u`, or the name alone where there are no modes.
+    pub fn id(&self) -> String {
+        id(self.scheme, self.mode)
+    }
+}
+
+pub(crate) fn id(scheme: &str, mode: Option<&str>) -> String {
+    mode.map_or_else(|| scheme.to_owned(), |mode| format!("{scheme}/{mode}"))
 }
 
 /// Octets by layer, as they came.
@@ -181,12 +292,17 @@ impl LayersIn {
     pub fn headers(&self) -> u64 {
         self.ip + self.transport
     }
+
+    /// IP, transport and application.
+    pub fn all_headers(&self) -> u64 {
+        self.headers() + self.application
+    }
 }
 
 /// Octets by layer, as they were sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LayersOut {
-    /// ROHC headers.
+    /// Compressed headers, in every scheme. ROHC was the first.
     pub rohc: u64,
     /// IP headers that went as they were.
     pub ip: u64,
@@ -202,6 +318,11 @@ impl LayersOut {
     /// All headers but those of applications.
     pub fn headers(&self) -> u64 {
         self.rohc + self.ip + self.transport
+    }
+
+    /// All headers.
+    pub fn all_headers(&self) -> u64 {
+        self.headers() + self.application
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
@@ -229,7 +350,7 @@ pub struct Fault {
     /// Its mode.
     pub mode: Option<&'static str>,
     /// The format that was sent; `None` if the packet was not compressed.
-    pub format: Option<&'static str>,
+    pub format: Option<Cow<'static, str>>,
     /// The first octet that differs, from 0; `None` if nothing was delivered.
     pub offset: Option<usize>,
     /// What happened, in words.

@@ -2,15 +2,14 @@
 
 use std::net::IpAddr;
 
+use thinair_capture::{Record, Skip};
+use thinair_rohc::profile::coap::CoapPorts;
 use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader, NotIp, Oddity};
 use thinair_wire::header::coap::{self, Coap, Code};
 use thinair_wire::header::protocol;
 use thinair_wire::header::rtp::Rtp;
 use thinair_wire::header::tcp::Tcp;
 use thinair_wire::header::udp_lite::UdpLite;
-
-/// The port of CoAP (RFC 7252, section 6.1). Nothing else in a datagram says that it is CoAP.
-const COAP_PORT: u16 = 5683;
 
 /// Payload types that a receiver cannot tell from RTCP (RFC 5761, section 4).
 const RTCP_TYPES: std::ops::RangeInclusive<u8> = 64..=95;
@@ -49,6 +48,12 @@ pub(crate) struct RtpTrace {
 }
 
 impl<'p> Packet<'p> {
+    /// The IP packet of a record, or a stable name of why there is none.
+    pub(crate) fn of(record: &Record<'p>) -> Result<Self, &'static str> {
+        let octets = record.network_packet().map_err(Skip::name)?.packet;
+        Self::parse(octets).map_err(|_| Skip::NotIp.name())
+    }
+
     /// Takes an IP packet apart.
     pub(crate) fn parse(octets: &'p [u8]) -> Result<Self, NotIp> {
         let chain = HeaderChain::parse(octets)?;
@@ -70,12 +75,12 @@ impl<'p> Packet<'p> {
         self.ip + self.transport
     }
 
-    /// Octets of a CoAP header with token, options and payload marker: a message on the CoAP port that is
-    /// right in every bit.
-    pub(crate) fn coap(&self) -> Option<usize> {
+    /// Octets of a CoAP header with token, options and payload marker: a message on a port of CoAP that is
+    /// right in every bit. Nothing else in a datagram says that it is CoAP.
+    pub(crate) fn coap(&self, ports: &CoapPorts) -> Option<usize> {
         let datagram = self.datagram?;
         let (source, destination) = self.key.ports?;
-        if source != COAP_PORT && destination != COAP_PORT {
+        if !ports.has(source) && !ports.has(destination) {
             return None;
         }
         let message = Coap::read(datagram).ok()?;
@@ -237,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_coap_header_ends_at_the_payload() {
-        let coap = |message: &[u8]| Packet::parse(&datagram(message)).unwrap().coap();
+        let coap = |message: &[u8]| Packet::parse(&datagram(message)).unwrap().coap(&CoapPorts::default());
         assert_eq!(coap(b"\x40\x01\x12\x34\xb4time"), Some(9));
         assert_eq!(coap(b"\x61\x45\x12\x34\x77\xff21"), Some(6));
         assert_eq!(coap(b"\x60\x00\x12\x34"), Some(4));
@@ -268,7 +273,7 @@ mod tests {
         for len in 0..octets.len() {
             if let Ok(packet) = Packet::parse(&octets[..len]) {
                 assert!(packet.headers() <= len);
-                let _ = (packet.coap(), packet.rtp());
+                let _ = (packet.coap(&CoapPorts::default()), packet.rtp());
             }
         }
     }

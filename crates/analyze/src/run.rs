@@ -1,27 +1,27 @@
 //! The run: records of captures in, [`Outcome`] out.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
+use std::rc::Rc;
 
-use thinair_capture::{Error, Reader, Record, Skip, Timestamp};
-use thinair_rohc::{Instant, Mode};
+use thinair_capture::{Error, Reader, Record, Timestamp};
+use thinair_rohc::Instant;
 
+use crate::course::Course;
 use crate::flow::{Flow, Flows};
-use crate::outcome::{self, Fault, Input, MOST_FAULTS, Outcome, SCHEMA, Totals};
+use crate::outcome::{self, BreakEven, Fault, Input, MOST_FAULTS, Outcome, SCHEMA, SchcRules, Totals};
 use crate::packet::Packet;
 use crate::scheme::{Cause, Delivery, Scheme, Trip};
-use crate::settings::Settings;
+use crate::settings::{SchemeSpec, Settings};
+use crate::survey::{self, Provision};
 use crate::tally::{Carried, Traffic, layers_out};
 use crate::timeline::Timeline;
 
 #[cfg(test)]
 mod tests;
 
-/// The name of the ROHC family of RFC 3095.
-const ROHC_V1: &str = "rohc-v1";
-
 /// Records between two calls of the progress function.
-const PROGRESS_EVERY: u64 = 1_024;
+pub(crate) const PROGRESS_EVERY: u64 = 1_024;
 
 /// Reads captures, each of them a link of its own, and lets every scheme carry their packets.
 ///
@@ -45,12 +45,14 @@ pub struct Analysis {
     /// Per scheme: an octet was damaged, if that was asked for.
     damaged: Vec<bool>,
     header_out: Vec<usize>,
+    /// Octets that each scheme sends for one packet, feedback included.
+    octets_out: Vec<u64>,
 }
 
 impl Analysis {
     /// An analysis that has read nothing.
     pub fn new(settings: Settings) -> Self {
-        let schemes = settings.modes.len();
+        let schemes = settings.schemes.len();
         Self {
             inputs: Vec::new(),
             flows: Flows::default(),
@@ -64,23 +66,34 @@ impl Analysis {
             begins: 0,
             damaged: vec![!settings.damage_one; schemes],
             header_out: Vec::with_capacity(schemes),
+            octets_out: Vec::with_capacity(schemes),
             settings,
         }
     }
 
-    /// Reads a capture to its end, or to where it is damaged beyond reading, which [`Input::ended_by`] then
-    /// says. `progress` is told the octets read so far, now and then.
+    /// How often each capture is read: twice if a scheme must be told of its packets beforehand.
+    pub fn readings(&self) -> u64 {
+        1 + u64::from(survey::is_needed(&self.settings))
+    }
+
+    /// Reads a capture from where it stands to its end, or to where it is damaged beyond reading, which
+    /// [`Input::ended_by`] then says. `progress` is told the octets read so far, in all readings, now and then.
     ///
     /// # Errors
     /// The octets are no capture at all, or cannot be read.
-    pub fn read<R: Read>(
+    pub fn read<R: Read + Seek>(
         &mut self,
         path: &str,
-        source: R,
+        mut source: R,
         mut progress: impl FnMut(u64),
     ) -> Result<(), Error> {
+        let (provision, before) = match survey::is_needed(&self.settings) {
+            true => self.survey(&mut source, &mut progress)?,
+            false => (Provision::default(), 0),
+        };
+        let provision = Rc::new(provision);
         let mut reader = Reader::new(source)?;
-        let mut link = Link::new(&self.settings, self.begins);
+        let mut link = Link::new(&self.settings, self.begins, &provision);
         for (scheme, &damaged) in link.schemes.iter_mut().zip(&self.damaged) {
             if damaged {
                 scheme.spare();
@@ -88,6 +101,7 @@ impl Analysis {
         }
         self.flows.start(self.inputs.len());
         let mut input = Input { path: path.to_owned(), ..Input::default() };
+        (input.schc_rules, input.lowpan_contexts) = self.told_beforehand(&provision);
         while let Some(record) = reader.next_record() {
             match record {
                 Ok(record) => self.record(&mut input, &mut link, &record),
@@ -102,7 +116,7 @@ impl Analysis {
                 }
             }
             if input.packets.is_multiple_of(PROGRESS_EVERY) {
-                progress(reader.octets_read());
+                progress(before + reader.octets_read());
             }
         }
         self.begins = link.latest;
@@ -132,18 +146,39 @@ impl Analysis {
         }
     }
 
+    /// The first reading of a capture, back to where it stood, and the octets read.
+    fn survey<R: Read + Seek>(
+        &self,
+        source: &mut R,
+        progress: &mut impl FnMut(u64),
+    ) -> Result<(Provision, u64), Error> {
+        let failed = |offset| move |source| Error::Io { offset, source };
+        let start = source.stream_position().map_err(failed(0))?;
+        let provision = survey::read(&self.settings, &mut *source, progress)?;
+        let end = source.stream_position().map_err(failed(0))?;
+        source.seek(SeekFrom::Start(start)).map_err(failed(end))?;
+        Ok((provision, end.saturating_sub(start)))
+    }
+
+    /// What the ends of the link are provisioned with, where there is a scheme for it.
+    fn told_beforehand(&self, provision: &Provision) -> (Option<SchcRules>, Option<Vec<String>>) {
+        let schemes = &self.settings.schemes;
+        let rules = schemes.contains(&SchemeSpec::Schc).then(|| SchcRules::of(&provision.rules));
+        let contexts = (0..).map_while(|id| provision.contexts.context(id)).map(|context| {
+            let prefix = std::net::Ipv6Addr::from(context.prefix());
+            format!("{prefix}/{}", context.length())
+        });
+        (rules, schemes.contains(&SchemeSpec::Lowpan).then(|| contexts.collect()))
+    }
+
     fn record(&mut self, input: &mut Input, link: &mut Link, record: &Record<'_>) {
         input.packets += 1;
-        let octets = match record.network_packet() {
-            Ok(network) => network.packet,
-            Err(skip) => {
-                *input.skipped.entry(skip.name()).or_default() += 1;
+        let packet = match Packet::of(record) {
+            Ok(packet) => packet,
+            Err(reason) => {
+                *input.skipped.entry(reason).or_default() += 1;
                 return;
             }
-        };
-        let Ok(packet) = Packet::parse(octets) else {
-            *input.skipped.entry(Skip::NotIp.name()).or_default() += 1;
-            return;
         };
         input.ip_packets += 1;
         if let Some(odd) = packet.odd {
@@ -156,26 +191,31 @@ impl Analysis {
     /// One packet's way through every scheme.
     fn carry(&mut self, link: &mut Link, now: Instant, record: u64, packet: &Packet<'_>) {
         let settings = &self.settings;
-        let flow = self.flows.of(packet, settings.modes.len());
-        let application = flow.application_header(packet);
+        let flow = self.flows.of(packet, settings.schemes.len());
+        let application = flow.application_header(packet, &settings.compressor.coap.ports);
+        let is_first = flow.traffic.packets == 0;
         flow.traffic.add(packet, application, settings);
         self.traffic.add(packet, application, settings);
-        *self.header_sizes_in.entry(packet.headers() as u64).or_default() += 1;
+        let header_in = packet.headers() + application;
+        *self.header_sizes_in.entry(header_in as u64).or_default() += 1;
         self.header_out.clear();
+        self.octets_out.clear();
         for (at, scheme) in link.schemes.iter_mut().enumerate() {
             let trip = scheme.carry(settings, self.number, now, flow.side, packet.octets);
-            flow.carried[at].add(packet, application, &trip, settings);
-            self.carried[at].add(packet, application, &trip, settings);
-            let header_out = layers_out(packet, application, trip.compressed.as_ref()).headers();
+            flow.carried[at].add(packet, application, is_first, &trip, settings);
+            self.carried[at].add(packet, application, is_first, &trip, settings);
+            self.octets_out.push((trip.len + trip.feedback.iter().sum::<usize>()) as u64);
+            let header_out = layers_out(packet, application, trip.compressed.as_ref()).all_headers();
             *self.header_sizes_out[at].entry(header_out).or_default() += 1;
             self.header_out.push(header_out as usize);
             if let Delivery::Fault(cause) = &trip.delivery
                 && self.faults.len() < MOST_FAULTS
             {
-                self.faults.push(fault(flow, record, settings.modes[at], &trip, cause));
+                self.faults.push(fault(flow, record, &settings.schemes[at], &trip, cause));
             }
         }
-        self.timeline.add(link.latest, packet.headers(), &self.header_out);
+        flow.course.add(packet.octets.len() as u64, &self.octets_out);
+        self.timeline.add(link.latest, header_in, &self.header_out);
         self.number += 1;
     }
 }
@@ -192,8 +232,8 @@ struct Link {
 }
 
 impl Link {
-    fn new(settings: &Settings, begins: u64) -> Self {
-        let schemes = settings.modes.iter().map(|&mode| Scheme::new(mode, settings)).collect();
+    fn new(settings: &Settings, begins: u64, provision: &Rc<Provision>) -> Self {
+        let schemes = settings.schemes.iter().map(|spec| Scheme::new(spec, settings, provision)).collect();
         Self { schemes, first: None, begins, latest: begins }
     }
 
@@ -206,14 +246,14 @@ impl Link {
     }
 }
 
-fn fault(flow: &Flow, record: u64, mode: Mode, trip: &Trip, cause: &Cause) -> Fault {
+fn fault(flow: &Flow, record: u64, spec: &SchemeSpec, trip: &Trip, cause: &Cause) -> Fault {
     Fault {
         input: flow.input,
         packet: record,
         src: flow.key.source_text(),
         dst: flow.key.destination_text(),
-        scheme: ROHC_V1,
-        mode: Some(mode.letter()),
+        scheme: spec.name(),
+        mode: spec.mode(),
         format: trip.compressed.map(|compressed| compressed.format.name()),
         offset: match cause {
             Cause::Differs { offset, .. } => Some(*offset),
@@ -237,6 +277,8 @@ impl Told<'_> {
             protocol: flow.key.protocol_text(),
             side: ["a", "b"][flow.side.index()],
             profile: main_profile(&flow.carried),
+            break_even: self.break_even(&flow.course),
+            course: flow.course.milestones(),
             packets: flow.traffic.packets,
             traffic: self.traffic(&flow.traffic),
             schemes: self.schemes(&flow.traffic, &flow.carried),
@@ -254,18 +296,20 @@ impl Told<'_> {
     }
 
     fn schemes(&self, traffic: &Traffic, carried: &[Carried]) -> Vec<outcome::Scheme> {
-        let modes = self.settings.modes.iter();
-        modes.zip(carried).map(|(mode, carried)| self.scheme(*mode, traffic, carried)).collect()
+        let specs = self.settings.schemes.iter();
+        specs.zip(carried).map(|(spec, carried)| self.scheme(spec, traffic, carried)).collect()
     }
 
-    fn scheme(&self, mode: Mode, traffic: &Traffic, carried: &Carried) -> outcome::Scheme {
+    fn scheme(&self, spec: &SchemeSpec, traffic: &Traffic, carried: &Carried) -> outcome::Scheme {
         let kept = if traffic.bytes == 0 { 1.0 } else { carried.bytes as f64 / traffic.bytes as f64 };
         outcome::Scheme {
-            scheme: ROHC_V1,
-            mode: Some(mode.letter()),
+            scheme: spec.name(),
+            mode: spec.mode(),
             bytes_out: carried.bytes,
             header_bytes_out: carried.header_bytes,
+            first_packet_bytes: carried.first_packets,
             saved_ratio: 1.0 - kept,
+            not_applicable: carried.not_applicable,
             roundtrip_mismatches: carried.mismatches,
             lost: carried.lost,
             lost_by: carried.lost_by.clone(),
@@ -286,17 +330,29 @@ impl Told<'_> {
         }
     }
 
+    fn break_even(&self, course: &Course) -> Vec<BreakEven> {
+        let id = |at: usize| {
+            let spec = &self.settings.schemes[at];
+            outcome::id(spec.name(), spec.mode())
+        };
+        let leads = course.leads();
+        leads
+            .map(|lead| BreakEven {
+                cheaper: id(lead.cheaper),
+                than: id(lead.than),
+                after_packets: lead.since,
+            })
+            .collect()
+    }
+
     fn cost(&self, units: u64) -> Option<f64> {
         self.settings.billing.map(|billing| units as f64 * billing.price)
     }
 }
 
-/// The profile of most packets in all schemes; of two, the one with the lower number.
+/// The profile of most packets in the last scheme that has any; of two, the one with the lower number.
 fn main_profile(carried: &[Carried]) -> &'static str {
-    let mut sums = BTreeMap::new();
-    for (profile, packets) in carried.iter().flat_map(|carried| &carried.profiles) {
-        *sums.entry(*profile).or_insert(0) += packets;
-    }
-    let most = sums.into_iter().rev().max_by_key(|(_, packets)| *packets);
+    let last = carried.iter().map(|carried| &carried.profiles).rfind(|profiles| !profiles.is_empty());
+    let most = last.and_then(|profiles| profiles.iter().rev().max_by_key(|(_, packets)| **packets));
     most.map_or("none", |(profile, _)| profile.name())
 }

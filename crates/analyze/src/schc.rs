@@ -39,7 +39,7 @@
 //! - RuleIDs have 8 bits, and each direction has 255 of them for itself: rules of both directions with one RuleID
 //!   are one rule of RFC 8724, whose field descriptors have a Direction Indicator.
 //! - The checksum of UDP is not sent where it is right, as if another layer vouched for the packet (RFC 8724,
-//!   section 10.11).
+//!   section 10.11), unless [`Checksum::Sent`] is asked for.
 //! - The length of an option is in the rule where it is constant, also of Uri-Path and Uri-Query, for which
 //!   RFC 8824 (section 5.3) has it sent; a length may have a rule of its own even for one packet.
 //! - Values of Block and ETag that never change are in the rule, though RFC 8824 (sections 5.5 and 6.1) has them
@@ -56,7 +56,7 @@
 //!
 //! # What goes by rules
 //!
-//! UDP over a single IPv4 or IPv6 header, and CoAP where a port is 5683 and the message has no format error;
+//! UDP over a single IPv4 or IPv6 header, and CoAP where a port is one of [`Reading::ports`] and the message has no format error;
 //! otherwise the message is payload. Everything else (TCP, fragments, IPv4 options, extension headers, tunnels,
 //! lengths that disagree) goes behind the RuleID of no compression.
 //!
@@ -81,6 +81,7 @@ use std::collections::HashMap;
 use fields::{Label, Parsed};
 pub use learn::Learner;
 pub use rule::{Row, Rule};
+use thinair_rohc::profile::coap::CoapPorts;
 
 /// The RuleID of packets that are sent as they are.
 pub const NO_COMPRESSION: u8 = 0;
@@ -111,6 +112,25 @@ impl Direction {
     }
 }
 
+/// How both ends read packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// What becomes of the UDP checksum.
+    pub checksum: Checksum,
+    /// UDP ports that carry CoAP.
+    pub ports: CoapPorts,
+}
+
+/// What becomes of a UDP checksum that is right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checksum {
+    /// It is computed at the other end, as another layer vouches for the packet (RFC 8724, section 10.11).
+    #[default]
+    Computed,
+    /// It is sent.
+    Sent,
+}
+
 /// Why a SCHC packet cannot be restored. It is the sender's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -138,6 +158,7 @@ pub enum Error {
 /// The rules of both directions. RFC 8724 calls them the context.
 #[derive(Clone, Debug, Default)]
 pub struct RuleSet {
+    reading: Reading,
     /// By direction; a rule's RuleID is one more than its place.
     rules: [Vec<Rule>; 2],
     /// Places of the rules for these fields.
@@ -145,7 +166,7 @@ pub struct RuleSet {
 }
 
 impl RuleSet {
-    fn new(rules: [Vec<Rule>; 2]) -> Self {
+    fn new(reading: Reading, rules: [Vec<Rule>; 2]) -> Self {
         let places = rules.each_ref().map(|rules| {
             let mut places: HashMap<_, Vec<_>> = HashMap::new();
             for (place, rule) in rules.iter().enumerate() {
@@ -153,7 +174,7 @@ impl RuleSet {
             }
             places
         });
-        Self { rules, places }
+        Self { reading, rules, places }
     }
 
     /// The rules of a direction, the one that saves most octets first.
@@ -172,16 +193,27 @@ impl RuleSet {
     /// Appends `packet` as a SCHC packet to `out`, and returns its RuleID. Of the rules that are for it, the one
     /// with the shortest residue is taken, and of these the first.
     pub fn compress(&self, direction: Direction, packet: &[u8], out: &mut Vec<u8>) -> u8 {
+        let (rule, _) = self.compress_headers(direction, packet, out);
+        rule
+    }
+
+    /// Does what [`compress`](Self::compress) does, and also returns the octets of the headers that the rule is for.
+    pub(crate) fn compress_headers(
+        &self,
+        direction: Direction,
+        packet: &[u8],
+        out: &mut Vec<u8>,
+    ) -> (u8, usize) {
         let Some((rule, parsed)) = self.select(direction, packet) else {
             codec::uncompressed(packet, out);
-            return NO_COMPRESSION;
+            return (NO_COMPRESSION, 0);
         };
         codec::compress(rule, &parsed, out);
-        rule.id
+        (rule.id, packet.len() - parsed.payload.len())
     }
 
     fn select<'p>(&self, direction: Direction, packet: &'p [u8]) -> Option<(&Rule, Parsed<'p>)> {
-        let parsed = Parsed::parse(direction, packet)?;
+        let parsed = Parsed::parse(&self.reading, direction, packet)?;
         let places = self.places.get(direction.index())?.get(&parsed.labels())?;
         let rules = places.iter().filter_map(|place| self.rules(direction).get(*place));
         let fitting = rules.filter_map(|rule| Some((rule.residue_bits(&parsed)?, rule)));

@@ -1,41 +1,93 @@
-//! One scheme: ROHC in one mode over the link, with an endpoint at each side, and the proof that every packet
-//! comes back.
+//! One scheme over the link of one input: every packet is compressed at one side, decompressed at the other, and
+//! compared. How that is done is a [`Carrier`]; that it is proven, and what the link loses, is the same for all.
 
-use thinair_rohc::exchange::Exchanges;
-use thinair_rohc::{
-    CompressError, Compressed, Compressor, CompressorMemory, DecompressError, Decompressor,
-    DecompressorConfig, DecompressorMemory, Endpoint, Instant, Mode,
-};
+mod lowpan;
+mod rohc;
+mod schc;
+
+use std::fmt;
+use std::rc::Rc;
+
+use thinair_rohc::{Format, Instant, ProfileId};
 
 use crate::loss::Sent;
-use crate::settings::Settings;
+use crate::settings::{SchemeSpec, Settings};
 use crate::sides::Side;
+use crate::survey::Provision;
 
 /// Room for headers that grow: an IR packet is larger than the headers it stands for.
 const MARGIN: usize = 1024;
 
-/// Blocks for extension headers that each compressor and decompressor gets: enough for 64 flows that carry as
-/// many as a context takes.
-const BLOCKS: usize = 256;
+/// A compressor and a decompressor at each side of the link.
+trait Carrier: fmt::Debug {
+    /// Compresses a packet at side `from` to the start of `out`. `None` if the scheme is not for such a packet.
+    fn compress(
+        &mut self,
+        now: Instant,
+        from: Side,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Option<Compressed>, Refusal>;
 
-/// Messages of each direction that the other one can refer to.
-const EXCHANGES: usize = 64;
+    /// Decompresses at the side opposite to `from` to the start of `out`, and returns the octets there.
+    fn decompress(&mut self, now: Instant, from: Side, sent: &[u8], out: &mut [u8])
+    -> Result<usize, Refusal>;
 
-/// ROHC in one mode over the link of one input.
+    /// Feedback on what came from side `from`, if more waits: its octets at the start of `out`.
+    fn poll_feedback(&mut self, _from: Side, _out: &mut [u8]) -> Option<usize> {
+        None
+    }
+
+    /// Feedback reaches the compressor at side `from`.
+    fn handle_feedback(&mut self, _now: Instant, _from: Side, _feedback: &[u8]) {}
+}
+
+/// One scheme.
 #[derive(Debug)]
 pub(crate) struct Scheme {
-    ends: [Endpoint<'static>; 2],
+    carrier: Box<dyn Carrier>,
     sent: Vec<u8>,
     back: Vec<u8>,
     /// One octet of one packet is still to be damaged.
     damage: bool,
 }
 
+/// A packet that was compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Compressed {
+    pub(crate) format: Label,
+    /// The ROHC profile.
+    pub(crate) profile: Option<ProfileId>,
+    /// Octets of the headers that were compressed.
+    pub(crate) header_in: usize,
+    /// Octets that took their place.
+    pub(crate) header_out: usize,
+    /// Octets in all.
+    pub(crate) len: usize,
+    /// It refreshes a context that was established.
+    pub(crate) refresh: bool,
+}
+
+/// By what packets are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Label {
+    /// A format of ROHC.
+    Format(Format),
+    /// A rule of SCHC by its RuleID.
+    Rule(u8),
+    /// LOWPAN_IPHC.
+    Iphc,
+    /// IPv6 as it is, behind the dispatch octet that says so (RFC 4944, section 5.1).
+    Ipv6,
+}
+
 /// What became of one packet.
 #[derive(Debug)]
 pub(crate) struct Trip {
-    /// What the compressor says; `None` if it refused.
+    /// What the compressor says; `None` if it refused, or has no way for such a packet.
     pub(crate) compressed: Option<Compressed>,
+    /// The scheme is not for such packets: it went as it was.
+    pub(crate) not_applicable: bool,
     /// Octets that were sent.
     pub(crate) len: usize,
     /// Octets of each feedback packet that was sent back.
@@ -54,13 +106,21 @@ pub(crate) enum Delivery {
     Fault(Cause),
 }
 
+/// What a compressor or decompressor says when it does not do its work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// A stable name for reports.
+    name: &'static str,
+    why: String,
+}
+
 /// Why a packet did not come back bit for bit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// The compressor refused it.
-    NotCompressed(CompressError),
+    NotCompressed(Refusal),
     /// The decompressor refused it, although nothing was lost.
-    Refused(DecompressError),
+    Refused(Refusal),
     /// The decompressor took it and delivered nothing.
     Nothing,
     /// The decompressor delivered something else.
@@ -73,13 +133,13 @@ pub(crate) enum Cause {
 }
 
 impl Scheme {
-    pub(crate) fn new(mode: Mode, settings: &Settings) -> Self {
-        Self {
-            ends: [(); 2].map(|()| endpoint(mode, settings)),
-            sent: Vec::new(),
-            back: Vec::new(),
-            damage: settings.damage_one,
-        }
+    pub(crate) fn new(spec: &SchemeSpec, settings: &Settings, provision: &Rc<Provision>) -> Self {
+        let carrier: Box<dyn Carrier> = match *spec {
+            SchemeSpec::Rohc { profiles, mode, .. } => Box::new(rohc::Rohc::new(profiles, mode, settings)),
+            SchemeSpec::Schc => Box::new(schc::Schc::new(Rc::clone(provision))),
+            SchemeSpec::Lowpan => Box::new(lowpan::Lowpan::new(settings, provision)),
+        };
+        Self { carrier, sent: Vec::new(), back: Vec::new(), damage: settings.damage_one }
     }
 
     /// Whether the one octet was damaged that had to be.
@@ -92,14 +152,14 @@ impl Scheme {
         self.damage = false;
     }
 
-    /// Carries a packet from `side` to the other one, and its feedback back. `number` counts the packets of
+    /// Carries a packet from side `from` to the other one, and its feedback back. `number` counts the packets of
     /// the run.
     pub(crate) fn carry(
         &mut self,
         settings: &Settings,
         number: u64,
         now: Instant,
-        side: Side,
+        from: Side,
         packet: &[u8],
     ) -> Trip {
         let room = 2 * packet.len() + MARGIN;
@@ -107,71 +167,78 @@ impl Scheme {
             self.sent.resize(room, 0);
             self.back.resize(room, 0);
         }
-        let [near, far] = ends(&mut self.ends, side);
-        let compressed = match near.compressor.compress(now, packet, &mut self.sent) {
-            Ok(compressed) => compressed,
-            Err(error) => {
-                let delivery = Delivery::Fault(Cause::NotCompressed(error));
-                return Trip { compressed: None, len: packet.len(), feedback: Vec::new(), delivery };
-            }
-        };
-        let sent = &mut self.sent[..compressed.len];
-        // Payload is covered by no CRC of ROHC: only the comparison can see this.
-        if self.damage && compressed.header_out < sent.len() {
-            self.damage = false;
-            if let Some(octet) = sent.last_mut() {
-                *octet ^= 1;
-            }
-        }
         let mut trip = Trip {
-            compressed: Some(compressed),
-            len: sent.len(),
+            compressed: None,
+            not_applicable: false,
+            len: packet.len(),
             feedback: Vec::new(),
             delivery: Delivery::Exact,
         };
-        if settings.loss.is_some_and(|loss| loss.takes(number, Sent::Packet)) {
+        match self.carrier.compress(now, from, packet, &mut self.sent) {
+            Ok(compressed) => {
+                trip.not_applicable = compressed.is_none();
+                trip.compressed = compressed;
+            }
+            Err(refusal) => {
+                trip.delivery = Delivery::Fault(Cause::NotCompressed(refusal));
+                return trip;
+            }
+        }
+        let is_lost = settings.loss.is_some_and(|loss| loss.takes(number, Sent::Packet));
+        if is_lost {
             trip.delivery = Delivery::Lost("link");
+        }
+        let Some(compressed) = trip.compressed else { return trip };
+        trip.len = compressed.len;
+        let sent = &mut self.sent[..compressed.len];
+        // Payload is covered by no CRC of ROHC: only the comparison can see this. The first bit of the last octet is
+        // payload also where a payload ends in padding.
+        if self.damage && compressed.header_out < sent.len() {
+            self.damage = false;
+            if let Some(octet) = sent.last_mut() {
+                *octet ^= 0x80;
+            }
+        }
+        if is_lost {
             return trip;
         }
-        let received = far.receive(now, sent, &mut self.back);
+        let received = self.carrier.decompress(now, from, sent, &mut self.back);
         trip.delivery = match received {
-            Ok(done) => match (compare(packet, &self.back[..done.len]), settings.loss) {
+            Ok(len) => match (compare(packet, &self.back[..len]), settings.loss) {
                 (Some(Cause::Nothing), Some(_)) => Delivery::Lost("nothing_delivered"),
                 (Some(cause), _) => Delivery::Fault(cause),
                 (None, _) => Delivery::Exact,
             },
-            Err(error) if settings.loss.is_some() => Delivery::Lost(error.name()),
-            Err(error) => Delivery::Fault(Cause::Refused(error)),
+            Err(refusal) if settings.loss.is_some() => Delivery::Lost(refusal.name),
+            Err(refusal) => Delivery::Fault(Cause::Refused(refusal)),
         };
-        while let Some(len) = far.poll_feedback(&mut self.back) {
+        while let Some(len) = self.carrier.poll_feedback(from, &mut self.back) {
             let nth = trip.feedback.len() as u32;
             trip.feedback.push(len);
-            if settings.loss.is_some_and(|loss| loss.takes(number, Sent::Feedback(nth))) {
-                continue;
+            if !settings.loss.is_some_and(|loss| loss.takes(number, Sent::Feedback(nth))) {
+                self.carrier.handle_feedback(now, from, &self.back[..len]);
             }
-            // There is no packet behind the feedback, so nothing is delivered.
-            let _ = near.receive(now, &self.back[..len], &mut self.sent);
         }
         trip
     }
 }
 
-fn ends<'e>(ends: &'e mut [Endpoint<'static>; 2], side: Side) -> [&'e mut Endpoint<'static>; 2] {
-    let [a, b] = ends;
-    match side {
-        Side::A => [a, b],
-        Side::B => [b, a],
+impl Label {
+    /// The name in reports.
+    pub(crate) fn name(self) -> std::borrow::Cow<'static, str> {
+        match self {
+            Self::Format(format) => format.name().into(),
+            Self::Rule(id) => format!("rule {id}").into(),
+            Self::Iphc => "IPHC".into(),
+            Self::Ipv6 => "IPv6".into(),
+        }
     }
 }
 
-fn endpoint(mode: Mode, settings: &Settings) -> Endpoint<'static> {
-    let channel = settings.channel;
-    let decompressor = DecompressorConfig { mode, ..settings.decompressor };
-    Endpoint::new(
-        Compressor::new(settings.compressor, CompressorMemory::owned(&channel, BLOCKS)),
-        Decompressor::new(decompressor, DecompressorMemory::owned(&channel, BLOCKS)),
-    )
-    .with_exchanges(Exchanges::owned(EXCHANGES), Exchanges::owned(EXCHANGES))
+impl Refusal {
+    fn new(name: &'static str, why: impl fmt::Display) -> Self {
+        Self { name, why: why.to_string() }
+    }
 }
 
 fn compare(sent: &[u8], delivered: &[u8]) -> Option<Cause> {
@@ -185,11 +252,11 @@ fn compare(sent: &[u8], delivered: &[u8]) -> Option<Cause> {
     Some(Cause::Differs { offset: common, lengths: (sent.len(), delivered.len()) })
 }
 
-impl std::fmt::Display for Cause {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotCompressed(error) => write!(f, "not compressed: {error}"),
-            Self::Refused(error) => write!(f, "refused by the decompressor: {error}"),
+            Self::NotCompressed(refusal) => write!(f, "not compressed: {}", refusal.why),
+            Self::Refused(refusal) => write!(f, "refused by the decompressor: {}", refusal.why),
             Self::Nothing => write!(f, "nothing was delivered"),
             Self::Differs { offset, lengths: (sent, delivered) } => {
                 write!(f, "first differs at octet {offset} ({sent} octets sent, {delivered} delivered)")

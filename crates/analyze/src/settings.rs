@@ -1,17 +1,18 @@
 //! What an analysis is told at start.
 
-use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Mode};
+use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Integrity, Mode, ProfileSet};
 
 /// What an analysis is told at start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The ROHC channel, the same in both directions.
+    /// The ROHC channel, the same in both directions; its profiles are those of the scheme. What it says of the
+    /// carrier below holds for every scheme.
     pub channel: Channel,
-    /// The modes to be compared, each a scheme of its own.
-    pub modes: Vec<Mode>,
-    /// The compressor of both directions.
+    /// The schemes to be compared, in the order in which they are told.
+    pub schemes: Vec<SchemeSpec>,
+    /// The ROHC compressor of both directions; its channel is that of the scheme.
     pub compressor: CompressorConfig,
-    /// The decompressor of both directions; the mode that it asks for is the one of the scheme.
+    /// The ROHC decompressor of both directions; its channel and mode are those of the scheme.
     pub decompressor: DecompressorConfig,
     /// Loss on the link; `None` delivers everything.
     pub loss: Option<Loss>,
@@ -25,16 +26,62 @@ pub struct Settings {
 
 impl Settings {
     /// No loss, no billing, default refreshes.
-    pub fn new(channel: Channel, modes: &[Mode]) -> Self {
+    pub fn new(channel: Channel, schemes: &[SchemeSpec]) -> Self {
         Self {
             channel,
-            modes: modes.to_vec(),
+            schemes: schemes.to_vec(),
             compressor: CompressorConfig::new(channel),
             decompressor: DecompressorConfig::new(channel),
             loss: None,
             billing: None,
             link_mtu: None,
             damage_one: false,
+        }
+    }
+
+    /// Whether right UDP checksums are left out, as the carrier vouches for its frames.
+    pub(crate) fn elides_checksums(&self) -> bool {
+        match self.channel.integrity_below() {
+            Integrity::None => false,
+            Integrity::Crc32 | Integrity::Mic => true,
+        }
+    }
+}
+
+/// A scheme of header compression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemeSpec {
+    /// ROHC (RFC 5795).
+    Rohc {
+        /// What tells the set of profiles in reports.
+        name: &'static str,
+        /// The profiles of the channel.
+        profiles: ProfileSet,
+        /// The mode of operation.
+        mode: Mode,
+    },
+    /// SCHC (RFC 8724, RFC 8824) with rules that are derived from the capture beforehand, as [`crate::schc`] says.
+    Schc,
+    /// 6LoWPAN: LOWPAN_IPHC and LOWPAN_NHC (RFC 6282). Packets that are not IPv6 go as they are. The prefixes of the
+    /// capture are contexts, and interface identifiers are taken for those of link addresses, which cost nothing.
+    Lowpan,
+}
+
+impl SchemeSpec {
+    /// The name in reports.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Rohc { name, .. } => name,
+            Self::Schc => "schc",
+            Self::Lowpan => "6lowpan",
+        }
+    }
+
+    /// The letter of its mode, if it has any.
+    pub const fn mode(&self) -> Option<&'static str> {
+        match self {
+            Self::Rohc { mode, .. } => Some(mode.letter()),
+            Self::Schc | Self::Lowpan => None,
         }
     }
 }

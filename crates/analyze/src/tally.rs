@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use thinair_rohc::{Compressed, Format, ProfileId};
+use thinair_rohc::ProfileId;
 
 use crate::outcome::{LayersIn, LayersOut};
 use crate::packet::Packet;
-use crate::scheme::{Delivery, Trip};
+use crate::scheme::{Compressed, Delivery, Label, Trip};
 use crate::settings::Settings;
 
 /// What came in.
@@ -41,11 +41,14 @@ pub(crate) struct Carried {
     pub(crate) bytes: u64,
     pub(crate) header_bytes: u64,
     pub(crate) layers: LayersOut,
+    /// Octets of the first packet of each flow.
+    pub(crate) first_packets: u64,
+    pub(crate) not_applicable: u64,
     pub(crate) mismatches: u64,
     pub(crate) lost: u64,
     pub(crate) lost_by: BTreeMap<&'static str, u64>,
-    /// Packets of each format, and octets of their ROHC headers.
-    pub(crate) formats: BTreeMap<Format, (u64, u64)>,
+    /// Packets of each format, and octets of their compressed headers.
+    pub(crate) formats: BTreeMap<Label, (u64, u64)>,
     pub(crate) profiles: BTreeMap<ProfileId, u64>,
     pub(crate) refreshes: u64,
     pub(crate) refresh_bytes: u64,
@@ -56,11 +59,22 @@ pub(crate) struct Carried {
 }
 
 impl Carried {
-    /// Adds the trip of one packet.
-    pub(crate) fn add(&mut self, packet: &Packet<'_>, application: usize, trip: &Trip, settings: &Settings) {
+    /// Adds the trip of one packet, the first of its flow or a later one.
+    pub(crate) fn add(
+        &mut self,
+        packet: &Packet<'_>,
+        application: usize,
+        is_first: bool,
+        trip: &Trip,
+        settings: &Settings,
+    ) {
         let layers = layers_out(packet, application, trip.compressed.as_ref());
         self.layers.add(&layers);
         self.bytes += trip.len as u64;
+        if is_first {
+            self.first_packets += trip.len as u64;
+        }
+        self.not_applicable += u64::from(trip.not_applicable);
         self.header_bytes += layers.headers();
         self.units += units(settings, trip.len);
         self.over_mtu += over_mtu(settings, trip.len);
@@ -68,7 +82,9 @@ impl Carried {
             let (packets, header_bytes) = self.formats.entry(compressed.format).or_default();
             *packets += 1;
             *header_bytes += compressed.header_out as u64;
-            *self.profiles.entry(compressed.profile).or_default() += 1;
+            if let Some(profile) = compressed.profile {
+                *self.profiles.entry(profile).or_default() += 1;
+            }
             if compressed.refresh {
                 self.refreshes += 1;
                 self.refresh_bytes += compressed.header_out as u64;

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use crate::outcome;
+
 /// Stretches that are kept at most. When a packet is later than the last of them, neighbours are merged.
 const MOST: usize = 240;
 
 /// The first length of a stretch, in nanoseconds.
 const SHORTEST: u64 = 1_000_000;
 
-/// Header octets of the packets in each stretch of time.
+/// Octets of all headers of the packets in each stretch of time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
     /// Nanoseconds of a stretch.
@@ -58,6 +60,13 @@ impl Timeline {
         stretch.header_bytes_out.resize(header_out.len(), 0);
         for (sum, out) in stretch.header_bytes_out.iter_mut().zip(header_out) {
             *sum += *out as u64;
+        }
+    }
+
+    /// Keeps the schemes that are told to be kept.
+    pub(crate) fn retain(&mut self, keep: &[bool]) {
+        for stretch in &mut self.stretches {
+            outcome::retain(&mut stretch.header_bytes_out, keep);
         }
     }
 

@@ -13,16 +13,20 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::Args;
-use thinair_analyze::{Analysis, Billing, Loss, Outcome, Settings};
+use clap::{Args, ValueEnum};
+use thinair_analyze::outcome::Scheme;
+use thinair_analyze::{Analysis, Billing, Loss, Outcome, SchemeSpec, Settings};
 use thinair_report::Style;
-use thinair_rohc::Mode;
+use thinair_rohc::{Mode, ProfileId, ProfileSet};
 
 use crate::options::ChannelOptions;
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 if every packet came back bit for bit; 1 if not, or if a file cannot be read; 2 for wrong \
 arguments; 3 if less was saved than --fail-under asks.";
+
+/// The name of ROHC with whatever profiles are asked for.
+const ROHC_V1: &str = "rohc-v1";
 
 /// Columns of the output when it does not go to a terminal.
 const PLAIN_WIDTH: usize = 140;
@@ -33,7 +37,10 @@ pub(crate) struct Arguments {
     /// Captures (pcap or pcapng), each a link of its own; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Mode of operation: u (unidirectional) or o (bidirectional optimistic) [default: both, side by side]
+    /// Schemes to be compared, separated by commas [default: all that apply]
+    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', conflicts_with = "profiles")]
+    schemes: Option<Vec<SchemeName>>,
+    /// Mode of operation of ROHC: u (unidirectional) or o (bidirectional optimistic) [default: both, side by side]
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
     #[command(flatten)]
@@ -65,12 +72,47 @@ pub(crate) struct Arguments {
     /// List every flow, not only the largest
     #[arg(long, help_heading = "Output")]
     all_flows: bool,
-    /// Exit with status 3 if the last scheme shown saves less than this share of all octets
+    /// Exit with status 3 if the best scheme saves less than this share of all octets
     #[arg(long, value_name = "PCT", value_parser = threshold, allow_negative_numbers = true, help_heading = "Output")]
     fail_under: Option<f64>,
     /// Damage one octet of one compressed packet: the command must notice
     #[arg(long = "break", hide = true)]
     damage: bool,
+}
+
+/// A scheme by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SchemeName {
+    /// ROHC with the profiles of RFC 3095 and RFC 3843: UDP/IP and IP
+    RohcV1,
+    /// The same and the CoAP profile published in 2015
+    #[value(name = "coap-2015")]
+    Coap2015,
+    /// The same as rohc-v1 and profile `coap`
+    Coap,
+    /// SCHC (RFC 8724, RFC 8824), both ends provisioned with the rules that are best for the capture
+    Schc,
+    /// 6LoWPAN (RFC 6282), for IPv6 only, with the prefixes of the capture as contexts
+    #[value(name = "6lowpan")]
+    Lowpan,
+}
+
+impl SchemeName {
+    /// What it is in each of these modes, if it has modes.
+    fn specs(self, modes: &[Mode]) -> Result<Vec<SchemeSpec>, String> {
+        let rohc = |name, more: Option<ProfileId>| {
+            let profiles = more.map_or(Ok(ProfileSet::v1()), |more| ProfileSet::v1().with(more));
+            let profiles = profiles.map_err(|error| error.to_string())?;
+            Ok(modes.iter().map(|&mode| SchemeSpec::Rohc { name, profiles, mode }).collect())
+        };
+        match self {
+            Self::RohcV1 => rohc(ROHC_V1, None),
+            Self::Coap2015 => rohc("coap-2015", Some(ProfileId::Coap2015)),
+            Self::Coap => rohc("coap", Some(ProfileId::Coap)),
+            Self::Schc => Ok(vec![SchemeSpec::Schc]),
+            Self::Lowpan => Ok(vec![SchemeSpec::Lowpan]),
+        }
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -83,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     let mut analysis = Analysis::new(settings.clone());
     source::read_all(&arguments.files, &mut analysis)?;
-    let outcome = analysis.finish();
+    let outcome = applying(arguments, analysis.finish());
 
     print(&shown(arguments, &settings, &outcome)?)?;
     if let Some(path) = &arguments.html {
@@ -94,6 +136,18 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(verdict(arguments, &outcome))
 }
 
+/// Without the schemes that have no way for any packet, unless they were asked for.
+fn applying(arguments: &Arguments, outcome: Outcome) -> Outcome {
+    let packets = outcome.totals.packets;
+    let applies = |scheme: &Scheme| packets == 0 || scheme.not_applicable < packets;
+    let schemes = outcome.totals.schemes.iter();
+    let names: Vec<_> = match arguments.schemes {
+        Some(_) => Vec::new(),
+        None => schemes.filter(|scheme| !applies(scheme)).map(|scheme| scheme.scheme).collect(),
+    };
+    names.into_iter().fold(outcome, Outcome::without)
+}
+
 fn settings(arguments: &Arguments) -> Result<Settings, String> {
     if arguments.files.iter().filter(|file| source::is_stdin(file)).count() > 1 {
         return Err("standard input can be read only once".to_owned());
@@ -102,8 +156,8 @@ fn settings(arguments: &Arguments) -> Result<Settings, String> {
         Some(mode) => vec![mode],
         None => vec![Mode::Unidirectional, Mode::Optimistic],
     };
-    let channel = arguments.channel.channel()?;
-    let mut settings = Settings::new(channel, &modes);
+    let channel = arguments.channel.channel_with(arguments.channel.profiles.unwrap_or(ProfileSet::v1()))?;
+    let mut settings = Settings::new(channel, &schemes(arguments, &modes)?);
     settings.compressor = arguments.channel.compressor(channel);
     settings.decompressor = arguments.channel.decompressor(channel);
     settings.loss = arguments.loss.map(|percent| Loss { probability: percent / 100.0, seed: arguments.seed });
@@ -112,6 +166,23 @@ fn settings(arguments: &Arguments) -> Result<Settings, String> {
     settings.link_mtu = arguments.link_mtu;
     settings.damage_one = arguments.damage;
     Ok(settings)
+}
+
+/// The schemes, each once.
+fn schemes(arguments: &Arguments, modes: &[Mode]) -> Result<Vec<SchemeSpec>, String> {
+    if let Some(profiles) = arguments.channel.profiles {
+        return Ok(modes.iter().map(|&mode| SchemeSpec::Rohc { name: ROHC_V1, profiles, mode }).collect());
+    }
+    let named = arguments.schemes.as_deref().unwrap_or(SchemeName::value_variants());
+    let mut specs = Vec::new();
+    for name in named {
+        for spec in name.specs(modes)? {
+            if !specs.contains(&spec) {
+                specs.push(spec);
+            }
+        }
+    }
+    Ok(specs)
 }
 
 /// What goes to standard output.
@@ -163,11 +234,11 @@ fn verdict(arguments: &Arguments, outcome: &Outcome) -> ExitCode {
     if outcome.inputs.iter().any(|input| input.damaged) {
         return ExitCode::FAILURE;
     }
-    if let (Some(percent), Some(last)) = (arguments.fail_under, outcome.totals.schemes.last())
-        && last.saved_ratio * 100.0 < percent
+    if let (Some(percent), Some(best)) = (arguments.fail_under, words::best(outcome))
+        && best.saved_ratio * 100.0 < percent
     {
-        let saved = last.saved_ratio * 100.0;
-        eprintln!("thinair: {} saves {saved:.2} %, less than the {percent} % asked for", words::name(last));
+        let saved = best.saved_ratio * 100.0;
+        eprintln!("thinair: {} saves {saved:.2} %, less than the {percent} % asked for", words::name(best));
         return ExitCode::from(3);
     }
     ExitCode::SUCCESS

@@ -1,8 +1,10 @@
 //! Options that say what a ROHC channel is, the same in every command.
 
 use clap::{Args, ValueEnum};
+use thinair_rohc::profile::coap::{CoapConfig, CoapPorts, FormatPolicy};
 use thinair_rohc::{
-    Channel, CidSpace, CompressorConfig, DecompressorConfig, ProfileId, ProfileSet, Refresh, Threshold,
+    Channel, CidSpace, CompressorConfig, DecompressorConfig, Integrity, ProfileId, ProfileSet, Refresh,
+    Threshold,
 };
 
 /// LARGE_CIDS by name.
@@ -12,6 +14,29 @@ pub(crate) enum CidOption {
     Small,
     /// 0 to 16,383, one or two octets each
     Large,
+}
+
+/// What becomes of UDP checksums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ChecksumOption {
+    /// They are sent
+    Carry,
+    /// They are computed anew at the other end where they were right. Only for carriers that vouch for every frame
+    /// with a CRC of 32 bits or more: what damages a packet there is seen by nobody else
+    Elide,
+}
+
+/// FormatPolicy by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CoapFormatOption {
+    /// `pt_0c` where the UDP checksum is carried, else `pt_1`, and `pt_0` once feedback shows that little is lost
+    Auto,
+    /// 1 octet from the beginning, for links without loss
+    Pt0,
+    /// 2 octets, with a CRC of 8 bits
+    Pt1,
+    /// `pt_0c` where the UDP checksum is carried, else `pt_1`
+    Pt0c,
 }
 
 /// Parameters of a ROHC channel (RFC 5795, section 5.1.2) and of its compressor.
@@ -24,8 +49,9 @@ pub(crate) struct ChannelOptions {
     #[arg(long, value_name = "N", help_heading = "Channel")]
     pub(crate) max_cid: Option<u16>,
     /// Profiles of the channel besides `uncompressed`: names separated by commas, or the set `v1`
-    #[arg(long, value_name = "LIST", default_value = "v1", value_parser = profiles, help_heading = "Channel")]
-    pub(crate) profiles: ProfileSet,
+    /// [default: udp,ip,coap; `analyze` compares several sets]
+    #[arg(long, value_name = "LIST", value_parser = profiles, help_heading = "Channel")]
+    pub(crate) profiles: Option<ProfileSet>,
     /// When contexts are refreshed: `packets=N,time=SECONDS[,backoff]`, `ir=N,so=N[,direct]`, or `off`
     /// [default: packets=1024,time=16,backoff in U-mode, off in O-mode]
     #[arg(long, value_name = "POLICY", help_heading = "Channel")]
@@ -45,17 +71,37 @@ pub(crate) struct ChannelOptions {
     /// Send constant IP-IDs by SID in profiles that do not define it (not standard)
     #[arg(long, help_heading = "Channel")]
     pub(crate) sid_everywhere: bool,
+    /// What becomes of UDP checksums where they could be computed: in profile `coap`, SCHC and 6LoWPAN
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = ChecksumOption::Carry, help_heading = "CoAP")]
+    pub(crate) coap_checksum: ChecksumOption,
+    /// Which of its smallest formats profile `coap` uses
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = CoapFormatOption::Auto, help_heading = "CoAP")]
+    pub(crate) coap_format: CoapFormatOption,
+    /// UDP ports that carry CoAP, at most 8, separated by commas [default: 5683]
+    #[arg(long, value_name = "LIST", value_parser = coap_ports, help_heading = "CoAP")]
+    pub(crate) coap_ports: Option<CoapPorts>,
 }
 
 impl ChannelOptions {
-    /// The channel, or what contradicts itself: a usage error.
+    /// The channel, with the profiles of RFC 3095 and that of CoAP if no others are asked for; or what contradicts
+    /// itself, a usage error.
     pub(crate) fn channel(&self) -> Result<Channel, String> {
+        let default = || ProfileSet::v1().with(ProfileId::Coap).map_err(|error| error.to_string());
+        self.channel_with(self.profiles.map_or_else(default, Ok)?)
+    }
+
+    /// The channel with these profiles.
+    pub(crate) fn channel_with(&self, profiles: ProfileSet) -> Result<Channel, String> {
         let cids = match self.cid {
             CidOption::Small => CidSpace::Small,
             CidOption::Large => CidSpace::Large,
         };
         let max_cid = self.max_cid.unwrap_or(cids.highest());
-        Channel::new(cids, max_cid, self.profiles).map_err(|error| error.to_string())
+        let channel = Channel::new(cids, max_cid, profiles).map_err(|error| error.to_string())?;
+        Ok(channel.with_integrity_below(match self.coap_checksum {
+            ChecksumOption::Carry => Integrity::None,
+            ChecksumOption::Elide => Integrity::Crc32,
+        }))
     }
 
     /// The compressor of the channel. A refresh policy that is asked for holds in every mode.
@@ -68,6 +114,13 @@ impl ChannelOptions {
         config.repetitions = self.repetitions;
         config.window = self.window;
         config.sid_everywhere = self.sid_everywhere;
+        let format = match self.coap_format {
+            CoapFormatOption::Auto => FormatPolicy::Auto,
+            CoapFormatOption::Pt0 => FormatPolicy::Pt0,
+            CoapFormatOption::Pt1 => FormatPolicy::Pt1,
+            CoapFormatOption::Pt0c => FormatPolicy::Pt0c,
+        };
+        config.coap = CoapConfig { format, ports: self.coap_ports.unwrap_or_default() };
         config
     }
 
@@ -87,6 +140,13 @@ fn threshold(text: &str) -> Result<Threshold, String> {
         (Ok(k), Ok(n)) if 1 <= k && k <= n && n <= 16 => Ok(Threshold { k, n }),
         _ => Err("K must be 1 to N, and N at most 16".to_owned()),
     }
+}
+
+fn coap_ports(text: &str) -> Result<CoapPorts, String> {
+    let ports: Option<Vec<u16>> =
+        text.split(',').map(|port| port.parse().ok().filter(|port| *port != 0)).collect();
+    let ports = ports.ok_or("expected UDP ports, separated by commas")?;
+    CoapPorts::of(&ports).ok_or_else(|| format!("at most {} ports", CoapPorts::MOST))
 }
 
 fn profiles(text: &str) -> Result<ProfileSet, String> {

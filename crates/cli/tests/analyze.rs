@@ -9,6 +9,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 const ONE: &str = "../../captures/coap_udp4_observe.pcap";
+const SIX: &str = "../../captures/coap_udp6_get_con.pcap";
 
 fn thinair(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_thinair")).arg("analyze").args(arguments).output().unwrap()
@@ -54,24 +55,51 @@ fn assert_sound(paths: &[PathBuf]) -> Value {
     for key in ["packets", "bytes_in", "header_bytes_in"] {
         assert_eq!(sum(&found["flows"], key), totals[key], "{key}");
     }
-    for (at, mode) in ["u", "o"].into_iter().enumerate() {
-        let scheme = &totals["schemes"][at];
-        assert_eq!((&scheme["scheme"], &scheme["mode"]), (&"rohc-v1".into(), &mode.into()));
-        assert_eq!((&scheme["roundtrip_mismatches"], &scheme["lost"]), (&0.into(), &0.into()));
-        let types: u64 =
-            scheme["packet_types"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
+    let schemes = totals["schemes"].as_array().unwrap();
+    let ids: Vec<_> = schemes.iter().map(id).collect();
+    assert_eq!(ids[..7], ALL[..7]);
+    for scheme in schemes {
+        assert_eq!((&scheme["roundtrip_mismatches"], &scheme["lost"]), (&0.into(), &0.into()), "{scheme}");
+        let types = total(&scheme["packet_types"]) + scheme["not_applicable"].as_u64().unwrap();
         assert_eq!(types, totals["packets"]);
-        let layers: u64 =
-            scheme["layers_out"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
-        assert_eq!(layers, scheme["bytes_out"]);
-        // What is no header goes as it is.
-        let rest = |bytes: &Value, headers: &Value| bytes.as_u64().unwrap() - headers.as_u64().unwrap();
-        assert_eq!(
-            rest(&scheme["bytes_out"], &scheme["header_bytes_out"]),
-            rest(&totals["bytes_in"], &totals["header_bytes_in"])
-        );
+        assert_eq!(total(&scheme["layers_out"]), scheme["bytes_out"]);
+        let mut firsts = 0;
+        for flow in found["flows"].as_array().unwrap() {
+            let of_flow =
+                flow["schemes"].as_array().unwrap().iter().find(|one| id(one) == id(scheme)).unwrap();
+            firsts += of_flow["first_packet_bytes"].as_u64().unwrap();
+            assert!(of_flow["first_packet_bytes"].as_u64() <= of_flow["bytes_out"].as_u64());
+        }
+        assert_eq!(scheme["first_packet_bytes"], firsts);
+        if scheme["scheme"] == "rohc-v1" || scheme["scheme"] == "6lowpan" {
+            // What is no header goes as it is.
+            let rest = |bytes: &Value, headers: &Value| bytes.as_u64().unwrap() - headers.as_u64().unwrap();
+            assert_eq!(
+                rest(&scheme["bytes_out"], &scheme["header_bytes_out"]),
+                rest(&totals["bytes_in"], &totals["header_bytes_in"])
+            );
+        }
     }
     found
+}
+
+/// Every scheme, in the order in which they are told.
+const ALL: [&str; 8] =
+    ["rohc-v1/u", "rohc-v1/o", "coap-2015/u", "coap-2015/o", "coap/u", "coap/o", "schc", "6lowpan"];
+
+/// A scheme as `break_even` names it.
+fn id(scheme: &Value) -> String {
+    let name = scheme["scheme"].as_str().unwrap();
+    scheme["mode"].as_str().map_or_else(|| name.to_owned(), |mode| format!("{name}/{mode}"))
+}
+
+fn ids(found: &Value) -> Vec<String> {
+    found["totals"]["schemes"].as_array().unwrap().iter().map(id).collect()
+}
+
+/// The sum of what an object holds.
+fn total(object: &Value) -> u64 {
+    object.as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum()
 }
 
 fn sum(list: &Value, key: &str) -> u64 {
@@ -103,6 +131,8 @@ fn a_damaged_octet_is_noticed() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stdout(&output).contains("1 packet did NOT come back bit for bit"));
     assert!(stderr(&output).contains("first differs at octet 47"), "{}", stderr(&output));
+    let every = stdout(&thinair(&[SIX, "--break"]));
+    assert_eq!(every.matches("1 packet did NOT come back bit for bit").count(), ALL.len());
 }
 
 #[test]
@@ -117,6 +147,13 @@ fn less_than_asked_for_is_status_3() {
 fn wrong_arguments_are_status_2_and_say_why() {
     for (arguments, why) in [
         (&[ONE, "--mode", "r"][..], "R-mode is not available yet"),
+        (&[ONE, "--schemes", "schc,lzw"], "invalid value 'lzw'"),
+        (&[ONE, "--schemes", "schc", "--profiles", "v1"], "cannot be used with '--profiles"),
+        (&[ONE, "--coap-checksum", "maybe"], "invalid value 'maybe'"),
+        (&[ONE, "--coap-format", "pt_2"], "invalid value 'pt_2'"),
+        (&[ONE, "--coap-ports", "5683,x"], "expected UDP ports"),
+        (&[ONE, "--coap-ports", "0"], "expected UDP ports"),
+        (&[ONE, "--coap-ports", "1,2,3,4,5,6,7,8,9"], "at most 8 ports"),
         (&[ONE, "--profiles", "udp,bogus"], "no profile `bogus`"),
         (&[ONE, "--max-cid", "16"], "MAX_CID 16 is beyond"),
         (&[ONE, "--refresh", "often"], "expected `packets=N"),
@@ -210,6 +247,93 @@ fn what_cannot_be_compressed_is_carried_and_counted() {
 }
 
 #[test]
+fn schemes_are_chosen_by_name_each_once_and_in_order() {
+    let chosen = |list| ids(&json(&[SIX, "--schemes", list]));
+    assert_eq!(ids(&json(&[SIX])), ALL);
+    assert_eq!(chosen("6lowpan,coap"), ["6lowpan", "coap/u", "coap/o"]);
+    assert_eq!(chosen("schc,schc"), ["schc"]);
+    assert_eq!(ids(&json(&[SIX, "--mode", "o"])), ["rohc-v1/o", "coap-2015/o", "coap/o", "schc", "6lowpan"]);
+    assert_eq!(ids(&json(&[SIX, "--profiles", "udp,coap"])), ["rohc-v1/u", "rohc-v1/o"]);
+}
+
+#[test]
+fn a_scheme_that_cannot_carry_ipv4_is_shown_only_where_it_is_asked_for() {
+    assert_eq!(ids(&json(&[ONE])), ALL[..7]);
+    let asked = json(&[ONE, "--schemes", "6lowpan"]);
+    let scheme = &asked["totals"]["schemes"][0];
+    assert_eq!(scheme["not_applicable"], asked["totals"]["packets"]);
+    assert_eq!(scheme["bytes_out"], asked["totals"]["bytes_in"]);
+    let both = json(&[ONE, SIX]);
+    assert_eq!(ids(&both), ALL);
+    assert_eq!(both["totals"]["schemes"][7]["not_applicable"], both["inputs"][0]["ip_packets"]);
+    assert!(stdout(&thinair(&[ONE, SIX])).contains("403 packets not IPv6 went as they were"));
+}
+
+#[test]
+fn checksums_that_are_left_out_save_two_octets_a_packet() {
+    let octets = |how| {
+        let found = json(&[SIX, "--schemes", "schc,6lowpan", "--coap-checksum", how]);
+        [0, 1].map(|at| found["totals"]["schemes"][at]["bytes_out"].as_u64().unwrap())
+    };
+    let (carried, elided) = (octets("carry"), octets("elide"));
+    assert_eq!([carried[0] - elided[0], carried[1] - elided[1]], [2 * 600, 2 * 600]);
+    let told = |how| {
+        stdout(&thinair(&[SIX, "--coap-checksum", how])).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(told("carry").contains("UDP checksums are sent:"));
+    assert!(told("elide").contains("Right UDP checksums are left out"));
+}
+
+#[test]
+fn coap_is_where_ports_say_so() {
+    let application = |arguments: &[&str]| {
+        let found = json(&[&[SIX, "--schemes", "rohc-v1"], arguments].concat());
+        found["totals"]["layers_in"]["application"].as_u64().unwrap()
+    };
+    assert!(application(&[]) > 0);
+    assert_eq!(application(&["--coap-ports", "61616,61617"]), 0);
+    assert_eq!(application(&["--coap-ports", "61616,5683"]), application(&[]));
+}
+
+/// SCHC starts small, ROHC small only after its IR packets: it overtakes 6LoWPAN, which starts in between.
+#[test]
+fn a_flow_tells_when_a_scheme_has_made_up_for_its_start() {
+    let found = json(&[SIX, "--schemes", "rohc-v1,schc,6lowpan", "--mode", "u"]);
+    for flow in found["flows"].as_array().unwrap() {
+        let first = |at: usize| flow["schemes"][at]["first_packet_bytes"].as_u64().unwrap();
+        assert!(first(1) < first(2) && first(2) < first(0), "{flow}");
+        let after = |cheaper: &str, than: &str| {
+            let told = flow["break_even"].as_array().unwrap();
+            let told = told.iter().find(|one| one["cheaper"] == cheaper && one["than"] == than);
+            told.map(|one| one["after_packets"].as_u64().unwrap())
+        };
+        assert_eq!(flow["break_even"].as_array().unwrap().len(), 3);
+        assert_eq!(after("schc", "6lowpan"), Some(1));
+        assert_eq!(after("schc", "rohc-v1/u"), Some(1));
+        let overtaken = after("rohc-v1/u", "6lowpan").unwrap();
+        assert!((5..50).contains(&overtaken), "{overtaken}");
+    }
+    assert!(stdout(&thinair(&[SIX])).contains("Start-up and break-even"));
+}
+
+#[test]
+fn what_schc_and_6lowpan_were_told_beforehand_is_told() {
+    let input = json(&[SIX])["inputs"][0].take();
+    assert_eq!(input["lowpan_contexts"], serde_json::json!(["fd00:ec0::/64"]));
+    let rules = &input["schc_rules"];
+    let octets: u64 = rules["rules"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rule| rule["provisioning_bytes"].as_u64().unwrap())
+        .sum();
+    assert_eq!(rules["provisioning_bytes"], octets);
+    assert_eq!(rules["rules"][0]["direction"], "Up");
+    assert_eq!(rules["rules"][0]["fields"][0]["field"], "IPv6.version");
+    assert_eq!(json(&[SIX, "--schemes", "coap"])["inputs"][0]["schc_rules"], Value::Null);
+}
+
+#[test]
 fn a_link_has_units_and_an_mtu() {
     let arguments = ["--mode", "u", "--billing-unit", "10", "--price", "0.5", "--link-mtu", "30"];
     let totals = json(&[&[ONE][..], &arguments].concat())["totals"].take();
@@ -242,7 +366,9 @@ fn the_page_needs_no_network_and_the_csv_has_every_flow() {
     assert!(csv.starts_with("path,src,dst,protocol,profile,packets,bytes_in,header_bytes_in,bytes_out_u,"));
     assert_eq!(csv.lines().count(), 1 + 2);
     let page = fs::read_to_string(path).unwrap();
-    assert!(page.contains("Header size over time") && page.contains("10.99.0.1:5683"));
+    for part in ["Header size over time", "Start-up and break-even", "Rules of SCHC", "10.99.0.1:5683"] {
+        assert!(page.contains(part), "{part}");
+    }
     assert!(!page.contains("src=\"http") && !page.contains("<link"));
 }
 

@@ -226,8 +226,9 @@ fn the_fields_of_a_dissection_add_up_to_the_header() {
 fn a_dissection_reads_like_the_rfc() {
     let folder = Folder::new("text");
     let rohc = folder.path("rohc.pcap");
-    ok(thinair(["compress"], [&capture("coap_udp4_get_con.pcap"), &rohc], &["--mode", "o"]));
-    let told = String::from_utf8(ok(thinair(["dissect"], [&rohc], &[])).stdout).unwrap();
+    let options = ["--mode", "o", "--profiles", "v1"];
+    ok(thinair(["compress"], [&capture("coap_udp4_get_con.pcap"), &rohc], &options));
+    let told = String::from_utf8(ok(thinair(["dissect"], [&rohc], &["--profiles", "v1"])).stdout).unwrap();
     let third: Vec<_> = told.split("\n\n").nth(2).unwrap().lines().collect();
     assert_eq!(
         third,
@@ -254,12 +255,19 @@ fn feedback_is_dissected_and_counted() {
     let (rohc, made) = (folder.path("rohc.pcap"), folder.path("made.pcap"));
     let capture = capture("coap_udp4_get_con.pcap");
     let option = format!("--feedback-out={}", made.display());
-    let done = ok(thinair(["compress", "--mode", "o", &option], [&capture, &rohc], &[]));
-    assert!(stderr(&done).contains("feedback made"), "{}", stderr(&done));
-    let told = String::from_utf8(ok(thinair(["dissect"], [&made], &[])).stdout).unwrap();
-    assert!(told.contains("    feedback  ACK  CID 0  SN ") && told.contains("  mode o  CRC ok"), "{told}");
-    // A file of feedback alone has nothing to deliver, and nothing is wrong with it.
-    ok(thinair(["decompress"], [&made, &folder.path("back.pcap")], &[]));
+    // The form of profile 0x0081 says no mode.
+    for (profiles, mode) in [("v1", "  mode o"), ("coap", "")] {
+        let options = ["--profiles", profiles];
+        let done = ok(thinair(["compress", "--mode", "o", &option], [&capture, &rohc], &options));
+        assert!(stderr(&done).contains("feedback made"), "{}", stderr(&done));
+        let told = String::from_utf8(ok(thinair(["dissect"], [&made], &options)).stdout).unwrap();
+        let whole = |line: &str| {
+            line.starts_with("    feedback  ACK  CID 0  SN ") && line.ends_with(&format!("{mode}  CRC ok"))
+        };
+        assert!(told.lines().any(whole), "{told}");
+        // A file of feedback alone has nothing to deliver, and nothing is wrong with it.
+        ok(thinair(["decompress"], [&made, &folder.path("back.pcap")], &options));
+    }
 }
 
 #[test]
@@ -358,10 +366,11 @@ fn tshark_reads_our_ir_packets() {
     let rohc = folder.path("rohc.pcap");
     for capture in captures() {
         let name = capture.file_name().unwrap().to_str().unwrap();
-        ok(thinair(["compress", "--ethertype"], [&capture, &rohc], &[]));
+        // Profile 0x0081 is not known to it.
+        ok(thinair(["compress", "--ethertype"], [&capture, &rohc], &["--profiles", "v1"]));
         let sent = packets(&capture);
 
-        let told = ok(thinair(["dissect", "--json"], [&rohc], &[]));
+        let told = ok(thinair(["dissect", "--json"], [&rohc], &["--profiles", "v1"]));
         let told = String::from_utf8(told.stdout).unwrap();
         let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let ours: Vec<String> = told

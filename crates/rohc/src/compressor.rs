@@ -12,9 +12,9 @@ use thinair_wire::window::CAPACITY;
 
 use crate::channel::Channel;
 use crate::cid::Cid;
+use crate::exchange::Exchanges;
 use crate::feedback::{AckType, Feedback, FeedbackError};
 use crate::mode::{self, Mode};
-use crate::exchange::Exchanges;
 use crate::profile::coap::{self, Base, CoapConfig, Message, Template, Templates};
 use crate::profile::rfc3095::compress::{Context, Refused};
 use crate::profile::rfc3095::table::{Block, Pool};
@@ -389,12 +389,8 @@ impl<'m> Compressor<'m> {
                 cid
             }
         };
-        let mut memory = coap::compress::Memory {
-            templates: &mut self.templates,
-            sent,
-            received,
-            bases: &self.bases,
-        };
+        let mut memory =
+            coap::compress::Memory { templates: &mut self.templates, sent, received, bases: &self.bases };
         self.flows.touch(cid);
         let Kind::Coap(context) = self.flows.kind(cid) else { return Err(Refused::ByThisPacket) };
         if message.by_parse && context.is_abandoned() {
@@ -410,7 +406,8 @@ impl<'m> Compressor<'m> {
     fn not_coap(&mut self, glance: &Glance<'_>) {
         let (_, path, _) = coap::Path::of(glance);
         let hash = self.flows.hash(&path);
-        let found = self.flows.find(hash, |kind| matches!(kind, Kind::Coap(context) if context.is_flow_of(&path)));
+        let found =
+            self.flows.find(hash, |kind| matches!(kind, Kind::Coap(context) if context.is_flow_of(&path)));
         if let Some(cid) = found
             && let Kind::Coap(context) = self.flows.kind(cid)
         {

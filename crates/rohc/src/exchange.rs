@@ -21,8 +21,7 @@ pub struct Exchange {
 
 impl Exchange {
     /// No message.
-    pub const EMPTY: Self =
-        Self { flow: 0, token: Token::EMPTY, block: NO_BLOCK, msn: 0, message_id: 0 };
+    pub const EMPTY: Self = Self { flow: 0, token: Token::EMPTY, block: NO_BLOCK, msn: 0, message_id: 0 };
 
     pub(crate) fn new(flow: u64, msn: u16, message_id: u16, token: Token, block: Option<u32>) -> Self {
         Self { flow, token, block: block.unwrap_or(NO_BLOCK), msn, message_id }
@@ -85,7 +84,8 @@ impl<'m> Exchanges<'m> {
     /// that this end received, and perhaps as many others that were lost.
     #[inline]
     pub(crate) fn by_message_id(&self, flow: u64, message_id: u16) -> Option<&Exchange> {
-        let found = self.certain().find(|exchange| exchange.flow == flow && exchange.message_id == message_id);
+        let found =
+            self.certain().find(|exchange| exchange.flow == flow && exchange.message_id == message_id);
         found.filter(|found| self.is_newest(found))
     }
 

@@ -10,8 +10,9 @@ use proptest::prelude::*;
 use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::profile::coap::FormatPolicy;
 use thinair_rohc::{
-    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
-    DecompressorMemory, DecompressError, Endpoint, Format, Instant, Integrity, Mode, ProfileId, ProfileSet, Refresh,
+    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, DecompressError, Decompressor,
+    DecompressorConfig, DecompressorMemory, Endpoint, Format, Instant, Integrity, Mode, ProfileId,
+    ProfileSet, Refresh,
 };
 
 fn channel(cids: CidSpace, integrity: Integrity) -> Channel {
@@ -92,7 +93,13 @@ fn steady(name: FlowName, six: bool, integrity: Integrity, format: FormatPolicy,
     for i in 0..500 {
         for (side, sent) in flow.next() {
             let (len, delivered) = link.carry(side, &sent);
-            assert_eq!(delivered.as_deref(), Some(&sent[..]), "{name:?} packet {i} by {:?}: {:?}", link.last, link.error);
+            assert_eq!(
+                delivered.as_deref(),
+                Some(&sent[..]),
+                "{name:?} packet {i} by {:?}: {:?}",
+                link.last,
+                link.error
+            );
             if side == flow.side && i >= 200 {
                 sum += len;
                 count += 1;
@@ -131,7 +138,8 @@ fn steady_flows_have_the_sizes_of_the_table() {
                     steady(name, six, Integrity::None, FormatPolicy::Auto, seed),
                 ];
                 if sizes.iter().zip([pt0, pt1, carried]).any(|(size, bar)| *size > f64::from(bar)) {
-                    wrong += &format!("{name:?} six {six} seed {seed}: {sizes:?}, not {pt0} {pt1} {carried}\n");
+                    wrong +=
+                        &format!("{name:?} six {six} seed {seed}: {sizes:?}, not {pt0} {pt1} {carried}\n");
                 }
             }
         }

@@ -2,18 +2,21 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::io::Cursor;
+
 use thinair_capture::{LinkType, Timestamp, Writer};
 use thinair_rohc::{Channel, CidSpace, Mode, ProfileSet};
 use thinair_wire::header::ipv4::Ipv4;
 
 use super::Analysis;
 use crate::outcome::Outcome;
-use crate::settings::{Loss, Settings};
-
-const MODES: [Mode; 2] = [Mode::Unidirectional, Mode::Optimistic];
+use crate::settings::{Loss, SchemeSpec, Settings};
 
 fn settings() -> Settings {
-    Settings::new(Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap(), &MODES)
+    let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
+    let rohc = |mode| SchemeSpec::Rohc { name: "rohc-v1", profiles: ProfileSet::v1(), mode };
+    let modes = [Mode::Unidirectional, Mode::Optimistic].map(rohc);
+    Settings::new(channel, &[modes[0], modes[1], SchemeSpec::Schc, SchemeSpec::Lowpan])
 }
 
 /// UDP over IPv4 from host `from` to host `to`, with that IP-ID and payload.
@@ -51,7 +54,7 @@ fn run(settings: Settings, packets: &[Vec<u8>], nanos: impl Fn(u64) -> u64) -> O
         file.write(Timestamp::from_nanos(nanos(at)), packet).unwrap();
     }
     let mut analysis = Analysis::new(settings);
-    analysis.read("made.pcap", file.into_inner().as_slice(), |_| ()).unwrap();
+    analysis.read("made.pcap", Cursor::new(file.into_inner()), |_| ()).unwrap();
     analysis.finish()
 }
 
@@ -139,4 +142,55 @@ fn more_flows_than_contexts_still_come_back() {
     let packets: Vec<_> = (0..3_000_u16).map(|i| datagram(1, 2 + (i % 50) as u8, i, b"x")).collect();
     let outcome = run(settings(), &packets, |at| at * 1_000_000);
     assert_eq!((outcome.mismatches(), outcome.flows.len()), (0, 50));
+}
+
+#[test]
+fn a_capture_is_read_from_where_it_stands() {
+    let mut file = Writer::new(b"before".to_vec(), LinkType::RAW).unwrap();
+    for id in 0..20 {
+        file.write(Timestamp::from_nanos(id.into()), &datagram(1, 2, id, b"x")).unwrap();
+    }
+    let mut source = Cursor::new(file.into_inner());
+    source.set_position(6);
+    let mut analysis = Analysis::new(settings());
+    analysis.read("made.pcap", source, |_| ()).unwrap();
+    let outcome = analysis.finish();
+    assert_eq!((outcome.inputs[0].ip_packets, outcome.mismatches()), (20, 0));
+}
+
+#[test]
+fn what_a_scheme_has_no_way_for_goes_as_it_is() {
+    let packets: Vec<_> = (0..9).map(|i| datagram(1, 2, i, b"four")).collect();
+    let outcome = run(settings(), &packets, |at| at);
+    let lowpan = &outcome.totals.schemes[3];
+    assert_eq!((lowpan.not_applicable, lowpan.bytes_out), (9, outcome.totals.traffic.bytes_in));
+    assert_eq!((lowpan.layers_out.rohc, lowpan.header_bytes_out), (0, 9 * 28));
+    assert!(lowpan.packet_types.is_empty());
+}
+
+#[test]
+fn a_scheme_that_is_left_out_leaves_no_trace() {
+    let packets: Vec<_> = (0..40).map(|i| datagram(1, 2, i, b"x")).collect();
+    let whole = run(settings(), &packets, |at| at * 1_000_000);
+    let rest = whole.clone().without("6lowpan");
+    assert_eq!((whole.flows[0].break_even.len(), rest.flows[0].break_even.len()), (6, 3));
+    assert_eq!((rest.totals.schemes.len(), rest.header_sizes_out.len()), (3, 3));
+    assert!(rest.flows[0].course.iter().all(|milestone| milestone.bytes_out.len() == 3));
+    assert!(rest.timeline.stretches().all(|(_, stretch)| stretch.header_bytes_out.len() == 3));
+    assert!(rest.flows[0].break_even.iter().all(|one| one.cheaper != "6lowpan" && one.than != "6lowpan"));
+}
+
+/// Feedback is paid for too, and the numbers of a flow agree with its sums.
+#[test]
+fn the_course_of_a_flow_ends_at_its_sums() {
+    let packets: Vec<_> = (0..45).map(|i| datagram(1, 2, i, b"x")).collect();
+    let outcome = run(settings(), &packets, |at| at * 1_000_000);
+    let flow = &outcome.flows[0];
+    let last = flow.course.last().unwrap();
+    let sums: Vec<_> = flow.schemes.iter().map(|scheme| scheme.bytes_out + scheme.feedback_bytes).collect();
+    assert_eq!((last.packets, last.bytes_in, &last.bytes_out), (45, flow.traffic.bytes_in, &sums));
+    let firsts: Vec<_> = flow.schemes.iter().map(|scheme| scheme.first_packet_bytes).collect();
+    // O-mode answers the first IR packet with feedback.
+    assert_eq!(flow.course[0].bytes_out[0], firsts[0]);
+    assert!(flow.course[0].bytes_out[1] > firsts[1]);
 }

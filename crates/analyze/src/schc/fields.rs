@@ -9,12 +9,9 @@ use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::protocol;
 use thinair_wire::header::udp::Udp;
 
-use super::Direction;
 use super::bits::Bits;
 use super::checksum::udp_checksum;
-
-/// RFC 7252, section 6.1.
-const COAP_PORT: u16 = 5683;
+use super::{Checksum, Direction, Reading};
 
 /// Most options of a message that are taken apart. With more the message is payload of UDP.
 const MAX_OPTIONS: usize = 64;
@@ -226,7 +223,7 @@ pub(super) struct Parsed<'p> {
 impl<'p> Parsed<'p> {
     /// Takes UDP over one IP header apart, and CoAP behind it. Nothing for other packets, for fragments and
     /// options of IP, and where a length is not that of the packet (RFC 8724, section 10.10).
-    pub(super) fn parse(direction: Direction, octets: &'p [u8]) -> Option<Self> {
+    pub(super) fn parse(reading: &Reading, direction: Direction, octets: &'p [u8]) -> Option<Self> {
         let chain = HeaderChain::parse(octets).ok()?;
         let [ip] = chain.ips() else { return None };
         let udp = chain.udp()?;
@@ -254,9 +251,13 @@ impl<'p> Parsed<'p> {
         if usize::from(udp.length) != datagram.len() {
             return None;
         }
-        parser.udp(direction, udp_checksum(octets, chain.ip_end()) == Some(udp.checksum));
+        let computed = match reading.checksum {
+            Checksum::Computed => udp_checksum(octets, chain.ip_end()) == Some(udp.checksum),
+            Checksum::Sent => false,
+        };
+        parser.udp(direction, computed);
         let (fields, at) = (parser.fields.len(), parser.at);
-        let is_coap = udp.source_port == COAP_PORT || udp.destination_port == COAP_PORT;
+        let is_coap = reading.ports.has(udp.source_port) || reading.ports.has(udp.destination_port);
         if is_coap && parser.coap(datagram.get(Udp::LEN..)?).is_none() {
             parser.fields.truncate(fields);
             parser.at = at;

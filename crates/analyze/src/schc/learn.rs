@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::bits::Bits;
 use super::fields::{FieldId, Knowledge, Label, Parsed};
-use super::{Direction, RuleSet, derive};
+use super::{Direction, Reading, RuleSet, derive};
 
 /// Most groups of packets of a direction that are told apart by everything, again as many that are not told apart by
 /// values, and again as many that are not by addresses and ports. A capture with more is not one for 255 rules.
@@ -25,6 +25,7 @@ pub(super) const ESTABLISHED: u64 = 8;
 /// **First [`observe`](Self::observe) every packet, then [`finish`](Self::finish).**
 #[derive(Debug, Default)]
 pub struct Learner {
+    reading: Reading,
     groups: [BTreeMap<Key, Group>; 2],
     census: Census,
 }
@@ -72,9 +73,14 @@ pub(super) struct Seen {
 pub(super) struct Census(BTreeMap<(FieldId, Bits), u64>);
 
 impl Learner {
+    /// A learner that has seen nothing.
+    pub fn new(reading: Reading) -> Self {
+        Self { reading, ..Self::default() }
+    }
+
     /// Looks at a packet.
     pub fn observe(&mut self, direction: Direction, packet: &[u8]) {
-        let Some(parsed) = Parsed::parse(direction, packet) else { return };
+        let Some(parsed) = Parsed::parse(&self.reading, direction, packet) else { return };
         let values: Vec<_> = parsed.fields.iter().map(|field| parsed.value(field)).collect();
         for (field, value) in parsed.fields.iter().zip(&values) {
             self.census.count(field.label.id, value);
@@ -104,7 +110,7 @@ impl Learner {
         let rules = |direction, groups: BTreeMap<_, _>| {
             derive::rules(direction, groups.into_iter().collect(), &self.census)
         };
-        RuleSet::new([rules(Direction::Up, up), rules(Direction::Dw, dw)])
+        RuleSet::new(self.reading, [rules(Direction::Up, up), rules(Direction::Dw, dw)])
     }
 }
 

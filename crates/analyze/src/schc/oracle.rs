@@ -8,7 +8,7 @@ use super::fields::Parsed;
 use super::rule::{Action, Descriptor, Length};
 use super::tests::learned;
 use super::tests::packets::captured;
-use super::{Direction, RuleSet};
+use super::{Direction, Reading, RuleSet};
 
 /// The descriptor as the crate has it, if it can: bits, MO, CDA, TV, x and list. It wants them for ever.
 ///
@@ -71,7 +71,7 @@ fn residues_are_those_of_another_implementation() {
         // The crate keeps its rules for ever, so not all packets.
         for (direction, packet) in packets.iter().take(60) {
             followed += usize::from(agrees(&rules, *direction, packet));
-            by_rules += usize::from(Parsed::parse(*direction, packet).is_some());
+            by_rules += usize::from(Parsed::parse(&Reading::default(), *direction, packet).is_some());
         }
         println!("{name}: {followed} of {by_rules} packets so far");
     }

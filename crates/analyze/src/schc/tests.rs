@@ -8,7 +8,7 @@ use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::header::coap::{Code, Type};
 
 use self::packets::{DW6, Packet, UP6, Way, captured, coap, packet};
-use super::{Direction, Error, Learner, NO_COMPRESSION, RuleSet};
+use super::{Checksum, CoapPorts, Direction, Error, Learner, NO_COMPRESSION, Reading, RuleSet};
 
 pub(super) fn learned(packets: &[Packet]) -> RuleSet {
     let mut learner = Learner::default();
@@ -153,6 +153,25 @@ fn a_wrong_checksum_is_sent() {
         (direction, packet)
     });
     assert_eq!(sizes(&packets), (5, 5));
+}
+
+#[test]
+fn a_right_checksum_is_sent_where_nothing_else_vouches_for_the_packet() {
+    let packets = flow(|mid, _| UP6.packet(&coap(CON, Code::GET, mid, &[], &[TIME], b"")));
+    let mut learner = Learner::new(Reading { checksum: Checksum::Sent, ..Reading::default() });
+    packets.iter().for_each(|(direction, packet)| learner.observe(*direction, packet));
+    assert_eq!(proven(&learner.finish(), &packets)[0].len(), sizes(&packets).0 + 2);
+}
+
+#[test]
+fn coap_is_where_ports_say_so() {
+    let packets = flow(|mid, _| UP6.packet(&coap(CON, Code::GET, mid, &[], &[TIME], b"")));
+    let mut learner =
+        Learner::new(Reading { ports: CoapPorts::of(&[61_616]).unwrap(), ..Reading::default() });
+    packets.iter().for_each(|(direction, packet)| learner.observe(*direction, packet));
+    // The RuleID, and the whole message.
+    let message = packets[0].1.len() - 48;
+    assert_eq!(proven(&learner.finish(), &packets)[0].len(), 1 + message);
 }
 
 #[test]

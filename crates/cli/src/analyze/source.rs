@@ -1,7 +1,7 @@
 //! Where captures come from: files and standard input, with a progress bar where somebody may be waiting.
 
 use std::fs::File;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Seek};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -21,15 +21,13 @@ pub(crate) fn read_all(paths: &[PathBuf], analysis: &mut Analysis) -> anyhow::Re
     let mut files = Vec::new();
     for path in paths {
         let file = match is_stdin(path) {
-            true => None,
-            false => Some(File::open(path).with_context(|| format!("cannot open {}", path.display()))?),
+            true => spooled().context("cannot keep standard input")?,
+            false => File::open(path).with_context(|| format!("cannot open {}", path.display()))?,
         };
         files.push((path, file));
     }
-    let sizes =
-        files.iter().map(|(_, file)| file.as_ref().and_then(|file| Some(file.metadata().ok()?.len())));
-    let total: u64 = sizes.flatten().sum();
-    let bar = progress_bar(total);
+    let total: u64 = files.iter().filter_map(|(_, file)| Some(file.metadata().ok()?.len())).sum();
+    let bar = progress_bar(total * analysis.readings());
     let mut before = 0;
     for (path, file) in files {
         let name = path.display().to_string();
@@ -38,15 +36,19 @@ pub(crate) fn read_all(paths: &[PathBuf], analysis: &mut Analysis) -> anyhow::Re
             latest = octets;
             bar.set_position(before + octets);
         };
-        match file {
-            Some(file) => analysis.read(&name, file, progress),
-            None => analysis.read(&name, io::stdin().lock(), progress),
-        }
-        .with_context(|| name.clone())?;
+        analysis.read(&name, file, progress).with_context(|| name.clone())?;
         before += latest;
     }
     bar.finish_and_clear();
     Ok(())
+}
+
+/// Standard input in a file without a name, as a pipe cannot be read twice.
+fn spooled() -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    io::copy(&mut io::stdin().lock(), &mut file)?;
+    file.rewind()?;
+    Ok(file)
 }
 
 fn progress_bar(total: u64) -> ProgressBar {

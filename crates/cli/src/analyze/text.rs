@@ -1,9 +1,10 @@
 //! The report on a terminal, and the tables that the page shares with it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use thinair_analyze::Settings;
-use thinair_analyze::outcome::{Flow, Outcome, Scheme};
+use thinair_analyze::outcome::{Flow, Outcome, SchcRules, Scheme};
 use thinair_report::{Cell, Column, Style, Table};
 
 use super::words;
@@ -11,8 +12,8 @@ use super::words;
 /// Flows that are listed unless all are asked for.
 pub(crate) const MOST_FLOWS: usize = 20;
 
-/// Columns that the wide table of flows needs.
-const WIDE: usize = 130;
+/// Columns that the wide table of flows needs, and those of each scheme.
+const WIDE: (usize, usize) = (104, 12);
 
 /// The whole report as text: inputs, schemes, layers, packet types, flows, and the result in a sentence.
 pub(crate) fn report(settings: &Settings, outcome: &Outcome, most_flows: usize, style: &Style) -> String {
@@ -21,7 +22,8 @@ pub(crate) fn report(settings: &Settings, outcome: &Outcome, most_flows: usize, 
         out += &words::input(input);
         out.push('\n');
     }
-    let breadth = if style.width < WIDE { Breadth::Narrow } else { Breadth::Wide };
+    let wide = WIDE.0 + WIDE.1 * outcome.totals.schemes.len();
+    let breadth = if style.width < wide { Breadth::Narrow } else { Breadth::Wide };
     let mut flows = flows(outcome, most_flows, breadth);
     if let more @ 1.. = outcome.flows.len().saturating_sub(most_flows) {
         flows.note = format!(
@@ -29,7 +31,10 @@ pub(crate) fn report(settings: &Settings, outcome: &Outcome, most_flows: usize, 
             words::counted(more as u64, "flow")
         );
     }
-    let tables = [schemes(settings, outcome), layers(outcome), packet_types(outcome), flows];
+    let mut tables = vec![schemes(settings, outcome), layers(outcome)];
+    tables.extend([packet_types(outcome), octets_by_type(outcome)]);
+    tables.extend(largest(outcome, 1).into_iter().map(start_up));
+    tables.push(flows);
     for table in tables.iter().filter(|table| !table.rows().is_empty()) {
         out.push('\n');
         out += &table.to_text(style);
@@ -45,110 +50,199 @@ pub(crate) fn report(settings: &Settings, outcome: &Outcome, most_flows: usize, 
 /// What each scheme made of all packets.
 pub(crate) fn schemes(settings: &Settings, outcome: &Outcome) -> Table {
     let (packets, traffic) = (outcome.totals.packets, &outcome.totals.traffic);
-    let mut rows = Rows::new("Schemes", "", outcome);
-    rows.add("octets", Cell::integer(traffic.bytes_in), |scheme| Cell::integer(scheme.bytes_out));
-    rows.add("saved", Cell::Empty, |scheme| Cell::Percent(scheme.saved_ratio));
+    let mut rows = Rows::new("Schemes", outcome);
+    rows.column("octets", Cell::integer(traffic.bytes_in), |scheme| Cell::integer(scheme.bytes_out));
+    rows.column("saved", Cell::Empty, |scheme| Cell::Percent(scheme.saved_ratio));
+    rows.column("packets that differ", Cell::Empty, |scheme| Cell::integer(scheme.roundtrip_mismatches));
     let header = |octets| Cell::number(words::per_packet(octets, packets), 1);
-    rows.add("header octets a packet", header(traffic.header_bytes_in), |s| header(s.header_bytes_out));
-    rows.add("refreshes", Cell::Empty, |scheme| Cell::integer(scheme.refreshes));
-    rows.add("octets of refreshes", Cell::Empty, |scheme| Cell::integer(scheme.refresh_bytes));
+    rows.column("headers a packet", header(traffic.layers_in.all_headers()), |scheme| {
+        header(scheme.layers_out.all_headers())
+    });
+    rows.octets("octets of refreshes", 0, |scheme| scheme.refresh_bytes);
     if settings.billing.is_some() {
         let cost = |cost: Option<f64>| cost.map_or(Cell::Empty, |cost| Cell::number(cost, 2));
-        rows.add("cost, feedback included", cost(traffic.cost_in), |scheme| cost(scheme.cost_out));
+        rows.column("cost with feedback", cost(traffic.cost_in), |scheme| cost(scheme.cost_out));
     }
     if let Some(mtu) = settings.link_mtu {
         let count = |count: Option<u64>| count.map_or(Cell::Empty, Cell::integer);
-        let name = format!("packets above {mtu} octets");
-        rows.add(&name, count(traffic.over_mtu_in), |scheme| count(scheme.over_mtu_out));
+        let name = format!("above {mtu} octets");
+        rows.column(&name, count(traffic.over_mtu_in), |scheme| count(scheme.over_mtu_out));
     }
     if settings.loss.is_some() {
-        rows.add("packets lost", Cell::Empty, |scheme| Cell::integer(scheme.lost));
+        rows.column("packets lost", Cell::Empty, |scheme| Cell::integer(scheme.lost));
     }
-    rows.add("packets that differ after the round trip", Cell::Empty, |scheme| {
-        Cell::integer(scheme.roundtrip_mismatches)
-    });
-    rows.table.note("Headers are those of IP and transport, and what is sent in their place. Octets of refreshes are their ROHC headers.")
+    rows.octets("not applicable", 0, |scheme| scheme.not_applicable);
+    let terms = words::terms(settings, outcome);
+    rows.table(&format!(
+        "Headers are those of IP, transport, CoAP and RTP, or what is sent in their place. {terms}"
+    ))
 }
 
 /// Where the octets are.
 pub(crate) fn layers(outcome: &Outcome) -> Table {
     let before = &outcome.totals.traffic.layers_in;
-    let mut rows = Rows::new("Octets by layer", "layer", outcome);
-    rows.octets("IP headers", before.ip, |scheme| scheme.layers_out.ip);
-    rows.octets("transport headers", before.transport, |scheme| scheme.layers_out.transport);
-    rows.octets("ROHC headers", 0, |scheme| scheme.layers_out.rohc);
-    rows.octets("CoAP and RTP headers", before.application, |scheme| scheme.layers_out.application);
+    let mut rows = Rows::new("Octets by layer", outcome);
+    rows.octets("IP", before.ip, |scheme| scheme.layers_out.ip);
+    rows.octets("transport", before.transport, |scheme| scheme.layers_out.transport);
+    rows.octets("compressed", 0, |scheme| scheme.layers_out.rohc);
+    rows.octets("CoAP and RTP", before.application, |scheme| scheme.layers_out.application);
     rows.octets("payload", before.payload, |scheme| scheme.layers_out.payload);
-    rows.octets("feedback, the other way", 0, |scheme| scheme.feedback_bytes);
-    rows.table
+    rows.octets("feedback", 0, |scheme| scheme.feedback_bytes);
+    rows.table("Headers, as they are or compressed, and payload. Feedback goes the other way, and is not among the octets above.")
 }
 
-/// How often each format was sent, and what its headers took.
+/// How often each format was sent.
 pub(crate) fn packet_types(outcome: &Outcome) -> Table {
+    types_table("Packets by type", outcome, |scheme| &scheme.packet_types)
+}
+
+/// What the headers of each format took.
+pub(crate) fn octets_by_type(outcome: &Outcome) -> Table {
+    types_table("Octets of compressed headers by type", outcome, |scheme| &scheme.rohc_bytes_by_type)
+}
+
+fn types_table(title: &str, outcome: &Outcome, of: impl Fn(&Scheme) -> &Types) -> Table {
     let schemes = &outcome.totals.schemes;
-    let mut columns = vec![Column::text("packet type")];
-    columns.extend(schemes.iter().map(|scheme| Column::number(words::mode(scheme))));
-    columns.extend(schemes.iter().map(|scheme| Column::number(format!("{} octets", words::mode(scheme)))));
-    let mut table = Table::new("Packets by type, and octets of their ROHC headers", columns);
+    let columns = schemes.iter().map(|scheme| Column::number(words::label(scheme)));
+    let mut table = Table::new(title, std::iter::once(Column::text("type")).chain(columns));
     for name in type_names(outcome) {
-        let of = |counts: &BTreeMap<&str, u64>| Cell::integer(counts.get(name).copied().unwrap_or(0));
-        let packets = schemes.iter().map(|scheme| of(&scheme.packet_types));
-        let octets = schemes.iter().map(|scheme| of(&scheme.rohc_bytes_by_type));
-        table.row(std::iter::once(Cell::text(name)).chain(packets).chain(octets));
+        let cells = schemes.iter().map(|scheme| match of_type(of(scheme), name) {
+            0 => Cell::Empty,
+            count => Cell::integer(count),
+        });
+        table.row(std::iter::once(Cell::text(name)).chain(cells));
     }
     table
 }
 
-/// The formats that were sent in any scheme.
-pub(crate) fn type_names(outcome: &Outcome) -> BTreeSet<&'static str> {
-    outcome.totals.schemes.iter().flat_map(|scheme| scheme.packet_types.keys().copied()).collect()
+/// Counts by format.
+type Types = BTreeMap<Cow<'static, str>, u64>;
+
+/// The formats that were sent in any scheme; rules of SCHC count as one.
+pub(crate) fn type_names(outcome: &Outcome) -> BTreeSet<&str> {
+    outcome
+        .totals
+        .schemes
+        .iter()
+        .flat_map(|scheme| scheme.packet_types.keys())
+        .map(|name| type_name(name))
+        .collect()
 }
 
-/// A table with one row a quantity, and columns `before` and one a scheme: few columns fit everywhere.
+/// The count of a format.
+pub(crate) fn of_type(types: &Types, name: &str) -> u64 {
+    types.iter().filter(|(one, _)| type_name(one) == name).map(|(_, count)| count).sum()
+}
+
+fn type_name(name: &str) -> &str {
+    if name.starts_with("rule ") { "rule" } else { name }
+}
+
+/// A table with one row a scheme, and one for what came in: rows are added without end, columns are not.
 struct Rows<'o> {
-    table: Table,
+    title: &'o str,
     schemes: &'o [Scheme],
+    columns: Vec<Column>,
+    /// What came in, and then each scheme.
+    rows: Vec<Vec<Cell>>,
 }
 
 impl<'o> Rows<'o> {
-    fn new(title: &str, heading: &str, outcome: &'o Outcome) -> Self {
-        let schemes = &outcome.totals.schemes;
-        let mut columns = vec![Column::text(heading), Column::number("before")];
-        columns.extend(schemes.iter().map(|scheme| Column::number(words::name(scheme))));
-        Self { table: Table::new(title, columns), schemes }
+    fn new(title: &'o str, outcome: &'o Outcome) -> Self {
+        let schemes = outcome.totals.schemes.as_slice();
+        let names = std::iter::once("before".to_owned()).chain(schemes.iter().map(words::label));
+        let rows = names.map(|name| vec![Cell::text(name)]).collect();
+        Self { title, schemes, columns: vec![Column::text("scheme")], rows }
     }
 
-    fn add(&mut self, name: &str, before: Cell, after: impl Fn(&Scheme) -> Cell) {
-        let after = self.schemes.iter().map(after);
-        self.table.row([Cell::text(name), before].into_iter().chain(after));
-    }
-
-    /// A row of octets, unless they are none everywhere.
-    fn octets(&mut self, name: &str, before: u64, after: impl Fn(&Scheme) -> u64) {
-        if before > 0 || self.schemes.iter().any(|scheme| after(scheme) > 0) {
-            self.add(name, Cell::integer(before), |scheme| Cell::integer(after(scheme)));
+    fn column(&mut self, heading: &str, before: Cell, after: impl Fn(&Scheme) -> Cell) {
+        self.columns.push(Column::number(heading));
+        let cells = std::iter::once(before).chain(self.schemes.iter().map(after));
+        for (row, cell) in self.rows.iter_mut().zip(cells) {
+            row.push(cell);
         }
+    }
+
+    /// A column of octets, unless they are none everywhere.
+    fn octets(&mut self, heading: &str, before: u64, after: impl Fn(&Scheme) -> u64) {
+        let some = |octets| if octets == 0 { Cell::Empty } else { Cell::integer(octets) };
+        if before > 0 || self.schemes.iter().any(|scheme| after(scheme) > 0) {
+            self.column(heading, some(before), |scheme| some(after(scheme)));
+        }
+    }
+
+    fn table(self, note: &str) -> Table {
+        let mut table = Table::new(self.title, self.columns).note(note);
+        for row in self.rows {
+            table.row(row);
+        }
+        table
     }
 }
 
-/// The largest flows. Less is said of each where the table must be narrow.
+/// Rules of SCHC, field by field: as many whole ones as have about `most` fields.
+pub(crate) fn rules(rules: &SchcRules, most: usize) -> Table {
+    let columns = ["rule", "field", "FL", "FP", "TV", "MO", "CDA", "bits sent"].map(Column::text);
+    let mut table = Table::new("", columns);
+    for rule in &rules.rules {
+        if table.rows().len() >= most {
+            break;
+        }
+        for field in &rule.fields {
+            table.row([
+                Cell::text(format!("{} {}", rule.id, rule.direction)),
+                Cell::text(&field.field),
+                Cell::text(&field.fl),
+                Cell::integer(field.fp),
+                Cell::text(&field.tv),
+                Cell::text(&field.mo),
+                Cell::text(field.cda),
+                Cell::text(field.sent.map_or_else(|| "varies".to_owned(), |bits| bits.to_string())),
+            ]);
+        }
+    }
+    table
+}
+
+/// What the start of a flow costs in each scheme, and when that is made up for.
+pub(crate) fn start_up(flow: &Flow) -> Table {
+    let columns = [
+        Column::text("scheme"),
+        Column::number("first packet").unit("B"),
+        Column::number("mean").unit("B"),
+        Column::text("gets cheaper than (after packets)"),
+    ];
+    let title = format!("Start-up and break-even: {} -> {}", flow.src, flow.dst);
+    let mut table = Table::new(title, columns).note(
+        "Octets of a packet with payload. A scheme gets cheaper than another one when all octets of the flow so far, \
+         feedback included, are fewer, and stay so; where that is so from the first packet on, nothing is listed.",
+    );
+    for scheme in &flow.schemes {
+        let mean = words::per_packet(scheme.bytes_out + scheme.feedback_bytes, flow.packets);
+        table.row([
+            Cell::text(words::label(scheme)),
+            Cell::integer(scheme.first_packet_bytes),
+            Cell::number(mean, 1),
+            Cell::text(words::overtaken(flow, scheme)),
+        ]);
+    }
+    table
+}
+
+/// The largest flows. Less is said of each where the table must be narrow: only the best scheme.
 pub(crate) fn flows(outcome: &Outcome, most: usize, breadth: Breadth) -> Table {
     let several = outcome.inputs.len() > 1;
     let mut columns = Vec::new();
     if several {
         columns.push(Column::number("file"));
     }
-    columns.extend([Column::text("from"), Column::text("to")]);
-    match breadth {
-        Breadth::Wide => columns.extend([Column::text("protocol"), Column::text("profile")]),
-        Breadth::Narrow => columns.push(Column::text("protocol / profile")),
-    }
+    columns.extend([Column::text("from"), Column::text("to"), Column::text("protocol / profile")]);
     columns.extend([Column::number("packets"), Column::number("octets"), Column::number("header").unit("B")]);
-    for scheme in &outcome.totals.schemes {
-        if breadth == Breadth::Wide {
-            columns.push(Column::number(format!("{} octets", words::mode(scheme))));
-        }
-        columns.push(Column::number(format!("{} header", words::mode(scheme))).unit("B"));
+    match breadth {
+        Breadth::Wide => columns.extend(
+            outcome.totals.schemes.iter().map(|scheme| Column::number(words::label(scheme)).unit("B")),
+        ),
+        Breadth::Narrow => columns.extend([Column::text("best"), Column::number("header").unit("B")]),
     }
     let mut table = Table::new("Flows", columns);
     for flow in largest(outcome, most) {
@@ -157,21 +251,21 @@ pub(crate) fn flows(outcome: &Outcome, most: usize, breadth: Breadth) -> Table {
         if several {
             row.push(Cell::integer(flow.input + 1));
         }
-        row.extend([Cell::text(&flow.src), Cell::text(&flow.dst)]);
-        match breadth {
-            Breadth::Wide => row.extend([Cell::text(&flow.protocol), Cell::text(flow.profile)]),
-            Breadth::Narrow => row.push(Cell::text(format!("{} / {}", flow.protocol, flow.profile))),
-        }
         row.extend([
+            Cell::text(&flow.src),
+            Cell::text(&flow.dst),
+            Cell::text(format!("{} / {}", flow.protocol, flow.profile)),
             Cell::integer(flow.packets),
             Cell::integer(flow.traffic.bytes_in),
-            header(flow.traffic.header_bytes_in),
+            header(flow.traffic.layers_in.all_headers()),
         ]);
-        for scheme in &flow.schemes {
-            if breadth == Breadth::Wide {
-                row.push(Cell::integer(scheme.bytes_out));
+        let after = |scheme: &Scheme| header(scheme.layers_out.all_headers());
+        match breadth {
+            Breadth::Wide => row.extend(flow.schemes.iter().map(after)),
+            Breadth::Narrow => {
+                let best = flow.schemes.iter().min_by_key(|scheme| scheme.bytes_out + scheme.feedback_bytes);
+                row.extend(best.into_iter().flat_map(|best| [Cell::text(words::label(best)), after(best)]));
             }
-            row.push(header(scheme.header_bytes_out));
         }
         table.row(row);
     }
@@ -185,7 +279,8 @@ pub(crate) enum Breadth {
     Wide,
 }
 
-fn largest(outcome: &Outcome, most: usize) -> Vec<&Flow> {
+/// The flows with most octets, the largest first.
+pub(crate) fn largest(outcome: &Outcome, most: usize) -> Vec<&Flow> {
     let mut flows: Vec<_> = outcome.flows.iter().collect();
     flows.sort_by_key(|flow| std::cmp::Reverse(flow.traffic.bytes_in));
     flows.truncate(most);
@@ -198,11 +293,8 @@ pub(crate) fn flows_csv(outcome: &Outcome) -> String {
         ["path", "src", "dst", "protocol", "profile"].into_iter().map(Column::text).collect();
     columns.extend(["packets", "bytes_in", "header_bytes_in"].into_iter().map(Column::number));
     for scheme in &outcome.totals.schemes {
-        let suffix = scheme.mode.map_or_else(|| scheme.scheme.to_owned(), str::to_owned);
-        let names =
-            ["bytes_out", "header_bytes_out", "saved_ratio", "refresh_bytes", "feedback_bytes", "lost"];
-        let names = names.into_iter().chain(["roundtrip_mismatches"]);
-        columns.extend(names.map(|name| Column::number(format!("{name}_{suffix}"))));
+        let suffix = csv_suffix(scheme);
+        columns.extend(CSV_OF_SCHEME.map(|name| Column::number(format!("{name}_{suffix}"))));
     }
     let mut table = Table::new("", columns);
     for flow in &outcome.flows {
@@ -226,9 +318,65 @@ pub(crate) fn flows_csv(outcome: &Outcome) -> String {
                 Cell::integer(scheme.feedback_bytes),
                 Cell::integer(scheme.lost),
                 Cell::integer(scheme.roundtrip_mismatches),
+                Cell::integer(scheme.first_packet_bytes),
+                Cell::integer(scheme.not_applicable),
             ]);
         }
         table.row(row);
     }
     table.to_csv()
+}
+
+const CSV_OF_SCHEME: [&str; 9] = [
+    "bytes_out",
+    "header_bytes_out",
+    "saved_ratio",
+    "refresh_bytes",
+    "feedback_bytes",
+    "lost",
+    "roundtrip_mismatches",
+    "first_packet_bytes",
+    "not_applicable",
+];
+
+/// `u` for `rohc-v1` in U-mode, which was once the only scheme; `coap_u`, `schc`.
+fn csv_suffix(scheme: &Scheme) -> String {
+    match (scheme.scheme, scheme.mode) {
+        (super::ROHC_V1, Some(mode)) => mode.to_owned(),
+        (name, Some(mode)) => format!("{name}_{mode}"),
+        (name, None) => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs::File;
+
+    use thinair_analyze::Analysis;
+    use thinair_rohc::{Channel, CidSpace, Mode, ProfileSet};
+
+    use super::*;
+    use crate::analyze::SchemeName;
+
+    #[test]
+    fn tables_of_all_schemes_fit_80_columns() {
+        let modes = [Mode::Unidirectional, Mode::Optimistic];
+        let names = <SchemeName as clap::ValueEnum>::value_variants();
+        let schemes: Vec<_> = names.iter().flat_map(|name| name.specs(&modes).unwrap()).collect();
+        let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
+        let settings = Settings::new(channel, &schemes);
+        let mut analysis = Analysis::new(settings.clone());
+        for name in ["coap_udp4_observe.pcap", "coap_udp6_get_con.pcap"] {
+            analysis.read(name, File::open(format!("../../captures/{name}")).unwrap(), |_| ()).unwrap();
+        }
+        let outcome = analysis.finish();
+        assert_eq!(outcome.totals.schemes.len(), 8);
+        let text = report(&settings, &outcome, MOST_FLOWS, &Style::plain(80));
+        let (_, tables) = text.split_once("\nSchemes\n").unwrap();
+        let (tables, _) = tables.split_once("\nROHC v1 in U-mode").unwrap();
+        for line in tables.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
 }

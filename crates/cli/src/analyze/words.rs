@@ -2,26 +2,40 @@
 
 use std::collections::BTreeMap;
 
-use thinair_analyze::outcome::{Input, Outcome, Scheme};
+use thinair_analyze::Settings;
+use thinair_analyze::outcome::{Flow, Input, Outcome, Scheme};
 use thinair_report::Numerals;
+use thinair_rohc::Integrity;
 
 const N: Numerals = Numerals::TERMINAL;
 
 /// `ROHC v1 in U-mode`. A saving without its mode says nothing.
 pub(crate) fn name(scheme: &Scheme) -> String {
-    let family = if scheme.scheme == "rohc-v1" { "ROHC v1" } else { scheme.scheme };
+    let family = match scheme.scheme {
+        "rohc-v1" => "ROHC v1",
+        "coap-2015" => "ROHC with CoAP (2015)",
+        "coap" => "ROHC with CoAP",
+        "schc" => "SCHC",
+        "6lowpan" => "6LoWPAN",
+        other => other,
+    };
     match scheme.mode {
-        Some(_) => format!("{family} in {}", mode(scheme)),
+        Some(mode) => format!("{family} in {}-mode", mode.to_uppercase()),
         None => family.to_owned(),
     }
 }
 
-/// `U-mode`, or the scheme where it has no modes.
-pub(crate) fn mode(scheme: &Scheme) -> String {
+/// The short name of a scheme in tables and plots: `coap U`.
+pub(crate) fn label(scheme: &Scheme) -> String {
     match scheme.mode {
-        Some(mode) => format!("{}-mode", mode.to_uppercase()),
+        Some(mode) => format!("{} {}", scheme.scheme, mode.to_uppercase()),
         None => scheme.scheme.to_owned(),
     }
+}
+
+/// The scheme that saves most.
+pub(crate) fn best(outcome: &Outcome) -> Option<&Scheme> {
+    outcome.totals.schemes.iter().max_by(|a, b| a.saved_ratio.total_cmp(&b.saved_ratio))
 }
 
 pub(crate) fn per_packet(octets: u64, packets: u64) -> f64 {
@@ -41,9 +55,17 @@ pub(crate) fn result(outcome: &Outcome, scheme: &Scheme) -> String {
         name(scheme),
         N.integer(traffic.bytes_in.into()),
         N.integer(scheme.bytes_out.into()),
-        N.number(per_packet(traffic.header_bytes_in, packets), 1),
-        N.number(per_packet(scheme.header_bytes_out, packets), 1),
+        N.number(per_packet(traffic.layers_in.all_headers(), packets), 1),
+        N.number(per_packet(scheme.layers_out.all_headers(), packets), 1),
     );
+    if scheme.not_applicable > 0 {
+        line += &format!("{} not IPv6 went as they were; ", counted(scheme.not_applicable, "packet"));
+    }
+    if scheme.scheme == "schc" {
+        let rules = outcome.inputs.iter().filter_map(|input| input.schc_rules.as_ref());
+        let octets: usize = rules.map(|rules| rules.provisioning_bytes).sum();
+        line += &format!("rules of {} octets were given to both ends; ", N.integer(octets as i128));
+    }
     if scheme.feedback_packets > 0 {
         line += &format!("{} octets of feedback the other way; ", N.integer(scheme.feedback_bytes.into()));
     }
@@ -57,6 +79,56 @@ pub(crate) fn result(outcome: &Outcome, scheme: &Scheme) -> String {
         (n, _) => format!("{} packets did NOT come back bit for bit.", N.integer(n.into())),
     };
     line
+}
+
+/// What a scheme gets cheaper than in the course of a flow: `schc 38; 6lowpan 4`. Modes with equal numbers stand
+/// together: `rohc-v1 U, O 7`.
+pub(crate) fn overtaken(flow: &Flow, scheme: &Scheme) -> String {
+    let id = scheme.id();
+    let mut told: Vec<(u64, &str, String)> = Vec::new();
+    for other in &flow.schemes {
+        let than = other.id();
+        let lead = flow.break_even.iter().find(|lead| lead.cheaper == id && lead.than == than);
+        let Some(after) = lead.map(|lead| lead.after_packets).filter(|&after| after > 1) else { continue };
+        let mode = other.mode.map_or_else(String::new, str::to_uppercase);
+        match told.iter_mut().find(|(number, name, _)| *number == after && *name == other.scheme) {
+            Some((_, _, modes)) => *modes += &format!(", {mode}"),
+            None => told.push((after, other.scheme, mode)),
+        }
+    }
+    // The last is the hardest to get past: it comes first, where it is not cut off.
+    told.sort_by_key(|(after, _, _)| std::cmp::Reverse(*after));
+    let parts = told.iter().map(|(after, name, modes)| match modes.as_str() {
+        "" => format!("{name} {}", N.integer((*after).into())),
+        modes => format!("{name} {modes} {}", N.integer((*after).into())),
+    });
+    parts.collect::<Vec<_>>().join("; ")
+}
+
+/// What becomes of UDP checksums in the schemes that could compute them, and what else is granted to some. May be
+/// empty.
+pub(crate) fn terms(settings: &Settings, outcome: &Outcome) -> String {
+    let has = |name: &str| outcome.totals.schemes.iter().any(|scheme| scheme.scheme == name);
+    let mut terms = Vec::new();
+    if has("coap") || has("schc") || has("6lowpan") {
+        terms.push(match settings.channel.integrity_below() {
+            Integrity::None => {
+                "UDP checksums are sent: two octets that coap, schc and 6lowpan leave out with --coap-checksum elide."
+            }
+            Integrity::Crc32 | Integrity::Mic => {
+                "Right UDP checksums are left out by coap, schc and 6lowpan, as if the carrier vouched for every frame."
+            }
+        });
+    }
+    if has("schc") {
+        terms.push("Both ends of schc have the rules that are best for these very packets.");
+    }
+    if has("6lowpan") {
+        terms.push(
+            "Those of 6lowpan have the prefixes as contexts, and frames that say the rest of an address.",
+        );
+    }
+    terms.join(" ")
 }
 
 /// One line on a capture.
@@ -103,7 +175,7 @@ pub(crate) fn faults(outcome: &Outcome) -> Vec<String> {
                 fault.src,
                 fault.dst,
                 fault.scheme,
-                fault.format.unwrap_or("no format"),
+                fault.format.as_deref().unwrap_or("no format"),
                 fault.cause
             )
         })

@@ -13,8 +13,8 @@ use thinair_rohc::decompressor::Traced;
 use thinair_rohc::feedback::{AckType, Feedback, FeedbackError};
 use thinair_rohc::packet::{self, Body};
 use thinair_rohc::{
-    Channel, Cid, CidSpace, DecompressError, Decompressed, Decompressor, DecompressorConfig,
-    DecompressorMemory, Format, Mode, ProfileId,
+    Channel, Cid, DecompressError, Decompressed, Decompressor, DecompressorConfig, DecompressorMemory,
+    Format, Mode, ProfileId,
 };
 
 use super::Usage;
@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// A receiver that looks before it decompresses.
 struct Dissector {
-    space: CidSpace,
+    channel: Channel,
     decompressor: Decompressor<'static>,
     clock: Clock,
     start: Option<Timestamp>,
@@ -80,7 +80,7 @@ impl Dissector {
     fn new(channel: Channel) -> Self {
         let memory = DecompressorMemory::owned(&channel, BLOCKS);
         Self {
-            space: channel.cids(),
+            channel,
             decompressor: Decompressor::new(DecompressorConfig::new(channel), memory),
             clock: Clock::default(),
             start: None,
@@ -99,7 +99,7 @@ impl Dissector {
     fn look_into<'r>(&mut self, octets: &'r [u8], time: Timestamp) -> Packet<'r> {
         let (feedback, segment) = match packet::parts(octets) {
             Ok(parts) => {
-                let feedback = parts.feedback.map(|data| Feedback::read(data, self.space)).collect();
+                let feedback = parts.feedback.map(|data| self.feedback(data)).collect();
                 let segment = match parts.body {
                     Body::Segment { last, .. } => Some(last),
                     Body::Empty | Body::Header(_) => None,
@@ -114,6 +114,18 @@ impl Dissector {
         self.back.resize(octets.len() + REBUILT_ROOM, 0);
         let outcome = self.decompressor.decompress(now, octets, &mut self.back);
         Packet { octets, feedback, segment, format, fields, outcome }
+    }
+
+    /// The form of an element is that of the profile of its context, which is at the compressor. The form of profile
+    /// 0x0081 has a CRC over all of it, and is known by that.
+    fn feedback(&self, data: &[u8]) -> Result<Feedback, FeedbackError> {
+        let space = self.channel.cids();
+        match Feedback::read_rfc5225(data, space) {
+            Ok(feedback) if feedback.protected && self.channel.profiles().has(ProfileId::Coap) => {
+                Ok(feedback)
+            }
+            _ => Feedback::read(data, space),
+        }
     }
 }
 

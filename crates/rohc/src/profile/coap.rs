@@ -16,14 +16,14 @@ mod state;
 
 use thinair_wire::header::coap::Type;
 
+pub use base::{Base, BaseEnd, BasePath, BaseTemplate};
 pub(crate) use message::Message;
 use outline::MAX_DYNAMIC;
-pub use base::{Base, BaseEnd, BasePath, BaseTemplate};
-pub use state::{ChecksumMode, IpIdMode, MessageIdMode, Template, TokenMode};
-pub(crate) use state::{Templates, Token};
 pub(crate) use state::Path;
 #[cfg(feature = "alloc")]
 use state::TEMPLATES;
+pub use state::{ChecksumMode, IpIdMode, MessageIdMode, Template, TokenMode};
+pub(crate) use state::{Templates, Token};
 
 #[cfg(feature = "alloc")]
 use crate::channel::Channel;

@@ -89,7 +89,8 @@ pub fn datagram(six: bool, host: u8, side: Side, ip_id: u16, ttl: u8, coap: &[u8
         let sum = Ipv4::checksum_of(&packet);
         packet[10..12].copy_from_slice(&sum.to_be_bytes());
     }
-    let sum = Sum::ZERO.octets(&addresses).octets(&ports).word(17).word(len).word(len).octets(coap).checksum();
+    let sum =
+        Sum::ZERO.octets(&addresses).octets(&ports).word(17).word(len).word(len).octets(coap).checksum();
     let sum = if sum == 0 { 0xFFFF } else { sum };
     packet.extend_from_slice(&ports);
     packet.extend_from_slice(&len.to_be_bytes());
@@ -197,7 +198,10 @@ impl Flow {
             FReq => Message {
                 code: 2,
                 id: self.id,
-                options: vec![(9, [&[0x0A_u8][..], &((self.count + 300) as u16).to_be_bytes(), &[1]].concat())],
+                options: vec![(
+                    9,
+                    [&[0x0A_u8][..], &((self.count + 300) as u16).to_be_bytes(), &[1]].concat(),
+                )],
                 payload: self.payload(14),
                 ..Message::default()
             },
@@ -437,6 +441,13 @@ impl Mix {
         }
         let len = random.below(30) as usize;
         let payload = (0..len).map(|_| random.next() as u8).collect();
-        Message { kind: 2, code: if request.code == 1 { 69 } else { 68 }, id: request.id, token: request.token, options, payload }
+        Message {
+            kind: 2,
+            code: if request.code == 1 { 69 } else { 68 },
+            id: request.id,
+            token: request.token,
+            options,
+            payload,
+        }
     }
 }

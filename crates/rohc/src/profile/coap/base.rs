@@ -4,7 +4,9 @@
 use thinair_wire::header::coap::{Code, Type};
 
 use super::outline::is_outline;
-use super::state::{ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, Token, TokenMode};
+use super::state::{
+    ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, Token, TokenMode,
+};
 
 /// Most templates of a base.
 const MOST: usize = 6;
@@ -96,7 +98,8 @@ impl Base {
         let (at, len) = (usize::from(self.len), template.outline.len());
         let count = usize::from(self.count);
         let fits = is_outline(template.outline) && template.token.len() <= 8;
-        let (Some(slot), Some(room)) = (self.templates.get_mut(count), self.octets.get_mut(at..at + len)) else {
+        let (Some(slot), Some(room)) = (self.templates.get_mut(count), self.octets.get_mut(at..at + len))
+        else {
             return false;
         };
         if !fits {
@@ -106,7 +109,11 @@ impl Base {
         let token = Token::of(template.token);
         *slot = Template {
             // Of a token that is not static only the length is known.
-            token: if template.token_mode == TokenMode::Static { token } else { Token::of_uint(0, token.len) },
+            token: if template.token_mode == TokenMode::Static {
+                token
+            } else {
+                Token::of_uint(0, token.len)
+            },
             message_type: template.message_type,
             code: template.code,
             token_mode: template.token_mode,
@@ -168,7 +175,8 @@ impl Base {
     /// Defines every template of the base in a context.
     pub(super) fn define_all(&self, state: &mut State, pool: &mut Templates<'_>) -> bool {
         (0..self.count).all(|number| {
-            self.template(number).is_some_and(|(template, outline)| state.define(number, &template, outline, pool))
+            self.template(number)
+                .is_some_and(|(template, outline)| state.define(number, &template, outline, pool))
         })
     }
 

@@ -10,9 +10,7 @@ use super::header;
 use super::learn::IpIdWatcher;
 use super::message::Message;
 use super::outline::{Class, Entries, MAX_OUTLINE};
-use super::state::{
-    ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, TokenMode,
-};
+use super::state::{ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, TokenMode};
 use super::{Base, Carries, Differences, Fields, FormatPolicy, Least, msn_interval};
 use crate::channel::Integrity;
 use crate::cid::Cid;
@@ -287,7 +285,8 @@ impl Context {
     #[inline]
     fn note_path(&mut self, message: &Message<'_>, config: &CompressorConfig) {
         let (kept, new) = (&self.shared.path, &message.path);
-        let same = (kept.tos, kept.ttl, kept.df, kept.flow_label) == (new.tos, new.ttl, new.df, new.flow_label);
+        let same =
+            (kept.tos, kept.ttl, kept.df, kept.flow_label) == (new.tos, new.ttl, new.df, new.flow_label);
         if !same {
             let path = &mut self.shared.path;
             (path.tos, path.ttl, path.df, path.flow_label) = (new.tos, new.ttl, new.df, new.flow_label);
@@ -444,7 +443,11 @@ impl Context {
     }
 
     /// The message of the other direction that a packet answers or acknowledges.
-    pub(super) fn request<'e>(&self, message: &Message<'_>, memory: &'e Memory<'_, '_>) -> Option<&'e Exchange> {
+    pub(super) fn request<'e>(
+        &self,
+        message: &Message<'_>,
+        memory: &'e Memory<'_, '_>,
+    ) -> Option<&'e Exchange> {
         let received = memory.received?;
         if Template::is_own(message.message_type) {
             received.by_token(self.names[1], &message.token)
@@ -575,7 +578,8 @@ impl Context {
             if base(format, writer, shared, x).is_err() || !writer.is_complete() {
                 continue;
             }
-            chain(writer, shared, template, outline, has_check(format), x).map_err(|_| Refused::ByThisPacket)?;
+            chain(writer, shared, template, outline, has_check(format), x)
+                .map_err(|_| Refused::ByThisPacket)?;
             if let Some(check) = Check::of_width(writer.crc_width()) {
                 let sent = if x.carries.msn { 16 } else { msn_bits(format) };
                 let payload = (payload.len(), payload_sum);
@@ -607,7 +611,8 @@ impl Context {
             x.carries = Carries {
                 ip_id: true,
                 message_id: counted && own_id != 0,
-                token: template.token_mode != TokenMode::Static && template.token_mode != TokenMode::Irregular,
+                token: template.token_mode != TokenMode::Static
+                    && template.token_mode != TokenMode::Irregular,
                 numbers: !template.is_plain,
                 ..Carries::NOTHING
             };
@@ -670,7 +675,13 @@ impl Context {
 
     /// A packet was written: both ends know what it said.
     #[inline]
-    fn commit(&mut self, x: &Fields<'_>, format: Format, config: &CompressorConfig, memory: &mut Memory<'_, '_>) {
+    fn commit(
+        &mut self,
+        x: &Fields<'_>,
+        format: Format,
+        config: &CompressorConfig,
+        memory: &mut Memory<'_, '_>,
+    ) {
         self.shared.accept(x, memory.templates);
         self.msns.push(x.msn as u16, usize::from(config.window));
         let whole = format.is_initialization() || format == Format::CoRepair;

@@ -136,7 +136,10 @@ impl Context {
         verify_crc8(packet, packet.len_before(payload), reader.crc_read(), format)?;
 
         let (bits, _) = reader.collected(MSN);
-        let keeps = !replicates && x.keep && self.shared.path.is_flow_of(&next.path) && self.state != DecompressorState::Nc;
+        let keeps = !replicates
+            && x.keep
+            && self.shared.path.is_flow_of(&next.path)
+            && self.state != DecompressorState::Nc;
         x.msn = if keeps { nearest(bits, self.shared.msn) } else { bits };
         let names = next.path.names();
         let request = self.request(&next, &template, outline, names, &mut x, memory);
@@ -144,8 +147,18 @@ impl Context {
             return Err(Failure::NoRequest(format));
         }
         let found = Packet { format, reader: &reader, template: &template, outline, payload };
+<<<<<<< HEAD
         let len = self.build(&next, &found, &mut x, out)?.ok_or(Failure::Crc(format))?;
         if replicates && header::crc_of_headers(out.get(..len).unwrap_or_default(), next.path.v6) != x.header_crc {
+=======
+        let len = match self.build(&next, &found, &mut x, out)? {
+            Some(len) => len,
+            None => return Err(Failure::Crc(format)),
+        };
+        if replicates
+            && header::crc_of_headers(out.get(..len).unwrap_or_default(), next.path.v6) != x.header_crc
+        {
+>>>>>>> schemes
             return Err(Failure::Crc(format));
         }
         // Verified: the context is made, or goes on.
@@ -197,7 +210,8 @@ impl Context {
         if self.state == DecompressorState::Sc && format == Format::Pt0 {
             return Err(Failure::NotAllowed(format));
         }
-        let template = *self.shared.template(x.template, memory.templates).ok_or(Failure::UnknownTemplate(format))?;
+        let template =
+            *self.shared.template(x.template, memory.templates).ok_or(Failure::UnknownTemplate(format))?;
         let outline = self.shared.outline(&template);
         chain(&mut reader, &self.shared, &template, outline, has_check(format), &mut x)
             .map_err(|_| Failure::Malformed)?;
@@ -238,7 +252,8 @@ impl Context {
             outline = x.outline;
             template.settle(outline);
         } else {
-            template = *next.template(x.template, memory.templates).ok_or(Failure::UnknownTemplate(format))?;
+            template =
+                *next.template(x.template, memory.templates).ok_or(Failure::UnknownTemplate(format))?;
             outline = self.shared.outline(&template);
         }
         chain(reader, &next, &template, outline, false, x).map_err(|_| Failure::Malformed)?;
@@ -340,7 +355,9 @@ impl Context {
         let checksum = match mode {
             ChecksumMode::Zero => 0,
             ChecksumMode::Raw => x.checksum,
-            ChecksumMode::Carried | ChecksumMode::Elided => header::udp_checksum(state, coap, payload.len(), sum),
+            ChecksumMode::Carried | ChecksumMode::Elided => {
+                header::udp_checksum(state, coap, payload.len(), sum)
+            }
         };
         let is_right = if has_check(format) {
             header::check16(state, x, checksum) == x.check
@@ -502,7 +519,12 @@ fn read_base<'p>(
 }
 
 /// Over the ROHC header with the CRC field zero, CID included, payload not (RFC 3095, section 5.9.1).
-fn verify_crc8(packet: &Header<'_>, len: usize, crc: Option<(u32, u8)>, format: Format) -> Result<(), Failure> {
+fn verify_crc8(
+    packet: &Header<'_>,
+    len: usize,
+    crc: Option<(u32, u8)>,
+    format: Format,
+) -> Result<(), Failure> {
     let at = packet.len_before(packet.rest) + 1;
     let (head, behind) = (packet.whole.get(..at), packet.whole.get(at + 1..len));
     let (Some(head), Some(behind), Some((8, crc))) = (head, behind, crc) else {

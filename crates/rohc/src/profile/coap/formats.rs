@@ -5,9 +5,7 @@ use thinair_wire::crc::Check;
 use thinair_wire::header::coap::Type;
 
 use super::outline::{Class, Entries, MAX_OUTLINE, is_outline};
-use super::state::{
-    ChecksumMode, IpIdMode, MessageIdMode, State, TEMPLATES, Template, Token, TokenMode,
-};
+use super::state::{ChecksumMode, IpIdMode, MessageIdMode, State, TEMPLATES, Template, Token, TokenMode};
 use super::{Carries, Fields, Least};
 use crate::profile::{Format, ProfileId};
 
@@ -420,7 +418,9 @@ pub(super) fn chain<'p, C: Coder<'p>>(
 
 /// CRC-3 over the control fields that a packet leads to. Section 6.8.
 pub(super) fn control_crc(state: &State, number: u8, template: &Template) -> u8 {
-    let modes = (state.path.checksum as u8) << 6 | (state.path.ip_id_mode as u8) << 4 | u8::from(state.path.switching) << 3;
+    let modes = (state.path.checksum as u8) << 6
+        | (state.path.ip_id_mode as u8) << 4
+        | u8::from(state.path.switching) << 3;
     let octets = [
         modes,
         number,

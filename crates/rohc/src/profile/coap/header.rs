@@ -8,9 +8,7 @@ use thinair_wire::header::coap::{self, PAYLOAD_MARKER};
 use thinair_wire::header::protocol;
 
 use super::outline::{Class, Entries, uint_len};
-use super::state::{
-    ChecksumMode, IpIdMode, MessageIdMode, REFERENCES, State, Template, Token, TokenMode,
-};
+use super::state::{ChecksumMode, IpIdMode, MessageIdMode, REFERENCES, State, Template, Token, TokenMode};
 use super::{Fields, OBSERVE};
 use crate::exchange::Exchange;
 
@@ -209,7 +207,8 @@ pub(super) fn rebuild(
         return Err(Unbuildable::NoRoom(len + payload));
     }
     let total = len + payload;
-    let udp_len = u16::try_from(total - state.path.ip_len()).map_err(|_| Unbuildable::Malformed)?.to_be_bytes();
+    let udp_len =
+        u16::try_from(total - state.path.ip_len()).map_err(|_| Unbuildable::Malformed)?.to_be_bytes();
     let [sa, sb] = state.path.source_port.to_be_bytes();
     let [da, db] = state.path.destination_port.to_be_bytes();
     let udp = [sa, sb, da, db, udp_len[0], udp_len[1], 0, 0];
@@ -331,7 +330,8 @@ pub(super) fn crc(
     let counts = |counts: bool, value: u16| if counts { value.wrapping_sub(low) } else { value };
     let ip_id = counts(state.path.ip_id_mode == IpIdMode::Counted, x.ip_id).to_be_bytes();
     let message_id = counts(template.message_id == MessageIdMode::Counted, x.message_id).to_be_bytes();
-    let sum = if state.path.checksum == ChecksumMode::Elided { payload_sum } else { x.checksum }.to_be_bytes();
+    let sum =
+        if state.path.checksum == ChecksumMode::Elided { payload_sum } else { x.checksum }.to_be_bytes();
     let kind = (x.message_type as u8) << 1 | u8::from(payload > 0);
     let sent = sent.min(16);
     let above = u32::from(low) >> sent;

@@ -428,9 +428,11 @@ impl State {
         let [a, b] = self.path.source_port.to_be_bytes();
         let [c, d] = self.path.destination_port.to_be_bytes();
         let [_, e, f, g] = self.path.flow_label.to_be_bytes();
-        let kind = [u8::from(self.path.v6) << 1 | u8::from(self.path.df), self.path.tos, self.path.ttl, e, f, g];
+        let kind =
+            [u8::from(self.path.v6) << 1 | u8::from(self.path.df), self.path.tos, self.path.ttl, e, f, g];
         for (state, check) in self.checks.iter_mut().zip([Check::Crc3, Check::Crc7, Check::Crc8]) {
-            let addresses = check.update(check.update(check.of(&kind), &self.path.source), &self.path.destination);
+            let addresses =
+                check.update(check.update(check.of(&kind), &self.path.source), &self.path.destination);
             *state = check.update(addresses, &[a, b, c, d]);
         }
         self.digest = digest(&kind);
@@ -446,7 +448,11 @@ impl State {
     }
 
     #[inline]
-    pub(super) fn template_mut<'t>(&self, number: u8, pool: &'t mut Templates<'_>) -> Option<&'t mut Template> {
+    pub(super) fn template_mut<'t>(
+        &self,
+        number: u8,
+        pool: &'t mut Templates<'_>,
+    ) -> Option<&'t mut Template> {
         let place = *self.templates.get(usize::from(number))?;
         pool.slots.get_mut(usize::from(place))
     }

@@ -1,0 +1,149 @@
+//! How the octets of a flow grow packet by packet: what its start costs, and which scheme is cheaper than which
+//! other one, from which packet on.
+//!
+//! Memory is that of pairs of schemes, and of a logarithm of packets.
+
+use std::cmp::Ordering;
+
+use crate::outcome::Milestone;
+
+/// What a flow has cost so far in each scheme.
+#[derive(Debug)]
+pub(crate) struct Course {
+    now: Milestone,
+    /// For each pair of schemes, in the order of [`pairs`].
+    order: Vec<Order>,
+    milestones: Vec<Milestone>,
+}
+
+/// How the sums of two schemes compare.
+#[derive(Clone, Copy, Debug)]
+struct Order {
+    is: Ordering,
+    /// The packet of the flow that made it so, from 1.
+    since: u64,
+}
+
+/// One scheme is cheaper than another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lead {
+    pub(crate) cheaper: usize,
+    pub(crate) than: usize,
+    /// From this packet of the flow on, from 1.
+    pub(crate) since: u64,
+}
+
+impl Course {
+    pub(crate) fn new(schemes: usize) -> Self {
+        Self {
+            now: Milestone { packets: 0, bytes_in: 0, bytes_out: vec![0; schemes] },
+            order: pairs(schemes).map(|_| Order { is: Ordering::Equal, since: 0 }).collect(),
+            milestones: Vec::new(),
+        }
+    }
+
+    /// Adds a packet: its octets as they came, and as each scheme sent them.
+    pub(crate) fn add(&mut self, octets_in: u64, octets_out: &[u64]) {
+        self.now.packets += 1;
+        self.now.bytes_in += octets_in;
+        for (sum, out) in self.now.bytes_out.iter_mut().zip(octets_out) {
+            *sum += out;
+        }
+        let sums = &self.now.bytes_out;
+        for ((a, b), order) in pairs(sums.len()).zip(&mut self.order) {
+            let is = sums[a].cmp(&sums[b]);
+            if is != order.is {
+                *order = Order { is, since: self.now.packets };
+            }
+        }
+        if is_milestone(self.now.packets) {
+            self.milestones.push(self.now.clone());
+        }
+    }
+
+    /// Who is cheaper than whom in the end, in the order of schemes.
+    pub(crate) fn leads(&self) -> impl Iterator<Item = Lead> {
+        pairs(self.now.bytes_out.len()).zip(&self.order).filter_map(|((a, b), order)| {
+            let (cheaper, than) = match order.is {
+                Ordering::Less => (a, b),
+                Ordering::Greater => (b, a),
+                Ordering::Equal => return None,
+            };
+            Some(Lead { cheaper, than, since: order.since })
+        })
+    }
+
+    /// The sums at some packets: each at first, then fewer and fewer, and the last.
+    pub(crate) fn milestones(&self) -> Vec<Milestone> {
+        let mut milestones = self.milestones.clone();
+        if self.now.packets > 0 && !is_milestone(self.now.packets) {
+            milestones.push(self.now.clone());
+        }
+        milestones
+    }
+}
+
+/// Every pair of schemes.
+fn pairs(schemes: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..schemes).flat_map(move |a| (a + 1..schemes).map(move |b| (a, b)))
+}
+
+/// Numbers of at most four significant bits: steps of an eighth or less, wherever one looks.
+fn is_milestone(packets: u64) -> bool {
+    let width = u64::BITS - packets.leading_zeros();
+    width <= 4 + packets.trailing_zeros()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn course(packets: &[[u64; 3]]) -> Course {
+        let mut course = Course::new(3);
+        for packet in packets {
+            course.add(40, packet);
+        }
+        course
+    }
+
+    fn leads(course: &Course) -> Vec<(usize, usize, u64)> {
+        course.leads().map(|lead| (lead.cheaper, lead.than, lead.since)).collect()
+    }
+
+    #[test]
+    fn a_dear_start_is_made_up_for_by_cheap_packets() {
+        // Sums: 60 10 10, 62 20 20, ..., 70 60 60, 72 70 70, 74 80 80.
+        let mut packets = vec![[60, 10, 10]];
+        packets.resize(8, [2, 10, 10]);
+        let course = course(&packets);
+        assert_eq!(leads(&course), [(0, 1, 8), (0, 2, 8)]);
+        assert_eq!(course.now.bytes_out, [74, 80, 80]);
+    }
+
+    #[test]
+    fn who_leads_for_a_while_only_does_not_lead_for_good() {
+        let course = course(&[[5, 6, 4], [5, 3, 4], [5, 3, 4], [1, 9, 4], [1, 9, 4]]);
+        // Sums: 5 6 4, 10 9 8, 15 12 12, 16 21 16, 17 30 20.
+        assert_eq!(leads(&course), [(0, 1, 4), (0, 2, 5), (2, 1, 4)]);
+    }
+
+    #[test]
+    fn what_costs_the_same_leads_nowhere() {
+        assert!(leads(&course(&[[7, 7, 7], [1, 2, 3], [3, 2, 1]])).is_empty());
+        assert!(leads(&course(&[])).is_empty() && course(&[]).milestones().is_empty());
+    }
+
+    #[test]
+    fn milestones_are_dense_at_first_and_end_with_the_last_packet() {
+        let mut course = Course::new(1);
+        for _ in 0..100_001 {
+            course.add(40, &[3]);
+        }
+        let milestones = course.milestones();
+        let packets: Vec<_> = milestones.iter().map(|milestone| milestone.packets).collect();
+        assert_eq!(packets[..20], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24]);
+        assert_eq!(packets.last(), Some(&100_001));
+        assert!(packets.len() < 130, "{}", packets.len());
+        assert!(milestones.iter().all(|m| m.bytes_in == 40 * m.packets && m.bytes_out == [3 * m.packets]));
+    }
+}

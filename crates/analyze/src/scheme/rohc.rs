@@ -1,0 +1,90 @@
+//! ROHC with some profiles in one mode: an endpoint at each side.
+
+use thinair_rohc::exchange::Exchanges;
+use thinair_rohc::{
+    Channel, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
+    DecompressorMemory, Endpoint, Instant, Mode, ProfileSet,
+};
+
+use super::{Carrier, Compressed, Label, Refusal};
+use crate::settings::Settings;
+use crate::sides::Side;
+
+/// Blocks for extension headers that each compressor and decompressor gets: enough for 64 flows that carry as
+/// many as a context takes.
+const BLOCKS: usize = 256;
+
+/// Messages of each direction that the other one can refer to.
+const EXCHANGES: usize = 64;
+
+/// The endpoints at both sides.
+#[derive(Debug)]
+pub(super) struct Rohc {
+    ends: [Endpoint<'static>; 2],
+}
+
+impl Rohc {
+    pub(super) fn new(profiles: ProfileSet, mode: Mode, settings: &Settings) -> Self {
+        Self { ends: [(); 2].map(|()| endpoint(profiles, mode, settings)) }
+    }
+
+    fn end(&mut self, side: Side) -> &mut Endpoint<'static> {
+        &mut self.ends[side.index()]
+    }
+}
+
+impl Carrier for Rohc {
+    fn compress(
+        &mut self,
+        now: Instant,
+        from: Side,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Option<Compressed>, Refusal> {
+        // No feedback waits to go in front: each packet's is polled at once.
+        let done = self.end(from).send(now, packet, out);
+        let (done, _) = done.map_err(|error| Refusal::new("not_compressed", error))?;
+        Ok(Some(Compressed {
+            format: Label::Format(done.format),
+            profile: Some(done.profile),
+            header_in: done.header_in,
+            header_out: done.header_out,
+            len: done.len,
+            refresh: done.refresh,
+        }))
+    }
+
+    fn decompress(
+        &mut self,
+        now: Instant,
+        from: Side,
+        sent: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, Refusal> {
+        let done = self.end(from.other()).receive(now, sent, out);
+        done.map(|done| done.len).map_err(|error| Refusal::new(error.name(), error))
+    }
+
+    fn poll_feedback(&mut self, from: Side, out: &mut [u8]) -> Option<usize> {
+        self.end(from.other()).poll_feedback(out)
+    }
+
+    fn handle_feedback(&mut self, now: Instant, from: Side, feedback: &[u8]) {
+        // There is no packet behind the feedback, so nothing is delivered.
+        let _ = self.end(from).receive(now, feedback, &mut []);
+    }
+}
+
+fn endpoint(profiles: ProfileSet, mode: Mode, settings: &Settings) -> Endpoint<'static> {
+    let told = settings.channel;
+    // MAX_CID fits into the CID space, as it does in `told`.
+    let channel = Channel::new(told.cids(), told.max_cid(), profiles)
+        .map_or(told, |channel| channel.with_integrity_below(told.integrity_below()));
+    let compressor = CompressorConfig { channel, ..settings.compressor };
+    let decompressor = DecompressorConfig { channel, mode, ..settings.decompressor };
+    Endpoint::new(
+        Compressor::new(compressor, CompressorMemory::owned(&channel, BLOCKS)),
+        Decompressor::new(decompressor, DecompressorMemory::owned(&channel, BLOCKS)),
+    )
+    .with_exchanges(Exchanges::owned(EXCHANGES), Exchanges::owned(EXCHANGES))
+}

@@ -1,0 +1,70 @@
+//! SCHC with the rules that were derived from the capture.
+
+use std::rc::Rc;
+
+use thinair_rohc::Instant;
+
+use super::{Carrier, Compressed, Label, Refusal};
+use crate::schc::RuleSet;
+use crate::sides::Side;
+use crate::survey::{Provision, direction};
+
+/// Both sides: they have the same rules, and remember nothing.
+#[derive(Debug)]
+pub(super) struct Schc {
+    provision: Rc<Provision>,
+    room: Vec<u8>,
+}
+
+impl Schc {
+    pub(super) fn new(provision: Rc<Provision>) -> Self {
+        Self { provision, room: Vec::new() }
+    }
+
+    fn rules(&self) -> &RuleSet {
+        &self.provision.rules
+    }
+
+    /// Copies what was made to the start of `out`.
+    fn copy_to(&self, out: &mut [u8]) -> Result<usize, Refusal> {
+        let len = self.room.len();
+        let out = out.get_mut(..len).ok_or_else(|| Refusal::new("output_too_small", "no room"))?;
+        out.copy_from_slice(&self.room);
+        Ok(len)
+    }
+}
+
+impl Carrier for Schc {
+    fn compress(
+        &mut self,
+        _now: Instant,
+        from: Side,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Option<Compressed>, Refusal> {
+        let mut room = std::mem::take(&mut self.room);
+        room.clear();
+        let (rule, header_in) = self.rules().compress_headers(direction(from), packet, &mut room);
+        self.room = room;
+        let len = self.copy_to(out)?;
+        // The residue and the padding behind the payload; both are less than what the rule knows.
+        let header_out = len.saturating_sub(packet.len() - header_in);
+        let format = Label::Rule(rule);
+        Ok(Some(Compressed { format, profile: None, header_in, header_out, len, refresh: false }))
+    }
+
+    fn decompress(
+        &mut self,
+        _now: Instant,
+        from: Side,
+        sent: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, Refusal> {
+        let mut room = std::mem::take(&mut self.room);
+        room.clear();
+        let done = self.rules().decompress(direction(from), sent, &mut room);
+        self.room = room;
+        done.map_err(|error| Refusal::new("schc", error))?;
+        self.copy_to(out)
+    }
+}
