@@ -105,6 +105,12 @@ pub(crate) struct Context {
     timer: Timer,
 }
 
+/// What the checks of a packet cover: its headers, and length and sum of its payload.
+struct Parts<'p> {
+    headers: &'p [u8],
+    payload: (usize, u16),
+}
+
 /// A packet, as a template would say it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trial<'p> {
@@ -223,7 +229,8 @@ impl Context {
         let mut room = [0; MAX_OUTLINE];
         let mut writer = Writer::new(out, before + inside);
         let headers = message.packet.get(..message.packet.len() - payload.len()).unwrap_or_default();
-        let format = self.write(&mut writer, &mut x, &mut room, headers, payload, payload_sum, config, memory)?;
+        let format =
+            self.write(&mut writer, &mut x, &mut room, headers, payload, payload_sum, config, memory)?;
         let end = writer.finish().map_err(|_| Refused::NoRoom)?;
         let len = end + payload.len();
         out.get_mut(end..len).ok_or(Refused::NoRoom)?.copy_from_slice(payload);
@@ -536,16 +543,13 @@ impl Context {
     }
 
     /// Writes the least format that says everything.
-    #[allow(clippy::too_many_arguments)]
     #[inline]
     fn write<'a>(
         &self,
         writer: &mut Writer<'_>,
         x: &mut Fields<'a>,
         room: &'a mut [u8; MAX_OUTLINE],
-        headers: &[u8],
-        payload: &[u8],
-        payload_sum: u16,
+        packet: &Parts<'_>,
         config: &CompressorConfig,
         memory: &Memory<'_, '_>,
     ) -> Result<Format, Refused> {
@@ -556,7 +560,7 @@ impl Context {
         writer.offer(MSN, Lsb { value: u32::from(x.msn as u16), needed });
         if self.left.ir > 0 {
             x.next = shared.path;
-            return self.write_ir(writer, x, room, template, outline, headers, memory);
+            return self.write_ir(writer, x, room, (template, outline), packet, memory);
         }
         x.carries.msn = needed > 8;
         x.least = self.least(x, template, config);
@@ -582,8 +586,7 @@ impl Context {
                 .map_err(|_| Refused::ByThisPacket)?;
             if let Some(check) = Check::of_width(writer.crc_width()) {
                 let sent = if x.carries.msn { 16 } else { msn_bits(format) };
-                let payload = (payload.len(), payload_sum);
-                writer.fill_crc(header::crc(shared, template, outline, x, check, sent, payload));
+                writer.fill_crc(header::crc(shared, template, outline, x, check, sent, packet.payload));
             }
             return Ok(format);
         }
@@ -595,9 +598,8 @@ impl Context {
         writer: &mut Writer<'_>,
         x: &mut Fields<'a>,
         room: &'a mut [u8; MAX_OUTLINE],
-        template: &Template,
-        outline: &[u8],
-        headers: &[u8],
+        (template, outline): (&Template, &[u8]),
+        packet: &Parts<'_>,
         memory: &Memory<'_, '_>,
     ) -> Result<Format, Refused> {
         let shared = &self.shared;
@@ -621,7 +623,7 @@ impl Context {
                 x.differences = Differences { template: x.template != 0, ..differences };
                 let says = x.carries.message_id || x.carries.token || x.carries.numbers;
                 x.differs = says || x.differences != Differences::default();
-                x.header_crc = header::crc_of_headers(headers, shared.path.v6);
+                x.header_crc = header::crc_of_headers(packet.headers, shared.path.v6);
                 self::base(Format::IrCr, writer, shared, x).map_err(|_| Refused::ByThisPacket)?;
                 formats::differences(writer, x).map_err(|_| Refused::ByThisPacket)?;
                 chain(writer, shared, template, outline, false, x).map_err(|_| Refused::ByThisPacket)?;

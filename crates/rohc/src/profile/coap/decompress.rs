@@ -147,18 +147,10 @@ impl Context {
             return Err(Failure::NoRequest(format));
         }
         let found = Packet { format, reader: &reader, template: &template, outline, payload };
-<<<<<<< HEAD
         let len = self.build(&next, &found, &mut x, out)?.ok_or(Failure::Crc(format))?;
-        if replicates && header::crc_of_headers(out.get(..len).unwrap_or_default(), next.path.v6) != x.header_crc {
-=======
-        let len = match self.build(&next, &found, &mut x, out)? {
-            Some(len) => len,
-            None => return Err(Failure::Crc(format)),
-        };
         if replicates
             && header::crc_of_headers(out.get(..len).unwrap_or_default(), next.path.v6) != x.header_crc
         {
->>>>>>> schemes
             return Err(Failure::Crc(format));
         }
         // Verified: the context is made, or goes on.
@@ -362,7 +354,8 @@ impl Context {
         let is_right = if has_check(format) {
             header::check16(state, x, checksum) == x.check
         } else {
-            let is_carried = mode == ChecksumMode::Carried || mode == ChecksumMode::Elided && x.carries.checksum;
+            let is_carried =
+                mode == ChecksumMode::Carried || mode == ChecksumMode::Elided && x.carries.checksum;
             let carried_is_right = !is_carried || x.checksum == checksum;
             carried_is_right && crc_is_right(state, packet, x, sum)
         };

@@ -5,8 +5,8 @@
 
 use thinair_wire::header::coap::{CoapOption, End, Options};
 
-use super::OBSERVE;
 use super::Carries;
+use super::OBSERVE;
 use super::compress::{Context, Memory, Trial, has_step};
 use super::header::{mask, near};
 use super::message::{Message, partial_iv, uint};
@@ -99,11 +99,11 @@ impl Context {
             }
             return;
         }
-        let dynamic = Entries::new(self.shared.outline(&template)).filter(|e| !matches!(e.class, Class::Static(_)));
-        let Some((class, number)) = dynamic
-            .zip(x.numbers)
-            .find_map(|(entry, n)| matches!(entry.class, Class::Lsb | Class::Step(_)).then_some((entry.class, n)))
-        else {
+        let dynamic =
+            Entries::new(self.shared.outline(&template)).filter(|e| !matches!(e.class, Class::Static(_)));
+        let Some((class, number)) = dynamic.zip(x.numbers).find_map(|(entry, n)| {
+            matches!(entry.class, Class::Lsb | Class::Step(_)).then_some((entry.class, n))
+        }) else {
             return;
         };
         if class != Class::Lsb {
@@ -127,7 +127,9 @@ impl Context {
                 });
             }
         } else if self.runs(x.template, counts, memory) {
-            self.reclass(x.template, config, memory, |class, _| (class == Class::Lsb).then_some(Class::Counted));
+            self.reclass(x.template, config, memory, |class, _| {
+                (class == Class::Lsb).then_some(Class::Counted)
+            });
         }
     }
 
@@ -252,7 +254,9 @@ impl Context {
                 Class::Counted | Class::Step(_) => Some(Class::Lsb),
                 Class::Lsb if near(value, last) != value => Some(Class::Variable),
                 Class::Block(low) if block == Some(value) => Some(Class::BlockOfRequest(low)),
-                Class::BlockOfRequest(low) if block.is_none_or(|block| block != value) => Some(Class::Block(low)),
+                Class::BlockOfRequest(low) if block.is_none_or(|block| block != value) => {
+                    Some(Class::Block(low))
+                }
                 Class::Block(_) | Class::PartialIv(..) => Some(Class::Variable),
                 _ => None,
             });
@@ -329,14 +333,21 @@ impl Context {
         let like = self.shared.numbers().find_map(|number| {
             let template = self.shared.template(number, memory.templates)?;
             let alike = template.code == message.code && template.message_type == message.message_type;
-            (alike && !observes && template.token_mode == TokenMode::Irregular).then_some(TokenMode::Irregular)
+            (alike && !observes && template.token_mode == TokenMode::Irregular)
+                .then_some(TokenMode::Irregular)
         });
         let token_mode = match of_request {
-            Some(request) if request.token() == message.token && message.token.len > 0 => TokenMode::OfRequest,
+            Some(request) if request.token() == message.token && message.token.len > 0 => {
+                TokenMode::OfRequest
+            }
             _ => like.unwrap_or_default(),
         };
         let template = Template {
-            token: if token_mode == TokenMode::Static { message.token } else { Token::of_uint(0, message.token.len) },
+            token: if token_mode == TokenMode::Static {
+                message.token
+            } else {
+                Token::of_uint(0, message.token.len)
+            },
             message_type: message.message_type,
             code: message.code,
             token_mode,
@@ -456,11 +467,7 @@ fn outline_of(message: &Message<'_>, request: Option<&Exchange>, room: &mut [u8]
 }
 
 /// How an option is likely to change.
-fn first_class<'p>(
-    option: &CoapOption<'p>,
-    message: &Message<'_>,
-    request: Option<&Exchange>,
-) -> Class<'p> {
+fn first_class<'p>(option: &CoapOption<'p>, message: &Message<'_>, request: Option<&Exchange>) -> Class<'p> {
     let value = option.value;
     match option.number {
         // RFC 7641, section 3.4: in notifications it is a sequence number.
