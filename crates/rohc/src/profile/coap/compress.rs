@@ -229,8 +229,8 @@ impl Context {
         let mut room = [0; MAX_OUTLINE];
         let mut writer = Writer::new(out, before + inside);
         let headers = message.packet.get(..message.packet.len() - payload.len()).unwrap_or_default();
-        let format =
-            self.write(&mut writer, &mut x, &mut room, headers, payload, payload_sum, config, memory)?;
+        let packet = Parts { headers, payload: (payload.len(), payload_sum) };
+        let format = self.write(&mut writer, &mut x, &mut room, &packet, config, memory)?;
         let end = writer.finish().map_err(|_| Refused::NoRoom)?;
         let len = end + payload.len();
         out.get_mut(end..len).ok_or(Refused::NoRoom)?.copy_from_slice(payload);
