@@ -88,7 +88,7 @@ impl Base {
             flow_label: path.flow_label & 0xF_FFFF,
             checksum: path.checksum,
             ip_id_mode: path.ip_id,
-            switching: false,
+            ..Path::default()
         };
         Self { path, templates: [Template::EMPTY; MOST], count: 0, octets: [0; OCTETS], len: 0 }
     }
@@ -183,7 +183,7 @@ impl Base {
     /// What a context has learned, as a base: the templates that were used most, as far as there is room.
     pub(super) fn of(state: &State, pool: &Templates<'_>) -> Self {
         let mut base = Self {
-            path: Path { switching: false, ..state.path },
+            path: Path { switching: false, pt_0: false, ..state.path },
             templates: [Template::EMPTY; MOST],
             count: 0,
             octets: [0; OCTETS],

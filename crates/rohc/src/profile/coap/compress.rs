@@ -221,6 +221,7 @@ impl Context {
         self.note_checksum(message.checksum, computed, config);
         x.checksum = message.checksum;
         self.note_ip_id(&mut x, config);
+        self.note_pt_0(config);
         self.note_switch(x.template, config);
         self.repeat(&mut x, config, memory.templates);
 
@@ -331,6 +332,21 @@ impl Context {
         let mode = self.ip_id.watch(self.shared.path.ip_id_mode, x.ip_id, x.msn as u16, unsettled);
         if mode != self.shared.path.ip_id_mode {
             self.shared.path.ip_id_mode = mode;
+            self.control_changed(config);
+        }
+    }
+
+    /// Whether the shortest format is in use.
+    #[inline]
+    fn note_pt_0(&mut self, config: &CompressorConfig) {
+        let pt_0 = match config.coap.format {
+            FormatPolicy::Pt0 => true,
+            FormatPolicy::Pt1 | FormatPolicy::Pt0c => false,
+            FormatPolicy::Auto => self.is_clean(),
+        };
+        let pt_0 = pt_0 && self.shared.path.checksum != ChecksumMode::Carried && !self.shared.path.switching;
+        if pt_0 != self.shared.path.pt_0 {
+            self.shared.path.pt_0 = pt_0;
             self.control_changed(config);
         }
     }
@@ -652,13 +668,10 @@ impl Context {
             return Least::Pt2;
         }
         let is_carried = self.shared.path.checksum == ChecksumMode::Carried;
-        match config.coap.format {
-            FormatPolicy::Pt0 => Least::Pt0,
-            FormatPolicy::Pt1 => Least::Pt1,
-            FormatPolicy::Pt0c if is_carried => Least::Pt0,
-            FormatPolicy::Pt0c => Least::Pt1,
-            FormatPolicy::Auto if is_carried || self.is_clean() => Least::Pt0,
-            FormatPolicy::Auto => Least::Pt1,
+        if self.shared.path.pt_0 || is_carried && config.coap.format != FormatPolicy::Pt1 {
+            Least::Pt0
+        } else {
+            Least::Pt1
         }
     }
 

@@ -76,7 +76,7 @@ pub(super) const fn msn_bits(format: Format) -> u32 {
 /// `pt_0`: 4-bit MSN, CRC-3. Section 6.1.
 #[inline]
 fn pt_0<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
-    c.enforce(!state.path.switching && state.path.checksum != ChecksumMode::Carried)?;
+    c.enforce(!state.path.switching && state.path.pt_0 && state.path.checksum != ChecksumMode::Carried)?;
     c.enforce(x.least == Least::Pt0)?;
     c.discriminator(1, 0b0)?;
     c.lsb(MSN, 4, 0)?;
@@ -298,7 +298,8 @@ fn control<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
     c.uint("checksum", 2, &mut x.next.checksum)?;
     c.uint("ip_id", 2, &mut x.next.ip_id_mode)?;
     c.flag("switching", &mut x.next.switching)?;
-    c.reserved(3)
+    c.flag("pt_0", &mut x.next.pt_0)?;
+    c.reserved(2)
 }
 
 /// A template. Section 5.
@@ -421,6 +422,7 @@ pub(super) fn control_crc(state: &State, number: u8, template: &Template) -> u8 
     let modes = (state.path.checksum as u8) << 6
         | (state.path.ip_id_mode as u8) << 4
         | u8::from(state.path.switching) << 3;
+    let modes = modes | u8::from(state.path.pt_0) << 2;
     let octets = [
         modes,
         number,

@@ -305,6 +305,8 @@ pub(crate) struct Path {
     pub(super) ip_id_mode: IpIdMode,
     /// Every short format names its template.
     pub(super) switching: bool,
+    /// `pt_0` is in use. Where it is not, damage cannot make another format of a longer check look like it.
+    pub(super) pt_0: bool,
 }
 
 impl Path {
@@ -398,6 +400,7 @@ impl State {
                 checksum: ChecksumMode::Zero,
                 ip_id_mode: IpIdMode::Constant,
                 switching: false,
+                pt_0: false,
             },
             current: 0,
             msn: 0,
