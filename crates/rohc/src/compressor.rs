@@ -246,8 +246,14 @@ impl<'m> Compressor<'m> {
         let space = self.config.channel.cids();
         let cid = Feedback::cid(data, space).ok_or(FeedbackError::Truncated)?;
         let is_coap = cid.index() < self.flows.capacity() && matches!(self.flows.kind(cid), Kind::Coap(_));
-        let feedback =
-            if is_coap { Feedback::read_rfc5225(data, space)? } else { Feedback::read(data, space)? };
+        let feedback = if is_coap {
+            // A decompressor without context does not know the profile, and asks for one in the general form.
+            let asks = |feedback: &Feedback| feedback.ack == AckType::StaticNack && feedback.protected;
+            Feedback::read_rfc5225(data, space)
+                .or_else(|error| Feedback::read(data, space).ok().filter(asks).ok_or(error))?
+        } else {
+            Feedback::read(data, space)?
+        };
         if !self.config.channel.allows(feedback.cid) || feedback.cid.index() >= self.flows.capacity() {
             return Err(FeedbackError::UnknownCid(feedback.cid));
         }

@@ -5,7 +5,7 @@
 mod common;
 
 use common::Random;
-use common::coap::{Flow, FlowName, Message, Side, packet};
+use common::coap::{Flow, FlowName, Message, Side, datagram, packet};
 use proptest::prelude::*;
 use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::profile::coap::FormatPolicy;
@@ -32,6 +32,8 @@ fn endpoint(config: CompressorConfig, mode: Mode) -> Endpoint<'static> {
 
 /// Two ends of a link without delay.
 struct Link {
+    config: CompressorConfig,
+    mode: Mode,
     ends: [Endpoint<'static>; 2],
     now: u64,
     last: Format,
@@ -44,7 +46,12 @@ struct Link {
 impl Link {
     fn new(config: CompressorConfig, mode: Mode) -> Self {
         let ends = [endpoint(config, mode), endpoint(config, mode)];
-        Self { ends, now: 0, last: Format::Ir, error: None, random: Random(7), loss: 0 }
+        Self { config, mode, ends, now: 0, last: Format::Ir, error: None, random: Random(7), loss: 0 }
+    }
+
+    /// An end that knows nothing.
+    fn fresh(&self) -> Endpoint<'static> {
+        endpoint(self.config, self.mode)
     }
 
     /// Carries a packet, and returns its length on the link, and what came out.
@@ -190,4 +197,177 @@ fn a_message_is_what_the_tests_think() {
     let message = Message { token: vec![1, 2], payload: vec![5], ..Message::get(7, &[b"time"]) };
     let octets = packet(false, 0, Side::Client, 9, &message);
     assert_eq!(octets.len(), 20 + 8 + 4 + 2 + 5 + 2);
+}
+
+fn link(integrity: Integrity, mode: Mode) -> Link {
+    let mut config = CompressorConfig::new(channel(CidSpace::Small, integrity));
+    config.refresh = Refresh::Off;
+    Link::new(config, mode)
+}
+
+/// Sends so many packets of a flow, and returns octets and format of the last.
+fn run(link: &mut Link, flow: &mut Flow, packets: usize) -> (usize, Format) {
+    let mut len = 0;
+    for _ in 0..packets {
+        for (side, sent) in flow.next() {
+            let (octets, delivered) = link.carry(side, &sent);
+            assert_eq!(delivered.as_deref(), Some(&sent[..]), "{:?}: {:?}", link.last, link.error);
+            len = octets;
+        }
+    }
+    (len, link.last)
+}
+
+#[test]
+fn a_wrong_checksum_is_sent_as_it_is_and_a_missing_one_stays_missing() {
+    for integrity in [Integrity::None, Integrity::Crc32] {
+        let mut link = link(integrity, Mode::Optimistic);
+        for i in 0..60_u16 {
+            let coap = Message::get(100 + i, &[b"time"]).octets();
+            let mut sent = datagram(true, 9, Side::Client, 0, 64, &coap, i % 20 != 10);
+            if i >= 40 {
+                sent[46..48].copy_from_slice(&[0, 0]);
+            }
+            assert_eq!(link.carry(Side::Client, &sent).1.as_deref(), Some(&sent[..]), "packet {i}");
+        }
+        assert_eq!(link.last, Format::Pt1);
+    }
+}
+
+#[test]
+fn a_retransmission_costs_no_more_than_a_new_message() {
+    let mut link = link(Integrity::None, Mode::Optimistic);
+    for i in 0..30_u16 {
+        let sent = packet(true, 9, Side::Client, 0, &Message::get(100 + i - i % 2, &[b"time"]));
+        let (len, delivered) = link.carry(Side::Client, &sent);
+        assert_eq!(delivered.as_deref(), Some(&sent[..]));
+        assert!(i < 10 || len == 3, "packet {i}: {len} by {:?}", link.last);
+    }
+}
+
+#[test]
+fn messages_that_overtake_each_other_are_not_anchored_anew() {
+    let mut link = link(Integrity::None, Mode::Optimistic);
+    for i in 0..64_u16 {
+        // 0 4 2 6 1 5 3 7 and so on.
+        let id = i & !7 | (i & 1) << 2 | i & 2 | (i & 4) >> 2;
+        let sent = packet(true, 9, Side::Client, 0, &Message::get(100 + id, &[b"time"]));
+        let (len, delivered) = link.carry(Side::Client, &sent);
+        assert_eq!(delivered.as_deref(), Some(&sent[..]), "packet {i}");
+        assert!(i < 10 || len <= 3, "packet {i}: {len} by {:?}", link.last);
+    }
+}
+
+#[test]
+fn responses_out_of_order_still_name_their_requests() {
+    let mut link = link(Integrity::Crc32, Mode::Optimistic);
+    let mut random = Random(5);
+    let mut sizes = Vec::new();
+    for round in 0..40_u16 {
+        let requests: Vec<_> = (0..4_u16)
+            .map(|i| {
+                let token = random.next().to_be_bytes()[..4].to_vec();
+                Message { token, ..Message::get(1_000 + round * 4 + i, &[b"time"]) }
+            })
+            .collect();
+        for request in &requests {
+            let sent = packet(true, 9, Side::Client, 0, request);
+            assert_eq!(link.carry(Side::Client, &sent).1.as_deref(), Some(&sent[..]));
+        }
+        for i in [2, 0, 3, 1] {
+            let response = Message { kind: 2, code: 69, payload: vec![9], ..requests[i].clone() };
+            let sent = packet(true, 9, Side::Server, 0, &Message { options: vec![], ..response });
+            let (len, delivered) = link.carry(Side::Server, &sent);
+            assert_eq!(delivered.as_deref(), Some(&sent[..]));
+            sizes.push(len);
+        }
+    }
+    // Neither Message ID nor token is in the packets: two octets, and one of payload.
+    assert_eq!(sizes[40..].iter().sum::<usize>(), 3 * sizes[40..].len());
+}
+
+#[test]
+fn resources_in_turn_cost_no_more_than_one() {
+    let mut link = link(Integrity::None, Mode::Optimistic);
+    for i in 0..200_u16 {
+        let path: &[u8] = [&b"temperature"[..], b"humidity", b"light", b"noise"][usize::from(i % 4)];
+        let sent = packet(true, 9, Side::Client, 0, &Message::get(100 + i, &[path]));
+        let (len, delivered) = link.carry(Side::Client, &sent);
+        assert_eq!(delivered.as_deref(), Some(&sent[..]));
+        assert!(i < 40 || len == 3 && link.last == Format::Pt1tc, "packet {i}: {len} by {:?}", link.last);
+    }
+}
+
+#[test]
+fn a_context_that_was_lost_comes_back_by_feedback() {
+    let mut link = link(Integrity::None, Mode::Optimistic);
+    let mut flow = Flow::new(FlowName::A, true, 3);
+    assert_eq!(run(&mut link, &mut flow, 20), (3, Format::Pt0c));
+    // The far end starts anew.
+    link.ends[1] = link.fresh();
+    link.now += 2_000;
+    let mut delivered = 0;
+    for _ in 0..10 {
+        for (side, sent) in flow.next() {
+            let (_, got) = link.carry(side, &sent);
+            assert!(got.is_none() || got.as_deref() == Some(&sent[..]));
+            delivered += usize::from(got.is_some());
+        }
+    }
+    assert!(delivered >= 9, "{delivered}");
+    assert_eq!(run(&mut link, &mut flow, 5), (3, Format::Pt0c));
+}
+
+#[test]
+fn a_flow_on_another_port_is_coap_until_a_packet_is_not() {
+    let mut link = link(Integrity::None, Mode::Optimistic);
+    let mut send = |coap: &[u8]| {
+        let mut sent = datagram(true, 9, Side::Client, 0, 64, coap, true);
+        // Port 5683 becomes 10005; the checksum no longer fits, which matters to nobody here.
+        sent[42..44].copy_from_slice(&10_005_u16.to_be_bytes());
+        let (_, delivered) = link.carry(Side::Client, &sent);
+        assert_eq!(delivered.as_deref(), Some(&sent[..]));
+        link.last
+    };
+    let coap = |id: u16| Message::get(id, &[b"time"]).octets();
+    assert_eq!([send(&coap(1)), send(&coap(2)), send(&coap(3))][2], Format::Pt1);
+    assert_eq!(send(b"something else"), Format::Ir);
+    // By profile 0x0002 from now on, whatever it looks like.
+    assert_eq!(send(&coap(4)), Format::Uo0);
+    assert_eq!(send(&coap(5)), Format::Uo0);
+}
+
+/// A CRC detects every single bit that was turned over; a CHECK does too.
+#[test]
+fn no_single_bit_makes_a_wrong_header() {
+    for (integrity, six) in [(Integrity::None, true), (Integrity::None, false), (Integrity::Crc32, true)] {
+        for name in [FlowName::A, FlowName::D, FlowName::CCount, FlowName::H, FlowName::G, FlowName::FReq] {
+            let mut link = link(integrity, Mode::Unidirectional);
+            let mut flow = Flow::new(name, six, 11);
+            run(&mut link, &mut flow, 30);
+            let (side, sent) = flow.next().remove(0);
+            let mut out = [0; 500];
+            let near = usize::from(side == Side::Server);
+            let now = Instant::from_millis(link.now + 100);
+            let (compressed, len) = link.ends[near].send(now, &sent, &mut out).unwrap();
+            for bit in 0..8 * compressed.header_out {
+                let mut damaged = out[..len].to_vec();
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                let mut back = [0; 500];
+                // The context of the far end is not to learn from it.
+                let mut far = Link::new(link.config, Mode::Unidirectional);
+                let mut again = Flow::new(name, six, 11);
+                run(&mut far, &mut again, 30);
+                let result = far.ends[1 - near].receive(now, &damaged, &mut back);
+                if let Ok(done) = result {
+                    assert_eq!(
+                        &back[..done.len],
+                        &sent[..],
+                        "{name:?}, bit {bit} of {:?}",
+                        compressed.format
+                    );
+                }
+            }
+        }
+    }
 }

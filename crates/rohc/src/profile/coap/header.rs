@@ -22,6 +22,10 @@ const NUM_MASK: u32 = 0xF_FFFF;
 /// too low. It has no factor in common with 2^16 - 1.
 const SPREAD: u32 = 0x6901;
 
+/// What the bits of the MSN that are not sent are multiplied with in a CRC. It is odd, so that every turn gives another
+/// CRC.
+const TURN: u32 = 45;
+
 /// Why headers cannot be rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unbuildable {
@@ -365,10 +369,11 @@ pub(super) fn crc(
     with_msn(crc, above, width)
 }
 
-/// A CRC of `width` bits with the bits of the MSN that the format does not send added to it.
+/// A CRC of `width` bits with the bits of the MSN that the format does not send added to it, times a number that
+/// keeps a few turns too many from looking like a bit that was turned over.
 #[inline]
 fn with_msn(crc: u8, msn_high: u32, width: u32) -> u8 {
-    ((u32::from(crc) + msn_high) & ((1 << width) - 1)) as u8
+    ((u32::from(crc) + msn_high * TURN) & ((1 << width) - 1)) as u8
 }
 
 /// CRC-7 of headers, with the checksum of IPv4 taken as zero: what IR-CR carries.

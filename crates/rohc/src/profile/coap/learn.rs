@@ -34,7 +34,7 @@ const RUN: u8 = 8;
 const STEPS: u8 = 3;
 
 /// Templates of one shape, each used once, that show that an option changes from packet to packet.
-const USED_ONCE: usize = 2;
+const USED_ONCE: usize = 8;
 
 impl Context {
     /// The template that says a packet best, made or changed where none does.
@@ -417,7 +417,7 @@ impl Context {
         for number in self.shared.numbers() {
             let Some(template) = self.shared.template(number, memory.templates) else { continue };
             let alike = template.code == message.code && template.message_type == message.message_type;
-            if !alike || template.uses > 2 {
+            if !alike || template.uses > 1 {
                 continue;
             }
             let mut scratch = [0; MAX_OUTLINE];
