@@ -300,12 +300,13 @@ impl<'m> Compressor<'m> {
     fn in_full(&mut self, now: Instant, packet: &[u8], out: &mut [u8]) -> Result<Compressed, CompressError> {
         let mut chain = HeaderChain::empty();
         chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
-        let Some(plan) = classify::plan(&chain, self.config.channel.profiles()) else {
+        let (profiles, ports) = (self.config.channel.profiles(), &self.config.coap.ports);
+        let Some(plan) = classify::plan(&chain, profiles, ports, |plan| self.has_place_for(now, plan)) else {
             return self.uncompressed(now, packet, out);
         };
         let hash = self.flows.hash(&plan);
         let found = self.flows.find(hash, |kind| match kind {
-            Kind::Rfc3095(context) => context.is_flow_of(&plan),
+            Kind::Rfc3095(context) => context.is_flow_of(&plan, &self.pool),
             Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Coap(_) | Kind::Free => false,
         });
         let cid = match found {
@@ -324,6 +325,10 @@ impl<'m> Compressor<'m> {
                 }
                 self.release(old);
                 context.start(mode, self.random as u8, &self.config);
+                if let Some(coap) = &plan.coap {
+                    // There is room for them, or the plan were another one.
+                    let _ = context.start_coap(coap, &mut self.pool);
+                }
                 self.flows.set(cid, Kind::Rfc3095(context));
                 cid
             }
@@ -335,6 +340,17 @@ impl<'m> Compressor<'m> {
             Err(Refused::NoRoom) => Err(CompressError::OutputTooSmall { have: out.len() }),
             Err(Refused::ByThisPacket) => self.uncompressed(now, packet, out),
         }
+    }
+
+    /// Whether a packet of CoAP has a context, or may have one: there is memory for its options, and the
+    /// decompressor has not rejected its flow.
+    #[cold]
+    fn has_place_for(&self, now: Instant, plan: &Plan<'_>) -> bool {
+        let hash = self.flows.hash(plan);
+        let is_known =
+            |kind: &Kind| matches!(kind, Kind::Rfc3095(context) if context.is_flow_of(plan, &self.pool));
+        self.flows.find(hash, is_known).is_some()
+            || (self.pool.has_room() || !plan.has_options()) && !self.flows.is_rejected(hash, now)
     }
 
     /// The short way of a packet whose flow has settled.

@@ -7,7 +7,8 @@ use thinair_wire::header::udp::Udp;
 
 use crate::channel::ProfileSet;
 use crate::profile::ProfileId;
-use crate::profile::coap;
+use crate::profile::coap::{self, CoapPorts};
+use crate::profile::rfc3095::coap_2015;
 
 /// IP headers that profile 0x0002 takes (RFC 3095, section 5.7), and up to which extension headers are kept.
 const BASE_IPS: usize = 2;
@@ -19,7 +20,7 @@ const MAX_ITEM: usize = 125;
 /// A packet and the profile it goes by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan<'p> {
-    /// 0x0002 or 0x0004.
+    /// 0x0002, 0x0004 or 0x0080.
     pub(crate) profile: ProfileId,
     /// The whole packet.
     pub(crate) packet: &'p [u8],
@@ -28,8 +29,12 @@ pub(crate) struct Plan<'p> {
     pub(crate) ip_count: usize,
     /// The static chain ends although an IP header follows (RFC 3843, section 3.1).
     pub(crate) terminates: bool,
-    /// The UDP header, in profile 0x0002.
+    /// The UDP header, in profiles 0x0002 and 0x0080.
     pub(crate) udp: Udp,
+    /// The CoAP header, in profile 0x0080.
+    pub(crate) coap: Option<coap_2015::Header<'p>>,
+    /// Packets with its ports may go by profile 0x0080.
+    pub(crate) is_on_coap_port: bool,
     /// Octets of the headers that are compressed.
     pub(crate) header_len: usize,
 }
@@ -39,6 +44,19 @@ impl<'p> Plan<'p> {
     #[inline]
     pub(crate) fn ips(&self) -> &'p [Ip<'p>] {
         self.ips.get(..self.ip_count).unwrap_or_default()
+    }
+
+    /// The same packet by profile 0x0080; `None` if what follows the UDP header is no CoAP message.
+    #[cold]
+    fn with_coap(&self) -> Option<Self> {
+        let coap = coap_2015::Header::read(self.payload())?;
+        let header_len = self.header_len + coap.len();
+        Some(Self { profile: ProfileId::Coap2015, coap: Some(coap), header_len, ..*self })
+    }
+
+    /// Whether it has CoAP options, for which a context takes memory.
+    pub(crate) fn has_options(&self) -> bool {
+        self.coap.as_ref().is_some_and(coap_2015::Header::has_options)
     }
 
     /// What follows the headers.
@@ -75,6 +93,9 @@ impl Key for Plan<'_> {
         let ports = u64::from(self.udp.source_port) << 16 | u64::from(self.udp.destination_port);
         let next = self.ips().last().map_or(0, |ip| ip.next);
         word(ports << 16 | u64::from(next) << 8 | self.profile as u64);
+        if let Some(coap) = &self.coap {
+            coap.key(word);
+        }
     }
 }
 
@@ -89,13 +110,19 @@ impl Key for coap::Path {
     }
 }
 
-/// The profile for a packet; `None` is profile 0x0000.
+/// The profile for a packet; `None` is profile 0x0000. Profile 0x0080 is taken for packets with one of `ports`, if
+/// the flow `has_place`.
 #[inline]
-pub(super) fn plan<'p>(chain: &'p HeaderChain<'p>, profiles: ProfileSet) -> Option<Plan<'p>> {
+pub(super) fn plan<'p>(
+    chain: &'p HeaderChain<'p>,
+    profiles: ProfileSet,
+    ports: &CoapPorts,
+    has_place: impl FnOnce(&Plan<'p>) -> bool,
+) -> Option<Plan<'p>> {
     let ips = chain.ips();
     let packet = chain.packet();
     let sound = ips.iter().take(MAX_IP).enumerate().take_while(|(i, ip)| restorable(ip, *i)).count();
-    if profiles.has(ProfileId::Udp)
+    if (profiles.has(ProfileId::Udp) || profiles.has(ProfileId::Coap2015))
         && sound == ips.len()
         && sound <= BASE_IPS
         && let Some(udp) = chain.udp()
@@ -103,15 +130,25 @@ pub(super) fn plan<'p>(chain: &'p HeaderChain<'p>, profiles: ProfileSet) -> Opti
         && ips.last().is_some_and(|ip| ip.next == protocol::UDP)
     {
         let header_len = chain.ip_end() + Udp::LEN;
-        return Some(Plan {
+        let is_on_coap_port = profiles.has(ProfileId::Coap2015)
+            && (ports.has(udp.source_port) || ports.has(udp.destination_port));
+        let plan = Plan {
             profile: ProfileId::Udp,
             packet,
             ips,
             ip_count: sound,
             terminates: false,
             udp: *udp,
+            coap: None,
+            is_on_coap_port,
             header_len,
-        });
+        };
+        if is_on_coap_port && let Some(plan) = plan.with_coap().filter(has_place) {
+            return Some(plan);
+        }
+        if profiles.has(ProfileId::Udp) {
+            return Some(plan);
+        }
     }
     let last = ips.get(..sound)?.last()?;
     profiles.has(ProfileId::Ip).then(|| Plan {
@@ -121,6 +158,8 @@ pub(super) fn plan<'p>(chain: &'p HeaderChain<'p>, profiles: ProfileSet) -> Opti
         ip_count: sound,
         terminates: matches!(last.next, protocol::IPV4 | protocol::IPV6),
         udp: Udp::default(),
+        coap: None,
+        is_on_coap_port: false,
         header_len: last.end(),
     })
 }

@@ -1,4 +1,5 @@
-//! The RFC 3095 family: profiles 0x0002 (UDP) and 0x0004 (IP, RFC 3843), with the corrections of RFC 4815.
+//! The RFC 3095 family: profiles 0x0002 (UDP) and 0x0004 (IP, RFC 3843), with the corrections of RFC 4815, and
+//! 0x0080 (CoAP as published in 2015).
 //!
 //! One packet's headers are `Fields`; a function per format moves them to octets and back: `type0`, `type1`,
 //! `type2` with its extensions, `ir` for the chains of IR and IR-DYN, and the tail that every compressed header
@@ -6,6 +7,7 @@
 //! cheapest first, and the list is the dispatch of both sides.
 
 mod attempt;
+pub(crate) mod coap_2015;
 pub(crate) mod compress;
 pub(crate) mod decompress;
 mod extension;
@@ -151,6 +153,8 @@ struct Fields<'p> {
     /// Number of IP headers of the static chain, at least 1.
     ip_count: usize,
     udp: UdpFields,
+    /// The CoAP header, in profile 0x0080 alone. Its options are those of a static chain.
+    coap: Option<coap_2015::Header<'p>>,
     /// Mode, as two bits; 0 where the packet does not say it.
     mode: u8,
     /// S, I of extension 3.
@@ -169,6 +173,7 @@ impl Fields<'_> {
             ips: [IpFields::default(); MAX_IP],
             ip_count: 1,
             udp: UdpFields::default(),
+            coap: None,
             mode: 0,
             ext3_sn: false,
             ext3_id: false,
@@ -199,6 +204,12 @@ impl Fields<'_> {
     fn ip_id2_holder(&self) -> Option<usize> {
         (self.ip_count > 1 && self.ips[0].holds_ip_id() && self.ips[1].holds_ip_id()).then_some(0)
     }
+}
+
+/// Whether the chains of a profile of the family end with a UDP header, or with CoAP behind one.
+#[inline]
+fn has_udp(profile: ProfileId) -> bool {
+    profile != ProfileId::Ip
 }
 
 /// Runs a compressed format up to the tail.

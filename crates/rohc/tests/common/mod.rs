@@ -147,6 +147,11 @@ impl Flow {
     pub fn packet(&mut self, random: &mut Random) -> Vec<u8> {
         self.count += 1;
         let payload: Vec<u8> = (0..self.payload).map(|i| (self.count as usize + i) as u8).collect();
+        self.carry(payload, random)
+    }
+
+    /// The next packet, with that payload.
+    pub fn carry(&mut self, payload: Vec<u8>, random: &mut Random) -> Vec<u8> {
         let mut inside = payload;
         if self.protocol == 17 {
             let mut udp = Vec::new();

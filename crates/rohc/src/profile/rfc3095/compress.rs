@@ -9,6 +9,7 @@ use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 use thinair_wire::window::Window;
 
+use super::coap_2015::{self, CoapFields};
 use super::header::Layout;
 use super::ip_id::Watcher;
 use super::ir;
@@ -16,7 +17,9 @@ use super::list::Item;
 use super::list_plan::{ListState, Scope, icv, sends_ah};
 use super::table::{self, Pool, Table};
 use super::tail::{Tail, tail};
-use super::{BASE_IPS, FORMATS, Fields, IP_ID, IP_ID2, IpFields, SN, SN_SHIFT, UdpFields, Version, base};
+use super::{
+    BASE_IPS, FORMATS, Fields, IP_ID, IP_ID2, IpFields, SN, SN_SHIFT, UdpFields, Version, base, has_udp,
+};
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Plan};
 use crate::feedback::{AckType, Feedback};
@@ -102,6 +105,7 @@ pub(crate) struct Context {
     pub(super) ip_count: u8,
     pub(super) ips: [IpFields; BASE_IPS],
     pub(super) udp: UdpFields,
+    pub(super) coap: CoapFields,
     pub(super) sn: u16,
     pub(super) sns: Window<u16>,
     /// IP-ID offsets of both headers.
@@ -114,8 +118,10 @@ pub(crate) struct Context {
     strong: u8,
     /// SO state and nothing left to be said: most packets find it so, and need not ask for each field.
     pub(super) settled: bool,
+    /// Packets with the same ports may go by profile 0x0080, so none of them may take the short way.
+    is_on_coap_port: bool,
     lists: [ListState; BASE_IPS],
-    table: Table,
+    pub(super) table: Table,
     pub(super) timer: Timer,
 }
 
@@ -131,6 +137,7 @@ impl Context {
             ip_count: plan.ip_count as u8,
             ips: [IpFields::default(); BASE_IPS],
             udp: udp_fields(plan),
+            coap: CoapFields::default(),
             sn,
             sns: Window::new(),
             offsets: [Window::new(); BASE_IPS],
@@ -139,6 +146,7 @@ impl Context {
             crc_static: None,
             strong: 0,
             settled: false,
+            is_on_coap_port: plan.is_on_coap_port,
             lists: [ListState::default(); BASE_IPS],
             table: Table::default(),
             timer: Timer::start(now),
@@ -181,13 +189,14 @@ impl Context {
 
     /// Whether a packet belongs to this flow.
     #[inline]
-    pub(crate) fn is_flow_of(&self, plan: &Plan<'_>) -> bool {
+    pub(crate) fn is_flow_of(&self, plan: &Plan<'_>, pool: &Pool<'_>) -> bool {
         self.profile == plan.profile
             && usize::from(self.ip_count) == plan.ip_count
             && self.udp.source_port == plan.udp.source_port
             && self.udp.destination_port == plan.udp.destination_port
             && self.ips.iter().zip(plan.ips()).all(|(kept, ip)| is_same_path(kept, ip))
             && (plan.ip_count > BASE_IPS || self.ips[plan.ip_count - 1].terminates == plan.terminates)
+            && plan.coap.as_ref().is_none_or(|header| self.is_coap_flow_of(header, pool))
     }
 
     /// SID is defined in profiles 0x0004, 0x0007 and 0x0008 (RFC 3843, section 3.3; RFC 4019).
@@ -244,9 +253,15 @@ impl Context {
         let mut is_static_same = true;
         self.note_ips(&mut x, plan, config, &mut is_static_same);
         self.note_further_ips(&mut x, plan, repetitions, pool)?;
-        if self.profile == ProfileId::Udp && (x.udp.checksum == 0) != (self.udp.checksum == 0) {
+        if has_udp(self.profile) && (x.udp.checksum == 0) != (self.udp.checksum == 0) {
             // Context(UDP Checksum) is updated only by IR or IR-DYN (section 5.7).
             self.enter_fo(x.sn, repetitions, false);
+        }
+        if let Some(header) = &plan.coap
+            && self.note_coap(&mut x, header)
+        {
+            is_static_same = false;
+            self.enter_ir(x.sn, self.ir_packets(config), false);
         }
         let mut has_lists = false;
         for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
@@ -258,7 +273,7 @@ impl Context {
             }
         }
         self.note_refresh(now, x.sn, config);
-        let layout = layout(plan);
+        let layout = layout(plan, x.coap.as_ref());
         let header = plan.packet.get(..layout.len).unwrap_or_default();
         let is_static_same = is_static_same && !has_lists && x.ip_count <= BASE_IPS;
         let crc_static = self.crc_static(is_static_same, &layout, header);
@@ -285,7 +300,7 @@ impl Context {
             CompressorState::Ir => Format::Ir,
         };
         if format.is_initialization() {
-            if plan.payload().is_empty() {
+            if plan.payload().is_empty() && self.profile != ProfileId::Coap2015 {
                 // Section 5.7.7: such a packet "cannot be represented by an IR or IR-DYN packet".
                 return Err(Refused::ByThisPacket);
             }
@@ -598,7 +613,9 @@ impl Context {
         }
         if !self.settled {
             let is_due = self.pending.iter().any(PendingIp::is_due);
-            self.settled = self.state == CompressorState::So && !has_lists && !is_due && self.strong == 0;
+            self.settled = self.state == CompressorState::So
+                && !(has_lists || is_due || self.is_on_coap_port)
+                && self.strong == 0;
         }
     }
 
@@ -705,7 +722,7 @@ fn is_same_path(kept: &IpFields, ip: &Ip<'_>) -> bool {
 }
 
 #[inline]
-fn layout(plan: &Plan<'_>) -> Layout {
+fn layout(plan: &Plan<'_>, coap: Option<&coap_2015::Header<'_>>) -> Layout {
     let mut layout = Layout::default();
     for ip in plan.ips() {
         let version = match ip.header {
@@ -715,8 +732,11 @@ fn layout(plan: &Plan<'_>) -> Layout {
         let has_ah = ip.extension_count > 0 && ip.walk().any(|(kind, _)| kind == protocol::AH);
         layout.ip(version, ip.extensions.len(), has_ah);
     }
-    if plan.profile == ProfileId::Udp {
+    if has_udp(plan.profile) {
         layout.udp();
+    }
+    if let Some(coap) = coap {
+        layout.coap(coap);
     }
     layout
 }

@@ -5,6 +5,7 @@ use thinair_wire::crc::Check;
 use thinair_wire::time::Instant;
 
 use super::attempt::{Attempt, Passed, unbuildable};
+use super::coap_2015::{self, CoapFields};
 use super::header::{self, ExtensionLists, Layout};
 use super::ir;
 use super::list::{Item, MAX_ITEMS, encoding};
@@ -69,6 +70,7 @@ pub(crate) struct Context {
     ip_count: u8,
     pub(super) ips: [IpFields; BASE_IPS],
     udp: UdpFields,
+    pub(super) coap: CoapFields,
     /// Last verified SN and the one before: ref 0 and ref -1 of section 5.3.2.2.5.
     pub(super) sn: u16,
     pub(super) sn_before: u16,
@@ -82,7 +84,7 @@ pub(crate) struct Context {
     /// Check states after the CRC-STATIC octets: CRC-3 and CRC-7; `None` if they have changed.
     pub(super) crc_static: Option<[u8; 2]>,
     pub(super) lists: [ListState; BASE_IPS],
-    table: Table,
+    pub(super) table: Table,
     /// When the last packet was verified, and the smoothed time between packets in nanoseconds.
     pub(super) arrival: Instant,
     pub(super) gap: u64,
@@ -97,6 +99,7 @@ impl Context {
             ip_count: 1,
             ips: [IpFields::default(); BASE_IPS],
             udp: UdpFields::default(),
+            coap: CoapFields::default(),
             sn: 0,
             sn_before: 0,
             trial: 0,
@@ -133,6 +136,9 @@ impl Context {
         x.ips = [outer, inner, IpFields::default(), IpFields::default()];
         x.ip_count = usize::from(self.ip_count);
         x.udp = self.udp;
+        if self.profile == ProfileId::Coap2015 {
+            x.coap = Some(coap_2015::Header { fields: self.coap, options: &[] });
+        }
         x.sn = self.sn;
         x
     }
@@ -210,6 +216,9 @@ impl Context {
             let item = Item { kind: 0, length: 0, body: octets.get(..len).unwrap_or_default() };
             self.table.put(pool, i, 0, &item).map_err(|_| Failure::NoMemory)?;
         }
+        if let Some(header) = &x.coap {
+            self.keep_coap(header, pool)?;
+        }
         self.ip_count = x.ip_count as u8;
         self.ips.copy_from_slice(&x.ips[..BASE_IPS]);
         self.udp = x.udp;
@@ -232,6 +241,11 @@ impl Context {
         let mut lists = ListUpdate::default();
         let layout = {
             let mut extensions = ExtensionLists::default();
+            // The static chain has the options in full; the dynamic chain has none.
+            if let Some(header) = &x.coap {
+                let in_packet = (format == Format::Ir).then_some(header.options);
+                extensions.options = in_packet.map_or_else(|| self.options(pool, format), Ok).map(Some)?;
+            }
             for i in 0..BASE_IPS.min(x.ip_count) {
                 let (state, sent) = (&self.lists[i], x.extra[i].list());
                 lists.lists[i] = if stays(sent, format) {
@@ -258,7 +272,9 @@ impl Context {
         self.state.on_success();
         self.note_arrival(now);
         let header_in = packet.len_before(payload);
-        // RFC 3095, section 5.7.7: delivered "if and only if the payload is non-empty".
+        // RFC 3095, section 5.7.7: delivered "if and only if the payload is non-empty". Profile 0x0080 is without
+        // this rule.
+        let deliver_empty = deliver_empty || self.profile == ProfileId::Coap2015;
         let len = if payload.is_empty() && !deliver_empty { 0 } else { deliver(&layout, payload, out)? };
         Ok(Verified { format, header_in, header_out: layout.len, len })
     }
@@ -292,6 +308,9 @@ impl Context {
         let mut passed = Passed::default();
         let (found, payload) = {
             let mut extensions = ExtensionLists::default();
+            if x.profile == ProfileId::Coap2015 {
+                extensions.options = Some(self.options(pool, format)?);
+            }
             let mut has = Tail { udp_checksum: self.udp.checksum != 0, icv: [0; BASE_IPS] };
             for i in 0..x.base_ips() {
                 let has_list = x.extra[i].ipx && x.extra[i].has_list;

@@ -9,8 +9,9 @@ use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::protocol;
 use thinair_wire::header::udp::Udp;
 
+use super::coap_2015::{self, CoapLayout};
 use super::list::{Item, MAX_ITEMS};
-use super::{BASE_IPS, Fields, IpFields, Version};
+use super::{BASE_IPS, Fields, IpFields, UdpFields, Version, has_udp};
 use crate::profile::ProfileId;
 
 /// The extension headers of one packet, resolved: items with what changes in them filled in on rebuilding.
@@ -21,12 +22,14 @@ pub(super) struct Extension<'i> {
     pub(super) ah: Option<(u32, &'i [u8])>,
 }
 
-/// The extension headers of both base headers.
+/// The extension headers of both base headers, and what else of a packet may lie in the memory of the channel.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ExtensionLists<'i> {
     /// `None` as long as there is none: packets without extension headers do not pay for the room.
     items: Option<[[Extension<'i>; MAX_ITEMS]; BASE_IPS]>,
     len: [usize; BASE_IPS],
+    /// The options of the CoAP header, if there is one.
+    pub(super) options: Option<&'i [u8]>,
 }
 
 impl<'i> ExtensionLists<'i> {
@@ -69,6 +72,16 @@ impl<'i> ExtensionLists<'i> {
     }
 }
 
+/// What follows the IP headers of a chain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Transport {
+    #[default]
+    None,
+    Udp,
+    /// CoAP in UDP.
+    Coap(CoapLayout),
+}
+
 /// Where the octets of a header chain stand in a packet, as far as CRCs need to know.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Layout {
@@ -76,8 +89,7 @@ pub(super) struct Layout {
     /// octets, of which headers that go by these profiles take a few hundred.
     ips: [(u16, Version, u16); MAX_IP],
     ip_count: u8,
-    /// Whether a UDP header follows.
-    udp: bool,
+    transport: Transport,
     /// Octets of the whole chain.
     pub(super) len: usize,
     /// An AH is among the extension headers.
@@ -93,7 +105,7 @@ impl Layout {
     const fn udp_in(version: Version, len: usize) -> Self {
         let mut ips = [(0, Version::V4, 0); MAX_IP];
         ips[0] = (0, version, 0);
-        Self { ips, ip_count: 1, udp: true, len, has_ah: false }
+        Self { ips, ip_count: 1, transport: Transport::Udp, len, has_ah: false }
     }
 
     /// The layout of the headers that fields and lists make.
@@ -111,8 +123,11 @@ impl Layout {
             let octets = extensions.iter().map(|e| e.item.len()).sum();
             layout.ip(ip.version, octets, extensions.iter().any(|e| e.item.kind == protocol::AH));
         }
-        if x.profile == ProfileId::Udp {
+        if has_udp(x.profile) {
             layout.udp();
+        }
+        if let Some(coap) = &x.coap {
+            layout.coap(coap);
         }
         layout
     }
@@ -131,8 +146,15 @@ impl Layout {
     /// Adds the UDP header.
     #[inline]
     pub(super) fn udp(&mut self) {
-        self.udp = true;
+        self.transport = Transport::Udp;
         self.len += UDP_LEN;
+    }
+
+    /// Adds a CoAP header behind the UDP header.
+    #[cold]
+    pub(super) fn coap(&mut self, x: &coap_2015::Header<'_>) {
+        self.transport = Transport::Coap(CoapLayout::of(&x.fields));
+        self.len += x.len();
     }
 
     /// Start and version of each IP header, and the octets of its extension headers.
@@ -171,8 +193,14 @@ impl Layout {
                 add(fixed, fixed + extensions);
             }
         }
-        if self.udp {
-            add(self.len - UDP_LEN, self.len - 4);
+        match self.transport {
+            Transport::None => {}
+            Transport::Udp => add(self.len - UDP_LEN, self.len - 4),
+            Transport::Coap(coap) => {
+                for (from, to) in coap.crc_static(self.len) {
+                    add(from, to);
+                }
+            }
         }
         crc
     }
@@ -199,10 +227,12 @@ impl Layout {
                 }
             }
         }
-        if self.udp
+        if matches!(self.transport, Transport::Udp)
             && let Some(length_and_checksum) = header.last_chunk::<4>()
         {
             crc = check.update(crc, length_and_checksum);
+        } else if let Transport::Coap(coap) = self.transport {
+            crc = coap.update_dynamic(check, crc, header);
         }
         crc
     }
@@ -277,17 +307,35 @@ pub(super) fn rebuild(
         start = at;
     }
     if x.profile == ProfileId::Udp {
-        let at = layout.len - UDP_LEN;
-        let length = u16::try_from(total - at).map_err(|_| Unbuildable::TooLong)?;
-        let udp = Udp {
-            source_port: x.udp.source_port,
-            destination_port: x.udp.destination_port,
-            length,
-            checksum: x.udp.checksum,
-        };
-        udp.write(out, at).map_err(|_| Unbuildable::NoRoom(total))?;
+        write_udp(&x.udp, total, out, start)?;
+    } else if let Some(coap) = &x.coap {
+        write_coap(&x.udp, coap, lists, total, out, start)?;
     }
     Ok(())
+}
+
+/// Writes the UDP header of a packet of `total` octets, and returns its end.
+#[inline]
+fn write_udp(udp: &UdpFields, total: usize, out: &mut [u8], at: usize) -> Result<usize, Unbuildable> {
+    let length = u16::try_from(total - at).map_err(|_| Unbuildable::TooLong)?;
+    let UdpFields { source_port, destination_port, checksum } = *udp;
+    let udp = Udp { source_port, destination_port, length, checksum };
+    udp.write(out, at).map_err(|_| Unbuildable::NoRoom(total))
+}
+
+/// Writes the UDP and CoAP headers of a packet of `total` octets.
+#[cold]
+fn write_coap(
+    udp: &UdpFields,
+    coap: &coap_2015::Header<'_>,
+    lists: &ExtensionLists<'_>,
+    total: usize,
+    out: &mut [u8],
+    at: usize,
+) -> Result<(), Unbuildable> {
+    let end = write_udp(udp, total, out, at)?;
+    let options = lists.options.unwrap_or_default();
+    coap.fields.write(options, out, end).ok_or(Unbuildable::NoRoom(total))
 }
 
 /// Writes the fixed part of an IP header with `behind` octets behind it, and returns its end.

@@ -4,9 +4,9 @@ use thinair_wire::coder::{Coder, Refusal, Step};
 use thinair_wire::header::chain::MAX_IP;
 use thinair_wire::header::protocol;
 
+use super::coap_2015::{coap_dynamic, coap_static};
 use super::list::{CompressedList, compressed_list};
-use super::{BASE_IPS, Fields, IpFields, Version};
-use crate::profile::ProfileId;
+use super::{BASE_IPS, Fields, IpFields, Version, has_udp};
 
 /// `IR`: static chain, dynamic chain if D, CRC-8. RFC 3095, section 5.7.7.1. Returns D.
 pub(super) fn ir<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, dynamic: bool) -> Step<bool> {
@@ -47,18 +47,21 @@ fn static_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
             break;
         }
         // A chain of more headers than are kept is the peer's right, but not ours to follow.
-        if i == MAX_IP || x.profile == ProfileId::Udp && i == BASE_IPS {
+        if i == MAX_IP || has_udp(x.profile) && i == BASE_IPS {
             return Err(Refusal::Malformed);
         }
     }
     x.ip_count = i;
-    if x.profile == ProfileId::Udp {
+    if has_udp(x.profile) {
         // RFC 3095, section 5.7.7.2: the chain "MUST end with the static [...] part of a UDP header"; RFC
         // 3843's termination is that of profile 0x0004.
         let last = x.ips[i - 1];
         c.require(last.protocol == protocol::UDP && !last.terminates)?;
         c.uint("Source Port", 16, &mut x.udp.source_port)?;
         c.uint("Destination Port", 16, &mut x.udp.destination_port)?;
+    }
+    if let Some(coap) = &mut x.coap {
+        coap_static(c, coap)?;
     }
     Ok(())
 }
@@ -67,8 +70,11 @@ fn dynamic_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
     for i in 0..x.ip_count {
         ip_dynamic(c, x, i)?;
     }
-    if x.profile == ProfileId::Udp {
+    if has_udp(x.profile) {
         c.uint("Checksum", 16, &mut x.udp.checksum)?;
+    }
+    if let Some(coap) = &mut x.coap {
+        coap_dynamic(c, coap)?;
     }
     c.uint("SN", 16, &mut x.sn)
 }

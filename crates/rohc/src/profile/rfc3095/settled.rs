@@ -57,12 +57,12 @@ impl Context {
         let (same, id, layout) = match glance {
             Glance::V4(h) => {
                 let same = h[1] == ip.tos && h[6] == u8::from(ip.df) << 6 && h[8] == ip.ttl;
-                (same, u16::from_be_bytes([h[4], h[5]]), Layout::UDP_V4)
+                (same, u16::from_be_bytes([h[4], h[5]]), &Layout::UDP_V4)
             }
             Glance::V6(h) => {
                 let word = 6 << 28 | u32::from(ip.tos) << 20 | ip.flow_label;
                 let same = [h[0], h[1], h[2], h[3]] == word.to_be_bytes() && h[7] == ip.ttl;
-                (same, 0, Layout::UDP_V6)
+                (same, 0, &Layout::UDP_V6)
             }
         };
         let mut checksum = u16::from_be_bytes([header[layout.len - 2], header[layout.len - 1]]);

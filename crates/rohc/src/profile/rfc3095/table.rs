@@ -9,7 +9,7 @@ use crate::storage::Slots;
 use thinair_wire::header::protocol;
 
 /// Octets of header content in a block: four headers of 128 octets in all, whose Next Header fields are not kept.
-const DATA: usize = 124;
+pub(super) const DATA: usize = 124;
 
 /// Items in a block.
 const ENTRIES: usize = 4;
@@ -74,6 +74,11 @@ impl<'m> Pool<'m> {
         }
         let free = if count > 0 { 0 } else { NONE };
         Self { blocks, free }
+    }
+
+    /// Whether a block is free.
+    pub(crate) fn has_room(&self) -> bool {
+        self.free != NONE
     }
 
     fn take(&mut self) -> Option<u16> {

@@ -3,8 +3,9 @@
 
 use thinair_wire::coder::{Coder, Step};
 
+use super::coap_2015::{self, coap_dynamic};
 use super::ir::ip_dynamic;
-use super::{BASE_IPS, Fields, Version};
+use super::{BASE_IPS, Fields, UdpFields, Version};
 use crate::profile::ProfileId;
 
 /// What the context says is in the tail.
@@ -31,6 +32,8 @@ pub(super) fn tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, has: &Tail) 
         if has.udp_checksum {
             udp_checksum(c, &mut x.udp.checksum)?;
         }
+    } else if let Some(coap) = &mut x.coap {
+        coap_tail(c, &mut x.udp, coap, has)?;
     } else {
         for i in BASE_IPS..x.ip_count {
             ip_dynamic(c, x, i)?;
@@ -39,7 +42,21 @@ pub(super) fn tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, has: &Tail) 
     Ok(())
 }
 
-/// `UDP Checksum`: the last field of a compressed header of profile 0x0002.
+/// The end of a compressed header of profile 0x0080: the UDP checksum, and CoAP.
+#[cold]
+fn coap_tail<'p, C: Coder<'p>>(
+    c: &mut C,
+    udp: &mut UdpFields,
+    coap: &mut coap_2015::Header<'p>,
+    has: &Tail,
+) -> Step {
+    if has.udp_checksum {
+        udp_checksum(c, &mut udp.checksum)?;
+    }
+    coap_dynamic(c, coap)
+}
+
+/// `UDP Checksum`: the last field of a compressed header of profile 0x0002. In profile 0x0080 CoAP follows.
 #[inline]
 pub(super) fn udp_checksum<'p, C: Coder<'p>>(c: &mut C, checksum: &mut u16) -> Step {
     c.uint("UDP Checksum", 16, checksum)

@@ -1,0 +1,393 @@
+//! Profile 0x0080: profile 0x0002 with the CoAP header added, as published in M. Majanen, P. Koskela and M. Valta,
+//! "Constrained Application Protocol Profile for Robust Header Compression Framework" (2015), section IV.
+//!
+//! A flow is told by addresses, ports, Type, Code, TKL and all options "as one combined bundle", the Payload Marker
+//! with them; they and the Token are static. The Message ID goes in full with every packet. So does the Token once
+//! it has changed; the flag that says so stands in the static chain, because the published size of IR-DYN leaves no
+//! octet for it in the dynamic one. IR and IR-DYN carry packets without payload, which most requests are.
+
+use thinair_wire::coder::{Coder, Step};
+use thinair_wire::crc::Check;
+use thinair_wire::header::coap::{Coap, Code, End, MAX_TOKEN, PAYLOAD_MARKER, Type};
+use thinair_wire::header::udp::Udp;
+
+use super::Fields;
+use super::compress;
+use super::decompress::{self, Failure};
+use super::list::Item;
+use super::table::{self, NoMemory, Pool, Table};
+use crate::profile::Format;
+
+/// Most octets of the options of a message: what one block holds. Messages with more go by profile 0x0002.
+pub(super) const MAX_OPTIONS: usize = table::DATA - 1;
+
+/// Whose item the options are in the table: nobody's of the IP headers.
+const OWNER: usize = 4;
+
+/// What the profile keeps of a CoAP header, its options apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct CoapFields {
+    /// The token as a number of TKL octets.
+    pub(super) token: u64,
+    pub(super) message_id: u16,
+    pub(super) message_type: Type,
+    pub(super) code: Code,
+    pub(super) tkl: u8,
+    /// Octets of the options.
+    pub(super) options_len: u8,
+    /// The token follows the Message ID in every packet.
+    pub(super) token_changing: bool,
+    /// A Payload Marker follows the options.
+    pub(super) marker: bool,
+}
+
+impl CoapFields {
+    /// Octets of the header, Payload Marker included.
+    pub(super) fn len(&self) -> usize {
+        Coap::LEN + usize::from(self.tkl) + usize::from(self.options_len) + usize::from(self.marker)
+    }
+
+    /// Octets of the token that are sent with every packet.
+    pub(super) fn changing_octets(&self) -> usize {
+        if self.token_changing { usize::from(self.tkl) } else { 0 }
+    }
+
+    /// Whether another header is of the same flow, as far as it can be told without the options.
+    fn is_flow_of(&self, other: &Self) -> bool {
+        let flow = |x: &Self| (x.message_type, x.code, x.tkl, x.marker, x.options_len);
+        flow(self) == flow(other)
+    }
+
+    /// Writes the header with its options to `out` from octet `at` on; `None` if there is no room.
+    #[cold]
+    pub(super) fn write(&self, options: &[u8], out: &mut [u8], at: usize) -> Option<()> {
+        let token = self.token.to_be_bytes();
+        let header = Coap {
+            message_type: self.message_type,
+            code: self.code,
+            message_id: self.message_id,
+            token: token.get(MAX_TOKEN.checked_sub(usize::from(self.tkl))?..)?,
+            rest: options,
+        };
+        let end = header.write(out, at).ok()?;
+        if self.marker {
+            *out.get_mut(end)? = PAYLOAD_MARKER;
+        }
+        Some(())
+    }
+}
+
+/// The CoAP header of one packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Header<'p> {
+    pub(super) fields: CoapFields,
+    pub(super) options: &'p [u8],
+}
+
+impl<'p> Header<'p> {
+    /// The header of a message; `None` if it is not sound, or its options are longer than a context keeps.
+    pub(crate) fn read(message: &'p [u8]) -> Option<Self> {
+        let coap = Coap::read(message).ok()?;
+        let mut walk = coap.options();
+        walk.by_ref().for_each(drop);
+        let marker = match walk.end()? {
+            End::Payload(_) => true,
+            End::NoPayload => false,
+            End::MarkerWithoutPayload | End::Malformed { .. } => return None,
+        };
+        let options = coap.rest.get(..walk.offset()).filter(|options| options.len() <= MAX_OPTIONS)?;
+        let fields = CoapFields {
+            token: coap.token.iter().fold(0, |token, &octet| token << 8 | u64::from(octet)),
+            message_id: coap.message_id,
+            message_type: coap.message_type,
+            code: coap.code,
+            tkl: coap.token.len() as u8,
+            options_len: options.len() as u8,
+            token_changing: false,
+            marker,
+        };
+        Some(Self { fields, options })
+    }
+
+    /// Octets of the header, Payload Marker included.
+    pub(crate) fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Whether a flow of it takes memory.
+    pub(crate) fn has_options(&self) -> bool {
+        !self.options.is_empty()
+    }
+
+    /// Gives what tells flows apart, word by word.
+    #[cold]
+    pub(crate) fn key(&self, mut word: impl FnMut(u64)) {
+        let CoapFields { message_type, code: Code(code), tkl, options_len, marker, .. } = self.fields;
+        word(u64::from_be_bytes([message_type as u8, code, tkl, options_len, u8::from(marker), 0, 0, 0]));
+        for chunk in self.options.chunks(8) {
+            word(chunk.iter().fold(0, |octets, &octet| octets << 8 | u64::from(octet)));
+        }
+    }
+}
+
+/// CoAP in the static chain: Ver, T, TKL, Code, token if it is static, options.
+#[cold]
+pub(super) fn coap_static<'p, C: Coder<'p>>(c: &mut C, x: &mut Header<'p>) -> Step {
+    let mut version = 1_u8;
+    c.uint("Ver", 2, &mut version)?;
+    c.require(version == 1)?;
+    c.uint("T", 2, &mut x.fields.message_type)?;
+    c.uint("TKL", 4, &mut x.fields.tkl)?;
+    c.require(usize::from(x.fields.tkl) <= MAX_TOKEN)?;
+    c.uint("Code", 8, &mut x.fields.code)?;
+    c.flag("Token Changing", &mut x.fields.token_changing)?;
+    c.flag("Payload Marker", &mut x.fields.marker)?;
+    c.reserved(6)?;
+    c.uint("Options Length", 8, &mut x.fields.options_len)?;
+    let len = usize::from(x.fields.options_len);
+    c.require(len <= MAX_OPTIONS)?;
+    if !x.fields.token_changing {
+        token(c, &mut x.fields)?;
+    }
+    c.slice("Options", len, &mut x.options)
+}
+
+/// CoAP in the dynamic chain, and behind the UDP checksum of every compressed header: Message ID, token if it
+/// changes.
+#[cold]
+pub(super) fn coap_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut Header<'p>) -> Step {
+    c.uint("Message ID", 16, &mut x.fields.message_id)?;
+    if x.fields.token_changing { token(c, &mut x.fields) } else { Ok(()) }
+}
+
+/// The token, in words of at most 32 bits.
+fn token<'p, C: Coder<'p>>(c: &mut C, x: &mut CoapFields) -> Step {
+    let (mut high, mut low) = ((x.token >> 32) as u32, x.token as u32);
+    let bits = 8 * u32::from(x.tkl);
+    if bits > 32 {
+        c.uint("Token", bits - 32, &mut high)?;
+    }
+    if bits > 0 {
+        c.uint("Token", bits.min(32), &mut low)?;
+    }
+    // What the context has in octets that this token does not have is none of it.
+    let mask = u64::MAX.checked_shr(64 - bits).unwrap_or(0);
+    x.token = (u64::from(high) << 32 | u64::from(low)) & mask;
+    Ok(())
+}
+
+fn item(options: &[u8]) -> Item<'_> {
+    Item { kind: 0, length: 0, body: options }
+}
+
+/// The options that a context keeps; `None` if it does not have them.
+fn stored<'t>(table: &Table, pool: &'t Pool<'_>, x: &CoapFields) -> Option<&'t [u8]> {
+    if x.options_len == 0 {
+        return Some(&[]);
+    }
+    let place = table.find(pool, OWNER, 0)?;
+    Some(table::stored(pool, place).body).filter(|options| options.len() == usize::from(x.options_len))
+}
+
+fn keep(table: &mut Table, pool: &mut Pool<'_>, x: &CoapFields, options: &[u8]) -> Result<(), NoMemory> {
+    if options.is_empty() || stored(table, pool, x) == Some(options) {
+        return Ok(());
+    }
+    table.put(pool, OWNER, 0, &item(options))
+}
+
+impl compress::Context {
+    /// Keeps what tells the flow of a CoAP header apart.
+    #[cold]
+    pub(crate) fn start_coap(&mut self, header: &Header<'_>, pool: &mut Pool<'_>) -> Result<(), NoMemory> {
+        self.coap = header.fields;
+        keep(&mut self.table, pool, &header.fields, header.options)
+    }
+
+    /// Whether a CoAP header belongs to this flow.
+    #[cold]
+    pub(super) fn is_coap_flow_of(&self, header: &Header<'_>, pool: &Pool<'_>) -> bool {
+        self.coap.is_flow_of(&header.fields) && stored(&self.table, pool, &self.coap) == Some(header.options)
+    }
+
+    /// Takes the fields of a CoAP header, and returns whether its token is the first that is another one: that must
+    /// be said in the static chain.
+    #[cold]
+    pub(super) fn note_coap<'p>(&mut self, x: &mut Fields<'p>, header: &Header<'p>) -> bool {
+        let turns = !self.coap.token_changing && self.coap.token != header.fields.token;
+        self.coap.token_changing |= turns;
+        let fields = CoapFields { token_changing: self.coap.token_changing, ..header.fields };
+        x.coap = Some(Header { fields, ..*header });
+        turns
+    }
+}
+
+impl decompress::Context {
+    /// The options of the flow.
+    #[cold]
+    pub(super) fn options<'t>(&self, pool: &'t Pool<'_>, format: Format) -> Result<&'t [u8], Failure> {
+        stored(&self.table, pool, &self.coap).ok_or(Failure::UnknownItem(format))
+    }
+
+    /// Keeps the CoAP header of a verified IR or IR-DYN packet, of which the latter has no options.
+    #[cold]
+    pub(super) fn keep_coap(&mut self, header: &Header<'_>, pool: &mut Pool<'_>) -> Result<(), Failure> {
+        keep(&mut self.table, pool, &header.fields, header.options).map_err(|_| Failure::NoMemory)?;
+        self.coap = header.fields;
+        Ok(())
+    }
+}
+
+/// Where a CoAP header stands behind a UDP header, as far as CRCs need to know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct CoapLayout {
+    /// Octets of the header.
+    len: u16,
+    /// Octets of a changing token.
+    changing: u8,
+}
+
+impl CoapLayout {
+    pub(super) fn of(x: &CoapFields) -> Self {
+        Self { len: x.len() as u16, changing: x.changing_octets() as u8 }
+    }
+
+    /// Start of the CoAP header in a chain of headers that ends with it.
+    fn start(self, chain: usize) -> usize {
+        chain.saturating_sub(usize::from(self.len))
+    }
+
+    /// Where the CRC-STATIC octets of UDP and CoAP are: ports, Ver to Code, and what stands behind a changing token.
+    pub(super) fn crc_static(self, chain: usize) -> [(usize, usize); 3] {
+        let at = self.start(chain);
+        let udp = at.saturating_sub(Udp::LEN);
+        [(udp, udp + 4), (at, at + 2), (at + Coap::LEN + usize::from(self.changing), chain)]
+    }
+
+    /// Goes on with a check over the CRC-DYNAMIC octets of `header`: UDP length and checksum, Message ID, and a
+    /// changing token.
+    #[cold]
+    pub(super) fn update_dynamic(self, check: Check, crc: u8, header: &[u8]) -> u8 {
+        let at = self.start(header.len());
+        let udp = header.get(at.saturating_sub(4)..at).unwrap_or_default();
+        let coap = header.get(at + 2..at + Coap::LEN + usize::from(self.changing)).unwrap_or_default();
+        check.update(check.update(crc, udp), coap)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::profile::ProfileId;
+    use crate::profile::rfc3095::header::{ExtensionLists, Layout, rebuild};
+    use crate::profile::rfc3095::{IpFields, Version};
+    use alloc::vec;
+    use alloc::vec::Vec;
+    use thinair_wire::coder::{Reader, Refusal, Writer};
+
+    /// A response with a token of three octets: the header has 11 octets.
+    const CONTENT: [u8; 15] = *b"\x63\x45\xe4\x64abc\xc0\x21\x01\xffOct ";
+
+    #[test]
+    fn a_header_ends_behind_the_payload_marker() {
+        let header = Header::read(&CONTENT).unwrap();
+        assert_eq!((header.len(), header.options), (11, &b"\xc0\x21\x01"[..]));
+        let expected = CoapFields {
+            token: 0x61_6263,
+            message_id: 58_468,
+            message_type: Type::Acknowledgement,
+            code: Code::CONTENT,
+            tkl: 3,
+            options_len: 3,
+            token_changing: false,
+            marker: true,
+        };
+        assert_eq!(header.fields, expected);
+        let mut out = [0; 11];
+        assert_eq!(expected.write(header.options, &mut out, 0), Some(()));
+        assert_eq!(out, CONTENT[..11]);
+        assert_eq!(expected.write(header.options, &mut [0; 10], 0), None);
+    }
+
+    #[test]
+    fn an_unsound_message_has_no_header() {
+        assert!(Header::read(&CONTENT[..10]).is_some_and(|header| !header.fields.marker));
+        // Marker without payload, an option that is cut off, no token, no Message ID.
+        for len in [11, 9, 6, 3] {
+            assert!(Header::read(&CONTENT[..len]).is_none(), "{len} octets");
+        }
+    }
+
+    #[test]
+    fn options_are_taken_as_long_as_a_block_holds_them() {
+        let message =
+            |len: u8| [&[0x40, 1, 0, 0, 0xBD, len - 2 - 13][..], &vec![7; usize::from(len - 2)]].concat();
+        assert_eq!(Header::read(&message(123)).unwrap().options.len(), MAX_OPTIONS);
+        assert!(Header::read(&message(124)).is_none());
+    }
+
+    fn written(run: impl FnOnce(&mut Writer<'_>) -> Step) -> Vec<u8> {
+        let mut out = [0; 64];
+        let mut writer = Writer::new(&mut out, 0);
+        run(&mut writer).unwrap();
+        let end = writer.finish().unwrap();
+        out[..end].to_vec()
+    }
+
+    #[test]
+    fn chains_carry_a_token_where_the_flag_says() {
+        let mut x = Header::read(&CONTENT).unwrap();
+        assert_eq!(written(|c| coap_static(c, &mut x)), b"\x63\x45\x40\x03abc\xc0\x21\x01");
+        assert_eq!(written(|c| coap_dynamic(c, &mut x)), b"\xe4\x64");
+        x.fields.token_changing = true;
+        assert_eq!(written(|c| coap_static(c, &mut x)), b"\x63\x45\xc0\x03\xc0\x21\x01");
+        assert_eq!(written(|c| coap_dynamic(c, &mut x)), b"\xe4\x64abc");
+    }
+
+    #[test]
+    fn a_static_chain_that_cannot_be_kept_is_refused() {
+        let read = |octets: &[u8]| {
+            let mut x = Header { fields: CoapFields::default(), options: &[] };
+            coap_static(&mut Reader::contiguous(octets), &mut x)
+        };
+        let mut chain = [&[0x40, 1, 0, 123][..], &[7; 124]].concat();
+        assert_eq!(read(&chain), Ok(()));
+        chain[3] = 124;
+        assert_eq!(read(&chain), Err(Refusal::Malformed));
+        assert_eq!(read(&[0x80, 1, 0, 0]), Err(Refusal::Malformed));
+        assert_eq!(read(&[0x49, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9]), Err(Refusal::Malformed));
+    }
+
+    /// RFC 3095, section 5.9.2: CRC-STATIC octets in their order, then CRC-DYNAMIC ones. Of CoAP, the Message ID and a
+    /// changing token are CRC-DYNAMIC.
+    #[test]
+    fn message_id_and_a_changing_token_are_crc_dynamic() {
+        let header = Header::read(&CONTENT).unwrap();
+        for token_changing in [false, true] {
+            let mut x = Fields::new(ProfileId::Coap2015);
+            x.ips[0] = IpFields { version: Version::V6, protocol: 17, ttl: 64, ..IpFields::default() };
+            x.udp.source_port = 5683;
+            x.udp.checksum = 0x1234;
+            x.coap = Some(Header { fields: CoapFields { token_changing, ..header.fields }, ..header });
+            let mut lists = ExtensionLists::default();
+            lists.options = Some(header.options);
+            let (mut out, mut layout) = ([0; 80], Layout::default());
+            rebuild(&x, &lists, 4, &mut out, &mut layout).unwrap();
+            let octets = &out[..layout.len];
+            assert_eq!((octets.len(), &octets[48..]), (48 + 11, &CONTENT[..11]));
+
+            let [parts, dynamic] = if token_changing {
+                [&[0..4, 6..40, 40..44, 48..50, 55..59][..], &[4..6, 44..48, 50..55]]
+            } else {
+                [&[0..4, 6..40, 40..44, 48..50, 52..59][..], &[4..6, 44..48, 50..52]]
+            };
+            for check in [Check::Crc3, Check::Crc7] {
+                let covered: Vec<u8> =
+                    parts.iter().chain(dynamic).flat_map(|range| octets[range.clone()].to_vec()).collect();
+                let state = layout.crc_static(check, octets);
+                assert_eq!(layout.crc_dynamic(check, state, octets), check.of(&covered));
+            }
+        }
+    }
+}
