@@ -215,6 +215,7 @@ impl<'m> Compressor<'m> {
     }
 
     /// [`compress`](Self::compress), with the messages of both directions.
+    #[inline]
     pub(crate) fn compress_linked(
         &mut self,
         now: Instant,
@@ -222,19 +223,25 @@ impl<'m> Compressor<'m> {
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
     ) -> Result<Compressed, CompressError> {
-        let Some(glance) = Glance::of(packet) else { return self.in_full(now, packet, out) };
         if self.config.channel.profiles().has(ProfileId::Coap)
-            && let Some(message) = Message::of(&glance, packet, &self.config.coap.ports)
+            && let Some(glance) = Glance::of(packet)
+            && let Some(done) = self.coap(now, &glance, packet, out, linked)
         {
-            match self.coap(now, &message, out, linked) {
-                Ok(compressed) => return Ok(compressed),
-                Err(Refused::NoRoom) => return Err(CompressError::OutputTooSmall { have: out.len() }),
-                Err(Refused::ByThisPacket) => {}
-            }
-        } else if self.guessed > 0 {
-            self.not_coap(&glance);
+            return done;
         }
-        match self.settled(now, &glance, packet, out) {
+        self.not_by_coap(now, packet, out)
+    }
+
+    /// By another profile than 0x0081, which is kept apart: with both in one function, this one is short of registers.
+    #[inline(never)]
+    fn not_by_coap(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Compressed, CompressError> {
+        let settled = Glance::of(packet).and_then(|glance| self.settled(now, &glance, packet, out));
+        match settled {
             Some(compressed) => Ok(compressed),
             None => self.in_full(now, packet, out),
         }
@@ -382,8 +389,31 @@ impl<'m> Compressor<'m> {
         }
     }
 
-    /// Profile 0x0081.
+    /// Profile 0x0081; `None` if the packet goes by another one.
+    #[inline(never)]
     fn coap(
+        &mut self,
+        now: Instant,
+        glance: &Glance<'_>,
+        packet: &[u8],
+        out: &mut [u8],
+        linked: Option<Linked<'_, 'm>>,
+    ) -> Option<Result<Compressed, CompressError>> {
+        let Some(message) = Message::of(glance, packet, &self.config.coap.ports) else {
+            if self.guessed > 0 {
+                self.not_coap(glance);
+            }
+            return None;
+        };
+        match self.message(now, &message, out, linked) {
+            Ok(compressed) => Some(Ok(compressed)),
+            Err(Refused::NoRoom) => Some(Err(CompressError::OutputTooSmall { have: out.len() })),
+            Err(Refused::ByThisPacket) => None,
+        }
+    }
+
+    /// A CoAP message, by profile 0x0081.
+    fn message(
         &mut self,
         now: Instant,
         message: &Message<'_>,

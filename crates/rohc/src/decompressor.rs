@@ -470,105 +470,113 @@ impl<'m> Decompressor<'m> {
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
     ) -> Result<Decompressed, Problem> {
-        let cid = header.cid;
-        let (sent, received) = match linked {
-            Some(linked) => (Some(linked.sent), Some(linked.received)),
-            None => (None, None),
-        };
-        let profiles = self.config.channel.profiles();
-        let deliver_empty = self.config.deliver_empty;
-        let Some(slot) = self.contexts.get_mut(cid.index()) else { return Err(Problem::NoContext) };
-        let pool = &mut self.pool;
-        let may_elide = self.config.channel.integrity_below() != Integrity::None;
-        let mut memory = coap::decompress::Memory {
-            templates: &mut self.templates,
-            sent,
-            received,
-            bases: &self.bases,
-            may_elide,
-        };
-        let done = |profile: ProfileId, verified: Verified| Decompressed {
-            cid,
-            profile,
-            format: verified.format,
-            header_in: verified.header_in,
-            header_out: verified.header_out,
-            len: verified.len,
-        };
         // RFC 5795, section 5.2.6: IR and IR-DYN name their profile, other packets have that of the context.
         if header.first & 0b1111_1110 == 0b1111_1100 {
-            let low = *header.rest.first().ok_or(Problem::Failure(Failure::Malformed))?;
-            let profile = profiles.by_low_octet(low).ok_or(Problem::UnsupportedProfile(low))?;
-            if profile == ProfileId::Uncompressed {
-                let verified = uncompressed_ir(header, out).map_err(Problem::Failure)?;
-                slot.kind.release(pool, memory.templates);
-                slot.kind = Kind::Uncompressed;
-                return Ok(done(profile, verified));
-            }
-            if profile == ProfileId::Coap {
-                if let Kind::Coap(context) = &mut slot.kind {
-                    let verified = context.initialize(header, &mut memory, out).map_err(Problem::Failure)?;
-                    return Ok(done(profile, verified));
-                }
-                let mut context = coap::decompress::Context::new();
-                let verified = context.initialize(header, &mut memory, out).map_err(Problem::Failure)?;
-                slot.kind.release(pool, memory.templates);
-                slot.kind = Kind::Coap(context);
-                return Ok(done(profile, verified));
-            }
-            if let Kind::Rfc3095(context) = &mut slot.kind
-                && context.profile == profile
-            {
-                let verified = context.ir(now, header, deliver_empty, pool, out).map_err(Problem::Failure)?;
-                return Ok(done(profile, verified));
-            }
-            // A new context (RFC 5795, section 5.1.1), once the packet is verified.
-            let mut context = Context::new(profile);
-            let verified = context.ir(now, header, deliver_empty, pool, out).map_err(|failure| {
-                context.release(pool);
-                Problem::Failure(failure)
-            })?;
-            slot.kind.release(pool, memory.templates);
-            slot.kind = Kind::Rfc3095(context);
-            return Ok(done(profile, verified));
+            return self.ir(now, header, out, linked);
         }
         if header.first == 0b1111_1000 {
-            let low = *header.rest.first().ok_or(Problem::Failure(Failure::Malformed))?;
-            let profile = profiles.by_low_octet(low).ok_or(Problem::UnsupportedProfile(low))?;
-            return match &mut slot.kind {
-                Kind::Rfc3095(context) if context.profile == profile => context
-                    .ir_dyn(now, header, deliver_empty, pool, out)
-                    .map(|verified| done(profile, verified))
-                    .map_err(Problem::Failure),
-                // RFC 3843, section 3.5: the IP profile may take over a static chain by IR-DYN.
-                Kind::Rfc3095(context) if profile == ProfileId::Ip => {
-                    let mut taken = context.taken_over(profile);
-                    let verified =
-                        taken.ir_dyn(now, header, deliver_empty, pool, out).map_err(Problem::Failure)?;
-                    *context = taken;
-                    Ok(done(profile, verified))
-                }
-                Kind::Rfc3095(_) | Kind::Coap(_) | Kind::Uncompressed => {
-                    Err(Problem::Failure(Failure::Malformed))
-                }
-                Kind::Empty => Err(Problem::NoContext),
-            };
+            return self.ir_dyn(now, header, out);
         }
+        let cid = header.cid;
+        let Some(slot) = self.contexts.get_mut(cid.index()) else { return Err(Problem::NoContext) };
         match &mut slot.kind {
-            Kind::Coap(context) => context
-                .compressed(header, &mut memory, out)
-                .map(|verified| done(ProfileId::Coap, verified))
-                .map_err(Problem::Failure),
             Kind::Rfc3095(context) => {
                 let profile = context.profile;
                 context
-                    .compressed(now, header, pool, out)
-                    .map(|verified| done(profile, verified))
+                    .compressed(now, header, &mut self.pool, out)
+                    .map(|verified| delivered(cid, profile, verified))
+                    .map_err(Problem::Failure)
+            }
+            Kind::Coap(context) => {
+                let may_elide = self.config.channel.integrity_below() != Integrity::None;
+                context
+                    .compressed(header, &mut memory(&mut self.templates, linked, &self.bases, may_elide), out)
+                    .map(|verified| delivered(cid, ProfileId::Coap, verified))
                     .map_err(Problem::Failure)
             }
             Kind::Uncompressed => normal(header, out)
-                .map(|verified| done(ProfileId::Uncompressed, verified))
+                .map(|verified| delivered(cid, ProfileId::Uncompressed, verified))
                 .map_err(Problem::Failure),
+            Kind::Empty => Err(Problem::NoContext),
+        }
+    }
+
+    /// An IR packet, of whatever profile.
+    #[inline(never)]
+    fn ir(
+        &mut self,
+        now: Instant,
+        header: &Header<'_>,
+        out: &mut [u8],
+        linked: Option<Linked<'_, 'm>>,
+    ) -> Result<Decompressed, Problem> {
+        let cid = header.cid;
+        let Some(slot) = self.contexts.get_mut(cid.index()) else { return Err(Problem::NoContext) };
+        let (profiles, deliver_empty) = (self.config.channel.profiles(), self.config.deliver_empty);
+        let may_elide = self.config.channel.integrity_below() != Integrity::None;
+        let pool = &mut self.pool;
+        let mut memory = memory(&mut self.templates, linked, &self.bases, may_elide);
+        let low = *header.rest.first().ok_or(Problem::Failure(Failure::Malformed))?;
+        let profile = profiles.by_low_octet(low).ok_or(Problem::UnsupportedProfile(low))?;
+        if profile == ProfileId::Uncompressed {
+            let verified = uncompressed_ir(header, out).map_err(Problem::Failure)?;
+            slot.kind.release(pool, memory.templates);
+            slot.kind = Kind::Uncompressed;
+            return Ok(delivered(cid, profile, verified));
+        }
+        if profile == ProfileId::Coap {
+            if let Kind::Coap(context) = &mut slot.kind {
+                let verified = context.initialize(header, &mut memory, out).map_err(Problem::Failure)?;
+                return Ok(delivered(cid, profile, verified));
+            }
+            let mut context = coap::decompress::Context::new();
+            let verified = context.initialize(header, &mut memory, out).map_err(Problem::Failure)?;
+            slot.kind.release(pool, memory.templates);
+            slot.kind = Kind::Coap(context);
+            return Ok(delivered(cid, profile, verified));
+        }
+        if let Kind::Rfc3095(context) = &mut slot.kind
+            && context.profile == profile
+        {
+            let verified = context.ir(now, header, deliver_empty, pool, out).map_err(Problem::Failure)?;
+            return Ok(delivered(cid, profile, verified));
+        }
+        // A new context (RFC 5795, section 5.1.1), once the packet is verified.
+        let mut context = Context::new(profile);
+        let verified = context.ir(now, header, deliver_empty, pool, out).map_err(|failure| {
+            context.release(pool);
+            Problem::Failure(failure)
+        })?;
+        slot.kind.release(pool, memory.templates);
+        slot.kind = Kind::Rfc3095(context);
+        Ok(delivered(cid, profile, verified))
+    }
+
+    /// An IR-DYN packet, of whatever profile.
+    #[inline(never)]
+    fn ir_dyn(&mut self, now: Instant, header: &Header<'_>, out: &mut [u8]) -> Result<Decompressed, Problem> {
+        let cid = header.cid;
+        let Some(slot) = self.contexts.get_mut(cid.index()) else { return Err(Problem::NoContext) };
+        let (profiles, deliver_empty) = (self.config.channel.profiles(), self.config.deliver_empty);
+        let pool = &mut self.pool;
+        let low = *header.rest.first().ok_or(Problem::Failure(Failure::Malformed))?;
+        let profile = profiles.by_low_octet(low).ok_or(Problem::UnsupportedProfile(low))?;
+        match &mut slot.kind {
+            Kind::Rfc3095(context) if context.profile == profile => context
+                .ir_dyn(now, header, deliver_empty, pool, out)
+                .map(|verified| delivered(cid, profile, verified))
+                .map_err(Problem::Failure),
+            // RFC 3843, section 3.5: the IP profile may take over a static chain by IR-DYN.
+            Kind::Rfc3095(context) if profile == ProfileId::Ip => {
+                let mut taken = context.taken_over(profile);
+                let verified =
+                    taken.ir_dyn(now, header, deliver_empty, pool, out).map_err(Problem::Failure)?;
+                *context = taken;
+                Ok(delivered(cid, profile, verified))
+            }
+            Kind::Rfc3095(_) | Kind::Coap(_) | Kind::Uncompressed => {
+                Err(Problem::Failure(Failure::Malformed))
+            }
             Kind::Empty => Err(Problem::NoContext),
         }
     }
@@ -578,6 +586,13 @@ impl<'m> Decompressor<'m> {
     #[inline]
     fn react(&mut self, now: Instant, cid: Cid, first: u8, outcome: &Result<Decompressed, Problem>) {
         let Some(slot) = self.contexts.get_mut(cid.index()) else { return };
+        if let (Ok(Decompressed { format, .. }), Kind::Rfc3095(context)) = (outcome, &mut slot.kind)
+            && *format != Format::Ir
+        {
+            context.note_success(is_update(first));
+            slot.unheard = 0;
+            return;
+        }
         if let Kind::Coap(context) = &mut slot.kind {
             if outcome.is_ok() && !context.ack_due && !context.has_report() {
                 context.note_success();
@@ -585,13 +600,6 @@ impl<'m> Decompressor<'m> {
             } else {
                 self.react_coap(now, cid, outcome);
             }
-            return;
-        }
-        if let (Ok(Decompressed { format, .. }), Kind::Rfc3095(context)) = (outcome, &mut slot.kind)
-            && *format != Format::Ir
-        {
-            context.note_success(is_update(first));
-            slot.unheard = 0;
             return;
         }
         let config = self.config;
@@ -786,6 +794,27 @@ impl Problem {
             Self::Failure(Failure::NoRoom(need)) => DecompressError::OutputTooSmall { need, have },
         }
     }
+}
+
+/// What a packet came to, as the caller is told.
+#[inline]
+fn delivered(cid: Cid, profile: ProfileId, verified: Verified) -> Decompressed {
+    let Verified { format, header_in, header_out, len } = verified;
+    Decompressed { cid, profile, format, header_in, header_out, len }
+}
+
+/// What the contexts of profile 0x0081 share.
+fn memory<'a, 'm>(
+    templates: &'a mut Templates<'m>,
+    linked: Option<Linked<'a, 'm>>,
+    bases: &'a [Base],
+    may_elide: bool,
+) -> coap::decompress::Memory<'a, 'm> {
+    let (sent, received) = match linked {
+        Some(Linked { sent, received }) => (Some(sent), Some(received)),
+        None => (None, None),
+    };
+    coap::decompress::Memory { templates, sent, received, bases, may_elide }
 }
 
 /// IR packet of profile 0x0000.

@@ -108,14 +108,18 @@ impl Layout {
         Self { ips, ip_count: 1, transport: Transport::Udp, len, has_ah: false }
     }
 
-    /// The layout of the headers that fields and lists make.
+    /// Becomes the layout of the headers that fields and lists make.
     #[inline]
-    fn of(x: &Fields<'_>, lists: &ExtensionLists<'_>) -> Self {
+    fn set(&mut self, x: &Fields<'_>, lists: &ExtensionLists<'_>) {
         if x.ip_count == 1 && x.profile == ProfileId::Udp && lists.is_empty() {
-            return match x.ips[0].version {
-                Version::V4 => Self::UDP_V4,
-                Version::V6 => Self::UDP_V6,
-            };
+            // As most packets are; what stands behind the first IP header is not looked at.
+            let version = x.ips[0].version;
+            self.ips[0] = (0, version, 0);
+            self.ip_count = 1;
+            self.transport = Transport::Udp;
+            self.len = fixed_len(version) + UDP_LEN;
+            self.has_ah = false;
+            return;
         }
         let mut layout = Self::default();
         for (i, ip) in x.ips.iter().take(x.ip_count).enumerate() {
@@ -129,7 +133,7 @@ impl Layout {
         if let Some(coap) = &x.coap {
             layout.coap(coap);
         }
-        layout
+        *self = layout;
     }
 
     /// Adds an IP header with `extensions` octets of extension headers behind it.
@@ -288,7 +292,7 @@ pub(super) fn rebuild(
     out: &mut [u8],
     layout: &mut Layout,
 ) -> Result<(), Unbuildable> {
-    *layout = Layout::of(x, lists);
+    layout.set(x, lists);
     let total = layout.len + payload;
     let room = out.len();
     let out = out.get_mut(..layout.len).filter(|_| total <= room).ok_or(Unbuildable::NoRoom(total))?;
