@@ -12,7 +12,7 @@ const NO_BLOCK: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange {
     /// Both endpoints, in the direction of the message; 0 is none.
-    flow: u64,
+    flow: u32,
     token: Token,
     block: u32,
     msn: u16,
@@ -23,7 +23,7 @@ impl Exchange {
     /// No message.
     pub const EMPTY: Self = Self { flow: 0, token: Token::EMPTY, block: NO_BLOCK, msn: 0, message_id: 0 };
 
-    pub(crate) fn new(flow: u64, msn: u16, message_id: u16, token: Token, block: Option<u32>) -> Self {
+    pub(crate) fn new(flow: u32, msn: u16, message_id: u16, token: Token, block: Option<u32>) -> Self {
         Self { flow, token, block: block.unwrap_or(NO_BLOCK), msn, message_id }
     }
 
@@ -76,14 +76,14 @@ impl<'m> Exchanges<'m> {
 
     /// The newest message with that MSN.
     #[inline]
-    pub(crate) fn by_msn(&self, flow: u64, msn: u16) -> Option<&Exchange> {
+    pub(crate) fn by_msn(&self, flow: u32, msn: u16) -> Option<&Exchange> {
         self.newest_first().find(|exchange| exchange.flow == flow && exchange.msn == msn)
     }
 
     /// The newest message with that Message ID, among those that the other end has for certain: it has sent those
     /// that this end received, and perhaps as many others that were lost.
     #[inline]
-    pub(crate) fn by_message_id(&self, flow: u64, message_id: u16) -> Option<&Exchange> {
+    pub(crate) fn by_message_id(&self, flow: u32, message_id: u16) -> Option<&Exchange> {
         let found =
             self.certain().find(|exchange| exchange.flow == flow && exchange.message_id == message_id);
         found.filter(|found| self.is_newest(found))
@@ -91,7 +91,7 @@ impl<'m> Exchanges<'m> {
 
     /// The newest message with that token, among those that the other end has for certain.
     #[inline]
-    pub(crate) fn by_token(&self, flow: u64, token: &Token) -> Option<&Exchange> {
+    pub(crate) fn by_token(&self, flow: u32, token: &Token) -> Option<&Exchange> {
         let found = self.certain().find(|exchange| exchange.flow == flow && exchange.token == *token);
         found.filter(|found| self.is_newest(found))
     }

@@ -78,7 +78,7 @@ pub(super) struct Left {
 pub(crate) struct Context {
     pub(super) shared: State,
     /// The flow, and its other direction.
-    names: [u64; 2],
+    names: [u32; 2],
     /// The decompressor has answered.
     two_way: bool,
     /// It has told that little is lost.

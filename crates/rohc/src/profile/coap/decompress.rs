@@ -35,7 +35,7 @@ pub(crate) struct Context {
     pub(crate) state: DecompressorState,
     shared: State,
     /// The flow, and its other direction.
-    names: [u64; 2],
+    names: [u32; 2],
     /// The outcome of the last 16 packets: 1 is a failure.
     pub(crate) failures: u16,
     /// After damage, a packet has passed a CRC of 8 bits; another one must follow.
@@ -313,7 +313,7 @@ impl Context {
         state: &State,
         template: &Template,
         outline: &[u8],
-        names: [u64; 2],
+        names: [u32; 2],
         x: &mut Fields<'_>,
         memory: &'e Memory<'_, '_>,
     ) -> Option<&'e Exchange> {

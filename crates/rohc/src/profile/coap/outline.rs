@@ -12,7 +12,7 @@ use thinair_wire::header::coap;
 pub const MAX_DYNAMIC: usize = 4;
 
 /// Most octets of an outline.
-pub const MAX_OUTLINE: usize = 160;
+pub const MAX_OUTLINE: usize = 112;
 
 /// What the first octet of a dynamic option starts with.
 const ESCAPE: u8 = 0xF0;

@@ -15,7 +15,7 @@ use crate::storage::Slots;
 pub(super) const TEMPLATES: usize = 16;
 
 /// Octets for the outlines of all templates of one context.
-const ARENA: usize = 168;
+const ARENA: usize = 120;
 
 /// No template, and the end of the list of free ones.
 const NONE: u16 = u16::MAX;
@@ -338,7 +338,7 @@ impl Path {
     }
 
     /// A name for the flow, the same at both ends, and that of the other direction.
-    pub(super) fn names(&self) -> [u64; 2] {
+    pub(super) fn names(&self) -> [u32; 2] {
         let fold = |hash: u64, word: u64| {
             let product = u128::from(hash ^ word) * u128::from(0xA076_1D64_78BD_642F_u64);
             product as u64 ^ (product >> 64) as u64
@@ -351,7 +351,8 @@ impl Path {
         let source = end(&self.source, self.source_port);
         let destination = end(&self.destination, self.destination_port);
         // Odd, so never 0, which no flow has.
-        [fold(source.rotate_left(1), destination) | 1, fold(destination.rotate_left(1), source) | 1]
+        let name = |from: u64, to: u64| (fold(from.rotate_left(1), to) >> 32) as u32 | 1;
+        [name(source, destination), name(destination, source)]
     }
 }
 
@@ -666,13 +667,13 @@ mod tests {
         assert_eq!(state.arena_len, 5);
         for number in 4..16 {
             let template = Template { used: u32::from(number), ..Template::EMPTY };
-            assert!(state.define(number, &template, &[number; 20], &mut pool));
+            assert!(state.define(number, &template, &[number; 14], &mut pool));
         }
-        assert_eq!(state.outline(state.template(15, &pool).unwrap()), [15; 20]);
+        assert_eq!(state.outline(state.template(15, &pool).unwrap()), [15; 14]);
         // The oldest of the long ones have gone; what is left lies where it should.
         for number in state.numbers() {
             let outline = state.outline(state.template(number, &pool).unwrap());
-            assert!(outline == b"\xb4time" || outline == [number; 20], "{number}: {outline:?}");
+            assert!(outline == b"\xb4time" || outline == [number; 14], "{number}: {outline:?}");
         }
         assert!(state.numbers().count() >= 8);
         state.forget_all(&mut pool);

@@ -41,12 +41,13 @@ pub(crate) enum Refused {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pending {
     left: u8,
-    since: u16,
+    /// In octets, which need no padding.
+    since: [u8; 2],
 }
 
 impl Pending {
     pub(super) fn start(&mut self, sn: u16, repetitions: u8) {
-        *self = Self { left: repetitions.max(1), since: sn };
+        *self = Self { left: repetitions.max(1), since: sn.to_be_bytes() };
     }
 
     #[inline]
@@ -61,7 +62,7 @@ impl Pending {
 
     /// A packet that said it was acknowledged.
     pub(super) fn acknowledge(&mut self, sn: u16) {
-        if !sn.is_before(self.since) {
+        if !sn.is_before(u16::from_be_bytes(self.since)) {
             self.left = 0;
         }
     }
