@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::vec::Vec;
 
 use thinair_wire::checksum::Sum;
-use thinair_wire::coder::{Describer, Step, sdvl};
+use thinair_wire::coder::{Describer, Reader, Refusal, Step, sdvl};
 use thinair_wire::header::coap::{Code, Type};
 
 use super::formats::{self, base, chain};
@@ -99,8 +99,8 @@ fn short_formats_are_those_of_the_document() {
     for (name, format) in [("pt_2", Format::Pt2), ("pt_2c", Format::Pt2c)] {
         let block = [
             one(&format!("COMPRESSED {name}, F = 0"), format, 0),
-            one(&format!("COMPRESSED {name}, F = 1, msn = 0"), format, 0b0_1111_111),
-            one(&format!("COMPRESSED {name}, F = 1, msn = 1"), format, 0b1_1111_111),
+            one(&format!("COMPRESSED {name}, F = 1, msn = 0"), format, 0b0111_1111),
+            one(&format!("COMPRESSED {name}, F = 1, msn = 1"), format, 0b1111_1111),
         ];
         hold(&format!("format {name}"), &block.join("\n"));
     }
@@ -179,8 +179,12 @@ fn chains_are_those_of_the_document() {
     }
     let outline = &room[..len];
     let one = |title: &str, state: &State, carries: Carries, message_id: MessageIdMode| {
-        let mut template =
-            Template { token_mode: TokenMode::Irregular, message_id, token: Token::of_uint(0, 4), ..Template::EMPTY };
+        let mut template = Template {
+            token_mode: TokenMode::Irregular,
+            message_id,
+            token: Token::of_uint(0, 4),
+            ..Template::EMPTY
+        };
         template.settle(outline);
         let mut x = fields(state);
         x.carries = carries;
@@ -190,10 +194,25 @@ fn chains_are_those_of_the_document() {
     let raw = state(false, ChecksumMode::Raw, IpIdMode::Lsb);
     let elided = state(true, ChecksumMode::Elided, IpIdMode::Constant);
     let block = [
-        one("chain, nothing flagged, IPv4, modes: raw, lsb, irregular, irregular(4);\n\
-             options: lsb, irregular(2), prefix(6, 2 octets), variable", &raw, Carries::NOTHING, MessageIdMode::Irregular),
-        one("chain, everything flagged, the same, but message_id = of_request", &raw, Carries::EVERYTHING, MessageIdMode::OfRequest),
-        one("chain, everything flagged, IPv6, checksum elided, message_id = counted", &elided, Carries::EVERYTHING, MessageIdMode::Counted),
+        one(
+            "chain, nothing flagged, IPv4, modes: raw, lsb, irregular, irregular(4);\n\
+             options: lsb, irregular(2), prefix(6, 2 octets), variable",
+            &raw,
+            Carries::NOTHING,
+            MessageIdMode::Irregular,
+        ),
+        one(
+            "chain, everything flagged, the same, but message_id = of_request",
+            &raw,
+            Carries::EVERYTHING,
+            MessageIdMode::OfRequest,
+        ),
+        one(
+            "chain, everything flagged, IPv6, checksum elided, message_id = counted",
+            &elided,
+            Carries::EVERYTHING,
+            MessageIdMode::Counted,
+        ),
     ];
     hold("format chain", &block.join("\n"));
 }
@@ -284,7 +303,9 @@ impl Talk {
         let (near, far) = if from == 0 { (a, b) } else { (b, a) };
         let (mut out, mut back) = ([0; 256], [0; 256]);
         let sent = packet.octets();
-        let Ok((compressed, len)) = near.send(now, &sent, &mut out) else { panic!("{what:?} is not compressed") };
+        let Ok((compressed, len)) = near.send(now, &sent, &mut out) else {
+            panic!("{what:?} is not compressed")
+        };
         let mut told: Vec<(&str, String, bool)> = Vec::new();
         far.decompressor.dissect(&out[..len], |field| {
             let value = match field.name {
@@ -295,7 +316,9 @@ impl Talk {
             };
             match told.last_mut() {
                 // Addresses and tokens come octet by octet.
-                Some((name, octets, true)) if *name == field.name && field.bits == 8 => *octets += &format!(" {value}"),
+                Some((name, octets, true)) if *name == field.name && field.bits == 8 => {
+                    *octets += &format!(" {value}")
+                }
                 _ if field.name == "reserved" => {}
                 _ => told.push((field.name, value, field.bits == 8)),
             }
@@ -362,7 +385,7 @@ fn crc(width: u32, polynomial: u8, start: u8, octets: &[u8]) -> u8 {
     octets.iter().fold(start, |crc, octet| {
         (0..8).fold(crc, |crc, bit| {
             let carry = (crc ^ octet >> bit) & 1;
-            (crc >> 1 ^ polynomial * carry) & (0xFF >> (8 - width))
+            ((crc >> 1) ^ (polynomial * carry)) & (0xFF >> (8 - width))
         })
     })
 }
@@ -372,7 +395,7 @@ fn check_by_hand(rohc: &[u8]) -> String {
     let sent = request(0x0101, &get(0x1235)).octets();
     let kind = [0b01, 0, 64, 0, 0, 0_u8];
     let digest = kind.iter().fold(0xFFFF_u16, |crc, octet| {
-        (0..8).fold(crc ^ u16::from(*octet) << 8, |crc, _| crc << 1 ^ 0x1021 * (crc >> 15))
+        (0..8).fold(crc ^ u16::from(*octet) << 8, |crc, _| (crc << 1) ^ (0x1021 * (crc >> 15)))
     });
     let udp = u16::from_be_bytes([sent[26], sent[27]]);
     let (msn, anchor) = (0x1235_u16, 0x0101_u16.wrapping_sub(0x1235));
@@ -468,7 +491,11 @@ fn a_response_that_names_its_request_is_that_of_the_document() {
         let answer = [&[0x63, 0x45, a, b][..], &token, &[0xC0, 0xFF, b'1', b'2']].concat();
         let ask = Datagram { ends: [1, 2], ports: [CLIENT, 5683], ..response(&ask) };
         talk.carry(1, (i == 2).then_some("a GET with any Message ID and token"), &ask);
-        talk.carry(0, Some(if i == 0 { "its response" } else { "the response to the next" }), &response(&answer));
+        talk.carry(
+            0,
+            Some(if i == 0 { "its response" } else { "the response to the next" }),
+            &response(&answer),
+        );
     }
     hold("example correlated", &talk.text);
 }
@@ -571,5 +598,35 @@ fn a_base_with_a_length_for_a_counting_token_survives_a_second_definition() {
         }
         let sent = talk.say(0, "GET", &packet);
         assert_eq!(sent[0] == 0xFB, i == 3);
+    }
+}
+
+/// A token of another length than the template's is in no packet of a compressor.
+#[test]
+fn a_counting_token_of_a_width_keeps_its_length() {
+    let state = state(true, ChecksumMode::Elided, IpIdMode::Constant);
+    let read = |mode: TokenMode| {
+        let template = Template { token_mode: mode, token: Token::of_uint(0, 2), ..Template::EMPTY };
+        let mut x = fields(&state);
+        x.carries.token = true;
+        chain(&mut Reader::contiguous(&[3, 1, 2, 3]), &state, &template, &[], false, &mut x)
+    };
+    assert_eq!(read(TokenMode::CountedUint), Ok(()));
+    assert_eq!(read(TokenMode::OfRequest), Ok(()));
+    assert_eq!(read(TokenMode::Counted), Err(Refusal::Malformed));
+    assert_eq!(read(TokenMode::Irregular), Err(Refusal::Malformed));
+}
+
+/// An Observe option that is carried as octets is no number that others refer to.
+#[test]
+fn octets_of_observe_are_no_last_number() {
+    for (class, expected) in [(Class::Lsb, Some(7)), (Class::Variable, None)] {
+        let mut room = [0; 16];
+        let mut len = 0;
+        assert!(append(&mut room, &mut len, 6, &class));
+        let mut x = Fields::new(0);
+        x.numbers[0] = 7;
+        let (_, _, last) = super::header::anchors(&Template::EMPTY, &room[..len], &x);
+        assert_eq!(last, expected, "{class:?}");
     }
 }
