@@ -465,19 +465,19 @@ fn crc_by_hand(rohc: &[u8]) -> String {
     let a = crc(8, 0xE0, crc(8, 0xE0, 0xFF, &path), &head);
     let b = crc(8, 0xE0, 0xFF, &template);
     let c = crc(8, 0xE0, a ^ b, &numbers);
-    let sum = c.wrapping_add((0x0201_u16 >> 6) as u8);
+    let sum = c.wrapping_add(45_u8.wrapping_mul((0x0201_u16 >> 6) as u8));
     assert_eq!(rohc[1], sum);
     format!(
         "path              {}\n                  {}\nhead              {}\ntemplate          {}\nnumbers           {}\n\
          CRC-8 of path and head             {a:02x}\nCRC-8 of template                  {b:02x}\n\
-         their XOR, continued over numbers  {c:02x}\nMSN >> 6                           {:02x}\n\
+         their XOR, continued over numbers  {c:02x}\n45 * (MSN >> 6), 8 bits            {:02x}\n\
          CRC                                {sum:02x}\n",
         hex(&path[..22]),
         hex(&path[22..]),
         hex(&head),
         hex(&template),
         hex(&numbers),
-        0x0201 >> 6
+        45 * (0x0201 >> 6) % 256
     )
 }
 
