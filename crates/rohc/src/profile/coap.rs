@@ -8,6 +8,8 @@ mod base;
 pub(crate) mod compress;
 pub(crate) mod decompress;
 mod formats;
+#[cfg(test)]
+mod formats_test;
 mod header;
 mod learn;
 mod message;

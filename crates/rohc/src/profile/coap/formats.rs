@@ -282,7 +282,7 @@ fn body<'p, C: Coder<'p>>(c: &mut C, v6: bool, x: &mut Fields<'p>) -> Step {
     Ok(())
 }
 
-fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, v6: bool, x: &mut Fields<'p>) -> Step {
+pub(super) fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, v6: bool, x: &mut Fields<'p>) -> Step {
     c.uint(if v6 { "Traffic Class" } else { "TOS" }, 8, &mut x.next.tos)?;
     c.uint(if v6 { "Hop Limit" } else { "TTL" }, 8, &mut x.next.ttl)?;
     if v6 {
@@ -294,7 +294,7 @@ fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, v6: bool, x: &mut Fields<'p>) -> Step
     }
 }
 
-fn control<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+pub(super) fn control<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
     c.uint("checksum", 2, &mut x.next.checksum)?;
     c.uint("ip_id", 2, &mut x.next.ip_id_mode)?;
     c.flag("switching", &mut x.next.switching)?;
@@ -371,7 +371,8 @@ pub(super) fn chain<'p, C: Coder<'p>>(
     }
     if carries.token && template.token_mode != TokenMode::Static {
         c.uint("TKL", 8, &mut x.token.len)?;
-        c.require(x.token.len <= 8)?;
+        let is_fixed = matches!(template.token_mode, TokenMode::Counted | TokenMode::Irregular);
+        c.require(x.token.len <= 8 && (!is_fixed || x.token.len == template.token.len))?;
         token(c, &mut x.token)?;
     } else if template.token_mode == TokenMode::Irregular {
         x.token.len = template.token.len;

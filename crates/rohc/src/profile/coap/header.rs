@@ -136,7 +136,7 @@ pub(super) fn anchors(
             }
             reference += 1;
         }
-        if entry.number == OBSERVE {
+        if entry.number == OBSERVE && entry.class.is_number() {
             last = Some(*number);
         }
     }

@@ -243,6 +243,11 @@ impl Template {
     pub(super) fn settle(&mut self, outline: &[u8]) {
         self.len = outline.len() as u8;
         self.is_plain = Entries::new(outline).all(|entry| matches!(entry.class, Class::Static(_)));
+        if matches!(self.token_mode, TokenMode::CountedUint | TokenMode::OfRequest) {
+            // Its tokens have no length of their own. Checks cover the length, and must not depend on which packets
+            // have arrived.
+            self.token.len = 0;
+        }
         let modes = (self.token_mode as u8) << 4 | u8::from(self.names) << 2 | self.message_id as u8;
         let head = [self.code.0, modes, self.token.len];
         let token = if self.token_mode == TokenMode::Static { self.token.as_slice() } else { &[] };
