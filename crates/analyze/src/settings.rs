@@ -1,5 +1,6 @@
 //! What an analysis is told at start.
 
+use thinair_rohc::profile::coap::Base;
 use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Integrity, Mode, ProfileSet};
 
 /// What an analysis is told at start.
@@ -14,6 +15,8 @@ pub struct Settings {
     pub compressor: CompressorConfig,
     /// The ROHC decompressor of both directions; its channel and mode are those of the scheme.
     pub decompressor: DecompressorConfig,
+    /// Provisioned bases of profile 0x0081, the same in both directions; at most 256 are used.
+    pub bases: Vec<Base>,
     /// Loss on the link; `None` delivers everything.
     pub loss: Option<Loss>,
     /// What the link costs, if that is asked.
@@ -32,6 +35,7 @@ impl Settings {
             schemes: schemes.to_vec(),
             compressor: CompressorConfig::new(channel),
             decompressor: DecompressorConfig::new(channel),
+            bases: Vec::new(),
             loss: None,
             billing: None,
             link_mtu: None,

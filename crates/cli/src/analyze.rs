@@ -20,6 +20,7 @@ use thinair_report::Style;
 use thinair_rohc::{Mode, ProfileId, ProfileSet};
 
 use crate::options::ChannelOptions;
+use crate::template;
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 if every packet came back bit for bit; 1 if not, or if a file cannot be read; 2 for wrong \
@@ -116,13 +117,17 @@ impl SchemeName {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let settings = match settings(arguments) {
+    let mut settings = match settings(arguments) {
         Ok(settings) => settings,
         Err(wrong) => {
             eprintln!("thinair: {wrong}");
             return Ok(ExitCode::from(2));
         }
     };
+    settings.bases = arguments.channel.bases()?;
+    if arguments.channel.coap_template.is_some() {
+        eprintln!("template {}", template::name(&settings.bases));
+    }
     let mut analysis = Analysis::new(settings.clone());
     source::read_all(&arguments.files, &mut analysis)?;
     let outcome = applying(arguments, analysis.finish());

@@ -4,6 +4,7 @@ mod analyze;
 mod options;
 mod paper;
 mod rohc;
+mod template;
 
 use std::process::ExitCode;
 

@@ -1,11 +1,15 @@
 //! Options that say what a ROHC channel is, the same in every command.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
-use thinair_rohc::profile::coap::{CoapConfig, CoapPorts, FormatPolicy};
+use thinair_rohc::profile::coap::{Base, ChecksumMode, CoapConfig, CoapPorts, FormatPolicy};
 use thinair_rohc::{
     Channel, CidSpace, CompressorConfig, DecompressorConfig, Integrity, ProfileId, ProfileSet, Refresh,
     Threshold,
 };
+
+use crate::template;
 
 /// LARGE_CIDS by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -80,6 +84,10 @@ pub(crate) struct ChannelOptions {
     /// UDP ports that carry CoAP, at most 8, separated by commas [default: 5683]
     #[arg(long, value_name = "LIST", value_parser = coap_ports, help_heading = "CoAP")]
     pub(crate) coap_ports: Option<CoapPorts>,
+    /// Template file with the provisioned bases of profile `coap`, which makes the first packets of flows small;
+    /// the other end needs the same one
+    #[arg(long, value_name = "FILE", help_heading = "CoAP")]
+    pub(crate) coap_template: Option<PathBuf>,
 }
 
 impl ChannelOptions {
@@ -102,6 +110,29 @@ impl ChannelOptions {
             ChecksumOption::Carry => Integrity::None,
             ChecksumOption::Elide => Integrity::Crc32,
         }))
+    }
+
+    /// The provisioned bases of the channel. It is an error if some are for another kind of channel.
+    pub(crate) fn bases(&self) -> anyhow::Result<Vec<Base>> {
+        let Some(path) = &self.coap_template else { return Ok(Vec::new()) };
+        let bases = template::read(path)?;
+        for (base, number) in bases.iter().zip(1..) {
+            let (file, name) = (path.display(), "--coap-checksum");
+            match (base.base_path().checksum, self.coap_checksum) {
+                (ChecksumMode::Elided, ChecksumOption::Carry) => {
+                    anyhow::bail!(
+                        "{file}: base {number} elides checksums, the channel carries them; give {name} elide, or learn the file anew"
+                    )
+                }
+                (ChecksumMode::Carried, ChecksumOption::Elide) => {
+                    anyhow::bail!(
+                        "{file}: base {number} carries checksums, the channel elides them; give {name} carry, or learn the file anew"
+                    )
+                }
+                _ => {}
+            }
+        }
+        Ok(bases)
     }
 
     /// The compressor of the channel. A refresh policy that is asked for holds in every mode.
@@ -142,7 +173,7 @@ fn threshold(text: &str) -> Result<Threshold, String> {
     }
 }
 
-fn coap_ports(text: &str) -> Result<CoapPorts, String> {
+pub(crate) fn coap_ports(text: &str) -> Result<CoapPorts, String> {
     let ports: Option<Vec<u16>> =
         text.split(',').map(|port| port.parse().ok().filter(|port| *port != 0)).collect();
     let ports = ports.ok_or("expected UDP ports, separated by commas")?;

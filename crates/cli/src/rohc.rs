@@ -9,6 +9,7 @@ mod conversion;
 mod decompress;
 mod dissect;
 mod files;
+mod learn;
 mod summary;
 
 use std::process::ExitCode;
@@ -23,6 +24,9 @@ pub(crate) enum Task {
     /// Capture of ROHC packets in, capture of IP packets (link type RAW) out
     #[command(after_help = decompress::EXIT_STATUS)]
     Decompress(conversion::Arguments),
+    /// Captures of CoAP in, a template file out that makes the first packets of such flows small
+    #[command(after_help = learn::EXIT_STATUS)]
+    Learn(learn::Arguments),
     /// Format, fields and fate of each packet of a ROHC capture
     Dissect(dissect::Arguments),
 }
@@ -31,6 +35,7 @@ pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
     let result = match task {
         Task::Compress(arguments) => compress::run(arguments),
         Task::Decompress(arguments) => decompress::run(arguments),
+        Task::Learn(arguments) => learn::run(arguments),
         Task::Dissect(arguments) => dissect::run(arguments),
     };
     match result {

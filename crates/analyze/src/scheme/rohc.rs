@@ -1,6 +1,7 @@
 //! ROHC with some profiles in one mode: an endpoint at each side.
 
 use thinair_rohc::exchange::Exchanges;
+use thinair_rohc::storage::Slots;
 use thinair_rohc::{
     Channel, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Endpoint, Instant, Mode, ProfileSet,
@@ -82,9 +83,10 @@ fn endpoint(profiles: ProfileSet, mode: Mode, settings: &Settings) -> Endpoint<'
         .map_or(told, |channel| channel.with_integrity_below(told.integrity_below()));
     let compressor = CompressorConfig { channel, ..settings.compressor };
     let decompressor = DecompressorConfig { channel, mode, ..settings.decompressor };
+    let bases = || Slots::owned(settings.bases.clone());
     Endpoint::new(
-        Compressor::new(compressor, CompressorMemory::owned(&channel, BLOCKS)),
-        Decompressor::new(decompressor, DecompressorMemory::owned(&channel, BLOCKS)),
+        Compressor::new(compressor, CompressorMemory::owned(&channel, BLOCKS)).with_bases(bases()),
+        Decompressor::new(decompressor, DecompressorMemory::owned(&channel, BLOCKS)).with_bases(bases()),
     )
     .with_exchanges(Exchanges::owned(EXCHANGES), Exchanges::owned(EXCHANGES))
 }

@@ -71,7 +71,8 @@ impl Link {
             (_, Some(path)) => Peer::File(FeedbackInput::open(path, &mut summary.feedback)?),
             (_, None) => {
                 let memory = DecompressorMemory::owned(&settings.channel, BLOCKS);
-                let decompressor = Decompressor::new(arguments.decompressor_config(settings), memory);
+                let decompressor = Decompressor::new(arguments.decompressor_config(settings), memory)
+                    .with_bases(settings.own_bases());
                 let path = arguments.feedback_out.as_ref();
                 let feedback_out = path.map(|path| Output::create(path, settings.framing)).transpose()?;
                 Peer::Own { decompressor: Box::new(decompressor), feedback_out, back: Vec::new() }
@@ -79,7 +80,8 @@ impl Link {
         };
         let memory = CompressorMemory::owned(&settings.channel, BLOCKS);
         Ok(Self {
-            compressor: Compressor::new(arguments.compressor_config(settings), memory),
+            compressor: Compressor::new(arguments.compressor_config(settings), memory)
+                .with_bases(settings.own_bases()),
             output: Output::create(&arguments.output, settings.framing)?,
             peer,
             clock: Clock::default(),

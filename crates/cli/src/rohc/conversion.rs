@@ -4,11 +4,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Mode};
+use thinair_rohc::profile::coap::Base;
+use thinair_rohc::storage::Slots;
+use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Mode, ProfileId};
 
 use super::Usage;
 use super::files::{self, Framing};
 use crate::options::ChannelOptions;
+use crate::template;
 
 /// Blocks for extension headers, of each compressor and decompressor of these commands.
 pub(super) const BLOCKS: usize = 256;
@@ -82,6 +85,17 @@ pub(super) struct Settings {
     pub(super) mode: Mode,
     /// How ROHC packets and feedback lie in the records that are written.
     pub(super) framing: Framing,
+    /// Provisioned bases of profile 0x0081.
+    pub(super) bases: Vec<Base>,
+    /// Their name, if there is a template file.
+    pub(super) template: Option<String>,
+}
+
+impl Settings {
+    /// The bases, for a compressor or decompressor to keep.
+    pub(super) fn own_bases(&self) -> Slots<'static, Base> {
+        Slots::owned(self.bases.clone())
+    }
 }
 
 impl Arguments {
@@ -107,7 +121,14 @@ impl Arguments {
         }
         self.refuse_equal_files()?;
         let framing = if self.ethertype { Framing::RohcInEthernet } else { Framing::Rohc };
-        Ok(Settings { channel, mode: self.mode.mode(), framing })
+        if self.channel.coap_template.is_some() && !channel.profiles().has(ProfileId::Coap) {
+            return Err(Usage::error(
+                "--coap-template is for profile coap; name it in --profiles, as in udp,ip,coap",
+            ));
+        }
+        let bases = self.channel.bases()?;
+        let template = self.channel.coap_template.as_ref().map(|_| template::name(&bases));
+        Ok(Settings { channel, mode: self.mode.mode(), framing, bases, template })
     }
 
     pub(super) fn compressor_config(&self, settings: &Settings) -> CompressorConfig {

@@ -23,7 +23,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut input = Input::open(&arguments.input)?;
     let memory = DecompressorMemory::owned(&settings.channel, BLOCKS);
     let mut link = Link {
-        decompressor: Decompressor::new(arguments.decompressor_config(&settings), memory),
+        decompressor: Decompressor::new(arguments.decompressor_config(&settings), memory)
+            .with_bases(settings.own_bases()),
         output: Output::create(&arguments.output, Framing::Ip)?,
         feedback_out: match &arguments.feedback_out {
             Some(path) => Some(Output::create(path, settings.framing)?),

@@ -12,6 +12,8 @@ use thinair_capture::{Record, Skip, Timestamp};
 use thinair_rohc::decompressor::Traced;
 use thinair_rohc::feedback::{AckType, Feedback, FeedbackError};
 use thinair_rohc::packet::{self, Body};
+use thinair_rohc::profile::coap::Base;
+use thinair_rohc::storage::Slots;
 use thinair_rohc::{
     Channel, Cid, DecompressError, Decompressed, Decompressor, DecompressorConfig, DecompressorMemory,
     Format, Mode, ProfileId,
@@ -41,7 +43,7 @@ pub(crate) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let channel = arguments.channel.channel().map_err(Usage::error)?;
     let mut input = Input::open(&arguments.input)?;
-    let mut dissector = Dissector::new(channel);
+    let mut dissector = Dissector::new(channel, arguments.channel.bases()?);
     let mut unread = Tally::default();
     let mut out = BufWriter::new(io::stdout().lock());
     while let Some(record) = input.reader.next_record() {
@@ -77,11 +79,12 @@ struct Dissector {
 }
 
 impl Dissector {
-    fn new(channel: Channel) -> Self {
+    fn new(channel: Channel, bases: Vec<Base>) -> Self {
         let memory = DecompressorMemory::owned(&channel, BLOCKS);
         Self {
             channel,
-            decompressor: Decompressor::new(DecompressorConfig::new(channel), memory),
+            decompressor: Decompressor::new(DecompressorConfig::new(channel), memory)
+                .with_bases(Slots::owned(bases)),
             clock: Clock::default(),
             start: None,
             back: Vec::new(),

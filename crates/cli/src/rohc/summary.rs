@@ -146,6 +146,7 @@ impl CompressSummary {
         lines.add("skipped", &self.skipped);
         lines.add_feedback(&self.feedback);
         lines.add("NOT RESTORED", &self.mismatches);
+        lines.add_template(settings);
         lines.print();
         Ok(())
     }
@@ -214,6 +215,7 @@ impl DecompressSummary {
         lines.add("skipped", &self.skipped);
         lines.add_unless_zero("feedback in front", self.feedback_in_front);
         lines.add_feedback(&self.feedback);
+        lines.add_template(settings);
         lines.print();
         Ok(())
     }
@@ -271,6 +273,11 @@ impl Lines {
         self.add("feedback refused", &feedback.refused);
     }
 
+    /// What both ends compare.
+    fn add_template(&mut self, settings: &Settings) {
+        self.add("template", settings.template.as_deref().unwrap_or_default());
+    }
+
     fn print(&self) {
         let width = self.lines.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
         eprintln!("{}", self.title);
@@ -301,6 +308,7 @@ fn print_json(
             },
             "max_cid": channel.max_cid(),
             "profiles": channel.profiles().iter().map(ProfileId::name).collect::<Vec<_>>(),
+            "template": settings.template,
         },
     });
     if let (Value::Object(summary), Value::Object(head)) = (&mut summary, head) {

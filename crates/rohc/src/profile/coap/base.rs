@@ -73,6 +73,15 @@ pub struct Base {
     len: u8,
 }
 
+impl PartialEq for Base {
+    /// Whether both say the same.
+    fn eq(&self, other: &Self) -> bool {
+        self.path == other.path && self.templates().eq(other.templates())
+    }
+}
+
+impl Eq for Base {}
+
 impl Base {
     /// A base without templates: [`push`](Self::push) them, the one of the first packet of a flow first.
     pub fn new(path: &BasePath) -> Self {

@@ -718,6 +718,14 @@ impl Context {
         if left.ir == 0 && left.repair == 0 {
             self.refreshing = false;
         }
+        if format == Format::Ir && !x.keep {
+            // It begins the context anew: what a base or packets before it have defined is forgotten.
+            for number in self.shared.numbers().filter(|&number| number != x.template) {
+                if let Some(template) = self.shared.template_mut(number, memory.templates) {
+                    template.left = config.repetitions;
+                }
+            }
+        }
         let anchors = x.carries.token || x.carries.numbers;
         if let Some(template) = self.shared.template_mut(x.template, memory.templates) {
             said(&mut template.left, x.has_definition || whole);

@@ -1,0 +1,187 @@
+//! `thinair rohc learn`: a template file for flows like those of a capture.
+
+mod merge;
+
+use std::collections::HashMap;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Args;
+use thinair_rohc::profile::coap::{Base, CoapPorts};
+use thinair_rohc::{
+    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Integrity, ProfileId, ProfileSet,
+    Refresh,
+};
+use thinair_wire::header::protocol;
+
+use self::merge::{First, Flow, merged};
+use super::Usage;
+use super::conversion::BLOCKS;
+use super::files::{Clock, Input, is_same, is_stdio, unreadable};
+use super::summary::Tally;
+use crate::options::{ChecksumOption, coap_ports};
+use crate::template::{self, MOST_BASES};
+
+pub(super) const EXIT_STATUS: &str = "\
+Both ends of a channel are given the file with --coap-template: then the first packet of a flow says only what it \
+differs in. Read it before you use it, and take out what will not come again.
+
+Exit status: 0 the file is written; 1 a file cannot be read or written, or there is no CoAP in the captures; 2 usage.";
+
+/// Octets that a packet may grow by when it is compressed.
+const ROOM: usize = 1_024;
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Captures of CoAP over UDP, pcap or pcapng; `-` is standard input
+    #[arg(required = true, value_name = "CAPTURE")]
+    captures: Vec<PathBuf>,
+    /// The file to write [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Most bases to write: those for most flows are kept
+    #[arg(long, value_name = "N", default_value_t = MOST_BASES as u16, value_parser = clap::value_parser!(u16).range(1..=MOST_BASES as i64))]
+    most: u16,
+    /// What becomes of UDP checksums on the channel that the file is for
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = ChecksumOption::Carry)]
+    coap_checksum: ChecksumOption,
+    /// UDP ports that carry CoAP, at most 8, separated by commas [default: 5683]
+    #[arg(long, value_name = "LIST", value_parser = coap_ports)]
+    coap_ports: Option<CoapPorts>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(output) = &arguments.output
+        && arguments.captures.iter().any(|capture| is_same(capture, output))
+    {
+        let name = output.display();
+        return Err(Usage::error(format!("{name} is a capture that is read; write to another file")));
+    }
+    if arguments.captures.iter().filter(|capture| is_stdio(capture)).count() > 1 {
+        return Err(Usage::error("standard input can be read only once"));
+    }
+    let mut flows = Vec::new();
+    for capture in &arguments.captures {
+        flows.extend(learn(capture, arguments)?);
+    }
+    if flows.is_empty() {
+        eprintln!("thinair: there is no CoAP over UDP in the captures that a base could be learned from");
+        return Ok(ExitCode::FAILURE);
+    }
+
+    let most = usize::from(arguments.most);
+    let learned = merged(flows, most);
+    if learned.len() > most {
+        eprintln!("note: {} bases for few flows are left out", learned.len() - most);
+    }
+    let bases: Vec<(Base, String)> =
+        learned.iter().take(most).map(|learned| (learned.to_base(), learned.comment())).collect();
+    let text = template::text(bases.iter().map(|(base, comment)| (base, comment.clone())));
+    let list: Vec<Base> = bases.into_iter().map(|(base, _)| base).collect();
+    match arguments.output.as_ref().filter(|path| !is_stdio(path)) {
+        Some(path) => {
+            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        None => match std::io::stdout().write_all(text.as_bytes()) {
+            // Whoever reads may stop reading.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+            written => written.context("cannot write standard output")?,
+        },
+    }
+    eprintln!("learned  {} bases, template {}", list.len(), template::name(&list));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The flows of a capture with what a compressor has learned of each.
+fn learn(capture: &Path, arguments: &Arguments) -> anyhow::Result<Vec<Flow>> {
+    let channel = channel(arguments)?;
+    let mut config = CompressorConfig::new(channel);
+    config.refresh = Refresh::Off;
+    config.coap.ports = arguments.coap_ports.unwrap_or_default();
+    let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));
+    let mut input = Input::open(capture)?;
+    let (mut clock, mut skipped, mut rohc) = (Clock::default(), Tally::default(), Vec::new());
+    let mut seen: HashMap<Ends, Seen> = HashMap::new();
+    while let Some(record) = input.reader.next_record() {
+        let record = match record {
+            Ok(record) => record,
+            Err(error) => {
+                unreadable(&input.name, error, &mut skipped)?;
+                continue;
+            }
+        };
+        let Ok(packet) = record.network_packet().map(|found| found.packet) else { continue };
+        let Some(ends) = Ends::of(packet) else { continue };
+        rohc.resize(packet.len() + ROOM, 0);
+        let Ok(compressed) = compressor.compress(clock.at(record.time), packet, &mut rohc) else { continue };
+        if compressed.profile == ProfileId::Coap {
+            let message = packet.get(ends.coap_at()..).unwrap_or_default();
+            let first = || Seen { packets: 0, is_coap: true, first: First::of(message) };
+            seen.entry(ends).or_insert_with(first).packets += 1;
+        } else if let Some(seen) = seen.get_mut(&ends) {
+            // Taken for CoAP at first.
+            seen.is_coap = false;
+        }
+    }
+    let name = capture.file_name().map_or_else(|| input.name.clone(), |name| name.display().to_string());
+    let bases = compressor.learned_bases();
+    let known = bases.filter_map(|base| Some((base, seen.get(&Ends::of_base(&base))?)));
+    let flows = known.filter(|(base, seen)| seen.is_coap && template::is_writable(base));
+    Ok(flows.filter_map(|(base, seen)| Flow::new(&base, seen.packets, &seen.first, &name)).collect())
+}
+
+/// Large CIDs, so that hardly ever a flow gives way to another.
+fn channel(arguments: &Arguments) -> anyhow::Result<Channel> {
+    let profiles = ProfileSet::v1().with(ProfileId::Coap)?;
+    let channel = Channel::new(CidSpace::Large, CidSpace::Large.highest(), profiles)?;
+    Ok(channel.with_integrity_below(match arguments.coap_checksum {
+        ChecksumOption::Carry => Integrity::None,
+        ChecksumOption::Elide => Integrity::Crc32,
+    }))
+}
+
+/// What is seen of a flow.
+#[derive(Debug)]
+struct Seen {
+    packets: u64,
+    is_coap: bool,
+    first: First,
+}
+
+/// IP version, addresses and ports.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Ends {
+    v6: bool,
+    addresses: [[u8; 16]; 2],
+    ports: [u8; 4],
+}
+
+impl Ends {
+    /// Of a packet that the profile could take: UDP, without extension headers and IP options.
+    fn of(packet: &[u8]) -> Option<Self> {
+        let (v6, next, addresses, ports) = match packet.first()? {
+            0x45 => (false, *packet.get(9)?, packet.get(12..20)?, packet.get(20..24)?),
+            first if first >> 4 == 6 => (true, *packet.get(6)?, packet.get(8..40)?, packet.get(40..44)?),
+            _ => return None,
+        };
+        let len = addresses.len() / 2;
+        let mut ends = Self { v6, addresses: [[0; 16]; 2], ports: ports.try_into().ok()? };
+        for (end, octets) in ends.addresses.iter_mut().zip(addresses.chunks(len)) {
+            end.get_mut(..len)?.copy_from_slice(octets);
+        }
+        (next == protocol::UDP).then_some(ends)
+    }
+
+    fn of_base(base: &Base) -> Self {
+        let path = base.base_path();
+        let ([a, b], [c, d]) = (path.source.port.to_be_bytes(), path.destination.port.to_be_bytes());
+        Self { v6: path.v6, addresses: [path.source.address, path.destination.address], ports: [a, b, c, d] }
+    }
+
+    /// Where the CoAP header of such a packet stands.
+    fn coap_at(&self) -> usize {
+        if self.v6 { 48 } else { 28 }
+    }
+}
