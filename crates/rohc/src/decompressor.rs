@@ -695,7 +695,14 @@ impl<'m> Decompressor<'m> {
             }
             Err(Problem::Failure(Failure::NoRoom(_) | Failure::OnTrial(_))) => return,
             Err(problem) => {
-                context.note_failure();
+                let failure = match problem {
+                    Problem::Failure(failure) => Some(failure),
+                    Problem::NoContext | Problem::UnsupportedProfile(_) => None,
+                };
+                context.note_failure(failure);
+                if config.mode != Mode::Unidirectional && context.is_beyond_repair(config.static_nack.k) {
+                    context.state.on_static_damage();
+                }
                 slot.unheard = slot.unheard.saturating_add(1);
                 let no_memory = matches!(problem, Problem::Failure(Failure::NoMemory));
                 match context.state {

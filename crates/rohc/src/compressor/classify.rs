@@ -33,8 +33,6 @@ pub(crate) struct Plan<'p> {
     pub(crate) udp: Udp,
     /// The CoAP header, in profile 0x0080.
     pub(crate) coap: Option<coap_2015::Header<'p>>,
-    /// Packets with its ports may go by profile 0x0080.
-    pub(crate) is_on_coap_port: bool,
     /// Octets of the headers that are compressed.
     pub(crate) header_len: usize,
 }
@@ -140,7 +138,6 @@ pub(super) fn plan<'p>(
             terminates: false,
             udp: *udp,
             coap: None,
-            is_on_coap_port,
             header_len,
         };
         if is_on_coap_port && let Some(plan) = plan.with_coap().filter(has_place) {
@@ -159,7 +156,6 @@ pub(super) fn plan<'p>(
         terminates: matches!(last.next, protocol::IPV4 | protocol::IPV6),
         udp: Udp::default(),
         coap: None,
-        is_on_coap_port: false,
         header_len: last.end(),
     })
 }

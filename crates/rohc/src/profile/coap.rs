@@ -91,7 +91,9 @@ struct Differences {
     destination_port: bool,
     source: bool,
     destination: bool,
+    /// The template is not the first, or the Flow Label differs.
     template: bool,
+    flow_label: bool,
 }
 
 /// The interval of the MSNs that `k` bits can mean, and what is tried behind it: how far it begins below the last

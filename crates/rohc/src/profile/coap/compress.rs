@@ -553,7 +553,8 @@ impl Context {
             }
         }
         if changed {
-            self.since = if msn == self.shared.msn { msn.wrapping_add(1) } else { msn };
+            let is_new = msn.wrapping_sub(self.shared.msn) as i32 > 0;
+            self.since = if is_new { msn } else { self.shared.msn.wrapping_add(1) };
             self.base = self.base.filter(|_| self.msns.is_empty());
         }
     }
@@ -636,7 +637,9 @@ impl Context {
             };
             if let Some(differences) = differences(&base.path(), &shared.path) {
                 x.base = number;
-                x.differences = Differences { template: x.template != 0, ..differences };
+                x.next = shared.path;
+                let more = x.template != 0 || differences.flow_label;
+                x.differences = Differences { template: more, ..differences };
                 let says = x.carries.message_id || x.carries.token || x.carries.numbers;
                 x.differs = says || x.differences != Differences::default();
                 x.header_crc = header::crc_of_headers(packet.headers, shared.path.v6);
@@ -712,7 +715,7 @@ impl Context {
         } else {
             said(&mut left.echoed, x.carries.message_id);
         }
-        said(&mut left.request, x.carries.request);
+        said(&mut left.request, x.carries.request && x.names_request);
         said(&mut left.ip_id, x.carries.ip_id);
         said(&mut left.switch, true);
         if left.ir == 0 && left.repair == 0 {
@@ -748,6 +751,10 @@ impl Context {
         repetitions: u8,
         templates: &mut Templates<'_>,
     ) {
+        // Damage could look like FEEDBACK-1, and would end the refreshes of a channel without feedback.
+        if !self.two_way && !feedback.protected {
+            return;
+        }
         if !self.two_way {
             self.two_way = true;
             self.timer.restart(now);
@@ -817,6 +824,7 @@ fn differences(base: &Path, path: &Path) -> Option<Differences> {
         destination: path.destination,
         source_port: path.source_port,
         destination_port: path.destination_port,
+        flow_label: path.flow_label,
         ..*base
     };
     let same_prefix = base.source[..prefix] == path.source[..prefix]
@@ -827,6 +835,7 @@ fn differences(base: &Path, path: &Path) -> Option<Differences> {
         source: base.source != path.source,
         destination: base.destination != path.destination,
         template: false,
+        flow_label: base.flow_label != path.flow_label,
     })
 }
 
@@ -867,6 +876,7 @@ impl Context {
             let Some(template) = template else { continue };
             let cost = u32::from(differences.source_port)
                 + u32::from(differences.destination_port)
+                + u32::from(differences.flow_label)
                 + 4 * (u32::from(differences.source) + u32::from(differences.destination))
                 + u32::from(template);
             if best.is_none_or(|(least, _)| cost < least) {

@@ -38,6 +38,8 @@ pub(crate) struct Context {
     names: [u32; 2],
     /// The outcome of the last 16 packets: 1 is a failure.
     pub(crate) failures: u16,
+    /// Packets that should have repaired the context, and did not.
+    unrepaired: u8,
     /// After damage, a packet has passed a CRC of 8 bits; another one must follow.
     trial: bool,
     /// The last packet has changed what the compressor wants to be told of.
@@ -54,6 +56,8 @@ struct Packet<'a, 'p> {
     template: &'a Template,
     outline: &'a [u8],
     payload: &'p [u8],
+    /// The sum of the payload, where a check needs it.
+    sum: u16,
 }
 
 impl Context {
@@ -63,6 +67,7 @@ impl Context {
             shared: State::new(),
             names: [0; 2],
             failures: 0,
+            unrepaired: 0,
             trial: false,
             ack_due: false,
             seen: 0,
@@ -146,7 +151,8 @@ impl Context {
         if !header::infer(&next, &template, outline, request, &mut x) {
             return Err(Failure::NoRequest(format));
         }
-        let found = Packet { format, reader: &reader, template: &template, outline, payload };
+        let sum = sum_for(&next, payload);
+        let found = Packet { format, reader: &reader, template: &template, outline, payload, sum };
         let len = self.build(&next, &found, &mut x, out)?.ok_or(Failure::Crc(format))?;
         if replicates
             && header::crc_of_headers(out.get(..len).unwrap_or_default(), next.path.v6) != x.header_crc
@@ -208,7 +214,8 @@ impl Context {
         chain(&mut reader, &self.shared, &template, outline, has_check(format), &mut x)
             .map_err(|_| Failure::Malformed)?;
         let payload = reader.remaining();
-        let found = Packet { format, reader: &reader, template: &template, outline, payload };
+        let sum = sum_for(&self.shared, payload);
+        let found = Packet { format, reader: &reader, template: &template, outline, payload, sum };
         let len = self.find(&found, &mut x, memory, out)?;
         if self.state == DecompressorState::Sc && !has_check(format) && !self.trial {
             // An 8-bit CRC alone does not prove that a damaged context is sound again; two in a row do.
@@ -259,7 +266,8 @@ impl Context {
             return Err(Failure::NoRequest(format));
         }
         let payload = reader.remaining();
-        let found = Packet { format, reader, template: &template, outline, payload };
+        let sum = sum_for(&next, payload);
+        let found = Packet { format, reader, template: &template, outline, payload, sum };
         let len = self.build(&next, &found, x, out)?.ok_or(Failure::Crc(format))?;
         // An 8-bit CRC and more (CRC-7, control CRC, and the fields in full) is what a damaged context is repaired by.
         if x.has_definition && !next.define(x.template, &template, outline, memory.templates) {
@@ -334,15 +342,10 @@ impl Context {
         x: &mut Fields<'_>,
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
-        let Packet { format, template, outline, payload, .. } = *packet;
+        let Packet { format, template, outline, payload, sum, .. } = *packet;
         let len = header::rebuild(state, template, outline, x, payload.len(), out).map_err(unbuildable)?;
         let mode = state.path.checksum;
         let coap_at = state.path.ip_len() + 8;
-        let sum = if matches!(mode, ChecksumMode::Elided | ChecksumMode::Carried) {
-            header::payload_sum(payload)
-        } else {
-            0
-        };
         let coap = out.get(coap_at..len).unwrap_or_default();
         let checksum = match mode {
             ChecksumMode::Zero => 0,
@@ -357,7 +360,7 @@ impl Context {
             let is_carried =
                 mode == ChecksumMode::Carried || mode == ChecksumMode::Elided && x.carries.checksum;
             let carried_is_right = !is_carried || x.checksum == checksum;
-            carried_is_right && crc_is_right(state, packet, x, sum)
+            carried_is_right && crc_is_right(state, packet, x)
         };
         if !is_right {
             return Ok(None);
@@ -371,6 +374,7 @@ impl Context {
     #[inline]
     fn accept(&mut self, x: &Fields<'_>, memory: &mut Memory<'_, '_>) {
         self.trial = false;
+        self.unrepaired = 0;
         self.shared.accept(x, memory.templates);
         self.state.on_success();
         if let Some(received) = &mut memory.received
@@ -414,9 +418,17 @@ impl Context {
     }
 
     /// Counts a packet that has failed: what passed before it proves nothing.
-    pub(crate) fn note_failure(&mut self) {
+    pub(crate) fn note_failure(&mut self, failure: Option<&Failure>) {
         self.failures = self.failures << 1 | 1;
         self.trial = false;
+        if let Some(Failure::Crc(Format::CoCommon | Format::CoRepair)) = failure {
+            self.unrepaired = self.unrepaired.saturating_add(1);
+        }
+    }
+
+    /// Packets that carry everything that can change have failed one after the other: what cannot change is wrong.
+    pub(crate) fn is_beyond_repair(&self, limit: u8) -> bool {
+        self.state == DecompressorState::Sc && self.unrepaired >= limit
     }
 
     /// Tells the fields of a packet, as far as this context can, and its format.
@@ -472,9 +484,18 @@ impl State {
     }
 }
 
+/// The sum of a payload, if a packet of that state is checked with it.
 #[inline]
-fn crc_is_right(state: &State, packet: &Packet<'_, '_>, x: &Fields<'_>, payload_sum: u16) -> bool {
-    let Packet { format, reader, template, outline, payload } = *packet;
+fn sum_for(state: &State, payload: &[u8]) -> u16 {
+    match state.path.checksum {
+        ChecksumMode::Elided | ChecksumMode::Carried => header::payload_sum(payload),
+        ChecksumMode::Zero | ChecksumMode::Raw => 0,
+    }
+}
+
+#[inline]
+fn crc_is_right(state: &State, packet: &Packet<'_, '_>, x: &Fields<'_>) -> bool {
+    let Packet { format, reader, template, outline, payload, sum } = *packet;
     // IR and IR-CR are checked over their octets.
     if format.is_initialization() {
         return true;
@@ -482,7 +503,7 @@ fn crc_is_right(state: &State, packet: &Packet<'_, '_>, x: &Fields<'_>, payload_
     let Some((width, read)) = reader.crc_read() else { return false };
     let Some(check) = Check::of_width(width) else { return false };
     let (_, sent) = reader.collected(MSN);
-    header::crc(state, template, outline, x, check, sent, (payload.len(), payload_sum)) == read
+    header::crc(state, template, outline, x, check, sent, (payload.len(), sum)) == read
 }
 
 /// The MSN near the last one whose 16 low bits are `bits`.

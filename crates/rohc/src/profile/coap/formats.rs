@@ -258,8 +258,13 @@ pub(super) fn differences<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> St
         }
     }
     if d.template {
-        c.reserved(4)?;
+        let has_label = c.flag("flow_label", &mut d.flow_label)?;
+        c.reserved(3)?;
         c.uint("template", 4, &mut x.template)?;
+        if has_label {
+            c.reserved(4)?;
+            c.uint("Flow Label", 20, &mut x.next.flow_label)?;
+        }
     }
     Ok(())
 }
@@ -369,14 +374,21 @@ pub(super) fn chain<'p, C: Coder<'p>>(
         c.uint("request MSN", 8, &mut low)?;
         x.request_msn = x.request_msn & 0xFF00 | u16::from(low);
     }
-    if carries.token && template.token_mode != TokenMode::Static {
-        c.uint("TKL", 8, &mut x.token.len)?;
-        let is_fixed = matches!(template.token_mode, TokenMode::Counted | TokenMode::Irregular);
-        c.require(x.token.len <= 8 && (!is_fixed || x.token.len == template.token.len))?;
-        token(c, &mut x.token)?;
-    } else if template.token_mode == TokenMode::Irregular {
-        x.token.len = template.token.len;
-        token(c, &mut x.token)?;
+    match template.token_mode {
+        TokenMode::CountedUint | TokenMode::OfRequest if carries.token => {
+            c.uint("TKL", 8, &mut x.token.len)?;
+            c.require(x.token.len <= 8)?;
+            token(c, &mut x.token)?;
+        }
+        TokenMode::Counted if carries.token => {
+            x.token.len = template.token.len;
+            token(c, &mut x.token)?;
+        }
+        TokenMode::Irregular => {
+            x.token.len = template.token.len;
+            token(c, &mut x.token)?;
+        }
+        TokenMode::Static | TokenMode::Counted | TokenMode::CountedUint | TokenMode::OfRequest => {}
     }
     if !template.is_plain {
         let dynamic = Entries::new(outline).filter(|entry| !matches!(entry.class, Class::Static(_)));

@@ -601,22 +601,6 @@ fn a_base_with_a_length_for_a_counting_token_survives_a_second_definition() {
     }
 }
 
-/// A token of another length than the template's is in no packet of a compressor.
-#[test]
-fn a_counting_token_of_a_width_keeps_its_length() {
-    let state = state(true, ChecksumMode::Elided, IpIdMode::Constant);
-    let read = |mode: TokenMode| {
-        let template = Template { token_mode: mode, token: Token::of_uint(0, 2), ..Template::EMPTY };
-        let mut x = fields(&state);
-        x.carries.token = true;
-        chain(&mut Reader::contiguous(&[3, 1, 2, 3]), &state, &template, &[], false, &mut x)
-    };
-    assert_eq!(read(TokenMode::CountedUint), Ok(()));
-    assert_eq!(read(TokenMode::OfRequest), Ok(()));
-    assert_eq!(read(TokenMode::Counted), Err(Refusal::Malformed));
-    assert_eq!(read(TokenMode::Irregular), Err(Refusal::Malformed));
-}
-
 /// An Observe option that is carried as octets is no number that others refer to.
 #[test]
 fn octets_of_observe_are_no_last_number() {

@@ -112,12 +112,11 @@ impl Context {
             }
             return;
         }
-        // The anchor of a number that has none holds the last one, for this comparison alone.
-        let counts = number == template.anchors[0].wrapping_add(steps) & mask(OBSERVE);
+        let counts = number == template.last.wrapping_add(steps) & mask(OBSERVE);
         let step = number.wrapping_sub(self.shared.last_number) & mask(OBSERVE);
         let same_step = step == u32::from(template.step);
         if let Some(template) = self.shared.template_mut(x.template, memory.templates) {
-            template.anchors[0] = number;
+            template.last = number;
             template.step = step.min(255) as u8;
         }
         if self.is_clean() && self.shared.path.switching {
@@ -473,6 +472,8 @@ fn first_class<'p>(option: &CoapOption<'p>, message: &Message<'_>, request: Opti
         // RFC 7641, section 3.4: in notifications it is a sequence number.
         OBSERVE if message.code.class() >= 2 && uint(value, 3).is_some() => Class::Counted,
         BLOCK1 | BLOCK2 => match uint(value, 3) {
+            // The first block, and no more: there is nothing to count.
+            Some(0..8) => Class::Static(value),
             Some(block) => {
                 let of_request = request.and_then(Exchange::block) == Some(block >> 4);
                 let low = (block & 0x0F) as u8;

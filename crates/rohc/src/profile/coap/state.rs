@@ -199,6 +199,8 @@ pub struct Template {
     pub(super) run: u8,
     pub(super) patience: u8,
     pub(super) step: u8,
+    /// Compressor: the last number of a class without anchor.
+    pub(super) last: u32,
 }
 
 impl Template {
@@ -223,6 +225,7 @@ impl Template {
         run: 0,
         patience: 4,
         step: 0,
+        last: 0,
     };
 
     /// Whether its packets name a message of the other direction.

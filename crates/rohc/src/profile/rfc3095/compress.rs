@@ -68,7 +68,7 @@ impl Pending {
     }
 }
 
-/// What of one IP header must still be said: packets left for each, and since which SN the newest has been said.
+/// What of one IP header must still be said: packets left for each.
 #[derive(Clone, Copy, Debug, Default)]
 struct PendingIp {
     tos: u8,
@@ -77,19 +77,25 @@ struct PendingIp {
     flags: u8,
     /// The whole IP-ID, because its byte order or randomness has changed.
     id: u8,
-    since: u16,
 }
 
 impl PendingIp {
     fn is_due(&self) -> bool {
         self.tos | self.ttl | self.flags | self.id != 0
     }
+}
 
-    /// A packet was acknowledged: one that said everything, if it is not older than the newest change.
-    fn acknowledge(&mut self, sn: u16) {
-        if !sn.is_before(self.since) {
-            *self = Self { since: self.since, ..Self::default() };
-        }
+/// Check states, or that they may have changed, in no more room.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CrcStatic([u8; 2]);
+
+impl CrcStatic {
+    /// No state of CRC-3 is that large.
+    const UNKNOWN: Self = Self([u8::MAX; 2]);
+
+    #[inline]
+    pub(super) fn known(self) -> Option<[u8; 2]> {
+        (self.0[0] != u8::MAX).then_some(self.0)
     }
 }
 
@@ -113,14 +119,14 @@ pub(crate) struct Context {
     pub(super) offsets: [Window<u16>; BASE_IPS],
     pub(super) watchers: [Watcher; BASE_IPS],
     pending: [PendingIp; BASE_IPS],
-    /// Check states after the CRC-STATIC octets: CRC-3 and CRC-7; `None` if they may have changed.
-    pub(super) crc_static: Option<[u8; 2]>,
+    /// The SN since which the newest of these has been said.
+    pending_since: u16,
+    /// Check states after the CRC-STATIC octets: CRC-3 and CRC-7.
+    pub(super) crc_static: CrcStatic,
     /// Packets that must carry another CRC than CRC-3 (section 5.9.2).
     strong: u8,
     /// SO state and nothing left to be said: most packets find it so, and need not ask for each field.
     pub(super) settled: bool,
-    /// Packets with the same ports may go by profile 0x0080, so none of them may take the short way.
-    is_on_coap_port: bool,
     lists: [ListState; BASE_IPS],
     pub(super) table: Table,
     pub(super) timer: Timer,
@@ -144,10 +150,10 @@ impl Context {
             offsets: [Window::new(); BASE_IPS],
             watchers: [Watcher::default(); BASE_IPS],
             pending: [PendingIp::default(); BASE_IPS],
-            crc_static: None,
+            pending_since: sn,
+            crc_static: CrcStatic::UNKNOWN,
             strong: 0,
             settled: false,
-            is_on_coap_port: plan.is_on_coap_port,
             lists: [ListState::default(); BASE_IPS],
             table: Table::default(),
             timer: Timer::start(now),
@@ -389,7 +395,7 @@ impl Context {
                 changed = true;
             }
             if changed {
-                pending.since = sn;
+                self.pending_since = sn;
                 self.settled = false;
             }
             if fields.flow_label != kept.flow_label {
@@ -429,10 +435,17 @@ impl Context {
         Ok(())
     }
 
+    /// Whether packets with the same ports may go by profile 0x0080, so that none of them may take the short way.
+    fn is_on_coap_port(&self, config: &CompressorConfig) -> bool {
+        let ports = &config.coap.ports;
+        config.channel.profiles().has(ProfileId::Coap2015)
+            && (ports.has(self.udp.source_port) || ports.has(self.udp.destination_port))
+    }
+
     /// Check states after the CRC-STATIC octets of the packet: CRC-3 and CRC-7.
     #[inline]
     fn crc_static(&self, same: bool, layout: &Layout, header: &[u8]) -> [u8; 2] {
-        self.crc_static.filter(|_| same).unwrap_or_else(|| {
+        self.crc_static.known().filter(|_| same).unwrap_or_else(|| {
             [layout.crc_static(Check::Crc3, header), layout.crc_static(Check::Crc7, header)]
         })
     }
@@ -575,11 +588,11 @@ impl Context {
         // Section 5.9.2: if the CRC-STATIC octets have changed and the state of CRC-3 has not, it "cannot catch
         // the error consisting in the decompressor not having updated the static context". The change itself
         // goes in UOR-2, the packets that follow are those at risk.
-        if self.crc_static.is_some_and(|before| before != crc_static && before[0] == crc_static[0]) {
+        if self.crc_static.known().is_some_and(|before| before != crc_static && before[0] == crc_static[0]) {
             self.strong = config.repetitions.saturating_mul(2);
             self.settled = false;
         }
-        self.crc_static = Some(crc_static);
+        self.crc_static = CrcStatic(crc_static);
         self.sns.push(x.sn, width);
         for i in 0..x.base_ips() {
             let ip = &x.ips[i];
@@ -615,7 +628,7 @@ impl Context {
         if !self.settled {
             let is_due = self.pending.iter().any(PendingIp::is_due);
             self.settled = self.state == CompressorState::So
-                && !(has_lists || is_due || self.is_on_coap_port)
+                && !(has_lists || is_due || self.is_on_coap_port(config))
                 && self.strong == 0;
         }
     }
@@ -662,8 +675,9 @@ impl Context {
             self.state.on_static_confidence();
             self.state.on_dynamic_confidence();
         }
-        for pending in &mut self.pending {
-            pending.acknowledge(sn);
+        // An acknowledged packet has said everything, if it is not older than the newest change.
+        if !sn.is_before(self.pending_since) {
+            self.pending = [PendingIp::default(); BASE_IPS];
         }
         for (i, list) in self.lists.iter_mut().enumerate() {
             list.acknowledge(i, sn, repetitions, &self.table, pool);
