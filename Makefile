@@ -74,7 +74,9 @@ test: ## set up, then run every test
 		cargo build --locked --quiet --target "$$target" -p thinair-wire
 		cargo build --locked --quiet --target "$$target" -p thinair-rohc --no-default-features
 		cargo build --locked --quiet --target "$$target" -p thinair-rohc
-		echo "thinair-wire and thinair-rohc are built for $$target"
+		cargo build --locked --quiet --target "$$target" -p thinair-link
+		cargo build --locked --quiet --target "$$target" -p thinair-lowpan
+		echo "thinair-wire, thinair-rohc, thinair-link and thinair-lowpan are built for $$target"
 	done
 	$(MAKE) sizes
 	$(call heading,All tests passed)
@@ -85,7 +87,7 @@ sizes: ## memory of a context; flash and RAM of firmware with 4 contexts
 	if [ -n "$$(scripts/targets $(EMBEDDED))" ]; then
 		cargo build --manifest-path firmware/Cargo.toml --target-dir '$(TARGET)/firmware' --target $(EMBEDDED) \
 			--release --locked --quiet
-		programs=($(CONTEXTS) '$(FIRMWARE)/compressor' '$(FIRMWARE)/decompressor')
+		programs=($(CONTEXTS) '$(FIRMWARE)'/{compressor,decompressor,endpoint})
 	fi
 	cargo run --quiet --locked -p thinair-tests -- "$${programs[@]}"
 

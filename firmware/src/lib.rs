@@ -6,7 +6,7 @@
 
 #![no_std]
 
-use thinair_rohc::{Channel, ChannelError, CidSpace, ProfileSet};
+use thinair_rohc::{Channel, ChannelError, CidSpace, ProfileId, ProfileSet};
 
 /// Contexts: flows that are compressed at the same time.
 pub const CONTEXT_COUNT: usize = 4;
@@ -14,12 +14,18 @@ pub const CONTEXT_COUNT: usize = 4;
 /// Blocks for extension headers: one for each context.
 pub const BLOCK_COUNT: usize = 4;
 
+/// Templates of CoAP messages: four for each context.
+pub const TEMPLATE_COUNT: usize = 4 * CONTEXT_COUNT;
+
+/// Messages of one direction that those of the other can refer to, twice: half of them may be lost.
+pub const EXCHANGE_COUNT: usize = 16;
+
 /// The longest packet in octets: the MTU of IPv6 on constrained links.
 pub const MTU: usize = 1_280;
 
-/// Small CIDs 0 to 3, every profile.
+/// Small CIDs 0 to 3; uncompressed, IP, UDP and CoAP.
 pub fn channel() -> Result<Channel, ChannelError> {
-    Channel::new(CidSpace::Small, CONTEXT_COUNT as u16 - 1, ProfileSet::v1())
+    Channel::new(CidSpace::Small, CONTEXT_COUNT as u16 - 1, ProfileSet::v1().with(ProfileId::Coap)?)
 }
 
 #[panic_handler]

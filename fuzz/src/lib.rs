@@ -3,6 +3,8 @@
 //! Random octets are hardly ever a sound IP packet, and random packets hardly ever a flow. So the targets draw
 //! flows, and for each packet of a flow the fields that change; lengths and checksums are then made to fit.
 
+pub mod coap;
+
 use arbitrary::Arbitrary;
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,

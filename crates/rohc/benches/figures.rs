@@ -8,6 +8,7 @@
 //!
 //! The figures of rohc-lib (master of 2019-09-24) were measured elsewhere, with a GET of the same length.
 
+use thinair_rohc::profile::coap::Template;
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Format, Instant, ProfileId, ProfileSet,
@@ -18,7 +19,7 @@ mod get;
 /// Octets of the index of flows for one context: two buckets of two octets.
 const INDEX: usize = 2 * 2;
 
-/// Most octets per context and side, one block included.
+/// Most octets per context and side, without what a context takes from the pools of its channel.
 const BAR: usize = 512;
 
 /// The packet with that count.
@@ -30,13 +31,21 @@ fn main() {
 }
 
 fn memory() {
-    println!("Octets of memory per context, for two IP headers and a window of 16");
-    println!("{:<14}{:>9}{:>8}{:>7}{:>6}{:>6}", "", "context", "block", "index", "sum", "bar");
+    println!("Octets of memory per context, for two IP headers, a window of 16 and 16 templates");
+    println!(
+        "{:<14}{:>9}{:>7}{:>6}{:>6}{:>8}{:>10}",
+        "", "context", "index", "sum", "bar", "block", "template"
+    );
+    let template = size_of::<Template>();
     let (context, block) = Compressor::octets_per_context();
-    println!("{:<14}{context:>9}{block:>8}{INDEX:>7}{:>6}{BAR:>6}", "compressor", context + block + INDEX);
+    let sum = context + INDEX;
+    println!("{:<14}{context:>9}{INDEX:>7}{sum:>6}{BAR:>6}{block:>8}{template:>10}", "compressor");
     let (context, block) = Decompressor::octets_per_context();
-    println!("{:<14}{context:>9}{block:>8}{:>7}{:>6}{BAR:>6}", "decompressor", "-", context + block);
-    println!("A block holds the extension headers of one list, and is taken when there are any.");
+    println!("{:<14}{context:>9}{:>7}{context:>6}{BAR:>6}{block:>8}{template:>10}", "decompressor", "-");
+    println!(
+        "A block holds the extension headers of one list, and is taken when there are any; a template is taken"
+    );
+    println!("for each kind of CoAP message, at most 16 a context.");
     println!();
 }
 

@@ -5,7 +5,8 @@
 //! version of the `gungraun` crate; `make bench` installs both. Flows settle before the count begins, with the
 //! default refresh: the packet measured is the first of the named format behind the 16th packet, except where the
 //! name says otherwise. Payloads have 9 octets, CIDs are small. The bar for UDP over IPv4 in steady state
-//! (`udp_ipv4_uo_0`) is 1,000 on each side. The second number of a line is that of the run before.
+//! (`udp_ipv4_uo_0`) is 1,000 on each side; for CoAP (`coap_...`), whose payloads have at most 20 octets, it is 1,200.
+//! The second number of a line is that of the run before.
 //!
 //! For comparison, rohc-lib (master of 2019-09-24) in steady state, per packet. Measured elsewhere, with callgrind, on
 //! synthetic flows of the same kinds:
@@ -26,13 +27,15 @@ use gungraun::{
     Callgrind, EventKind, LibraryBenchmarkConfig, OutputFormat, library_benchmark, library_benchmark_group,
     main,
 };
+use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::{
     Channel, CidSpace, CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory,
-    DecompressError, Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Format, Instant,
-    ProfileSet,
+    DecompressError, Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Endpoint, Format, Instant,
+    Integrity, ProfileId, ProfileSet, Refresh,
 };
 
-use Format::{Ir, IrDyn, Normal, Uo0, Uo1, Uor2Ext3};
+use Format::{Ir, IrDyn, Normal, Pt0c, Pt1, Uo0, Uo1, Uor2Ext3};
+use common::coap::FlowName;
 use common::{Flow, Layer, Random};
 
 #[path = "../tests/common/mod.rs"]
@@ -74,7 +77,32 @@ macro_rules! measure {
 measure!(compress: Compressor<'static>);
 measure!(decompress: Decompressor<'static>);
 
-library_benchmark_group!(name = packet, benchmarks = [compress, decompress]);
+/// The same for CoAP, by endpoints: the functions of the others are called through them.
+macro_rules! measure_coap {
+    ($name:ident: $get_ready:ident) => {
+        #[library_benchmark]
+        #[bench::coap_get_ipv4_pt_0c(Talk::$get_ready(FlowName::A, V4, Pt0c))]
+        #[bench::coap_get_ipv4_pt_1(Talk::$get_ready(FlowName::A, V4, Pt1))]
+        #[bench::coap_get_ipv6_pt_0c(Talk::$get_ready(FlowName::A, V6, Pt0c))]
+        #[bench::coap_get_ipv6_pt_1(Talk::$get_ready(FlowName::A, V6, Pt1))]
+        #[bench::coap_notification_ipv4_pt_0c(Talk::$get_ready(FlowName::D, V4, Pt0c))]
+        #[bench::coap_notification_ipv4_pt_1(Talk::$get_ready(FlowName::D, V4, Pt1))]
+        #[bench::coap_notification_ipv6_pt_0c(Talk::$get_ready(FlowName::D, V6, Pt0c))]
+        #[bench::coap_notification_ipv6_pt_1(Talk::$get_ready(FlowName::D, V6, Pt1))]
+        #[bench::coap_response_ipv4_pt_0c(Talk::$get_ready(FlowName::HRsp, V4, Pt0c))]
+        #[bench::coap_response_ipv4_pt_1(Talk::$get_ready(FlowName::HRsp, V4, Pt1))]
+        #[bench::coap_response_ipv6_pt_0c(Talk::$get_ready(FlowName::HRsp, V6, Pt0c))]
+        #[bench::coap_response_ipv6_pt_1(Talk::$get_ready(FlowName::HRsp, V6, Pt1))]
+        fn $name(ready: &'static mut Talk) -> usize {
+            ready.$name()
+        }
+    };
+}
+
+measure_coap!(compress_coap: ready_to_compress);
+measure_coap!(decompress_coap: ready_to_decompress);
+
+library_benchmark_group!(name = packet, benchmarks = [compress, decompress, compress_coap, decompress_coap]);
 
 main!(config = instructions_alone(), library_benchmark_groups = packet);
 
@@ -259,6 +287,81 @@ impl Side for Decompressor<'static> {
 
     fn given_and_expected((packet, rohc): &(Vec<u8>, Vec<u8>)) -> (&[u8], &[u8]) {
         (rohc, packet)
+    }
+}
+
+/// Two endpoints of which one sends a CoAP flow of the table in `docs/coap-profile.md`, one call away from what is
+/// measured.
+struct Talk {
+    near: Endpoint<'static>,
+    far: Endpoint<'static>,
+    now: Instant,
+    octets: Vec<u8>,
+    out: [u8; ROOM],
+}
+
+impl Talk {
+    fn ready_to_compress(name: FlowName, six: bool, format: Format) -> &'static mut Self {
+        let (talk, packet) = Self::settled(name, six, format);
+        talk.octets = packet;
+        talk
+    }
+
+    fn ready_to_decompress(name: FlowName, six: bool, format: Format) -> &'static mut Self {
+        let (talk, packet) = Self::settled(name, six, format);
+        let (done, len) = talk.near.send(talk.now, &packet, &mut talk.out).expect("there is room");
+        assert_eq!(done.format, format);
+        talk.octets = talk.out[..len].to_vec();
+        talk
+    }
+
+    /// The endpoints behind 200 packets of the flow, and the next one.
+    fn settled(name: FlowName, six: bool, format: Format) -> (&'static mut Self, Vec<u8>) {
+        let profiles = ProfileSet::v1().with(ProfileId::Coap).expect("it has no rival");
+        let integrity = if format == Pt0c { Integrity::None } else { Integrity::Crc32 };
+        let channel = Channel::new(CidSpace::Small, 15, profiles).expect("15 is a small CID");
+        let mut config = CompressorConfig::new(channel.with_integrity_below(integrity));
+        config.refresh = Refresh::Off;
+        let endpoint = || {
+            let channel = config.channel;
+            let compressor = Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));
+            let decompressor = DecompressorConfig::new(channel);
+            Endpoint::new(compressor, Decompressor::new(decompressor, DecompressorMemory::owned(&channel, BLOCKS)))
+                .with_exchanges(Exchanges::owned(64), Exchanges::owned(64))
+        };
+        let mut talk =
+            Self { near: endpoint(), far: endpoint(), now: Instant::ZERO, octets: Vec::new(), out: [0; ROOM] };
+        let mut flow = common::coap::Flow::new(name, six, 1);
+        for i in 0.. {
+            talk.now = at(i);
+            for (side, packet) in flow.next() {
+                if side == flow.side && i == 200 {
+                    return (Box::leak(Box::new(talk)), packet);
+                }
+                talk.carry(side == flow.side, &packet);
+            }
+        }
+        unreachable!("the flow goes on")
+    }
+
+    /// A packet of the flow, or one of the other direction that it answers.
+    fn carry(&mut self, of_flow: bool, packet: &[u8]) {
+        let (from, to) =
+            if of_flow { (&mut self.near, &mut self.far) } else { (&mut self.far, &mut self.near) };
+        let mut back = [0; ROOM];
+        let (_, len) = from.send(self.now, packet, &mut self.out).expect("there is room");
+        let done = to.receive(self.now, &self.out[..len], &mut back).expect("nothing is lost");
+        assert_eq!(back[..done.len], *packet);
+    }
+
+    #[inline]
+    fn compress_coap(&mut self) -> usize {
+        self.near.send(self.now, black_box(&self.octets), &mut self.out).map_or(0, |(_, len)| len)
+    }
+
+    #[inline]
+    fn decompress_coap(&mut self) -> usize {
+        self.far.receive(self.now, black_box(&self.octets), &mut self.out).map_or(0, |done| done.len)
     }
 }
 

@@ -36,7 +36,7 @@ fn main() -> Result<()> {
             .objects
             .iter()
             .map(|(name, octets)| match name.as_str() {
-                "contexts" => format!("{name} {octets} ({} each)", octets / count),
+                name if name.ends_with("contexts") => format!("{name} {octets} ({} each)", octets / count),
                 _ => format!("{name} {octets}"),
             })
             .collect();

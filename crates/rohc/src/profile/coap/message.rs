@@ -3,7 +3,7 @@
 
 use thinair_wire::header::coap::{Coap, Code, End, Options, PAYLOAD_MARKER, Type};
 
-use super::outline::{Class, Entries, MAX_DYNAMIC, uint_len};
+use super::outline::{Class, Entries, MAX_DYNAMIC, option_at, uint_len};
 use super::state::{Path, Template, Token, TokenMode};
 use super::{CoapPorts, OBSERVE};
 use crate::compressor::Glance;
@@ -159,30 +159,30 @@ fn fill<'p>(values: &mut Values<'p>, mut rest: &'p [u8], outline: &[u8]) -> Opti
         if *rest.first()? == PAYLOAD_MARKER {
             return None;
         }
-        let option = Options::new(rest).next()?;
-        if u32::from(option.number) != entry.delta {
+        let (delta, value, behind) = option_at(rest)?;
+        if delta != entry.delta {
             return None;
         }
-        rest = rest.get(option.octets.len()..)?;
+        rest = behind;
         let (number, octets) = places.next()?;
         match entry.class {
             Class::Counted | Class::Lsb | Class::Step(_) => {
-                *number = uint(option.value, if entry.number == OBSERVE { 3 } else { 4 })?;
+                *number = uint(value, if entry.number == OBSERVE { 3 } else { 4 })?;
             }
             Class::Block(low) | Class::BlockOfRequest(low) => {
-                let value = uint(option.value, 3)?;
-                (value & 0x0F == u32::from(low)).then_some(())?;
-                *number = value >> 4;
+                let block = uint(value, 3)?;
+                (block & 0x0F == u32::from(low)).then_some(())?;
+                *number = block >> 4;
             }
             Class::PartialIv(flags, behind) => {
-                let piv = partial_iv(option.value)?;
+                let piv = partial_iv(value)?;
                 (piv.flags == flags && piv.behind == behind).then_some(())?;
                 *number = piv.number;
             }
-            Class::Irregular(len) if option.value.len() == usize::from(len) => *octets = option.value,
-            Class::Variable if option.value.len() <= 255 => *octets = option.value,
-            Class::Prefix(len, prefix) if option.value.len() == usize::from(len) => {
-                *octets = option.value.strip_prefix(prefix)?;
+            Class::Irregular(len) if value.len() == usize::from(len) => *octets = value,
+            Class::Variable if value.len() <= 255 => *octets = value,
+            Class::Prefix(len, prefix) if value.len() == usize::from(len) => {
+                *octets = value.strip_prefix(prefix)?;
             }
             Class::Irregular(_) | Class::Variable | Class::Prefix(..) | Class::Static(_) => return None,
         }

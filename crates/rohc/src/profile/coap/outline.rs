@@ -105,18 +105,33 @@ impl<'o> Iterator for Entries<'o> {
         let start = self.octets;
         let (&first, behind) = start.split_first()?;
         let escaped = first & 0xF0 == ESCAPE;
-        let mut reader = Reader::contiguous(if escaped { behind } else { start });
-        let (mut delta, mut value) = (0, [].as_slice());
-        coap::option(&mut reader, &mut delta, &mut value).ok()?;
+        let (delta, value, behind) = option_at(if escaped { behind } else { start })?;
         let class = if escaped { class_of(first & 0x0F, value)? } else { Class::Static(value) };
         let number = u16::try_from(u32::from(self.number) + delta).ok()?;
         self.number = number;
-        self.octets = reader.remaining();
+        self.octets = behind;
         let octets = start.get(..start.len() - self.octets.len())?;
         Some(Entry { delta, number, class, octets })
     }
 }
 
+/// The option at the start of some octets: its delta, its value, and what follows it.
+#[inline]
+pub(super) fn option_at(octets: &[u8]) -> Option<(u32, &[u8], &[u8])> {
+    let (&first, behind) = octets.split_first()?;
+    let (delta, length) = (first >> 4, first & 0x0F);
+    // Of most options both are in the first octet.
+    if delta < 13 && length < 13 {
+        let (value, behind) = behind.split_at_checked(usize::from(length))?;
+        return Some((u32::from(delta), value, behind));
+    }
+    let mut reader = Reader::contiguous(octets);
+    let (mut delta, mut value) = (0, [].as_slice());
+    coap::option(&mut reader, &mut delta, &mut value).ok()?;
+    Some((delta, value, reader.remaining()))
+}
+
+#[inline]
 fn class_of(class: u8, parameters: &[u8]) -> Option<Class<'_>> {
     match (class, parameters) {
         (number::COUNTED, []) => Some(Class::Counted),

@@ -1,0 +1,23 @@
+//! What contexts take in memory, on a machine with pointers of 64 bits.
+
+#![allow(missing_docs)]
+
+use thinair_rohc::profile::coap::Template;
+use thinair_rohc::{Compressor, Decompressor};
+
+/// Octets of the index of flows for one context: two buckets of two octets.
+const INDEX: usize = 2 * 2;
+
+/// A context of any profile, without what it takes from the pools of its channel: blocks and templates.
+#[test]
+fn a_context_takes_at_most_512_octets_on_either_side() {
+    let (context, _) = Compressor::octets_per_context();
+    assert!(context + INDEX <= 512, "compressor: {context}");
+    let (context, _) = Decompressor::octets_per_context();
+    assert!(context <= 512, "decompressor: {context}");
+}
+
+#[test]
+fn a_template_takes_at_most_48_octets() {
+    assert!(size_of::<Template>() <= 48, "{}", size_of::<Template>());
+}

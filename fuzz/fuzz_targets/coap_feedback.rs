@@ -1,0 +1,11 @@
+#![no_main]
+//! Profile 0x0081: feedback from anybody, while a decompressor receives every packet.
+
+use libfuzzer_sys::fuzz_target;
+use thinair_fuzz::coap::{Event, Setup, feedback};
+use thinair_rohc::ProfileId;
+
+fuzz_target!(|input: (Setup, Vec<Event>)| {
+    let (setup, events) = input;
+    feedback(ProfileId::Coap, &setup, &events);
+});
