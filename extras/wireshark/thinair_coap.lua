@@ -10,8 +10,12 @@
 
 local proto = Proto("rohc_coap", "ROHC, CoAP profiles")
 
-proto.prefs.large_cids = Pref.bool("Large CIDs", false, "The channel has CIDs of one or two octets behind the first octet (LARGE_CIDS)")
-proto.prefs.others = Pref.bool("Hand over other profiles", true, "Wireshark's own ROHC dissector shows packets of other profiles")
+proto.prefs.large_cids = Pref.bool(
+    "Large CIDs", false, "The channel has CIDs of one or two octets behind the first octet (LARGE_CIDS)"
+)
+proto.prefs.others = Pref.bool(
+    "Hand over other profiles", true, "Wireshark's own ROHC dissector shows packets of other profiles"
+)
 
 local COAP_2015, COAP = 0x80, 0x81
 
@@ -44,8 +48,8 @@ local BLOCK = { [19] = true, [23] = true, [27] = true, [31] = true }
 local OBSERVE = 6
 
 -- Control fields of profile 0x0081, and the classes of its dynamic options.
-local ZERO, CARRIED, RAW = 0, 1, 3
-local CHECKSUMS = { [ZERO] = "zero", [CARRIED] = "carried", [2] = "elided", [RAW] = "raw" }
+local ZERO, CARRIED, ELIDED, RAW = 0, 1, 2, 3
+local CHECKSUMS = { [ZERO] = "zero", [CARRIED] = "carried", [ELIDED] = "elided", [RAW] = "raw" }
 local ID_COUNTED, ID_LSB, ID_IRREGULAR = 1, 2, 3
 local IP_IDS = { [0] = "constant", [ID_COUNTED] = "counted", [ID_LSB] = "LSB", [ID_IRREGULAR] = "irregular" }
 local MID_COUNTED, MID_OF_REQUEST, MID_IRREGULAR = 0, 1, 2
@@ -120,6 +124,7 @@ for _, flag in ipairs { "source_port", "destination_port", "source", "destinatio
 end
 field("uint8", "message_id_mode", "Message ID mode", base.DEC, MESSAGE_IDS)
 field("uint8", "token_mode", "Token mode", base.DEC, TOKENS)
+field("bool", "names", "Names the request in every packet")
 field("uint8", "tkl", "TKL")
 field("uint8", "outline_length", "Outline length")
 field("uint16", "option", "Option Number", base.DEC, OPTIONS)
@@ -135,6 +140,7 @@ field("uint16", "ip_id", "IP-ID", base.HEX)
 field("uint8", "ip_id_lsb", "Low bits of the IP-ID", base.HEX)
 field("uint16", "message_id", "Message ID")
 field("uint16", "request_msn", "MSN of the request")
+field("uint8", "request_msn_lsb", "Low bits of the MSN of the request")
 field("string", "token", "Token")
 field("uint16", "udp_checksum", "UDP Checksum", base.HEX)
 field("bytes", "payload", "Payload")
@@ -466,7 +472,7 @@ end
 
 -- Profile 0x0081: what is kept of a flow is `context`: `path` with the IP and UDP fields and the control fields,
 -- `templates` by number, `current` and `msn` of the last packet, the anchors `own` and `echoed` of Message IDs,
--- `request` of names of requests, and `last`, the last number that classes refer to.
+-- `request` of names of requests and the last one that was `named`, and `last`, the last number that classes refer to.
 
 local function read_path_addresses(c, path)
     local len = path.v6 and 16 or 4
@@ -504,7 +510,8 @@ local function read_definition(c)
         t.tkl = c:num("tkl", 4)
         t.code = c:num("code", 8)
         t.token_mode = c:num("token_mode", 3)
-        c:reserved(5)
+        t.names = c:flag("names")
+        c:reserved(4)
         if t.tkl > 8 or t.message_id_mode > MID_IRREGULAR or t.token_mode > TOKEN_IRREGULAR then
             stop("malformed", "a template with a reserved value")
         end
@@ -552,7 +559,7 @@ end
 local function control_crc(path, number, t)
     local modes = path.checksum * 64 + path.ip_id_mode * 16 + (path.switching and 8 or 0)
     local head = t.type * 64 + t.message_id_mode * 16 + t.tkl
-    return crc3(string.char(modes, number, head, t.code, t.token_mode, t.len))
+    return crc3(string.char(modes, number, head, t.code, t.token_mode * 2 + (t.names and 1 or 0), t.len))
 end
 
 -- SDVL, RFC 5795, section 5.3.2.
@@ -669,11 +676,17 @@ local function read_chain(c, x, context, t, has_check)
             generated(c.tree, "message_id", x.message_id)
         end
     end
-    if t.names_request then
-        if carries.request then
-            x.request = c:num("request_msn", 16)
+    if carries.request and t.names_request then
+        x.request = c:num("request_msn", 16)
+    elseif t.names or t.names_request then
+        if t.names then
+            local low = c:num("request_msn_lsb", 8)
+            x.request = context.named and math.floor(near(low, 8, context.named, 8) % 65536)
         elseif context.request and x.msn then
-            generated(c.tree, "request_msn", math.floor((context.request + x.msn) % 65536))
+            x.request = math.floor((context.request + x.msn) % 65536)
+        end
+        if x.request then
+            generated(c.tree, "request_msn", x.request)
         end
     end
     if t.token_mode == TOKEN_STATIC then
@@ -705,7 +718,7 @@ local function read_chain(c, x, context, t, has_check)
             x.numbers[i] = read_option(c, c.tree, entry, x, context, t, state)
         end
     end
-    if (path.checksum == RAW or path.checksum == CARRIED) and not has_check then
+    if (path.checksum == RAW or path.checksum == CARRIED) and not has_check or path.checksum == ELIDED and carries.checksum then
         c:num("udp_checksum", 16)
     end
 end
@@ -718,8 +731,8 @@ local function accepted(context, x, t)
     if not x.msn then
         return after
     end
-    if x.request then
-        after.request = x.request - x.msn
+    if x.request and t.names_request then
+        after.named, after.request = x.request, x.request - x.msn
     end
     if x.carries.message_id and t.message_id_mode == MID_COUNTED then
         after[is_own(x.type) and "own" or "echoed"] = x.message_id - x.msn
@@ -776,7 +789,7 @@ local function read_ir(c, context, out, start)
     c:num("profile", 8)
     local crc_at = c:position()
     local crc = c:num("crc", 8)
-    local x = { carries = {}, has_ip = true, has_control = true, has_definition = true }
+    local x = { carries = { checksum = true }, has_ip = true, has_control = true, has_definition = true }
     local path = {}
     c:within("IP and UDP", function()
         local v6, range = c:take(1)
@@ -790,7 +803,8 @@ local function read_ir(c, context, out, start)
     local known = context.path or {}
     local keeps = x.keep and known.source == path.source and known.destination == path.destination
         and known.source_port == path.source_port and known.destination_port == path.destination_port
-    local next_context = keeps and copy(context) or { profile = COAP, templates = {}, own = 0, echoed = 0, request = 0, last = 0 }
+    local fresh = { profile = COAP, templates = {}, own = 0, echoed = 0, request = 0, named = 0, last = 0 }
+    local next_context = keeps and copy(context) or fresh
     next_context.path = path
     x.msn_is_whole = not keeps
     resolve_msn(c, x, next_context)
@@ -1411,7 +1425,8 @@ local function summary(pinfo, out, cid)
         parts[#parts + 1] = "template " .. x.template
     end
     if t and t.code then
-        parts[#parts + 1] = (TYPES[x.type or t.type]) .. " " .. (CODES[t.code] or string.format("%d.%02d", math.floor(t.code / 32), t.code % 32))
+        local code = CODES[t.code] or string.format("%d.%02d", math.floor(t.code / 32), t.code % 32)
+        parts[#parts + 1] = TYPES[x.type or t.type] .. " " .. code
     end
     if x and x.message_id then
         parts[#parts + 1] = "MID " .. x.message_id
