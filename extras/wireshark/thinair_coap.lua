@@ -116,6 +116,7 @@ field("uint32", "flow_label", "Flow Label", base.HEX)
 field("uint8", "checksum_mode", "UDP checksum", base.DEC, CHECKSUMS)
 field("uint8", "ip_id_mode", "IP-ID", base.DEC, IP_IDS)
 field("bool", "switching", "Switching: short formats name the template")
+field("bool", "pt_0", "pt_0 is in use")
 field("uint8", "base", "Base")
 field("bool", "differs", "F: differs from the base")
 field("uint8", "header_crc", "CRC of the headers", base.HEX)
@@ -499,7 +500,8 @@ local function read_control(c, path)
     path.checksum = c:num("checksum_mode", 2)
     path.ip_id_mode = c:num("ip_id_mode", 2)
     path.switching = c:flag("switching")
-    c:reserved(3)
+    path.pt_0 = c:flag("pt_0")
+    c:reserved(2)
 end
 
 local function read_definition(c)
@@ -557,7 +559,7 @@ end
 
 -- CRC-3 over the control fields that a packet leads to.
 local function control_crc(path, number, t)
-    local modes = path.checksum * 64 + path.ip_id_mode * 16 + (path.switching and 8 or 0)
+    local modes = path.checksum * 64 + path.ip_id_mode * 16 + (path.switching and 8 or 0) + (path.pt_0 and 4 or 0)
     local head = t.type * 64 + t.message_id_mode * 16 + t.tkl
     return crc3(string.char(modes, number, head, t.code, t.token_mode * 2 + (t.names and 1 or 0), t.len))
 end
@@ -864,7 +866,7 @@ local function format_of(first, path)
     elseif first >= 0x80 then
         return "pt_1"
     end
-    return carried and "pt_0c" or "pt_0"
+    return carried and "pt_0c" or path.pt_0 and "pt_0" or nil
 end
 
 local HAS_CHECK = { pt_0c = true, pt_1tc = true, pt_2c = true }

@@ -33,7 +33,7 @@ const CHANNELS: &[(&[&str], &[&str])] = &[
 ];
 
 /// Every format that the captures lead to, with their own UDP checksums and without.
-const FORMATS: &str = "IR co_common co_repair pt_0 pt_0c pt_1 pt_1t pt_1tc pt_2 pt_2c";
+const FORMATS: &str = "IR IR-DYN UO-0 UO-1 co_common co_repair pt_0 pt_0c pt_1 pt_1t pt_1tc pt_2 pt_2c";
 
 /// What tshark is asked for, in this order.
 const FIELDS: &[&str] = &[
