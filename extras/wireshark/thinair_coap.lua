@@ -65,7 +65,7 @@ local CLASSES = {
     [BLOCK_OF_REQUEST] = "block of the request", [PARTIAL_IV] = "Partial IV", [IRREGULAR] = "irregular",
     [VARIABLE] = "variable", [PREFIX] = "prefix",
 }
-local MAX_DYNAMIC, MAX_OUTLINE, REFERENCES = 4, 160, 3
+local MAX_DYNAMIC, MAX_OUTLINE, REFERENCES = 4, 112, 3
 
 local ACKS = { [0] = "ACK", [1] = "NACK", [2] = "STATIC-NACK", [3] = "reserved" }
 local MODES = { [0] = "none", [1] = "U", [2] = "O", [3] = "R" }
@@ -414,10 +414,7 @@ local function entries_of(outline)
         entry.number, entry.len = number, at - 1 - entry.at
         entries[#entries + 1] = entry
     end
-    if dynamic > MAX_DYNAMIC or #outline > MAX_OUTLINE then
-        return nil
-    end
-    return entries
+    return dynamic <= MAX_DYNAMIC and entries or nil
 end
 
 local function option_name(number)
@@ -520,10 +517,14 @@ local function read_definition(c)
         if t.token_mode == TOKEN_STATIC then
             t.token = read_token(c, t.tkl)
         end
+        if t.token_mode == TOKEN_COUNTED_UINT or t.token_mode == TOKEN_OF_REQUEST then
+            -- Its tokens have no length of their own.
+            t.tkl = 0
+        end
         t.len = c:num("outline_length", 8)
         local at = c:position()
         t.entries = entries_of((c:octets(t.len)))
-        if not t.entries then
+        if not t.entries or t.len > MAX_OUTLINE then
             stop("malformed", "octets that are no outline")
         end
         add_entries(tree, c.tvb, at, t.entries)
@@ -695,8 +696,9 @@ local function read_chain(c, x, context, t, has_check)
         x.token = t.token
     elseif carries.token then
         local len = c:num("tkl", 8)
-        if len > 8 then
-            stop("malformed", "a token of more than 8 octets")
+        local is_fixed = t.token_mode == TOKEN_COUNTED or t.token_mode == TOKEN_IRREGULAR
+        if len > 8 or is_fixed and len ~= t.tkl then
+            stop("malformed", "a token of another length than its template allows")
         end
         x.token, x.token_sent = read_token(c, len), true
     elseif t.token_mode == TOKEN_IRREGULAR then
