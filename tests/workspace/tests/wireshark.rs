@@ -1,0 +1,376 @@
+//! The Wireshark dissector of `extras/wireshark`, a second reader of the CoAP profiles that shares no code with ours:
+//! what tshark tells of a packet is what `thinair rohc dissect` tells, and what the uncompressed packet says.
+//!
+//! Where there is no tshark with Lua, the tests say so and are skipped.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use common::{command, metadata, root, text};
+use serde_json::Value;
+use thinair_capture::{LinkType, Reader, Timestamp, Writer};
+use thinair_wire::header::coap::Coap;
+
+/// Profiles that the dissector is for.
+const COAP_2015: u64 = 0x80;
+const COAP: u64 = 0x81;
+
+const PROFILES: &str = "--profiles=udp,ip,coap";
+
+/// Options of `rohc compress`, with those of tshark.
+const CHANNELS: &[(&[&str], &[&str])] = &[
+    (&[PROFILES], &[]),
+    (&[PROFILES, "--mode=o", "--ethertype"], &[]),
+    (&[PROFILES, "--coap-checksum=elide", "--mode=o"], &[]),
+    (&[PROFILES, "--cid=large"], &["-o", "rohc_coap.large_cids:TRUE"]),
+    (&["--profiles=udp,ip,coap-2015"], &[]),
+];
+
+/// Every format that the captures lead to, with their own UDP checksums and without.
+const FORMATS: &str = "IR IR-DYN UO-0 UO-1 co_common co_repair pt_0 pt_0c pt_1 pt_1t pt_1tc pt_2 pt_2c";
+
+/// What tshark is asked for, in this order.
+const FIELDS: &[&str] = &[
+    "frame.number",
+    "rohc_coap.cid",
+    "rohc_coap.profile",
+    "rohc_coap.format",
+    "rohc_coap.msn",
+    "rohc_coap.sn",
+    "rohc_coap.template",
+    "rohc_coap.crc_status",
+    "rohc_coap.type",
+    "rohc_coap.code",
+    "rohc_coap.message_id",
+    "rohc_coap.token",
+    "rohc_coap.payload",
+    "_ws.expert.message",
+];
+
+#[test]
+fn tshark_tells_what_thinair_tells_and_what_the_packets_say() {
+    let Some(thinair) = prepared() else { return };
+    let folder = Folder::new("fields");
+    let mut formats = BTreeSet::new();
+    for capture in captures(&folder) {
+        let sent = packets(&capture);
+        for (options, preferences) in CHANNELS {
+            let name = format!("{} {options:?}", capture.display());
+            let rohc = folder.path("rohc.pcap");
+            ok(run(&thinair, &["compress"], options).args([&capture, &rohc]).output().unwrap());
+            let told = dissected(&thinair, &rohc, options);
+            let seen = tshark(&rohc, preferences);
+            assert_eq!((told.len(), seen.len()), (sent.len(), sent.len()), "{name}");
+            for ((ours, theirs), packet) in told.iter().zip(&seen).zip(&sent) {
+                let profile = ours["profile"].as_u64().unwrap();
+                if profile == COAP || profile == COAP_2015 {
+                    formats.insert(text(ours, "format"));
+                    compare(ours, theirs, packet, &name);
+                }
+            }
+        }
+    }
+    let missed: Vec<_> = FORMATS.split(' ').filter(|format| !formats.contains(*format)).collect();
+    assert!(missed.is_empty(), "no packet was {missed:?}");
+}
+
+/// Holds what tshark tells of a packet against what we tell of it, and against the packet before compression.
+fn compare(ours: &Value, theirs: &[String], packet: &[u8], name: &str) {
+    let name = format!("{name}, record {}: {theirs:?}", ours["record"]);
+    let [
+        record,
+        cid,
+        profile,
+        format,
+        msn,
+        sn,
+        template,
+        crc,
+        message_type,
+        code,
+        message_id,
+        token,
+        payload,
+        expert,
+    ] = theirs
+    else {
+        panic!("{name}")
+    };
+    assert_eq!(*record, ours["record"].to_string(), "{name}");
+    assert_eq!(*cid, ours["cid"].to_string(), "{name}");
+    assert_eq!(*format, text(ours, "format"), "{name}");
+    assert_eq!(expert, "", "{name}");
+    assert_ne!(crc, "wrong", "{name}");
+    let number = |hex: &str| u64::from_str_radix(hex.trim_start_matches("0x"), 16).unwrap();
+    assert_eq!(number(profile), ours["profile"].as_u64().unwrap(), "{name}");
+    for (field, values) in [("MSN", msn), ("SN", sn)] {
+        assert_eq!(*values, values_of(ours, field), "{name}: {field}");
+    }
+    let named = values_of(ours, "template");
+    assert!(named.is_empty() || *template == named, "{name}: template {named}");
+
+    let udp = if packet[0] >> 4 == 4 { usize::from(packet[0] & 0x0F) * 4 } else { 40 };
+    let coap = Coap::read(&packet[udp + 8..]).unwrap();
+    // A packet that carries the Type says it once more.
+    let last = |values: &String| values.rsplit(',').next().unwrap().to_owned();
+    assert_eq!(last(message_type), (coap.message_type as u8).to_string(), "{name}");
+    assert_eq!(last(code), coap.code.0.to_string(), "{name}");
+    assert_eq!(*message_id, coap.message_id.to_string(), "{name}");
+    assert_eq!(last(token), hex(coap.token), "{name}");
+    let len = ours["decompressed"]["octets"].as_u64().unwrap();
+    let header = ours["decompressed"]["header_octets_out"].as_u64().unwrap();
+    assert_eq!(payload.len() as u64 / 2, len - header, "{name}");
+    assert_eq!(*payload, hex(&packet[header as usize..]), "{name}");
+}
+
+/// The values of the fields of a name that `thinair rohc dissect` tells.
+fn values_of(packet: &Value, name: &str) -> String {
+    let fields = packet["fields"].as_array().unwrap().iter().filter(|field| field["name"] == name);
+    fields.map(|field| field["value"].to_string()).collect::<Vec<_>>().join(",")
+}
+
+/// In Wireshark a packet can be clicked on before those behind it are shown again; tshark does the like with `-2`.
+#[test]
+fn packets_can_be_shown_in_any_order() {
+    let Some(thinair) = prepared() else { return };
+    let folder = Folder::new("order");
+    let rohc = folder.path("rohc.pcap");
+    for capture in ["coap_udp4_block1_block2.pcap", "coap_udp6_observe.pcap"] {
+        let capture = root().join("captures").join(capture);
+        ok(run(&thinair, &["compress"], &[PROFILES]).args([&capture, &rohc]).output().unwrap());
+        assert_eq!(tshark(&rohc, &["-2"]), tshark(&rohc, &[]));
+    }
+}
+
+#[test]
+fn missing_state_is_said() {
+    let Some(thinair) = prepared() else { return };
+    let folder = Folder::new("missing");
+    let (rohc, cut) = (folder.path("rohc.pcap"), folder.path("cut.pcap"));
+    let capture = root().join("captures/coap_udp4_block1_block2.pcap");
+    ok(run(&thinair, &["compress"], &[PROFILES, "--mode=o"]).args([&capture, &rohc]).output().unwrap());
+    let told = dissected(&thinair, &rohc, &[PROFILES]);
+    let all = rohc_packets(&rohc);
+
+    // Without any IR packet there is no profile, so nothing but the CID.
+    let late = told.iter().rposition(|packet| packet["format"] == "IR").unwrap() + 1;
+    write(&cut, &all[late..]);
+    for packet in tshark(&cut, &[]) {
+        assert_eq!(packet[2..13].concat(), "", "{packet:?}");
+        assert!(packet[13].ends_with("was seen"), "{packet:?}");
+    }
+
+    // Without the packet that defines a template, those that name it cannot be read on.
+    let defines =
+        |packet: &Value| packet["format"] == "co_common" && !values_of(packet, "outline length").is_empty();
+    let cut_out: Vec<_> =
+        all.iter().zip(&told).filter(|(_, told)| !defines(told)).map(|(packet, _)| packet.clone()).collect();
+    assert!(cut_out.len() < all.len());
+    write(&cut, &cut_out);
+    let seen = tshark(&cut, &[]);
+    assert!(seen.iter().any(|packet| packet[13].ends_with("is not known")), "{seen:?}");
+    // Control fields of which a change was missed are found out by their CRC.
+    let is_told = |packet: &Vec<String>| packet[13].is_empty() || packet[7] == "wrong";
+    assert!(seen.iter().all(|packet| is_told(packet) != packet[10].is_empty()), "{seen:?}");
+}
+
+/// Whatever octets come, the script does not fail, and a packet that is damaged changes no context.
+#[test]
+fn damaged_packets_are_survived() {
+    let Some(thinair) = prepared() else { return };
+    let folder = Folder::new("damaged");
+    let (rohc, damaged) = (folder.path("rohc.pcap"), folder.path("damaged.pcap"));
+    let capture = root().join("captures/coap_udp4_block1_block2.pcap");
+    ok(run(&thinair, &["compress"], &[PROFILES]).args([&capture, &rohc]).output().unwrap());
+    let all = rohc_packets(&rohc);
+    let told = &dissected(&thinair, &rohc, &[PROFILES])[0];
+    let ir = &all[0];
+    assert_eq!(ir[0], 0xFD);
+
+    let header = told["decompressed"]["header_octets_in"].as_u64().unwrap() as usize;
+    let mut packets: Vec<_> = (0..header * 8)
+        .map(|bit| {
+            let mut packet = ir.clone();
+            packet[bit / 8] ^= 1 << (bit % 8);
+            packet
+        })
+        .collect();
+    packets.push(all.iter().find(|packet| packet[0] < 0xE0).unwrap().clone());
+    write(&damaged, &packets);
+    for packet in tshark(&damaged, &[]) {
+        let is_refused = packet[7] != "right" && !packet[13].is_empty();
+        assert!(is_refused || packet[2] != "0x0081", "{packet:?}");
+    }
+
+    // Every packet cut off everywhere, behind a context that it fits; and with every octet another one.
+    let mut packets = all.clone();
+    for packet in all.iter().filter(|packet| packet.len() < 64).take(60) {
+        packets.extend((1..packet.len()).map(|len| packet[..len].to_vec()));
+        for (at, add) in (0..packet.len()).zip((1..=255).cycle()) {
+            let mut packet = packet.clone();
+            packet[at] = packet[at].wrapping_add(add);
+            packets.push(packet);
+        }
+    }
+    write(&damaged, &packets);
+    assert_eq!(tshark(&damaged, &[]).len(), packets.len());
+}
+
+#[test]
+fn feedback_is_read_in_the_form_of_its_profile() {
+    let Some(thinair) = prepared() else { return };
+    let folder = Folder::new("feedback");
+    let (rohc, feedback) = (folder.path("rohc.pcap"), folder.path("feedback.pcap"));
+    let capture = root().join("captures/coap_udp4_observe.pcap");
+    for (profiles, form) in
+        [(PROFILES, "FEEDBACK-2, RFC 5225"), ("--profiles=udp,ip", "FEEDBACK-2, RFC 3095")]
+    {
+        let mut compress = run(&thinair, &["compress"], &[profiles, "--mode=o"]);
+        ok(compress.arg("--feedback-out").args([&feedback, &capture, &rohc]).output().unwrap());
+        let fields =
+            ["rohc_coap.feedback_form", "rohc_coap.crc_status", "rohc_coap.acktype", "_ws.expert.message"];
+        let told = fields_of(&feedback, &[], &fields);
+        assert!(!told.is_empty());
+        for element in told {
+            assert_eq!(element, [form, "right", "0", ""]);
+        }
+    }
+    // Piggybacked behind padding, with a CID: FEEDBACK-1 tells 8 bits of the MSN.
+    write(&feedback, &[vec![0xE0, 0xF2, 0xE8, 17]]);
+    let fields = ["rohc_coap.cid", "rohc_coap.acked", "rohc_coap.padding", "_ws.expert.message"];
+    assert_eq!(fields_of(&feedback, &[], &fields), [["8", "17", "e0", ""]]);
+}
+
+/// The command, if tshark is there and runs Lua.
+fn prepared() -> Option<String> {
+    let Ok(version) = Command::new("tshark").arg("-v").output() else {
+        println!("skipped: no tshark");
+        return None;
+    };
+    let version = String::from_utf8_lossy(&version.stdout).replace('\n', " ");
+    if !version.contains("with Lua") {
+        println!("skipped: tshark has no Lua");
+        return None;
+    }
+    Some(command())
+}
+
+/// CoAP over UDP of real stacks; those over IPv4 also without UDP checksums.
+fn captures(folder: &Folder) -> Vec<PathBuf> {
+    let all = common::files(&root().join("captures"), ".pcap");
+    let mut captures: Vec<_> = all
+        .into_iter()
+        .filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("coap_udp"))
+        .collect();
+    for capture in captures.clone() {
+        let mut packets = packets(&capture);
+        if packets[0][0] != 0x45 {
+            continue;
+        }
+        for packet in &mut packets {
+            packet[26..28].copy_from_slice(&[0, 0]);
+        }
+        let path = folder.path(&format!("zero_{}", capture.file_name().unwrap().to_string_lossy()));
+        write_as(LinkType::RAW, &path, &packets);
+        captures.push(path);
+    }
+    captures
+}
+
+/// What `thinair rohc dissect` tells, packet by packet.
+fn dissected(thinair: &str, rohc: &Path, options: &[&str]) -> Vec<Value> {
+    let channel: Vec<_> =
+        options.iter().filter(|option| !["--ethertype", "--mode=o"].contains(*option)).copied().collect();
+    let told = ok(run(thinair, &["dissect", "--json"], &channel).arg(rohc).output().unwrap());
+    let told = String::from_utf8(told.stdout).unwrap();
+    told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// [`FIELDS`] of every packet.
+fn tshark(file: &Path, options: &[&str]) -> Vec<Vec<String>> {
+    fields_of(file, options, FIELDS)
+}
+
+/// Fields of every packet; the last one is to be the messages of experts, in which a script's errors are told.
+fn fields_of(file: &Path, options: &[&str], fields: &[&str]) -> Vec<Vec<String>> {
+    let script = root().join("extras/wireshark/thinair_coap.lua");
+    let mut tshark = Command::new("tshark");
+    tshark.arg("-X").arg(format!("lua_script:{}", script.display())).arg("-r").arg(file).args(options);
+    tshark.args(["-T", "fields", "-E", "separator=|"]);
+    let done = ok(tshark.args(fields.iter().flat_map(|field| ["-e", field])).output().unwrap());
+    let complaints = String::from_utf8_lossy(&done.stderr);
+    assert!(!complaints.contains("Lua"), "{complaints}");
+    let lines = String::from_utf8(done.stdout).unwrap();
+    let told = lines.lines().map(|line| {
+        assert!(!line.contains("Lua Error"), "{line}");
+        line.split('|').map(str::to_owned).collect()
+    });
+    told.collect()
+}
+
+/// The IP packets of a capture.
+fn packets(file: &Path) -> Vec<Vec<u8>> {
+    records(file, |record| record.network_packet().unwrap().packet.to_vec())
+}
+
+fn rohc_packets(file: &Path) -> Vec<Vec<u8>> {
+    records(file, |record| record.rohc_packet().unwrap().packet.to_vec())
+}
+
+fn records(file: &Path, take: impl Fn(&thinair_capture::Record<'_>) -> Vec<u8>) -> Vec<Vec<u8>> {
+    let mut reader = Reader::new(fs::File::open(file).unwrap()).unwrap();
+    let mut packets = Vec::new();
+    while let Some(record) = reader.next_record() {
+        packets.push(take(&record.unwrap()));
+    }
+    packets
+}
+
+/// Writes ROHC packets.
+fn write(path: &Path, packets: &[Vec<u8>]) {
+    write_as(LinkType::USER0, path, packets);
+}
+
+fn write_as(link_type: LinkType, path: &Path, packets: &[Vec<u8>]) {
+    let mut writer = Writer::new(Vec::new(), link_type).unwrap();
+    for (time, packet) in (0..).zip(packets) {
+        writer.write(Timestamp::from_nanos(time * 1_000_000), packet).unwrap();
+    }
+    fs::write(path, writer.into_inner()).unwrap();
+}
+
+fn hex(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+fn run(thinair: &str, what: &[&str], options: &[&str]) -> Command {
+    let mut command = Command::new(thinair);
+    command.arg("rohc").args(what).args(options);
+    command
+}
+
+fn ok(output: Output) -> Output {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// A folder of the test's own in the target folder.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder = PathBuf::from(text(&metadata(), "target_directory")).join("wireshark").join(name);
+        fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
