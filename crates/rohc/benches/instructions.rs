@@ -30,8 +30,8 @@ use gungraun::{
 use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::{
     Channel, CidSpace, CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory,
-    DecompressError, Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Endpoint, Format, Instant,
-    Integrity, ProfileId, ProfileSet, Refresh,
+    DecompressError, Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Endpoint, Format,
+    Instant, Integrity, ProfileId, ProfileSet, Refresh,
 };
 
 use Format::{Ir, IrDyn, Normal, Pt0c, Pt1, Uo0, Uo1, Uor2Ext3};
@@ -326,11 +326,19 @@ impl Talk {
             let channel = config.channel;
             let compressor = Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));
             let decompressor = DecompressorConfig::new(channel);
-            Endpoint::new(compressor, Decompressor::new(decompressor, DecompressorMemory::owned(&channel, BLOCKS)))
-                .with_exchanges(Exchanges::owned(64), Exchanges::owned(64))
+            Endpoint::new(
+                compressor,
+                Decompressor::new(decompressor, DecompressorMemory::owned(&channel, BLOCKS)),
+            )
+            .with_exchanges(Exchanges::owned(64), Exchanges::owned(64))
         };
-        let mut talk =
-            Self { near: endpoint(), far: endpoint(), now: Instant::ZERO, octets: Vec::new(), out: [0; ROOM] };
+        let mut talk = Self {
+            near: endpoint(),
+            far: endpoint(),
+            now: Instant::ZERO,
+            octets: Vec::new(),
+            out: [0; ROOM],
+        };
         let mut flow = common::coap::Flow::new(name, six, 1);
         for i in 0.. {
             talk.now = at(i);

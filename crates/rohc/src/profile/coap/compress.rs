@@ -88,6 +88,8 @@ pub(crate) struct Context {
     next_distrust: u8,
     /// The IR packets that are due refresh what was established.
     refreshing: bool,
+    /// An IR or IR-CR packet was sent: the next ones go on with the templates that it has begun.
+    opened: bool,
     /// A packet of a port that is not listed was not CoAP: nothing of the flow is, any more.
     abandoned: bool,
     /// The base that IR-CR packets replicate.
@@ -159,6 +161,7 @@ impl Context {
             distrust: 0,
             next_distrust: DISTRUST.0,
             refreshing: false,
+            opened: false,
             abandoned: false,
             base: None,
             left: Left { ir, ..Left::default() },
@@ -649,7 +652,7 @@ impl Context {
                 return Ok(Format::IrCr);
             }
         }
-        x.keep = self.refreshing;
+        x.keep = self.opened;
         x.carries.checksum = true;
         (x.has_ip, x.has_control, x.has_definition) = (true, true, true);
         self::base(Format::Ir, writer, shared, x).map_err(|_| Refused::ByThisPacket)?;
@@ -703,6 +706,15 @@ impl Context {
         self.shared.accept(x, memory.templates);
         self.msns.push(x.msn as u16, usize::from(config.window));
         let whole = format.is_initialization() || format == Format::CoRepair;
+        self.opened |= format.is_initialization();
+        if format == Format::IrCr {
+            // It begins the other templates of the base anew, too, and they have no anchors then.
+            for number in self.shared.numbers().filter(|&number| number != x.template) {
+                if let Some(template) = self.shared.template_mut(number, memory.templates) {
+                    template.anchors_left = config.repetitions;
+                }
+            }
+        }
         let left = &mut self.left;
         let said = |left: &mut u8, is: bool| *left -= u8::from(is && *left > 0);
         said(&mut left.ir, format.is_initialization());
@@ -776,6 +788,7 @@ impl Context {
             AckType::StaticNack => {
                 self.clean = false;
                 self.left.ir = repetitions;
+                self.opened = false;
                 self.refreshing = false;
                 self.since = self.shared.msn.wrapping_add(1);
                 self.base = None;

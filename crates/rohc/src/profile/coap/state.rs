@@ -589,16 +589,16 @@ impl State {
         self.arena_len = 0;
     }
 
-    /// Puts an outline into the arena, or finds it there.
+    /// Puts an outline into the arena, or finds that of another template that is the same.
     fn keep(&mut self, outline: &[u8], pool: &mut Templates<'_>) -> Option<u8> {
-        if outline.is_empty() {
-            return Some(0);
+        let same = self.numbers().find_map(|number| {
+            let template = self.template(number, pool)?;
+            (self.outline(template) == outline).then_some(template.at)
+        });
+        if same.is_some() {
+            return same;
         }
-        let used = self.arena.get(..usize::from(self.arena_len))?;
-        if let Some(at) = used.windows(outline.len()).position(|octets| octets == outline) {
-            return Some(at as u8);
-        }
-        if used.len() + outline.len() > ARENA {
+        if usize::from(self.arena_len) + outline.len() > ARENA {
             self.compact(pool);
         }
         let at = usize::from(self.arena_len);
@@ -607,23 +607,31 @@ impl State {
         Some(at as u8)
     }
 
-    /// Moves the outlines that are in use together.
+    /// Moves the outlines that are in use together. Those of two templates are the same or apart, so they fit.
     fn compact(&mut self, pool: &mut Templates<'_>) {
         let old = self.arena;
+        // Where each outline was, and where it is now.
+        let mut moved = [(0, 0, 0); TEMPLATES];
+        let mut count = 0;
         self.arena_len = 0;
         for number in self.numbers() {
             let Some(template) = self.template_mut(number, pool) else { continue };
-            let (at, len) = (usize::from(template.at), usize::from(template.len));
-            let outline = old.get(at..at + len).unwrap_or_default();
-            let used = self.arena.get(..usize::from(self.arena_len)).unwrap_or_default();
-            let found = used.windows(len.max(1)).position(|octets| octets == outline);
-            let to = if len == 0 { 0 } else { found.unwrap_or(used.len()) };
-            // What is in use has fitted before.
-            if let Some(room) = self.arena.get_mut(to..to + len) {
-                room.copy_from_slice(outline);
-                self.arena_len = self.arena_len.max((to + len) as u8);
-                template.at = to as u8;
+            let (from, len) = (template.at, template.len);
+            let same = moved.iter().take(count).find(|(was, length, _)| (*was, *length) == (from, len));
+            if let Some(&(_, _, to)) = same {
+                template.at = to;
+                continue;
             }
+            let (at, to) = (usize::from(from), usize::from(self.arena_len));
+            let (octets, end) = (usize::from(len), to + usize::from(len));
+            let (Some(outline), Some(room)) = (old.get(at..at + octets), self.arena.get_mut(to..end)) else {
+                continue;
+            };
+            room.copy_from_slice(outline);
+            template.at = to as u8;
+            moved[count] = (from, len, to as u8);
+            count += 1;
+            self.arena_len = end as u8;
         }
     }
 }
