@@ -451,6 +451,10 @@ impl<'m> Compressor<'m> {
         if found.is_none() {
             context.begin_with_base(message, &self.config, &mut memory);
         }
+        if let Some(compressed) = context.compress_settled(now, message, cid, &self.config, &mut memory, out)
+        {
+            return Ok(compressed);
+        }
         context.compress(now, message, cid, &self.config, &mut memory, out)
     }
 
@@ -569,7 +573,7 @@ impl Uncompressed {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::channel::ProfileSet;
+    use crate::channel::{Integrity, ProfileSet};
     use crate::cid::CidSpace;
     use alloc::vec::Vec;
     use proptest::prelude::*;
@@ -623,6 +627,52 @@ mod tests {
                 let x = x.or_else(|()| short.in_full(now, &packet, &mut a)).unwrap();
                 let y = long.in_full(now, &packet, &mut b).unwrap();
                 prop_assert_eq!((x, &a[..x.len]), (y, &b[..y.len]));
+            }
+        }
+    }
+
+    proptest! {
+        /// The same for CoAP: a compressor whose flows never settle sends the same octets.
+        #[test]
+        fn a_settled_coap_flow_is_compressed_like_any_other(
+            six: bool,
+            elide: bool,
+            format in 0..4_usize,
+            steps in proptest::collection::vec((0_u16..40, 0_u16..60, 0_u8..40, 0_usize..5), 20..200),
+        ) {
+            let integrity = if elide { Integrity::Crc32 } else { Integrity::None };
+            let profiles = ProfileSet::v1().with(ProfileId::Coap).unwrap();
+            let channel = Channel::new(CidSpace::Small, 3, profiles).unwrap().with_integrity_below(integrity);
+            let mut config = CompressorConfig::new(channel);
+            use coap::FormatPolicy::{Auto, Pt0, Pt0c, Pt1};
+            config.coap.format = [Auto, Pt0, Pt0c, Pt1][format];
+            let mut short = Compressor::new(config, CompressorMemory::owned(&channel, 1));
+            let mut long = Compressor::new(config, CompressorMemory::owned(&channel, 1));
+            let (mut id, mut ip_id, mut observe) = (3_u16, 9_u16, 70_u16);
+            for (i, (jump, id_jump, kind, payload)) in steps.into_iter().enumerate() {
+                id = id.wrapping_add(if jump < 36 { 1 } else { jump - 36 });
+                ip_id = ip_id.wrapping_add(if id_jump < 55 { 1 } else { id_jump - 50 });
+                observe += 1;
+                let mut message = alloc::vec![0x51, 0x45, (id >> 8) as u8, id as u8, 7];
+                match kind {
+                    0..30 => message.extend_from_slice(&[0x61, observe as u8, 0x61, 50]),
+                    30..33 => message.extend_from_slice(&[0x61, observe as u8, 0x61, 60]),
+                    33..36 => message.extend_from_slice(&[0xC1, 2]),
+                    _ => {}
+                }
+                if payload > 0 {
+                    message.push(0xFF);
+                    message.extend_from_slice(&[kind; 4][..payload]);
+                }
+                let packet = udp(six, 64, ip_id, u16::from(kind > 38), &message);
+                let (mut a, mut b) = ([0; 160], [0; 160]);
+                let now = Instant::from_millis(20 * i as u64);
+                let x = short.compress(now, &packet, &mut a).unwrap();
+                let y = long.compress(now, &packet, &mut b).unwrap();
+                prop_assert_eq!((x, &a[..x.len]), (y, &b[..y.len]));
+                if let Kind::Coap(context) = long.flows.kind(y.cid) {
+                    context.settled = false;
+                }
             }
         }
     }

@@ -14,6 +14,7 @@ mod header;
 mod learn;
 mod message;
 pub mod outline;
+mod settled;
 mod state;
 
 use thinair_wire::header::coap::Type;

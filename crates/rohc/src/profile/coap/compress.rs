@@ -53,7 +53,7 @@ pub(crate) struct Memory<'a, 'm> {
 }
 
 /// Packets that must still say what has changed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Left {
     /// Everything: IR or IR-CR.
     ir: u8,
@@ -73,12 +73,19 @@ pub(super) struct Left {
     switch: u8,
 }
 
+impl Left {
+    /// Whether nothing is left.
+    pub(super) fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// The context of one flow at the compressor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context {
     pub(super) shared: State,
     /// The flow, and its other direction.
-    names: [u32; 2],
+    pub(super) names: [u32; 2],
     /// The decompressor has answered.
     two_way: bool,
     /// It has told that little is lost.
@@ -92,19 +99,21 @@ pub(crate) struct Context {
     opened: bool,
     /// A packet of a port that is not listed was not CoAP: nothing of the flow is, any more.
     abandoned: bool,
+    /// The next packet may take the short way.
+    pub(crate) settled: bool,
     /// The base that IR-CR packets replicate.
     pub(super) base: Option<u8>,
     pub(super) left: Left,
     /// The MSN of the newest change.
     since: u32,
-    msns: Window<u16>,
+    pub(super) msns: Window<u16>,
     pub(super) ip_id: IpIdWatcher,
     pub(super) last_message_id: u16,
     /// Own Message IDs were sent.
     counts_own: bool,
     /// Whether the template was another one, packet by packet; the newest is the lowest bit.
-    switches: u32,
-    timer: Timer,
+    pub(super) switches: u32,
+    pub(super) timer: Timer,
 }
 
 /// What the checks of a packet cover: its headers, and length and sum of its payload.
@@ -163,6 +172,7 @@ impl Context {
             refreshing: false,
             opened: false,
             abandoned: false,
+            settled: false,
             base: None,
             left: Left { ir, ..Left::default() },
             since: u32::from(message.message_id),
@@ -246,6 +256,7 @@ impl Context {
         }
         let refresh = self.refreshing && matches!(format, Format::Ir | Format::CoRepair);
         self.commit(&x, format, config, memory);
+        self.settle(format, memory);
         Ok(Compressed {
             cid,
             profile: ProfileId::Coap,
@@ -255,6 +266,11 @@ impl Context {
             len,
             refresh,
         })
+    }
+
+    /// Whether one more packet with the same template makes formats without one the better ones.
+    pub(super) fn ends_switching(&self) -> bool {
+        (self.switches << 1).count_ones() <= SWITCHING.1
     }
 
     /// What is due by count or by clock.
@@ -423,7 +439,7 @@ impl Context {
             return None;
         }
         let mut x = Fields::new(number);
-        let names_request = template.names_request(outline);
+        let names_request = template.refers;
         let request = if names_request { self.request(message, memory) } else { None };
         x.msn = self.msn(template, message, request);
         x.message_id = message.message_id;
@@ -484,7 +500,7 @@ impl Context {
 
     /// The MSN that lets the packet say least: it follows the Message ID, or the message that is named.
     #[inline]
-    fn msn(&self, template: &Template, message: &Message<'_>, request: Option<&Exchange>) -> u32 {
+    pub(super) fn msn(&self, template: &Template, message: &Message<'_>, request: Option<&Exchange>) -> u32 {
         let last = self.shared.msn;
         let counted = match template.message_id {
             MessageIdMode::Counted if Template::is_own(message.message_type) => {
@@ -544,7 +560,7 @@ impl Context {
         }
         if missed.request || self.left.request > 0 {
             let template = self.shared.template(x.template, templates);
-            if template.is_some_and(|t| !t.names && t.names_request(self.shared.outline(t))) {
+            if template.is_some_and(|t| !t.names && t.refers) {
                 x.carries.request = due(&mut self.left.request, missed.request);
             }
         }
@@ -683,7 +699,7 @@ impl Context {
 
     /// Bits of the MSN that are enough whichever of the last MSNs the decompressor has: 4, 6, 7, 8 or 16.
     #[inline]
-    fn needed_bits(&self, msn: u32) -> u32 {
+    pub(super) fn needed_bits(&self, msn: u32) -> u32 {
         let Some((lowest, highest)) = self.msns.bounds() else { return 16 };
         let low = msn as u16;
         let fits = |k: u32| {
@@ -767,6 +783,7 @@ impl Context {
         if !self.two_way && !feedback.protected {
             return;
         }
+        self.settled = false;
         if !self.two_way {
             self.two_way = true;
             self.timer.restart(now);
@@ -882,7 +899,7 @@ impl Context {
                         && (template.token_mode != TokenMode::Static || template.token == message.token)
                         && template.message_id != MessageIdMode::OfRequest
                         && template.token_mode != TokenMode::OfRequest
-                        && !template.names_request(outline)
+                        && !template.refers
                         && message.matches(&template, outline).is_some()
                 })
             });

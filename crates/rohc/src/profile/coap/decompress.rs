@@ -147,7 +147,7 @@ impl Context {
             && self.state != DecompressorState::Nc;
         x.msn = if keeps { nearest(bits, self.shared.msn) } else { bits };
         let names = next.path.names();
-        let request = self.request(&next, &template, outline, names, &mut x, memory);
+        let request = self.request(&next, &template, names, &mut x, memory);
         if !header::infer(&next, &template, outline, request, &mut x) {
             return Err(Failure::NoRequest(format));
         }
@@ -261,7 +261,7 @@ impl Context {
         }
         let (bits, _) = reader.collected(MSN);
         x.msn = nearest(bits, self.shared.msn);
-        let request = self.request(&next, &template, outline, self.names, x, memory);
+        let request = self.request(&next, &template, self.names, x, memory);
         if !header::infer(&next, &template, outline, request, x) {
             return Err(Failure::NoRequest(format));
         }
@@ -302,7 +302,7 @@ impl Context {
         // it; so the turns behind the interval may be tried.
         for turn in 0..=repairs {
             x.msn = first.wrapping_add(turn << k);
-            let request = self.request(&self.shared, packet.template, packet.outline, self.names, x, memory);
+            let request = self.request(&self.shared, packet.template, self.names, x, memory);
             if !header::infer(&self.shared, packet.template, packet.outline, request, x) {
                 unknown = true;
                 continue;
@@ -320,12 +320,11 @@ impl Context {
         &self,
         state: &State,
         template: &Template,
-        outline: &[u8],
         names: [u32; 2],
         x: &mut Fields<'_>,
         memory: &'e Memory<'_, '_>,
     ) -> Option<&'e Exchange> {
-        x.names_request = template.names_request(outline);
+        x.names_request = template.refers;
         if !x.names_request {
             return None;
         }

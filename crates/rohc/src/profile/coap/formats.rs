@@ -367,7 +367,7 @@ pub(super) fn chain<'p, C: Coder<'p>>(
     if carries.message_id || template.message_id == MessageIdMode::Irregular {
         c.uint("Message ID", 16, &mut x.message_id)?;
     }
-    if carries.request && template.names_request(outline) {
+    if carries.request && template.refers {
         c.uint("request MSN", 16, &mut x.request_msn)?;
     } else if template.names {
         let mut low = x.request_msn as u8;

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::vec::Vec;
 
 use thinair_wire::checksum::Sum;
-use thinair_wire::coder::{Describer, Reader, Refusal, Step, sdvl};
+use thinair_wire::coder::{Describer, Step, sdvl};
 use thinair_wire::header::coap::{Code, Type};
 
 use super::formats::{self, base, chain};

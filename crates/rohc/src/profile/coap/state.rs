@@ -182,6 +182,10 @@ pub struct Template {
     pub(super) len: u8,
     /// The outline has no dynamic option.
     pub(super) is_plain: bool,
+    /// Its packets name a message of the other direction.
+    pub(super) refers: bool,
+    /// None of its numbers is told by the last one of the context.
+    pub(super) is_predicted: bool,
     /// CRC states over what is constant: CRC-3, CRC-7, CRC-8.
     pub(super) check: [u8; 3],
     /// Anchors of the numbers that count, in their order.
@@ -215,6 +219,8 @@ impl Template {
         at: 0,
         len: 0,
         is_plain: true,
+        refers: false,
+        is_predicted: true,
         check: [0; 3],
         anchors: [0; REFERENCES],
         used: 0,
@@ -228,12 +234,9 @@ impl Template {
         last: 0,
     };
 
-    /// Whether its packets name a message of the other direction.
-    pub(super) fn names_request(&self, outline: &[u8]) -> bool {
-        self.message_id == MessageIdMode::OfRequest
-            || self.token_mode == TokenMode::OfRequest
-            || !self.is_plain
-                && Entries::new(outline).any(|entry| matches!(entry.class, Class::BlockOfRequest(_)))
+    /// Whether every field of its packets is predicted, so that there is nothing to learn from one more.
+    pub(super) fn is_settled(&self) -> bool {
+        self.is_predicted && self.message_id != MessageIdMode::Irregular
     }
 
     /// Whether the Message ID is of the own space: the sender has chosen it.
@@ -251,6 +254,11 @@ impl Template {
             // have arrived.
             self.token.len = 0;
         }
+        self.is_predicted =
+            Entries::new(outline).all(|entry| !matches!(entry.class, Class::Lsb | Class::Step(_)));
+        self.refers = self.message_id == MessageIdMode::OfRequest
+            || self.token_mode == TokenMode::OfRequest
+            || Entries::new(outline).any(|entry| matches!(entry.class, Class::BlockOfRequest(_)));
         let modes = (self.token_mode as u8) << 4 | u8::from(self.names) << 2 | self.message_id as u8;
         let head = [self.code.0, modes, self.token.len];
         let token = if self.token_mode == TokenMode::Static { self.token.as_slice() } else { &[] };
