@@ -6,6 +6,7 @@
 
 mod base;
 pub(crate) mod compress;
+mod confirm;
 pub(crate) mod decompress;
 mod formats;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod header;
 mod learn;
 mod message;
 pub mod outline;
+mod replicate;
 mod settled;
 mod state;
 
@@ -241,6 +243,8 @@ impl CoapPorts {
 
     /// Whether a port is in the list.
     pub fn has(&self, port: u16) -> bool {
-        self.ports.iter().take(usize::from(self.len)).any(|&listed| listed == port)
+        // Most lists have one port.
+        self.len > 0 && self.ports[0] == port
+            || self.ports.iter().take(usize::from(self.len)).skip(1).any(|&listed| listed == port)
     }
 }

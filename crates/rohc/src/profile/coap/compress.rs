@@ -5,18 +5,19 @@ use thinair_wire::crc::Check;
 use thinair_wire::time::Instant;
 use thinair_wire::window::Window;
 
+use super::confirm::DISTRUST;
 use super::formats::{self, FORMATS, MSN, base, chain, control_crc, has_check, msn_bits};
 use super::header;
 use super::learn::IpIdWatcher;
 use super::message::Message;
 use super::outline::{Class, Entries, MAX_OUTLINE};
+use super::replicate::differences;
 use super::state::{ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, TokenMode};
 use super::{Base, Carries, Differences, Fields, FormatPolicy, Least, msn_interval};
 use crate::channel::Integrity;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig};
 use crate::exchange::{Exchange, Exchanges};
-use crate::feedback::{AckType, Feedback};
 use crate::profile::rfc3095::compress::{Refused, frame};
 use crate::profile::{Format, ProfileId};
 use crate::refresh::{Due, Refresh, Timer};
@@ -34,14 +35,6 @@ const LATE: i16 = -8;
 /// template, and so few end it.
 const SWITCHING: (u32, u32) = (6, 1);
 
-/// Packets of 128 that may seem to be lost for `pt_0` and steps to be used. Message IDs that jump, because the sender
-/// talks to others too, seem so; what really matters is told by a NACK.
-const CLEAN: u8 = 6;
-
-/// Reports without a NACK after one before the channel is taken for clean again: at first, and at most. Each NACK
-/// doubles them.
-const DISTRUST: (u8, u8) = (2, 64);
-
 /// What a context needs of its channel.
 pub(crate) struct Memory<'a, 'm> {
     pub(crate) templates: &'a mut Templates<'m>,
@@ -56,9 +49,9 @@ pub(crate) struct Memory<'a, 'm> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Left {
     /// Everything: IR or IR-CR.
-    ir: u8,
+    pub(super) ir: u8,
     /// Everything that can change: `co_repair`.
-    repair: u8,
+    pub(super) repair: u8,
     /// The dynamic part of the IP header.
     ip: u8,
     /// The control fields.
@@ -87,16 +80,16 @@ pub(crate) struct Context {
     /// The flow, and its other direction.
     pub(super) names: [u32; 2],
     /// The decompressor has answered.
-    two_way: bool,
+    pub(super) two_way: bool,
     /// It has told that little is lost.
-    clean: bool,
+    pub(super) clean: bool,
     /// Reports to wait for after a NACK, and after the next one.
-    distrust: u8,
-    next_distrust: u8,
+    pub(super) distrust: u8,
+    pub(super) next_distrust: u8,
     /// The IR packets that are due refresh what was established.
-    refreshing: bool,
+    pub(super) refreshing: bool,
     /// An IR or IR-CR packet was sent: the next ones go on with the templates that it has begun.
-    opened: bool,
+    pub(super) opened: bool,
     /// A packet of a port that is not listed was not CoAP: nothing of the flow is, any more.
     abandoned: bool,
     /// The next packet may take the short way.
@@ -105,7 +98,7 @@ pub(crate) struct Context {
     pub(super) base: Option<u8>,
     pub(super) left: Left,
     /// The MSN of the newest change.
-    since: u32,
+    pub(super) since: u32,
     pub(super) msns: Window<u16>,
     pub(super) ip_id: IpIdWatcher,
     pub(super) last_message_id: u16,
@@ -301,7 +294,7 @@ impl Context {
     }
 
     /// Every template is to be defined again when it is used.
-    fn define_again(&mut self, times: u8, templates: &mut Templates<'_>) {
+    pub(super) fn define_again(&mut self, times: u8, templates: &mut Templates<'_>) {
         for number in self.shared.numbers() {
             if let Some(template) = self.shared.template_mut(number, templates) {
                 template.left = template.left.max(times);
@@ -407,16 +400,6 @@ impl Context {
     /// Whether every packet says everything as it is, so that learning costs nothing.
     pub(super) fn is_unsettled(&self) -> bool {
         self.left.ir > 0
-    }
-
-    /// Whether the decompressor has told that it gets nearly every packet.
-    pub(super) fn is_clean(&self) -> bool {
-        self.two_way && self.clean && self.distrust == 0
-    }
-
-    /// Whether nothing tells that the decompressor does not get nearly every packet.
-    pub(super) fn is_trusted(&self) -> bool {
-        self.two_way && self.distrust == 0
     }
 
     /// Whether nothing was sent yet.
@@ -770,166 +753,9 @@ impl Context {
             sent.note(Exchange::new(self.names[0], x.msn as u16, x.message_id, x.token, block));
         }
     }
-
-    /// ACK, NACK and STATIC-NACK. RFC 5225, section 5.2.
-    pub(crate) fn receive_feedback(
-        &mut self,
-        now: Instant,
-        feedback: &Feedback,
-        repetitions: u8,
-        templates: &mut Templates<'_>,
-    ) {
-        // Damage could look like FEEDBACK-1, and would end the refreshes of a channel without feedback.
-        if !self.two_way && !feedback.protected {
-            return;
-        }
-        self.settled = false;
-        if !self.two_way {
-            self.two_way = true;
-            self.timer.restart(now);
-        }
-        if let Some(lost) = feedback.loss {
-            self.clean = lost <= CLEAN;
-            self.distrust = self.distrust.saturating_sub(1);
-        }
-        match feedback.ack {
-            AckType::Ack => self.acknowledge(feedback, templates),
-            AckType::Nack => {
-                self.distrust = self.next_distrust;
-                self.next_distrust = self.next_distrust.saturating_mul(2).min(DISTRUST.1);
-                self.left.repair = repetitions;
-                self.since = self.shared.msn.wrapping_add(1);
-                self.refreshing = true;
-                self.define_again(1, templates);
-            }
-            AckType::StaticNack => {
-                self.clean = false;
-                self.left.ir = repetitions;
-                self.opened = false;
-                self.refreshing = false;
-                self.since = self.shared.msn.wrapping_add(1);
-                self.base = None;
-                self.define_again(repetitions, templates);
-            }
-        }
-    }
-
-    fn acknowledge(&mut self, feedback: &Feedback, templates: &mut Templates<'_>) {
-        let bits = feedback.sn_bits.min(16);
-        if bits == 0 {
-            return;
-        }
-        // The newest MSN with these bits that was sent.
-        let mask = (1_u32 << bits) - 1;
-        let back = self.shared.msn.wrapping_sub(feedback.sn) & mask;
-        let acked = self.shared.msn.wrapping_sub(back);
-        if acked.wrapping_sub(self.since) as i32 >= 0 {
-            self.left = Left::default();
-            self.refreshing = false;
-            for number in self.shared.numbers() {
-                // A template is known if a packet that used it is.
-                if let Some(template) = self.shared.template_mut(number, templates)
-                    && acked.wrapping_sub(template.used) as i32 >= 0
-                    && template.uses > 0
-                    && number == self.shared.current
-                {
-                    template.left = 0;
-                    template.anchors_left = 0;
-                }
-            }
-        }
-    }
 }
 
 /// Whether a number of an outline is told by its distance from the last one.
 pub(super) fn has_step(outline: &[u8]) -> bool {
     Entries::new(outline).any(|entry| matches!(entry.class, Class::Step(_)))
 }
-
-/// What a flow differs in from a base; `None` if IR-CR has no place for it.
-fn differences(base: &Path, path: &Path) -> Option<Differences> {
-    let prefix = if path.v6 { 8 } else { 0 };
-    let like = Path {
-        source: path.source,
-        destination: path.destination,
-        source_port: path.source_port,
-        destination_port: path.destination_port,
-        flow_label: path.flow_label,
-        ..*base
-    };
-    let same_prefix = base.source[..prefix] == path.source[..prefix]
-        && base.destination[..prefix] == path.destination[..prefix];
-    (like == *path && same_prefix).then_some(Differences {
-        source_port: base.source_port != path.source_port,
-        destination_port: base.destination_port != path.destination_port,
-        source: base.source != path.source,
-        destination: base.destination != path.destination,
-        template: false,
-        flow_label: base.flow_label != path.flow_label,
-    })
-}
-
-impl Context {
-    /// Begins with the base that the first packet of the flow says least against. Its templates are the context's.
-    pub(crate) fn begin_with_base(
-        &mut self,
-        message: &Message<'_>,
-        config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
-    ) {
-        let mut best: Option<(u32, u8)> = None;
-        for (number, base) in memory.bases.iter().enumerate().take(256) {
-            let path = Path {
-                checksum: base.path().checksum,
-                ip_id_mode: base.path().ip_id_mode,
-                ..self.shared.path
-            };
-            let wants_elision = config.channel.integrity_below() != Integrity::None;
-            let fits = match path.checksum {
-                ChecksumMode::Zero => message.checksum == 0,
-                ChecksumMode::Carried => message.checksum != 0 && !wants_elision,
-                ChecksumMode::Elided => message.checksum != 0 && wants_elision,
-                ChecksumMode::Raw => false,
-            };
-            let Some(differences) = differences(&base.path(), &path).filter(|_| fits) else { continue };
-            let template = (0..TEMPLATES_OF_BASE).find(|&n| {
-                base.template(n).is_some_and(|(mut template, outline)| {
-                    template.settle(outline);
-                    template.message_type == message.message_type
-                        && (template.token_mode != TokenMode::Static || template.token == message.token)
-                        && template.message_id != MessageIdMode::OfRequest
-                        && template.token_mode != TokenMode::OfRequest
-                        && !template.refers
-                        && message.matches(&template, outline).is_some()
-                })
-            });
-            let Some(template) = template else { continue };
-            let cost = u32::from(differences.source_port)
-                + u32::from(differences.destination_port)
-                + u32::from(differences.flow_label)
-                + 4 * (u32::from(differences.source) + u32::from(differences.destination))
-                + u32::from(template);
-            if best.is_none_or(|(least, _)| cost < least) {
-                best = Some((cost, number as u8));
-            }
-        }
-        let Some((_, number)) = best else { return };
-        let Some(base) = memory.bases.get(usize::from(number)) else { return };
-        self.shared.path.checksum = base.path().checksum;
-        self.shared.path.ip_id_mode = base.path().ip_id_mode;
-        if base.define_all(&mut self.shared, memory.templates) {
-            self.base = Some(number);
-            for number in self.shared.numbers() {
-                if let Some(template) = self.shared.template_mut(number, memory.templates) {
-                    // Known to both ends, but for the anchors.
-                    template.anchors_left = config.repetitions;
-                }
-            }
-        } else {
-            self.shared.forget_all(memory.templates);
-        }
-    }
-}
-
-/// Templates of a base that a first packet may use.
-const TEMPLATES_OF_BASE: u8 = 16;

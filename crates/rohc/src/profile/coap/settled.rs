@@ -43,6 +43,7 @@ impl Context {
         if template.message_type != message.message_type {
             return None;
         }
+        let is_plain = template.is_plain;
         let values = message.matches(template, outline)?;
         let request = if template.refers { Some(self.request(message, memory)?) } else { None };
         let mut x = Fields::new(shared.current);
@@ -105,7 +106,7 @@ impl Context {
         if let Some(sent) = &mut memory.sent
             && Template::is_own(x.message_type)
         {
-            let block = self.shared.block(&x, memory.templates);
+            let block = if is_plain { None } else { self.shared.block(&x, memory.templates) };
             sent.note(Exchange::new(self.names[0], x.msn as u16, x.message_id, x.token, block));
         }
         Some(Compressed {

@@ -1,0 +1,97 @@
+//! What feedback tells the compressor: what need not be said again, and how far the channel can be trusted. Section 9.5
+//! of `docs/coap-profile.md`.
+
+use thinair_wire::time::Instant;
+
+use super::compress::{Context, Left};
+use super::state::Templates;
+use crate::feedback::{AckType, Feedback};
+
+/// Packets of 128 that may seem to be lost for `pt_0` and steps to be used. Message IDs that jump, because the sender
+/// talks to others too, seem so; what really matters is told by a NACK.
+const CLEAN: u8 = 6;
+
+/// Reports without a NACK after one before the channel is taken for clean again: at first, and at most. Each NACK
+/// doubles them.
+pub(super) const DISTRUST: (u8, u8) = (2, 64);
+
+impl Context {
+    /// Whether the decompressor has told that it gets nearly every packet.
+    pub(super) fn is_clean(&self) -> bool {
+        self.two_way && self.clean && self.distrust == 0
+    }
+
+    /// Whether nothing tells that the decompressor does not get nearly every packet.
+    pub(super) fn is_trusted(&self) -> bool {
+        self.two_way && self.distrust == 0
+    }
+
+    /// ACK, NACK and STATIC-NACK. RFC 5225, section 5.2.
+    pub(crate) fn receive_feedback(
+        &mut self,
+        now: Instant,
+        feedback: &Feedback,
+        repetitions: u8,
+        templates: &mut Templates<'_>,
+    ) {
+        // Damage could look like FEEDBACK-1, and would end the refreshes of a channel without feedback.
+        if !self.two_way && !feedback.protected {
+            return;
+        }
+        self.settled = false;
+        if !self.two_way {
+            self.two_way = true;
+            self.timer.restart(now);
+        }
+        if let Some(lost) = feedback.loss {
+            self.clean = lost <= CLEAN;
+            self.distrust = self.distrust.saturating_sub(1);
+        }
+        match feedback.ack {
+            AckType::Ack => self.acknowledge(feedback, templates),
+            AckType::Nack => {
+                self.distrust = self.next_distrust;
+                self.next_distrust = self.next_distrust.saturating_mul(2).min(DISTRUST.1);
+                self.left.repair = repetitions;
+                self.since = self.shared.msn.wrapping_add(1);
+                self.refreshing = true;
+                self.define_again(1, templates);
+            }
+            AckType::StaticNack => {
+                self.clean = false;
+                self.left.ir = repetitions;
+                self.opened = false;
+                self.refreshing = false;
+                self.since = self.shared.msn.wrapping_add(1);
+                self.base = None;
+                self.define_again(repetitions, templates);
+            }
+        }
+    }
+
+    fn acknowledge(&mut self, feedback: &Feedback, templates: &mut Templates<'_>) {
+        let bits = feedback.sn_bits.min(16);
+        if bits == 0 {
+            return;
+        }
+        // The newest MSN with these bits that was sent.
+        let mask = (1_u32 << bits) - 1;
+        let back = self.shared.msn.wrapping_sub(feedback.sn) & mask;
+        let acked = self.shared.msn.wrapping_sub(back);
+        if acked.wrapping_sub(self.since) as i32 >= 0 {
+            self.left = Left::default();
+            self.refreshing = false;
+            for number in self.shared.numbers() {
+                // A template is known if a packet that used it is.
+                if let Some(template) = self.shared.template_mut(number, templates)
+                    && acked.wrapping_sub(template.used) as i32 >= 0
+                    && template.uses > 0
+                    && number == self.shared.current
+                {
+                    template.left = 0;
+                    template.anchors_left = 0;
+                }
+            }
+        }
+    }
+}

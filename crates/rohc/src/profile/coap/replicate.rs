@@ -1,0 +1,96 @@
+//! Beginning a flow with a provisioned base. Section 10 of `docs/coap-profile.md`.
+
+use super::Differences;
+use super::compress::{Context, Memory};
+use super::message::Message;
+use super::state::{ChecksumMode, MessageIdMode, Path, TokenMode};
+use crate::channel::Integrity;
+use crate::compressor::CompressorConfig;
+
+/// What a flow differs in from a base; `None` if IR-CR has no place for it.
+pub(super) fn differences(base: &Path, path: &Path) -> Option<Differences> {
+    let prefix = if path.v6 { 8 } else { 0 };
+    let like = Path {
+        source: path.source,
+        destination: path.destination,
+        source_port: path.source_port,
+        destination_port: path.destination_port,
+        flow_label: path.flow_label,
+        ..*base
+    };
+    let same_prefix = base.source[..prefix] == path.source[..prefix]
+        && base.destination[..prefix] == path.destination[..prefix];
+    (like == *path && same_prefix).then_some(Differences {
+        source_port: base.source_port != path.source_port,
+        destination_port: base.destination_port != path.destination_port,
+        source: base.source != path.source,
+        destination: base.destination != path.destination,
+        template: false,
+        flow_label: base.flow_label != path.flow_label,
+    })
+}
+
+impl Context {
+    /// Begins with the base that the first packet of the flow says least against. Its templates are the context's.
+    pub(crate) fn begin_with_base(
+        &mut self,
+        message: &Message<'_>,
+        config: &CompressorConfig,
+        memory: &mut Memory<'_, '_>,
+    ) {
+        let mut best: Option<(u32, u8)> = None;
+        for (number, base) in memory.bases.iter().enumerate().take(256) {
+            let path = Path {
+                checksum: base.path().checksum,
+                ip_id_mode: base.path().ip_id_mode,
+                ..self.shared.path
+            };
+            let wants_elision = config.channel.integrity_below() != Integrity::None;
+            let fits = match path.checksum {
+                ChecksumMode::Zero => message.checksum == 0,
+                ChecksumMode::Carried => message.checksum != 0 && !wants_elision,
+                ChecksumMode::Elided => message.checksum != 0 && wants_elision,
+                ChecksumMode::Raw => false,
+            };
+            let Some(differences) = differences(&base.path(), &path).filter(|_| fits) else { continue };
+            let template = (0..TEMPLATES_OF_BASE).find(|&n| {
+                base.template(n).is_some_and(|(mut template, outline)| {
+                    template.settle(outline);
+                    template.message_type == message.message_type
+                        && (template.token_mode != TokenMode::Static || template.token == message.token)
+                        && template.message_id != MessageIdMode::OfRequest
+                        && template.token_mode != TokenMode::OfRequest
+                        && !template.refers
+                        && message.matches(&template, outline).is_some()
+                })
+            });
+            let Some(template) = template else { continue };
+            let cost = u32::from(differences.source_port)
+                + u32::from(differences.destination_port)
+                + u32::from(differences.flow_label)
+                + 4 * (u32::from(differences.source) + u32::from(differences.destination))
+                + u32::from(template);
+            if best.is_none_or(|(least, _)| cost < least) {
+                best = Some((cost, number as u8));
+            }
+        }
+        let Some((_, number)) = best else { return };
+        let Some(base) = memory.bases.get(usize::from(number)) else { return };
+        self.shared.path.checksum = base.path().checksum;
+        self.shared.path.ip_id_mode = base.path().ip_id_mode;
+        if base.define_all(&mut self.shared, memory.templates) {
+            self.base = Some(number);
+            for number in self.shared.numbers() {
+                if let Some(template) = self.shared.template_mut(number, memory.templates) {
+                    // Known to both ends, but for the anchors.
+                    template.anchors_left = config.repetitions;
+                }
+            }
+        } else {
+            self.shared.forget_all(memory.templates);
+        }
+    }
+}
+
+/// Templates of a base that a first packet may use.
+const TEMPLATES_OF_BASE: u8 = 16;
