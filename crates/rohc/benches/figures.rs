@@ -19,7 +19,7 @@ mod get;
 /// Octets of the index of flows for one context: two buckets of two octets.
 const INDEX: usize = 2 * 2;
 
-/// Most octets per context and side, without what a context takes from the pools of its channel.
+/// Most octets per context and side, with a block of extension headers and without templates.
 const BAR: usize = 512;
 
 /// The packet with that count.
@@ -33,15 +33,16 @@ fn main() {
 fn memory() {
     println!("Octets of memory per context, for two IP headers, a window of 16 and 16 templates");
     println!(
-        "{:<14}{:>9}{:>7}{:>6}{:>6}{:>8}{:>10}",
-        "", "context", "index", "sum", "bar", "block", "template"
+        "{:<14}{:>9}{:>7}{:>7}{:>6}{:>6}{:>10}",
+        "", "context", "block", "index", "sum", "bar", "template"
     );
     let template = size_of::<Template>();
     let (context, block) = Compressor::octets_per_context();
-    let sum = context + INDEX;
-    println!("{:<14}{context:>9}{INDEX:>7}{sum:>6}{BAR:>6}{block:>8}{template:>10}", "compressor");
+    let sum = context + block + INDEX;
+    println!("{:<14}{context:>9}{block:>7}{INDEX:>7}{sum:>6}{BAR:>6}{template:>10}", "compressor");
     let (context, block) = Decompressor::octets_per_context();
-    println!("{:<14}{context:>9}{:>7}{context:>6}{BAR:>6}{block:>8}{template:>10}", "decompressor", "-");
+    let sum = context + block;
+    println!("{:<14}{context:>9}{block:>7}{:>7}{sum:>6}{BAR:>6}{template:>10}", "decompressor", "-");
     println!(
         "A block holds the extension headers of one list, and is taken when there are any; a template is taken"
     );

@@ -163,7 +163,7 @@ impl Context {
             && template.is_some_and(|template| {
                 template.left == 0
                     && template.anchors_left == 0
-                    && template.is_settled()
+                    && template.is_settled(self.shared.outline(template))
                     && template.misses == 0
             });
     }

@@ -15,7 +15,7 @@ use crate::storage::Slots;
 pub(super) const TEMPLATES: usize = 16;
 
 /// Octets for the outlines of all templates of one context.
-const ARENA: usize = 120;
+const ARENA: usize = 112;
 
 /// No template, and the end of the list of free ones.
 const NONE: u16 = u16::MAX;
@@ -184,8 +184,6 @@ pub struct Template {
     pub(super) is_plain: bool,
     /// Its packets name a message of the other direction.
     pub(super) refers: bool,
-    /// None of its numbers is told by the last one of the context.
-    pub(super) is_predicted: bool,
     /// CRC states over what is constant: CRC-3, CRC-7, CRC-8.
     pub(super) check: [u8; 3],
     /// Anchors of the numbers that count, in their order.
@@ -220,7 +218,6 @@ impl Template {
         len: 0,
         is_plain: true,
         refers: false,
-        is_predicted: true,
         check: [0; 3],
         anchors: [0; REFERENCES],
         used: 0,
@@ -235,8 +232,9 @@ impl Template {
     };
 
     /// Whether every field of its packets is predicted, so that there is nothing to learn from one more.
-    pub(super) fn is_settled(&self) -> bool {
-        self.is_predicted && self.message_id != MessageIdMode::Irregular
+    pub(super) fn is_settled(&self, outline: &[u8]) -> bool {
+        self.message_id != MessageIdMode::Irregular
+            && Entries::new(outline).all(|entry| !matches!(entry.class, Class::Lsb | Class::Step(_)))
     }
 
     /// Whether the Message ID is of the own space: the sender has chosen it.
@@ -254,8 +252,6 @@ impl Template {
             // have arrived.
             self.token.len = 0;
         }
-        self.is_predicted =
-            Entries::new(outline).all(|entry| !matches!(entry.class, Class::Lsb | Class::Step(_)));
         self.refers = self.message_id == MessageIdMode::OfRequest
             || self.token_mode == TokenMode::OfRequest
             || Entries::new(outline).any(|entry| matches!(entry.class, Class::BlockOfRequest(_)));
