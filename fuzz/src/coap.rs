@@ -541,7 +541,7 @@ pub fn feedback(profile: ProfileId, setup: &Setup, events: &[Event]) {
                 continue;
             }
             Event::Element { cid, ack, msn, options } => {
-                let cid = if setup.large { vec![cid % 4] } else { vec![0xE0 | cid % 4] };
+                let cid = if setup.large { vec![cid % 4] } else { vec![0xE0 | (cid % 4)] };
                 let data = [&cid[..], &[ack << 6, *msn], options].concat();
                 let _ = compressor.receive_feedback(now, &data);
                 continue;
