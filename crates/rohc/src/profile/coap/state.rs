@@ -535,7 +535,10 @@ impl State {
     pub(super) fn oldest(&self, pool: &Templates<'_>, but: [u8; 2]) -> Option<u8> {
         self.numbers()
             .filter(|number| !but.contains(number))
-            .min_by_key(|&number| self.template(number, pool).map_or(0, |template| template.used))
+            // Told from the last MSN: after an IR packet the two ends count the turns of the 16 bits differently.
+            .min_by_key(|&number| {
+                self.template(number, pool).map_or(0, |template| template.used.wrapping_sub(self.msn) as i32)
+            })
     }
 
     /// Defines a template. Where there is no room for its outline, the templates that were not used for longest
