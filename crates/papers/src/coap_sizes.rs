@@ -1,5 +1,6 @@
 //! `coap-sizes`: octets on the wire of CoAP flows in steady state, and those of the paper that began it.
 
+mod first;
 mod leshan;
 mod memory;
 mod peers;
@@ -52,7 +53,6 @@ const ABOUT: About = About {
             IR-DYN.",
         "SCHC needs 3 octets for a GET because it elides the checksum and sends the Message ID; with a Message ID that \
             counts ours elides both. With a random one (flow h) ours is larger by its check.",
-        "First packets of a flow with a provisioned base are not measured yet.",
     ],
 };
 
@@ -65,6 +65,7 @@ impl Paper for CoapSizes {
         let mut findings = Findings::default();
         table::measure(plan, progress, &mut findings)?;
         published::measure(plan, &mut findings)?;
+        first::measure(plan, &mut findings)?;
         leshan::measure(plan, &mut findings)?;
         memory::measure(&mut findings);
         Ok(findings)

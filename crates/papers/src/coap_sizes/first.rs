@@ -1,0 +1,91 @@
+//! The first packet of a flow that a provisioned base tells all of.
+
+use thinair_report::{Cell, Column, Section, Table};
+use thinair_rohc::profile::coap::{
+    Base, BaseEnd, BasePath, BaseTemplate, ChecksumMode, IpIdMode, MessageIdMode, TokenMode,
+};
+use thinair_rohc::storage::Slots;
+use thinair_rohc::{Format, Instant, ProfileId};
+use thinair_wire::header::coap::{Code, Type};
+
+use super::table::verdict;
+use crate::pair::Settings;
+use crate::paper::{Error, Findings, Plan};
+use crate::row::Row;
+use crate::traffic::{Kind, Version, packets};
+
+/// Octets of IPv6 and UDP.
+const HEADERS: usize = 48;
+/// Octets of a CoAP header without token.
+const COAP: usize = 4;
+
+/// Way, checksum, and octets that the packet may take.
+const WAYS: [(&str, ChecksumMode, f64); 2] =
+    [("elided", ChecksumMode::Elided, 9.0), ("carried", ChecksumMode::Carried, 13.0)];
+
+pub(super) fn measure(plan: &Plan, findings: &mut Findings) -> Result<(), Error> {
+    let mut table = Table::new(
+        "",
+        [Column::text("first GET, IPv6"), Column::number("octets").unit("B"), Column::text("format")],
+    );
+    for (way, checksum, most) in WAYS {
+        let (octets, format) = first(plan.seed, checksum)?;
+        table.row([Cell::text(way), verdict(octets as f64, Some(most)), Cell::text(format.name())]);
+        findings.rows.push(
+            Row::new(
+                format!("first/v6/{way}"),
+                format!("first GET of a flow whose base is provisioned, checksum {way}"),
+                "octets",
+                octets as f64,
+            )
+            .at_most(most),
+        );
+    }
+    findings.ours.push(Section::new("First packet with a provisioned base").table(table));
+    Ok(())
+}
+
+/// Octets and format of the first packet of flow `a`, which must come back.
+fn first(seed: u64, checksum: ChecksumMode) -> Result<(usize, Format), Error> {
+    let packet = packets(Kind::A, Version::V6, seed, 1).swap_remove(0).octets;
+    let base = base(&packet, checksum);
+    let settings = Settings::new(Some(ProfileId::Coap), seed)?.optimistic();
+    let settings = if checksum == ChecksumMode::Elided { settings.elided() } else { settings };
+    let (mut near, mut far) = (settings.endpoint()?, settings.endpoint()?);
+    near.compressor = near.compressor.with_bases(Slots::owned(base.into_iter().collect()));
+    far.decompressor = far.decompressor.with_bases(Slots::owned(base.into_iter().collect()));
+    let (mut sent, mut back) = (vec![0; 2 * packet.len()], vec![0; 2 * packet.len()]);
+    let (compressed, len) = near.send(Instant::ZERO, &packet, &mut sent)?;
+    let done = far.receive(Instant::ZERO, &sent[..len], &mut back);
+    let is_exact = done.is_ok_and(|done| back[..done.len] == packet);
+    // A packet that does not come back has no size.
+    Ok((if is_exact { len } else { usize::from(u16::MAX) }, compressed.format))
+}
+
+/// A base that says all of a GET over IPv6 without token but its Message ID.
+fn base(packet: &[u8], checksum: ChecksumMode) -> Option<Base> {
+    let address = |at: usize| packet.get(at..)?.first_chunk().copied();
+    let word = |at: usize| Some(u16::from_be_bytes(*packet.get(at..)?.first_chunk()?));
+    let first = u32::from_be_bytes(*packet.first_chunk()?);
+    let path = BasePath {
+        v6: true,
+        source: BaseEnd { address: address(8)?, port: word(40)? },
+        destination: BaseEnd { address: address(24)?, port: word(42)? },
+        tos: (first >> 20) as u8,
+        ttl: *packet.get(7)?,
+        df: false,
+        flow_label: first & 0xF_FFFF,
+        checksum,
+        ip_id: IpIdMode::Constant,
+    };
+    let mut base = Base::new(&path);
+    let template = BaseTemplate {
+        message_type: Type::Confirmable,
+        code: Code::GET,
+        message_id: MessageIdMode::Counted,
+        token_mode: TokenMode::Static,
+        token: &[],
+        outline: packet.get(HEADERS + COAP..)?,
+    };
+    base.push(&template).then_some(base)
+}
