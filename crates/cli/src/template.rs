@@ -25,7 +25,7 @@
 //! ]
 //! ```
 //!
-//! [`read`] makes bases of it, [`text`] writes it. Both ends of a channel need the same bases in the same order:
+//! [`read()`] makes bases of it, [`text`] writes it. Both ends of a channel need the same bases in the same order:
 //! [`name`] is what they compare.
 
 mod names;
