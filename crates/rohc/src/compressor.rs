@@ -577,6 +577,7 @@ mod tests {
     use crate::cid::CidSpace;
     use alloc::vec::Vec;
     use proptest::prelude::*;
+    use thinair_wire::checksum::Sum;
     use thinair_wire::header::ipv4::Ipv4;
 
     fn compressor(cids: CidSpace) -> Compressor<'static> {
@@ -664,7 +665,13 @@ mod tests {
                     message.push(0xFF);
                     message.extend_from_slice(&[kind; 4][..payload]);
                 }
-                let packet = udp(six, 64, ip_id, u16::from(kind > 38), &message);
+                // Right checksums, and now and then a wrong one.
+                let mut packet = udp(six, 64, ip_id, 0, &message);
+                let (addresses, at) = if six { (8..40, 40) } else { (12..20, 20) };
+                let len = (packet.len() - at) as u16;
+                let sum = Sum::ZERO.octets(&packet[addresses]).octets(&packet[at..]).word(17).word(len);
+                let sum = sum.checksum() ^ u16::from(kind > 38);
+                packet[at + 6..at + 8].copy_from_slice(&sum.to_be_bytes());
                 let (mut a, mut b) = ([0; 160], [0; 160]);
                 let now = Instant::from_millis(20 * i as u64);
                 let x = short.compress(now, &packet, &mut a).unwrap();

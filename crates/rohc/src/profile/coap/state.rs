@@ -681,6 +681,18 @@ mod tests {
     }
 
     #[test]
+    fn the_oldest_template_is_found_over_a_wraparound() {
+        let mut pool = pool(4);
+        let mut state = State::new();
+        state.msn = 3;
+        for (number, used) in [(0, 1), (1, u32::MAX - 1), (2, 3)] {
+            let template = Template { used, ..Template::EMPTY };
+            assert!(state.define(number, &template, &[0x10 | number, 0], &mut pool));
+        }
+        assert_eq!(state.oldest(&pool, [9; 2]), Some(1));
+    }
+
+    #[test]
     fn templates_share_outlines_and_give_way_when_there_is_no_room() {
         let mut pool = pool(32);
         let mut state = State::new();
