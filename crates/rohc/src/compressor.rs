@@ -291,7 +291,7 @@ impl<'m> Compressor<'m> {
                 if let (Some(wanted), true) = (feedback.mode, feedback.protected) {
                     context.set_mode(now, mode::transition(context.mode, wanted));
                 }
-                context.receive_feedback(&feedback, l, &mut self.pool);
+                context.receive_feedback(&feedback, &self.config, &mut self.pool);
                 Ok(())
             }
         }

@@ -18,6 +18,7 @@ pub mod coder;
 pub mod crc;
 pub mod header;
 pub mod lsb;
+pub mod range;
 pub mod serial;
 pub mod time;
 pub mod window;

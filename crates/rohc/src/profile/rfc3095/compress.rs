@@ -5,6 +5,7 @@ use thinair_wire::crc::Check;
 use thinair_wire::header::chain::{Ip, IpHeader};
 use thinair_wire::header::protocol;
 use thinair_wire::lsb::Shift;
+use thinair_wire::range::Range;
 use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 use thinair_wire::window::Window;
@@ -116,7 +117,7 @@ pub(crate) struct Context {
     pub(super) sn: u16,
     pub(super) sns: Window<u16>,
     /// IP-ID offsets of both headers.
-    pub(super) offsets: [Window<u16>; BASE_IPS],
+    pub(super) offsets: [Range<u16>; BASE_IPS],
     pub(super) watchers: [Watcher; BASE_IPS],
     pending: [PendingIp; BASE_IPS],
     /// The SN since which the newest of these has been said.
@@ -147,7 +148,7 @@ impl Context {
             coap: CoapFields::default(),
             sn,
             sns: Window::new(),
-            offsets: [Window::new(); BASE_IPS],
+            offsets: [Range::new(); BASE_IPS],
             watchers: [Watcher::default(); BASE_IPS],
             pending: [PendingIp::default(); BASE_IPS],
             pending_since: sn,
@@ -634,11 +635,17 @@ impl Context {
     }
 
     /// ACK, NACK and STATIC-NACK. RFC 3095, sections 5.4.1.1.1 and 5.4.1.1.2.
-    pub(crate) fn receive_feedback(&mut self, feedback: &Feedback, repetitions: u8, pool: &mut Pool<'_>) {
+    pub(crate) fn receive_feedback(
+        &mut self,
+        feedback: &Feedback,
+        config: &CompressorConfig,
+        pool: &mut Pool<'_>,
+    ) {
+        let repetitions = config.repetitions;
         match feedback.ack {
             AckType::Ack => {
                 if let Some(sn) = self.sn_of(feedback) {
-                    self.acknowledge(sn, repetitions, pool);
+                    self.acknowledge(sn, config, pool);
                 }
             }
             AckType::Nack => self.enter_fo(self.sn.plus(1), repetitions, true),
@@ -660,13 +667,13 @@ impl Context {
         (bits > 0).then(|| self.sn.wrapping_sub(back))
     }
 
-    fn acknowledge(&mut self, sn: u16, repetitions: u8, pool: &mut Pool<'_>) {
+    fn acknowledge(&mut self, sn: u16, config: &CompressorConfig, pool: &mut Pool<'_>) {
         let ahead = usize::from(self.sn.wrapping_sub(sn));
         // What was sent before the acknowledged packet is no reference any more.
         if let Some(older) = self.sns.len().checked_sub(ahead + 1) {
             self.sns.drop_oldest(older);
             for offsets in &mut self.offsets {
-                offsets.drop_oldest(offsets.len().saturating_sub(ahead + 1));
+                offsets.acknowledge(ahead, usize::from(config.window));
             }
         }
         self.in_state.acknowledge(sn);
@@ -680,7 +687,7 @@ impl Context {
             self.pending = [PendingIp::default(); BASE_IPS];
         }
         for (i, list) in self.lists.iter_mut().enumerate() {
-            list.acknowledge(i, sn, repetitions, &self.table, pool);
+            list.acknowledge(i, sn, config.repetitions, &self.table, pool);
         }
     }
 }
