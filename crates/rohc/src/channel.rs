@@ -143,7 +143,13 @@ impl ProfileSet {
 
     /// Every profile of the RFC 3095 family that this crate has.
     pub fn v1() -> Self {
-        Self::UNCOMPRESSED.and(ProfileId::Udp).and(ProfileId::Ip)
+        Self::UNCOMPRESSED
+            .and(ProfileId::Rtp)
+            .and(ProfileId::Udp)
+            .and(ProfileId::Esp)
+            .and(ProfileId::Ip)
+            .and(ProfileId::RtpUdpLite)
+            .and(ProfileId::UdpLite)
     }
 
     /// The set with `profile`, unless one that it could not be told from is in it already.

@@ -3,6 +3,7 @@
 mod classify;
 mod flows;
 mod glance;
+mod rtp_detection;
 
 use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
@@ -14,7 +15,7 @@ use crate::channel::Channel;
 use crate::cid::Cid;
 use crate::exchange::Exchanges;
 use crate::feedback::{AckType, Feedback, FeedbackError};
-use crate::mode::{self, Mode};
+use crate::mode;
 use crate::profile::coap::{self, Base, CoapConfig, Message, Template, Templates};
 use crate::profile::rfc3095::compress::{Context, Refused};
 use crate::profile::rfc3095::table::{Block, Pool};
@@ -26,6 +27,7 @@ pub(crate) use classify::Plan;
 pub use flows::{CompressorContext, FlowLink};
 use flows::{Flows, Kind};
 pub(crate) use glance::Glance;
+pub use rtp_detection::{MAX_RTP_PORTS, RtpDetection};
 
 /// How long a flow that was rejected stays uncompressed. RFC 3095, section 5.7.6.4: "for some time".
 const REJECTED_FOR: core::time::Duration = core::time::Duration::from_secs(30);
@@ -48,6 +50,8 @@ pub struct CompressorConfig {
     /// Send constant IP-IDs by SID in every profile, not only where it is defined (RFC 3843, section 3.3). Not
     /// standard, but some decompressors take it.
     pub sid_everywhere: bool,
+    /// Which datagrams go by profiles 0x0001 and 0x0007.
+    pub rtp: RtpDetection,
     /// Profile 0x0081.
     pub coap: CoapConfig,
     /// Randomness: first sequence numbers and the hash of flows depend on it.
@@ -64,6 +68,7 @@ impl CompressorConfig {
             repetitions: 4,
             window: 4,
             sid_everywhere: false,
+            rtp: RtpDetection::default(),
             coap: CoapConfig::default(),
             seed: 0,
         }
@@ -307,15 +312,16 @@ impl<'m> Compressor<'m> {
     fn in_full(&mut self, now: Instant, packet: &[u8], out: &mut [u8]) -> Result<Compressed, CompressError> {
         let mut chain = HeaderChain::empty();
         chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
-        let (profiles, ports) = (self.config.channel.profiles(), &self.config.coap.ports);
-        let Some(plan) = classify::plan(&chain, profiles, ports, |plan| self.has_place_for(now, plan)) else {
-            return self.uncompressed(now, packet, out);
-        };
-        let hash = self.flows.hash(&plan);
-        let found = self.flows.find(hash, |kind| match kind {
-            Kind::Rfc3095(context) => context.is_flow_of(&plan, &self.pool),
-            Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Coap(_) | Kind::Free => false,
-        });
+        let plan = classify::plan(&chain, &self.config, |plan| self.has_place_for(now, plan));
+        let Some(mut plan) = plan else { return self.uncompressed(now, packet, out) };
+        let mut hash = self.flows.hash(&plan);
+        let mut found = self.find(hash, &plan);
+        if self.config.rtp.guesses()
+            && matches!(plan.profile, ProfileId::Udp | ProfileId::UdpLite)
+            && let Some((rtp, rtp_hash, cid)) = self.guess_rtp(&plan, found)
+        {
+            (plan, hash, found) = (rtp, rtp_hash, cid);
+        }
         let cid = match found {
             Some(cid) => cid,
             None if self.flows.is_rejected(hash, now) => return self.uncompressed(now, packet, out),
@@ -323,15 +329,12 @@ impl<'m> Compressor<'m> {
                 let sn = self.next_random() as u16;
                 let mut context = Context::new(&plan, now, sn);
                 let (cid, old) = self.flows.claim(hash).ok_or(CompressError::NoContexts)?;
-                let mut mode = Mode::default();
-                // RFC 4815, section 7.2: the mode is inherited within a profile, and within it alone.
-                if let Kind::Rfc3095(old) = &old
-                    && old.profile == plan.profile
-                {
-                    mode = old.mode;
-                }
+                let before = match &old {
+                    Kind::Rfc3095(old) => Some(old),
+                    Kind::Free | Kind::Uncompressed(_) | Kind::Rejected { .. } | Kind::Coap(_) => None,
+                };
+                context.start(before, self.random as u8, &self.config);
                 self.release(old);
-                context.start(mode, self.random as u8, &self.config);
                 if let Some(coap) = &plan.coap {
                     // There is room for them, or the plan were another one.
                     let _ = context.start_coap(coap, &mut self.pool);
@@ -347,6 +350,29 @@ impl<'m> Compressor<'m> {
             Err(Refused::NoRoom) => Err(CompressError::OutputTooSmall { have: out.len() }),
             Err(Refused::ByThisPacket) => self.uncompressed(now, packet, out),
         }
+    }
+
+    /// The context of a packet's flow.
+    fn find(&self, hash: u32, plan: &Plan<'_>) -> Option<Cid> {
+        self.flows.find(hash, |kind| match kind {
+            Kind::Rfc3095(context) => context.is_flow_of(plan, &self.pool),
+            Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Coap(_) | Kind::Free => false,
+        })
+    }
+
+    /// A datagram whose flow is RTP as far as its packets show: the same packet by another profile, the hash of its
+    /// flow, and its context, if it has one already. `cid` is the context that has looked at the flow so far.
+    fn guess_rtp<'p>(&mut self, plan: &Plan<'p>, cid: Option<Cid>) -> Option<(Plan<'p>, u32, Option<Cid>)> {
+        let rtp = plan.with_rtp(self.config.channel.profiles());
+        if let Some(rtp) = &rtp {
+            let hash = self.flows.hash(rtp);
+            if let Some(cid) = self.find(hash, rtp) {
+                return Some((*rtp, hash, Some(cid)));
+            }
+        }
+        let Kind::Rfc3095(context) = self.flows.kind(cid?) else { return None };
+        let is_rtp = context.looks_like_rtp(rtp.as_ref().and_then(|rtp| rtp.rtp.as_ref()));
+        rtp.filter(|_| is_rtp).map(|rtp| (rtp, self.flows.hash(&rtp), None))
     }
 
     /// Whether a packet of CoAP has a context, or may have one: there is memory for its options, and the

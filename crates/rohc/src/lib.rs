@@ -58,7 +58,9 @@ pub mod storage;
 
 pub use channel::{Channel, ChannelError, Integrity, ProfileSet};
 pub use cid::{Cid, CidSpace};
-pub use compressor::{CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory};
+pub use compressor::{
+    CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory, MAX_RTP_PORTS, RtpDetection,
+};
 pub use decompressor::{
     DecompressError, Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Threshold,
 };

@@ -12,10 +12,18 @@ pub(crate) mod uncompressed;
 pub enum ProfileId {
     /// 0x0000, uncompressed. RFC 5795, section 5.4.
     Uncompressed,
+    /// 0x0001, RTP/UDP/IP. RFC 3095, section 5.7, with RFC 4815.
+    Rtp,
     /// 0x0002, UDP/IP. RFC 3095, section 5.11, with RFC 4815.
     Udp,
+    /// 0x0003, ESP/IP. RFC 3095, section 5.12, with RFC 4815.
+    Esp,
     /// 0x0004, IP only. RFC 3843, with RFC 4815.
     Ip,
+    /// 0x0007, RTP/UDP-Lite/IP. RFC 4019, with RFC 4815.
+    RtpUdpLite,
+    /// 0x0008, UDP-Lite/IP. RFC 4019, with RFC 4815.
+    UdpLite,
     /// 0x0080, CoAP/UDP/IP as published by Majanen, Koskela and Valta (2015): profile 0x0002 with the CoAP header
     /// added.
     Coap2015,
@@ -25,14 +33,28 @@ pub enum ProfileId {
 
 impl ProfileId {
     /// Every profile, by number.
-    pub const ALL: [Self; 5] = [Self::Uncompressed, Self::Udp, Self::Ip, Self::Coap2015, Self::Coap];
+    pub const ALL: [Self; 9] = [
+        Self::Uncompressed,
+        Self::Rtp,
+        Self::Udp,
+        Self::Esp,
+        Self::Ip,
+        Self::RtpUdpLite,
+        Self::UdpLite,
+        Self::Coap2015,
+        Self::Coap,
+    ];
 
     /// The 16-bit identifier.
     pub const fn number(self) -> u16 {
         match self {
             Self::Uncompressed => 0x0000,
+            Self::Rtp => 0x0001,
             Self::Udp => 0x0002,
+            Self::Esp => 0x0003,
             Self::Ip => 0x0004,
+            Self::RtpUdpLite => 0x0007,
+            Self::UdpLite => 0x0008,
             Self::Coap2015 => 0x0080,
             Self::Coap => 0x0081,
         }
@@ -47,8 +69,12 @@ impl ProfileId {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Uncompressed => "uncompressed",
+            Self::Rtp => "rtp",
             Self::Udp => "udp",
+            Self::Esp => "esp",
             Self::Ip => "ip",
+            Self::RtpUdpLite => "rtp-udp-lite",
+            Self::UdpLite => "udp-lite",
             Self::Coap2015 => "coap-2015",
             Self::Coap => "coap",
         }
@@ -74,6 +100,18 @@ pub enum Format {
     Uo0,
     /// Packet type 1 in U- and O-mode. RFC 3095, sections 5.7.3 and 5.11.3.
     Uo1,
+    /// Packet type 1 with IP-ID bits, of RTP. RFC 3095, section 5.7.3.
+    Uo1Id,
+    /// The same with extension 0.
+    Uo1IdExt0,
+    /// The same with extension 1.
+    Uo1IdExt1,
+    /// The same with extension 2.
+    Uo1IdExt2,
+    /// The same with extension 3.
+    Uo1IdExt3,
+    /// Packet type 1 with TS bits, of RTP. RFC 3095, section 5.7.3.
+    Uo1Ts,
     /// Packet type 2 without extension. RFC 3095, sections 5.7.4 and 5.11.3.
     Uor2,
     /// Packet type 2 with extension 0. RFC 3095, sections 5.7.5 and 5.11.4.
@@ -84,6 +122,32 @@ pub enum Format {
     Uor2Ext2,
     /// Packet type 2 with extension 3.
     Uor2Ext3,
+    /// Packet type 2 with IP-ID bits, of RTP. RFC 3095, section 5.7.4.
+    Uor2Id,
+    /// The same with extension 0.
+    Uor2IdExt0,
+    /// The same with extension 1.
+    Uor2IdExt1,
+    /// The same with extension 2.
+    Uor2IdExt2,
+    /// The same with extension 3.
+    Uor2IdExt3,
+    /// Packet type 2 with TS bits, of RTP. RFC 3095, section 5.7.4.
+    Uor2Ts,
+    /// The same with extension 0.
+    Uor2TsExt0,
+    /// The same with extension 1.
+    Uor2TsExt1,
+    /// The same with extension 2.
+    Uor2TsExt2,
+    /// The same with extension 3.
+    Uor2TsExt3,
+    /// Checksum Coverage Extension of a packet of type 0, 1 or 2. RFC 4019, section 5.3.2.
+    Cce,
+    /// The same, after which the Checksum Coverage is in every packet.
+    CceOn,
+    /// The same, after which it is in none.
+    CceOff,
     /// 4-bit MSN and CRC-3. `docs/coap-profile.md`, section 6.
     Pt0,
     /// 7-bit MSN and CHECK.
@@ -108,17 +172,36 @@ pub enum Format {
 
 impl Format {
     /// Every format, in the order of their declaration.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 39] = [
         Self::Ir,
         Self::IrDyn,
         Self::Normal,
         Self::Uo0,
         Self::Uo1,
+        Self::Uo1Id,
+        Self::Uo1IdExt0,
+        Self::Uo1IdExt1,
+        Self::Uo1IdExt2,
+        Self::Uo1IdExt3,
+        Self::Uo1Ts,
         Self::Uor2,
         Self::Uor2Ext0,
         Self::Uor2Ext1,
         Self::Uor2Ext2,
         Self::Uor2Ext3,
+        Self::Uor2Id,
+        Self::Uor2IdExt0,
+        Self::Uor2IdExt1,
+        Self::Uor2IdExt2,
+        Self::Uor2IdExt3,
+        Self::Uor2Ts,
+        Self::Uor2TsExt0,
+        Self::Uor2TsExt1,
+        Self::Uor2TsExt2,
+        Self::Uor2TsExt3,
+        Self::Cce,
+        Self::CceOn,
+        Self::CceOff,
         Self::Pt0,
         Self::Pt0c,
         Self::Pt1,
@@ -139,11 +222,30 @@ impl Format {
             Self::Normal => "Normal",
             Self::Uo0 => "UO-0",
             Self::Uo1 => "UO-1",
+            Self::Uo1Id => "UO-1-ID",
+            Self::Uo1IdExt0 => "UO-1-ID-EXT-0",
+            Self::Uo1IdExt1 => "UO-1-ID-EXT-1",
+            Self::Uo1IdExt2 => "UO-1-ID-EXT-2",
+            Self::Uo1IdExt3 => "UO-1-ID-EXT-3",
+            Self::Uo1Ts => "UO-1-TS",
             Self::Uor2 => "UOR-2",
             Self::Uor2Ext0 => "UOR-2-EXT-0",
             Self::Uor2Ext1 => "UOR-2-EXT-1",
             Self::Uor2Ext2 => "UOR-2-EXT-2",
             Self::Uor2Ext3 => "UOR-2-EXT-3",
+            Self::Uor2Id => "UOR-2-ID",
+            Self::Uor2IdExt0 => "UOR-2-ID-EXT-0",
+            Self::Uor2IdExt1 => "UOR-2-ID-EXT-1",
+            Self::Uor2IdExt2 => "UOR-2-ID-EXT-2",
+            Self::Uor2IdExt3 => "UOR-2-ID-EXT-3",
+            Self::Uor2Ts => "UOR-2-TS",
+            Self::Uor2TsExt0 => "UOR-2-TS-EXT-0",
+            Self::Uor2TsExt1 => "UOR-2-TS-EXT-1",
+            Self::Uor2TsExt2 => "UOR-2-TS-EXT-2",
+            Self::Uor2TsExt3 => "UOR-2-TS-EXT-3",
+            Self::Cce => "CCE()",
+            Self::CceOn => "CCE(ON)",
+            Self::CceOff => "CCE(OFF)",
             Self::Pt0 => "pt_0",
             Self::Pt0c => "pt_0c",
             Self::Pt1 => "pt_1",

@@ -3,108 +3,153 @@
 use crate::lsb::{self, Shift};
 use crate::serial::Serial;
 
-/// Spans that a range is divided into.
-const SPANS: usize = 4;
-
 /// The lowest and the highest of the values that the other side may hold as its reference.
 ///
-/// A [`Window`](crate::window::Window) keeps every candidate; a range keeps the bounds of four spans of them, and
+/// A [`Window`](crate::window::Window) keeps every candidate; a range keeps the bounds of a few spans of them, as a rule four,, and
 /// gives up a span at a time. So it may take a value for a candidate that is one no more, which can only cost bits: of
 /// 2 to 4 candidates it keeps exactly so many, of 16 it keeps 16 to 20.
 #[derive(Clone, Copy, Debug)]
-pub struct Range<S> {
+pub struct Range<S, const SPANS: usize = 4> {
     low: [S; SPANS],
     high: [S; SPANS],
-    /// The span that grows.
-    newest: u8,
-    /// Values in it.
+    /// The span that grows, and how many spans have values, in the low half.
+    place: u8,
+    /// Values in the span that grows; the highest bit says that all spans are there, and all values are one.
     filled: u8,
-    /// Spans with values.
-    used: u8,
-    /// All spans are there, and all values are one.
-    same: bool,
 }
 
-impl<S: Serial> Default for Range<S> {
+/// The highest bit of `filled`.
+const SAME: u8 = 0x80;
+
+impl<S: Serial, const SPANS: usize> Default for Range<S, SPANS> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<S: Serial> Range<S> {
+impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
     /// A range of no candidate.
     pub fn new() -> Self {
         let zero = S::default();
-        Self { low: [zero; SPANS], high: [zero; SPANS], newest: 0, filled: 0, used: 0, same: false }
+        Self { low: [zero; SPANS], high: [zero; SPANS], place: 0, filled: 0 }
+    }
+
+    /// The span that grows.
+    #[inline]
+    fn newest(&self) -> usize {
+        usize::from(self.place >> 4) % SPANS
+    }
+
+    /// Spans with values.
+    #[inline]
+    fn used(&self) -> usize {
+        usize::from(self.place & 0xF)
+    }
+
+    fn set(&mut self, newest: usize, used: usize) {
+        self.place = (newest << 4 | used) as u8;
+    }
+
+    #[inline]
+    fn is_same(&self) -> bool {
+        self.filled & SAME != 0
     }
 
     /// Whether there is no candidate: nothing was sent yet.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.used == 0
+        self.place == 0
     }
 
     /// Forgets every candidate.
+    #[inline]
     pub fn clear(&mut self) {
-        *self = Self::new();
+        self.place = 0;
+        self.filled = 0;
     }
 
-    /// Adds a value that was sent with a CRC; at least the last `width` of them are kept.
+    /// Adds a value that was sent with a CRC; at least the last `width` of them, up to 64, are kept.
     #[inline]
     pub fn push(&mut self, value: S, width: usize) {
-        if self.same && value == self.low[usize::from(self.newest) % SPANS] {
+        if self.is_same() && value == self.low[self.newest()] {
             return;
         }
         self.insert(value, width);
     }
 
     fn insert(&mut self, value: S, width: usize) {
-        // With one value in the newest span, the older ones must make up for the rest.
-        let span = width.saturating_sub(1).div_ceil(SPANS - 1).max(1);
-        let mut at = usize::from(self.newest) % SPANS;
-        if self.used == 0 || usize::from(self.filled) >= span {
-            at = (at + 1) % SPANS;
-            self.newest = at as u8;
-            self.filled = 0;
-            self.used = (self.used + 1).min(SPANS as u8);
-            self.low[at] = value;
-            self.high[at] = value;
-        } else if value.is_before(self.low[at]) {
-            self.low[at] = value;
-        } else if self.high[at].is_before(value) {
-            self.high[at] = value;
+        self.insert_all(value, value, 1, width);
+        let mut bounds = self.low.iter().chain(&self.high);
+        if self.used() == SPANS && bounds.all(|bound| *bound == value) {
+            self.filled |= SAME;
         }
-        self.filled = self.filled.saturating_add(1);
-        self.same =
-            usize::from(self.used) == SPANS && self.low.iter().chain(&self.high).all(|bound| *bound == value);
+    }
+
+    /// Adds `count` values from `low` to `high`, which were sent one after the other.
+    fn insert_all(&mut self, low: S, high: S, count: u8, width: usize) {
+        self.filled &= !SAME;
+        let mut at = self.newest();
+        if self.is_empty() || usize::from(self.filled) >= span(width, SPANS) {
+            at = (at + 1) % SPANS;
+            self.set(at, (self.used() + 1).min(SPANS));
+            self.filled = 0;
+            self.low[at] = low;
+            self.high[at] = high;
+        } else {
+            self.widen(at, low);
+            self.widen(at, high);
+        }
+        self.filled = self.filled.saturating_add(count).min(SAME - 1);
+    }
+
+    /// Makes a span hold a value. Bounds of half the space or more stay so, and say that anything may be between.
+    fn widen(&mut self, at: usize, value: S) {
+        let half = 1 << (S::BITS - 1);
+        let (low, high) = (self.low[at], self.high[at]);
+        if high.since(low) >= half {
+            return;
+        }
+        if value.since(low) < half {
+            if value.since(low) > high.since(low) {
+                self.high[at] = value;
+            }
+        } else if high.since(value) < half {
+            self.low[at] = value;
+        } else {
+            self.low[at] = high.plus(1);
+        }
     }
 
     /// One of the newest `newer + 1` values was acknowledged: older ones are candidates no more.
     pub fn acknowledge(&mut self, newer: usize, width: usize) {
-        let span = width.saturating_sub(1).div_ceil(SPANS - 1).max(1);
-        let behind = (newer + 1).saturating_sub(usize::from(self.filled)).div_ceil(span);
-        let used = usize::from(self.used).min(1 + behind) as u8;
-        if used < self.used && !self.same {
-            self.used = used;
+        if self.is_same() || self.is_empty() {
+            return;
         }
+        let behind = (newer + 1).saturating_sub(usize::from(self.filled)).div_ceil(span(width, SPANS));
+        self.set(self.newest(), self.used().min(1 + behind));
+    }
+
+    /// The lowest and the highest candidate of each span; they may span half the space or more, and then say nothing.
+    pub fn spans(&self) -> impl Iterator<Item = (S, S)> + '_ {
+        (0..self.used()).map(|back| {
+            let at = (self.newest() + SPANS - back) % SPANS;
+            (self.low[at], self.high[at])
+        })
     }
 
     /// Bits of `value` that are enough whichever candidate the other side holds; the whole width if there is no
     /// candidate.
     #[inline]
     pub fn needed_bits(&self, value: S, shift: Shift) -> u32 {
-        let at = usize::from(self.newest) % SPANS;
-        if self.same {
-            return lsb::needed_bits(value, self.low[at], shift);
+        if self.is_same() {
+            return lsb::needed_bits(value, self.low[self.newest()], shift);
         }
         self.needed_bits_of_all(value, shift)
     }
 
     fn needed_bits_of_all(&self, value: S, shift: Shift) -> u32 {
-        let mut needed = if self.used == 0 { S::BITS } else { 0 };
-        for back in 0..usize::from(self.used) {
-            let at = (usize::from(self.newest) + SPANS - back) % SPANS;
-            let (low, high) = (self.low[at], self.high[at]);
+        let mut needed = if self.is_empty() { S::BITS } else { 0 };
+        for (low, high) in self.spans() {
             needed = needed.max(lsb::needed_bits(value, low, shift));
             if high != low {
                 needed = needed.max(lsb::needed_bits(value, high, shift));
@@ -118,6 +163,108 @@ impl<S: Serial> Range<S> {
     }
 }
 
+/// Values of a span: with one value in the newest one, the older ones must make up for the rest of `width`.
+fn span(width: usize, spans: usize) -> usize {
+    width.saturating_sub(1).div_ceil(spans - 1).max(1)
+}
+
+/// A [`Range`] of values of which each is, as a rule, one more than the one before: sequence numbers.
+///
+/// As long as they are, the candidates are exactly the last ones that were sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Count<S> {
+    newest: S,
+    /// Newest values of which each is one more than the one before.
+    run: u8,
+    /// What was sent before them.
+    before: Range<S>,
+}
+
+impl<S: Serial> Default for Count<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<S: Serial> Count<S> {
+    /// No candidate.
+    pub fn new() -> Self {
+        Self { newest: S::default(), run: 0, before: Range::new() }
+    }
+
+    /// Whether there is no candidate: nothing was sent yet.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.run == 0
+    }
+
+    /// Adds a value that was sent with a CRC; at least the last `width` of them are kept.
+    #[inline]
+    pub fn push(&mut self, value: S, width: usize) {
+        if self.run > 0 && value == self.newest.plus(1) {
+            self.run = (usize::from(self.run) + 1).min(width.max(1)) as u8;
+            if usize::from(self.run) >= width {
+                self.before.clear();
+            }
+        } else {
+            if self.run > 0 {
+                self.before.insert_all(self.oldest(), self.newest, self.run, width);
+            }
+            self.run = 1;
+        }
+        self.newest = value;
+    }
+
+    /// The newest value that is `value` was acknowledged: what was sent before it is a candidate no more. Returns
+    /// how many values were sent after it, at most; `None` if it is unknown.
+    pub fn acknowledge(&mut self, value: S) -> Option<usize> {
+        let newer = self.newest.since(value);
+        if newer >= u32::from(self.run) {
+            return None;
+        }
+        self.run = newer as u8 + 1;
+        self.before.clear();
+        Some(newer as usize)
+    }
+
+    /// Bits of `value` that are enough whichever candidate the other side holds; the whole width if there is no
+    /// candidate.
+    #[inline]
+    pub fn needed_bits(&self, value: S, shift: Shift) -> u32 {
+        if self.run == 0 {
+            return S::BITS;
+        }
+        let mut needed = lsb::needed_bits(value, self.oldest(), shift);
+        if self.run > 1 {
+            needed = needed.max(lsb::needed_bits(value, self.newest, shift));
+        }
+        if !self.before.is_empty() {
+            needed = needed.max(self.before.needed_bits_of_all(value, shift));
+        }
+        needed
+    }
+
+    /// Whether `k` bits tell `value` whichever candidate the other side holds. More bits than
+    /// [`needed_bits`](Self::needed_bits) may tell less: with [`Shift::Sn`] an interval of 5 bits begins later than one
+    /// of 4.
+    #[inline]
+    pub fn fits(&self, value: S, k: u32, shift: Shift) -> bool {
+        self.run > 0
+            && lsb::fits(value, self.oldest(), k, shift)
+            && lsb::fits(value, self.newest, k, shift)
+            && self.before.spans().all(|(low, high)| {
+                high.since(low) < 1 << (S::BITS - 1)
+                    && lsb::fits(value, low, k, shift)
+                    && lsb::fits(value, high, k, shift)
+            })
+    }
+
+    #[inline]
+    fn oldest(&self) -> S {
+        self.newest.plus(u32::from(self.run).wrapping_sub(1).wrapping_neg())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,8 +273,8 @@ mod tests {
 
     #[test]
     fn of_four_candidates_exactly_four_are_kept() {
-        let mut range = Range::new();
-        assert_eq!(range.needed_bits(7_u16, Shift::Zero), 16);
+        let mut range = Range::<u16>::new();
+        assert_eq!(range.needed_bits(7, Shift::Zero), 16);
         for value in [100_u16, 7, 7, 7, 7] {
             range.push(value, 4);
         }
@@ -136,6 +283,55 @@ mod tests {
         assert_eq!(range.needed_bits(8, Shift::Zero), 1);
         range.acknowledge(0, 4);
         assert_eq!(range.needed_bits(8, Shift::Zero), 0);
+    }
+
+    #[test]
+    fn a_counter_has_exactly_the_last_values_as_candidates() {
+        let mut count = Count::new();
+        for sn in 100_u16..140 {
+            count.push(sn, 16);
+        }
+        assert_eq!(count.needed_bits(140, Shift::MinusOne), 4);
+        assert_eq!(count.acknowledge(139), Some(0));
+        assert_eq!(count.needed_bits(140, Shift::MinusOne), 0);
+        assert_eq!(count.acknowledge(100), None);
+    }
+
+    proptest! {
+        /// The bits that a counter asks for are enough for each of the last `width` values.
+        #[test]
+        fn every_candidate_of_a_counter_is_covered(
+            steps in proptest::collection::vec(prop_oneof![6 => Just(1_u16), 1 => 0_u16..4, 1 => any::<u16>()], 1..80),
+            width in 1_usize..=16,
+            value: u16,
+            acked in 0_usize..80,
+        ) {
+            let mut count = Count::new();
+            let mut candidates = Vec::new();
+            let mut sn = 65_500_u16;
+            for (i, &step) in steps.iter().enumerate() {
+                sn = sn.wrapping_add(step);
+                count.push(sn, width);
+                candidates.push(sn);
+                candidates.drain(..candidates.len().saturating_sub(width));
+                if i == acked {
+                    let newer = candidates.len() / 2;
+                    let value = candidates[candidates.len() - 1 - newer];
+                    if let Some(left) = count.acknowledge(value) {
+                        let at = candidates.iter().rposition(|other| *other == value).unwrap_or(0);
+                        prop_assert_eq!(left, candidates.len() - 1 - at);
+                        candidates.drain(..at);
+                    }
+                }
+            }
+            for (shift, value) in [Shift::MinusOne, Shift::Sn].map(|s| [(s, value), (s, sn.wrapping_add(1))]).concat() {
+                let k = count.needed_bits(value, shift);
+                for &reference in &candidates {
+                    let bits = u32::from(value) & ((1_u64 << k) - 1) as u32;
+                    prop_assert_eq!(lsb::decode(bits, k, reference, shift), value, "{} from {}", k, reference);
+                }
+            }
+        }
     }
 
     proptest! {
@@ -147,7 +343,7 @@ mod tests {
             value: u16,
             newer in proptest::option::of(0_usize..6),
         ) {
-            let mut range = Range::new();
+            let mut range = Range::<u16>::new();
             let mut candidates = Vec::new();
             for (i, &v) in values.iter().enumerate() {
                 range.push(v, width);

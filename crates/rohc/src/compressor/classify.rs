@@ -1,26 +1,29 @@
 //! Which profile a packet goes by: the highest that restores it exactly.
 
 use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader, MAX_IP};
+use thinair_wire::header::esp::Esp;
 use thinair_wire::header::extension::AH_FIXED;
 use thinair_wire::header::protocol;
 use thinair_wire::header::udp::Udp;
 
+use super::CompressorConfig;
+use super::rtp_detection::RtpDetection;
 use crate::channel::ProfileSet;
 use crate::profile::ProfileId;
-use crate::profile::coap::{self, CoapPorts};
-use crate::profile::rfc3095::coap_2015;
+use crate::profile::coap;
+use crate::profile::rfc3095::{INDICES, coap_2015, rtp};
 
 /// IP headers that profile 0x0002 takes (RFC 3095, section 5.7), and up to which extension headers are kept.
 const BASE_IPS: usize = 2;
 
-/// Most extension headers of one list, and octets of one of them.
-const MAX_ITEMS: usize = 8;
+/// Most items of one list, and octets of one of them.
+const MAX_ITEMS: usize = INDICES as usize;
 const MAX_ITEM: usize = 125;
 
 /// A packet and the profile it goes by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan<'p> {
-    /// 0x0002, 0x0004 or 0x0080.
+    /// A profile of the RFC 3095 family.
     pub(crate) profile: ProfileId,
     /// The whole packet.
     pub(crate) packet: &'p [u8],
@@ -29,8 +32,14 @@ pub(crate) struct Plan<'p> {
     pub(crate) ip_count: usize,
     /// The static chain ends although an IP header follows (RFC 3843, section 3.1).
     pub(crate) terminates: bool,
-    /// The UDP header, in profiles 0x0002 and 0x0080.
+    /// Octets in front of what the last IP header carries.
+    pub(crate) ip_end: usize,
+    /// The UDP or UDP-Lite header, whose Checksum Coverage stands for the length.
     pub(crate) udp: Udp,
+    /// The RTP header, in profiles 0x0001 and 0x0007; elsewhere what may be one.
+    pub(crate) rtp: Option<rtp::Header<'p>>,
+    /// The ESP header, in profile 0x0003.
+    pub(crate) esp: Esp,
     /// The CoAP header, in profile 0x0080.
     pub(crate) coap: Option<coap_2015::Header<'p>>,
     /// Octets of the headers that are compressed.
@@ -50,6 +59,37 @@ impl<'p> Plan<'p> {
         let coap = coap_2015::Header::read(self.payload())?;
         let header_len = self.header_len + coap.len();
         Some(Self { profile: ProfileId::Coap2015, coap: Some(coap), header_len, ..*self })
+    }
+
+    /// The SN that the packet has.
+    #[inline]
+    pub(crate) fn sn(&self) -> Option<u32> {
+        match self.profile {
+            ProfileId::Rtp | ProfileId::RtpUdpLite => self.rtp.map(|header| u32::from(header.sn)),
+            ProfileId::Esp => Some(self.esp.sequence_number),
+            _ => None,
+        }
+    }
+
+    /// The RTP header, if the profile has one and it has CSRC identifiers, or the context had some.
+    #[inline]
+    pub(crate) fn csrc(&self, is_used: bool) -> Option<&rtp::Header<'p>> {
+        let is_rtp = matches!(self.profile, ProfileId::Rtp | ProfileId::RtpUdpLite) && self.ip_count == 1;
+        self.rtp.as_ref().filter(|header| is_rtp && (is_used || !header.csrc.is_empty()))
+    }
+
+    /// The same packet by a profile with RTP; `None` if what follows the ports is no RTP header, or one whose CSRC
+    /// identifiers are not kept.
+    pub(crate) fn with_rtp(&self, profiles: ProfileSet) -> Option<Self> {
+        let profile = match self.profile {
+            ProfileId::UdpLite => ProfileId::RtpUdpLite,
+            _ => ProfileId::Rtp,
+        };
+        let header = self.rtp.as_ref()?;
+        let most = if self.ip_count == 1 { usize::from(INDICES) * rtp::CSRC_LEN } else { 0 };
+        let is_kept = header.csrc.len() <= most && self.ip_count <= BASE_IPS;
+        let header_len = self.header_len + header.len();
+        (profiles.has(profile) && is_kept).then_some(Self { profile, header_len, ..*self })
     }
 
     /// Whether it has CoAP options, for which a context takes memory.
@@ -91,6 +131,13 @@ impl Key for Plan<'_> {
         let ports = u64::from(self.udp.source_port) << 16 | u64::from(self.udp.destination_port);
         let next = self.ips().last().map_or(0, |ip| ip.next);
         word(ports << 16 | u64::from(next) << 8 | self.profile as u64);
+        match self.profile {
+            ProfileId::Rtp | ProfileId::RtpUdpLite => {
+                word(self.rtp.map_or(0, |header| u64::from(header.fields.ssrc)));
+            }
+            ProfileId::Esp => word(u64::from(self.esp.spi)),
+            _ => {}
+        }
         if let Some(coap) = &self.coap {
             coap.key(word);
         }
@@ -108,56 +155,98 @@ impl Key for coap::Path {
     }
 }
 
-/// The profile for a packet; `None` is profile 0x0000. Profile 0x0080 is taken for packets with one of `ports`, if
-/// the flow `has_place`.
+/// The profile for a packet; `None` is profile 0x0000. Profile 0x0080 is taken for packets with one of its ports, if
+/// the flow `has_place`, RTP for those that the rule finds.
 #[inline]
 pub(super) fn plan<'p>(
     chain: &'p HeaderChain<'p>,
-    profiles: ProfileSet,
-    ports: &CoapPorts,
+    config: &CompressorConfig,
     has_place: impl FnOnce(&Plan<'p>) -> bool,
 ) -> Option<Plan<'p>> {
+    let profiles = config.channel.profiles();
     let ips = chain.ips();
     let packet = chain.packet();
+    let ip_end = chain.ip_end();
     let sound = ips.iter().take(MAX_IP).enumerate().take_while(|(i, ip)| restorable(ip, *i)).count();
-    if (profiles.has(ProfileId::Udp) || profiles.has(ProfileId::Coap2015))
-        && sound == ips.len()
-        && sound <= BASE_IPS
-        && let Some(udp) = chain.udp()
-        && usize::from(udp.length) == packet.len() - chain.ip_end()
-        && ips.last().is_some_and(|ip| ip.next == protocol::UDP)
-    {
-        let header_len = chain.ip_end() + Udp::LEN;
-        let is_on_coap_port = profiles.has(ProfileId::Coap2015)
-            && (ports.has(udp.source_port) || ports.has(udp.destination_port));
-        let plan = Plan {
-            profile: ProfileId::Udp,
-            packet,
-            ips,
-            ip_count: sound,
-            terminates: false,
-            udp: *udp,
-            coap: None,
-            header_len,
-        };
-        if is_on_coap_port && let Some(plan) = plan.with_coap().filter(has_place) {
-            return Some(plan);
-        }
-        if profiles.has(ProfileId::Udp) {
-            return Some(plan);
-        }
-    }
-    let last = ips.get(..sound)?.last()?;
-    profiles.has(ProfileId::Ip).then(|| Plan {
-        profile: ProfileId::Ip,
+    let plan = |profile, header_len| Plan {
+        profile,
         packet,
         ips,
         ip_count: sound,
-        terminates: matches!(last.next, protocol::IPV4 | protocol::IPV6),
+        terminates: false,
+        ip_end,
         udp: Udp::default(),
+        rtp: None,
+        esp: Esp::default(),
         coap: None,
-        header_len: last.end(),
+        header_len,
+    };
+    if sound == ips.len()
+        && let Some(next) = ips.last().map(|ip| ip.next)
+    {
+        let datagram = packet.get(ip_end..).unwrap_or_default();
+        let header_len = ip_end + Udp::LEN;
+        match next {
+            protocol::UDP if sound <= BASE_IPS => {
+                let udp = chain.udp().filter(|udp| usize::from(udp.length) == datagram.len());
+                if let Some(udp) = udp {
+                    let plan = Plan { udp: *udp, ..plan(ProfileId::Udp, header_len) };
+                    if let Some(plan) = above_udp(plan, config, has_place) {
+                        return Some(plan);
+                    }
+                }
+            }
+            protocol::UDP_LITE => {
+                if let Ok(udp) = Udp::read(datagram) {
+                    let plan = Plan { udp, ..plan(ProfileId::UdpLite, header_len) };
+                    if let Some(plan) = above_udp(plan, config, |_| false) {
+                        return Some(plan);
+                    }
+                }
+            }
+            protocol::ESP if sound <= BASE_IPS && profiles.has(ProfileId::Esp) => {
+                if let Ok(esp) = Esp::read(datagram) {
+                    return Some(Plan { esp, ..plan(ProfileId::Esp, ip_end + Esp::LEN) });
+                }
+            }
+            _ => {}
+        }
+    }
+    let last = ips.get(..sound)?.last()?;
+    let terminates = matches!(last.next, protocol::IPV4 | protocol::IPV6);
+    profiles.has(ProfileId::Ip).then(|| Plan {
+        terminates,
+        ip_end: last.end(),
+        ..plan(ProfileId::Ip, last.end())
     })
+}
+
+/// The profile of a datagram, for which `plan` is the one without what the datagram carries.
+#[inline]
+fn above_udp<'p>(
+    mut plan: Plan<'p>,
+    config: &CompressorConfig,
+    has_place: impl FnOnce(&Plan<'p>) -> bool,
+) -> Option<Plan<'p>> {
+    let profiles = config.channel.profiles();
+    let (coap, udp) = (&config.coap.ports, &plan.udp);
+    let is_on = |ports: &coap::CoapPorts| ports.has(udp.source_port) || ports.has(udp.destination_port);
+    if profiles.has(ProfileId::Coap2015)
+        && plan.profile == ProfileId::Udp
+        && is_on(coap)
+        && let Some(plan) = plan.with_coap().filter(has_place)
+    {
+        return Some(plan);
+    }
+    if profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite) {
+        plan.rtp = RtpDetection::header(plan.payload());
+        if config.rtp.has(udp.destination_port)
+            && let Some(plan) = plan.with_rtp(profiles)
+        {
+            return Some(plan);
+        }
+    }
+    profiles.has(plan.profile).then_some(plan)
 }
 
 /// Whether the decompressor can rebuild the header from what it is sent.

@@ -1,12 +1,13 @@
-//! The RFC 3095 family: profiles 0x0002 (UDP) and 0x0004 (IP, RFC 3843), with the corrections of RFC 4815, and
-//! 0x0080 (CoAP as published in 2015).
+//! The RFC 3095 family: profiles 0x0001 (RTP), 0x0002 (UDP), 0x0003 (ESP), 0x0004 (IP, RFC 3843), 0x0007 and 0x0008
+//! (RTP/UDP-Lite and UDP-Lite, RFC 4019), with the corrections of RFC 4815, and 0x0080 (CoAP as published in 2015).
 //!
 //! One packet's headers are `Fields`; a function per format moves them to octets and back: `type0`, `type1`,
-//! `type2` with its extensions, `ir` for the chains of IR and IR-DYN, and the tail that every compressed header
-//! ends with. `FORMATS` lists the compressed formats once,
+//! `type2` with its extensions, `cce` around them, `ir` for the chains of IR and IR-DYN, and the tail that every
+//! compressed header ends with. `formats` lists the compressed formats of a profile once,
 //! cheapest first, and the list is the dispatch of both sides.
 
 mod attempt;
+mod cce;
 pub(crate) mod coap_2015;
 pub(crate) mod compress;
 pub(crate) mod decompress;
@@ -17,9 +18,12 @@ mod ir;
 mod list;
 mod list_plan;
 mod list_state;
+mod own;
+pub(crate) mod rtp;
 mod settled;
 pub(crate) mod table;
 mod tail;
+mod timestamp;
 mod type0;
 mod type1;
 mod type2;
@@ -32,20 +36,30 @@ use thinair_wire::header::chain::MAX_IP;
 use thinair_wire::lsb::Shift;
 
 use super::{Format, ProfileId};
+use cce::Cce;
 use list::CompressedList;
+pub(crate) use list_plan::INDICES;
+use rtp::{RtpExtra, RtpFields};
 
-/// Sequence number: here always counted by the compressor. RFC 3095, section 5.11; RFC 3843, section 3.
+/// Sequence number: that of RTP or ESP, or one that the compressor counts. RFC 3095, sections 5.7, 5.11 and 5.12; RFC
+/// 3843, section 3.
 const SN: Slot = Slot::new(0, "SN");
 /// IP-ID of the innermost IPv4 header whose RND flag is not 1. RFC 3095, section 5.7.
 const IP_ID: Slot = Slot::new(1, "IP-ID");
 /// IP-ID of the outer header, where both have one that is compressed.
 const IP_ID2: Slot = Slot::new(2, "IP-ID2");
 
-/// RFC 3095, section 5.11: "always uses p = -1 when interpreting the SN".
-const SN_SHIFT: Shift = Shift::MinusOne;
+/// RTP timestamp, scaled or not. RFC 3095, section 5.7.
+const TS: Slot = Slot::new(3, "TS");
 
 /// IP headers that the base formats carry; a further one goes as a dynamic chain (RFC 3843, section 3.2).
 const BASE_IPS: usize = 2;
+
+/// Lists of a packet: extension headers of both base headers, and CSRC identifiers.
+const LISTS: usize = 3;
+
+/// The list of CSRC identifiers.
+const CSRC: usize = 2;
 
 /// Compressed formats, cheapest first.
 const FORMATS: [Format; 7] = [
@@ -58,6 +72,131 @@ const FORMATS: [Format; 7] = [
     Format::Uor2Ext2,
     Format::Uor2Ext3,
 ];
+
+/// Compressed formats of RTP, cheapest first; of those of one length the ones with the stronger CRC.
+const RTP_FORMATS: [Format; 23] = [
+    Format::Uo0,
+    Format::Uo1,
+    Format::Uo1Id,
+    Format::Uo1Ts,
+    Format::Uor2,
+    Format::Uor2Id,
+    Format::Uor2Ts,
+    Format::Uo1IdExt0,
+    Format::Uor2Ext0,
+    Format::Uor2IdExt0,
+    Format::Uor2TsExt0,
+    Format::Uo1IdExt1,
+    Format::Uor2Ext1,
+    Format::Uor2IdExt1,
+    Format::Uor2TsExt1,
+    Format::Uo1IdExt2,
+    Format::Uor2Ext2,
+    Format::Uor2IdExt2,
+    Format::Uor2TsExt2,
+    Format::Uor2Ext3,
+    Format::Uor2TsExt3,
+    Format::Uor2IdExt3,
+    // Only ever read: what it says is not kept (section 5.7.3).
+    Format::Uo1IdExt3,
+];
+
+/// The compressed formats of a profile, cheapest first.
+#[inline]
+fn formats(profile: ProfileId) -> &'static [Format] {
+    if has_rtp(profile) { &RTP_FORMATS } else { &FORMATS }
+}
+
+/// The packet type of a compressed header, by its first octet. RFC 3095, section 5.2.7.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PacketType {
+    Zero,
+    One,
+    Two,
+}
+
+impl PacketType {
+    #[inline]
+    const fn of(first: u8) -> Self {
+        match first {
+            0..0b1000_0000 => Self::Zero,
+            0b1000_0000..0b1100_0000 => Self::One,
+            _ => Self::Two,
+        }
+    }
+
+    /// Whether a format is of this type.
+    #[inline]
+    fn has(self, format: Format) -> bool {
+        use Format::{Uo0, Uo1, Uo1Id, Uo1IdExt0, Uo1IdExt1, Uo1IdExt2, Uo1IdExt3, Uo1Ts};
+        self == match format {
+            Uo0 => Self::Zero,
+            Uo1 | Uo1Id | Uo1Ts | Uo1IdExt0 | Uo1IdExt1 | Uo1IdExt2 | Uo1IdExt3 => Self::One,
+            _ => Self::Two,
+        }
+    }
+}
+
+/// Whether what tells that a base header has a T bit stands behind it, in extension 3. RFC 3095, section 5.7.5.1.
+#[inline]
+fn has_t_bit_behind(format: Format) -> bool {
+    matches!(format, Format::Uor2IdExt3 | Format::Uor2TsExt3)
+}
+
+/// What follows the IP headers of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Upper {
+    /// Payload.
+    None,
+    Udp,
+    UdpLite,
+    Esp,
+}
+
+/// What follows the IP headers in a profile.
+#[inline]
+const fn upper(profile: ProfileId) -> Upper {
+    match profile {
+        ProfileId::Rtp | ProfileId::Udp | ProfileId::Coap2015 | ProfileId::Coap => Upper::Udp,
+        ProfileId::RtpUdpLite | ProfileId::UdpLite => Upper::UdpLite,
+        ProfileId::Esp => Upper::Esp,
+        ProfileId::Ip | ProfileId::Uncompressed => Upper::None,
+    }
+}
+
+/// Whether the chains of a profile end with an RTP header.
+#[inline]
+const fn has_rtp(profile: ProfileId) -> bool {
+    matches!(profile, ProfileId::Rtp | ProfileId::RtpUdpLite)
+}
+
+/// IP headers that the chains of a profile may have. RFC 3843, section 3.2; RFC 4019, section 5.3.1.
+#[inline]
+const fn most_ips(profile: ProfileId) -> usize {
+    match profile {
+        ProfileId::Ip | ProfileId::UdpLite => MAX_IP,
+        _ => BASE_IPS,
+    }
+}
+
+/// Whether the SN is part of the header: it is not one more for each packet then.
+#[inline]
+const fn has_own_sn(profile: ProfileId) -> bool {
+    has_rtp(profile) || matches!(profile, ProfileId::Esp)
+}
+
+/// The interpretation interval of the SN. RFC 3095, sections 5.7, 5.11 ("always uses p = -1") and 5.12.
+#[inline]
+const fn sn_shift(profile: ProfileId) -> Shift {
+    if has_own_sn(profile) { Shift::Sn } else { Shift::MinusOne }
+}
+
+/// `sn + steps` in the width that the SN of a profile has: 32 bits in ESP, else 16.
+#[inline]
+const fn sn_plus(profile: ProfileId, sn: u32, steps: u32) -> u32 {
+    let sum = sn.wrapping_add(steps);
+    if matches!(profile, ProfileId::Esp) { sum } else { sum & 0xFFFF }
+}
 
 /// Version of an IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,15 +243,18 @@ impl IpFields {
     }
 }
 
-/// The static and dynamic part of a UDP header.
+/// The static and dynamic part of a UDP or UDP-Lite header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct UdpFields {
     source_port: u16,
     destination_port: u16,
     checksum: u16,
+    /// Checksum Coverage, of UDP-Lite alone.
+    coverage: u16,
 }
 
-/// What extension 3 and the tail carry for one of the two IP headers of the base formats.
+/// What extension 3 and the tail carry for one of the two IP headers of the base formats, or, as far as it is a list,
+/// for the CSRC identifiers.
 #[derive(Clone, Copy, Debug, Default)]
 struct IpExtra<'p> {
     /// The flags octet of this header is present (`ip`, `ip2`).
@@ -148,11 +290,17 @@ impl<'p> IpExtra<'p> {
 #[derive(Clone, Copy, Debug)]
 struct Fields<'p> {
     profile: ProfileId,
-    sn: u16,
+    sn: u32,
     ips: [IpFields; MAX_IP],
     /// Number of IP headers of the static chain, at least 1.
     ip_count: usize,
     udp: UdpFields,
+    /// SPI of ESP.
+    spi: u32,
+    rtp: RtpFields,
+    rtp_extra: RtpExtra,
+    /// The packet is a CCE packet, of that kind.
+    cce: Option<Cce>,
     /// The CoAP header, in profile 0x0080 alone. Its options are those of a static chain.
     coap: Option<coap_2015::Header<'p>>,
     /// Mode, as two bits; 0 where the packet does not say it.
@@ -160,8 +308,8 @@ struct Fields<'p> {
     /// S, I of extension 3.
     ext3_sn: bool,
     ext3_id: bool,
-    /// For the outermost and the second IP header.
-    extra: [IpExtra<'p>; BASE_IPS],
+    /// For the outermost and the second IP header, and for the CSRC identifiers.
+    extra: [IpExtra<'p>; LISTS],
 }
 
 impl Fields<'_> {
@@ -173,11 +321,15 @@ impl Fields<'_> {
             ips: [IpFields::default(); MAX_IP],
             ip_count: 1,
             udp: UdpFields::default(),
+            spi: 0,
+            rtp: RtpFields::INITIAL,
+            rtp_extra: RtpExtra::default(),
+            cce: None,
             coap: None,
             mode: 0,
             ext3_sn: false,
             ext3_id: false,
-            extra: [IpExtra::default(); BASE_IPS],
+            extra: [IpExtra::default(); LISTS],
         }
     }
 
@@ -199,6 +351,12 @@ impl Fields<'_> {
         (0..self.base_ips()).rev().find(|&i| self.ips[i].holds_ip_id())
     }
 
+    /// Whether the base formats of RTP have a T bit: an IP-ID is compressed. RFC 3095, section 5.7.5.
+    #[inline]
+    fn has_t_bit(&self) -> bool {
+        self.ip_id_holder().is_some()
+    }
+
     /// Which header the slot [`IP_ID2`] belongs to: the outer one, if the inner one holds [`IP_ID`].
     #[inline]
     fn ip_id2_holder(&self) -> Option<usize> {
@@ -206,35 +364,40 @@ impl Fields<'_> {
     }
 }
 
-/// Whether the chains of a profile of the family end with a UDP header, or with CoAP behind one.
-#[inline]
-fn has_udp(profile: ProfileId) -> bool {
-    profile != ProfileId::Ip
-}
-
-/// Runs a compressed format up to the tail.
+/// Runs a compressed format up to the tail, with what is around it in a CCE packet.
 #[inline]
 fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut Fields<'p>) -> Step {
+    use type2::{Extension, T};
+    if let Some(kind) = x.cce {
+        cce::outer(c, kind)?;
+    }
+    let rtp = has_rtp(x.profile);
+    let none = if rtp { T::Absent } else { T::Undefined };
     match format {
-        Format::Uo0 => type0::uo_0(c),
+        Format::Uo0 => type0::uo_0(c, x.rtp.m),
+        Format::Uo1 if rtp => type1::uo_1_rtp(c, x),
         Format::Uo1 => type1::uo_1(c),
-        Format::Uor2 => type2::uor_2(c, x, type2::Extension::None),
-        Format::Uor2Ext0 => type2::uor_2(c, x, type2::Extension::Zero),
-        Format::Uor2Ext1 => type2::uor_2(c, x, type2::Extension::One),
-        Format::Uor2Ext2 => type2::uor_2(c, x, type2::Extension::Two),
-        Format::Uor2Ext3 => type2::uor_2(c, x, type2::Extension::Three),
-        Format::Ir
-        | Format::IrDyn
-        | Format::Normal
-        | Format::Pt0
-        | Format::Pt0c
-        | Format::Pt1
-        | Format::Pt1t
-        | Format::Pt1tc
-        | Format::Pt2
-        | Format::Pt2c
-        | Format::CoCommon
-        | Format::CoRepair
-        | Format::IrCr => c.enforce(false),
+        Format::Uo1Id => type1::uo_1_id(c, x, Extension::None),
+        Format::Uo1IdExt0 => type1::uo_1_id(c, x, Extension::Zero),
+        Format::Uo1IdExt1 => type1::uo_1_id(c, x, Extension::One),
+        Format::Uo1IdExt2 => type1::uo_1_id(c, x, Extension::Two),
+        Format::Uo1IdExt3 => type1::uo_1_id(c, x, Extension::Three),
+        Format::Uo1Ts => type1::uo_1_ts(c, x),
+        Format::Uor2 => type2::uor_2(c, x, none, Extension::None),
+        Format::Uor2Ext0 => type2::uor_2(c, x, none, Extension::Zero),
+        Format::Uor2Ext1 => type2::uor_2(c, x, none, Extension::One),
+        Format::Uor2Ext2 => type2::uor_2(c, x, none, Extension::Two),
+        Format::Uor2Ext3 => type2::uor_2(c, x, none, Extension::Three),
+        Format::Uor2Id => type2::uor_2(c, x, T::Zero, Extension::None),
+        Format::Uor2IdExt0 => type2::uor_2(c, x, T::Zero, Extension::Zero),
+        Format::Uor2IdExt1 => type2::uor_2(c, x, T::Zero, Extension::One),
+        Format::Uor2IdExt2 => type2::uor_2(c, x, T::Zero, Extension::Two),
+        Format::Uor2IdExt3 => type2::uor_2(c, x, T::Zero, Extension::Three),
+        Format::Uor2Ts => type2::uor_2(c, x, T::One, Extension::None),
+        Format::Uor2TsExt0 => type2::uor_2(c, x, T::One, Extension::Zero),
+        Format::Uor2TsExt1 => type2::uor_2(c, x, T::One, Extension::One),
+        Format::Uor2TsExt2 => type2::uor_2(c, x, T::One, Extension::Two),
+        Format::Uor2TsExt3 => type2::uor_2(c, x, T::One, Extension::Three),
+        _ => c.enforce(false),
     }
 }

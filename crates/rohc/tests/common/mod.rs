@@ -3,7 +3,9 @@
 #![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used)]
 
 pub mod coap;
+pub mod media;
 
+use media::Media;
 use thinair_wire::header::ipv4::Ipv4;
 
 /// SplitMix64.
@@ -136,11 +138,13 @@ pub struct Flow {
     pub checksum: bool,
     pub payload: usize,
     pub count: u64,
+    /// RTP, ESP or UDP-Lite behind IP, instead of what `protocol` says.
+    pub media: Option<Media>,
 }
 
 impl Flow {
     pub fn udp(layers: Vec<Layer>) -> Self {
-        Self { layers, protocol: 17, port: 5683, checksum: true, payload: 9, count: 0 }
+        Self { layers, protocol: 17, port: 5683, checksum: true, payload: 9, count: 0, media: None }
     }
 
     /// The next packet.
@@ -153,7 +157,10 @@ impl Flow {
     /// The next packet, with that payload.
     pub fn carry(&mut self, payload: Vec<u8>, random: &mut Random) -> Vec<u8> {
         let mut inside = payload;
-        if self.protocol == 17 {
+        if let Some(media) = &mut self.media {
+            inside = media.packet(self.port, &inside, random);
+            self.protocol = media.protocol();
+        } else if self.protocol == 17 {
             let mut udp = Vec::new();
             udp.extend_from_slice(&self.port.to_be_bytes());
             udp.extend_from_slice(&5683_u16.to_be_bytes());
@@ -174,6 +181,11 @@ impl Flow {
 
     /// Changes something that may change in the life of a flow.
     pub fn change(&mut self, random: &mut Random) {
+        if let Some(media) = &mut self.media
+            && random.once_in(2)
+        {
+            return media.change(random);
+        }
         let at = random.below(self.layers.len() as u64) as usize;
         let layer = &mut self.layers[at];
         match random.below(14) {
@@ -234,6 +246,12 @@ pub fn any_flow(random: &mut Random) -> Flow {
         Flow::udp((0..layers).map(|_| Layer::new(random.once_in(2), random.below(4) as u8)).collect());
     flow.protocol = [17, 17, 17, 58, 6, 47][random.below(6) as usize];
     flow.port = 1_000 + random.below(5) as u16;
+    if random.once_in(2) {
+        use media::Kind::{Esp, Rtp, RtpUdpLite, UdpLite};
+        let mut media = Media::new([Rtp, Rtp, Rtp, Esp, UdpLite, RtpUdpLite][random.below(6) as usize]);
+        media.ssrc = random.next() as u32;
+        flow.media = Some(media);
+    }
     for _ in 0..random.below(4) {
         flow.change(random);
     }

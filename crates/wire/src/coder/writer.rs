@@ -78,6 +78,12 @@ impl<'o> Writer<'o> {
         self.slots.iter().zip(&self.sent).all(|(lsb, sent)| lsb.needed <= *sent)
     }
 
+    /// Bits of a slot that the format has sent.
+    #[inline]
+    pub fn sent(&self, slot: Slot) -> u32 {
+        self.sent[slot.index]
+    }
+
     /// Puts the CRC where the format has left a hole for it.
     #[inline]
     pub fn fill_crc(&mut self, value: u8) {

@@ -43,15 +43,7 @@ pub(super) fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, state: &State, x
         Format::CoRepair => co_repair(c, state, x),
         Format::Ir => ir(c, x),
         Format::IrCr => ir_cr(c, x),
-        Format::IrDyn
-        | Format::Normal
-        | Format::Uo0
-        | Format::Uo1
-        | Format::Uor2
-        | Format::Uor2Ext0
-        | Format::Uor2Ext1
-        | Format::Uor2Ext2
-        | Format::Uor2Ext3 => c.enforce(false),
+        _ => c.enforce(false),
     }
 }
 

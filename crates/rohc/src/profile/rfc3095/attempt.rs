@@ -5,17 +5,19 @@ use thinair_wire::coder::Reader;
 use thinair_wire::crc::Check;
 use thinair_wire::header::protocol;
 use thinair_wire::lsb::{self, Shift};
-use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
-use super::decompress::{Context, Failure};
+use super::decompress::{Context, Failure, Own};
 use super::header::{self, ExtensionLists, Layout, Unbuildable};
 use super::list_state::ah_sn;
-use super::{BASE_IPS, Fields, IP_ID, IP_ID2, IpFields, SN, SN_SHIFT};
-use crate::profile::Format;
+use super::timestamp;
+use super::{Fields, IP_ID, IP_ID2, IpFields, LISTS, SN, has_own_sn, has_rtp, sn_plus, sn_shift};
+use crate::profile::{Format, ProfileId};
 
 /// Attempts to rebuild one header with one SN after the other.
 pub(super) struct Attempt<'a, 'p> {
+    /// When the packet arrived.
+    pub(super) now: Instant,
     pub(super) context: &'a Context,
     pub(super) reader: &'a Reader<'p>,
     pub(super) payload: usize,
@@ -32,7 +34,7 @@ pub(super) struct Passed {
     pub(super) crc_static: [u8; 2],
     /// There are extension headers, or the packet says that there are none any more.
     pub(super) has_lists: bool,
-    pub(super) ah_sn: [Option<u32>; BASE_IPS],
+    pub(super) ah_sn: [Option<u32>; LISTS],
     /// The SN was found by a repair.
     pub(super) repaired: bool,
     /// RFC 3095, section 5.3.2.2.5 f): ref -1 is not changed.
@@ -44,7 +46,6 @@ impl Attempt<'_, '_> {
     #[inline]
     pub(super) fn find<'i, 'p: 'i>(
         &self,
-        now: Instant,
         format: Format,
         x: &mut Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
@@ -53,15 +54,18 @@ impl Attempt<'_, '_> {
     ) -> Result<(), Failure> {
         let context = self.context;
         let (bits, k) = self.reader.collected(SN);
-        let sn = lsb::decode(bits, k, context.sn, SN_SHIFT);
-        let waited = now.nanos_since(context.arrival);
+        let sn = self.decode_sn(bits, k, context.sn);
+        let waited = self.now.nanos_since(context.arrival);
         if self.is_far_ahead(sn, k, x) {
             // RFC 4224: on a channel that reorders or duplicates, a packet that is late by `d` looks like one
             // that is ahead by `2^k - d`. One that is really that far ahead comes after a loss, and so after a
             // pause; and if it could be late all the same, it is not delivered.
-            let ahead = u64::from(sn.since(context.sn));
+            let ahead = u64::from(self.ahead(sn) as u32);
             let paused = waited >= context.gap.saturating_mul(ahead / 2);
-            if !paused || self.with_sn(sn.wrapping_sub(1 << k), x, extensions, out, passed)? {
+            let late = self.sn_plus(sn, (1_u32 << k).wrapping_neg());
+            // An SN that is not the compressor's may take such a step by itself, and then comes with a CRC that tells.
+            let steps = has_own_sn(x.profile) && self.check != Check::Crc3;
+            if !(paused || steps) || self.with_sn(late, x, extensions, out, passed)? {
                 return Err(Failure::Ambiguous(format));
             }
         }
@@ -70,13 +74,13 @@ impl Attempt<'_, '_> {
         }
         // 5.3.2.2.4: the SN has wrapped around if that much time has passed.
         if context.gap > 0 && waited / context.gap >= 1 << k {
-            let sn = lsb::decode(bits, k, context.sn.plus(1 << k), SN_SHIFT);
+            let sn = self.decode_sn(bits, k, self.sn_plus(context.sn, 1 << k));
             passed.repaired = true;
             let right = self.with_sn(sn, x, extensions, out, passed)?;
             return if right { Ok(()) } else { Err(Failure::Crc(format)) };
         }
         // 5.3.2.2.5: the reference may have been updated wrongly. An SN that ref 0 has had is a duplicate's.
-        let sn2 = lsb::decode(bits, k, context.sn_before, SN_SHIFT);
+        let sn2 = self.decode_sn(bits, k, context.sn_before);
         if sn2 == sn || sn2 == context.sn || !self.with_sn(sn2, x, extensions, out, passed)? {
             return Err(Failure::Crc(format));
         }
@@ -90,22 +94,46 @@ impl Attempt<'_, '_> {
         Ok(())
     }
 
+    /// `sn + steps`, in the width of the SN.
+    #[inline]
+    fn sn_plus(&self, sn: u32, steps: u32) -> u32 {
+        sn_plus(self.context.profile, sn, steps)
+    }
+
+    /// The distance of an SN from that of the context.
+    #[inline]
+    fn ahead(&self, sn: u32) -> i32 {
+        let distance = sn.wrapping_sub(self.context.sn);
+        if self.context.profile == ProfileId::Esp { distance as i32 } else { i32::from(distance as i16) }
+    }
+
+    /// The SN that bits mean from a reference on.
+    #[inline]
+    fn decode_sn(&self, bits: u32, k: u32, reference: u32) -> u32 {
+        let shift = sn_shift(self.context.profile);
+        if self.context.profile == ProfileId::Esp {
+            return lsb::decode(bits, k, reference, shift);
+        }
+        u32::from(lsb::decode(bits, k, reference as u16, shift))
+    }
+
     /// Whether an SN is in the far half of its interval, and the header depends on it.
     #[inline]
-    fn is_far_ahead(&self, sn: u16, k: u32, x: &Fields<'_>) -> bool {
-        if k == 0 || k >= u16::BITS || sn.since(self.context.sn) < 1 << (k - 1) {
+    fn is_far_ahead(&self, sn: u32, k: u32, x: &Fields<'_>) -> bool {
+        if k == 0 || k >= u16::BITS || self.ahead(sn) < 1 << (k - 1) {
             return false;
         }
         // Where nothing in the header depends on the SN, late or not makes no difference.
-        (0..x.base_ips()).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
-            || self.context.lists.iter().any(|list| list.current.len > 0)
+        has_own_sn(x.profile)
+            || (0..x.base_ips()).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
+            || self.context.lists.iter().any(|list| !list.current.is_empty())
     }
 
     /// Rebuilds the header with that SN; false if its CRC does not match.
     #[inline]
     fn with_sn<'i, 'p: 'i>(
         &self,
-        sn: u16,
+        sn: u32,
         x: &mut Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
@@ -113,7 +141,12 @@ impl Attempt<'_, '_> {
     ) -> Result<bool, Failure> {
         x.sn = sn;
         self.resolve_ip_ids(x);
-        passed.has_lists = !extensions.is_empty() || x.extra.iter().any(|extra| extra.ipx);
+        if let (true, Own::Rtp(rtp)) = (has_rtp(x.profile), &self.context.own) {
+            let (arrival, ahead) = (self.context.arrival, self.ahead(sn));
+            let ts = timestamp::decode(self.reader, &x.rtp_extra, rtp, ahead, arrival, self.now);
+            x.rtp.ts = ts.ok_or(Failure::Malformed)?;
+        }
+        passed.has_lists = !extensions.is_empty() || x.extra.iter().any(|extra| extra.ipx || extra.has_list);
         if passed.has_lists {
             passed.ah_sn = self.resolve_ah(x, extensions);
         }
@@ -151,19 +184,19 @@ impl Attempt<'_, '_> {
             }
             let ip = &mut x.ips[i];
             let counted = IpFields { nbo: ip.nbo, ..reference }.counted_id();
-            let offset = counted.wrapping_sub(self.context.sn);
+            let offset = counted.wrapping_sub(self.context.sn as u16);
             let offset = lsb::decode(bits.0, bits.1, offset, Shift::Zero);
-            ip.id = offset.wrapping_add(x.sn);
+            ip.id = offset.wrapping_add(x.sn as u16);
             ip.id = ip.counted_id();
         }
     }
 
     /// RFC 4815, sections 5.8 and 8.9: the offset from the SN is constant, or the low bits are sent.
-    fn resolve_ah<'i>(&self, x: &Fields<'i>, extensions: &mut ExtensionLists<'i>) -> [Option<u32>; BASE_IPS] {
-        let mut sns = [None; BASE_IPS];
+    fn resolve_ah<'i>(&self, x: &Fields<'i>, extensions: &mut ExtensionLists<'i>) -> [Option<u32>; LISTS] {
+        let mut sns = [None; LISTS];
         for (i, extra) in x.extra.iter().enumerate() {
             let state = &self.context.lists[i];
-            let mut sn = state.ah_offset.wrapping_add(u32::from(x.sn));
+            let mut sn = state.ah_offset.wrapping_add(x.sn);
             if extra.has_ah_sn {
                 let mask = if extra.ah_sn_long { 0x7FFF_FFFF } else { 0x7F };
                 sn = sn & !mask | extra.ah_sn & mask;

@@ -15,6 +15,7 @@ use super::Fields;
 use super::compress;
 use super::decompress::{self, Failure};
 use super::list::Item;
+use super::own::Own;
 use super::table::{self, NoMemory, Pool, Table};
 use crate::profile::Format;
 
@@ -200,23 +201,25 @@ impl compress::Context {
     /// Keeps what tells the flow of a CoAP header apart.
     #[cold]
     pub(crate) fn start_coap(&mut self, header: &Header<'_>, pool: &mut Pool<'_>) -> Result<(), NoMemory> {
-        self.coap = header.fields;
+        self.own = Own::Coap(header.fields);
         keep(&mut self.table, pool, &header.fields, header.options)
     }
 
     /// Whether a CoAP header belongs to this flow.
     #[cold]
     pub(super) fn is_coap_flow_of(&self, header: &Header<'_>, pool: &Pool<'_>) -> bool {
-        self.coap.is_flow_of(&header.fields) && stored(&self.table, pool, &self.coap) == Some(header.options)
+        let Own::Coap(coap) = &self.own else { return false };
+        coap.is_flow_of(&header.fields) && stored(&self.table, pool, coap) == Some(header.options)
     }
 
     /// Takes the fields of a CoAP header, and returns whether its token is the first that is another one: that must
     /// be said in the static chain.
     #[cold]
     pub(super) fn note_coap<'p>(&mut self, x: &mut Fields<'p>, header: &Header<'p>) -> bool {
-        let turns = !self.coap.token_changing && self.coap.token != header.fields.token;
-        self.coap.token_changing |= turns;
-        let fields = CoapFields { token_changing: self.coap.token_changing, ..header.fields };
+        let Own::Coap(coap) = &mut self.own else { return false };
+        let turns = !coap.token_changing && coap.token != header.fields.token;
+        coap.token_changing |= turns;
+        let fields = CoapFields { token_changing: coap.token_changing, ..header.fields };
         x.coap = Some(Header { fields, ..*header });
         turns
     }
@@ -226,14 +229,18 @@ impl decompress::Context {
     /// The options of the flow.
     #[cold]
     pub(super) fn options<'t>(&self, pool: &'t Pool<'_>, format: Format) -> Result<&'t [u8], Failure> {
-        stored(&self.table, pool, &self.coap).ok_or(Failure::UnknownItem(format))
+        let options = match &self.own {
+            decompress::Own::Coap(coap) => stored(&self.table, pool, coap),
+            _ => None,
+        };
+        options.ok_or(Failure::UnknownItem(format))
     }
 
     /// Keeps the CoAP header of a verified IR or IR-DYN packet, of which the latter has no options.
     #[cold]
     pub(super) fn keep_coap(&mut self, header: &Header<'_>, pool: &mut Pool<'_>) -> Result<(), Failure> {
         keep(&mut self.table, pool, &header.fields, header.options).map_err(|_| Failure::NoMemory)?;
-        self.coap = header.fields;
+        self.own = decompress::Own::Coap(header.fields);
         Ok(())
     }
 }

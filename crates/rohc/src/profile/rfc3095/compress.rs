@@ -4,22 +4,26 @@ use thinair_wire::coder::{Lsb, Writer};
 use thinair_wire::crc::Check;
 use thinair_wire::header::chain::{Ip, IpHeader};
 use thinair_wire::header::protocol;
+use thinair_wire::header::rtp::VERSION;
 use thinair_wire::lsb::Shift;
-use thinair_wire::range::Range;
+use thinair_wire::range::{Count, Range};
 use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
-use thinair_wire::window::Window;
 
-use super::coap_2015::{self, CoapFields};
+use super::cce::{Cce, Coverage};
+use super::coap_2015;
 use super::header::Layout;
 use super::ip_id::Watcher;
 use super::ir;
 use super::list::Item;
-use super::list_plan::{ListState, Scope, icv, sends_ah};
+use super::list_plan::{ListState, Scope, icv, items, sends_ah};
+use super::own::{Guess, Own, RtpContext};
 use super::table::{self, Pool, Table};
 use super::tail::{Tail, tail};
+use super::timestamp::Needed;
 use super::{
-    BASE_IPS, FORMATS, Fields, IP_ID, IP_ID2, IpFields, SN, SN_SHIFT, UdpFields, Version, base, has_udp,
+    BASE_IPS, CSRC, Fields, IP_ID, IP_ID2, IpFields, SN, TS, UdpFields, Upper, Version, base, formats,
+    has_own_sn, has_rtp, rtp, sn_plus, sn_shift, upper,
 };
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Plan};
@@ -86,6 +90,58 @@ impl PendingIp {
     }
 }
 
+/// Steps of a 32-bit SN from which on its low 16 bits may say something else.
+const FAR: u32 = 1 << 11;
+
+/// Where the list of CSRC identifiers is kept: in the place of a second IP header, with which RTP has none.
+const CSRC_STATE: usize = 1;
+
+/// Bits that a packet needs in each slot.
+#[derive(Clone, Copy, Debug, Default)]
+struct NeededBits {
+    sn: u32,
+    ip_id: u32,
+    ts: Needed,
+}
+
+impl NeededBits {
+    /// Sets what extension 3 has of each slot in that format of RTP; false if another of the two formats with a T bit
+    /// is shorter.
+    fn shape(&self, format: Format, x: &mut Fields<'_>) -> bool {
+        let ts =
+            |base| if self.ts.inferable { 0 } else { rtp::sdvl_octets(self.ts.bits.saturating_sub(base)) };
+        let with_ts = 2 * u8::from(self.ip_id > 0) + ts(5);
+        let with_id = 2 * u8::from(self.ip_id > 5) + ts(0);
+        x.ext3_sn = self.sn > 6;
+        if format == Format::Uor2IdExt3 {
+            x.ext3_id = self.ip_id > 5;
+            x.rtp_extra.ts = ts(0);
+            return self.ts.inferable || self.ts.bits <= rtp::sdvl_bits(4);
+        }
+        x.ext3_id = self.ip_id > 0;
+        x.rtp_extra.ts = ts(5);
+        format == Format::Uor2Ext3 || with_ts <= with_id || self.ts.bits > rtp::sdvl_bits(4)
+    }
+
+    /// Whether the bits of TS that a format has sent are none, or enough.
+    fn is_ts_right(&self, writer: &Writer<'_>) -> bool {
+        writer.sent(TS) == 0 || writer.sent(TS) >= self.ts.bits
+    }
+}
+
+/// Whether a format has extension 3.
+#[inline]
+fn has_extension_3(format: Format) -> bool {
+    matches!(format, Format::Uor2Ext3 | Format::Uor2IdExt3 | Format::Uor2TsExt3)
+}
+
+/// Whether a format has the CRC of 3 bits.
+#[inline]
+fn has_crc_3(format: Format) -> bool {
+    use Format::{Uo0, Uo1, Uo1Id, Uo1IdExt0, Uo1IdExt1, Uo1IdExt2, Uo1IdExt3, Uo1Ts};
+    matches!(format, Uo0 | Uo1 | Uo1Id | Uo1Ts | Uo1IdExt0 | Uo1IdExt1 | Uo1IdExt2 | Uo1IdExt3)
+}
+
 /// Check states, or that they may have changed, in no more room.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CrcStatic([u8; 2]);
@@ -113,9 +169,11 @@ pub(crate) struct Context {
     pub(super) ip_count: u8,
     pub(super) ips: [IpFields; BASE_IPS],
     pub(super) udp: UdpFields,
-    pub(super) coap: CoapFields,
-    pub(super) sn: u16,
-    pub(super) sns: Window<u16>,
+    pub(super) coverage: Coverage,
+    pub(super) own: Own,
+    pub(super) sn: u32,
+    /// The low 16 bits of the SN.
+    pub(super) sns: Count<u16>,
     /// IP-ID offsets of both headers.
     pub(super) offsets: [Range<u16>; BASE_IPS],
     pub(super) watchers: [Watcher; BASE_IPS],
@@ -136,6 +194,18 @@ pub(crate) struct Context {
 impl Context {
     /// A context for the flow of a packet, whose first SN is the one behind `sn`.
     pub(crate) fn new(plan: &Plan<'_>, now: Instant, sn: u16) -> Self {
+        let sn = match plan.sn() {
+            Some(sn) => sn_plus(plan.profile, sn, u32::MAX),
+            None => u32::from(sn),
+        };
+        let own = match (&plan.rtp, upper(plan.profile)) {
+            (Some(header), _) if has_rtp(plan.profile) => {
+                Own::Rtp(RtpContext { fields: header.fields, ..RtpContext::default() })
+            }
+            (_, Upper::Esp) => Own::Esp(plan.esp.spi),
+            (_, Upper::Udp | Upper::UdpLite) if plan.coap.is_none() => Own::Guess(Guess::default()),
+            _ => Own::None,
+        };
         let mut context = Self {
             profile: plan.profile,
             mode: Mode::Unidirectional,
@@ -145,13 +215,14 @@ impl Context {
             ip_count: plan.ip_count as u8,
             ips: [IpFields::default(); BASE_IPS],
             udp: udp_fields(plan),
-            coap: CoapFields::default(),
+            coverage: Coverage::default(),
+            own,
             sn,
-            sns: Window::new(),
+            sns: Count::new(),
             offsets: [Range::new(); BASE_IPS],
             watchers: [Watcher::default(); BASE_IPS],
             pending: [PendingIp::default(); BASE_IPS],
-            pending_since: sn,
+            pending_since: sn as u16,
             crc_static: CrcStatic::UNKNOWN,
             strong: 0,
             settled: false,
@@ -168,9 +239,15 @@ impl Context {
         context
     }
 
-    /// Sets what a new context takes from the channel: the mode of the context whose CID it takes over (RFC
-    /// 4815, section 7.2.1), and a first gen_id that the decompressor has hardly seen on this CID.
-    pub(crate) fn start(&mut self, mode: Mode, gen_id: u8, config: &CompressorConfig) {
+    /// Sets what a new context takes from the channel: the mode of the context whose CID it takes over, and a first
+    /// gen_id that the decompressor has hardly seen on this CID.
+    pub(crate) fn start(&mut self, before: Option<&Self>, gen_id: u8, config: &CompressorConfig) {
+        // RFC 4815, section 7.2: the mode is inherited within a profile, and within it alone.
+        let before = before.filter(|before| before.profile == self.profile);
+        let mode = before.map_or(Mode::default(), |before| before.mode);
+        if let (Own::Rtp(rtp), Some(_)) = (&mut self.own, before) {
+            rtp.timestamps.is_stride_known = true;
+        }
         let sid = self.sid_allowed(config);
         for (ip, list) in self.ips.iter_mut().zip(&mut self.lists) {
             if ip.version == Version::V4 {
@@ -179,7 +256,12 @@ impl Context {
             list.start(gen_id);
         }
         self.mode = mode;
-        self.in_state.start(self.sn.plus(1), self.ir_packets(config));
+        self.in_state.start(self.next_sn() as u16, self.ir_packets(config));
+    }
+
+    /// The SN that the compressor counts, or expects of the next packet.
+    fn next_sn(&self) -> u32 {
+        sn_plus(self.profile, self.sn, 1)
     }
 
     /// Goes on in another mode, with the refresh policy of that.
@@ -204,12 +286,18 @@ impl Context {
             && self.udp.destination_port == plan.udp.destination_port
             && self.ips.iter().zip(plan.ips()).all(|(kept, ip)| is_same_path(kept, ip))
             && (plan.ip_count > BASE_IPS || self.ips[plan.ip_count - 1].terminates == plan.terminates)
-            && plan.coap.as_ref().is_none_or(|header| self.is_coap_flow_of(header, pool))
+            && match &self.own {
+                Own::None | Own::Guess(_) => true,
+                Own::Esp(spi) => *spi == plan.esp.spi,
+                Own::Rtp(rtp) => plan.rtp.is_some_and(|header| header.fields.ssrc == rtp.fields.ssrc),
+                Own::Coap(_) => plan.coap.as_ref().is_none_or(|header| self.is_coap_flow_of(header, pool)),
+            }
     }
 
     /// SID is defined in profiles 0x0004, 0x0007 and 0x0008 (RFC 3843, section 3.3; RFC 4019).
     fn sid_allowed(&self, config: &CompressorConfig) -> bool {
-        self.profile == ProfileId::Ip || config.sid_everywhere
+        matches!(self.profile, ProfileId::Ip | ProfileId::RtpUdpLite | ProfileId::UdpLite)
+            || config.sid_everywhere
     }
 
     /// IR packets that establish a context.
@@ -254,16 +342,28 @@ impl Context {
     ) -> Result<Compressed, Refused> {
         let repetitions = config.repetitions;
         let mut x = Fields::new(self.profile);
-        x.sn = self.sn.plus(1);
+        x.sn = plan.sn().unwrap_or(self.next_sn());
         x.ip_count = plan.ip_count;
         x.udp = udp_fields(plan);
+        x.spi = plan.esp.spi;
         x.mode = self.mode.bits();
         let mut is_static_same = true;
         self.note_ips(&mut x, plan, config, &mut is_static_same);
         self.note_further_ips(&mut x, plan, repetitions, pool)?;
-        if has_udp(self.profile) && (x.udp.checksum == 0) != (self.udp.checksum == 0) {
+        if upper(self.profile) == Upper::Udp && (x.udp.checksum == 0) != (self.udp.checksum == 0) {
             // Context(UDP Checksum) is updated only by IR or IR-DYN (section 5.7).
             self.enter_fo(x.sn, repetitions, false);
+        }
+        self.note_sn(x.sn, repetitions);
+        let length = plan.packet.len() - plan.ip_end;
+        if upper(self.profile) == Upper::UdpLite {
+            x.cce = self.coverage.note(x.udp.coverage, length, x.sn as u16, repetitions);
+        }
+        if let Some(header) = &plan.rtp
+            && let Own::Rtp(rtp) = &mut self.own
+        {
+            let sns = (x.sn, self.sn);
+            is_static_same &= rtp.note(&mut x, header, sns, config);
         }
         if let Some(header) = &plan.coap
             && self.note_coap(&mut x, header)
@@ -274,11 +374,17 @@ impl Context {
         let mut has_lists = false;
         for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
             if ip.extension_count > 0 || self.lists[i].is_used() {
-                let noted = self.lists[i].note(i, ip, x.sn, repetitions, &mut self.table, pool);
+                let noted = self.lists[i].note(i, items(ip), x.sn, repetitions, &mut self.table, pool);
                 noted.map_err(|_| Refused::ByThisPacket)?;
                 has_lists = true;
                 self.settled = false;
             }
+        }
+        if let Some(header) = plan.csrc(self.lists[CSRC_STATE].is_used()) {
+            let (table, items) = (&mut self.table, header.items().map(Some));
+            let noted = self.lists[CSRC_STATE].note(CSRC, items, x.sn, repetitions, table, pool);
+            noted.map_err(|_| Refused::ByThisPacket)?;
+            has_lists = true;
         }
         self.note_refresh(now, x.sn, config);
         let layout = layout(plan, x.coap.as_ref());
@@ -295,8 +401,8 @@ impl Context {
                 if has_lists {
                     self.fill_lists(&mut x, plan, Scope::Changes, repetitions, pool);
                 }
-                self.offer(&mut writer, &mut x);
-                match self.write_compressed(&mut writer, &mut x, plan) {
+                let needed = self.offer(&mut writer, &mut x);
+                match self.write_compressed(&mut writer, &mut x, plan, &needed) {
                     Some(format) => format,
                     None => {
                         self.enter_fo(x.sn, repetitions, false);
@@ -314,6 +420,10 @@ impl Context {
             }
             if has_lists {
                 self.fill_lists(&mut x, plan, Scope::Everything, repetitions, pool);
+            }
+            x.cce = None;
+            if let Own::Rtp(rtp) = &self.own {
+                rtp.fill_chain(&mut x);
             }
             writer.rewind();
             let written = match format {
@@ -339,11 +449,11 @@ impl Context {
                 *octet = crc;
             }
         }
-        self.commit(&x, format, crc_static, has_lists, config, pool);
+        self.commit(&x, format, crc_static, has_lists, length, config, pool);
         Ok(Compressed {
             cid,
             profile: self.profile,
-            format,
+            format: x.cce.map_or(format, Cce::format),
             header_in: layout.len,
             header_out: end,
             len,
@@ -396,7 +506,7 @@ impl Context {
                 changed = true;
             }
             if changed {
-                self.pending_since = sn;
+                self.pending_since = sn as u16;
                 self.settled = false;
             }
             if fields.flow_label != kept.flow_label {
@@ -405,6 +515,30 @@ impl Context {
             }
             if fields.sid != kept.sid {
                 // "Only IR and IR-DYN packets can update context(SID)" (RFC 3843, section 3.3).
+                self.enter_fo(sn, repetitions, false);
+            }
+        }
+    }
+
+    /// Bits of the SN that a packet needs. An SN of the packet's own may take a step that looks as if the packet were a
+    /// late one (RFC 4224), unless the interval reaches twice as far.
+    #[inline]
+    fn sn_bits(&self, sn: u32) -> u32 {
+        let needed = self.sns.needed_bits(sn as u16, sn_shift(self.profile));
+        let step = sn.wrapping_sub(self.sn) as u16;
+        if has_own_sn(self.profile) && step >= 8 && step < 1 << 15 {
+            return needed.max(u16::BITS - step.leading_zeros() + 1);
+        }
+        needed
+    }
+
+    /// An SN far from the last one: the window keeps 16 bits of it, and no format has bits for such a step.
+    fn note_sn(&mut self, sn: u32, repetitions: u8) {
+        if has_own_sn(self.profile) && !self.sns.is_empty() {
+            let step = sn.wrapping_sub(self.sn) as i32;
+            let is_far = if self.profile == ProfileId::Esp { step.unsigned_abs() >= FAR } else { false };
+            if is_far {
+                self.sns = Count::new();
                 self.enter_fo(sn, repetitions, false);
             }
         }
@@ -436,6 +570,22 @@ impl Context {
         Ok(())
     }
 
+    /// Looks whether a flow of UDP or UDP-Lite is RTP.
+    pub(crate) fn looks_like_rtp(&mut self, header: Option<&rtp::Header<'_>>) -> bool {
+        match &mut self.own {
+            Own::Guess(guess) => guess.look(header),
+            _ => false,
+        }
+    }
+
+    /// Whether a payload must be looked at for RTP, and may not take the short way.
+    #[inline]
+    pub(super) fn may_be_rtp(&self, payload: &[u8], config: &CompressorConfig) -> bool {
+        payload.first().is_some_and(|first| first >> 6 == VERSION)
+            && config.rtp.guesses()
+            && matches!(&self.own, Own::Guess(guess) if guess.goes_on())
+    }
+
     /// Whether packets with the same ports may go by profile 0x0080, so that none of them may take the short way.
     fn is_on_coap_port(&self, config: &CompressorConfig) -> bool {
         let ports = &config.coap.ports;
@@ -452,7 +602,7 @@ impl Context {
     }
 
     /// What is due by count or by clock.
-    fn note_refresh(&mut self, now: Instant, sn: u16, config: &CompressorConfig) {
+    fn note_refresh(&mut self, now: Instant, sn: u32, config: &CompressorConfig) {
         let policy =
             if self.mode == Mode::Unidirectional { &config.refresh } else { &config.refresh_two_way };
         match self.timer.tick(now, policy) {
@@ -471,20 +621,20 @@ impl Context {
         }
     }
 
-    fn enter_ir(&mut self, sn: u16, packets: u8, refreshing: bool) {
+    fn enter_ir(&mut self, sn: u32, packets: u8, refreshing: bool) {
         self.settled = false;
         self.state.on_static_nack();
-        self.in_state.start(sn, packets);
+        self.in_state.start(sn as u16, packets);
         self.refreshing = refreshing;
     }
 
-    fn enter_fo(&mut self, sn: u16, packets: u8, refreshing: bool) {
+    fn enter_fo(&mut self, sn: u32, packets: u8, refreshing: bool) {
         if self.state == CompressorState::Ir {
             return;
         }
         self.settled = false;
         self.state.on_nack();
-        self.in_state.start(sn, packets);
+        self.in_state.start(sn as u16, packets);
         self.refreshing = refreshing;
     }
 
@@ -499,37 +649,52 @@ impl Context {
     ) {
         for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
             let sn = x.sn;
-            self.lists[i].fill(&mut x.extra[i], i, ip, sn, scope, repetitions, &self.table, pool);
+            self.lists[i].fill(&mut x.extra[i], i, items(ip), sn, scope, repetitions, &self.table, pool);
+        }
+        if let Some(header) = plan.csrc(self.lists[CSRC_STATE].is_used()) {
+            let (sn, items) = (x.sn, header.items().map(Some));
+            let extra = &mut x.extra[CSRC];
+            self.lists[CSRC_STATE].fill(extra, CSRC, items, sn, scope, repetitions, &self.table, pool);
         }
     }
 
     /// Offers the slots of a compressed header, with the bits that the window of each asks for.
     #[inline]
-    fn offer(&self, writer: &mut Writer<'_>, x: &mut Fields<'_>) {
-        let needed = self.sns.needed_bits(x.sn, SN_SHIFT);
-        writer.offer(SN, Lsb { value: u32::from(x.sn), needed });
-        x.ext3_sn = needed > 5;
+    fn offer(&self, writer: &mut Writer<'_>, x: &mut Fields<'_>) -> NeededBits {
+        let mut needed = NeededBits::default();
+        needed.sn = self.sn_bits(x.sn);
+        writer.offer(SN, Lsb { value: x.sn, needed: needed.sn });
+        x.ext3_sn = needed.sn > 5;
         let holders = [(IP_ID, x.ip_id_holder()), (IP_ID2, x.ip_id2_holder())];
         for (slot, holder) in holders {
             let Some(i) = holder else { continue };
             let ip = &x.ips[i];
-            let offset = ip.counted_id().wrapping_sub(x.sn);
-            let needed = if ip.sid {
+            let offset = ip.counted_id().wrapping_sub(x.sn as u16);
+            let bits = if ip.sid {
                 0
             } else if self.pending[i].id > 0 {
                 u16::BITS
             } else {
                 self.offsets[i].needed_bits(offset, Shift::Zero)
             };
-            writer.offer(slot, Lsb { value: u32::from(offset), needed });
+            writer.offer(slot, Lsb { value: u32::from(offset), needed: bits });
             match slot {
-                IP_ID => x.ext3_id = needed > 0,
-                _ => x.extra[0].id = needed > 0,
+                IP_ID => {
+                    needed.ip_id = bits;
+                    x.ext3_id = bits > 0;
+                }
+                _ => x.extra[0].id = bits > 0,
             }
+        }
+        if let Own::Rtp(rtp) = &self.own {
+            needed.ts = rtp.timestamps.needed(&x.rtp);
+            let Needed { value, bits, inferable, .. } = needed.ts;
+            writer.offer(TS, Lsb { value, needed: if inferable { 0 } else { bits.max(1) } });
+            rtp.fill_extension(x, &needed.ts);
         }
         if self.settled {
             x.extra[0].flags = x.extra[0].id;
-            return;
+            return needed;
         }
         for i in 0..x.base_ips() {
             let pending = &self.pending[i];
@@ -539,6 +704,7 @@ impl Context {
             extra.ipx = extra.has_list || extra.has_ah_sn;
             extra.flags = extra.tos || extra.ttl || extra.ipx || pending.flags > 0 || i == 0 && extra.id;
         }
+        needed
     }
 
     /// The first compressed format that says everything, with its tail.
@@ -548,21 +714,34 @@ impl Context {
         writer: &mut Writer<'_>,
         x: &mut Fields<'p>,
         plan: &Plan<'p>,
+        needed: &NeededBits,
     ) -> Option<Format> {
-        // Flags and fields of IP headers have their place in extension 3 alone.
-        let flags = !self.settled
-            && (0..x.base_ips())
-                .any(|i| x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].flags > 0);
-        let is_allowed = |format: &Format| match format {
-            Format::Uor2Ext3 => true,
-            Format::Uo0 | Format::Uo1 => !flags && self.strong == 0,
-            _ => !flags,
-        };
-        let format = FORMATS.into_iter().filter(is_allowed).find(|&format| {
+        // Flags and fields of IP headers and of RTP have their place in extension 3 alone.
+        let flags = x.rtp_extra.flags
+            || !x.rtp_extra.scaled
+            || !self.settled
+                && (0..x.base_ips())
+                    .any(|i| x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].flags > 0);
+        let (is_rtp, has_own_sn) = (has_rtp(self.profile), has_own_sn(self.profile));
+        let format = formats(self.profile).iter().copied().find(|&format| {
+            if has_extension_3(format) {
+                if is_rtp && !needed.shape(format, x) {
+                    return false;
+                }
+            } else if flags || format == Format::Uo1IdExt3 || self.strong > 0 && has_crc_3(format) {
+                return false;
+            }
             writer.rewind();
-            base(format, writer, x).is_ok() && writer.is_complete()
+            base(format, writer, x).is_ok()
+                && writer.is_complete()
+                && (!is_rtp || needed.is_ts_right(writer))
+                && (!has_own_sn || self.sns.fits(x.sn as u16, writer.sent(SN), Shift::Sn))
         })?;
-        let mut has = Tail { udp_checksum: self.udp.checksum != 0, icv: [0; BASE_IPS] };
+        let mut has = Tail {
+            udp_checksum: self.udp.checksum != 0,
+            coverage: x.cce.is_some() || self.coverage.is_present(),
+            icv: [0; BASE_IPS],
+        };
         for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
             if ip.extension_count > 0 && !sends_ah(x.extra[i].list()) {
                 x.extra[i].icv = icv(ip);
@@ -580,9 +759,11 @@ impl Context {
         format: Format,
         crc_static: [u8; 2],
         has_lists: bool,
+        length: usize,
         config: &CompressorConfig,
         pool: &mut Pool<'_>,
     ) {
+        let is_first = self.sns.is_empty();
         let width = usize::from(config.window);
         self.sn = x.sn;
         self.strong = self.strong.saturating_sub(1);
@@ -594,14 +775,18 @@ impl Context {
             self.settled = false;
         }
         self.crc_static = CrcStatic(crc_static);
-        self.sns.push(x.sn, width);
+        self.sns.push(x.sn as u16, width);
+        if let Own::Rtp(rtp) = &mut self.own {
+            rtp.commit(x, format, width);
+        }
+        self.coverage.commit(x.cce);
         for i in 0..x.base_ips() {
             let ip = &x.ips[i];
             if ip.version == Version::V4 {
-                self.offsets[i].push(ip.counted_id().wrapping_sub(x.sn), width);
+                self.offsets[i].push(ip.counted_id().wrapping_sub(x.sn as u16), width);
             }
             self.ips[i] = *ip;
-            if !self.settled && (format == Format::Uor2Ext3 || format.is_initialization()) {
+            if !self.settled && (has_extension_3(format) || format.is_initialization()) {
                 let extra = &x.extra[i];
                 let pending = &mut self.pending[i];
                 let initialized = format.is_initialization();
@@ -613,6 +798,9 @@ impl Context {
         }
         if format.is_initialization() {
             self.udp = x.udp;
+            if upper(self.profile) == Upper::UdpLite {
+                self.coverage.initialize(length, x.sn as u16, config.repetitions, is_first);
+            }
             self.in_state.sent();
             if !self.in_state.is_due() {
                 self.refreshing = false;
@@ -622,8 +810,12 @@ impl Context {
         }
         if has_lists {
             for i in 0..x.base_ips() {
-                let said = format.is_initialization() || format == Format::Uor2Ext3;
+                let said = format.is_initialization() || has_extension_3(format);
                 self.lists[i].commit(i, &x.extra[i], format, said, &self.table, pool);
+            }
+            if has_rtp(self.profile) {
+                let said = format.is_initialization() || x.rtp_extra.flags;
+                self.lists[CSRC_STATE].commit(CSRC, &x.extra[CSRC], format, said, &self.table, pool);
             }
         }
         if !self.settled {
@@ -648,9 +840,9 @@ impl Context {
                     self.acknowledge(sn, config, pool);
                 }
             }
-            AckType::Nack => self.enter_fo(self.sn.plus(1), repetitions, true),
+            AckType::Nack => self.enter_fo(self.next_sn(), repetitions, true),
             AckType::StaticNack => {
-                self.enter_ir(self.sn.plus(1), repetitions, true);
+                self.enter_ir(self.next_sn(), repetitions, true);
                 // Whatever was known of the lists is not: section 5.8.2.1 a).
                 for list in &mut self.lists {
                     list.forget_reference();
@@ -663,19 +855,22 @@ impl Context {
     fn sn_of(&self, feedback: &Feedback) -> Option<u16> {
         let bits = feedback.sn_bits.min(16);
         let mask = ((1_u32 << bits) - 1) as u16;
-        let back = self.sn.wrapping_sub(feedback.sn as u16) & mask;
-        (bits > 0).then(|| self.sn.wrapping_sub(back))
+        let back = (self.sn as u16).wrapping_sub(feedback.sn as u16) & mask;
+        (bits > 0).then(|| (self.sn as u16).wrapping_sub(back))
     }
 
     fn acknowledge(&mut self, sn: u16, config: &CompressorConfig, pool: &mut Pool<'_>) {
-        let ahead = usize::from(self.sn.wrapping_sub(sn));
         // What was sent before the acknowledged packet is no reference any more.
-        if let Some(older) = self.sns.len().checked_sub(ahead + 1) {
-            self.sns.drop_oldest(older);
+        let (newer, width) = (self.sns.acknowledge(sn), usize::from(config.window));
+        if let Some(newer) = newer {
             for offsets in &mut self.offsets {
-                offsets.acknowledge(ahead, usize::from(config.window));
+                offsets.acknowledge(newer, width);
             }
         }
+        if let Own::Rtp(rtp) = &mut self.own {
+            rtp.acknowledge(sn, newer, width);
+        }
+        self.coverage.pending.acknowledge(sn);
         self.in_state.acknowledge(sn);
         if !self.in_state.is_due() {
             self.refreshing = false;
@@ -686,7 +881,9 @@ impl Context {
         if !sn.is_before(self.pending_since) {
             self.pending = [PendingIp::default(); BASE_IPS];
         }
+        let is_rtp = has_rtp(self.profile);
         for (i, list) in self.lists.iter_mut().enumerate() {
+            let i = if is_rtp && i == CSRC_STATE && self.ip_count == 1 { CSRC } else { i };
             list.acknowledge(i, sn, config.repetitions, &self.table, pool);
         }
     }
@@ -722,6 +919,7 @@ fn udp_fields(plan: &Plan<'_>) -> UdpFields {
         source_port: plan.udp.source_port,
         destination_port: plan.udp.destination_port,
         checksum: plan.udp.checksum,
+        coverage: if upper(plan.profile) == Upper::UdpLite { plan.udp.length } else { 0 },
     }
 }
 
@@ -754,9 +952,7 @@ fn layout(plan: &Plan<'_>, coap: Option<&coap_2015::Header<'_>>) -> Layout {
         let has_ah = ip.extension_count > 0 && ip.walk().any(|(kind, _)| kind == protocol::AH);
         layout.ip(version, ip.extensions.len(), has_ah);
     }
-    if has_udp(plan.profile) {
-        layout.udp();
-    }
+    layout.upper(plan.profile, plan.rtp.map_or(0, |header| header.csrc.len()));
     if let Some(coap) = coap {
         layout.coap(coap);
     }

@@ -5,14 +5,19 @@ use thinair_wire::crc::Check;
 use thinair_wire::time::Instant;
 
 use super::attempt::{Attempt, Passed, unbuildable};
+use super::cce::{Cce, CoverageContext};
 use super::coap_2015::{self, CoapFields};
-use super::header::{self, ExtensionLists, Layout};
+use super::header::{self, ExtensionLists, Layout, datagram_len};
 use super::ir;
 use super::list::{Item, MAX_ITEMS, encoding};
 use super::list_state::{List, ListState, ah_sn, compressed_icv_len, resolve_current, resolve_list, stays};
+use super::rtp::{CSRC_LEN, RtpFields};
 use super::table::{self, Pool, Table};
 use super::tail::{Tail, tail};
-use super::{BASE_IPS, FORMATS, Fields, IpFields, UdpFields, base};
+use super::{
+    BASE_IPS, CSRC, Fields, IpFields, LISTS, PacketType, UdpFields, Upper, base, formats, has_rtp,
+    has_t_bit_behind, upper,
+};
 use crate::mode::Mode;
 use crate::packet::Header;
 use crate::profile::{Format, ProfileId};
@@ -61,6 +66,16 @@ pub(crate) struct Verified {
     pub(crate) len: usize,
 }
 
+/// What a context keeps of the headers behind IP and UDP, as its profile has them.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Own {
+    /// Profiles without one of the others have this one, and do not use it.
+    Rtp(RtpFields),
+    /// SPI.
+    Esp(u32),
+    Coap(CoapFields),
+}
+
 /// The context of one flow at the decompressor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context {
@@ -70,10 +85,11 @@ pub(crate) struct Context {
     ip_count: u8,
     pub(super) ips: [IpFields; BASE_IPS],
     udp: UdpFields,
-    pub(super) coap: CoapFields,
+    coverage: CoverageContext,
+    pub(super) own: Own,
     /// Last verified SN and the one before: ref 0 and ref -1 of section 5.3.2.2.5.
-    pub(super) sn: u16,
-    pub(super) sn_before: u16,
+    pub(super) sn: u32,
+    pub(super) sn_before: u32,
     /// Packets still to be held back after a repair.
     trial: u8,
     /// The last packet was right with ref -1 only: it was late, or ref 0 is wrong.
@@ -83,7 +99,8 @@ pub(crate) struct Context {
     pub(crate) update_failures: u16,
     /// Check states after the CRC-STATIC octets: CRC-3 and CRC-7; `None` if they have changed.
     pub(super) crc_static: Option<[u8; 2]>,
-    pub(super) lists: [ListState; BASE_IPS],
+    /// Extension headers of both base headers, and CSRC identifiers.
+    pub(super) lists: [ListState; LISTS],
     pub(super) table: Table,
     /// When the last packet was verified, and the smoothed time between packets in nanoseconds.
     pub(super) arrival: Instant,
@@ -99,7 +116,12 @@ impl Context {
             ip_count: 1,
             ips: [IpFields::default(); BASE_IPS],
             udp: UdpFields::default(),
-            coap: CoapFields::default(),
+            coverage: CoverageContext::default(),
+            own: match profile {
+                ProfileId::Esp => Own::Esp(0),
+                ProfileId::Coap2015 => Own::Coap(CoapFields::default()),
+                _ => Own::Rtp(RtpFields::INITIAL),
+            },
             sn: 0,
             sn_before: 0,
             trial: 0,
@@ -107,7 +129,7 @@ impl Context {
             failures: 0,
             update_failures: 0,
             crc_static: None,
-            lists: [ListState::default(); BASE_IPS],
+            lists: [ListState::default(); LISTS],
             table: Table::default(),
             arrival: Instant::ZERO,
             gap: 0,
@@ -116,7 +138,7 @@ impl Context {
 
     /// The context as another profile takes it over: it starts in the initial mode (RFC 4815, section 7.2.2).
     pub(crate) fn taken_over(&self, profile: ProfileId) -> Self {
-        Self { profile, mode: Mode::Unidirectional, ..*self }
+        Self { own: Self::new(profile).own, profile, mode: Mode::Unidirectional, ..*self }
     }
 
     /// Gives its memory back to the channel.
@@ -125,7 +147,7 @@ impl Context {
     }
 
     /// The last verified SN.
-    pub(crate) fn sn(&self) -> u16 {
+    pub(crate) fn sn(&self) -> u32 {
         self.sn
     }
 
@@ -136,8 +158,10 @@ impl Context {
         x.ips = [outer, inner, IpFields::default(), IpFields::default()];
         x.ip_count = usize::from(self.ip_count);
         x.udp = self.udp;
-        if self.profile == ProfileId::Coap2015 {
-            x.coap = Some(coap_2015::Header { fields: self.coap, options: &[] });
+        match self.own {
+            Own::Rtp(rtp) => x.rtp = rtp,
+            Own::Esp(spi) => x.spi = spi,
+            Own::Coap(fields) => x.coap = Some(coap_2015::Header { fields, options: &[] }),
         }
         x.sn = self.sn;
         x
@@ -222,6 +246,12 @@ impl Context {
         self.ip_count = x.ip_count as u8;
         self.ips.copy_from_slice(&x.ips[..BASE_IPS]);
         self.udp = x.udp;
+        match &mut self.own {
+            // Context(M) is zero and never updated (section 5.7).
+            Own::Rtp(rtp) => *rtp = RtpFields { m: false, ..x.rtp },
+            Own::Esp(spi) => *spi = x.spi,
+            Own::Coap(_) => {}
+        }
         Ok(())
     }
 
@@ -246,7 +276,7 @@ impl Context {
                 let in_packet = (format == Format::Ir).then_some(header.options);
                 extensions.options = in_packet.map_or_else(|| self.options(pool, format), Ok).map(Some)?;
             }
-            for i in 0..BASE_IPS.min(x.ip_count) {
+            for i in list_owners(&x) {
                 let (state, sent) = (&self.lists[i], x.extra[i].list());
                 lists.lists[i] = if stays(sent, format) {
                     resolve_current(state, i, &self.table, pool, format, &mut extensions)?
@@ -258,15 +288,19 @@ impl Context {
             header::rebuild(&x, &extensions, payload.len(), out, &mut layout).map_err(unbuildable)?;
             layout
         };
-        self.commit_lists(&x, &lists, Some(format), pool)?;
+        self.commit_lists(&x, &lists, Some(format), true, pool)?;
         self.keep_static(&x, pool)?;
+        if upper(self.profile) == Upper::UdpLite {
+            let length = datagram_len(self.profile, lists.csrc_len(), payload.len());
+            self.coverage = CoverageContext::initial(x.udp.coverage, length);
+        }
         self.sn_before = x.sn;
         self.sn = x.sn;
         self.trial = 0;
         self.crc_static = None;
         for (state, extra) in self.lists.iter_mut().zip(&x.extra) {
             if let Some(sn) = ah_sn(extra.list()) {
-                state.ah_offset = sn.wrapping_sub(u32::from(x.sn));
+                state.ah_offset = sn.wrapping_sub(x.sn);
             }
         }
         self.state.on_success();
@@ -305,16 +339,21 @@ impl Context {
             x.ips[BASE_IPS..].copy_from_slice(&all.ips[BASE_IPS..]);
         }
         let mut update = ListUpdate::default();
+        let mut length = 0;
         let mut passed = Passed::default();
         let (found, payload) = {
             let mut extensions = ExtensionLists::default();
             if x.profile == ProfileId::Coap2015 {
                 extensions.options = Some(self.options(pool, format)?);
             }
-            let mut has = Tail { udp_checksum: self.udp.checksum != 0, icv: [0; BASE_IPS] };
-            for i in 0..x.base_ips() {
-                let has_list = x.extra[i].ipx && x.extra[i].has_list;
-                if !has_list && self.lists[i].current.len == 0 {
+            let mut has = Tail {
+                udp_checksum: self.udp.checksum != 0,
+                coverage: self.coverage.present || x.cce.is_some(),
+                icv: [0; BASE_IPS],
+            };
+            for i in list_owners(&x) {
+                let has_list = has_list(&x, i);
+                if !has_list && self.lists[i].current.is_empty() {
                     continue;
                 }
                 update.lists[i] = if has_list {
@@ -330,35 +369,42 @@ impl Context {
                 } else {
                     resolve_current(&self.lists[i], i, &self.table, pool, format, &mut extensions)?
                 };
-                has.icv[i] = compressed_icv_len(&extensions, i, x.extra[i].list());
+                if let Some(icv) = has.icv.get_mut(i) {
+                    *icv = compressed_icv_len(&extensions, i, x.extra[i].list());
+                }
             }
             tail(&mut reader, &mut x, &has).map_err(|_| Failure::Malformed)?;
             let payload = reader.remaining();
+            if upper(self.profile) == Upper::UdpLite {
+                length = datagram_len(self.profile, extensions.csrc_len(), payload.len());
+                if !has.coverage && self.coverage.inferred {
+                    x.udp.coverage = length as u16;
+                }
+            }
             let attempt = Attempt {
+                now,
                 context: self,
                 reader: &reader,
                 payload: payload.len(),
                 check,
                 crc,
-                plain: !x.extra[0].flags && !x.extra[1].flags && x.ip_count <= BASE_IPS,
+                plain: !x.extra[0].flags && !x.extra[1].flags && !x.rtp_extra.flags && x.ip_count <= BASE_IPS,
             };
-            (attempt.find(now, format, &mut x, &mut extensions, out, &mut passed), payload)
+            (attempt.find(format, &mut x, &mut extensions, out, &mut passed), payload)
         };
         found.inspect_err(|failure| self.suspect = matches!(failure, Failure::Suspect(_)))?;
         if passed.has_lists {
-            self.commit_lists(&x, &update, None, pool)?;
+            self.commit_lists(&x, &update, None, format != Format::Uo1IdExt3, pool)?;
             for (state, extra) in self.lists.iter_mut().zip(&passed.ah_sn) {
                 if let Some(sn) = *extra {
-                    state.ah_offset = sn.wrapping_sub(u32::from(x.sn));
+                    state.ah_offset = sn.wrapping_sub(x.sn);
                 }
             }
         }
         self.sn_before = if passed.keeps_ref_before { self.sn_before } else { self.sn };
         self.sn = x.sn;
-        for (kept, ip) in self.ips.iter_mut().zip(&x.ips).take(x.base_ips()) {
-            *kept = *ip;
-        }
-        self.crc_static = Some(passed.crc_static);
+        self.keep(&x, format, length);
+        self.crc_static = Some(passed.crc_static).filter(|_| format != Format::Uo1IdExt3);
         self.state.on_success();
         self.note_arrival(now);
         if passed.repaired {
@@ -370,21 +416,49 @@ impl Context {
             return Err(Failure::OnTrial(format));
         }
         let len = deliver(&passed.layout, payload, out)?;
+        let format = x.cce.map_or(format, Cce::format);
         Ok(Verified { format, header_in: packet.len_before(payload), header_out: passed.layout.len, len })
     }
 
-    /// Lists of generations and items are kept once the packet is verified.
+    /// Keeps what a verified packet of that format says, which has `length` octets from the UDP-Lite header on.
+    #[inline]
+    fn keep(&mut self, x: &Fields<'_>, format: Format, length: usize) {
+        if format == Format::Uo1IdExt3 {
+            // RFC 4815, section 6.2: such packets "only [update] TS, SN, IP-ID".
+            for (kept, ip) in self.ips.iter_mut().zip(&x.ips) {
+                kept.id = ip.id;
+            }
+            if let Own::Rtp(rtp) = &mut self.own {
+                rtp.ts = x.rtp.ts;
+            }
+            return;
+        }
+        for (kept, ip) in self.ips.iter_mut().zip(&x.ips).take(x.base_ips()) {
+            *kept = *ip;
+        }
+        if let (true, Own::Rtp(rtp)) = (has_rtp(self.profile), &mut self.own) {
+            // RFC 4815, section 4.6: with Tsc = 1, "field(TS_STRIDE) MUST be ignored and discarded".
+            let stride = if x.rtp_extra.scaled { rtp.stride } else { x.rtp.stride };
+            *rtp = RtpFields { m: false, stride, ..x.rtp };
+        }
+        if x.cce == Some(Cce::Off) {
+            self.udp.coverage = x.udp.coverage;
+        }
+        self.coverage.update(x.cce, x.udp.coverage, length);
+    }
+
+    /// Items, and lists if the format `keeps` them, are kept once the packet is verified.
     fn commit_lists(
         &mut self,
         x: &Fields<'_>,
         update: &ListUpdate,
         initialization: Option<Format>,
+        keeps: bool,
         pool: &mut Pool<'_>,
     ) -> Result<(), Failure> {
-        for i in 0..BASE_IPS.min(x.ip_count) {
+        for i in list_owners(x) {
             let sent = x.extra[i].list();
-            let has_list = initialization.is_some() || x.extra[i].ipx && x.extra[i].has_list;
-            if !has_list {
+            if initialization.is_none() && !has_list(x, i) {
                 continue;
             }
             let mut items = sent.items.iter();
@@ -394,10 +468,10 @@ impl Context {
             }
             let state = &mut self.lists[i];
             // 5.8.2.1 d): a list without gen_id does not update the context; in an IR packet it is all there is.
-            if initialization == Some(Format::Ir) || sent.has_gen_id {
+            if keeps && (initialization == Some(Format::Ir) || sent.has_gen_id) {
                 state.current = update.lists[i];
             }
-            if sent.has_gen_id {
+            if keeps && sent.has_gen_id {
                 state.remember(sent.gen_id, update.lists[i]);
                 if sent.encoding != encoding::GENERIC {
                     state.forget_before(sent.ref_id);
@@ -444,10 +518,14 @@ impl Context {
         let mut tracer = Tracer::new(reader, &mut tell);
         base(format, &mut tracer, &mut x).ok()?;
         let mut extensions = ExtensionLists::default();
-        let mut has = Tail { udp_checksum: self.udp.checksum != 0, icv: [0; BASE_IPS] };
-        for i in 0..BASE_IPS.min(x.ip_count) {
+        let mut has = Tail {
+            udp_checksum: self.udp.checksum != 0,
+            coverage: self.coverage.present || x.cce.is_some(),
+            icv: [0; BASE_IPS],
+        };
+        for i in list_owners(&x) {
             let list = x.extra[i].list();
-            let resolved = if x.extra[i].ipx && x.extra[i].has_list {
+            let resolved = if has_list(&x, i) {
                 resolve_list(&self.lists[i], list, i, &self.table, pool, format, &mut extensions)
             } else {
                 resolve_current(&self.lists[i], i, &self.table, pool, format, &mut extensions)
@@ -455,7 +533,9 @@ impl Context {
             if resolved.is_err() {
                 return Some(format);
             }
-            has.icv[i] = compressed_icv_len(&extensions, i, list);
+            if let Some(icv) = has.icv.get_mut(i) {
+                *icv = compressed_icv_len(&extensions, i, list);
+            }
         }
         let _ = tail(&mut tracer, &mut x, &has);
         Some(format)
@@ -472,7 +552,26 @@ impl Fields<'static> {
 /// The lists that a packet leads to.
 #[derive(Clone, Copy, Debug, Default)]
 struct ListUpdate {
-    lists: [List; BASE_IPS],
+    lists: [List; LISTS],
+}
+
+impl ListUpdate {
+    /// Octets of CSRC identifiers.
+    fn csrc_len(&self) -> usize {
+        self.lists[CSRC].len() * CSRC_LEN
+    }
+}
+
+/// Whose lists a packet may have: those of the base headers, and of CSRC identifiers.
+#[inline]
+fn list_owners(x: &Fields<'_>) -> impl Iterator<Item = usize> + use<> {
+    (0..BASE_IPS.min(x.ip_count)).chain(has_rtp(x.profile).then_some(CSRC))
+}
+
+/// Whether a compressed packet carries a list.
+#[inline]
+fn has_list(x: &Fields<'_>, owner: usize) -> bool {
+    x.extra[owner].has_list && (x.extra[owner].ipx || owner == CSRC)
 }
 
 /// Finds the compressed format of a packet.
@@ -482,9 +581,24 @@ fn read_base<'p>(
     reader: &mut Reader<'p>,
     x: &mut Fields<'p>,
 ) -> Result<Format, Failure> {
-    for format in FORMATS {
+    let mut first = packet.first;
+    if upper(x.profile) == Upper::UdpLite
+        && let Some(kind) = Cce::of(packet.first)
+    {
+        x.cce = Some(kind);
+        first = packet.rest.first().copied().ok_or(Failure::Malformed)?;
+    }
+    let packet_type = PacketType::of(first);
+    for &format in formats(x.profile).iter().filter(|format| packet_type.has(**format)) {
         *reader = Reader::new(packet.first, packet.rest);
-        match base(format, reader, x) {
+        let step = if has_t_bit_behind(format) {
+            // An extension 3 that belongs to another format has said something of the IP headers when that shows.
+            let mut read = *x;
+            base(format, reader, &mut read).map(|()| *x = read)
+        } else {
+            base(format, reader, x)
+        };
+        match step {
             Ok(()) => return Ok(format),
             Err(Refusal::NotThis) => {}
             Err(Refusal::Malformed | Refusal::DoesNotFit) => return Err(Failure::Malformed),

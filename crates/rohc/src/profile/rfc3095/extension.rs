@@ -1,9 +1,134 @@
-//! Extensions 0 to 3 of packet type 2. RFC 3095, sections 5.7.5 and 5.11.4.
+//! Extensions 0 to 3. RFC 3095, sections 5.7.5 and 5.11.4.
 
 use thinair_wire::coder::{Coder, Step};
 
-use super::list::compressed_list;
-use super::{Fields, IP_ID, IP_ID2, IpExtra, IpFields, SN};
+use super::list::{Kind, compressed_list};
+use super::rtp::{self, rtp_header_flags_and_fields};
+use super::type2::{Extension, T};
+use super::{Fields, IP_ID, IP_ID2, IpExtra, IpFields, SN, TS};
+
+/// Bits of each slot that stand in an extension.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rest {
+    pub(super) sn: u32,
+    pub(super) ts: u32,
+    pub(super) ip_id: u32,
+}
+
+/// The bits that an extension has, of which a base header must know when it is written.
+#[inline]
+pub(super) fn rest(extension: Extension, t: T, x: &Fields<'_>) -> Rest {
+    let (plus, minus) = match extension {
+        Extension::None => return Rest::default(),
+        Extension::Zero => (3, 0),
+        Extension::One => (3, 8),
+        Extension::Two => (11, 8),
+        Extension::Three => {
+            let sn = if x.ext3_sn { 8 } else { 0 };
+            let ip_id = if x.ext3_id { 16 } else { 0 };
+            return Rest { sn, ts: rtp::sdvl_bits(x.rtp_extra.ts), ip_id };
+        }
+    };
+    match t {
+        T::Undefined => Rest { sn: 3, ..Rest::default() },
+        T::Absent => Rest { sn: 3, ts: plus + minus, ip_id: 0 },
+        T::Zero => Rest { sn: 3, ts: minus, ip_id: plus },
+        T::One => Rest { sn: 3, ts: plus, ip_id: minus },
+    }
+}
+
+/// Extensions 0 to 3 with RTP: `+T` and `-T` are what the T bit says. RFC 3095, section 5.7.5. `m` tells whether the
+/// base header has M.
+#[inline]
+pub(super) fn rtp_extension<'p, C: Coder<'p>>(
+    c: &mut C,
+    x: &mut Fields<'p>,
+    extension: Extension,
+    t: T,
+    m: bool,
+) -> Step {
+    let (plus, minus) = match t {
+        T::Undefined | T::Absent => (TS, TS),
+        T::Zero => (IP_ID, TS),
+        T::One => (TS, IP_ID),
+    };
+    // What follows in the same slot.
+    let behind = if plus == minus { 8 } else { 0 };
+    match extension {
+        Extension::None => Ok(()),
+        Extension::Zero => {
+            c.discriminator(2, 0b00)?;
+            c.lsb(SN, 3, 0)?;
+            c.lsb(plus, 3, 0)
+        }
+        Extension::One => {
+            c.discriminator(2, 0b01)?;
+            c.lsb(SN, 3, 0)?;
+            c.lsb(plus, 3, behind)?;
+            c.lsb(minus, 8, 0)
+        }
+        Extension::Two => {
+            c.discriminator(2, 0b10)?;
+            c.lsb(SN, 3, 0)?;
+            c.lsb(plus, 3, 8 + behind)?;
+            c.lsb(plus, 8, behind)?;
+            c.lsb(minus, 8, 0)
+        }
+        Extension::Three => rtp_extension_3(c, x, m),
+    }
+}
+
+/// `Extension 3` with RTP: SN, TS, IP-ID, flags and fields of the IP headers and of RTP. RFC 3095, section 5.7.5.
+fn rtp_extension_3<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, m: bool) -> Step {
+    let inner = x.inner();
+    let mut ip2 = inner == 1 && x.extra[0].flags;
+    // The flag ip2 stands among the inner flags.
+    let mut ip = x.extra[inner].flags || ip2;
+    c.discriminator(2, 0b11)?;
+    let s = c.flag("S", &mut x.ext3_sn)?;
+    let ts = c.flag("R-TS", &mut (x.rtp_extra.ts > 0))?;
+    c.flag("Tsc", &mut x.rtp_extra.scaled)?;
+    let i = c.flag("I", &mut x.ext3_id)?;
+    let ip = c.flag("ip", &mut ip)?;
+    let rtp = c.flag("rtp", &mut x.rtp_extra.flags)?;
+    x.extra[inner].flags = ip;
+    if ip {
+        ip_header_flags(c, &mut x.ips[inner], &mut x.extra[inner], &INNER)?;
+        ip2 = c.flag("ip2", &mut ip2)?;
+        c.require(!ip2 || inner == 1)?;
+    } else {
+        ip2 = false;
+    }
+    if inner == 1 {
+        x.extra[0].flags = ip2;
+    }
+    if ip2 {
+        ip_header_flags(c, &mut x.ips[0], &mut x.extra[0], &OUTER)?;
+        c.flag("I2", &mut x.extra[0].id)?;
+    }
+    if s {
+        c.lsb(SN, 8, 0)?;
+    }
+    if ts {
+        rtp::sdvl_lsb(c, TS, &mut x.rtp_extra.ts)?;
+    }
+    if ip {
+        ip_header_fields(c, &mut x.ips[inner], &mut x.extra[inner], &INNER)?;
+    }
+    if i {
+        c.lsb(IP_ID, 16, 0)?;
+    }
+    if ip2 {
+        ip_header_fields(c, &mut x.ips[0], &mut x.extra[0], &OUTER)?;
+        if x.extra[0].id {
+            c.lsb(IP_ID2, 16, 0)?;
+        }
+    }
+    if rtp {
+        rtp_header_flags_and_fields(c, x, m)?;
+    }
+    Ok(())
+}
 
 /// `Extension 0`: SN, IP-ID. RFC 3095, section 5.11.4.
 #[inline]
@@ -147,7 +272,7 @@ fn ip_extension_headers<'p, C: Coder<'p>>(c: &mut C, extra: &mut IpExtra<'p>) ->
         }
     }
     if list {
-        compressed_list(c, extra.list.get_or_insert_default())?;
+        compressed_list(c, extra.list.get_or_insert_default(), Kind::ExtensionHeader)?;
     }
     Ok(())
 }

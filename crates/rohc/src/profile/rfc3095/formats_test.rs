@@ -8,7 +8,7 @@ use std::vec::Vec;
 use thinair_wire::coder::{Coder, Describer, Lsb, Reader, Step, Writer};
 
 use super::coap_2015::{CoapFields, Header};
-use super::list::{CompressedList, compressed_list, encoding};
+use super::list::{CompressedList, Kind, compressed_list, encoding};
 use super::tail::{Tail, tail};
 use super::{Fields, IP_ID, IP_ID2, IpFields, SN, Version, base, ir};
 use crate::profile::{Format, ProfileId};
@@ -159,12 +159,12 @@ fn lists_are_those_of_section_5_8_6() {
         ),
     ] {
         let mut x = CompressedList { encoding, ..CompressedList::default() };
-        assert_eq!(described(choices, |c| compressed_list(c, &mut x)), expected);
+        assert_eq!(described(choices, |c| compressed_list(c, &mut x, Kind::ExtensionHeader)), expected);
     }
     // Three XI fields of 4 bits: two octets with padding.
     let mut x = CompressedList { count: 3, ..CompressedList::default() };
     assert_eq!(
-        described(0, |c| compressed_list(c, &mut x)),
+        described(0, |c| compressed_list(c, &mut x, Kind::ExtensionHeader)),
         "ET:2 GP:1 PS:1 CC:4 X:1 Index:3 X:1 Index:3 X:1 Index:3 reserved:4"
     );
 }
@@ -174,7 +174,7 @@ fn the_tail_has_the_order_of_the_uncompressed_header() {
     let mut x = fields(ProfileId::Udp, &[Version::V4, Version::V4]);
     x.ips[0].rnd = true;
     x.ips[1].rnd = true;
-    let has = Tail { udp_checksum: true, icv: [12, 0] };
+    let has = Tail { udp_checksum: true, coverage: false, icv: [12, 0] };
     assert_eq!(described(0, |c| tail(c, &mut x, &has)), "IP-ID:16 AH data:0 IP-ID:16 UDP Checksum:16");
     let mut x = fields(ProfileId::Ip, &[Version::V4, Version::V6, Version::V6]);
     // RFC 3843, section 3.6: dynamic chains for additional IP headers, without SN.

@@ -3,15 +3,18 @@
 use thinair_wire::checksum::Sum;
 use thinair_wire::crc::Check;
 use thinair_wire::header::chain::MAX_IP;
+use thinair_wire::header::esp::Esp;
 use thinair_wire::header::extension::{AH_FIXED, Extensions};
 use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::protocol;
+use thinair_wire::header::rtp::{Rtp, VERSION};
 use thinair_wire::header::udp::Udp;
 
 use super::coap_2015::{self, CoapLayout};
 use super::list::{Item, MAX_ITEMS};
-use super::{BASE_IPS, Fields, IpFields, UdpFields, Version, has_udp};
+use super::rtp::CSRC_LEN;
+use super::{CSRC, Fields, IpFields, LISTS, UdpFields, Upper, Version, has_rtp, upper};
 use crate::profile::ProfileId;
 
 /// The extension headers of one packet, resolved: items with what changes in them filled in on rebuilding.
@@ -22,12 +25,13 @@ pub(super) struct Extension<'i> {
     pub(super) ah: Option<(u32, &'i [u8])>,
 }
 
-/// The extension headers of both base headers, and what else of a packet may lie in the memory of the channel.
+/// The extension headers of both base headers, the CSRC identifiers, and what else of a packet may lie in the memory
+/// of the channel.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ExtensionLists<'i> {
-    /// `None` as long as there is none: packets without extension headers do not pay for the room.
-    items: Option<[[Extension<'i>; MAX_ITEMS]; BASE_IPS]>,
-    len: [usize; BASE_IPS],
+    /// `None` as long as there is none: packets without lists do not pay for the room.
+    items: Option<[[Extension<'i>; MAX_ITEMS]; LISTS]>,
+    len: [usize; LISTS],
     /// The options of the CoAP header, if there is one.
     pub(super) options: Option<&'i [u8]>,
 }
@@ -65,6 +69,12 @@ impl<'i> ExtensionLists<'i> {
         }
     }
 
+    /// Octets of the CSRC identifiers.
+    #[inline]
+    pub(super) fn csrc_len(&self) -> usize {
+        self.len[CSRC] * CSRC_LEN
+    }
+
     /// Whether there is no extension header at all.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
@@ -77,7 +87,11 @@ impl<'i> ExtensionLists<'i> {
 enum Transport {
     #[default]
     None,
+    /// UDP or UDP-Lite.
     Udp,
+    /// RTP with so many octets of CSRC identifiers, in UDP or UDP-Lite.
+    Rtp(u8),
+    Esp,
     /// CoAP in UDP.
     Coap(CoapLayout),
 }
@@ -127,9 +141,7 @@ impl Layout {
             let octets = extensions.iter().map(|e| e.item.len()).sum();
             layout.ip(ip.version, octets, extensions.iter().any(|e| e.item.kind == protocol::AH));
         }
-        if has_udp(x.profile) {
-            layout.udp();
-        }
+        layout.upper(x.profile, lists.csrc_len());
         if let Some(coap) = &x.coap {
             layout.coap(coap);
         }
@@ -147,11 +159,17 @@ impl Layout {
         }
     }
 
-    /// Adds the UDP header.
+    /// Adds what a profile has behind the IP headers, with so many octets of CSRC identifiers. CoAP is not added.
     #[inline]
-    pub(super) fn udp(&mut self) {
-        self.transport = Transport::Udp;
-        self.len += UDP_LEN;
+    pub(super) fn upper(&mut self, profile: ProfileId, csrc_len: usize) {
+        (self.transport, self.len) = match upper(profile) {
+            Upper::None => (Transport::None, self.len),
+            Upper::Esp => (Transport::Esp, self.len + ESP_LEN),
+            Upper::Udp | Upper::UdpLite if has_rtp(profile) => {
+                (Transport::Rtp(csrc_len as u8), self.len + UDP_LEN + Rtp::LEN + csrc_len)
+            }
+            Upper::Udp | Upper::UdpLite => (Transport::Udp, self.len + UDP_LEN),
+        };
     }
 
     /// Adds a CoAP header behind the UDP header.
@@ -199,7 +217,13 @@ impl Layout {
         }
         match self.transport {
             Transport::None => {}
-            Transport::Udp => add(self.len - UDP_LEN, self.len - 4),
+            Transport::Udp | Transport::Esp => add(self.len - UDP_LEN, self.len - 4),
+            Transport::Rtp(csrc_len) => {
+                let rtp = self.len - Rtp::LEN - usize::from(csrc_len);
+                add(rtp - UDP_LEN, rtp - 4);
+                add(rtp, rtp + 1);
+                add(rtp + 8, self.len);
+            }
             Transport::Coap(coap) => {
                 for (from, to) in coap.crc_static(self.len) {
                     add(from, to);
@@ -231,18 +255,38 @@ impl Layout {
                 }
             }
         }
-        if matches!(self.transport, Transport::Udp)
-            && let Some(length_and_checksum) = header.last_chunk::<4>()
-        {
-            crc = check.update(crc, length_and_checksum);
-        } else if let Transport::Coap(coap) = self.transport {
-            crc = coap.update_dynamic(check, crc, header);
+        match self.transport {
+            Transport::None => {}
+            // Length and checksum, or the Sequence Number of ESP.
+            Transport::Udp | Transport::Esp => {
+                if let Some(last) = header.last_chunk::<4>() {
+                    crc = check.update(crc, last);
+                }
+            }
+            Transport::Rtp(csrc_len) => {
+                let rtp = self.len - Rtp::LEN - usize::from(csrc_len);
+                let octets = header.get(rtp - 4..).unwrap_or_default();
+                if let Some(&[a, b, c, d, _, ref marker_to_timestamp @ ..]) = octets.first_chunk::<12>() {
+                    crc = check.update(crc, &[a, b, c, d]);
+                    crc = check.update(crc, marker_to_timestamp);
+                }
+            }
+            Transport::Coap(coap) => crc = coap.update_dynamic(check, crc, header),
         }
         crc
     }
 }
 
+/// Octets of a UDP or UDP-Lite header.
 const UDP_LEN: usize = Udp::LEN;
+/// Octets of an ESP header.
+const ESP_LEN: usize = Esp::LEN;
+
+/// Octets from the UDP or UDP-Lite header on, of a packet with so much payload.
+#[inline]
+pub(super) fn datagram_len(profile: ProfileId, csrc_len: usize, payload: usize) -> usize {
+    UDP_LEN + payload + if has_rtp(profile) { Rtp::LEN + csrc_len } else { 0 }
+}
 
 /// Octets of an IP header without options and extension headers.
 #[inline]
@@ -310,19 +354,52 @@ pub(super) fn rebuild(
         }
         start = at;
     }
-    if x.profile == ProfileId::Udp {
-        write_udp(&x.udp, total, out, start)?;
-    } else if let Some(coap) = &x.coap {
-        write_coap(&x.udp, coap, lists, total, out, start)?;
+    if let Some(coap) = &x.coap {
+        return write_coap(&x.udp, coap, lists, total, out, start);
+    }
+    let end = match upper(x.profile) {
+        Upper::None => return Ok(()),
+        Upper::Esp => {
+            let esp = Esp { spi: x.spi, sequence_number: x.sn };
+            return esp.write(out, start).map(|_| ()).map_err(|_| Unbuildable::NoRoom(total));
+        }
+        Upper::Udp => write_udp(&x.udp, total, out, start)?,
+        // The two headers differ in one field, which is no length here.
+        Upper::UdpLite => {
+            let length = x.udp.coverage;
+            let UdpFields { source_port, destination_port, checksum, .. } = x.udp;
+            let header = Udp { source_port, destination_port, length, checksum };
+            header.write(out, start).map_err(|_| Unbuildable::NoRoom(total))?
+        }
+    };
+    if has_rtp(x.profile) {
+        write_rtp(x, lists, out, end).ok_or(Unbuildable::NoRoom(total))?;
     }
     Ok(())
+}
+
+/// Writes the RTP header.
+#[inline]
+fn write_rtp(x: &Fields<'_>, lists: &ExtensionLists<'_>, out: &mut [u8], at: usize) -> Option<()> {
+    let (rtp, csrc) = (&x.rtp, lists.of(CSRC));
+    let fixed: &mut [u8; Rtp::LEN] = out.get_mut(at..at + Rtp::LEN)?.try_into().ok()?;
+    fixed[0] = VERSION << 6 | u8::from(rtp.p) << 5 | u8::from(rtp.x) << 4 | csrc.len() as u8;
+    fixed[1] = u8::from(rtp.m) << 7 | rtp.pt;
+    fixed[2..4].copy_from_slice(&(x.sn as u16).to_be_bytes());
+    fixed[4..8].copy_from_slice(&rtp.ts.to_be_bytes());
+    fixed[8..12].copy_from_slice(&rtp.ssrc.to_be_bytes());
+    let mut room = out.get_mut(at + Rtp::LEN..)?.chunks_exact_mut(CSRC_LEN);
+    for extension in csrc {
+        room.next()?.copy_from_slice(extension.item.body.get(..CSRC_LEN)?);
+    }
+    Some(())
 }
 
 /// Writes the UDP header of a packet of `total` octets, and returns its end.
 #[inline]
 fn write_udp(udp: &UdpFields, total: usize, out: &mut [u8], at: usize) -> Result<usize, Unbuildable> {
     let length = u16::try_from(total - at).map_err(|_| Unbuildable::TooLong)?;
-    let UdpFields { source_port, destination_port, checksum } = *udp;
+    let UdpFields { source_port, destination_port, checksum, .. } = *udp;
     let udp = Udp { source_port, destination_port, length, checksum };
     udp.write(out, at).map_err(|_| Unbuildable::NoRoom(total))
 }

@@ -1,12 +1,12 @@
 //! IR and IR-DYN packets and their chains. RFC 3095, section 5.7.7; RFC 3843, sections 3.1 to 3.3.
 
 use thinair_wire::coder::{Coder, Refusal, Step};
-use thinair_wire::header::chain::MAX_IP;
 use thinair_wire::header::protocol;
 
 use super::coap_2015::{coap_dynamic, coap_static};
-use super::list::{CompressedList, compressed_list};
-use super::{BASE_IPS, Fields, IpFields, Version, has_udp};
+use super::list::{CompressedList, Kind, compressed_list};
+use super::rtp::{rtp_dynamic, rtp_static};
+use super::{BASE_IPS, Fields, IpFields, Upper, Version, has_rtp, most_ips, upper};
 
 /// `IR`: static chain, dynamic chain if D, CRC-8. RFC 3095, section 5.7.7.1. Returns D.
 pub(super) fn ir<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, dynamic: bool) -> Step<bool> {
@@ -47,18 +47,31 @@ fn static_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
             break;
         }
         // A chain of more headers than are kept is the peer's right, but not ours to follow.
-        if i == MAX_IP || has_udp(x.profile) && i == BASE_IPS {
+        if i == most_ips(x.profile) {
             return Err(Refusal::Malformed);
         }
     }
     x.ip_count = i;
-    if has_udp(x.profile) {
-        // RFC 3095, section 5.7.7.2: the chain "MUST end with the static [...] part of a UDP header"; RFC
-        // 3843's termination is that of profile 0x0004.
-        let last = x.ips[i - 1];
-        c.require(last.protocol == protocol::UDP && !last.terminates)?;
-        c.uint("Source Port", 16, &mut x.udp.source_port)?;
-        c.uint("Destination Port", 16, &mut x.udp.destination_port)?;
+    let last = x.ips[i - 1];
+    let next = match upper(x.profile) {
+        Upper::None => last.protocol,
+        Upper::Udp => protocol::UDP,
+        Upper::UdpLite => protocol::UDP_LITE,
+        Upper::Esp => protocol::ESP,
+    };
+    // RFC 3095, section 5.7.7.2: the chain "MUST end with the static [...] part of a UDP header"; RFC 3843's
+    // termination is that of profile 0x0004.
+    c.require(last.protocol == next && (!last.terminates || upper(x.profile) == Upper::None))?;
+    match upper(x.profile) {
+        Upper::None => {}
+        Upper::Udp | Upper::UdpLite => {
+            c.uint("Source Port", 16, &mut x.udp.source_port)?;
+            c.uint("Destination Port", 16, &mut x.udp.destination_port)?;
+        }
+        Upper::Esp => c.uint("SPI", 32, &mut x.spi)?,
+    }
+    if has_rtp(x.profile) {
+        rtp_static(c, x)?;
     }
     if let Some(coap) = &mut x.coap {
         coap_static(c, coap)?;
@@ -70,8 +83,17 @@ fn dynamic_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
     for i in 0..x.ip_count {
         ip_dynamic(c, x, i)?;
     }
-    if has_udp(x.profile) {
-        c.uint("Checksum", 16, &mut x.udp.checksum)?;
+    match upper(x.profile) {
+        Upper::None => {}
+        Upper::Udp => c.uint("Checksum", 16, &mut x.udp.checksum)?,
+        Upper::UdpLite => {
+            c.uint("Checksum Coverage", 16, &mut x.udp.coverage)?;
+            c.uint("Checksum", 16, &mut x.udp.checksum)?;
+        }
+        Upper::Esp => return c.uint("Sequence Number", 32, &mut x.sn),
+    }
+    if has_rtp(x.profile) {
+        return rtp_dynamic(c, x);
     }
     if let Some(coap) = &mut x.coap {
         coap_dynamic(c, coap)?;
@@ -125,12 +147,12 @@ pub(super) fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, i: usi
         c.flag("SID", &mut ip.sid)?;
         c.reserved(4)?;
     }
-    match x.extra.get_mut(i) {
-        Some(extra) => compressed_list(c, extra.list.get_or_insert_default()),
+    match x.extra.get_mut(i).filter(|_| i < BASE_IPS) {
+        Some(extra) => compressed_list(c, extra.list.get_or_insert_default(), Kind::ExtensionHeader),
         None => {
             // Headers beyond the second are kept without extension headers.
             let mut list = CompressedList::default();
-            compressed_list(c, &mut list)?;
+            compressed_list(c, &mut list, Kind::ExtensionHeader)?;
             c.require(list.is_empty())
         }
     }

@@ -1,11 +1,20 @@
-//! Compressed lists of extension headers: the four encodings. RFC 3095, sections 5.8.3 and 5.8.6; RFC 4815,
+//! Compressed lists of extension headers and of CSRC identifiers: the four encodings. RFC 3095, sections 5.8.3 and 5.8.6; RFC 4815,
 //! sections 5.3 and 5.7.
 
 use thinair_wire::coder::{Coder, Step};
 use thinair_wire::header::extension::{is_extension, octets_of};
 
-/// Most items of one list.
-pub(crate) const MAX_ITEMS: usize = 8;
+use super::rtp::CSRC_LEN;
+
+/// Most items of one list: those that a CC field and a mask have room for.
+pub(crate) const MAX_ITEMS: usize = 15;
+
+/// What the items of a list are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    ExtensionHeader,
+    Csrc,
+}
 
 /// Encoding types.
 pub(super) mod encoding {
@@ -16,7 +25,7 @@ pub(super) mod encoding {
 }
 
 /// An extension header as an uncompressed list item: its own type stands in its Next Header field (RFC 3095,
-/// section 5.8.4.1).
+/// section 5.8.4.1). Of a CSRC identifier, `body` is all there is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Item<'p> {
     /// Type of the header.
@@ -29,7 +38,7 @@ pub(crate) struct Item<'p> {
 
 impl<'p> Item<'p> {
     /// The item of a header as it stands in a packet; `None` if it is too short to be one.
-    pub(super) fn of(kind: u8, header: &'p [u8]) -> Option<Self> {
+    pub(super) fn of((kind, header): (u8, &'p [u8])) -> Option<Self> {
         let &[_, length, ref body @ ..] = header else { return None };
         Some(Self { kind, length, body })
     }
@@ -133,7 +142,7 @@ impl CompressedList<'_> {
 }
 
 /// A compressed list of any encoding. RFC 3095, sections 5.8.6.1 to 5.8.6.4.
-pub(super) fn compressed_list<'p, C: Coder<'p>>(c: &mut C, x: &mut CompressedList<'p>) -> Step {
+pub(super) fn compressed_list<'p, C: Coder<'p>>(c: &mut C, x: &mut CompressedList<'p>, kind: Kind) -> Step {
     c.uint("ET", 2, &mut x.encoding)?;
     c.flag("GP", &mut x.has_gen_id)?;
     match x.encoding {
@@ -168,7 +177,10 @@ pub(super) fn compressed_list<'p, C: Coder<'p>>(c: &mut C, x: &mut CompressedLis
     }
     let sent = x.xis[..x.xi_count()].iter().filter(|xi| xi.x).count();
     for item in &mut x.items[..sent] {
-        uncompressed_item(c, item)?;
+        match kind {
+            Kind::ExtensionHeader => uncompressed_item(c, item)?,
+            Kind::Csrc => c.slice("CSRC", CSRC_LEN, &mut item.body)?,
+        }
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Which list of extension headers the compressor sends, and how. RFC 3095, sections 5.8.1 to 5.8.3.
+//! Which list of extension headers or CSRC identifiers the compressor sends, and how. RFC 3095, sections 5.8.1 to 5.8.3.
 
 use thinair_wire::header::chain::Ip;
 use thinair_wire::header::extension::AH_FIXED;
@@ -6,12 +6,12 @@ use thinair_wire::header::protocol;
 
 use super::IpExtra;
 use super::compress::Pending;
-use super::list::{CompressedList, Item, MAX_ITEMS, Mask, Xi, encoding};
+use super::list::{CompressedList, Item, Mask, Xi, encoding};
 use super::table::{self, NoMemory, Pool, Table};
 use crate::profile::Format;
 
-/// Indices of a list: what XI fields of 4 bits can say.
-const INDICES: u8 = 8;
+/// Indices of a list, and its most items: what XI fields of 4 bits can say.
+pub(crate) const INDICES: u8 = 8;
 
 /// Generations, the reference included, that a decompressor is taken to keep. RFC 3095, section 5.8.2.1, sets
 /// no limit; ours keeps as many.
@@ -29,15 +29,14 @@ pub(super) enum Scope {
     Everything,
 }
 
-/// A list of at most 8 indices of 3 bits each, the first one lowest, and their number above them.
+/// A list of at most 8 indices of 3 bits each, the first one lowest, and their number behind them. In octets, which
+/// need no padding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct List(u32);
+struct List([u8; 4]);
 
 impl List {
-    const LEN_SHIFT: u32 = 24;
-
     fn len(self) -> u8 {
-        (self.0 >> Self::LEN_SHIFT) as u8
+        self.0[3]
     }
 
     fn is_empty(self) -> bool {
@@ -45,7 +44,7 @@ impl List {
     }
 
     fn at(self, position: u8) -> u8 {
-        (self.0 >> (3 * u32::from(position)) & 0b111) as u8
+        (u32::from_le_bytes(self.0) >> (3 * u32::from(position)) & 0b111) as u8
     }
 
     fn iter(self) -> impl DoubleEndedIterator<Item = u8> + ExactSizeIterator {
@@ -57,9 +56,10 @@ impl List {
     }
 
     fn push(&mut self, index: u8) {
-        if usize::from(self.len()) < MAX_ITEMS {
-            self.0 |= u32::from(index & 0b111) << (3 * u32::from(self.len()));
-            self.0 += 1 << Self::LEN_SHIFT;
+        if self.len() < INDICES {
+            let indices = u32::from(index & 0b111) << (3 * u32::from(self.len()));
+            self.0 = (u32::from_le_bytes(self.0) | indices).to_le_bytes();
+            self.0[3] += 1;
         }
     }
 }
@@ -76,7 +76,7 @@ pub(super) struct ListState {
     /// There was a list, so that an empty one must be told from none.
     used: bool,
     /// Sequence number of the AH less the SN (RFC 4815, section 5.8).
-    ah_offset: u32,
+    ah_offset: [u8; 4],
     ah: Pending,
 }
 
@@ -96,11 +96,11 @@ impl ListState {
     }
 
     /// Notes the extension headers of a packet: items into the table, a new generation if the list has changed.
-    pub(super) fn note(
+    pub(super) fn note<'p>(
         &mut self,
         owner: usize,
-        ip: &Ip<'_>,
-        sn: u16,
+        items: impl Iterator<Item = Option<Item<'p>>>,
+        sn: u32,
         repetitions: u8,
         table: &mut Table,
         pool: &mut Pool<'_>,
@@ -108,8 +108,8 @@ impl ListState {
         self.used = true;
         let mut list = List::default();
         let mut is_new = false;
-        for (kind, octets) in ip.walk().take(ip.extension_count) {
-            let item = Item::of(kind, octets).ok_or(NoMemory)?;
+        for item in items {
+            let item = item.ok_or(NoMemory)?;
             let index = match table.find_item(pool, owner, &item) {
                 Some(index) => {
                     // Put into the table by a packet that was not sent in the end.
@@ -131,7 +131,7 @@ impl ListState {
                 }
             };
             list.push(index);
-            if kind == protocol::AH && self.note_ah(octets, sn, repetitions) {
+            if item.kind == protocol::AH && self.note_ah(&item, sn, repetitions) {
                 is_new = true;
                 // An item that the reference has would not be sent again.
                 self.forget_reference();
@@ -144,7 +144,7 @@ impl ListState {
         if is_new || list != self.current {
             self.current = list;
             self.gen_id = self.gen_id.wrapping_add(1);
-            self.pending.start(sn, repetitions);
+            self.pending.start(sn as u16, repetitions);
             if self.gen_id.wrapping_sub(self.reference_id) >= GENERATIONS {
                 self.forget_reference();
             }
@@ -154,16 +154,18 @@ impl ListState {
 
     /// Returns whether the sequence number must go in full: the format has 31 bits for it, which replace those
     /// of the number that the decompressor expects (RFC 4815, section 8.9).
-    fn note_ah(&mut self, ah: &[u8], sn: u16, repetitions: u8) -> bool {
-        let Some(&[a, b, c, d]) = ah.get(AH_FIXED - 4..AH_FIXED) else { return false };
+    fn note_ah(&mut self, ah: &Item<'_>, sn: u32, repetitions: u8) -> bool {
+        // What stands in front of the body has two octets.
+        let Some(&[a, b, c, d]) = ah.body.get(AH_FIXED - 6..AH_FIXED - 2) else { return false };
         let ah_sn = u32::from_be_bytes([a, b, c, d]);
-        let offset = ah_sn.wrapping_sub(u32::from(sn));
-        if offset == self.ah_offset {
+        let offset = ah_sn.wrapping_sub(sn);
+        let before = u32::from_le_bytes(self.ah_offset);
+        if offset == before {
             return false;
         }
-        let expected = self.ah_offset.wrapping_add(u32::from(sn));
-        self.ah_offset = offset;
-        self.ah.start(sn, repetitions);
+        let expected = before.wrapping_add(sn);
+        self.ah_offset = offset.to_le_bytes();
+        self.ah.start(sn as u16, repetitions);
         // The highest bit must stay the same as long as the change is repeated.
         let stays = |value: u32| (value ^ value.wrapping_add(REPEATED)) >> 31 == 0;
         (ah_sn ^ expected) >> 31 != 0 || !stays(ah_sn) || !stays(expected)
@@ -175,8 +177,8 @@ impl ListState {
         &self,
         extra: &mut IpExtra<'p>,
         owner: usize,
-        ip: &Ip<'p>,
-        sn: u16,
+        items: impl Iterator<Item = Option<Item<'p>>> + Clone,
+        sn: u32,
         scope: Scope,
         repetitions: u8,
         table: &Table,
@@ -196,9 +198,7 @@ impl ListState {
                 let index = current.at(position);
                 let x = !known(pool, index);
                 *xi = Xi { x, index };
-                let item =
-                    ip.walk().nth(usize::from(position)).and_then(|(kind, octets)| Item::of(kind, octets));
-                if let (true, Some(item)) = (x, item) {
+                if let (true, Some(item)) = (x, items.clone().nth(usize::from(position)).flatten()) {
                     list.items[sent] = item;
                     sent += 1;
                 }
@@ -207,7 +207,7 @@ impl ListState {
         });
         extra.has_ah_sn = self.ah.is_due() && scope == Scope::Changes && !sends_ah(extra.list());
         extra.ah_sn_long = true;
-        extra.ah_sn = self.ah_offset.wrapping_add(u32::from(sn)) & 0x7FFF_FFFF;
+        extra.ah_sn = u32::from_le_bytes(self.ah_offset).wrapping_add(sn) & 0x7FFF_FFFF;
     }
 
     /// The shortest encoding of the current list, without its XI fields.
@@ -350,6 +350,11 @@ fn len(list: &CompressedList<'_>) -> usize {
 /// Whether a list carries the AH in full.
 pub(super) fn sends_ah(list: &CompressedList<'_>) -> bool {
     list.items.iter().any(|item| item.kind == protocol::AH)
+}
+
+/// The extension headers of an IP header as items of a list.
+pub(super) fn items<'p>(ip: &Ip<'p>) -> impl Iterator<Item = Option<Item<'p>>> + Clone {
+    ip.walk().take(ip.extension_count).map(Item::of)
 }
 
 /// The Integrity Check Value of the AH behind an IP header, empty if there is none.

@@ -1,4 +1,4 @@
-//! Which list of extension headers a packet means, at the decompressor. RFC 3095, sections 5.8.1 to 5.8.3.
+//! Which list of extension headers or CSRC identifiers a packet means, at the decompressor. RFC 3095, sections 5.8.1 to 5.8.3.
 
 use thinair_wire::header::extension::AH_FIXED;
 use thinair_wire::header::protocol;
@@ -12,19 +12,42 @@ use crate::profile::Format;
 /// Lists that may be named as references: those of the newest generations. RFC 3095, section 5.8.2.1, f).
 const GENERATIONS: usize = 4;
 
-/// A list of indices.
+/// A list of at most 15 indices, each below 16: 4 bits an index, the first one lowest, and their number above them. In
+/// octets, which need no padding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct List {
-    pub(super) len: u8,
-    index: [u8; MAX_ITEMS],
+pub(super) struct List([u8; 8]);
+
+impl List {
+    pub(super) fn len(self) -> usize {
+        usize::from(self.0[7] >> 4)
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    fn iter(self) -> impl Iterator<Item = u8> {
+        (0..self.len()).map(move |position| self.0[position / 2] >> (4 * (position % 2)) & 0xF)
+    }
+
+    fn push(&mut self, index: u8) -> Option<()> {
+        let len = self.len();
+        if len >= MAX_ITEMS || index > 0xF {
+            return None;
+        }
+        self.0[len / 2] |= index << (4 * (len % 2));
+        self.0[7] += 1 << 4;
+        Some(())
+    }
 }
 
 /// What the decompressor keeps of the extension headers of one IP header.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ListState {
     pub(super) current: List,
-    /// Newest last; gen_id and list.
-    generations: [(u8, List); GENERATIONS],
+    /// Newest last; their gen_ids.
+    generations: [List; GENERATIONS],
+    gen_ids: [u8; GENERATIONS],
     generation_count: u8,
     /// Sequence number of the AH less the SN (RFC 4815, section 5.8).
     pub(super) ah_offset: u32,
@@ -34,44 +57,38 @@ impl ListState {
     /// Puts a list into the window of generations. The newest list with a gen_id counts: a compressor that
     /// took over the CID may use one again.
     pub(super) fn remember(&mut self, gen_id: u8, list: List) {
-        let count = usize::from(self.generation_count);
-        let known = self.generations[..count].iter_mut().find(|(id, _)| *id == gen_id);
-        if let Some(slot) = known {
-            slot.1 = list;
+        if let Some(at) = self.position(gen_id) {
+            self.generations[at] = list;
             return;
         }
-        if count == GENERATIONS {
-            self.generations.rotate_left(1);
-            self.generation_count -= 1;
+        if usize::from(self.generation_count) == GENERATIONS {
+            self.forget(1);
         }
-        self.generations[usize::from(self.generation_count)] = (gen_id, list);
+        let at = usize::from(self.generation_count);
+        self.generations[at] = list;
+        self.gen_ids[at] = gen_id;
         self.generation_count += 1;
     }
 
     /// RFC 3095, section 5.8.2.1 g): "All lists with generations older than ref_id are removed".
     pub(super) fn forget_before(&mut self, ref_id: u8) {
-        let count = usize::from(self.generation_count);
-        if let Some(at) = self.generations[..count].iter().position(|(id, _)| *id == ref_id) {
-            self.generations.rotate_left(at);
-            self.generation_count -= at as u8;
+        if let Some(at) = self.position(ref_id) {
+            self.forget(at);
         }
     }
 
+    fn forget(&mut self, oldest: usize) {
+        self.generations.rotate_left(oldest);
+        self.gen_ids.rotate_left(oldest);
+        self.generation_count -= oldest as u8;
+    }
+
+    fn position(&self, gen_id: u8) -> Option<usize> {
+        self.gen_ids.iter().take(usize::from(self.generation_count)).position(|id| *id == gen_id)
+    }
+
     fn generation(&self, ref_id: u8) -> Option<&List> {
-        let count = usize::from(self.generation_count);
-        self.generations[..count].iter().find(|(id, _)| *id == ref_id).map(|(_, list)| list)
-    }
-}
-
-impl List {
-    fn push(&mut self, index: u8) -> Option<()> {
-        *self.index.get_mut(usize::from(self.len))? = index;
-        self.len += 1;
-        Some(())
-    }
-
-    fn as_slice(&self) -> &[u8] {
-        self.index.get(..usize::from(self.len)).unwrap_or_default()
+        self.position(ref_id).and_then(|at| self.generations.get(at))
     }
 }
 
@@ -92,13 +109,13 @@ fn indices(state: &ListState, sent: &CompressedList<'_>) -> Option<List> {
         return Some(list);
     }
     // RFC 4815, section 5.7: "ref_id MUST refer to a non-empty list".
-    let reference = state.generation(sent.ref_id).filter(|list| list.len > 0)?;
-    if sent.encoding == encoding::REMOVAL && sent.count != reference.len {
+    let reference = state.generation(sent.ref_id).filter(|list| !list.is_empty())?;
+    if sent.encoding == encoding::REMOVAL && usize::from(sent.count) != reference.len() {
         return None;
     }
     let mut kept = List::default();
     let removes = sent.encoding != encoding::INSERTION;
-    for (i, &index) in reference.as_slice().iter().enumerate() {
+    for (i, index) in reference.iter().enumerate() {
         if !(removes && sent.removal.has(i)) {
             kept.push(index)?;
         }
@@ -108,15 +125,15 @@ fn indices(state: &ListState, sent: &CompressedList<'_>) -> Option<List> {
     }
     // A mark takes the next inserted item, a blank the next one that was kept; positions beyond the mask are
     // kept (RFC 4815, section 5.3).
-    let mut kept = kept.as_slice().iter();
+    let mut kept = kept.iter();
     for position in 0..sent.insertion.len() {
         if sent.insertion.has(position) {
             list.push(xis.next()?)?;
-        } else if let Some(&index) = kept.next() {
+        } else if let Some(index) = kept.next() {
             list.push(index)?;
         }
     }
-    for &index in kept {
+    for index in kept {
         list.push(index)?;
     }
     xis.next().is_none().then_some(list)
@@ -164,8 +181,8 @@ fn fill<'i>(
     extensions: &mut ExtensionLists<'i>,
     mut item: impl FnMut(u8) -> Option<Item<'i>>,
 ) -> Option<()> {
-    let slots = extensions.set_len(owner, usize::from(list.len));
-    for (slot, &index) in slots.iter_mut().zip(list.as_slice()) {
+    let slots = extensions.set_len(owner, list.len());
+    for (slot, index) in slots.iter_mut().zip(list.iter()) {
         *slot = Extension { item: item(index)?, ah: None };
     }
     Some(())

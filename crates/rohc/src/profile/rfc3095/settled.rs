@@ -4,13 +4,12 @@
 use thinair_wire::coder::{Lsb, Writer};
 use thinair_wire::crc::Check;
 use thinair_wire::lsb::Shift;
-use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
 use super::compress::{Context, frame};
 use super::header::Layout;
 use super::tail::udp_checksum;
-use super::{IP_ID, IpFields, SN, SN_SHIFT, Version, type0, type1};
+use super::{IP_ID, IpFields, SN, Version, sn_plus, sn_shift, type0, type1};
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Glance};
 use crate::profile::{Format, ProfileId};
@@ -54,6 +53,10 @@ impl Context {
     ) -> Option<Compressed> {
         let ip = &self.ips[0];
         let header = glance.octets();
+        let payload = packet.get(header.len()..)?;
+        if self.may_be_rtp(payload, config) {
+            return None;
+        }
         let (same, id) = match glance {
             Glance::V4(h) => {
                 let same = h[1] == ip.tos && h[6] == u8::from(ip.df) << 6 && h[8] == ip.ttl;
@@ -73,18 +76,19 @@ impl Context {
             return None;
         }
 
-        let sn = self.sn.plus(1);
-        let offset = counted.wrapping_sub(sn);
+        let sn = sn_plus(self.profile, self.sn, 1);
+        let offset = counted.wrapping_sub(sn as u16);
         let space = config.channel.cids();
         let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
         let mut writer = Writer::new(out, before + inside);
-        writer.offer(SN, Lsb { value: u32::from(sn), needed: self.sns.needed_bits(sn, SN_SHIFT) });
+        let needed = self.sns.needed_bits(sn as u16, sn_shift(self.profile));
+        writer.offer(SN, Lsb { value: sn, needed });
         if ip.holds_ip_id() {
             let needed = if ip.sid { 0 } else { self.offsets[0].needed_bits(offset, Shift::Zero) };
             writer.offer(IP_ID, Lsb { value: u32::from(offset), needed });
         }
         let mut format = Format::Uo0;
-        if type0::uo_0(&mut writer).is_err() || !writer.is_complete() {
+        if type0::uo_0(&mut writer, false).is_err() || !writer.is_complete() {
             writer.rewind();
             format = Format::Uo1;
             if type1::uo_1(&mut writer).is_err() || !writer.is_complete() {
@@ -100,7 +104,6 @@ impl Context {
             Glance::V6(_) => Layout::UDP_V6.crc_dynamic(Check::Crc3, crc_static, header),
         });
         let end = writer.finish().ok()?;
-        let payload = packet.get(header.len()..)?;
         let len = end + payload.len();
         out.get_mut(end..len)?.copy_from_slice(payload);
         frame(out, cid, before, inside);
@@ -108,7 +111,7 @@ impl Context {
         let width = usize::from(config.window);
         self.timer.count();
         self.sn = sn;
-        self.sns.push(sn, width);
+        self.sns.push(sn as u16, width);
         if self.ips[0].version == Version::V4 {
             self.offsets[0].push(offset, width);
             self.ips[0].id = id;

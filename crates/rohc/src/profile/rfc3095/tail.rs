@@ -5,14 +5,15 @@ use thinair_wire::coder::{Coder, Step};
 
 use super::coap_2015::{self, coap_dynamic};
 use super::ir::ip_dynamic;
-use super::{BASE_IPS, Fields, UdpFields, Version};
-use crate::profile::ProfileId;
+use super::{BASE_IPS, Fields, UdpFields, Upper, Version, upper};
 
 /// What the context says is in the tail.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tail {
     /// context(UDP Checksum) is not zero.
     pub(super) udp_checksum: bool,
+    /// context(CFP) is set, or the packet is a CCE packet.
+    pub(super) coverage: bool,
     /// Octets of AH data of the outermost and the second header.
     pub(super) icv: [usize; BASE_IPS],
 }
@@ -28,16 +29,27 @@ pub(super) fn tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, has: &Tail) 
             c.slice("AH data", has.icv[i], &mut x.extra[i].icv)?;
         }
     }
-    if x.profile == ProfileId::Udp {
-        if has.udp_checksum {
-            udp_checksum(c, &mut x.udp.checksum)?;
+    if let Some(coap) = &mut x.coap {
+        return coap_tail(c, &mut x.udp, coap, has);
+    }
+    match upper(x.profile) {
+        Upper::Udp if has.udp_checksum => udp_checksum(c, &mut x.udp.checksum),
+        Upper::Udp | Upper::Esp => Ok(()),
+        Upper::None | Upper::UdpLite => ip_and_udp_lite_tail(c, x, has),
+    }
+}
+
+/// The end of a compressed header of profiles 0x0004, 0x0007 and 0x0008: dynamic chains of the IP headers beyond the
+/// second, Checksum Coverage, UDP-Lite checksum. RFC 3843, section 3.2; RFC 4019, section 5.3.1.
+fn ip_and_udp_lite_tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, has: &Tail) -> Step {
+    for i in BASE_IPS..x.ip_count {
+        ip_dynamic(c, x, i)?;
+    }
+    if upper(x.profile) == Upper::UdpLite {
+        if has.coverage {
+            c.uint("UDP-Lite Checksum Coverage", 16, &mut x.udp.coverage)?;
         }
-    } else if let Some(coap) = &mut x.coap {
-        coap_tail(c, &mut x.udp, coap, has)?;
-    } else {
-        for i in BASE_IPS..x.ip_count {
-            ip_dynamic(c, x, i)?;
-        }
+        c.uint("UDP-Lite Checksum", 16, &mut x.udp.checksum)?;
     }
     Ok(())
 }
@@ -56,7 +68,7 @@ fn coap_tail<'p, C: Coder<'p>>(
     coap_dynamic(c, coap)
 }
 
-/// `UDP Checksum`: the last field of a compressed header of profile 0x0002. In profile 0x0080 CoAP follows.
+/// `UDP Checksum`: the last field of a compressed header of profiles 0x0001 and 0x0002. In profile 0x0080 CoAP follows.
 #[inline]
 pub(super) fn udp_checksum<'p, C: Coder<'p>>(c: &mut C, checksum: &mut u16) -> Step {
     c.uint("UDP Checksum", 16, checksum)

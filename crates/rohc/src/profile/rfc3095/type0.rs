@@ -4,9 +4,10 @@ use thinair_wire::coder::{Coder, Step};
 
 use super::SN;
 
-/// `UO-0`: SN, CRC-3. RFC 3095, section 5.7.1.
+/// `UO-0`: SN, CRC-3. RFC 3095, section 5.7.1. `m` is the marker of RTP, for which there is no place.
 #[inline]
-pub(super) fn uo_0<'p, C: Coder<'p>>(c: &mut C) -> Step {
+pub(super) fn uo_0<'p, C: Coder<'p>>(c: &mut C, m: bool) -> Step {
+    c.enforce(!m)?;
     c.discriminator(1, 0b0)?;
     c.lsb(SN, 4, 0)?;
     c.crc("CRC", 3)

@@ -2,10 +2,10 @@
 
 use thinair_wire::coder::{Coder, Step};
 
-use super::extension::{extension_0, extension_1, extension_2, extension_3};
-use super::{Fields, SN};
+use super::extension::{self, extension_0, extension_1, extension_2, extension_3, rtp_extension};
+use super::{Fields, IP_ID, SN, TS};
 
-/// The extension of a packet of type 2. With it, base header and extension are one format.
+/// The extension of a packet of type 1 or 2. With it, base header and extension are one format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extension {
     None,
@@ -15,21 +15,54 @@ pub(super) enum Extension {
     Three,
 }
 
-/// `UOR-2`: SN, CRC-7, and an extension if X. RFC 3095, section 5.11.3.
+/// The T bit of a base header. RFC 3095, section 5.7.4; RFC 4815, section 8.8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum T {
+    /// The profile has no TS.
+    Undefined,
+    /// No IP-ID is compressed: the formats without T.
+    Absent,
+    /// `UOR-2-ID`.
+    Zero,
+    /// `UOR-2-TS`.
+    One,
+}
+
+/// `UOR-2`, `UOR-2-ID`, `UOR-2-TS`: TS or IP-ID, M, SN, CRC-7, and an extension if X. RFC 3095, sections 5.7.4 and
+/// 5.11.3.
 #[inline]
-pub(super) fn uor_2<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, extension: Extension) -> Step {
-    // SN bits in the extension are less significant than those in the base header (section 5.7.5).
-    let rest = match extension {
-        Extension::None => 0,
-        Extension::Zero | Extension::One | Extension::Two => 3,
-        Extension::Three if x.ext3_sn => 8,
-        Extension::Three => 0,
-    };
+pub(super) fn uor_2<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, t: T, extension: Extension) -> Step {
+    let has_t_bit = matches!(t, T::Zero | T::One);
+    if t != T::Undefined && extension != Extension::Three {
+        c.enforce(x.has_t_bit() == has_t_bit)?;
+    }
+    // Bits in the extension are less significant than those in the base header (section 5.7.5).
+    let rest = extension::rest(extension, t, x);
     c.discriminator(3, 0b110)?;
-    c.lsb(SN, 5, rest)?;
+    match t {
+        T::Undefined => c.lsb(SN, 5, rest.sn)?,
+        T::Absent => c.lsb(TS, 6, rest.ts)?,
+        T::Zero => {
+            c.lsb(IP_ID, 5, rest.ip_id)?;
+            c.discriminator(1, 0b0)?;
+        }
+        T::One => {
+            c.lsb(TS, 5, rest.ts)?;
+            c.discriminator(1, 0b1)?;
+        }
+    }
+    if t != T::Undefined {
+        c.flag("M", &mut x.rtp.m)?;
+        c.lsb(SN, 6, rest.sn)?;
+    }
     let present = c.flag("X", &mut (extension != Extension::None))?;
     c.enforce(present == (extension != Extension::None))?;
     c.crc("CRC", 7)?;
+    if t != T::Undefined {
+        rtp_extension(c, x, extension, t, true)?;
+        // An extension 3 may change the RND flags, and with them what the base header is (section 5.7.5.1).
+        return c.enforce(x.has_t_bit() == has_t_bit);
+    }
     match extension {
         Extension::None => Ok(()),
         Extension::Zero => extension_0(c),

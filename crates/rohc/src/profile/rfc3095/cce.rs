@@ -1,0 +1,167 @@
+//! Checksum Coverage Extension, and how the Checksum Coverage of UDP-Lite behaves. RFC 4019, sections 5.1 to 5.5.
+
+use thinair_wire::coder::{Coder, Step};
+
+use super::compress::Pending;
+use crate::profile::Format;
+
+/// The kind of a CCE packet, by its two last bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cce {
+    /// `CCE()`: the field is in this packet alone.
+    Once,
+    /// `CCE(ON)`: sets context(CFP).
+    On,
+    /// `CCE(OFF)`: clears context(CFP), and sets context(CFI) and the Checksum Coverage of the context.
+    Off,
+}
+
+impl Cce {
+    /// Every kind, in the order of F and K.
+    pub(super) const ALL: [Self; 3] = [Self::Once, Self::On, Self::Off];
+
+    /// F and K.
+    fn bits(self) -> u32 {
+        match self {
+            Self::Once => 0b01,
+            Self::On => 0b10,
+            Self::Off => 0b11,
+        }
+    }
+
+    /// The kind that the first octet of a packet says, if it is a CCE packet.
+    pub(super) fn of(first: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| u32::from(first) == 0b1111_1000 | kind.bits())
+    }
+
+    /// The format as reports name it.
+    pub(super) fn format(self) -> Format {
+        match self {
+            Self::Once => Format::Cce,
+            Self::On => Format::CceOn,
+            Self::Off => Format::CceOff,
+        }
+    }
+}
+
+/// `Outer packet type identifier`, behind which the inner one follows. RFC 4019, section 5.3.2.
+#[inline]
+pub(super) fn outer<'p, C: Coder<'p>>(c: &mut C, kind: Cce) -> Step {
+    c.discriminator(6, 0b11_1110)?;
+    c.discriminator(2, kind.bits())
+}
+
+/// What a context knows of the Checksum Coverage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct CoverageContext {
+    /// context(CFP): the field is in every packet.
+    pub(super) present: bool,
+    /// context(CFI): it is the length of the packet.
+    pub(super) inferred: bool,
+}
+
+impl CoverageContext {
+    /// After an IR or IR-DYN packet of a UDP-Lite packet of `length` octets. RFC 4019, section 5.2.2.
+    pub(super) fn initial(coverage: u16, length: usize) -> Self {
+        let inferred = usize::from(coverage) == length;
+        Self { present: !inferred, inferred }
+    }
+
+    /// After a packet that was verified, of `length` octets from the UDP-Lite header on. RFC 4019, section 5.3.2.
+    pub(super) fn update(&mut self, kind: Option<Cce>, coverage: u16, length: usize) {
+        match kind {
+            None | Some(Cce::Once) => {}
+            Some(Cce::On) => self.present = true,
+            Some(Cce::Off) => {
+                *self = Self { present: false, inferred: usize::from(coverage) == length };
+            }
+        }
+    }
+}
+
+/// Packets in a row that must keep to a pattern before the field is left out.
+const PATIENCE: u8 = 4;
+
+/// Packets that break the pattern, less those that keep to it, after which the field goes with every packet.
+const BREAKS: u8 = 8;
+
+/// What the compressor knows of the Checksum Coverage of a flow. RFC 4019, sections 3.2.2 and 5.4.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Coverage {
+    /// What the decompressor knows, once nothing is being said.
+    context: CoverageContext,
+    /// context(UDP-Lite Checksum Coverage).
+    value: u16,
+    last: u16,
+    /// Packets in a row with the same field, and with that of the packet length.
+    same: u8,
+    full: u8,
+    breaks: u8,
+    /// The change that is being said, and to how many more packets.
+    turn: Option<Cce>,
+    pub(super) pending: Pending,
+}
+
+impl Coverage {
+    /// Notes the field of a packet and tells what must be said of it.
+    pub(super) fn note(&mut self, coverage: u16, length: usize, sn: u16, repetitions: u8) -> Option<Cce> {
+        let is_full = usize::from(coverage) == length;
+        let tally = |holds: bool, count: u8| if holds { count.saturating_add(1) } else { 0 };
+        self.same = tally(coverage == self.last, self.same);
+        self.full = tally(is_full, self.full);
+        self.last = coverage;
+        let fits = if self.context.inferred { is_full } else { coverage == self.value && !is_full };
+        if self.pending.is_due() && (fits || self.turn == Some(Cce::On)) {
+            return self.turn;
+        }
+        if self.context.present {
+            if self.full < PATIENCE && (self.same < PATIENCE || is_full) {
+                return None;
+            }
+            self.context = CoverageContext { present: false, inferred: is_full };
+            self.value = coverage;
+            self.turn = Some(Cce::Off);
+        } else if !self.pending.is_due() && (fits || coverage == self.value && !self.context.inferred) {
+            self.breaks = self.breaks.saturating_sub(1);
+            return None;
+        } else {
+            self.breaks = self.breaks.saturating_add(2);
+            if self.breaks < BREAKS {
+                return Some(Cce::Once);
+            }
+            self.breaks = 0;
+            self.context.present = true;
+            self.turn = Some(Cce::On);
+        }
+        self.pending.start(sn, repetitions);
+        self.turn
+    }
+
+    /// Whether the field stands in a packet that is no CCE packet.
+    pub(super) fn is_present(&self) -> bool {
+        self.context.present
+    }
+
+    /// A packet was sent.
+    pub(super) fn commit(&mut self, sent: Option<Cce>) {
+        if sent.is_some() && sent == self.turn {
+            self.pending.sent();
+        }
+    }
+
+    /// An IR or IR-DYN packet was sent. If it says something else than was known, one that is lost would leave the
+    /// decompressor with what it knew, so that the next packets must say what holds.
+    pub(super) fn initialize(&mut self, length: usize, sn: u16, repetitions: u8, is_first: bool) {
+        let before = (self.context, self.value, self.pending.is_due());
+        self.context = CoverageContext::initial(self.last, length);
+        self.value = self.last;
+        if is_first || before == (self.context, self.value, false) {
+            return;
+        }
+        let is_steady = self.context.inferred || self.same >= PATIENCE;
+        self.context.present = !is_steady;
+        self.turn = Some(if is_steady { Cce::Off } else { Cce::On });
+        // The packet itself does not say it.
+        self.pending.start(sn.wrapping_add(1), repetitions);
+    }
+}

@@ -1,0 +1,126 @@
+//! What a compressor's context keeps that one profile alone has.
+
+use super::coap_2015::CoapFields;
+use super::compress::Pending;
+use super::rtp::{Header, RtpFields};
+use super::timestamp::{Needed, Timestamps};
+use super::{CSRC, Fields};
+use crate::compressor::CompressorConfig;
+use crate::profile::Format;
+
+/// Packets in a row that must look like RTP before a flow is taken for it.
+const PROOFS: u8 = 3;
+
+/// Packets of a flow that are looked at because they could be RTP.
+const LOOKS: u8 = 16;
+
+/// Largest step of sequence numbers from packet to packet.
+const NEAR: u16 = 16;
+
+/// What a context keeps of the headers behind IP and UDP.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::large_enum_variant, reason = "places are of one size, and nothing is allocated")]
+pub(super) enum Own {
+    #[default]
+    None,
+    /// Of a flow of UDP or UDP-Lite: whether it is RTP.
+    Guess(Guess),
+    /// SPI.
+    Esp(u32),
+    Coap(CoapFields),
+    Rtp(RtpContext),
+}
+
+/// What the compressor knows of the RTP headers of a flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RtpContext {
+    /// Of the last packet.
+    pub(super) fields: RtpFields,
+    pub(super) timestamps: Timestamps,
+    /// Packets that must say P, X and PT.
+    pub(super) pt: Pending,
+}
+
+impl RtpContext {
+    /// Notes the header of a packet, and what must be said of it. Returns whether its CRC-STATIC octets are those of
+    /// the packet before, the CSRC identifiers apart.
+    pub(super) fn note(
+        &mut self,
+        x: &mut Fields<'_>,
+        header: &Header<'_>,
+        sns: (u32, u32),
+        config: &CompressorConfig,
+    ) -> bool {
+        x.rtp = header.fields;
+        let before = &self.fields;
+        x.rtp.time_stride = before.time_stride;
+        let same = (x.rtp.p, x.rtp.x) == (before.p, before.x);
+        if !same || x.rtp.pt != before.pt {
+            self.pt.start(sns.0 as u16, config.repetitions);
+        }
+        self.timestamps.note(&mut x.rtp, before, sns, config.repetitions, config.window);
+        same
+    }
+
+    /// Fills in what extension 3 says of RTP, should there be one.
+    pub(super) fn fill_extension(&self, x: &mut Fields<'_>, ts: &Needed) {
+        let extra = &mut x.rtp_extra;
+        extra.scaled = ts.scaled;
+        extra.stride = self.timestamps.says_stride();
+        extra.flags = self.pt.is_due() || extra.stride || x.extra[CSRC].has_list;
+        // RFC 4815, section 6.4: without R-PT, the padding bit would become zero.
+        extra.pt = extra.flags && (self.pt.is_due() || x.rtp.p);
+    }
+
+    /// Fills in what a dynamic chain says of RTP.
+    pub(super) fn fill_chain(&self, x: &mut Fields<'_>) {
+        x.rtp_extra.stride = self.timestamps.is_stride_known;
+        x.rtp_extra.time_stride = x.rtp.time_stride > 0;
+    }
+
+    /// The packet was sent.
+    pub(super) fn commit(&mut self, x: &Fields<'_>, format: Format, window: usize) {
+        let in_full = format.is_initialization();
+        if in_full || x.rtp_extra.pt {
+            self.pt.sent();
+        }
+        self.timestamps.commit(&x.rtp, &x.rtp_extra, in_full, window);
+        self.fields = x.rtp;
+    }
+
+    /// A packet was acknowledged, behind which `newer` were sent.
+    pub(super) fn acknowledge(&mut self, sn: u16, newer: Option<usize>, window: usize) {
+        self.pt.acknowledge(sn);
+        self.timestamps.acknowledge(sn, newer, window);
+    }
+}
+
+/// Signs that a flow is RTP: one SSRC, and sequence numbers that go on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Guess {
+    ssrc: u32,
+    sn: u16,
+    proofs: u8,
+    looks: u8,
+}
+
+impl Guess {
+    /// Looks at a datagram, and returns whether the flow is RTP.
+    pub(super) fn look(&mut self, header: Option<&Header<'_>>) -> bool {
+        let Some(header) = header else {
+            self.proofs = 0;
+            return false;
+        };
+        self.looks = self.looks.saturating_add(1);
+        let goes_on =
+            header.fields.ssrc == self.ssrc && (1..=NEAR).contains(&header.sn.wrapping_sub(self.sn));
+        self.proofs = if goes_on { self.proofs.saturating_add(1) } else { 0 };
+        (self.ssrc, self.sn) = (header.fields.ssrc, header.sn);
+        self.proofs >= PROOFS
+    }
+
+    /// Whether more packets are to be looked at.
+    pub(super) fn goes_on(&self) -> bool {
+        self.looks < LOOKS
+    }
+}

@@ -1,0 +1,215 @@
+//! RTP timestamps: scaled by TS_STRIDE, or approximated by a timer. RFC 3095, sections 4.5.3 and 4.5.4; RFC 4815,
+//! section 4.
+
+use thinair_wire::coder::Reader;
+use thinair_wire::lsb::{self, Shift};
+use thinair_wire::range::Range;
+use thinair_wire::serial::Serial;
+use thinair_wire::time::Instant;
+
+use super::TS;
+use super::rtp::{RtpExtra, RtpFields};
+
+/// Timestamps that must have kept to TS_STRIDE before one that does not is taken for a single jump.
+const CALM: u8 = 16;
+
+/// So many times as large a stride must fit before it is worth telling.
+const WORTH: u32 = 4;
+
+/// `TS_SCALED` of a timestamp. `TS_OFFSET` is what is left (RFC 4815, section 4.4).
+#[inline]
+fn scaled(ts: u32, stride: u32) -> u32 {
+    ts.checked_div(stride).unwrap_or(0)
+}
+
+/// `TS_OFFSET` of a timestamp. A stride of zero scales nothing: the timestamp stays as it is.
+#[inline]
+fn offset(ts: u32, stride: u32) -> u32 {
+    ts.checked_rem(stride).unwrap_or(ts)
+}
+
+/// Milliseconds since some moment in units of TIME_STRIDE.
+fn ticks(now: Instant, time_stride: u32) -> u32 {
+    (now.nanos_since(Instant::ZERO) / 1_000_000).checked_div(u64::from(time_stride)).unwrap_or(0) as u32
+}
+
+/// The timestamp of a compressed header; `None` if the header must be discarded.
+///
+/// `reference` is the last verified header, which arrived at `arrival`, and `ahead` its distance in SN.
+pub(super) fn decode(
+    reader: &Reader<'_>,
+    extra: &RtpExtra,
+    reference: &RtpFields,
+    ahead: i32,
+    arrival: Instant,
+    now: Instant,
+) -> Option<u32> {
+    let (bits, k) = reader.collected(TS);
+    if !extra.scaled {
+        // RFC 4815, section 4.2: "If a packet with no TS bits is received with Tsc = 0, the decompressor MUST discard
+        // the packet."
+        return (k > 0).then(|| lsb::decode(bits, k, reference.ts, Shift::Ts));
+    }
+    // RFC 4815, section 4.6: "When TS is scaled, it is always scaled using context(TS_STRIDE)."
+    let stride = reference.stride;
+    let from = scaled(reference.ts, stride);
+    let to = if k == 0 {
+        from.wrapping_add(ahead as u32)
+    } else if reference.time_stride > 0 {
+        let elapsed = ticks(now, reference.time_stride).wrapping_sub(ticks(arrival, reference.time_stride));
+        lsb::decode(bits, k, from.wrapping_add(elapsed), Shift::Half)
+    } else {
+        lsb::decode(bits, k, from, Shift::Ts)
+    };
+    Some(to.wrapping_mul(stride).wrapping_add(offset(reference.ts, stride)))
+}
+
+/// What the compressor knows of the timestamps of a flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Timestamps {
+    /// What the decompressor may hold as its reference, unscaled.
+    references: Range<u32, 3>,
+    /// Packets left that must say a new TS_STRIDE.
+    stride: u8,
+    /// Packets left that must say TS unscaled, because TS_OFFSET has changed.
+    unscaled: u8,
+    /// Packets left until every reference is one from which TS can be told by the SN alone.
+    bend: u8,
+    /// The SN since which the newest of these is said.
+    since: [u8; 2],
+    /// Greatest common divisor of the steps that were looked at, and how many those were.
+    divisor: u32,
+    steps: u8,
+    /// Steps in a row that were multiples of TS_STRIDE.
+    calm: u8,
+    /// The decompressor may have been told another TS_STRIDE than the initial one, for this flow or for one that had
+    /// the same CID before: IR packets "do not clear the whole context" (RFC 4815, section 6.3).
+    pub(super) is_stride_known: bool,
+}
+
+/// What a packet must say of its timestamp.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Needed {
+    /// The value of the slot, scaled or not.
+    pub(super) value: u32,
+    /// Bits without which the other side could decode another value, if it is sent any.
+    pub(super) bits: u32,
+    pub(super) scaled: bool,
+    /// Without any bits, the SN tells it.
+    pub(super) inferable: bool,
+}
+
+impl Timestamps {
+    /// Notes the timestamp of a packet with SN `sn`, against the packet before: finds TS_STRIDE, which goes into
+    /// `now`, and what must be said.
+    pub(super) fn note(
+        &mut self,
+        now: &mut RtpFields,
+        before: &RtpFields,
+        (sn, sn_before): (u32, u32),
+        repetitions: u8,
+        window: u8,
+    ) {
+        now.stride = before.stride.max(1);
+        if self.references.is_empty() {
+            return;
+        }
+        let step = now.ts.wrapping_sub(before.ts);
+        if step == now.stride && self.calm >= CALM {
+            self.divisor = step;
+        } else if step != 0 {
+            self.learn(now, (step as i32).unsigned_abs());
+        }
+        let turned = now.stride != before.stride;
+        if turned {
+            self.is_stride_known = true;
+            self.stride = repetitions.max(1);
+        }
+        if turned || offset(now.ts, now.stride) != offset(before.ts, now.stride) {
+            self.unscaled = repetitions.max(1);
+        }
+        let ahead = i32::from(sn.wrapping_sub(sn_before) as i16) as u32;
+        let linear = before.ts.wrapping_add(ahead.wrapping_mul(now.stride));
+        if self.stride == repetitions || self.unscaled == repetitions || now.ts != linear {
+            self.bend = window.max(1);
+            self.since = (sn as u16).to_be_bytes();
+        }
+    }
+
+    /// Learns from a step, and sets the stride that is to be used from now on.
+    fn learn(&mut self, now: &mut RtpFields, step: u32) {
+        self.divisor = gcd(self.divisor, step);
+        let first = self.steps == 0 && self.calm == 0;
+        self.steps = self.steps.saturating_add(1);
+        if now.stride == 1 && first {
+            now.stride = step;
+        } else if step.is_multiple_of(now.stride) {
+            self.calm = self.calm.saturating_add(1);
+            if self.steps >= CALM {
+                if self.divisor / now.stride >= WORTH {
+                    now.stride = self.divisor;
+                }
+                (self.steps, self.divisor) = (1, 0);
+            }
+        } else {
+            if self.calm < CALM {
+                now.stride = gcd(now.stride, step);
+            }
+            (self.steps, self.divisor, self.calm) = (1, 0, 0);
+        }
+    }
+
+    /// What must be said of the timestamp that was noted.
+    pub(super) fn needed(&self, now: &RtpFields) -> Needed {
+        if self.unscaled > 0 || self.stride > 0 {
+            return Needed { value: now.ts, bits: u32::BITS, scaled: false, inferable: false };
+        }
+        let value = scaled(now.ts, now.stride);
+        let mut bits = 0;
+        for (low, high) in self.references.spans() {
+            for bound in [low, high] {
+                bits = bits.max(lsb::needed_bits(value, scaled(bound, now.stride), Shift::Ts));
+            }
+            if high.wrapping_sub(low) >= 1 << 31 {
+                bits = u32::BITS;
+            }
+        }
+        Needed { value, bits, scaled: true, inferable: self.bend == 0 }
+    }
+
+    /// The packet was sent.
+    pub(super) fn commit(&mut self, now: &RtpFields, extra: &RtpExtra, in_full: bool, window: usize) {
+        self.references.push(now.ts, window);
+        self.bend = self.bend.saturating_sub(1);
+        if in_full || !extra.scaled {
+            self.unscaled = self.unscaled.saturating_sub(1);
+        }
+        if in_full || extra.stride {
+            self.stride = self.stride.saturating_sub(1);
+        }
+    }
+
+    /// A packet was acknowledged, behind which `newer` were sent.
+    pub(super) fn acknowledge(&mut self, sn: u16, newer: Option<usize>, window: usize) {
+        if sn.is_before(u16::from_be_bytes(self.since)) {
+            return;
+        }
+        (self.stride, self.unscaled) = (0, 0);
+        if let Some(newer) = newer {
+            self.references.acknowledge(newer, window);
+            self.bend = 0;
+        }
+    }
+
+    /// Whether a new TS_STRIDE must be said.
+    pub(super) fn says_stride(&self) -> bool {
+        self.stride > 0
+    }
+}
+
+fn gcd(mut a: u32, mut b: u32) -> u32 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
