@@ -107,6 +107,8 @@ bench: ## time and instructions per packet, memory per context
 	else
 		echo "Instructions are not counted: valgrind is missing"
 	fi
+	$(call heading,Instructions of the paper coap-delay: x86-64 and Cortex-M4)
+	scripts/delay '$(TARGET)'
 	cargo bench --locked -p thinair-rohc --bench throughput -- --quiet
 	$(MAKE) sizes
 

@@ -36,7 +36,7 @@ fn is_met(row: &Value) -> bool {
 fn every_evaluation_is_listed() {
     let output = thinair(&["list"]);
     assert_eq!(output.status.code(), Some(0));
-    for name in ["coap-robustness", "coap-sizes"] {
+    for name in ["coap-delay", "coap-robustness", "coap-sizes"] {
         assert!(stdout(&output).contains(name), "{name}");
     }
 }
@@ -65,6 +65,22 @@ fn json_has_every_cell_of_the_size_table_and_met_is_the_comparison() {
     }
     let status = if rows.iter().all(is_met) { 0 } else { 3 };
     assert_eq!(output.status.code(), Some(status), "{}", stderr(&output));
+}
+
+#[test]
+fn delays_are_told_and_held_to_no_bar() {
+    let output = thinair(&["run", "coap-delay", "--quick", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = found["rows"].as_array().unwrap();
+    for kind in ["ir-1", "ir-2", "ir-3", "ir-dyn", "uor-2", "uo-0"] {
+        for (half, side) in [("get", "compress"), ("get", "total"), ("rsp", "decompress"), ("rsp", "total")] {
+            let id = format!("coap-2015/{kind}/{half}/{side}/ns");
+            let row = rows.iter().find(|row| row["id"] == id.as_str()).unwrap();
+            assert!(row["ours"].is_number() && row["theirs"].is_number() && row["bar"].is_null(), "{row}");
+            assert!(row["peers"]["raspberry-pi"].is_number(), "{row}");
+        }
+    }
 }
 
 #[test]

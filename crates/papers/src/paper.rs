@@ -17,7 +17,7 @@ pub trait Paper: Sync {
     fn about(&self) -> &About;
 
     /// Measures. Nothing of what is found depends on anything but `plan`, except [`Plan::threads`], on which
-    /// nothing depends.
+    /// nothing depends, and except figures in nanoseconds, which are of this machine and are held to no bar.
     ///
     /// # Errors
     /// A file that the plan names is damaged, or a channel or packet of the evaluation is refused.

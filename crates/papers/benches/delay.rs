@@ -1,0 +1,146 @@
+//! Instructions of one call for each row of the paper `coap-delay`; the machine's speed and load play no part.
+//!
+//! `cargo bench -p thinair-papers --bench delay` has valgrind count the instructions of one call of
+//! `Compressor::compress` and of one of `Decompressor::decompress`. It needs valgrind and `gungraun-runner` in the
+//! version of the `gungraun` crate; `make bench` installs both. What brings a side right before the call is not
+//! counted. `scripts/delay` makes a table of it.
+
+// `main!` and the attributes of gungraun write modules and functions without documentation.
+#![allow(missing_docs, unreachable_pub)]
+
+use std::hint::black_box;
+
+use gungraun::{
+    Callgrind, EventKind, LibraryBenchmarkConfig, OutputFormat, library_benchmark, library_benchmark_group,
+    main,
+};
+use thinair_rohc::{
+    Compressor, CompressorMemory, Decompressor, DecompressorConfig, DecompressorMemory, ProfileId,
+};
+
+use ProfileId::{Coap, Coap2015, Udp};
+use exchange::Half::{Get, Response};
+use exchange::Type::{Ir1, Ir2, Ir3, IrDyn, Uo0, Uor2};
+use exchange::{BLOCKS, Case, Half, ROOM, Ready, Type};
+
+#[path = "../src/coap_delay/exchange.rs"]
+mod exchange;
+
+/// A function that is measured with each case. (The attributes of gungraun take a function from a macro only if all of
+/// it is the macro's.)
+macro_rules! measure {
+    ($name:ident: $side:ty) => {
+        #[library_benchmark]
+        #[bench::coap_2015_ir_1_get(<$side>::before(Ir1, Get, Coap2015))]
+        #[bench::coap_2015_ir_1_rsp(<$side>::before(Ir1, Response, Coap2015))]
+        #[bench::coap_2015_ir_2_get(<$side>::before(Ir2, Get, Coap2015))]
+        #[bench::coap_2015_ir_2_rsp(<$side>::before(Ir2, Response, Coap2015))]
+        #[bench::coap_2015_ir_3_get(<$side>::before(Ir3, Get, Coap2015))]
+        #[bench::coap_2015_ir_3_rsp(<$side>::before(Ir3, Response, Coap2015))]
+        #[bench::coap_2015_ir_dyn_get(<$side>::before(IrDyn, Get, Coap2015))]
+        #[bench::coap_2015_ir_dyn_rsp(<$side>::before(IrDyn, Response, Coap2015))]
+        #[bench::coap_2015_uor_2_get(<$side>::before(Uor2, Get, Coap2015))]
+        #[bench::coap_2015_uor_2_rsp(<$side>::before(Uor2, Response, Coap2015))]
+        #[bench::coap_2015_uo_0_get(<$side>::before(Uo0, Get, Coap2015))]
+        #[bench::coap_2015_uo_0_rsp(<$side>::before(Uo0, Response, Coap2015))]
+        #[bench::udp_ir_1_get(<$side>::before(Ir1, Get, Udp))]
+        #[bench::udp_ir_1_rsp(<$side>::before(Ir1, Response, Udp))]
+        #[bench::udp_ir_2_get(<$side>::before(Ir2, Get, Udp))]
+        #[bench::udp_ir_2_rsp(<$side>::before(Ir2, Response, Udp))]
+        #[bench::udp_ir_3_get(<$side>::before(Ir3, Get, Udp))]
+        #[bench::udp_ir_3_rsp(<$side>::before(Ir3, Response, Udp))]
+        #[bench::udp_ir_dyn_get(<$side>::before(IrDyn, Get, Udp))]
+        #[bench::udp_ir_dyn_rsp(<$side>::before(IrDyn, Response, Udp))]
+        #[bench::udp_uor_2_get(<$side>::before(Uor2, Get, Udp))]
+        #[bench::udp_uor_2_rsp(<$side>::before(Uor2, Response, Udp))]
+        #[bench::udp_uo_0_get(<$side>::before(Uo0, Get, Udp))]
+        #[bench::udp_uo_0_rsp(<$side>::before(Uo0, Response, Udp))]
+        #[bench::coap_ir_1_get(<$side>::before(Ir1, Get, Coap))]
+        #[bench::coap_ir_1_rsp(<$side>::before(Ir1, Response, Coap))]
+        #[bench::coap_ir_2_get(<$side>::before(Ir2, Get, Coap))]
+        #[bench::coap_ir_2_rsp(<$side>::before(Ir2, Response, Coap))]
+        #[bench::coap_ir_3_get(<$side>::before(Ir3, Get, Coap))]
+        #[bench::coap_ir_3_rsp(<$side>::before(Ir3, Response, Coap))]
+        #[bench::coap_ir_dyn_get(<$side>::before(IrDyn, Get, Coap))]
+        #[bench::coap_ir_dyn_rsp(<$side>::before(IrDyn, Response, Coap))]
+        #[bench::coap_uor_2_get(<$side>::before(Uor2, Get, Coap))]
+        #[bench::coap_uor_2_rsp(<$side>::before(Uor2, Response, Coap))]
+        #[bench::coap_uo_0_get(<$side>::before(Uo0, Get, Coap))]
+        #[bench::coap_uo_0_rsp(<$side>::before(Uo0, Response, Coap))]
+        fn $name(side: &'static mut $side) -> usize {
+            side.go()
+        }
+    };
+}
+
+measure!(compress: Compressing);
+measure!(decompress: Decompressing);
+
+library_benchmark_group!(name = call, benchmarks = [compress, decompress]);
+
+main!(config = instructions_alone(), library_benchmark_groups = call);
+
+/// Caches are not simulated.
+fn instructions_alone() -> LibraryBenchmarkConfig {
+    let mut callgrind = Callgrind::with_args(["--cache-sim=no"]);
+    callgrind.format([EventKind::Ir]);
+    let mut output = OutputFormat::default();
+    output.truncate_description(Some(0));
+    let mut config = LibraryBenchmarkConfig::default();
+    config.tool(callgrind).output_format(output);
+    config
+}
+
+/// A compressor, one call away from what is measured.
+struct Compressing {
+    side: Compressor<'static>,
+    ready: Ready,
+    out: [u8; ROOM],
+}
+
+/// A decompressor, likewise.
+struct Decompressing {
+    side: Decompressor<'static>,
+    ready: Ready,
+    out: [u8; ROOM],
+}
+
+impl Compressing {
+    /// Never freed: what is measured frees nothing.
+    fn before(kind: Type, half: Half, profile: ProfileId) -> &'static mut Self {
+        let (side, _, ready) = sides(kind, half, profile);
+        Box::leak(Box::new(Self { side, ready, out: [0; ROOM] }))
+    }
+
+    #[inline]
+    fn go(&mut self) -> usize {
+        let packet = black_box(self.ready.packet());
+        self.side.compress(self.ready.now, packet, &mut self.out).map_or(0, |done| done.len)
+    }
+}
+
+impl Decompressing {
+    fn before(kind: Type, half: Half, profile: ProfileId) -> &'static mut Self {
+        let (_, side, ready) = sides(kind, half, profile);
+        Box::leak(Box::new(Self { side, ready, out: [0; ROOM] }))
+    }
+
+    #[inline]
+    fn go(&mut self) -> usize {
+        let rohc = black_box(self.ready.rohc());
+        self.side.decompress(self.ready.now, rohc, &mut self.out).map_or(0, |done| done.len)
+    }
+}
+
+/// Both sides right before the packet, and the packet.
+fn sides(kind: Type, half: Half, profile: ProfileId) -> (Compressor<'static>, Decompressor<'static>, Ready) {
+    let case = Case { kind, half, profile };
+    let config = case.config().expect("the profiles have no rival");
+    let channel = config.channel;
+    let compressor = || Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));
+    let (ready, number) = case.scout(&mut compressor()).expect("the packet comes");
+    let memory = DecompressorMemory::owned(&channel, BLOCKS);
+    let (mut near, mut far) = (compressor(), Decompressor::new(DecompressorConfig::new(channel), memory));
+    assert!(case.replay(number, &mut near, &mut far));
+    (near, far, ready)
+}

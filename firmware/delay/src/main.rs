@@ -1,0 +1,173 @@
+//! Prints instructions of one call for each row of the paper `coap-delay`, as the lines of
+//! `crates/papers/src/coap_delay/instructions.csv`.
+//!
+//! For `qemu-system-arm -M mps2-an386 -icount shift=10`, which lets each instruction take 1,024 ns of virtual time.
+//! SysTick counts 25 MHz of that time, so that its ticks tell instructions, give or take one. A real processor has other
+//! timing: these are instructions, not cycles.
+
+#![no_std]
+#![no_main]
+
+use core::hint::black_box;
+use core::panic::PanicInfo;
+
+use cortex_m::Peripherals;
+use cortex_m::peripheral::SYST;
+use cortex_m::peripheral::syst::SystClkSource;
+use cortex_m_rt::entry;
+use cortex_m_semihosting::debug::{EXIT_FAILURE, EXIT_SUCCESS, exit};
+use cortex_m_semihosting::hprintln;
+use thinair_rohc::compressor::{CompressorContext, FlowLink};
+use thinair_rohc::decompressor::{Block, DecompressorContext};
+use thinair_rohc::profile::coap::Template;
+use thinair_rohc::storage::Slots;
+use thinair_rohc::{
+    Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig, DecompressorMemory,
+};
+
+use exchange::{BLOCKS, CONTEXTS, Case, ROOM};
+
+#[path = "../../../crates/papers/src/coap_delay/exchange.rs"]
+mod exchange;
+
+/// Templates of CoAP messages: four for each context.
+const TEMPLATES: usize = 4 * CONTEXTS;
+
+/// Virtual time of an instruction, in nanoseconds: what `-icount shift=10` says.
+const INSTRUCTION: u64 = 1 << 10;
+/// Virtual time of a tick: the board's clock has 25 MHz.
+const TICK: u64 = 40;
+/// SysTick counts down, in 24 bits.
+const TICKS: u32 = 0x00FF_FFFF;
+
+#[entry]
+fn main() -> ! {
+    let Some(mut peripherals) = Peripherals::take() else { fail("the peripherals are taken") };
+    peripherals.SYST.set_clock_source(SystClkSource::Core);
+    peripherals.SYST.set_reload(TICKS);
+    peripherals.SYST.clear_current();
+    peripherals.SYST.enable_counter();
+
+    for case in Case::all() {
+        let Some([compress, decompress]) = count(case) else { fail("a packet does not come, or not back") };
+        for (side, instructions) in [("compress", compress), ("decompress", decompress)] {
+            let (profile, kind, half) = (case.profile.name(), case.kind.name(), case.half.name());
+            hprintln!("{},{},{},{},{}", profile, kind, half, side, instructions);
+        }
+    }
+    exit(EXIT_SUCCESS);
+    fail("the simulator goes on")
+}
+
+/// Instructions of one call to compress and of one to decompress.
+fn count(case: Case) -> Option<[u64; 2]> {
+    let config = case.config().ok()?;
+    let mut memory = Memory::new();
+    let (ready, number) = case.scout(&mut memory.compressor(config))?;
+    let (mut memory, mut far_memory) = (Memory::new(), FarMemory::new());
+    let (mut near, mut far) = (memory.compressor(config), far_memory.decompressor(config));
+    if !case.replay(number, &mut near, &mut far) {
+        return None;
+    }
+    let (mut sent, mut back) = ([0; ROOM], [0; ROOM]);
+    let mut sent_len = 0;
+    let compress = instructions(|| {
+        let done = near.compress(ready.now, black_box(ready.packet()), &mut sent);
+        sent_len = black_box(done.map_or(0, |done| done.len));
+    });
+    let mut back_len = 0;
+    let decompress = instructions(|| {
+        let done = far.decompress(ready.now, black_box(ready.rohc()), &mut back);
+        back_len = black_box(done.map_or(0, |done| done.len));
+    });
+    let is_right = sent.get(..sent_len)? == ready.rohc() && back.get(..back_len)? == ready.packet();
+    is_right.then_some([compress, decompress])
+}
+
+/// Instructions of a call, those of the count itself taken off.
+fn instructions(call: impl FnOnce()) -> u64 {
+    let nothing = ticks(|| ());
+    let ticks = ticks(call).saturating_sub(nothing);
+    (u64::from(ticks) * TICK + INSTRUCTION / 2) / INSTRUCTION
+}
+
+#[inline(never)]
+fn ticks(call: impl FnOnce()) -> u32 {
+    let before = SYST::get_current();
+    call();
+    let after = SYST::get_current();
+    before.wrapping_sub(after) & TICKS
+}
+
+/// Memory of a compressor.
+struct Memory {
+    contexts: [CompressorContext; CONTEXTS],
+    links: [FlowLink; CONTEXTS],
+    buckets: [u16; 2 * CONTEXTS],
+    blocks: [Block; BLOCKS],
+    templates: [Template; TEMPLATES],
+}
+
+impl Memory {
+    fn new() -> Self {
+        Self {
+            contexts: [CompressorContext::EMPTY; CONTEXTS],
+            links: [FlowLink::EMPTY; CONTEXTS],
+            buckets: [0; 2 * CONTEXTS],
+            blocks: [Block::default(); BLOCKS],
+            templates: [Template::EMPTY; TEMPLATES],
+        }
+    }
+
+    fn compressor(&mut self, config: CompressorConfig) -> Compressor<'_> {
+        let memory = CompressorMemory {
+            contexts: Slots::Lent(&mut self.contexts),
+            links: Slots::Lent(&mut self.links),
+            buckets: Slots::Lent(&mut self.buckets),
+            blocks: Slots::Lent(&mut self.blocks),
+            templates: Slots::Lent(&mut self.templates),
+        };
+        Compressor::new(config, memory)
+    }
+}
+
+/// Memory of a decompressor.
+struct FarMemory {
+    contexts: [DecompressorContext; CONTEXTS],
+    blocks: [Block; BLOCKS],
+    templates: [Template; TEMPLATES],
+}
+
+impl FarMemory {
+    fn new() -> Self {
+        Self {
+            contexts: [DecompressorContext::EMPTY; CONTEXTS],
+            blocks: [Block::default(); BLOCKS],
+            templates: [Template::EMPTY; TEMPLATES],
+        }
+    }
+
+    fn decompressor(&mut self, config: CompressorConfig) -> Decompressor<'_> {
+        let memory = DecompressorMemory {
+            contexts: Slots::Lent(&mut self.contexts),
+            blocks: Slots::Lent(&mut self.blocks),
+            templates: Slots::Lent(&mut self.templates),
+            // No segments.
+            unit: Slots::Lent(&mut []),
+        };
+        Decompressor::new(DecompressorConfig::new(config.channel), memory)
+    }
+}
+
+fn fail(why: &str) -> ! {
+    hprintln!("{}", why);
+    exit(EXIT_FAILURE);
+    loop {
+        core::hint::spin_loop();
+    }
+}
+
+#[panic_handler]
+fn panic(_: &PanicInfo<'_>) -> ! {
+    fail("panicked")
+}
