@@ -30,6 +30,8 @@ mod type2;
 
 #[cfg(test)]
 mod formats_test;
+#[cfg(test)]
+mod rtp_formats_test;
 
 use thinair_wire::coder::{Coder, Slot, Step};
 use thinair_wire::header::chain::MAX_IP;

@@ -14,7 +14,7 @@ use super::{Fields, IP_ID, IP_ID2, IpFields, SN, Version, base, ir};
 use crate::profile::{Format, ProfileId};
 
 /// The fields of a format as `pattern` or `name:bits`, with the answers to its flags given as bits.
-fn described(choices: u32, run: impl FnOnce(&mut Describer<64>) -> Step) -> String {
+pub(super) fn described(choices: u32, run: impl FnOnce(&mut Describer<64>) -> Step) -> String {
     let mut describer = Describer::new(choices);
     run(&mut describer).ok();
     let fields: Vec<String> = describer
@@ -28,7 +28,7 @@ fn described(choices: u32, run: impl FnOnce(&mut Describer<64>) -> Step) -> Stri
     fields.join(" ")
 }
 
-fn fields(profile: ProfileId, versions: &[Version]) -> Fields<'static> {
+pub(super) fn fields(profile: ProfileId, versions: &[Version]) -> Fields<'static> {
     let mut x = Fields::new(profile);
     x.ip_count = versions.len();
     for (ip, version) in x.ips.iter_mut().zip(versions) {
