@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Mutex;
 
-use common::{metadata, root, text};
+use common::{command, metadata, root, text};
+use serde_json::Value;
 use thinair_capture::Reader;
 use thinair_rohc::packet;
 use thinair_rohc::{
@@ -74,6 +75,27 @@ fn captures_of_media_come_back_bit_for_bit() {
     for flow in FLOWS {
         let capture = root().join("captures").join(flow.capture).with_extension("pcap");
         hold(flow.capture, flow, &capture);
+    }
+}
+
+#[test]
+fn analyze_names_the_profile_of_each_flow() {
+    let captures = FLOWS.iter().map(|flow| root().join("captures").join(flow.capture).with_extension("pcap"));
+    let done = Command::new(command()).args(["analyze", "--json"]).args(captures).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let found: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(found["faults"], Value::Array(Vec::new()));
+    let flows = found["flows"].as_array().unwrap();
+    assert_eq!(flows.len(), FLOWS.len());
+    for (found, flow) in flows.iter().zip(FLOWS) {
+        for scheme in found["schemes"].as_array().unwrap() {
+            assert_eq!(scheme["roundtrip_mismatches"], 0, "{}: {scheme}", flow.capture);
+            assert_eq!(scheme["lost"], 0, "{}: {scheme}", flow.capture);
+            if is_there(flow.profile) && scheme["scheme"] == "rohc-v1" {
+                let profiles: Vec<_> = scheme["profiles"].as_object().unwrap().keys().collect();
+                assert_eq!(profiles, [flow.profile], "{}", flow.capture);
+            }
+        }
     }
 }
 
