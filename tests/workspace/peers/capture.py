@@ -25,7 +25,7 @@ UDP = 17
 class Capture:
     """Opened before the first packet, and pumped until after the last one."""
 
-    def __init__(self, path, version, port):
+    def __init__(self, path, version, port, interface="lo"):
         self.version = version
         self.port = port
         self.packets = 0
@@ -34,7 +34,7 @@ class Capture:
         self.socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
         self.socket.setblocking(False)
-        self.socket.bind(("lo", ETH_P_ALL))
+        self.socket.bind((interface, ETH_P_ALL))
         self.file = open(path, "wb")
         self.file.write(struct.pack("=IHHiIII", NANOSECONDS, 2, 4, 0, 0, 65535, LINKTYPE_RAW))
 
@@ -49,16 +49,21 @@ class Capture:
             if address[2] == socket.PACKET_OUTGOING:
                 self.write(bytearray(data), control)
 
-    def write(self, packet, control):
+    def is_wanted(self, packet):
         udp = udp_header(packet)
-        if udp is None or packet[0] >> 4 != self.version or self.port not in struct.unpack_from("!HH", packet, udp):
+        if udp is None or packet[0] >> 4 != self.version:
+            return False
+        return self.port in struct.unpack_from("!HH", packet, udp)
+
+    def write(self, packet, control):
+        if not self.is_wanted(packet):
             return
         for level, kind, value in control:
             if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS):
                 seconds, nanoseconds = struct.unpack("@ll", value)
             elif (level, kind) == (SOL_PACKET, PACKET_AUXDATA):
                 if struct.unpack_from("=I", value)[0] & TP_STATUS_CSUMNOTREADY:
-                    complete(packet, udp)
+                    complete(packet, udp_header(packet))
         self.file.write(struct.pack("=IIII", seconds, nanoseconds, len(packet), len(packet)))
         self.file.write(packet)
         self.packets += 1

@@ -1,0 +1,216 @@
+//! Third-party packets: streams compressed by rohc-lib and others, decoded by our decompressor, and their sources
+//! through our own compressor.
+//!
+//! The vectors lie where `THINAIR_SHARED` points (`vectors/rohc-lib`). What rohc-lib's own tests expect of each of
+//! them is said beside it; nothing of them is part of this project.
+
+#![allow(clippy::unwrap_used)]
+
+mod functional;
+mod robustness;
+mod streams;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use thinair_capture::{ETHERNET_HEADER_LEN, Error, LinkType, Reader};
+use thinair_rohc::packet;
+use thinair_rohc::{
+    Channel, CidSpace, CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory,
+    DecompressError, Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Format, Instant,
+    Mode, ProfileSet, RtpDetection,
+};
+use thinair_wire::checksum::checksum;
+
+/// Longer than any packet of the vectors.
+const ROOM: usize = 70_000;
+
+/// The folder of vectors, if the environment names one.
+fn vectors(skipped: &str) -> Option<PathBuf> {
+    let Some(shared) = std::env::var_os("THINAIR_SHARED") else {
+        println!("skipped, because THINAIR_SHARED is not set: {skipped}");
+        return None;
+    };
+    let folder = Path::new(&shared).join("vectors/rohc-lib");
+    assert!(folder.is_dir(), "THINAIR_SHARED is set, but {} is absent", folder.display());
+    Some(folder)
+}
+
+/// Octets after the link header of every record, without padding of the link.
+fn records(path: &Path) -> Vec<Vec<u8>> {
+    let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
+    let mut records = Vec::new();
+    while let Some(record) = reader.next_record() {
+        let record = match record {
+            Ok(record) => record,
+            Err(Error::Truncated { .. }) => break,
+            Err(error) => panic!("{}: {error}", path.display()),
+        };
+        let octets = match (record.rohc_packet(), record.network_packet()) {
+            (Ok(rohc), _) => rohc.packet,
+            (Err(_), Ok(network)) => network.packet,
+            (Err(_), Err(_)) if record.link_type == LinkType::ETHERNET => {
+                record.data.get(ETHERNET_HEADER_LEN..).unwrap_or_default()
+            }
+            (Err(_), Err(_)) => record.data,
+        };
+        records.push(octets.to_vec());
+    }
+    records
+}
+
+/// The files below a folder whose name is accepted, sorted.
+fn files(folder: &Path, accept: &dyn Fn(&str) -> bool) -> Vec<PathBuf> {
+    let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    let mut found = Vec::new();
+    for path in entries {
+        if path.is_dir() {
+            found.extend(files(&path, accept));
+        } else if accept(&path.file_name().unwrap().to_string_lossy()) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// The captures of a folder.
+fn captures(folder: &Path) -> Vec<PathBuf> {
+    files(folder, &|name| name.ends_with(".pcap"))
+}
+
+/// The name of a file without its end.
+fn stem(path: &Path) -> &str {
+    path.file_stem().unwrap().to_str().unwrap()
+}
+
+fn channel(cids: CidSpace) -> Channel {
+    Channel::new(cids, cids.highest(), ProfileSet::v1()).unwrap()
+}
+
+/// A decompressor in O-mode for what rohc-lib has compressed: it sends packets without payload as IR too.
+fn decompressor(cids: CidSpace) -> Decompressor<'static> {
+    let channel = channel(cids);
+    let config = DecompressorConfig {
+        mode: Mode::Optimistic,
+        deliver_empty: true,
+        ..DecompressorConfig::new(channel)
+    };
+    Decompressor::new(config, DecompressorMemory::owned(&channel, 64))
+}
+
+/// UDP destination ports that rohc-lib's tests take for those of RTP.
+const RTP_PORTS: [u16; 6] = [1234, 36780, 33238, 5020, 5002, 5006];
+
+/// What rohc-lib's tests tell their compressor.
+fn compressor_config(channel: Channel) -> CompressorConfig {
+    let rtp = RtpDetection::of_ports(&RTP_PORTS).unwrap();
+    CompressorConfig { rtp, ..CompressorConfig::new(channel) }
+}
+
+/// A compressor and a decompressor in U-mode, as most of rohc-lib's tests have them: small CIDs.
+struct Pair {
+    compressor: Compressor<'static>,
+    decompressor: Decompressor<'static>,
+    sent: u64,
+    rohc: Vec<u8>,
+    back: Vec<u8>,
+}
+
+impl Pair {
+    fn new(config: CompressorConfig, mode: Mode) -> Self {
+        let at = DecompressorConfig { mode, ..DecompressorConfig::new(channel(config.channel.cids())) };
+        Self {
+            compressor: Compressor::new(config, CompressorMemory::owned(&config.channel, 64)),
+            decompressor: Decompressor::new(at, DecompressorMemory::owned(&at.channel, 64)),
+            sent: 0,
+            rohc: vec![0; ROOM],
+            back: vec![0; ROOM],
+        }
+    }
+
+    fn now(&self) -> Instant {
+        Instant::from_millis(10 * self.sent)
+    }
+
+    fn compress(&mut self, packet: &[u8]) -> Result<(Compressed, Vec<u8>), CompressError> {
+        self.sent += 1;
+        let done = self.compressor.compress(self.now(), packet, &mut self.rohc)?;
+        Ok((done, self.rohc[..done.len].to_vec()))
+    }
+
+    /// What the decompressor delivers; its feedback reaches the compressor before the next packet.
+    fn decompress(&mut self, rohc: &[u8]) -> Result<Vec<u8>, DecompressError> {
+        let now = self.now();
+        let done = self.decompressor.decompress(now, rohc, &mut self.back);
+        let mut feedback = [0; 64];
+        while let Some(len) = self.decompressor.poll_feedback(&mut feedback) {
+            for element in packet::parts(&feedback[..len]).unwrap().feedback {
+                self.compressor.receive_feedback(now, element).unwrap();
+            }
+        }
+        done.map(|Decompressed { len, .. }| self.back[..len].to_vec())
+    }
+
+    /// Both, and that the packet comes back.
+    fn carry(&mut self, packet: &[u8], what: &str) -> Compressed {
+        let (done, rohc) = self.compress(packet).unwrap();
+        let back = self.decompress(&rohc).unwrap_or_else(|error| panic!("{what}: {error} {done:?}"));
+        assert_eq!(back, packet, "{what}: {done:?}");
+        done
+    }
+}
+
+/// The packet with one octet more at its end, and lengths and checksums of its IP headers to match; `None` if lengths
+/// or versions do not match as it is. Many packets of the vectors have no payload: theirs sends such a packet as IR
+/// too, ours does not.
+fn with_payload(packet: &[u8]) -> Option<Vec<u8>> {
+    let mut packet = packet.to_vec();
+    packet.push(0);
+    let (mut at, len) = (0, packet.len());
+    let longer = |packet: &mut [u8], at: usize, whole: usize| {
+        let field = packet.get_mut(at..at + 2)?;
+        let length = u16::from_be_bytes([field[0], field[1]]).checked_add(1)?;
+        field.copy_from_slice(&length.to_be_bytes());
+        (usize::from(length) == whole).then_some(())
+    };
+    loop {
+        let mut protocol = match packet.get(at)? >> 4 {
+            4 => {
+                let end = at + 4 * usize::from(packet[at] & 0xF);
+                longer(&mut packet, at + 2, len - at)?;
+                packet.get_mut(at + 10..at + 12)?.fill(0);
+                let sum = checksum(packet.get(at..end)?);
+                packet[at + 10..at + 12].copy_from_slice(&sum.to_be_bytes());
+                let protocol = packet[at + 9];
+                at = end;
+                protocol
+            }
+            6 => {
+                longer(&mut packet, at + 4, len.checked_sub(at + 40)?)?;
+                at += 40;
+                packet[at - 34]
+            }
+            _ => return None,
+        };
+        // Extension headers of IPv6 that have their length in octet 1. RFC 8200, section 4.
+        while matches!(protocol, 0 | 43 | 60) {
+            protocol = *packet.get(at)?;
+            at += 8 * (usize::from(*packet.get(at + 1)?) + 1);
+        }
+        match protocol {
+            // One generator says 41 whatever follows.
+            4 | 41 if (protocol == 4) != (packet.get(at)? >> 4 == 4) => return None,
+            4 | 41 => {}
+            17 => return longer(&mut packet, at + 4, len.checked_sub(at)?).map(|()| packet),
+            _ => return Some(packet),
+        }
+    }
+}
+
+/// The format without its extension, as rohc-lib's tests name it.
+fn base(format: Format) -> String {
+    let name = format.name().to_lowercase();
+    let name = name.split("-ext").next().unwrap();
+    name.replace('-', "")
+}

@@ -1,0 +1,196 @@
+//! Whole streams: sources, and what rohc-lib makes of them with eight settings each. A golden alternates two
+//! compressors over the same source packets, with the feedback of the other direction piggybacked in front, so two
+//! decompressors read it in turn.
+
+use std::path::{Path, PathBuf};
+
+use thinair_rohc::packet::{self, Body};
+use thinair_rohc::{CidSpace, CompressorConfig, Instant, Mode, ProfileSet};
+
+use crate::{
+    Pair, ROOM, captures, channel, compressor_config, decompressor, files, records, vectors, with_payload,
+};
+
+fn cids_of(golden: &Path) -> CidSpace {
+    let large = golden.to_string_lossy().contains("largecid");
+    if large { CidSpace::Large } else { CidSpace::Small }
+}
+
+/// The profiles that the IR and IR-DYN packets of a golden name, as their low octets.
+fn profiles_named(records: &[Vec<u8>], cids: CidSpace) -> Vec<u8> {
+    let named = |record: &Vec<u8>| {
+        let Ok(packet::Parts { body: Body::Header(header), .. }) = packet::parts(record) else { return None };
+        let header = match cids {
+            CidSpace::Small if header[0] & 0xF0 == 0xE0 => &header[1..],
+            _ => header,
+        };
+        let is_ir = header[0] & 0xFE == 0xFC || header[0] == 0xF8;
+        let cid = match cids {
+            CidSpace::Small => 0,
+            CidSpace::Large => 1 + usize::from(header[1] >> 7),
+        };
+        is_ir.then(|| header[1 + cid])
+    };
+    records.iter().filter_map(named).collect()
+}
+
+/// What went wrong with a golden, if anything.
+fn decode(records: &[Vec<u8>], expected: &[Vec<u8>], cids: CidSpace) -> Result<(), String> {
+    if records.len() != expected.len() * 2 {
+        return Err(format!("{} records for {} packets", records.len(), expected.len()));
+    }
+    let mut sides = [decompressor(cids), decompressor(cids)];
+    let mut out = vec![0; ROOM];
+    for (i, record) in records.iter().enumerate() {
+        let now = Instant::from_millis(10 * i as u64);
+        let done = sides[i % 2].decompress(now, record, &mut out);
+        let done = done.map_err(|error| format!("record {}: {error}", i + 1))?;
+        if out[..done.len] != expected[i / 2] {
+            let at = out.iter().zip(&expected[i / 2]).position(|(ours, theirs)| ours != theirs);
+            return Err(format!(
+                "record {}: {} of {} gives another packet: {} octets instead of {}, octet {at:?}",
+                i + 1,
+                done.format.name(),
+                done.profile.name(),
+                done.len,
+                expected[i / 2].len(),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What rohc-lib has made of a stream.
+struct Golden {
+    path: PathBuf,
+    records: Vec<Vec<u8>>,
+    cids: CidSpace,
+}
+
+/// Each stream whose goldens are all of our profiles: its source, and its goldens.
+fn streams(folder: &Path) -> Vec<(PathBuf, Vec<Golden>)> {
+    let mut streams = Vec::new();
+    for source in files(&folder.join("non_regression/rfc3095/inputs"), &|name| name == "source.pcap") {
+        let stream = source.parent().unwrap();
+        let goldens: Vec<_> = files(stream, &|name| name.starts_with("rohc_"))
+            .into_iter()
+            .filter(|golden| golden.parent() == Some(stream))
+            .map(|path| Golden { records: records(&path), cids: cids_of(&path), path })
+            .collect();
+        let ours = ProfileSet::v1();
+        let mut named = goldens.iter().flat_map(|golden| profiles_named(&golden.records, golden.cids));
+        if named.all(|profile| ours.by_low_octet(profile).is_some()) {
+            streams.push((source, goldens));
+        }
+    }
+    streams
+}
+
+/// 59 streams with 8 goldens each; one more is carried by profile 0x0006 in part.
+#[test]
+fn goldens_decode_to_their_source_packets() {
+    let Some(folder) = vectors("472 goldens") else { return };
+    let (mut good, mut all) = (0, 0);
+    for (source, goldens) in streams(&folder) {
+        let expected = records(&source);
+        for golden in goldens {
+            all += 1;
+            match decode(&golden.records, &expected, golden.cids) {
+                Ok(()) => good += 1,
+                Err(why) => println!("{}: {why}", golden.path.display()),
+            }
+        }
+    }
+    println!("{good} of {all} goldens decode to their source packets");
+    assert_eq!((good, all), (472, 472));
+}
+
+/// A capture of another vendor: 23 packets of the IP profile with random IP-IDs.
+#[test]
+fn a_third_party_capture_decodes() {
+    let Some(folder) = vectors("1 third-party capture") else { return };
+    let folder = folder.join("interop/inputs/Effnet-IPonly-rnd-ip-id-without-nbo");
+    let expected = records(&folder.join("ref_uncomp.pcap"));
+    let mut decompressor = decompressor(CidSpace::Small);
+    let mut out = vec![0; 2_000];
+    for (i, record) in records(&folder.join("source_rohc.pcap")).iter().enumerate() {
+        let done = decompressor.decompress(Instant::from_millis(i as u64), record, &mut out).unwrap();
+        assert_eq!(&out[..done.len], expected[i], "record {}", i + 1);
+    }
+}
+
+/// Every IP capture among the vectors goes through our compressor and comes back.
+#[test]
+fn sources_of_all_streams_come_back_through_our_compressor() {
+    let Some(folder) = vectors("sources of all streams") else { return };
+    let is_source = |name: &str| name.starts_with("source.pcap");
+    let mut paths = files(&folder.join("non_regression"), &is_source);
+    for more in ["packet_types", "context_reuse", "rtp_detection"] {
+        paths.extend(captures(&folder.join("functional").join(more)));
+    }
+    for more in ["empty_payload", "damaged_packet", "lost_packet", "reordered_packet"] {
+        paths.extend(captures(&folder.join("robustness").join(more)));
+    }
+    let mut packets = 0;
+    for path in paths {
+        for (cids, mode) in [(CidSpace::Small, Mode::Unidirectional), (CidSpace::Large, Mode::Optimistic)] {
+            let mut pair = Pair::new(compressor_config(channel(cids)), mode);
+            for (i, packet) in records(&path).iter().enumerate() {
+                // Some captures hold other things than whole IP packets as well.
+                let Ok((done, rohc)) = pair.compress(packet) else { continue };
+                let what = || format!("{}: record {}: {done:?}", path.display(), i + 1);
+                let back = pair.decompress(&rohc).unwrap_or_else(|error| panic!("{}: {error}", what()));
+                assert_eq!(back, *packet, "{}", what());
+                packets += 1;
+            }
+        }
+    }
+    println!("{packets} packets came back");
+    assert!(packets > 8_000);
+}
+
+/// Octets that our compressor needs for a stream in O-mode, with the repetitions and the window of the golden.
+fn our_octets(packets: &[Vec<u8>], cids: CidSpace, what: &str) -> usize {
+    // Their compressor sends constant IP-IDs by SID in every profile.
+    let config = CompressorConfig { sid_everywhere: true, ..compressor_config(channel(cids)) };
+    let mut pair = Pair::new(config, Mode::Optimistic);
+    let carried = packets.iter().map(|packet| {
+        let (done, rohc) = pair.compress(packet).unwrap();
+        match pair.decompress(&rohc) {
+            Ok(back) => assert_eq!(back, *packet, "{what}: {done:?}"),
+            Err(error) => println!("REFUSED: {error}, {done:?}, {what}"),
+        }
+        done.len
+    });
+    carried.sum()
+}
+
+/// The goldens are also a bar: octets of the same stream, each packet an octet longer, without the feedback in front.
+#[test]
+fn our_packets_are_no_larger_than_theirs() {
+    let Some(folder) = vectors("sizes of 52 streams") else { return };
+    let (mut compared, mut larger) = (0, 0);
+    for (source, goldens) in streams(&folder) {
+        let what = source.display().to_string();
+        let packets: Option<Vec<_>> = records(&source).iter().map(|packet| with_payload(packet)).collect();
+        let Some(packets) = packets else {
+            println!("not compared, because not everything is a whole IP packet: {what}");
+            continue;
+        };
+        let is_bar = |golden: &&Golden| golden.path.to_string_lossy().contains("maxcontexts0_wlsb4_");
+        for golden in goldens.iter().filter(is_bar) {
+            let lengths =
+                golden.records.iter().step_by(2).map(|record| match packet::parts(record).unwrap().body {
+                    Body::Header(header) => header.len() + 1,
+                    Body::Empty | Body::Segment { .. } => 0,
+                });
+            let theirs: usize = lengths.sum();
+            let ours = our_octets(&packets, golden.cids, &what);
+            let verdict = if ours <= theirs { "" } else { "LARGER: " };
+            println!("{verdict}{theirs} -> {ours} octets, {} packets, {what}", packets.len());
+            compared += 1;
+            larger += usize::from(ours > theirs);
+        }
+    }
+    assert_eq!((larger, compared), (0, 104));
+}
