@@ -47,6 +47,9 @@ pub struct DecompressorConfig {
     /// Deliver IR and IR-DYN packets without payload. RFC 3095, section 5.7.7, forbids it: such a packet only
     /// refreshes the context. Some compressors send packets without payload that way all the same.
     pub deliver_empty: bool,
+    /// Keep what extension 3 of UO-1-ID says. RFC 3095, section 5.7.3, forbids it, and RFC 4815, section 6.2: such
+    /// packets update SN, TS and IP-ID alone. Some compressors count on it all the same.
+    pub uo_1_id_updates: bool,
 }
 
 impl DecompressorConfig {
@@ -59,6 +62,7 @@ impl DecompressorConfig {
             static_nack: Threshold { k: 2, n: 4 },
             nack_interval: Duration::from_secs(1),
             deliver_empty: false,
+            uo_1_id_updates: false,
         }
     }
 }
@@ -483,7 +487,7 @@ impl<'m> Decompressor<'m> {
             Kind::Rfc3095(context) => {
                 let profile = context.profile;
                 context
-                    .compressed(now, header, &mut self.pool, out)
+                    .compressed(now, header, self.config.uo_1_id_updates, &mut self.pool, out)
                     .map(|verified| delivered(cid, profile, verified))
                     .map_err(Problem::Failure)
             }

@@ -94,6 +94,7 @@ fn decompressor(cids: CidSpace) -> Decompressor<'static> {
     let config = DecompressorConfig {
         mode: Mode::Optimistic,
         deliver_empty: true,
+        uo_1_id_updates: true,
         ..DecompressorConfig::new(channel)
     };
     Decompressor::new(config, DecompressorMemory::owned(&channel, 64))

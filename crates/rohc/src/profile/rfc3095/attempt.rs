@@ -63,8 +63,8 @@ impl Attempt<'_, '_> {
             let ahead = u64::from(self.ahead(sn) as u32);
             let paused = waited >= context.gap.saturating_mul(ahead / 2);
             let late = self.sn_plus(sn, (1_u32 << k).wrapping_neg());
-            // An SN that is not the compressor's may take such a step by itself, and then comes with a CRC that tells.
-            let steps = has_own_sn(x.profile) && self.check != Check::Crc3;
+            // An SN that is not the compressor's may take such a step by itself.
+            let steps = has_own_sn(x.profile);
             if !(paused || steps) || self.with_sn(late, x, extensions, out, passed)? {
                 return Err(Failure::Ambiguous(format));
             }

@@ -2,6 +2,7 @@
 
 use thinair_wire::coder::{Reader, Refusal, Traced, Tracer, Writer};
 use thinair_wire::crc::Check;
+use thinair_wire::header::rtp::VERSION;
 use thinair_wire::time::Instant;
 
 use super::attempt::{Attempt, Passed, unbuildable};
@@ -87,6 +88,8 @@ pub(crate) struct Context {
     udp: UdpFields,
     coverage: CoverageContext,
     pub(super) own: Own,
+    /// V of RTP.
+    version: u8,
     /// Last verified SN and the one before: ref 0 and ref -1 of section 5.3.2.2.5.
     pub(super) sn: u32,
     pub(super) sn_before: u32,
@@ -122,6 +125,7 @@ impl Context {
                 ProfileId::Coap2015 => Own::Coap(CoapFields::default()),
                 _ => Own::Rtp(RtpFields::INITIAL),
             },
+            version: VERSION,
             sn: 0,
             sn_before: 0,
             trial: 0,
@@ -159,7 +163,10 @@ impl Context {
         x.ip_count = usize::from(self.ip_count);
         x.udp = self.udp;
         match self.own {
-            Own::Rtp(rtp) => x.rtp = rtp,
+            Own::Rtp(rtp) => {
+                x.rtp = rtp;
+                x.rtp_extra.version = self.version;
+            }
             Own::Esp(spi) => x.spi = spi,
             Own::Coap(fields) => x.coap = Some(coap_2015::Header { fields, options: &[] }),
         }
@@ -248,7 +255,10 @@ impl Context {
         self.udp = x.udp;
         match &mut self.own {
             // Context(M) is zero and never updated (section 5.7).
-            Own::Rtp(rtp) => *rtp = RtpFields { m: false, ..x.rtp },
+            Own::Rtp(rtp) => {
+                *rtp = RtpFields { m: false, ..x.rtp };
+                self.version = x.rtp_extra.version;
+            }
             Own::Esp(spi) => *spi = x.spi,
             Own::Coap(_) => {}
         }
@@ -313,11 +323,12 @@ impl Context {
         Ok(Verified { format, header_in, header_out: layout.len, len })
     }
 
-    /// A compressed packet: type 0, 1 or 2.
+    /// A compressed packet: type 0, 1 or 2. `uo_1_id_updates` is that of the configuration.
     pub(crate) fn compressed(
         &mut self,
         now: Instant,
         packet: &Header<'_>,
+        uo_1_id_updates: bool,
         pool: &mut Pool<'_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -393,8 +404,9 @@ impl Context {
             (attempt.find(format, &mut x, &mut extensions, out, &mut passed), payload)
         };
         found.inspect_err(|failure| self.suspect = matches!(failure, Failure::Suspect(_)))?;
+        let updates = format != Format::Uo1IdExt3 || uo_1_id_updates;
         if passed.has_lists {
-            self.commit_lists(&x, &update, None, format != Format::Uo1IdExt3, pool)?;
+            self.commit_lists(&x, &update, None, updates, pool)?;
             for (state, extra) in self.lists.iter_mut().zip(&passed.ah_sn) {
                 if let Some(sn) = *extra {
                     state.ah_offset = sn.wrapping_sub(x.sn);
@@ -403,8 +415,8 @@ impl Context {
         }
         self.sn_before = if passed.keeps_ref_before { self.sn_before } else { self.sn };
         self.sn = x.sn;
-        self.keep(&x, format, length);
-        self.crc_static = Some(passed.crc_static).filter(|_| format != Format::Uo1IdExt3);
+        self.keep(&x, updates, length);
+        self.crc_static = Some(passed.crc_static).filter(|_| updates);
         self.state.on_success();
         self.note_arrival(now);
         if passed.repaired {
@@ -420,10 +432,10 @@ impl Context {
         Ok(Verified { format, header_in: packet.len_before(payload), header_out: passed.layout.len, len })
     }
 
-    /// Keeps what a verified packet of that format says, which has `length` octets from the UDP-Lite header on.
+    /// Keeps what a verified packet says, which has `length` octets from the UDP-Lite header on.
     #[inline]
-    fn keep(&mut self, x: &Fields<'_>, format: Format, length: usize) {
-        if format == Format::Uo1IdExt3 {
+    fn keep(&mut self, x: &Fields<'_>, updates: bool, length: usize) {
+        if !updates {
             // RFC 4815, section 6.2: such packets "only [update] TS, SN, IP-ID".
             for (kept, ip) in self.ips.iter_mut().zip(&x.ips) {
                 kept.id = ip.id;

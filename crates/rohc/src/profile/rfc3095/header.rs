@@ -8,7 +8,7 @@ use thinair_wire::header::extension::{AH_FIXED, Extensions};
 use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::protocol;
-use thinair_wire::header::rtp::{Rtp, VERSION};
+use thinair_wire::header::rtp::Rtp;
 use thinair_wire::header::udp::Udp;
 
 use super::coap_2015::{self, CoapLayout};
@@ -383,7 +383,7 @@ pub(super) fn rebuild(
 fn write_rtp(x: &Fields<'_>, lists: &ExtensionLists<'_>, out: &mut [u8], at: usize) -> Option<()> {
     let (rtp, csrc) = (&x.rtp, lists.of(CSRC));
     let fixed: &mut [u8; Rtp::LEN] = out.get_mut(at..at + Rtp::LEN)?.try_into().ok()?;
-    fixed[0] = VERSION << 6 | u8::from(rtp.p) << 5 | u8::from(rtp.x) << 4 | csrc.len() as u8;
+    fixed[0] = x.rtp_extra.version << 6 | u8::from(rtp.p) << 5 | u8::from(rtp.x) << 4 | csrc.len() as u8;
     fixed[1] = u8::from(rtp.m) << 7 | rtp.pt;
     fixed[2..4].copy_from_slice(&(x.sn as u16).to_be_bytes());
     fixed[4..8].copy_from_slice(&rtp.ts.to_be_bytes());

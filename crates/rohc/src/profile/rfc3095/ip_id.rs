@@ -54,12 +54,13 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// Flags for the first packet of a flow. Zero is what stacks send that do not use the field (RFC 6864).
+    /// Flags for the first packet of a flow. Zero is what stacks send that do not use the field, which needs DF (RFC
+    /// 6864, section 4.1); without, it is where a counter starts.
     pub(super) fn first(ip: &mut IpFields, sid_allowed: bool) {
-        let behaviour = match (ip.id, sid_allowed) {
-            (0, true) => Behaviour::Static,
-            (0, false) => Behaviour::Random,
-            _ => Behaviour::Sequential,
+        let behaviour = match (ip.id == 0 && ip.df, sid_allowed) {
+            (true, true) => Behaviour::Static,
+            (true, false) => Behaviour::Random,
+            (false, _) => Behaviour::Sequential,
         };
         behaviour.set(ip);
     }

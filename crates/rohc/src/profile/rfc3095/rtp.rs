@@ -88,11 +88,21 @@ pub(super) struct RtpExtra {
     pub(super) scaled: bool,
     /// Octets of TS in extension 3 (`R-TS`), 0 to 4.
     pub(super) ts: u8,
+    /// V: 2, but some compressors take datagrams of other versions for RTP.
+    pub(super) version: u8,
 }
 
 impl Default for RtpExtra {
     fn default() -> Self {
-        Self { flags: false, pt: false, stride: false, time_stride: false, scaled: true, ts: 0 }
+        Self {
+            flags: false,
+            pt: false,
+            stride: false,
+            time_stride: false,
+            scaled: true,
+            ts: 0,
+            version: VERSION,
+        }
     }
 }
 
@@ -170,12 +180,10 @@ pub(super) fn rtp_static<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Ste
 
 /// Dynamic part of an RTP header, with the SN. RFC 3095, section 5.7.7.6.
 pub(super) fn rtp_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
-    let mut version = VERSION;
     // RFC 4815, section 5.2: the same as that of the list, and ignored when received.
     let mut cc = x.extra[LIST].list().count;
     let mut more = x.rtp.x || x.rtp_extra.stride || x.rtp_extra.time_stride;
-    c.uint("V", 2, &mut version)?;
-    c.require(version == VERSION)?;
+    c.uint("V", 2, &mut x.rtp_extra.version)?;
     c.flag("P", &mut x.rtp.p)?;
     let more = c.flag("RX", &mut more)?;
     c.uint("CC", 4, &mut cc)?;

@@ -10,8 +10,11 @@ use thinair_wire::time::Instant;
 use super::TS;
 use super::rtp::{RtpExtra, RtpFields};
 
-/// Timestamps that must have kept to TS_STRIDE before one that does not is taken for a single jump.
-const CALM: u8 = 16;
+/// Steps that are looked at before a larger TS_STRIDE is told.
+const LOOKS: u8 = 16;
+
+/// Steps that are no multiples of TS_STRIDE, less those that are, at which it is given up: a single one is a jump.
+const ROUGH: u8 = 6;
 
 /// So many times as large a stride must fit before it is worth telling.
 const WORTH: u32 = 4;
@@ -80,8 +83,8 @@ pub(super) struct Timestamps {
     /// Greatest common divisor of the steps that were looked at, and how many those were.
     divisor: u32,
     steps: u8,
-    /// Steps in a row that were multiples of TS_STRIDE.
-    calm: u8,
+    /// Twice the steps that were no multiples of TS_STRIDE, less those that were.
+    rough: u8,
     /// The decompressor may have been told another TS_STRIDE than the initial one, for this flow or for one that had
     /// the same CID before: IR packets "do not clear the whole context" (RFC 4815, section 6.3).
     pub(super) is_stride_known: bool,
@@ -115,10 +118,10 @@ impl Timestamps {
             return;
         }
         let step = now.ts.wrapping_sub(before.ts);
-        if step == now.stride && self.calm >= CALM {
-            self.divisor = step;
-        } else if step != 0 {
+        if step != 0 && (step != now.stride || self.rough > 0 || !self.is_stride_known) {
             self.learn(now, (step as i32).unsigned_abs());
+        } else if step != 0 {
+            self.divisor = step;
         }
         let turned = now.stride != before.stride;
         if turned {
@@ -138,31 +141,39 @@ impl Timestamps {
 
     /// Learns from a step, and sets the stride that is to be used from now on.
     fn learn(&mut self, now: &mut RtpFields, step: u32) {
-        self.divisor = gcd(self.divisor, step);
-        let first = self.steps == 0 && self.calm == 0;
-        self.steps = self.steps.saturating_add(1);
-        if now.stride == 1 && first {
+        let fits = step.is_multiple_of(now.stride);
+        if !self.is_stride_known && now.stride == 1 {
+            // The first step is as good a guess as any.
             now.stride = step;
-        } else if step.is_multiple_of(now.stride) {
-            self.calm = self.calm.saturating_add(1);
-            if self.steps >= CALM {
-                if self.divisor / now.stride >= WORTH {
-                    now.stride = self.divisor;
-                }
-                (self.steps, self.divisor) = (1, 0);
-            }
-        } else {
-            if self.calm < CALM {
-                now.stride = gcd(now.stride, step);
-            }
-            (self.steps, self.divisor, self.calm) = (1, 0, 0);
+            return;
         }
+        if !fits && self.rough == 0 {
+            (self.divisor, self.steps) = (0, 0);
+        }
+        self.divisor = gcd(self.divisor, step);
+        self.steps = self.steps.saturating_add(1);
+        if !fits {
+            self.rough += 2;
+            if self.rough < ROUGH {
+                return;
+            }
+            now.stride = self.divisor;
+        } else if self.rough > 0 {
+            self.rough -= 1;
+            return;
+        } else if self.steps < LOOKS {
+            return;
+        } else if self.divisor / now.stride >= WORTH {
+            now.stride = self.divisor;
+        }
+        (self.divisor, self.steps, self.rough) = (0, 0, 0);
     }
 
     /// What must be said of the timestamp that was noted.
     pub(super) fn needed(&self, now: &RtpFields) -> Needed {
         if self.unscaled > 0 || self.stride > 0 {
-            return Needed { value: now.ts, bits: u32::BITS, scaled: false, inferable: false };
+            let bits = self.references.needed_bits(now.ts, Shift::Ts);
+            return Needed { value: now.ts, bits, scaled: false, inferable: false };
         }
         let value = scaled(now.ts, now.stride);
         let mut bits = 0;
