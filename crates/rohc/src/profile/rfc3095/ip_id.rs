@@ -10,6 +10,9 @@ const SMALL_STEP: u16 = 64;
 /// Packets for which another behaviour must hold before it is believed.
 const PATIENCE: u8 = 3;
 
+/// What a packet that does not behave as the flags say counts, against one that does.
+const MISFIT: u8 = 2;
+
 /// How the IP-ID of a header behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Behaviour {
@@ -45,7 +48,7 @@ impl Behaviour {
 /// Watches the IP-ID of one header and chooses its flags.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Watcher {
-    /// Packets in a row that did not behave as the flags say.
+    /// [`MISFIT`] for each packet that did not behave as the flags say, less those that did.
     misfits: u8,
     /// Of these, how many in a row counted, counted swapped, and stayed.
     counted: u8,
@@ -100,7 +103,7 @@ impl Watcher {
         };
         if fits {
             if self.misfits > 0 {
-                *self = Self::default();
+                *self = Self { misfits: self.misfits - 1, ..Self::default() };
             }
             return;
         }
@@ -108,7 +111,7 @@ impl Watcher {
         tally(&mut self.counted, counts);
         tally(&mut self.swapped, counts_swapped);
         tally(&mut self.stayed, step == 0);
-        self.misfits = self.misfits.saturating_add(1);
+        self.misfits = self.misfits.saturating_add(MISFIT);
         let next = if self.counted >= PATIENCE {
             Behaviour::Sequential
         } else if self.swapped >= PATIENCE {
@@ -122,9 +125,11 @@ impl Watcher {
                 Behaviour::Static if counts_swapped => Behaviour::Swapped,
                 Behaviour::Static => Behaviour::Random,
                 // One jump of a counter is cheaper than two octets for ever.
-                Behaviour::Sequential if counts_swapped && self.misfits >= 2 => Behaviour::Swapped,
-                Behaviour::Swapped if counts && self.misfits >= 2 => Behaviour::Sequential,
-                Behaviour::Sequential | Behaviour::Swapped if self.misfits >= PATIENCE => Behaviour::Random,
+                Behaviour::Sequential if counts_swapped && self.swapped >= 2 => Behaviour::Swapped,
+                Behaviour::Swapped if counts && self.counted >= 2 => Behaviour::Sequential,
+                Behaviour::Sequential | Behaviour::Swapped if self.misfits >= PATIENCE * MISFIT => {
+                    Behaviour::Random
+                }
                 Behaviour::Sequential | Behaviour::Swapped | Behaviour::Random => current,
             }
         };

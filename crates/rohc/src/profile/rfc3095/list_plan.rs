@@ -214,7 +214,7 @@ impl ListState {
     fn encode<'p>(&self, scope: Scope) -> CompressedList<'p> {
         let generic = CompressedList {
             encoding: encoding::GENERIC,
-            has_gen_id: true,
+            has_gen_id: self.used,
             gen_id: self.gen_id,
             count: self.current.len(),
             ..CompressedList::default()

@@ -11,10 +11,10 @@ use super::TS;
 use super::rtp::{RtpExtra, RtpFields};
 
 /// Steps that are looked at before a larger TS_STRIDE is told.
-const LOOKS: u8 = 16;
+const LOOKS: u8 = 5;
 
 /// Steps that are no multiples of TS_STRIDE, less those that are, at which it is given up: a single one is a jump.
-const ROUGH: u8 = 6;
+const ROUGH: u8 = 4;
 
 /// So many times as large a stride must fit before it is worth telling.
 const WORTH: u32 = 4;
@@ -85,8 +85,10 @@ pub(super) struct Timestamps {
     steps: u8,
     /// Twice the steps that were no multiples of TS_STRIDE, less those that were.
     rough: u8,
-    /// The decompressor may have been told another TS_STRIDE than the initial one, for this flow or for one that had
-    /// the same CID before: IR packets "do not clear the whole context" (RFC 4815, section 6.3).
+    /// A step was seen, from which the first guess was made.
+    is_guessed: bool,
+    /// The decompressor may have been told a TS_STRIDE, for this flow or for one that had the same CID before: IR
+    /// packets "do not clear the whole context" (RFC 4815, section 6.3).
     pub(super) is_stride_known: bool,
 }
 
@@ -118,12 +120,13 @@ impl Timestamps {
             return;
         }
         let step = now.ts.wrapping_sub(before.ts);
-        if step != 0 && (step != now.stride || self.rough > 0 || !self.is_stride_known) {
+        if step != 0 && (step != now.stride || self.rough > 0 || !self.is_guessed) {
             self.learn(now, (step as i32).unsigned_abs());
         } else if step != 0 {
             self.divisor = step;
         }
-        let turned = now.stride != before.stride;
+        // TS_STRIDE is 1 from the beginning (RFC 3095, section 5.7.5.2), but there are decompressors that must be told.
+        let turned = now.stride != before.stride || !self.is_stride_known;
         if turned {
             self.is_stride_known = true;
             self.stride = repetitions.max(1);
@@ -142,8 +145,9 @@ impl Timestamps {
     /// Learns from a step, and sets the stride that is to be used from now on.
     fn learn(&mut self, now: &mut RtpFields, step: u32) {
         let fits = step.is_multiple_of(now.stride);
-        if !self.is_stride_known && now.stride == 1 {
+        if !self.is_guessed {
             // The first step is as good a guess as any.
+            self.is_guessed = true;
             now.stride = step;
             return;
         }
