@@ -10,7 +10,7 @@
 //! | length of the ROHC packet | length of the IP packet; 0 if there is none |
 //! | the ROHC packet | the IP packet |
 //! | | status, one octet: 0 is success, others are shown as they are |
-//! | | length of the feedback elements that it sends, their type octets included; 0 if it sends none |
+//! | | length of the feedback elements that it sends, their type octets included; 0 if it sends none, as in mode u |
 //! | | the feedback elements |
 //!
 //! Packets whose headers ask for more than rohc-lib can (RFC 3095 profiles of its master of 2019-09-24) are left out
@@ -29,10 +29,13 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use common::{files, root};
 use thinair_capture::{Error, Reader};
 use thinair_rohc::{
-    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Instant, ProfileId, ProfileSet, packet,
+    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Instant, ProfileId, ProfileSet,
+    RtpDetection, packet,
 };
 use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader};
 use thinair_wire::header::protocol;
+use thinair_wire::header::rtp::{self, Rtp};
+use thinair_wire::header::udp::Udp;
 
 /// What the other side has of the profiles of RFC 3095 and RFC 3843, as far as we have it too.
 const PROFILES: [&str; 5] = ["uncompressed", "rtp", "udp", "esp", "ip"];
@@ -41,6 +44,9 @@ const PROFILES: [&str; 5] = ["uncompressed", "rtp", "udp", "esp", "ip"];
 const CIDS: [(&str, CidSpace, u16); 2] = [("small", CidSpace::Small, 15), ("large", CidSpace::Large, 1_023)];
 
 const MODES: [&str; 2] = ["u", "o"];
+
+/// Destination ports of RTP in the captures of rohc-lib.
+const RTP_PORTS: [u16; 6] = [1_234, 36_780, 33_238, 5_020, 5_002, 5_006];
 
 /// Blocks for extension headers.
 const BLOCKS: usize = 64;
@@ -171,12 +177,14 @@ fn in_turn(groups: &[(String, Vec<Stream>)]) -> Stream {
     Stream { name: "all".to_owned(), packets }
 }
 
-/// What the first packet of a flow had. The other side cannot read every change of it.
-#[derive(PartialEq)]
+/// What the packets of a flow had so far. The other side cannot read every change of it.
 struct First {
     extensions: Vec<u8>,
     /// TOS and TTL of an outer IPv4 header, if there is one inside it too.
     outer: Option<[u8; 2]>,
+    /// RTP sequence number of the packet before.
+    last_sn: u16,
+    wrapped: bool,
 }
 
 /// The flows of a stream, by addresses, protocol and ports.
@@ -191,6 +199,11 @@ fn beyond(packet: &[u8], flows: &mut Flows) -> Option<&'static str> {
     }
     if ips.iter().flat_map(|ip| ip.walk()).any(|(kind, _)| kind == protocol::AH) {
         return Some("AH in a list");
+    }
+    let datagram = chain.udp().map_or(&[][..], |_| &packet[chain.ip_end() + Udp::LEN..]);
+    let rtp = Rtp::read(datagram).ok().filter(|rtp| rtp.version == rtp::VERSION);
+    if rtp.is_some_and(|rtp| !rtp.csrc.is_empty()) {
+        return Some("a CSRC list");
     }
     let extensions = ips.iter().map(|ip| ip.extensions).collect::<Vec<_>>().concat();
     let has_ipv4 = ips.iter().any(|ip| matches!(ip.header, IpHeader::V4(_)));
@@ -214,7 +227,20 @@ fn beyond(packet: &[u8], flows: &mut Flows) -> Option<&'static str> {
         flow.push(ip.next);
         flow.extend_from_slice(&packet[ip.offset..][addresses]);
     }
-    let first = flows.entry(flow).or_insert_with(|| First { extensions: extensions.clone(), outer });
+    let first = flows.entry(flow).or_insert_with(|| First {
+        extensions: extensions.clone(),
+        outer,
+        last_sn: 0,
+        wrapped: false,
+    });
+    let before = std::mem::replace(&mut first.last_sn, rtp.map_or(0, |rtp| rtp.sequence_number));
+    if rtp.is_some() && before == u16::MAX && first.last_sn == 0 {
+        // It adds the difference to TS_SCALED without the wraparound. What it has for the context is wrong from there on.
+        first.wrapped = true;
+    }
+    if first.wrapped {
+        return Some("an RTP sequence number that has wrapped around");
+    }
     if first.extensions != extensions {
         return Some("a list that changes: IPX of extension 3");
     }
@@ -248,8 +274,9 @@ impl Run<'_> {
         let (kind, space, max_cid) = self.cids;
         let profiles: Vec<ProfileId> = PROFILES.into_iter().filter_map(ProfileId::by_name).collect();
         let channel = Channel::new(space, max_cid, ProfileSet::of(&profiles).unwrap()).unwrap();
-        let mut compressor =
-            Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(&channel, BLOCKS));
+        let rtp = RtpDetection::of_ports(&RTP_PORTS).unwrap().or_guess();
+        let config = CompressorConfig { rtp, ..CompressorConfig::new(channel) };
+        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));
         let mut peer = Peer::start(self.program, &[kind, &max_cid.to_string(), self.mode]);
         let mut out = vec![0; 70_000];
         let mut flows = Flows::new();
@@ -288,6 +315,8 @@ impl Run<'_> {
                 );
                 failures.insert(self.stream.name.clone(), failure);
             }
+            // An ACK in U-mode, which rohc-lib sends, would make it a way back.
+            assert!(self.mode == "o" || answer.feedback.is_empty(), "there is feedback in mode u");
             if !answer.feedback.is_empty() {
                 for element in packet::parts(&answer.feedback).unwrap().feedback {
                     compressor.receive_feedback(*now, element).unwrap();
