@@ -1,0 +1,384 @@
+//! What our compressor writes, read by a decompressor of another implementation.
+//!
+//! `THINAIR_PEER_DECOMPRESSOR` names a program; without it the test says that it is skipped. The program is started
+//! anew for every stream, as `PROGRAM small|large MAX_CID u|o`: kind of CIDs, highest CID, and mode that it is to
+//! reach. It has the profiles of RFC 3095 and RFC 3843, answers every request before it reads the next one, and ends
+//! with its input. Numbers have 32 bits, the least significant octet first.
+//!
+//! | request, on its standard input | answer, on its standard output |
+//! |---|---|
+//! | length of the ROHC packet | length of the IP packet; 0 if there is none |
+//! | the ROHC packet | the IP packet |
+//! | | status, one octet: 0 is success, others are shown as they are |
+//! | | length of the feedback elements that it sends, their type octets included; 0 if it sends none, as in mode u |
+//! | | the feedback elements |
+//!
+//! Packets whose headers ask for more than rohc-lib can (RFC 3095 profiles of its master of 2019-09-24) are left out
+//! and counted with the reason: see [`beyond`].
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use common::{files, root};
+use thinair_capture::{Error, Reader};
+use thinair_rohc::{
+    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Instant, ProfileId, ProfileSet,
+    RtpDetection, packet,
+};
+use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader};
+use thinair_wire::header::protocol;
+use thinair_wire::header::rtp::{self, Rtp};
+use thinair_wire::header::udp::Udp;
+
+/// What the other side has of the profiles of RFC 3095 and RFC 3843, as far as we have it too.
+const PROFILES: [&str; 5] = ["uncompressed", "rtp", "udp", "esp", "ip"];
+
+/// Kinds of CIDs with a MAX_CID. Large ones reach into those of two octets, from 128 on.
+const CIDS: [(&str, CidSpace, u16); 2] = [("small", CidSpace::Small, 15), ("large", CidSpace::Large, 1_023)];
+
+const MODES: [&str; 2] = ["u", "o"];
+
+/// Destination ports of RTP in the captures of rohc-lib.
+const RTP_PORTS: [u16; 6] = [1_234, 36_780, 33_238, 5_020, 5_002, 5_006];
+
+/// Blocks for extension headers.
+const BLOCKS: usize = 64;
+
+/// Failures that are shown in full, each the first of its stream.
+const SHOWN: usize = 40;
+
+#[test]
+fn another_decompressor_gives_the_packets_back() {
+    let Some(program) = std::env::var_os("THINAIR_PEER_DECOMPRESSOR") else {
+        println!(
+            "skipped, because THINAIR_PEER_DECOMPRESSOR is not set: packets read by another decompressor"
+        );
+        return;
+    };
+    let mut groups = groups();
+    groups.push(("all in turn".to_owned(), vec![in_turn(&groups)]));
+    let (mut failures, mut left_out, mut sent) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let mut failed = 0;
+    println!(
+        "{:<44}{:<6}{:<7}{:>8}{:>8}{:>7}{:>9}{:>10}",
+        "streams", "mode", "CIDs", "packets", "right", "wrong", "refused", "left out"
+    );
+    for (name, streams) in &groups {
+        for (mode, cids) in MODES.iter().flat_map(|mode| CIDS.map(|cids| (mode, cids))) {
+            let mut counts = Counts::default();
+            for stream in streams {
+                let run = Run { program: Path::new(&program), mode, cids, stream };
+                run.go(&mut counts, &mut failures, &mut sent);
+            }
+            let Counts { right, wrong, refused, beyond } = &counts;
+            println!(
+                "{name:<44}{mode:<6}{:<7}{:>8}{right:>8}{wrong:>7}{refused:>9}{:>10}",
+                cids.0,
+                right + wrong + refused,
+                beyond.values().sum::<usize>()
+            );
+            failed += wrong + refused;
+            // The same packets are left out in every mode.
+            left_out.insert(name, counts.beyond);
+        }
+    }
+    println!("\nleft out of each mode and kind of CIDs");
+    for (name, reasons) in &left_out {
+        reasons.iter().for_each(|(reason, count)| println!("{name:<44}{count:>6} {reason}"));
+    }
+    println!("\nprofiles and formats sent");
+    for ((profile, format), count) in &sent {
+        println!("{profile:<14}{format:<14}{count:>8}");
+    }
+    failures.iter().take(SHOWN).for_each(|(stream, failure)| println!("\n{stream}, {failure}"));
+    assert_eq!(failed, 0, "packets were not read, or read wrongly");
+}
+
+/// Packets with the time since the start of the capture, and its name.
+struct Stream {
+    name: String,
+    packets: Vec<(Instant, Vec<u8>)>,
+}
+
+/// The captures at hand, by folder.
+fn groups() -> Vec<(String, Vec<Stream>)> {
+    let mut folders = vec![("captures".to_owned(), root().join("captures"))];
+    match std::env::var_os("THINAIR_SHARED").map(PathBuf::from) {
+        Some(shared) => {
+            let below = ["captures/open", "vectors/rohc-lib"];
+            assert!(shared.join(below[1]).is_dir(), "THINAIR_SHARED is set, but there are no vectors");
+            folders.extend(below.map(|folder| (folder.to_owned(), shared.join(folder))));
+        }
+        None => println!("THINAIR_SHARED is not set: captures of others are skipped"),
+    }
+    let mut groups = BTreeMap::<String, Vec<Stream>>::new();
+    for (name, folder) in folders {
+        let (pcap, pcapng) = (files(&folder, ".pcap"), files(&folder, ".pcapng"));
+        for path in pcap.into_iter().chain(pcapng) {
+            let file = path.strip_prefix(&folder).unwrap().to_string_lossy().into_owned();
+            let parts: Vec<&str> = file.split('/').collect();
+            // What another compressor made of a source is no source.
+            if parts.last().is_some_and(|name| name.starts_with("rohc")) {
+                continue;
+            }
+            let packets = packets(&path);
+            if !packets.is_empty() {
+                let group = [&[name.as_str()], &parts[..parts.len().min(3) - 1]].concat().join("/");
+                groups.entry(group).or_default().push(Stream { name: file, packets });
+            }
+        }
+    }
+    groups.into_iter().collect()
+}
+
+/// The IP packets of a capture that are whole.
+fn packets(path: &Path) -> Vec<(Instant, Vec<u8>)> {
+    let mut reader = Reader::new(File::open(path).unwrap()).unwrap();
+    let (mut packets, mut start, mut now) = (Vec::new(), None, 0);
+    while let Some(record) = reader.next_record() {
+        let record = match record {
+            Ok(record) => record,
+            Err(Error::Truncated { .. }) => break,
+            Err(error) => panic!("{}: {error}", path.display()),
+        };
+        let time = record.time.as_nanos();
+        // Some captures go back in time.
+        now = now.max(time.saturating_sub(*start.get_or_insert(time)));
+        if let Ok(network) = record.network_packet() {
+            packets.push((Instant::from_nanos(now), network.packet.to_vec()));
+        }
+    }
+    packets
+}
+
+/// One packet of each stream in turn, so that contexts are many and replace each other; 1 ms from one to the next.
+/// Without extension headers: the other side counts those of a flow to the lengths of the flow that follows it in its
+/// context.
+fn in_turn(groups: &[(String, Vec<Stream>)]) -> Stream {
+    let streams: Vec<&Stream> = groups.iter().flat_map(|(_, streams)| streams).collect();
+    let longest = streams.iter().map(|stream| stream.packets.len()).max().unwrap_or(0);
+    let octets =
+        (0..longest).flat_map(|i| streams.iter().filter_map(move |stream| Some(&stream.packets.get(i)?.1)));
+    let extends = |packet: &[u8]| {
+        HeaderChain::parse(packet).is_ok_and(|chain| chain.ips().iter().any(|ip| ip.extension_count > 0))
+    };
+    let packets = octets
+        .filter(|packet| !extends(packet))
+        .zip(0..)
+        .map(|(packet, i)| (Instant::from_millis(i), packet.clone()))
+        .collect();
+    Stream { name: "all".to_owned(), packets }
+}
+
+/// What the packets of a flow had so far. The other side cannot read every change of it.
+struct First {
+    extensions: Vec<u8>,
+    /// TOS and TTL of an outer IPv4 header, if there is one inside it too.
+    outer: Option<[u8; 2]>,
+    /// RTP sequence number of the packet before.
+    last_sn: u16,
+    wrapped: bool,
+}
+
+/// The flows of a stream, by addresses, protocol and ports.
+type Flows = BTreeMap<Vec<u8>, First>;
+
+/// Why a packet asks for more than the other side can, if so.
+fn beyond(packet: &[u8], flows: &mut Flows) -> Option<&'static str> {
+    let Ok(chain) = HeaderChain::parse(packet) else { return Some("no IP packet") };
+    let ips = chain.ips();
+    if ips.len() > 2 {
+        return Some("a third IP header");
+    }
+    if ips.iter().flat_map(|ip| ip.walk()).any(|(kind, _)| kind == protocol::AH) {
+        return Some("AH in a list");
+    }
+    let datagram = chain.udp().map_or(&[][..], |_| &packet[chain.ip_end() + Udp::LEN..]);
+    let rtp = Rtp::read(datagram).ok().filter(|rtp| rtp.version == rtp::VERSION);
+    if rtp.is_some_and(|rtp| !rtp.csrc.is_empty()) {
+        return Some("a CSRC list");
+    }
+    let extensions = ips.iter().map(|ip| ip.extensions).collect::<Vec<_>>().concat();
+    let has_ipv4 = ips.iter().any(|ip| matches!(ip.header, IpHeader::V4(_)));
+    if has_ipv4 && !extensions.is_empty() {
+        // Our list of an IPv4 header is then an empty one with a generation identifier, where it expects one octet
+        // of zero.
+        return Some("extension headers beside IPv4");
+    }
+    let outer = match ips {
+        [Ip { header: IpHeader::V4(outer), .. }, Ip { header: IpHeader::V4(_), .. }] => {
+            Some([outer.tos, outer.ttl])
+        }
+        _ => None,
+    };
+    let mut flow: Vec<u8> = chain.udp().map_or(Vec::new(), |_| packet[chain.ip_end()..][..4].to_vec());
+    for ip in ips {
+        let addresses = match ip.header {
+            IpHeader::V4(_) => 12..20,
+            IpHeader::V6(_) => 8..40,
+        };
+        flow.push(ip.next);
+        flow.extend_from_slice(&packet[ip.offset..][addresses]);
+    }
+    let first = flows.entry(flow).or_insert_with(|| First {
+        extensions: extensions.clone(),
+        outer,
+        last_sn: 0,
+        wrapped: false,
+    });
+    let before = std::mem::replace(&mut first.last_sn, rtp.map_or(0, |rtp| rtp.sequence_number));
+    if rtp.is_some() && before == u16::MAX && first.last_sn == 0 {
+        // It adds the difference to TS_SCALED without the wraparound. What it has for the context is wrong from there on.
+        first.wrapped = true;
+    }
+    if first.wrapped {
+        return Some("an RTP sequence number that has wrapped around");
+    }
+    if first.extensions != extensions {
+        return Some("a list that changes: IPX of extension 3");
+    }
+    // It looks for the IP-ID in front of TOS and TTL, not behind them (RFC 3095, section 5.7.5).
+    (first.outer != outer).then_some("an outer TOS or TTL that changes, perhaps with the outer IP-ID")
+}
+
+#[derive(Default)]
+struct Counts {
+    right: usize,
+    wrong: usize,
+    refused: usize,
+    beyond: BTreeMap<&'static str, usize>,
+}
+
+/// One stream through one channel.
+struct Run<'r> {
+    program: &'r Path,
+    mode: &'r str,
+    cids: (&'r str, CidSpace, u16),
+    stream: &'r Stream,
+}
+
+impl Run<'_> {
+    fn go(
+        &self,
+        counts: &mut Counts,
+        failures: &mut BTreeMap<String, String>,
+        sent: &mut BTreeMap<(&'static str, &'static str), usize>,
+    ) {
+        let (kind, space, max_cid) = self.cids;
+        let profiles: Vec<ProfileId> = PROFILES.into_iter().filter_map(ProfileId::by_name).collect();
+        let channel = Channel::new(space, max_cid, ProfileSet::of(&profiles).unwrap()).unwrap();
+        let rtp = RtpDetection::of_ports(&RTP_PORTS).unwrap().or_guess();
+        let config = CompressorConfig { rtp, ..CompressorConfig::new(channel) };
+        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));
+        let mut peer = Peer::start(self.program, &[kind, &max_cid.to_string(), self.mode]);
+        let mut out = vec![0; 70_000];
+        let mut flows = Flows::new();
+        for (i, (now, packet)) in self.stream.packets.iter().enumerate() {
+            if let Some(reason) = beyond(packet, &mut flows) {
+                *counts.beyond.entry(reason).or_default() += 1;
+                continue;
+            }
+            let done = compressor.compress(*now, packet, &mut out).unwrap();
+            let rohc = &out[..done.len];
+            *sent.entry((done.profile.name(), done.format.name())).or_default() += 1;
+            let answer = peer.ask(rohc);
+            let what = if answer.packet == *packet {
+                counts.right += 1;
+                None
+            } else if answer.packet.is_empty() {
+                counts.refused += 1;
+                Some(format!("refused with status {}", answer.status))
+            } else {
+                counts.wrong += 1;
+                Some(format!("read as\n  {}", hex(&answer.packet)))
+            };
+            // Later failures mostly follow from the first.
+            if let Some(what) = what
+                && !failures.contains_key(&self.stream.name)
+            {
+                let failure = format!(
+                    "mode {}, {kind} CIDs, packet {}, CID {}, {} {}\n  {}\nis\n  {}\n{what}",
+                    self.mode,
+                    i + 1,
+                    done.cid.value(),
+                    done.profile.name(),
+                    done.format.name(),
+                    hex(packet),
+                    hex(rohc),
+                );
+                failures.insert(self.stream.name.clone(), failure);
+            }
+            // An ACK in U-mode, which rohc-lib sends, would make it a way back.
+            assert!(self.mode == "o" || answer.feedback.is_empty(), "there is feedback in mode u");
+            if !answer.feedback.is_empty() {
+                for element in packet::parts(&answer.feedback).unwrap().feedback {
+                    compressor.receive_feedback(*now, element).unwrap();
+                }
+            }
+        }
+        peer.end();
+    }
+}
+
+fn hex(octets: &[u8]) -> String {
+    const MOST: usize = 160;
+    let text: String = octets.iter().take(MOST).map(|octet| format!("{octet:02x}")).collect();
+    if octets.len() > MOST { format!("{text}... ({} octets)", octets.len()) } else { text }
+}
+
+struct Answer {
+    packet: Vec<u8>,
+    status: u8,
+    feedback: Vec<u8>,
+}
+
+/// The program.
+struct Peer {
+    child: Child,
+    requests: BufWriter<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Peer {
+    fn start(program: &Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+        let requests = BufWriter::new(child.stdin.take().unwrap());
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        Self { child, requests, answers }
+    }
+
+    fn ask(&mut self, rohc: &[u8]) -> Answer {
+        self.requests.write_all(&(rohc.len() as u32).to_le_bytes()).unwrap();
+        self.requests.write_all(rohc).unwrap();
+        self.requests.flush().unwrap();
+        let packet = self.octets();
+        let mut status = [0];
+        self.answers.read_exact(&mut status).unwrap();
+        Answer { packet, status: status[0], feedback: self.octets() }
+    }
+
+    /// A length and so many octets.
+    fn octets(&mut self) -> Vec<u8> {
+        let mut length = [0; 4];
+        self.answers.read_exact(&mut length).unwrap();
+        let mut octets = vec![0; u32::from_le_bytes(length) as usize];
+        self.answers.read_exact(&mut octets).unwrap();
+        octets
+    }
+
+    fn end(self) {
+        let Self { mut child, requests, answers: _ } = self;
+        drop(requests);
+        let status = child.wait().unwrap();
+        assert!(status.success(), "the other decompressor ends with {status}");
+    }
+}
