@@ -674,7 +674,7 @@ impl<'m> Decompressor<'m> {
         if let Kind::Rfc3095(context) = &slot.kind
             && context.state != DecompressorState::Nc
         {
-            element.sn = u32::from(context.sn()) & 0x0FFF;
+            element.sn = context.sn() & 0x0FFF;
             element.sn_bits = 12;
         }
         if let Err(Problem::Failure(Failure::NoMemory)) = outcome {

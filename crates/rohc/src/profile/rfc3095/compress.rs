@@ -526,7 +526,7 @@ impl Context {
     fn sn_bits(&self, sn: u32) -> u32 {
         let needed = self.sns.needed_bits(sn as u16, sn_shift(self.profile));
         let step = sn.wrapping_sub(self.sn) as u16;
-        if has_own_sn(self.profile) && step >= 8 && step < 1 << 15 {
+        if has_own_sn(self.profile) && (8..1 << 15).contains(&step) {
             return needed.max(u16::BITS - step.leading_zeros() + 1);
         }
         needed
@@ -661,8 +661,7 @@ impl Context {
     /// Offers the slots of a compressed header, with the bits that the window of each asks for.
     #[inline]
     fn offer(&self, writer: &mut Writer<'_>, x: &mut Fields<'_>) -> NeededBits {
-        let mut needed = NeededBits::default();
-        needed.sn = self.sn_bits(x.sn);
+        let mut needed = NeededBits { sn: self.sn_bits(x.sn), ..NeededBits::default() };
         writer.offer(SN, Lsb { value: x.sn, needed: needed.sn });
         x.ext3_sn = needed.sn > 5;
         let holders = [(IP_ID, x.ip_id_holder()), (IP_ID2, x.ip_id2_holder())];
@@ -753,6 +752,7 @@ impl Context {
     }
 
     /// A packet was written: what it said is in the windows and said once more.
+    #[allow(clippy::too_many_arguments)]
     fn commit(
         &mut self,
         x: &Fields<'_>,
