@@ -5,6 +5,8 @@ mod flows;
 mod glance;
 mod rtp_detection;
 
+use core::time::Duration;
+
 use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
 use thinair_wire::header::chain::{HeaderChain, NotIp};
@@ -19,6 +21,7 @@ use crate::mode;
 use crate::profile::coap::{self, Base, CoapConfig, Message, Template, Templates};
 use crate::profile::rfc3095::compress::{Context, Refused};
 use crate::profile::rfc3095::table::{Block, Pool};
+use crate::profile::rfc3095::timer::Link;
 use crate::profile::{Format, ProfileId, uncompressed};
 use crate::refresh::{Due, Refresh, Timer};
 use crate::storage::Slots;
@@ -30,7 +33,7 @@ pub(crate) use glance::Glance;
 pub use rtp_detection::{MAX_RTP_PORTS, RtpDetection};
 
 /// How long a flow that was rejected stays uncompressed. RFC 3095, section 5.7.6.4: "for some time".
-const REJECTED_FOR: core::time::Duration = core::time::Duration::from_secs(30);
+const REJECTED_FOR: Duration = Duration::from_secs(30);
 
 /// What a compressor is told at start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +55,10 @@ pub struct CompressorConfig {
     pub sid_everywhere: bool,
     /// Which datagrams go by profiles 0x0001 and 0x0007.
     pub rtp: RtpDetection,
+    /// Tell timestamps by a timer (RFC 3095, section 4.5.4), once the decompressor has told the resolution of its clock
+    /// by a CLOCK option. The value is Max_Jitter_CD, the most by which the delay between the two may vary; a packet
+    /// that varies more is decompressed wrongly, and its CRC may not tell. `None` uses no timer.
+    pub timer: Option<Duration>,
     /// Profile 0x0081.
     pub coap: CoapConfig,
     /// Randomness: first sequence numbers and the hash of flows depend on it.
@@ -69,6 +76,7 @@ impl CompressorConfig {
             window: 4,
             sid_everywhere: false,
             rtp: RtpDetection::default(),
+            timer: None,
             coap: CoapConfig::default(),
             seed: 0,
         }
@@ -163,6 +171,9 @@ pub struct Compressor<'m> {
     pool: Pool<'m>,
     templates: Templates<'m>,
     bases: Slots<'m, Base>,
+    /// What CLOCK and JITTER options have said: milliseconds, and units of TS_STRIDE.
+    clock: Option<u8>,
+    jitter: u8,
     /// Flows that were taken for CoAP by a parse alone, since the start.
     guessed: u32,
     random: u64,
@@ -190,6 +201,8 @@ impl<'m> Compressor<'m> {
             pool: Pool::new(memory.blocks),
             templates: Templates::new(memory.templates),
             bases: Slots::Lent(&mut []),
+            clock: None,
+            jitter: 0,
             guessed: 0,
             random: config.seed,
         }
@@ -297,6 +310,11 @@ impl<'m> Compressor<'m> {
                     context.set_mode(now, mode::transition(context.mode, wanted));
                 }
                 context.receive_feedback(&feedback, &self.config, &mut self.pool);
+                if matches!(context.profile, ProfileId::Rtp | ProfileId::RtpUdpLite) {
+                    // RFC 4815, section 4.7: "on a per-channel basis". Zero means no timer.
+                    self.clock = feedback.clock.map_or(self.clock, |clock| Some(clock).filter(|ms| *ms > 0));
+                    self.jitter = feedback.jitter.map_or(self.jitter, |jitter| jitter.max(self.jitter));
+                }
                 Ok(())
             }
         }
@@ -314,6 +332,7 @@ impl<'m> Compressor<'m> {
         chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
         let plan = classify::plan(&chain, &self.config, |plan| self.has_place_for(now, plan));
         let Some(mut plan) = plan else { return self.uncompressed(now, packet, out) };
+        plan.timer = self.timer();
         let mut hash = self.flows.hash(&plan);
         let mut found = self.find(hash, &plan);
         if self.config.rtp.guesses()
@@ -350,6 +369,14 @@ impl<'m> Compressor<'m> {
             Err(Refused::NoRoom) => Err(CompressError::OutputTooSmall { have: out.len() }),
             Err(Refused::ByThisPacket) => self.uncompressed(now, packet, out),
         }
+    }
+
+    /// What a timer for timestamps needs to know, if one may be used.
+    fn timer(&self) -> Option<Link> {
+        let (jitter, clock) = (self.config.timer?, self.clock?);
+        let jitter_ms =
+            u32::try_from(jitter.as_millis()).unwrap_or(u32::MAX / 2).saturating_add(u32::from(clock));
+        Some(Link { jitter_ms, reported: self.jitter })
     }
 
     /// The context of a packet's flow.

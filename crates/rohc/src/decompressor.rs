@@ -47,6 +47,9 @@ pub struct DecompressorConfig {
     /// Deliver IR and IR-DYN packets without payload. RFC 3095, section 5.7.7, forbids it: such a packet only
     /// refreshes the context. Some compressors send packets without payload that way all the same.
     pub deliver_empty: bool,
+    /// Resolution in milliseconds of the clock from which times come, 1 to 255, which tells compressors that they may
+    /// use a timer for timestamps (CLOCK option, RFC 3095, section 5.7.6.7). `None` tells nothing.
+    pub clock: Option<u8>,
     /// Keep what extension 3 of UO-1-ID says. RFC 3095, section 5.7.3, forbids it, and RFC 4815, section 6.2: such
     /// packets update SN, TS and IP-ID alone. Some compressors count on it all the same.
     pub uo_1_id_updates: bool,
@@ -62,6 +65,7 @@ impl DecompressorConfig {
             static_nack: Threshold { k: 2, n: 4 },
             nack_interval: Duration::from_secs(1),
             deliver_empty: false,
+            clock: None,
             uo_1_id_updates: false,
         }
     }
@@ -676,6 +680,9 @@ impl<'m> Decompressor<'m> {
         {
             element.sn = context.sn() & 0x0FFF;
             element.sn_bits = 12;
+            if ack == AckType::Ack && matches!(context.profile, ProfileId::Rtp | ProfileId::RtpUdpLite) {
+                element.clock = config.clock;
+            }
         }
         if let Err(Problem::Failure(Failure::NoMemory)) = outcome {
             // RFC 3843, section 3.7, for the profile that has it; REJECT elsewhere.

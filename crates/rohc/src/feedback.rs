@@ -110,7 +110,7 @@ impl core::fmt::Display for FeedbackError {
 impl core::error::Error for FeedbackError {}
 
 /// Longest element that [`Feedback::write`] makes: type, large CID, FEEDBACK-2, and the options SN, CRC,
-/// REJECT, SN-NOT-VALID and CONTEXT_MEMORY.
+/// REJECT, SN-NOT-VALID, CONTEXT_MEMORY, CLOCK and JITTER.
 pub const MAX_ELEMENT: usize = 2 + 2 + 2 + 2 + 2 + 3 + 6;
 
 impl Feedback {
@@ -272,7 +272,9 @@ impl Feedback {
         let plain = self.ack == AckType::Ack
             && self.mode.is_none()
             && self.sn_bits == 8
-            && !(self.protected || self.reject || self.context_memory);
+            && !(self.protected || self.reject || self.context_memory)
+            && self.clock.is_none()
+            && self.jitter.is_none();
         if plain {
             put(&[self.sn as u8]);
         } else {
@@ -310,6 +312,11 @@ impl Feedback {
             }
             if self.context_memory {
                 put(&[option::CONTEXT_MEMORY << 4]);
+            }
+            for (option, value) in [(option::CLOCK, self.clock), (option::JITTER, self.jitter)] {
+                if let Some(value) = value {
+                    put(&[option << 4 | 1, value]);
+                }
             }
             if self.protected {
                 put(&[option::CRC << 4 | 1, 0]);

@@ -11,6 +11,7 @@ use super::rtp_detection::RtpDetection;
 use crate::channel::ProfileSet;
 use crate::profile::ProfileId;
 use crate::profile::coap;
+use crate::profile::rfc3095::timer::Link;
 use crate::profile::rfc3095::{INDICES, coap_2015, rtp};
 
 /// IP headers that profile 0x0002 takes (RFC 3095, section 5.7), and up to which extension headers are kept.
@@ -42,6 +43,8 @@ pub(crate) struct Plan<'p> {
     pub(crate) esp: Esp,
     /// The CoAP header, in profile 0x0080.
     pub(crate) coap: Option<coap_2015::Header<'p>>,
+    /// What a timer for timestamps needs to know, if one may be used.
+    pub(crate) timer: Option<Link>,
     /// Octets of the headers that are compressed.
     pub(crate) header_len: usize,
 }
@@ -179,6 +182,7 @@ pub(super) fn plan<'p>(
         rtp: None,
         esp: Esp::default(),
         coap: None,
+        timer: None,
         header_len,
     };
     if sound == ips.len()

@@ -23,6 +23,7 @@ pub(crate) mod rtp;
 mod settled;
 pub(crate) mod table;
 mod tail;
+pub(crate) mod timer;
 mod timestamp;
 mod type0;
 mod type1;

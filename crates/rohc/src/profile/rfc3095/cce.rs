@@ -2,7 +2,6 @@
 
 use thinair_wire::coder::{Coder, Step};
 
-use super::compress::Pending;
 use crate::profile::Format;
 
 /// The kind of a CCE packet, by its two last bits.
@@ -99,19 +98,25 @@ pub(super) struct Coverage {
     breaks: u8,
     /// The change that is being said, and to how many more packets.
     turn: Option<Cce>,
-    pub(super) pending: Pending,
+    left: u8,
 }
 
 impl Coverage {
-    /// Notes the field of a packet and tells what must be said of it.
-    pub(super) fn note(&mut self, coverage: u16, length: usize, sn: u16, repetitions: u8) -> Option<Cce> {
+    /// Notes the field of a packet and tells what must be said of it; where that is new, from this SN on.
+    pub(super) fn note(
+        &mut self,
+        coverage: u16,
+        length: usize,
+        repetitions: u8,
+        (sn, since): (u16, &mut u16),
+    ) -> Option<Cce> {
         let is_full = usize::from(coverage) == length;
         let tally = |holds: bool, count: u8| if holds { count.saturating_add(1) } else { 0 };
         self.same = tally(coverage == self.last, self.same);
         self.full = tally(is_full, self.full);
         self.last = coverage;
         let fits = if self.context.inferred { is_full } else { coverage == self.value && !is_full };
-        if self.pending.is_due() && (fits || self.turn == Some(Cce::On)) {
+        if self.left > 0 && (fits || self.turn == Some(Cce::On)) {
             return self.turn;
         }
         if self.context.present {
@@ -121,7 +126,7 @@ impl Coverage {
             self.context = CoverageContext { present: false, inferred: is_full };
             self.value = coverage;
             self.turn = Some(Cce::Off);
-        } else if !self.pending.is_due() && (fits || coverage == self.value && !self.context.inferred) {
+        } else if self.left == 0 && (fits || coverage == self.value && !self.context.inferred) {
             self.breaks = self.breaks.saturating_sub(1);
             return None;
         } else {
@@ -133,7 +138,7 @@ impl Coverage {
             self.context.present = true;
             self.turn = Some(Cce::On);
         }
-        self.pending.start(sn, repetitions);
+        (self.left, *since) = (repetitions.max(1), sn);
         self.turn
     }
 
@@ -142,17 +147,28 @@ impl Coverage {
         self.context.present
     }
 
+    /// A packet that said all was acknowledged.
+    pub(super) fn acknowledge(&mut self) {
+        self.left = 0;
+    }
+
     /// A packet was sent.
     pub(super) fn commit(&mut self, sent: Option<Cce>) {
         if sent.is_some() && sent == self.turn {
-            self.pending.sent();
+            self.left = self.left.saturating_sub(1);
         }
     }
 
     /// An IR or IR-DYN packet was sent. If it says something else than was known, one that is lost would leave the
     /// decompressor with what it knew, so that the next packets must say what holds.
-    pub(super) fn initialize(&mut self, length: usize, sn: u16, repetitions: u8, is_first: bool) {
-        let before = (self.context, self.value, self.pending.is_due());
+    pub(super) fn initialize(
+        &mut self,
+        length: usize,
+        repetitions: u8,
+        is_first: bool,
+        (sn, since): (u16, &mut u16),
+    ) {
+        let before = (self.context, self.value, self.left > 0);
         self.context = CoverageContext::initial(self.last, length);
         self.value = self.last;
         if is_first || before == (self.context, self.value, false) {
@@ -162,6 +178,6 @@ impl Coverage {
         self.context.present = !is_steady;
         self.turn = Some(if is_steady { Cce::Off } else { Cce::On });
         // The packet itself does not say it.
-        self.pending.start(sn.wrapping_add(1), repetitions);
+        (self.left, *since) = (repetitions.max(1), sn.wrapping_add(1));
     }
 }

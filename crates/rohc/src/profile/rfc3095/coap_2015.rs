@@ -28,8 +28,8 @@ const OWNER: usize = 4;
 /// What the profile keeps of a CoAP header, its options apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CoapFields {
-    /// The token as a number of TKL octets.
-    pub(super) token: u64,
+    /// The token as a number of TKL octets: high and low half, which need no more alignment than others.
+    pub(super) token: [u32; 2],
     pub(super) message_id: u16,
     pub(super) message_type: Type,
     pub(super) code: Code,
@@ -62,7 +62,8 @@ impl CoapFields {
     /// Writes the header with its options to `out` from octet `at` on; `None` if there is no room.
     #[cold]
     pub(super) fn write(&self, options: &[u8], out: &mut [u8], at: usize) -> Option<()> {
-        let token = self.token.to_be_bytes();
+        let [high, low] = self.token.map(u64::from);
+        let token = (high << 32 | low).to_be_bytes();
         let header = Coap {
             message_type: self.message_type,
             code: self.code,
@@ -98,7 +99,7 @@ impl<'p> Header<'p> {
         };
         let options = coap.rest.get(..walk.offset()).filter(|options| options.len() <= MAX_OPTIONS)?;
         let fields = CoapFields {
-            token: coap.token.iter().fold(0, |token, &octet| token << 8 | u64::from(octet)),
+            token: halves(coap.token.iter().fold(0, |token, &octet| token << 8 | u64::from(octet))),
             message_id: coap.message_id,
             message_type: coap.message_type,
             code: coap.code,
@@ -161,9 +162,14 @@ pub(super) fn coap_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut Header<'p>) -> S
     if x.fields.token_changing { token(c, &mut x.fields) } else { Ok(()) }
 }
 
+/// High and low half of a token.
+fn halves(token: u64) -> [u32; 2] {
+    [(token >> 32) as u32, token as u32]
+}
+
 /// The token, in words of at most 32 bits.
 fn token<'p, C: Coder<'p>>(c: &mut C, x: &mut CoapFields) -> Step {
-    let (mut high, mut low) = ((x.token >> 32) as u32, x.token as u32);
+    let [mut high, mut low] = x.token;
     let bits = 8 * u32::from(x.tkl);
     if bits > 32 {
         c.uint("Token", bits - 32, &mut high)?;
@@ -173,7 +179,7 @@ fn token<'p, C: Coder<'p>>(c: &mut C, x: &mut CoapFields) -> Step {
     }
     // What the context has in octets that this token does not have is none of it.
     let mask = u64::MAX.checked_shr(64 - bits).unwrap_or(0);
-    x.token = (u64::from(high) << 32 | u64::from(low)) & mask;
+    x.token = halves((u64::from(high) << 32 | u64::from(low)) & mask);
     Ok(())
 }
 
@@ -301,7 +307,7 @@ mod tests {
         let header = Header::read(&CONTENT).unwrap();
         assert_eq!((header.len(), header.options), (11, &b"\xc0\x21\x01"[..]));
         let expected = CoapFields {
-            token: 0x61_6263,
+            token: [0, 0x61_6263],
             message_id: 58_468,
             message_type: Type::Acknowledgement,
             code: Code::CONTENT,

@@ -357,13 +357,14 @@ impl Context {
         self.note_sn(x.sn, repetitions);
         let length = plan.packet.len() - plan.ip_end;
         if upper(self.profile) == Upper::UdpLite {
-            x.cce = self.coverage.note(x.udp.coverage, length, x.sn as u16, repetitions);
+            let since = (x.sn as u16, &mut self.pending_since);
+            x.cce = self.coverage.note(x.udp.coverage, length, repetitions, since);
         }
         if let Some(header) = &plan.rtp
             && let Own::Rtp(rtp) = &mut self.own
         {
             let sns = (x.sn, self.sn);
-            is_static_same &= rtp.note(&mut x, header, sns, config);
+            is_static_same &= rtp.note(now, &mut x, header, sns, config, plan.timer.as_ref());
         }
         if let Some(header) = &plan.coap
             && self.note_coap(&mut x, header)
@@ -401,7 +402,7 @@ impl Context {
                 if has_lists {
                     self.fill_lists(&mut x, plan, Scope::Changes, repetitions, pool);
                 }
-                let needed = self.offer(&mut writer, &mut x);
+                let needed = self.offer(now, &mut writer, &mut x, plan);
                 match self.write_compressed(&mut writer, &mut x, plan, &needed) {
                     Some(format) => format,
                     None => {
@@ -449,7 +450,7 @@ impl Context {
                 *octet = crc;
             }
         }
-        self.commit(&x, format, crc_static, has_lists, length, config, pool);
+        self.commit(now, &x, format, crc_static, has_lists, length, config, pool);
         Ok(Compressed {
             cid,
             profile: self.profile,
@@ -660,7 +661,13 @@ impl Context {
 
     /// Offers the slots of a compressed header, with the bits that the window of each asks for.
     #[inline]
-    fn offer(&self, writer: &mut Writer<'_>, x: &mut Fields<'_>) -> NeededBits {
+    fn offer(
+        &self,
+        now: Instant,
+        writer: &mut Writer<'_>,
+        x: &mut Fields<'_>,
+        plan: &Plan<'_>,
+    ) -> NeededBits {
         let mut needed = NeededBits { sn: self.sn_bits(x.sn), ..NeededBits::default() };
         writer.offer(SN, Lsb { value: x.sn, needed: needed.sn });
         x.ext3_sn = needed.sn > 5;
@@ -686,7 +693,7 @@ impl Context {
             }
         }
         if let Own::Rtp(rtp) = &self.own {
-            needed.ts = rtp.timestamps.needed(&x.rtp);
+            needed.ts = rtp.timestamps.needed(now, &x.rtp, plan.timer.as_ref());
             let Needed { value, bits, inferable, .. } = needed.ts;
             writer.offer(TS, Lsb { value, needed: if inferable { 0 } else { bits.max(1) } });
             rtp.fill_extension(x, &needed.ts);
@@ -755,6 +762,7 @@ impl Context {
     #[allow(clippy::too_many_arguments)]
     fn commit(
         &mut self,
+        now: Instant,
         x: &Fields<'_>,
         format: Format,
         crc_static: [u8; 2],
@@ -777,7 +785,7 @@ impl Context {
         self.crc_static = CrcStatic(crc_static);
         self.sns.push(x.sn as u16, width);
         if let Own::Rtp(rtp) = &mut self.own {
-            rtp.commit(x, format, width);
+            rtp.commit(now, x, format, width);
         }
         self.coverage.commit(x.cce);
         for i in 0..x.base_ips() {
@@ -799,7 +807,8 @@ impl Context {
         if format.is_initialization() {
             self.udp = x.udp;
             if upper(self.profile) == Upper::UdpLite {
-                self.coverage.initialize(length, x.sn as u16, config.repetitions, is_first);
+                let since = (x.sn as u16, &mut self.pending_since);
+                self.coverage.initialize(length, config.repetitions, is_first, since);
             }
             self.in_state.sent();
             if !self.in_state.is_due() {
@@ -870,7 +879,6 @@ impl Context {
         if let Own::Rtp(rtp) = &mut self.own {
             rtp.acknowledge(sn, newer, width);
         }
-        self.coverage.pending.acknowledge(sn);
         self.in_state.acknowledge(sn);
         if !self.in_state.is_due() {
             self.refreshing = false;
@@ -880,6 +888,7 @@ impl Context {
         // An acknowledged packet has said everything, if it is not older than the newest change.
         if !sn.is_before(self.pending_since) {
             self.pending = [PendingIp::default(); BASE_IPS];
+            self.coverage.acknowledge();
         }
         let is_rtp = has_rtp(self.profile);
         for (i, list) in self.lists.iter_mut().enumerate() {

@@ -1,8 +1,10 @@
 //! What a compressor's context keeps that one profile alone has.
 
+use thinair_wire::time::Instant;
+
 use super::coap_2015::CoapFields;
-use super::compress::Pending;
 use super::rtp::{Header, RtpFields};
+use super::timer::Link;
 use super::timestamp::{Needed, Timestamps};
 use super::{CSRC, Fields};
 use crate::compressor::CompressorConfig;
@@ -37,8 +39,6 @@ pub(super) struct RtpContext {
     /// Of the last packet.
     pub(super) fields: RtpFields,
     pub(super) timestamps: Timestamps,
-    /// Packets that must say P, X and PT.
-    pub(super) pt: Pending,
 }
 
 impl RtpContext {
@@ -46,51 +46,54 @@ impl RtpContext {
     /// the packet before, the CSRC identifiers apart.
     pub(super) fn note(
         &mut self,
+        now: Instant,
         x: &mut Fields<'_>,
         header: &Header<'_>,
         sns: (u32, u32),
         config: &CompressorConfig,
+        link: Option<&Link>,
     ) -> bool {
         x.rtp = header.fields;
         let before = &self.fields;
-        x.rtp.time_stride = before.time_stride;
         let same = (x.rtp.p, x.rtp.x) == (before.p, before.x);
         if !same || x.rtp.pt != before.pt {
-            self.pt.start(sns.0 as u16, config.repetitions);
+            self.timestamps.note_pt(sns.0 as u16, config.repetitions);
         }
-        self.timestamps.note(&mut x.rtp, before, sns, config.repetitions, config.window);
+        let said = (config.repetitions, config.window);
+        self.timestamps.note(now, &mut x.rtp, before, sns, said, link);
         same
     }
 
     /// Fills in what extension 3 says of RTP, should there be one.
     pub(super) fn fill_extension(&self, x: &mut Fields<'_>, ts: &Needed) {
+        let says_pt = self.timestamps.pt > 0;
         let extra = &mut x.rtp_extra;
         extra.scaled = ts.scaled;
         extra.stride = self.timestamps.says_stride();
-        extra.flags = self.pt.is_due() || extra.stride || x.extra[CSRC].has_list;
+        extra.time_stride = self.timestamps.says_time_stride();
+        extra.flags = says_pt || extra.stride || extra.time_stride || x.extra[CSRC].has_list;
         // RFC 4815, section 6.4: without R-PT, the padding bit would become zero.
-        extra.pt = extra.flags && (self.pt.is_due() || x.rtp.p);
+        extra.pt = extra.flags && (says_pt || x.rtp.p);
     }
 
     /// Fills in what a dynamic chain says of RTP.
     pub(super) fn fill_chain(&self, x: &mut Fields<'_>) {
         x.rtp_extra.stride = self.timestamps.is_stride_known;
-        x.rtp_extra.time_stride = x.rtp.time_stride > 0;
+        x.rtp_extra.time_stride = x.rtp.time_stride > 0 || self.timestamps.says_time_stride();
     }
 
     /// The packet was sent.
-    pub(super) fn commit(&mut self, x: &Fields<'_>, format: Format, window: usize) {
+    pub(super) fn commit(&mut self, now: Instant, x: &Fields<'_>, format: Format, window: usize) {
         let in_full = format.is_initialization();
         if in_full || x.rtp_extra.pt {
-            self.pt.sent();
+            self.timestamps.pt = self.timestamps.pt.saturating_sub(1);
         }
-        self.timestamps.commit(&x.rtp, &x.rtp_extra, in_full, window);
+        self.timestamps.commit(now, &x.rtp, &x.rtp_extra, in_full, window);
         self.fields = x.rtp;
     }
 
     /// A packet was acknowledged, behind which `newer` were sent.
     pub(super) fn acknowledge(&mut self, sn: u16, newer: Option<usize>, window: usize) {
-        self.pt.acknowledge(sn);
         self.timestamps.acknowledge(sn, newer, window);
     }
 }

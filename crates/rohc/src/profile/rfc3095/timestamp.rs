@@ -9,6 +9,7 @@ use thinair_wire::time::Instant;
 
 use super::TS;
 use super::rtp::{RtpExtra, RtpFields};
+use super::timer::{Link, Timer, ticks};
 
 /// Steps that are looked at before a larger TS_STRIDE is told.
 const LOOKS: u8 = 5;
@@ -21,7 +22,7 @@ const WORTH: u32 = 4;
 
 /// `TS_SCALED` of a timestamp. `TS_OFFSET` is what is left (RFC 4815, section 4.4).
 #[inline]
-fn scaled(ts: u32, stride: u32) -> u32 {
+pub(super) fn scaled(ts: u32, stride: u32) -> u32 {
     ts.checked_div(stride).unwrap_or(0)
 }
 
@@ -29,11 +30,6 @@ fn scaled(ts: u32, stride: u32) -> u32 {
 #[inline]
 fn offset(ts: u32, stride: u32) -> u32 {
     ts.checked_rem(stride).unwrap_or(ts)
-}
-
-/// Milliseconds since some moment in units of TIME_STRIDE.
-fn ticks(now: Instant, time_stride: u32) -> u32 {
-    (now.nanos_since(Instant::ZERO) / 1_000_000).checked_div(u64::from(time_stride)).unwrap_or(0) as u32
 }
 
 /// The timestamp of a compressed header; `None` if the header must be discarded.
@@ -67,11 +63,24 @@ pub(super) fn decode(
     Some(to.wrapping_mul(stride).wrapping_add(offset(reference.ts, stride)))
 }
 
+/// How far the compressor has come with TS_STRIDE.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// No packet yet.
+    #[default]
+    New,
+    /// No step yet.
+    Begun,
+    /// There was a step, from which the first guess was made.
+    Guessed,
+}
+
 /// What the compressor knows of the timestamps of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timestamps {
-    /// What the decompressor may hold as its reference, unscaled.
+    /// What the decompressor may hold as its reference: unscaled, or, with TIME_STRIDE, as phases.
     references: Range<u32, 3>,
+    timer: Timer,
     /// Packets left that must say a new TS_STRIDE.
     stride: u8,
     /// Packets left that must say TS unscaled, because TS_OFFSET has changed.
@@ -85,8 +94,9 @@ pub(super) struct Timestamps {
     steps: u8,
     /// Twice the steps that were no multiples of TS_STRIDE, less those that were.
     rough: u8,
-    /// A step was seen, from which the first guess was made.
-    is_guessed: bool,
+    stage: Stage,
+    /// Packets left that must say P, X and PT: no timestamps, but there is room for it here.
+    pub(super) pt: u8,
     /// The decompressor may have been told a TS_STRIDE, for this flow or for one that had the same CID before: IR
     /// packets "do not clear the whole context" (RFC 4815, section 6.3).
     pub(super) is_stride_known: bool,
@@ -109,18 +119,22 @@ impl Timestamps {
     /// `now`, and what must be said.
     pub(super) fn note(
         &mut self,
+        time: Instant,
         now: &mut RtpFields,
         before: &RtpFields,
         (sn, sn_before): (u32, u32),
-        repetitions: u8,
-        window: u8,
+        (repetitions, window): (u8, u8),
+        link: Option<&Link>,
     ) {
         now.stride = before.stride.max(1);
-        if self.references.is_empty() {
+        now.time_stride = before.time_stride;
+        if self.stage == Stage::New {
+            self.stage = Stage::Begun;
+            self.timer.start(time, now);
             return;
         }
         let step = now.ts.wrapping_sub(before.ts);
-        if step != 0 && (step != now.stride || self.rough > 0 || !self.is_guessed) {
+        if step != 0 && (step != now.stride || self.rough > 0 || self.stage == Stage::Begun) {
             self.learn(now, (step as i32).unsigned_abs());
         } else if step != 0 {
             self.divisor = step;
@@ -140,14 +154,17 @@ impl Timestamps {
             self.bend = window.max(1);
             self.since = (sn as u16).to_be_bytes();
         }
+        if self.timer.note(time, now, turned, link, (repetitions, window)) {
+            self.references.clear();
+        }
     }
 
     /// Learns from a step, and sets the stride that is to be used from now on.
     fn learn(&mut self, now: &mut RtpFields, step: u32) {
         let fits = step.is_multiple_of(now.stride);
-        if !self.is_guessed {
+        if self.stage == Stage::Begun {
             // The first step is as good a guess as any.
-            self.is_guessed = true;
+            self.stage = Stage::Guessed;
             now.stride = step;
             return;
         }
@@ -174,12 +191,22 @@ impl Timestamps {
     }
 
     /// What must be said of the timestamp that was noted.
-    pub(super) fn needed(&self, now: &RtpFields) -> Needed {
-        if self.unscaled > 0 || self.stride > 0 {
-            let bits = self.references.needed_bits(now.ts, Shift::Ts);
+    pub(super) fn needed(&self, time: Instant, now: &RtpFields, link: Option<&Link>) -> Needed {
+        let by_timer = now.time_stride > 0;
+        let inferable = self.bend == 0;
+        if self.unscaled > 0 || self.stride > 0 || self.timer.is_settling() && !inferable {
+            let is_near = !(by_timer || self.timer.is_settling());
+            let bits = if is_near { self.references.needed_bits(now.ts, Shift::Ts) } else { u32::BITS };
             return Needed { value: now.ts, bits, scaled: false, inferable: false };
         }
         let value = scaled(now.ts, now.stride);
+        if self.timer.is_settling() {
+            return Needed { value, bits: u32::BITS, scaled: true, inferable };
+        }
+        if let (true, Some(link)) = (by_timer, link) {
+            let bits = Timer::bits(time, now, &self.references, link);
+            return Needed { value, bits, scaled: true, inferable };
+        }
         let mut bits = 0;
         for (low, high) in self.references.spans() {
             for bound in [low, high] {
@@ -189,12 +216,21 @@ impl Timestamps {
                 bits = u32::BITS;
             }
         }
-        Needed { value, bits, scaled: true, inferable: self.bend == 0 }
+        Needed { value, bits, scaled: true, inferable }
     }
 
     /// The packet was sent.
-    pub(super) fn commit(&mut self, now: &RtpFields, extra: &RtpExtra, in_full: bool, window: usize) {
-        self.references.push(now.ts, window);
+    pub(super) fn commit(
+        &mut self,
+        time: Instant,
+        now: &RtpFields,
+        extra: &RtpExtra,
+        in_full: bool,
+        window: usize,
+    ) {
+        let reference = if now.time_stride > 0 { Timer::phase(time, now) } else { now.ts };
+        self.references.push(reference, window);
+        self.timer.sent(in_full || extra.time_stride);
         self.bend = self.bend.saturating_sub(1);
         if in_full || !extra.scaled {
             self.unscaled = self.unscaled.saturating_sub(1);
@@ -209,11 +245,22 @@ impl Timestamps {
         if sn.is_before(u16::from_be_bytes(self.since)) {
             return;
         }
-        (self.stride, self.unscaled) = (0, 0);
+        (self.stride, self.unscaled, self.pt) = (0, 0, 0);
         if let Some(newer) = newer {
             self.references.acknowledge(newer, window);
             self.bend = 0;
         }
+    }
+
+    /// P, X or PT have changed with the packet of that SN.
+    pub(super) fn note_pt(&mut self, sn: u16, repetitions: u8) {
+        self.pt = repetitions.max(1);
+        self.since = sn.to_be_bytes();
+    }
+
+    /// Whether TIME_STRIDE must be said.
+    pub(super) fn says_time_stride(&self) -> bool {
+        self.timer.says()
     }
 
     /// Whether a new TS_STRIDE must be said.

@@ -1,0 +1,221 @@
+//! Flows of RTP, ESP and UDP-Lite: how few octets they take, and that loss costs packets but never makes them wrong.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use common::media::{Clock, Coverage, Kind, Media};
+use common::{Flow, IdKind, Layer, Random};
+use thinair_rohc::{
+    Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
+    DecompressorConfig, DecompressorMemory, Format, Instant, Mode, ProfileId, ProfileSet, Refresh,
+    RtpDetection,
+};
+
+struct Link {
+    compressor: Compressor<'static>,
+    decompressor: Decompressor<'static>,
+    now: Instant,
+    /// Time from the compressor to the decompressor.
+    delay: Duration,
+}
+
+impl Link {
+    fn new(mode: Mode, change: impl Fn(&mut CompressorConfig, &mut DecompressorConfig)) -> Self {
+        let channel = Channel::new(CidSpace::Small, 3, ProfileSet::v1()).unwrap();
+        let mut near = CompressorConfig::new(channel);
+        near.rtp = RtpDetection::of_ports(&[5004]).unwrap();
+        near.refresh = Refresh::Off;
+        let mut far = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
+        change(&mut near, &mut far);
+        Self {
+            compressor: Compressor::new(near, CompressorMemory::owned(&channel, 8)),
+            decompressor: Decompressor::new(far, DecompressorMemory::owned(&channel, 8)),
+            now: Instant::from_millis(5),
+            delay: Duration::ZERO,
+        }
+    }
+
+    /// Carries a packet, unless it is lost. Tells what became of it at the other side: right, or refused.
+    fn carry(&mut self, packet: &[u8], lost: bool) -> (Compressed, bool) {
+        let (mut rohc, mut back) = ([0; 2_000], [0; 2_000]);
+        let done = self.compressor.compress(self.now, packet, &mut rohc).unwrap();
+        if lost {
+            return (done, false);
+        }
+        let arrival = self.now + self.delay;
+        let right = match self.decompressor.decompress(arrival, &rohc[..done.len], &mut back) {
+            Ok(got) => {
+                assert_eq!(&back[..got.len], packet, "{done:?}");
+                true
+            }
+            Err(_) => false,
+        };
+        let mut element = [0; 64];
+        while let Some(len) = self.decompressor.poll_feedback(&mut element) {
+            self.compressor.receive_feedback(arrival, &element[1..len]).unwrap();
+        }
+        (done, right)
+    }
+}
+
+fn flow(kind: Kind, six: bool) -> Flow {
+    let mut flow = Flow::udp(vec![Layer::new(six, 1)]);
+    flow.media = Some(Media::new(kind));
+    flow.payload = 20;
+    flow
+}
+
+fn media(flow: &mut Flow) -> &mut Media {
+    flow.media.as_mut().unwrap()
+}
+
+/// Formats and header octets of the last of `count` packets, 20 ms apart.
+fn last(kind: Kind, six: bool, count: usize, change: impl FnOnce(&mut Flow)) -> (ProfileId, Format, usize) {
+    let mut flow = flow(kind, six);
+    change(&mut flow);
+    let (mut link, mut random) = (Link::new(Mode::Unidirectional, |_, _| {}), Random(1));
+    let mut told = None;
+    for _ in 0..count {
+        link.now = link.now + Duration::from_millis(20);
+        let (done, right) = link.carry(&flow.packet(&mut random), false);
+        assert!(right, "{done:?}");
+        told = Some((done.profile, done.format, done.header_out));
+    }
+    told.unwrap()
+}
+
+#[test]
+fn steady_headers_are_as_small_as_the_formats_allow() {
+    for six in [false, true] {
+        // UO-0, and the checksum of UDP or UDP-Lite.
+        assert_eq!(last(Kind::Rtp, six, 40, |_| {}), (ProfileId::Rtp, Format::Uo0, 3));
+        assert_eq!(last(Kind::Esp, six, 40, |_| {}), (ProfileId::Esp, Format::Uo0, 1));
+        assert_eq!(last(Kind::RtpUdpLite, six, 40, |_| {}), (ProfileId::RtpUdpLite, Format::Uo0, 3));
+        let fixed = |flow: &mut Flow| media(flow).coverage = Coverage::Fixed(8);
+        assert_eq!(last(Kind::UdpLite, six, 40, fixed), (ProfileId::UdpLite, Format::Uo0, 3));
+        // A coverage that varies is in every packet.
+        let varies = |flow: &mut Flow| media(flow).coverage = Coverage::Varies;
+        assert_eq!(last(Kind::UdpLite, six, 40, varies), (ProfileId::UdpLite, Format::Uo0, 5));
+    }
+    // CSRC identifiers that stay cost nothing.
+    let mixed = |flow: &mut Flow| media(flow).csrc = vec![1, 2, 3];
+    assert_eq!(last(Kind::Rtp, false, 40, mixed), (ProfileId::Rtp, Format::Uo0, 3));
+    // A marker and a jump of the timestamp, with and without an IP-ID that counts.
+    let jump = |flow: &mut Flow| media(flow).clock = Clock::Talkspurts;
+    let random = |flow: &mut Flow| {
+        flow.layers[0].id_kind = IdKind::Random;
+        media(flow).clock = Clock::Talkspurts;
+    };
+    let formats = |change: fn(&mut Flow)| {
+        (20..60).map(|count| last(Kind::Rtp, false, count, change).1).collect::<Vec<_>>()
+    };
+    assert!(formats(jump).contains(&Format::Uo1Ts));
+    assert!(formats(random).contains(&Format::Uo1));
+}
+
+#[test]
+fn ports_of_rtcp_and_other_versions_go_by_udp() {
+    let mut link = Link::new(Mode::Unidirectional, |_, _| {});
+    let (mut flow, mut random) = (flow(Kind::Rtp, true), Random(1));
+    let packet = flow.packet(&mut random);
+    assert_eq!(link.carry(&packet, false).0.profile, ProfileId::Rtp);
+    for (at, octet) in [(48, 0x40), (49, 200)] {
+        let mut other = packet.clone();
+        other[at] = octet;
+        assert_eq!(link.carry(&other, false).0.profile, ProfileId::Udp, "octet {at} is {octet}");
+    }
+}
+
+/// Packets that were delivered of `count`; a wrong one is an assertion that failed.
+fn survivors(kind: Kind, clock: Clock, mode: Mode, percent: u64, seed: u64) -> usize {
+    let mut random = Random(seed);
+    let mut flow = flow(kind, seed.is_multiple_of(2));
+    media(&mut flow).clock = clock;
+    media(&mut flow).coverage = [Coverage::Full, Coverage::Fixed(8), Coverage::Varies][(seed % 3) as usize];
+    let mut link = Link::new(mode, |near, _| near.refresh = Refresh::default());
+    (0..2_000)
+        .filter(|_| {
+            link.now = link.now + Duration::from_millis(20);
+            let lost = random.below(100) < percent;
+            link.carry(&flow.packet(&mut random), lost).1
+        })
+        .count()
+}
+
+#[test]
+fn loss_makes_no_packet_wrong_and_few_unreadable() {
+    for kind in [Kind::Rtp, Kind::Esp, Kind::UdpLite, Kind::RtpUdpLite] {
+        for clock in [Clock::Voice, Clock::Talkspurts, Clock::Frames(5)] {
+            for mode in [Mode::Unidirectional, Mode::Optimistic] {
+                for (percent, least) in [(0, 2_000), (5, 1_850), (20, 1_450)] {
+                    for seed in 0..2 {
+                        let got = survivors(kind, clock, mode, percent, seed);
+                        assert!(got >= least, "{kind:?} {clock:?} {mode:?}: {got} of 2,000 at {percent} %");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Timestamps over a wraparound, which changes TS_OFFSET unless TS_STRIDE is a power of two. RFC 4815, section 4.4.2.
+#[test]
+fn timestamps_wrap_around() {
+    for stride in [128, 160, 3_003] {
+        let mut flow = flow(Kind::Rtp, true);
+        media(&mut flow).stride = stride;
+        media(&mut flow).ts = 0_u32.wrapping_sub(40 * stride + 7);
+        let (mut link, mut random) = (Link::new(Mode::Unidirectional, |_, _| {}), Random(1));
+        for i in 0..100 {
+            link.now = link.now + Duration::from_millis(20);
+            let (done, right) = link.carry(&flow.packet(&mut random), false);
+            assert!(right, "{done:?}");
+            assert!(i < 50 || done.format == Format::Uo0, "packet {i}, stride {stride}: {done:?}");
+        }
+    }
+}
+
+/// Voice with pauses of up to 90 s on a link with jitter: formats by their count.
+fn talk(timer: Option<Duration>) -> BTreeMap<Format, usize> {
+    let mut link = Link::new(Mode::Optimistic, |near, far| {
+        near.timer = timer;
+        far.clock = Some(1);
+    });
+    let (mut flow, mut random) = (flow(Kind::Rtp, true), Random(3));
+    let mut formats = BTreeMap::new();
+    for i in 0..3_000 {
+        let mut pause = 1;
+        if i > 200 && random.once_in(20) {
+            pause = 1 + random.below(4_500);
+            let stride = media(&mut flow).stride;
+            let skipped = stride * (pause as u32 - 1);
+            media(&mut flow).ts = media(&mut flow).ts.wrapping_add(skipped);
+        }
+        // The source is up to 5 ms late, the link up to 30 ms slower.
+        link.now = Instant::from_nanos(link.now.as_nanos() + pause * 20_000_000);
+        let late = Duration::from_millis(random.below(6));
+        link.delay = Duration::from_millis(40 + random.below(31));
+        let before = link.now;
+        link.now = link.now + late;
+        let (done, right) = link.carry(&flow.packet(&mut random), random.once_in(20));
+        link.now = before;
+        assert!(right || done.len > 0);
+        *formats.entry(done.format).or_insert(0) += 1;
+    }
+    formats
+}
+
+#[test]
+fn a_timer_makes_the_end_of_a_pause_as_cheap_as_a_short_one() {
+    let (without, with) = (talk(None), talk(Some(Duration::from_millis(40))));
+    let count = |formats: &BTreeMap<Format, usize>, which: &[Format]| -> usize {
+        which.iter().filter_map(|format| formats.get(format)).sum()
+    };
+    let short = [Format::Uo0, Format::Uo1, Format::Uor2];
+    assert!(count(&without, &short) < 2_600, "{without:?}");
+    assert!(count(&with, &short) > 2_900, "{with:?}");
+}
