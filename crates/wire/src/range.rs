@@ -480,11 +480,16 @@ mod tests {
                         candidates.drain(..first.min(at));
                     }
                 }
-                for (shift, value) in [(Shift::MinusOne, sn.wrapping_add(1)), (Shift::Sn, sn.wrapping_add(2))] {
-                    let k = count.needed_bits(value, shift);
-                    for &reference in &candidates {
-                        let bits = u32::from(value) & ((1_u64 << k) - 1) as u32;
-                        prop_assert_eq!(lsb::decode(bits, k, reference, shift), value, "{} from {}", k, reference);
+                let needed = count.needed_bits(sn.wrapping_add(1), Shift::MinusOne);
+                for k in 0..16 {
+                    for (shift, value, fits) in [
+                        (Shift::MinusOne, sn.wrapping_add(1), k >= needed),
+                        (Shift::Sn, sn.wrapping_add(2), count.fits(sn.wrapping_add(2), k, Shift::Sn)),
+                    ] {
+                        let bits = u32::from(value) & ((1_u32 << k) - 1);
+                        for &reference in candidates.iter().filter(|_| fits) {
+                            prop_assert_eq!(lsb::decode(bits, k, reference, shift), value, "{} from {}", k, reference);
+                        }
                     }
                 }
             }
