@@ -41,7 +41,8 @@ pub(crate) struct Arguments {
     /// Schemes to be compared, separated by commas [default: all that apply]
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', conflicts_with = "profiles")]
     schemes: Option<Vec<SchemeName>>,
-    /// Mode of operation of ROHC: u (unidirectional) or o (bidirectional optimistic) [default: both, side by side]
+    /// Mode of operation of ROHC: u (unidirectional), o (bidirectional optimistic) or r (bidirectional reliable)
+    /// [default: u and o, side by side]
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
     #[command(flatten)]
@@ -253,8 +254,8 @@ fn mode(text: &str) -> Result<Mode, String> {
     match text {
         "u" => Ok(Mode::Unidirectional),
         "o" => Ok(Mode::Optimistic),
-        "r" => Err("R-mode is not available yet; there are u and o".to_owned()),
-        _ => Err("there are u and o".to_owned()),
+        "r" => Ok(Mode::Reliable),
+        _ => Err("there are u, o and r".to_owned()),
     }
 }
 

@@ -136,6 +136,15 @@ fn a_damaged_octet_is_noticed() {
 }
 
 #[test]
+fn r_mode_is_compared_where_it_is_asked_for() {
+    let found = json(&[SIX, "--mode", "r"]);
+    assert_eq!(ids(&found), ["rohc-v1/r", "coap-2015/r", "coap/r", "schc", "6lowpan"]);
+    for scheme in found["totals"]["schemes"].as_array().unwrap() {
+        assert_eq!(scheme["roundtrip_mismatches"], 0);
+    }
+}
+
+#[test]
 fn less_than_asked_for_is_status_3() {
     assert_eq!(thinair(&[ONE, "--fail-under", "50"]).status.code(), Some(0));
     let output = thinair(&[ONE, "--fail-under", "99"]);
@@ -146,7 +155,7 @@ fn less_than_asked_for_is_status_3() {
 #[test]
 fn wrong_arguments_are_status_2_and_say_why() {
     for (arguments, why) in [
-        (&[ONE, "--mode", "r"][..], "R-mode is not available yet"),
+        (&[ONE, "--mode", "x"][..], "there are u, o and r"),
         (&[ONE, "--schemes", "schc,lzw"], "invalid value 'lzw'"),
         (&[ONE, "--schemes", "schc", "--profiles", "v1"], "cannot be used with '--profiles"),
         (&[ONE, "--coap-checksum", "maybe"], "invalid value 'maybe'"),

@@ -24,7 +24,7 @@ fn every_packet_comes_back_octet_for_octet() {
     let folder = Folder::new("roundtrip");
     for capture in captures() {
         let sent = packets(&capture);
-        for mode in ["u", "o"] {
+        for mode in ["u", "o", "r"] {
             for channel in CHANNELS {
                 let (rohc, back) = (folder.path("rohc.pcap"), folder.path("back.pcap"));
                 let options = [&["--mode", mode], channel].concat();
@@ -39,7 +39,7 @@ fn every_packet_comes_back_octet_for_octet() {
 #[test]
 fn the_file_alone_is_enough_elsewhere() {
     let (here, elsewhere) = (Folder::new("here"), Folder::new("elsewhere"));
-    for mode in ["u", "o"] {
+    for mode in ["u", "o", "r"] {
         let capture = capture("coap_udp6_observe.pcap");
         ok(thinair(["compress"], [&capture, &here.path("rohc.pcap")], &["--mode", mode]));
         fs::rename(here.path("rohc.pcap"), elsewhere.path("moved.pcap")).unwrap();
@@ -324,7 +324,6 @@ fn exit_status_and_message_say_what_to_do() {
     refused("compress", [&missing, &out], &[], 1, "missing.pcap");
     refused("decompress", [&missing, &out], &[], 1, "missing.pcap");
     refused("compress", [&capture, &folder.path("no/such/folder")], &[], 1, "cannot create");
-    refused("compress", [&capture, &out], &["--mode", "r"], 2, "R-mode is not available yet");
     refused("compress", [&capture, &out], &["--mode", "x"], 2, "--mode");
     refused("compress", [&capture, &out], &["--max-cid", "16"], 2, "beyond the CID space");
     refused("compress", [&capture, &out], &["--profiles", "nonsense"], 2, "nonsense");

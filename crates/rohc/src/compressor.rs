@@ -17,7 +17,6 @@ use crate::channel::Channel;
 use crate::cid::Cid;
 use crate::exchange::Exchanges;
 use crate::feedback::{AckType, Feedback, FeedbackError};
-use crate::mode;
 use crate::profile::coap::{self, Base, CoapConfig, Message, Template, Templates};
 use crate::profile::rfc3095::compress::{Context, Refused};
 use crate::profile::rfc3095::table::{Block, Pool};
@@ -53,6 +52,9 @@ pub struct CompressorConfig {
     /// Send constant IP-IDs by SID in every profile, not only where it is defined (RFC 3843, section 3.3). Not
     /// standard, but some decompressors take it.
     pub sid_everywhere: bool,
+    /// Go to R-mode where the decompressor asks for it and the profile has it: all but 0x0001 and 0x0007. A request that is
+    /// not followed is declined where the profile has a word for that (RFC 3843, section 3.4), and passed over elsewhere.
+    pub reliable: bool,
     /// Which datagrams go by profiles 0x0001 and 0x0007.
     pub rtp: RtpDetection,
     /// Tell timestamps by a timer (RFC 3095, section 4.5.4), once the decompressor has told the resolution of its clock
@@ -75,6 +77,7 @@ impl CompressorConfig {
             repetitions: 4,
             window: 4,
             sid_everywhere: false,
+            reliable: true,
             rtp: RtpDetection::default(),
             timer: None,
             coap: CoapConfig::default(),
@@ -306,10 +309,7 @@ impl<'m> Compressor<'m> {
                     self.flows.reject(feedback.cid, now + REJECTED_FOR);
                     return Ok(());
                 }
-                if let (Some(wanted), true) = (feedback.mode, feedback.protected) {
-                    context.set_mode(now, mode::transition(context.mode, wanted));
-                }
-                context.receive_feedback(&feedback, &self.config, &mut self.pool);
+                context.receive_feedback(now, &feedback, &self.config, &mut self.pool);
                 if matches!(context.profile, ProfileId::Rtp | ProfileId::RtpUdpLite) {
                     // RFC 4815, section 4.7: "on a per-channel basis". Zero means no timer.
                     self.clock = feedback.clock.map_or(self.clock, |clock| Some(clock).filter(|ms| *ms > 0));

@@ -109,9 +109,9 @@ impl core::fmt::Display for FeedbackError {
 
 impl core::error::Error for FeedbackError {}
 
-/// Longest element that [`Feedback::write`] makes: type, large CID, FEEDBACK-2, and the options SN, CRC,
-/// REJECT, SN-NOT-VALID, CONTEXT_MEMORY, CLOCK and JITTER.
-pub const MAX_ELEMENT: usize = 2 + 2 + 2 + 2 + 2 + 3 + 6;
+/// Longest element that [`Feedback::write`] makes: type, large CID, FEEDBACK-2, and the options SN, CRC, REJECT,
+/// SN-NOT-VALID, CONTEXT_MEMORY, CLOCK, JITTER and LOSS.
+pub const MAX_ELEMENT: usize = 2 + 2 + 2 + 2 * 2 + 2 + 3 + 3 * 2;
 
 impl Feedback {
     /// An acknowledgment of `sn` for `cid`, without mode.
@@ -268,13 +268,13 @@ impl Feedback {
                 put(&cid[..octets]);
             }
         }
-        let sn_octets = if self.sn_bits > 12 { 1 } else { 0 };
+        // RFC 4815, section 8.5: several SN options are one after the other.
+        let sn_octets = self.sn_bits.saturating_sub(12).div_ceil(8).min(3);
         let plain = self.ack == AckType::Ack
             && self.mode.is_none()
             && self.sn_bits == 8
             && !(self.protected || self.reject || self.context_memory)
-            && self.clock.is_none()
-            && self.jitter.is_none();
+            && (self.form == Form::Rfc5225 || (self.clock, self.jitter, self.loss) == (None, None, None));
         if plain {
             put(&[self.sn as u8]);
         } else {
@@ -301,8 +301,8 @@ impl Feedback {
             let mode = self.mode.map_or(0, Mode::bits);
             let sn = self.sn >> (8 * sn_octets);
             put(&[ack << 6 | mode << 4 | (sn >> 8) as u8 & 0x0F, sn as u8]);
-            if sn_octets == 1 {
-                put(&[option::SN << 4 | 1, self.sn as u8]);
+            for octet in (0..sn_octets).rev() {
+                put(&[option::SN << 4 | 1, (self.sn >> (8 * octet)) as u8]);
             }
             if self.sn_bits == 0 {
                 put(&[option::SN_NOT_VALID << 4]);
@@ -313,9 +313,11 @@ impl Feedback {
             if self.context_memory {
                 put(&[option::CONTEXT_MEMORY << 4]);
             }
-            for (option, value) in [(option::CLOCK, self.clock), (option::JITTER, self.jitter)] {
+            let values =
+                [(option::CLOCK, self.clock), (option::JITTER, self.jitter), (option::LOSS, self.loss)];
+            for (kind, value) in values {
                 if let Some(value) = value {
-                    put(&[option << 4 | 1, value]);
+                    put(&[kind << 4 | 1, value]);
                 }
             }
             if self.protected {
@@ -420,6 +422,39 @@ mod tests {
             damaged[1 + bit / 8] ^= 1 << (bit % 8);
             assert_ne!(Feedback::read(&damaged[1..len], CidSpace::Large), Ok(nack), "bit {bit}");
         }
+    }
+
+    /// Every option of RFC 3095, section 5.7.6, by hand; the SN has 32 bits as in profile 0x0003 (RFC 4815, section 8.5).
+    #[test]
+    fn all_options_are_written_and_read() {
+        let cid = Cid::new(0).unwrap();
+        let all = Feedback {
+            mode: Some(Mode::Optimistic),
+            sn: 0xA1B2_C3D4,
+            sn_bits: 32,
+            protected: true,
+            reject: true,
+            context_memory: true,
+            clock: Some(10),
+            jitter: Some(3),
+            loss: Some(200),
+            ..Feedback::new(cid, AckType::Nack)
+        };
+        let mut out = [0; MAX_ELEMENT];
+        let len = all.write(CidSpace::Small, &mut out).unwrap();
+        let expected = [
+            0xF0, 18, 0x60, 0xA1, 0x41, 0xB2, 0x41, 0xC3, 0x41, 0xD4, 0x20, 0x90, 0x51, 10, 0x61, 3, 0x71,
+            200, 0x11,
+        ];
+        assert_eq!(out[..expected.len()], expected);
+        assert_eq!(len, expected.len() + 1);
+        let read = Feedback::read(data(&out[..len]), CidSpace::Small);
+        // 12 bits and three options are 36.
+        assert_eq!(read, Ok(all));
+        // FEEDBACK-1 has no options.
+        let clock = Feedback { sn: 7, sn_bits: 8, clock: Some(1), ..Feedback::new(cid, AckType::Ack) };
+        let len = clock.write(CidSpace::Small, &mut out).unwrap();
+        assert_eq!(out[..len], [0xF4, 0x00, 7, 0x51, 1]);
     }
 
     #[test]

@@ -42,42 +42,417 @@ impl Mode {
     }
 }
 
-/// What a compressor does with a request for a mode (RFC 3095, section 5.6).
+/// C_TRANS, with what is needed to know which acknowledgment ends it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum CTrans {
+    /// D.
+    #[default]
+    Done,
+    /// P, and the newest packet has not said the mode.
+    Pending,
+    /// P, and packets have said the mode.
+    Said,
+    /// P, with the request declined: packets say mode 0 (RFC 3843, section 3.4).
+    Declining,
+    /// The same, and packets have said it.
+    Declined,
+}
+
+/// What a compressor answers to a request for R-mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// It goes there.
+    Accept,
+    /// It says that it does not: mode 0 of RFC 3843, section 3.4, and RFC 4019, section 5.6.
+    Decline,
+    /// The profile has no word for that, so the request is passed over.
+    Ignore,
+}
+
+/// C_MODE and C_TRANS of a context at the compressor. RFC 3095, section 5.6.1.
 ///
-/// The table keeps a place for R-mode, which no profile of this crate operates yet: a request for it is
-/// declined by staying in the mode in use, which RFC 3843, section 3.4, allows.
-pub(crate) const fn transition(current: Mode, wanted: Mode) -> Mode {
-    match (current, wanted) {
-        // 5.6.2: as soon as any protected feedback asks for it.
-        (Mode::Unidirectional | Mode::Optimistic, Mode::Optimistic) => Mode::Optimistic,
-        // 5.6.6: packet types are common to U- and O-mode, so the three-way handshake changes nothing that
-        // the decompressor could misread; its acknowledgments go on until a type 0 or 1 packet arrives.
-        (Mode::Unidirectional | Mode::Optimistic, Mode::Unidirectional) => Mode::Unidirectional,
-        (Mode::Unidirectional | Mode::Optimistic, Mode::Reliable) => current,
-        (Mode::Reliable, _) => Mode::Reliable,
+/// **While a transition is [pending](Self::is_pending), only formats common to all modes are sent, and requests are
+/// ignored.**
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CompressorMode(u8);
+
+impl CompressorMode {
+    /// Both in one octet: C_TRANS above two bits of C_MODE less one, so that zero is what both MUST be initialized to.
+    const fn new(mode: Mode, trans: CTrans) -> Self {
+        Self((trans as u8) << 2 | (mode.bits() - 1))
+    }
+
+    const fn trans(self) -> CTrans {
+        match self.0 >> 2 {
+            0 => CTrans::Done,
+            1 => CTrans::Pending,
+            2 => CTrans::Said,
+            3 => CTrans::Declining,
+            _ => CTrans::Declined,
+        }
+    }
+
+    /// The initial mode, with a decompressor that may be in another one.
+    pub(crate) const fn uncertain() -> Self {
+        Self::new(Mode::Unidirectional, CTrans::Pending)
+    }
+
+    /// C_MODE.
+    #[inline]
+    pub(crate) const fn mode(self) -> Mode {
+        match self.0 & 0b11 {
+            0 => Mode::Unidirectional,
+            1 => Mode::Optimistic,
+            _ => Mode::Reliable,
+        }
+    }
+
+    /// C_TRANS is P.
+    #[inline]
+    pub(crate) fn is_pending(self) -> bool {
+        self.trans() != CTrans::Done
+    }
+
+    /// What packets are a reference for: nothing but what was acknowledged (section 5.5.1.2). While a transition is
+    /// pending it is not known which mode the decompressor is in, so this holds for all of them.
+    #[inline]
+    pub(crate) fn is_secure(self) -> bool {
+        matches!(self.mode(), Mode::Reliable) || self.is_pending()
+    }
+
+    /// The mode that packets say, as two bits.
+    #[inline]
+    pub(crate) fn bits(self) -> u8 {
+        match self.trans() {
+            CTrans::Declining | CTrans::Declined => 0,
+            CTrans::Done | CTrans::Pending | CTrans::Said => self.mode().bits(),
+        }
+    }
+
+    /// Feedback with a CRC asks for a mode. Returns whether anything has changed.
+    pub(crate) fn on_request(&mut self, wanted: Mode, reliable: Answer) -> bool {
+        if self.is_pending() {
+            return false;
+        }
+        self.go_to(wanted, reliable)
+    }
+
+    fn go_to(&mut self, wanted: Mode, reliable: Answer) -> bool {
+        let before = *self;
+        match (self.mode(), wanted, reliable) {
+            (Mode::Unidirectional, Mode::Unidirectional, _)
+            | (Mode::Optimistic, Mode::Optimistic, _)
+            | (Mode::Reliable, Mode::Reliable, _)
+            | (_, Mode::Reliable, Answer::Ignore) => {}
+            // 5.6.2: "as soon as it receives any feedback packet that has the mode parameter set to O".
+            (Mode::Unidirectional, Mode::Optimistic, _) => *self = Self::new(Mode::Optimistic, CTrans::Done),
+            (_, Mode::Reliable, Answer::Decline) => *self = Self::new(self.mode(), CTrans::Declining),
+            // 5.6.3 to 5.6.6.
+            (_, Mode::Unidirectional | Mode::Optimistic, _) | (_, Mode::Reliable, Answer::Accept) => {
+                *self = Self::new(wanted, CTrans::Pending);
+            }
+        }
+        *self != before
+    }
+
+    /// The decompressor may have made a new context, in the initial mode: R-mode is said and acknowledged again.
+    pub(crate) fn on_initialization(&mut self) {
+        if self.mode() == Mode::Reliable && !self.is_pending() {
+            *self = Self::new(self.mode(), CTrans::Pending);
+        }
+    }
+
+    /// A packet was sent. Returns whether it is the first of those that all have said the mode.
+    pub(crate) fn on_sent(&mut self, says_mode: bool) -> bool {
+        let before = self.trans();
+        let trans = match (before, says_mode) {
+            (CTrans::Done, _) => CTrans::Done,
+            (CTrans::Pending | CTrans::Said, true) => CTrans::Said,
+            (CTrans::Pending | CTrans::Said, false) => CTrans::Pending,
+            (CTrans::Declining | CTrans::Declined, true) => CTrans::Declined,
+            (CTrans::Declining | CTrans::Declined, false) => CTrans::Declining,
+        };
+        *self = Self::new(self.mode(), trans);
+        says_mode && matches!(before, CTrans::Pending | CTrans::Declining)
+    }
+
+    /// Whether an acknowledgment of such a packet is waited for.
+    pub(crate) fn is_said(self) -> bool {
+        matches!(self.trans(), CTrans::Said | CTrans::Declined)
+    }
+
+    /// Feedback with a CRC acknowledges a packet that has said the mode, and names its own.
+    pub(crate) fn on_acknowledged(&mut self, theirs: Mode, reliable: Answer) {
+        *self = Self::new(self.mode(), CTrans::Done);
+        // A decompressor that was told a mode and asks for another one has not asked before: it has lost its context
+        // since. Its request would be ignored for ever.
+        self.go_to(theirs, reliable);
+    }
+}
+
+/// D_TRANS. RFC 3095, section 5.6.1, with RFC 4815, section 3.1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum DTrans {
+    /// D.
+    #[default]
+    Done,
+    /// I: the request is repeated until a packet says the mode.
+    Initiated,
+    /// P: a packet has said it, which is acknowledged until packets of type 0 or 1 come.
+    Pending,
+}
+
+/// Packets of a transition that are answered one by one; after them, one in as many.
+const EACH: u8 = 16;
+
+/// D_MODE and D_TRANS of a context at the decompressor. RFC 3095, section 5.6.1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DecompressorMode {
+    mode: Mode,
+    asked: Mode,
+    trans: DTrans,
+    answered: u8,
+}
+
+impl DecompressorMode {
+    /// The mode of a new context where there was another one before, of another profile (RFC 4815, section 7.2.2). A
+    /// compressor that was in R-mode is careful with it, and waits for acknowledgments.
+    pub(crate) fn after(self) -> Self {
+        let trans = if self.mode == Mode::Reliable || self.trans != DTrans::Done {
+            DTrans::Pending
+        } else {
+            DTrans::Done
+        };
+        Self { trans, ..Self::default() }
+    }
+
+    /// D_MODE.
+    #[inline]
+    pub(crate) const fn mode(self) -> Mode {
+        self.mode
+    }
+
+    /// Whether packets that are right need no answer: no transition, and not in R-mode.
+    #[inline]
+    pub(crate) fn is_quiet(self, wanted: Mode) -> bool {
+        self.trans == DTrans::Done && self.mode != Mode::Reliable && self.asked == wanted
+    }
+
+    /// Whether there is feedback at all.
+    pub(crate) fn is_two_way(self) -> bool {
+        self.trans != DTrans::Done || self.mode != Mode::Unidirectional
+    }
+
+    /// The mode that feedback names.
+    pub(crate) fn named(self) -> Mode {
+        if self.trans == DTrans::Initiated { self.asked } else { self.mode }
+    }
+
+    /// At least one packet was verified; a mode is wanted. "A mode transition can be initiated only when D_TRANS is D."
+    pub(crate) fn want(&mut self, wanted: Mode) {
+        if self.trans != DTrans::Done || self.asked == wanted {
+            return;
+        }
+        self.asked = wanted;
+        self.answered = 0;
+        match (self.mode, wanted) {
+            // 5.6.2: "The decompressor can then directly start working in Optimistic mode." A compressor that is in
+            // R-mode does not, and waits for acknowledgments.
+            (Mode::Unidirectional, Mode::Optimistic) => {
+                self.mode = Mode::Optimistic;
+                self.trans = DTrans::Pending;
+            }
+            (Mode::Unidirectional, Mode::Unidirectional)
+            | (Mode::Optimistic, Mode::Optimistic)
+            | (Mode::Reliable, Mode::Reliable) => {}
+            (_, Mode::Unidirectional | Mode::Optimistic | Mode::Reliable) => self.trans = DTrans::Initiated,
+        }
+    }
+
+    /// A verified packet says a mode, as two bits. Returns whether D_MODE has changed to R-mode or from it.
+    pub(crate) fn on_said(&mut self, bits: u8, may_decline: bool) -> bool {
+        let before = self.mode;
+        let Some(said) = Mode::from_bits(bits) else {
+            // RFC 3843, section 3.4: "MUST stay in its current mode of operation", and does not ask again.
+            if may_decline && self.trans == DTrans::Initiated {
+                self.trans = DTrans::Pending;
+            }
+            return false;
+        };
+        let other_formats = (said == Mode::Reliable) != (self.mode == Mode::Reliable);
+        match self.trans {
+            DTrans::Initiated if said == self.asked => {
+                *self = Self { mode: said, trans: DTrans::Pending, answered: 0, ..*self };
+            }
+            // The context is a new one at one end: what the packet says is how those that follow are to be read.
+            DTrans::Done | DTrans::Pending | DTrans::Initiated if other_formats => {
+                let trans = if said == self.asked { DTrans::Pending } else { DTrans::Initiated };
+                *self = Self { mode: said, trans, answered: 0, ..*self };
+            }
+            // The compressor has not heard yet.
+            DTrans::Done if (said, self.mode) == (Mode::Unidirectional, Mode::Optimistic) => {
+                self.trans = DTrans::Pending;
+            }
+            DTrans::Done | DTrans::Pending | DTrans::Initiated => {}
+        }
+        (self.mode == Mode::Reliable) != (before == Mode::Reliable)
+    }
+
+    /// A packet of type 0 or 1 was decompressed: the compressor knows (RFC 4815, section 3.3).
+    #[inline]
+    pub(crate) fn on_type_0_or_1(&mut self) {
+        if self.trans == DTrans::Pending {
+            self.trans = DTrans::Done;
+        }
+    }
+
+    /// Whether a packet that was right is acknowledged because of a transition: each one while it is initiated, those
+    /// that update the context while it is pending. A compressor that does not answer hears it less often.
+    pub(crate) fn answers(&mut self, updates: bool) -> bool {
+        let may = match self.trans {
+            DTrans::Done => false,
+            DTrans::Initiated => true,
+            DTrans::Pending => updates,
+        };
+        if may {
+            self.answered = if self.answered == u8::MAX { EACH } else { self.answered + 1 };
+        }
+        may && (self.answered <= EACH || self.answered.is_multiple_of(EACH))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::Mode::{Optimistic as O, Reliable as R, Unidirectional as U};
     use super::*;
 
+    fn compressor(mode: Mode) -> CompressorMode {
+        CompressorMode::new(mode, CTrans::Done)
+    }
+
+    fn decompressor(mode: Mode) -> DecompressorMode {
+        DecompressorMode { mode, asked: mode, ..DecompressorMode::default() }
+    }
+
     #[test]
-    fn the_table_of_transitions() {
-        use Mode::{Optimistic as O, Reliable as R, Unidirectional as U};
+    fn the_table_of_requests() {
         let table = [
-            (U, U, U),
-            (U, O, O),
-            (U, R, U),
-            (O, U, U),
-            (O, O, O),
-            (O, R, O),
-            (R, U, R),
-            (R, O, R),
-            (R, R, R),
+            (U, U, (U, false)),
+            (U, O, (O, false)),
+            (U, R, (R, true)),
+            (O, U, (U, true)),
+            (O, O, (O, false)),
+            (O, R, (R, true)),
+            (R, U, (U, true)),
+            (R, O, (O, true)),
+            (R, R, (R, false)),
+        ];
+        for (current, wanted, (mode, pending)) in table {
+            let mut c = compressor(current);
+            c.on_request(wanted, Answer::Accept);
+            assert_eq!((c.mode(), c.is_pending()), (mode, pending), "{current:?} asked for {wanted:?}");
+            // "That new mode transition requests be ignored."
+            for other in [U, O, R] {
+                let before = c;
+                assert!(!pending || !c.on_request(other, Answer::Accept) && c == before);
+            }
+        }
+    }
+
+    #[test]
+    fn the_table_of_wishes() {
+        let table = [
+            (U, U, (U, DTrans::Done)),
+            (U, O, (O, DTrans::Pending)),
+            (U, R, (U, DTrans::Initiated)),
+            (O, U, (O, DTrans::Initiated)),
+            (O, O, (O, DTrans::Done)),
+            (O, R, (O, DTrans::Initiated)),
+            (R, U, (R, DTrans::Initiated)),
+            (R, O, (R, DTrans::Initiated)),
+            (R, R, (R, DTrans::Done)),
         ];
         for (current, wanted, next) in table {
-            assert_eq!(transition(current, wanted), next, "{current:?} asked for {wanted:?}");
+            let mut d = decompressor(current);
+            d.want(wanted);
+            assert_eq!((d.mode, d.trans), next, "{current:?} wants {wanted:?}");
         }
+    }
+
+    /// The figures of RFC 3095, sections 5.6.3 to 5.6.6, with D_TRANS = P of RFC 4815, sections 3.1.2 and 3.1.3.
+    #[test]
+    fn the_handshake_of_the_figures() {
+        for (from, to) in [(O, R), (U, R), (R, O), (R, U), (O, U)] {
+            let (mut c, mut d) = (compressor(from), decompressor(from));
+            d.want(to);
+            assert_eq!((d.named(), d.answers(false)), (to, true));
+            assert!(c.on_request(d.named(), Answer::Accept));
+            assert_eq!((c.mode(), c.is_pending(), c.bits()), (to, true, to.bits()));
+            // A packet that does not say the mode, such as IR of profile 0x0002, is not the one to be acknowledged.
+            assert!(!c.on_sent(false) && !c.is_said());
+            assert!(c.on_sent(true) && c.is_said());
+            assert!(!c.on_sent(true) && c.is_said());
+            d.on_said(c.bits(), false);
+            assert_eq!((d.mode(), d.trans, d.answers(true)), (to, DTrans::Pending, true));
+            assert!(!d.answers(false));
+            c.on_acknowledged(d.named(), Answer::Accept);
+            assert_eq!((c.mode(), c.is_pending()), (to, false));
+            d.on_type_0_or_1();
+            assert_eq!((d.mode(), d.trans), (to, DTrans::Done), "{from:?} to {to:?}");
+            assert_eq!(d.is_two_way(), to != U);
+        }
+    }
+
+    /// The figure of RFC 3843, section 3.4.
+    #[test]
+    fn a_transition_is_cancelled_by_mode_0() {
+        for mode in [U, O] {
+            let (mut c, mut d) = (compressor(mode), decompressor(mode));
+            d.want(R);
+            assert!(c.on_request(R, Answer::Decline));
+            assert_eq!((c.mode(), c.is_pending(), c.bits()), (mode, true, 0));
+            c.on_sent(true);
+            d.on_said(0, true);
+            assert_eq!((d.mode(), d.trans, d.named()), (mode, DTrans::Pending, mode));
+            c.on_acknowledged(d.named(), Answer::Decline);
+            assert_eq!((c.mode(), c.is_pending(), c.bits()), (mode, false, mode.bits()));
+            d.on_type_0_or_1();
+            // It does not ask again.
+            d.want(R);
+            assert_eq!((d.mode(), d.trans), (mode, DTrans::Done));
+            // Where mode 0 is reserved it says nothing.
+            let mut d = decompressor(mode);
+            d.want(R);
+            d.on_said(0, false);
+            assert_eq!(d.trans, DTrans::Initiated);
+        }
+    }
+
+    #[test]
+    fn a_request_that_is_not_answered_is_repeated_less_often() {
+        let mut d = decompressor(O);
+        d.want(R);
+        let answers = (0..1_000).filter(|_| d.answers(false)).count();
+        assert!((70..90).contains(&answers), "{answers}");
+    }
+
+    #[test]
+    fn a_decompressor_without_memory_follows_what_packets_say() {
+        let mut d = decompressor(U);
+        d.want(O);
+        // The compressor is in R-mode still.
+        assert!(d.on_said(R.bits(), false));
+        assert_eq!((d.mode(), d.trans, d.named()), (R, DTrans::Initiated, O));
+        assert!(d.on_said(O.bits(), false));
+        assert_eq!((d.mode(), d.trans), (O, DTrans::Pending));
+    }
+
+    #[test]
+    fn a_decompressor_that_has_lost_its_context_is_heard_while_a_transition_is_pending() {
+        let mut c = compressor(R);
+        c.on_request(O, Answer::Accept);
+        c.on_sent(true);
+        c.on_acknowledged(R, Answer::Accept);
+        assert_eq!((c.mode(), c.is_pending(), c.is_said()), (R, true, false));
     }
 }

@@ -98,6 +98,24 @@ pub enum Format {
     Normal,
     /// Packet type 0 in U- and O-mode. RFC 3095, section 5.7.1.
     Uo0,
+    /// Packet type 0 in R-mode, without a CRC. RFC 3095, section 5.7.1.
+    R0,
+    /// Packet type 0 in R-mode, with a CRC. RFC 3095, section 5.7.1.
+    R0Crc,
+    /// Packet type 1 in R-mode. RFC 3095, sections 5.7.2 and 5.11.3.
+    R1,
+    /// Packet type 1 in R-mode with extension 0. RFC 3095, sections 5.7.5 and 5.11.4.
+    R1Ext0,
+    /// Packet type 1 in R-mode with extension 1.
+    R1Ext1,
+    /// Packet type 1 in R-mode with extension 2.
+    R1Ext2,
+    /// Packet type 1 in R-mode with extension 3.
+    R1Ext3,
+    /// Packet type 1 in R-mode with a timestamp, where there is an IP-ID too. RFC 3095, section 5.7.2.
+    R1Ts,
+    /// Packet type 1 in R-mode with an IP-ID, where there is a timestamp too. RFC 3095, section 5.7.2.
+    R1Id,
     /// Packet type 1 in U- and O-mode. RFC 3095, sections 5.7.3 and 5.11.3.
     Uo1,
     /// Packet type 1 with IP-ID bits, of RTP. RFC 3095, section 5.7.3.
@@ -172,11 +190,20 @@ pub enum Format {
 
 impl Format {
     /// Every format, in the order of their declaration.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 48] = [
         Self::Ir,
         Self::IrDyn,
         Self::Normal,
         Self::Uo0,
+        Self::R0,
+        Self::R0Crc,
+        Self::R1,
+        Self::R1Ext0,
+        Self::R1Ext1,
+        Self::R1Ext2,
+        Self::R1Ext3,
+        Self::R1Ts,
+        Self::R1Id,
         Self::Uo1,
         Self::Uo1Id,
         Self::Uo1IdExt0,
@@ -221,6 +248,15 @@ impl Format {
             Self::IrDyn => "IR-DYN",
             Self::Normal => "Normal",
             Self::Uo0 => "UO-0",
+            Self::R0 => "R-0",
+            Self::R0Crc => "R-0-CRC",
+            Self::R1 => "R-1",
+            Self::R1Ext0 => "R-1-EXT-0",
+            Self::R1Ext1 => "R-1-EXT-1",
+            Self::R1Ext2 => "R-1-EXT-2",
+            Self::R1Ext3 => "R-1-EXT-3",
+            Self::R1Ts => "R-1-TS",
+            Self::R1Id => "R-1-ID",
             Self::Uo1 => "UO-1",
             Self::Uo1Id => "UO-1-ID",
             Self::Uo1IdExt0 => "UO-1-ID-EXT-0",
@@ -262,5 +298,30 @@ impl Format {
     /// Whether the format establishes or refreshes a context as a whole: IR, IR-DYN or IR-CR.
     pub const fn is_initialization(self) -> bool {
         matches!(self, Self::Ir | Self::IrDyn | Self::IrCr)
+    }
+
+    /// Whether the format updates the context: all do but those of R-mode without a CRC (RFC 3095, section 5.5.1.2).
+    pub(crate) const fn updates(self) -> bool {
+        !matches!(
+            self,
+            Self::R0
+                | Self::R1
+                | Self::R1Ext0
+                | Self::R1Ext1
+                | Self::R1Ext2
+                | Self::R1Ext3
+                | Self::R1Ts
+                | Self::R1Id
+        )
+    }
+
+    /// Whether the format is not one of those that all modes have in common.
+    pub(crate) const fn is_type_0_or_1(self) -> bool {
+        use Format::{R0Crc, Uo0, Uo1, Uo1Id, Uo1IdExt0, Uo1IdExt1, Uo1IdExt2, Uo1IdExt3, Uo1Ts};
+        !self.updates()
+            || matches!(
+                self,
+                Uo0 | R0Crc | Uo1 | Uo1Id | Uo1IdExt0 | Uo1IdExt1 | Uo1IdExt2 | Uo1IdExt3 | Uo1Ts
+            )
     }
 }

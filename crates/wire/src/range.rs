@@ -120,6 +120,43 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         }
     }
 
+    /// Adds a value to the newest span, which grows without end; opens another one if `opens`. Of those before, the
+    /// other side may hold any until [`keep_newest`](Self::keep_newest) says otherwise: they become one. R-mode, RFC
+    /// 3095, section 5.5.1.2.
+    pub fn add(&mut self, value: S, opens: bool) {
+        self.filled &= !SAME;
+        if self.is_empty() || opens {
+            let (before, used) = (self.merged(), 1 + self.used().min(1));
+            *self = Self { low: [value; SPANS], high: [value; SPANS], ..Self::new() };
+            self.set(0, used);
+            (self.low[SPANS - 1], self.high[SPANS - 1]) = before;
+        } else {
+            self.widen(self.newest(), value);
+        }
+        // Whatever width comes later, this span is full.
+        self.filled = SAME - 1;
+    }
+
+    /// The bounds of all spans together.
+    fn merged(&self) -> (S, S) {
+        let (mut all, at) = (*self, self.newest());
+        for (low, high) in self.spans().skip(1) {
+            all.widen(at, low);
+            // What may lie between these bounds may be anything.
+            if high.since(low) >= 1 << (S::BITS - 1) {
+                return (low, high);
+            }
+            all.widen(at, high);
+        }
+        (all.low[at], all.high[at])
+    }
+
+    /// One of the values of the newest span was acknowledged: those before it are candidates no more.
+    pub fn keep_newest(&mut self) {
+        self.filled &= !SAME;
+        self.set(self.newest(), self.used().min(1));
+    }
+
     /// One of the newest `newer + 1` values was acknowledged: older ones are candidates no more.
     pub fn acknowledge(&mut self, newer: usize, width: usize) {
         if self.is_same() || self.is_empty() {
@@ -162,6 +199,9 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         needed
     }
 }
+
+/// `run` of a [`Count`] whose next value opens a span: it is taken for a run of two, which asks for hardly more bits.
+const OPENS: u8 = 2;
 
 /// Values of a span: with one value in the newest one, the older ones must make up for the rest of `width`.
 fn span(width: usize, spans: usize) -> usize {
@@ -225,6 +265,55 @@ impl<S: Serial> Count<S> {
         self.run = newer as u8 + 1;
         self.before.clear();
         Some(newer as usize)
+    }
+
+    /// Keeps what there is until it is acknowledged: R-mode, RFC 3095, section 5.5.1.2. From then on values are
+    /// [added](Self::add) and [confirmed](Self::confirm).
+    pub fn hold(&mut self) {
+        if self.run > 0 {
+            self.before.add(self.oldest(), true);
+            self.before.add(self.newest, false);
+            self.run = OPENS;
+        }
+    }
+
+    /// Forgets every candidate.
+    pub fn clear(&mut self) {
+        *self = Self::new();
+    }
+
+    /// Adds a value that the other side may hold until another one is confirmed. Returns whether it opens a span of
+    /// values, one of which is to be confirmed.
+    pub fn add(&mut self, value: S) -> bool {
+        // What is confirmed must have been sent since, so the first one is newer than all before it.
+        let is_newest = self.bounds().is_none_or(|(_, newest)| newest.is_before(value));
+        let opens = self.run != 1 && is_newest;
+        self.before.add(value, opens);
+        if opens {
+            (self.newest, self.run) = (value, 1);
+        }
+        opens
+    }
+
+    /// A value was acknowledged. Returns whether those before the newest span are candidates no more; `None` if no such
+    /// value was sent.
+    pub fn confirm(&mut self, value: S) -> Option<bool> {
+        let (oldest, newest) = self.bounds()?;
+        if value.is_before(oldest) || newest.is_before(value) {
+            return None;
+        }
+        let confirmed = self.run == 1 && !value.is_before(self.newest);
+        if confirmed {
+            self.before.keep_newest();
+            self.run = OPENS;
+        }
+        Some(confirmed)
+    }
+
+    /// The oldest and the newest of the values that were added.
+    pub fn bounds(&self) -> Option<(S, S)> {
+        let newest = self.before.spans().next()?.1;
+        Some((self.before.spans().last()?.0, newest))
     }
 
     /// Bits of `value` that are enough whichever candidate the other side holds; the whole width if there is no
@@ -335,6 +424,77 @@ mod tests {
     }
 
     proptest! {
+        /// In R-mode every value is a candidate that was added since the span before the newest began.
+        #[test]
+        fn what_was_not_acknowledged_stays_a_candidate(
+            first in proptest::collection::vec(any::<u16>(), 0..6),
+            steps in proptest::collection::vec(
+                (prop_oneof![any::<u16>(), 0_u16..40, 65_500_u16..=65_535], 0_u8..6), 1..60),
+            value: u16,
+        ) {
+            let mut range: Range<u16> = Range::new();
+            for v in &first {
+                range.push(*v, 4);
+            }
+            let mut old = first[first.len().saturating_sub(4)..].to_vec();
+            let (mut new, mut opens) = (Vec::new(), true);
+            for (v, what) in steps {
+                range.add(v, opens);
+                new.push(v);
+                opens = what == 0;
+                if opens {
+                    range.keep_newest();
+                    old = core::mem::take(&mut new);
+                }
+                for shift in [Shift::Zero, Shift::MinusOne, Shift::Ts, Shift::Sn] {
+                    let k = range.needed_bits(value, shift);
+                    for &reference in old.iter().chain(&new) {
+                        let bits = u32::from(value) & ((1_u64 << k) - 1) as u32;
+                        prop_assert_eq!(lsb::decode(bits, k, reference, shift), value, "{} from {}", k, reference);
+                    }
+                }
+            }
+        }
+
+        /// The same of a counter, where an acknowledgment names the value.
+        #[test]
+        fn what_was_not_confirmed_stays_a_candidate_of_a_counter(
+            steps in proptest::collection::vec((prop_oneof![6 => 1_u16..4, 1 => 65_530_u16..=65_535], 0_usize..12), 1..200),
+        ) {
+            let mut count: Count<u16> = Count::new();
+            let mut sn = 65_400_u16;
+            for _ in 0..6 {
+                sn = sn.wrapping_add(1);
+                count.push(sn, 4);
+            }
+            let mut candidates: Vec<u16> = (0..4).map(|back: u16| sn.wrapping_sub(3 - back)).collect();
+            count.hold();
+            for (step, acked) in steps {
+                sn = sn.wrapping_add(step);
+                count.add(sn);
+                candidates.push(sn);
+                if acked < candidates.len() && acked < 6 {
+                    let at = candidates.len() - 1 - acked;
+                    if count.confirm(candidates[at]) == Some(true) {
+                        let first = candidates.iter().rposition(|other| *other == candidates[at]).unwrap_or(0);
+                        candidates.drain(..first.min(at));
+                    }
+                }
+                let needed = count.needed_bits(sn.wrapping_add(1), Shift::MinusOne);
+                for k in 0..16 {
+                    for (shift, value, fits) in [
+                        (Shift::MinusOne, sn.wrapping_add(1), k >= needed),
+                        (Shift::Sn, sn.wrapping_add(2), count.fits(sn.wrapping_add(2), k, Shift::Sn)),
+                    ] {
+                        let bits = u32::from(value) & ((1_u32 << k) - 1);
+                        for &reference in candidates.iter().filter(|_| fits) {
+                            prop_assert_eq!(lsb::decode(bits, k, reference, shift), value, "{} from {}", k, reference);
+                        }
+                    }
+                }
+            }
+        }
+
         /// The bits that a range asks for are enough for each of the last `width` values.
         #[test]
         fn every_candidate_is_covered(

@@ -57,7 +57,7 @@ pub(crate) enum ModeOption {
     U,
     /// Feedback asks for refreshes
     O,
-    /// Not available yet
+    /// Updates wait for acknowledgments
     R,
 }
 
@@ -103,15 +103,12 @@ impl Arguments {
     pub(super) fn settings(&self, command: Command) -> anyhow::Result<Settings> {
         let channel = self.channel.channel().map_err(Usage::error)?;
         match self.mode {
-            ModeOption::R => {
-                return Err(Usage::error("R-mode is not available yet; use --mode u or --mode o"));
-            }
             ModeOption::U if self.feedback_in.is_some() || self.feedback_out.is_some() => {
                 return Err(Usage::error(
-                    "there is no feedback in U-mode; give --mode o with --feedback-in or -out",
+                    "there is no feedback in U-mode; give --mode o or r with --feedback-in or -out",
                 ));
             }
-            ModeOption::U | ModeOption::O => {}
+            ModeOption::U | ModeOption::O | ModeOption::R => {}
         }
         if command == Command::Compress && self.feedback_in.is_some() && self.feedback_out.is_some() {
             return Err(Usage::error(

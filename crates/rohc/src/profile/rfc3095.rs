@@ -19,6 +19,7 @@ mod list;
 mod list_plan;
 mod list_state;
 mod own;
+mod reliable;
 pub(crate) mod rtp;
 mod settled;
 pub(crate) mod table;
@@ -39,6 +40,7 @@ use thinair_wire::header::chain::MAX_IP;
 use thinair_wire::lsb::Shift;
 
 use super::{Format, ProfileId};
+use crate::mode::Mode;
 use cce::Cce;
 use list::CompressedList;
 pub(crate) use list_plan::INDICES;
@@ -104,10 +106,31 @@ const RTP_FORMATS: [Format; 23] = [
     Format::Uo1IdExt3,
 ];
 
-/// The compressed formats of a profile, cheapest first.
+/// Those of R-mode without RTP. Of two that are equally long, the one that updates the context comes first.
+const FORMATS_R: [Format; 12] = [
+    Format::R0,
+    Format::R0Crc,
+    Format::Uor2,
+    Format::R1,
+    Format::Uor2Ext0,
+    Format::R1Ext0,
+    Format::Uor2Ext1,
+    Format::R1Ext1,
+    Format::Uor2Ext2,
+    Format::R1Ext2,
+    Format::Uor2Ext3,
+    // Only ever read: it is as long as the one before.
+    Format::R1Ext3,
+];
+
+/// The compressed formats of a profile in a mode, cheapest first.
 #[inline]
-fn formats(profile: ProfileId) -> &'static [Format] {
-    if has_rtp(profile) { &RTP_FORMATS } else { &FORMATS }
+fn formats(profile: ProfileId, mode: Mode) -> &'static [Format] {
+    match mode {
+        _ if has_rtp(profile) => &RTP_FORMATS,
+        Mode::Unidirectional | Mode::Optimistic => &FORMATS,
+        Mode::Reliable => &FORMATS_R,
+    }
 }
 
 /// The packet type of a compressed header, by its first octet. RFC 3095, section 5.2.7.
@@ -131,9 +154,11 @@ impl PacketType {
     /// Whether a format is of this type.
     #[inline]
     fn has(self, format: Format) -> bool {
+        use Format::{R0, R0Crc, R1, R1Ext0, R1Ext1, R1Ext2, R1Ext3};
         use Format::{Uo0, Uo1, Uo1Id, Uo1IdExt0, Uo1IdExt1, Uo1IdExt2, Uo1IdExt3, Uo1Ts};
         self == match format {
-            Uo0 => Self::Zero,
+            Uo0 | R0 | R0Crc => Self::Zero,
+            R1 | R1Ext0 | R1Ext1 | R1Ext2 | R1Ext3 => Self::One,
             Uo1 | Uo1Id | Uo1Ts | Uo1IdExt0 | Uo1IdExt1 | Uo1IdExt2 | Uo1IdExt3 => Self::One,
             _ => Self::Two,
         }
@@ -380,6 +405,13 @@ fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut Fields<'p>) -> Step
         Format::Uo0 => type0::uo_0(c, x.rtp.m),
         Format::Uo1 if rtp => type1::uo_1_rtp(c, x),
         Format::Uo1 => type1::uo_1(c),
+        Format::R0 => type0::r_0(c),
+        Format::R0Crc => type0::r_0_crc(c),
+        Format::R1 => type1::r_1(c, x, Extension::None),
+        Format::R1Ext0 => type1::r_1(c, x, Extension::Zero),
+        Format::R1Ext1 => type1::r_1(c, x, Extension::One),
+        Format::R1Ext2 => type1::r_1(c, x, Extension::Two),
+        Format::R1Ext3 => type1::r_1(c, x, Extension::Three),
         Format::Uo1Id => type1::uo_1_id(c, x, Extension::None),
         Format::Uo1IdExt0 => type1::uo_1_id(c, x, Extension::Zero),
         Format::Uo1IdExt1 => type1::uo_1_id(c, x, Extension::One),

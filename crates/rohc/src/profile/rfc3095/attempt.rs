@@ -109,7 +109,7 @@ impl Attempt<'_, '_> {
 
     /// The SN that bits mean from a reference on.
     #[inline]
-    fn decode_sn(&self, bits: u32, k: u32, reference: u32) -> u32 {
+    pub(super) fn decode_sn(&self, bits: u32, k: u32, reference: u32) -> u32 {
         let shift = sn_shift(self.context.profile);
         if self.context.profile == ProfileId::Esp {
             return lsb::decode(bits, k, reference, shift);
@@ -131,7 +131,7 @@ impl Attempt<'_, '_> {
 
     /// Rebuilds the header with that SN; false if its CRC does not match.
     #[inline]
-    fn with_sn<'i, 'p: 'i>(
+    pub(super) fn with_sn<'i, 'p: 'i>(
         &self,
         sn: u32,
         x: &mut Fields<'p>,
@@ -139,6 +139,27 @@ impl Attempt<'_, '_> {
         out: &mut [u8],
         passed: &mut Passed,
     ) -> Result<bool, Failure> {
+        self.rebuild(sn, x, extensions, out, passed)?;
+        let layout = &passed.layout;
+        let header = out.get(..layout.len).unwrap_or_default();
+        let cached = self.context.crc_static.filter(|_| self.plain && !passed.has_lists);
+        passed.crc_static = cached.unwrap_or_else(|| {
+            [layout.crc_static(Check::Crc3, header), layout.crc_static(Check::Crc7, header)]
+        });
+        let state = passed.crc_static[usize::from(self.check != Check::Crc3)];
+        Ok(layout.crc_dynamic(self.check, state, header) == self.crc)
+    }
+
+    /// Rebuilds the header with that SN, whatever its CRC says.
+    #[inline]
+    pub(super) fn rebuild<'i, 'p: 'i>(
+        &self,
+        sn: u32,
+        x: &mut Fields<'p>,
+        extensions: &mut ExtensionLists<'i>,
+        out: &mut [u8],
+        passed: &mut Passed,
+    ) -> Result<(), Failure> {
         x.sn = sn;
         self.resolve_ip_ids(x);
         if let (true, Own::Rtp(rtp)) = (has_rtp(x.profile), &self.context.own) {
@@ -150,15 +171,7 @@ impl Attempt<'_, '_> {
         if passed.has_lists {
             passed.ah_sn = self.resolve_ah(x, extensions);
         }
-        header::rebuild(x, extensions, self.payload, out, &mut passed.layout).map_err(unbuildable)?;
-        let layout = &passed.layout;
-        let header = out.get(..layout.len).unwrap_or_default();
-        let cached = self.context.crc_static.filter(|_| self.plain && !passed.has_lists);
-        passed.crc_static = cached.unwrap_or_else(|| {
-            [layout.crc_static(Check::Crc3, header), layout.crc_static(Check::Crc7, header)]
-        });
-        let state = passed.crc_static[usize::from(self.check != Check::Crc3)];
-        Ok(layout.crc_dynamic(self.check, state, header) == self.crc)
+        header::rebuild(x, extensions, self.payload, out, &mut passed.layout).map_err(unbuildable)
     }
 
     /// RFC 3095, section 4.5.5.

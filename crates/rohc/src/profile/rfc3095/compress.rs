@@ -16,7 +16,7 @@ use super::header::Layout;
 use super::ip_id::Watcher;
 use super::ir;
 use super::list::Item;
-use super::list_plan::{ListState, Scope, icv, items, sends_ah};
+use super::list_plan::{Assurance, ListState, Scope, icv, items, sends_ah};
 use super::own::{Guess, Own, RtpContext};
 use super::table::{self, Pool, Table};
 use super::tail::{Tail, tail};
@@ -28,7 +28,7 @@ use super::{
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Plan};
 use crate::feedback::{AckType, Feedback};
-use crate::mode::Mode;
+use crate::mode::{CompressorMode, Mode};
 use crate::profile::{Format, ProfileId};
 use crate::refresh::{Due, Refresh, Timer};
 use crate::state::CompressorState;
@@ -55,6 +55,20 @@ impl Pending {
         *self = Self { left: repetitions.max(1), since: sn.to_be_bytes() };
     }
 
+    /// What is said until it is acknowledged has a new beginning, or began while less was left.
+    pub(super) fn extend(&mut self, sn: u16, repetitions: u8) {
+        self.start(sn, repetitions.max(self.left));
+    }
+
+    /// Something that is not counted is said since then.
+    pub(super) fn mark(&mut self, sn: u16) {
+        self.since = sn.to_be_bytes();
+    }
+
+    pub(super) fn since(&self) -> u16 {
+        u16::from_be_bytes(self.since)
+    }
+
     #[inline]
     pub(super) fn is_due(&self) -> bool {
         self.left > 0
@@ -67,7 +81,7 @@ impl Pending {
 
     /// A packet that said it was acknowledged.
     pub(super) fn acknowledge(&mut self, sn: u16) {
-        if !sn.is_before(u16::from_be_bytes(self.since)) {
+        if !sn.is_before(self.since()) {
             self.left = 0;
         }
     }
@@ -160,10 +174,10 @@ impl CrcStatic {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context {
     pub(crate) profile: ProfileId,
-    pub(crate) mode: Mode,
+    pub(crate) mode: CompressorMode,
     state: CompressorState,
     /// Packets still to be sent in the state.
-    in_state: Pending,
+    pub(super) in_state: Pending,
     /// The state was entered to refresh, not to establish.
     refreshing: bool,
     pub(super) ip_count: u8,
@@ -179,14 +193,14 @@ pub(crate) struct Context {
     pub(super) watchers: [Watcher; BASE_IPS],
     pending: [PendingIp; BASE_IPS],
     /// The SN since which the newest of these has been said.
-    pending_since: u16,
+    pub(super) pending_since: u16,
     /// Check states after the CRC-STATIC octets: CRC-3 and CRC-7.
     pub(super) crc_static: CrcStatic,
     /// Packets that must carry another CRC than CRC-3 (section 5.9.2).
     strong: u8,
     /// SO state and nothing left to be said: most packets find it so, and need not ask for each field.
     pub(super) settled: bool,
-    lists: [ListState; BASE_IPS],
+    pub(super) lists: [ListState; BASE_IPS],
     pub(super) table: Table,
     pub(super) timer: Timer,
 }
@@ -208,7 +222,7 @@ impl Context {
         };
         let mut context = Self {
             profile: plan.profile,
-            mode: Mode::Unidirectional,
+            mode: CompressorMode::default(),
             state: CompressorState::Ir,
             in_state: Pending::default(),
             refreshing: false,
@@ -243,8 +257,12 @@ impl Context {
     /// gen_id that the decompressor has hardly seen on this CID.
     pub(crate) fn start(&mut self, before: Option<&Self>, gen_id: u8, config: &CompressorConfig) {
         // RFC 4815, section 7.2: the mode is inherited within a profile, and within it alone.
+        self.mode = before.map_or_else(CompressorMode::default, |before| {
+            Self::mode_after(before.mode, before.profile == self.profile)
+        });
+        self.mode.on_initialization();
+        self.mode.on_sent(false);
         let before = before.filter(|before| before.profile == self.profile);
-        let mode = before.map_or(Mode::default(), |before| before.mode);
         if let (Own::Rtp(rtp), Some(_)) = (&mut self.own, before) {
             rtp.timestamps.is_stride_known = true;
         }
@@ -255,21 +273,12 @@ impl Context {
             }
             list.start(gen_id);
         }
-        self.mode = mode;
         self.in_state.start(self.next_sn() as u16, self.ir_packets(config));
     }
 
     /// The SN that the compressor counts, or expects of the next packet.
     fn next_sn(&self) -> u32 {
         sn_plus(self.profile, self.sn, 1)
-    }
-
-    /// Goes on in another mode, with the refresh policy of that.
-    pub(crate) fn set_mode(&mut self, now: Instant, mode: Mode) {
-        if mode != self.mode {
-            self.mode = mode;
-            self.timer.restart(now);
-        }
     }
 
     /// Gives its memory back to the channel.
@@ -303,7 +312,7 @@ impl Context {
     /// IR packets that establish a context.
     fn ir_packets(&self, config: &CompressorConfig) -> u8 {
         match config.refresh {
-            Refresh::Cycle { ir, .. } if self.mode == Mode::Unidirectional => {
+            Refresh::Cycle { ir, .. } if self.mode.mode() == Mode::Unidirectional => {
                 u8::try_from(ir).unwrap_or(u8::MAX)
             }
             _ => config.repetitions.max(1),
@@ -372,10 +381,12 @@ impl Context {
             is_static_same = false;
             self.enter_ir(x.sn, self.ir_packets(config), false);
         }
+        let assurance = Assurance::of(self.mode, repetitions);
         let mut has_lists = false;
         for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
             if ip.extension_count > 0 || self.lists[i].is_used() {
-                let noted = self.lists[i].note(i, items(ip), x.sn, repetitions, &mut self.table, pool);
+                let noted =
+                    self.lists[i].note(i, items(ip), x.sn, repetitions, assurance, &mut self.table, pool);
                 noted.map_err(|_| Refused::ByThisPacket)?;
                 has_lists = true;
                 self.settled = false;
@@ -383,7 +394,7 @@ impl Context {
         }
         if let Some(header) = plan.csrc(self.lists[CSRC_STATE].is_used()) {
             let (table, items) = (&mut self.table, header.items().map(Some));
-            let noted = self.lists[CSRC_STATE].note(CSRC, items, x.sn, repetitions, table, pool);
+            let noted = self.lists[CSRC_STATE].note(CSRC, items, x.sn, repetitions, assurance, table, pool);
             noted.map_err(|_| Refused::ByThisPacket)?;
             has_lists = true;
         }
@@ -397,10 +408,11 @@ impl Context {
         let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
         let mut writer = Writer::new(out, before + inside);
         let was_refreshing = self.refreshing;
+        let assurance = Assurance::of(self.mode, repetitions);
         let format = match self.state {
             CompressorState::So => {
                 if has_lists {
-                    self.fill_lists(&mut x, plan, Scope::Changes, repetitions, pool);
+                    self.fill_lists(&mut x, plan, Scope::Changes, assurance, pool);
                 }
                 let needed = self.offer(now, &mut writer, &mut x, plan);
                 match self.write_compressed(&mut writer, &mut x, plan, &needed) {
@@ -420,7 +432,7 @@ impl Context {
                 return Err(Refused::ByThisPacket);
             }
             if has_lists {
-                self.fill_lists(&mut x, plan, Scope::Everything, repetitions, pool);
+                self.fill_lists(&mut x, plan, Scope::Everything, assurance, pool);
             }
             x.cce = None;
             if let Own::Rtp(rtp) = &self.own {
@@ -432,7 +444,7 @@ impl Context {
                 _ => ir::ir_dyn(&mut writer, &mut x),
             };
             written.map_err(|_| Refused::ByThisPacket)?;
-        } else {
+        } else if format.updates() {
             let check = Check::of_width(writer.crc_width()).ok_or(Refused::ByThisPacket)?;
             let state = crc_static[usize::from(check != Check::Crc3)];
             writer.fill_crc(layout.crc_dynamic(check, state, header));
@@ -605,7 +617,7 @@ impl Context {
     /// What is due by count or by clock.
     fn note_refresh(&mut self, now: Instant, sn: u32, config: &CompressorConfig) {
         let policy =
-            if self.mode == Mode::Unidirectional { &config.refresh } else { &config.refresh_two_way };
+            if self.mode.mode() == Mode::Unidirectional { &config.refresh } else { &config.refresh_two_way };
         match self.timer.tick(now, policy) {
             Due::Everything => {
                 let packets = match policy {
@@ -625,18 +637,31 @@ impl Context {
     fn enter_ir(&mut self, sn: u32, packets: u8, refreshing: bool) {
         self.settled = false;
         self.state.on_static_nack();
-        self.in_state.start(sn as u16, packets);
         self.refreshing = refreshing;
+        self.enter(sn as u16, packets);
+        self.mode.on_initialization();
     }
 
     fn enter_fo(&mut self, sn: u32, packets: u8, refreshing: bool) {
         if self.state == CompressorState::Ir {
+            if !refreshing {
+                // IR packets say it too, as often from now on.
+                self.in_state.extend(sn as u16, packets);
+            }
             return;
         }
         self.settled = false;
         self.state.on_nack();
-        self.in_state.start(sn as u16, packets);
         self.refreshing = refreshing;
+        self.enter(sn as u16, packets);
+    }
+
+    fn enter(&mut self, sn: u16, packets: u8) {
+        self.in_state.start(sn, packets);
+        if self.mode.is_secure() {
+            // Nothing refers to anything before one of these packets is acknowledged.
+            self.forget_references();
+        }
     }
 
     /// The lists of extension headers, as far as this packet must say them.
@@ -645,17 +670,17 @@ impl Context {
         x: &mut Fields<'p>,
         plan: &Plan<'p>,
         scope: Scope,
-        repetitions: u8,
+        assurance: Assurance,
         pool: &mut Pool<'_>,
     ) {
         for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
             let sn = x.sn;
-            self.lists[i].fill(&mut x.extra[i], i, items(ip), sn, scope, repetitions, &self.table, pool);
+            self.lists[i].fill(&mut x.extra[i], i, items(ip), sn, scope, assurance, &self.table, pool);
         }
         if let Some(header) = plan.csrc(self.lists[CSRC_STATE].is_used()) {
             let (sn, items) = (x.sn, header.items().map(Some));
             let extra = &mut x.extra[CSRC];
-            self.lists[CSRC_STATE].fill(extra, CSRC, items, sn, scope, repetitions, &self.table, pool);
+            self.lists[CSRC_STATE].fill(extra, CSRC, items, sn, scope, assurance, &self.table, pool);
         }
     }
 
@@ -729,7 +754,12 @@ impl Context {
                 && (0..x.base_ips())
                     .any(|i| x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].flags > 0);
         let (is_rtp, has_own_sn) = (has_rtp(self.profile), has_own_sn(self.profile));
-        let format = formats(self.profile).iter().copied().find(|&format| {
+        let secure = self.mode.is_secure();
+        let update_due = secure && self.is_update_due(x);
+        let format = formats(self.profile, self.mode.mode()).iter().copied().find(|&format| {
+            if secure && !self.is_allowed_by_mode(format, update_due) {
+                return false;
+            }
             if has_extension_3(format) {
                 if is_rtp && !needed.shape(format, x) {
                     return false;
@@ -783,18 +813,23 @@ impl Context {
             self.settled = false;
         }
         self.crc_static = CrcStatic(crc_static);
-        self.sns.push(x.sn as u16, width);
+        let secure = self.mode.is_secure();
+        if !secure {
+            self.sns.push(x.sn as u16, width);
+        } else if format.updates() {
+            self.add_references(x, config);
+        }
         if let Own::Rtp(rtp) = &mut self.own {
             rtp.commit(now, x, format, width);
         }
         self.coverage.commit(x.cce);
         for i in 0..x.base_ips() {
             let ip = &x.ips[i];
-            if ip.version == Version::V4 {
+            if ip.version == Version::V4 && !secure {
                 self.offsets[i].push(ip.counted_id().wrapping_sub(x.sn as u16), width);
             }
             self.ips[i] = *ip;
-            if !self.settled && (has_extension_3(format) || format.is_initialization()) {
+            if !self.settled && !secure && (has_extension_3(format) || format.is_initialization()) {
                 let extra = &x.extra[i];
                 let pending = &mut self.pending[i];
                 let initialized = format.is_initialization();
@@ -810,7 +845,9 @@ impl Context {
                 let since = (x.sn as u16, &mut self.pending_since);
                 self.coverage.initialize(length, config.repetitions, is_first, since);
             }
-            self.in_state.sent();
+            if !secure {
+                self.in_state.sent();
+            }
             if !self.in_state.is_due() {
                 self.refreshing = false;
                 self.state.on_static_confidence();
@@ -818,34 +855,40 @@ impl Context {
             }
         }
         if has_lists {
+            let assurance = Assurance::of(self.mode, config.repetitions);
             for i in 0..x.base_ips() {
                 let said = format.is_initialization() || has_extension_3(format);
-                self.lists[i].commit(i, &x.extra[i], format, said, &self.table, pool);
+                self.lists[i].commit(i, &x.extra[i], format, said, assurance, &self.table, pool);
             }
             if has_rtp(self.profile) {
                 let said = format.is_initialization() || x.rtp_extra.flags;
-                self.lists[CSRC_STATE].commit(CSRC, &x.extra[CSRC], format, said, &self.table, pool);
+                let extra = &x.extra[CSRC];
+                self.lists[CSRC_STATE].commit(CSRC, extra, format, said, assurance, &self.table, pool);
             }
         }
+        self.note_mode_sent(x.sn as u16, format);
         if !self.settled {
             let is_due = self.pending.iter().any(PendingIp::is_due);
             self.settled = self.state == CompressorState::So
                 && !(has_lists || is_due || self.is_on_coap_port(config))
-                && self.strong == 0;
+                && self.strong == 0
+                && !secure;
         }
     }
 
     /// ACK, NACK and STATIC-NACK. RFC 3095, sections 5.4.1.1.1 and 5.4.1.1.2.
     pub(crate) fn receive_feedback(
         &mut self,
+        now: Instant,
         feedback: &Feedback,
         config: &CompressorConfig,
         pool: &mut Pool<'_>,
     ) {
         let repetitions = config.repetitions;
+        let sn = self.sn_of(feedback);
         match feedback.ack {
             AckType::Ack => {
-                if let Some(sn) = self.sn_of(feedback) {
+                if let Some(sn) = sn {
                     self.acknowledge(sn, config, pool);
                 }
             }
@@ -858,6 +901,7 @@ impl Context {
                 }
             }
         }
+        self.note_mode(now, feedback, sn, config);
     }
 
     /// "The compressor matches valid SN LSBs with the most recent header sent with a SN with matching LSBs."
@@ -870,7 +914,12 @@ impl Context {
 
     fn acknowledge(&mut self, sn: u16, config: &CompressorConfig, pool: &mut Pool<'_>) {
         // What was sent before the acknowledged packet is no reference any more.
-        let (newer, width) = (self.sns.acknowledge(sn), usize::from(config.window));
+        let secure = self.mode.is_secure();
+        if secure && !self.acknowledge_reference(sn) {
+            return;
+        }
+        let newer = if secure { None } else { self.sns.acknowledge(sn) };
+        let width = usize::from(config.window);
         if let Some(newer) = newer {
             for offsets in &mut self.offsets {
                 offsets.acknowledge(newer, width);
@@ -891,9 +940,10 @@ impl Context {
             self.coverage.acknowledge();
         }
         let is_rtp = has_rtp(self.profile);
+        let assurance = Assurance::of(self.mode, config.repetitions);
         for (i, list) in self.lists.iter_mut().enumerate() {
             let i = if is_rtp && i == CSRC_STATE && self.ip_count == 1 { CSRC } else { i };
-            list.acknowledge(i, sn, config.repetitions, &self.table, pool);
+            list.acknowledge(i, sn, self.sn as u16, assurance, &self.table, pool);
         }
     }
 }

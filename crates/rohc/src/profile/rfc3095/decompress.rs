@@ -12,6 +12,7 @@ use super::header::{self, ExtensionLists, Layout, datagram_len};
 use super::ir;
 use super::list::{Item, MAX_ITEMS, encoding};
 use super::list_state::{List, ListState, ah_sn, compressed_icv_len, resolve_current, resolve_list, stays};
+use super::reliable::NOT_SAID;
 use super::rtp::{CSRC_LEN, RtpFields};
 use super::table::{self, Pool, Table};
 use super::tail::{Tail, tail};
@@ -19,7 +20,7 @@ use super::{
     BASE_IPS, CSRC, Fields, IpFields, LISTS, PacketType, UdpFields, Upper, base, formats, has_rtp,
     has_t_bit_behind, upper,
 };
-use crate::mode::Mode;
+use crate::mode::{DecompressorMode, Mode};
 use crate::packet::Header;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
@@ -82,7 +83,7 @@ pub(super) enum Own {
 pub(crate) struct Context {
     pub(crate) profile: ProfileId,
     pub(crate) state: DecompressorState,
-    pub(crate) mode: Mode,
+    pub(crate) mode: DecompressorMode,
     ip_count: u8,
     pub(super) ips: [IpFields; BASE_IPS],
     udp: UdpFields,
@@ -90,7 +91,8 @@ pub(crate) struct Context {
     pub(super) own: Own,
     /// V of RTP.
     version: u8,
-    /// Last verified SN and the one before: ref 0 and ref -1 of section 5.3.2.2.5.
+    /// Last verified SN and the one before: ref 0 and ref -1 of section 5.3.2.2.5. In R-mode, the last SN that updated
+    /// the context, and the last one of all.
     pub(super) sn: u32,
     pub(super) sn_before: u32,
     /// Packets still to be held back after a repair.
@@ -100,6 +102,8 @@ pub(crate) struct Context {
     /// The outcome of the last 16 packets, and of the last 16 updates: 1 is a failure.
     pub(crate) failures: u16,
     pub(crate) update_failures: u16,
+    /// R-mode: updates of a kind, one after the other, as far as counted for acknowledgments.
+    pub(super) sequence: u8,
     /// Check states after the CRC-STATIC octets: CRC-3 and CRC-7; `None` if they have changed.
     pub(super) crc_static: Option<[u8; 2]>,
     /// Extension headers of both base headers, and CSRC identifiers.
@@ -115,7 +119,7 @@ impl Context {
         Self {
             profile,
             state: DecompressorState::Nc,
-            mode: Mode::Unidirectional,
+            mode: DecompressorMode::default(),
             ip_count: 1,
             ips: [IpFields::default(); BASE_IPS],
             udp: UdpFields::default(),
@@ -132,6 +136,7 @@ impl Context {
             suspect: false,
             failures: 0,
             update_failures: 0,
+            sequence: 0,
             crc_static: None,
             lists: [ListState::default(); LISTS],
             table: Table::default(),
@@ -142,7 +147,7 @@ impl Context {
 
     /// The context as another profile takes it over: it starts in the initial mode (RFC 4815, section 7.2.2).
     pub(crate) fn taken_over(&self, profile: ProfileId) -> Self {
-        Self { own: Self::new(profile).own, profile, mode: Mode::Unidirectional, ..*self }
+        Self { own: Self::new(profile).own, profile, mode: self.mode.after(), ..*self }
     }
 
     /// Gives its memory back to the channel.
@@ -278,6 +283,7 @@ impl Context {
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let payload = reader.remaining();
+        let reliable = self.mode.mode() == Mode::Reliable;
         let mut lists = ListUpdate::default();
         let layout = {
             let mut extensions = ExtensionLists::default();
@@ -288,7 +294,7 @@ impl Context {
             }
             for i in list_owners(&x) {
                 let (state, sent) = (&self.lists[i], x.extra[i].list());
-                lists.lists[i] = if stays(sent, format) {
+                lists.lists[i] = if !reliable && stays(sent, format) {
                     resolve_current(state, i, &self.table, pool, format, &mut extensions)?
                 } else {
                     resolve_list(state, sent, i, &self.table, pool, format, &mut extensions)?
@@ -299,7 +305,11 @@ impl Context {
             layout
         };
         self.commit_lists(&x, &lists, Some(format), true, pool)?;
+        self.note_pattern(&x, format);
         self.keep_static(&x, pool)?;
+        if x.mode != 0 {
+            self.note_said_mode(x.mode);
+        }
         if upper(self.profile) == Upper::UdpLite {
             let length = datagram_len(self.profile, lists.csrc_len(), payload.len());
             self.coverage = CoverageContext::initial(x.udp.coverage, length);
@@ -336,11 +346,14 @@ impl Context {
             return Err(Failure::NotAllowed(Format::Uo0));
         }
         let mut x = self.fields();
+        x.mode = NOT_SAID;
         let mut reader = Reader::new(packet.first, packet.rest);
-        let format = read_base(packet, &mut reader, &mut x)?;
-        let check = reader.crc_read().and_then(|(width, value)| Some((Check::of_width(width)?, value)));
-        let Some((check, crc)) = check else { return Err(Failure::Malformed) };
-        // 5.3.2.2.1, and RFC 5795, section 5.2.3: no attempt with 3 bits on an invalid dynamic context.
+        let reliable = self.mode.mode() == Mode::Reliable;
+        let format = read_base(packet, &mut reader, &mut x, self.mode.mode())?;
+        // Without a CRC nothing is compared, and what is compared with does not matter.
+        let (width, crc) = reader.crc_read().unwrap_or((3, 0));
+        let check = Check::of_width(width).ok_or(Failure::Malformed)?;
+        // 5.3.2.2.1, and RFC 5795, section 5.2.3: no attempt with 3 bits, or none, on an invalid dynamic context.
         if self.state == DecompressorState::Sc && check == Check::Crc3 {
             return Err(Failure::NotAllowed(format));
         }
@@ -401,10 +414,24 @@ impl Context {
                 crc,
                 plain: !x.extra[0].flags && !x.extra[1].flags && !x.rtp_extra.flags && x.ip_count <= BASE_IPS,
             };
-            (attempt.find(format, &mut x, &mut extensions, out, &mut passed), payload)
+            let found = if reliable {
+                attempt.find_securely(format, &mut x, &mut extensions, out, &mut passed)
+            } else {
+                attempt.find(format, &mut x, &mut extensions, out, &mut passed)
+            };
+            (found, payload)
         };
         found.inspect_err(|failure| self.suspect = matches!(failure, Failure::Suspect(_)))?;
         let updates = format != Format::Uo1IdExt3 || uo_1_id_updates;
+        let header_in = packet.len_before(payload);
+        if reliable && self.only_delivers(&x, format) {
+            self.note_arrival(now);
+            let len = deliver(&passed.layout, payload, out)?;
+            return Ok(Verified { format, header_in, header_out: passed.layout.len, len });
+        }
+        if updates {
+            self.note_said_mode(x.mode);
+        }
         if passed.has_lists {
             self.commit_lists(&x, &update, None, updates, pool)?;
             for (state, extra) in self.lists.iter_mut().zip(&passed.ah_sn) {
@@ -413,7 +440,11 @@ impl Context {
                 }
             }
         }
-        self.sn_before = if passed.keeps_ref_before { self.sn_before } else { self.sn };
+        self.sn_before = match (reliable, passed.keeps_ref_before) {
+            (true, _) => x.sn,
+            (false, true) => self.sn_before,
+            (false, false) => self.sn,
+        };
         self.sn = x.sn;
         self.keep(&x, updates, length);
         self.crc_static = Some(passed.crc_static).filter(|_| updates);
@@ -429,7 +460,7 @@ impl Context {
         }
         let len = deliver(&passed.layout, payload, out)?;
         let format = x.cce.map_or(format, Cce::format);
-        Ok(Verified { format, header_in: packet.len_before(payload), header_out: passed.layout.len, len })
+        Ok(Verified { format, header_in, header_out: passed.layout.len, len })
     }
 
     /// Keeps what a verified packet says, which has `length` octets from the UDP-Lite header on.
@@ -468,6 +499,7 @@ impl Context {
         keeps: bool,
         pool: &mut Pool<'_>,
     ) -> Result<(), Failure> {
+        let reliable = self.mode.mode() == Mode::Reliable;
         for i in list_owners(x) {
             let sent = x.extra[i].list();
             if initialization.is_none() && !has_list(x, i) {
@@ -480,8 +512,15 @@ impl Context {
             }
             let state = &mut self.lists[i];
             // 5.8.2.1 d): a list without gen_id does not update the context; in an IR packet it is all there is.
-            if keeps && (initialization == Some(Format::Ir) || sent.has_gen_id) {
+            // In R-mode all lists update it.
+            if keeps && (initialization == Some(Format::Ir) || sent.has_gen_id || reliable) {
                 state.current = update.lists[i];
+            }
+            if reliable && !sent.has_gen_id {
+                state.remember_by_sn(x.sn as u8, update.lists[i]);
+                if sent.encoding != encoding::GENERIC {
+                    state.forget_before(sent.ref_id);
+                }
             }
             if keeps && sent.has_gen_id {
                 state.remember(sent.gen_id, update.lists[i]);
@@ -526,7 +565,7 @@ impl Context {
             let _ = ir::ir_dyn(&mut Tracer::new(reader, tell), &mut x);
             return Some(Format::IrDyn);
         }
-        let format = read_base(packet, &mut { reader }, &mut x).ok()?;
+        let format = read_base(packet, &mut { reader }, &mut x, self.mode.mode()).ok()?;
         let mut tracer = Tracer::new(reader, &mut tell);
         base(format, &mut tracer, &mut x).ok()?;
         let mut extensions = ExtensionLists::default();
@@ -592,6 +631,7 @@ fn read_base<'p>(
     packet: &Header<'p>,
     reader: &mut Reader<'p>,
     x: &mut Fields<'p>,
+    mode: Mode,
 ) -> Result<Format, Failure> {
     let mut first = packet.first;
     if upper(x.profile) == Upper::UdpLite
@@ -601,7 +641,7 @@ fn read_base<'p>(
         first = packet.rest.first().copied().ok_or(Failure::Malformed)?;
     }
     let packet_type = PacketType::of(first);
-    for &format in formats(x.profile).iter().filter(|format| packet_type.has(**format)) {
+    for &format in formats(x.profile, mode).iter().filter(|format| packet_type.has(**format)) {
         *reader = Reader::new(packet.first, packet.rest);
         let step = if has_t_bit_behind(format) {
             // An extension 3 that belongs to another format has said something of the IP headers when that shows.

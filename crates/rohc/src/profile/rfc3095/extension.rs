@@ -30,7 +30,9 @@ pub(super) fn rest(extension: Extension, t: T, x: &Fields<'_>) -> Rest {
         }
     };
     match t {
-        T::Undefined => Rest { sn: 3, ..Rest::default() },
+        // Extension 2 has the IP-IDs of two headers: the lower one is all that the base header is about.
+        T::Undefined if extension == Extension::Two => Rest { sn: 3, ts: 0, ip_id: minus },
+        T::Undefined => Rest { sn: 3, ts: 0, ip_id: plus + minus },
         T::Absent => Rest { sn: 3, ts: plus + minus, ip_id: 0 },
         T::Zero => Rest { sn: 3, ts: minus, ip_id: plus },
         T::One => Rest { sn: 3, ts: plus, ip_id: minus },

@@ -11,6 +11,7 @@ use super::coap_2015::{CoapFields, Header};
 use super::list::{CompressedList, Kind, compressed_list, encoding};
 use super::tail::{Tail, tail};
 use super::{Fields, IP_ID, IP_ID2, IpFields, SN, Version, base, ir};
+use crate::mode::Mode;
 use crate::profile::{Format, ProfileId};
 
 /// The fields of a format as `pattern` or `name:bits`, with the answers to its flags given as bits.
@@ -45,6 +46,13 @@ fn base_formats_are_those_of_the_figures() {
     for (format, versions, choices, expected) in [
         (Format::Uo0, &one[..], 0, "0 SN:4 CRC:3"),
         (Format::Uo1, &one, 0, "10 IP-ID:6 SN:5 CRC:3"),
+        (Format::R0, &one, 0, "00 SN:6"),
+        (Format::R0Crc, &one, 0, "01 SN:6 SN:1 CRC:7"),
+        (Format::R1, &one, 0, "10 SN:6 X:1 IP-ID:7"),
+        (Format::R1Ext0, &one, 1, "10 SN:6 X:1 IP-ID:7 00 SN:3 IP-ID:3"),
+        (Format::R1Ext1, &one, 1, "10 SN:6 X:1 IP-ID:7 01 SN:3 IP-ID:3 IP-ID:8"),
+        (Format::R1Ext2, &two, 1, "10 SN:6 X:1 IP-ID:7 10 SN:3 IP-ID2:3 IP-ID2:8 IP-ID:8"),
+        (Format::R1Ext3, &one, 0b00001, "10 SN:6 X:1 IP-ID:7 11 S:1 Mode:2 I:1 ip:1 ip2:1"),
         (Format::Uor2, &one, 0, "110 SN:5 X:1 CRC:7"),
         (Format::Uor2Ext0, &one, 1, "110 SN:5 X:1 CRC:7 00 SN:3 IP-ID:3"),
         (Format::Uor2Ext1, &one, 1, "110 SN:5 X:1 CRC:7 01 SN:3 IP-ID:3 IP-ID:8"),
@@ -188,7 +196,10 @@ fn the_tail_has_the_order_of_the_uncompressed_header() {
 #[test]
 fn every_format_fills_octets_and_is_told_by_its_first_bits() {
     let mut out = [0; 64];
-    for format in super::FORMATS {
+    let modes = [Mode::Optimistic, Mode::Reliable];
+    for (mode, &format) in
+        modes.into_iter().flat_map(|mode| super::formats(ProfileId::Udp, mode).iter().map(move |f| (mode, f)))
+    {
         let mut x = fields(ProfileId::Udp, &[Version::V4, Version::V4]);
         let mut writer = Writer::new(&mut out, 0);
         for slot in [SN, IP_ID, IP_ID2] {
@@ -196,14 +207,36 @@ fn every_format_fills_octets_and_is_told_by_its_first_bits() {
         }
         assert_eq!(base(format, &mut writer, &mut x), Ok(()), "{}", format.name());
         let end = writer.finish().unwrap_or(0);
-        let taken: Vec<_> = super::FORMATS
-            .into_iter()
+        let taken: Vec<_> = super::formats(ProfileId::Udp, mode)
+            .iter()
+            .copied()
             .filter(|other| {
                 let mut reader = Reader::new(out[0], &out[1..end]);
                 base(*other, &mut reader, &mut fields(ProfileId::Udp, &[Version::V4; 2])) == Ok(())
             })
             .collect();
         assert_eq!(taken, [format]);
+    }
+}
+
+/// R-0-CRC and R-1 by hand, with a large CID in between: "The SN field straddles the CID field." RFC 3095, sections
+/// 5.7.1 and 5.11.3.
+#[test]
+fn formats_of_r_mode_by_hand() {
+    let mut out = [0; 4];
+    for (format, expected) in [
+        (Format::R0, &[0b00_011101][..]),
+        (Format::R0Crc, &[0b01_101110, 0b1_0000000]),
+        (Format::R1, &[0b10_011101, 0b0_0100101]),
+        (Format::R1Ext0, &[0b10_101011, 0b1_0000100, 0b00_101_101]),
+    ] {
+        let mut writer = Writer::new(&mut out, 0);
+        writer.offer(SN, Lsb { value: 0x015D, needed: 6 });
+        writer.offer(IP_ID, Lsb { value: 0x25, needed: 0 });
+        let mut x = fields(ProfileId::Udp, &[Version::V4]);
+        assert_eq!(base(format, &mut writer, &mut x), Ok(()));
+        let end = writer.finish().unwrap_or(0);
+        assert_eq!(out[..end], *expected, "{}", format.name());
     }
 }
 

@@ -8,6 +8,7 @@ use super::IpExtra;
 use super::compress::Pending;
 use super::list::{CompressedList, Item, Mask, Xi, encoding};
 use super::table::{self, NoMemory, Pool, Table};
+use crate::mode::{CompressorMode, Mode};
 use crate::profile::Format;
 
 /// Indices of a list, and its most items: what XI fields of 4 bits can say.
@@ -16,6 +17,9 @@ pub(crate) const INDICES: u8 = 8;
 /// Generations, the reference included, that a decompressor is taken to keep. RFC 3095, section 5.8.2.1, sets
 /// no limit; ours keeps as many.
 const GENERATIONS: u8 = 4;
+
+/// Packets after which the SN of one does not name its list any more: it is named by 8 bits.
+const LONG_AGO: u16 = 128;
 
 /// More packets than ever repeat one change.
 const REPEATED: u32 = 1 << 9;
@@ -27,6 +31,31 @@ pub(super) enum Scope {
     Changes,
     /// All items in full, as the chains of IR and IR-DYN do (sections 5.7.7.3 and 5.7.7.4).
     Everything,
+}
+
+/// What is taken for known, and how references are named.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Assurance {
+    /// What [`table::sent`] must have reached.
+    enough: u8,
+    /// Nothing is known that was not acknowledged: section 5.8.1.1.
+    secure: bool,
+    /// A reference is named by the SN of a packet that was acknowledged, and not by a gen_id: section 5.8.2.1.
+    by_sn: bool,
+}
+
+impl Assurance {
+    /// Of an item that was sent, but does not count for as much.
+    const NAMED: u8 = 1;
+    /// Of an item that was acknowledged.
+    const ACKNOWLEDGED: u8 = u8::MAX;
+
+    pub(super) fn of(mode: CompressorMode, repetitions: u8) -> Self {
+        let secure = mode.is_secure();
+        let counted = repetitions.saturating_add(Self::NAMED).min(Self::ACKNOWLEDGED - 1);
+        let enough = if secure { Self::ACKNOWLEDGED } else { counted };
+        Self { enough, secure, by_sn: mode.mode() == Mode::Reliable && !mode.is_pending() }
+    }
 }
 
 /// A list of at most 8 indices of 3 bits each, the first one lowest, and their number behind them. In octets, which
@@ -70,7 +99,8 @@ pub(super) struct ListState {
     current: List,
     gen_id: u8,
     pending: Pending,
-    /// The list that the decompressor is known to have; empty if there is none. Its gen_id.
+    /// The list that the decompressor is known to have; empty if there is none. Its gen_id, or in R-mode the low bits of the
+    /// SN of a packet that carried it.
     reference: List,
     reference_id: u8,
     /// There was a list, so that an empty one must be told from none.
@@ -96,12 +126,14 @@ impl ListState {
     }
 
     /// Notes the extension headers of a packet: items into the table, a new generation if the list has changed.
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn note<'p>(
         &mut self,
         owner: usize,
         items: impl Iterator<Item = Option<Item<'p>>>,
         sn: u32,
         repetitions: u8,
+        assurance: Assurance,
         table: &mut Table,
         pool: &mut Pool<'_>,
     ) -> Result<(), NoMemory> {
@@ -142,10 +174,14 @@ impl ListState {
             }
         }
         if is_new || list != self.current {
+            if assurance.by_sn && self.pending.is_due() {
+                // Of two newer lists, one may have been sent with the SN that names the reference.
+                self.forget_reference();
+            }
             self.current = list;
             self.gen_id = self.gen_id.wrapping_add(1);
             self.pending.start(sn as u16, repetitions);
-            if self.gen_id.wrapping_sub(self.reference_id) >= GENERATIONS {
+            if !assurance.by_sn && self.gen_id.wrapping_sub(self.reference_id) >= GENERATIONS {
                 self.forget_reference();
             }
         }
@@ -180,16 +216,16 @@ impl ListState {
         items: impl Iterator<Item = Option<Item<'p>>> + Clone,
         sn: u32,
         scope: Scope,
-        repetitions: u8,
+        assurance: Assurance,
         table: &Table,
         pool: &mut Pool<'_>,
     ) {
         extra.has_list = self.pending.is_due() || scope == Scope::Everything;
         extra.list = extra.has_list.then(|| {
             let known = |pool: &mut Pool<'_>, index| {
-                scope == Scope::Changes && times_sent(table, pool, owner, index) >= repetitions
+                scope == Scope::Changes && times_sent(table, pool, owner, index) >= assurance.enough
             };
-            let mut list: CompressedList<'p> = self.encode(scope);
+            let mut list: CompressedList<'p> = self.encode(sn as u16, scope, assurance);
             let mut sent = 0;
             let current = self.current;
             let says = list;
@@ -211,15 +247,16 @@ impl ListState {
     }
 
     /// The shortest encoding of the current list, without its XI fields.
-    fn encode<'p>(&self, scope: Scope) -> CompressedList<'p> {
+    fn encode<'p>(&self, sn: u16, scope: Scope, assurance: Assurance) -> CompressedList<'p> {
         let generic = CompressedList {
             encoding: encoding::GENERIC,
-            has_gen_id: self.used,
-            gen_id: self.gen_id,
+            has_gen_id: self.used && !assurance.by_sn,
+            gen_id: if assurance.by_sn { 0 } else { self.gen_id },
             count: self.current.len(),
             ..CompressedList::default()
         };
-        if scope == Scope::Everything || self.reference.is_empty() {
+        let ambiguous = assurance.by_sn && self.is_reference_ambiguous(sn);
+        if scope == Scope::Everything || self.reference.is_empty() || ambiguous {
             return generic;
         }
         let current = self.current;
@@ -247,25 +284,43 @@ impl ListState {
             _ => encoding::REMOVE_THEN_INSERT,
         };
         let count = if encoding == encoding::REMOVAL { self.reference.len() } else { 0 };
-        let referring =
-            CompressedList { encoding, ref_id: self.reference_id, removal, insertion, count, ..generic };
+        let ref_id = self.reference_id;
+        let referring = CompressedList { encoding, ref_id, removal, insertion, count, ..generic };
         if len(&referring) < len(&generic) { referring } else { generic }
     }
 
+    /// Whether a newer list was sent with the same bits of SN.
+    fn is_reference_ambiguous(&self, sn: u16) -> bool {
+        let since = self.pending.since();
+        u16::from(self.reference_id.wrapping_sub(since as u8)) <= sn.wrapping_sub(since)
+    }
+
+    /// What is being said is said from now on.
+    pub(super) fn repeat(&mut self, sn: u16, repetitions: u8) {
+        for pending in [&mut self.pending, &mut self.ah] {
+            if pending.is_due() {
+                pending.start(sn, repetitions);
+            }
+        }
+        self.forget_reference();
+    }
+
     /// A packet was sent: what it said of the list is said once more.
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn commit(
         &mut self,
         owner: usize,
         extra: &IpExtra<'_>,
         format: Format,
         said: bool,
+        assurance: Assurance,
         table: &Table,
         pool: &mut Pool<'_>,
     ) {
         if !said {
             return;
         }
-        if format.is_initialization() || extra.has_ah_sn {
+        if !assurance.secure && (format.is_initialization() || extra.has_ah_sn) {
             self.ah.sent();
         }
         if !(format.is_initialization() || extra.has_list) {
@@ -274,10 +329,14 @@ impl ListState {
         let list = extra.list();
         for xi in list.xis.iter().take(list.xi_count()).filter(|xi| xi.x) {
             if let Some(sent) = table.find(pool, owner, xi.index).and_then(|place| table::sent(pool, place)) {
-                *sent = sent.saturating_add(1);
+                let count = if assurance.secure { 0 } else { 1 };
+                let most = Assurance::ACKNOWLEDGED - 1;
+                if *sent < most {
+                    *sent = (*sent).max(Assurance::NAMED) + count;
+                }
             }
         }
-        if self.pending.is_due() {
+        if self.pending.is_due() && !assurance.secure {
             self.pending.sent();
             if !self.pending.is_due() {
                 self.establish();
@@ -296,7 +355,8 @@ impl ListState {
         &mut self,
         owner: usize,
         sn: u16,
-        repetitions: u8,
+        newest: u16,
+        assurance: Assurance,
         table: &Table,
         pool: &mut Pool<'_>,
     ) {
@@ -307,10 +367,16 @@ impl ListState {
         self.pending.acknowledge(sn);
         if !self.pending.is_due() {
             self.establish();
+            if assurance.by_sn {
+                self.reference_id = sn as u8;
+            }
+            if newest.wrapping_sub(sn) > LONG_AGO {
+                self.forget_reference();
+            }
             for index in self.current.iter() {
                 if let Some(sent) = table.find(pool, owner, index).and_then(|place| table::sent(pool, place))
                 {
-                    *sent = (*sent).max(repetitions);
+                    *sent = Assurance::ACKNOWLEDGED;
                 }
             }
         }

@@ -12,6 +12,9 @@ use crate::profile::Format;
 /// Lists that may be named as references: those of the newest generations. RFC 3095, section 5.8.2.1, f).
 const GENERATIONS: usize = 4;
 
+/// SNs that are kept for one list in R-mode; a compressor that hears of an older one cannot name it in 8 bits.
+const LONGEST: u8 = 200;
+
 /// A list of at most 15 indices, each below 16: 4 bits an index, the first one lowest, and their number above them. In
 /// octets, which need no padding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +51,9 @@ pub(super) struct ListState {
     /// Newest last; their gen_ids.
     generations: [List; GENERATIONS],
     gen_ids: [u8; GENERATIONS],
+    /// In R-mode a list is named by the low bits of the SN of a packet that carried it: any from that in `gen_ids` to that
+    /// here.
+    lasts: [u8; GENERATIONS],
     generation_count: u8,
     /// Sequence number of the AH less the SN (RFC 4815, section 5.8).
     pub(super) ah_offset: u32,
@@ -61,12 +67,35 @@ impl ListState {
             self.generations[at] = list;
             return;
         }
+        self.push(gen_id, list);
+    }
+
+    /// The same in R-mode. Which one of the packets that carry the same list the compressor will hear of is not known.
+    pub(super) fn remember_by_sn(&mut self, sn: u8, list: List) {
+        let newest = usize::from(self.generation_count).checked_sub(1);
+        let Some(at) = newest.filter(|at| self.generations[*at] == list) else {
+            self.push(sn, list);
+            return;
+        };
+        self.lasts[at] = sn;
+        if sn.wrapping_sub(self.gen_ids[at]) > LONGEST {
+            self.gen_ids[at] = sn.wrapping_sub(LONGEST);
+        }
+    }
+
+    /// References are named in another way from now on.
+    pub(super) fn forget_generations(&mut self) {
+        self.generation_count = 0;
+    }
+
+    fn push(&mut self, id: u8, list: List) {
         if usize::from(self.generation_count) == GENERATIONS {
             self.forget(1);
         }
         let at = usize::from(self.generation_count);
         self.generations[at] = list;
-        self.gen_ids[at] = gen_id;
+        self.gen_ids[at] = id;
+        self.lasts[at] = id;
         self.generation_count += 1;
     }
 
@@ -80,11 +109,15 @@ impl ListState {
     fn forget(&mut self, oldest: usize) {
         self.generations.rotate_left(oldest);
         self.gen_ids.rotate_left(oldest);
+        self.lasts.rotate_left(oldest);
         self.generation_count -= oldest as u8;
     }
 
     fn position(&self, gen_id: u8) -> Option<usize> {
-        self.gen_ids.iter().take(usize::from(self.generation_count)).position(|id| *id == gen_id)
+        (0..usize::from(self.generation_count)).rev().find(|&at| {
+            let (first, last) = (self.gen_ids[at], self.lasts[at]);
+            gen_id.wrapping_sub(first) <= last.wrapping_sub(first)
+        })
     }
 
     fn generation(&self, ref_id: u8) -> Option<&List> {

@@ -45,7 +45,7 @@ struct Entry {
     at: u8,
     /// Octets from the length field on: the header without its Next Header field.
     len: u8,
-    /// How often the pair (index, item) was sent.
+    /// How often the pair (index, item) was sent, as `list_plan` counts it; 0 if never.
     sent: u8,
 }
 

@@ -1,9 +1,9 @@
-//! Packet type 1 of U- and O-mode. RFC 3095, sections 5.7.3 and 5.11.3.
+//! Packet type 1. RFC 3095, sections 5.7.2, 5.7.3 and 5.11.3.
 
 use thinair_wire::coder::{Coder, Step};
 
 use super::extension::{self, rtp_extension};
-use super::type2::{Extension, T};
+use super::type2::{Extension, T, extension_of};
 use super::{Fields, IP_ID, SN, TS};
 
 /// `UO-1` of profiles without RTP: IP-ID, SN, CRC-3. RFC 3095, section 5.11.3.
@@ -55,4 +55,16 @@ pub(super) fn uo_1_id<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, extension
     c.lsb(SN, 4, rest.sn)?;
     c.crc("CRC", 3)?;
     rtp_extension(c, x, extension, T::Zero, false)
+}
+
+/// `R-1` of profiles without RTP: SN, IP-ID, and an extension if X. It updates nothing. RFC 3095, section 5.11.3.
+#[inline]
+pub(super) fn r_1<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, extension: Extension) -> Step {
+    let rest = extension::rest(extension, T::Undefined, x);
+    c.discriminator(2, 0b10)?;
+    c.lsb(SN, 6, rest.sn)?;
+    let present = c.flag("X", &mut (extension != Extension::None))?;
+    c.enforce(present == (extension != Extension::None))?;
+    c.lsb(IP_ID, 7, rest.ip_id)?;
+    extension_of(c, x, extension)
 }

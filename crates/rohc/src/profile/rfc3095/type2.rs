@@ -63,6 +63,12 @@ pub(super) fn uor_2<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, t: T, exten
         // An extension 3 may change the RND flags, and with them what the base header is (section 5.7.5.1).
         return c.enforce(x.has_t_bit() == has_t_bit);
     }
+    extension_of(c, x, extension)
+}
+
+/// The extension behind a base header of a profile without RTP. RFC 3095, section 5.11.4.
+#[inline]
+pub(super) fn extension_of<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, extension: Extension) -> Step {
     match extension {
         Extension::None => Ok(()),
         Extension::Zero => extension_0(c),

@@ -1,0 +1,221 @@
+//! When feedback is sent, and what it says. RFC 3095, sections 5.3.2.2.3, 5.4.2.2, 5.5.2.2 and 5.6.
+
+use thinair_wire::time::Instant;
+
+use super::{Decompressed, Decompressor, Kind, PENDING, Problem};
+use crate::cid::Cid;
+use crate::feedback::{AckType, Feedback, Form};
+use crate::mode::Mode;
+use crate::profile::rfc3095::decompress::Failure;
+use crate::profile::{Format, ProfileId};
+use crate::state::DecompressorState;
+
+/// Failing packets of one context after which a NACK is repeated, whatever the time.
+const NACK_EVERY: u8 = 8;
+
+impl Decompressor<'_> {
+    /// Counts failures, moves the state down, and decides what feedback to send. RFC 3095, sections 5.3.2.2.3
+    /// and 5.4.2.2.
+    #[inline]
+    pub(super) fn react(
+        &mut self,
+        now: Instant,
+        cid: Cid,
+        first: u8,
+        outcome: &Result<Decompressed, Problem>,
+    ) {
+        let Some(slot) = self.contexts.get_mut(cid.index()) else { return };
+        if let (Ok(Decompressed { format, .. }), Kind::Rfc3095(context)) = (outcome, &mut slot.kind)
+            && *format != Format::Ir
+            && context.mode.is_quiet(context.wanted(self.config.mode))
+        {
+            context.note_success(context.is_update(first));
+            slot.unheard = 0;
+            return;
+        }
+        if let Kind::Coap(context) = &mut slot.kind {
+            if outcome.is_ok() && !context.ack_due && !context.has_report() {
+                context.note_success();
+                slot.unheard = 0;
+            } else {
+                self.react_coap(now, cid, outcome);
+            }
+            return;
+        }
+        let config = self.config;
+        let mut two_way = config.mode != Mode::Unidirectional;
+        let mut feedback = None;
+        match (outcome, &mut slot.kind) {
+            (Ok(done), Kind::Rfc3095(context)) => {
+                context.note_success(context.is_update(first));
+                slot.unheard = 0;
+                feedback = context.acknowledges(done.format, config.mode).then_some(AckType::Ack);
+                two_way |= context.mode.is_two_way();
+            }
+            // RFC 5795, section 5.4.5: the only feedback of profile 0x0000 is an ACK in FEEDBACK-1.
+            (Ok(done), Kind::Uncompressed) => {
+                slot.unheard = 0;
+                if two_way && done.format == Format::Ir {
+                    self.enqueue(Feedback { sn: 0, sn_bits: 8, ..Feedback::new(cid, AckType::Ack) });
+                }
+                return;
+            }
+            (
+                Err(Problem::Failure(
+                    Failure::NoRoom(_) | Failure::OnTrial(_) | Failure::Ambiguous(_) | Failure::Suspect(_),
+                )),
+                _,
+            ) => {}
+            (Err(Problem::Failure(Failure::NoMemory)), Kind::Rfc3095(_) | Kind::Empty) => {
+                slot.unheard = slot.unheard.saturating_add(1);
+                feedback = Some(AckType::StaticNack);
+            }
+            (Err(_), Kind::Rfc3095(context)) => {
+                slot.unheard = slot.unheard.saturating_add(1);
+                two_way |= context.mode.is_two_way();
+                let update = context.is_update(first);
+                let reliable = context.mode.mode() == Mode::Reliable;
+                if reliable && context.state != DecompressorState::Nc && !update {
+                    // Section 5.5.2.2: "Feedback is never sent for packets not updating the context".
+                    return;
+                }
+                context.failures = context.failures << 1 | 1;
+                if update {
+                    context.update_failures = context.update_failures << 1 | 1;
+                }
+                match context.state {
+                    DecompressorState::Fc if config.nack.reached(context.failures) => {
+                        context.state.on_dynamic_damage();
+                        context.update_failures = 0;
+                        feedback = Some(AckType::Nack);
+                    }
+                    DecompressorState::Fc => {}
+                    DecompressorState::Sc
+                        if update && config.static_nack.reached(context.update_failures) =>
+                    {
+                        context.state.on_static_damage();
+                        feedback = Some(AckType::StaticNack);
+                    }
+                    DecompressorState::Sc => feedback = Some(AckType::Nack),
+                    DecompressorState::Nc => feedback = Some(AckType::StaticNack),
+                }
+            }
+            (Err(_), Kind::Empty) => feedback = Some(AckType::StaticNack),
+            (Ok(_), Kind::Empty) | (Err(_), Kind::Uncompressed) | (_, Kind::Coap(_)) => {}
+        }
+        let (Some(ack), true) = (feedback, two_way) else { return };
+        if ack != AckType::Ack {
+            let known = matches!(slot.kind, Kind::Rfc3095(_));
+            if now < slot.quiet_until && !(known && slot.unheard >= NACK_EVERY) {
+                return;
+            }
+            slot.quiet_until = now + config.nack_interval;
+            slot.unheard = 0;
+        }
+        // Section 5.6.3: R-mode is asked for "only after at least one packet has been correctly decompressed".
+        let mode = config.mode.min(Mode::Optimistic);
+        let mut element = Feedback { mode: Some(mode), protected: true, ..Feedback::new(cid, ack) };
+        if let Kind::Rfc3095(context) = &slot.kind {
+            element.mode = Some(context.mode.named());
+            if context.state != DecompressorState::Nc {
+                element.sn_bits = context.feedback_sn_bits(outcome.ok().map(|done| done.format));
+                element.sn = context.sn() & ((1 << element.sn_bits) - 1);
+            }
+            if ack == AckType::Ack && matches!(context.profile, ProfileId::Rtp | ProfileId::RtpUdpLite) {
+                element.clock = config.clock;
+            }
+        }
+        if let Err(Problem::Failure(Failure::NoMemory)) = outcome {
+            // RFC 3843, section 3.7, for the profile that has it; REJECT elsewhere.
+            let ip = matches!(&slot.kind, Kind::Rfc3095(context) if context.profile == ProfileId::Ip);
+            element.context_memory = ip;
+            element.reject = !ip;
+        }
+        self.enqueue(element);
+    }
+
+    /// The same for profile 0x0081: section 9 of `docs/coap-profile.md`.
+    fn react_coap(&mut self, now: Instant, cid: Cid, outcome: &Result<Decompressed, Problem>) {
+        let config = self.config;
+        let Some(slot) = self.contexts.get_mut(cid.index()) else { return };
+        let Kind::Coap(context) = &mut slot.kind else { return };
+        let ack = match outcome {
+            Ok(_) => {
+                context.note_success();
+                slot.unheard = 0;
+                AckType::Ack
+            }
+            Err(Problem::Failure(Failure::NoRoom(_) | Failure::OnTrial(_))) => return,
+            Err(problem) => {
+                let failure = match problem {
+                    Problem::Failure(failure) => Some(failure),
+                    Problem::NoContext | Problem::UnsupportedProfile(_) => None,
+                };
+                context.note_failure(failure);
+                if config.mode != Mode::Unidirectional && context.is_beyond_repair(config.static_nack.k) {
+                    context.state.on_static_damage();
+                }
+                slot.unheard = slot.unheard.saturating_add(1);
+                let no_memory = matches!(problem, Problem::Failure(Failure::NoMemory));
+                match context.state {
+                    DecompressorState::Fc if config.nack.reached(context.failures) => {
+                        context.state.on_dynamic_damage();
+                        AckType::Nack
+                    }
+                    _ if no_memory => AckType::StaticNack,
+                    // A template that was lost is not found by waiting.
+                    DecompressorState::Fc
+                        if matches!(problem, Problem::Failure(Failure::UnknownTemplate(_))) =>
+                    {
+                        AckType::Nack
+                    }
+                    DecompressorState::Fc => return,
+                    DecompressorState::Sc => AckType::Nack,
+                    DecompressorState::Nc => AckType::StaticNack,
+                }
+            }
+        };
+        if config.mode == Mode::Unidirectional {
+            context.ack_due = false;
+            let _ = context.report();
+            return;
+        }
+        if ack != AckType::Ack {
+            if now < slot.quiet_until && slot.unheard < NACK_EVERY {
+                return;
+            }
+            slot.quiet_until = now + config.nack_interval;
+            slot.unheard = 0;
+        }
+        let mut element = Feedback {
+            protected: true,
+            form: Form::Rfc5225,
+            loss: context.report(),
+            ..Feedback::new(cid, ack)
+        };
+        if context.state != DecompressorState::Nc {
+            element.sn = u32::from(context.msn()) & 0x3FFF;
+            element.sn_bits = 14;
+        }
+        let is_first = matches!(outcome, Ok(done) if done.format.is_initialization());
+        if ack == AckType::Ack && !is_first && element.loss.is_none() {
+            // FEEDBACK-1: the compressor knows already that there is feedback.
+            element.sn &= 0xFF;
+            element.sn_bits = 8;
+            element.protected = false;
+        }
+        context.ack_due = false;
+        element.reject = matches!(outcome, Err(Problem::Failure(Failure::NoMemory)));
+        self.enqueue(element);
+    }
+
+    fn enqueue(&mut self, feedback: Feedback) {
+        if self.pending[PENDING - 1].is_some() {
+            self.pending.rotate_left(1);
+            self.pending[PENDING - 1] = None;
+        }
+        if let Some(free) = self.pending.iter_mut().find(|slot| slot.is_none()) {
+            *free = Some(feedback);
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! R-mode: the secure reference principle at both ends. RFC 3095, section 5.5; its mode transitions, section 5.6.
+//!
+//! "Only a packet carrying a 7- or 8-bit CRC can update the decompression context and be used as a reference", and the
+//! compressor takes for known what was acknowledged, and nothing else. The same holds in other modes while a transition
+//! is pending, for it is not known which one the decompressor is in.
+//!
+//! Of the values that may be references the bounds of two spans are kept, see
+//! [`Range::add`](thinair_wire::range::Range::add): an acknowledgment of one of the newer span ends the older one. So the
+//! state does not grow with the round-trip time.
+//!
+//! Profiles 0x0001, 0x0007 and 0x0008 have no R-mode here.
+
+use thinair_wire::coder::Reader;
+use thinair_wire::serial::Serial;
+use thinair_wire::time::Instant;
+
+use super::attempt::{Attempt, Passed};
+use super::decompress::{self, Failure};
+use super::header::ExtensionLists;
+use super::{Fields, IpFields, SN, Version, compress};
+use crate::compressor::CompressorConfig;
+use crate::feedback::{AckType, Feedback};
+use crate::mode::{Answer, CompressorMode, Mode};
+use crate::profile::{Format, ProfileId};
+
+/// The oldest reference is that many packets old when a newer one is wanted: R-0 has 6 bits of SN, and the other half
+/// is for the round trip.
+const STALE: u32 = 32;
+
+/// Packets from one update to the next while acknowledgments are waited for, if nothing but the SN is to be said.
+const SPACING: u32 = 4;
+
+/// References older than this are of no use: no compressed format has so many bits of SN.
+const TOO_OLD: u32 = 1 << 14;
+
+/// Packets of a sequence of updates that are all acknowledged, and of how many others one is: N and k of section
+/// 5.5.2.2.
+const ACKED: u8 = 2;
+const SPARSE: u8 = 4;
+
+/// Whether mode 0 in a packet declines a transition: RFC 3843, section 3.4, and RFC 4019, section 5.6.
+fn declines(profile: ProfileId) -> bool {
+    matches!(profile, ProfileId::Ip | ProfileId::RtpUdpLite | ProfileId::UdpLite)
+}
+
+/// Whether a profile has R-mode here.
+fn has_r_mode(profile: ProfileId) -> bool {
+    matches!(profile, ProfileId::Udp | ProfileId::Ip | ProfileId::Esp | ProfileId::Coap2015)
+}
+
+/// Whether a format has the mode in it.
+fn says_mode(format: Format) -> bool {
+    matches!(format, Format::Uor2Ext3 | Format::Uor2IdExt3 | Format::Uor2TsExt3)
+}
+
+impl compress::Context {
+    /// Takes protected feedback for what it says of the mode. RFC 4815, section 3.2: "The compressor MUST ignore feedback
+    /// information related to mode transition if the feedback is not protected by the CRC option."
+    pub(super) fn note_mode(
+        &mut self,
+        now: Instant,
+        feedback: &Feedback,
+        sn: Option<u16>,
+        config: &CompressorConfig,
+    ) {
+        let (Some(mode), true) = (feedback.mode, feedback.protected) else { return };
+        let reliable = config.reliable && has_r_mode(self.profile);
+        let answer = match (reliable, declines(self.profile)) {
+            (true, _) => Answer::Accept,
+            (false, true) => Answer::Decline,
+            (false, false) => Answer::Ignore,
+        };
+        let before = self.mode;
+        let acknowledges = feedback.ack == AckType::Ack
+            && before.is_said()
+            && sn.is_some_and(|sn| !sn.is_before(self.in_state.since()));
+        if acknowledges {
+            self.mode.on_acknowledged(mode, answer);
+        } else {
+            self.mode.on_request(mode, answer);
+        }
+        if self.mode == before {
+            return;
+        }
+        self.settled = false;
+        if self.mode.mode() != before.mode() {
+            self.timer.restart(now);
+        }
+        // Lists have gen_ids in U- and O-mode, and SNs in R-mode.
+        self.lists.iter_mut().for_each(|list| list.forget_reference());
+        if self.mode.is_secure() && !before.is_secure() {
+            self.sns.hold();
+        }
+    }
+
+    /// The mode of a new context on a CID that had one before (RFC 4815, section 7.2).
+    pub(crate) fn mode_after(old: CompressorMode, same_profile: bool) -> CompressorMode {
+        match (same_profile, old.is_secure()) {
+            (true, _) => old,
+            (false, false) => CompressorMode::default(),
+            // "Not using packets of types beginning with 00 or 10 before it is highly confident".
+            (false, true) => CompressorMode::uncertain(),
+        }
+    }
+
+    /// Whether a packet may go by a format, as far as the mode is concerned.
+    pub(super) fn is_allowed_by_mode(&self, format: Format, update_due: bool) -> bool {
+        if self.mode.is_pending() {
+            // Section 5.6.1: formats that are common to all modes, and say the mode.
+            return says_mode(format);
+        }
+        format.updates() || !update_due
+    }
+
+    /// Whether a packet in R-mode should be a reference for others. Section 5.5.1.2: to shrink windows, or for a transition
+    /// "to higher compression efficiency".
+    pub(super) fn is_update_due(&self, x: &Fields<'_>) -> bool {
+        let Some((oldest, newest)) = self.sns.bounds() else { return true };
+        let sn = x.sn as u16;
+        let says_more = x.ext3_id || x.extra[0].id;
+        (says_more || sn.since(oldest) >= STALE) && sn.since(newest) >= SPACING
+    }
+
+    /// A packet was sent that the decompressor may take for its reference.
+    pub(super) fn add_references(&mut self, x: &Fields<'_>, config: &CompressorConfig) {
+        let sn = x.sn as u16;
+        let is_old = self.sns.bounds().is_some_and(|(oldest, _)| sn.since(oldest) >= TOO_OLD);
+        if is_old && self.in_state.is_due() {
+            // Everything is said by every packet, and was not acknowledged for so long that SNs would soon be ambiguous.
+            self.start_anew(sn, config.repetitions);
+        }
+        let opens = self.sns.add(sn);
+        for (offsets, ip) in self.offsets.iter_mut().zip(&x.ips).take(x.base_ips()) {
+            if ip.version == Version::V4 {
+                offsets.add(ip.counted_id().wrapping_sub(sn), opens);
+            }
+        }
+    }
+
+    /// Everything is said from `sn` on until it is acknowledged, and then nothing older is a reference.
+    pub(super) fn start_anew(&mut self, sn: u16, repetitions: u8) {
+        self.forget_references();
+        self.in_state.start(sn, repetitions);
+        self.pending_since = sn;
+        self.lists.iter_mut().for_each(|list| list.repeat(sn, repetitions));
+    }
+
+    pub(super) fn forget_references(&mut self) {
+        self.sns.clear();
+        self.offsets.iter_mut().for_each(|offsets| offsets.clear());
+    }
+
+    /// Drops the references before an acknowledged one. False if no packet with that SN can be acknowledged: "the ACK is
+    /// invalid and MUST be discarded".
+    pub(super) fn acknowledge_reference(&mut self, sn: u16) -> bool {
+        let confirmed = self.sns.confirm(sn);
+        if confirmed == Some(true) {
+            self.offsets.iter_mut().for_each(|offsets| offsets.keep_newest());
+        }
+        confirmed.is_some()
+    }
+
+    /// A packet was sent: it has said the mode, or has not.
+    pub(super) fn note_mode_sent(&mut self, sn: u16, format: Format) {
+        if self.mode.is_pending() && self.mode.on_sent(says_mode(format)) {
+            self.in_state.mark(sn);
+        }
+    }
+}
+
+/// What `Fields::mode` is where a packet does not say it.
+pub(super) const NOT_SAID: u8 = u8::MAX;
+
+impl decompress::Context {
+    /// A verified packet says, or does not say, a mode.
+    pub(super) fn note_said_mode(&mut self, bits: u8) {
+        // A compressor that is in R-mode of a profile that has none here was not asked to.
+        let is_known = bits != Mode::Reliable.bits() || has_r_mode(self.profile);
+        if bits != NOT_SAID && is_known && self.mode.on_said(bits, declines(self.profile)) {
+            self.lists.iter_mut().for_each(|list| list.forget_generations());
+        }
+    }
+
+    /// The mode to be in, of those that the profile has.
+    #[inline]
+    pub(crate) fn wanted(&self, mode: Mode) -> Mode {
+        if mode == Mode::Reliable && !has_r_mode(self.profile) { Mode::Optimistic } else { mode }
+    }
+
+    /// A packet was rebuilt in R-mode. True if it does not update the context: nothing has verified it.
+    pub(super) fn only_delivers(&mut self, x: &Fields<'_>, format: Format) -> bool {
+        if (self.sn_before as u16).is_before(x.sn as u16) {
+            self.sn_before = x.sn;
+        }
+        self.note_pattern(x, format);
+        !format.updates()
+    }
+
+    /// Whether what the packet says goes on with what the one before has said.
+    pub(super) fn note_pattern(&mut self, x: &Fields<'_>, format: Format) {
+        let is_same = self
+            .ips
+            .iter()
+            .zip(&x.ips)
+            .take(x.base_ips())
+            .all(|(kept, ip)| IpFields { id: kept.id, ..*ip } == *kept);
+        let says_more = x.extra.iter().any(|extra| extra.has_list || extra.has_ah_sn);
+        if !format.updates() || !is_same || says_more {
+            // "Each new pattern MUST be treated as a new sequence" (section 5.5.2.2).
+            self.sequence = 0;
+        }
+    }
+
+    /// Whether the packet starts like an update, which is all that counts in R-mode (section 5.5.2.1); elsewhere, like IR,
+    /// IR-DYN or UOR-2 (section 5.3.2.2.3 c).
+    #[inline]
+    pub(crate) fn is_update(&self, first: u8) -> bool {
+        let is_r_0_crc = self.mode.mode() == Mode::Reliable && first & 0b1100_0000 == 0b0100_0000;
+        first & 0b1110_0000 == 0b1100_0000 || first >= 0b1111_1000 || is_r_0_crc
+    }
+
+    /// Whether a packet that was right is acknowledged. Sections 5.4.2.2, 5.5.2.2 and 5.6.
+    pub(crate) fn acknowledges(&mut self, format: Format, wanted: Mode) -> bool {
+        self.mode.want(self.wanted(wanted));
+        if format.is_type_0_or_1() {
+            self.mode.on_type_0_or_1();
+        }
+        let answers = self.mode.answers(format.updates());
+        if self.mode.mode() != Mode::Reliable {
+            return answers || format == Format::Ir && self.mode.is_two_way();
+        }
+        let due = format.updates() && (self.sequence < ACKED || self.sequence.is_multiple_of(SPARSE));
+        // What is beyond the first ones goes round.
+        self.sequence = if self.sequence == SPARSE - 1 + SPARSE { SPARSE } else { self.sequence + 1 };
+        answers || due
+    }
+
+    /// Bits of SN in feedback for a packet: "equal to or larger than the one in the compressed packet" (section 5.5.2.2).
+    pub(crate) fn feedback_sn_bits(&self, format: Option<Format>) -> u32 {
+        let is_long = |format: Format| !matches!(format, Format::R0Crc | Format::Uor2);
+        if self.mode.mode() == Mode::Reliable && format.is_some_and(is_long) { 20 } else { 12 }
+    }
+}
+
+impl Attempt<'_, '_> {
+    /// Decodes with the one reference that R-mode has; no repair is attempted (section 5.5.2.1).
+    pub(super) fn find_securely<'i, 'p: 'i>(
+        &self,
+        format: Format,
+        x: &mut Fields<'p>,
+        extensions: &mut ExtensionLists<'i>,
+        out: &mut [u8],
+        passed: &mut Passed,
+    ) -> Result<(), Failure> {
+        let context = self.context;
+        let (bits, k) = Reader::collected(self.reader, SN);
+        let sn = self.decode_sn(bits, k, context.sn);
+        // RFC 4224, as in U- and O-mode, but against the last packet: the reference is older.
+        let ahead = (sn as u16).since(context.sn_before as u16);
+        let late = k > 0 && k < u16::BITS && ahead >= 1 << (k - 1) && ahead < 1 << (u16::BITS - 1);
+        if late && self.now.nanos_since(context.arrival) < context.gap.saturating_mul(u64::from(ahead / 2)) {
+            return Err(Failure::Ambiguous(format));
+        }
+        if format.updates() {
+            let right = self.with_sn(sn, x, extensions, out, passed)?;
+            return if right { Ok(()) } else { Err(Failure::Crc(format)) };
+        }
+        self.rebuild(sn, x, extensions, out, passed)
+    }
+}

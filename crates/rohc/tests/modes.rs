@@ -1,0 +1,493 @@
+//! Modes of the RFC 3095 family: transitions as the figures of RFC 3095, section 5.6, draw them, and R-mode under loss.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use common::{Flow, IdKind, Layer, Random, any_flow};
+use thinair_rohc::feedback::{AckType, Feedback};
+use thinair_rohc::{
+    Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
+    DecompressorConfig, DecompressorMemory, Format, Instant, Mode, ProfileId, ProfileSet, Refresh, packet,
+};
+
+const STEP: Duration = Duration::from_millis(20);
+
+/// Two ends and what lies between them.
+struct Link {
+    channel: Channel,
+    compressor: Compressor<'static>,
+    decompressor: Decompressor<'static>,
+    random: Random,
+    now: Instant,
+    /// Packets between the sending of feedback and its arrival.
+    delay: usize,
+    /// Feedback under way, and the number of the packet with which it arrives.
+    under_way: VecDeque<(usize, Vec<u8>)>,
+    packets: usize,
+    wrong: usize,
+    collided: usize,
+    right: usize,
+    refused: usize,
+    /// Contexts that a packet of R-mode was sent for, and packets of these that were refused.
+    reliable: BTreeSet<u16>,
+    lost_later: usize,
+    formats: BTreeMap<&'static str, usize>,
+    octets: usize,
+}
+
+impl Link {
+    fn new(mode: Mode) -> Self {
+        Self::with(mode, CidSpace::Small, |_| {})
+    }
+
+    fn with(mode: Mode, cids: CidSpace, change: impl FnOnce(&mut CompressorConfig)) -> Self {
+        let channel = Channel::new(cids, 15, ProfileSet::v1()).unwrap();
+        let mut config = CompressorConfig { refresh: Refresh::Off, ..CompressorConfig::new(channel) };
+        change(&mut config);
+        let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 8));
+        Self {
+            channel,
+            compressor,
+            decompressor: decompressor(channel, mode),
+            random: Random(7),
+            now: Instant::ZERO,
+            delay: 0,
+            under_way: VecDeque::new(),
+            packets: 0,
+            wrong: 0,
+            collided: 0,
+            right: 0,
+            refused: 0,
+            reliable: BTreeSet::new(),
+            lost_later: 0,
+            formats: BTreeMap::new(),
+            octets: 0,
+        }
+    }
+
+    /// Carries one packet, or loses it, and the feedback that is due. Returns what was sent.
+    fn carry(&mut self, flow: &mut Flow, lost: bool, feedback_lost: bool) -> (Compressed, Vec<Feedback>) {
+        self.now = self.now + STEP;
+        while self.under_way.front().is_some_and(|(at, _)| *at <= self.packets) {
+            let (_, element) = self.under_way.pop_front().unwrap();
+            for data in packet::parts(&element).unwrap().feedback {
+                let _ = self.compressor.receive_feedback(self.now, data);
+            }
+        }
+        self.packets += 1;
+        let original = flow.packet(&mut self.random);
+        let (mut rohc, mut out) = (vec![0; 600], vec![0; 600]);
+        let done = self.compressor.compress(self.now, &original, &mut rohc).unwrap();
+        self.octets += done.header_out;
+        *self.formats.entry(done.format.name()).or_default() += 1;
+        let name = done.format.name();
+        if name.starts_with("R-") {
+            self.reliable.insert(done.cid.value());
+        } else if name.starts_with("UO-") || name.starts_with("CCE") {
+            self.reliable.remove(&done.cid.value());
+        }
+        let mut sent = Vec::new();
+        if !lost {
+            let result = self.decompressor.decompress(self.now, &rohc[..done.len], &mut out);
+            match result {
+                Ok(back) if back.len > 0 && out[..back.len] != original => {
+                    // Where changes are repeated and not acknowledged, loss can take all that say one, and a CRC may agree.
+                    use ProfileId::{Rtp, RtpUdpLite, UdpLite};
+                    let is_optimistic = matches!(done.profile, Rtp | RtpUdpLite | UdpLite);
+                    if is_optimistic || name.starts_with("UO-") {
+                        self.collided += 1;
+                    } else {
+                        self.wrong += 1;
+                    }
+                }
+                Ok(_) => self.right += 1,
+                Err(error) => {
+                    self.refused += 1;
+                    if self.reliable.contains(&done.cid.value()) {
+                        println!("{} {} {error:?}", self.packets, name);
+                    }
+                    self.lost_later += usize::from(self.reliable.contains(&done.cid.value()));
+                }
+            }
+            let mut element = [0; 64];
+            while let Some(len) = self.decompressor.poll_feedback(&mut element) {
+                for data in packet::parts(&element[..len]).unwrap().feedback {
+                    sent.push(Feedback::read(data, self.channel.cids()).unwrap());
+                }
+                if !feedback_lost {
+                    self.under_way.push_back((self.packets + self.delay, element[..len].to_vec()));
+                }
+            }
+        }
+        (done, sent)
+    }
+
+    /// Carries packets without loss and returns the names of their formats.
+    fn formats(&mut self, flow: &mut Flow, count: usize) -> Vec<&'static str> {
+        let names = (0..count).map(|_| self.carry(flow, false, false).0.format.name()).collect();
+        assert_eq!((self.wrong, self.collided, self.refused), (0, 0, 0));
+        names
+    }
+
+    /// Another decompressor, with no memory of this one.
+    fn replace_decompressor(&mut self, mode: Mode) {
+        self.decompressor = decompressor(self.channel, mode);
+    }
+}
+
+fn decompressor(channel: Channel, mode: Mode) -> Decompressor<'static> {
+    let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
+    Decompressor::new(config, DecompressorMemory::owned(&channel, 8))
+}
+
+fn udp() -> Flow {
+    Flow::udp(vec![Layer::new(false, 1)])
+}
+
+/// Sections 5.6.3 and 5.6.4: ACK(R); UOR-2(SN, R); ACK(SN, R); R-0*.
+#[test]
+fn from_unidirectional_to_reliable_mode() {
+    let (mut link, mut flow) = (Link::new(Mode::Reliable), udp());
+    let (first, asked) = link.carry(&mut flow, false, false);
+    assert_eq!(first.format, Format::Ir);
+    assert_eq!((asked[0].ack, asked[0].mode, asked[0].protected), (AckType::Ack, Some(Mode::Reliable), true));
+    // IR of this profile does not say the mode.
+    let (second, answered) = link.carry(&mut flow, false, false);
+    assert_eq!(second.format, Format::Uor2Ext3);
+    assert_eq!((answered[0].ack, answered[0].mode), (AckType::Ack, Some(Mode::Reliable)));
+    let (third, silent) = link.carry(&mut flow, false, false);
+    assert_eq!((third.format, silent), (Format::R0, Vec::new()));
+}
+
+#[test]
+fn no_packet_of_type_0_or_1_is_sent_while_a_transition_is_pending() {
+    for to in [Mode::Reliable, Mode::Optimistic, Mode::Unidirectional] {
+        let from = if to == Mode::Reliable { Mode::Optimistic } else { Mode::Reliable };
+        let (mut link, mut flow) = (Link::new(from), udp());
+        link.formats(&mut flow, 10);
+        link.decompressor.set_mode(to);
+        // The request arrives, and no acknowledgment after it.
+        let mut asked = false;
+        for i in 0..200 {
+            let (done, feedback) = link.carry(&mut flow, i % 3 == 1, asked);
+            assert!(!asked || done.format == Format::Uor2Ext3, "{to:?}: {}", done.format.name());
+            asked |= feedback.iter().any(|feedback| feedback.mode == Some(to));
+        }
+        assert!(asked);
+        // Acknowledgments arrive again: it ends, as soon as one is sent.
+        let formats = link.formats(&mut flow, 40);
+        let expected = if to == Mode::Reliable { "R-0" } else { "UO-0" };
+        assert_eq!(formats.last(), Some(&expected), "{to:?}: {formats:?}");
+        assert_eq!((link.wrong, link.refused), (0, 0));
+    }
+}
+
+/// Every transition of the figure at the beginning of section 5.6, one after the other, with a round trip of some packets.
+#[test]
+fn a_context_goes_through_all_modes() {
+    use Mode::{Optimistic as O, Reliable as R, Unidirectional as U};
+    for delay in [0, 1, 7, 40] {
+        let (mut link, mut flow) = (Link::new(U), udp());
+        link.delay = delay;
+        assert!(link.formats(&mut flow, 20).ends_with(&["UO-0"]));
+        for (mode, expected) in
+            [(O, "UO-0"), (R, "R-0"), (O, "UO-0"), (U, "UO-0"), (R, "R-0"), (U, "UO-0"), (O, "UO-0")]
+        {
+            link.decompressor.set_mode(mode);
+            let formats = link.formats(&mut flow, 8 * delay + 60);
+            assert!(formats.last().unwrap().starts_with(expected), "delay {delay}, to {mode:?}: {formats:?}");
+        }
+    }
+}
+
+#[test]
+fn a_transition_back_to_unidirectional_mode_ends_feedback() {
+    let (mut link, mut flow) = (Link::new(Mode::Reliable), udp());
+    link.formats(&mut flow, 20);
+    link.decompressor.set_mode(Mode::Unidirectional);
+    link.formats(&mut flow, 20);
+    for _ in 0..300 {
+        flow.layers[0].ttl = link.random.next() as u8;
+        assert_eq!(link.carry(&mut flow, false, false).1, []);
+    }
+}
+
+/// RFC 3095, section 5.6.1: "MUST NOT be initiated by feedback which is not protected by a CRC".
+#[test]
+fn feedback_without_a_crc_changes_no_mode() {
+    let (mut link, mut flow) = (Link::new(Mode::Unidirectional), udp());
+    link.formats(&mut flow, 10);
+    for ack in [AckType::Ack, AckType::Nack] {
+        let feedback = Feedback { mode: Some(Mode::Reliable), ..Feedback::new(thinair_rohc::Cid::ZERO, ack) };
+        let mut element = [0; 32];
+        let len = feedback.write(CidSpace::Small, &mut element).unwrap();
+        link.compressor.receive_feedback(link.now, &element[1..len]).unwrap();
+        let formats = link.formats(&mut flow, 10);
+        assert!(formats.ends_with(&["UO-0"]), "{formats:?}");
+    }
+}
+
+/// RFC 3843, section 3.4.
+#[test]
+fn a_compressor_without_r_mode_declines_where_there_is_a_word_for_it() {
+    let mut flow = udp();
+    flow.protocol = 58;
+    let mut link = Link::with(Mode::Reliable, CidSpace::Small, |config| config.reliable = false);
+    let (done, _) = link.carry(&mut flow, false, false);
+    assert_eq!(done.profile, ProfileId::Ip);
+    let (done, acks) = link.carry(&mut flow, false, false);
+    // The mode of extension 3 is 0; the answer is for the mode in use.
+    assert_eq!((done.format, acks[0].mode), (Format::Uor2Ext3, Some(Mode::Unidirectional)));
+    for _ in 0..100 {
+        let (done, feedback) = link.carry(&mut flow, false, false);
+        assert_eq!((done.format, feedback), (Format::Uo0, Vec::new()));
+    }
+    assert_eq!(link.wrong, 0);
+    // Profile 0x0002 has none: the request is passed over, and repeated now and then.
+    let (mut link, mut flow) =
+        (Link::with(Mode::Reliable, CidSpace::Small, |config| config.reliable = false), udp());
+    let asked = (0..1_000).map(|_| link.carry(&mut flow, false, false).1.len()).sum::<usize>();
+    assert!((50..150).contains(&asked), "{asked}");
+    assert!(link.formats.keys().all(|name| !name.starts_with("R-")), "{:?}", link.formats);
+    assert_eq!(link.wrong, 0);
+}
+
+#[test]
+fn steady_flows_in_r_mode_are_mostly_r_0() {
+    for delay in [0, 5, 20] {
+        let (mut link, mut flow) = (Link::new(Mode::Reliable), udp());
+        link.delay = delay;
+        link.formats(&mut flow, 100);
+        link.formats.clear();
+        link.octets = 0;
+        link.formats(&mut flow, 10_000);
+        let count = |name| link.formats.get(name).copied().unwrap_or(0);
+        println!("delay {delay}: {:?}, {} octets a header", link.formats, link.octets as f64 / 1e4);
+        // One octet and the UDP checksum.
+        assert!(count("R-0") > 8_000 && count("R-0") + count("R-0-CRC") == 10_000, "{:?}", link.formats);
+        assert!(link.octets < 32_500, "{}", link.octets);
+    }
+}
+
+#[test]
+fn an_ip_id_that_jumps_goes_in_r_1_and_is_referred_to_once_acknowledged() {
+    let (mut link, mut flow) = (Link::new(Mode::Reliable), udp());
+    link.delay = 3;
+    link.formats(&mut flow, 40);
+    flow.layers[0].id = flow.layers[0].id.wrapping_add(50);
+    let formats = link.formats(&mut flow, 40);
+    assert!(
+        formats.contains(&"R-1") && formats.iter().filter(|name| **name == "R-0").count() > 25,
+        "{formats:?}"
+    );
+    flow.layers[0].id_kind = IdKind::Steps(20);
+    link.formats(&mut flow, 400);
+    assert!(link.formats["R-1"] > 100, "{:?}", link.formats);
+}
+
+/// A change goes with every packet until one that has said it is acknowledged: section 5.5.1.1.1.
+#[test]
+fn a_change_is_said_until_it_is_acknowledged() {
+    let (mut link, mut flow) = (Link::new(Mode::Reliable), udp());
+    link.formats(&mut flow, 20);
+    flow.layers[0].ttl = 3;
+    for _ in 0..100 {
+        assert_eq!(link.carry(&mut flow, false, true).0.format, Format::Uor2Ext3);
+    }
+    let formats = link.formats(&mut flow, 8);
+    assert!(formats.ends_with(&["R-0"]), "{formats:?}");
+}
+
+/// Traffic that changes in any way, and loss of packets and feedback.
+fn lossy(seed: u64, mode: Mode, loss: u64, feedback_loss: u64, delay: usize, packets: usize) -> Link {
+    let mut random = Random(seed);
+    let cids = if random.once_in(2) { CidSpace::Small } else { CidSpace::Large };
+    let mut link = Link::with(mode, cids, |config| config.repetitions = 1 + (seed % 5) as u8);
+    (link.random, link.delay) = (Random(seed ^ 99), delay);
+    let mut flows: Vec<Flow> = (0..3).map(|_| any_flow(&mut random)).collect();
+    for _ in 0..packets {
+        let at = random.below(flows.len() as u64) as usize;
+        if random.once_in(40) {
+            flows[at].change(&mut random);
+        }
+        let lost = loss > 0 && random.below(100) < loss;
+        let feedback_lost = feedback_loss > 0 && random.below(100) < feedback_loss;
+        link.carry(&mut flows[at], lost, feedback_lost);
+        assert_eq!(link.wrong, 0, "seed {seed}, packet {}", link.packets);
+    }
+    link
+}
+
+#[test]
+fn in_r_mode_loss_makes_no_packet_wrong_and_loses_no_other() {
+    for (loss, feedback_loss, delay) in [(0, 0, 0), (5, 5, 0), (20, 20, 3), (20, 50, 12), (5, 0, 60)] {
+        let (mut right, mut refused, mut collided, mut formats) = (0, 0, 0, BTreeMap::new());
+        for seed in 0..60 {
+            let link = lossy(seed, Mode::Reliable, loss, feedback_loss, delay, 1_500);
+            assert_eq!(link.lost_later, 0, "seed {seed}");
+            collided += link.collided;
+            right += link.right;
+            refused += link.refused;
+            for (name, count) in link.formats {
+                *formats.entry(name).or_insert(0) += count;
+            }
+        }
+        println!(
+            "loss {loss} %, of feedback {feedback_loss} %, delay {delay}: {right} right, {refused} refused, {formats:?}"
+        );
+        // What is refused comes before R-mode is reached, or of profiles that have none here.
+        assert!((refused + collided) * 50 < right, "{refused} and {collided} of {right}");
+    }
+}
+
+#[test]
+fn modes_may_change_all_the_time_under_loss() {
+    for seed in 0..40 {
+        let mut random = Random(seed);
+        let (mut link, mut flow) = (Link::new(Mode::Reliable), udp());
+        link.delay = random.below(20) as usize;
+        for _ in 0..3_000 {
+            if random.once_in(60) {
+                link.decompressor.set_mode(
+                    [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable][random.below(3) as usize],
+                );
+            }
+            if random.once_in(100) {
+                flow.change(&mut random);
+            }
+            // Bursts of up to three, which is less than a change is repeated in U- and O-mode.
+            let lost = link.packets % 7 == 3 && random.once_in(2);
+            let feedback_lost = random.once_in(5);
+            link.carry(&mut flow, lost, feedback_lost);
+            assert_eq!((link.wrong, link.collided), (0, 0), "seed {seed}, packet {}", link.packets);
+        }
+    }
+}
+
+#[test]
+fn a_context_is_reached_again_after_a_long_outage() {
+    for outage in [63, 64, 100, 500, 5_000, 20_000, 40_000, 70_000] {
+        for change in [false, true] {
+            let (mut link, mut flow) = (Link::new(Mode::Reliable), udp());
+            link.delay = 4;
+            link.formats(&mut flow, 200);
+            for i in 0..outage {
+                if change && i % 50 == 49 {
+                    flow.layers[0].tos = i as u8;
+                    flow.layers[0].id = link.random.next() as u16;
+                }
+                link.carry(&mut flow, true, true);
+            }
+            let formats = link.formats(&mut flow, 60);
+            assert!(formats[59].starts_with("R-0"), "outage {outage}: {formats:?}");
+        }
+    }
+}
+
+/// Feedback that is lost for ever costs octets and no packet: RFC 4815, section 8.7.
+#[test]
+fn a_peer_whose_feedback_is_lost_decompresses_all_the_same() {
+    for mode in [Mode::Optimistic, Mode::Reliable] {
+        let (mut link, mut flow) = (Link::new(mode), udp());
+        for i in 0..5_000 {
+            link.carry(&mut flow, i % 20 == 19, true);
+        }
+        assert!(link.formats.keys().all(|name| !name.starts_with("R-")), "{:?}", link.formats);
+        assert_eq!((link.wrong, link.refused), (0, 0));
+    }
+    // And if it is lost once R-mode is reached.
+    let (mut link, mut flow) = (Link::new(Mode::Reliable), udp());
+    link.formats(&mut flow, 100);
+    for i in 0..80_000 {
+        if i % 1_000 == 999 {
+            flow.layers[0].tos = link.random.next() as u8;
+        }
+        link.carry(&mut flow, i % 20 == 19, true);
+        assert_eq!((link.wrong, link.refused), (0, 0), "packet {}", link.packets);
+    }
+    let formats = link.formats(&mut flow, 20);
+    assert!(formats.ends_with(&["R-0"]), "{formats:?}");
+}
+
+/// A decompressor that has lost its contexts is in U-mode and reads R-0 as UO-0.
+#[test]
+fn a_decompressor_without_memory_is_found_again() {
+    for mode in [Mode::Reliable, Mode::Optimistic] {
+        let (mut link, mut flow) = (Link::new(Mode::Reliable), udp());
+        link.formats(&mut flow, 100);
+        link.replace_decompressor(mode);
+        for _ in 0..100 {
+            link.carry(&mut flow, false, false);
+            assert_eq!(link.wrong, 0);
+        }
+        let formats = link.formats_after_failures(&mut flow, 20);
+        let expected = if mode == Mode::Reliable { "R-0" } else { "UO-0" };
+        assert_eq!(formats.last(), Some(&expected), "{formats:?}");
+    }
+}
+
+impl Link {
+    fn formats_after_failures(&mut self, flow: &mut Flow, count: usize) -> Vec<&'static str> {
+        self.refused = 0;
+        self.formats(flow, count)
+    }
+}
+
+/// RFC 4815, section 7.2.1: the mode is inherited by the next flow on the CID.
+#[test]
+fn a_flow_that_takes_over_a_cid_stays_in_r_mode() {
+    let channel = Channel::new(CidSpace::Small, 0, ProfileSet::v1()).unwrap();
+    let mut link = Link::new(Mode::Reliable);
+    let config = CompressorConfig { refresh: Refresh::Off, ..CompressorConfig::new(channel) };
+    link.channel = channel;
+    link.compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+    link.decompressor = decompressor(channel, Mode::Reliable);
+    for round in 0..20_u8 {
+        let mut flow = Flow::udp(vec![Layer::new(round % 3 == 0, round)]);
+        // And now and then another profile, which starts in U-mode.
+        if round % 7 == 6 {
+            flow.protocol = 58;
+        }
+        let formats = link.formats(&mut flow, 30);
+        assert_eq!(formats[0], "IR");
+        assert!(formats.ends_with(&["R-0"]), "{formats:?}");
+    }
+}
+
+/// RFC 4815, section 7.2.2: "not using packets of types beginning with 00 or 10 before it is highly confident".
+#[test]
+fn another_profile_on_a_cid_in_r_mode_is_acknowledged_before_it_is_small() {
+    let channel = Channel::new(CidSpace::Small, 0, ProfileSet::v1()).unwrap();
+    for mode in [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable] {
+        let mut link = Link::new(Mode::Reliable);
+        let config = CompressorConfig { refresh: Refresh::Off, ..CompressorConfig::new(channel) };
+        link.channel = channel;
+        link.compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+        link.decompressor = decompressor(channel, Mode::Reliable);
+        link.formats(&mut udp(), 30);
+        link.decompressor.set_mode(mode);
+        let mut flow = udp();
+        flow.protocol = 58;
+        for _ in 0..20 {
+            let (done, _) = link.carry(&mut flow, true, false);
+            assert_eq!(done.format, Format::Ir);
+        }
+        let formats = link.formats(&mut flow, 20);
+        let expected = if mode == Mode::Reliable { "R-0" } else { "UO-0" };
+        assert_eq!(formats.last(), Some(&expected), "{mode:?}: {formats:?}");
+    }
+}
+
+#[test]
+fn a_change_of_the_udp_checksum_in_ir_state_is_said_often_enough() {
+    let (mut link, mut flow) = (Link::new(Mode::Unidirectional), udp());
+    link.formats(&mut flow, 3);
+    flow.checksum = !flow.checksum;
+    // The context has four IR packets, of which the fourth is the first that says so.
+    let formats = link.formats(&mut flow, 5);
+    assert_eq!(formats, ["IR", "IR", "IR", "IR", "UO-0"]);
+}
