@@ -21,6 +21,7 @@ mod list_state;
 mod own;
 pub(crate) mod rtp;
 mod settled;
+mod settled_decompress;
 pub(crate) mod table;
 mod tail;
 pub(crate) mod timer;
