@@ -111,6 +111,8 @@ bench: ## time and instructions per packet, memory per context
 	scripts/delay '$(TARGET)'
 	cargo bench --locked -p thinair-rohc --bench throughput -- --quiet
 	$(MAKE) sizes
+	$(call heading,In one table)
+	cargo bench --locked --quiet -p thinair-rohc --bench numbers
 
 fuzz: ## every fuzz target for FUZZ_SECONDS (60)
 	@scripts/need fuzz

@@ -55,6 +55,9 @@ pub mod refresh;
 pub mod segmentation;
 mod state;
 pub mod storage;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod test_flow;
 
 pub use channel::{Channel, ChannelError, Integrity, ProfileSet};
 pub use cid::{Cid, CidSpace};

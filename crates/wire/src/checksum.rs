@@ -37,12 +37,11 @@ impl Sum {
     /// The sum in 16 bits.
     #[inline]
     pub fn fold(self) -> u16 {
-        let mut sum = (self.0 >> 32) + (self.0 & 0xFFFF_FFFF);
-        sum = (sum >> 32) + (sum & 0xFFFF_FFFF);
-        sum = (sum >> 16) + (sum & 0xFFFF);
-        sum = (sum >> 16) + (sum & 0xFFFF);
-        sum = (sum >> 16) + (sum & 0xFFFF);
-        sum as u16
+        // A carry out of the word comes in again at its end, and cannot carry a second time.
+        let (sum, carry) = ((self.0 >> 32) as u32).overflowing_add(self.0 as u32);
+        let sum = sum.wrapping_add(carry.into());
+        let (sum, carry) = ((sum >> 16) as u16).overflowing_add(sum as u16);
+        sum.wrapping_add(carry.into())
     }
 
     /// The checksum: the complement of the sum.

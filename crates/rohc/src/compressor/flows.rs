@@ -138,8 +138,9 @@ impl<'m> Flows<'m> {
         self.find(hash, |kind| matches!(kind, Kind::Rejected { until } if now < *until)).is_some()
     }
 
-    /// Takes a free context, or the one that was not used for longest, and returns what it held.
-    pub(super) fn claim(&mut self, hash: u32) -> Option<(Cid, Kind)> {
+    /// Takes a free context, or the one that was not used for longest. What it held is left in it, to be released
+    /// and replaced.
+    pub(super) fn claim(&mut self, hash: u32) -> Option<Cid> {
         let at = if self.used < self.capacity {
             self.used += 1;
             self.used - 1
@@ -153,21 +154,20 @@ impl<'m> Flows<'m> {
         if self.uncompressed == Some(cid) {
             self.uncompressed = None;
         }
-        let context = self.contexts.get_mut(usize::from(at))?;
-        let old = core::mem::replace(&mut context.kind, Kind::Free);
         self.links.get_mut(usize::from(at))?.hash = hash;
         self.link_bucket(at);
         self.link_newest(at);
-        Some((cid, old))
+        Some(cid)
     }
 
-    pub(super) fn set(&mut self, cid: Cid, kind: Kind) {
+    #[inline]
+    pub(super) fn set(&mut self, cid: Cid, kind: Kind) -> &mut Kind {
         if matches!(kind, Kind::Uncompressed(_)) {
             self.uncompressed = Some(cid);
         }
-        if let Some(context) = self.contexts.get_mut(cid.index()) {
-            context.kind = kind;
-        }
+        let place = self.kind(cid);
+        *place = kind;
+        place
     }
 
     pub(super) fn reject(&mut self, cid: Cid, until: Instant) {

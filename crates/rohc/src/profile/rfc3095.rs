@@ -22,6 +22,7 @@ mod own;
 mod reliable;
 pub(crate) mod rtp;
 mod settled;
+mod settled_decompress;
 pub(crate) mod table;
 mod tail;
 pub(crate) mod timer;

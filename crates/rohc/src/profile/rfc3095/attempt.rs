@@ -103,18 +103,13 @@ impl Attempt<'_, '_> {
     /// The distance of an SN from that of the context.
     #[inline]
     fn ahead(&self, sn: u32) -> i32 {
-        let distance = sn.wrapping_sub(self.context.sn);
-        if self.context.profile == ProfileId::Esp { distance as i32 } else { i32::from(distance as i16) }
+        ahead(self.context.profile, sn, self.context.sn)
     }
 
     /// The SN that bits mean from a reference on.
     #[inline]
     pub(super) fn decode_sn(&self, bits: u32, k: u32, reference: u32) -> u32 {
-        let shift = sn_shift(self.context.profile);
-        if self.context.profile == ProfileId::Esp {
-            return lsb::decode(bits, k, reference, shift);
-        }
-        u32::from(lsb::decode(bits, k, reference as u16, shift))
+        decode_sn(self.context.profile, bits, k, reference)
     }
 
     /// Whether an SN is in the far half of its interval, and the header depends on it.
@@ -225,6 +220,23 @@ impl Attempt<'_, '_> {
         }
         sns
     }
+}
+
+/// The distance of an SN from a reference.
+#[inline]
+pub(super) fn ahead(profile: ProfileId, sn: u32, reference: u32) -> i32 {
+    let distance = sn.wrapping_sub(reference);
+    if profile == ProfileId::Esp { distance as i32 } else { i32::from(distance as i16) }
+}
+
+/// The SN that bits mean from a reference on.
+#[inline]
+pub(super) fn decode_sn(profile: ProfileId, bits: u32, k: u32, reference: u32) -> u32 {
+    let shift = sn_shift(profile);
+    if profile == ProfileId::Esp {
+        return lsb::decode(bits, k, reference, shift);
+    }
+    u32::from(lsb::decode(bits, k, reference as u16, shift))
 }
 
 /// Why the headers could not be rebuilt, as the decompressor tells it.

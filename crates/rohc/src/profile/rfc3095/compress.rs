@@ -402,7 +402,13 @@ impl Context {
         let layout = layout(plan, x.coap.as_ref());
         let header = plan.packet.get(..layout.len).unwrap_or_default();
         let is_static_same = is_static_same && !has_lists && x.ip_count <= BASE_IPS;
-        let crc_static = self.crc_static(is_static_same, &layout, header);
+        // The first packet of a flow, which may be the only one, has no CRC over these octets.
+        let is_first = self.sns.is_empty() && is_static_same;
+        let crc_static = if is_first {
+            CrcStatic::UNKNOWN
+        } else {
+            CrcStatic(self.crc_static(is_static_same, &layout, header))
+        };
 
         let space = config.channel.cids();
         let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
@@ -446,7 +452,7 @@ impl Context {
             written.map_err(|_| Refused::ByThisPacket)?;
         } else if format.updates() {
             let check = Check::of_width(writer.crc_width()).ok_or(Refused::ByThisPacket)?;
-            let state = crc_static[usize::from(check != Check::Crc3)];
+            let state = crc_static.0[usize::from(check != Check::Crc3)];
             writer.fill_crc(layout.crc_dynamic(check, state, header));
         }
         let end = writer.finish().map_err(|_| Refused::NoRoom)?;
@@ -462,7 +468,8 @@ impl Context {
                 *octet = crc;
             }
         }
-        self.commit(now, &x, format, crc_static, has_lists, length, config, pool);
+        self.note_crc_static(crc_static, is_static_same, config.repetitions);
+        self.commit(now, &x, format, has_lists, length, config, pool);
         Ok(Compressed {
             cid,
             profile: self.profile,
@@ -788,6 +795,27 @@ impl Context {
         Some(format)
     }
 
+    /// Keeps the check states of a packet that was written.
+    ///
+    /// Section 5.9.2: if the CRC-STATIC octets have changed and the state of CRC-3 has not, it "cannot catch the error
+    /// consisting in the decompressor not having updated the static context". The change itself goes in UOR-2, the
+    /// packets that follow are those at risk.
+    #[inline]
+    fn note_crc_static(&mut self, crc_static: CrcStatic, is_static_same: bool, repetitions: u8) {
+        self.strong = self.strong.saturating_sub(1);
+        let is_at_risk = match (self.crc_static.known(), crc_static.known()) {
+            (Some(before), Some(now)) => before != now && before[0] == now[0],
+            // Those of the first packet are not known.
+            (None, Some(_)) => !is_static_same && !self.sns.is_empty(),
+            (_, None) => false,
+        };
+        if is_at_risk {
+            self.strong = repetitions.saturating_mul(2);
+            self.settled = false;
+        }
+        self.crc_static = crc_static;
+    }
+
     /// A packet was written: what it said is in the windows and said once more.
     #[allow(clippy::too_many_arguments)]
     fn commit(
@@ -795,7 +823,6 @@ impl Context {
         now: Instant,
         x: &Fields<'_>,
         format: Format,
-        crc_static: [u8; 2],
         has_lists: bool,
         length: usize,
         config: &CompressorConfig,
@@ -804,15 +831,6 @@ impl Context {
         let is_first = self.sns.is_empty();
         let width = usize::from(config.window);
         self.sn = x.sn;
-        self.strong = self.strong.saturating_sub(1);
-        // Section 5.9.2: if the CRC-STATIC octets have changed and the state of CRC-3 has not, it "cannot catch
-        // the error consisting in the decompressor not having updated the static context". The change itself
-        // goes in UOR-2, the packets that follow are those at risk.
-        if self.crc_static.known().is_some_and(|before| before != crc_static && before[0] == crc_static[0]) {
-            self.strong = config.repetitions.saturating_mul(2);
-            self.settled = false;
-        }
-        self.crc_static = CrcStatic(crc_static);
         let secure = self.mode.is_secure();
         if !secure {
             self.sns.push(x.sn as u16, width);

@@ -84,19 +84,19 @@ pub(crate) struct Context {
     pub(crate) profile: ProfileId,
     pub(crate) state: DecompressorState,
     pub(crate) mode: DecompressorMode,
-    ip_count: u8,
+    pub(super) ip_count: u8,
     pub(super) ips: [IpFields; BASE_IPS],
-    udp: UdpFields,
+    pub(super) udp: UdpFields,
     coverage: CoverageContext,
     pub(super) own: Own,
     /// V of RTP.
-    version: u8,
+    pub(super) version: u8,
     /// Last verified SN and the one before: ref 0 and ref -1 of section 5.3.2.2.5. In R-mode, the last SN that updated
     /// the context, and the last one of all.
     pub(super) sn: u32,
     pub(super) sn_before: u32,
     /// Packets still to be held back after a repair.
-    trial: u8,
+    pub(super) trial: u8,
     /// The last packet was right with ref -1 only: it was late, or ref 0 is wrong.
     pub(super) suspect: bool,
     /// The outcome of the last 16 packets, and of the last 16 updates: 1 is a failure.
@@ -542,7 +542,7 @@ impl Context {
     }
 
     #[inline]
-    fn note_arrival(&mut self, now: Instant) {
+    pub(super) fn note_arrival(&mut self, now: Instant) {
         let gap = now.nanos_since(self.arrival);
         self.gap = if self.gap == 0 { gap } else { self.gap - self.gap / 8 + gap / 8 };
         self.arrival = now;

@@ -13,7 +13,7 @@ use thinair_wire::header::udp::Udp;
 
 use super::coap_2015::{self, CoapLayout};
 use super::list::{Item, MAX_ITEMS};
-use super::rtp::CSRC_LEN;
+use super::rtp::{CSRC_LEN, RtpFields};
 use super::{CSRC, Fields, IpFields, LISTS, UdpFields, Upper, Version, has_rtp, upper};
 use crate::profile::ProfileId;
 
@@ -111,15 +111,14 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// UDP in IPv4 without options.
-    pub(super) const UDP_V4: Self = Self::udp_in(Version::V4, 28);
-    /// UDP in IPv6 without extension headers.
-    pub(super) const UDP_V6: Self = Self::udp_in(Version::V6, 48);
-
-    const fn udp_in(version: Version, len: usize) -> Self {
+    /// One IP header without options and extension headers, and what a profile has behind it, without CSRC identifiers.
+    pub(super) const fn of_one_ip(version: Version, profile: ProfileId) -> Self {
         let mut ips = [(0, Version::V4, 0); MAX_IP];
         ips[0] = (0, version, 0);
-        Self { ips, ip_count: 1, transport: Transport::Udp, len, has_ah: false }
+        let mut layout =
+            Self { ips, ip_count: 1, transport: Transport::None, len: fixed_len(version), has_ah: false };
+        layout.upper(profile, 0);
+        layout
     }
 
     /// Becomes the layout of the headers that fields and lists make.
@@ -161,7 +160,7 @@ impl Layout {
 
     /// Adds what a profile has behind the IP headers, with so many octets of CSRC identifiers. CoAP is not added.
     #[inline]
-    pub(super) fn upper(&mut self, profile: ProfileId, csrc_len: usize) {
+    pub(super) const fn upper(&mut self, profile: ProfileId, csrc_len: usize) {
         (self.transport, self.len) = match upper(profile) {
             Upper::None => (Transport::None, self.len),
             Upper::Esp => (Transport::Esp, self.len + ESP_LEN),
@@ -360,8 +359,7 @@ pub(super) fn rebuild(
     let end = match upper(x.profile) {
         Upper::None => return Ok(()),
         Upper::Esp => {
-            let esp = Esp { spi: x.spi, sequence_number: x.sn };
-            return esp.write(out, start).map(|_| ()).map_err(|_| Unbuildable::NoRoom(total));
+            return write_esp(x.spi, x.sn, total, out, start);
         }
         Upper::Udp => write_udp(&x.udp, total, out, start)?,
         // The two headers differ in one field, which is no length here.
@@ -373,19 +371,26 @@ pub(super) fn rebuild(
         }
     };
     if has_rtp(x.profile) {
-        write_rtp(x, lists, out, end).ok_or(Unbuildable::NoRoom(total))?;
+        write_rtp(x.rtp_extra.version, &x.rtp, x.sn, lists.of(CSRC), out, end)
+            .ok_or(Unbuildable::NoRoom(total))?;
     }
     Ok(())
 }
 
 /// Writes the RTP header.
 #[inline]
-fn write_rtp(x: &Fields<'_>, lists: &ExtensionLists<'_>, out: &mut [u8], at: usize) -> Option<()> {
-    let (rtp, csrc) = (&x.rtp, lists.of(CSRC));
+fn write_rtp(
+    version: u8,
+    rtp: &RtpFields,
+    sn: u32,
+    csrc: &[Extension<'_>],
+    out: &mut [u8],
+    at: usize,
+) -> Option<()> {
     let fixed: &mut [u8; Rtp::LEN] = out.get_mut(at..at + Rtp::LEN)?.try_into().ok()?;
-    fixed[0] = x.rtp_extra.version << 6 | u8::from(rtp.p) << 5 | u8::from(rtp.x) << 4 | csrc.len() as u8;
+    fixed[0] = version << 6 | u8::from(rtp.p) << 5 | u8::from(rtp.x) << 4 | csrc.len() as u8;
     fixed[1] = u8::from(rtp.m) << 7 | rtp.pt;
-    fixed[2..4].copy_from_slice(&(x.sn as u16).to_be_bytes());
+    fixed[2..4].copy_from_slice(&(sn as u16).to_be_bytes());
     fixed[4..8].copy_from_slice(&rtp.ts.to_be_bytes());
     fixed[8..12].copy_from_slice(&rtp.ssrc.to_be_bytes());
     let mut room = out.get_mut(at + Rtp::LEN..)?.chunks_exact_mut(CSRC_LEN);
@@ -393,6 +398,42 @@ fn write_rtp(x: &Fields<'_>, lists: &ExtensionLists<'_>, out: &mut [u8], at: usi
         room.next()?.copy_from_slice(extension.item.body.get(..CSRC_LEN)?);
     }
     Some(())
+}
+
+/// The headers of a packet with one IP header and no list, in profiles 0x0001, 0x0002 and 0x0003.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plain {
+    pub(super) ip: IpFields,
+    pub(super) udp: UdpFields,
+    /// V of RTP.
+    pub(super) version: u8,
+    pub(super) rtp: RtpFields,
+    pub(super) spi: u32,
+    pub(super) sn: u32,
+}
+
+impl Plain {
+    /// Writes the headers of a packet of `total` octets; `out` has room for them alone.
+    #[inline]
+    pub(super) fn write(&self, profile: ProfileId, total: usize, out: &mut [u8]) -> Result<(), Unbuildable> {
+        let behind = total - fixed_len(self.ip.version);
+        let end = write_ip(&self.ip, self.ip.protocol, behind, out, 0)?;
+        if profile == ProfileId::Esp {
+            return write_esp(self.spi, self.sn, total, out, end);
+        }
+        let end = write_udp(&self.udp, total, out, end)?;
+        if has_rtp(profile) {
+            write_rtp(self.version, &self.rtp, self.sn, &[], out, end).ok_or(Unbuildable::NoRoom(total))?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes the ESP header.
+#[inline]
+fn write_esp(spi: u32, sn: u32, total: usize, out: &mut [u8], at: usize) -> Result<(), Unbuildable> {
+    let esp = Esp { spi, sequence_number: sn };
+    esp.write(out, at).map(|_| ()).map_err(|_| Unbuildable::NoRoom(total))
 }
 
 /// Writes the UDP header of a packet of `total` octets, and returns its end.

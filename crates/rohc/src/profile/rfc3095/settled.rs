@@ -8,56 +8,77 @@ use thinair_wire::time::Instant;
 
 use super::compress::{Context, frame};
 use super::header::Layout;
+use super::own::Own;
 use super::tail::udp_checksum;
-use super::{IP_ID, IpFields, SN, Version, sn_plus, sn_shift, type0, type1};
+use super::{IP_ID, IpFields, SN, Version, has_rtp, sn_plus, sn_shift, type0, type1};
 use crate::cid::Cid;
-use crate::compressor::{Compressed, CompressorConfig, Glance};
-use crate::profile::{Format, ProfileId};
+use crate::compressor::{Above, Compressed, CompressorConfig, Glance, Sight};
+use crate::profile::Format;
 
 impl Context {
-    /// Whether a packet belongs to this flow, and the flow has settled.
+    /// Whether a packet belongs to this flow.
     #[inline]
-    pub(crate) fn is_settled_flow_of(&self, glance: &Glance<'_>) -> bool {
+    pub(crate) fn is_flow_at_sight(&self, sight: &Sight<'_>) -> bool {
         let ip = &self.ips[0];
-        let same_path = match glance {
+        // As arrays, which are compared in registers.
+        let same_path = match sight.glance {
             Glance::V4(h) => {
-                ip.version == Version::V4 && ip.source[..4] == h[12..16] && ip.destination[..4] == h[16..20]
+                ip.version == Version::V4
+                    && ip.source.first_chunk::<4>() == h[12..].first_chunk()
+                    && ip.destination.first_chunk::<4>() == h[16..].first_chunk()
             }
             Glance::V6(h) => {
-                ip.version == Version::V6 && ip.source[..] == h[8..24] && ip.destination[..] == h[24..40]
+                ip.version == Version::V6
+                    && Some(&ip.source) == h[8..].first_chunk()
+                    && Some(&ip.destination) == h[24..].first_chunk()
             }
         };
-        let ports = match glance {
-            Glance::V4(h) => [h[20], h[21], h[22], h[23]],
-            Glance::V6(h) => [h[40], h[41], h[42], h[43]],
+        let [first, _] = sight.glance.upper();
+        let ports = u32::from(self.udp.source_port) << 16 | u32::from(self.udp.destination_port);
+        let same_upper = match (&sight.above, &self.own) {
+            (Above::Esp, Own::Esp(spi)) => first == *spi,
+            (Above::Rtp(header), Own::Rtp(rtp)) => first == ports && header.fields.ssrc == rtp.fields.ssrc,
+            (Above::Udp, _) => first == ports,
+            (Above::Esp | Above::Rtp(_), _) => false,
         };
-        let [a, b] = self.udp.source_port.to_be_bytes();
-        let [c, d] = self.udp.destination_port.to_be_bytes();
-        self.settled
-            && self.profile == ProfileId::Udp
-            && self.ip_count == 1
-            && same_path
-            && ports == [a, b, c, d]
+        self.profile == sight.profile() && self.ip_count == 1 && same_path && same_upper
     }
 
-    /// Compresses a packet of this flow; `None` if there is more to say than these formats can.
+    /// The SN and the UDP checksum of a packet, if all of its headers behind IP can be told from these.
+    #[inline]
+    fn settled_upper(
+        &self,
+        sight: &Sight<'_>,
+        payload: &[u8],
+        config: &CompressorConfig,
+    ) -> Option<(u32, u16)> {
+        let next = sn_plus(self.profile, self.sn, 1);
+        let [_, second] = sight.glance.upper();
+        let checksum = second as u16;
+        let (sn, is_expected) = match (&sight.above, &self.own) {
+            (Above::Esp, _) => return (second == next).then_some((next, 0)),
+            (Above::Rtp(header), Own::Rtp(rtp)) => (u32::from(header.sn), rtp.expects(header)),
+            (Above::Rtp(_) | Above::Udp, _) => (next, !self.may_be_rtp(payload, config)),
+        };
+        let same_use = (checksum == 0) == (self.udp.checksum == 0);
+        (is_expected && sn == next && same_use).then_some((next, checksum))
+    }
+
+    /// Compresses a packet of this flow; `None` if the flow has not settled, or there is more to say than these formats
+    /// can.
     #[inline]
     pub(crate) fn compress_settled(
         &mut self,
         now: Instant,
-        glance: &Glance<'_>,
+        sight: &Sight<'_>,
         packet: &[u8],
         cid: Cid,
         config: &CompressorConfig,
         out: &mut [u8],
     ) -> Option<Compressed> {
         let ip = &self.ips[0];
-        let header = glance.octets();
-        let payload = packet.get(header.len()..)?;
-        if self.may_be_rtp(payload, config) {
-            return None;
-        }
-        let (same, id) = match glance {
+        let (header, payload) = packet.split_at_checked(sight.header_len())?;
+        let (same, id) = match sight.glance {
             Glance::V4(h) => {
                 let same = h[1] == ip.tos && h[6] == u8::from(ip.df) << 6 && h[8] == ip.ttl;
                 (same, u16::from_be_bytes([h[4], h[5]]))
@@ -68,27 +89,31 @@ impl Context {
                 (same, 0)
             }
         };
-        let mut checksum = u16::from_be_bytes([header[header.len() - 2], header[header.len() - 1]]);
         let counted = IpFields { id, ..*ip }.counted_id();
         let counts = ip.version == Version::V6 || self.watchers[0].expects(ip, id);
         let [crc_static, _] = self.crc_static.known()?;
-        if !same || !counts || (checksum == 0) != (self.udp.checksum == 0) || !self.timer.is_quiet(now) {
+        let (sn, mut checksum) = self.settled_upper(sight, payload, config)?;
+        if !self.settled || !same || !counts || !self.timer.is_quiet(now) {
             return None;
         }
 
-        let sn = sn_plus(self.profile, self.sn, 1);
         let offset = counted.wrapping_sub(sn as u16);
         let space = config.channel.cids();
         let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
         let mut writer = Writer::new(out, before + inside);
         let needed = self.sns.needed_bits(sn as u16, sn_shift(self.profile));
         writer.offer(SN, Lsb { value: sn, needed });
-        if ip.holds_ip_id() {
-            let needed = if ip.sid { 0 } else { self.offsets[0].needed_bits(offset, Shift::Zero) };
-            writer.offer(IP_ID, Lsb { value: u32::from(offset), needed });
+        let mut ip_id_bits = 0;
+        if ip.holds_ip_id() && !ip.sid {
+            ip_id_bits = self.offsets[0].needed_bits(offset, Shift::Zero);
+            writer.offer(IP_ID, Lsb { value: u32::from(offset), needed: ip_id_bits });
         }
         let mut format = Format::Uo0;
         if type0::uo_0(&mut writer, false).is_err() || !writer.is_complete() {
+            // Without bits of an IP-ID it is the turn of UOR-2, which is as long, and with RTP of another one.
+            if ip_id_bits == 0 || has_rtp(self.profile) {
+                return None;
+            }
             writer.rewind();
             format = Format::Uo1;
             if type1::uo_1(&mut writer).is_err() || !writer.is_complete() {
@@ -98,11 +123,8 @@ impl Context {
         if checksum != 0 {
             udp_checksum(&mut writer, &mut checksum).ok()?;
         }
-        // Of a layout that is known beforehand, nothing is left to look at.
-        writer.fill_crc(match glance {
-            Glance::V4(_) => Layout::UDP_V4.crc_dynamic(Check::Crc3, crc_static, header),
-            Glance::V6(_) => Layout::UDP_V6.crc_dynamic(Check::Crc3, crc_static, header),
-        });
+        let layout = Layout::of_one_ip(ip.version, self.profile);
+        writer.fill_crc(layout.crc_dynamic(Check::Crc3, crc_static, header));
         let end = writer.finish().ok()?;
         let len = end + payload.len();
         out.get_mut(end..len)?.copy_from_slice(payload);
@@ -110,6 +132,9 @@ impl Context {
 
         let width = usize::from(config.window);
         self.timer.count();
+        if let (Above::Rtp(header), Own::Rtp(rtp)) = (&sight.above, &mut self.own) {
+            rtp.go_on(now, header, (sn, self.sn), config);
+        }
         self.sn = sn;
         self.sns.push(sn as u16, width);
         if self.ips[0].version == Version::V4 {
@@ -118,7 +143,7 @@ impl Context {
         }
         Some(Compressed {
             cid,
-            profile: ProfileId::Udp,
+            profile: self.profile,
             format,
             header_in: header.len(),
             header_out: end,

@@ -5,7 +5,7 @@ use thinair_wire::coder::{Coder, Step};
 use super::SN;
 
 /// `UO-0`: SN, CRC-3. RFC 3095, section 5.7.1. `m` is the marker of RTP, for which there is no place.
-#[inline]
+#[inline(always)]
 pub(super) fn uo_0<'p, C: Coder<'p>>(c: &mut C, m: bool) -> Step {
     c.enforce(!m)?;
     c.discriminator(1, 0b0)?;

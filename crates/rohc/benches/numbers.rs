@@ -1,0 +1,232 @@
+//! The figures that this crate is held to, as one table: nanoseconds, instructions and octets, beside those of
+//! rohc-lib.
+//!
+//! `cargo bench -p thinair-rohc --bench numbers` measures time and memory itself, and takes the instructions from what
+//! the benchmark `instructions` has left in the target folder; `make bench` runs that first. Packets are in steady
+//! state (UO-0), except in the row of new flows, where each one opens a flow and every context is in use. Pairs are
+//! compress/decompress; a dash stands for what was not published or not measured.
+//!
+//! Times are medians over batches, of this machine and hour. Those of rohc-lib (the best of 2.2.0, 2.3.0 and master of
+//! 2019-09-24) were measured elsewhere, so between machines only ratios say something: `throughput` prints them where
+//! rohc-lib is at hand.
+
+use std::fs;
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::time::Instant as Clock;
+
+use thinair_rohc::{
+    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
+    DecompressorMemory, Format, Instant, ProfileSet, Refresh,
+};
+use thinair_wire::header::ipv4::Ipv4;
+use thinair_wire::header::protocol;
+
+mod get;
+
+/// Contexts of the channel: all that large CIDs can name.
+const CONTEXTS: u32 = 16_384;
+
+/// Packets between two looks at the clock: few, so that they stay in the cache, and a batch seldom meets an interrupt.
+const BATCH: usize = 1_024;
+
+/// Batches behind a time.
+const BATCHES: usize = 301;
+
+/// Octets of memory per context and side, with a block of extension headers.
+const MEMORY_BAR: usize = 512;
+
+/// Compress, decompress.
+type Pair = [u32; 2];
+
+/// A row of the table.
+struct Row {
+    name: &'static str,
+    /// rohc-lib, and the bar: ns, instructions.
+    theirs: [Option<Pair>; 2],
+    bar: [Option<Pair>; 2],
+    /// How many flows take turns; `None`: each packet opens one.
+    flows: Option<u32>,
+    /// The packet of a flow with that count.
+    packet: fn(u32, u32) -> Vec<u8>,
+    /// The case of the benchmark `instructions`.
+    case: Option<&'static str>,
+}
+
+const ROWS: [Row; 6] = [
+    Row {
+        name: "UDP/IPv4",
+        theirs: [Some([147, 153]), Some([2_179, 2_224])],
+        bar: [Some([60, 60]), Some([800, 800])],
+        flows: Some(1),
+        packet: udp_ipv4,
+        case: Some("udp_ipv4_uo_0"),
+    },
+    Row {
+        name: "RTP/UDP/IPv4",
+        theirs: [Some([232, 182]), Some([3_170, 2_590])],
+        bar: [Some([90, 90]), Some([1_200, 1_200])],
+        flows: Some(1),
+        packet: rtp_udp_ipv4,
+        case: Some("rtp_udp_ipv4_uo_0"),
+    },
+    Row {
+        name: "ESP/IPv4",
+        theirs: [Some([156, 147]), Some([3_779, 2_125])],
+        bar: [Some([60, 60]), None],
+        flows: Some(1),
+        packet: esp_ipv4,
+        case: Some("esp_ipv4_uo_0"),
+    },
+    Row {
+        name: "UDP/IPv6",
+        theirs: [Some([341, 150]), Some([5_391, 2_118])],
+        bar: [Some([70, 70]), Some([900, 900])],
+        flows: Some(1),
+        packet: udp_ipv6,
+        case: Some("udp_ipv6_uo_0"),
+    },
+    Row {
+        name: "16,384 flows, UDP",
+        theirs: [Some([692, 447]), None],
+        bar: [Some([120, 120]), None],
+        flows: Some(CONTEXTS),
+        packet: udp_ipv4,
+        case: None,
+    },
+    Row {
+        name: "new flow, table full",
+        theirs: [Some([17_775, 440]), None],
+        bar: [Some([400, 400]), None],
+        flows: None,
+        packet: udp_ipv4,
+        case: None,
+    },
+];
+
+fn main() {
+    println!("{:<22}{:^26}{:^26}{:^26}", "", "rohc-lib", "at most", "thinair");
+    print!("{:<22}", "compress/decompress");
+    (0..3).for_each(|_| print!("{:>11}{:>15}", "ns", "instructions"));
+    println!();
+    for row in &ROWS {
+        print!("{:<22}", row.name);
+        let ours = [Some(times(row)), row.case.and_then(instructions)];
+        for [ns, instructions] in [row.theirs, row.bar, ours] {
+            print!("{:>11}{:>15}", text(ns), text(instructions));
+        }
+        println!();
+    }
+    let (context, block) = Compressor::octets_per_context();
+    // A context also takes two buckets of two octets each.
+    let compressor = context + block + 2 * 2;
+    let (context, block) = Decompressor::octets_per_context();
+    let ours = format!("{compressor}/{}", context + block);
+    println!("{:<22}{:>11}{:>26}{ours:>26}", "octets of a context", "69232/69441", MEMORY_BAR);
+}
+
+fn text(pair: Option<Pair>) -> String {
+    pair.map_or("-".to_owned(), |[compress, decompress]| format!("{compress}/{decompress}"))
+}
+
+fn udp_ipv4(flow: u32, count: u32) -> Vec<u8> {
+    get::over_ipv4(flow, count as u16).to_vec()
+}
+
+fn udp_ipv6(_: u32, _: u32) -> Vec<u8> {
+    get::IPV6.to_vec()
+}
+
+/// A voice packet of 20 ms: 160 octets at 8 kHz.
+fn rtp_udp_ipv4(flow: u32, count: u32) -> Vec<u8> {
+    let mut datagram = Vec::from(*b"\x80\0\x13\x8a\0\xb4\x12\x34\x80\0");
+    datagram.extend_from_slice(&(count as u16).to_be_bytes());
+    datagram.extend_from_slice(&(160 * count).to_be_bytes());
+    datagram.extend_from_slice(b"\xde\xad\xbe\xef");
+    datagram.resize(datagram.len() + 160, 0x55);
+    ipv4(flow, count, protocol::UDP, &datagram)
+}
+
+fn esp_ipv4(flow: u32, count: u32) -> Vec<u8> {
+    let mut behind = Vec::from(*b"\0\0\x01\x02");
+    behind.extend_from_slice(&count.to_be_bytes());
+    behind.resize(behind.len() + 24, 0x55);
+    ipv4(flow, count, protocol::ESP, &behind)
+}
+
+fn ipv4(flow: u32, count: u32, next: u8, behind: &[u8]) -> Vec<u8> {
+    let mut packet = get::over_ipv4(flow, count as u16)[..Ipv4::LEN].to_vec();
+    packet[3] = (Ipv4::LEN + behind.len()) as u8;
+    packet[9] = next;
+    let sum = Ipv4::checksum_of(&packet);
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    packet.extend_from_slice(behind);
+    packet
+}
+
+/// Instructions of one packet on each side, as callgrind has counted them last.
+fn instructions(case: &str) -> Option<Pair> {
+    let program = std::env::current_exe().ok()?;
+    // The target folder is above release/deps/numbers-...
+    let target = program.ancestors().nth(3)?;
+    let count = |side: &str| {
+        let id = format!("{side}.{case}");
+        let file = ["gungraun/thinair-rohc/instructions/packet", &id, &format!("callgrind.{id}.out")];
+        let text = fs::read_to_string(target.join(file.iter().collect::<PathBuf>())).ok()?;
+        text.lines().find_map(|line| line.strip_prefix("totals:"))?.trim().parse().ok()
+    };
+    Some([count("compress")?, count("decompress")?])
+}
+
+/// Nanoseconds of one packet on each side.
+fn times(row: &Row) -> Pair {
+    let highest = CidSpace::Large.highest();
+    let channel = Channel::new(CidSpace::Large, highest, ProfileSet::v1()).expect("the highest CID is a CID");
+    let mut config = CompressorConfig::new(channel);
+    config.refresh = Refresh::Off;
+    let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
+    let mut decompressor =
+        Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 0));
+    let packet = |count: usize| match row.flows {
+        Some(flows) => (row.packet)(count as u32 % flows, count as u32 / flows),
+        None => (row.packet)(count as u32, 0),
+    };
+    let (settling, format) = match row.flows {
+        Some(flows) => (8 * flows as usize, Format::Uo0),
+        None => (CONTEXTS as usize, Format::Ir),
+    };
+    let mut times = [const { Vec::new() }; 2];
+    let mut count = 0;
+    while times[0].len() < BATCHES {
+        let packets: Vec<_> = (count..count + BATCH).map(packet).collect();
+        let mut rohc = vec![[0; 256]; BATCH];
+        let mut lengths = vec![(0, Format::Normal); BATCH];
+        let start = Clock::now();
+        for ((packet, rohc), length) in packets.iter().zip(&mut rohc).zip(&mut lengths) {
+            if let Ok(done) = compressor.compress(Instant::ZERO, black_box(packet), rohc) {
+                *length = (done.len, done.format);
+            }
+        }
+        let compressed = start.elapsed();
+        let mut back = [0; 256];
+        let mut delivered = 0;
+        let start = Clock::now();
+        for (rohc, (len, _)) in rohc.iter().zip(&lengths) {
+            let done = decompressor.decompress(Instant::ZERO, black_box(&rohc[..*len]), &mut back);
+            delivered += usize::from(done.is_ok());
+            black_box(&back);
+        }
+        let decompressed = start.elapsed();
+        assert_eq!(delivered, BATCH);
+        count += BATCH;
+        if count > settling.next_multiple_of(BATCH) {
+            assert!(lengths.iter().all(|(_, each)| *each == format));
+            times[0].push(compressed);
+            times[1].push(decompressed);
+        }
+    }
+    times.map(|mut times| {
+        times.sort();
+        (times[BATCHES / 2].as_nanos() / BATCH as u128) as u32
+    })
+}
