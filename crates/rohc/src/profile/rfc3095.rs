@@ -8,8 +8,10 @@
 
 mod attempt;
 mod cce;
+mod choose;
 pub(crate) mod coap_2015;
 pub(crate) mod compress;
+mod confirm;
 pub(crate) mod decompress;
 mod extension;
 mod header;

@@ -1,33 +1,29 @@
 //! Compressing the packets of one context. RFC 3095, sections 5.3.1 and 5.4.1.
 
-use thinair_wire::coder::{Lsb, Writer};
+use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
 use thinair_wire::header::chain::{Ip, IpHeader};
 use thinair_wire::header::protocol;
 use thinair_wire::header::rtp::VERSION;
-use thinair_wire::lsb::Shift;
 use thinair_wire::range::{Count, Range};
 use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
 use super::cce::{Cce, Coverage};
+use super::choose::has_extension_3;
 use super::coap_2015;
 use super::header::Layout;
 use super::ip_id::Watcher;
 use super::ir;
 use super::list::Item;
-use super::list_plan::{Assurance, ListState, Scope, icv, items, sends_ah};
+use super::list_plan::{Assurance, ListState, Scope, items};
 use super::own::{Guess, Own, RtpContext};
 use super::table::{self, Pool, Table};
-use super::tail::{Tail, tail};
-use super::timestamp::Needed;
 use super::{
-    BASE_IPS, CSRC, Fields, IP_ID, IP_ID2, IpFields, SN, TS, UdpFields, Upper, Version, base, formats,
-    has_own_sn, has_rtp, rtp, sn_plus, sn_shift, upper,
+    BASE_IPS, CSRC, Fields, IpFields, UdpFields, Upper, Version, has_own_sn, has_rtp, rtp, sn_plus, upper,
 };
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Plan};
-use crate::feedback::{AckType, Feedback};
 use crate::mode::{CompressorMode, Mode};
 use crate::profile::{Format, ProfileId};
 use crate::refresh::{Due, Refresh, Timer};
@@ -89,13 +85,13 @@ impl Pending {
 
 /// What of one IP header must still be said: packets left for each.
 #[derive(Clone, Copy, Debug, Default)]
-struct PendingIp {
-    tos: u8,
-    ttl: u8,
+pub(super) struct PendingIp {
+    pub(super) tos: u8,
+    pub(super) ttl: u8,
     /// DF, NBO, RND.
-    flags: u8,
+    pub(super) flags: u8,
     /// The whole IP-ID, because its byte order or randomness has changed.
-    id: u8,
+    pub(super) id: u8,
 }
 
 impl PendingIp {
@@ -108,53 +104,7 @@ impl PendingIp {
 const FAR: u32 = 1 << 11;
 
 /// Where the list of CSRC identifiers is kept: in the place of a second IP header, with which RTP has none.
-const CSRC_STATE: usize = 1;
-
-/// Bits that a packet needs in each slot.
-#[derive(Clone, Copy, Debug, Default)]
-struct NeededBits {
-    sn: u32,
-    ip_id: u32,
-    ts: Needed,
-}
-
-impl NeededBits {
-    /// Sets what extension 3 has of each slot in that format of RTP; false if another of the two formats with a T bit
-    /// is shorter.
-    fn shape(&self, format: Format, x: &mut Fields<'_>) -> bool {
-        let ts =
-            |base| if self.ts.inferable { 0 } else { rtp::sdvl_octets(self.ts.bits.saturating_sub(base)) };
-        let with_ts = 2 * u8::from(self.ip_id > 0) + ts(5);
-        let with_id = 2 * u8::from(self.ip_id > 5) + ts(0);
-        x.ext3_sn = self.sn > 6;
-        if format == Format::Uor2IdExt3 {
-            x.ext3_id = self.ip_id > 5;
-            x.rtp_extra.ts = ts(0);
-            return self.ts.inferable || self.ts.bits <= rtp::sdvl_bits(4);
-        }
-        x.ext3_id = self.ip_id > 0;
-        x.rtp_extra.ts = ts(5);
-        format == Format::Uor2Ext3 || with_ts <= with_id || self.ts.bits > rtp::sdvl_bits(4)
-    }
-
-    /// Whether the bits of TS that a format has sent are none, or enough.
-    fn is_ts_right(&self, writer: &Writer<'_>) -> bool {
-        writer.sent(TS) == 0 || writer.sent(TS) >= self.ts.bits
-    }
-}
-
-/// Whether a format has extension 3.
-#[inline]
-fn has_extension_3(format: Format) -> bool {
-    matches!(format, Format::Uor2Ext3 | Format::Uor2IdExt3 | Format::Uor2TsExt3)
-}
-
-/// Whether a format has the CRC of 3 bits.
-#[inline]
-fn has_crc_3(format: Format) -> bool {
-    use Format::{Uo0, Uo1, Uo1Id, Uo1IdExt0, Uo1IdExt1, Uo1IdExt2, Uo1IdExt3, Uo1Ts};
-    matches!(format, Uo0 | Uo1 | Uo1Id | Uo1Ts | Uo1IdExt0 | Uo1IdExt1 | Uo1IdExt2 | Uo1IdExt3)
-}
+pub(super) const CSRC_STATE: usize = 1;
 
 /// Check states, or that they may have changed, in no more room.
 #[derive(Clone, Copy, Debug)]
@@ -175,11 +125,11 @@ impl CrcStatic {
 pub(crate) struct Context {
     pub(crate) profile: ProfileId,
     pub(crate) mode: CompressorMode,
-    state: CompressorState,
+    pub(super) state: CompressorState,
     /// Packets still to be sent in the state.
     pub(super) in_state: Pending,
     /// The state was entered to refresh, not to establish.
-    refreshing: bool,
+    pub(super) refreshing: bool,
     pub(super) ip_count: u8,
     pub(super) ips: [IpFields; BASE_IPS],
     pub(super) udp: UdpFields,
@@ -191,13 +141,13 @@ pub(crate) struct Context {
     /// IP-ID offsets of both headers.
     pub(super) offsets: [Range<u16>; BASE_IPS],
     pub(super) watchers: [Watcher; BASE_IPS],
-    pending: [PendingIp; BASE_IPS],
+    pub(super) pending: [PendingIp; BASE_IPS],
     /// The SN since which the newest of these has been said.
     pub(super) pending_since: u16,
     /// Check states after the CRC-STATIC octets: CRC-3 and CRC-7.
     pub(super) crc_static: CrcStatic,
     /// Packets that must carry another CRC than CRC-3 (section 5.9.2).
-    strong: u8,
+    pub(super) strong: u8,
     /// SO state and nothing left to be said: most packets find it so, and need not ask for each field.
     pub(super) settled: bool,
     pub(super) lists: [ListState; BASE_IPS],
@@ -277,7 +227,7 @@ impl Context {
     }
 
     /// The SN that the compressor counts, or expects of the next packet.
-    fn next_sn(&self) -> u32 {
+    pub(super) fn next_sn(&self) -> u32 {
         sn_plus(self.profile, self.sn, 1)
     }
 
@@ -540,18 +490,6 @@ impl Context {
         }
     }
 
-    /// Bits of the SN that a packet needs. An SN of the packet's own may take a step that looks as if the packet were a
-    /// late one (RFC 4224), unless the interval reaches twice as far.
-    #[inline]
-    fn sn_bits(&self, sn: u32) -> u32 {
-        let needed = self.sns.needed_bits(sn as u16, sn_shift(self.profile));
-        let step = sn.wrapping_sub(self.sn) as u16;
-        if has_own_sn(self.profile) && (8..1 << 15).contains(&step) {
-            return needed.max(u16::BITS - step.leading_zeros() + 1);
-        }
-        needed
-    }
-
     /// An SN far from the last one: the window keeps 16 bits of it, and no format has bits for such a step.
     fn note_sn(&mut self, sn: u32, repetitions: u8) {
         if has_own_sn(self.profile) && !self.sns.is_empty() {
@@ -641,7 +579,7 @@ impl Context {
         }
     }
 
-    fn enter_ir(&mut self, sn: u32, packets: u8, refreshing: bool) {
+    pub(super) fn enter_ir(&mut self, sn: u32, packets: u8, refreshing: bool) {
         self.settled = false;
         self.state.on_static_nack();
         self.refreshing = refreshing;
@@ -649,7 +587,7 @@ impl Context {
         self.mode.on_initialization();
     }
 
-    fn enter_fo(&mut self, sn: u32, packets: u8, refreshing: bool) {
+    pub(super) fn enter_fo(&mut self, sn: u32, packets: u8, refreshing: bool) {
         if self.state == CompressorState::Ir {
             if !refreshing {
                 // IR packets say it too, as often from now on.
@@ -689,110 +627,6 @@ impl Context {
             let extra = &mut x.extra[CSRC];
             self.lists[CSRC_STATE].fill(extra, CSRC, items, sn, scope, assurance, &self.table, pool);
         }
-    }
-
-    /// Offers the slots of a compressed header, with the bits that the window of each asks for.
-    #[inline]
-    fn offer(
-        &self,
-        now: Instant,
-        writer: &mut Writer<'_>,
-        x: &mut Fields<'_>,
-        plan: &Plan<'_>,
-    ) -> NeededBits {
-        let mut needed = NeededBits { sn: self.sn_bits(x.sn), ..NeededBits::default() };
-        writer.offer(SN, Lsb { value: x.sn, needed: needed.sn });
-        x.ext3_sn = needed.sn > 5;
-        let holders = [(IP_ID, x.ip_id_holder()), (IP_ID2, x.ip_id2_holder())];
-        for (slot, holder) in holders {
-            let Some(i) = holder else { continue };
-            let ip = &x.ips[i];
-            let offset = ip.counted_id().wrapping_sub(x.sn as u16);
-            let bits = if ip.sid {
-                0
-            } else if self.pending[i].id > 0 {
-                u16::BITS
-            } else {
-                self.offsets[i].needed_bits(offset, Shift::Zero)
-            };
-            writer.offer(slot, Lsb { value: u32::from(offset), needed: bits });
-            match slot {
-                IP_ID => {
-                    needed.ip_id = bits;
-                    x.ext3_id = bits > 0;
-                }
-                _ => x.extra[0].id = bits > 0,
-            }
-        }
-        if let Own::Rtp(rtp) = &self.own {
-            needed.ts = rtp.timestamps.needed(now, &x.rtp, plan.timer.as_ref());
-            let Needed { value, bits, inferable, .. } = needed.ts;
-            writer.offer(TS, Lsb { value, needed: if inferable { 0 } else { bits.max(1) } });
-            rtp.fill_extension(x, &needed.ts);
-        }
-        if self.settled {
-            x.extra[0].flags = x.extra[0].id;
-            return needed;
-        }
-        for i in 0..x.base_ips() {
-            let pending = &self.pending[i];
-            let extra = &mut x.extra[i];
-            extra.tos = pending.tos > 0;
-            extra.ttl = pending.ttl > 0;
-            extra.ipx = extra.has_list || extra.has_ah_sn;
-            extra.flags = extra.tos || extra.ttl || extra.ipx || pending.flags > 0 || i == 0 && extra.id;
-        }
-        needed
-    }
-
-    /// The first compressed format that says everything, with its tail.
-    #[inline]
-    fn write_compressed<'p>(
-        &self,
-        writer: &mut Writer<'_>,
-        x: &mut Fields<'p>,
-        plan: &Plan<'p>,
-        needed: &NeededBits,
-    ) -> Option<Format> {
-        // Flags and fields of IP headers and of RTP have their place in extension 3 alone.
-        let flags = x.rtp_extra.flags
-            || !x.rtp_extra.scaled
-            || !self.settled
-                && (0..x.base_ips())
-                    .any(|i| x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].flags > 0);
-        let (is_rtp, has_own_sn) = (has_rtp(self.profile), has_own_sn(self.profile));
-        let secure = self.mode.is_secure();
-        let update_due = secure && self.is_update_due(x);
-        let format = formats(self.profile, self.mode.mode()).iter().copied().find(|&format| {
-            if secure && !self.is_allowed_by_mode(format, update_due) {
-                return false;
-            }
-            if has_extension_3(format) {
-                if is_rtp && !needed.shape(format, x) {
-                    return false;
-                }
-            } else if flags || format == Format::Uo1IdExt3 || self.strong > 0 && has_crc_3(format) {
-                return false;
-            }
-            writer.rewind();
-            base(format, writer, x).is_ok()
-                && writer.is_complete()
-                && (!is_rtp || needed.is_ts_right(writer))
-                && (!has_own_sn || self.sns.fits(x.sn as u16, writer.sent(SN), Shift::Sn))
-        })?;
-        let mut has = Tail {
-            udp_checksum: self.udp.checksum != 0,
-            coverage: x.cce.is_some() || self.coverage.is_present(),
-            icv: [0; BASE_IPS],
-        };
-        for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
-            if ip.extension_count > 0 && !sends_ah(x.extra[i].list()) {
-                x.extra[i].icv = icv(ip);
-                has.icv[i] = x.extra[i].icv.len();
-            }
-        }
-        tail(writer, x, &has).ok()?;
-        Some(format)
     }
 
     /// Keeps the check states of a packet that was written.
@@ -878,7 +712,7 @@ impl Context {
                 let said = format.is_initialization() || has_extension_3(format);
                 self.lists[i].commit(i, &x.extra[i], format, said, assurance, &self.table, pool);
             }
-            if has_rtp(self.profile) {
+            if has_rtp(self.profile) && x.ip_count == 1 {
                 let said = format.is_initialization() || x.rtp_extra.flags;
                 let extra = &x.extra[CSRC];
                 self.lists[CSRC_STATE].commit(CSRC, extra, format, said, assurance, &self.table, pool);
@@ -891,77 +725,6 @@ impl Context {
                 && !(has_lists || is_due || self.is_on_coap_port(config))
                 && self.strong == 0
                 && !secure;
-        }
-    }
-
-    /// ACK, NACK and STATIC-NACK. RFC 3095, sections 5.4.1.1.1 and 5.4.1.1.2.
-    pub(crate) fn receive_feedback(
-        &mut self,
-        now: Instant,
-        feedback: &Feedback,
-        config: &CompressorConfig,
-        pool: &mut Pool<'_>,
-    ) {
-        let repetitions = config.repetitions;
-        let sn = self.sn_of(feedback);
-        match feedback.ack {
-            AckType::Ack => {
-                if let Some(sn) = sn {
-                    self.acknowledge(sn, config, pool);
-                }
-            }
-            AckType::Nack => self.enter_fo(self.next_sn(), repetitions, true),
-            AckType::StaticNack => {
-                self.enter_ir(self.next_sn(), repetitions, true);
-                // Whatever was known of the lists is not: section 5.8.2.1 a).
-                for list in &mut self.lists {
-                    list.forget_reference();
-                }
-            }
-        }
-        self.note_mode(now, feedback, sn, config);
-    }
-
-    /// "The compressor matches valid SN LSBs with the most recent header sent with a SN with matching LSBs."
-    fn sn_of(&self, feedback: &Feedback) -> Option<u16> {
-        let bits = feedback.sn_bits.min(16);
-        let mask = ((1_u32 << bits) - 1) as u16;
-        let back = (self.sn as u16).wrapping_sub(feedback.sn as u16) & mask;
-        (bits > 0).then(|| (self.sn as u16).wrapping_sub(back))
-    }
-
-    fn acknowledge(&mut self, sn: u16, config: &CompressorConfig, pool: &mut Pool<'_>) {
-        // What was sent before the acknowledged packet is no reference any more.
-        let secure = self.mode.is_secure();
-        if secure && !self.acknowledge_reference(sn) {
-            return;
-        }
-        let newer = if secure { None } else { self.sns.acknowledge(sn) };
-        let width = usize::from(config.window);
-        if let Some(newer) = newer {
-            for offsets in &mut self.offsets {
-                offsets.acknowledge(newer, width);
-            }
-        }
-        if let Own::Rtp(rtp) = &mut self.own {
-            rtp.acknowledge(sn, newer, width);
-        }
-        self.in_state.acknowledge(sn);
-        if !self.in_state.is_due() {
-            self.refreshing = false;
-            self.state.on_static_confidence();
-            self.state.on_dynamic_confidence();
-        }
-        // An acknowledged packet has said everything, if it is not older than the newest change.
-        if !sn.is_before(self.pending_since) {
-            self.pending = [PendingIp::default(); BASE_IPS];
-            self.coverage.acknowledge();
-        }
-        let is_rtp = has_rtp(self.profile);
-        let assurance = Assurance::of(self.mode, config.repetitions);
-        for (i, list) in self.lists.iter_mut().enumerate() {
-            let i = if is_rtp && i == CSRC_STATE && self.ip_count == 1 { CSRC } else { i };
-            list.acknowledge(i, sn, self.sn as u16, assurance, &self.table, pool);
         }
     }
 }

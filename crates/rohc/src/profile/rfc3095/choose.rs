@@ -1,0 +1,179 @@
+//! Which compressed format a packet takes: the cheapest that has room for what must be said. RFC 3095, sections 5.3.1.2
+//! and 5.7.
+
+use thinair_wire::coder::{Lsb, Writer};
+use thinair_wire::lsb::Shift;
+use thinair_wire::time::Instant;
+
+use super::compress::Context;
+use super::list_plan::{icv, sends_ah};
+use super::own::Own;
+use super::tail::{Tail, tail};
+use super::timestamp::Needed;
+use super::{BASE_IPS, Fields, IP_ID, IP_ID2, SN, TS, base, formats, has_own_sn, has_rtp, rtp, sn_shift};
+use crate::compressor::Plan;
+use crate::profile::Format;
+
+/// Bits that a packet needs in each slot.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct NeededBits {
+    sn: u32,
+    ip_id: u32,
+    ts: Needed,
+}
+
+impl NeededBits {
+    /// Sets what extension 3 has of each slot in that format of RTP; false if another of the two formats with a T bit
+    /// is shorter.
+    fn shape(&self, format: Format, x: &mut Fields<'_>) -> bool {
+        let ts =
+            |base| if self.ts.inferable { 0 } else { rtp::sdvl_octets(self.ts.bits.saturating_sub(base)) };
+        let with_ts = 2 * u8::from(self.ip_id > 0) + ts(5);
+        let with_id = 2 * u8::from(self.ip_id > 5) + ts(0);
+        x.ext3_sn = self.sn > 6;
+        if format == Format::Uor2IdExt3 {
+            x.ext3_id = self.ip_id > 5;
+            x.rtp_extra.ts = ts(0);
+            return self.ts.inferable || self.ts.bits <= rtp::sdvl_bits(4);
+        }
+        x.ext3_id = self.ip_id > 0;
+        x.rtp_extra.ts = ts(5);
+        format == Format::Uor2Ext3 || with_ts <= with_id || self.ts.bits > rtp::sdvl_bits(4)
+    }
+
+    /// Whether the bits of TS that a format has sent are none, or enough.
+    fn is_ts_right(&self, writer: &Writer<'_>) -> bool {
+        writer.sent(TS) == 0 || writer.sent(TS) >= self.ts.bits
+    }
+}
+
+/// Whether a format has extension 3.
+#[inline]
+pub(super) fn has_extension_3(format: Format) -> bool {
+    matches!(format, Format::Uor2Ext3 | Format::Uor2IdExt3 | Format::Uor2TsExt3)
+}
+
+/// Whether a format has the CRC of 3 bits.
+#[inline]
+pub(super) fn has_crc_3(format: Format) -> bool {
+    use Format::{Uo0, Uo1, Uo1Id, Uo1IdExt0, Uo1IdExt1, Uo1IdExt2, Uo1IdExt3, Uo1Ts};
+    matches!(format, Uo0 | Uo1 | Uo1Id | Uo1Ts | Uo1IdExt0 | Uo1IdExt1 | Uo1IdExt2 | Uo1IdExt3)
+}
+
+impl Context {
+    /// Bits of the SN that a packet needs. An SN of the packet's own may take a step that looks as if the packet were a
+    /// late one (RFC 4224), unless the interval reaches twice as far.
+    #[inline]
+    fn sn_bits(&self, sn: u32) -> u32 {
+        let needed = self.sns.needed_bits(sn as u16, sn_shift(self.profile));
+        let step = sn.wrapping_sub(self.sn) as u16;
+        if has_own_sn(self.profile) && (8..1 << 15).contains(&step) {
+            return needed.max(u16::BITS - step.leading_zeros() + 1);
+        }
+        needed
+    }
+
+    /// Offers the slots of a compressed header, with the bits that the window of each asks for.
+    #[inline]
+    pub(super) fn offer(
+        &self,
+        now: Instant,
+        writer: &mut Writer<'_>,
+        x: &mut Fields<'_>,
+        plan: &Plan<'_>,
+    ) -> NeededBits {
+        let mut needed = NeededBits { sn: self.sn_bits(x.sn), ..NeededBits::default() };
+        writer.offer(SN, Lsb { value: x.sn, needed: needed.sn });
+        x.ext3_sn = needed.sn > 5;
+        let holders = [(IP_ID, x.ip_id_holder()), (IP_ID2, x.ip_id2_holder())];
+        for (slot, holder) in holders {
+            let Some(i) = holder else { continue };
+            let ip = &x.ips[i];
+            let offset = ip.counted_id().wrapping_sub(x.sn as u16);
+            let bits = if ip.sid {
+                0
+            } else if self.pending[i].id > 0 {
+                u16::BITS
+            } else {
+                self.offsets[i].needed_bits(offset, Shift::Zero)
+            };
+            writer.offer(slot, Lsb { value: u32::from(offset), needed: bits });
+            match slot {
+                IP_ID => {
+                    needed.ip_id = bits;
+                    x.ext3_id = bits > 0;
+                }
+                _ => x.extra[0].id = bits > 0,
+            }
+        }
+        if let Own::Rtp(rtp) = &self.own {
+            needed.ts = rtp.timestamps.needed(now, &x.rtp, plan.timer.as_ref());
+            let Needed { value, bits, inferable, .. } = needed.ts;
+            writer.offer(TS, Lsb { value, needed: if inferable { 0 } else { bits.max(1) } });
+            rtp.fill_extension(x, &needed.ts);
+        }
+        if self.settled {
+            x.extra[0].flags = x.extra[0].id;
+            return needed;
+        }
+        for i in 0..x.base_ips() {
+            let pending = &self.pending[i];
+            let extra = &mut x.extra[i];
+            extra.tos = pending.tos > 0;
+            extra.ttl = pending.ttl > 0;
+            extra.ipx = extra.has_list || extra.has_ah_sn;
+            extra.flags = extra.tos || extra.ttl || extra.ipx || pending.flags > 0 || i == 0 && extra.id;
+        }
+        needed
+    }
+
+    /// The first compressed format that says everything, with its tail.
+    #[inline]
+    pub(super) fn write_compressed<'p>(
+        &self,
+        writer: &mut Writer<'_>,
+        x: &mut Fields<'p>,
+        plan: &Plan<'p>,
+        needed: &NeededBits,
+    ) -> Option<Format> {
+        // Flags and fields of IP headers and of RTP have their place in extension 3 alone.
+        let flags = x.rtp_extra.flags
+            || !x.rtp_extra.scaled
+            || !self.settled
+                && (0..x.base_ips())
+                    .any(|i| x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].flags > 0);
+        let (is_rtp, has_own_sn) = (has_rtp(self.profile), has_own_sn(self.profile));
+        let secure = self.mode.is_secure();
+        let update_due = secure && self.is_update_due(x);
+        let format = formats(self.profile, self.mode.mode()).iter().copied().find(|&format| {
+            if secure && !self.is_allowed_by_mode(format, update_due) {
+                return false;
+            }
+            if has_extension_3(format) {
+                if is_rtp && !needed.shape(format, x) {
+                    return false;
+                }
+            } else if flags || format == Format::Uo1IdExt3 || self.strong > 0 && has_crc_3(format) {
+                return false;
+            }
+            writer.rewind();
+            base(format, writer, x).is_ok()
+                && writer.is_complete()
+                && (!is_rtp || needed.is_ts_right(writer))
+                && (!has_own_sn || self.sns.fits(x.sn as u16, writer.sent(SN), Shift::Sn))
+        })?;
+        let mut has = Tail {
+            udp_checksum: self.udp.checksum != 0,
+            coverage: x.cce.is_some() || self.coverage.is_present(),
+            icv: [0; BASE_IPS],
+        };
+        for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
+            if ip.extension_count > 0 && !sends_ah(x.extra[i].list()) {
+                x.extra[i].icv = icv(ip);
+                has.icv[i] = x.extra[i].icv.len();
+            }
+        }
+        tail(writer, x, &has).ok()?;
+        Some(format)
+    }
+}

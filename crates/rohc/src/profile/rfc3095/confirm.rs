@@ -1,0 +1,85 @@
+//! What feedback says of a context at the compressor. RFC 3095, sections 5.4.1.1 and 5.5.1.1.
+
+use thinair_wire::serial::Serial;
+use thinair_wire::time::Instant;
+
+use super::compress::{CSRC_STATE, Context, PendingIp};
+use super::list_plan::Assurance;
+use super::own::Own;
+use super::table::Pool;
+use super::{BASE_IPS, CSRC, has_rtp};
+use crate::compressor::CompressorConfig;
+use crate::feedback::{AckType, Feedback};
+
+impl Context {
+    /// ACK, NACK and STATIC-NACK. RFC 3095, sections 5.4.1.1.1 and 5.4.1.1.2.
+    pub(crate) fn receive_feedback(
+        &mut self,
+        now: Instant,
+        feedback: &Feedback,
+        config: &CompressorConfig,
+        pool: &mut Pool<'_>,
+    ) {
+        let repetitions = config.repetitions;
+        let sn = self.sn_of(feedback);
+        match feedback.ack {
+            AckType::Ack => {
+                if let Some(sn) = sn {
+                    self.acknowledge(sn, config, pool);
+                }
+            }
+            AckType::Nack => self.enter_fo(self.next_sn(), repetitions, true),
+            AckType::StaticNack => {
+                self.enter_ir(self.next_sn(), repetitions, true);
+                // Whatever was known of the lists is not: section 5.8.2.1 a).
+                for list in &mut self.lists {
+                    list.forget_reference();
+                }
+            }
+        }
+        self.note_mode(now, feedback, sn, config);
+    }
+
+    /// "The compressor matches valid SN LSBs with the most recent header sent with a SN with matching LSBs."
+    fn sn_of(&self, feedback: &Feedback) -> Option<u16> {
+        let bits = feedback.sn_bits.min(16);
+        let mask = ((1_u32 << bits) - 1) as u16;
+        let back = (self.sn as u16).wrapping_sub(feedback.sn as u16) & mask;
+        (bits > 0).then(|| (self.sn as u16).wrapping_sub(back))
+    }
+
+    fn acknowledge(&mut self, sn: u16, config: &CompressorConfig, pool: &mut Pool<'_>) {
+        // What was sent before the acknowledged packet is no reference any more.
+        let secure = self.mode.is_secure();
+        if secure && !self.acknowledge_reference(sn) {
+            return;
+        }
+        let newer = if secure { None } else { self.sns.acknowledge(sn) };
+        let width = usize::from(config.window);
+        if let Some(newer) = newer {
+            for offsets in &mut self.offsets {
+                offsets.acknowledge(newer, width);
+            }
+        }
+        if let Own::Rtp(rtp) = &mut self.own {
+            rtp.acknowledge(sn, newer, width);
+        }
+        self.in_state.acknowledge(sn);
+        if !self.in_state.is_due() {
+            self.refreshing = false;
+            self.state.on_static_confidence();
+            self.state.on_dynamic_confidence();
+        }
+        // An acknowledged packet has said everything, if it is not older than the newest change.
+        if !sn.is_before(self.pending_since) {
+            self.pending = [PendingIp::default(); BASE_IPS];
+            self.coverage.acknowledge();
+        }
+        let is_rtp = has_rtp(self.profile);
+        let assurance = Assurance::of(self.mode, config.repetitions);
+        for (i, list) in self.lists.iter_mut().enumerate() {
+            let i = if is_rtp && i == CSRC_STATE && self.ip_count == 1 { CSRC } else { i };
+            list.acknowledge(i, sn, self.sn as u16, assurance, &self.table, pool);
+        }
+    }
+}
