@@ -391,18 +391,25 @@ impl<'m> Compressor<'m> {
     }
 
     /// A datagram whose flow is RTP as far as its packets show: the same packet by another profile, the hash of its
-    /// flow, and its context, if it has one already. `cid` is the context that has looked at the flow so far.
+    /// flow, and its context, if it has one already. `cid` is the context that has looked at the flow so far. A flow
+    /// whose sequence numbers jump has to prove itself again.
     fn guess_rtp<'p>(&mut self, plan: &Plan<'p>, cid: Option<Cid>) -> Option<(Plan<'p>, u32, Option<Cid>)> {
-        let rtp = plan.with_rtp(self.config.channel.profiles());
-        if let Some(rtp) = &rtp {
-            let hash = self.flows.hash(rtp);
-            if let Some(cid) = self.find(hash, rtp) {
-                return Some((*rtp, hash, Some(cid)));
-            }
+        let rtp = plan.with_rtp(self.config.channel.profiles())?;
+        let hash = self.flows.hash(&rtp);
+        let known = self.find(hash, &rtp);
+        if let Some(known) = known
+            && let Kind::Rfc3095(context) = self.flows.kind(known)
+            && context.goes_on_as_rtp(&rtp)
+        {
+            return Some((rtp, hash, Some(known)));
         }
         let Kind::Rfc3095(context) = self.flows.kind(cid?) else { return None };
-        let is_rtp = context.looks_like_rtp(rtp.as_ref().and_then(|rtp| rtp.rtp.as_ref()));
-        rtp.filter(|_| is_rtp).map(|rtp| (rtp, self.flows.hash(&rtp), None))
+        // A packet without payload cannot begin a context (RFC 3095, section 5.7.7).
+        let can_begin = known.is_some() || !rtp.payload().is_empty();
+        if !context.looks_like_rtp(rtp.rtp.as_ref()) || !can_begin {
+            return None;
+        }
+        Some((rtp, hash, known))
     }
 
     /// Whether a packet of CoAP has a context, or may have one: there is memory for its options, and the

@@ -35,8 +35,9 @@ impl RtpDetection {
         Some(rule)
     }
 
-    /// The rule, which also looks at the first packets of flows to other ports: a flow whose packets have version 2,
-    /// one SSRC and sequence numbers that go on is RTP from the fourth such packet on.
+    /// The rule, which also looks at the first packets of flows to other ports: packets of version 2 and one SSRC whose
+    /// sequence numbers go on are RTP from the fourth one on, and again after a step of more than 128. A flow may have
+    /// several SSRCs. One in which 16 such packets prove nothing is not looked at for longer.
     pub fn or_guess(self) -> Self {
         Self { guess: true, ..self }
     }

@@ -17,7 +17,7 @@ use super::ip_id::Watcher;
 use super::ir;
 use super::list::Item;
 use super::list_plan::{Assurance, ListState, Scope, items};
-use super::own::{Guess, Own, RtpContext};
+use super::own::{self, Guess, Own, RtpContext};
 use super::table::{self, Pool, Table};
 use super::{
     BASE_IPS, CSRC, Fields, IpFields, UdpFields, Upper, Version, has_own_sn, has_rtp, rtp, sn_plus, upper,
@@ -167,7 +167,9 @@ impl Context {
                 Own::Rtp(RtpContext { fields: header.fields, ..RtpContext::default() })
             }
             (_, Upper::Esp) => Own::Esp(plan.esp.spi),
-            (_, Upper::Udp | Upper::UdpLite) if plan.coap.is_none() => Own::Guess(Guess::default()),
+            (_, Upper::Udp | Upper::UdpLite) if plan.coap.is_none() => {
+                Own::Guess(Guess::of(plan.rtp.as_ref()))
+            }
             _ => Own::None,
         };
         let mut context = Self {
@@ -536,12 +538,18 @@ impl Context {
         }
     }
 
+    /// Whether a flow that was taken for RTP goes on as such with the packet of a plan.
+    pub(crate) fn goes_on_as_rtp(&self, plan: &Plan<'_>) -> bool {
+        let step = plan.sn().unwrap_or(self.sn).wrapping_sub(self.sn) as u16;
+        step.wrapping_add(own::FAR) <= 2 * own::FAR
+    }
+
     /// Whether a payload must be looked at for RTP, and may not take the short way.
     #[inline]
     pub(super) fn may_be_rtp(&self, payload: &[u8], config: &CompressorConfig) -> bool {
+        let is_guessed = || matches!(&self.own, Own::Guess(guess) if guess.goes_on());
         payload.first().is_some_and(|first| first >> 6 == VERSION)
-            && config.rtp.guesses()
-            && matches!(&self.own, Own::Guess(guess) if guess.goes_on())
+            && (config.rtp.guesses() && is_guessed() || config.rtp.has(self.udp.destination_port))
     }
 
     /// Whether packets with the same ports may go by profile 0x0080, so that none of them may take the short way.
