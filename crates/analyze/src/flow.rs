@@ -21,22 +21,62 @@ pub(crate) struct Flow {
     pub(crate) carried: Vec<Carried>,
     /// How that has grown.
     pub(crate) course: Course,
-    rtp: Option<RtpTrace>,
+    pub(crate) rtp: Streams,
 }
 
 impl Flow {
-    /// Octets of the application header of a packet of this flow: CoAP, or RTP from the second packet on.
+    /// Octets of the application header of a packet of this flow: CoAP, or RTP from the second packet of a stream on.
     pub(crate) fn application_header(&mut self, packet: &Packet<'_>, coap: &CoapPorts) -> usize {
         if let Some(len) = packet.coap(coap) {
             return len;
         }
-        let Some((trace, len)) = packet.rtp() else {
-            self.rtp = None;
-            return 0;
+        match packet.rtp() {
+            Some((trace, len)) if self.rtp.go_on(trace) => len,
+            _ => 0,
+        }
+    }
+}
+
+/// The RTP streams of a flow, of which there may be several: each with an SSRC of its own.
+#[derive(Debug, Default)]
+pub(crate) struct Streams {
+    /// The last packet of each, and how many in a row went on before it; the newest last.
+    latest: Vec<(RtpTrace, u8)>,
+    ssrcs: Vec<u32>,
+}
+
+impl Streams {
+    /// Streams of a flow that are followed at a time.
+    const FOLLOWED: usize = 4;
+
+    /// SSRCs that are kept.
+    const KEPT: usize = 8;
+
+    /// Packets in a row that must go on before an SSRC is told.
+    const PROOFS: u8 = 3;
+
+    /// The SSRCs, in order of appearance.
+    pub(crate) fn ssrcs(&self) -> &[u32] {
+        &self.ssrcs
+    }
+
+    /// Whether a packet goes on with a stream.
+    fn go_on(&mut self, trace: RtpTrace) -> bool {
+        let at = self.latest.iter().position(|(before, _)| before.ssrc == trace.ssrc);
+        let before = at.map(|at| self.latest.remove(at));
+        if self.latest.len() == Self::FOLLOWED {
+            self.latest.remove(0);
+        }
+        let proofs = match before {
+            Some((before, proofs)) if trace.follows(before) => proofs.saturating_add(1),
+            _ => 0,
         };
-        let goes_on = self.rtp.is_some_and(|before| trace.follows(before));
-        self.rtp = Some(trace);
-        if goes_on { len } else { 0 }
+        self.latest.push((trace, proofs));
+        let is_new = proofs == Self::PROOFS && !self.ssrcs.contains(&trace.ssrc);
+        if is_new && self.ssrcs.len() < Self::KEPT {
+            self.ssrcs.push(trace.ssrc);
+        }
+        proofs > 0
     }
 }
 
@@ -67,7 +107,7 @@ impl Flows {
                 traffic: Traffic::default(),
                 carried: vec![Carried::default(); schemes],
                 course: Course::new(schemes),
-                rtp: None,
+                rtp: Streams::default(),
             });
             self.list.len() - 1
         });

@@ -160,6 +160,15 @@ pub struct Flow {
     pub side: &'static str,
     /// The ROHC profile of most of its packets, in the last of the schemes that are ROHC.
     pub profile: &'static str,
+    /// All profiles of its packets in that scheme, the one of most packets first. RTP that is found by its first
+    /// packets has those in profile `udp` or `udp-lite`.
+    pub profiles: Vec<&'static str>,
+    /// Security Parameters Index, of ESP alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spi: Option<u32>,
+    /// SSRCs of its RTP streams, at most 8; not there if it has none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ssrcs: Vec<u32>,
     /// Packets.
     pub packets: u64,
     /// What came in.
@@ -202,8 +211,8 @@ pub struct Milestone {
 pub struct Traffic {
     /// Octets of IP packets.
     pub bytes_in: u64,
-    /// Octets of IP headers, extension headers, and UDP, UDP-Lite or TCP headers with options. Application
-    /// headers are not among them.
+    /// Octets of IP headers, extension headers, and UDP, UDP-Lite, ESP (SPI and Sequence Number) or TCP headers with
+    /// options. Application headers are not among them.
     pub header_bytes_in: u64,
     /// Where the octets are.
     pub layers_in: LayersIn,
@@ -225,7 +234,7 @@ pub struct Scheme {
     /// Octets that were sent, without feedback.
     pub bytes_out: u64,
     /// Octets that were sent in place of `header_bytes_in`: compressed headers, and headers that went as they
-    /// were. Where a scheme also compresses CoAP, its compressed headers stand for those of CoAP as well.
+    /// were. Where a scheme also compresses CoAP or RTP, its compressed headers stand for those as well.
     pub header_bytes_out: u64,
     /// Octets of the first packet of each flow.
     pub first_packet_bytes: u64,
@@ -279,7 +288,7 @@ pub(crate) fn id(scheme: &str, mode: Option<&str>) -> String {
 pub struct LayersIn {
     /// IP headers and extension headers.
     pub ip: u64,
-    /// UDP, UDP-Lite and TCP headers.
+    /// UDP, UDP-Lite, ESP and TCP headers.
     pub transport: u64,
     /// Headers of CoAP (on its port) with token, options and payload marker, and of RTP.
     pub application: u64,

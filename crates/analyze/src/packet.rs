@@ -6,6 +6,7 @@ use thinair_capture::{Record, Skip};
 use thinair_rohc::profile::coap::CoapPorts;
 use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader, NotIp, Oddity};
 use thinair_wire::header::coap::{self, Coap, Code};
+use thinair_wire::header::esp::Esp;
 use thinair_wire::header::protocol;
 use thinair_wire::header::rtp::Rtp;
 use thinair_wire::header::tcp::Tcp;
@@ -23,6 +24,8 @@ pub(crate) struct FlowKey {
     pub(crate) protocol: u8,
     /// Source and destination port, where there are any.
     pub(crate) ports: Option<(u16, u16)>,
+    /// Security Parameters Index of ESP.
+    pub(crate) spi: Option<u32>,
 }
 
 /// A packet taken apart.
@@ -36,14 +39,14 @@ pub(crate) struct Packet<'p> {
     pub(crate) ip: usize,
     /// Octets of the transport header behind them.
     pub(crate) transport: usize,
-    /// What may be CoAP or RTP: the payload of a UDP datagram.
+    /// What may be CoAP or RTP: the payload of a datagram of UDP or UDP-Lite.
     datagram: Option<&'p [u8]>,
 }
 
 /// What says which packet of an RTP stream a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RtpTrace {
-    ssrc: u32,
+    pub(crate) ssrc: u32,
     sequence_number: u16,
 }
 
@@ -63,10 +66,11 @@ impl<'p> Packet<'p> {
         let behind = octets.get(ip..).unwrap_or_default();
         let transport = Transport::of(last, behind);
         let (source, destination) = addresses(last);
-        let key = FlowKey { source, destination, protocol: last.next, ports: transport.ports };
+        let key =
+            FlowKey { source, destination, protocol: last.next, ports: transport.ports, spi: transport.spi };
         let odd = chain.oddity().map(Oddity::name).or_else(|| later_oddity(last, &transport, behind));
-        let is_udp = transport.len > 0 && last.next == protocol::UDP;
-        let datagram = is_udp.then(|| behind.get(transport.len..).unwrap_or_default());
+        let is_udp = matches!(last.next, protocol::UDP | protocol::UDP_LITE);
+        let datagram = (is_udp && transport.len > 0).then(|| behind.get(transport.len..).unwrap_or_default());
         Ok(Self { octets, key, odd, ip, transport: transport.len, datagram })
     }
 
@@ -75,10 +79,10 @@ impl<'p> Packet<'p> {
         self.ip + self.transport
     }
 
-    /// Octets of a CoAP header with token, options and payload marker: a message on a port of CoAP that is
+    /// Octets of a CoAP header with token, options and payload marker: a message on a UDP port of CoAP that is
     /// right in every bit. Nothing else in a datagram says that it is CoAP.
     pub(crate) fn coap(&self, ports: &CoapPorts) -> Option<usize> {
-        let datagram = self.datagram?;
+        let datagram = self.datagram.filter(|_| self.key.protocol == protocol::UDP)?;
         let (source, destination) = self.key.ports?;
         if !ports.has(source) && !ports.has(destination) {
             return None;
@@ -118,12 +122,13 @@ impl RtpTrace {
 struct Transport {
     len: usize,
     ports: Option<(u16, u16)>,
+    spi: Option<u32>,
     /// The Length field of UDP.
     udp_length: Option<u16>,
 }
 
 impl Transport {
-    const NONE: Self = Self { len: 0, ports: None, udp_length: None };
+    const NONE: Self = Self { len: 0, ports: None, spi: None, udp_length: None };
 
     fn of(ip: &Ip<'_>, behind: &[u8]) -> Self {
         // Behind the first fragment there is no header, whatever the octets look like.
@@ -137,16 +142,22 @@ impl Transport {
                 len: 8,
                 ports: Some((header.source_port, header.destination_port)),
                 udp_length: Some(header.length),
+                ..Self::NONE
             }),
             protocol::UDP_LITE => UdpLite::read(behind).ok().map(|header| Self {
                 len: UdpLite::LEN,
                 ports: Some((header.source_port, header.destination_port)),
-                udp_length: None,
+                ..Self::NONE
             }),
             protocol::TCP => Tcp::read(behind).ok().map(|header| Self {
                 len: header.len(),
                 ports: Some((header.source_port, header.destination_port)),
-                udp_length: None,
+                ..Self::NONE
+            }),
+            protocol::ESP => Esp::read(behind).ok().map(|header| Self {
+                len: Esp::LEN,
+                spi: Some(header.spi),
+                ..Self::NONE
             }),
             _ => None,
         };
@@ -240,6 +251,22 @@ mod tests {
         assert_eq!((packet.ip, packet.transport, packet.odd), (40, 8, None));
     }
 
+    /// Made by hand after RFC 4303, figure 1, behind the IPv6 header of the datagrams.
+    #[test]
+    fn a_flow_of_esp_is_named_by_its_spi() {
+        let of = |spi: &[u8; 4]| {
+            let mut octets = datagram(b"secret");
+            octets[6] = 50;
+            octets[40..44].copy_from_slice(spi);
+            let packet = Packet::parse(&octets).unwrap();
+            assert_eq!((packet.ip, packet.transport, packet.odd), (40, 8, None));
+            assert_eq!((packet.rtp(), packet.coap(&CoapPorts::default())), (None, None));
+            packet.key
+        };
+        assert_eq!((of(b"\x01\x02\x03\x04").spi, of(b"\0\0\x01\0").spi), (Some(0x0102_0304), Some(256)));
+        assert_eq!((of(b"\0\0\x01\0").protocol_text().as_str(), of(b"\0\0\x01\0").ports), ("esp", None));
+    }
+
     #[test]
     fn a_coap_header_ends_at_the_payload() {
         let coap = |message: &[u8]| Packet::parse(&datagram(message)).unwrap().coap(&CoapPorts::default());
@@ -265,6 +292,19 @@ mod tests {
         let [(first, len), (second, _)] = [0, 1].map(|i| Packet::parse(&stream[i]).unwrap().rtp().unwrap());
         assert!(second.follows(first) && !first.follows(second));
         assert_eq!(len, 12);
+    }
+
+    #[test]
+    fn rtp_is_in_udp_lite_too_and_coap_is_not() {
+        let lite = |message: &[u8]| {
+            let mut octets = datagram(message);
+            octets[6] = 136;
+            octets
+        };
+        let octets = lite(&[0x80, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4, 9]);
+        let packet = Packet::parse(&octets).unwrap();
+        assert_eq!((packet.rtp().map(|(_, len)| len), packet.key.ports), (Some(12), Some((57_345, 5_683))));
+        assert_eq!(Packet::parse(&lite(b"\x40\x01\x12\x34")).unwrap().coap(&CoapPorts::default()), None);
     }
 
     #[test]

@@ -270,13 +270,17 @@ struct Told<'s> {
 
 impl Told<'_> {
     fn flow(&self, flow: &Flow) -> outcome::Flow {
+        let profiles = profiles(&flow.carried);
         outcome::Flow {
             input: flow.input,
             src: flow.key.source_text(),
             dst: flow.key.destination_text(),
             protocol: flow.key.protocol_text(),
             side: ["a", "b"][flow.side.index()],
-            profile: main_profile(&flow.carried),
+            profile: profiles.first().copied().unwrap_or("none"),
+            profiles,
+            spi: flow.key.spi,
+            ssrcs: flow.rtp.ssrcs().to_vec(),
             break_even: self.break_even(&flow.course),
             course: flow.course.milestones(),
             packets: flow.traffic.packets,
@@ -350,9 +354,10 @@ impl Told<'_> {
     }
 }
 
-/// The profile of most packets in the last scheme that has any; of two, the one with the lower number.
-fn main_profile(carried: &[Carried]) -> &'static str {
+/// The profiles of the last scheme that has any, those of most packets first; of two, the one with the lower number.
+fn profiles(carried: &[Carried]) -> Vec<&'static str> {
     let last = carried.iter().map(|carried| &carried.profiles).rfind(|profiles| !profiles.is_empty());
-    let most = last.and_then(|profiles| profiles.iter().rev().max_by_key(|(_, packets)| **packets));
-    most.map_or("none", |(profile, _)| profile.name())
+    let mut profiles: Vec<_> = last.into_iter().flatten().collect();
+    profiles.sort_by_key(|(_, packets)| std::cmp::Reverse(**packets));
+    profiles.into_iter().map(|(profile, _)| profile.name()).collect()
 }

@@ -85,7 +85,7 @@ pub(crate) struct Arguments {
 /// A scheme by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SchemeName {
-    /// ROHC with the profiles of RFC 3095 and RFC 3843: UDP/IP and IP
+    /// ROHC with the profiles of RFC 3095, RFC 3843 and RFC 4019: RTP, UDP, UDP-Lite, ESP and IP
     RohcV1,
     /// The same and the CoAP profile published in 2015
     #[value(name = "coap-2015")]

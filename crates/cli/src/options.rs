@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use thinair_rohc::profile::coap::{Base, ChecksumMode, CoapConfig, CoapPorts, FormatPolicy};
 use thinair_rohc::{
-    Channel, CidSpace, CompressorConfig, DecompressorConfig, Integrity, ProfileId, ProfileSet, Refresh,
-    Threshold,
+    Channel, CidSpace, CompressorConfig, DecompressorConfig, Integrity, MAX_RTP_PORTS, ProfileId, ProfileSet,
+    Refresh, RtpDetection, Threshold,
 };
 
 use crate::template;
@@ -18,6 +18,18 @@ pub(crate) enum CidOption {
     Small,
     /// 0 to 16,383, one or two octets each
     Large,
+}
+
+/// How RTP is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RtpOption {
+    /// On the ports of --rtp-ports, and elsewhere by what the first packets of a flow look like. What is taken for RTP
+    /// comes back bit for bit, right or wrong
+    Guess,
+    /// On the ports of --rtp-ports alone
+    Ports,
+    /// Not at all: RTP goes as UDP or UDP-Lite
+    Never,
 }
 
 /// What becomes of UDP checksums.
@@ -52,8 +64,9 @@ pub(crate) struct ChannelOptions {
     /// Highest CID that is used [default: 15 for small, 16383 for large CIDs]
     #[arg(long, value_name = "N", help_heading = "Channel")]
     pub(crate) max_cid: Option<u16>,
-    /// Profiles of the channel besides `uncompressed`: names separated by commas, or the set `v1`
-    /// [default: udp,ip,coap; `analyze` compares several sets]
+    /// Profiles of the channel besides `uncompressed`: names separated by commas, of rtp, udp, esp, ip, rtp-udp-lite,
+    /// udp-lite, coap-2015 and coap; v1 stands for the first six
+    /// [default: v1,coap; `analyze` compares several sets]
     #[arg(long, value_name = "LIST", value_parser = profiles, help_heading = "Channel")]
     pub(crate) profiles: Option<ProfileSet>,
     /// When contexts are refreshed: `packets=N,time=SECONDS[,backoff]`, `ir=N,so=N[,direct]`, or `off`
@@ -75,6 +88,13 @@ pub(crate) struct ChannelOptions {
     /// Send constant IP-IDs by SID in profiles that do not define it (not standard)
     #[arg(long, help_heading = "Channel")]
     pub(crate) sid_everywhere: bool,
+    /// How RTP is found, which nothing in a datagram tells for sure: in profiles `rtp` and `rtp-udp-lite`
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = RtpOption::Guess, help_heading = "RTP")]
+    pub(crate) rtp: RtpOption,
+    /// UDP and UDP-Lite ports to which RTP goes, at most 8, separated by commas: flows to them are RTP from the first
+    /// packet on
+    #[arg(long, value_name = "LIST", value_parser = rtp_ports, help_heading = "RTP")]
+    pub(crate) rtp_ports: Option<RtpPorts>,
     /// What becomes of UDP checksums where they could be computed: in profile `coap`, SCHC and 6LoWPAN
     #[arg(long, value_enum, value_name = "HOW", default_value_t = ChecksumOption::Carry, help_heading = "CoAP")]
     pub(crate) coap_checksum: ChecksumOption,
@@ -106,10 +126,40 @@ impl ChannelOptions {
         };
         let max_cid = self.max_cid.unwrap_or(cids.highest());
         let channel = Channel::new(cids, max_cid, profiles).map_err(|error| error.to_string())?;
+        self.check_rtp(profiles)?;
         Ok(channel.with_integrity_below(match self.coap_checksum {
             ChecksumOption::Carry => Integrity::None,
             ChecksumOption::Elide => Integrity::Crc32,
         }))
+    }
+
+    /// Refuses options of RTP that contradict each other, or that nothing could come of.
+    fn check_rtp(&self, profiles: ProfileSet) -> Result<(), String> {
+        let has_rtp = profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite);
+        match (self.rtp, &self.rtp_ports) {
+            (RtpOption::Ports, None) => {
+                Err("--rtp ports takes RTP from --rtp-ports alone; name them, as in --rtp-ports 5004"
+                    .to_owned())
+            }
+            (RtpOption::Never, Some(_)) => {
+                Err("--rtp never takes nothing for RTP; leave out --rtp-ports, or give --rtp ports"
+                    .to_owned())
+            }
+            (_, Some(_)) if !has_rtp => Err(
+                "--rtp-ports is for profiles rtp and rtp-udp-lite; name one in --profiles, as in rtp,udp,ip"
+                    .to_owned(),
+            ),
+            (RtpOption::Guess | RtpOption::Ports | RtpOption::Never, _) => Ok(()),
+        }
+    }
+
+    /// The rule by which RTP is found.
+    fn rtp(&self) -> RtpDetection {
+        let ports = self.rtp_ports.map_or(RtpDetection::NEVER, |RtpPorts(rule)| rule);
+        match self.rtp {
+            RtpOption::Guess => ports.or_guess(),
+            RtpOption::Ports | RtpOption::Never => ports,
+        }
     }
 
     /// The provisioned bases of the channel. It is an error if some are for another kind of channel.
@@ -145,6 +195,7 @@ impl ChannelOptions {
         config.repetitions = self.repetitions;
         config.window = self.window;
         config.sid_everywhere = self.sid_everywhere;
+        config.rtp = self.rtp();
         let format = match self.coap_format {
             CoapFormatOption::Auto => FormatPolicy::Auto,
             CoapFormatOption::Pt0 => FormatPolicy::Pt0,
@@ -174,23 +225,34 @@ fn threshold(text: &str) -> Result<Threshold, String> {
 }
 
 pub(crate) fn coap_ports(text: &str) -> Result<CoapPorts, String> {
-    let ports: Option<Vec<u16>> =
-        text.split(',').map(|port| port.parse().ok().filter(|port| *port != 0)).collect();
-    let ports = ports.ok_or("expected UDP ports, separated by commas")?;
-    CoapPorts::of(&ports).ok_or_else(|| format!("at most {} ports", CoapPorts::MOST))
+    CoapPorts::of(&ports(text)?).ok_or_else(|| format!("at most {} ports", CoapPorts::MOST))
+}
+
+/// Ports to which RTP goes, as a rule without guessing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RtpPorts(RtpDetection);
+
+fn rtp_ports(text: &str) -> Result<RtpPorts, String> {
+    let rule = RtpDetection::of_ports(&ports(text)?);
+    rule.map(RtpPorts).ok_or_else(|| format!("at most {MAX_RTP_PORTS} ports"))
+}
+
+fn ports(text: &str) -> Result<Vec<u16>, String> {
+    let ports = text.split(',').map(|port| port.parse().ok().filter(|port| *port != 0));
+    ports.collect::<Option<_>>().ok_or_else(|| "expected UDP ports, separated by commas".to_owned())
 }
 
 fn profiles(text: &str) -> Result<ProfileSet, String> {
-    if text == "v1" {
-        return Ok(ProfileSet::v1());
+    let mut named = Vec::new();
+    for name in text.split(',') {
+        match ProfileId::by_name(name) {
+            Some(profile) => named.push(profile),
+            None if name == "v1" => named.extend(ProfileSet::v1().iter()),
+            None => {
+                let known = ProfileId::ALL.map(ProfileId::name).join(", ");
+                return Err(format!("no profile `{name}`; there are {known}, and the set v1"));
+            }
+        }
     }
-    let known = || ProfileId::ALL.map(ProfileId::name).join(", ");
-    let named: Result<Vec<_>, _> = text
-        .split(',')
-        .map(|name| {
-            ProfileId::by_name(name)
-                .ok_or_else(|| format!("no profile `{name}`; there are {}, and the set v1", known()))
-        })
-        .collect();
-    ProfileSet::of(&named?).map_err(|error| error.to_string())
+    ProfileSet::of(&named).map_err(|error| error.to_string())
 }

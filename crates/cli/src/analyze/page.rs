@@ -162,8 +162,7 @@ fn course(outcome: &Outcome, flow: &Flow) -> Figure {
         lines = lines.series(Series::new(words::label(scheme), points));
     }
     let before = flow.course.iter().map(|m| (m.packets as f64, words::per_packet(m.bytes_in, m.packets)));
-    let title = format!("{} -> {}", flow.src, flow.dst);
-    Figure::new(title, lines.series(Series::new("before", before)))
+    Figure::new(words::ends(flow), lines.series(Series::new("before", before)))
 }
 
 /// The schemes that have curves, with their places. If there are many, it is one mode of each.
@@ -193,11 +192,12 @@ fn left_out(outcome: &Outcome) -> Option<String> {
 
 fn flows(outcome: &Outcome) -> Section {
     let many = outcome.totals.schemes.len() > MOST_CURVES;
-    let breadth = if many { text::Breadth::Narrow } else { text::Breadth::Wide };
+    let breadth = if many { text::Breadth::Middle } else { text::Breadth::Wide };
     let mut table = text::flows(outcome, MOST_FLOWS, breadth);
     table.title.clear();
     let section = Section::new("Flows").text(format!(
-        "A flow is one direction of a conversation; profile says which ROHC profile carried most of it. Headers, those of \
+        "A flow is one direction of a conversation; profile says which ROHC profiles carried it, that of most packets \
+         first. RTP goes as UDP until its first packets have shown what it is, or --rtp-ports tells. Headers, those of \
          CoAP and RTP included, are mean octets of a packet, before and in {}.{}",
         if many { "the scheme that needs fewest octets" } else { "each scheme" },
         match outcome.flows.len().saturating_sub(MOST_FLOWS) {

@@ -13,7 +13,10 @@ use super::words;
 pub(crate) const MOST_FLOWS: usize = 20;
 
 /// Columns that the wide table of flows needs, and those of each scheme.
-const WIDE: (usize, usize) = (104, 12);
+const WIDE: (usize, usize) = (124, 12);
+
+/// Columns that the table of flows needs to show what else tells flows apart.
+const MIDDLE: usize = 120;
 
 /// The whole report as text: inputs, schemes, layers, packet types, flows, and the result in a sentence.
 pub(crate) fn report(settings: &Settings, outcome: &Outcome, most_flows: usize, style: &Style) -> String {
@@ -23,7 +26,11 @@ pub(crate) fn report(settings: &Settings, outcome: &Outcome, most_flows: usize, 
         out.push('\n');
     }
     let wide = WIDE.0 + WIDE.1 * outcome.totals.schemes.len();
-    let breadth = if style.width < wide { Breadth::Narrow } else { Breadth::Wide };
+    let breadth = match style.width {
+        width if width >= wide => Breadth::Wide,
+        width if width >= MIDDLE => Breadth::Middle,
+        _ => Breadth::Narrow,
+    };
     let mut flows = flows(outcome, most_flows, breadth);
     if let more @ 1.. = outcome.flows.len().saturating_sub(most_flows) {
         flows.note = format!(
@@ -212,7 +219,7 @@ pub(crate) fn start_up(flow: &Flow) -> Table {
         Column::number("mean").unit("B"),
         Column::text("gets cheaper than (after packets)"),
     ];
-    let title = format!("Start-up and break-even: {} -> {}", flow.src, flow.dst);
+    let title = format!("Start-up and break-even: {}", words::ends(flow));
     let mut table = Table::new(title, columns).note(
         "Octets of a packet with payload. A scheme gets cheaper than another one when all octets of the flow so far, \
          feedback included, are fewer, and stay so; where that is so from the first packet on, nothing is listed.",
@@ -229,32 +236,42 @@ pub(crate) fn start_up(flow: &Flow) -> Table {
     table
 }
 
-/// The largest flows. Less is said of each where the table must be narrow: only the best scheme.
+/// The largest flows. Less is said of each where the table must be narrow: only the best scheme, and no SSRC.
 pub(crate) fn flows(outcome: &Outcome, most: usize, breadth: Breadth) -> Table {
     let several = outcome.inputs.len() > 1;
     let mut columns = Vec::new();
     if several {
         columns.push(Column::number("file"));
     }
-    columns.extend([Column::text("from"), Column::text("to"), Column::text("protocol / profile")]);
+    let flows = largest(outcome, most);
+    let has_ssrcs = breadth != Breadth::Narrow && flows.iter().any(|flow| !flow.ssrcs.is_empty());
+    columns.extend([Column::text("from"), Column::text("to")]);
+    if has_ssrcs {
+        columns.push(Column::text("SSRC"));
+    }
+    columns.push(Column::text("protocol / profile"));
     columns.extend([Column::number("packets"), Column::number("octets"), Column::number("header").unit("B")]);
     match breadth {
         Breadth::Wide => columns.extend(
             outcome.totals.schemes.iter().map(|scheme| Column::number(words::label(scheme)).unit("B")),
         ),
-        Breadth::Narrow => columns.extend([Column::text("best"), Column::number("header").unit("B")]),
+        Breadth::Narrow | Breadth::Middle => {
+            columns.extend([Column::text("best"), Column::number("header").unit("B")])
+        }
     }
     let mut table = Table::new("Flows", columns);
-    for flow in largest(outcome, most) {
+    for flow in flows {
         let header = |octets| Cell::number(words::per_packet(octets, flow.packets), 1);
         let mut row = Vec::new();
         if several {
             row.push(Cell::integer(flow.input + 1));
         }
+        row.extend([Cell::text(&flow.src), Cell::text(words::destination(flow))]);
+        if has_ssrcs {
+            row.push(Cell::text(words::ssrcs(flow)));
+        }
         row.extend([
-            Cell::text(&flow.src),
-            Cell::text(&flow.dst),
-            Cell::text(format!("{} / {}", flow.protocol, flow.profile)),
+            Cell::text(words::carried_by(flow)),
             Cell::integer(flow.packets),
             Cell::integer(flow.traffic.bytes_in),
             header(flow.traffic.layers_in.all_headers()),
@@ -262,7 +279,7 @@ pub(crate) fn flows(outcome: &Outcome, most: usize, breadth: Breadth) -> Table {
         let after = |scheme: &Scheme| header(scheme.layers_out.all_headers());
         match breadth {
             Breadth::Wide => row.extend(flow.schemes.iter().map(after)),
-            Breadth::Narrow => {
+            Breadth::Narrow | Breadth::Middle => {
                 let best = flow.schemes.iter().min_by_key(|scheme| scheme.bytes_out + scheme.feedback_bytes);
                 row.extend(best.into_iter().flat_map(|best| [Cell::text(words::label(best)), after(best)]));
             }
@@ -276,6 +293,7 @@ pub(crate) fn flows(outcome: &Outcome, most: usize, breadth: Breadth) -> Table {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Breadth {
     Narrow,
+    Middle,
     Wide,
 }
 
@@ -296,6 +314,7 @@ pub(crate) fn flows_csv(outcome: &Outcome) -> String {
         let suffix = csv_suffix(scheme);
         columns.extend(CSV_OF_SCHEME.map(|name| Column::number(format!("{name}_{suffix}"))));
     }
+    columns.extend([Column::text("profiles"), Column::number("spi"), Column::text("ssrcs")]);
     let mut table = Table::new("", columns);
     for flow in &outcome.flows {
         let path = outcome.inputs.get(flow.input).map_or("", |input| input.path.as_str());
@@ -322,6 +341,12 @@ pub(crate) fn flows_csv(outcome: &Outcome) -> String {
                 Cell::integer(scheme.not_applicable),
             ]);
         }
+        let ssrcs: Vec<_> = flow.ssrcs.iter().map(u32::to_string).collect();
+        row.extend([
+            Cell::text(flow.profiles.join(" ")),
+            flow.spi.map_or(Cell::Empty, Cell::integer),
+            Cell::text(ssrcs.join(" ")),
+        ]);
         table.row(row);
     }
     table.to_csv()

@@ -33,6 +33,34 @@ pub(crate) fn label(scheme: &Scheme) -> String {
     }
 }
 
+/// Where a flow goes to: `192.0.2.2:5683`, or `192.0.2.2 SPI 0x00001000`, since ESP has no ports.
+pub(crate) fn destination(flow: &Flow) -> String {
+    match flow.spi {
+        Some(spi) => format!("{} SPI {spi:#010x}", flow.dst),
+        None => flow.dst.clone(),
+    }
+}
+
+/// Both ends of a flow.
+pub(crate) fn ends(flow: &Flow) -> String {
+    format!("{} -> {}", flow.src, destination(flow))
+}
+
+/// The streams of RTP in a flow: `0x00c0ffee, 1 more`. Empty if there are none.
+pub(crate) fn ssrcs(flow: &Flow) -> String {
+    match flow.ssrcs.as_slice() {
+        [] => String::new(),
+        [only] => format!("{only:#010x}"),
+        [first, others @ ..] => format!("{first:#010x}, {} more", others.len()),
+    }
+}
+
+/// What a flow is and how it was carried: `udp / rtp, udp`.
+pub(crate) fn carried_by(flow: &Flow) -> String {
+    let profiles = if flow.profiles.is_empty() { flow.profile.to_owned() } else { flow.profiles.join(", ") };
+    format!("{} / {profiles}", flow.protocol)
+}
+
 /// The scheme that saves most.
 pub(crate) fn best(outcome: &Outcome) -> Option<&Scheme> {
     outcome.totals.schemes.iter().max_by(|a, b| a.saved_ratio.total_cmp(&b.saved_ratio))

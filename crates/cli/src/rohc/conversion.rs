@@ -120,7 +120,7 @@ impl Arguments {
         let framing = if self.ethertype { Framing::RohcInEthernet } else { Framing::Rohc };
         if self.channel.coap_template.is_some() && !channel.profiles().has(ProfileId::Coap) {
             return Err(Usage::error(
-                "--coap-template is for profile coap; name it in --profiles, as in udp,ip,coap",
+                "--coap-template is for profile coap; name it in --profiles, as in v1,coap",
             ));
         }
         let bases = self.channel.bases()?;
