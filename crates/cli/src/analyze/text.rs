@@ -245,11 +245,7 @@ pub(crate) fn flows(outcome: &Outcome, most: usize, breadth: Breadth) -> Table {
     }
     let flows = largest(outcome, most);
     let has_ssrcs = breadth != Breadth::Narrow && flows.iter().any(|flow| !flow.ssrcs.is_empty());
-    columns.extend([Column::text("from"), Column::text("to")]);
-    if has_ssrcs {
-        columns.push(Column::text("SSRC"));
-    }
-    columns.push(Column::text("protocol / profile"));
+    columns.extend([Column::text("from"), Column::text("to"), Column::text("protocol / profile")]);
     columns.extend([Column::number("packets"), Column::number("octets"), Column::number("header").unit("B")]);
     match breadth {
         Breadth::Wide => columns.extend(
@@ -259,6 +255,9 @@ pub(crate) fn flows(outcome: &Outcome, most: usize, breadth: Breadth) -> Table {
             columns.extend([Column::text("best"), Column::number("header").unit("B")])
         }
     }
+    if has_ssrcs {
+        columns.push(Column::text("SSRC"));
+    }
     let mut table = Table::new("Flows", columns);
     for flow in flows {
         let header = |octets| Cell::number(words::per_packet(octets, flow.packets), 1);
@@ -266,11 +265,9 @@ pub(crate) fn flows(outcome: &Outcome, most: usize, breadth: Breadth) -> Table {
         if several {
             row.push(Cell::integer(flow.input + 1));
         }
-        row.extend([Cell::text(&flow.src), Cell::text(words::destination(flow))]);
-        if has_ssrcs {
-            row.push(Cell::text(words::ssrcs(flow)));
-        }
         row.extend([
+            Cell::text(&flow.src),
+            Cell::text(words::destination(flow)),
             Cell::text(words::carried_by(flow)),
             Cell::integer(flow.packets),
             Cell::integer(flow.traffic.bytes_in),
@@ -283,6 +280,9 @@ pub(crate) fn flows(outcome: &Outcome, most: usize, breadth: Breadth) -> Table {
                 let best = flow.schemes.iter().min_by_key(|scheme| scheme.bytes_out + scheme.feedback_bytes);
                 row.extend(best.into_iter().flat_map(|best| [Cell::text(words::label(best)), after(best)]));
             }
+        }
+        if has_ssrcs {
+            row.push(Cell::text(words::ssrcs(flow)));
         }
         table.row(row);
     }

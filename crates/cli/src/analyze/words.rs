@@ -61,9 +61,9 @@ pub(crate) fn carried_by(flow: &Flow) -> String {
     format!("{} / {profiles}", flow.protocol)
 }
 
-/// The scheme that saves most.
+/// The scheme that saves most; of several, the first.
 pub(crate) fn best(outcome: &Outcome) -> Option<&Scheme> {
-    outcome.totals.schemes.iter().max_by(|a, b| a.saved_ratio.total_cmp(&b.saved_ratio))
+    outcome.totals.schemes.iter().rev().max_by(|a, b| a.saved_ratio.total_cmp(&b.saved_ratio))
 }
 
 pub(crate) fn per_packet(octets: u64, packets: u64) -> f64 {
