@@ -8,13 +8,16 @@ pub mod coap;
 use arbitrary::Arbitrary;
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
-    DecompressorMemory, Mode, ProfileId, ProfileSet, Refresh, Threshold,
+    DecompressorMemory, Mode, ProfileId, ProfileSet, Refresh, RtpDetection, Threshold,
 };
+use thinair_wire::header::esp::Esp;
 use thinair_wire::header::extension::octets_of;
 use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::protocol;
+use thinair_wire::header::rtp::Rtp;
 use thinair_wire::header::udp::Udp;
+use thinair_wire::header::udp_lite::UdpLite;
 
 /// Room for every packet that [`Flow::packet`] makes, compressed or not.
 pub const ROOM: usize = 4_096;
@@ -29,9 +32,18 @@ pub struct Setup {
     repetitions: u8,
     refresh: RefreshChoice,
     sid_everywhere: bool,
+    rtp: RtpChoice,
     optimistic: bool,
     blocks: u8,
     seed: u64,
+}
+
+/// How RTP is found.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum RtpChoice {
+    Guess,
+    Port { port: u8, guess: bool },
+    Never,
 }
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
@@ -45,19 +57,18 @@ enum RefreshChoice {
 impl Setup {
     /// The channel: few contexts, so that they are taken over.
     pub fn channel(&self) -> Channel {
-        let profiles: &[ProfileId] = match self.profiles % 4 {
-            0 => &[],
-            1 => &[ProfileId::Ip],
-            2 => &[ProfileId::Udp],
-            _ => &[ProfileId::Udp, ProfileId::Ip],
-        };
+        // Any of the family, and all of them in half of the cases.
+        let chosen = |place: usize| self.profiles & 0x80 != 0 || self.profiles >> place & 1 == 1;
+        let family = ProfileSet::v1().iter().filter(|profile| *profile != ProfileId::Uncompressed);
+        let profiles: Vec<_> =
+            family.enumerate().filter(|(place, _)| chosen(*place)).map(|(_, profile)| profile).collect();
         let (cids, max_cid) = if self.large {
             // Beyond 127 a CID takes two octets.
             (CidSpace::Large, if self.max_cid > 250 { 300 } else { u16::from(self.max_cid % 4) })
         } else {
             (CidSpace::Small, u16::from(self.max_cid % 4))
         };
-        let profiles = ProfileSet::of(profiles).expect("no two of them are variants");
+        let profiles = ProfileSet::of(&profiles).expect("no two of them are variants");
         Channel::new(cids, max_cid, profiles).expect("MAX_CID is within the space").with_mrru(512)
     }
 
@@ -74,9 +85,18 @@ impl Setup {
             }
             RefreshChoice::Default => Refresh::default(),
         };
+        let rtp = match self.rtp {
+            RtpChoice::Guess => RtpDetection::default(),
+            RtpChoice::Never => RtpDetection::NEVER,
+            RtpChoice::Port { port, guess } => {
+                let rule = RtpDetection::of_ports(&[u16::from(port)]).expect("one port is not too many");
+                if guess { rule.or_guess() } else { rule }
+            }
+        };
         let channel = self.channel();
         let config = CompressorConfig {
             refresh,
+            rtp,
             repetitions: 1 + self.repetitions % 7,
             window: 1 + self.window % 16,
             sid_everywhere: self.sid_everywhere,
@@ -118,6 +138,20 @@ pub struct Flow {
     more: u8,
     carries: Carries,
     ports: (u8, u8),
+    /// In UDP and UDP-Lite.
+    rtp: Option<Media>,
+}
+
+#[derive(Arbitrary, Clone, Debug)]
+struct Media {
+    ssrc: u8,
+    sn: u16,
+    ts: u32,
+    /// P and X.
+    flags: u8,
+    /// M and PT.
+    pt: u8,
+    csrc: Vec<u8>,
 }
 
 #[derive(Arbitrary, Clone, Debug)]
@@ -142,6 +176,8 @@ struct Extension {
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Carries {
     Udp { checksum: u16 },
+    UdpLite { checksum: u16, coverage: u16 },
+    Esp { spi: u8, sn: u32 },
     Other(u8),
 }
 
@@ -160,8 +196,26 @@ pub enum Change {
     Df { outer: bool },
     /// Flow Label.
     FlowLabel { outer: bool, value: u8 },
-    /// UDP checksum; 0 for none.
+    /// Checksum of UDP or UDP-Lite; 0 for none.
     Checksum(u16),
+    /// Checksum Coverage of UDP-Lite.
+    Coverage(u16),
+    /// The sequence number of RTP or ESP advances.
+    Sn(i8),
+    /// It jumps.
+    FarSn(u32),
+    /// The timestamp of RTP advances, by a multiple of 8.
+    Ts(i16),
+    /// It jumps.
+    FarTs(u32),
+    /// P, X, M and PT.
+    RtpFlags { flags: u8, pt: u8 },
+    /// SSRC or SPI.
+    Ssrc(u8),
+    /// One more CSRC identifier, somewhere.
+    InsertCsrc { at: u8, csrc: u8 },
+    /// One CSRC identifier less.
+    RemoveCsrc { at: u8 },
     /// An octet of an extension header.
     ExtensionOctet { outer: bool, which: u8, fill: u8 },
     /// One more extension header, somewhere.
@@ -195,8 +249,47 @@ impl Flow {
             Change::Df { outer } => self.side(outer).df ^= true,
             Change::FlowLabel { outer, value } => self.side(outer).flow_label = value,
             Change::Checksum(value) => {
-                if let Carries::Udp { checksum } = &mut self.carries {
+                if let Carries::Udp { checksum } | Carries::UdpLite { checksum, .. } = &mut self.carries {
                     *checksum = value;
+                }
+            }
+            Change::Coverage(value) => {
+                if let Carries::UdpLite { coverage, .. } = &mut self.carries {
+                    *coverage = value;
+                }
+            }
+            Change::Sn(by) => match (&mut self.carries, &mut self.rtp) {
+                (Carries::Esp { sn, .. }, _) => *sn = sn.wrapping_add_signed(by.into()),
+                (_, Some(rtp)) => rtp.sn = rtp.sn.wrapping_add_signed(by.into()),
+                _ => {}
+            },
+            Change::FarSn(value) => match (&mut self.carries, &mut self.rtp) {
+                (Carries::Esp { sn, .. }, _) => *sn = value,
+                (_, Some(rtp)) => rtp.sn = value as u16,
+                _ => {}
+            },
+            Change::Ts(by) => {
+                self.rtp.iter_mut().for_each(|rtp| rtp.ts = rtp.ts.wrapping_add_signed(i32::from(by) * 8));
+            }
+            Change::FarTs(value) => self.rtp.iter_mut().for_each(|rtp| rtp.ts = value),
+            Change::RtpFlags { flags, pt } => {
+                self.rtp.iter_mut().for_each(|rtp| (rtp.flags, rtp.pt) = (flags, pt));
+            }
+            Change::Ssrc(value) => match (&mut self.carries, &mut self.rtp) {
+                (Carries::Esp { spi, .. }, _) => *spi = value,
+                (_, Some(rtp)) => rtp.ssrc = value,
+                _ => {}
+            },
+            Change::InsertCsrc { at, csrc } => {
+                if let Some(rtp) = &mut self.rtp {
+                    rtp.csrc.insert(usize::from(at) % (rtp.csrc.len() + 1), csrc);
+                }
+            }
+            Change::RemoveCsrc { at } => {
+                if let Some(rtp) = &mut self.rtp
+                    && let Some(at) = usize::from(at).checked_rem(rtp.csrc.len())
+                {
+                    rtp.csrc.remove(at);
                 }
             }
             Change::ExtensionOctet { outer, which, fill } => {
@@ -229,22 +322,8 @@ impl Flow {
 
     /// The packet of the flow as it stands, with a payload, and with the octets that `changes` break.
     pub fn packet(&self, payload: &[u8], changes: &[Change]) -> Vec<u8> {
-        let mut next = match self.carries {
-            Carries::Udp { .. } => protocol::UDP,
-            Carries::Other(kind) => kind,
-        };
         let mut packet = payload.to_vec();
-        if let Carries::Udp { checksum } = self.carries {
-            let header = Udp {
-                source_port: u16::from(self.ports.0),
-                destination_port: u16::from(self.ports.1),
-                length: (Udp::LEN + payload.len()) as u16,
-                checksum,
-            };
-            let mut octets = vec![0; Udp::LEN];
-            header.write(&mut octets, 0).expect("there is room");
-            packet.splice(0..0, octets);
-        }
+        let mut next = self.carried(&mut packet);
         // One to four IP headers, the inner one first.
         for _ in 0..1 + self.more % 3 {
             next = self.inner.around(&mut packet, next);
@@ -260,6 +339,58 @@ impl Flow {
             }
         }
         packet
+    }
+}
+
+impl Flow {
+    /// Puts what the innermost IP header carries in front of a payload; returns its protocol number.
+    fn carried(&self, packet: &mut Vec<u8>) -> u8 {
+        let (source_port, destination_port) = (u16::from(self.ports.0), u16::from(self.ports.1));
+        let is_datagram = matches!(self.carries, Carries::Udp { .. } | Carries::UdpLite { .. });
+        if let Some(rtp) = self.rtp.as_ref().filter(|_| is_datagram) {
+            rtp.around(packet);
+        }
+        let mut octets = [0; 8];
+        let (written, kind) = match self.carries {
+            Carries::Udp { checksum } => {
+                let length = (Udp::LEN + packet.len()) as u16;
+                let header = Udp { source_port, destination_port, length, checksum };
+                (header.write(&mut octets, 0), protocol::UDP)
+            }
+            Carries::UdpLite { checksum, coverage: checksum_coverage } => {
+                let header = UdpLite { source_port, destination_port, checksum_coverage, checksum };
+                (header.write(&mut octets, 0), protocol::UDP_LITE)
+            }
+            Carries::Esp { spi, sn: sequence_number } => {
+                let header = Esp { spi: spi.into(), sequence_number };
+                (header.write(&mut octets, 0), protocol::ESP)
+            }
+            Carries::Other(kind) => return kind,
+        };
+        written.expect("there is room");
+        packet.splice(0..0, octets);
+        kind
+    }
+}
+
+impl Media {
+    /// Puts the header in front of what it carries. X announces a header extension that need not be one.
+    fn around(&self, packet: &mut Vec<u8>) {
+        let csrc: Vec<_> = self.csrc.iter().take(15).flat_map(|csrc| [0, 0, 0, *csrc]).collect();
+        let header = Rtp {
+            padding: self.flags & 1 != 0,
+            marker: self.pt & 0x80 != 0,
+            payload_type: self.pt & 0x7F,
+            sequence_number: self.sn,
+            timestamp: self.ts,
+            ssrc: self.ssrc.into(),
+            csrc: &csrc,
+            ..Rtp::default()
+        };
+        let mut octets = vec![0; header.len()];
+        header.write(&mut octets, 0).expect("there is room");
+        octets[0] |= (self.flags & 2) << 3;
+        packet.splice(0..0, octets);
     }
 }
 
