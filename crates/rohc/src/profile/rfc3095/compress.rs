@@ -354,9 +354,10 @@ impl Context {
         let layout = layout(plan, x.coap.as_ref());
         let header = plan.packet.get(..layout.len).unwrap_or_default();
         let is_static_same = is_static_same && !has_lists && x.ip_count <= BASE_IPS;
-        // The first packet of a flow, which may be the only one, has no CRC over these octets.
-        let is_first = self.sns.is_empty() && is_static_same;
-        let crc_static = if is_first {
+        // The first packets of a flow, of which there may be but one, have no CRC over these octets.
+        let is_unused =
+            self.state == CompressorState::Ir && is_static_same && self.crc_static.known().is_none();
+        let crc_static = if is_unused {
             CrcStatic::UNKNOWN
         } else {
             CrcStatic(self.crc_static(is_static_same, &layout, header))
@@ -647,7 +648,7 @@ impl Context {
         self.strong = self.strong.saturating_sub(1);
         let is_at_risk = match (self.crc_static.known(), crc_static.known()) {
             (Some(before), Some(now)) => before != now && before[0] == now[0],
-            // Those of the first packet are not known.
+            // Those of the first packets are not known.
             (None, Some(_)) => !is_static_same && !self.sns.is_empty(),
             (_, None) => false,
         };
