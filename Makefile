@@ -91,10 +91,11 @@ sizes: ## memory of a context; flash and RAM of firmware with 4 contexts
 	fi
 	cargo run --quiet --locked -p thinair-tests -- "$${programs[@]}"
 
-bench: ## time and instructions per packet, memory per context
+bench: ## time and instructions per packet, memory per context, what damage costs
 	@scripts/need bench
 	$(call heading,Benchmarks)
 	cargo bench --locked -p thinair-rohc --bench figures
+	cargo bench --locked -p thinair-rohc --bench damage
 	if command -v valgrind >/dev/null; then
 		# The runner that counts instructions must have the version of its library.
 		version=$$(sed -n '/^name = "gungraun"$$/{n;s/version = "\(.*\)"/\1/p}' Cargo.lock)

@@ -124,8 +124,8 @@ impl Setup {
         let channel = self.channel();
         let mode = if self.optimistic { Mode::Optimistic } else { Mode::Unidirectional };
         let never = Threshold { k: 17, n: 16 };
-        let config =
-            DecompressorConfig { mode, nack: never, static_nack: never, ..DecompressorConfig::new(channel) };
+        let config = DecompressorConfig::new(channel);
+        let config = DecompressorConfig { mode, nack: never, one_way: never, static_nack: never, ..config };
         Decompressor::new(config, DecompressorMemory::owned(&channel, usize::from(self.blocks % 12)))
     }
 }

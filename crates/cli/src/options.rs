@@ -79,9 +79,10 @@ pub(crate) struct ChannelOptions {
     /// Values of a W-LSB window; so many packets in a row, less one, may be lost
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=16), help_heading = "Channel")]
     pub(crate) window: u8,
-    /// k_1/n_1: failures among the last packets that give up the dynamic context (RFC 3095, 5.3.2.2.3)
-    #[arg(long, value_name = "K/N", default_value = "3/6", value_parser = threshold, help_heading = "Channel")]
-    pub(crate) nack: Threshold,
+    /// k_1/n_1: failures among the last packets that give up the dynamic context (RFC 3095, 5.3.2.2.3) [default: 3/6,
+    /// in U-mode 5/6]
+    #[arg(long, value_name = "K/N", value_parser = threshold, help_heading = "Channel")]
+    pub(crate) nack: Option<Threshold>,
     /// k_2/n_2: failures among the last updates that give up the static context
     #[arg(long, value_name = "K/N", default_value = "2/4", value_parser = threshold, help_heading = "Channel")]
     pub(crate) static_nack: Threshold,
@@ -208,10 +209,12 @@ impl ChannelOptions {
 
     /// The decompressor of the channel, without its mode.
     pub(crate) fn decompressor(&self, channel: Channel) -> DecompressorConfig {
+        let config = DecompressorConfig::new(channel);
         DecompressorConfig {
-            nack: self.nack,
+            nack: self.nack.unwrap_or(config.nack),
+            one_way: self.nack.unwrap_or(config.one_way),
             static_nack: self.static_nack,
-            ..DecompressorConfig::new(channel)
+            ..config
         }
     }
 }

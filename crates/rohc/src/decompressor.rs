@@ -41,8 +41,11 @@ pub struct DecompressorConfig {
     /// section 3.4).
     pub mode: Mode,
     /// `k_1` of `n_1`: so many of the last packets must fail before the dynamic context is given up (RFC 3095,
-    /// section 5.3.2.2.3 b); n at most 16.
+    /// section 5.3.2.2.3 b); n at most 16. A packet that passes 7 or 8 bits of CRC starts anew.
     pub nack: Threshold,
+    /// The same in U-mode, where the compressor does not hear of it: every packet up to the next refresh is the
+    /// price of a false alarm, so damage in a few packets should not be taken for damage of the context.
+    pub one_way: Threshold,
     /// `k_2` of `n_2`: so many of the last updates must fail before the static context is given up (c).
     pub static_nack: Threshold,
     /// Least time between two negative acknowledgments of the same kind for one CID.
@@ -59,12 +62,13 @@ pub struct DecompressorConfig {
 }
 
 impl DecompressorConfig {
-    /// Defaults for a channel: unidirectional, 3 of 6, 2 of 4, one second.
+    /// Defaults for a channel: unidirectional, 3 of 6 (5 of 6 in U-mode), 2 of 4, one second.
     pub fn new(channel: Channel) -> Self {
         Self {
             channel,
             mode: Mode::Unidirectional,
             nack: Threshold { k: 3, n: 6 },
+            one_way: Threshold { k: 5, n: 6 },
             static_nack: Threshold { k: 2, n: 4 },
             nack_interval: Duration::from_secs(1),
             deliver_empty: false,

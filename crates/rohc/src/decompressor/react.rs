@@ -83,8 +83,9 @@ impl Decompressor<'_> {
                 if update {
                     context.update_failures = context.update_failures << 1 | 1;
                 }
+                let nack = if two_way { config.nack } else { config.one_way };
                 match context.state {
-                    DecompressorState::Fc if config.nack.reached(context.failures) => {
+                    DecompressorState::Fc if nack.reached(context.failures) => {
                         context.state.on_dynamic_damage();
                         context.update_failures = 0;
                         feedback = Some(AckType::Nack);

@@ -13,6 +13,7 @@ pub(crate) mod coap_2015;
 pub(crate) mod compress;
 mod confirm;
 pub(crate) mod decompress;
+mod doubt;
 mod extension;
 mod header;
 mod ip_id;
@@ -374,6 +375,12 @@ impl Fields<'_> {
     #[inline]
     fn base_ips(&self) -> usize {
         self.inner() + 1
+    }
+
+    /// The headers that the base formats carry.
+    #[inline]
+    fn base(&self) -> &[IpFields] {
+        &self.ips[..self.base_ips()]
     }
 
     /// Which header the slot [`IP_ID`] belongs to: the innermost whose IP-ID is compressed.

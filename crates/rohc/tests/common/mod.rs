@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used)]
 
 pub mod coap;
+pub mod damage;
 pub mod media;
 
 use media::Media;

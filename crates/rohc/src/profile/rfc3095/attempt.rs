@@ -8,10 +8,12 @@ use thinair_wire::lsb::{self, Shift};
 use thinair_wire::time::Instant;
 
 use super::decompress::{Context, Failure, Own};
+use super::doubt::{AWAITED, By, NEAR, Reference};
 use super::header::{self, ExtensionLists, Layout, Unbuildable};
 use super::list_state::ah_sn;
+use super::rtp::RtpFields;
 use super::timestamp;
-use super::{Fields, IP_ID, IP_ID2, IpFields, LISTS, SN, has_own_sn, has_rtp, sn_plus, sn_shift};
+use super::{Fields, IP_ID, IP_ID2, IpFields, LISTS, SN, TS, has_own_sn, has_rtp, sn_plus, sn_shift};
 use crate::profile::{Format, ProfileId};
 
 /// Attempts to rebuild one header with one SN after the other.
@@ -35,10 +37,9 @@ pub(super) struct Passed {
     /// There are extension headers, or the packet says that there are none any more.
     pub(super) has_lists: bool,
     pub(super) ah_sn: [Option<u32>; LISTS],
-    /// The SN was found by a repair.
+    /// The SN was found by the repair of a wraparound.
     pub(super) repaired: bool,
-    /// RFC 3095, section 5.3.2.2.5 f): ref -1 is not changed.
-    pub(super) keeps_ref_before: bool,
+    pub(super) by: By,
 }
 
 impl Attempt<'_, '_> {
@@ -55,55 +56,144 @@ impl Attempt<'_, '_> {
         let context = self.context;
         let (bits, k) = self.reader.collected(SN);
         let sn = self.decode_sn(bits, k, context.sn);
-        let waited = self.now.nanos_since(context.arrival);
+        let (waited, gap) = (context.waited(self.now), u64::from(context.gap));
         if self.is_far_ahead(sn, k, x) {
             // RFC 4224: on a channel that reorders or duplicates, a packet that is late by `d` looks like one
             // that is ahead by `2^k - d`. One that is really that far ahead comes after a loss, and so after a
             // pause; and if it could be late all the same, it is not delivered.
-            let ahead = u64::from(self.ahead(sn) as u32);
-            let paused = waited >= context.gap.saturating_mul(ahead / 2);
+            let ahead = u64::from(context.ahead(sn, context.sn) as u32);
+            let paused = waited >= gap * (ahead / 2);
+            if let Some(sn2) = self.in_leap(sn, x) {
+                return self.by_either(format, paused.then_some(sn), sn2, x, extensions, out, passed);
+            }
             let late = self.sn_plus(sn, (1_u32 << k).wrapping_neg());
             // An SN that is not the compressor's may take such a step by itself.
             let steps = has_own_sn(x.profile);
-            if !(paused || steps) || self.with_sn(late, x, extensions, out, passed)? {
+            if !(paused || steps) || self.with(None, late, x, extensions, out, passed)? {
                 return Err(Failure::Ambiguous(format));
             }
+        } else if let Some(sn2) = self.doubtful(sn, x) {
+            return self.by_either(format, Some(sn), sn2, x, extensions, out, passed);
         }
-        if self.with_sn(sn, x, extensions, out, passed)? {
+        if self.with(None, sn, x, extensions, out, passed)? {
             return Ok(());
         }
         // 5.3.2.2.4: the SN has wrapped around if that much time has passed.
-        if context.gap > 0 && waited / context.gap >= 1 << k {
+        if gap > 0 && waited / gap >= 1 << k {
             let sn = self.decode_sn(bits, k, self.sn_plus(context.sn, 1 << k));
             passed.repaired = true;
-            let right = self.with_sn(sn, x, extensions, out, passed)?;
+            let right = self.with(None, sn, x, extensions, out, passed)?;
             return if right { Ok(()) } else { Err(Failure::Crc(format)) };
         }
-        // 5.3.2.2.5: the reference may have been updated wrongly. An SN that ref 0 has had is a duplicate's.
-        let sn2 = self.decode_sn(bits, k, context.sn_before);
-        if sn2 == sn || sn2 == context.sn || !self.with_sn(sn2, x, extensions, out, passed)? {
+        // 5.3.2.2.5: the reference may have been updated wrongly.
+        let sn2 = match self.in_leap(sn, x) {
+            None if context.doubt.is_open() => self.behind_before().filter(|&sn2| sn2 == sn),
+            sn2 => sn2,
+        };
+        let Some(sn2) = sn2 else { return Err(Failure::Crc(format)) };
+        if !self.with(Some(&context.before()), sn2, x, extensions, out, passed)? {
             return Err(Failure::Crc(format));
         }
-        if !context.suspect {
-            // Right with ref -1 alone: on a channel that reorders it is rather late than ref 0 wrong. It counts
-            // as the first of the three headers of the repair, if another one follows.
-            return Err(Failure::Suspect(format));
-        }
-        passed.repaired = true;
-        passed.keeps_ref_before = true;
+        passed.by = self.by_before(Some(sn), sn2, x);
         Ok(())
+    }
+
+    /// The SN that follows from ref -1, unless it is in the far half of its interval.
+    fn behind_before(&self) -> Option<u32> {
+        let (bits, k) = self.reader.collected(SN);
+        let before = self.context.before().sn;
+        let sn = self.decode_sn(bits, k, before);
+        (k >= u16::BITS || self.context.ahead(sn, before) < 1 << k.saturating_sub(1)).then_some(sn)
+    }
+
+    /// The SN that follows from ref -1 if it is one that the update in doubt has leapt over, and not `sn`.
+    fn in_leap(&self, sn: u32, x: &Fields<'_>) -> Option<u32> {
+        let sn2 = self.behind_before().filter(|&sn2| sn2 != sn && self.context.has_leapt_over(sn2));
+        sn2.filter(|_| self.holds_sn(x))
+    }
+
+    /// The SN that follows from ref -1 if it is worth a trial although that of ref 0 is none too far ahead.
+    #[inline]
+    fn doubtful(&self, sn: u32, x: &Fields<'_>) -> Option<u32> {
+        let doubt = &self.context.doubt;
+        if !doubt.is_open() {
+            return None;
+        }
+        let is_doubtful = doubt.suspect || self.reader.collected(IP_ID).1 | self.reader.collected(TS).1 > 0;
+        self.in_leap(sn, x).or_else(|| self.behind_before().filter(|_| is_doubtful))
+    }
+
+    /// Whether the packet tells all in which the references differ.
+    fn is_told(&self) -> bool {
+        self.context.tells(self.reader.collected(IP_ID).1, self.reader.collected(TS).1)
+    }
+
+    /// Tries both references: ref 0 if its `sn` is worth a trial, and ref -1.
+    #[cold]
+    #[allow(clippy::too_many_arguments)]
+    fn by_either<'i, 'p: 'i>(
+        &self,
+        format: Format,
+        sn: Option<u32>,
+        sn2: u32,
+        x: &mut Fields<'p>,
+        extensions: &mut ExtensionLists<'i>,
+        out: &mut [u8],
+        passed: &mut Passed,
+    ) -> Result<(), Failure> {
+        let context = self.context;
+        let before = &context.before();
+        let by_before =
+            self.with(Some(before), sn2, x, extensions, out, passed)?.then(|| self.context.reference(x));
+        if let Some(sn) = sn
+            && self.with(None, sn, x, extensions, out, passed)?
+        {
+            let by_newest = self.context.reference(x);
+            match by_before {
+                Some(_) if sn2 != sn => {
+                    // Two leaps in a row, or one that did not happen: not delivered, as it is not known which.
+                    self.with(Some(before), sn2, x, extensions, out, passed)?;
+                    passed.by = By::Before { suspect: false, deliver: false };
+                    return Ok(());
+                }
+                Some(by_before) if by_before != by_newest => {
+                    if !self.is_told() {
+                        return Err(Failure::Ambiguous(format));
+                    }
+                    // What is told, and not only counted on, tells which reference it is near to.
+                    if by_newest.moved_from(&context.newest()) <= by_before.moved_from(before) {
+                        return Ok(());
+                    }
+                }
+                _ => return Ok(()),
+            }
+        }
+        if by_before.is_some() {
+            self.with(Some(before), sn2, x, extensions, out, passed)?;
+            passed.by = self.by_before(sn, sn2, x);
+            return Ok(());
+        }
+        Err(if sn.is_some() { Failure::Crc(format) } else { Failure::Ambiguous(format) })
+    }
+
+    /// What follows from a header that is right with ref -1 and `sn2` alone; `sn` would have been that of ref 0.
+    fn by_before(&self, sn: Option<u32>, sn2: u32, x: &Fields<'_>) -> By {
+        let (doubt, before) = (&self.context.doubt, &self.context.before());
+        let is_same_sn = sn == Some(sn2);
+        let is_explicit = self.is_told() && self.context.reference(x).moved_from(before) < (false, NEAR);
+        if self.check != Check::Crc3 || is_same_sn && (doubt.suspect || is_explicit) {
+            return By::Repair;
+        }
+        By::Before {
+            suspect: is_same_sn,
+            deliver: !is_same_sn && (1..=AWAITED).contains(&self.context.ahead(sn2, before.sn)),
+        }
     }
 
     /// `sn + steps`, in the width of the SN.
     #[inline]
     fn sn_plus(&self, sn: u32, steps: u32) -> u32 {
         sn_plus(self.context.profile, sn, steps)
-    }
-
-    /// The distance of an SN from that of the context.
-    #[inline]
-    fn ahead(&self, sn: u32) -> i32 {
-        ahead(self.context.profile, sn, self.context.sn)
     }
 
     /// The SN that bits mean from a reference on.
@@ -115,26 +205,30 @@ impl Attempt<'_, '_> {
     /// Whether an SN is in the far half of its interval, and the header depends on it.
     #[inline]
     fn is_far_ahead(&self, sn: u32, k: u32, x: &Fields<'_>) -> bool {
-        if k == 0 || k >= u16::BITS || self.ahead(sn) < 1 << (k - 1) {
-            return false;
-        }
-        // Where nothing in the header depends on the SN, late or not makes no difference.
+        let is_far = || self.context.ahead(sn, self.context.sn) >= 1 << (k - 1);
+        k > 0 && k < u16::BITS && is_far() && self.holds_sn(x)
+    }
+
+    /// Whether the header depends on the SN: where nothing does, late or not makes no difference.
+    #[inline]
+    fn holds_sn(&self, x: &Fields<'_>) -> bool {
         has_own_sn(x.profile)
             || (0..x.base_ips()).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
             || self.context.lists.iter().any(|list| !list.current.is_empty())
     }
 
-    /// Rebuilds the header with that SN; false if its CRC does not match.
+    /// Rebuilds the header with that SN and a reference, ref 0 if none is given; false if its CRC does not match.
     #[inline]
-    pub(super) fn with_sn<'i, 'p: 'i>(
+    pub(super) fn with<'i, 'p: 'i>(
         &self,
+        reference: Option<&Reference>,
         sn: u32,
         x: &mut Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
         passed: &mut Passed,
     ) -> Result<bool, Failure> {
-        self.rebuild(sn, x, extensions, out, passed)?;
+        self.rebuild(reference, sn, x, extensions, out, passed)?;
         let layout = &passed.layout;
         let header = out.get(..layout.len).unwrap_or_default();
         let cached = self.context.crc_static.filter(|_| self.plain && !passed.has_lists);
@@ -145,10 +239,11 @@ impl Attempt<'_, '_> {
         Ok(layout.crc_dynamic(self.check, state, header) == self.crc)
     }
 
-    /// Rebuilds the header with that SN, whatever its CRC says.
+    /// The same, whatever its CRC says.
     #[inline]
     pub(super) fn rebuild<'i, 'p: 'i>(
         &self,
+        reference: Option<&Reference>,
         sn: u32,
         x: &mut Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
@@ -156,10 +251,12 @@ impl Attempt<'_, '_> {
         passed: &mut Passed,
     ) -> Result<(), Failure> {
         x.sn = sn;
-        self.resolve_ip_ids(x);
+        self.resolve_ip_ids(reference, x);
         if let (true, Own::Rtp(rtp)) = (has_rtp(x.profile), &self.context.own) {
-            let (arrival, ahead) = (self.context.arrival, self.ahead(sn));
-            let ts = timestamp::decode(self.reader, &x.rtp_extra, rtp, ahead, arrival, self.now);
+            let from = reference.map_or(self.context.sn, |reference| reference.sn);
+            let last = reference.map_or(rtp.ts, |reference| reference.ts(rtp.stride));
+            let (rtp, ahead) = (&RtpFields { ts: last, ..*rtp }, self.context.ahead(sn, from));
+            let ts = timestamp::decode(self.reader, &x.rtp_extra, rtp, ahead, self.context.arrival, self.now);
             x.rtp.ts = ts.ok_or(Failure::Malformed)?;
         }
         passed.has_lists = !extensions.is_empty() || x.extra.iter().any(|extra| extra.ipx || extra.has_list);
@@ -171,15 +268,15 @@ impl Attempt<'_, '_> {
 
     /// RFC 3095, section 4.5.5.
     #[inline]
-    fn resolve_ip_ids(&self, x: &mut Fields<'_>) {
+    fn resolve_ip_ids(&self, reference: Option<&Reference>, x: &mut Fields<'_>) {
         let holder = x.ip_id_holder();
         for i in 0..x.base_ips() {
             if !x.ips[i].holds_ip_id() {
                 continue;
             }
-            let reference = self.context.ips[i];
+            let kept = self.context.ips[i];
             if x.ips[i].sid {
-                x.ips[i].id = reference.id;
+                x.ips[i].id = kept.id;
                 continue;
             }
             let mut bits = (0, 0);
@@ -191,8 +288,9 @@ impl Attempt<'_, '_> {
                 bits = self.reader.collected(IP_ID2);
             }
             let ip = &mut x.ips[i];
-            let counted = IpFields { nbo: ip.nbo, ..reference }.counted_id();
+            let counted = IpFields { nbo: ip.nbo, ..kept }.counted_id();
             let offset = counted.wrapping_sub(self.context.sn as u16);
+            let offset = reference.map_or(offset, |reference| reference.offsets[i]);
             let offset = lsb::decode(bits.0, bits.1, offset, Shift::Zero);
             ip.id = offset.wrapping_add(x.sn as u16);
             ip.id = ip.counted_id();

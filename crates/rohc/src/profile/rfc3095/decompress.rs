@@ -8,6 +8,7 @@ use thinair_wire::time::Instant;
 use super::attempt::{Attempt, Passed, unbuildable};
 use super::cce::{Cce, CoverageContext};
 use super::coap_2015::{self, CoapFields};
+use super::doubt::{By, Doubt};
 use super::header::{self, ExtensionLists, Layout, datagram_len};
 use super::ir;
 use super::list::{Item, MAX_ITEMS, encoding};
@@ -17,7 +18,7 @@ use super::rtp::{CSRC_LEN, RtpFields};
 use super::table::{self, Pool, Table};
 use super::tail::{Tail, tail};
 use super::{
-    BASE_IPS, CSRC, Fields, IpFields, LISTS, PacketType, UdpFields, Upper, base, formats, has_rtp,
+    BASE_IPS, CSRC, Fields, IP_ID, IpFields, LISTS, PacketType, TS, UdpFields, Upper, base, formats, has_rtp,
     has_t_bit_behind, upper,
 };
 use crate::mode::{DecompressorMode, Mode};
@@ -25,9 +26,13 @@ use crate::packet::Header;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 
-/// Headers that must be decompressed after a repair before one is delivered, the repaired one included. RFC
-/// 3095, sections 5.3.2.2.4 e) and 5.3.2.2.5.
+/// Headers that must be decompressed after a repair of a wraparound before one is delivered, the repaired one
+/// included. RFC 3095, section 5.3.2.2.4 e).
 const TRIAL: u8 = 2;
+
+/// The last packets, as `Context::failures` has them, behind which one header that is right with CRC-3 is not enough:
+/// it is held back.
+pub(super) const DOUBTFUL: u16 = 0b11;
 
 /// Why a packet is not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +51,7 @@ pub(crate) enum Failure {
     NoRequest(Format),
     /// The packet may be late or a duplicate (RFC 4224), so that its SN means something else than it seems to.
     Ambiguous(Format),
-    /// Right, but not with the newest reference: late, or the beginning of a repair.
+    /// Right, but not with the newest reference: late, or the beginning of a repair (`doubt`).
     Suspect(Format),
     /// The context was repaired just now; RFC 3095 holds its first packets back.
     OnTrial(Format),
@@ -91,14 +96,12 @@ pub(crate) struct Context {
     pub(super) own: Own,
     /// V of RTP.
     pub(super) version: u8,
-    /// Last verified SN and the one before: ref 0 and ref -1 of section 5.3.2.2.5. In R-mode, the last SN that updated
-    /// the context, and the last one of all.
+    /// Last verified SN: with the IP-IDs and the RTP timestamp, ref 0 of section 5.3.2.2.5.
     pub(super) sn: u32,
-    pub(super) sn_before: u32,
+    /// Ref -1, as long as ref 0 is in doubt.
+    pub(super) doubt: Doubt,
     /// Packets still to be held back after a repair.
     pub(super) trial: u8,
-    /// The last packet was right with ref -1 only: it was late, or ref 0 is wrong.
-    pub(super) suspect: bool,
     /// The outcome of the last 16 packets, and of the last 16 updates: 1 is a failure.
     pub(crate) failures: u16,
     pub(crate) update_failures: u16,
@@ -109,9 +112,9 @@ pub(crate) struct Context {
     /// Extension headers of both base headers, and CSRC identifiers.
     pub(super) lists: [ListState; LISTS],
     pub(super) table: Table,
-    /// When the last packet was verified, and the smoothed time between packets in nanoseconds.
+    /// When the last packet was verified, and the smoothed time between packets in microseconds.
     pub(super) arrival: Instant,
-    pub(super) gap: u64,
+    pub(super) gap: u32,
 }
 
 impl Context {
@@ -131,9 +134,8 @@ impl Context {
             },
             version: VERSION,
             sn: 0,
-            sn_before: 0,
+            doubt: Doubt::default(),
             trial: 0,
-            suspect: false,
             failures: 0,
             update_failures: 0,
             sequence: 0,
@@ -314,8 +316,8 @@ impl Context {
             let length = datagram_len(self.profile, lists.csrc_len(), payload.len());
             self.coverage = CoverageContext::initial(x.udp.coverage, length);
         }
-        self.sn_before = x.sn;
         self.sn = x.sn;
+        self.trust_newest();
         self.trial = 0;
         self.crc_static = None;
         for (state, extra) in self.lists.iter_mut().zip(&x.extra) {
@@ -421,13 +423,19 @@ impl Context {
             };
             (found, payload)
         };
-        found.inspect_err(|failure| self.suspect = matches!(failure, Failure::Suspect(_)))?;
+        found?;
+        if let By::Before { suspect, deliver: is_delivered } = passed.by {
+            self.note_before(&self.reference(&x), suspect);
+            if !is_delivered {
+                return Err(Failure::Suspect(format));
+            }
+            self.note_arrival(now);
+            return verified(packet, x.cce.map_or(format, Cce::format), &passed.layout, payload, out);
+        }
         let updates = format != Format::Uo1IdExt3 || uo_1_id_updates;
-        let header_in = packet.len_before(payload);
         if reliable && self.only_delivers(&x, format) {
             self.note_arrival(now);
-            let len = deliver(&passed.layout, payload, out)?;
-            return Ok(Verified { format, header_in, header_out: passed.layout.len, len });
+            return verified(packet, format, &passed.layout, payload, out);
         }
         if updates {
             self.note_said_mode(x.mode);
@@ -440,27 +448,34 @@ impl Context {
                 }
             }
         }
-        self.sn_before = match (reliable, passed.keeps_ref_before) {
-            (true, _) => x.sn,
-            (false, true) => self.sn_before,
-            (false, false) => self.sn,
-        };
+        match passed.by {
+            By::Repair => self.note_repair(),
+            By::Newest if check == Check::Crc3 => {
+                self.note_update(&x, reader.collected(IP_ID).1, reader.collected(TS).1);
+            }
+            By::Newest | By::Before { .. } => {}
+        }
         self.sn = x.sn;
         self.keep(&x, updates, length);
+        if check != Check::Crc3 || format == Format::Uo1IdExt3 && updates {
+            self.trust_newest();
+        }
         self.crc_static = Some(passed.crc_static).filter(|_| updates);
         self.state.on_success();
         self.note_arrival(now);
         if passed.repaired {
-            self.trial = if self.suspect { TRIAL - 1 } else { TRIAL };
+            self.trial = TRIAL;
         }
-        self.suspect = false;
+        if check == Check::Crc3 && self.failures & DOUBTFUL == DOUBTFUL {
+            // Of headers that a damaged context makes, CRC-3 lets one in eight through.
+            self.failures <<= 1;
+            return Err(Failure::OnTrial(format));
+        }
         if self.trial > 0 {
             self.trial -= 1;
             return Err(Failure::OnTrial(format));
         }
-        let len = deliver(&passed.layout, payload, out)?;
-        let format = x.cce.map_or(format, Cce::format);
-        Ok(Verified { format, header_in, header_out: passed.layout.len, len })
+        verified(packet, x.cce.map_or(format, Cce::format), &passed.layout, payload, out)
     }
 
     /// Keeps what a verified packet says, which has `length` octets from the UDP-Lite header on.
@@ -538,12 +553,20 @@ impl Context {
         self.failures <<= 1;
         if update {
             self.update_failures <<= 1;
+            // An update was checked with 7 or 8 bits: what failed before it says nothing of the context any more.
+            self.failures = 0;
         }
+    }
+
+    /// Microseconds since the last packet that was verified.
+    #[inline]
+    pub(super) fn waited(&self, now: Instant) -> u64 {
+        now.nanos_since(self.arrival) / 1_000
     }
 
     #[inline]
     pub(super) fn note_arrival(&mut self, now: Instant) {
-        let gap = now.nanos_since(self.arrival);
+        let gap = u32::try_from(self.waited(now)).unwrap_or(u32::MAX);
         self.gap = if self.gap == 0 { gap } else { self.gap - self.gap / 8 + gap / 8 };
         self.arrival = now;
     }
@@ -671,6 +694,19 @@ fn verify_crc8(packet: &Header<'_>, reader: &Reader<'_>, format: Format) -> Resu
     let check = Check::Crc8;
     let state = check.update(check.update(check.of(head), &[0]), behind);
     if state == crc { Ok(()) } else { Err(Failure::Crc(format)) }
+}
+
+/// A compressed packet that is delivered.
+#[inline]
+fn verified(
+    packet: &Header<'_>,
+    format: Format,
+    layout: &Layout,
+    payload: &[u8],
+    out: &mut [u8],
+) -> Result<Verified, Failure> {
+    let len = deliver(layout, payload, out)?;
+    Ok(Verified { format, header_in: packet.len_before(payload), header_out: layout.len, len })
 }
 
 /// Copies the payload behind the rebuilt headers.

@@ -189,8 +189,8 @@ impl decompress::Context {
 
     /// A packet was rebuilt in R-mode. True if it does not update the context: nothing has verified it.
     pub(super) fn only_delivers(&mut self, x: &Fields<'_>, format: Format) -> bool {
-        if (self.sn_before as u16).is_before(x.sn as u16) {
-            self.sn_before = x.sn;
+        if self.doubt.sn.is_before(x.sn as u16) {
+            self.doubt.sn = x.sn as u16;
         }
         self.note_pattern(x, format);
         !format.updates()
@@ -256,15 +256,15 @@ impl Attempt<'_, '_> {
         let (bits, k) = Reader::collected(self.reader, SN);
         let sn = self.decode_sn(bits, k, context.sn);
         // RFC 4224, as in U- and O-mode, but against the last packet: the reference is older.
-        let ahead = (sn as u16).since(context.sn_before as u16);
+        let ahead = (sn as u16).since(context.doubt.sn);
         let late = k > 0 && k < u16::BITS && ahead >= 1 << (k - 1) && ahead < 1 << (u16::BITS - 1);
-        if late && self.now.nanos_since(context.arrival) < context.gap.saturating_mul(u64::from(ahead / 2)) {
+        if late && context.waited(self.now) < u64::from(context.gap) * u64::from(ahead / 2) {
             return Err(Failure::Ambiguous(format));
         }
         if format.updates() {
-            let right = self.with_sn(sn, x, extensions, out, passed)?;
+            let right = self.with(None, sn, x, extensions, out, passed)?;
             return if right { Ok(()) } else { Err(Failure::Crc(format)) };
         }
-        self.rebuild(sn, x, extensions, out, passed)
+        self.rebuild(None, sn, x, extensions, out, passed)
     }
 }

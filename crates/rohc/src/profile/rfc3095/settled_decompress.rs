@@ -10,7 +10,7 @@ use thinair_wire::lsb::{self, Shift};
 use thinair_wire::time::Instant;
 
 use super::attempt::{ahead, decode_sn};
-use super::decompress::{Context, Own, Verified};
+use super::decompress::{Context, DOUBTFUL, Own, Verified};
 use super::header::{Layout, Plain};
 use super::rtp::{RtpExtra, RtpFields};
 use super::tail::udp_checksum;
@@ -29,7 +29,8 @@ impl Context {
             && self.mode.is_quiet(self.wanted(wanted))
             && self.ip_count == 1
             && self.trial == 0
-            && !self.suspect
+            && !self.doubt.is_open()
+            && self.failures & DOUBTFUL != DOUBTFUL
             && self.lists.iter().all(|list| list.current.is_empty())
     }
 
@@ -71,8 +72,8 @@ impl Context {
         let (bits, k) = reader.collected(SN);
         headers.sn = decode_sn(self.profile, bits, k, self.sn);
         let ahead = ahead(self.profile, headers.sn, self.sn);
-        if ahead >= 1 << (k - 1) {
-            // It may be late (RFC 4224).
+        if ahead != 1 {
+            // Packets were lost, or it is late (RFC 4224), or damaged: that opens a doubt.
             return None;
         }
         if headers.ip.version == Version::V4 {
@@ -96,7 +97,6 @@ impl Context {
         }
         room.copy_from_slice(payload);
 
-        self.sn_before = self.sn;
         self.sn = headers.sn;
         self.ips[0].id = headers.ip.id;
         if let (true, Own::Rtp(rtp)) = (has_rtp(self.profile), &mut self.own) {
@@ -107,7 +107,7 @@ impl Context {
         Some(Verified { format, header_in: packet.len_before(payload), header_out: layout.len, len })
     }
 
-    /// The IP-ID of an IPv4 header; `None` if it is not sent as an offset. RFC 3095, section 4.5.5.
+    /// The IP-ID of an IPv4 header; `None` if it is not sent as an offset, or that is another one than before. RFC 3095, section 4.5.5.
     #[inline]
     fn settled_ip_id(&self, reader: &Reader<'_>, sn: u32) -> Option<u16> {
         let ip = &self.ips[0];
@@ -118,7 +118,11 @@ impl Context {
             return Some(ip.id);
         }
         let (bits, k) = reader.collected(IP_ID);
-        let offset = lsb::decode(bits, k, ip.counted_id().wrapping_sub(self.sn as u16), Shift::Zero);
+        let expected = ip.counted_id().wrapping_sub(self.sn as u16);
+        let offset = lsb::decode(bits, k, expected, Shift::Zero);
+        if offset != expected {
+            return None;
+        }
         Some(IpFields { id: offset.wrapping_add(sn as u16), ..*ip }.counted_id())
     }
 }

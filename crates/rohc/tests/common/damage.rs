@@ -1,0 +1,300 @@
+//! A flow over a link that flips bits or loses packets, and what that costs, counted apart: packets whose own header
+//! was hit, and packets that suffered from what had happened before.
+//!
+//! The numbers that damage comes from are drawn for every packet, whatever the compressor sends: with one seed the same
+//! packets are hit in every flow, and about the same part of them.
+
+#![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use thinair_link::{Fate, Impairments, Link, LossModel, Probability, Random};
+use thinair_rohc::packet;
+use thinair_rohc::{
+    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
+    DecompressorMemory, Instant, Mode, ProfileSet,
+};
+use thinair_wire::checksum::Sum;
+use thinair_wire::header::ipv4::Ipv4;
+
+/// What stands in the UDP checksum field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksum {
+    /// The right checksum.
+    Right,
+    /// Something else, as captures of hosts with checksum offload have it.
+    Wrong,
+    /// Zero: there is none.
+    Absent,
+}
+
+/// RTP in UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rtp {
+    None,
+    /// A timestamp that counts on with the sequence number.
+    Voice,
+    /// Pauses now and then, with a marker behind each.
+    Talkspurts,
+}
+
+/// A UDP flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    pub name: &'static str,
+    /// Over IPv6, not IPv4 with an IP-ID that counts.
+    pub six: bool,
+    pub checksum: Checksum,
+    /// Octets of payload, at least 1.
+    pub payload: usize,
+    /// The IP-ID also counts packets of other flows, and TTL and TOS change now and then.
+    pub is_lively: bool,
+    pub rtp: Rtp,
+}
+
+impl Flow {
+    pub const UDP_V4: Self = Self {
+        name: "UDP/IPv4",
+        six: false,
+        checksum: Checksum::Right,
+        payload: 20,
+        is_lively: false,
+        rtp: Rtp::None,
+    };
+    pub const UDP_V6: Self = Self { name: "UDP/IPv6", six: true, ..Self::UDP_V4 };
+
+    pub const RTP: Self = Self { name: "RTP/UDP/IPv4", rtp: Rtp::Voice, ..Self::UDP_V4 };
+
+    /// What RTP flows may be like.
+    pub const ALL_RTP: [Self; 6] = [
+        Self::RTP,
+        Self { name: "without checksum", checksum: Checksum::Absent, ..Self::RTP },
+        Self { name: "2 octets payload", payload: 2, ..Self::RTP },
+        Self { name: "talkspurts", rtp: Rtp::Talkspurts, ..Self::RTP },
+        Self { name: "lively talkspurts", rtp: Rtp::Talkspurts, is_lively: true, ..Self::RTP },
+        Self { name: "RTP/UDP/IPv6", six: true, ..Self::RTP },
+    ];
+
+    /// What UDP flows may be like.
+    pub const ALL: [Self; 7] = [
+        Self::UDP_V4,
+        Self { name: "checksum wrong", checksum: Checksum::Wrong, ..Self::UDP_V4 },
+        Self { name: "without checksum", checksum: Checksum::Absent, ..Self::UDP_V4 },
+        Self { name: "2 octets payload", payload: 2, ..Self::UDP_V4 },
+        Self { name: "lively", is_lively: true, ..Self::UDP_V4 },
+        Self::UDP_V6,
+        Self { name: "lively", is_lively: true, ..Self::UDP_V6 },
+    ];
+}
+
+/// What the link does: in percent of packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rates {
+    /// One bit of the packet is flipped, each as likely as any other.
+    pub damage: u32,
+    pub loss: u32,
+}
+
+/// What became of the packets of one run, or of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    pub sent: u32,
+    pub lost: u32,
+    /// Not hit, and delivered as it was sent.
+    pub right: u32,
+    /// Hit in the compressed header: refused; delivered as it was sent; delivered with wrong headers.
+    pub header_refused: u32,
+    pub header_right: u32,
+    pub header_wrong: u32,
+    /// Hit in the payload: delivered with the right headers.
+    pub payload: u32,
+    /// Not hit, or in the payload only, and all the same refused; delivered with wrong headers.
+    pub refused: u32,
+    pub wrong: u32,
+}
+
+impl Count {
+    /// Packets lost or wrong because of what had happened to packets before them.
+    pub fn propagated(&self) -> u32 {
+        self.refused + self.wrong
+    }
+
+    /// Packets delivered with other headers than they were sent with.
+    pub fn wrong_headers(&self) -> u32 {
+        self.wrong + self.header_wrong
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.lost += other.lost;
+        self.right += other.right;
+        self.header_refused += other.header_refused;
+        self.header_right += other.header_right;
+        self.header_wrong += other.header_wrong;
+        self.payload += other.payload;
+        self.refused += other.refused;
+        self.wrong += other.wrong;
+    }
+}
+
+/// The packets of a flow.
+struct Source {
+    flow: Flow,
+    random: Random,
+    count: u16,
+    id: u16,
+    ttl: u8,
+    tos: u8,
+    ts: u32,
+}
+
+impl Source {
+    fn new(flow: Flow, mut random: Random) -> Self {
+        let (id, ts) = (random.next_u64() as u16, random.next_u64() as u32);
+        Self { flow, random, count: 0, id, ttl: 64, tos: 0, ts }
+    }
+
+    fn next(&mut self) -> Vec<u8> {
+        let Flow { six, checksum, payload, is_lively, rtp, .. } = self.flow;
+        self.count = self.count.wrapping_add(1);
+        self.id = self.id.wrapping_add(1);
+        if is_lively {
+            self.id = self.id.wrapping_add(self.random.below(3) as u16 * self.random.below(2) as u16);
+            if self.random.below(100) == 0 {
+                self.ttl = 60 + self.random.below(5) as u8;
+            }
+            if self.random.below(200) == 0 {
+                self.tos = self.random.below(4) as u8 * 4;
+            }
+        }
+        let rtp = self.rtp(rtp);
+        let length = (8 + rtp.len() + payload) as u16;
+        let mut ip = Vec::new();
+        if six {
+            ip.extend([0x60 | self.tos >> 4, self.tos << 4, 0, 0]);
+            ip.extend(length.to_be_bytes());
+            ip.extend([17, self.ttl]);
+            ip.extend(*b"\xfd\x00\x0e\xc0\0\0\0\0\0\0\0\0\0\0\0\x01");
+            ip.extend(*b"\xfd\x00\x0e\xc0\0\0\0\0\0\0\0\0\0\0\0\x02");
+        } else {
+            ip.extend([0x45, self.tos]);
+            ip.extend((20 + length).to_be_bytes());
+            ip.extend(self.id.to_be_bytes());
+            ip.extend([0x40, 0, self.ttl, 17, 0, 0, 10, 0, 0, 1, 10, 99, 0, 2]);
+            let sum = Ipv4::checksum_of(&ip);
+            ip[10..12].copy_from_slice(&sum.to_be_bytes());
+        }
+        let addresses = if six { &ip[8..40] } else { &ip[12..20] };
+        let mut udp =
+            if rtp.is_empty() { vec![0xE0, 0x01, 0x16, 0x33] } else { vec![0x90, 0x00, 0x92, 0x00] };
+        udp.extend(length.to_be_bytes());
+        udp.extend([0, 0]);
+        udp.extend(&rtp);
+        // A message that differs from the one before as messages do: a count, and a value that moves.
+        udp.extend(self.count.to_be_bytes());
+        udp.extend((2..payload).map(|i| if i < 6 { self.random.next_u64() as u8 } else { i as u8 }));
+        udp.truncate(usize::from(length));
+        let sum = match checksum {
+            Checksum::Right => {
+                match Sum::ZERO.octets(addresses).word(17).word(length).octets(&udp).checksum() {
+                    0 => 0xFFFF,
+                    sum => sum,
+                }
+            }
+            Checksum::Wrong => 1 + self.random.below(0xFFFF) as u16,
+            Checksum::Absent => 0,
+        };
+        udp[6..8].copy_from_slice(&sum.to_be_bytes());
+        ip.extend(udp);
+        ip
+    }
+}
+
+impl Source {
+    /// The RTP header of the next packet.
+    fn rtp(&mut self, rtp: Rtp) -> Vec<u8> {
+        let is_pause = match rtp {
+            Rtp::None => return Vec::new(),
+            Rtp::Voice => false,
+            Rtp::Talkspurts => self.random.below(50) == 0,
+        };
+        let pause = if is_pause { self.random.below(100) as u32 } else { 0 };
+        self.ts = self.ts.wrapping_add(160 * (1 + pause));
+        let mut header = vec![0x80, u8::from(is_pause) << 7];
+        header.extend(self.count.to_be_bytes());
+        header.extend(self.ts.to_be_bytes());
+        header.extend(*b"SSRC");
+        header
+    }
+}
+
+/// A flow over a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    pub flow: Flow,
+    pub mode: Mode,
+    pub rates: Rates,
+    /// Time between two packets; zero where the user of the library has no clock.
+    pub step: Duration,
+}
+
+impl Run {
+    pub fn new(flow: Flow, mode: Mode, rates: Rates) -> Self {
+        Self { flow, mode, rates, step: Duration::from_millis(20) }
+    }
+
+    /// Carries packets of the flow, with everything but the mode at its default. Feedback is back before the next
+    /// packet.
+    pub fn carry(&self, packets: u32, seed: u64) -> Count {
+        let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
+        let config = CompressorConfig { seed, ..CompressorConfig::new(channel) };
+        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+        let config = DecompressorConfig { mode: self.mode, ..DecompressorConfig::new(channel) };
+        let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 4));
+        let mut random = Random::new(seed);
+        let damage = Probability::from_percent(self.rates.damage).unwrap();
+        let loss = LossModel::Random(Probability::from_percent(self.rates.loss).unwrap());
+        let mut link = Link::new(Impairments { loss, ..Impairments::default() }, random.next_u64());
+        let mut source = Source::new(self.flow, random.split());
+        let mut count = Count::default();
+        let (mut rohc, mut back, mut element) = (vec![0; 2_048], vec![0; 2_048], [0; 64]);
+        let mut now = Instant::ZERO;
+        for _ in 0..packets {
+            now = now + self.step;
+            let packet = source.next();
+            let sent = compressor.compress(now, &packet, &mut rohc).unwrap();
+            let octets = &mut rohc[..sent.len];
+            count.sent += 1;
+            let (is_hit, place) = (random.happens(damage), random.below(1 << 32));
+            if matches!(link.offer(octets), Fate::Drop(_)) {
+                count.lost += 1;
+                continue;
+            }
+            let bit = ((place * octets.len() as u64 * 8) >> 32) as usize;
+            if is_hit {
+                octets[bit / 8] ^= 0x80 >> (bit % 8);
+            }
+            let outcome = decompressor.decompress(now, octets, &mut back).ok();
+            let headers = sent.header_in;
+            let is_right =
+                outcome.map(|done| done.len == packet.len() && back[..headers] == packet[..headers]);
+            let is_header_hit = is_hit && bit < 8 * sent.header_out;
+            *match (is_header_hit, is_right) {
+                (true, None) => &mut count.header_refused,
+                (true, Some(true)) => &mut count.header_right,
+                (true, Some(false)) => &mut count.header_wrong,
+                (false, None) => &mut count.refused,
+                (false, Some(true)) if is_hit => &mut count.payload,
+                (false, Some(true)) => &mut count.right,
+                (false, Some(false)) => &mut count.wrong,
+            } += 1;
+            while let Some(len) = decompressor.poll_feedback(&mut element) {
+                for data in packet::parts(&element[..len]).unwrap().feedback {
+                    // Damage in an Add-CID octet makes feedback for flows that never were.
+                    let _ = compressor.receive_feedback(now, data);
+                }
+            }
+        }
+        count
+    }
+}
