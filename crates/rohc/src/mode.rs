@@ -212,6 +212,8 @@ pub(crate) struct DecompressorMode {
     asked: Mode,
     trans: DTrans,
     answered: u8,
+    /// A mode of other formats that one packet has said without being asked, and no other one since.
+    heard: Option<Mode>,
 }
 
 impl DecompressorMode {
@@ -280,6 +282,12 @@ impl DecompressorMode {
             return false;
         };
         let other_formats = (said == Mode::Reliable) != (self.mode == Mode::Reliable);
+        if other_formats && said != self.asked && self.heard != Some(said) {
+            // One damaged packet that passes its CRC must not do that: R-0 has none at all.
+            self.heard = Some(said);
+            return false;
+        }
+        self.heard = None;
         match self.trans {
             DTrans::Initiated if said == self.asked => {
                 *self = Self { mode: said, trans: DTrans::Pending, answered: 0, ..*self };
@@ -440,11 +448,23 @@ mod tests {
     fn a_decompressor_without_memory_follows_what_packets_say() {
         let mut d = decompressor(U);
         d.want(O);
-        // The compressor is in R-mode still.
+        // The compressor is in R-mode still. One packet alone may be a damaged one.
+        assert!(!d.on_said(R.bits(), false));
+        assert_eq!(d.mode(), O);
         assert!(d.on_said(R.bits(), false));
         assert_eq!((d.mode(), d.trans, d.named()), (R, DTrans::Initiated, O));
         assert!(d.on_said(O.bits(), false));
         assert_eq!((d.mode(), d.trans), (O, DTrans::Pending));
+    }
+
+    #[test]
+    fn packets_that_contradict_each_other_change_no_mode() {
+        let mut d = decompressor(U);
+        d.want(O);
+        for said in [R, O, R, O] {
+            assert!(!d.on_said(said.bits(), false), "{said:?}");
+        }
+        assert_eq!(d.mode(), O);
     }
 
     #[test]
