@@ -55,8 +55,9 @@ pub struct CompressorConfig {
     /// Send constant IP-IDs by SID in every profile, not only where it is defined (RFC 3843, section 3.3). Not
     /// standard, but some decompressors take it.
     pub sid_everywhere: bool,
-    /// Go to R-mode where the decompressor asks for it and the profile has it: all but 0x0001 and 0x0007. A request that is
-    /// not followed is declined where the profile has a word for that (RFC 3843, section 3.4), and passed over elsewhere.
+    /// Go to R-mode where the decompressor asks for it, in every profile of RFC 3095, RFC 3843 and RFC 4019, and in 0x0080.
+    /// A request that is not followed is declined where the profile has a word for that (RFC 3843, section 3.4), and passed
+    /// over elsewhere.
     pub reliable: bool,
     /// Which datagrams go by profiles 0x0001 and 0x0007.
     pub rtp: RtpDetection,

@@ -114,8 +114,24 @@ pub enum Format {
     R1Ext3,
     /// Packet type 1 in R-mode with a timestamp, where there is an IP-ID too. RFC 3095, section 5.7.2.
     R1Ts,
+    /// The same with extension 0.
+    R1TsExt0,
+    /// The same with extension 1.
+    R1TsExt1,
+    /// The same with extension 2.
+    R1TsExt2,
+    /// The same with extension 3.
+    R1TsExt3,
     /// Packet type 1 in R-mode with an IP-ID, where there is a timestamp too. RFC 3095, section 5.7.2.
     R1Id,
+    /// The same with extension 0.
+    R1IdExt0,
+    /// The same with extension 1.
+    R1IdExt1,
+    /// The same with extension 2.
+    R1IdExt2,
+    /// The same with extension 3.
+    R1IdExt3,
     /// Packet type 1 in U- and O-mode. RFC 3095, sections 5.7.3 and 5.11.3.
     Uo1,
     /// Packet type 1 with IP-ID bits, of RTP. RFC 3095, section 5.7.3.
@@ -190,7 +206,7 @@ pub enum Format {
 
 impl Format {
     /// Every format, in the order of their declaration.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 56] = [
         Self::Ir,
         Self::IrDyn,
         Self::Normal,
@@ -203,7 +219,15 @@ impl Format {
         Self::R1Ext2,
         Self::R1Ext3,
         Self::R1Ts,
+        Self::R1TsExt0,
+        Self::R1TsExt1,
+        Self::R1TsExt2,
+        Self::R1TsExt3,
         Self::R1Id,
+        Self::R1IdExt0,
+        Self::R1IdExt1,
+        Self::R1IdExt2,
+        Self::R1IdExt3,
         Self::Uo1,
         Self::Uo1Id,
         Self::Uo1IdExt0,
@@ -256,7 +280,15 @@ impl Format {
             Self::R1Ext2 => "R-1-EXT-2",
             Self::R1Ext3 => "R-1-EXT-3",
             Self::R1Ts => "R-1-TS",
+            Self::R1TsExt0 => "R-1-TS-EXT-0",
+            Self::R1TsExt1 => "R-1-TS-EXT-1",
+            Self::R1TsExt2 => "R-1-TS-EXT-2",
+            Self::R1TsExt3 => "R-1-TS-EXT-3",
             Self::R1Id => "R-1-ID",
+            Self::R1IdExt0 => "R-1-ID-EXT-0",
+            Self::R1IdExt1 => "R-1-ID-EXT-1",
+            Self::R1IdExt2 => "R-1-ID-EXT-2",
+            Self::R1IdExt3 => "R-1-ID-EXT-3",
             Self::Uo1 => "UO-1",
             Self::Uo1Id => "UO-1-ID",
             Self::Uo1IdExt0 => "UO-1-ID-EXT-0",
@@ -311,7 +343,15 @@ impl Format {
                 | Self::R1Ext2
                 | Self::R1Ext3
                 | Self::R1Ts
+                | Self::R1TsExt0
+                | Self::R1TsExt1
+                | Self::R1TsExt2
+                | Self::R1TsExt3
                 | Self::R1Id
+                | Self::R1IdExt0
+                | Self::R1IdExt1
+                | Self::R1IdExt2
+                | Self::R1IdExt3
         )
     }
 

@@ -7,11 +7,13 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
+use common::media::{Clock, Coverage, Kind, Media};
 use common::{Flow, IdKind, Layer, Random, any_flow};
 use thinair_rohc::feedback::{AckType, Feedback};
 use thinair_rohc::{
     Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
-    DecompressorConfig, DecompressorMemory, Format, Instant, Mode, ProfileId, ProfileSet, Refresh, packet,
+    DecompressorConfig, DecompressorMemory, Format, Instant, Mode, ProfileId, ProfileSet, Refresh,
+    RtpDetection, packet,
 };
 
 const STEP: Duration = Duration::from_millis(20);
@@ -87,7 +89,7 @@ impl Link {
         let name = done.format.name();
         if name.starts_with("R-") {
             self.reliable.insert(done.cid.value());
-        } else if name.starts_with("UO-") || name.starts_with("CCE") {
+        } else if name.starts_with("UO-") {
             self.reliable.remove(&done.cid.value());
         }
         let mut sent = Vec::new();
@@ -95,10 +97,10 @@ impl Link {
             let result = self.decompressor.decompress(self.now, &rohc[..done.len], &mut out);
             match result {
                 Ok(back) if back.len > 0 && out[..back.len] != original => {
-                    // Where changes are repeated and not acknowledged, loss can take all that say one, and a CRC may agree.
-                    use ProfileId::{Rtp, RtpUdpLite, UdpLite};
-                    let is_optimistic = matches!(done.profile, Rtp | RtpUdpLite | UdpLite);
-                    if is_optimistic || name.starts_with("UO-") {
+                    // Before R-mode, changes are repeated and not acknowledged: loss can take all that say one, and a CRC
+                    // may agree.
+                    let is_optimistic = !self.reliable.contains(&done.cid.value());
+                    if is_optimistic && (name.starts_with("UO-") || name.starts_with("CCE")) {
                         self.collided += 1;
                     } else {
                         self.wrong += 1;
@@ -339,8 +341,187 @@ fn in_r_mode_loss_makes_no_packet_wrong_and_loses_no_other() {
         println!(
             "loss {loss} %, of feedback {feedback_loss} %, delay {delay}: {right} right, {refused} refused, {formats:?}"
         );
-        // What is refused comes before R-mode is reached, or of profiles that have none here.
+        // What is refused comes before R-mode is reached.
         assert!((refused + collided) * 50 < right, "{refused} and {collided} of {right}");
+    }
+}
+
+/// Flows of a kind, with a few changes, under loss.
+fn lossy_media(seed: u64, media: Media, (loss, feedback_loss, delay): (u64, u64, usize)) -> Link {
+    let mut random = Random(seed);
+    let mut link = Link::with(Mode::Reliable, CidSpace::Small, |config| {
+        config.repetitions = 1 + (seed % 5) as u8;
+        config.window = 1 + (seed % 7) as u8;
+    });
+    (link.random, link.delay) = (Random(seed ^ 99), delay);
+    let mut flow = Flow::udp(vec![Layer::new(seed.is_multiple_of(3), 1)]);
+    if seed % 5 == 1 {
+        flow.layers.push(Layer::new(seed.is_multiple_of(2), 2));
+    }
+    if seed % 4 == 2 {
+        flow.layers[0].id_kind = IdKind::Random;
+    }
+    flow.media = Some(media);
+    for _ in 0..1_500 {
+        if random.once_in(60) {
+            flow.change(&mut random);
+        }
+        flow.payload = 5 + random.below(9) as usize;
+        let lost = loss > 0 && random.below(100) < loss;
+        let feedback_lost = feedback_loss > 0 && random.below(100) < feedback_loss;
+        link.carry(&mut flow, lost, feedback_lost);
+        assert_eq!(link.wrong, 0, "seed {seed}, packet {}", link.packets);
+    }
+    assert_eq!(link.lost_later, 0, "seed {seed}");
+    link
+}
+
+#[test]
+fn in_r_mode_loss_makes_no_packet_of_rtp_or_udp_lite_wrong() {
+    let with = |kind, clock, coverage| {
+        let mut media = Media::new(kind);
+        (media.clock, media.coverage) = (clock, coverage);
+        media
+    };
+    let mut formats = BTreeMap::new();
+    for media in [
+        with(Kind::Rtp, Clock::Voice, Coverage::Full),
+        with(Kind::Rtp, Clock::Talkspurts, Coverage::Full),
+        with(Kind::Rtp, Clock::Frames(5), Coverage::Full),
+        with(Kind::Rtp, Clock::Wild, Coverage::Full),
+        with(Kind::UdpLite, Clock::Voice, Coverage::Full),
+        with(Kind::UdpLite, Clock::Voice, Coverage::Fixed(8)),
+        with(Kind::UdpLite, Clock::Voice, Coverage::Varies),
+        with(Kind::RtpUdpLite, Clock::Talkspurts, Coverage::Full),
+        with(Kind::RtpUdpLite, Clock::Frames(3), Coverage::Fixed(20)),
+        with(Kind::RtpUdpLite, Clock::Voice, Coverage::Varies),
+    ] {
+        for impairment in [(0, 0, 2), (5, 5, 0), (20, 20, 3), (20, 50, 12), (5, 0, 60)] {
+            let (mut right, mut not_right) = (0, 0);
+            for seed in 0..24 {
+                let link = lossy_media(seed, media.clone(), impairment);
+                right += link.right;
+                not_right += link.refused + link.collided;
+                for (name, count) in link.formats {
+                    *formats.entry(name).or_insert(0) += count;
+                }
+            }
+            assert!(not_right * 50 < right, "{media:?}, {impairment:?}: {not_right} of {right}");
+        }
+    }
+    println!("{formats:?}");
+    for name in ["R-0", "R-0-CRC", "R-1", "R-1-TS", "R-1-ID", "R-1-EXT-0", "R-1-TS-EXT-0", "R-1-ID-EXT-1"] {
+        assert!(formats.contains_key(name), "{name}: {formats:?}");
+    }
+    for name in ["CCE()", "CCE(ON)", "CCE(OFF)"] {
+        assert!(formats[name] > 100, "{name}: {formats:?}");
+    }
+}
+
+#[test]
+fn steady_voice_in_r_mode_is_mostly_r_0() {
+    for (kind, six) in
+        [(Kind::Rtp, false), (Kind::Rtp, true), (Kind::RtpUdpLite, false), (Kind::UdpLite, true)]
+    {
+        for delay in [0, 5, 20] {
+            let mut link = Link::with(Mode::Reliable, CidSpace::Small, |config| {
+                config.rtp = RtpDetection::of_ports(&[5004]).unwrap();
+            });
+            let mut flow = Flow::udp(vec![Layer::new(six, 1)]);
+            flow.media = Some(Media::new(kind));
+            link.delay = delay;
+            link.formats(&mut flow, 150);
+            link.formats.clear();
+            link.octets = 0;
+            link.formats(&mut flow, 10_000);
+            let count = |name| link.formats.get(name).copied().unwrap_or(0);
+            println!(
+                "{kind:?}, delay {delay}: {:?}, {} octets a header",
+                link.formats,
+                link.octets as f64 / 1e4
+            );
+            // One octet and the checksum.
+            assert!(count("R-0") > 8_000 && count("R-0") + count("R-0-CRC") > 9_990, "{:?}", link.formats);
+            assert!(link.octets < 32_600, "{}", link.octets);
+        }
+    }
+}
+
+/// Until an update is acknowledged that has it.
+#[test]
+fn a_timestamp_that_jumps_is_sent_until_it_is_referred_to() {
+    for (six, name) in [(false, "R-1-TS"), (true, "R-1")] {
+        let (mut link, mut flow) = (Link::new(Mode::Reliable), Flow::udp(vec![Layer::new(six, 1)]));
+        flow.media = Some(Media::new(Kind::Rtp));
+        link.delay = 6;
+        link.formats(&mut flow, 100);
+        let media = flow.media.as_mut().unwrap();
+        media.ts = media.ts.wrapping_add(10 * media.stride);
+        let formats = link.formats(&mut flow, 30);
+        assert!(formats.iter().any(|format| format.starts_with(name)), "{formats:?}");
+        assert!(!formats[..6].contains(&"R-0") && formats.ends_with(&["R-0"]), "{formats:?}");
+        // A new TS_OFFSET. Without acknowledgments there is no end.
+        let media = flow.media.as_mut().unwrap();
+        media.ts = media.ts.wrapping_add(1);
+        for _ in 0..100 {
+            let (done, _) = link.carry(&mut flow, false, true);
+            assert!(done.format.name().starts_with("UOR-2") && done.format.name().ends_with("EXT-3"));
+        }
+        let formats = link.formats(&mut flow, 30);
+        assert!(formats.ends_with(&["R-0"]), "{formats:?}");
+    }
+}
+
+/// RFC 4019, section 5.3.2: `CCE(ON)` and `CCE(OFF)` extend updates only, and `CCE()` extends any packet.
+#[test]
+fn a_change_of_the_coverage_is_said_until_it_is_acknowledged() {
+    let (mut link, mut flow) = (Link::new(Mode::Reliable), Flow::udp(vec![Layer::new(true, 1)]));
+    flow.media = Some(Media::new(Kind::UdpLite));
+    assert!(link.formats(&mut flow, 60).ends_with(&["R-0"]));
+    let change = |flow: &mut Flow, coverage| flow.media.as_mut().unwrap().coverage = coverage;
+    change(&mut flow, Coverage::Fixed(9));
+    let (once, _) = link.carry(&mut flow, false, false);
+    // Outer type, R-0, coverage and checksum.
+    assert_eq!((once.format, once.header_out), (Format::Cce, 6));
+    let names: Vec<_> = (0..100).map(|_| link.carry(&mut flow, false, true).0.format.name()).collect();
+    assert!(names[20..].iter().all(|name| *name == names[20] && name.starts_with("CCE(O")), "{names:?}");
+    let formats = link.formats(&mut flow, 40);
+    assert!(formats.ends_with(&["R-0"]), "{formats:?}");
+    // What a compressor must not send is refused.
+    change(&mut flow, Coverage::Full);
+    let (mut rohc, mut out) = ([0; 200], [0; 200]);
+    let packet = flow.packet(&mut link.random);
+    let done = link.compressor.compress(link.now, &packet, &mut rohc).unwrap();
+    assert_eq!((done.format, rohc[0], rohc[1] >> 6), (Format::Cce, 0b1111_1001, 0b00));
+    for first in [0b1111_1010, 0b1111_1011] {
+        rohc[0] = first;
+        assert!(link.decompressor.decompress(link.now, &rohc[..done.len], &mut out).is_err());
+    }
+    rohc[0] = 0b1111_1001;
+    assert!(link.decompressor.decompress(link.now, &rohc[..done.len], &mut out).is_ok());
+}
+
+#[test]
+fn rtp_goes_through_all_modes_with_a_timer_at_both_ends() {
+    use Mode::{Optimistic as O, Reliable as R, Unidirectional as U};
+    for kind in [Kind::Rtp, Kind::RtpUdpLite] {
+        for delay in [0, 4, 30] {
+            let mut link =
+                Link::with(R, CidSpace::Small, |config| config.timer = Some(Duration::from_millis(50)));
+            let config = DecompressorConfig { clock: Some(10), ..DecompressorConfig::new(link.channel) };
+            link.decompressor = Decompressor::new(config, DecompressorMemory::owned(&link.channel, 8));
+            link.delay = delay;
+            let mut flow = Flow::udp(vec![Layer::new(false, 1)]);
+            let mut media = Media::new(kind);
+            media.clock = Clock::Frames(4);
+            flow.media = Some(media);
+            for mode in [O, R, O, R, U, R, O, U] {
+                link.decompressor.set_mode(mode);
+                let formats = link.formats(&mut flow, 8 * delay + 200);
+                let is_reliable = formats[formats.len() - 20..].iter().any(|name| name.starts_with("R-"));
+                assert_eq!(is_reliable, mode == R, "{mode:?}: {formats:?}");
+            }
+        }
     }
 }
 

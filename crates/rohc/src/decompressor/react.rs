@@ -27,7 +27,7 @@ impl Decompressor<'_> {
         let Some(slot) = self.contexts.get_mut(cid.index()) else { return };
         if let (Ok(Decompressed { format, .. }), Kind::Rfc3095(context)) = (outcome, &mut slot.kind)
             && *format != Format::Ir
-            && context.mode.is_quiet(context.wanted(self.config.mode))
+            && context.mode.is_quiet(self.config.mode)
         {
             context.note_success(context.is_update(first));
             slot.unheard = 0;

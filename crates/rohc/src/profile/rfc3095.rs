@@ -110,6 +110,43 @@ const RTP_FORMATS: [Format; 23] = [
     Format::Uo1IdExt3,
 ];
 
+/// Those of R-mode with RTP, in the same order.
+const RTP_FORMATS_R: [Format; 32] = [
+    Format::R0,
+    Format::R0Crc,
+    Format::R1,
+    Format::R1Id,
+    Format::R1Ts,
+    Format::Uor2,
+    Format::Uor2Id,
+    Format::Uor2Ts,
+    Format::R1Ext0,
+    Format::R1IdExt0,
+    Format::R1TsExt0,
+    Format::Uor2Ext0,
+    Format::Uor2IdExt0,
+    Format::Uor2TsExt0,
+    Format::R1Ext1,
+    Format::R1IdExt1,
+    Format::R1TsExt1,
+    Format::Uor2Ext1,
+    Format::Uor2IdExt1,
+    Format::Uor2TsExt1,
+    Format::R1Ext2,
+    Format::R1IdExt2,
+    Format::R1TsExt2,
+    Format::Uor2Ext2,
+    Format::Uor2IdExt2,
+    Format::Uor2TsExt2,
+    Format::Uor2Ext3,
+    Format::Uor2TsExt3,
+    Format::Uor2IdExt3,
+    // Only ever read: what they say is not kept.
+    Format::R1Ext3,
+    Format::R1TsExt3,
+    Format::R1IdExt3,
+];
+
 /// Those of R-mode without RTP. Of two that are equally long, the one that updates the context comes first.
 const FORMATS_R: [Format; 12] = [
     Format::R0,
@@ -131,6 +168,7 @@ const FORMATS_R: [Format; 12] = [
 #[inline]
 fn formats(profile: ProfileId, mode: Mode) -> &'static [Format] {
     match mode {
+        Mode::Reliable if has_rtp(profile) => &RTP_FORMATS_R,
         _ if has_rtp(profile) => &RTP_FORMATS,
         Mode::Unidirectional | Mode::Optimistic => &FORMATS,
         Mode::Reliable => &FORMATS_R,
@@ -159,10 +197,14 @@ impl PacketType {
     #[inline]
     fn has(self, format: Format) -> bool {
         use Format::{R0, R0Crc, R1, R1Ext0, R1Ext1, R1Ext2, R1Ext3};
+        use Format::{R1Id, R1IdExt0, R1IdExt1, R1IdExt2, R1IdExt3};
+        use Format::{R1Ts, R1TsExt0, R1TsExt1, R1TsExt2, R1TsExt3};
         use Format::{Uo0, Uo1, Uo1Id, Uo1IdExt0, Uo1IdExt1, Uo1IdExt2, Uo1IdExt3, Uo1Ts};
         self == match format {
             Uo0 | R0 | R0Crc => Self::Zero,
             R1 | R1Ext0 | R1Ext1 | R1Ext2 | R1Ext3 => Self::One,
+            R1Id | R1IdExt0 | R1IdExt1 | R1IdExt2 | R1IdExt3 => Self::One,
+            R1Ts | R1TsExt0 | R1TsExt1 | R1TsExt2 | R1TsExt3 => Self::One,
             Uo1 | Uo1Id | Uo1Ts | Uo1IdExt0 | Uo1IdExt1 | Uo1IdExt2 | Uo1IdExt3 => Self::One,
             _ => Self::Two,
         }
@@ -415,13 +457,23 @@ fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut Fields<'p>) -> Step
         Format::Uo0 => type0::uo_0(c, x.rtp.m),
         Format::Uo1 if rtp => type1::uo_1_rtp(c, x),
         Format::Uo1 => type1::uo_1(c),
-        Format::R0 => type0::r_0(c),
-        Format::R0Crc => type0::r_0_crc(c),
-        Format::R1 => type1::r_1(c, x, Extension::None),
-        Format::R1Ext0 => type1::r_1(c, x, Extension::Zero),
-        Format::R1Ext1 => type1::r_1(c, x, Extension::One),
-        Format::R1Ext2 => type1::r_1(c, x, Extension::Two),
-        Format::R1Ext3 => type1::r_1(c, x, Extension::Three),
+        Format::R0 => type0::r_0(c, x.rtp.m),
+        Format::R0Crc => type0::r_0_crc(c, x.rtp.m),
+        Format::R1 => type1::r_1(c, x, none, Extension::None),
+        Format::R1Ext0 => type1::r_1(c, x, none, Extension::Zero),
+        Format::R1Ext1 => type1::r_1(c, x, none, Extension::One),
+        Format::R1Ext2 => type1::r_1(c, x, none, Extension::Two),
+        Format::R1Ext3 => type1::r_1(c, x, none, Extension::Three),
+        Format::R1Id => type1::r_1(c, x, T::Zero, Extension::None),
+        Format::R1IdExt0 => type1::r_1(c, x, T::Zero, Extension::Zero),
+        Format::R1IdExt1 => type1::r_1(c, x, T::Zero, Extension::One),
+        Format::R1IdExt2 => type1::r_1(c, x, T::Zero, Extension::Two),
+        Format::R1IdExt3 => type1::r_1(c, x, T::Zero, Extension::Three),
+        Format::R1Ts => type1::r_1(c, x, T::One, Extension::None),
+        Format::R1TsExt0 => type1::r_1(c, x, T::One, Extension::Zero),
+        Format::R1TsExt1 => type1::r_1(c, x, T::One, Extension::One),
+        Format::R1TsExt2 => type1::r_1(c, x, T::One, Extension::Two),
+        Format::R1TsExt3 => type1::r_1(c, x, T::One, Extension::Three),
         Format::Uo1Id => type1::uo_1_id(c, x, Extension::None),
         Format::Uo1IdExt0 => type1::uo_1_id(c, x, Extension::Zero),
         Format::Uo1IdExt1 => type1::uo_1_id(c, x, Extension::One),

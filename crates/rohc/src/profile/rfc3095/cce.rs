@@ -119,6 +119,10 @@ impl Coverage {
         if self.left > 0 && (fits || self.turn == Some(Cce::On)) {
             return self.turn;
         }
+        // A packet that does not say what is being said, once acknowledged, tells nothing of it.
+        if self.left > 0 {
+            *since = sn.wrapping_add(1);
+        }
         if self.context.present {
             if self.full < PATIENCE && (self.same < PATIENCE || is_full) {
                 return None;
@@ -152,7 +156,13 @@ impl Coverage {
         self.left = 0;
     }
 
-    /// A packet was sent.
+    /// What holds is said until it is acknowledged.
+    pub(super) fn repeat(&mut self, repetitions: u8) {
+        self.turn = Some(if self.context.present { Cce::On } else { Cce::Off });
+        self.left = repetitions.max(1);
+    }
+
+    /// A packet was sent, not in R-mode.
     pub(super) fn commit(&mut self, sent: Option<Cce>) {
         if sent.is_some() && sent == self.turn {
             self.left = self.left.saturating_sub(1);

@@ -5,6 +5,7 @@ use thinair_wire::coder::{Lsb, Writer};
 use thinair_wire::lsb::Shift;
 use thinair_wire::time::Instant;
 
+use super::cce::Cce;
 use super::compress::Context;
 use super::list_plan::{icv, sends_ah};
 use super::own::Own;
@@ -51,6 +52,12 @@ impl NeededBits {
 #[inline]
 pub(super) fn has_extension_3(format: Format) -> bool {
     matches!(format, Format::Uor2Ext3 | Format::Uor2IdExt3 | Format::Uor2TsExt3)
+}
+
+/// Whether a format has an extension 3 whose news are not kept, so that it is never sent.
+#[inline]
+fn is_only_read(format: Format) -> bool {
+    matches!(format, Format::Uo1IdExt3 | Format::R1Ext3 | Format::R1IdExt3 | Format::R1TsExt3)
 }
 
 /// Whether a format has the CRC of 3 bits.
@@ -110,7 +117,7 @@ impl Context {
             needed.ts = rtp.timestamps.needed(now, &x.rtp, plan.timer.as_ref());
             let Needed { value, bits, inferable, .. } = needed.ts;
             writer.offer(TS, Lsb { value, needed: if inferable { 0 } else { bits.max(1) } });
-            rtp.fill_extension(x, &needed.ts);
+            rtp.fill_extension(x, &needed.ts, self.mode.is_pending());
         }
         if self.settled {
             x.extra[0].flags = x.extra[0].id;
@@ -143,17 +150,21 @@ impl Context {
                 && (0..x.base_ips())
                     .any(|i| x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].flags > 0);
         let (is_rtp, has_own_sn) = (has_rtp(self.profile), has_own_sn(self.profile));
+        // RFC 4019, section 5.3.2: these "MUST NOT be used to extend R-0 and R-1* headers".
+        let sets_coverage = matches!(x.cce, Some(Cce::On | Cce::Off));
         let secure = self.mode.is_secure();
-        let update_due = secure && self.is_update_due(x);
+        // As soon as there is a reference from which the SN tells it, it need not be sent.
+        let says_more = needed.ip_id > 0 || x.extra[0].id || is_rtp && !needed.ts.inferable;
+        let update_due = secure && self.is_update_due(x.sn as u16, says_more);
         let format = formats(self.profile, self.mode.mode()).iter().copied().find(|&format| {
-            if secure && !self.is_allowed_by_mode(format, update_due) {
+            if secure && !self.is_allowed_by_mode(format, update_due || sets_coverage) {
                 return false;
             }
             if has_extension_3(format) {
                 if is_rtp && !needed.shape(format, x) {
                     return false;
                 }
-            } else if flags || format == Format::Uo1IdExt3 || self.strong > 0 && has_crc_3(format) {
+            } else if flags || is_only_read(format) || self.strong > 0 && has_crc_3(format) {
                 return false;
             }
             writer.rewind();

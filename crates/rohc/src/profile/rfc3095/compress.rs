@@ -316,16 +316,19 @@ impl Context {
             self.enter_fo(x.sn, repetitions, false);
         }
         self.note_sn(x.sn, repetitions);
+        let since = self.since(x.sn);
         let length = plan.packet.len() - plan.ip_end;
         if upper(self.profile) == Upper::UdpLite {
-            let since = (x.sn as u16, &mut self.pending_since);
+            let since = (since, &mut self.pending_since);
             x.cce = self.coverage.note(x.udp.coverage, length, repetitions, since);
         }
         if let Some(header) = &plan.rtp
             && let Own::Rtp(rtp) = &mut self.own
         {
-            let sns = (x.sn, self.sn);
-            is_static_same &= rtp.note(now, &mut x, header, sns, config, plan.timer.as_ref());
+            let sns = (x.sn, self.sn, since);
+            // A timer is not used in R-mode: its references are older than the last packet.
+            let link = plan.timer.as_ref().filter(|_| !self.mode.is_secure());
+            is_static_same &= rtp.note(now, &mut x, header, sns, config, link, &mut self.pending_since);
         }
         if let Some(header) = &plan.coap
             && self.note_coap(&mut x, header)
@@ -340,6 +343,7 @@ impl Context {
                 let noted =
                     self.lists[i].note(i, items(ip), x.sn, repetitions, assurance, &mut self.table, pool);
                 noted.map_err(|_| Refused::ByThisPacket)?;
+                self.lists[i].say_since(x.sn as u16, since);
                 has_lists = true;
                 self.settled = false;
             }
@@ -348,9 +352,10 @@ impl Context {
             let (table, items) = (&mut self.table, header.items().map(Some));
             let noted = self.lists[CSRC_STATE].note(CSRC, items, x.sn, repetitions, assurance, table, pool);
             noted.map_err(|_| Refused::ByThisPacket)?;
+            self.lists[CSRC_STATE].say_since(x.sn as u16, since);
             has_lists = true;
         }
-        self.note_refresh(now, x.sn, config);
+        self.note_refresh(now, u32::from(since), config);
         let layout = layout(plan, x.coap.as_ref());
         let header = plan.packet.get(..layout.len).unwrap_or_default();
         let is_static_same = is_static_same && !has_lists && x.ip_count <= BASE_IPS;
@@ -377,7 +382,7 @@ impl Context {
                 match self.write_compressed(&mut writer, &mut x, plan, &needed) {
                     Some(format) => format,
                     None => {
-                        self.enter_fo(x.sn, repetitions, false);
+                        self.enter_fo(u32::from(since), repetitions, false);
                         Format::IrDyn
                     }
                 }
@@ -443,7 +448,7 @@ impl Context {
         is_static_same: &mut bool,
     ) {
         let sid = self.sid_allowed(config);
-        let (sn, repetitions) = (x.sn, config.repetitions.max(1));
+        let (sn, repetitions) = (u32::from(self.since(x.sn)), config.repetitions.max(1));
         for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
             let kept = self.ips[i];
             let mut fields = IpFields {
@@ -496,6 +501,7 @@ impl Context {
     /// An SN far from the last one: the window keeps 16 bits of it, and no format has bits for such a step.
     fn note_sn(&mut self, sn: u32, repetitions: u8) {
         if has_own_sn(self.profile) && !self.sns.is_empty() {
+            self.note_old_sn(sn, repetitions);
             let step = sn.wrapping_sub(self.sn) as i32;
             let is_far = if self.profile == ProfileId::Esp { step.unsigned_abs() >= FAR } else { false };
             if is_far {
@@ -614,7 +620,7 @@ impl Context {
         self.in_state.start(sn, packets);
         if self.mode.is_secure() {
             // Nothing refers to anything before one of these packets is acknowledged.
-            self.forget_references();
+            self.forget_references(sn);
         }
     }
 
@@ -671,19 +677,24 @@ impl Context {
         config: &CompressorConfig,
         pool: &mut Pool<'_>,
     ) {
-        let is_first = self.sns.is_empty();
+        let secure = self.mode.is_secure();
+        // In R-mode references may be forgotten, and what the decompressor knew is not.
+        let is_first = self.sns.is_empty() && !secure;
+        let since = self.since(x.sn);
         let width = usize::from(config.window);
         self.sn = x.sn;
-        let secure = self.mode.is_secure();
         if !secure {
             self.sns.push(x.sn as u16, width);
+            self.coverage.commit(x.cce);
         } else if format.updates() {
             self.add_references(x, config);
         }
         if let Own::Rtp(rtp) = &mut self.own {
-            rtp.commit(now, x, format, width);
+            if !secure {
+                rtp.commit(now, x, format, width);
+            }
+            rtp.fields = x.rtp;
         }
-        self.coverage.commit(x.cce);
         for i in 0..x.base_ips() {
             let ip = &x.ips[i];
             if ip.version == Version::V4 && !secure {
@@ -703,7 +714,7 @@ impl Context {
         if format.is_initialization() {
             self.udp = x.udp;
             if upper(self.profile) == Upper::UdpLite {
-                let since = (x.sn as u16, &mut self.pending_since);
+                let since = (since, &mut self.pending_since);
                 self.coverage.initialize(length, config.repetitions, is_first, since);
             }
             if !secure {
@@ -727,7 +738,7 @@ impl Context {
                 self.lists[CSRC_STATE].commit(CSRC, extra, format, said, assurance, &self.table, pool);
             }
         }
-        self.note_mode_sent(x.sn as u16, format);
+        self.note_mode_sent(since, format);
         if !self.settled {
             let is_due = self.pending.iter().any(PendingIp::is_due);
             self.settled = self.state == CompressorState::So

@@ -21,6 +21,7 @@ impl Context {
         pool: &mut Pool<'_>,
     ) {
         let repetitions = config.repetitions;
+        let next = u32::from(self.since(self.next_sn()));
         let sn = self.sn_of(feedback);
         match feedback.ack {
             AckType::Ack => {
@@ -28,9 +29,9 @@ impl Context {
                     self.acknowledge(sn, config, pool);
                 }
             }
-            AckType::Nack => self.enter_fo(self.next_sn(), repetitions, true),
+            AckType::Nack => self.enter_fo(next, repetitions, true),
             AckType::StaticNack => {
-                self.enter_ir(self.next_sn(), repetitions, true);
+                self.enter_ir(next, repetitions, true);
                 // Whatever was known of the lists is not: section 5.8.2.1 a).
                 for list in &mut self.lists {
                     list.forget_reference();
@@ -61,8 +62,8 @@ impl Context {
                 offsets.acknowledge(newer, width);
             }
         }
-        if let Own::Rtp(rtp) = &mut self.own {
-            rtp.acknowledge(sn, newer, width);
+        if let (Own::Rtp(rtp), Some(newer)) = (&mut self.own, newer) {
+            rtp.timestamps.acknowledge(sn, newer, width);
         }
         self.in_state.acknowledge(sn);
         if !self.in_state.is_due() {
@@ -74,6 +75,12 @@ impl Context {
         if !sn.is_before(self.pending_since) {
             self.pending = [PendingIp::default(); BASE_IPS];
             self.coverage.acknowledge();
+            if let Own::Rtp(rtp) = &mut self.own {
+                rtp.timestamps.acknowledge_said();
+                if secure {
+                    rtp.timestamps.acknowledge_timer();
+                }
+            }
         }
         let is_rtp = has_rtp(self.profile);
         let assurance = Assurance::of(self.mode, config.repetitions);

@@ -434,7 +434,10 @@ impl Context {
         }
         let updates = format != Format::Uo1IdExt3 || uo_1_id_updates;
         if reliable && self.only_delivers(&x, format) {
-            self.note_arrival(now);
+            // A timer counts from the arrival of the reference.
+            if x.rtp.time_stride == 0 {
+                self.note_arrival(now);
+            }
             return verified(packet, format, &passed.layout, payload, out);
         }
         if updates {
@@ -674,6 +677,10 @@ fn read_base<'p>(
             base(format, reader, x)
         };
         match step {
+            // RFC 4019, section 5.3.2.2: what sets the context is in packets that update it.
+            Ok(()) if !format.updates() && matches!(x.cce, Some(Cce::On | Cce::Off)) => {
+                return Err(Failure::Malformed);
+            }
             Ok(()) => return Ok(format),
             Err(Refusal::NotThis) => {}
             Err(Refusal::Malformed | Refusal::DoesNotFit) => return Err(Failure::Malformed),

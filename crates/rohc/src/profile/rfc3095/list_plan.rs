@@ -295,6 +295,15 @@ impl ListState {
         u16::from(self.reference_id.wrapping_sub(since as u8)) <= sn.wrapping_sub(since)
     }
 
+    /// What was noted with the packet of an SN may be acknowledged from another SN on.
+    pub(super) fn say_since(&mut self, sn: u16, since: u16) {
+        for pending in [&mut self.pending, &mut self.ah] {
+            if pending.since() == sn {
+                pending.mark(since);
+            }
+        }
+    }
+
     /// What is being said is said from now on.
     pub(super) fn repeat(&mut self, sn: u16, repetitions: u8) {
         for pending in [&mut self.pending, &mut self.ah] {

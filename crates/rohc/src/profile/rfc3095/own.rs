@@ -49,36 +49,41 @@ pub(super) struct RtpContext {
 }
 
 impl RtpContext {
-    /// Notes the header of a packet, and what must be said of it. Returns whether its CRC-STATIC octets are those of
-    /// the packet before, the CSRC identifiers apart.
+    /// Notes the header of a packet, and what must be said of it, since when. Returns whether its CRC-STATIC octets are
+    /// those of the packet before, the CSRC identifiers apart.
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn note(
         &mut self,
         now: Instant,
         x: &mut Fields<'_>,
         header: &Header<'_>,
-        sns: (u32, u32),
+        sns: (u32, u32, u16),
         config: &CompressorConfig,
         link: Option<&Link>,
+        since: &mut u16,
     ) -> bool {
         x.rtp = header.fields;
         let before = &self.fields;
         let same = (x.rtp.p, x.rtp.x) == (before.p, before.x);
-        if !same || x.rtp.pt != before.pt {
-            self.timestamps.note_pt(sns.0 as u16, config.repetitions);
+        let is_other = !same || x.rtp.pt != before.pt;
+        if is_other {
+            self.timestamps.pt = config.repetitions.max(1);
         }
         let said = (config.repetitions, config.window);
-        self.timestamps.note(now, &mut x.rtp, before, sns, said, link);
+        if self.timestamps.note(now, &mut x.rtp, before, sns, said, link) || is_other {
+            *since = sns.2;
+        }
         same
     }
 
-    /// Fills in what extension 3 says of RTP, should there be one.
-    pub(super) fn fill_extension(&self, x: &mut Fields<'_>, ts: &Needed) {
+    /// Fills in what extension 3 says of RTP, should there be one, which may have to say the mode.
+    pub(super) fn fill_extension(&self, x: &mut Fields<'_>, ts: &Needed, says_mode: bool) {
         let says_pt = self.timestamps.pt > 0;
         let extra = &mut x.rtp_extra;
         extra.scaled = ts.scaled;
         extra.stride = self.timestamps.says_stride();
         extra.time_stride = self.timestamps.says_time_stride();
-        extra.flags = says_pt || extra.stride || extra.time_stride || x.extra[CSRC].has_list;
+        extra.flags = says_mode || says_pt || extra.stride || extra.time_stride || x.extra[CSRC].has_list;
         // RFC 4815, section 6.4: without R-PT, the padding bit would become zero.
         extra.pt = extra.flags && (says_pt || x.rtp.p);
     }
@@ -89,14 +94,13 @@ impl RtpContext {
         x.rtp_extra.time_stride = x.rtp.time_stride > 0 || self.timestamps.says_time_stride();
     }
 
-    /// The packet was sent.
+    /// The packet was sent, not in R-mode.
     pub(super) fn commit(&mut self, now: Instant, x: &Fields<'_>, format: Format, window: usize) {
         let in_full = format.is_initialization();
         if in_full || x.rtp_extra.pt {
             self.timestamps.pt = self.timestamps.pt.saturating_sub(1);
         }
         self.timestamps.commit(now, &x.rtp, &x.rtp_extra, in_full, window);
-        self.fields = x.rtp;
     }
 
     /// Whether a header goes on as those before, so that its SN, one more than the last one, says all of it.
@@ -118,14 +122,10 @@ impl RtpContext {
         config: &CompressorConfig,
     ) {
         let (mut fields, said) = (header.fields, (config.repetitions, config.window));
+        let sns = (sns.0, sns.1, sns.0 as u16);
         self.timestamps.note(now, &mut fields, &self.fields, sns, said, None);
         self.timestamps.commit(now, &fields, &RtpExtra::default(), false, usize::from(config.window));
         self.fields = fields;
-    }
-
-    /// A packet was acknowledged, behind which `newer` were sent.
-    pub(super) fn acknowledge(&mut self, sn: u16, newer: Option<usize>, window: usize) {
-        self.timestamps.acknowledge(sn, newer, window);
     }
 }
 

@@ -8,7 +8,9 @@
 //! [`Range::add`](thinair_wire::range::Range::add): an acknowledgment of one of the newer span ends the older one. So the
 //! state does not grow with the round-trip time.
 //!
-//! Profiles 0x0001, 0x0007 and 0x0008 have no R-mode here.
+//! Every profile of the family has R-mode. Timestamps of RTP are told by the SN, if all references lie on one line with the
+//! packet, or sent; a timer is not used. A change of the presence of the Checksum Coverage goes with updates until it is
+//! acknowledged.
 
 use thinair_wire::coder::Reader;
 use thinair_wire::serial::Serial;
@@ -17,7 +19,8 @@ use thinair_wire::time::Instant;
 use super::attempt::{Attempt, Passed};
 use super::decompress::{self, Failure};
 use super::header::ExtensionLists;
-use super::{Fields, IpFields, SN, Version, compress};
+use super::own::Own;
+use super::{Fields, IpFields, SN, Upper, Version, compress, upper};
 use crate::compressor::CompressorConfig;
 use crate::feedback::{AckType, Feedback};
 use crate::mode::{Answer, CompressorMode, Mode};
@@ -33,6 +36,10 @@ const SPACING: u32 = 4;
 /// References older than this are of no use: no compressed format has so many bits of SN.
 const TOO_OLD: u32 = 1 << 14;
 
+/// An SN of the packet's own that is older than the newest reference by so much begins anew, where a smaller step is taken
+/// for a late packet.
+const ANEW: u32 = 1 << 8;
+
 /// Packets of a sequence of updates that are all acknowledged, and of how many others one is: N and k of section
 /// 5.5.2.2.
 const ACKED: u8 = 2;
@@ -43,12 +50,7 @@ fn declines(profile: ProfileId) -> bool {
     matches!(profile, ProfileId::Ip | ProfileId::RtpUdpLite | ProfileId::UdpLite)
 }
 
-/// Whether a profile has R-mode here.
-fn has_r_mode(profile: ProfileId) -> bool {
-    matches!(profile, ProfileId::Udp | ProfileId::Ip | ProfileId::Esp | ProfileId::Coap2015)
-}
-
-/// Whether a format has the mode in it.
+/// Whether a format has the mode in it; with RTP, while a transition is pending.
 fn says_mode(format: Format) -> bool {
     matches!(format, Format::Uor2Ext3 | Format::Uor2IdExt3 | Format::Uor2TsExt3)
 }
@@ -64,8 +66,7 @@ impl compress::Context {
         config: &CompressorConfig,
     ) {
         let (Some(mode), true) = (feedback.mode, feedback.protected) else { return };
-        let reliable = config.reliable && has_r_mode(self.profile);
-        let answer = match (reliable, declines(self.profile)) {
+        let answer = match (config.reliable, declines(self.profile)) {
             (true, _) => Answer::Accept,
             (false, true) => Answer::Decline,
             (false, false) => Answer::Ignore,
@@ -90,6 +91,21 @@ impl compress::Context {
         self.lists.iter_mut().for_each(|list| list.forget_reference());
         if self.mode.is_secure() && !before.is_secure() {
             self.sns.hold();
+            self.repeat_counted(config);
+        }
+    }
+
+    /// What was said often enough for U- and O-mode is said until it is acknowledged, where no CRC would tell that it was
+    /// lost.
+    fn repeat_counted(&mut self, config: &CompressorConfig) {
+        let next = self.since(self.next_sn());
+        if let Own::Rtp(rtp) = &mut self.own {
+            rtp.timestamps.repeat(next, (config.repetitions, config.window));
+            self.pending_since = next;
+        }
+        if upper(self.profile) == Upper::UdpLite {
+            self.coverage.repeat(config.repetitions);
+            self.pending_since = next;
         }
     }
 
@@ -114,11 +130,28 @@ impl compress::Context {
 
     /// Whether a packet in R-mode should be a reference for others. Section 5.5.1.2: to shrink windows, or for a transition
     /// "to higher compression efficiency".
-    pub(super) fn is_update_due(&self, x: &Fields<'_>) -> bool {
+    pub(super) fn is_update_due(&self, sn: u16, says_more: bool) -> bool {
         let Some((oldest, newest)) = self.sns.bounds() else { return true };
-        let sn = x.sn as u16;
-        let says_more = x.ext3_id || x.extra[0].id;
         (says_more || sn.since(oldest) >= STALE) && sn.since(newest) >= SPACING
+    }
+
+    /// The SN from which on an acknowledgment is one for what the packet with SN `sn` says. Where SNs are the packet's own,
+    /// they may have been later ones before.
+    pub(super) fn since(&self, sn: u32) -> u16 {
+        let sn = sn as u16;
+        match self.sns.bounds() {
+            Some((_, newest)) if self.mode.is_secure() && newest.since(sn) < ANEW => newest.plus(1),
+            _ => sn,
+        }
+    }
+
+    /// Notes an SN of the packet's own. What was sent with later SNs, much later ones, is no reference any more.
+    pub(super) fn note_old_sn(&mut self, sn: u32, repetitions: u8) {
+        let Some((_, newest)) = self.sns.bounds().filter(|_| self.mode.is_secure()) else { return };
+        if (ANEW..1 << 15).contains(&newest.since(sn as u16)) {
+            self.start_anew(sn as u16, repetitions);
+            self.enter_fo(sn, repetitions, false);
+        }
     }
 
     /// A packet was sent that the decompressor may take for its reference.
@@ -135,19 +168,26 @@ impl compress::Context {
                 offsets.add(ip.counted_id().wrapping_sub(sn), opens);
             }
         }
+        if let Own::Rtp(rtp) = &mut self.own {
+            rtp.timestamps.add_reference(x.rtp.ts, opens);
+        }
     }
 
     /// Everything is said from `sn` on until it is acknowledged, and then nothing older is a reference.
     pub(super) fn start_anew(&mut self, sn: u16, repetitions: u8) {
-        self.forget_references();
+        self.forget_references(sn);
         self.in_state.start(sn, repetitions);
         self.pending_since = sn;
         self.lists.iter_mut().for_each(|list| list.repeat(sn, repetitions));
     }
 
-    pub(super) fn forget_references(&mut self) {
+    /// No packet before that SN is a reference.
+    pub(super) fn forget_references(&mut self, sn: u16) {
         self.sns.clear();
         self.offsets.iter_mut().for_each(|offsets| offsets.clear());
+        if let Own::Rtp(rtp) = &mut self.own {
+            rtp.timestamps.forget_references(sn);
+        }
     }
 
     /// Drops the references before an acknowledged one. False if no packet with that SN can be acknowledged: "the ACK is
@@ -157,13 +197,16 @@ impl compress::Context {
         if confirmed == Some(true) {
             self.offsets.iter_mut().for_each(|offsets| offsets.keep_newest());
         }
+        if let (Own::Rtp(rtp), Some(is_of_newest)) = (&mut self.own, confirmed) {
+            rtp.timestamps.acknowledge_reference(sn, is_of_newest);
+        }
         confirmed.is_some()
     }
 
     /// A packet was sent: it has said the mode, or has not.
-    pub(super) fn note_mode_sent(&mut self, sn: u16, format: Format) {
+    pub(super) fn note_mode_sent(&mut self, since: u16, format: Format) {
         if self.mode.is_pending() && self.mode.on_sent(says_mode(format)) {
-            self.in_state.mark(sn);
+            self.in_state.mark(since);
         }
     }
 }
@@ -174,17 +217,9 @@ pub(super) const NOT_SAID: u8 = u8::MAX;
 impl decompress::Context {
     /// A verified packet says, or does not say, a mode.
     pub(super) fn note_said_mode(&mut self, bits: u8) {
-        // A compressor that is in R-mode of a profile that has none here was not asked to.
-        let is_known = bits != Mode::Reliable.bits() || has_r_mode(self.profile);
-        if bits != NOT_SAID && is_known && self.mode.on_said(bits, declines(self.profile)) {
+        if bits != NOT_SAID && self.mode.on_said(bits, declines(self.profile)) {
             self.lists.iter_mut().for_each(|list| list.forget_generations());
         }
-    }
-
-    /// The mode to be in, of those that the profile has.
-    #[inline]
-    pub(crate) fn wanted(&self, mode: Mode) -> Mode {
-        if mode == Mode::Reliable && !has_r_mode(self.profile) { Mode::Optimistic } else { mode }
     }
 
     /// A packet was rebuilt in R-mode. True if it does not update the context: nothing has verified it.
@@ -204,7 +239,9 @@ impl decompress::Context {
             .zip(&x.ips)
             .take(x.base_ips())
             .all(|(kept, ip)| IpFields { id: kept.id, ..*ip } == *kept);
-        let says_more = x.extra.iter().any(|extra| extra.has_list || extra.has_ah_sn);
+        let says_more = x.rtp_extra.flags
+            || !x.rtp_extra.scaled
+            || x.extra.iter().any(|extra| extra.has_list || extra.has_ah_sn);
         if !format.updates() || !is_same || says_more {
             // "Each new pattern MUST be treated as a new sequence" (section 5.5.2.2).
             self.sequence = 0;
@@ -221,7 +258,7 @@ impl decompress::Context {
 
     /// Whether a packet that was right is acknowledged. Sections 5.4.2.2, 5.5.2.2 and 5.6.
     pub(crate) fn acknowledges(&mut self, format: Format, wanted: Mode) -> bool {
-        self.mode.want(self.wanted(wanted));
+        self.mode.want(wanted);
         if format.is_type_0_or_1() {
             self.mode.on_type_0_or_1();
         }

@@ -12,7 +12,7 @@ use super::cce::Cce;
 use super::formats_test::{described, fields};
 use super::tail::{Tail, tail};
 use super::type2::Extension;
-use super::{Fields, IP_ID, RTP_FORMATS, SN, TS, Version, base, ir, type1};
+use super::{Fields, IP_ID, RTP_FORMATS, RTP_FORMATS_R, SN, TS, Version, base, ir, type1};
 use crate::profile::{Format, ProfileId};
 
 /// Fields of a packet with or without a T bit in its formats.
@@ -46,11 +46,29 @@ fn base_formats_of_rtp_are_those_of_section_5_7() {
         (Format::Uo1IdExt1, true, 0b1, "10 0 IP-ID:5 X:1 SN:4 CRC:3 01 SN:3 IP-ID:3 TS:8"),
         (Format::Uo1IdExt2, true, 0b1, "10 0 IP-ID:5 X:1 SN:4 CRC:3 10 SN:3 IP-ID:3 IP-ID:8 TS:8"),
         (Format::Uo1IdExt3, true, 0b1, "10 0 IP-ID:5 X:1 SN:4 CRC:3 11 S:1 R-TS:1 Tsc:1 I:1 ip:1 rtp:1"),
+        // Those of R-mode: section 5.7.2.
+        (Format::R0, true, 0, "00 SN:6"),
+        (Format::R0Crc, true, 0, "01 SN:6 SN:1 CRC:7"),
+        (Format::R1, false, 0, "10 SN:6 M:1 X:1 TS:6"),
+        (Format::R1Id, true, 0, "10 SN:6 M:1 X:1 0 IP-ID:5"),
+        (Format::R1Ts, true, 0, "10 SN:6 M:1 X:1 1 TS:5"),
+        (Format::R1Ext0, false, 0b10, "10 SN:6 M:1 X:1 TS:6 00 SN:3 TS:3"),
+        (Format::R1Ext1, false, 0b10, "10 SN:6 M:1 X:1 TS:6 01 SN:3 TS:3 TS:8"),
+        (Format::R1Ext2, false, 0b10, "10 SN:6 M:1 X:1 TS:6 10 SN:3 TS:3 TS:8 TS:8"),
+        (Format::R1Ext3, false, 0b10, "10 SN:6 M:1 X:1 TS:6 11 S:1 R-TS:1 Tsc:1 I:1 ip:1 rtp:1"),
+        (Format::R1IdExt0, true, 0b10, "10 SN:6 M:1 X:1 0 IP-ID:5 00 SN:3 IP-ID:3"),
+        (Format::R1IdExt1, true, 0b10, "10 SN:6 M:1 X:1 0 IP-ID:5 01 SN:3 IP-ID:3 TS:8"),
+        (Format::R1IdExt2, true, 0b10, "10 SN:6 M:1 X:1 0 IP-ID:5 10 SN:3 IP-ID:3 IP-ID:8 TS:8"),
+        (Format::R1IdExt3, true, 0b10, "10 SN:6 M:1 X:1 0 IP-ID:5 11 S:1 R-TS:1 Tsc:1 I:1 ip:1 rtp:1"),
+        (Format::R1TsExt0, true, 0b10, "10 SN:6 M:1 X:1 1 TS:5 00 SN:3 TS:3"),
+        (Format::R1TsExt1, true, 0b10, "10 SN:6 M:1 X:1 1 TS:5 01 SN:3 TS:3 IP-ID:8"),
+        (Format::R1TsExt2, true, 0b10, "10 SN:6 M:1 X:1 1 TS:5 10 SN:3 TS:3 TS:8 IP-ID:8"),
+        (Format::R1TsExt3, true, 0b10, "10 SN:6 M:1 X:1 1 TS:5 11 S:1 R-TS:1 Tsc:1 I:1 ip:1 rtp:1"),
     ] {
         let mut x = rtp(has_t_bit);
         assert_eq!(described(choices, |c| base(format, c, &mut x)), expected, "{}", format.name());
         // The other kind of context does not have the format (section 5.7).
-        if format != Format::Uo0 {
+        if !matches!(format, Format::Uo0 | Format::R0 | Format::R0Crc) {
             let mut out = [0; 16];
             let refused = base(format, &mut Writer::new(&mut out, 0), &mut rtp(!has_t_bit));
             assert_eq!(refused, Err(Refusal::NotThis), "{}", format.name());
@@ -157,8 +175,9 @@ fn the_tail_of_udp_lite_is_that_of_section_5_3_1() {
 /// Every format is told by its bits: no other one reads what it wrote.
 #[test]
 fn no_two_formats_of_rtp_read_the_same_octets() {
-    for has_t_bit in [false, true] {
-        for format in RTP_FORMATS {
+    let modes = [&RTP_FORMATS[..], &RTP_FORMATS_R];
+    for (has_t_bit, formats) in [false, true].into_iter().flat_map(|t| modes.map(|formats| (t, formats))) {
+        for format in formats.iter().copied() {
             let mut out = [0; 64];
             let mut writer = Writer::new(&mut out, 0);
             for slot in [SN, IP_ID, TS] {
@@ -168,7 +187,7 @@ fn no_two_formats_of_rtp_read_the_same_octets() {
                 continue;
             }
             let end = writer.finish().unwrap_or(0);
-            let readers = RTP_FORMATS.into_iter().filter(|other| {
+            let readers = formats.iter().copied().filter(|other| {
                 let mut reader = Reader::new(out[0], &out[1..end]);
                 base(*other, &mut reader, &mut rtp(has_t_bit)) == Ok(())
             });
@@ -209,6 +228,15 @@ fn octets_of_rtp_formats_are_those_of_the_figures() {
         (Format::Uor2Ext2, false, true, &[0b110_00000, 0b0_1_101010, 0b1_1111111, 0b10_101_000, 0x1F, 0x35]),
         (Format::Uor2TsExt2, true, true, &[0b110_00011, 0b1_1_101010, 0b1_1111111, 0b10_101_111, 0x35, 0xCE]),
         (Format::Uor2IdExt2, true, true, &[0b110_00001, 0b0_1_101010, 0b1_1111111, 0b10_101_010, 0xCE, 0x35]),
+        (Format::R0, true, false, &[0b00_010101]),
+        (Format::R0Crc, false, false, &[0b01_101010, 0b1_1111111]),
+        (Format::R1, false, true, &[0b10_010101, 0b1_0_110101]),
+        (Format::R1Id, true, true, &[0b10_010101, 0b1_0_0_01110]),
+        (Format::R1Ts, true, true, &[0b10_010101, 0b1_0_1_10101]),
+        (Format::R1Ext1, false, true, &[0b10_101010, 0b1_1_000011, 0b01_101_111, 0x35]),
+        (Format::R1IdExt1, true, false, &[0b10_101010, 0b0_1_0_11001, 0b01_101_110, 0x35]),
+        (Format::R1IdExt2, true, true, &[0b10_101010, 0b1_1_0_00001, 0b10_101_010, 0xCE, 0x35]),
+        (Format::R1TsExt2, true, true, &[0b10_101010, 0b1_1_1_00011, 0b10_101_111, 0x35, 0xCE]),
     ] {
         let mut x = rtp(has_t_bit);
         x.rtp.m = m;
@@ -294,6 +322,20 @@ fn octets_of_cce_packets_are_those_of_appendix_b() {
             let expected = [&[first][..], inner, &[0x00, 0x14, 0xC0, 0xDE]].concat();
             assert_eq!(written(format, &mut x, &has), expected, "{kind:?} {}", format.name());
         }
+    }
+    // In R-mode, `CCE()` around what updates nothing.
+    for (profile, version, format, inner) in [
+        (ProfileId::UdpLite, Version::V4, Format::R0, &[0b00_010101][..]),
+        (ProfileId::UdpLite, Version::V4, Format::R1, &[0b10_010101, 0b0_1001110]),
+        (ProfileId::RtpUdpLite, Version::V6, Format::R1, &[0b10_010101, 0b0_0_110101]),
+        (ProfileId::RtpUdpLite, Version::V4, Format::R1Ts, &[0b10_010101, 0b0_0_1_10101]),
+    ] {
+        let mut x = fields(profile, &[version]);
+        x.cce = Some(Cce::Once);
+        x.udp.coverage = 0x0014;
+        x.udp.checksum = 0xC0DE;
+        let expected = [&[0b1111_1001][..], inner, &[0x00, 0x14, 0xC0, 0xDE]].concat();
+        assert_eq!(written(format, &mut x, &has), expected, "{}", format.name());
     }
     // F, K = 00 is IR-DYN, and what follows is IR.
     assert_eq!([Cce::of(0b1111_1000), Cce::of(0b1111_1100)], [None; 2]);

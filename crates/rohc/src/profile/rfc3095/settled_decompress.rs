@@ -26,7 +26,7 @@ impl Context {
     fn is_settled(&self, wanted: Mode) -> bool {
         matches!(self.profile, ProfileId::Rtp | ProfileId::Udp | ProfileId::Esp)
             && self.state == DecompressorState::Fc
-            && self.mode.is_quiet(self.wanted(wanted))
+            && self.mode.is_quiet(wanted)
             && self.ip_count == 1
             && self.trial == 0
             && !self.doubt.is_open()

@@ -121,6 +121,11 @@ impl Timer {
         bits(phase.wrapping_add(margin)).max(bits(phase.wrapping_sub(margin)))
     }
 
+    /// A packet was acknowledged that has said TIME_STRIDE, as those do that follow.
+    pub(super) fn acknowledge(&mut self) {
+        (self.said, self.settling) = (0, 0);
+    }
+
     /// A packet was sent, which said TIME_STRIDE or not.
     pub(super) fn sent(&mut self, said: bool) {
         self.said = self.said.saturating_sub(u8::from(said));

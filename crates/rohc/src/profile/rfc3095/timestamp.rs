@@ -78,16 +78,17 @@ enum Stage {
 /// What the compressor knows of the timestamps of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timestamps {
-    /// What the decompressor may hold as its reference: unscaled, or, with TIME_STRIDE, as phases.
+    /// What the decompressor may hold as its reference: unscaled, or, with TIME_STRIDE, as phases. In R-mode these are
+    /// the timestamps of updates, see `reliable`.
     references: Range<u32, 3>,
     timer: Timer,
-    /// Packets left that must say a new TS_STRIDE.
+    /// Packets left that must say a new TS_STRIDE; in R-mode, this and what follows is not counted but acknowledged.
     stride: u8,
     /// Packets left that must say TS unscaled, because TS_OFFSET has changed.
     unscaled: u8,
     /// Packets left until every reference is one from which TS can be told by the SN alone.
     bend: u8,
-    /// The SN since which the newest of these is said.
+    /// The SN of the first such reference. (Since when the others are said, the context knows.)
     since: [u8; 2],
     /// Greatest common divisor of the steps that were looked at, and how many those were.
     divisor: u32,
@@ -116,22 +117,22 @@ pub(super) struct Needed {
 
 impl Timestamps {
     /// Notes the timestamp of a packet with SN `sn`, against the packet before: finds TS_STRIDE, which goes into
-    /// `now`, and what must be said.
+    /// `now`, and what must be said; acknowledgments of it have SNs from `since` on. Returns whether there is anything to be said from now on but the timestamp itself.
     pub(super) fn note(
         &mut self,
         time: Instant,
         now: &mut RtpFields,
         before: &RtpFields,
-        (sn, sn_before): (u32, u32),
+        (sn, sn_before, since): (u32, u32, u16),
         (repetitions, window): (u8, u8),
         link: Option<&Link>,
-    ) {
+    ) -> bool {
         now.stride = before.stride.max(1);
         now.time_stride = before.time_stride;
         if self.stage == Stage::New {
             self.stage = Stage::Begun;
             self.timer.start(time, now);
-            return;
+            return false;
         }
         let step = now.ts.wrapping_sub(before.ts);
         if step != 0 && (step != now.stride || self.rough > 0 || self.stage == Stage::Begun) {
@@ -145,18 +146,26 @@ impl Timestamps {
             self.is_stride_known = true;
             self.stride = repetitions.max(1);
         }
-        if turned || offset(now.ts, now.stride) != offset(before.ts, now.stride) {
+        let is_moved = turned || offset(now.ts, now.stride) != offset(before.ts, now.stride);
+        if is_moved {
             self.unscaled = repetitions.max(1);
         }
         let ahead = i32::from(sn.wrapping_sub(sn_before) as i16) as u32;
         let linear = before.ts.wrapping_add(ahead.wrapping_mul(now.stride));
-        if self.stride == repetitions || self.unscaled == repetitions || now.ts != linear {
-            self.bend = window.max(1);
-            self.since = (sn as u16).to_be_bytes();
+        if is_moved || now.ts != linear {
+            self.bend(since, window);
         }
-        if self.timer.note(time, now, turned, link, (repetitions, window)) {
+        let is_other_kind = self.timer.note(time, now, turned, link, (repetitions, window));
+        if is_other_kind {
             self.references.clear();
         }
+        is_moved || is_other_kind
+    }
+
+    /// The SN tells timestamps from references with this SN on, and not from those before.
+    fn bend(&mut self, sn: u16, window: u8) {
+        self.bend = window.max(1);
+        self.since = sn.to_be_bytes();
     }
 
     /// Learns from a step, and sets the stride that is to be used from now on.
@@ -219,7 +228,7 @@ impl Timestamps {
         Needed { value, bits, scaled: true, inferable }
     }
 
-    /// The packet was sent.
+    /// The packet was sent, not in R-mode.
     pub(super) fn commit(
         &mut self,
         time: Instant,
@@ -241,21 +250,49 @@ impl Timestamps {
     }
 
     /// A packet was acknowledged, behind which `newer` were sent.
-    pub(super) fn acknowledge(&mut self, sn: u16, newer: Option<usize>, window: usize) {
-        if sn.is_before(u16::from_be_bytes(self.since)) {
-            return;
-        }
-        (self.stride, self.unscaled, self.pt) = (0, 0, 0);
-        if let Some(newer) = newer {
+    pub(super) fn acknowledge(&mut self, sn: u16, newer: usize, window: usize) {
+        if !sn.is_before(u16::from_be_bytes(self.since)) {
             self.references.acknowledge(newer, window);
             self.bend = 0;
         }
     }
 
-    /// P, X or PT have changed with the packet of that SN.
-    pub(super) fn note_pt(&mut self, sn: u16, repetitions: u8) {
-        self.pt = repetitions.max(1);
-        self.since = sn.to_be_bytes();
+    /// A packet was acknowledged that has said all there is to say.
+    pub(super) fn acknowledge_said(&mut self) {
+        (self.stride, self.unscaled, self.pt) = (0, 0, 0);
+    }
+
+    /// An update was sent in R-mode. See `Range::add`.
+    pub(super) fn add_reference(&mut self, ts: u32, opens: bool) {
+        self.references.add(ts, opens);
+    }
+
+    /// An update was acknowledged in R-mode; if it is of the newest span of references, those before are none any more.
+    pub(super) fn acknowledge_reference(&mut self, sn: u16, is_of_newest: bool) {
+        if is_of_newest {
+            self.references.keep_newest();
+        }
+        if !sn.is_before(u16::from_be_bytes(self.since)) {
+            self.bend = 0;
+        }
+    }
+
+    /// A packet was acknowledged in R-mode that has said that there is no timer.
+    pub(super) fn acknowledge_timer(&mut self) {
+        self.timer.acknowledge();
+    }
+
+    /// What was counted is said, from that SN on, until it is acknowledged.
+    pub(super) fn repeat(&mut self, sn: u16, (repetitions, window): (u8, u8)) {
+        (self.stride, self.unscaled) = (repetitions.max(1), repetitions.max(1));
+        self.is_stride_known = true;
+        self.bend(sn, window);
+    }
+
+    /// No packet before that SN is a reference.
+    pub(super) fn forget_references(&mut self, sn: u16) {
+        self.references.clear();
+        self.bend(sn, self.bend);
     }
 
     /// Whether TIME_STRIDE must be said.

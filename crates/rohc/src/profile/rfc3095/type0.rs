@@ -13,16 +13,18 @@ pub(super) fn uo_0<'p, C: Coder<'p>>(c: &mut C, m: bool) -> Step {
     c.crc("CRC", 3)
 }
 
-/// `R-0`: SN. It updates nothing. RFC 3095, section 5.7.1.
+/// `R-0`: SN. It updates nothing. RFC 3095, section 5.7.1. `m` as in `UO-0`.
 #[inline]
-pub(super) fn r_0<'p, C: Coder<'p>>(c: &mut C) -> Step {
+pub(super) fn r_0<'p, C: Coder<'p>>(c: &mut C, m: bool) -> Step {
+    c.enforce(!m)?;
     c.discriminator(2, 0b00)?;
     c.lsb(SN, 6, 0)
 }
 
-/// `R-0-CRC`: SN, CRC-7. RFC 3095, section 5.7.1.
+/// `R-0-CRC`: SN, CRC-7. RFC 3095, section 5.7.1. `m` as in `UO-0`.
 #[inline]
-pub(super) fn r_0_crc<'p, C: Coder<'p>>(c: &mut C) -> Step {
+pub(super) fn r_0_crc<'p, C: Coder<'p>>(c: &mut C, m: bool) -> Step {
+    c.enforce(!m)?;
     c.discriminator(2, 0b01)?;
     // "The SN field straddles the CID field."
     c.lsb(SN, 6, 1)?;

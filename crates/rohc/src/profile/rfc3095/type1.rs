@@ -57,14 +57,36 @@ pub(super) fn uo_1_id<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, extension
     rtp_extension(c, x, extension, T::Zero, false)
 }
 
-/// `R-1` of profiles without RTP: SN, IP-ID, and an extension if X. It updates nothing. RFC 3095, section 5.11.3.
+/// `R-1`, `R-1-ID`, `R-1-TS`: SN, IP-ID or TS, M, and an extension if X. They update nothing. RFC 3095, sections 5.7.2
+/// and 5.11.3.
 #[inline]
-pub(super) fn r_1<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, extension: Extension) -> Step {
-    let rest = extension::rest(extension, T::Undefined, x);
+pub(super) fn r_1<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, t: T, extension: Extension) -> Step {
+    if t != T::Undefined {
+        // As with UO-1-ID, an extension 3 changes no RND flag (sections 5.7 and 5.7.5.1).
+        c.enforce(x.has_t_bit() == matches!(t, T::Zero | T::One))?;
+    }
+    let rest = extension::rest(extension, t, x);
     c.discriminator(2, 0b10)?;
     c.lsb(SN, 6, rest.sn)?;
+    if t != T::Undefined {
+        c.flag("M", &mut x.rtp.m)?;
+    }
     let present = c.flag("X", &mut (extension != Extension::None))?;
     c.enforce(present == (extension != Extension::None))?;
-    c.lsb(IP_ID, 7, rest.ip_id)?;
-    extension_of(c, x, extension)
+    match t {
+        T::Undefined => c.lsb(IP_ID, 7, rest.ip_id)?,
+        T::Absent => c.lsb(TS, 6, rest.ts)?,
+        T::Zero => {
+            c.discriminator(1, 0b0)?;
+            c.lsb(IP_ID, 5, rest.ip_id)?;
+        }
+        T::One => {
+            c.discriminator(1, 0b1)?;
+            c.lsb(TS, 5, rest.ts)?;
+        }
+    }
+    if t == T::Undefined {
+        return extension_of(c, x, extension);
+    }
+    rtp_extension(c, x, extension, t, true)
 }
