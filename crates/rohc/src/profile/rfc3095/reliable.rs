@@ -95,18 +95,22 @@ impl compress::Context {
         }
     }
 
-    /// What was said often enough for U- and O-mode is said until it is acknowledged, where no CRC would tell that it was
-    /// lost.
+    /// What was said often enough for U- and O-mode is said until it is acknowledged: how headers are read, where no CRC
+    /// would tell that it was lost.
     fn repeat_counted(&mut self, config: &CompressorConfig) {
         let next = self.since(self.next_sn());
+        for (pending, ip) in self.pending.iter_mut().zip(&self.ips).take(usize::from(self.ip_count)) {
+            if ip.version == Version::V4 {
+                pending.flags = config.repetitions.max(1);
+            }
+        }
         if let Own::Rtp(rtp) = &mut self.own {
             rtp.timestamps.repeat(next, (config.repetitions, config.window));
-            self.pending_since = next;
         }
         if upper(self.profile) == Upper::UdpLite {
             self.coverage.repeat(config.repetitions);
-            self.pending_since = next;
         }
+        self.pending_since = next;
     }
 
     /// The mode of a new context on a CID that had one before (RFC 4815, section 7.2).
