@@ -99,8 +99,7 @@ impl Link {
                 Ok(back) if back.len > 0 && out[..back.len] != original => {
                     // Before R-mode, changes are repeated and not acknowledged: loss can take all that say one, and a CRC
                     // may agree.
-                    let is_optimistic = !self.reliable.contains(&done.cid.value());
-                    if is_optimistic && (name.starts_with("UO-") || name.starts_with("CCE")) {
+                    if !self.reliable.contains(&done.cid.value()) {
                         self.collided += 1;
                     } else {
                         self.wrong += 1;
