@@ -75,9 +75,9 @@ impl CoDel {
                 if let Some(packet) = packet {
                     drop(packet);
                 }
+                self.count = self.count.saturating_add(1);
                 (packet, ok_to_drop) = self.dodequeue(now, queue);
                 if ok_to_drop {
-                    self.count = self.count.saturating_add(1);
                     self.drop_next = self.control_law(self.drop_next, self.count);
                 } else {
                     self.dropping = false;

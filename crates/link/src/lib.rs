@@ -43,6 +43,7 @@ pub mod codel;
 #[cfg(feature = "alloc")]
 pub mod constrained;
 pub mod duplicate;
+pub mod energy;
 pub mod framing;
 mod geometric;
 pub mod gilbert_elliott;
@@ -52,12 +53,13 @@ pub mod line;
 mod link;
 pub mod loss;
 pub mod model;
+pub mod preset;
 pub mod probability;
 pub mod random;
 pub mod reorder;
 mod rohc_tunnel16;
 
-pub use airtime::{Airtime, LoRa, Rate};
+pub use airtime::{Airtime, LoRa, Ofdm, Rate};
 pub use bit_errors::{BitErrorModel, BitErrors};
 pub use codel::CoDelConfig;
 #[cfg(feature = "alloc")]

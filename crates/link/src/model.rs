@@ -103,6 +103,15 @@ impl Direction<'_> {
         bit_errors: BitErrorModel::None,
         integrity: Integrity::None,
     };
+
+    /// Nanoseconds on the air of a packet of `len` octets, with the frames it goes in, and without what every frame
+    /// takes on top.
+    pub fn on_air(&self, len: usize) -> u64 {
+        let mut carried = 0;
+        let frames =
+            self.framing.frames(len).map(|frame| self.airtime.of(frame.octets() as u64, &mut carried));
+        frames.fold(0, u64::saturating_add)
+    }
 }
 
 /// The queue of a direction. The packet on the air is not in it any more.
@@ -161,6 +170,11 @@ impl DutyCycle {
     /// `None` if it is not from 1 to 1,000.
     pub const fn from_per_mille(share: u16) -> Option<Self> {
         if share >= 1 && share <= 1_000 { Some(Self(share)) } else { None }
+    }
+
+    /// In thousandths.
+    pub const fn per_mille(self) -> u16 {
+        self.0
     }
 
     /// The pause after `airtime`, both in nanoseconds.
