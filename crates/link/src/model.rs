@@ -4,7 +4,6 @@ use core::time::Duration;
 
 use crate::airtime::Airtime;
 use crate::bit_errors::BitErrorModel;
-use crate::codel::CoDelConfig;
 use crate::framing::Framing;
 use crate::integrity::Integrity;
 use crate::jitter::Jitter;
@@ -148,6 +147,25 @@ pub enum Discipline {
     DropTail,
     /// That one, and those that CoDel drops where they leave the queue.
     CoDel(CoDelConfig),
+}
+
+/// The parameters of CoDel. RFC 8289, section 4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoDelConfig {
+    /// TARGET: how long packets may wait in a standing queue. The RFC has 5 ms, and more where a packet takes longer
+    /// than that on the air (section 4.4).
+    pub target: Duration,
+    /// INTERVAL: a round trip, at worst. The RFC has 100 ms.
+    pub interval: Duration,
+    /// Octets: with no more in the queue than this, nothing is dropped. The RFC has the MTU.
+    pub max_packet: u32,
+}
+
+impl CoDelConfig {
+    /// As in RFC 8289: 5 ms, 100 ms, and `mtu`.
+    pub const fn new(mtu: u32) -> Self {
+        Self { target: Duration::from_millis(5), interval: Duration::from_millis(100), max_packet: mtu }
+    }
 }
 
 /// A radio that goes to sleep. The first packet of all finds it asleep.
