@@ -18,9 +18,9 @@ const NEIGHBOURS: usize = 4;
 pub(super) const RADIOS: [Radio; 5] =
     [energy::WIFI, energy::CC2538, energy::NB_IOT, energy::LORA, energy::LORA_SF12];
 
-/// Whether a device hears its neighbours: not where only a base station is listened to.
+/// How many neighbours a device hears: none where it listens to a base station only.
 fn neighbours(radio: &Radio) -> usize {
-    if radio.acknowledgement.is_zero() { 0 } else { NEIGHBOURS }
+    if [energy::WIFI, energy::CC2538].contains(radio) { NEIGHBOURS } else { 0 }
 }
 
 /// What the client does in an exchange, and in the time until the next one.

@@ -166,7 +166,7 @@ fn over_errors(courses: &[Course], radio: &Radio) -> Figure {
     );
     let plot = Lines::new(axes.0, axes.1);
     let Some(versus) = versus(courses, *radio) else { return Figure::new(radio.title, plot) };
-    let rates: Vec<_> = (0..=16).map(|step| 10_f64.powf(-6.0 + f64::from(step) / 4.0)).collect();
+    let rates: Vec<_> = (0..=14).map(|step| 10_f64.powf(-6.0 + f64::from(step) / 4.0)).collect();
     let plot = [Scheme::Plain, Scheme::Coap].into_iter().enumerate().fold(plot, |plot, (i, scheme)| {
         let points = rates.iter().map(|rate| Point {
             x: *rate,
