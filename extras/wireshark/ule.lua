@@ -50,6 +50,7 @@ field("uint8", "cc", "Continuity Counter", base.DEC, nil, 0x0F)
 field("uint8", "pp", "Payload Pointer")
 field("bytes", "part", "Part of an SNDU")
 field("bytes", "skipped", "Not followed")
+field("uint32", "lost", "Octets of an SNDU that are lost")
 field("bytes", "end_indicator", "End Indicator")
 field("bytes", "padding", "Padding")
 field("bytes", "sndu", "SNDU")
@@ -81,7 +82,9 @@ end
 -- What a receiver counts. `tshark -q -z expert` tells how often each happened.
 local E = {}
 local experts = {}
+local TITLES = {}
 local function counted(name, title, group, severity)
+    TITLES[name] = title
     E[name] = ProtoExpert.new("ule.error." .. name, title, expert.group[group], expert.severity[severity])
     experts[#experts + 1] = E[name]
 end
@@ -181,9 +184,7 @@ end
 
 -- An error that ends the SNDU that is being put together.
 function Packet:lose(name, why)
-    if self.partial then
-        why = string.format("%s; %d octets of an SNDU are lost", why, self.partial.len)
-    end
+    self.lost = self.partial and self.partial.len
     self.partial = nil
     self:count(name, why)
 end
@@ -203,16 +204,16 @@ function Packet:read()
     local is_start = math.floor(second / 64) % 2 == 1
     local afc, cc = math.floor(fourth / 16) % 4, fourth % 16
     if second >= 128 then
-        self:lose("ts", "the Transport Error Indicator is set")
+        self:lose("ts", "its indicator is set")
         return self:skip_from(4)
     elseif fourth >= 64 then
-        self:lose("scrambled", "scrambled TS packets are not read")
+        self:lose("scrambled", "it is not read")
         return self:skip_from(4)
     elseif afc ~= 1 then
-        self:count("afc", "Adaptation Field Control is " .. afc .. ": a receiver discards the TS packet")
+        self:count("afc", "it is " .. afc .. ", and a receiver discards the TS packet")
         return self:skip_from(4)
     elseif cc == self.cc then
-        self:count("duplicate", "a duplicate TS packet")
+        self:count("duplicate", "a receiver discards it")
         return self:skip_from(4)
     elseif self.cc and cc ~= (self.cc + 1) % 16 then
         self:lose("cc", string.format("Continuity Counter %d behind %d", cc, self.cc))
@@ -226,7 +227,7 @@ function Packet:read()
     end
     self.pp = self.octets:byte(5)
     if self.pp > MAX_PP then
-        self:lose("pp", "a Payload Pointer of more than 181")
+        self:lose("pp", "more than 181")
         return self:skip_from(5)
     end
     local need = self.partial and self.partial.need - self.partial.len
@@ -291,7 +292,7 @@ function Packet:start(at, has_pp, is_first)
             self:lose("delimiting", "octets behind an SNDU that are no End Indicator, without a Payload Pointer")
             return self:skip_from(at)
         elseif is_end or length < MIN_LENGTH or not d and length < MIN_LENGTH_NPA then
-            self:lose("length", "an SNDU of Length " .. length)
+            self:lose("length", "Length " .. length)
             return self:skip_from(at)
         end
         local need, len = length + 4, math.min(length + 4, TS - at)
@@ -326,9 +327,11 @@ function Frame:note(what)
     self.notes[what] = (self.notes[what] or 0) + 1
 end
 
+-- What is counted has the same words each time; `why` stands in the tree.
 function Frame:expert(tree, name, why)
-    tree:add_proto_expert_info(E[name], why)
-    self:note(name .. " error")
+    tree:add_proto_expert_info(E[name], TITLES[name])
+    tree:append_text(": " .. why)
+    self:note(TITLES[name])
 end
 
 local ADDRESSES = { "dl_src", "dl_dst", "net_src", "net_dst", "src", "dst", "src_port", "dst_port" }
@@ -481,7 +484,7 @@ function Frame:read_sndu(sndu, ts)
     tree:add(F.crc, tvb(finish, CRC))
     tree:add(F.crc_status, tvb(finish, CRC), sndu.is_right and "right" or "wrong"):set_generated()
     if not sndu.is_right then
-        self:expert(tree, "crc", "CRC-32 over the SNDU is wrong: a receiver discards it")
+        self:expert(tree, "crc", "a receiver discards it")
         tree:add(F.skipped, tvb(4, finish - 4))
         return
     end
@@ -610,6 +613,9 @@ function Frame:read_ule(ts, pid, receiver)
     for _, part in ipairs(found.parts) do
         tree:add(F[part.name], ts:range(part.from, part.len))
     end
+    if found.lost then
+        tree:add(F.lost, ts:range(0, 0), found.lost):set_generated()
+    end
     for _, problem in ipairs(found.errors) do
         self:expert(tree, problem.name, problem.why)
     end
@@ -623,7 +629,7 @@ function Frame:read_ts(ts)
     local octets = ts:raw()
     if octets:byte(1) ~= SYNC then
         local tree = self.root:add(proto, ts(), "MPEG-2 TS, damaged")
-        self:expert(tree, "sync", "a TS packet that does not begin with 0x47")
+        self:expert(tree, "sync", "it does not begin with 0x47")
         self.ule = self.ule + 1
         return
     end
@@ -640,7 +646,7 @@ function Frame:read_ts(ts)
         local tree = self.root:add(proto, ts(), string.format("MPEG-2 TS, PID 0x%04x, %s", pid, before.kind))
         tree:add(F.pid, ts:range(1, 2))
         if before.kind == "unannounced" then
-            tree:add_proto_expert_info(E.unannounced, "no PMT and no preference tells what this PID is")
+            tree:add_proto_expert_info(E.unannounced, TITLES.unannounced)
         end
     end
 end
