@@ -12,6 +12,7 @@ extern crate std;
 
 pub mod crc;
 pub mod extension;
+pub mod gse;
 pub mod npa;
 pub mod type_field;
 
