@@ -28,7 +28,7 @@
 //! let mut last = [0; 64];
 //! let mut field = DataField::new(&mut last, ReUse::Allowed);
 //! assert_eq!(field.put(&mut long), Put::Complete);
-//! assert_eq!(field.finish(), 15);
+//! assert_eq!(field.finish(), 12);
 //!
 //! let mut memory = [0; 1500];
 //! let mut receiver = Receiver::new(Accept::Every, [Slot::new(&mut memory)]);
