@@ -156,7 +156,7 @@ fn what_is_dropped_is_counted() {
         ("unknown mandatory", octets(&unknown), [0, 1, 0, 0]),
         (
             "to another one",
-            put_together(Sndu::pdu(EtherType::IPV4, b"pdu").to(Npa::new([9; 6]).unwrap())),
+            put_together(Sndu::pdu(EtherType::IPV4, b"pdu").to(Npa::new([9; 6]).expect("it is one"))),
             [0, 0, 1, 0],
         ),
         ("damaged", damaged, [0, 0, 0, 1]),
