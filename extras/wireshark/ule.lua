@@ -99,7 +99,7 @@ counted("delimiting", "Delimiting error", "MALFORMED", "ERROR")
 counted("length", "SNDU length error", "MALFORMED", "ERROR")
 counted("crc", "CRC error", "CHECKSUM", "ERROR")
 counted("type", "SNDU type error", "UNDECODED", "WARN")
-counted("bridged", "Bridged frame longer than its SNDU", "MALFORMED", "ERROR")
+counted("payload_length", "SNDU payload length error", "MALFORMED", "ERROR")
 counted("ts_concat", "TS-Concat size mismatch", "MALFORMED", "ERROR")
 counted("pdu_concat", "PDU-Concat size mismatch", "MALFORMED", "ERROR")
 counted("unannounced", "PID that nothing announces", "UNDECODED", "NOTE")
@@ -206,11 +206,11 @@ function Packet:read()
     if second >= 128 then
         self:lose("ts", "its indicator is set")
         return self:skip_from(4)
-    elseif fourth >= 64 then
-        self:lose("scrambled", "it is not read")
-        return self:skip_from(4)
     elseif afc ~= 1 then
         self:count("afc", "it is " .. afc .. ", and a receiver discards the TS packet")
+        return self:skip_from(4)
+    elseif fourth >= 64 then
+        self:count("scrambled", "a receiver discards it")
         return self:skip_from(4)
     elseif cc == self.cc then
         self:count("duplicate", "a receiver discards it")
@@ -223,7 +223,7 @@ function Packet:read()
         if not self.partial then
             return self:skip_from(4)
         end
-        return self:start(self:go_on(4), false, false)
+        return self:start(self:go_on(4), false)
     end
     self.pp = self.octets:byte(5)
     if self.pp > MAX_PP then
@@ -236,9 +236,9 @@ function Packet:read()
     end
     if not self.partial then
         self:part("skipped", 5, self.pp)
-        return self:start(5 + self.pp, true, true)
+        return self:start(5 + self.pp, true)
     end
-    return self:start(self:go_on(5), true, false)
+    return self:start(self:go_on(5), true)
 end
 
 -- Goes on with the SNDU that is being put together. Returns where it ends.
@@ -278,21 +278,19 @@ function Packet:finish(at)
     return at
 end
 
--- SNDUs that begin at `at`, as many as there are. The first one of an idle receiver stands where the Payload Pointer
--- says, so that it is no End Indicator.
-function Packet:start(at, has_pp, is_first)
+-- SNDUs that begin at `at`, as many as there are.
+function Packet:start(at, has_pp)
     while TS - at >= 2 do
         local first, second = self.octets:byte(at + 1, at + 2)
         local length, d = first % 128 * 256 + second, first >= 128
-        local is_end = first == 0xFF and second == 0xFF
-        if is_end and not is_first then
+        if first == 0xFF and second == 0xFF then
             self:part("end_indicator", at, 2)
             return self:part("padding", at + 2, TS - at - 2)
         elseif not has_pp then
-            self:lose("delimiting", "octets behind an SNDU that are no End Indicator, without a Payload Pointer")
+            self:count("delimiting", "octets behind an SNDU that are no End Indicator, without a Payload Pointer")
             return self:skip_from(at)
-        elseif is_end or length < MIN_LENGTH or not d and length < MIN_LENGTH_NPA then
-            self:lose("length", "Length " .. length)
+        elseif length < MIN_LENGTH or not d and length < MIN_LENGTH_NPA then
+            self:count("length", "Length " .. length)
             return self:skip_from(at)
         end
         local need, len = length + 4, math.min(length + 4, TS - at)
@@ -300,7 +298,11 @@ function Packet:start(at, has_pp, is_first)
         self.partial = {
             len = len, need = need, frame = self.frame, packets = 1, octets = self.octets:sub(at + 1, at + len),
         }
-        at, is_first = self:finish(at + len), false
+        at = self:finish(at + len)
+    end
+    if at < TS and self.octets:byte(TS) ~= 0xFF then
+        self:count("delimiting", "an octet behind an SNDU that is no padding")
+        return self:skip_from(at)
     end
     self:part("padding", at, TS - at)
 end
@@ -365,15 +367,15 @@ local function by_name(name)
 end
 
 -- Payload of a Type, behind `at` up to `finish`: extension headers one behind the other, then what they lead to.
-function Frame:read_payload(sndu, tree, number, at, finish)
+function Frame:read_payload(sndu, tree, number, at, finish, is_concat)
     while number < ETHERTYPES do
         local h_len, h_type = math.floor(number / 256), number % 256
         if h_len == 0 then
-            return self:read_mandatory(sndu, tree, number, at, finish)
+            return self:read_mandatory(sndu, tree, number, at, finish, is_concat)
         end
         local len = 2 * h_len
         if at + len > finish then
-            return self:expert(tree, "type", "extension headers are longer than the SNDU")
+            return self:expert(tree, "payload_length", "extension headers are longer than the SNDU")
         end
         local sub = tree:add(F.extension, sndu:range(at, len))
         sub:set_text("Extension Header, " .. (TYPES[number] or string.format("optional, 0x%04x", number)))
@@ -400,7 +402,7 @@ function Frame:read_pdu(sndu, tree, number, at, finish)
     end
 end
 
-function Frame:read_mandatory(sndu, tree, number, at, finish)
+function Frame:read_mandatory(sndu, tree, number, at, finish, is_concat)
     self:note(type_name(number))
     if number == TEST then
         if at < finish then
@@ -410,55 +412,58 @@ function Frame:read_mandatory(sndu, tree, number, at, finish)
         self:read_bridged(sndu, tree, at, finish)
     elseif number == TS_CONCAT then
         self:read_ts_concat(sndu, tree, at, finish)
-    elseif number == PDU_CONCAT then
+    elseif number == PDU_CONCAT and not is_concat then
         self:read_pdu_concat(sndu, tree, at, finish)
     else
-        self:expert(tree, "type", string.format("0x%04x is a mandatory extension header that is not known", number))
+        self:expert(tree, "type", string.format("the mandatory extension header 0x%04x is not known here", number))
     end
 end
 
 function Frame:read_bridged(sndu, tree, at, finish)
     local len = finish - at
     if len < 14 then
-        return self:expert(tree, "bridged", "a bridged frame without a MAC header")
+        return self:expert(tree, "payload_length", "a bridged frame without a MAC header")
     end
     tree:add(F.frame, sndu:range(at, len))
     local llc = sndu:range(at + 12, 2):uint()
     if llc < ETHERTYPES and llc > len - 14 then
-        return self:expert(tree, "bridged", "an LLC length of " .. llc .. ", but " .. len - 14 .. " octets")
+        return self:expert(tree, "payload_length", "an LLC length of " .. llc .. ", but " .. len - 14 .. " octets")
     end
     self:hand_over(by_name("eth_withoutfcs"), sndu:range(at, len):tvb())
 end
 
 function Frame:read_ts_concat(sndu, tree, at, finish)
-    if at == finish or (finish - at) % TS ~= 0 then
+    if (finish - at) % TS ~= 0 then
         return self:expert(tree, "ts_concat", finish - at .. " octets are no whole number of TS packets")
     end
     for from = at, finish - 1, TS do
         tree:add(F.ts_packet, sndu:range(from, TS))
+        self:hand_over(by_name("mp2t"), sndu:range(from, TS):tvb())
     end
-    self:hand_over(by_name("mp2t"), sndu:range(at, finish - at):tvb())
 end
 
 function Frame:read_pdu_concat(sndu, tree, at, finish)
+    if at + 2 > finish then
+        return self:expert(tree, "payload_length", "it has no Type")
+    end
+    local number = sndu:range(at, 2):uint()
+    tree:add(F.concat_type, sndu:range(at, 2))
+    if number == PDU_CONCAT then
+        return self:expert(tree, "type", "a PDU-Concat within a PDU-Concat")
+    end
     local pdus, from = {}, at + 2
     while from + 2 <= finish do
         local len = sndu:range(from, 2):uint() % 0x8000
         pdus[#pdus + 1] = { from = from + 2, len = len }
         from = from + 2 + len
     end
-    if from ~= finish or #pdus == 0 then
+    if from ~= finish then
         return self:expert(tree, "pdu_concat", "the lengths of PDUs do not add up to that of the SNDU")
-    end
-    local number = sndu:range(at, 2):uint()
-    tree:add(F.concat_type, sndu:range(at, 2))
-    if number == PDU_CONCAT then
-        return self:expert(tree, "pdu_concat", "a PDU-Concat within a PDU-Concat")
     end
     for _, pdu in ipairs(pdus) do
         tree:add(F.concat_r, sndu:range(pdu.from - 2, 2))
         tree:add(F.concat_length, sndu:range(pdu.from - 2, 2))
-        self:read_payload(sndu, tree, number, pdu.from, pdu.from + pdu.len)
+        self:read_payload(sndu, tree, number, pdu.from, pdu.from + pdu.len, true)
     end
 end
 
