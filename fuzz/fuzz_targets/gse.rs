@@ -49,7 +49,8 @@ fn through(pdus: &[(ArbitraryLabel, u16, &[u8])], sizes: &[u8], lost: u64, re_us
         ArbitraryLabel::Three(octet) => Label::Three([*octet; 3]),
         ArbitraryLabel::Broadcast => Label::Broadcast,
     };
-    let pdus: Vec<Sent<'_>> = pdus.iter().map(|(l, kind, octets)| (label(l), Type::new(*kind), *octets)).collect();
+    let pdus: Vec<Sent<'_>> =
+        pdus.iter().map(|(l, kind, octets)| (label(l), Type::new(*kind), *octets)).collect();
     let re_use = if re_use { ReUse::Allowed } else { ReUse::Never };
     // A first fragment needs 14 octets.
     let mut sizes = sizes.iter().map(|size| usize::from(*size).max(14)).chain([255]).cycle();
