@@ -9,7 +9,7 @@ use core::time::Duration;
 use thinair_wire::time::Instant;
 
 use crate::extension::PduConcat;
-use crate::sndu::{Frame, LONGEST, Parts, Sndu, SnduError};
+use crate::sndu::{Frame, LONGEST, Pdus, Sndu, SnduError};
 use crate::source::{Queued, Source};
 use crate::ts::{Cc, HEADER, LEN, NULL_PACKET, Pid, STUFFING, TsHeader, TsPacket};
 
@@ -226,7 +226,7 @@ impl Encapsulator {
             return Err(PushError::Midway);
         }
         let frame = Frame::of(sndu)?;
-        self.push_frame(now, &frame, sndu, sndu.pdus(), out);
+        self.push_frame(now, &frame, sndu, sndu, sndu.pdus(), out);
         Ok(())
     }
 
@@ -243,7 +243,8 @@ impl Encapsulator {
             return Err(PushError::Midway);
         }
         while let Some(Begun { frame, pdus, .. }) = self.begin(source) {
-            self.push_frame(now, &frame, &Queued { source, pdus }, pdus, out);
+            let Some(head) = source.peek(0) else { break };
+            self.push_frame(now, &frame, &head, &Queued { source, pdus }, pdus, out);
             source.take(pdus);
         }
         Ok(())
@@ -284,12 +285,14 @@ impl Encapsulator {
                 self.pad();
                 return Pulled::Padded(&self.packet);
             };
+            // A source that has lost what it was promised to keep: the Receiver drops its part of it.
+            let Some(head) = source.peek(0) else { continue };
             if begun.sent == 0 {
                 self.start_sndu();
             } else {
                 self.go_on();
             }
-            begun.sent += self.fill(&begun.frame, begun.sent, &Queued { source, pdus: begun.pdus });
+            begun.sent += self.fill(&begun.frame, begun.sent, &head, &Queued { source, pdus: begun.pdus });
             if begun.sent < begun.frame.octets {
                 self.begun = Some(begun);
                 self.complete();
@@ -345,17 +348,18 @@ impl Encapsulator {
         &mut self,
         now: Instant,
         frame: &Frame,
-        parts: &impl Parts,
+        head: &Sndu<'_>,
+        queued: &impl Pdus,
         pdus: usize,
         out: &mut impl FnMut(&TsPacket),
     ) {
         self.start_sndu();
-        let mut sent = self.fill(frame, 0, parts);
+        let mut sent = self.fill(frame, 0, head, queued);
         while sent < frame.octets {
             self.complete();
             out(&self.packet);
             self.go_on();
-            sent += self.fill(frame, sent, parts);
+            sent += self.fill(frame, sent, head, queued);
         }
         if self.end_sndu(frame, pdus) {
             return out(&self.packet);
@@ -408,9 +412,9 @@ impl Encapsulator {
 
     /// Copies octets of an SNDU into what is left of the TS Packet, and returns how many.
     #[inline]
-    fn fill(&mut self, frame: &Frame, from: usize, parts: &impl Parts) -> usize {
+    fn fill(&mut self, frame: &Frame, from: usize, head: &Sndu<'_>, queued: &impl Pdus) -> usize {
         let room = self.packet.get_mut(self.at..).unwrap_or_default();
-        let len = frame.copy(from, room, parts);
+        let len = frame.copy(from, room, head, queued);
         self.at += len;
         len
     }

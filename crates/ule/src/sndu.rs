@@ -248,16 +248,13 @@ impl<'a> Sndu<'a> {
         let frame = Frame::of(self)?;
         let had = out.len();
         let room = out.get_mut(..frame.octets).ok_or(SnduError::NoRoom { needed: frame.octets, had })?;
-        frame.copy(0, room, self);
+        frame.copy(0, room, self, self);
         Ok(frame.octets)
     }
 }
 
-/// An SNDU whose PDUs may lie in several places.
-pub(crate) trait Parts {
-    /// Address, headers and Type; the payload too, if it lies in one place.
-    fn head(&self) -> Option<Sndu<'_>>;
-
+/// Several PDUs for one SNDU, wherever they lie.
+pub(crate) trait Pdus {
     /// The Type of the PDUs of a PDU-Concat, if it is one.
     fn concat(&self) -> Option<Type>;
 
@@ -265,12 +262,7 @@ pub(crate) trait Parts {
     fn pdu(&self, i: usize) -> Option<&[u8]>;
 }
 
-impl Parts for Sndu<'_> {
-    #[inline]
-    fn head(&self) -> Option<Sndu<'_>> {
-        Some(*self)
-    }
-
+impl Pdus for Sndu<'_> {
     #[inline]
     fn concat(&self) -> Option<Type> {
         match self.body {
@@ -314,7 +306,7 @@ impl Frame {
 
     /// The same of an SNDU with `head`, and a payload of `len` octets.
     #[inline]
-    pub(crate) fn around(head: &Sndu<'_>, parts: &impl Parts, len: usize) -> Result<Self, SnduError> {
+    pub(crate) fn around(head: &Sndu<'_>, pdus: &impl Pdus, len: usize) -> Result<Self, SnduError> {
         let headers: usize = head.headers.iter().map(OptionalHeader::octets).sum();
         let address = if head.destination.is_some() { NPA } else { 0 };
         let length = (address + headers + CRC).saturating_add(len);
@@ -332,7 +324,7 @@ impl Frame {
             type_field: head
                 .headers
                 .first()
-                .map_or(final_type(head, parts), OptionalHeader::type_field)
+                .map_or(final_type(head, pdus), OptionalHeader::type_field)
                 .value(),
             destination: head.destination.map_or([0; NPA], Npa::octets),
         };
@@ -341,26 +333,25 @@ impl Frame {
         let _ = base_header(&mut Writer::new(&mut base, 0), &mut fields);
         let mut frame = Self { octets: FIXED + length, base, base_len: FIXED + address, crc: [0; CRC] };
         let mut crc = Crc32::START;
-        frame.visit(parts, |part| crc = crc.then(part));
+        frame.visit(head, pdus, |part| crc = crc.then(part));
         frame.crc = crc.value().to_be_bytes();
         Ok(frame)
     }
 
     /// All octets in front of the CRC, part by part.
     #[inline(always)]
-    fn visit(&self, parts: &impl Parts, mut part: impl FnMut(&[u8])) {
+    fn visit(&self, head: &Sndu<'_>, pdus: &impl Pdus, mut part: impl FnMut(&[u8])) {
         part(self.base.get(..self.base_len).unwrap_or_default());
-        let Some(head) = parts.head() else { return };
         for (i, header) in head.headers.iter().enumerate() {
             let mut octets = [0; HLen::MAX.octets()];
-            let next = head.headers.get(i + 1).map_or(final_type(&head, parts), OptionalHeader::type_field);
+            let next = head.headers.get(i + 1).map_or(final_type(head, pdus), OptionalHeader::type_field);
             let end = header.write(next, &mut octets, 0).unwrap_or(0);
             part(octets.get(..end).unwrap_or_default());
         }
-        let Some(type_field) = parts.concat() else { return part(head.one().unwrap_or_default()) };
+        let Some(type_field) = pdus.concat() else { return part(head.one().unwrap_or_default()) };
         part(&PduConcat::header(type_field));
         let mut i = 0;
-        while let Some(pdu) = parts.pdu(i) {
+        while let Some(pdu) = pdus.pdu(i) {
             part(&PduConcat::pdu_header(pdu.len() as u16));
             part(pdu);
             i += 1;
@@ -370,10 +361,10 @@ impl Frame {
     /// Copies the octets of the SNDU from number `from` on into `out`, and returns how many there were: all that are left,
     /// or all that `out` has room for, even if the payload has changed.
     #[inline]
-    pub(crate) fn copy(&self, from: usize, out: &mut [u8], parts: &impl Parts) -> usize {
+    pub(crate) fn copy(&self, from: usize, out: &mut [u8], head: &Sndu<'_>, pdus: &impl Pdus) -> usize {
         let len = out.len().min(self.octets.saturating_sub(from));
         let mut copy = Copying { skip: from, out: out.get_mut(..len).unwrap_or_default() };
-        self.visit(parts, |part| copy.part(part));
+        self.visit(head, pdus, |part| copy.part(part));
         copy.part(&self.crc);
         len
     }
@@ -381,8 +372,8 @@ impl Frame {
 
 /// The Type behind the last Optional Extension Header.
 #[inline]
-fn final_type(head: &Sndu<'_>, parts: &impl Parts) -> Type {
-    if parts.concat().is_some() { Type::PDU_CONCAT } else { head.type_field }
+fn final_type(head: &Sndu<'_>, pdus: &impl Pdus) -> Type {
+    if pdus.concat().is_some() { Type::PDU_CONCAT } else { head.type_field }
 }
 
 /// Copies what of a sequence of parts lies in a window.

@@ -1,6 +1,6 @@
 //! Where PDUs wait for their TS Packets: the caller's queue, or the one here.
 
-use crate::sndu::{Parts, Sndu};
+use crate::sndu::{Pdus, Sndu};
 use crate::type_field::Type;
 
 /// PDUs that wait, in their order.
@@ -30,12 +30,7 @@ pub(crate) struct Queued<'s, S> {
     pub(crate) pdus: usize,
 }
 
-impl<S: Source> Parts for Queued<'_, S> {
-    #[inline]
-    fn head(&self) -> Option<Sndu<'_>> {
-        self.source.peek(0)
-    }
-
+impl<S: Source> Pdus for Queued<'_, S> {
     #[inline]
     fn concat(&self) -> Option<Type> {
         let head = self.source.peek(0)?;
