@@ -8,9 +8,11 @@
 #![deny(missing_docs)]
 
 #[cfg(test)]
+#[macro_use]
 extern crate std;
 
 pub mod crc;
+mod demultiplexer;
 mod encapsulator;
 pub mod extension;
 pub mod filter;
@@ -18,9 +20,11 @@ pub mod npa;
 mod receiver;
 pub mod sndu;
 mod source;
+mod synchronizer;
 pub mod ts;
 pub mod type_field;
 
+pub use demultiplexer::{Demultiplexer, DemultiplexerCounters};
 pub use encapsulator::{
     Concat, Encapsulator, EncapsulatorConfig, EncapsulatorCounters, Packing, Pulled, PushError, Since,
 };
@@ -30,5 +34,6 @@ pub use npa::Npa;
 pub use receiver::{AfterBadCrc, Delivery, Lenience, Payload, Receiver, ReceiverConfig, ReceiverCounters};
 pub use sndu::{Sndu, SnduError};
 pub use source::Source;
+pub use synchronizer::{Spacing, Synchronizer, SynchronizerCounters};
 pub use ts::{Pid, TsPacket};
 pub use type_field::{EtherType, HLen, Type};
