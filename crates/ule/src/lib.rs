@@ -17,6 +17,7 @@ mod encapsulator;
 pub mod extension;
 pub mod filter;
 pub mod npa;
+pub mod psi;
 mod receiver;
 pub mod sndu;
 mod source;

@@ -19,7 +19,7 @@ const ROOM: usize = (IN_A_ROW + 1) * 204;
 pub enum Spacing {
     /// 188 octets: nothing but the packet.
     Plain,
-    /// 192 octets: the 4 octets of a time code in front of each packet, of which the first comes as junk.
+    /// 192 octets: 4 octets of a time code in front of each packet.
     TimeCoded,
     /// 204 octets: 16 octets of a Reed-Solomon code behind each packet.
     ReedSolomon,
@@ -59,7 +59,7 @@ pub struct SynchronizerCounters {
 pub struct Synchronizer {
     spacing: Option<Spacing>,
     misses: u8,
-    /// Octets up to the start of the next packet that belong to the last one's spacing.
+    /// Octets up to the start of the next packet.
     gap: usize,
     kept: [u8; ROOM],
     len: usize,
