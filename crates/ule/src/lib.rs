@@ -8,20 +8,25 @@
 #![deny(missing_docs)]
 
 #[cfg(test)]
+#[macro_use]
 extern crate std;
 
 pub mod crc;
+mod demultiplexer;
 mod encapsulator;
 pub mod extension;
 pub mod filter;
 pub mod gse;
 pub mod npa;
+pub mod psi;
 mod receiver;
 pub mod sndu;
 mod source;
+mod synchronizer;
 pub mod ts;
 pub mod type_field;
 
+pub use demultiplexer::{Demultiplexer, DemultiplexerCounters};
 pub use encapsulator::{
     Concat, Encapsulator, EncapsulatorConfig, EncapsulatorCounters, Packing, Pulled, PushError, Since,
 };
@@ -31,5 +36,6 @@ pub use npa::Npa;
 pub use receiver::{AfterBadCrc, Delivery, Lenience, Payload, Receiver, ReceiverConfig, ReceiverCounters};
 pub use sndu::{Sndu, SnduError};
 pub use source::Source;
+pub use synchronizer::{Spacing, Synchronizer, SynchronizerCounters};
 pub use ts::{Pid, TsPacket};
 pub use type_field::{EtherType, HLen, Type};
