@@ -2,7 +2,7 @@
 --
 -- TS packets are followed by PID, as a receiver follows them (RFC 4326, section 7): SNDUs are put together, their
 -- CRC-32 is checked, and what they carry goes to Wireshark's own dissectors by its EtherType. PSI and everything else
--- that is not ULE is left to Wireshark. A PID is one of ULE if a PMT says so (stream_type 0x91), or a preference.
+-- that is not ULE is left to Wireshark. A PID is one of ULE if a PMT says so (stream_type 0x91 or the registration descriptor "ULE1"), or a preference.
 --
 -- Runs with Lua 5.1 to 5.4: no operators on bits.
 
@@ -17,7 +17,7 @@ proto.prefs.hand_over = Pref.bool("Dissect PDUs", true, "PDUs go to the dissecto
 
 local TS, SYNC = 188, 0x47
 local PAT_PID, LAST_PSI_PID, NULL_PID = 0, 0x1F, 0x1FFF
-local PAT, PMT, ULE_STREAM = 0, 2, 0x91
+local PAT, PMT, ULE_STREAM, ULE_DESCRIPTOR = 0, 2, 0x91, "\5\4ULE1"
 local MAX_PP, MIN_LENGTH, MIN_LENGTH_NPA, NPA, CRC = 181, 5, 10, 6, 4
 local TEST, BRIDGED, TS_CONCAT, PDU_CONCAT = 0x0000, 0x0001, 0x0002, 0x0003
 local PADDING, TIMESTAMP, TIMESTAMP_H_LEN, ETHERTYPES = 0x00, 0x01, 3, 0x0600
@@ -88,16 +88,16 @@ local function counted(name, title, group, severity)
     E[name] = ProtoExpert.new("ule.error." .. name, title, expert.group[group], expert.severity[severity])
     experts[#experts + 1] = E[name]
 end
-counted("sync", "No sync octet", "MALFORMED", "ERROR")
+counted("sync", "TS packet without sync octet", "MALFORMED", "ERROR")
 counted("ts", "Transport error", "SEQUENCE", "ERROR")
-counted("scrambled", "Scrambled", "UNDECODED", "WARN")
+counted("scrambled", "Scrambled TS packet", "UNDECODED", "WARN")
 counted("afc", "Adaptation Field Control is not 1", "PROTOCOL", "WARN")
 counted("cc", "Continuity error", "SEQUENCE", "ERROR")
 counted("duplicate", "Duplicate TS packet", "SEQUENCE", "NOTE")
 counted("pp", "Payload Pointer error", "MALFORMED", "ERROR")
 counted("delimiting", "Delimiting error", "MALFORMED", "ERROR")
 counted("length", "SNDU length error", "MALFORMED", "ERROR")
-counted("crc", "CRC error", "CHECKSUM", "ERROR")
+counted("crc", "SNDU CRC error", "CHECKSUM", "ERROR")
 counted("type", "SNDU type error", "UNDECODED", "WARN")
 counted("payload_length", "SNDU payload length error", "MALFORMED", "ERROR")
 counted("ts_concat", "TS-Concat size mismatch", "MALFORMED", "ERROR")
@@ -552,14 +552,16 @@ local function learn(known, receivers, section)
     elseif kind == PMT and finish >= 12 then
         local at = 12 + u16(section, 10) % 0x1000
         while at + 5 <= finish do
+            local behind = at + 5 + u16(section, at + 3) % 0x1000
             local is_ule = section:byte(at + 1) == ULE_STREAM
+                or section:sub(at + 6, behind):find(ULE_DESCRIPTOR, 1, true) ~= nil
             local pid = u16(section, at + 1) % 0x2000
             if is_ule ~= (known[pid] == "ule") then
                 receivers[pid] = nil
             end
             known[pid] = is_ule and "ule" or "mp2t"
             known.has_ule = known.has_ule or is_ule
-            at = at + 5 + u16(section, at + 3) % 0x1000
+            at = behind
         end
     end
 end

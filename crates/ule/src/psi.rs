@@ -1,9 +1,8 @@
-//! Program Specific Information: what is in a multiplex, and on which PIDs. ISO/IEC 13818-1, section 2.4.4; RFC 4259,
-//! section 4.3.
+//! Program Specific Information: what is in a multiplex, and on which PIDs. ISO/IEC 13818-1, section 2.4.4.
 //!
 //! The Program Association Table ([`Pat`]) says on which PID each program has its Program Map Table ([`Pmt`]), and that
 //! one which streams the program has. A ULE stream has the `stream_type` 0x91 and the registration descriptor "ULE1".
-//! What is written here has one TS Packet a table, which is enough for 42 programs of 10 streams; what others write is
+//! What is written here has one TS Packet a table, which is enough for 42 programs, and for 15 streams of each; what others write is
 //! read whatever its length ([`Finder`]).
 
 use core::fmt;

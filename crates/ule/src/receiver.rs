@@ -290,7 +290,9 @@ impl<'m> Receiver<'m> {
         out: &mut impl FnMut(Delivery<'_>),
     ) -> Option<&'p [u8]> {
         let (part, rest) = octets.split_at(current.left().min(octets.len()));
-        self.collect(current, part, out);
+        if !self.collect(current, part, out) {
+            return None;
+        }
         // Padding alone may follow. RFC 4326, section 7.2, (ii) and (iii).
         if let [STUFFING] | [STUFFING, STUFFING, ..] | [] = rest {
             return None;

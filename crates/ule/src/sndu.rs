@@ -204,6 +204,17 @@ impl<'a> Sndu<'a> {
         }
     }
 
+    /// The payload, if that, address and Type are all there is to know.
+    pub(crate) fn plain(&self) -> Option<&'a [u8]> {
+        self.one().filter(|_| self.headers.is_empty())
+    }
+
+    /// An SNDU with a payload of any Type that lies in one place.
+    #[inline]
+    pub(crate) const fn of(destination: Option<Npa>, type_field: Type, payload: &'a [u8]) -> Self {
+        Self { destination, headers: &[], type_field, body: Body::One(payload) }
+    }
+
     /// PDU number `i` of a PDU-Concat.
     #[inline]
     pub(crate) fn pdu_of(&self, i: usize) -> Option<&'a [u8]> {
@@ -225,8 +236,7 @@ impl<'a> Sndu<'a> {
     /// Whether it is one PDU, or frame, that may lie in a PDU-Concat.
     #[inline]
     fn can_be_concatenated(&self) -> bool {
-        self.one().is_some_and(|pdu| pdu.len() <= PduConcat::LONGEST_PDU)
-            && self.headers.is_empty()
+        self.plain().is_some_and(|pdu| pdu.len() <= PduConcat::LONGEST_PDU)
             && (self.type_field == Type::BRIDGED || matches!(self.type_field.kind(), Kind::EtherType(_)))
     }
 
