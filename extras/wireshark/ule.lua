@@ -424,11 +424,11 @@ function Frame:read_bridged(sndu, tree, at, finish)
     if len < 14 then
         return self:expert(tree, "payload_length", "a bridged frame without a MAC header")
     end
-    tree:add(F.frame, sndu:range(at, len))
     local llc = sndu:range(at + 12, 2):uint()
     if llc < ETHERTYPES and llc > len - 14 then
         return self:expert(tree, "payload_length", "an LLC length of " .. llc .. ", but " .. len - 14 .. " octets")
     end
+    tree:add(F.frame, sndu:range(at, len))
     self:hand_over(by_name("eth_withoutfcs"), sndu:range(at, len):tvb())
 end
 
@@ -692,7 +692,7 @@ function proto.dissector(tvb, pinfo, root)
     return tvb:len()
 end
 
--- Whether a datagram holds TS packets. One of several may be damaged.
+-- Whether a datagram holds TS packets. Some may be damaged.
 local function is_ts(tvb, pinfo, root)
     local count = tvb:len() / TS
     if count < 1 or count ~= math.floor(count) then
@@ -702,7 +702,7 @@ local function is_ts(tvb, pinfo, root)
     for i = 0, count - 1 do
         good = good + (octets:byte(i * TS + 1) == SYNC and 1 or 0)
     end
-    if good == 0 or good < count - 1 then
+    if good * 2 <= count then
         return false
     end
     proto.dissector(tvb, pinfo, root)
