@@ -1,5 +1,5 @@
 //! Packets in an MPEG-2 Transport Stream: Unidirectional Lightweight Encapsulation (ULE, RFC 4326) with the extension
-//! formats of RFC 5163.
+//! formats of RFC 5163. Beside it, without a Transport Stream: Generic Stream Encapsulation ([`gse`]).
 //!
 //! This crate knows Types and Extension Headers ([`Type`], [`extension`]). It refuses to know what is in a PDU. It holds
 //! no clock and no socket, allocates nothing, and does not panic on octets from outside.

@@ -8,13 +8,14 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use common::root;
 use common::tshark::{self, Folder, datagram, hex, values};
-use thinair_capture::LinkType;
+use thinair_capture::{LinkType, Reader};
 use thinair_link::Random;
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, ProfileId, ProfileSet,
@@ -133,6 +134,60 @@ fn the_pid_can_be_named() {
     assert!(sndus(&["-o", "ule.pids:32-0x35"]) > 3);
     assert_eq!(sndus(&["-o", "ule.pids:0x36"]), 0);
     assert_eq!(sndus(&[]), 0);
+}
+
+/// Several packets of a flow lie in one frame, and each has to be read with the context that the one before has left.
+#[test]
+fn coap_in_rohc_in_ule_is_read_as_without_ule() {
+    if !tshark::runs_lua() {
+        return;
+    }
+    let folder = Folder::new("ule-coap");
+    let (alone, file) = (folder.path("rohc.pcap"), folder.path("ule.pcap"));
+    let packets = compressed(&root().join("captures/coap_udp6_observe.pcap"));
+    tshark::write(LinkType::USER0, &alone, &packets);
+    let packing = Packing::Threshold { wait: Duration::from_secs(1), since: Since::Last };
+    let mut encapsulator =
+        Encapsulator::new(EncapsulatorConfig { packing, ..EncapsulatorConfig::new(pid()) });
+    let mut stream = stream()[..2].to_vec();
+    for packet in &packets {
+        let sndu = Sndu::pdu(EtherType::ROHC, packet);
+        encapsulator.push(Instant::ZERO, &sndu, &mut |packet| stream.push(*packet)).unwrap();
+    }
+    encapsulator.flush(&mut |packet| stream.push(*packet));
+    let datagrams: Vec<_> = stream.chunks(7).map(|packets| datagram(PORT, packets.as_flattened())).collect();
+    tshark::write(LinkType::RAW, &file, &datagrams);
+    assert!(packets.len() > 4 * datagrams.len());
+
+    let scripts = [script(), root().join("extras/wireshark/thinair_coap.lua")];
+    let fields =
+        ["rohc_coap.cid", "rohc_coap.format", "rohc_coap.msn", "rohc_coap.code", "rohc_coap.message_id"];
+    let read = |file: &Path, options: &[&str]| {
+        let told = tshark::fields_of(&scripts, file, options, &fields);
+        let column = |i: usize| told.iter().flat_map(|told| values(&told[i])).collect::<Vec<_>>();
+        (0..fields.len()).map(column).collect::<Vec<_>>()
+    };
+    let expected = read(&alone, &[]);
+    assert_eq!(expected[1].len(), packets.len());
+    assert_eq!(read(&file, &[]), expected);
+    assert_eq!(read(&file, &["-2"]), expected);
+}
+
+/// The packets of a capture, compressed by one compressor.
+fn compressed(capture: &Path) -> Vec<Vec<u8>> {
+    let profiles = ["udp", "ip", "coap"].map(|name| ProfileId::by_name(name).unwrap());
+    let channel = Channel::new(CidSpace::Small, 15, ProfileSet::of(&profiles).unwrap()).unwrap();
+    let mut compressor =
+        Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(&channel, 64));
+    let mut reader = Reader::new(File::open(capture).unwrap()).unwrap();
+    let (mut out, mut packets) = ([0; 2_000], Vec::new());
+    while let Some(record) = reader.next_record() {
+        let record = record.unwrap();
+        let packet = record.network_packet().unwrap().packet;
+        let done = compressor.compress(Instant::from_millis(packets.len() as u64), packet, &mut out).unwrap();
+        packets.push(out[..done.len].to_vec());
+    }
+    packets
 }
 
 fn script() -> PathBuf {
