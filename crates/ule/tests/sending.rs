@@ -12,7 +12,7 @@ use thinair_ule::{
 };
 use thinair_wire::time::Instant;
 
-const PAYLOAD: [u8; 40_000] = [0x5A; 40_000];
+static PAYLOAD: [u8; 40_000] = [0x5A; 40_000];
 
 /// An SNDU of so many octets, without an address.
 fn sndu(octets: usize) -> Sndu<'static> {
