@@ -75,7 +75,7 @@ fuzz_target!(|input: Input| match input {
         for packet in &packets {
             let packet = packet.octets();
             finder.receive(&packet);
-            demultiplexer.receive(&packet, &mut |_, delivery| drop(delivery.payload));
+            demultiplexer.receive(&packet, &mut |pid, _| assert_eq!(pid, self::pid()));
         }
     }
     Input::Octets { octets, piece } => {
@@ -111,7 +111,7 @@ impl Packet {
         packet[..len].copy_from_slice(&self.octets[..len]);
         packet[0] = 0x47;
         if self.ours {
-            packet[1] = packet[1] & 0x40;
+            packet[1] &= 0x40;
             packet[2] = 0x35;
             packet[3] = packet[3] & 0x0F | 0x10;
         }
