@@ -254,6 +254,7 @@ impl<'a> Sndu<'a> {
     }
 
     /// Puts it together at the start of `out`, and returns its octets.
+    #[inline]
     pub fn write(&self, out: &mut [u8]) -> Result<usize, SnduError> {
         let frame = Frame::of(self)?;
         let had = out.len();
@@ -403,6 +404,9 @@ impl Copying<'_> {
         };
         self.skip = 0;
         let len = part.len().min(self.out.len());
+        if len == 0 {
+            return;
+        }
         let (room, rest) = core::mem::take(&mut self.out).split_at_mut(len);
         room.copy_from_slice(part.get(..len).unwrap_or_default());
         self.out = rest;
