@@ -1,14 +1,13 @@
 //! SNDUs accepted by rule: streams of our Encapsulator as they were sent, and with TS Packets that are lost, come twice
-//! or have a flipped bit, through our Receiver and through those of others.
+//! or have a flipped bit, through our Receiver, through that of the crate `ule`, and through those of others.
 //!
-//! `THINAIR_PEER_ULE` names programs, as `PATH` names folders; without it the table has our own columns, and the test
-//! says that the others are skipped. Such a program reads TS Packets of PID 0x35, 188 octets each, on its standard
+//! `THINAIR_PEER_ULE` names programs, as `PATH` names folders; without it the test says that they are skipped. Such a
+//! program reads TS Packets of PID 0x35, 188 octets each, on its standard
 //! input, and listens to every address. On its standard output it writes a line a PDU: address in 12 hexadecimal
 //! digits, of zeros if there is none; EtherType in four; the PDU in two an octet. Spaces between them.
 //!
 //! Whatever a receiver accepts has to have been sent, octet by octet, and of ours in that order. Known so are Linux 6.1
-//! (`dvb_net.c`), which takes a TS Packet that comes twice for a loss, and delivers what begins in it twice; and the crate
-//! `ule` 0.5, whose user has to look at Continuity Counters.
+//! (`dvb_net.c`), which takes a TS Packet that comes twice for a loss, and delivers what begins in it twice.
 //!
 //! In front of a number of others, `=` says that they accept the same octets in the same order as ours that goes on
 //! behind a wrong CRC; `<` a part of that, `>` more, `~` something else.
@@ -25,6 +24,7 @@ use std::time::Duration;
 
 use common::tshark::hex;
 use thinair_link::Random;
+use thinair_ule::ts::{Afc, HEADER, TsHeader};
 use thinair_ule::{
     AfterBadCrc, Encapsulator, EncapsulatorConfig, EtherType, Npa, Packing, Payload, Pid, Receiver,
     ReceiverConfig, Since, Sndu, TsPacket,
@@ -35,6 +35,9 @@ const PID: u16 = 0x35;
 const SNDUS: u32 = 20_000;
 /// Octets of the longest SNDU there is.
 const LONGEST: usize = 32_771;
+
+/// Of the column of the crate `ule`.
+const CRATE: &str = "crate ule";
 
 /// What happens to TS Packets, each in so many of 1,000.
 struct Line {
@@ -62,7 +65,7 @@ fn what_receivers_accept_was_sent() {
     let sent = sent();
     let stream = encapsulate(&sent);
     let name = |program: &PathBuf| program.file_name().unwrap().to_string_lossy().into_owned();
-    let names: Vec<_> = programs.iter().map(name).collect();
+    let names: Vec<_> = [CRATE.to_owned()].into_iter().chain(programs.iter().map(name)).collect();
     println!("{} SNDUs in {} TS Packets: SNDUs accepted by rule", sent.len(), stream.len());
     println!(
         "{:<26}{:>12}{:>12}{}",
@@ -88,8 +91,8 @@ fn what_receivers_accept_was_sent() {
         if line.lost == 0 && line.flipped == 0 {
             assert_eq!((goes_on.len(), discards.len()), (sent.len(), sent.len()), "{}", line.name);
         }
-        for (program, name) in programs.iter().zip(&names) {
-            let theirs = ask(program, &stream);
+        let others = programs.iter().map(|program| ask(program, &stream));
+        for (name, theirs) in names.iter().zip([by_crate(&stream)].into_iter().chain(others)) {
             let same = theirs == goes_on;
             let (ours, theirs, count) = (of_all(&goes_on), of_all(&theirs), theirs.len());
             assert!(theirs.is_subset(&of_all(&sent)), "{}: {name} accepts what was not sent", line.name);
@@ -181,6 +184,34 @@ fn receive(stream: &[TsPacket], after_bad_crc: AfterBadCrc) -> Vec<Accepted> {
             let Payload::Pdu(kind, pdu) = delivery.payload else { panic!("{delivery:?} was not sent") };
             accepted.push((delivery.destination, kind, pdu.to_vec()));
         });
+    }
+    accepted
+}
+
+/// What the receiver of the crate `ule` accepts. It is given payloads: headers of TS Packets are its user's part.
+fn by_crate(stream: &[TsPacket]) -> Vec<Accepted> {
+    let mut receiver = ule::UleReceiver::new();
+    let (mut last, mut accepted) = (None, Vec::new());
+    for packet in stream {
+        let Some(header) = TsHeader::read(packet).ok().filter(|header| header.pid.value() == PID) else {
+            continue;
+        };
+        if header.transport_error {
+            receiver.reset();
+        }
+        if header.transport_error || header.afc != Afc::Payload || header.scrambling != 0 {
+            continue;
+        }
+        match last.replace(header.cc) {
+            Some(last) if last == header.cc => continue,
+            Some(last) if last.next() != header.cc => receiver.reset(),
+            Some(_) | None => {}
+        }
+        for sndu in receiver.push(&packet[HEADER..], header.payload_unit_start) {
+            let Ok(sndu) = ule::Sndu::parse(&sndu) else { continue };
+            let kind = EtherType::new(sndu.type_field().to_u16()).unwrap();
+            accepted.push((sndu.dest_address.and_then(Npa::new), kind, sndu.pdu().to_vec()));
+        }
     }
     accepted
 }
