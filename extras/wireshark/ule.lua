@@ -209,10 +209,12 @@ function Packet:read()
     elseif afc ~= 1 then
         self:count("afc", "it is " .. afc .. ", and a receiver discards the TS packet")
         return self:skip_from(4)
-    elseif fourth >= 64 then
-        self:count("scrambled", "a receiver discards it")
-        return self:skip_from(4)
-    elseif cc == self.cc then
+    end
+    if fourth >= 64 then
+        -- If it is, CRCs will say so. It may be a flipped bit.
+        self:count("scrambled", "it is read nevertheless")
+    end
+    if cc == self.cc then
         self:count("duplicate", "a receiver discards it")
         return self:skip_from(4)
     elseif self.cc and cc ~= (self.cc + 1) % 16 then
