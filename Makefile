@@ -67,6 +67,7 @@ test: ## set up, then run every test
 	$(call heading,Tests)
 	# What tests print is shown: how many vectors there were, and what was skipped.
 	cargo test --workspace --locked -- --show-output
+	cargo test --locked --quiet -p thinair-ule --features fast-crc --lib
 	$(call heading,Documentation)
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --locked --no-deps --quiet
 	$(call heading,Without an operating system)
@@ -77,7 +78,8 @@ test: ## set up, then run every test
 		cargo build --locked --quiet --target "$$target" -p thinair-link --no-default-features
 		cargo build --locked --quiet --target "$$target" -p thinair-link
 		cargo build --locked --quiet --target "$$target" -p thinair-lowpan
-		echo "thinair-wire, thinair-rohc, thinair-link and thinair-lowpan are built for $$target"
+		cargo build --locked --quiet --target "$$target" -p thinair-ule
+		echo "thinair-wire, thinair-rohc, thinair-link, thinair-lowpan and thinair-ule are built for $$target"
 	done
 	$(MAKE) sizes
 	$(call heading,All tests passed)
@@ -106,12 +108,14 @@ bench: ## time and instructions per packet, memory per context, what damage cost
 			export GUNGRAUN_RUNNER=$$tools/bin/gungraun-runner
 		fi
 		cargo bench --locked -p thinair-rohc --bench instructions
+		cargo bench --locked -p thinair-ule --features fast-crc --bench instructions
 	else
 		echo "Instructions are not counted: valgrind is missing"
 	fi
 	$(call heading,Instructions of the paper coap-delay: x86-64 and Cortex-M4)
 	scripts/delay '$(TARGET)'
 	cargo bench --locked -p thinair-rohc --bench throughput -- --quiet
+	cargo bench --locked -p thinair-ule --features fast-crc --bench throughput -- --quiet
 	$(MAKE) sizes
 	$(call heading,In one table)
 	cargo bench --locked --quiet -p thinair-rohc --bench numbers

@@ -1222,10 +1222,11 @@ local function read_uo(c, context, out)
 end
 
 -- Contexts: what each packet changes is kept by the number of its frame, so that frames can be shown in any order.
+-- A frame can hold several packets: those of SNDUs, with ule.lua, which then tells the PID.
 
 -- By channel and CID: the context behind the last packet.
 local live = {}
--- By frame, then by channel and CID: the context before it.
+-- By frame and number of the packet in it, then by channel and CID: the context before it.
 local frames = {}
 
 function proto.init()
@@ -1235,14 +1236,19 @@ end
 -- Names of the channel of a packet and of the one the other way.
 local function channels(pinfo)
     local source, destination = tostring(pinfo.dl_src), tostring(pinfo.dl_dst)
+    local pid = pinfo.private.ule_pid
+    if pid then
+        source = source .. " PID " .. pid
+    end
     return source .. ">" .. destination, destination .. ">" .. source
 end
 
 local function context_before(pinfo, key)
-    local frame = frames[pinfo.number]
+    local place = pinfo.number .. "/" .. (pinfo.private.rohc_coap or 0)
+    local frame = frames[place]
     if not frame then
         frame = {}
-        frames[pinfo.number] = frame
+        frames[place] = frame
     end
     if not pinfo.visited and frame[key] == nil then
         frame[key] = live[key] or false
@@ -1536,6 +1542,7 @@ end
 
 function proto.dissector(tvb, pinfo, root)
     local large = proto.prefs.large_cids
+    pinfo.private.rohc_coap = tostring((pinfo.private.rohc_coap or 0) + 1)
     pinfo.cols.protocol = "ROHC"
     local tree = root:add(proto, tvb())
     local raw = tvb:raw()

@@ -10,11 +10,12 @@ mod common;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
-use common::{command, metadata, root, text};
+use common::tshark::{self, Folder, hex, ok};
+use common::{command, root, text};
 use serde_json::Value;
-use thinair_capture::{LinkType, Reader, Timestamp, Writer};
+use thinair_capture::{LinkType, Reader};
 use thinair_wire::header::coap::Coap;
 
 /// Profiles that the dissector is for.
@@ -65,7 +66,7 @@ fn tshark_tells_what_thinair_tells_and_what_the_packets_say() {
             let rohc = folder.path("rohc.pcap");
             ok(run(&thinair, &["compress"], options).args([&capture, &rohc]).output().unwrap());
             let told = dissected(&thinair, &rohc, options);
-            let seen = tshark(&rohc, preferences);
+            let seen = dissected_by_tshark(&rohc, preferences);
             assert_eq!((told.len(), seen.len()), (sent.len(), sent.len()), "{name}");
             for ((ours, theirs), packet) in told.iter().zip(&seen).zip(&sent) {
                 let profile = ours["profile"].as_u64().unwrap();
@@ -144,7 +145,7 @@ fn packets_can_be_shown_in_any_order() {
     for capture in ["coap_udp4_block1_block2.pcap", "coap_udp6_observe.pcap"] {
         let capture = root().join("captures").join(capture);
         ok(run(&thinair, &["compress"], &[PROFILES]).args([&capture, &rohc]).output().unwrap());
-        assert_eq!(tshark(&rohc, &["-2"]), tshark(&rohc, &[]));
+        assert_eq!(dissected_by_tshark(&rohc, &["-2"]), dissected_by_tshark(&rohc, &[]));
     }
 }
 
@@ -161,7 +162,7 @@ fn missing_state_is_said() {
     // Without any IR packet there is no profile, so nothing but the CID.
     let late = told.iter().rposition(|packet| packet["format"] == "IR").unwrap() + 1;
     write(&cut, &all[late..]);
-    for packet in tshark(&cut, &[]) {
+    for packet in dissected_by_tshark(&cut, &[]) {
         assert_eq!(packet[2..13].concat(), "", "{packet:?}");
         assert!(packet[13].ends_with("was seen"), "{packet:?}");
     }
@@ -173,7 +174,7 @@ fn missing_state_is_said() {
         all.iter().zip(&told).filter(|(_, told)| !defines(told)).map(|(packet, _)| packet.clone()).collect();
     assert!(cut_out.len() < all.len());
     write(&cut, &cut_out);
-    let seen = tshark(&cut, &[]);
+    let seen = dissected_by_tshark(&cut, &[]);
     assert!(seen.iter().any(|packet| packet[13].ends_with("is not known")), "{seen:?}");
     // Control fields of which a change was missed are found out by their CRC.
     let is_told = |packet: &Vec<String>| packet[13].is_empty() || packet[7] == "wrong";
@@ -203,7 +204,7 @@ fn damaged_packets_are_survived() {
         .collect();
     packets.push(all.iter().find(|packet| packet[0] < 0xE0).unwrap().clone());
     write(&damaged, &packets);
-    for packet in tshark(&damaged, &[]) {
+    for packet in dissected_by_tshark(&damaged, &[]) {
         let is_refused = packet[7] != "right" && !packet[13].is_empty();
         assert!(is_refused || packet[2] != "0x0081", "{packet:?}");
     }
@@ -219,7 +220,7 @@ fn damaged_packets_are_survived() {
         }
     }
     write(&damaged, &packets);
-    assert_eq!(tshark(&damaged, &[]).len(), packets.len());
+    assert_eq!(dissected_by_tshark(&damaged, &[]).len(), packets.len());
 }
 
 #[test]
@@ -249,13 +250,7 @@ fn feedback_is_read_in_the_form_of_its_profile() {
 
 /// The command, if tshark is there and runs Lua.
 fn prepared() -> Option<String> {
-    let Ok(version) = Command::new("tshark").arg("-v").output() else {
-        println!("skipped: no tshark");
-        return None;
-    };
-    let version = String::from_utf8_lossy(&version.stdout).replace('\n', " ");
-    if !version.contains("with Lua") {
-        println!("skipped: tshark has no Lua");
+    if !tshark::runs_lua() {
         return None;
     }
     Some(command())
@@ -277,7 +272,7 @@ fn captures(folder: &Folder) -> Vec<PathBuf> {
             packet[26..28].copy_from_slice(&[0, 0]);
         }
         let path = folder.path(&format!("zero_{}", capture.file_name().unwrap().to_string_lossy()));
-        write_as(LinkType::RAW, &path, &packets);
+        tshark::write(LinkType::RAW, &path, &packets);
         captures.push(path);
     }
     captures
@@ -293,25 +288,12 @@ fn dissected(thinair: &str, rohc: &Path, options: &[&str]) -> Vec<Value> {
 }
 
 /// [`FIELDS`] of every packet.
-fn tshark(file: &Path, options: &[&str]) -> Vec<Vec<String>> {
+fn dissected_by_tshark(file: &Path, options: &[&str]) -> Vec<Vec<String>> {
     fields_of(file, options, FIELDS)
 }
 
-/// Fields of every packet; the last one is to be the messages of experts, in which a script's errors are told.
 fn fields_of(file: &Path, options: &[&str], fields: &[&str]) -> Vec<Vec<String>> {
-    let script = root().join("extras/wireshark/thinair_coap.lua");
-    let mut tshark = Command::new("tshark");
-    tshark.arg("-X").arg(format!("lua_script:{}", script.display())).arg("-r").arg(file).args(options);
-    tshark.args(["-T", "fields", "-E", "separator=|"]);
-    let done = ok(tshark.args(fields.iter().flat_map(|field| ["-e", field])).output().unwrap());
-    let complaints = String::from_utf8_lossy(&done.stderr);
-    assert!(!complaints.contains("Lua"), "{complaints}");
-    let lines = String::from_utf8(done.stdout).unwrap();
-    let told = lines.lines().map(|line| {
-        assert!(!line.contains("Lua Error"), "{line}");
-        line.split('|').map(str::to_owned).collect()
-    });
-    told.collect()
+    tshark::fields_of(&[root().join("extras/wireshark/thinair_coap.lua")], file, options, fields)
 }
 
 /// The IP packets of a capture.
@@ -334,43 +316,11 @@ fn records(file: &Path, take: impl Fn(&thinair_capture::Record<'_>) -> Vec<u8>) 
 
 /// Writes ROHC packets.
 fn write(path: &Path, packets: &[Vec<u8>]) {
-    write_as(LinkType::USER0, path, packets);
-}
-
-fn write_as(link_type: LinkType, path: &Path, packets: &[Vec<u8>]) {
-    let mut writer = Writer::new(Vec::new(), link_type).unwrap();
-    for (time, packet) in (0..).zip(packets) {
-        writer.write(Timestamp::from_nanos(time * 1_000_000), packet).unwrap();
-    }
-    fs::write(path, writer.into_inner()).unwrap();
-}
-
-fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+    tshark::write(LinkType::USER0, path, packets);
 }
 
 fn run(thinair: &str, what: &[&str], options: &[&str]) -> Command {
     let mut command = Command::new(thinair);
     command.arg("rohc").args(what).args(options);
     command
-}
-
-fn ok(output: Output) -> Output {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    output
-}
-
-/// A folder of the test's own in the target folder.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let folder = PathBuf::from(text(&metadata(), "target_directory")).join("wireshark").join(name);
-        fs::create_dir_all(&folder).unwrap();
-        Self(folder)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "not every test needs everything")]
 
+pub(crate) mod tshark;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -1,0 +1,184 @@
+//! Instructions of ten SNDUs; the machine's speed and load play no part.
+//!
+//! `cargo bench -p thinair-ule --features fast-crc --bench instructions` has valgrind count the instructions of ten calls of
+//! `Encapsulator::push`, of the calls of `Encapsulator::pull` that send ten PDUs, and of the calls of `Receiver::receive`
+//! that deliver ten. SNDUs are packed, so some begin in the middle of a TS Packet, and some lie in two. It needs valgrind
+//! and `gungraun-runner` in the version of the `gungraun` crate; `make bench` installs both.
+//!
+//! The bar for PDUs of 163 octets is 9,000 on each side, 900 an SNDU, with the feature `fast-crc`; without it, the CRC takes
+//! an octet a step, and most of all instructions. `serialise_peer` and `receive_peer` are the crate `ule`, which puts
+//! SNDUs together and apart; it does not make TS Packets.
+
+// `main!` and the attributes of gungraun write modules and functions without documentation.
+#![allow(missing_docs, unreachable_pub)]
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use gungraun::{
+    Callgrind, EventKind, LibraryBenchmarkConfig, OutputFormat, library_benchmark, library_benchmark_group,
+    main,
+};
+use thinair_ule::{
+    Encapsulator, EncapsulatorConfig, EtherType, Packing, Pid, Pulled, Receiver, ReceiverConfig, Since, Sndu,
+    Source, TsPacket,
+};
+use thinair_wire::time::Instant;
+
+/// SNDUs that are measured, and SNDUs in front of them.
+const MEASURED: usize = 10;
+
+#[library_benchmark]
+#[bench::octets_43(Sender::ready(43))]
+#[bench::octets_163(Sender::ready(163))]
+#[bench::octets_1500(Sender::ready(1_500))]
+fn push(sender: &'static mut Sender) {
+    sender.push();
+}
+
+#[library_benchmark]
+#[bench::octets_43(Sender::ready(43))]
+#[bench::octets_163(Sender::ready(163))]
+fn pull(sender: &'static mut Sender) {
+    sender.pull();
+}
+
+#[library_benchmark]
+#[bench::octets_43(Stream::ready(43))]
+#[bench::octets_163(Stream::ready(163))]
+#[bench::octets_1500(Stream::ready(1_500))]
+fn receive(stream: &'static mut Stream) {
+    stream.receive();
+}
+
+#[library_benchmark]
+#[bench::octets_163(Sender::ready(163))]
+fn serialise_peer(sender: &'static mut Sender) {
+    sender.serialise_peer();
+}
+
+#[library_benchmark]
+#[bench::octets_163(Stream::ready(163))]
+fn receive_peer(stream: &'static mut Stream) {
+    stream.receive_peer();
+}
+
+library_benchmark_group!(name = ten_sndus, benchmarks = [push, pull, receive, serialise_peer, receive_peer]);
+
+main!(config = instructions_alone(), library_benchmark_groups = ten_sndus);
+
+/// Caches are not simulated.
+fn instructions_alone() -> LibraryBenchmarkConfig {
+    let mut callgrind = Callgrind::with_args(["--cache-sim=no"]);
+    callgrind.format([EventKind::Ir]);
+    let mut output = OutputFormat::default();
+    output.truncate_description(Some(0));
+    let mut config = LibraryBenchmarkConfig::default();
+    config.tool(callgrind).output_format(output);
+    config
+}
+
+/// The same PDU again and again.
+struct Same {
+    pdu: Vec<u8>,
+    left: usize,
+}
+
+impl Source for Same {
+    #[inline]
+    fn peek(&self, ahead: usize) -> Option<Sndu<'_>> {
+        (ahead < self.left).then(|| Sndu::pdu(EtherType::ROHC, black_box(&self.pdu)))
+    }
+
+    fn take(&mut self, count: usize) {
+        self.left -= count;
+    }
+}
+
+struct Sender {
+    encapsulator: Encapsulator,
+    source: Same,
+    octets: Vec<u8>,
+}
+
+impl Sender {
+    /// Never freed: what is measured frees nothing.
+    fn ready(octets: usize) -> &'static mut Self {
+        let packing = Packing::Threshold { wait: Duration::from_millis(10), since: Since::First };
+        let config = EncapsulatorConfig { packing, ..EncapsulatorConfig::new(pid()) };
+        let source = Same { pdu: (0..octets).map(|i| i as u8).collect(), left: MEASURED };
+        let mut sender = Self { encapsulator: Encapsulator::new(config), source, octets: vec![0; 2_000] };
+        sender.push();
+        Box::leak(Box::new(sender))
+    }
+
+    fn push(&mut self) {
+        for _ in 0..MEASURED {
+            let sndu = Sndu::pdu(EtherType::ROHC, black_box(&self.source.pdu));
+            let pushed = self.encapsulator.push(Instant::ZERO, &sndu, &mut |packet| {
+                black_box(packet);
+            });
+            pushed.expect("it can be sent");
+        }
+    }
+
+    fn pull(&mut self) {
+        while let Pulled::Full(packet) | Pulled::Padded(packet) = self.encapsulator.pull(&mut self.source) {
+            black_box(packet);
+        }
+    }
+
+    fn serialise_peer(&mut self) {
+        for _ in 0..MEASURED {
+            let sndu = ule::Sndu::new(ule::TypeField::EtherType(0x22F1), None, black_box(&self.source.pdu));
+            black_box(sndu.serialize_into(&mut self.octets).expect("there is room"));
+        }
+    }
+}
+
+struct Stream {
+    packets: Vec<TsPacket>,
+    receiver: Receiver<'static>,
+    peer: ule::UleReceiver,
+}
+
+impl Stream {
+    /// TS Packets with ten SNDUs.
+    fn ready(octets: usize) -> &'static mut Self {
+        let sender = Sender::ready(octets);
+        sender.encapsulator.flush(&mut |_| ());
+        let mut packets = Vec::new();
+        while let Pulled::Full(packet) | Pulled::Padded(packet) = sender.encapsulator.pull(&mut sender.source)
+        {
+            packets.push(*packet);
+        }
+        let receiver = Receiver::new(ReceiverConfig::new(pid()), Box::leak(Box::new([0; 2_000])));
+        Box::leak(Box::new(Self { packets, receiver, peer: ule::UleReceiver::new() }))
+    }
+
+    fn receive(&mut self) {
+        let mut count = 0;
+        for packet in &self.packets {
+            self.receiver.receive(black_box(packet), &mut |delivery| {
+                black_box(&delivery);
+                count += 1;
+            });
+        }
+        assert_eq!(count, MEASURED);
+    }
+
+    fn receive_peer(&mut self) {
+        let mut count = 0;
+        for packet in &self.packets {
+            for sndu in self.peer.push(black_box(&packet[4..]), packet[1] & 0x40 != 0) {
+                black_box(ule::Sndu::parse(&sndu).expect("it was sent").pdu());
+                count += 1;
+            }
+        }
+        assert_eq!(count, MEASURED);
+    }
+}
+
+fn pid() -> Pid {
+    Pid::new(0x35).expect("it has 13 bits")
+}

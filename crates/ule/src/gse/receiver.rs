@@ -1,0 +1,391 @@
+//! The receiver: GSE Packets out of the data fields of BBFrames, PDUs out of GSE Packets.
+
+use super::header::{FIXED, Header, MAX_LENGTH, SentLabel, is_padding};
+use super::label::Label;
+use super::slot::{Failure, Slot};
+use crate::extension::{Chain, ExtensionError};
+use crate::type_field::Type;
+
+/// BBFrames in which a PDU has to be complete, the one with its first fragment included.
+const MAX_AGE: u16 = 256;
+/// Octets that Total_Length counts in front of those of the PDU, besides the label: Protocol_Type.
+const TYPE: usize = 2;
+
+/// A PDU that was received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pdu<'p> {
+    /// Whom it is for. A label that was re-used is told like one that was sent.
+    pub label: Label,
+    /// What it is, or which Extension Header it begins with.
+    pub type_field: Type,
+    /// Its octets, Extension Headers included.
+    pub octets: &'p [u8],
+    /// Whether it came in fragments, so that its CRC-32 was checked.
+    pub was_fragmented: bool,
+}
+
+impl<'p> Pdu<'p> {
+    /// Reads its Extension Headers.
+    pub fn chain(&self) -> Result<Chain<'p>, ExtensionError> {
+        Chain::read(self.type_field, self.octets)
+    }
+}
+
+/// Which labels a receiver takes.
+#[derive(Clone, Copy, Debug)]
+pub enum Accept<'m> {
+    /// All.
+    Every,
+    /// These, and [`Label::Broadcast`].
+    Listed(&'m [Label]),
+}
+
+impl Accept<'_> {
+    fn takes(&self, label: Label) -> bool {
+        match self {
+            Self::Every => true,
+            Self::Listed(labels) => label == Label::Broadcast || labels.contains(&label),
+        }
+    }
+}
+
+/// What is done with Total_Length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TotalLength {
+    /// PDUs of another length are discarded.
+    #[default]
+    Checked,
+    /// It is ignored, for modulators that tell a wrong one; the CRC-32, which covers the field, has to be right.
+    Ignored,
+}
+
+/// What a receiver has counted since it was made. Numbers go on from 0 behind the largest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Data fields of BBFrames.
+    pub data_fields: u64,
+    /// GSE Packets with a header that could be read.
+    pub packets: u64,
+    /// PDUs that were delivered, each from one packet.
+    pub whole: u64,
+    /// PDUs that were delivered, each from several packets.
+    pub reassembled: u64,
+    /// Octets of padding.
+    pub padding: u64,
+    /// PDUs with a label that is not accepted.
+    pub filtered: u64,
+    /// Packets that end within their header, or end behind their data field; there the rest of the field is lost.
+    pub length_errors: u64,
+    /// Labels of six zeros, and labels to be re-used where there was none in the data field.
+    pub label_errors: u64,
+    /// Fragments of a PDU of which the first one did not come, or that was dropped since.
+    pub strays: u64,
+    /// PDUs dropped because another one with the same Frag_ID began.
+    pub restarted: u64,
+    /// PDUs dropped because the memory was needed for another one.
+    pub displaced: u64,
+    /// PDUs dropped because they were not complete within 256 BBFrames.
+    pub timed_out: u64,
+    /// PDUs that no slot is large enough for.
+    pub too_long: u64,
+    /// PDUs whose fragments are longer or shorter than their Total_Length.
+    pub total_length_errors: u64,
+    /// PDUs with a wrong CRC-32.
+    pub crc_errors: u64,
+}
+
+/// A receiver of GSE Packets that puts up to `N` PDUs together at a time.
+///
+/// **It has to be told of every BBFrame of its stream, in order**; of one that was lost it need not be told: fragments
+/// behind it do not add up, or fail by their CRC-32.
+#[derive(Debug)]
+pub struct Receiver<'m, const N: usize> {
+    slots: [Slot<'m>; N],
+    accept: Accept<'m>,
+    total_length: TotalLength,
+    /// A bit a Frag_ID: fragments with it are of a PDU that is not wanted.
+    ignored: [u64; 4],
+    counters: Counters,
+}
+
+impl<'m, const N: usize> Receiver<'m, N> {
+    /// A receiver with its memory. More slots than the 256 Frag_IDs are of no use; with none, only whole PDUs are
+    /// received.
+    pub const fn new(accept: Accept<'m>, slots: [Slot<'m>; N]) -> Self {
+        let counters = Counters {
+            data_fields: 0,
+            packets: 0,
+            whole: 0,
+            reassembled: 0,
+            padding: 0,
+            filtered: 0,
+            length_errors: 0,
+            label_errors: 0,
+            strays: 0,
+            restarted: 0,
+            displaced: 0,
+            timed_out: 0,
+            too_long: 0,
+            total_length_errors: 0,
+            crc_errors: 0,
+        };
+        Self { slots, accept, total_length: TotalLength::Checked, ignored: [0; 4], counters }
+    }
+
+    /// What is done with Total_Length from now on.
+    pub const fn set_total_length(&mut self, total_length: TotalLength) {
+        self.total_length = total_length;
+    }
+
+    /// What was counted.
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Takes the data field of a BBFrame: **what is asked for in [`Packets::next_pdu`] until there is no more**. What is
+    /// not asked for is lost.
+    pub fn receive<'r, 'f>(&'r mut self, data_field: &'f [u8]) -> Packets<'r, 'm, 'f, N> {
+        self.counters.data_fields = self.counters.data_fields.wrapping_add(1);
+        for slot in &mut self.slots {
+            let Some(partial) = slot.partial_mut() else { continue };
+            partial.age += 1;
+            if partial.age == MAX_AGE {
+                slot.free();
+                count(&mut self.counters.timed_out);
+            }
+        }
+        Packets { receiver: self, rest: data_field, last_label: None }
+    }
+
+    fn is_checked(&self) -> bool {
+        self.total_length == TotalLength::Checked
+    }
+
+    fn slot_of(&self, frag_id: u8) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.partial().is_some_and(|partial| partial.frag_id == frag_id))
+    }
+
+    fn ignore(&mut self, frag_id: u8, is_ignored: bool) {
+        if let Some(word) = self.ignored.get_mut(usize::from(frag_id / 64)) {
+            let bit = 1 << (frag_id % 64);
+            *word = if is_ignored { *word | bit } else { *word & !bit };
+        }
+    }
+
+    fn is_ignored(&self, frag_id: u8) -> bool {
+        self.ignored.get(usize::from(frag_id / 64)).is_some_and(|word| word >> (frag_id % 64) & 1 == 1)
+    }
+
+    /// A slot for a PDU of `len` octets: a free one, the smallest; else the one in use for longest.
+    fn slot_for(&mut self, len: usize) -> Option<usize> {
+        let enough = |slot: &Slot<'_>| slot.capacity() >= len;
+        let all = || self.slots.iter().enumerate().filter(|(_, slot)| enough(slot));
+        let free = all().filter(|(_, slot)| slot.partial().is_none()).min_by_key(|(_, slot)| slot.capacity());
+        if let Some((index, _)) = free {
+            return Some(index);
+        }
+        let age = |slot: &Slot<'_>| slot.partial().map_or(0, |partial| partial.age);
+        let (index, _) = all().max_by_key(|(_, slot)| age(slot))?;
+        count(&mut self.counters.displaced);
+        Some(index)
+    }
+
+    fn first(&mut self, header: Header, frag_id: u8, pdu: First<'_>) {
+        let First { total_length, sent_label, label, type_field, data } = pdu;
+        if let Some(slot) = self.slot_of(frag_id).and_then(|index| self.slots.get_mut(index)) {
+            slot.free();
+            count(&mut self.counters.restarted);
+        }
+        self.ignore(frag_id, true);
+        let told = usize::from(total_length).checked_sub(TYPE + sent_label.octets());
+        let expected = match self.total_length {
+            TotalLength::Checked => match told.filter(|&told| told >= data.len()) {
+                Some(told) => told,
+                None => return count(&mut self.counters.total_length_errors),
+            },
+            TotalLength::Ignored => self.slots.iter().map(Slot::capacity).max().unwrap_or(0),
+        };
+        if !self.accept.takes(label) {
+            return count(&mut self.counters.filtered);
+        }
+        if expected < data.len() {
+            return count(&mut self.counters.too_long);
+        }
+        let Some(index) = self.slot_for(expected) else { return count(&mut self.counters.too_long) };
+        if let Some(slot) = self.slots.get_mut(index) {
+            slot.begin(header, frag_id, label, type_field, expected, data);
+            self.ignore(frag_id, false);
+        }
+    }
+
+    /// A fragment behind the first. Returns where a PDU is complete.
+    fn go_on(&mut self, frag_id: u8, data: &[u8], is_last: bool) -> Option<Found<'static>> {
+        let is_checked = self.is_checked();
+        let Some(index) = self.slot_of(frag_id) else {
+            if !self.is_ignored(frag_id) {
+                count(&mut self.counters.strays);
+            }
+            // The next one with this Frag_ID is of another PDU.
+            if is_last {
+                self.ignore(frag_id, false);
+            }
+            return None;
+        };
+        let slot = self.slots.get_mut(index)?;
+        let (done, failure) = if is_last {
+            match slot.last(data, is_checked) {
+                Ok(partial) => (Some(partial), None),
+                Err(failure) => (None, Some(failure)),
+            }
+        } else {
+            (None, slot.middle(data, is_checked).err())
+        };
+        match failure {
+            Some(Failure::TotalLength) => count(&mut self.counters.total_length_errors),
+            Some(Failure::Crc) => count(&mut self.counters.crc_errors),
+            Some(Failure::TooLong) => count(&mut self.counters.too_long),
+            None => {}
+        }
+        if failure.is_some() && !is_last {
+            self.ignore(frag_id, true);
+        }
+        let partial = done?;
+        count(&mut self.counters.reassembled);
+        Some(Found::Reassembled {
+            slot: index,
+            len: partial.len,
+            label: partial.label,
+            type_field: partial.type_field,
+        })
+    }
+}
+
+/// What a first fragment says.
+struct First<'f> {
+    total_length: u16,
+    sent_label: SentLabel,
+    label: Label,
+    type_field: Type,
+    data: &'f [u8],
+}
+
+/// A PDU, where it lies.
+enum Found<'f> {
+    Whole { label: Label, type_field: Type, octets: &'f [u8] },
+    Reassembled { slot: usize, len: usize, label: Label, type_field: Type },
+}
+
+fn count(counter: &mut u64) {
+    *counter = counter.wrapping_add(1);
+}
+
+/// The GSE Packets of a data field, while they are read.
+#[derive(Debug)]
+pub struct Packets<'r, 'm, 'f, const N: usize> {
+    receiver: &'r mut Receiver<'m, N>,
+    rest: &'f [u8],
+    /// What LT 0b11 stands for.
+    last_label: Option<Label>,
+}
+
+impl<'f, const N: usize> Packets<'_, '_, 'f, N> {
+    /// The next PDU of this data field.
+    pub fn next_pdu(&mut self) -> Option<Pdu<'_>> {
+        while let Some(packet) = self.next_packet() {
+            match self.take(packet) {
+                Some(Found::Whole { label, type_field, octets }) => {
+                    return Some(Pdu { label, type_field, octets, was_fragmented: false });
+                }
+                Some(Found::Reassembled { slot, len, label, type_field }) => {
+                    let octets = self.receiver.slots.get(slot).map_or(&[][..], |slot| slot.complete(len));
+                    return Some(Pdu { label, type_field, octets, was_fragmented: true });
+                }
+                None => {}
+            }
+        }
+        None
+    }
+
+    /// Cuts the next GSE Packet off.
+    fn next_packet(&mut self) -> Option<&'f [u8]> {
+        let counters = &mut self.receiver.counters;
+        let length = match *self.rest {
+            // One octet is no header.
+            [] | [_] => None,
+            [first, ..] if is_padding(first) => None,
+            [first, second, ..] => Some(usize::from(u16::from_be_bytes([first, second])) & MAX_LENGTH),
+        };
+        let Some(length) = length else {
+            counters.padding = counters.padding.wrapping_add(self.rest.len() as u64);
+            self.rest = &[];
+            return None;
+        };
+        let Some((packet, rest)) = self.rest.split_at_checked(FIXED + length) else {
+            count(&mut counters.length_errors);
+            self.rest = &[];
+            return None;
+        };
+        self.rest = rest;
+        Some(packet)
+    }
+
+    fn take(&mut self, packet: &'f [u8]) -> Option<Found<'f>> {
+        let receiver = &mut *self.receiver;
+        let Some((header, data)) = Header::read(packet) else {
+            count(&mut receiver.counters.length_errors);
+            // It may have had a label.
+            self.last_label = None;
+            return None;
+        };
+        count(&mut receiver.counters.packets);
+        match header {
+            Header::Whole { label, type_field } => {
+                let label = self.label(label)?;
+                let receiver = &mut *self.receiver;
+                if !receiver.accept.takes(label) {
+                    count(&mut receiver.counters.filtered);
+                    return None;
+                }
+                count(&mut receiver.counters.whole);
+                Some(Found::Whole { label, type_field, octets: data })
+            }
+            Header::First { frag_id, total_length, label: sent_label, type_field } => {
+                let label = self.label(sent_label);
+                let receiver = &mut *self.receiver;
+                let Some(label) = label else {
+                    // Whatever was there with this Frag_ID has ended.
+                    if let Some(index) = receiver.slot_of(frag_id) {
+                        receiver.slots.get_mut(index)?.free();
+                        count(&mut receiver.counters.restarted);
+                    }
+                    receiver.ignore(frag_id, true);
+                    return None;
+                };
+                receiver.first(header, frag_id, First { total_length, sent_label, label, type_field, data });
+                None
+            }
+            Header::Middle { frag_id } => receiver.go_on(frag_id, data, false),
+            Header::Last { frag_id } => receiver.go_on(frag_id, data, true),
+        }
+    }
+
+    /// The label of a PDU by how it was sent.
+    fn label(&mut self, sent: SentLabel) -> Option<Label> {
+        let (label, last) = match sent {
+            // Receivers differ in what a re-use behind it would be: here it is an error.
+            SentLabel::Full(Label::Broadcast) => (Some(Label::Broadcast), None),
+            SentLabel::Full(label) => (Some(label), Some(label)),
+            SentLabel::Zero => (None, None),
+            SentLabel::ReUsed => (self.last_label, self.last_label),
+        };
+        self.last_label = last;
+        if label.is_none() {
+            count(&mut self.receiver.counters.label_errors);
+        }
+        label
+    }
+}
+
+#[cfg(test)]
+#[path = "receiver_test.rs"]
+mod tests;

@@ -1,0 +1,124 @@
+//! Memory in which fragments of a PDU are put together.
+
+use super::header::Header;
+use super::label::Label;
+use crate::crc::Crc32;
+use crate::type_field::Type;
+
+/// Memory for the fragments of one PDU at a time, of any Frag_ID. PDUs that are longer are not put together in it.
+#[derive(Debug)]
+pub struct Slot<'m> {
+    octets: &'m mut [u8],
+    pdu: Option<Partial>,
+}
+
+/// What is known of a PDU of which fragments have come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Partial {
+    pub(super) frag_id: u8,
+    pub(super) label: Label,
+    pub(super) type_field: Type,
+    /// Octets that all fragments have by Total_Length, without the CRC-32. If Total_Length is not checked: the most
+    /// that there can be.
+    pub(super) expected: usize,
+    /// Octets that came, up to the last fragment; then without the CRC-32.
+    pub(super) len: usize,
+    crc: Crc32,
+    /// BBFrames since the one that it began in.
+    pub(super) age: u16,
+}
+
+/// Why a fragment ends the PDU that it is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// The fragments are longer or shorter than Total_Length.
+    TotalLength,
+    Crc,
+    /// They are longer than the slot, Total_Length being not checked.
+    TooLong,
+}
+
+const CRC: usize = 4;
+
+impl<'m> Slot<'m> {
+    /// A slot for PDUs of up to as many octets as `memory` has, Extension Headers included. 65,533 are enough for any.
+    pub const fn new(memory: &'m mut [u8]) -> Self {
+        Self { octets: memory, pdu: None }
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.octets.len()
+    }
+
+    pub(super) fn partial(&self) -> Option<&Partial> {
+        self.pdu.as_ref()
+    }
+
+    pub(super) fn partial_mut(&mut self) -> Option<&mut Partial> {
+        self.pdu.as_mut()
+    }
+
+    pub(super) fn free(&mut self) {
+        self.pdu = None;
+    }
+
+    /// The octets of a PDU that was complete.
+    pub(super) fn complete(&self, len: usize) -> &[u8] {
+        self.octets.get(..len).unwrap_or_default()
+    }
+
+    /// Begins with a first fragment, whose `data` are not more than is `expected`, and that is not more than the slot
+    /// has.
+    pub(super) fn begin(
+        &mut self,
+        header: Header,
+        frag_id: u8,
+        label: Label,
+        type_field: Type,
+        expected: usize,
+        data: &[u8],
+    ) {
+        let crc = Crc32::START.then(header.covered().octets());
+        let partial = Partial { frag_id, label, type_field, expected, len: 0, crc, age: 0 };
+        self.pdu = Some(partial);
+        self.append(data);
+    }
+
+    fn append(&mut self, data: &[u8]) -> Option<()> {
+        let partial = self.pdu.as_mut()?;
+        let end = partial.len.checked_add(data.len()).filter(|&end| end <= partial.expected)?;
+        self.octets.get_mut(partial.len..end)?.copy_from_slice(data);
+        partial.len = end;
+        partial.crc = partial.crc.then(data);
+        Some(())
+    }
+
+    /// A fragment that is neither the first nor the last. If it fails, the slot is free.
+    pub(super) fn middle(&mut self, data: &[u8], is_checked: bool) -> Result<(), Failure> {
+        if self.append(data).is_some() {
+            return Ok(());
+        }
+        self.free();
+        Err(if is_checked { Failure::TotalLength } else { Failure::TooLong })
+    }
+
+    /// The last fragment. The slot is free, and has the octets until it is used again.
+    pub(super) fn last(&mut self, data: &[u8], is_checked: bool) -> Result<Partial, Failure> {
+        let sent = data.last_chunk::<CRC>().copied();
+        let data = data.len().checked_sub(CRC).and_then(|len| data.get(..len));
+        let (Some(sent), Some(data)) = (sent, data) else {
+            self.free();
+            return Err(Failure::TotalLength);
+        };
+        self.middle(data, is_checked)?;
+        // There is one, for `middle` has put data into it.
+        let partial = self.pdu.take().ok_or(Failure::TotalLength)?;
+        if is_checked && partial.len != partial.expected {
+            return Err(Failure::TotalLength);
+        }
+        if partial.crc.value().to_be_bytes() != sent {
+            return Err(Failure::Crc);
+        }
+        Ok(partial)
+    }
+}
