@@ -254,7 +254,6 @@ impl<'a> Sndu<'a> {
     }
 
     /// Puts it together at the start of `out`, and returns its octets.
-    #[inline]
     pub fn write(&self, out: &mut [u8]) -> Result<usize, SnduError> {
         let frame = Frame::of(self)?;
         let had = out.len();
@@ -299,7 +298,8 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    #[inline]
+    // Inlined, as most SNDUs have no headers and one PDU, and where they are made that is known.
+    #[inline(always)]
     pub(crate) fn of(sndu: &Sndu<'_>) -> Result<Self, SnduError> {
         let len = match sndu.body {
             Body::One(payload) => payload.len(),
@@ -316,7 +316,7 @@ impl Frame {
     }
 
     /// The same of an SNDU with `head`, and a payload of `len` octets.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn around(head: &Sndu<'_>, pdus: &impl Pdus, len: usize) -> Result<Self, SnduError> {
         let headers: usize = head.headers.iter().map(OptionalHeader::octets).sum();
         let address = if head.destination.is_some() { NPA } else { 0 };
@@ -371,7 +371,7 @@ impl Frame {
 
     /// Copies the octets of the SNDU from number `from` on into `out`, and returns how many there were: all that are left,
     /// or all that `out` has room for, even if the payload has changed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn copy(&self, from: usize, out: &mut [u8], head: &Sndu<'_>, pdus: &impl Pdus) -> usize {
         let len = out.len().min(self.octets.saturating_sub(from));
         let mut copy = Copying { skip: from, out: out.get_mut(..len).unwrap_or_default() };
@@ -398,10 +398,11 @@ struct Copying<'o> {
 impl Copying<'_> {
     #[inline(always)]
     fn part(&mut self, part: &[u8]) {
-        let Some(part) = part.get(self.skip..) else {
+        if self.skip >= part.len() {
             self.skip -= part.len();
             return;
-        };
+        }
+        let part = part.get(self.skip..).unwrap_or_default();
         self.skip = 0;
         let len = part.len().min(self.out.len());
         if len == 0 {

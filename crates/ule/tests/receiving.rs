@@ -112,8 +112,10 @@ fn a_payload_pointer_is_checked() {
         );
     }
     // 2 is given up; where the pointer is wrong, there is no SNDU.
-    let (delivered, counters) = with_pointer(right + 1, strict());
-    assert_eq!((delivered, counters.delimiting_errors), (vec![1], 1));
+    for wrong in [right - 1, right + 1] {
+        let (delivered, counters) = with_pointer(wrong, strict());
+        assert_eq!((delivered, counters.delimiting_errors), (vec![1], 1), "{wrong}");
+    }
 }
 
 #[test]
