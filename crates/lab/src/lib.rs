@@ -26,10 +26,15 @@
 
 #![deny(missing_docs)]
 
+pub mod capacity;
 mod clock;
+mod header_cycle;
 mod queue;
+mod stack;
 mod streams;
 
 pub use clock::Clock;
+pub use header_cycle::{HeaderCycleError, header_cycle};
 pub use queue::EventQueue;
+pub use stack::{Flow, ParseStackError, Stack};
 pub use streams::{Purpose, Stream, Streams};

@@ -149,7 +149,7 @@ mod tests {
             for (event, nanos) in times.iter().enumerate() {
                 queue.schedule(Instant::from_nanos(*nanos), event);
             }
-            let mut expected: Vec<_> = times.into_iter().zip(0..).map(|(nanos, event)| (nanos, event)).collect();
+            let mut expected: Vec<_> = times.into_iter().zip(0..).collect();
             expected.sort_by_key(|(nanos, _)| *nanos);
             prop_assert_eq!(drained(queue), expected);
         }
