@@ -26,7 +26,6 @@
 
 #![deny(missing_docs)]
 
-pub mod capacity;
 mod clock;
 mod header_cycle;
 mod queue;

@@ -10,6 +10,7 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod capacity;
 pub mod crc;
 pub mod extension;
 pub mod npa;

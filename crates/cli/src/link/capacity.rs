@@ -7,10 +7,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
-use thinair_lab::capacity::{Cost, Encapsulation, Filling, Flow, Headers, cost, most_padded};
 use thinair_lab::{Stack, header_cycle};
 use thinair_report::{Cell, Column, Document, Section, Table};
 use thinair_rohc::Refresh;
+use thinair_ule::capacity::{Cost, Encapsulation, Filling, Flow, Headers, cost, most_padded};
 
 use crate::analyze::{print, style};
 
