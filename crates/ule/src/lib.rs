@@ -12,10 +12,24 @@ extern crate std;
 
 pub mod capacity;
 pub mod crc;
+mod encapsulator;
 pub mod extension;
+pub mod filter;
 pub mod npa;
+mod receiver;
+pub mod sndu;
+mod source;
+pub mod ts;
 pub mod type_field;
 
+pub use encapsulator::{
+    Concat, Encapsulator, EncapsulatorConfig, EncapsulatorCounters, Packing, Pulled, PushError, Since,
+};
 pub use extension::{Bridged, Content, ExtensionError, OptionalHeader, PduConcat, TimeStamp};
+pub use filter::NpaFilter;
 pub use npa::Npa;
+pub use receiver::{AfterBadCrc, Delivery, Lenience, Payload, Receiver, ReceiverConfig, ReceiverCounters};
+pub use sndu::{Sndu, SnduError};
+pub use source::Source;
+pub use ts::{Pid, TsPacket};
 pub use type_field::{EtherType, HLen, Type};
