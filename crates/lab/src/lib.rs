@@ -26,6 +26,7 @@
 
 #![deny(missing_docs)]
 
+pub mod broadcast;
 mod clock;
 mod header_cycle;
 mod queue;
