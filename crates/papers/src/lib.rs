@@ -27,11 +27,16 @@ mod paper;
 mod row;
 mod sweep;
 mod traffic;
+mod ule_throughput;
 
 pub use page::document;
 pub use paper::{About, Error, Findings, Paper, Plan, Progress, by_name};
 pub use row::{Bar, Outcome, Row, SCHEMA, outcome};
 
 /// Every paper, in the order of their names.
-pub const PAPERS: &[&dyn Paper] =
-    &[&coap_delay::CoapDelay, &coap_robustness::CoapRobustness, &coap_sizes::CoapSizes];
+pub const PAPERS: &[&dyn Paper] = &[
+    &coap_delay::CoapDelay,
+    &coap_robustness::CoapRobustness,
+    &coap_sizes::CoapSizes,
+    &ule_throughput::UleThroughput,
+];

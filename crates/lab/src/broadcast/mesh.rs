@@ -122,7 +122,8 @@ pub fn run(plan: &Plan) -> Result<Outcome, Error> {
             Event::AtHub(packet) => run.give(now, run.hub(), packet, &mut queue)?,
             Event::Slot => run.slot(now, &mut queue)?,
             Event::Poll(station) => {
-                run.stations[station].sender.poll(now);
+                let Station { sender, waiting, .. } = &mut run.stations[station];
+                sender.poll(now, !waiting.is_empty());
                 run.schedule_poll(station, &mut queue);
             }
         }

@@ -171,7 +171,7 @@ pub fn run(plan: &Plan) -> Result<Outcome, Error> {
                 queue.schedule(plan.carrier.slot(slot), Event::Slot);
                 run.feed(now)?;
             }
-            Event::Poll => run.sender.poll(now),
+            Event::Poll => run.sender.poll(now, run.another_waits()),
             Event::Feedback(octets) => run.sender.feedback(now, &octets),
         }
         run.schedule_poll(&mut queue);
@@ -236,6 +236,10 @@ impl Run<'_> {
             self.sender.go(now)?;
         }
         Ok(())
+    }
+
+    fn another_waits(&self) -> bool {
+        self.plan.offered == Offered::Saturating || !self.waiting.is_empty()
     }
 
     fn take(&mut self, now: Instant) -> Option<(u32, Instant)> {

@@ -153,7 +153,12 @@ impl Sender {
         self.encapsulator.poll_at()
     }
 
-    pub(super) fn poll(&mut self, now: Instant) {
+    /// A Packing Threshold may be over. It ends the waiting for another packet, so it does not count if one waits already, and
+    /// only for the TS packets before it.
+    pub(super) fn poll(&mut self, now: Instant, another_waits: bool) {
+        if another_waits {
+            return;
+        }
         self.encapsulator.poll(now, &mut |packet| self.ts.push_back(*packet));
     }
 
