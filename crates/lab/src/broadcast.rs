@@ -11,7 +11,7 @@ mod sender;
 use core::time::Duration;
 
 use thinair_rohc::{ChannelError, CompressError};
-use thinair_ule::PushError;
+use thinair_ule::{PushError, Since};
 use thinair_wire::time::Instant;
 
 /// Bits of a TS packet.
@@ -44,9 +44,13 @@ impl From<PushError> for Error {
 /// How PDUs get into TS packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filling {
-    /// A PDU goes on as soon as it is there, and waits for another one up to this Packing Threshold, counted from the
-    /// last PDU; zero is padding mode.
-    Push(Duration),
+    /// A PDU goes on as soon as it is there. If the TS packet in which it ends is not full, that waits for another PDU.
+    Push {
+        /// The Packing Threshold: the longest wait. Zero is padding mode.
+        wait: Duration,
+        /// What starts it.
+        since: Since,
+    },
     /// The TS clock asks for PDUs, packet by packet.
     Pull,
 }

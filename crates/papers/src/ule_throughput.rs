@@ -47,8 +47,8 @@ const ABOUT: About = About {
             virtual time. There is always another packet; a window of 20 s is counted (2 s in a quick run). Every \
             packet that arrives is compared with what was sent, octet by octet.",
         "sweep: 100 to 3,500 kbit/s of payload are offered in steps of 100, 10 packets may wait (12 s; 0.3 s in a quick run). \
-            threshold: 100 to 1,600 packets a second of 40 octets, compressed; the threshold counts from the last packet. \
-            Delays of these rows are those that the sender adds, from a packet to the end of its TS packet: the way \
+            threshold: 100 to 1,600 packets a second of 40 octets, compressed. It counts from the last packet, so that TS \
+            packets fill whenever packets come faster, or, “from the first”, bounds the delay. Delays of these rows are those that the sender adds, from a packet to the end of its TS packet: the way \
             of 250 ms comes on top.",
         "pull: the TS clock asks for packets; what is queued is packed, the rest of a TS packet is padded at once, and nothing \
             waits. mesh: 4, 8 and 16 sites, each with 400 packets a second of 40 octets for all others; in the star a hub \

@@ -368,6 +368,8 @@ impl<'p, 'm> Run<'p, 'm> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use thinair_ule::Since;
+
     use super::*;
     use crate::broadcast::Filling;
 
@@ -377,7 +379,7 @@ mod tests {
         carrier: Carrier {
             bitrate: 3_507_000,
             delay: Duration::from_millis(250),
-            filling: Filling::Push(Duration::from_millis(3)),
+            filling: Filling::Push { wait: Duration::from_millis(3), since: Since::Last },
             concat: 1,
         },
         stack: Stack::IPV6_UDP,

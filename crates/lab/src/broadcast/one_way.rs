@@ -289,6 +289,7 @@ impl Run<'_> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use thinair_ule::Since;
     use thinair_ule::capacity::{self, Encapsulation, Headers};
 
     use super::*;
@@ -299,7 +300,7 @@ mod tests {
     const CARRIER: Carrier = Carrier {
         bitrate: 3_507_000,
         delay: Duration::from_millis(250),
-        filling: Filling::Push(Duration::from_millis(3)),
+        filling: Filling::Push { wait: Duration::from_millis(3), since: Since::Last },
         concat: 1,
     };
     const PLAN: Plan = Plan {
@@ -334,7 +335,8 @@ mod tests {
             close(outcome.throughput(), expected, 0.003);
             assert!(outcome.headers.keys().eq(&[(false, 3), (true, 50)]), "{:?}", outcome.headers);
         }
-        let padding = Carrier { filling: Filling::Push(Duration::ZERO), ..CARRIER };
+        let padding =
+            Carrier { filling: Filling::Push { wait: Duration::ZERO, since: Since::Last }, ..CARRIER };
         let outcome = run(&Plan { carrier: padding, ..PLAN }).unwrap();
         close(outcome.throughput(), 746_170.0, 0.001);
     }
@@ -370,8 +372,8 @@ mod tests {
 
     #[test]
     fn a_threshold_packs_what_comes_fast_enough_and_delays_it() {
-        let at = |ms, packets: u64| {
-            let filling = Filling::Push(Duration::from_millis(ms));
+        let at = |since, ms, packets: u64| {
+            let filling = Filling::Push { wait: Duration::from_millis(ms), since };
             run(&Plan {
                 carrier: Carrier { filling, ..CARRIER },
                 offered: Offered::Rate(packets * 320),
@@ -380,7 +382,7 @@ mod tests {
             })
             .unwrap()
         };
-        let (padded, packed) = (at(3, 200), at(10, 200));
+        let (padded, packed) = (at(Since::Last, 3, 200), at(Since::Last, 10, 200));
         close(padded.ts_packets_each().unwrap(), 1.0, 0.01);
         // An SNDU of 53.7 octets on average, Payload Pointers included.
         close(packed.ts_packets_each().unwrap(), 0.2932, 0.005);
@@ -388,6 +390,12 @@ mod tests {
         // At least the threshold and the TS packet itself; then as long as it takes to fill one.
         assert!((3.4..4.0).contains(&padded), "{padded}");
         assert!((8.0..14.0).contains(&packed), "{packed}");
+
+        // Counted from the first, it bounds the delay: a packet waits for one other, which comes 5 ms later. Of two IR
+        // packets the second one goes on in the next TS packet.
+        let bounded = at(Since::First, 6, 200);
+        close(bounded.ts_packets_each().unwrap(), 0.5, 0.03);
+        assert!(bounded.delays.percentile_ms(100).unwrap() < 250.0 + 6.0 + 2.0 * 0.4289);
     }
 
     #[test]

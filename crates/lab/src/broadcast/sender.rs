@@ -2,7 +2,6 @@
 //! slots.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Duration;
 
 use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::{
@@ -10,7 +9,7 @@ use thinair_rohc::{
     Endpoint, Mode,
 };
 use thinair_ule::{
-    Concat, Encapsulator, EncapsulatorConfig, EtherType, Packing, Pid, Since, Sndu, Source, TsPacket,
+    Concat, Encapsulator, EncapsulatorConfig, EtherType, Packing, Pid, Sndu, Source, TsPacket,
 };
 use thinair_wire::time::Instant;
 
@@ -86,8 +85,8 @@ impl Sender {
     pub(super) fn new(pid: Pid, carrier: &Carrier, rohc: Option<(CompressorConfig, Mode)>) -> Self {
         let mut config = EncapsulatorConfig::new(pid);
         config.packing = match carrier.filling {
-            Filling::Push(wait) if wait > Duration::ZERO => Packing::Threshold { wait, since: Since::Last },
-            Filling::Push(_) | Filling::Pull => Packing::Off,
+            Filling::Push { wait, since } => Packing::Threshold { wait, since },
+            Filling::Pull => Packing::Off,
         };
         config.concat =
             (carrier.concat > 1).then_some(Concat { pdus: carrier.concat, octets: LONGEST_CONCAT });
@@ -113,7 +112,7 @@ impl Sender {
     /// Whether another packet would be sent on now, and need not wait.
     pub(super) fn is_ready(&self) -> bool {
         match self.filling {
-            Filling::Push(_) => self.ts.is_empty(),
+            Filling::Push { .. } => self.ts.is_empty(),
             Filling::Pull => self.outbox.pdus.len() < AHEAD,
         }
     }
@@ -143,7 +142,7 @@ impl Sender {
     /// Puts what was taken into TS packets, if PDUs set the pace. Then it is to be polled at
     /// [`poll_at`](Self::poll_at).
     pub(super) fn go(&mut self, now: Instant) -> Result<(), Error> {
-        if let Filling::Push(_) = self.filling {
+        if let Filling::Push { .. } = self.filling {
             self.encapsulator.drain(now, &mut self.outbox, &mut |packet| self.ts.push_back(*packet))?;
         }
         Ok(())
@@ -165,7 +164,7 @@ impl Sender {
     /// The TS packet of a slot; none is a null packet.
     pub(super) fn slot(&mut self) -> Option<TsPacket> {
         let packet = match self.filling {
-            Filling::Push(_) => self.ts.pop_front(),
+            Filling::Push { .. } => self.ts.pop_front(),
             Filling::Pull => match self.encapsulator.pull(&mut self.outbox) {
                 thinair_ule::Pulled::Full(packet) | thinair_ule::Pulled::Padded(packet) => Some(*packet),
                 thinair_ule::Pulled::Null => None,

@@ -244,6 +244,7 @@ fn rohc_lib(stack: Stack, sizes: &HeaderSizes, payload: u32) -> Option<f64> {
 pub(super) fn paced_id(scheme: Scheme) -> String {
     match scheme {
         Scheme::Threshold(threshold) => format!("threshold/{threshold}"),
+        Scheme::Bounded(threshold) => format!("threshold/{threshold}-first"),
         Scheme::Pull => "threshold/pull".to_owned(),
         // A threshold of nothing.
         _ => "threshold/0".to_owned(),
@@ -262,6 +263,7 @@ fn thresholds(results: &Results) -> Vec<Row> {
         let id = paced_id(scheme);
         let words = match scheme {
             Scheme::Threshold(threshold) => format!("threshold of {threshold} ms"),
+            Scheme::Bounded(threshold) => format!("threshold of {threshold} ms from the first packet"),
             Scheme::Pull => "pulled by the TS clock".to_owned(),
             _ => "padding".to_owned(),
         };
@@ -273,8 +275,13 @@ fn thresholds(results: &Results) -> Vec<Row> {
             };
             let delay = row("delay", "added delay, mean", "ms", added(found.mean_delay));
             let p99 = row("delay-p99", "added delay, 99 %", "ms", added(found.p99_delay));
-            // A packet waits for the slot to begin, and then for its end.
-            let most = (scheme == Scheme::Pull).then_some(2.0 * ts_ms);
+            // A packet waits for the slot to begin, and then for its end. Before that for the threshold, and before that for
+            // the slot of a TS packet that is full.
+            let most = match scheme {
+                Scheme::Pull | Scheme::Padding => Some(2.0 * ts_ms),
+                Scheme::Bounded(threshold) => Some(threshold as f64 + 3.0 * ts_ms),
+                _ => None,
+            };
             rows.extend([
                 row("ts-packets", "TS packets a packet", "", found.ts_packets),
                 row("throughput", "throughput", "kbit/s", Some(found.kbps)),

@@ -6,6 +6,7 @@ use thinair_lab::Stack;
 use thinair_lab::broadcast::one_way::{self, Compression, Offered};
 use thinair_lab::broadcast::{Carrier, Filling, mesh};
 use thinair_rohc::{Mode, Refresh};
+use thinair_ule::Since;
 
 use super::model::Way;
 use super::published::{BITRATE, PAYLOADS};
@@ -53,8 +54,10 @@ const LONG_QUEUE: usize = 1_000;
 /// How PDUs get into TS packets, and how headers are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scheme {
-    /// The paper's: threshold of so many milliseconds, U-mode.
+    /// The paper's: threshold of so many milliseconds from the last packet, U-mode.
     Threshold(u64),
+    /// The same from the first packet.
+    Bounded(u64),
     /// The same without any threshold: padding mode.
     Padding,
     /// The TS clock pulls.
@@ -168,7 +171,8 @@ pub(super) fn jobs() -> Vec<Job> {
 /// What is compared at every pace.
 pub(super) fn paced() -> impl Iterator<Item = Scheme> {
     let thresholds = THRESHOLDS.into_iter().map(Scheme::Threshold);
-    [Scheme::Padding].into_iter().chain(thresholds).chain([Scheme::Pull])
+    let bounded = THRESHOLDS.into_iter().map(Scheme::Bounded);
+    [Scheme::Padding].into_iter().chain(thresholds).chain(bounded).chain([Scheme::Pull])
 }
 
 /// Offered loads in kbit/s.
@@ -178,20 +182,20 @@ pub(super) fn rates() -> impl Iterator<Item = u64> {
 
 impl Scheme {
     fn filling(self) -> Filling {
+        let push = |wait, since| Filling::Push { wait: Duration::from_millis(wait), since };
         match self {
-            Self::Padding => Filling::Push(Duration::ZERO),
-            Self::Threshold(threshold) => Filling::Push(Duration::from_millis(threshold)),
+            Self::Padding => push(0, Since::Last),
+            Self::Threshold(threshold) => push(threshold, Since::Last),
+            Self::Bounded(threshold) => push(threshold, Since::First),
             Self::Pull => Filling::Pull,
-            Self::Optimistic | Self::Concat | Self::OptimisticConcat => {
-                Filling::Push(Duration::from_millis(PAPER_THRESHOLD))
-            }
+            Self::Optimistic | Self::Concat | Self::OptimisticConcat => push(PAPER_THRESHOLD, Since::Last),
         }
     }
 
     fn concat(self) -> usize {
         match self {
             Self::Concat | Self::OptimisticConcat => CONCAT as usize,
-            Self::Threshold(_) | Self::Padding | Self::Pull | Self::Optimistic => 1,
+            Self::Threshold(_) | Self::Bounded(_) | Self::Padding | Self::Pull | Self::Optimistic => 1,
         }
     }
 
