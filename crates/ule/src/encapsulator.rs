@@ -9,10 +9,9 @@ use core::time::Duration;
 use thinair_wire::time::Instant;
 
 use crate::extension::PduConcat;
-use crate::sndu::{Frame, LONGEST, Payload, Sndu, SnduError};
+use crate::sndu::{Frame, LONGEST, Pdus, Sndu, SnduError};
 use crate::source::{Queued, Source};
 use crate::ts::{Cc, HEADER, LEN, NULL_PACKET, Pid, STUFFING, TsHeader, TsPacket};
-use crate::type_field::Type;
 
 /// Where the flag PUSI is in a TS Packet.
 const PUSI_OCTET: usize = 1;
@@ -227,9 +226,7 @@ impl Encapsulator {
             return Err(PushError::Midway);
         }
         let frame = Frame::of(sndu)?;
-        let payload = sndu.parts();
-        let pdus = payload.count();
-        self.push_frame(now, &frame, &payload, pdus, out);
+        self.push_frame(now, &frame, sndu, sndu, sndu.pdus(), out);
         Ok(())
     }
 
@@ -246,7 +243,8 @@ impl Encapsulator {
             return Err(PushError::Midway);
         }
         while let Some(Begun { frame, pdus, .. }) = self.begin(source) {
-            self.push_frame(now, &frame, &Queued { source, pdus }, pdus, out);
+            let Some(head) = source.peek(0) else { break };
+            self.push_frame(now, &frame, &head, &Queued { source, pdus }, pdus, out);
             source.take(pdus);
         }
         Ok(())
@@ -287,13 +285,14 @@ impl Encapsulator {
                 self.pad();
                 return Pulled::Padded(&self.packet);
             };
+            // A source that has lost what it was promised to keep: the Receiver drops its part of it.
+            let Some(head) = source.peek(0) else { continue };
             if begun.sent == 0 {
                 self.start_sndu();
             } else {
                 self.go_on();
             }
-            let payload = Queued { source, pdus: begun.pdus };
-            begun.sent += self.fill(&begun.frame, begun.sent, &payload);
+            begun.sent += self.fill(&begun.frame, begun.sent, &head, &Queued { source, pdus: begun.pdus });
             if begun.sent < begun.frame.octets {
                 self.begun = Some(begun);
                 self.complete();
@@ -312,8 +311,7 @@ impl Encapsulator {
             let first = source.peek(0)?;
             let (pdus, len) = self.concatenated(&first, source);
             let frame = if pdus > 1 {
-                let payload = Queued { source, pdus };
-                Frame::around(&first, Type::PDU_CONCAT, Some(first.type_field()), &payload, len)
+                Frame::around(&first, &Queued { source, pdus }, PduConcat::HEADER + len)
             } else {
                 Frame::of(&first)
             };
@@ -350,17 +348,18 @@ impl Encapsulator {
         &mut self,
         now: Instant,
         frame: &Frame,
-        payload: &impl Payload,
+        head: &Sndu<'_>,
+        queued: &impl Pdus,
         pdus: usize,
         out: &mut impl FnMut(&TsPacket),
     ) {
         self.start_sndu();
-        let mut sent = self.fill(frame, 0, payload);
+        let mut sent = self.fill(frame, 0, head, queued);
         while sent < frame.octets {
             self.complete();
             out(&self.packet);
             self.go_on();
-            sent += self.fill(frame, sent, payload);
+            sent += self.fill(frame, sent, head, queued);
         }
         if self.end_sndu(frame, pdus) {
             return out(&self.packet);
@@ -413,9 +412,9 @@ impl Encapsulator {
 
     /// Copies octets of an SNDU into what is left of the TS Packet, and returns how many.
     #[inline]
-    fn fill(&mut self, frame: &Frame, from: usize, payload: &impl Payload) -> usize {
+    fn fill(&mut self, frame: &Frame, from: usize, head: &Sndu<'_>, queued: &impl Pdus) -> usize {
         let room = self.packet.get_mut(self.at..).unwrap_or_default();
-        let len = frame.copy(from, room, payload);
+        let len = frame.copy(from, room, head, queued);
         self.at += len;
         len
     }

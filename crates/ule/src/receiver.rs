@@ -43,8 +43,7 @@ pub enum AfterBadCrc {
     #[default]
     GoOn,
     /// "a Receiver SHOULD discard the remaining TS Packet payload (if any) following a CRC mismatch and return to the
-    /// Idle State": RFC 4326, section 7.2, to the letter. Of TS Packets with one flipped bit each, twice as many SNDUs
-    /// are lost.
+    /// Idle State": RFC 4326, section 7.2, to the letter. Where single bits flip, up to twice as many SNDUs are lost.
     Discard,
 }
 
@@ -84,7 +83,7 @@ pub struct ReceiverCounters {
     pub transport_errors: u64,
     /// TS Packets with another Adaptation Field Control than `01`; discarded.
     pub adaptation_fields: u64,
-    /// TS Packets that are scrambled; discarded.
+    /// TS Packets that say that they are scrambled. They are read nevertheless.
     pub scrambled: u64,
     /// TS Packets with the Continuity Counter of the one before; discarded.
     pub duplicates: u64,
@@ -253,10 +252,8 @@ impl<'m> Receiver<'m> {
                 return None;
             }
         };
-        if header.scrambling != 0 {
-            self.counters.scrambled += 1;
-            return None;
-        }
+        // If it is true, the CRCs will say so; of one flipped bit they will not.
+        self.counters.scrambled += u64::from(header.scrambling != 0);
         if !self.config.lenience.any_continuity {
             match self.cc.replace(header.cc) {
                 Some(last) if last == header.cc => {

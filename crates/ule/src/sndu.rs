@@ -10,7 +10,7 @@ use crate::crc::Crc32;
 use crate::extension::{Bridged, OptionalHeader, PduConcat};
 use crate::npa::Npa;
 use crate::ts::TsPacket;
-use crate::type_field::{EtherType, Kind, Type};
+use crate::type_field::{EtherType, HLen, Kind, Type};
 
 /// Octets of D, Length and Type.
 const FIXED: usize = 4;
@@ -27,12 +27,6 @@ pub(crate) const END_INDICATOR: u16 = 0xFFFF;
 
 /// Octets of the longest SNDU, header and CRC included.
 pub const LONGEST: usize = FIXED + LENGTH_MOST;
-
-/// Optional Extension Headers that an SNDU is sent with, at most.
-pub const HEADERS_MOST: usize = 5;
-
-/// Octets in front of the payload, at most.
-const PREFIX_MOST: usize = FIXED + NPA + 10 * HEADERS_MOST + PduConcat::HEADER;
 
 /// The base header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,8 +116,6 @@ pub enum SnduError {
     },
     /// Without an address there has to be at least one octet of payload.
     Empty,
-    /// There are more than [`HEADERS_MOST`] Optional Extension Headers.
-    TooManyHeaders(usize),
     /// One of several PDUs is longer than 32,757 octets, or there is a PDU-Concat in a PDU-Concat.
     BadConcat,
     /// The buffer is too short.
@@ -140,9 +132,6 @@ impl fmt::Display for SnduError {
         match self {
             Self::TooLong { octets, most } => write!(f, "an SNDU of {octets} octets; {most} are possible"),
             Self::Empty => f.write_str("an SNDU without an address and without payload"),
-            Self::TooManyHeaders(headers) => {
-                write!(f, "{headers} Optional Extension Headers; {HEADERS_MOST} are possible")
-            }
             Self::BadConcat => f.write_str("PDUs that PDU-Concat does not take"),
             Self::NoRoom { needed, had } => write!(f, "an SNDU of {needed} octets in a buffer of {had}"),
         }
@@ -190,7 +179,7 @@ impl<'a> Sndu<'a> {
         self
     }
 
-    /// The same behind Optional Extension Headers, at most [`HEADERS_MOST`].
+    /// The same behind Optional Extension Headers.
     pub const fn with_headers(mut self, headers: &'a [OptionalHeader]) -> Self {
         self.headers = headers;
         self
@@ -215,11 +204,39 @@ impl<'a> Sndu<'a> {
         }
     }
 
+    /// The payload, if that, address and Type are all there is to know.
+    pub(crate) fn plain(&self) -> Option<&'a [u8]> {
+        self.one().filter(|_| self.headers.is_empty())
+    }
+
+    /// An SNDU with a payload of any Type that lies in one place.
+    #[inline]
+    pub(crate) const fn of(destination: Option<Npa>, type_field: Type, payload: &'a [u8]) -> Self {
+        Self { destination, headers: &[], type_field, body: Body::One(payload) }
+    }
+
+    /// PDU number `i` of a PDU-Concat.
+    #[inline]
+    pub(crate) fn pdu_of(&self, i: usize) -> Option<&'a [u8]> {
+        match self.body {
+            Body::One(_) => None,
+            Body::Concat(_, pdus) => pdus.get(i).copied(),
+        }
+    }
+
+    /// PDUs, or other payloads.
+    #[inline]
+    pub(crate) const fn pdus(&self) -> usize {
+        match self.body {
+            Body::One(_) => 1,
+            Body::Concat(_, pdus) => pdus.len(),
+        }
+    }
+
     /// Whether it is one PDU, or frame, that may lie in a PDU-Concat.
     #[inline]
     fn can_be_concatenated(&self) -> bool {
-        self.one().is_some_and(|pdu| pdu.len() <= PduConcat::LONGEST_PDU)
-            && self.headers.is_empty()
+        self.plain().is_some_and(|pdu| pdu.len() <= PduConcat::LONGEST_PDU)
             && (self.type_field == Type::BRIDGED || matches!(self.type_field.kind(), Kind::EtherType(_)))
     }
 
@@ -241,210 +258,154 @@ impl<'a> Sndu<'a> {
         let frame = Frame::of(self)?;
         let had = out.len();
         let room = out.get_mut(..frame.octets).ok_or(SnduError::NoRoom { needed: frame.octets, had })?;
-        frame.copy(0, room, &self.parts());
+        frame.copy(0, room, self, self);
         Ok(frame.octets)
     }
-
-    /// What lies between prefix and CRC.
-    #[inline]
-    pub(crate) const fn parts(&self) -> Parts<'a> {
-        match self.body {
-            Body::One(octets) => Parts::One(octets),
-            Body::Concat(_, pdus) => Parts::Several(pdus),
-        }
-    }
 }
 
-/// The payload of an SNDU, wherever it lies.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Parts<'a> {
-    One(&'a [u8]),
-    /// PDUs that get their lengths in front of them.
-    Several(&'a [&'a [u8]]),
-}
+/// Several PDUs for one SNDU, wherever they lie.
+pub(crate) trait Pdus {
+    /// The Type of the PDUs of a PDU-Concat, if it is one.
+    fn concat(&self) -> Option<Type>;
 
-/// PDUs that can be looked at one by one.
-pub(crate) trait Payload {
-    /// The payload, if it is one that lies in one place.
-    fn one(&self) -> Option<&[u8]>;
-
-    /// PDU number `i` of several.
+    /// PDU number `i` of a PDU-Concat.
     fn pdu(&self, i: usize) -> Option<&[u8]>;
 }
 
-impl Payload for Parts<'_> {
+impl Pdus for Sndu<'_> {
     #[inline]
-    fn one(&self) -> Option<&[u8]> {
-        match self {
-            Self::One(octets) => Some(octets),
-            Self::Several(_) => None,
+    fn concat(&self) -> Option<Type> {
+        match self.body {
+            Body::One(_) => None,
+            Body::Concat(type_field, _) => Some(type_field),
         }
     }
 
+    #[inline]
     fn pdu(&self, i: usize) -> Option<&[u8]> {
-        match self {
-            Self::One(_) => None,
-            Self::Several(pdus) => pdus.get(i).copied(),
-        }
+        self.pdu_of(i)
     }
 }
 
-impl Parts<'_> {
-    /// PDUs, or other payloads.
-    #[inline]
-    pub(crate) const fn count(&self) -> usize {
-        match self {
-            Self::One(_) => 1,
-            Self::Several(pdus) => pdus.len(),
-        }
-    }
-}
-
-/// What goes around a payload: all that has to be known of an SNDU while its octets go out.
+/// What of an SNDU has to be known while its octets go out: its size, and what is computed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
-    prefix: [u8; PREFIX_MOST],
-    prefix_len: usize,
-    crc: [u8; CRC],
     /// All of the SNDU.
     pub(crate) octets: usize,
+    base: [u8; FIXED + NPA],
+    base_len: usize,
+    crc: [u8; CRC],
 }
 
 impl Frame {
     #[inline]
     pub(crate) fn of(sndu: &Sndu<'_>) -> Result<Self, SnduError> {
-        match sndu.body {
-            Body::One(payload) => {
-                Self::around(sndu, sndu.type_field, None, &Parts::One(payload), payload.len())
-            }
-            Body::Concat(type_field, pdus) => {
-                if type_field == Type::PDU_CONCAT {
+        let len = match sndu.body {
+            Body::One(payload) => payload.len(),
+            Body::Concat(Type::PDU_CONCAT, _) => return Err(SnduError::BadConcat),
+            Body::Concat(_, pdus) => {
+                if pdus.iter().any(|pdu| pdu.len() > PduConcat::LONGEST_PDU) {
                     return Err(SnduError::BadConcat);
                 }
-                let mut len = 0_usize;
-                for pdu in pdus {
-                    if pdu.len() > PduConcat::LONGEST_PDU {
-                        return Err(SnduError::BadConcat);
-                    }
-                    len = len.saturating_add(PduConcat::PDU_HEADER + pdu.len());
-                }
-                Self::around(sndu, Type::PDU_CONCAT, Some(type_field), &Parts::Several(pdus), len)
+                let lens = pdus.iter().map(|pdu| PduConcat::PDU_HEADER + pdu.len());
+                lens.fold(PduConcat::HEADER, usize::saturating_add)
             }
-        }
+        };
+        Self::around(sndu, sndu, len)
     }
 
-    /// The frame of an SNDU with address and headers of `sndu`, but with this Type and a payload of `len` octets.
+    /// The same of an SNDU with `head`, and a payload of `len` octets.
     #[inline]
-    pub(crate) fn around(
-        sndu: &Sndu<'_>,
-        type_field: Type,
-        concat: Option<Type>,
-        payload: &impl Payload,
-        len: usize,
-    ) -> Result<Self, SnduError> {
-        if sndu.headers.len() > HEADERS_MOST {
-            return Err(SnduError::TooManyHeaders(sndu.headers.len()));
-        }
-        let extensions: usize = sndu.headers.iter().map(|header| header.fields().len() + 2).sum();
-        let extensions = extensions + if concat.is_some() { PduConcat::HEADER } else { 0 };
-        let address = if sndu.destination.is_some() { NPA } else { 0 };
-        let length = (address + extensions + CRC).saturating_add(len);
-        // Without an address the largest length is taken: it is the End Indicator.
-        let most = if sndu.destination.is_some() { LENGTH_MOST } else { LENGTH_MOST - 1 };
+    pub(crate) fn around(head: &Sndu<'_>, pdus: &impl Pdus, len: usize) -> Result<Self, SnduError> {
+        let headers: usize = head.headers.iter().map(OptionalHeader::octets).sum();
+        let address = if head.destination.is_some() { NPA } else { 0 };
+        let length = (address + headers + CRC).saturating_add(len);
+        // Without an address, the largest Length is taken: it is the End Indicator.
+        let most = if head.destination.is_some() { LENGTH_MOST } else { LENGTH_MOST - 1 };
         if length > most {
             return Err(SnduError::TooLong { octets: length.saturating_add(FIXED), most: FIXED + most });
         }
         if length == CRC {
             return Err(SnduError::Empty);
         }
-        let first = sndu.headers.first().map_or(type_field, OptionalHeader::type_field);
-        let mut base = BaseHeader {
-            absent: sndu.destination.is_none(),
+        let mut fields = BaseHeader {
+            absent: head.destination.is_none(),
             length: length as u16,
-            type_field: first.value(),
-            destination: sndu.destination.map_or([0; NPA], Npa::octets),
+            type_field: head
+                .headers
+                .first()
+                .map_or(final_type(head, pdus), OptionalHeader::type_field)
+                .value(),
+            destination: head.destination.map_or([0; NPA], Npa::octets),
         };
-        let mut prefix = [0; PREFIX_MOST];
-        let mut writer = Writer::new(&mut prefix, 0);
-        // Nothing here is refused: PREFIX_MOST is the sum of what can be written.
-        let _ = base_header(&mut writer, &mut base);
-        let mut prefix_len = writer.finish().unwrap_or(0);
-        for (i, header) in sndu.headers.iter().enumerate() {
-            let next = sndu.headers.get(i + 1).map_or(type_field, OptionalHeader::type_field);
-            prefix_len = header.write(next, &mut prefix, prefix_len).unwrap_or(prefix_len);
-        }
-        if let Some(type_field) = concat {
-            prefix_len = PduConcat::write_header(type_field, &mut prefix, prefix_len).unwrap_or(prefix_len);
-        }
-        let octets = FIXED + length;
-        let mut frame = Self { prefix, prefix_len, crc: [0; CRC], octets };
-        frame.crc = frame.check(payload).to_be_bytes();
+        let mut base = [0; FIXED + NPA];
+        // Nothing is refused, and the room is that of the fields.
+        let _ = base_header(&mut Writer::new(&mut base, 0), &mut fields);
+        let mut frame = Self { octets: FIXED + length, base, base_len: FIXED + address, crc: [0; CRC] };
+        let mut crc = Crc32::START;
+        frame.visit(head, pdus, |part| crc = crc.then(part));
+        frame.crc = crc.value().to_be_bytes();
         Ok(frame)
     }
 
-    #[inline]
-    fn prefix(&self) -> &[u8] {
-        self.prefix.get(..self.prefix_len).unwrap_or_default()
-    }
-
-    #[inline]
-    fn check(&self, payload: &impl Payload) -> u32 {
-        let crc = Crc32::START.then(self.prefix());
-        if let Some(octets) = payload.one() {
-            return crc.then(octets).value();
+    /// All octets in front of the CRC, part by part.
+    #[inline(always)]
+    fn visit(&self, head: &Sndu<'_>, pdus: &impl Pdus, mut part: impl FnMut(&[u8])) {
+        part(self.base.get(..self.base_len).unwrap_or_default());
+        for (i, header) in head.headers.iter().enumerate() {
+            let mut octets = [0; HLen::MAX.octets()];
+            let next = head.headers.get(i + 1).map_or(final_type(head, pdus), OptionalHeader::type_field);
+            let end = header.write(next, &mut octets, 0).unwrap_or(0);
+            part(octets.get(..end).unwrap_or_default());
         }
-        let mut crc = crc;
+        let Some(type_field) = pdus.concat() else { return part(head.one().unwrap_or_default()) };
+        part(&PduConcat::header(type_field));
         let mut i = 0;
-        while let Some(pdu) = payload.pdu(i) {
-            crc = crc.then(&PduConcat::pdu_header(pdu.len() as u16)).then(pdu);
+        while let Some(pdu) = pdus.pdu(i) {
+            part(&PduConcat::pdu_header(pdu.len() as u16));
+            part(pdu);
             i += 1;
         }
-        crc.value()
     }
 
     /// Copies the octets of the SNDU from number `from` on into `out`, and returns how many there were: all that are left,
     /// or all that `out` has room for, even if the payload has changed.
     #[inline]
-    pub(crate) fn copy(&self, from: usize, out: &mut [u8], payload: &impl Payload) -> usize {
+    pub(crate) fn copy(&self, from: usize, out: &mut [u8], head: &Sndu<'_>, pdus: &impl Pdus) -> usize {
         let len = out.len().min(self.octets.saturating_sub(from));
-        let mut copy = Copying { skip: from, out: out.get_mut(..len).unwrap_or_default(), at: 0 };
-        copy.part(self.prefix());
-        if let Some(octets) = payload.one() {
-            copy.part(octets);
-        } else {
-            let mut i = 0;
-            while let Some(pdu) = payload.pdu(i) {
-                copy.part(&PduConcat::pdu_header(pdu.len() as u16));
-                copy.part(pdu);
-                i += 1;
-            }
-        }
+        let mut copy = Copying { skip: from, out: out.get_mut(..len).unwrap_or_default() };
+        self.visit(head, pdus, |part| copy.part(part));
         copy.part(&self.crc);
         len
     }
 }
 
+/// The Type behind the last Optional Extension Header.
+#[inline]
+fn final_type(head: &Sndu<'_>, pdus: &impl Pdus) -> Type {
+    if pdus.concat().is_some() { Type::PDU_CONCAT } else { head.type_field }
+}
+
 /// Copies what of a sequence of parts lies in a window.
 struct Copying<'o> {
+    /// Octets in front of the window.
     skip: usize,
+    /// What of the window is not filled.
     out: &'o mut [u8],
-    at: usize,
 }
 
 impl Copying<'_> {
-    #[inline]
+    #[inline(always)]
     fn part(&mut self, part: &[u8]) {
         let Some(part) = part.get(self.skip..) else {
             self.skip -= part.len();
             return;
         };
         self.skip = 0;
-        let room = self.out.get_mut(self.at..).unwrap_or_default();
-        let len = part.len().min(room.len());
-        if let (Some(room), Some(part)) = (room.get_mut(..len), part.get(..len)) {
-            room.copy_from_slice(part);
-        }
-        self.at += len;
+        let len = part.len().min(self.out.len());
+        let (room, rest) = core::mem::take(&mut self.out).split_at_mut(len);
+        room.copy_from_slice(part.get(..len).unwrap_or_default());
+        self.out = rest;
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where PDUs wait for their TS Packets: the caller's queue, or the one here.
 
-use crate::sndu::{Parts, Payload, Sndu};
+use crate::sndu::{Pdus, Sndu};
+use crate::type_field::Type;
 
 /// PDUs that wait, in their order.
 pub trait Source {
@@ -22,26 +23,26 @@ impl<S: Source> Source for &mut S {
     }
 }
 
-/// The payload of one SNDU out of the first PDUs of a source: the next SNDU as it is, or several PDUs one behind the
-/// other.
+/// One SNDU out of the first PDUs of a source: the next SNDU as it is, or several PDUs one behind the other.
 #[derive(Debug)]
 pub(crate) struct Queued<'s, S> {
     pub(crate) source: &'s S,
     pub(crate) pdus: usize,
 }
 
-impl<S: Source> Payload for Queued<'_, S> {
-    fn one(&self) -> Option<&[u8]> {
-        if self.pdus > 1 { None } else { self.source.peek(0)?.one() }
+impl<S: Source> Pdus for Queued<'_, S> {
+    #[inline]
+    fn concat(&self) -> Option<Type> {
+        let head = self.source.peek(0)?;
+        if self.pdus > 1 { Some(head.type_field()) } else { head.concat() }
     }
 
+    #[inline]
     fn pdu(&self, i: usize) -> Option<&[u8]> {
         match self.pdus {
-            0 | 1 => match self.source.peek(0)?.parts() {
-                Parts::One(_) => None,
-                Parts::Several(pdus) => pdus.get(i).copied(),
-            },
-            pdus => (i < pdus).then(|| self.source.peek(i)?.one())?,
+            0 | 1 => self.source.peek(0)?.pdu_of(i),
+            pdus if i < pdus => self.source.peek(i)?.one(),
+            _ => None,
         }
     }
 }
