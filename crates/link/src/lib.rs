@@ -32,28 +32,45 @@
 #![no_std]
 #![deny(missing_docs)]
 
+#[cfg(feature = "alloc")]
+extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod airtime;
 pub mod bit_errors;
+pub mod codel;
+#[cfg(feature = "alloc")]
+pub mod constrained;
 pub mod duplicate;
+pub mod framing;
 mod geometric;
 pub mod gilbert_elliott;
 pub mod integrity;
+pub mod jitter;
 pub mod line;
 mod link;
 pub mod loss;
+pub mod model;
 pub mod probability;
 pub mod random;
 pub mod reorder;
+mod rohc_tunnel16;
 
+pub use airtime::{Airtime, LoRa, Rate};
 pub use bit_errors::{BitErrorModel, BitErrors};
+pub use codel::CoDelConfig;
+#[cfg(feature = "alloc")]
+pub use constrained::{ConstrainedLink, DropReason, Dropped, Event, Side, Times, Traffic};
 pub use duplicate::Duplicate;
+pub use framing::{Fragmentation, Framing};
 pub use gilbert_elliott::{BurstTooShort, GilbertElliott, MeanBurst};
 pub use integrity::{Integrity, Received};
+pub use jitter::Jitter;
 pub use line::{Line, NoSlot, Place, Slot};
 pub use link::{Arrival, Counters, Fate, Impairments, Link, Reason};
 pub use loss::{Loss, LossModel};
+pub use model::{Direction, Discipline, Duplex, DutyCycle, IdleWake, LinkModel, LossUnit, Queue};
 pub use probability::Probability;
 pub use random::Random;
 pub use reorder::Reorder;

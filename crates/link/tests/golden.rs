@@ -26,7 +26,7 @@ fn general() -> GilbertElliott {
 /// `x` for a packet that is lost, of 64.
 fn losses(model: LossModel<'_>) -> String {
     let mut loss = Loss::new(model, Random::new(SEED));
-    (0..64).map(|_| if loss.takes_next() { 'x' } else { '.' }).collect()
+    (0..64).map(|_| if loss.takes_next(20) { 'x' } else { '.' }).collect()
 }
 
 /// The places of the first 64 bits that are damaged.
