@@ -5,6 +5,7 @@
 //! packets were offered and not from those at which it was asked: who polls late learns late, and nothing else
 //! changes.
 
+mod codel;
 mod sender;
 
 use alloc::collections::BinaryHeap;

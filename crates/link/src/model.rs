@@ -4,7 +4,6 @@ use core::time::Duration;
 
 use crate::airtime::Airtime;
 use crate::bit_errors::BitErrorModel;
-use crate::codel::CoDelConfig;
 use crate::framing::Framing;
 use crate::integrity::Integrity;
 use crate::jitter::Jitter;
@@ -103,6 +102,15 @@ impl Direction<'_> {
         bit_errors: BitErrorModel::None,
         integrity: Integrity::None,
     };
+
+    /// Nanoseconds on the air of a packet of `len` octets, with the frames it goes in, and without what every frame
+    /// takes on top.
+    pub fn on_air(&self, len: usize) -> u64 {
+        let mut carried = 0;
+        let frames =
+            self.framing.frames(len).map(|frame| self.airtime.of(frame.octets() as u64, &mut carried));
+        frames.fold(0, u64::saturating_add)
+    }
 }
 
 /// The queue of a direction. The packet on the air is not in it any more.
@@ -141,6 +149,25 @@ pub enum Discipline {
     CoDel(CoDelConfig),
 }
 
+/// The parameters of CoDel. RFC 8289, section 4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoDelConfig {
+    /// TARGET: how long packets may wait in a standing queue. The RFC has 5 ms, and more where a packet takes longer
+    /// than that on the air (section 4.4).
+    pub target: Duration,
+    /// INTERVAL: a round trip, at worst. The RFC has 100 ms.
+    pub interval: Duration,
+    /// Octets: with no more in the queue than this, nothing is dropped. The RFC has the MTU.
+    pub max_packet: u32,
+}
+
+impl CoDelConfig {
+    /// As in RFC 8289: 5 ms, 100 ms, and `mtu`.
+    pub const fn new(mtu: u32) -> Self {
+        Self { target: Duration::from_millis(5), interval: Duration::from_millis(100), max_packet: mtu }
+    }
+}
+
 /// A radio that goes to sleep. The first packet of all finds it asleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdleWake {
@@ -161,6 +188,11 @@ impl DutyCycle {
     /// `None` if it is not from 1 to 1,000.
     pub const fn from_per_mille(share: u16) -> Option<Self> {
         if share >= 1 && share <= 1_000 { Some(Self(share)) } else { None }
+    }
+
+    /// In thousandths.
+    pub const fn per_mille(self) -> u16 {
+        self.0
     }
 
     /// The pause after `airtime`, both in nanoseconds.

@@ -5,9 +5,9 @@ use core::time::Duration;
 
 use thinair_wire::time::Instant;
 
+use super::codel::{self, CoDel};
 use super::{DropReason, Times, Traffic};
 use crate::bit_errors::BitErrors;
-use crate::codel::{self, CoDel};
 use crate::integrity::{Integrity, Received};
 use crate::jitter::nanoseconds;
 use crate::loss::Loss;

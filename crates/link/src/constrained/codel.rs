@@ -5,28 +5,10 @@ use core::time::Duration;
 use thinair_wire::time::Instant;
 
 use crate::jitter::nanoseconds;
-
-/// The parameters of CoDel. RFC 8289, section 4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CoDelConfig {
-    /// TARGET: how long packets may wait in a standing queue. The RFC has 5 ms, and more where a packet takes longer
-    /// than that on the air (section 4.4).
-    pub target: Duration,
-    /// INTERVAL: a round trip, at worst. The RFC has 100 ms.
-    pub interval: Duration,
-    /// Octets: with no more in the queue than this, nothing is dropped. The RFC has the MTU.
-    pub max_packet: u32,
-}
-
-impl CoDelConfig {
-    /// As in RFC 8289: 5 ms, 100 ms, and `mtu`.
-    pub const fn new(mtu: u32) -> Self {
-        Self { target: Duration::from_millis(5), interval: Duration::from_millis(100), max_packet: mtu }
-    }
-}
+use crate::model::CoDelConfig;
 
 /// What CoDel takes packets from.
-pub(crate) trait Queue {
+pub(super) trait Queue {
     type Packet;
 
     /// The first one, and when it came in.
@@ -37,7 +19,7 @@ pub(crate) trait Queue {
 
 /// The state, with the names of section 5.2.
 #[derive(Clone, Debug)]
-pub(crate) struct CoDel {
+pub(super) struct CoDel {
     config: CoDelConfig,
     first_above_time: Option<Instant>,
     drop_next: Instant,
@@ -47,7 +29,7 @@ pub(crate) struct CoDel {
 }
 
 impl CoDel {
-    pub(crate) fn new(config: CoDelConfig) -> Self {
+    pub(super) fn new(config: CoDelConfig) -> Self {
         Self {
             config,
             first_above_time: None,
@@ -59,7 +41,7 @@ impl CoDel {
     }
 
     /// The next packet to be sent; those before it go to `drop`. Section 5.5.
-    pub(crate) fn dequeue<Q: Queue>(
+    pub(super) fn dequeue<Q: Queue>(
         &mut self,
         now: Instant,
         queue: &mut Q,
@@ -75,9 +57,9 @@ impl CoDel {
                 if let Some(packet) = packet {
                     drop(packet);
                 }
+                self.count = self.count.saturating_add(1);
                 (packet, ok_to_drop) = self.dodequeue(now, queue);
                 if ok_to_drop {
-                    self.count = self.count.saturating_add(1);
                     self.drop_next = self.control_law(self.drop_next, self.count);
                 } else {
                     self.dropping = false;
