@@ -77,7 +77,8 @@ test: ## set up, then run every test
 		cargo build --locked --quiet --target "$$target" -p thinair-link --no-default-features
 		cargo build --locked --quiet --target "$$target" -p thinair-link
 		cargo build --locked --quiet --target "$$target" -p thinair-lowpan
-		echo "thinair-wire, thinair-rohc, thinair-link and thinair-lowpan are built for $$target"
+		cargo build --locked --quiet --target "$$target" -p thinair-ule
+		echo "thinair-wire, thinair-rohc, thinair-link, thinair-lowpan and thinair-ule are built for $$target"
 	done
 	$(MAKE) sizes
 	$(call heading,All tests passed)

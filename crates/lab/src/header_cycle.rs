@@ -1,8 +1,8 @@
 //! What our compressor makes of the headers of a stack: found by compressing, not from a table.
 
 use thinair_rohc::{ChannelError, CompressError, Compressor, CompressorMemory, Instant, ProfileId, Refresh};
+use thinair_ule::capacity::Headers;
 
-use crate::capacity::Headers;
 use crate::stack::{Flow, Stack};
 
 /// Packets after which a flow has settled that nothing refreshes.

@@ -27,7 +27,6 @@
 
 #![deny(missing_docs)]
 
-pub mod capacity;
 mod clock;
 pub mod emulator;
 mod header_cycle;
