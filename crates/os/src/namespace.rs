@@ -5,6 +5,7 @@
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -85,6 +86,22 @@ impl Namespace {
     /// Its name: that of `ip netns`, or the path it was opened by; `None` if it has none.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
+    }
+
+    /// What others can call it by while this process is there: its name, or a path.
+    pub fn called(&self) -> String {
+        let path = || format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd());
+        self.name.clone().unwrap_or_else(path)
+    }
+
+    /// What stands in front of a command that is to run inside of it: `ip netns exec NAME`, or `nsenter --net=PATH`.
+    pub fn prefix(&self) -> String {
+        let called = self.called();
+        if called.contains('/') {
+            format!("nsenter --net={called}")
+        } else {
+            format!("ip netns exec {called}")
+        }
     }
 
     /// The file that stands for it.
