@@ -74,6 +74,7 @@ test: ## set up, then run every test
 		cargo build --locked --quiet --target "$$target" -p thinair-wire
 		cargo build --locked --quiet --target "$$target" -p thinair-rohc --no-default-features
 		cargo build --locked --quiet --target "$$target" -p thinair-rohc
+		cargo build --locked --quiet --target "$$target" -p thinair-link --no-default-features
 		cargo build --locked --quiet --target "$$target" -p thinair-link
 		cargo build --locked --quiet --target "$$target" -p thinair-lowpan
 		cargo build --locked --quiet --target "$$target" -p thinair-ule

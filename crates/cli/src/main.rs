@@ -26,7 +26,7 @@ enum Task {
     /// Robust Header Compression: captures of IP packets to captures of ROHC packets, and back
     #[command(subcommand)]
     Rohc(rohc::Task),
-    /// Constrained links: what fits into them
+    /// Constrained links: what fits into them, and one to try out
     #[command(subcommand)]
     Link(link::Task),
     /// Published evaluations, run again: theirs, ours, and the bars that ours must meet

@@ -1,7 +1,8 @@
 //! What experiments are made of: time that only they move on, events in their order, and random numbers that do not
 //! depend on who asks first.
 //!
-//! This crate knows virtual time ([`EventQueue`], [`Clock`]) and randomness ([`Streams`]). It refuses to know which
+//! This crate knows virtual time ([`EventQueue`], [`Clock`]) and randomness ([`Streams`]), and the [`emulator`] of a
+//! link, in virtual and in real time. It refuses to know which
 //! paper is run again, and how figures look. A seed and a plan determine every octet of what comes out.
 //!
 //! ```
@@ -28,6 +29,7 @@
 
 pub mod broadcast;
 mod clock;
+pub mod emulator;
 mod header_cycle;
 mod queue;
 mod stack;

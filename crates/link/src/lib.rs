@@ -1,8 +1,16 @@
 //! What a constrained link does to packets.
 //!
-//! This crate knows loss ([`loss`]), damage ([`bit_errors`]), what a link layer does with damage ([`integrity`]),
-//! duplicates ([`duplicate`]) and order ([`reorder`], [`mod@line`]), and puts them together in a [`Link`]. It refuses to
-//! know what the packets are, and real or virtual time. `no_std`, no allocation, no panic on octets from outside.
+//! This crate knows loss ([`loss`]), damage ([`bit_errors`]) and what a link layer does with damage ([`integrity`]), and
+//! puts them together in two kinds of links:
+//!
+//! - [`Link`] knows no time, only places: which packets arrive, damaged, twice ([`duplicate`]), or in another order
+//!   ([`reorder`], [`mod@line`]).
+//! - [`ConstrainedLink`] knows integer time: rate ([`airtime`]), delay, [`jitter`], queues, a shared medium, frames
+//!   ([`framing`]), sleep and duty cycle, as a [`model`] says it. [`preset`] has links by name.
+//!
+//! [`energy`] says what packets cost a device. The crate refuses to know what the packets are, and whether time is real
+//! or virtual. `no_std`, no panic on octets from outside. Only `ConstrainedLink` allocates, not for each packet, and
+//! within a bound; without the feature `alloc` it is absent.
 //!
 //! A seed determines everything: all decisions come from integers, so that they are the same on every machine.
 //!
@@ -32,28 +40,47 @@
 #![no_std]
 #![deny(missing_docs)]
 
+#[cfg(feature = "alloc")]
+extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod airtime;
 pub mod bit_errors;
+#[cfg(feature = "alloc")]
+pub mod constrained;
 pub mod duplicate;
+pub mod energy;
+pub mod framing;
 mod geometric;
 pub mod gilbert_elliott;
 pub mod integrity;
+pub mod jitter;
 pub mod line;
 mod link;
 pub mod loss;
+pub mod model;
+pub mod preset;
 pub mod probability;
 pub mod random;
 pub mod reorder;
+mod rohc_tunnel16;
 
+pub use airtime::{Airtime, LoRa, Ofdm, Rate};
 pub use bit_errors::{BitErrorModel, BitErrors};
+#[cfg(feature = "alloc")]
+pub use constrained::{ConstrainedLink, DropReason, Dropped, Event, Side, Times, Traffic};
 pub use duplicate::Duplicate;
+pub use framing::{Fragmentation, Framing};
 pub use gilbert_elliott::{BurstTooShort, GilbertElliott, MeanBurst};
 pub use integrity::{Integrity, Received};
+pub use jitter::Jitter;
 pub use line::{Line, NoSlot, Place, Slot};
 pub use link::{Arrival, Counters, Fate, Impairments, Link, Reason};
 pub use loss::{Loss, LossModel};
+pub use model::{
+    CoDelConfig, Direction, Discipline, Duplex, DutyCycle, IdleWake, LinkModel, LossUnit, Queue,
+};
 pub use probability::Probability;
 pub use random::Random;
 pub use reorder::Reorder;

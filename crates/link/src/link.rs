@@ -122,7 +122,7 @@ impl<'a> Link<'a> {
     /// What becomes of the next packet. Its octets are damaged in place; if it is dropped, they are of no use.
     pub fn offer(&mut self, octets: &mut [u8]) -> Fate {
         self.counters.offered += 1;
-        if self.loss.takes_next() {
+        if self.loss.takes_next(octets.len()) {
             self.counters.lost += 1;
             return Fate::Drop(Reason::Loss);
         }

@@ -5,9 +5,11 @@
 #![allow(clippy::unwrap_used)]
 
 use thinair_link::{
-    BitErrorModel, BitErrors, Duplicate, Fate, GilbertElliott, Impairments, Integrity, Link, Loss, LossModel,
-    MeanBurst, Probability, Random, Reason, Reorder,
+    BitErrorModel, BitErrors, ConstrainedLink, Direction, Duplex, Duplicate, Event, Fate, GilbertElliott,
+    Impairments, Integrity, Link, LinkModel, Loss, LossModel, MeanBurst, Probability, Random, Reason,
+    Reorder, Side, preset,
 };
+use thinair_wire::time::Instant;
 
 const SEED: u64 = 0x7468_696e_6169_7201;
 
@@ -26,7 +28,7 @@ fn general() -> GilbertElliott {
 /// `x` for a packet that is lost, of 64.
 fn losses(model: LossModel<'_>) -> String {
     let mut loss = Loss::new(model, Random::new(SEED));
-    (0..64).map(|_| if loss.takes_next() { 'x' } else { '.' }).collect()
+    (0..64).map(|_| if loss.takes_next(20) { 'x' } else { '.' }).collect()
 }
 
 /// The places of the first 64 bits that are damaged.
@@ -125,5 +127,34 @@ fn a_link() {
         fates.collect::<Vec<_>>().join(" "),
         "0+2 C 0 C 0 4 0! 4 1 C 0 0! 2 0 0! C 1! 0 C C L 0 C 0 C 4! L L L L 0 0+3 0 0! 0 C 0 C 0! 0 C 0 0! 0 C 0 0 C 0 \
          0+3 3 3 0! 0 0! 0! C 0 0 C 0! 1 0 4!"
+    );
+}
+
+/// Microseconds from offer to arrival; `L` lost, `C` dropped by the check, `!` damaged.
+#[test]
+fn a_link_in_time() {
+    let direction = Direction {
+        loss: LossModel::Bursts(bursts(percent(15), 2)),
+        bit_errors: BitErrorModel::Random(Probability::from_ppm(1_000).unwrap()),
+        integrity: Integrity::Modelled { width: 1 },
+        ..preset::GPRS.model.a_to_b
+    };
+    let mut link = ConstrainedLink::<[u8; 20]>::new(&LinkModel::symmetric(direction, Duplex::Full), SEED);
+    for i in 0..48 {
+        let from = if i % 3 == 2 { Side::B } else { Side::A };
+        link.offer(Instant::from_millis(10 * i), from, [0; 20]).unwrap();
+    }
+    let fates = std::iter::from_fn(|| link.poll(Instant::from_millis(100_000))).map(|event| match event {
+        Event::Dropped { reason, .. } => String::from(if reason.name() == "loss" { "L" } else { "C" }),
+        Event::Delivered { times, flipped, .. } => {
+            let damaged = if flipped > 0 { "!" } else { "" };
+            format!("{}{damaged}", times.arrival.since(times.offered).as_micros())
+        }
+    });
+    assert_eq!(
+        fates.collect::<Vec<_>>().join(" "),
+        "82205 82548 80719 C 82395 82458 80623 L C 81074 81244 L 81693 82757 80865 80936 82495 82888 80793 81033 \
+         81996 80917 81438 L 82420 81664 80781 C 80597 83295 81801 81961 L 80838 L 84391 83152 L 83837 L 81852 \
+         83926! 82768 81148 82431 80802 83000 81530"
     );
 }

@@ -28,7 +28,7 @@ fn assert_near(seen: f64, expected: f64, variance: f64) {
 
 fn lost(model: LossModel<'_>, seed: u64) -> Vec<bool> {
     let mut loss = Loss::new(model, Random::new(seed));
-    (0..DRAWS).map(|_| loss.takes_next()).collect()
+    (0..DRAWS).map(|_| loss.takes_next(20)).collect()
 }
 
 fn share(errors: &[bool]) -> f64 {
@@ -103,7 +103,7 @@ fn the_general_chain_has_its_rate_and_its_memory() {
 fn a_chain_starts_in_its_steady_state() {
     let chain = bursts(percent(20), 100);
     let first =
-        (0..20_000).filter(|seed| Loss::new(LossModel::Bursts(chain), Random::new(*seed)).takes_next());
+        (0..20_000).filter(|seed| Loss::new(LossModel::Bursts(chain), Random::new(*seed)).takes_next(20));
     assert_near(first.count() as f64 / 20_000.0, 0.2, 0.2 * 0.8 / 20_000.0);
 }
 

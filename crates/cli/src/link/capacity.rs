@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// A number with `k` or `M` behind it, or nothing.
-fn bitrate(text: &str) -> Result<u64, String> {
+pub(super) fn bitrate(text: &str) -> Result<u64, String> {
     let (number, unit) = match text.as_bytes() {
         [.., b'k'] => (&text[..text.len() - 1], 1e3),
         [.., b'M'] => (&text[..text.len() - 1], 1e6),

@@ -1,0 +1,113 @@
+//! CoDel: packets are dropped where they leave the queue, if all have waited too long for too long. RFC 8289.
+
+use core::time::Duration;
+
+use thinair_wire::time::Instant;
+
+use crate::jitter::nanoseconds;
+use crate::model::CoDelConfig;
+
+/// What CoDel takes packets from.
+pub(super) trait Queue {
+    type Packet;
+
+    /// The first one, and when it came in.
+    fn pop(&mut self) -> Option<(Instant, Self::Packet)>;
+    /// Octets that are left.
+    fn octets(&self) -> u64;
+}
+
+/// The state, with the names of section 5.2.
+#[derive(Clone, Debug)]
+pub(super) struct CoDel {
+    config: CoDelConfig,
+    first_above_time: Option<Instant>,
+    drop_next: Instant,
+    count: u32,
+    lastcount: u32,
+    dropping: bool,
+}
+
+impl CoDel {
+    pub(super) fn new(config: CoDelConfig) -> Self {
+        Self {
+            config,
+            first_above_time: None,
+            drop_next: Instant::ZERO,
+            count: 0,
+            lastcount: 0,
+            dropping: false,
+        }
+    }
+
+    /// The next packet to be sent; those before it go to `drop`. Section 5.5.
+    pub(super) fn dequeue<Q: Queue>(
+        &mut self,
+        now: Instant,
+        queue: &mut Q,
+        mut drop: impl FnMut(Q::Packet),
+    ) -> Option<Q::Packet> {
+        let (mut packet, mut ok_to_drop) = self.dodequeue(now, queue);
+        if self.dropping {
+            if !ok_to_drop {
+                // Sojourn time is below TARGET, or the queue is about empty: leave drop state.
+                self.dropping = false;
+            }
+            while now >= self.drop_next && self.dropping {
+                if let Some(packet) = packet {
+                    drop(packet);
+                }
+                self.count = self.count.saturating_add(1);
+                (packet, ok_to_drop) = self.dodequeue(now, queue);
+                if ok_to_drop {
+                    self.drop_next = self.control_law(self.drop_next, self.count);
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if ok_to_drop {
+            if let Some(packet) = packet {
+                drop(packet);
+            }
+            (packet, _) = self.dodequeue(now, queue);
+            self.dropping = true;
+            // If the last drop state was not long ago, the rate that held the queue then is a good guess for now.
+            let delta = self.count.saturating_sub(self.lastcount);
+            let recent = nanoseconds(self.config.interval).saturating_mul(16);
+            self.count = if delta > 1 && now.nanos_since(self.drop_next) < recent { delta } else { 1 };
+            self.drop_next = self.control_law(now, self.count);
+            self.lastcount = self.count;
+        }
+        packet
+    }
+
+    /// Section 5.4.
+    fn dodequeue<Q: Queue>(&mut self, now: Instant, queue: &mut Q) -> (Option<Q::Packet>, bool) {
+        let Some((entered, packet)) = queue.pop() else {
+            self.first_above_time = None;
+            return (None, false);
+        };
+        let sojourn_time = now.nanos_since(entered);
+        if sojourn_time < nanoseconds(self.config.target)
+            || queue.octets() <= u64::from(self.config.max_packet)
+        {
+            // Went below: stay below for at least an interval.
+            self.first_above_time = None;
+            return (Some(packet), false);
+        }
+        let Some(first_above_time) = self.first_above_time else {
+            // Just went above from below: dropping is fine if this is still so after an interval.
+            self.first_above_time = Some(now + self.config.interval);
+            return (Some(packet), false);
+        };
+        (Some(packet), now >= first_above_time)
+    }
+
+    /// `t + INTERVAL / sqrt(count)`, whole nanoseconds. Section 5.6.
+    fn control_law(&self, t: Instant, count: u32) -> Instant {
+        let interval = u128::from(nanoseconds(self.config.interval));
+        let root = (interval * interval / u128::from(count.max(1))).isqrt();
+        // Not above the interval, which is 64 bits wide.
+        t + Duration::from_nanos(root as u64)
+    }
+}

@@ -1,0 +1,268 @@
+//! One direction at work: its queue, its transmitter, and what chance does to its packets.
+
+use alloc::collections::VecDeque;
+use core::time::Duration;
+
+use thinair_wire::time::Instant;
+
+use super::codel::{self, CoDel};
+use super::{DropReason, Times, Traffic};
+use crate::bit_errors::BitErrors;
+use crate::integrity::{Integrity, Received};
+use crate::jitter::nanoseconds;
+use crate::loss::Loss;
+use crate::model::{Direction, Discipline, LossUnit};
+use crate::probability::Probability;
+use crate::random::Random;
+
+#[derive(Clone, Debug)]
+pub(super) struct Sender<'a, P> {
+    direction: Direction<'a>,
+    queue: Fifo<P>,
+    codel: Option<CoDel>,
+    held: u32,
+    /// When the last bit was sent; none before the first.
+    sent: Option<Instant>,
+    /// What the last nanosecond of that has left over, see `Airtime::of`.
+    carried: u64,
+    /// When the duty cycle allows the next packet.
+    allowed: Instant,
+    latest_arrival: Instant,
+    loss: Loss<'a>,
+    bit_errors: BitErrors,
+    check: Random,
+    jitter: Random,
+    traffic: Traffic,
+}
+
+/// A packet in the queue.
+#[derive(Clone, Debug)]
+pub(super) struct Waiting<P> {
+    offered: Instant,
+    len: usize,
+    packet: P,
+}
+
+impl<P> Waiting<P> {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+}
+
+/// What becomes of a packet that was sent.
+pub(super) enum Fate {
+    Arrives { flipped: u64 },
+    Dropped { reason: DropReason, at: Instant },
+}
+
+#[derive(Clone, Debug)]
+struct Fifo<P> {
+    packets: VecDeque<Waiting<P>>,
+    octets: u64,
+}
+
+impl<P> codel::Queue for Fifo<P> {
+    type Packet = Waiting<P>;
+
+    fn pop(&mut self) -> Option<(Instant, Waiting<P>)> {
+        let first = self.packets.pop_front()?;
+        self.octets -= first.len as u64;
+        Some((first.offered, first))
+    }
+
+    fn octets(&self) -> u64 {
+        self.octets
+    }
+}
+
+impl<'a, P: AsMut<[u8]>> Sender<'a, P> {
+    pub(super) fn new(direction: Direction<'a>, random: &mut Random) -> Self {
+        Self {
+            direction,
+            queue: Fifo { packets: VecDeque::new(), octets: 0 },
+            codel: match direction.queue.discipline {
+                Discipline::DropTail => None,
+                Discipline::CoDel(config) => Some(CoDel::new(config)),
+            },
+            held: 0,
+            sent: None,
+            carried: 0,
+            allowed: Instant::ZERO,
+            latest_arrival: Instant::ZERO,
+            loss: Loss::new(direction.loss, random.split()),
+            bit_errors: BitErrors::new(direction.bit_errors, random.split()),
+            check: random.split(),
+            jitter: random.split(),
+            traffic: Traffic::default(),
+        }
+    }
+
+    pub(super) fn enqueue(&mut self, now: Instant, len: usize, packet: P) -> Result<(), (DropReason, P)> {
+        self.traffic.offered += 1;
+        self.traffic.offered_octets += len as u64;
+        if let Some(reason) = self.refuses(len as u64) {
+            self.traffic.dropped.count(reason);
+            return Err((reason, packet));
+        }
+        self.held += 1;
+        self.queue.octets += len as u64;
+        self.queue.packets.push_back(Waiting { offered: now, len, packet });
+        Ok(())
+    }
+
+    fn refuses(&self, len: u64) -> Option<DropReason> {
+        let (limits, mtu) = (&self.direction.queue, u64::from(self.direction.framing.mtu));
+        if mtu > 0 && len > mtu {
+            return Some(DropReason::TooLong);
+        }
+        if self.held >= limits.held {
+            return Some(DropReason::NoRoom);
+        }
+        if self.queue.packets.len() as u64 >= u64::from(limits.packets.max(1)) {
+            return Some(DropReason::QueuePackets);
+        }
+        (self.queue.octets.saturating_add(len) > limits.octets).then_some(DropReason::QueueOctets)
+    }
+
+    /// When the first packet of the queue may be sent.
+    pub(super) fn ready(&self) -> Option<Instant> {
+        let first = self.queue.packets.front()?;
+        Some(first.offered.max(self.sent.unwrap_or_default()).max(self.allowed))
+    }
+
+    pub(super) fn dequeue(&mut self, now: Instant, mut drop: impl FnMut(P, u64)) -> Option<Waiting<P>> {
+        match &mut self.codel {
+            Some(codel) => {
+                codel.dequeue(now, &mut self.queue, |waiting| drop(waiting.packet, waiting.len as u64))
+            }
+            None => codel::Queue::pop(&mut self.queue).map(|(_, waiting)| waiting),
+        }
+    }
+
+    /// Sends a packet, not before `earliest`.
+    pub(super) fn send(&mut self, earliest: Instant, waiting: Waiting<P>) -> (Times, Fate, P) {
+        let Waiting { offered, len, mut packet } = waiting;
+        let start = match (self.direction.idle_wake, self.sent) {
+            (Some(idle), None) => earliest + idle.wake,
+            (Some(idle), Some(sent)) if earliest > sent + idle.after => earliest + idle.wake,
+            (Some(_) | None, _) => earliest,
+        };
+        if self.sent.is_none_or(|sent| start > sent) {
+            // The air was free: nothing is left over.
+            self.carried = 0;
+        }
+        let on_air = self.on_air(len);
+        let sent = start + Duration::from_nanos(on_air);
+        self.sent = Some(sent);
+        if let Some(share) = self.direction.duty_cycle {
+            self.allowed = sent + Duration::from_nanos(share.pause(on_air));
+        }
+        let jitter = self.direction.jitter.draw(&mut self.jitter);
+        let mut arrival = sent + self.direction.delay + Duration::from_nanos(jitter);
+        if self.direction.keeps_order {
+            arrival = arrival.max(self.latest_arrival);
+        }
+        let fate = if self.is_lost(len) {
+            Fate::Dropped { reason: DropReason::Loss, at: sent }
+        } else {
+            match self.damage(packet.as_mut()) {
+                Some(flipped) => Fate::Arrives { flipped },
+                None => Fate::Dropped { reason: DropReason::Integrity, at: arrival },
+            }
+        };
+        if let Fate::Arrives { .. } = fate {
+            self.latest_arrival = arrival;
+        }
+        (Times { offered, start, sent, arrival }, fate, packet)
+    }
+
+    /// Nanoseconds of a packet of `len` octets; and counts its frames.
+    fn on_air(&mut self, len: usize) -> u64 {
+        let mut on_air = 0_u64;
+        let per_frame = nanoseconds(self.direction.per_frame);
+        for frame in self.direction.framing.frames(len) {
+            let octets = frame.octets() as u64;
+            let time = self.direction.airtime.of(octets, &mut self.carried);
+            on_air = on_air.saturating_add(time).saturating_add(per_frame);
+            self.traffic.frames += 1;
+            self.traffic.octets += octets;
+        }
+        self.traffic.busy = self.traffic.busy.saturating_add(on_air);
+        on_air
+    }
+
+    /// Whether any part of a packet is lost. All parts are asked for, so that those of the next one do not depend on
+    /// it.
+    fn is_lost(&mut self, len: usize) -> bool {
+        let loss = &mut self.loss;
+        match self.direction.loss_unit {
+            LossUnit::Packet => loss.takes_next(len),
+            LossUnit::Frame => {
+                let frames = self.direction.framing.frames(len);
+                frames.fold(false, |is_lost, frame| loss.takes_next(frame.octets()) | is_lost)
+            }
+            LossUnit::Fragment(octets) => {
+                let octets = usize::from(octets).max(1);
+                let fragments = (0..len.max(1)).step_by(octets).map(|at| octets.min(len - at));
+                fragments.fold(false, |is_lost, fragment| loss.takes_next(fragment) | is_lost)
+            }
+        }
+    }
+
+    /// Bits of the packet that are damaged; `None` if a check found damage.
+    fn damage(&mut self, mut octets: &mut [u8]) -> Option<u64> {
+        let mut flipped = 0;
+        let mut is_found = false;
+        for frame in self.direction.framing.frames(octets.len()) {
+            let (payload, rest) = octets.split_at_mut(frame.payload);
+            octets = rest;
+            is_found |= self.is_overhead_found_damaged(frame.overhead);
+            match self.direction.integrity.carry(payload, &mut self.bit_errors, &mut self.check) {
+                Received::Intact => {}
+                Received::Damaged { flipped: bits } => flipped += bits,
+                Received::Discarded => is_found = true,
+            }
+        }
+        (!is_found).then_some(flipped)
+    }
+
+    fn is_overhead_found_damaged(&mut self, mut overhead: usize) -> bool {
+        let mut flipped = 0;
+        while overhead > 0 {
+            let piece = overhead.min(16);
+            flipped += self.bit_errors.damage(&mut [0; 16][..piece]);
+            overhead -= piece;
+        }
+        match self.direction.integrity {
+            Integrity::None => false,
+            Integrity::Modelled { width } => {
+                flipped > 0 && !self.check.happens(Probability::power_of_half(width))
+            }
+            Integrity::Crc16 | Integrity::Crc32 => flipped > 0,
+        }
+    }
+
+    pub(super) fn delivered(&mut self, len: u64, flipped: u64) {
+        self.held -= 1;
+        self.traffic.delivered += 1;
+        self.traffic.delivered_octets += len;
+        self.traffic.damaged += u64::from(flipped > 0);
+    }
+
+    pub(super) fn dropped(&mut self, reason: DropReason) {
+        self.held -= 1;
+        self.traffic.dropped.count(reason);
+    }
+
+    pub(super) fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
+    pub(super) fn waiting(&self) -> (usize, u64) {
+        (self.queue.packets.len(), self.queue.octets)
+    }
+
+    pub(super) fn held(&self) -> u32 {
+        self.held
+    }
+}

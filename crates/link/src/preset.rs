@@ -1,0 +1,413 @@
+//! Links that others have published or that a standard describes, by name. Every number has its source.
+
+mod text;
+
+use core::time::Duration;
+
+use crate::airtime::{Airtime, LoRa, Ofdm, Rate};
+use crate::framing::{Fragmentation, Framing};
+use crate::jitter::Jitter;
+use crate::model::{Direction, Duplex, DutyCycle, IdleWake, LinkModel, Queue};
+use crate::probability::Probability;
+
+/// A link with a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preset {
+    /// As it is called: lower case, digits, hyphens.
+    pub name: &'static str,
+    /// What it is.
+    pub title: &'static str,
+    /// Octets of the packets that it carries as a frame, for those who set the MTU of an interface.
+    pub mtu: u16,
+    /// The link. A is the device, B the network.
+    pub model: LinkModel<'static>,
+    /// Where the numbers are from.
+    pub sources: &'static [Source],
+}
+
+/// Where a number is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The number.
+    pub what: &'static str,
+    /// Its source.
+    pub from: &'static str,
+}
+
+const fn source(what: &'static str, from: &'static str) -> Source {
+    Source { what, from }
+}
+
+/// All presets, in the order in which they are listed.
+pub const fn presets() -> &'static [Preset] {
+    &PRESETS
+}
+
+/// The preset of that name.
+pub fn by_name(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
+}
+
+static PRESETS: [Preset; 10] =
+    [ZIGBEE_20K, ZIGBEE_250K, IEEE_802_15_4, GPRS, WIFI, WIFI_80211G, GEO_DVBS, NB_IOT, LORA, LORA_SF12];
+
+const IOT_SERVICES: &str = "L. Daniel, M. Kojo, M. Latvala: Experimental Evaluation of Transport Services CoAP, HTTP and SPDY \
+    for Internet of Things, 2014: “data rate 20 Kbps and link delay of 20 ms. Link MTU 128 bytes. Roughly corresponds to \
+    Zigbee”, and its runs at 250 Kbps";
+const NETEM_QUEUE: &str = "chosen: enough for one object of 5 kB";
+
+/// 20 kbit/s, 20 ms, MTU 128.
+pub const ZIGBEE_20K: Preset = Preset {
+    name: "zigbee-20k",
+    title: "Roughly Zigbee at 20 kbit/s, full duplex as published",
+    mtu: 128,
+    model: LinkModel::symmetric(
+        Direction {
+            airtime: Airtime::Rate(Rate::bps(20_000)),
+            delay: Duration::from_millis(20),
+            queue: Queue::packets(50),
+            framing: Framing { overhead: 0, mtu: 0, fragmentation: Fragmentation::rfc4944(128) },
+            ..Direction::IDEAL
+        },
+        Duplex::Full,
+    ),
+    sources: &[
+        source("rate, delay, MTU", IOT_SERVICES),
+        source("full duplex, no link-layer octets", "what netem does, with which it was emulated"),
+        source("queue", NETEM_QUEUE),
+        source("fragments of longer packets", "RFC 4944, section 5.3; of frames of the MTU"),
+    ],
+};
+
+/// As [`ZIGBEE_20K`], 250 kbit/s.
+pub const ZIGBEE_250K: Preset = Preset {
+    name: "zigbee-250k",
+    title: "Roughly Zigbee at 250 kbit/s, full duplex as published",
+    model: LinkModel::symmetric(
+        Direction { airtime: Airtime::Rate(Rate::bps(250_000)), ..ZIGBEE_20K.model.a_to_b },
+        Duplex::Full,
+    ),
+    ..ZIGBEE_20K
+};
+
+/// IEEE 802.15.4 at 2.4 GHz, between two nodes that hear nobody else.
+pub const IEEE_802_15_4: Preset = Preset {
+    name: "ieee802154",
+    title: "IEEE 802.15.4 at 2.4 GHz as the standard has it: half duplex, headers, access, acknowledgements",
+    mtu: 102,
+    model: LinkModel::symmetric(
+        Direction {
+            airtime: Airtime::Rate(Rate::bps(250_000)),
+            // 1,120 back-off on average, 128 CCA, 192 and 192 turnaround, 352 acknowledgement.
+            per_frame: Duration::from_micros(1_984),
+            queue: Queue::packets(50),
+            framing: Framing { overhead: 6 + 25, mtu: 0, fragmentation: Fragmentation::rfc4944(102) },
+            ..Direction::IDEAL
+        },
+        Duplex::Half { turnaround: Duration::from_micros(192) },
+    ),
+    sources: &[
+        source("rate", "IEEE 802.15.4-2006, section 6.5.1: 250 kbit/s, symbols of 16 us"),
+        source("6 octets of preamble, SFD and length", "IEEE 802.15.4-2006, section 6.3"),
+        source(
+            "25 octets of MAC header and FCS, 102 for the packet",
+            "RFC 4944, section 4: the most there are",
+        ),
+        source(
+            "1,984 us a frame: back-off, CCA, turnarounds, acknowledgement",
+            "IEEE 802.15.4-2006, section 7.5.1.4: on average (2^3 - 1) / 2 periods of 320 us, CCA of 128 us, twice \
+                aTurnaroundTime of 192 us, a frame of 11 octets",
+        ),
+        source("turnaround", "IEEE 802.15.4-2006, section 6.4.1: aTurnaroundTime, 12 symbols"),
+        source("fragments", "RFC 4944, section 5.3"),
+        source("queue", NETEM_QUEUE),
+    ],
+};
+
+const COAP_LATENCY: &str = "fitted to F. Zheng, B. Fu, Z. Cao: CoAP Latency Evaluation \
+    (draft-zheng-core-coap-lantency-evaluation-00), 2016: the rows RAW of table 1 are within their bands";
+/// GPRS, 20 kbit/s up and 40 down.
+pub const GPRS: Preset = Preset {
+    name: "gprs",
+    title: "GPRS: 20 kbit/s up, 40 kbit/s down, a deep queue",
+    mtu: 1_500,
+    model: LinkModel {
+        a_to_b: GPRS_UP,
+        b_to_a: Direction { airtime: Airtime::Rate(Rate::bps(40_000)), ..GPRS_UP },
+        duplex: Duplex::Full,
+    },
+    sources: &[
+        source("rates, 72.5 ms each way", COAP_LATENCY),
+        source("jitter: |N(0, 2 ms)|, and exp(100 ms) for 2 % of packets", COAP_LATENCY),
+        source("queue of 1,000 packets", "chosen: deep, it never overflowed in what was published"),
+        source("order is kept", "a FIFO below: RLC delivers in sequence"),
+        source("no idle_wake", "optional, see GPRS_IDLE_WAKE"),
+    ],
+};
+
+const GPRS_UP: Direction<'static> = Direction {
+    airtime: Airtime::Rate(Rate::bps(20_000)),
+    delay: Duration::from_micros(72_500),
+    jitter: Jitter {
+        deviation: Duration::from_millis(2),
+        spikes: percent(2),
+        spike: Duration::from_millis(100),
+    },
+    queue: Queue::packets(1_000),
+    ..Direction::IDEAL
+};
+
+/// Setting up a Temporary Block Flow: the first packet after 0.5 s of silence pays 400 ms. It explains why pings in that
+/// network took 572 ms, and messages every 100 ms 178 ms.
+pub const GPRS_IDLE_WAKE: IdleWake =
+    IdleWake { after: Duration::from_millis(500), wake: Duration::from_millis(400) };
+
+/// Wi-Fi in an office, 8.8 ms each way.
+pub const WIFI: Preset = Preset {
+    name: "wifi",
+    title: "Wi-Fi and the network behind it, by its delay alone",
+    mtu: 1_500,
+    model: LinkModel::symmetric(
+        Direction {
+            delay: Duration::from_micros(8_800),
+            jitter: Jitter {
+                deviation: Duration::from_micros(200),
+                spikes: percent(2),
+                spike: Duration::from_millis(20),
+            },
+            queue: Queue::packets(1_000),
+            ..Direction::IDEAL
+        },
+        Duplex::Full,
+    ),
+    sources: &[
+        source("8.8 ms each way, no rate", COAP_LATENCY),
+        source("jitter: |N(0, 0.2 ms)|, and exp(20 ms) for 2 % of packets", COAP_LATENCY),
+        source("queue of 1,000 packets, order is kept", "chosen: it never overflowed in what was published"),
+    ],
+};
+
+/// 802.11g at 54 Mbit/s.
+pub const WIFI_80211G: Preset = Preset {
+    name: "wifi-80211g",
+    title: "IEEE 802.11g at 54 Mbit/s as the standard has it, between two stations that hear nobody else",
+    mtu: 1_500,
+    model: LinkModel::symmetric(
+        Direction {
+            airtime: Airtime::Ofdm(Ofdm::G54),
+            // 28 DIFS, 67.5 back-off on average, 10 SIFS, 34 acknowledgement.
+            per_frame: Duration::from_nanos(139_500),
+            queue: Queue::packets(1_000),
+            framing: Framing { overhead: 36, mtu: 2_304, fragmentation: Fragmentation::None },
+            ..Direction::IDEAL
+        },
+        Duplex::Half { turnaround: Duration::ZERO },
+    ),
+    sources: &[
+        source("symbols and preamble at 54 Mbit/s", "IEEE 802.11-2020, sections 17.3.2 and 18.3.2.4"),
+        source(
+            "36 octets: MAC header 24, FCS 4, LLC and SNAP 8",
+            "IEEE 802.11-2020, section 9.3.2; RFC 1042",
+        ),
+        source(
+            "139.5 us a frame: DIFS, back-off, SIFS, acknowledgement",
+            "IEEE 802.11-2020, section 18.4: slots of 9 us, DIFS of 28 us, (16 - 1) / 2 slots on average, SIFS of 10 us, \
+                14 octets at 24 Mbit/s",
+        ),
+        source("queue", "chosen: 1,000 packets"),
+        source("2,304 octets at most", "IEEE 802.11-2020, section 9.2.4.7.1: MSDU"),
+    ],
+};
+
+/// A geostationary DVB-S channel.
+pub const GEO_DVBS: Preset = Preset {
+    name: "geo-dvbs",
+    title: "DVB-S over a geostationary satellite, 3.507 Mbit/s",
+    mtu: 1_500,
+    model: LinkModel::symmetric(
+        Direction {
+            airtime: Airtime::Rate(Rate::bps(3_507_000)),
+            delay: Duration::from_millis(250),
+            queue: Queue::packets(1_000),
+            ..Direction::IDEAL
+        },
+        Duplex::Full,
+    ),
+    sources: &[
+        source(
+            "rate",
+            "the evaluation of ROHC over ULE in a DVB-S testbed: the Transport Stream, 3.507 Mbit/s",
+        ),
+        source("250 ms each way", "two times 36,000 km at the speed of light, and some way on the ground"),
+        source("no link-layer octets", "those of ULE and MPEG-2 TS are counted by who encapsulates"),
+        source("queue", "chosen: 1,000 packets"),
+    ],
+};
+
+/// NB-IoT of Release 13.
+pub const NB_IOT: Preset = Preset {
+    name: "nb-iot",
+    title: "NB-IoT (LTE Cat-NB1): 66 kbit/s up, 26 kbit/s down, half duplex",
+    mtu: 1_500,
+    model: LinkModel {
+        a_to_b: NB_IOT_UP,
+        b_to_a: Direction { airtime: Airtime::Rate(Rate::bps(26_000)), idle_wake: None, ..NB_IOT_UP },
+        duplex: Duplex::Half { turnaround: Duration::from_millis(3) },
+    },
+    sources: &[
+        source(
+            "66 kbit/s up (multi-tone), 26 kbit/s down",
+            "3GPP Release 13: peak rates of Cat-NB1, scheduling gaps included (TS 36.306, TS 36.213)",
+        ),
+        source(
+            "5 octets of PDCP, RLC and MAC",
+            "TS 36.323 (SN of 7 bits), TS 36.322 (AM), TS 36.321; the least",
+        ),
+        source("1,600 octets at most", "RFC 8376, section 2.4: PDCP SDU"),
+        source(
+            "1.6 s to wake after 10 s of silence",
+            "TR 45.820, exception reports at a coupling loss of 144 dB: 1.6 s (3.1 s at 154 dB, 7.6 s at 164 dB); the \
+                10 s are a usual inactivity timer of networks",
+        ),
+        source(
+            "50 ms each way while connected",
+            "chosen: scheduling of NPDCCH and NPUSCH (TS 36.213, section 16) and a core network",
+        ),
+        source("3 ms turnaround", "TS 36.211, section 10.2: guard of half-duplex FDD, rounded up"),
+        source("queue", "chosen: 100 packets"),
+    ],
+};
+
+const NB_IOT_UP: Direction<'static> = Direction {
+    airtime: Airtime::Rate(Rate::bps(66_000)),
+    delay: Duration::from_millis(50),
+    queue: Queue::packets(100),
+    framing: Framing { overhead: 5, mtu: 1_600, fragmentation: Fragmentation::None },
+    idle_wake: Some(IdleWake { after: Duration::from_secs(10), wake: Duration::from_millis(1_600) }),
+    ..Direction::IDEAL
+};
+
+const LORA_SOURCES: &[Source] = &[
+    source("symbols", "Semtech, SX1276/77/78/79 data sheet, section 4.1.1.7; AN1200.13"),
+    source(
+        "125 kHz, 4/5, preamble of 8, CRC on the uplink only",
+        "LoRaWAN 1.0.4; RP002 regional parameters, EU868",
+    ),
+    source("13 octets: MHDR 1, FHDR 7, FPort 1, MIC 4", "LoRaWAN 1.0.4, section 4"),
+    source("242 octets with SF 7, 51 with SF 12", "RP002, EU868, data rates 5 and 0, without FOpts"),
+    source("fragments: header of 1 octet, tiles of 10", "RFC 9011, section 5.6.2; both ways here"),
+    source(
+        "duty cycle 1 %",
+        "ETSI EN 300 220-2, 868.0 to 868.6 MHz; the pause after a frame of LoRaWAN 1.0.x",
+    ),
+    source("1 s down", "LoRaWAN: RECEIVE_DELAY1, if the answer waits at the network"),
+    source("queue", "chosen: 16 packets"),
+];
+
+/// LoRaWAN in Europe, fast.
+pub const LORA: Preset = Preset {
+    name: "lora",
+    title: "LoRaWAN in Europe with SF 7 (data rate 5), duty cycle 1 %",
+    mtu: 242,
+    model: lora(7, 242),
+    sources: LORA_SOURCES,
+};
+
+/// LoRaWAN in Europe, far.
+pub const LORA_SF12: Preset = Preset {
+    name: "lora-sf12",
+    title: "LoRaWAN in Europe with SF 12 (data rate 0), duty cycle 1 %",
+    mtu: 51,
+    model: lora(12, 51),
+    sources: LORA_SOURCES,
+};
+
+const fn lora(spreading_factor: u8, payload: u16) -> LinkModel<'static> {
+    let modem = LoRa {
+        spreading_factor,
+        bandwidth: 125_000,
+        coding_rate: 1,
+        preamble: 8,
+        has_header: true,
+        has_crc: true,
+    };
+    let up = Direction {
+        airtime: Airtime::LoRa(modem),
+        queue: Queue::packets(16),
+        framing: Framing {
+            overhead: 13,
+            mtu: 0,
+            fragmentation: Fragmentation::Frames { payload, first: 1, next: 1, unit: 10 },
+        },
+        duty_cycle: DutyCycle::from_per_mille(10),
+        ..Direction::IDEAL
+    };
+    let down = Direction {
+        airtime: Airtime::LoRa(LoRa { has_crc: false, ..modem }),
+        delay: Duration::from_secs(1),
+        ..up
+    };
+    LinkModel { a_to_b: up, b_to_a: down, duplex: Duplex::Half { turnaround: Duration::ZERO } }
+}
+
+/// For constants: more than 100 is taken for 100.
+const fn percent(percent: u32) -> Probability {
+    match Probability::from_percent(percent) {
+        Some(probability) => probability,
+        None => Probability::ALWAYS,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn presets_are_found_by_their_names_and_have_sources() {
+        let names: BTreeSet<_> = presets().iter().map(|preset| preset.name).collect();
+        assert_eq!(names.len(), presets().len());
+        for preset in presets() {
+            assert_eq!(by_name(preset.name), Some(preset));
+            assert!(preset.sources.iter().any(|source| source.what.contains("queue")), "{}", preset.name);
+        }
+        assert_eq!(by_name("Zigbee-20k"), None);
+        for name in ["zigbee-20k", "zigbee-250k", "gprs", "wifi", "geo-dvbs", "nb-iot", "lora"] {
+            assert!(by_name(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_packet_of_the_mtu_is_one_frame() {
+        for preset in presets() {
+            let framing = preset.model.a_to_b.framing;
+            assert_eq!(framing.frames(preset.mtu.into()).count(), 1, "{}", preset.name);
+            let is_bounded = framing.mtu > 0 || framing.frames(usize::from(preset.mtu) + 1).count() == 2;
+            assert!(is_bounded || framing == Framing::default(), "{}", preset.name);
+        }
+    }
+
+    #[test]
+    fn directions_say_what_they_are() {
+        assert_eq!(
+            ZIGBEE_20K.model.a_to_b.to_string(),
+            "20 kbit/s, 20 ms, frames of 128 octets, queue of 50 packets"
+        );
+        assert_eq!(
+            GPRS.model.b_to_a.to_string(),
+            "40 kbit/s, 72.5 ms, jitter |N(0, 2 ms)| and exp(100 ms) for 2 % of packets, queue of 1000 packets"
+        );
+        assert_eq!(
+            LORA.model.a_to_b.to_string(),
+            "LoRa SF 7 at 125 kHz, no delay, 13 octets a frame, frames of 242 octets, duty cycle 1 %, \
+            queue of 16 packets"
+        );
+        assert_eq!(
+            NB_IOT.model.a_to_b.to_string(),
+            "66 kbit/s, 50 ms, 5 octets a frame, at most 1600 octets, 1.6 s to wake after 10 s, queue of 100 packets"
+        );
+    }
+}
