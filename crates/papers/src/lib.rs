@@ -19,6 +19,7 @@
 //! ```
 
 mod coap_delay;
+mod coap_energy;
 mod coap_robustness;
 mod coap_sizes;
 mod page;
@@ -36,6 +37,7 @@ pub use row::{Bar, Outcome, Row, SCHEMA, outcome};
 /// Every paper, in the order of their names.
 pub const PAPERS: &[&dyn Paper] = &[
     &coap_delay::CoapDelay,
+    &coap_energy::CoapEnergy,
     &coap_robustness::CoapRobustness,
     &coap_sizes::CoapSizes,
     &ule_throughput::UleThroughput,
