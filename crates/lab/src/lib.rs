@@ -1,9 +1,10 @@
 //! What experiments are made of: time that only they move on, events in their order, and random numbers that do not
 //! depend on who asks first.
 //!
-//! This crate knows virtual time ([`EventQueue`], [`Clock`]) and randomness ([`Streams`]), and the [`emulator`] of a
-//! link, in virtual and in real time. It refuses to know which
-//! paper is run again, and how figures look. A seed and a plan determine every octet of what comes out.
+//! This crate knows virtual time ([`EventQueue`], [`Clock`]) and randomness ([`Streams`]), flows of protocol stacks
+//! ([`Stack`], [`Flow`]), transport streams with all that is around them ([`broadcast`]), and the [`emulator`] of a link, in
+//! virtual and in real time. It refuses to know which paper is run again, and how figures look. In virtual time, a seed
+//! and a plan determine every octet of what comes out.
 //!
 //! ```
 //! use core::time::Duration;

@@ -253,7 +253,10 @@ impl Answer {
             cells.extend([Cell::number(row.packing.compressed.packets_per_second, 1), row.mpe.kbps()]);
             table.row(cells);
         }
-        table.note("Model: equations 1 to 7, a stream of octets. Exact: with Payload Pointers, and without splitting a Length (RFC 4326, 6.2).")
+        table.note(
+            "Model: equations 1 to 7, a stream of octets. Exact: with Payload Pointers, and without splitting a Length \
+                (RFC 4326, 6.2).",
+        )
     }
 
     fn padding(&self) -> Table {
