@@ -1,6 +1,7 @@
 //! `thinair`: thin headers, over the air.
 
 mod analyze;
+mod link;
 mod options;
 mod paper;
 mod rohc;
@@ -25,6 +26,9 @@ enum Task {
     /// Robust Header Compression: captures of IP packets to captures of ROHC packets, and back
     #[command(subcommand)]
     Rohc(rohc::Task),
+    /// Constrained links: what fits into them, and one to try out
+    #[command(subcommand)]
+    Link(link::Task),
     /// Published evaluations, run again: theirs, ours, and the bars that ours must meet
     #[command(subcommand)]
     Paper(paper::Task),
@@ -35,6 +39,7 @@ fn main() -> ExitCode {
     let result = match Command::parse().task {
         Task::Analyze(arguments) => analyze::run(&arguments),
         Task::Rohc(task) => rohc::run(&task),
+        Task::Link(task) => link::run(&task),
         Task::Paper(task) => paper::run(&task),
     };
     match result {

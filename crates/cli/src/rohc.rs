@@ -12,6 +12,8 @@ mod files;
 mod learn;
 mod summary;
 
+pub(crate) use conversion::ModeOption;
+
 use std::process::ExitCode;
 
 use clap::Subcommand;

@@ -28,6 +28,7 @@ mod paper;
 mod row;
 mod sweep;
 mod traffic;
+mod ule_throughput;
 
 pub use page::document;
 pub use paper::{About, Error, Findings, Paper, Plan, Progress, by_name};
@@ -39,4 +40,5 @@ pub const PAPERS: &[&dyn Paper] = &[
     &coap_energy::CoapEnergy,
     &coap_robustness::CoapRobustness,
     &coap_sizes::CoapSizes,
+    &ule_throughput::UleThroughput,
 ];

@@ -46,6 +46,7 @@
 #[macro_use]
 extern crate std;
 
+pub mod capacity;
 pub mod crc;
 mod demultiplexer;
 mod encapsulator;

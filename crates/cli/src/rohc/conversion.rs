@@ -62,7 +62,7 @@ pub(crate) enum ModeOption {
 }
 
 impl ModeOption {
-    fn mode(self) -> Mode {
+    pub(crate) fn mode(self) -> Mode {
         match self {
             Self::U => Mode::Unidirectional,
             Self::O => Mode::Optimistic,

@@ -1,0 +1,33 @@
+//! `thinair link`: constrained links.
+
+mod capacity;
+mod model;
+mod presets;
+#[cfg(target_os = "linux")]
+mod record;
+mod run;
+#[cfg(target_os = "linux")]
+mod told;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// An emulated link between two network namespaces, in real time; with --rohc, compressed
+    #[command(after_help = run::EXIT_STATUS)]
+    Run(Box<run::Arguments>),
+    /// The links that there are by name, and where their numbers are from
+    Presets(presets::Arguments),
+    /// How many packets a transport stream carries, plain and compressed: equations, exact packing, padding
+    Capacity(capacity::Arguments),
+}
+
+pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
+    match task {
+        Task::Run(arguments) => run::run(arguments),
+        Task::Presets(arguments) => presets::run(arguments),
+        Task::Capacity(arguments) => capacity::run(arguments),
+    }
+}

@@ -1,0 +1,310 @@
+//! `thinair link capacity`: what fits into an MPEG-2 transport stream of constant bit rate, without sending any.
+//!
+//! Knows arguments and how the answer looks. The model is in `thinair-ule`; the sizes of compressed headers come from
+//! our compressor, which is given packets of the stack.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde::Serialize;
+use thinair_lab::{Stack, header_cycle};
+use thinair_report::{Cell, Column, Document, Section, Table};
+use thinair_rohc::Refresh;
+use thinair_ule::capacity::{Cost, Encapsulation, Filling, Flow, Headers, cost, most_padded};
+
+use crate::analyze::{print, style};
+
+/// Version of the answer as JSON.
+const SCHEMA: &str = "thinair.capacity/1";
+
+/// Columns of the output when it does not go to a terminal.
+const PLAIN_WIDTH: usize = 120;
+
+/// TS packets up to which the steps of padding are listed.
+const STEPS: u64 = 6;
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Bits a second of whole TS packets that ULE may use: null packets and PSI are not counted. `k` and `M` stand for
+    /// thousands and millions
+    #[arg(long, value_name = "RATE", value_parser = bitrate, default_value = "3507000")]
+    bitrate: u64,
+    /// Octets of payload of a packet, several separated by commas
+    #[arg(
+        long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..),
+        default_value = "40,80,120,160,200,300,512,1024"
+    )]
+    payload: Vec<u32>,
+    /// Headers of a packet: ipv6 or ipv4, udp (udp0 without checksum, over ipv4), and rtp or coap above
+    #[arg(long, value_name = "STACK", default_value = "ipv6/udp")]
+    stack: Stack,
+    /// When the compressor refreshes its context: `ir=N,so=N[,direct]`, or `off` for a flow that has settled
+    #[arg(long, value_name = "POLICY", default_value = "ir=3,so=50,direct")]
+    refresh: Refresh,
+    /// With the destination address in every SNDU (D=0), 6 octets
+    #[arg(long)]
+    npa: bool,
+    /// Compressed packets that share an SNDU (PDU-Concat, RFC 5163)
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    concat: u32,
+    /// The answer as JSON (thinair.capacity/1)
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let most = arguments.stack.most_payload() as u32;
+    if let Some(payload) = arguments.payload.iter().find(|payload| **payload > most) {
+        eprintln!(
+            "thinair: {payload} octets do not fit into a packet of {}; at most {most}",
+            arguments.stack
+        );
+        return Ok(ExitCode::from(2));
+    }
+    if let Refresh::Periodic { .. } = arguments.refresh {
+        eprintln!("thinair: --refresh must repeat after a number of packets: ir=N,so=N[,direct], or off");
+        return Ok(ExitCode::from(2));
+    }
+    let answer = Answer::new(arguments)?;
+    if arguments.json {
+        print(&(serde_json::to_string_pretty(&answer)? + "\n"))?;
+    } else {
+        print(&answer.document().to_text(&style(PLAIN_WIDTH)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A number with `k` or `M` behind it, or nothing.
+pub(super) fn bitrate(text: &str) -> Result<u64, String> {
+    let (number, unit) = match text.as_bytes() {
+        [.., b'k'] => (&text[..text.len() - 1], 1e3),
+        [.., b'M'] => (&text[..text.len() - 1], 1e6),
+        _ => (text, 1.0),
+    };
+    let rate = number.parse::<f64>().map_err(|error| error.to_string())? * unit;
+    if (1.0..=1e12).contains(&rate) {
+        return Ok(rate.round() as u64);
+    }
+    Err("expected 1 to 10^12 bit/s".to_owned())
+}
+
+#[derive(Debug, Serialize)]
+struct Answer {
+    schema: &'static str,
+    /// Bit/s of whole TS packets.
+    bitrate: u64,
+    ts_packets_per_second: f64,
+    stack: &'static str,
+    refresh: String,
+    /// Octets around a packet.
+    encapsulation: u32,
+    /// Compressed packets of an SNDU.
+    concat: u32,
+    /// Octets of the headers of a packet as it is.
+    headers: usize,
+    /// Those of compressed packets, one after the other, until it begins again.
+    compressed_headers: Vec<Run>,
+    /// Their mean: equation 5.
+    mean_compressed_headers: f64,
+    payloads: Vec<Row>,
+    padding_steps: Vec<Step>,
+}
+
+#[derive(Debug, Serialize)]
+struct Run {
+    packets: u32,
+    octets: u32,
+}
+
+/// What fits of one payload.
+#[derive(Debug, Serialize)]
+struct Row {
+    payload: u32,
+    /// Equations 2 to 7.
+    model: Both,
+    /// By the rules of RFC 4326, section 6.2.
+    packing: Both,
+    padding: Both,
+    /// Without compression, by equation 3 with what Multiprotocol Encapsulation puts around a packet.
+    mpe: Fits,
+}
+
+#[derive(Debug, Serialize)]
+struct Both {
+    uncompressed: Fits,
+    compressed: Fits,
+    /// Percent.
+    gain: f64,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Fits {
+    packets_per_second: f64,
+    /// Bits of payload a second.
+    throughput: f64,
+    /// TS packets of a packet.
+    ts_packets: f64,
+}
+
+/// The most payload that fits into so many TS packets in padding mode; none where not even the headers do.
+#[derive(Debug, Serialize)]
+struct Step {
+    ts_packets: u64,
+    uncompressed: Option<u64>,
+    /// With the smallest of the compressed headers.
+    smallest: Option<u64>,
+    /// With the largest of them.
+    largest: Option<u64>,
+}
+
+impl Answer {
+    fn new(arguments: &Arguments) -> anyhow::Result<Self> {
+        let Arguments { bitrate, stack, refresh, concat, .. } = *arguments;
+        let plain = if arguments.npa { Encapsulation::ULE_NPA } else { Encapsulation::ULE };
+        let headers = [Headers { packets: 1, octets: stack.headers() as u32 }];
+        let compressed = header_cycle(stack, refresh)?;
+        let fits = |encapsulation, filling, payload, headers: &[Headers]| {
+            Fits::new(cost(encapsulation, filling, Flow { payload, headers }), bitrate)
+        };
+        let both = |filling, payload| {
+            let uncompressed = fits(plain, filling, payload, &headers);
+            let compressed = fits(plain.concat(concat), filling, payload, &compressed);
+            let gain = (compressed.throughput / uncompressed.throughput - 1.0) * 100.0;
+            Both { uncompressed, compressed, gain }
+        };
+        let row = |payload: &u32| Row {
+            payload: *payload,
+            model: both(Filling::Ideal, *payload),
+            packing: both(Filling::Packing, *payload),
+            padding: both(Filling::Padding, *payload),
+            mpe: fits(Encapsulation::MPE, Filling::Ideal, *payload, &headers),
+        };
+        let sizes = || compressed.iter().map(|run| run.octets);
+        let step = |ts_packets| {
+            let most = |octets: u32| most_padded(ts_packets).checked_sub(u64::from(plain.around + octets));
+            Step {
+                ts_packets,
+                uncompressed: most(stack.headers() as u32),
+                smallest: sizes().min().and_then(most),
+                largest: sizes().max().and_then(most),
+            }
+        };
+        Ok(Self {
+            schema: SCHEMA,
+            bitrate,
+            ts_packets_per_second: bitrate as f64 / 1_504.0,
+            stack: stack.name(),
+            refresh: refresh.to_string(),
+            encapsulation: plain.around,
+            concat,
+            headers: stack.headers(),
+            mean_compressed_headers: Flow { payload: 0, headers: &compressed }.mean_headers(),
+            payloads: arguments.payload.iter().map(row).collect(),
+            padding_steps: (1..=STEPS).map(step).collect(),
+            compressed_headers: compressed
+                .iter()
+                .map(|run| Run { packets: run.packets, octets: run.octets })
+                .collect(),
+        })
+    }
+
+    fn document(&self) -> Document {
+        let headers = self
+            .compressed_headers
+            .iter()
+            .map(|run| format!("{} of {}", run.packets, run.octets))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let concat = match self.concat {
+            1 => String::new(),
+            several => format!(", {several} compressed packets an SNDU"),
+        };
+        let about = format!(
+            "{}: headers of {} octets; compressed, with refresh {}: {headers}, {:.2} on average. ULE takes {} octets \
+                around a PDU{concat}. {:.2} TS packets a second.",
+            self.stack,
+            self.headers,
+            self.refresh,
+            self.mean_compressed_headers,
+            self.encapsulation,
+            self.ts_packets_per_second,
+        );
+        let section =
+            Section::new("").text(about).table(self.packing()).table(self.padding()).table(self.steps());
+        Document::new(format!("Capacity of a transport stream of {} kbit/s", self.bitrate as f64 / 1e3))
+            .section(section)
+    }
+
+    fn packing(&self) -> Table {
+        let mut columns = vec![Column::number("payload").unit("B")];
+        columns.extend(["model: plain", "compressed"].map(|heading| Column::number(heading).unit("kbit/s")));
+        columns.push(Column::number("gain").unit("%"));
+        columns.extend(["exact: plain", "compressed"].map(|heading| Column::number(heading).unit("kbit/s")));
+        columns.push(Column::number("gain").unit("%"));
+        columns.push(Column::number("compressed").unit("packets/s"));
+        columns.push(Column::number("MPE, plain").unit("kbit/s"));
+        let mut table = Table::new("Packing", columns);
+        for row in &self.payloads {
+            let mut cells = vec![Cell::integer(row.payload)];
+            for both in [&row.model, &row.packing] {
+                cells.extend([both.uncompressed, both.compressed].map(|fits| fits.kbps()));
+                cells.push(Cell::number(both.gain, 2));
+            }
+            cells.extend([Cell::number(row.packing.compressed.packets_per_second, 1), row.mpe.kbps()]);
+            table.row(cells);
+        }
+        table.note(
+            "Model: equations 1 to 7, a stream of octets. Exact: with Payload Pointers, and without splitting a Length \
+                (RFC 4326, 6.2).",
+        )
+    }
+
+    fn padding(&self) -> Table {
+        let columns = [
+            Column::number("payload").unit("B"),
+            Column::number("TS packets: plain"),
+            Column::number("compressed"),
+            Column::number("plain").unit("kbit/s"),
+            Column::number("compressed").unit("kbit/s"),
+            Column::number("gain").unit("%"),
+        ];
+        let mut table = Table::new("Padding: every SNDU begins in a TS packet of its own", columns);
+        for Row { payload, padding: Both { uncompressed, compressed, gain }, .. } in &self.payloads {
+            table.row([
+                Cell::integer(*payload),
+                Cell::number(uncompressed.ts_packets, 3),
+                Cell::number(compressed.ts_packets, 3),
+                uncompressed.kbps(),
+                compressed.kbps(),
+                Cell::number(*gain, 1),
+            ]);
+        }
+        table
+    }
+
+    fn steps(&self) -> Table {
+        let mut columns = vec![Column::number("TS packets")];
+        let headings = ["plain", "smallest compressed header", "largest"];
+        columns.extend(headings.map(|heading| Column::number(heading).unit("B")));
+        let mut table = Table::new("Steps of padding: the most payload of so many TS packets", columns);
+        for Step { ts_packets, uncompressed, smallest, largest } in &self.padding_steps {
+            let most = [uncompressed, smallest, largest].map(|most| most.map_or(Cell::Empty, Cell::integer));
+            table.row([Cell::integer(*ts_packets)].into_iter().chain(most));
+        }
+        table
+    }
+}
+
+impl Fits {
+    fn new(cost: Cost, bitrate: u64) -> Self {
+        Self {
+            packets_per_second: cost.packets_per_second(bitrate),
+            throughput: cost.throughput(bitrate),
+            ts_packets: cost.ts_packets(),
+        }
+    }
+
+    fn kbps(self) -> Cell {
+        Cell::number(self.throughput / 1e3, 2)
+    }
+}

@@ -1,0 +1,316 @@
+//! Options that say what a link is: a preset, and what is to be different.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use thinair_lab::emulator::{fragmenting, mtu, with_mtu};
+use thinair_link::preset::{self, presets};
+use thinair_link::{
+    Airtime, BitErrorModel, CoDelConfig, Direction, Discipline, Duplex, GilbertElliott, IdleWake, Integrity,
+    LinkModel, LossModel, MeanBurst, Probability, Queue, Rate,
+};
+
+use super::capacity::bitrate;
+
+/// Octets of a packet in one frame, at most: what the length of an IPv4 packet says.
+const LONGEST: i64 = 65_535;
+
+/// Octets of a packet where there is no limit: those of Ethernet.
+const USUAL_MTU: u32 = 1_500;
+
+/// What the link is.
+#[derive(Args, Debug)]
+pub(super) struct LinkOptions {
+    /// A link by name, with which the other options begin: see `thinair link presets` [default: one that takes no
+    /// time and loses nothing]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(names()), help_heading = "Link")]
+    preset: Option<String>,
+    /// Bits a second, both ways; `k` and `M` stand for thousands and millions
+    #[arg(long, value_name = "RATE", value_parser = bitrate, help_heading = "Link")]
+    rate: Option<u64>,
+    /// Bits a second from A to B
+    #[arg(long, value_name = "RATE", value_parser = bitrate, help_heading = "Link")]
+    rate_ab: Option<u64>,
+    /// Bits a second from B to A
+    #[arg(long, value_name = "RATE", value_parser = bitrate, help_heading = "Link")]
+    rate_ba: Option<u64>,
+    /// From the last bit of a packet to its arrival, both ways: milliseconds, or a number with us, ms or s
+    #[arg(long, value_name = "TIME", value_parser = span, help_heading = "Link")]
+    delay: Option<Duration>,
+    /// The same from A to B
+    #[arg(long, value_name = "TIME", value_parser = span, help_heading = "Link")]
+    delay_ab: Option<Duration>,
+    /// The same from B to A
+    #[arg(long, value_name = "TIME", value_parser = span, help_heading = "Link")]
+    delay_ba: Option<Duration>,
+    /// Delay on top, the absolute value of a normal deviate with this deviation
+    #[arg(long, value_name = "TIME", value_parser = span, help_heading = "Link")]
+    jitter: Option<Duration>,
+    /// Packets that may wait in each direction; the one that finds no room is dropped
+    #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Link")]
+    queue: Option<u32>,
+    /// Drop packets that have waited for too long, too (CoDel, RFC 8289)
+    #[arg(long, help_heading = "Link")]
+    codel: bool,
+    /// Both directions share one medium; TIME is how long it stays free when the other side begins [default: 0]
+    #[arg(
+        long, value_name = "TIME", value_parser = span, num_args = 0..=1, require_equals = true,
+        default_missing_value = "0", help_heading = "Link"
+    )]
+    half_duplex: Option<Duration>,
+    /// The first packet after a silence of AFTER waits for WAKE
+    #[arg(long, value_name = "AFTER,WAKE", value_parser = idle_wake, help_heading = "Link")]
+    idle_wake: Option<IdleWake>,
+    /// Octets that the link layer adds to each frame
+    #[arg(long, value_name = "OCTETS", help_heading = "Link")]
+    overhead: Option<u16>,
+    /// Octets of a packet in one frame. IPv4 fragments to it, from 68 on; what is longer, as packets of IPv6 may be,
+    /// goes in several frames, as in RFC 4944 [default: that of the preset; without one, any]
+    #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(16..=LONGEST), help_heading = "Link")]
+    mtu: Option<u16>,
+    /// Lose this share of the frames: 0 to 100
+    #[arg(long, value_name = "PCT", value_parser = percentage, help_heading = "Errors")]
+    loss: Option<Probability>,
+    /// The same from A to B
+    #[arg(long, value_name = "PCT", value_parser = percentage, help_heading = "Errors")]
+    loss_ab: Option<Probability>,
+    /// The same from B to A
+    #[arg(long, value_name = "PCT", value_parser = percentage, help_heading = "Errors")]
+    loss_ba: Option<Probability>,
+    /// Lose frames in bursts of this mean length (Gilbert)
+    #[arg(long, value_name = "FRAMES", value_parser = burst, help_heading = "Errors")]
+    burst: Option<MeanBurst>,
+    /// Lose the frames for which a file says 1, not those for which it says 0; it begins again after its end
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["loss", "loss_ab", "loss_ba", "burst"], help_heading = "Errors")]
+    loss_trace: Option<PathBuf>,
+    /// Lose the packet with which so many octets are full that one bit of them would be wrong at this rate, as the
+    /// tunnel of rohc-lib 1.6.0 does
+    #[arg(
+        long, value_name = "RATE", value_parser = error_rate, help_heading = "Errors",
+        conflicts_with_all = ["loss", "loss_ab", "loss_ba", "burst", "loss_trace"]
+    )]
+    rohctunnel16: Option<Probability>,
+    /// Bit error rate: 0 to 1, as 1e-4
+    #[arg(long, value_name = "RATE", value_parser = error_rate, help_heading = "Errors")]
+    ber: Option<Probability>,
+    /// Deliver frames with bit errors, instead of dropping them
+    #[arg(long, requires = "ber", help_heading = "Errors")]
+    deliver_damaged: bool,
+    /// What looks random follows from this number
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Errors")]
+    pub(super) seed: u64,
+}
+
+/// A link, as it was asked for.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) preset: Option<String>,
+    pub(super) model: LinkModel<'static>,
+    /// Octets of a packet in one frame, if there is a limit.
+    pub(super) mtu: Option<u32>,
+}
+
+impl LinkOptions {
+    /// What is asked for; `Err` in words if it contradicts itself.
+    pub(super) fn asked(&self) -> anyhow::Result<Result<Asked, String>> {
+        let preset = self.preset.as_deref().and_then(preset::by_name);
+        let mut model = preset.map_or(LinkModel::default(), |preset| preset.model);
+        if let Some(turnaround) = self.half_duplex {
+            model.duplex = Duplex::Half { turnaround };
+        }
+        let preset_mtu = preset.map(|preset| u32::from(preset.mtu));
+        let trace = self.loss_trace.as_deref().map(trace).transpose()?;
+        let ab = (self.rate_ab.or(self.rate), self.delay_ab.or(self.delay), self.loss_ab.or(self.loss));
+        let ba = (self.rate_ba.or(self.rate), self.delay_ba.or(self.delay), self.loss_ba.or(self.loss));
+        for (direction, own) in [(&mut model.a_to_b, ab), (&mut model.b_to_a, ba)] {
+            if let Err(wrong) = self.change(direction, own, trace, preset_mtu) {
+                return Ok(Err(wrong));
+            }
+        }
+        let (model, mtu) = match self.mtu {
+            Some(octets) => (with_mtu(&model, octets), Some(octets.into())),
+            None => (fragmenting(&model), [preset_mtu, mtu(&model)].into_iter().flatten().min()),
+        };
+        Ok(Ok(Asked { preset: self.preset.clone(), model, mtu }))
+    }
+
+    fn change(
+        &self,
+        direction: &mut Direction<'static>,
+        (rate, delay, loss): (Option<u64>, Option<Duration>, Option<Probability>),
+        trace: Option<&'static [bool]>,
+        preset_mtu: Option<u32>,
+    ) -> Result<(), String> {
+        if let Some(rate) = rate {
+            direction.airtime = Airtime::Rate(Rate::from_bps(rate).ok_or("a rate is 1 bit/s at least")?);
+        }
+        direction.delay = delay.unwrap_or(direction.delay);
+        direction.jitter.deviation = self.jitter.unwrap_or(direction.jitter.deviation);
+        direction.queue = self.queue.map_or(direction.queue, Queue::packets);
+        if self.codel {
+            let mtu = self.mtu.map(u32::from).or(preset_mtu).unwrap_or(USUAL_MTU);
+            direction.queue.discipline = Discipline::CoDel(CoDelConfig::new(mtu));
+        }
+        direction.idle_wake = self.idle_wake.or(direction.idle_wake);
+        direction.framing.overhead = self.overhead.unwrap_or(direction.framing.overhead);
+        match (loss, self.burst, self.rohctunnel16) {
+            (Some(loss), None, _) => direction.loss = LossModel::Random(loss),
+            (Some(loss), Some(burst), _) => {
+                let bursts = GilbertElliott::bursts(loss, burst).map_err(
+                    |_| "--burst is too short for so much loss: more frames would be lost in a row",
+                )?;
+                direction.loss = LossModel::Bursts(bursts);
+            }
+            (None, Some(_), _) => return Err("--burst says how frames are lost, --loss how many".to_owned()),
+            (None, None, Some(rate)) => {
+                let octets = 1.0 / (8.0 * rate.as_f64());
+                direction.loss = LossModel::RohcTunnel16 { octets: octets.min(f64::from(u32::MAX)) as u32 };
+                direction.loss_unit = thinair_link::LossUnit::Packet;
+            }
+            (None, None, None) => {}
+        }
+        if let Some(trace) = trace {
+            direction.loss = LossModel::Pattern(trace);
+        }
+        if let Some(rate) = self.ber {
+            direction.bit_errors = BitErrorModel::Random(rate);
+            // A width of 64 finds all damage.
+            direction.integrity =
+                if self.deliver_damaged { Integrity::None } else { Integrity::Modelled { width: 64 } };
+        }
+        Ok(())
+    }
+}
+
+/// The digits 0 and 1 of a file. It is read once, and kept to the end.
+fn trace(path: &Path) -> anyhow::Result<&'static [bool]> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let digits = text.chars().filter(|digit| !digit.is_whitespace()).map(|digit| match digit {
+        '0' => Ok(false),
+        '1' => Ok(true),
+        other => anyhow::bail!("{}: expected 0 and 1, not `{other}`", path.display()),
+    });
+    let digits = digits.collect::<anyhow::Result<Vec<_>>>()?;
+    anyhow::ensure!(!digits.is_empty(), "{} holds no 0 and no 1", path.display());
+    Ok(digits.leak())
+}
+
+fn names() -> Vec<&'static str> {
+    presets().iter().map(|preset| preset.name).collect()
+}
+
+/// Milliseconds, or a number with its unit.
+pub(super) fn span(text: &str) -> Result<Duration, String> {
+    let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("", 1e-3)];
+    let found = units.into_iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
+    let seconds = found.and_then(|(number, unit)| Some(number.trim().parse::<f64>().ok()? * unit));
+    let span = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    span.filter(|span| *span <= Duration::from_secs(3_600))
+        .ok_or_else(|| "expected milliseconds, or a number with us, ms or s; at most 3600s".to_owned())
+}
+
+fn idle_wake(text: &str) -> Result<IdleWake, String> {
+    let (after, wake) = text.split_once(',').ok_or("expected AFTER,WAKE, as in 500ms,400ms")?;
+    Ok(IdleWake { after: span(after)?, wake: span(wake)? })
+}
+
+fn percentage(text: &str) -> Result<Probability, String> {
+    let percent = text.parse::<f64>().ok().and_then(|percent| Probability::from_f64(percent / 100.0));
+    percent.ok_or_else(|| "expected a number from 0 to 100".to_owned())
+}
+
+fn error_rate(text: &str) -> Result<Probability, String> {
+    let rate = text.parse::<f64>().ok().filter(|rate| *rate > 0.0).and_then(Probability::from_f64);
+    rate.ok_or_else(|| "expected a number above 0, and at most 1, as 1e-4".to_owned())
+}
+
+fn burst(text: &str) -> Result<MeanBurst, String> {
+    let frames = text.parse::<f64>().ok().filter(|frames| (1.0..=1e6).contains(frames));
+    let burst = frames.and_then(|frames| MeanBurst::from_thousandths((frames * 1e3).round() as u32));
+    burst.ok_or_else(|| "expected a number from 1 to 1000000".to_owned())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Command {
+        #[command(flatten)]
+        link: LinkOptions,
+    }
+
+    fn asked(line: &str) -> Result<Asked, String> {
+        Command::try_parse_from(std::iter::once("x").chain(line.split_whitespace()))
+            .map_err(|error| error.to_string())?
+            .link
+            .asked()
+            .unwrap()
+    }
+
+    #[test]
+    fn times_are_milliseconds_unless_they_say_otherwise() {
+        for (text, micros) in [("20", 20_000), ("8.8ms", 8_800), ("1.5s", 1_500_000), ("7 us", 7), ("0", 0)] {
+            assert_eq!(span(text), Ok(Duration::from_micros(micros)), "{text}");
+        }
+        for wrong in ["", "ms", "-1", "1e9s", "20m", "nan"] {
+            assert!(span(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn options_change_a_preset() {
+        let asked = asked("--preset zigbee-20k --rate-ba 40k --delay-ab 5 --loss 10 --queue 7").unwrap();
+        let zigbee = preset::ZIGBEE_20K.model.a_to_b;
+        assert_eq!(asked.mtu, Some(128));
+        assert_eq!(asked.model.a_to_b.airtime, zigbee.airtime);
+        assert_eq!(asked.model.a_to_b.delay, Duration::from_millis(5));
+        assert_eq!(asked.model.b_to_a.airtime, Airtime::Rate(Rate::from_bps(40_000).unwrap()));
+        assert_eq!(asked.model.b_to_a.delay, zigbee.delay);
+        for direction in [asked.model.a_to_b, asked.model.b_to_a] {
+            assert_eq!(direction.loss, LossModel::Random(Probability::from_percent(10).unwrap()));
+            assert_eq!(direction.queue, Queue::packets(7));
+        }
+    }
+
+    #[test]
+    fn a_preset_keeps_its_mtu_and_a_link_of_no_preset_has_none() {
+        assert_eq!(asked("--preset nb-iot").unwrap().mtu, Some(1_500));
+        assert_eq!(asked("--preset zigbee-20k --mtu 80").unwrap().mtu, Some(80));
+        let own = asked("--rate 1M --half-duplex=192us --mtu 100").unwrap();
+        assert_eq!((own.mtu, own.preset), (Some(100), None));
+        assert_eq!(own.model.duplex, Duplex::Half { turnaround: Duration::from_micros(192) });
+        assert_eq!(asked("").unwrap().mtu, None);
+    }
+
+    #[test]
+    fn the_counter_of_the_tunnel_has_125_octets_at_a_thousandth() {
+        let asked = asked("--rohctunnel16 1e-3").unwrap();
+        assert_eq!(asked.model.a_to_b.loss, LossModel::RohcTunnel16 { octets: 125 });
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for wrong in [
+            "--preset zigbee",
+            "--rate 0",
+            "--loss 101",
+            "--burst 3",
+            "--loss 90 --burst 2",
+            "--ber 0",
+            "--ber 2",
+            "--deliver-damaged",
+            "--mtu 8",
+            "--idle-wake 5",
+            "--loss 1 --rohctunnel16 1e-3",
+        ] {
+            assert!(asked(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! `thinair link presets`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::{Value, json};
+use thinair_link::preset::{Preset, presets};
+use thinair_link::{Airtime, Direction, Duplex};
+use thinair_report::{Cell, Column, Table};
+
+use crate::analyze::{print, style};
+
+const SCHEMA: &str = "thinair.link-presets/1";
+
+/// Columns of the output when it does not go to a terminal.
+const PLAIN_WIDTH: usize = 160;
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Also say where each number is from
+    #[arg(long)]
+    sources: bool,
+    /// Everything as JSON (thinair.link-presets/1)
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if arguments.json {
+        let presets: Vec<_> = presets().iter().map(to_json).collect();
+        let text = serde_json::to_string_pretty(&json!({ "schema": SCHEMA, "presets": presets }))?;
+        print(&(text + "\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let columns = ["name", "title", "", "numbers"].map(Column::text);
+    let mut table = Table::new("", columns);
+    for preset in presets() {
+        let ways = ways(preset);
+        for (i, (way, numbers)) in ways.iter().enumerate() {
+            let first = if i == 0 { [preset.name, preset.title] } else { ["", ""] };
+            table.row(first.into_iter().chain([*way, numbers]).map(Cell::text));
+        }
+    }
+    let mut text = table.to_text(&style(PLAIN_WIDTH));
+    if arguments.sources {
+        for preset in presets() {
+            text += &format!("\n{}\n", preset.name);
+            for source in preset.sources {
+                text += &format!("  {}: {}\n", source.what, source.from);
+            }
+        }
+    }
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A link in words: both ways at once if they are alike.
+pub(super) fn ways(preset: &Preset) -> Vec<(&'static str, String)> {
+    let model = &preset.model;
+    let duplex = match model.duplex {
+        Duplex::Full => "",
+        Duplex::Half { .. } => ", half duplex",
+    };
+    let words = |direction: &Direction<'_>| format!("{direction}{duplex}");
+    if model.a_to_b == model.b_to_a {
+        return vec![("both ways", words(&model.a_to_b))];
+    }
+    vec![("A to B", words(&model.a_to_b)), ("B to A", words(&model.b_to_a))]
+}
+
+fn to_json(preset: &Preset) -> Value {
+    let model = &preset.model;
+    let source = |source: &thinair_link::preset::Source| json!({ "what": source.what, "from": source.from });
+    json!({
+        "name": preset.name,
+        "title": preset.title,
+        "mtu": preset.mtu,
+        "half_duplex": matches!(model.duplex, Duplex::Half { .. }),
+        "a_to_b": direction(&model.a_to_b),
+        "b_to_a": direction(&model.b_to_a),
+        "sources": preset.sources.iter().map(source).collect::<Vec<_>>(),
+    })
+}
+
+fn direction(direction: &Direction<'_>) -> Value {
+    let rate = match direction.airtime {
+        Airtime::Rate(rate) => Some(rate.as_bps()),
+        _ => None,
+    };
+    json!({
+        "words": direction.to_string(),
+        "rate_bps": rate,
+        "delay_us": direction.delay.as_nanos() as f64 / 1e3,
+        "per_frame_us": direction.per_frame.as_nanos() as f64 / 1e3,
+        "frame_overhead_octets": direction.framing.overhead,
+        "queue_packets": direction.queue.packets,
+    })
+}

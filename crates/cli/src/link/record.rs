@@ -1,0 +1,128 @@
+//! What is written of every packet: the log, and captures of what came out of the link.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use thinair_capture::{ETHERTYPE_ROHC, LinkType, Timestamp, Writer};
+use thinair_lab::emulator::Passage;
+use thinair_wire::time::Instant;
+
+use super::run::Arguments;
+
+const HEADER: &str =
+    "number,from,in_ns,start_ns,tx_ns,out_ns,late_ns,ip_octets,link_octets,frames,frame_octets,fate,reason";
+
+type Capture = Writer<BufWriter<File>>;
+
+/// The files of a run.
+pub(super) struct Record {
+    /// What the times of the log count from.
+    origin: Instant,
+    /// Nanoseconds since 1970 when the clock was zero.
+    epoch: u64,
+    log: Option<BufWriter<File>>,
+    captures: Captures,
+}
+
+enum Captures {
+    None,
+    /// IP packets of both directions.
+    Ip(Capture),
+    /// ROHC packets, from each side.
+    Rohc([Capture; 2]),
+}
+
+impl Record {
+    pub(super) fn create(arguments: &Arguments, origin: Instant, epoch: u64) -> anyhow::Result<Self> {
+        let mut log = arguments.log.as_deref().map(create).transpose()?;
+        if let (Some(log), Some(path)) = (&mut log, &arguments.log) {
+            writeln!(log, "{HEADER}").with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        let captures = match &arguments.pcap {
+            None => Captures::None,
+            Some(path) if arguments.rohc => {
+                let capture = |way| capture(&of_direction(path, way), LinkType::ETHERNET);
+                Captures::Rohc([capture("ab")?, capture("ba")?])
+            }
+            Some(path) => Captures::Ip(capture(path, LinkType::RAW)?),
+        };
+        Ok(Self { origin, epoch, log, captures })
+    }
+
+    pub(super) fn add(&mut self, passage: &Passage, late: Option<u64>) -> io::Result<()> {
+        if let Some(log) = &mut self.log {
+            let since = |time: Instant| time.nanos_since(self.origin);
+            let some = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
+            let times = passage.times;
+            let (fate, reason) = passage.fate.name();
+            writeln!(
+                log,
+                "{},{:?},{},{},{},{},{},{},{},{},{},{fate},{reason}",
+                passage.number,
+                passage.from,
+                since(passage.entered),
+                some(times.map(|times| since(times.start))),
+                some(times.map(|times| since(times.sent))),
+                some(times.map(|times| since(times.arrival))),
+                some(late),
+                passage.ip_octets,
+                passage.carried_octets,
+                passage.frames,
+                passage.frame_octets,
+            )?;
+        }
+        let Some(times) = passage.times else { return Ok(()) };
+        let time = Timestamp::from_nanos(self.epoch.saturating_add(times.arrival.as_nanos()));
+        match &mut self.captures {
+            Captures::None => Ok(()),
+            Captures::Ip(capture) => capture.write(time, &passage.carried),
+            Captures::Rohc(captures) => {
+                captures[passage.from as usize].write_ethernet(time, ETHERTYPE_ROHC, &passage.carried)
+            }
+        }
+    }
+
+    /// Must be called: an error in dropping would be lost.
+    pub(super) fn finish(self) -> anyhow::Result<()> {
+        let mut result = self.log.map_or(Ok(()), |mut log| log.flush());
+        let captures: Vec<_> = match self.captures {
+            Captures::None => Vec::new(),
+            Captures::Ip(capture) => vec![capture],
+            Captures::Rohc(captures) => captures.into(),
+        };
+        for mut capture in captures {
+            result = result.and(capture.flush());
+        }
+        result.context("cannot write what the link carried")
+    }
+}
+
+fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
+    let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
+    Ok(BufWriter::new(file))
+}
+
+fn capture(path: &Path, link_type: LinkType) -> anyhow::Result<Capture> {
+    Writer::new(create(path)?, link_type).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// `link.ab.pcap` for `link.pcap`.
+fn of_direction(path: &Path, way: &str) -> PathBuf {
+    let extension = path.extension().map(|extension| extension.to_string_lossy().into_owned());
+    path.with_extension(extension.map_or(way.to_owned(), |extension| format!("{way}.{extension}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_direction_stands_before_the_extension() {
+        let name = |path: &str| of_direction(Path::new(path), "ab").display().to_string();
+        assert_eq!(name("out/link.pcap"), "out/link.ab.pcap");
+        assert_eq!(name("link"), "link.ab");
+        assert_eq!(name("a.b/link"), "a.b/link.ab");
+    }
+}

@@ -1,0 +1,89 @@
+//! `thinair link run`: an emulated link between two network namespaces, in real time.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::model::{LinkOptions, span};
+use crate::options::ChannelOptions;
+use crate::rohc::ModeOption;
+
+#[cfg(target_os = "linux")]
+mod linux;
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::ended;
+
+pub(super) const EXIT_STATUS: &str = "\
+Side A has the addresses 10.9.0.1 and fd09::1, side B 10.9.0.2 and fd09::2. CMD runs at side A, and finds the names of \
+the namespaces in THINAIR_A and THINAIR_B: `ip netns exec $THINAIR_B COMMAND` runs another one at side B.\n\n\
+Examples:\n  \
+thinair link run --preset zigbee-20k --create -- ping -c 10 -i 0.1 -s 16 10.9.0.2\n  \
+thinair link run --preset zigbee-20k --create --rohc --mode o -- \
+sh -c 'ip netns exec $THINAIR_B coap-server & sleep 1; coap-client coap://10.9.0.2/time; kill $!'\n\n\
+Exit status: that of CMD (128 and the number of the signal that ended it); without CMD 0; 1 for a failure, as when \
+the caller may not make namespaces; 2 for wrong arguments.";
+
+#[derive(Args, Debug)]
+#[group(id = "where", required = true, multiple = false, args = ["create", "netns"])]
+pub(crate) struct Arguments {
+    /// Make two network namespaces, which are gone when the link is
+    #[arg(long)]
+    pub(super) create: bool,
+    /// Join two network namespaces that are there: names of `ip netns`, or paths
+    #[arg(long, value_name = "A,B", value_parser = pair)]
+    pub(super) netns: Option<(String, String)>,
+    #[command(flatten)]
+    pub(super) link: LinkOptions,
+    /// Compress where packets enter the link and decompress where they leave it, so that it carries ROHC packets and
+    /// feedback
+    #[arg(long, help_heading = "ROHC")]
+    pub(super) rohc: bool,
+    /// Mode of operation, both ways [default: u]
+    #[arg(long, value_enum, value_name = "MODE", requires = "rohc", help_heading = "ROHC")]
+    pub(super) mode: Option<ModeOption>,
+    /// How long feedback waits for a packet that takes it along, before it goes alone
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "10ms", help_heading = "ROHC")]
+    pub(super) feedback_wait: Duration,
+    #[command(flatten)]
+    pub(super) channel: ChannelOptions,
+    /// Congestion control of TCP on both routes
+    #[arg(long, value_name = "NAME", default_value = "cubic", help_heading = "Hosts")]
+    pub(super) congestion: String,
+    /// Ask for no real-time scheduling, locked memory and spinning
+    #[arg(long, help_heading = "Hosts")]
+    pub(super) no_realtime: bool,
+    /// Write a line per packet (CSV): when it entered, was sent and came out, how late it was delivered, and its sizes
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) log: Option<PathBuf>,
+    /// Write what came out of the link, when it was due. With --rohc each direction is a channel of its own, so there are
+    /// two files: of link.pcap, link.ab.pcap and link.ba.pcap, in Ethernet frames of type 0x22F1
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) pcap: Option<PathBuf>,
+    /// Print what the directions carried as JSON (thinair.link/1); what CMD prints then goes to standard error
+    #[arg(long, help_heading = "Output")]
+    pub(super) json: bool,
+    /// A command to run at side A. Without one the link is there until it is interrupted
+    #[arg(last = true, value_name = "CMD")]
+    pub(super) command: Vec<OsString>,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once(',') {
+        Some((a, b)) if !a.is_empty() && !b.is_empty() && a != b => Ok((a.to_owned(), b.to_owned())),
+        _ => Err("expected two different names, separated by a comma".to_owned()),
+    }
+}
+
+#[cfg(target_os = "linux")]
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    linux::run(arguments)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn run(_: &Arguments) -> anyhow::Result<ExitCode> {
+    anyhow::bail!("the link runs between network namespaces of Linux, which this system does not have")
+}

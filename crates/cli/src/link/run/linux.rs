@@ -1,0 +1,141 @@
+//! The run itself: the settings, the two hosts, the command, and what is said afterwards.
+
+use std::os::fd::AsFd as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+
+use anyhow::Context as _;
+use thinair_lab::emulator::{
+    self, Ended, Ends, Engine, Passage, Report, RohcChannel, Where, addresses, route_mtus,
+};
+use thinair_link::Side;
+use thinair_os::clock;
+use thinair_rohc::{CompressorConfig, DecompressorConfig, Mode};
+
+use super::super::model::Asked;
+use super::super::record::Record;
+use super::super::told;
+use super::Arguments;
+use crate::rohc::ModeOption;
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let (asked, channel) = match settings(arguments)? {
+        Ok(settings) => settings,
+        Err(wrong) => {
+            eprintln!("thinair: {wrong}");
+            return Ok(ExitCode::from(2));
+        }
+    };
+    let place = match &arguments.netns {
+        Some((a, b)) => Where::Open { a: a.clone(), b: b.clone() },
+        None => Where::Create,
+    };
+    let ends = Ends::open(&place, route_mtus(asked.mtu), &arguments.congestion).map_err(advise)?;
+    let mut engine = Engine::new(&asked.model, arguments.link.seed, channel.as_ref());
+    let mut record = Record::create(arguments, clock::now(), clock::epoch())?;
+    let mut command = command(arguments, &ends)?;
+    if command.is_none() {
+        welcome(&ends);
+    }
+
+    let mut watch = |passage: &Passage, late: Option<u64>| record.add(passage, late);
+    let report = emulator::run(&mut engine, &ends, command.as_mut(), !arguments.no_realtime, &mut watch)?;
+    record.finish()?;
+
+    told::print(arguments, &asked, channel.as_ref(), &ends, &engine, &report)?;
+    Ok(status(arguments, &ends, &report))
+}
+
+/// What is asked for; `Err` in words if it contradicts itself.
+fn settings(arguments: &Arguments) -> anyhow::Result<Result<(Asked, Option<RohcChannel>), String>> {
+    let asked = match arguments.link.asked()? {
+        Ok(asked) => asked,
+        Err(wrong) => return Ok(Err(wrong)),
+    };
+    if !arguments.rohc {
+        let is_asked = arguments.channel.profiles.is_some() || arguments.channel.refresh.is_some();
+        if is_asked || arguments.channel.coap_template.is_some() {
+            return Ok(
+                Err("there is a channel option, and no ROHC on the link; give --rohc, too".to_owned()),
+            );
+        }
+        return Ok(Ok((asked, None)));
+    }
+    let channel = match arguments.channel.channel() {
+        Ok(channel) => channel,
+        Err(wrong) => return Ok(Err(wrong)),
+    };
+    let mode = arguments.mode.map_or(Mode::Unidirectional, ModeOption::mode);
+    let channel = RohcChannel {
+        compressor: CompressorConfig { seed: arguments.link.seed, ..arguments.channel.compressor(channel) },
+        decompressor: DecompressorConfig { mode, ..arguments.channel.decompressor(channel) },
+        bases: arguments.channel.bases()?,
+        feedback_wait: arguments.feedback_wait,
+    };
+    Ok(Ok((asked, Some(channel))))
+}
+
+/// Says what is missing, where it is a privilege or a driver.
+fn advise(error: thinair_os::Error) -> anyhow::Error {
+    let advice = match error.kind() {
+        std::io::ErrorKind::PermissionDenied => {
+            "; this needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN). Without root, put \
+             `unshare --user --map-root-user --net --mount` in front of the command, if the system allows that"
+        }
+        std::io::ErrorKind::NotFound if error.to_string().contains("/dev/net/tun") => {
+            "; the kernel needs CONFIG_TUN (`modprobe tun`), and a container `--device /dev/net/tun`"
+        }
+        _ => "",
+    };
+    let whole = anyhow::Error::from(error);
+    if advice.is_empty() { whole } else { anyhow::anyhow!("{whole:#}{advice}") }
+}
+
+/// The command, which knows where it is.
+fn command(arguments: &Arguments, ends: &Ends) -> anyhow::Result<Option<Command>> {
+    let Some((program, rest)) = arguments.command.split_first() else { return Ok(None) };
+    let mut command = Command::new(program);
+    command.args(rest);
+    for (variable, side) in [("THINAIR_A", Side::A), ("THINAIR_B", Side::B)] {
+        command.env(variable, ends.namespace(side).called());
+    }
+    if arguments.json {
+        let stderr = std::io::stderr().as_fd().try_clone_to_owned().context("cannot use standard error")?;
+        command.stdout(Stdio::from(stderr));
+    }
+    Ok(Some(command))
+}
+
+fn welcome(ends: &Ends) {
+    for side in Side::ALL {
+        let [(four, _), (six, _)] = addresses(side);
+        let namespace = ends.namespace(side);
+        eprintln!("thinair: side {side:?} is {}, with {four} and {six}", namespace.called());
+    }
+    let a = ends.namespace(Side::A).prefix();
+    eprintln!("thinair: try `{a} ping 10.9.0.2`; the link is there until it is interrupted");
+}
+
+fn status(arguments: &Arguments, ends: &Ends, report: &Report) -> ExitCode {
+    let Ended::Command(status) = report.ended else { return ExitCode::SUCCESS };
+    if !status.success() {
+        let program = arguments.command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
+        let namespace = ends.namespace(Side::A);
+        eprintln!("thinair: `{program}` at side A ({}) ended with {status}", namespace.called());
+    }
+    ExitCode::from(code(status))
+}
+
+/// The status of a command as shells tell it.
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+/// Also for those who write it down.
+pub(in crate::link) fn ended(report: &Report) -> (&'static str, Option<u8>) {
+    match report.ended {
+        Ended::Command(status) => ("command", Some(code(status))),
+        Ended::Signal => ("signal", None),
+    }
+}

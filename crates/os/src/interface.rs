@@ -1,0 +1,205 @@
+//! Interfaces, addresses and routes of the network namespace in which this thread is (rtnetlink(7)).
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::AsRawFd as _;
+
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage};
+use netlink_packet_route::link::{
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket, SocketAddr};
+use nix::net::if_::if_nametoindex;
+
+use crate::error::{Attempt as _, Result};
+use crate::namespace::{Namespace, quiet_ipv6};
+
+/// An interface of this thread's network namespace.
+///
+/// **Every method must be called in the namespace where the interface is** ([`Namespace::within`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    name: String,
+    index: u32,
+}
+
+/// Where packets go, and what the system is told of the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The destination, and how many of its bits count.
+    pub to: (IpAddr, u8),
+    /// The address that packets come from if nobody says otherwise.
+    pub from: Option<IpAddr>,
+    /// Octets of the longest packet. 0 for those of the interface.
+    pub mtu: u32,
+    /// Congestion control of TCP on this way, as `cubic`; by the route because a namespace that is not the first one
+    /// may not choose a default. `None` for the default.
+    pub congestion: Option<String>,
+}
+
+impl Interface {
+    /// The interface of that name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn named(name: &str) -> Result<Self> {
+        let index = if_nametoindex(name).attempt(|| format!("find the interface `{name}`"))?;
+        Ok(Self { name: name.to_owned(), index })
+    }
+
+    /// Makes two ends of a cable, each in a namespace and of that name there.
+    ///
+    /// # Errors
+    /// One of the names is taken, or the caller may not (CAP_NET_ADMIN).
+    pub fn veth(one: (&Namespace, &str), other: (&Namespace, &str)) -> Result<()> {
+        let mut peer = LinkMessage::default();
+        peer.attributes.push(LinkAttribute::IfName(other.1.to_owned()));
+        peer.attributes.push(LinkAttribute::NetNsFd(other.0.file().as_raw_fd()));
+        let mut message = LinkMessage::default();
+        message.attributes.push(LinkAttribute::IfName(one.1.to_owned()));
+        message.attributes.push(LinkAttribute::LinkInfo(vec![
+            LinkInfo::Kind(InfoKind::Veth),
+            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
+        ]));
+        let made = one.0.within(|| ask(RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL))?;
+        made.attempt(|| format!("make the interfaces `{}` and `{}`", one.1, other.1))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The interface takes and gives packets.
+    ///
+    /// # Errors
+    /// The caller may not (CAP_NET_ADMIN).
+    pub fn up(&self) -> Result<()> {
+        let mut message = self.message();
+        message.header.flags = LinkFlags::Up;
+        message.header.change_mask = LinkFlags::Up;
+        self.set(message, "up")
+    }
+
+    /// Sets the octets of its longest packet. Below 1,280 the system takes IPv6 off the interface, and says nothing.
+    ///
+    /// # Errors
+    /// The interface cannot, or the caller may not (CAP_NET_ADMIN).
+    pub fn set_mtu(&self, octets: u32) -> Result<()> {
+        let mut message = self.message();
+        message.attributes.push(LinkAttribute::Mtu(octets));
+        self.set(message, &format!("to an MTU of {octets}"))
+    }
+
+    /// Lets nothing go out that was not asked: see [`Namespace::quiet`]. Must come before [`up`](Self::up).
+    ///
+    /// # Errors
+    /// The caller may not (CAP_NET_ADMIN).
+    pub fn quiet(&self) -> Result<()> {
+        quiet_ipv6(&self.name)?;
+        let mut message = self.message();
+        message.header.change_mask = LinkFlags::Multicast;
+        self.set(message, "to no multicast")
+    }
+
+    /// Gives it an address; `bits` of it say what the network is, to which there is no route yet.
+    ///
+    /// # Errors
+    /// It has the address, or the caller may not (CAP_NET_ADMIN).
+    pub fn add_address(&self, address: IpAddr, bits: u8) -> Result<()> {
+        let mut message = AddressMessage::default();
+        message.header.family = family(address);
+        message.header.prefix_len = bits;
+        message.header.index = self.index;
+        let flags = AddressFlags::Nodad | AddressFlags::Noprefixroute;
+        message.header.flags = AddressHeaderFlags::from_bits_truncate(flags.bits() as u8);
+        message.attributes.push(AddressAttribute::Local(address));
+        message.attributes.push(AddressAttribute::Address(address));
+        message.attributes.push(AddressAttribute::Flags(flags));
+        ask(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
+            .attempt(|| format!("give `{}` the address {address}/{bits}", self.name))
+    }
+
+    /// Sends packets by it. A route to the same destination is replaced.
+    ///
+    /// # Errors
+    /// The source is no address of this namespace, there is no such congestion control, or the caller may not
+    /// (CAP_NET_ADMIN).
+    pub fn add_route(&self, route: &Route) -> Result<()> {
+        let (to, bits) = route.to;
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(to);
+        message.header.destination_prefix_length = bits;
+        message.header.table = libc::RT_TABLE_MAIN;
+        message.header.protocol = RouteProtocol::Static;
+        message.header.scope = if to.is_ipv4() { RouteScope::Link } else { RouteScope::Universe };
+        message.header.kind = RouteType::Unicast;
+        let attributes = &mut message.attributes;
+        attributes.push(RouteAttribute::Destination(route_address(to)));
+        attributes.push(RouteAttribute::Oif(self.index));
+        attributes.extend(route.from.map(|from| RouteAttribute::PrefSource(route_address(from))));
+        let mut metrics = Vec::new();
+        if route.mtu > 0 {
+            metrics.push(RouteMetric::Mtu(route.mtu));
+            // Linux would not announce less than 256 octets by itself (net.ipv4.route.min_adv_mss).
+            let headers = if to.is_ipv4() { 40 } else { 60 };
+            metrics.push(RouteMetric::Advmss(route.mtu.saturating_sub(headers).max(1)));
+        }
+        metrics.extend(route.congestion.clone().map(RouteMetric::CcAlgo));
+        if !metrics.is_empty() {
+            attributes.push(RouteAttribute::Metrics(metrics));
+        }
+        ask(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_REPLACE)
+            .attempt(|| format!("send packets for {to}/{bits} by `{}`", self.name))
+    }
+
+    fn message(&self) -> LinkMessage {
+        let mut message = LinkMessage::default();
+        message.header.index = self.index;
+        message
+    }
+
+    fn set(&self, message: LinkMessage, what: &str) -> Result<()> {
+        ask(RouteNetlinkMessage::SetLink(message), 0).attempt(|| format!("set `{}` {what}", self.name))
+    }
+}
+
+fn family(address: IpAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
+}
+
+fn route_address(address: IpAddr) -> RouteAddress {
+    match address {
+        IpAddr::V4(address) => RouteAddress::Inet(address),
+        IpAddr::V6(address) => RouteAddress::Inet6(address),
+    }
+}
+
+/// Asks the kernel for one thing, and waits for its answer.
+fn ask(message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+    let mut request = NetlinkMessage::from(message);
+    request.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+    request.finalize();
+    let mut octets = vec![0; request.buffer_len()];
+    request.serialize(&mut octets);
+
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    socket.send(&octets, 0)?;
+    let (answer, _) = socket.recv_from_full()?;
+    let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer);
+    match answer.map_err(io::Error::other)?.payload {
+        NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
+        NetlinkPayload::Error(_) => Ok(()),
+        _ => Err(io::Error::other("the kernel answered something else")),
+    }
+}

@@ -1,0 +1,54 @@
+//! System calls, and nothing else.
+//!
+//! This crate knows how Linux is asked: for [TUN and TAP devices](tun), for [network namespaces](namespace), for
+//! [addresses and routes](interface), to [wait](event_loop) until a packet comes or a point in time is reached, to carry
+//! [datagrams in batches](udp), to run [before everything else](realtime), and to say that a [signal](signals) has come.
+//! It refuses to know what is in the packets. It is the only crate with unsafe code: two calls that no library wraps,
+//! and what a child does before it becomes another program.
+//!
+//! Linux only. Elsewhere the crate is empty, and whoever needs it says so at run time ([`IS_SUPPORTED`]).
+//!
+//! ```no_run
+//! # #[cfg(target_os = "linux")]
+//! # fn example() -> Result<(), thinair_os::Error> {
+//! use thinair_os::{Namespace, Tun, TunKind};
+//!
+//! let namespace = Namespace::create("example")?;
+//! let tun = Tun::open_in(&namespace, "link0", TunKind::Tun)?;
+//! # Ok(()) }
+//! ```
+
+#![deny(missing_docs)]
+
+/// Whether this system is one that the crate knows.
+pub const IS_SUPPORTED: bool = cfg!(target_os = "linux");
+
+#[cfg(target_os = "linux")]
+pub mod clock;
+#[cfg(target_os = "linux")]
+mod error;
+#[cfg(target_os = "linux")]
+pub mod event_loop;
+#[cfg(target_os = "linux")]
+pub mod interface;
+#[cfg(target_os = "linux")]
+pub mod namespace;
+#[cfg(target_os = "linux")]
+pub mod realtime;
+#[cfg(target_os = "linux")]
+pub mod signals;
+#[cfg(target_os = "linux")]
+pub mod tun;
+#[cfg(target_os = "linux")]
+pub mod udp;
+
+#[cfg(target_os = "linux")]
+pub use self::{
+    error::{Error, Result},
+    event_loop::EventLoop,
+    interface::{Interface, Route},
+    namespace::Namespace,
+    realtime::RealTime,
+    signals::{Signal, Signals},
+    tun::{Tun, TunKind},
+};

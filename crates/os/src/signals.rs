@@ -1,0 +1,110 @@
+//! Signals as something to wait for, not as something that interrupts.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::process::Child;
+
+use nix::sys::signal::{self, SigSet, Signal as Number};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::Pid;
+
+use crate::error::{Attempt as _, Result};
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGINT, SIGTERM or SIGHUP: it is time to end.
+    End {
+        /// A terminal sent it, and so to every process in the foreground. Otherwise it is for this process alone.
+        by_terminal: bool,
+    },
+    /// A child ended (SIGCHLD).
+    Child,
+}
+
+/// The signals that ask this process to end, or say that a child has.
+///
+/// **Must be made before any other thread:** the signals are blocked in this thread and in those that it starts, and
+/// would end the process in any other one. They are let through again on drop. Children do not inherit this.
+#[derive(Debug)]
+pub struct Signals {
+    file: SignalFd,
+    before: SigSet,
+}
+
+impl Signals {
+    /// Takes the signals.
+    ///
+    /// # Errors
+    /// The system has no room for another file.
+    pub fn take() -> Result<Self> {
+        let signals = [Number::SIGINT, Number::SIGTERM, Number::SIGHUP, Number::SIGCHLD];
+        let set: SigSet = signals.into_iter().collect();
+        let mut before = SigSet::empty();
+        signal::pthread_sigmask(signal::SigmaskHow::SIG_BLOCK, Some(&set), Some(&mut before))
+            .attempt(|| "block signals".to_owned())?;
+        let file = SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
+            .attempt(|| "wait for signals".to_owned())?;
+        Ok(Self { file, before })
+    }
+
+    /// The next signal that has come; `None` if none waits.
+    pub fn poll(&self) -> Option<Signal> {
+        let info = self.file.read_signal().ok().flatten()?;
+        if info.ssi_signo == Number::SIGCHLD as u32 {
+            return Some(Signal::Child);
+        }
+        // SI_KERNEL: what a key of the terminal causes. What kill(2) causes is SI_USER.
+        Some(Signal::End { by_terminal: info.ssi_code == libc::SI_KERNEL })
+    }
+}
+
+/// How a child is asked to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// As a key of the terminal does: SIGINT.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+}
+
+/// Asks a child to end. Nothing happens if it has. ([`Child::kill`] does not ask.)
+pub fn ask(child: &mut Child, how: Ask) {
+    // A child that was not waited for keeps its number, so that nobody else is meant.
+    if let (Ok(None), Ok(pid)) = (child.try_wait(), i32::try_from(child.id())) {
+        let signal = match how {
+            Ask::Interrupt => Number::SIGINT,
+            Ask::Terminate => Number::SIGTERM,
+        };
+        let _ = signal::kill(Pid::from_raw(pid), signal);
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        // What has come meanwhile was meant for whoever just ended.
+        while self.poll().is_some() {}
+        let _ = self.before.thread_set_mask();
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_waits_until_it_is_asked_for() {
+        let signals = Signals::take().unwrap();
+        assert_eq!(signals.poll(), None);
+        // To this thread alone: other tests run beside this one.
+        signal::raise(Number::SIGTERM).unwrap();
+        assert_eq!(signals.poll(), Some(Signal::End { by_terminal: false }));
+        assert_eq!(signals.poll(), None);
+    }
+}
