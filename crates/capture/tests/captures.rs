@@ -10,7 +10,9 @@ use thinair_capture::Reader;
 
 /// Records and truncated records of the workspace's captures, as `capinfos` 4.0.17 and
 /// `tshark -Y 'frame.cap_len < frame.len'` count them.
-const OWN: [(&str, u64, u64); 16] = [
+const OWN: [(&str, u64, u64); 35] = [
+    ("ah4_udp.pcap", 120, 0),
+    ("ah6_udp.pcap", 120, 0),
     ("bulk_tcp4_snap128.pcap", 5_627, 3_291),
     ("bulk_tcp6_snap128.pcap", 4_042, 2_625),
     ("coap_tcp4.pcap", 242, 0),
@@ -25,8 +27,25 @@ const OWN: [(&str, u64, u64); 16] = [
     ("coap_udp6_observe.pcap", 403, 0),
     ("coap_udp6_post_query_cbor.pcap", 600, 0),
     ("coaps_udp4_dtls_psk.pcap", 50, 0),
+    ("esp4_transport.pcap", 120, 0),
+    ("esp4_tunnel.pcap", 120, 0),
+    ("esp6_transport.pcap", 120, 0),
+    ("esp6_tunnel.pcap", 120, 0),
     ("http11_tcp4_get_each.pcap", 611, 0),
     ("mqtt311_tcp4_qos1.pcap", 403, 0),
+    ("rtp_udp4_csrc.pcap", 160, 0),
+    ("rtp_udp4_h264.pcap", 247, 0),
+    ("rtp_udp4_opus_dtx.pcap", 178, 0),
+    ("rtp_udp4_pcmu.pcap", 200, 0),
+    ("rtp_udp6_header_extension.pcap", 100, 0),
+    ("rtp_udp6_pcmu.pcap", 200, 0),
+    ("rtp_udplite4_pcmu.pcap", 150, 0),
+    ("rtp_udplite6_pcmu.pcap", 150, 0),
+    ("udplite4_coverage_8.pcap", 120, 0),
+    ("udplite4_coverage_varying.pcap", 120, 0),
+    ("udplite4_whole.pcap", 120, 0),
+    ("udplite6_coverage_20.pcap", 120, 0),
+    ("udplite6_coverage_varying.pcap", 120, 0),
 ];
 
 /// Records of third parties' captures, as `capinfos` 4.0.17 counts them. None is truncated.

@@ -36,7 +36,7 @@ fn is_met(row: &Value) -> bool {
 fn every_evaluation_is_listed() {
     let output = thinair(&["list"]);
     assert_eq!(output.status.code(), Some(0));
-    for name in ["coap-delay", "coap-robustness", "coap-sizes"] {
+    for name in ["coap-delay", "coap-energy", "coap-robustness", "coap-sizes", "ule-throughput"] {
         assert!(stdout(&output).contains(name), "{name}");
     }
 }
@@ -127,4 +127,26 @@ fn what_cannot_be_written_or_read_is_status_1() {
     fs::remove_dir_all(&shared).unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("cannot read"), "{}", stderr(&output));
+}
+
+#[test]
+fn throughput_over_dvb_s_meets_its_bars_in_virtual_time() {
+    let output = thinair(&["run", "ule-throughput", "--quick", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = found["rows"].as_array().unwrap();
+    let row = |id: &str| rows.iter().find(|row| row["id"] == id).unwrap_or_else(|| panic!("{id}"));
+    for payload in [40, 80, 120, 160, 200, 300, 512, 1_024] {
+        for figure in ["model", "simulated", "padding"] {
+            for column in ["unc", "cmp", "gain"] {
+                assert!(row(&format!("{figure}/{payload}/{column}"))["bar"].is_object());
+            }
+        }
+    }
+    assert_eq!(row("simulated/40/cmp")["theirs"], 828.0);
+    assert_eq!(row("headers/ir")["ours"], 50.0);
+    assert_eq!(row("wrong")["ours"], 0.0);
+    // Nothing of a run in real time is asked for.
+    assert!(rows.iter().all(|row| !row["id"].as_str().unwrap().starts_with("real/")));
+    assert!(stderr(&output).contains("Left out: the rows real/"), "{}", stderr(&output));
 }

@@ -354,7 +354,8 @@ fn exit_status_and_message_say_what_to_do() {
 
 /// An independent reader: tshark 4.0 finds profile, CID, addresses and ports of every IR packet, and nothing
 /// malformed in it. It knows small CIDs only, says that it leaves the extension header list of IPv6 undecoded,
-/// and takes UO-1 for R-1 and UOR-2 for that of RTP, so the other packets are not put to it.
+/// and takes UO-1 for R-1 and UOR-2 for that of RTP, so the other packets are not put to it. An AH behind IP it takes
+/// for UDP, and of chains with ESP or UDP-Lite it tells no addresses.
 #[test]
 fn tshark_reads_our_ir_packets() {
     if Command::new("tshark").arg("-v").output().is_err() {
@@ -365,6 +366,9 @@ fn tshark_reads_our_ir_packets() {
     let rohc = folder.path("rohc.pcap");
     for capture in captures() {
         let name = capture.file_name().unwrap().to_str().unwrap();
+        if name.starts_with("ah") {
+            continue;
+        }
         // Profile 0x0081 is not known to it.
         ok(thinair(["compress", "--ethertype"], [&capture, &rohc], &["--profiles", "v1"]));
         let sent = packets(&capture);
@@ -377,9 +381,13 @@ fn tshark_reads_our_ir_packets() {
             .zip(&sent)
             .filter(|(packet, _)| packet["format"] == "IR" && packet["profile"] != 0)
             .map(|(packet, (_, ip))| {
-                let (source, destination, transport) = addresses(ip);
+                let (mut source, mut destination, transport) = addresses(ip);
+                if matches!(packet["profile"].as_u64(), Some(3 | 7 | 8)) {
+                    source.clear();
+                    destination.clear();
+                }
                 let ports = match packet["profile"].as_u64().unwrap() {
-                    2 => transport[..4]
+                    1 | 2 => transport[..4]
                         .chunks(2)
                         .map(|p| u16::from_be_bytes([p[0], p[1]]).to_string())
                         .collect(),

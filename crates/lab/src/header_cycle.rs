@@ -37,7 +37,7 @@ pub fn header_cycle(stack: Stack, refresh: Refresh) -> Result<Vec<Headers>, Head
         Refresh::Cycle { ir, so, .. } => (ir.saturating_add(so), ir.saturating_add(so)),
         Refresh::Periodic { .. } => return Err(HeaderCycleError::NoCycle(refresh)),
     };
-    let config = stack.compressor(refresh)?;
+    let config = stack.compressor(1, refresh)?;
     let mut compressor = Compressor::new(config, CompressorMemory::owned(&config.channel, 0));
     let Some(flow) = Flow::new(stack, 20, 1, 0) else { return Ok(Vec::new()) };
     let (mut packet, mut rohc) = (Vec::new(), [0; 256]);

@@ -27,6 +27,7 @@
 
 #![deny(missing_docs)]
 
+pub mod broadcast;
 mod clock;
 pub mod emulator;
 mod header_cycle;

@@ -103,6 +103,15 @@ impl Stack {
         }
     }
 
+    /// The host that a packet comes from: the last octet of its source address. None if there is no address.
+    pub(crate) fn host(self, packet: &[u8]) -> Option<u8> {
+        let at = match self.version {
+            Version::V4 => 15,
+            Version::V6 => 23,
+        };
+        packet.get(at).copied()
+    }
+
     /// The profile that it goes by.
     pub const fn profile(self) -> ProfileId {
         match self.above {
@@ -112,22 +121,16 @@ impl Stack {
         }
     }
 
-    /// A channel for one flow of it: small CIDs, so that CID 0 takes no octet, and its profile.
+    /// What a compressor is told of a channel for so many flows of it, at least 1: its profile, and small CIDs, so that CID
+    /// 0 takes no octet.
     ///
     /// # Errors
     ///
-    /// None that is known: the parameters are fixed.
-    pub fn channel(self) -> Result<Channel, ChannelError> {
-        Channel::new(CidSpace::Small, 0, ProfileSet::of(&[ProfileId::Uncompressed, self.profile()])?)
-    }
-
-    /// What a compressor of that channel is told.
-    ///
-    /// # Errors
-    ///
-    /// None that is known: the parameters are fixed.
-    pub fn compressor(self, refresh: Refresh) -> Result<CompressorConfig, ChannelError> {
-        let mut config = CompressorConfig::new(self.channel()?);
+    /// There are more than 16 flows.
+    pub fn compressor(self, flows: u16, refresh: Refresh) -> Result<CompressorConfig, ChannelError> {
+        let profiles = ProfileSet::of(&[ProfileId::Uncompressed, self.profile()])?;
+        let mut config =
+            CompressorConfig::new(Channel::new(CidSpace::Small, flows.saturating_sub(1), profiles)?);
         config.refresh = refresh;
         config.rtp = RtpDetection::of_ports(&[RTP_PORT]).unwrap_or_default();
         Ok(config)

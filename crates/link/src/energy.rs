@@ -146,6 +146,22 @@ pub const CORTEX_M3: Cpu = Cpu {
     ],
 };
 
+/// A whole Raspberry Pi of 2012, as it was measured while it sent CoAP over 802.11.
+pub const RASPBERRY_PI: Cpu = Cpu {
+    name: "raspberry-pi",
+    power: Power::from_current(340_000, 5_000),
+    frequency: 700_000_000,
+    cycles: 2_000,
+    sources: &[
+        Source {
+            what: "340 mA at 5 V, the whole board with its radio; 700 MHz",
+            from: "M. Majanen, P. Koskela, M. Valta: Constrained Application Protocol Profile for Robust Header \
+                Compression Framework, 2015, section V.E",
+        },
+        Source { what: "2 cycles an instruction", from: "chosen" },
+    ],
+};
+
 /// A radio of a device: powers, and the link that it is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Radio {

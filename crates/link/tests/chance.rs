@@ -52,6 +52,22 @@ fn independent_bit_errors_drop_what_the_formula_says() {
     }
 }
 
+/// 5 octets of packet in a frame of 21.
+#[test]
+fn damage_of_what_the_link_layer_adds_is_found_too() {
+    for integrity in [Integrity::Modelled { width: 64 }, Integrity::None] {
+        let direction = Direction {
+            bit_errors: BitErrorModel::Random(Probability::from_ppm(1_000).unwrap()),
+            integrity,
+            framing: Framing { overhead: 16, ..Framing::default() },
+            ..Direction::IDEAL
+        };
+        let rate = dropped(direction, 5, 100_000, DropReason::Integrity);
+        let known = if integrity == Integrity::None { 0.0 } else { 15.5 };
+        assert!((rate - known).abs() < 0.6, "{rate} of {known}");
+    }
+}
+
 #[test]
 fn bits_are_flipped_if_nothing_checks_them() {
     let bit_errors = BitErrorModel::Random(Probability::from_percent(1).unwrap());

@@ -5,8 +5,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use thinair_link::{
     Airtime, BitErrorModel, CoDelConfig, ConstrainedLink, Direction, Discipline, Duplex, DutyCycle, Event,
-    Fragmentation, Framing, IdleWake, Integrity, LinkModel, LossModel, Probability, Queue, Rate, Side, Times,
-    preset,
+    Fragmentation, Framing, IdleWake, Integrity, Jitter, LinkModel, LoRa, LossModel, Ofdm, Probability,
+    Queue, Rate, Side, Times, energy, preset,
 };
 use thinair_wire::time::Instant;
 
@@ -143,7 +143,63 @@ fn delivered(events: &[Event<Vec<u8>>], side: Side) -> Vec<(Times, Vec<u8>)> {
     delivered.collect()
 }
 
+/// Small, or as great as can be.
+fn span() -> impl Strategy<Value = Duration> {
+    prop_oneof![Just(Duration::ZERO), Just(Duration::from_millis(3)), Just(Duration::MAX)]
+}
+
+/// The same link with numbers that make no sense.
+fn extreme() -> impl Strategy<Value = Direction<'static>> {
+    let modem = (any::<u8>(), prop_oneof![Just(0), any::<u32>()], any::<u8>(), any::<u16>()).prop_map(
+        |(spreading_factor, bandwidth, coding_rate, preamble)| {
+            let (has_header, has_crc) = (bandwidth % 2 == 0, bandwidth % 3 == 0);
+            Airtime::LoRa(LoRa { spreading_factor, bandwidth, coding_rate, preamble, has_header, has_crc })
+        },
+    );
+    let ofdm = (any::<u32>(), any::<u16>(), any::<u16>(), any::<u32>()).prop_map(
+        |(preamble, service, bits, symbol)| Airtime::Ofdm(Ofdm { preamble, service, bits, symbol }),
+    );
+    let rate = prop_oneof![Just(1), Just(u64::MAX)]
+        .prop_map(|bits| Rate::from_bps(bits).map_or(Airtime::None, Airtime::Rate));
+    let spans = proptest::array::uniform7(span());
+    let fragments = (any::<u16>(), any::<u8>(), any::<u8>(), any::<u8>());
+    (prop_oneof![modem, ofdm, rate], spans, fragments, direction()).prop_map(
+        |(airtime, [per_frame, delay, deviation, spike, after, wake, interval], fragments, direction)| {
+            let (payload, first, next, unit) = fragments;
+            let codel = CoDelConfig { target: Duration::ZERO, interval, max_packet: 0 };
+            Direction {
+                airtime,
+                per_frame,
+                delay,
+                jitter: Jitter { deviation, spikes: Probability::ALWAYS, spike },
+                queue: Queue { discipline: Discipline::CoDel(codel), ..direction.queue },
+                framing: Framing {
+                    overhead: payload,
+                    mtu: 0,
+                    fragmentation: Fragmentation::Frames { payload, first, next, unit },
+                },
+                idle_wake: Some(IdleWake { after, wake }),
+                ..direction
+            }
+        },
+    )
+}
+
 proptest! {
+    #[test]
+    fn numbers_without_sense_are_borne(a_to_b in extreme(), b_to_a in extreme(), turnaround in span(), offers in offers()) {
+        let model = LinkModel { a_to_b, b_to_a, duplex: Duplex::Half { turnaround } };
+        let (link, events) = run(&model, 1, &offers);
+        prop_assert!(Side::ALL.iter().all(|side| link.held(*side) == 0));
+        prop_assert!(events.windows(2).all(|pair| at(&pair[0]) <= at(&pair[1])));
+        prop_assert!(!a_to_b.to_string().is_empty());
+        for radio in energy::radios() {
+            let mut usage = energy::Usage::default();
+            radio.sends(&mut usage, offers.len());
+            radio.spends(&usage, &energy::CORTEX_M3, u16::MAX);
+        }
+    }
+
     #[test]
     fn nothing_is_lost_without_a_reason(model in model(), seed: u64, offers in offers()) {
         let (link, events) = run(&model, seed, &offers);

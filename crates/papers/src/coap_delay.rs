@@ -84,6 +84,17 @@ impl Paper for CoapDelay {
     }
 }
 
+/// Instructions that the client and the server spend on an exchange by this profile, on a Cortex-M4, built for speed;
+/// in steady state, or in its first exchange. None if nobody has counted them.
+pub(crate) fn instructions_of_exchange(profile: ProfileId, is_first: bool) -> Option<[u32; 2]> {
+    let kind = if is_first { exchange::Type::Ir1 } else { exchange::Type::Uo0 };
+    let of = |half, side| instructions::of(Case { kind, half, profile }, side).thumbv7em_o3;
+    let [compress, decompress] = SIDES;
+    let client = of(exchange::Half::Get, compress)? + of(exchange::Half::Response, decompress)?;
+    let server = of(exchange::Half::Get, decompress)? + of(exchange::Half::Response, compress)?;
+    Some([client, server])
+}
+
 /// What is known of one case.
 #[derive(Clone, Copy, Debug)]
 struct Line {

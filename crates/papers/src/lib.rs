@@ -19,6 +19,7 @@
 //! ```
 
 mod coap_delay;
+mod coap_energy;
 mod coap_robustness;
 mod coap_sizes;
 mod page;
@@ -27,11 +28,17 @@ mod paper;
 mod row;
 mod sweep;
 mod traffic;
+mod ule_throughput;
 
 pub use page::document;
 pub use paper::{About, Error, Findings, Paper, Plan, Progress, by_name};
 pub use row::{Bar, Outcome, Row, SCHEMA, outcome};
 
 /// Every paper, in the order of their names.
-pub const PAPERS: &[&dyn Paper] =
-    &[&coap_delay::CoapDelay, &coap_robustness::CoapRobustness, &coap_sizes::CoapSizes];
+pub const PAPERS: &[&dyn Paper] = &[
+    &coap_delay::CoapDelay,
+    &coap_energy::CoapEnergy,
+    &coap_robustness::CoapRobustness,
+    &coap_sizes::CoapSizes,
+    &ule_throughput::UleThroughput,
+];

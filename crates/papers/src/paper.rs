@@ -54,12 +54,15 @@ pub struct Plan {
     pub threads: usize,
     /// Where captures are that may not be copied into this repository. Without it their rows are left out.
     pub shared: Option<PathBuf>,
+    /// Also measure in real time what can be: between network namespaces, as root, with the programs that it takes.
+    /// Such figures are of this machine. Without it, or where that cannot be, their rows are left out.
+    pub real_time: bool,
 }
 
 impl Default for Plan {
-    /// In full, seed 1, one thread, no shared captures.
+    /// In full, seed 1, one thread, no shared captures, nothing in real time.
     fn default() -> Self {
-        Self { quick: false, seed: 1, threads: 1, shared: None }
+        Self { quick: false, seed: 1, threads: 1, shared: None, real_time: false }
     }
 }
 
@@ -106,6 +109,12 @@ pub enum Error {
     /// A compressor refused a packet.
     #[error("a packet of the evaluation is refused")]
     Compress(#[from] CompressError),
+    /// A run in virtual time cannot be.
+    #[error("a run of the evaluation cannot be")]
+    Broadcast(#[from] thinair_lab::broadcast::Error),
+    /// The headers of a stack are not what they have to be.
+    #[error("headers of the evaluation do not repeat")]
+    HeaderCycle(#[from] thinair_lab::HeaderCycleError),
 }
 
 /// The paper of that name.

@@ -332,7 +332,7 @@ impl<'m> Compressor<'m> {
 
     /// The way of a packet whose headers must be looked at one by one.
     fn in_full(&mut self, now: Instant, packet: &[u8], out: &mut [u8]) -> Result<Compressed, CompressError> {
-        let mut chain = HeaderChain::empty();
+        let mut chain = HeaderChain::EMPTY;
         chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
         let plan = classify::plan(&chain, &self.config, |plan| self.has_place_for(now, plan));
         let Some(mut plan) = plan else { return self.uncompressed(now, packet, out) };

@@ -70,15 +70,30 @@ impl Crc32 {
     pub fn then(self, octets: &[u8]) -> Self {
         let mut state = self.0;
         let (blocks, octets) = octets.as_chunks::<16>();
-        for [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] in blocks {
-            state = step(12, state ^ u32::from_be_bytes([*a, *b, *c, *d]))
-                ^ step(8, u32::from_be_bytes([*e, *f, *g, *h]))
-                ^ step(4, u32::from_be_bytes([*i, *j, *k, *l]))
-                ^ step(0, u32::from_be_bytes([*m, *n, *o, *p]));
+        for block in blocks {
+            let [a, b, c, d] =
+                (state ^ u32::from_be_bytes([block[0], block[1], block[2], block[3]])).to_be_bytes();
+            state = lane(0, block[15])
+                ^ lane(1, block[14])
+                ^ lane(2, block[13])
+                ^ lane(3, block[12])
+                ^ lane(4, block[11])
+                ^ lane(5, block[10])
+                ^ lane(6, block[9])
+                ^ lane(7, block[8])
+                ^ lane(8, block[7])
+                ^ lane(9, block[6])
+                ^ lane(10, block[5])
+                ^ lane(11, block[4])
+                ^ lane(12, d)
+                ^ lane(13, c)
+                ^ lane(14, b)
+                ^ lane(15, a);
         }
         let (words, octets) = octets.as_chunks::<4>();
         for word in words {
-            state = step(0, state ^ u32::from_be_bytes(*word));
+            let [a, b, c, d] = (state ^ u32::from_be_bytes(*word)).to_be_bytes();
+            state = lane(0, d) ^ lane(1, c) ^ lane(2, b) ^ lane(3, a);
         }
         Self(octet_by_octet(state, octets))
     }
@@ -97,15 +112,11 @@ impl Crc32 {
     }
 }
 
-/// Four octets with `lane` octets of zero behind them.
+/// An octet with `lane` octets of zero behind it.
 #[cfg(feature = "fast-crc")]
 #[inline(always)]
-fn step(lane: usize, word: u32) -> u32 {
-    let [a, b, c, d] = word.to_be_bytes();
-    TABLES[lane + 3][usize::from(a)]
-        ^ TABLES[lane + 2][usize::from(b)]
-        ^ TABLES[lane + 1][usize::from(c)]
-        ^ TABLES[lane][usize::from(d)]
+fn lane(lane: usize, octet: u8) -> u32 {
+    TABLES[lane][usize::from(octet)]
 }
 
 #[inline]

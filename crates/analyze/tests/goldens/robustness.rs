@@ -66,9 +66,10 @@ fn one_damaged_packet_takes_no_other_with_it() {
 }
 
 /// The first octet of the 273rd packet becomes 0x70: a UO-0 whose CRC-3 happens to be right for another SN. Theirs
-/// delivers it, refuses the two packets behind it, and repairs its context.
+/// delivers it, refuses the two packets behind it, and repairs its context. Ours delivers those, by the SN before, and
+/// refuses no more than one: where a header is right by both SNs.
 #[test]
-fn a_damaged_packet_that_is_believed_is_repaired_after_two_more() {
+fn a_damaged_packet_that_is_believed_costs_less_than_with_theirs() {
     let Some(folder) = capture("damaged_packet/inputs") else { return };
     let (mut pair, mut fate) = (small(), Fate::default());
     for (i, packet) in records(&folder.join("uo0_repair.pcap")).iter().enumerate() {
@@ -81,7 +82,7 @@ fn a_damaged_packet_that_is_believed_is_repaired_after_two_more() {
     }
     println!("uo0_repair: {fate:?}");
     assert!(fate.wrong.iter().all(|at| *at == 273), "{fate:?}");
-    assert!(fate.refused.iter().all(|at| (273..=275).contains(at)), "{fate:?}");
+    assert!(fate.refused.len() < 2 && fate.refused.iter().all(|at| (273..=278).contains(at)), "{fate:?}");
 }
 
 /// The name of a script of theirs tells which packets are lost, and up to which one the next ones may be refused.

@@ -111,3 +111,67 @@ impl CoDel {
         t + Duration::from_nanos(root as u64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use super::*;
+
+    /// A queue that is never short of packets, all of which came in at one time.
+    struct Standing(Instant);
+
+    impl Queue for Standing {
+        type Packet = ();
+
+        fn pop(&mut self) -> Option<(Instant, ())> {
+            Some((self.0, ()))
+        }
+
+        fn octets(&self) -> u64 {
+            10_000
+        }
+    }
+
+    fn ms(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    /// Of a queue that has stood since 0, or of one that has just filled: packets dropped, `count`, and milliseconds of
+    /// `drop_next`.
+    fn dequeue(codel: &mut CoDel, now: u64, is_fresh: bool) -> (u32, u32, u64) {
+        let mut dropped = 0;
+        let mut queue = Standing(if is_fresh { ms(now) } else { Instant::ZERO });
+        codel.dequeue(ms(now), &mut queue, |()| dropped += 1);
+        (dropped, codel.count, codel.drop_next.as_nanos() / 1_000_000)
+    }
+
+    /// RFC 8289, section 5.5, by hand; the interval is 100 ms.
+    #[test]
+    fn drop_state_goes_on_where_it_was_if_that_is_not_long_ago() {
+        let mut codel = CoDel::new(CoDelConfig::new(1_500));
+        let seen: Vec<_> = [10, 110, 210, 281].map(|now| dequeue(&mut codel, now, false)).into();
+        // 280.7 and 338.4 ms: 100 / sqrt(2) and 100 / sqrt(3) later.
+        assert_eq!(seen, [(0, 0, 0), (1, 1, 210), (1, 2, 280), (1, 3, 338)]);
+        assert_eq!(dequeue(&mut codel, 300, true), (0, 3, 338));
+        assert!(!codel.dropping);
+        assert_eq!(dequeue(&mut codel, 310, false), (0, 3, 338));
+        // `count` was 1 when drop state was entered and is 3: it begins with 2.
+        assert_eq!(dequeue(&mut codel, 410, false), (1, 2, 480));
+        assert_eq!(dequeue(&mut codel, 481, false), (1, 3, 538));
+        assert_eq!(dequeue(&mut codel, 539, false), (1, 4, 588));
+        assert_eq!(dequeue(&mut codel, 560, true), (0, 4, 588));
+        // More than 16 intervals after 588 ms it begins anew, although `count` has again grown by 2.
+        assert_eq!(dequeue(&mut codel, 2_100, false), (0, 4, 588));
+        assert_eq!(dequeue(&mut codel, 2_200, false), (1, 1, 2_300));
+    }
+
+    #[test]
+    fn a_late_dequeue_drops_all_that_was_due() {
+        let mut codel = CoDel::new(CoDelConfig::new(1_500));
+        dequeue(&mut codel, 10, false);
+        dequeue(&mut codel, 110, false);
+        // Due at 210, 280.7, 338.4, 388.4 and 433.2 ms.
+        assert_eq!(dequeue(&mut codel, 400, false), (4, 5, 433));
+    }
+}

@@ -45,6 +45,11 @@ impl OptionalHeader {
         Type::optional(self.h_len, self.h_type)
     }
 
+    /// Octets of it, 2 to 10: its fields and the Type of what follows.
+    pub const fn octets(&self) -> usize {
+        self.h_len.octets()
+    }
+
     /// Its fields, 0 to 8 octets.
     pub fn fields(&self) -> &[u8] {
         self.body.get(..self.h_len.body()).unwrap_or_default()

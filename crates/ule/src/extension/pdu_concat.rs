@@ -1,6 +1,6 @@
 //! Several PDUs of one Type. RFC 5163, section 3.2.
 
-use thinair_wire::coder::{Coder, NoRoom, Reader, Step, Writer};
+use thinair_wire::coder::{Coder, Reader, Step, Writer};
 
 use super::{Chain, Content, ExtensionError};
 use crate::type_field::Type;
@@ -45,13 +45,9 @@ impl<'p> PduConcat<'p> {
         }
     }
 
-    /// Writes PDU-Concat-Type and returns its end.
-    pub fn write_header(type_field: Type, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
-        let mut writer = Writer::new(out, at);
-        let mut value = type_field.value();
-        // Writing refuses nothing.
-        let _ = writer.uint("PDU-Concat-Type", 16, &mut value);
-        writer.finish()
+    /// What is in front of the first PDU: PDU-Concat-Type.
+    pub const fn header(type_field: Type) -> [u8; 2] {
+        type_field.value().to_be_bytes()
     }
 
     /// R and PDU-Length of a PDU of `length` octets, at most [`LONGEST_PDU`](Self::LONGEST_PDU).
@@ -150,10 +146,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let mut octets = [0; 4];
-        assert_eq!(PduConcat::write_header(EtherType::IPV6.into(), &mut octets, 0), Ok(2));
-        octets[2..].copy_from_slice(&PduConcat::pdu_header(0));
-        assert_eq!(octets, [0x86, 0xDD, 0, 0]);
+        assert_eq!(PduConcat::header(EtherType::IPV6.into()), [0x86, 0xDD]);
         assert_eq!(PduConcat::pdu_header(PduConcat::LONGEST_PDU as u16), [0x7F, 0xF5]);
     }
 }

@@ -152,15 +152,13 @@ pub struct HeaderChain<'p> {
 }
 
 impl<'p> HeaderChain<'p> {
-    /// A chain of no header, to [`parse`](Self::parse_in_place) into.
-    #[inline]
-    pub const fn empty() -> Self {
-        Self { packet: &[], ips: [Ip::NONE; MAX_IP], len: 0, udp: None }
-    }
+    /// A chain of no header, to [`parse`](Self::parse_in_place) into. (A constant is copied at once; a function would
+    /// put it together piece by piece.)
+    pub const EMPTY: Self = Self { packet: &[], ips: [Ip::NONE; MAX_IP], len: 0, udp: None };
 
     /// Parses the headers of `packet`, as far as they can be told.
     pub fn parse(packet: &'p [u8]) -> Result<Self, NotIp> {
-        let mut chain = Self::empty();
+        let mut chain = Self::EMPTY;
         chain.parse_in_place(packet)?;
         Ok(chain)
     }

@@ -63,12 +63,13 @@ impl Attempt<'_, '_> {
             // pause; and if it could be late all the same, it is not delivered.
             let ahead = u64::from(context.ahead(sn, context.sn) as u32);
             let paused = waited >= gap * (ahead / 2);
-            if let Some(sn2) = self.in_leap(sn, x) {
-                return self.by_either(format, paused.then_some(sn), sn2, x, extensions, out, passed);
-            }
             let late = self.sn_plus(sn, (1_u32 << k).wrapping_neg());
             // An SN that is not the compressor's may take such a step by itself.
             let steps = has_own_sn(x.profile);
+            if let Some(sn2) = self.in_leap(sn, x) {
+                let is_ahead = paused || steps && !self.with(None, late, x, extensions, out, passed)?;
+                return self.by_either(format, is_ahead.then_some(sn), sn2, x, extensions, out, passed);
+            }
             if !(paused || steps) || self.with(None, late, x, extensions, out, passed)? {
                 return Err(Failure::Ambiguous(format));
             }
@@ -158,7 +159,9 @@ impl Attempt<'_, '_> {
                 }
                 Some(by_before) if by_before != by_newest => {
                     if !self.is_told() {
-                        return Err(Failure::Ambiguous(format));
+                        // Without damage CRC-3 fits one header in eight with ref -1 as well: no reason to hold it back.
+                        let suspect = context.doubt.suspect;
+                        return if suspect { Err(Failure::Ambiguous(format)) } else { Ok(()) };
                     }
                     // What is told, and not only counted on, tells which reference it is near to.
                     if by_newest.moved_from(&context.newest()) <= by_before.moved_from(before) {

@@ -163,10 +163,11 @@ impl Context {
     }
 
     #[inline(always)]
-    fn fields(&self) -> Fields<'static> {
+    fn fields<'p>(&self) -> Fields<'p> {
         let [outer, inner] = self.ips;
         let mut x = Fields::new(self.profile);
-        x.ips = [outer, inner, IpFields::default(), IpFields::default()];
+        x.ips[0] = outer;
+        x.ips[1] = inner;
         x.ip_count = usize::from(self.ip_count);
         x.udp = self.udp;
         match self.own {
@@ -181,16 +182,14 @@ impl Context {
         x
     }
 
-    /// Fields with the static parts of all headers, those beyond the second included.
-    fn all_fields(&self, pool: &Pool<'_>) -> Fields<'static> {
-        let mut x = self.fields();
+    /// Adds the static parts of the IP headers beyond the second, which lie in the table.
+    fn inner_ips(&self, x: &mut Fields<'_>, pool: &Pool<'_>) {
         for i in BASE_IPS..x.ip_count {
             if let Some(place) = self.table.find(pool, i, 0) {
                 let item = table::stored(pool, place);
                 let _ = ir::ip_static(&mut Reader::contiguous(item.body), &mut x.ips[i]);
             }
         }
-        x
     }
 
     /// An IR packet whose profile is that of the context.
@@ -209,7 +208,7 @@ impl Context {
         if !dynamic {
             return self.static_only(&x, pool, packet.len_before(reader.remaining()));
         }
-        self.initialize(now, packet, &reader, x, Format::Ir, deliver_empty, pool, out)
+        self.initialize(now, packet, &reader, &x, Format::Ir, deliver_empty, pool, out)
     }
 
     /// An IR-DYN packet whose profile is that of the context.
@@ -225,10 +224,11 @@ impl Context {
             return Err(Failure::NotAllowed(Format::IrDyn));
         }
         let mut reader = Reader::new(packet.first, packet.rest);
-        let mut x = self.all_fields(pool);
+        let mut x = self.fields();
+        self.inner_ips(&mut x, pool);
         ir::ir_dyn(&mut reader, &mut x).map_err(|_| Failure::Malformed)?;
         verify_crc8(packet, &reader, Format::IrDyn)?;
-        self.initialize(now, packet, &reader, x, Format::IrDyn, deliver_empty, pool, out)
+        self.initialize(now, packet, &reader, &x, Format::IrDyn, deliver_empty, pool, out)
     }
 
     /// RFC 4815, section 6.3: "an IR without a dynamic chain simply updates the static part".
@@ -278,7 +278,7 @@ impl Context {
         now: Instant,
         packet: &Header<'_>,
         reader: &Reader<'p>,
-        x: Fields<'p>,
+        x: &Fields<'p>,
         format: Format,
         deliver_empty: bool,
         pool: &mut Pool<'_>,
@@ -294,7 +294,7 @@ impl Context {
                 let in_packet = (format == Format::Ir).then_some(header.options);
                 extensions.options = in_packet.map_or_else(|| self.options(pool, format), Ok).map(Some)?;
             }
-            for i in list_owners(&x) {
+            for i in list_owners(x) {
                 let (state, sent) = (&self.lists[i], x.extra[i].list());
                 lists.lists[i] = if !reliable && stays(sent, format) {
                     resolve_current(state, i, &self.table, pool, format, &mut extensions)?
@@ -303,12 +303,12 @@ impl Context {
                 };
             }
             let mut layout = Layout::default();
-            header::rebuild(&x, &extensions, payload.len(), out, &mut layout).map_err(unbuildable)?;
+            header::rebuild(x, &extensions, payload.len(), out, &mut layout).map_err(unbuildable)?;
             layout
         };
-        self.commit_lists(&x, &lists, Some(format), true, pool)?;
-        self.note_pattern(&x, format);
-        self.keep_static(&x, pool)?;
+        self.commit_lists(x, &lists, Some(format), true, pool)?;
+        self.note_pattern(x, format);
+        self.keep_static(x, pool)?;
         if x.mode != 0 {
             self.note_said_mode(x.mode);
         }
@@ -360,9 +360,7 @@ impl Context {
             return Err(Failure::NotAllowed(format));
         }
         if x.ip_count > BASE_IPS {
-            // The static parts of further headers lie in the table.
-            let all = self.all_fields(pool);
-            x.ips[BASE_IPS..].copy_from_slice(&all.ips[BASE_IPS..]);
+            self.inner_ips(&mut x, pool);
         }
         let mut update = ListUpdate::default();
         let mut length = 0;
@@ -582,7 +580,8 @@ impl Context {
         mut tell: impl FnMut(Traced<'p>),
     ) -> Option<Format> {
         let reader = Reader::new(packet.first, packet.rest);
-        let mut x = self.all_fields(pool).shorten();
+        let mut x = self.fields();
+        self.inner_ips(&mut x, pool);
         if packet.first & 0b1111_1110 == 0b1111_1100 {
             let _ = ir::ir(&mut Tracer::new(reader, tell), &mut x, false);
             return Some(Format::Ir);
@@ -616,13 +615,6 @@ impl Context {
         }
         let _ = tail(&mut tracer, &mut x, &has);
         Some(format)
-    }
-}
-
-impl Fields<'static> {
-    /// The same fields, ready to borrow from a packet.
-    fn shorten<'p>(self) -> Fields<'p> {
-        self
     }
 }
 

@@ -1,0 +1,143 @@
+//! A transport stream with everything around it, in virtual time: packets, compressor, encapsulator, TS clock; then
+//! receiver, decompressor, packets. The octets are real, only the time is not.
+//!
+//! [`one_way`] is one site that sends to another. [`mesh`] is many, each heard by all others or through a hub.
+
+mod listener;
+pub mod mesh;
+pub mod one_way;
+mod sender;
+
+use core::time::Duration;
+
+use thinair_rohc::{ChannelError, CompressError};
+use thinair_ule::{PushError, Since};
+use thinair_wire::time::Instant;
+
+/// Bits of a TS packet.
+const TS_BITS: u128 = 188 * 8;
+const SECOND: u128 = 1_000_000_000;
+
+/// Why a run has no outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A channel cannot be.
+    #[error(transparent)]
+    Channel(#[from] ChannelError),
+    /// A compressor refused a packet.
+    #[error(transparent)]
+    Compress(#[from] CompressError),
+    /// An encapsulator refused a PDU.
+    #[error("an encapsulator refused a packet: {0}")]
+    Push(PushError),
+    /// What was asked for is not possible.
+    #[error("{0}")]
+    Unfit(&'static str),
+}
+
+impl From<PushError> for Error {
+    fn from(error: PushError) -> Self {
+        Self::Push(error)
+    }
+}
+
+/// How PDUs get into TS packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filling {
+    /// A PDU goes on as soon as it is there. If the TS packet in which it ends is not full, that waits for another PDU.
+    Push {
+        /// The Packing Threshold: the longest wait. Zero is padding mode.
+        wait: Duration,
+        /// What starts it.
+        since: Since,
+    },
+    /// The TS clock asks for PDUs, packet by packet.
+    Pull,
+}
+
+/// What an encapsulator sends, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carrier {
+    /// Bits a second of whole TS packets, null packets included; at least 1.
+    pub bitrate: u64,
+    /// From the end of a TS packet at the sender to its end at the receiver.
+    pub delay: Duration,
+    /// How PDUs get into TS packets.
+    pub filling: Filling,
+    /// PDUs of an SNDU, at most; below 2 there is no PDU-Concat.
+    pub concat: usize,
+}
+
+impl Carrier {
+    /// When TS packet `slot` begins to be sent.
+    fn slot(&self, slot: u64) -> Instant {
+        let nanos = u128::from(slot) * TS_BITS * SECOND / u128::from(self.bitrate.max(1));
+        Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// When TS packet `slot` is there.
+    fn arrival(&self, slot: u64) -> Instant {
+        self.slot(slot.saturating_add(1)) + self.delay
+    }
+}
+
+/// Delays of packets: from when a packet was there to be sent to when it was delivered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delays(Vec<u64>);
+
+impl Delays {
+    fn note(&mut self, sent: Instant, delivered: Instant) {
+        self.0.push(delivered.nanos_since(sent));
+    }
+
+    fn sort(&mut self) {
+        self.0.sort_unstable();
+    }
+
+    /// Packets.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there was no packet.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The mean in milliseconds; none without packets.
+    pub fn mean_ms(&self) -> Option<f64> {
+        let sum: u128 = self.0.iter().map(|nanos| u128::from(*nanos)).sum();
+        (!self.0.is_empty()).then(|| sum as f64 / self.0.len() as f64 / 1e6)
+    }
+
+    /// So many percent of the packets took at most this, in milliseconds; none without packets.
+    pub fn percentile_ms(&self, percent: usize) -> Option<f64> {
+        let rank = (self.0.len() * percent.min(100)).div_ceil(100).max(1);
+        self.0.get(rank - 1).map(|nanos| *nanos as f64 / 1e6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_do_not_drift() {
+        let carrier =
+            Carrier { bitrate: 3_507_000, delay: Duration::ZERO, filling: Filling::Pull, concat: 1 };
+        assert_eq!(carrier.slot(3_507_000), Instant::from_millis(1_504_000));
+        assert_eq!(carrier.slot(1).as_nanos(), 428_856);
+    }
+
+    #[test]
+    fn percentiles_are_ranks() {
+        let mut delays = Delays::default();
+        for ms in (1..=200).rev() {
+            delays.note(Instant::ZERO, Instant::from_millis(ms));
+        }
+        delays.sort();
+        assert_eq!(delays.mean_ms(), Some(100.5));
+        assert_eq!([0, 50, 99, 100].map(|p| delays.percentile_ms(p)), [1.0, 100.0, 198.0, 200.0].map(Some));
+        assert_eq!((Delays::default().mean_ms(), Delays::default().percentile_ms(50)), (None, None));
+    }
+}

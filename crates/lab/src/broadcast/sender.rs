@@ -1,0 +1,176 @@
+//! The sending side of a carrier: packets that wait, their compressor, the encapsulator, TS packets that wait for their
+//! slots.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use thinair_rohc::exchange::Exchanges;
+use thinair_rohc::{
+    Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig, DecompressorMemory,
+    Endpoint, Mode,
+};
+use thinair_ule::{
+    Concat, Encapsulator, EncapsulatorConfig, EtherType, Packing, Pid, Sndu, Source, TsPacket,
+};
+use thinair_wire::time::Instant;
+
+use super::{Carrier, Error, Filling};
+
+/// Octets by which a compressed packet may be longer than the packet.
+const MARGIN: usize = 128;
+
+/// Compressed packets from which a TS packet is filled. More than SNDUs of 9 octets fit into one, and a PDU-Concat more.
+const AHEAD: usize = 40;
+
+/// The longest SNDU of a PDU-Concat.
+const LONGEST_CONCAT: usize = 4_096;
+
+/// An end of a channel: a compressor, and a decompressor of which only the feedback is of use.
+pub(super) fn endpoint(config: CompressorConfig, mode: Mode) -> Endpoint<'static> {
+    let decompressor = DecompressorConfig { mode, ..DecompressorConfig::new(config.channel) };
+    Endpoint::new(
+        Compressor::new(config, CompressorMemory::owned(&config.channel, 0)),
+        Decompressor::new(decompressor, DecompressorMemory::owned(&config.channel, 0)),
+    )
+    .with_exchanges(Exchanges::owned(1), Exchanges::owned(1))
+}
+
+/// PDUs that are ready to be sent.
+#[derive(Debug, Default)]
+struct Outbox {
+    pdus: VecDeque<Vec<u8>>,
+    is_rohc: bool,
+    spare: Vec<Vec<u8>>,
+}
+
+impl Source for Outbox {
+    fn peek(&self, ahead: usize) -> Option<Sndu<'_>> {
+        let pdu = self.pdus.get(ahead)?;
+        let kind = match pdu.first().map(|octet| octet >> 4) {
+            _ if self.is_rohc => EtherType::ROHC,
+            Some(4) => EtherType::IPV4,
+            _ => EtherType::IPV6,
+        };
+        Some(Sndu::pdu(kind, pdu))
+    }
+
+    fn take(&mut self, count: usize) {
+        self.spare.extend(self.pdus.drain(..count.min(self.pdus.len())));
+    }
+}
+
+/// What a sender has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sent {
+    /// TS packets that were not null.
+    pub(super) ts_packets: u64,
+    /// Packets by the octets of their ROHC headers, and whether they were IR.
+    pub(super) headers: BTreeMap<(bool, usize), u64>,
+}
+
+/// One end that sends.
+#[derive(Debug)]
+pub(super) struct Sender {
+    rohc: Option<Endpoint<'static>>,
+    outbox: Outbox,
+    encapsulator: Encapsulator,
+    filling: Filling,
+    concat: usize,
+    /// TS packets that wait for their slots.
+    ts: VecDeque<TsPacket>,
+    pub(super) sent: Sent,
+}
+
+impl Sender {
+    /// Without a channel packets go as they are.
+    pub(super) fn new(pid: Pid, carrier: &Carrier, rohc: Option<(CompressorConfig, Mode)>) -> Self {
+        let mut config = EncapsulatorConfig::new(pid);
+        config.packing = match carrier.filling {
+            Filling::Push { wait, since } => Packing::Threshold { wait, since },
+            Filling::Pull => Packing::Off,
+        };
+        config.concat =
+            (carrier.concat > 1).then_some(Concat { pdus: carrier.concat, octets: LONGEST_CONCAT });
+        Self {
+            outbox: Outbox { is_rohc: rohc.is_some(), ..Outbox::default() },
+            rohc: rohc.map(|(config, mode)| endpoint(config, mode)),
+            encapsulator: Encapsulator::new(config),
+            filling: carrier.filling,
+            concat: carrier.concat.max(1),
+            ts: VecDeque::new(),
+            sent: Sent::default(),
+        }
+    }
+
+    /// Takes feedback of the other end.
+    pub(super) fn feedback(&mut self, now: Instant, octets: &[u8]) {
+        if let Some(rohc) = &mut self.rohc {
+            // Nothing stands behind the feedback, so nothing is delivered.
+            let _ = rohc.receive(now, octets, &mut []);
+        }
+    }
+
+    /// Whether another packet would be sent on now, and need not wait.
+    pub(super) fn is_ready(&self) -> bool {
+        match self.filling {
+            Filling::Push { .. } => self.ts.is_empty(),
+            Filling::Pull => self.outbox.pdus.len() < AHEAD,
+        }
+    }
+
+    /// Compresses a packet. It lies in the outbox until [`go`](Self::go) or a slot.
+    pub(super) fn take(&mut self, now: Instant, packet: &[u8]) -> Result<(), Error> {
+        let mut pdu = self.outbox.spare.pop().unwrap_or_default();
+        match &mut self.rohc {
+            None => packet.clone_into(&mut pdu),
+            Some(rohc) => {
+                pdu.resize(packet.len() + MARGIN, 0);
+                let (compressed, len) = rohc.send(now, packet, &mut pdu)?;
+                pdu.truncate(len);
+                let is_ir = compressed.format == thinair_rohc::Format::Ir;
+                *self.sent.headers.entry((is_ir, compressed.header_out)).or_default() += 1;
+            }
+        }
+        self.outbox.pdus.push_back(pdu);
+        Ok(())
+    }
+
+    /// Packets that go on together, so that they are best given together.
+    pub(super) fn batch(&self) -> usize {
+        self.concat
+    }
+
+    /// Puts what was taken into TS packets, if PDUs set the pace. Then it is to be polled at
+    /// [`poll_at`](Self::poll_at).
+    pub(super) fn go(&mut self, now: Instant) -> Result<(), Error> {
+        if let Filling::Push { .. } = self.filling {
+            self.encapsulator.drain(now, &mut self.outbox, &mut |packet| self.ts.push_back(*packet))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn poll_at(&self) -> Option<Instant> {
+        self.encapsulator.poll_at()
+    }
+
+    /// A Packing Threshold may be over. It ends the waiting for another packet, so it does not count if one waits already, and
+    /// only for the TS packets before it.
+    pub(super) fn poll(&mut self, now: Instant, another_waits: bool) {
+        if another_waits {
+            return;
+        }
+        self.encapsulator.poll(now, &mut |packet| self.ts.push_back(*packet));
+    }
+
+    /// The TS packet of a slot; none is a null packet.
+    pub(super) fn slot(&mut self) -> Option<TsPacket> {
+        let packet = match self.filling {
+            Filling::Push { .. } => self.ts.pop_front(),
+            Filling::Pull => match self.encapsulator.pull(&mut self.outbox) {
+                thinair_ule::Pulled::Full(packet) | thinair_ule::Pulled::Padded(packet) => Some(*packet),
+                thinair_ule::Pulled::Null => None,
+            },
+        };
+        self.sent.ts_packets += u64::from(packet.is_some());
+        packet
+    }
+}

@@ -1,0 +1,82 @@
+//! Figures that need no run: the paper's equations, exact packing, padding.
+
+use thinair_lab::Stack;
+use thinair_ule::capacity::{Encapsulation, Filling, Flow, Headers, cost};
+
+use super::published::BITRATE;
+
+/// Plain or compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Unc,
+    Cmp,
+}
+
+impl Way {
+    pub(super) const BOTH: [Self; 2] = [Self::Unc, Self::Cmp];
+
+    /// As in row ids.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Unc => "unc",
+            Self::Cmp => "cmp",
+        }
+    }
+
+    /// In words.
+    pub(super) const fn what(self) -> &'static str {
+        match self {
+            Self::Unc => "uncompressed",
+            Self::Cmp => "compressed",
+        }
+    }
+}
+
+/// Headers of a stack, plain and as our compressor makes them.
+#[derive(Clone, Debug)]
+pub(super) struct HeaderSizes {
+    unc: [Headers; 1],
+    cmp: Vec<Headers>,
+}
+
+impl HeaderSizes {
+    pub(super) fn new(stack: Stack, cmp: Vec<Headers>) -> Self {
+        Self { unc: [Headers { packets: 1, octets: stack.headers() as u32 }], cmp }
+    }
+
+    pub(super) fn of(&self, way: Way) -> &[Headers] {
+        match way {
+            Way::Unc => &self.unc,
+            Way::Cmp => &self.cmp,
+        }
+    }
+
+    /// kbit/s of payload.
+    pub(super) fn kbps(&self, encapsulation: Encapsulation, filling: Filling, payload: u32, way: Way) -> f64 {
+        kbps(encapsulation, filling, payload, self.of(way))
+    }
+
+    /// The same with ULE, without PDU-Concat.
+    pub(super) fn ule(&self, filling: Filling, payload: u32, way: Way) -> f64 {
+        self.kbps(Encapsulation::ULE, filling, payload, way)
+    }
+}
+
+pub(super) fn kbps(encapsulation: Encapsulation, filling: Filling, payload: u32, headers: &[Headers]) -> f64 {
+    cost(encapsulation, filling, Flow { payload, headers }).throughput(BITRATE) / 1e3
+}
+
+/// Percent by which the second is more than the first.
+pub(super) fn gain(unc: f64, cmp: f64) -> f64 {
+    (cmp / unc - 1.0) * 100.0
+}
+
+/// TS packets a second: equation 1.
+pub(super) fn ts_per_second() -> f64 {
+    BITRATE as f64 / 1_504.0
+}
+
+/// SNDUs of a TS packet at a throughput in kbit/s.
+pub(super) fn sndus_per_ts(kbps: f64, payload: u32) -> f64 {
+    kbps * 1e3 / f64::from(payload * 8) / ts_per_second()
+}

@@ -1,0 +1,97 @@
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::*;
+use crate::row::Row;
+
+/// Short enough for a test, long enough for the bars of what is saturated.
+const TINY: Scale = Scale {
+    saturated: Duration::from_secs(2),
+    sweep: Duration::from_millis(200),
+    pace: Duration::from_secs(1),
+    mesh: Duration::from_millis(800),
+};
+
+/// Of every job that `chosen` takes.
+fn found(plan: &Plan, chosen: impl Fn(&Job) -> bool) -> Findings {
+    measure(plan, TINY, simulate::jobs().into_iter().filter(chosen).collect(), &|_, _| ()).unwrap()
+}
+
+fn missed(found: &Findings) -> Vec<(&str, Option<f64>)> {
+    found.missed().map(|row| (row.id(), row.ours())).collect()
+}
+
+#[test]
+fn what_needs_no_run_meets_its_bars() {
+    let found = found(&Plan::default(), |_| false);
+    let figure = |id: &str| found.rows.iter().find(|row| row.id() == id).unwrap().ours().unwrap();
+    assert_eq!(missed(&found), []);
+    assert_eq!((figure("headers/ir"), figure("headers/so")), (50.0, 3.0));
+    assert!((figure("padding/160/gain") - 89.3).abs() < 0.05);
+    assert!((figure("padding/512/gain") - 30.9).abs() < 0.05);
+    assert!((figure("one-sndu/40/unc") - 746.17).abs() < 0.01);
+    assert!(found.left_out[0].contains("real/"), "{:?}", found.left_out);
+}
+
+#[test]
+fn saturated_links_meet_their_bars() {
+    let found = found(&Plan { threads: 2, ..Plan::default() }, |job| {
+        matches!(job, Job::Saturated { payload: 40 | 160 | 1_024, .. })
+    });
+    assert_eq!(missed(&found), []);
+    assert!(found.rows.iter().any(|row| row.id() == "o-mode-concat/160/cmp"));
+    assert!(found.rows.iter().any(|row| row.id() == "stack/ipv4-udp0-rtp/40/gain"));
+}
+
+#[test]
+fn loads_paces_and_meshes_meet_their_bars() {
+    let found = found(&Plan { threads: 2, ..Plan::default() }, |job| match job {
+        Job::Sweep { payload, .. } => *payload == 120,
+        Job::Pace { packets, .. } => *packets == 200,
+        Job::Mesh { sites, .. } => *sites == 4,
+        Job::Saturated { .. } => false,
+    });
+    assert_eq!(missed(&found), []);
+    let figure = |id: &str| found.rows.iter().find(|row| row.id() == id).unwrap().ours().unwrap();
+    assert_eq!((figure("sweep/120/unc/2300/loss"), figure("mesh/4/star/after-failure")), (0.0, 0.0));
+    assert!(figure("sweep/120/unc/2600/loss") > 5.0);
+    assert!((figure("threshold/3/200/ts-packets") - 1.0).abs() < 0.01);
+    assert!(figure("threshold/10/200/ts-packets") < 0.31);
+}
+
+#[test]
+fn a_seed_determines_every_figure_whatever_the_threads() {
+    let chosen =
+        |job: &Job| matches!(job, Job::Pace { packets: 800, .. } | Job::Mesh { sites: 4, fails: false, .. });
+    let one = found(&Plan { seed: 7, threads: 1, ..Plan::default() }, chosen);
+    let again = found(&Plan { seed: 7, threads: 3, ..Plan::default() }, chosen);
+    assert_eq!(one.rows, again.rows);
+    let other = found(&Plan { seed: 8, threads: 2, ..Plan::default() }, chosen);
+    assert_ne!(one.rows, other.rows);
+}
+
+#[test]
+fn ids_are_unique() {
+    let jobs = simulate::jobs();
+    let results = Results {
+        headers: HeaderSizes::new(Stack::IPV6_UDP, header_cycle(Stack::IPV6_UDP, SCHEDULE).unwrap()),
+        others: simulate::other_stacks()
+            .map(|stack| (stack, HeaderSizes::new(stack, header_cycle(stack, SCHEDULE).unwrap())))
+            .collect(),
+        settled: HeaderSizes::new(Stack::IPV6_UDP, header_cycle(Stack::IPV6_UDP, Refresh::Off).unwrap()),
+        runs: jobs.into_iter().map(|job| (job, Found::default())).collect(),
+        scale: TINY,
+        real: published::PAYLOADS
+            .into_iter()
+            .flat_map(|payload| model::Way::BOTH.map(|way| Measured { payload, way, kbps: 1e4 }))
+            .collect(),
+    };
+    let rows = rows::rows(&results);
+    let ids: BTreeSet<_> = rows.iter().map(Row::id).collect();
+    assert_eq!(ids.len(), rows.len());
+    for id in ["real/1024/gain", "sweep/40/cmp/3500/loss", "mesh/16/star/delay", "threshold/20/1600/delay"] {
+        assert!(ids.contains(id), "{id}");
+    }
+}

@@ -1,0 +1,214 @@
+//! A multiplex of one ULE stream at a constant rate: in each slot PSI, if it is due, else data, else a null packet.
+
+use core::time::Duration;
+use thinair_wire::time::Instant;
+
+use crate::encapsulator::{Encapsulator, Pulled};
+use crate::psi::{Pat, Pmt, Program, TooMany};
+use crate::source::Source;
+use crate::ts::{Cc, LEN, NULL_PACKET, Pid, TsPacket};
+
+/// What is said of the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MultiplexerConfig {
+    /// From one Program Association Table to the next; 100 to 500 ms as a rule. Zero sends nothing else.
+    pub psi_every: Duration,
+    /// The number of the multiplex.
+    pub transport_stream_id: u16,
+    /// The number of the program, not 0.
+    pub program_number: u16,
+    /// The PID of its PMT.
+    pub pmt_pid: Pid,
+    /// Of both tables; goes up when they change, 0 to 31.
+    pub version: u8,
+}
+
+/// What a slot holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot<'m> {
+    /// A table.
+    Psi(&'m TsPacket),
+    /// SNDUs, with padding behind them or without.
+    Data(&'m TsPacket),
+    /// A null packet.
+    Null,
+}
+
+impl<'m> Slot<'m> {
+    /// The TS Packet.
+    pub const fn packet(self) -> &'m TsPacket {
+        match self {
+            Self::Psi(packet) | Self::Data(packet) => packet,
+            Self::Null => &NULL_PACKET,
+        }
+    }
+}
+
+/// Says what the next TS Packet is.
+#[derive(Clone, Debug)]
+pub struct Multiplexer {
+    encapsulator: Encapsulator,
+    psi_every: Duration,
+    pat: TsPacket,
+    pmt: TsPacket,
+    cc: Cc,
+    /// When the next PAT is due.
+    due: Instant,
+    pmt_follows: bool,
+}
+
+impl Multiplexer {
+    /// A multiplex with the stream of this Encapsulator. The first slot holds PSI.
+    pub fn new(config: MultiplexerConfig, encapsulator: Encapsulator) -> Result<Self, TooMany> {
+        let MultiplexerConfig { psi_every, transport_stream_id, program_number, pmt_pid, version } = config;
+        let programs = [Program { number: program_number, pid: pmt_pid }];
+        let streams = [encapsulator.config().pid];
+        let pat = Pat { transport_stream_id, version, programs: &programs };
+        let pmt = Pmt { program_number, version, streams: &streams };
+        Ok(Self {
+            psi_every,
+            pat: pat.packet(Cc::default())?,
+            pmt: pmt.packet(pmt_pid, Cc::default())?,
+            cc: Cc::default(),
+            due: Instant::ZERO,
+            pmt_follows: false,
+            encapsulator,
+        })
+    }
+
+    /// What sends the stream.
+    pub const fn encapsulator(&self) -> &Encapsulator {
+        &self.encapsulator
+    }
+
+    /// The TS Packet of the slot that begins `now`.
+    pub fn next(&mut self, now: Instant, source: &mut impl Source) -> Slot<'_> {
+        if self.pmt_follows {
+            self.pmt_follows = false;
+            set_cc(&mut self.pmt, self.cc);
+            self.cc = self.cc.next();
+            return Slot::Psi(&self.pmt);
+        }
+        if self.due <= now {
+            self.due = now + self.psi_every;
+            self.pmt_follows = true;
+            set_cc(&mut self.pat, self.cc);
+            return Slot::Psi(&self.pat);
+        }
+        match self.encapsulator.pull(source) {
+            Pulled::Full(packet) | Pulled::Padded(packet) => Slot::Data(packet),
+            Pulled::Null => Slot::Null,
+        }
+    }
+}
+
+/// Both tables are sent equally often, so they share a Continuity Counter.
+fn set_cc(packet: &mut TsPacket, cc: Cc) {
+    packet[3] = packet[3] & 0xF0 | cc.value();
+}
+
+/// When the slots of a constant rate begin. They are counted from the start, so that nothing is lost by rounding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    start: Instant,
+    bits_per_second: u64,
+    slots: u64,
+}
+
+impl Pace {
+    /// Bits of a TS Packet.
+    const BITS: u64 = 8 * LEN as u64;
+
+    /// Slots from `start` on, at `bits_per_second` for whole TS Packets, headers included; a rate of zero is taken for one.
+    pub const fn new(start: Instant, bits_per_second: u64) -> Self {
+        let bits_per_second = if bits_per_second == 0 { 1 } else { bits_per_second };
+        Self { start, bits_per_second, slots: 0 }
+    }
+
+    /// When the next slot begins.
+    pub fn next_at(&self) -> Instant {
+        let bits = u128::from(self.slots) * u128::from(Self::BITS);
+        let nanos = (bits * 1_000_000_000).div_ceil(u128::from(self.bits_per_second));
+        self.start + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// Goes on to the slot behind, if the next one has begun. Called until it says `false`, it counts the slots that are
+    /// due.
+    pub fn advance(&mut self, now: Instant) -> bool {
+        let due = self.next_at() <= now;
+        self.slots += u64::from(due);
+        due
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::encapsulator::EncapsulatorConfig;
+    use crate::psi::Finder;
+    use crate::queue::Queue;
+    use crate::sndu::Sndu;
+    use crate::ts::TsHeader;
+    use crate::type_field::EtherType;
+    use std::vec::Vec;
+
+    fn pid(value: u16) -> Pid {
+        Pid::new(value).unwrap()
+    }
+
+    #[test]
+    fn each_slot_has_what_is_due() {
+        let config = MultiplexerConfig {
+            psi_every: Duration::from_millis(4),
+            transport_stream_id: 1,
+            program_number: 1,
+            pmt_pid: pid(0x100),
+            version: 0,
+        };
+        let encapsulator = Encapsulator::new(EncapsulatorConfig::new(pid(0x35)));
+        let mut multiplexer = Multiplexer::new(config, encapsulator).unwrap();
+        let mut octets = [0; 1_000];
+        let mut queue = Queue::<4>::new(&mut octets);
+        queue.push(&Sndu::pdu(EtherType::IPV6, &[1; 300])).unwrap();
+        let mut pids = Vec::new();
+        let mut finder = Finder::<1, 1>::new();
+        for i in 0..12 {
+            let packet = *multiplexer.next(Instant::from_millis(i), &mut queue).packet();
+            let header = TsHeader::read(&packet).unwrap();
+            pids.push((header.pid.value(), header.cc.value()));
+            finder.receive(&packet);
+        }
+        let expected = [
+            (0x0000, 0),
+            (0x0100, 0),
+            (0x0035, 0),
+            (0x0035, 1),
+            (0x0000, 1),
+            (0x0100, 1),
+            (0x1FFF, 0),
+            (0x1FFF, 0),
+            (0x0000, 2),
+            (0x0100, 2),
+            (0x1FFF, 0),
+            (0x1FFF, 0),
+        ];
+        assert_eq!(pids, expected);
+        assert!(finder.streams().map(|stream| stream.pid.value()).eq([0x35]));
+    }
+
+    #[test]
+    fn slots_keep_their_rate() {
+        // 2,331.78 TS Packets a second: 10 s have 23,317.8, and the first is due at once.
+        let mut pace = Pace::new(Instant::from_millis(5), 3_507_000);
+        let mut slots = 0;
+        while pace.advance(Instant::from_millis(10_005)) {
+            slots += 1;
+        }
+        assert_eq!(slots, 23_318);
+        assert!(pace.next_at() > Instant::from_millis(10_005));
+        let mut slow = Pace::new(Instant::ZERO, 0);
+        assert!(slow.advance(Instant::ZERO) && !slow.advance(Instant::from_millis(1_503_999)));
+        assert!(slow.advance(Instant::from_millis(1_504_000)));
+    }
+}

@@ -1,0 +1,457 @@
+//! The Receiver: TS Packets of one PID into SNDUs. RFC 4326, section 7.
+
+use crate::extension::{Bridged, Chain, Content, ExtensionError, TimeStamp};
+use crate::filter::NpaFilter;
+use crate::npa::Npa;
+use crate::sndu::{BadSndu, Received, Start};
+use crate::ts::{Afc, Cc, HEADER, Pid, STUFFING, TsHeader, TsPacket};
+use crate::type_field::EtherType;
+
+/// The largest Payload Pointer: the Length of an SNDU lies behind it. RFC 4326, section 7.
+const PAYLOAD_POINTER_MOST: usize = 181;
+
+/// How a [`Receiver`] takes what it gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReceiverConfig {
+    /// The PID of the stream.
+    pub pid: Pid,
+    /// The addresses that are listened to.
+    pub filter: NpaFilter,
+    /// What follows a wrong CRC.
+    pub after_bad_crc: AfterBadCrc,
+    /// What is forgiven.
+    pub lenience: Lenience,
+}
+
+impl ReceiverConfig {
+    /// Every address is listened to, and nothing is forgiven.
+    pub const fn new(pid: Pid) -> Self {
+        Self {
+            pid,
+            filter: NpaFilter::everything(),
+            after_bad_crc: AfterBadCrc::GoOn,
+            lenience: Lenience::STRICT,
+        }
+    }
+}
+
+/// What is done with the rest of a TS Packet behind an SNDU whose CRC is wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AfterBadCrc {
+    /// The next SNDU is looked for where the Length of this one says. It has a CRC of its own, so nothing wrong is
+    /// delivered; if the Length was right, which it is as a rule, nothing more is lost.
+    #[default]
+    GoOn,
+    /// "a Receiver SHOULD discard the remaining TS Packet payload (if any) following a CRC mismatch and return to the
+    /// Idle State": RFC 4326, section 7.2, to the letter. Where single bits flip, up to twice as many SNDUs are lost.
+    Discard,
+}
+
+/// What Encapsulators are forgiven that RFC 4326 does not allow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lenience {
+    /// Payload Pointers of 182 and 183, behind which there is no room for a Length: nothing starts in that TS Packet.
+    /// Linux takes them, too.
+    pub large_payload_pointers: bool,
+    /// Payload behind an adaptation field, which a multiplexer may have put in.
+    pub adaptation_fields: bool,
+    /// Continuity Counters are not looked at, for multiplexers that write their own. Then duplicates are not found, nor
+    /// is loss, but by Payload Pointers and CRCs.
+    pub any_continuity: bool,
+}
+
+impl Lenience {
+    /// None.
+    pub const STRICT: Self =
+        Self { large_payload_pointers: false, adaptation_fields: false, any_continuity: false };
+}
+
+/// What a [`Receiver`] has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverCounters {
+    /// TS Packets of its PID, or without sync byte.
+    pub ts_packets: u64,
+    /// SNDUs with a right CRC, for whomever and of whatever Type.
+    pub sndus: u64,
+    /// PDUs, frames and groups of TS Packets that were delivered.
+    pub delivered: u64,
+    /// Octets of them.
+    pub octets: u64,
+    /// TS Packets that do not begin with 0x47.
+    pub sync_errors: u64,
+    /// TS Packets with Transport Error Indicator.
+    pub transport_errors: u64,
+    /// TS Packets with another Adaptation Field Control than `01`; discarded.
+    pub adaptation_fields: u64,
+    /// TS Packets that say that they are scrambled. They are read nevertheless.
+    pub scrambled: u64,
+    /// TS Packets with the Continuity Counter of the one before; discarded.
+    pub duplicates: u64,
+    /// Gaps in the Continuity Counter.
+    pub continuity_errors: u64,
+    /// Payload Pointers that cannot be.
+    pub payload_pointer_errors: u64,
+    /// SNDUs that were dropped because they do not end where a Payload Pointer says, and TS Packets in which an SNDU
+    /// starts although PUSI is not set.
+    pub delimiting_errors: u64,
+    /// Length fields that cannot be.
+    pub length_errors: u64,
+    /// SNDUs that are longer than the buffer.
+    pub too_long: u64,
+    /// SNDUs with a wrong CRC.
+    pub crc_errors: u64,
+    /// SNDUs to others; those to `00:00:00:00:00:00`, too.
+    pub npa_filtered: u64,
+    /// SNDUs, and PDUs of PDU-Concat, with Mandatory Extension Headers that are not known.
+    pub type_errors: u64,
+    /// SNDUs that end within an Extension Header, and bridged frames that are shorter than their LLC length.
+    pub payload_length_errors: u64,
+    /// SNDUs with PDUs whose lengths do not add up.
+    pub pdu_concat_errors: u64,
+    /// SNDUs with TS Packets that are not whole.
+    pub ts_concat_errors: u64,
+    /// Test SNDUs; discarded.
+    pub tests: u64,
+    /// SNDUs of which a part had arrived, and then came a loss or an error.
+    pub cut_short: u64,
+}
+
+/// What a Receiver hands up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery<'p> {
+    /// Whom it was for; `None` if the SNDU does not say.
+    pub destination: Option<Npa>,
+    /// When it was encapsulated, if that was sent.
+    pub time_stamp: Option<TimeStamp>,
+    /// What it is.
+    pub payload: Payload<'p>,
+}
+
+/// What an SNDU was sent for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payload<'p> {
+    /// A PDU. Those of a PDU-Concat come one by one.
+    Pdu(EtherType, &'p [u8]),
+    /// A frame of a LAN, which has its own addresses.
+    Bridged(Bridged<'p>),
+    /// TS Packets, of any content.
+    TsPackets(&'p [TsPacket]),
+}
+
+impl Payload<'_> {
+    fn octets(&self) -> usize {
+        match self {
+            Self::Pdu(_, pdu) => pdu.len(),
+            Self::Bridged(frame) => frame.octets().len(),
+            Self::TsPackets(packets) => packets.as_flattened().len(),
+        }
+    }
+}
+
+/// Puts SNDUs of one PID together.
+///
+/// What lies in one TS Packet is delivered from there. Of an SNDU that lies in several, the parts are collected in the
+/// caller's buffer: an SNDU that is longer is counted and skipped, and those behind it are not lost. 32,771 octets are
+/// enough for all ([`LONGEST`](crate::sndu::LONGEST)).
+#[derive(Debug)]
+pub struct Receiver<'m> {
+    config: ReceiverConfig,
+    /// The Continuity Counter of the last TS Packet.
+    cc: Option<Cc>,
+    current: Option<Current>,
+    /// The Current SNDU buffer.
+    buffer: &'m mut [u8],
+    counters: ReceiverCounters,
+}
+
+/// The Current SNDU, in Reassembly State; there is none in Idle State.
+#[derive(Clone, Copy, Debug)]
+struct Current {
+    octets: usize,
+    have: usize,
+}
+
+impl Current {
+    const fn left(self) -> usize {
+        self.octets - self.have
+    }
+}
+
+/// Where the octets behind a TS header are.
+struct Payloads<'p> {
+    pusi: bool,
+    octets: &'p [u8],
+}
+
+impl<'m> Receiver<'m> {
+    /// A Receiver that has not received anything.
+    pub fn new(config: ReceiverConfig, buffer: &'m mut [u8]) -> Self {
+        Self { config, cc: None, current: None, buffer, counters: ReceiverCounters::default() }
+    }
+
+    /// The PID of the stream.
+    #[inline]
+    pub const fn pid(&self) -> Pid {
+        self.config.pid
+    }
+
+    /// Which addresses are listened to, to join and leave groups.
+    pub const fn filter_mut(&mut self) -> &mut NpaFilter {
+        &mut self.config.filter
+    }
+
+    /// What it has seen.
+    pub const fn counters(&self) -> &ReceiverCounters {
+        &self.counters
+    }
+
+    /// Takes a TS Packet, and gives what ends in it to `out`, in the order in which it was sent.
+    ///
+    /// Packets of other PIDs are not looked at.
+    #[inline]
+    pub fn receive(&mut self, packet: &TsPacket, out: &mut impl FnMut(Delivery<'_>)) {
+        let Some(payload) = self.payload(packet) else { return };
+        // What lies behind what was begun in an earlier packet.
+        let rest = match (payload.pusi, self.current) {
+            (false, None) => return,
+            (false, Some(current)) => self.end_of_current(current, payload.octets, out),
+            (true, current) => self.behind_pointer(current, payload.octets, out),
+        };
+        if let Some(rest) = rest {
+            self.sndus(rest, out);
+        }
+    }
+
+    /// The octets behind the header, if they are to be looked at. RFC 4326, section 7.3.
+    #[inline]
+    fn payload<'p>(&mut self, packet: &'p TsPacket) -> Option<Payloads<'p>> {
+        let Ok(header) = TsHeader::read(packet) else {
+            self.counters.ts_packets += 1;
+            self.counters.sync_errors += 1;
+            self.idle();
+            return None;
+        };
+        if header.pid != self.config.pid {
+            return None;
+        }
+        self.counters.ts_packets += 1;
+        if header.transport_error {
+            self.counters.transport_errors += 1;
+            self.idle();
+            return None;
+        }
+        let octets = match header.afc {
+            Afc::Payload => packet.get(HEADER..)?,
+            Afc::AdaptationAndPayload if self.config.lenience.adaptation_fields => {
+                // The first octet says how many octets of it follow.
+                let (len, rest) = packet.get(HEADER..)?.split_first()?;
+                rest.get(usize::from(*len)..).unwrap_or_default()
+            }
+            Afc::Reserved | Afc::Adaptation | Afc::AdaptationAndPayload => {
+                self.counters.adaptation_fields += 1;
+                return None;
+            }
+        };
+        // If it is true, the CRCs will say so; of one flipped bit they will not.
+        self.counters.scrambled += u64::from(header.scrambling != 0);
+        if !self.config.lenience.any_continuity {
+            match self.cc.replace(header.cc) {
+                Some(last) if last == header.cc => {
+                    self.counters.duplicates += 1;
+                    return None;
+                }
+                Some(last) if last.next() != header.cc => {
+                    self.counters.continuity_errors += 1;
+                    self.idle();
+                }
+                Some(_) | None => {}
+            }
+        }
+        Some(Payloads { pusi: header.payload_unit_start, octets })
+    }
+
+    /// Goes to Idle State.
+    #[inline]
+    fn idle(&mut self) {
+        if self.current.take().is_some() {
+            self.counters.cut_short += 1;
+        }
+    }
+
+    /// A TS Packet without Payload Pointer goes on with the Current SNDU, and no other one starts in it.
+    #[inline]
+    fn end_of_current<'p>(
+        &mut self,
+        current: Current,
+        octets: &'p [u8],
+        out: &mut impl FnMut(Delivery<'_>),
+    ) -> Option<&'p [u8]> {
+        let (part, rest) = octets.split_at(current.left().min(octets.len()));
+        self.collect(current, part, out);
+        // Padding alone may follow. RFC 4326, section 7.2, (ii) and (iii).
+        if let [STUFFING] | [STUFFING, STUFFING, ..] | [] = rest {
+            return None;
+        }
+        self.counters.delimiting_errors += 1;
+        None
+    }
+
+    /// A TS Packet with a Payload Pointer: the octets from the first SNDU on that starts in it. RFC 4326, sections 7.1.1
+    /// and 7.2.1.
+    #[inline]
+    fn behind_pointer<'p>(
+        &mut self,
+        current: Option<Current>,
+        octets: &'p [u8],
+        out: &mut impl FnMut(Delivery<'_>),
+    ) -> Option<&'p [u8]> {
+        let (pointer, octets) = octets.split_first()?;
+        let pointer = usize::from(*pointer);
+        let too_large = pointer > PAYLOAD_POINTER_MOST && !self.config.lenience.large_payload_pointers;
+        let Some((part, rest)) = octets.split_at_checked(pointer).filter(|_| !too_large) else {
+            self.counters.payload_pointer_errors += 1;
+            self.idle();
+            return None;
+        };
+        if let Some(current) = current {
+            if current.left() != pointer {
+                self.counters.delimiting_errors += 1;
+                self.idle();
+            } else if !self.collect(current, part, out) {
+                return None;
+            }
+        }
+        Some(rest)
+    }
+
+    /// Adds a part of the Current SNDU, and delivers it when it is whole. Whether what lies behind it may be read.
+    #[inline]
+    fn collect(&mut self, current: Current, part: &[u8], out: &mut impl FnMut(Delivery<'_>)) -> bool {
+        let have = current.have + part.len();
+        if let Some(room) = self.buffer.get_mut(current.have..have) {
+            room.copy_from_slice(part);
+        }
+        if have < current.octets {
+            self.current = Some(Current { have, ..current });
+            return true;
+        }
+        self.current = None;
+        match self.buffer.get(..current.octets) {
+            Some(sndu) => deliver(&self.config, &mut self.counters, sndu, out),
+            // It was counted when it began.
+            None => true,
+        }
+    }
+
+    /// SNDUs one behind the other, from the start of one on. RFC 4326, section 7.2.
+    #[inline]
+    fn sndus(&mut self, mut octets: &[u8], out: &mut impl FnMut(Delivery<'_>)) {
+        while let Some(start) = octets.first_chunk() {
+            let len = match Start::read(*start) {
+                Start::Octets(len) => len,
+                Start::EndIndicator => return,
+                Start::BadLength => {
+                    self.counters.length_errors += 1;
+                    return;
+                }
+            };
+            let Some((sndu, rest)) = octets.split_at_checked(len) else {
+                if len > self.buffer.len() {
+                    self.counters.too_long += 1;
+                }
+                self.collect(Current { octets: len, have: 0 }, octets, out);
+                return;
+            };
+            if !deliver(&self.config, &mut self.counters, sndu, out) {
+                return;
+            }
+            octets = rest;
+        }
+        if let [octet] = octets
+            && *octet != STUFFING
+        {
+            self.counters.delimiting_errors += 1;
+        }
+    }
+}
+
+/// Delivers a whole SNDU, or counts why not. Whether what lies behind it may be read.
+#[inline]
+fn deliver(
+    config: &ReceiverConfig,
+    counters: &mut ReceiverCounters,
+    sndu: &[u8],
+    out: &mut impl FnMut(Delivery<'_>),
+) -> bool {
+    let received = match Received::delimited(sndu) {
+        Ok(received) => received,
+        Err(BadSndu::Crc) => {
+            counters.crc_errors += 1;
+            return config.after_bad_crc == AfterBadCrc::GoOn;
+        }
+        Err(BadSndu::Length) => {
+            counters.length_errors += 1;
+            return false;
+        }
+    };
+    counters.sndus += 1;
+    let destination = match received.destination {
+        None => None,
+        Some(octets) => match Npa::new(octets).filter(|npa| config.filter.accepts(*npa)) {
+            Some(npa) => Some(npa),
+            None => {
+                counters.npa_filtered += 1;
+                return true;
+            }
+        },
+    };
+    let mut hand_up = |counters: &mut ReceiverCounters, time_stamp, payload: Payload<'_>| {
+        counters.delivered += 1;
+        counters.octets += payload.octets() as u64;
+        out(Delivery { destination, time_stamp, payload });
+    };
+    match Chain::read(received.type_field, received.octets) {
+        Ok(Chain { time_stamp, content: Content::PduConcat(concat) }) => {
+            for chain in concat.contents() {
+                match chain {
+                    Ok(chain) => one(counters, chain, time_stamp, &mut hand_up),
+                    Err(error) => count(counters, error),
+                }
+            }
+        }
+        Ok(chain) => one(counters, chain, None, &mut hand_up),
+        Err(error) => count(counters, error),
+    }
+    true
+}
+
+/// Hands up what is not a PDU-Concat.
+#[inline]
+fn one(
+    counters: &mut ReceiverCounters,
+    chain: Chain<'_>,
+    outer: Option<TimeStamp>,
+    hand_up: &mut impl FnMut(&mut ReceiverCounters, Option<TimeStamp>, Payload<'_>),
+) {
+    let payload = match chain.content {
+        Content::Pdu(ether_type, pdu) => Payload::Pdu(ether_type, pdu),
+        Content::Bridged(frame) => Payload::Bridged(frame),
+        Content::TsConcat(packets) => Payload::TsPackets(packets),
+        Content::Test(_) => {
+            counters.tests += 1;
+            return;
+        }
+        Content::PduConcat(_) => return count(counters, ExtensionError::NestedConcat),
+    };
+    hand_up(counters, chain.time_stamp.or(outer), payload);
+}
+
+fn count(counters: &mut ReceiverCounters, error: ExtensionError) {
+    let counter = match error {
+        ExtensionError::UnknownMandatory(_) | ExtensionError::NestedConcat => &mut counters.type_errors,
+        ExtensionError::Truncated | ExtensionError::LlcLength => &mut counters.payload_length_errors,
+        ExtensionError::PduConcatSize => &mut counters.pdu_concat_errors,
+        ExtensionError::TsConcatSize => &mut counters.ts_concat_errors,
+    };
+    *counter += 1;
+}
