@@ -76,7 +76,9 @@ impl fmt::Debug for Lateness {
     /// Without the counts, which are many.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut told = f.debug_struct("Lateness");
-        told.field("count", &self.count).field("p50", &self.percentile(50)).field("p99", &self.percentile(99));
+        told.field("count", &self.count)
+            .field("p50", &self.percentile(50))
+            .field("p99", &self.percentile(99));
         told.field("max", &self.max).finish()
     }
 }
