@@ -1,11 +1,13 @@
 //! A transport stream with everything around it, in virtual time: packets, compressor, encapsulator, TS clock; then
 //! receiver, decompressor, packets. The octets are real, only the time is not.
 //!
-//! [`one_way`] is one site that sends to another. [`mesh`] is many, each heard by all others or through a hub.
+//! [`one_way`] is one site that sends to another, and `real_time` the same with kernels at both ends. [`mesh`] is many, each heard by all others or through a hub.
 
 mod listener;
 pub mod mesh;
 pub mod one_way;
+#[cfg(target_os = "linux")]
+pub mod real_time;
 mod sender;
 
 use core::time::Duration;

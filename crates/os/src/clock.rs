@@ -20,7 +20,36 @@ pub fn epoch() -> u64 {
     nanos.saturating_sub(now().as_nanos())
 }
 
+/// What the processors of this machine have done since it was started, in a unit of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessorTime {
+    whole: u64,
+    stolen: u64,
+}
+
+impl ProcessorTime {
+    /// Until now; `None` if the system does not say.
+    pub fn until_now() -> Option<Self> {
+        Self::of(&std::fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    /// proc_stat(5): user, nice, system, idle, iowait, irq, softirq, steal; what follows is in the first two, too.
+    fn of(stat: &str) -> Option<Self> {
+        let line = stat.lines().next()?.strip_prefix("cpu ")?;
+        let times: Vec<u64> = line.split_whitespace().take(8).map_while(|time| time.parse().ok()).collect();
+        Some(Self { whole: times.iter().sum(), stolen: *times.get(7)? })
+    }
+
+    /// The share of the time from `earlier` to this one that the host of a virtual machine gave to others: 0 to 1. Nothing
+    /// in the machine can run then, whatever its priority.
+    pub fn stolen_since(self, earlier: Self) -> f64 {
+        let whole = self.whole.saturating_sub(earlier.whole);
+        if whole == 0 { 0.0 } else { self.stolen.saturating_sub(earlier.stolen) as f64 / whole as f64 }
+    }
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -29,5 +58,16 @@ mod tests {
         let (first, second) = (now(), now());
         assert!(Instant::ZERO < first && first <= second);
         assert!(epoch() > 0);
+    }
+
+    #[test]
+    fn what_the_host_takes_is_a_share_of_the_whole() {
+        let of = |stat| ProcessorTime::of(stat).unwrap();
+        let earlier = of("cpu  10 0 10 60 10 0 5 5 3 0\ncpu0 5 0 5 30 5 0 2 2 3 0\n");
+        let later = of("cpu  20 0 20 110 10 0 5 35 3 0\n");
+        assert_eq!(later.stolen_since(earlier), 0.3);
+        assert_eq!(earlier.stolen_since(later), 0.0);
+        assert_eq!(ProcessorTime::of("cpu 1 2 3"), None);
+        assert!(ProcessorTime::until_now().is_some());
     }
 }

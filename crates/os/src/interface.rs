@@ -99,6 +99,16 @@ impl Interface {
         self.set(message, &format!("to an MTU of {octets}"))
     }
 
+    /// Sets how many packets may wait in it to be sent.
+    ///
+    /// # Errors
+    /// The caller may not (CAP_NET_ADMIN).
+    pub fn set_queue(&self, packets: u32) -> Result<()> {
+        let mut message = self.message();
+        message.attributes.push(LinkAttribute::TxQueueLen(packets));
+        self.set(message, &format!("to a queue of {packets} packets"))
+    }
+
     /// Lets nothing go out that was not asked: see [`Namespace::quiet`]. Must come before [`up`](Self::up).
     ///
     /// # Errors

@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn options_change_a_preset() {
-        let asked = asked("--preset zigbee-20k --rate-ba 40k --delay-ab 5 --loss 10 --queue 7").unwrap();
+        let asked = asked("--preset zigbee-20k --rate-ba 40k --delay-ab 5 --loss 25 --queue 7").unwrap();
         let zigbee = preset::ZIGBEE_20K.model.a_to_b;
         assert_eq!(asked.mtu, Some(128));
         assert_eq!(asked.model.a_to_b.airtime, zigbee.airtime);
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(asked.model.b_to_a.airtime, Airtime::Rate(Rate::from_bps(40_000).unwrap()));
         assert_eq!(asked.model.b_to_a.delay, zigbee.delay);
         for direction in [asked.model.a_to_b, asked.model.b_to_a] {
-            assert_eq!(direction.loss, LossModel::Random(Probability::from_percent(10).unwrap()));
+            assert_eq!(direction.loss, LossModel::Random(Probability::from_percent(25).unwrap()));
             assert_eq!(direction.queue, Queue::packets(7));
         }
     }

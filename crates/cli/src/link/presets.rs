@@ -6,14 +6,10 @@ use clap::Args;
 use serde_json::{Value, json};
 use thinair_link::preset::{Preset, presets};
 use thinair_link::{Airtime, Direction, Duplex};
-use thinair_report::{Cell, Column, Table};
 
-use crate::analyze::{print, style};
+use crate::analyze::print;
 
 const SCHEMA: &str = "thinair.link-presets/1";
-
-/// Columns of the output when it does not go to a terminal.
-const PLAIN_WIDTH: usize = 160;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -32,22 +28,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         print(&(text + "\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let columns = ["name", "title", "", "numbers"].map(Column::text);
-    let mut table = Table::new("", columns);
+    let mut text = String::new();
     for preset in presets() {
-        let ways = ways(preset);
-        for (i, (way, numbers)) in ways.iter().enumerate() {
-            let first = if i == 0 { [preset.name, preset.title] } else { ["", ""] };
-            table.row(first.into_iter().chain([*way, numbers]).map(Cell::text));
+        text += &format!("{}: {}\n", preset.name, preset.title);
+        for (way, numbers) in ways(preset) {
+            text += &format!("  {way}: {numbers}\n");
         }
-    }
-    let mut text = table.to_text(&style(PLAIN_WIDTH));
-    if arguments.sources {
-        for preset in presets() {
-            text += &format!("\n{}\n", preset.name);
-            for source in preset.sources {
-                text += &format!("  {}: {}\n", source.what, source.from);
-            }
+        for source in preset.sources.iter().filter(|_| arguments.sources) {
+            text += &format!("    {}: {}\n", source.what, source.from);
         }
     }
     print(&text)?;
@@ -55,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// A link in words: both ways at once if they are alike.
-pub(super) fn ways(preset: &Preset) -> Vec<(&'static str, String)> {
+fn ways(preset: &Preset) -> Vec<(&'static str, String)> {
     let model = &preset.model;
     let duplex = match model.duplex {
         Duplex::Full => "",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use thinair_lab::emulator::{Ends, Engine, Lateness, Report, RohcChannel, Totals};
 use thinair_link::{DropReason, Duplex, Side};
-use thinair_report::{Cell, Column, Table};
+use thinair_report::{Cell, Column, Numerals, Table};
 use thinair_rohc::ProfileId;
 
 use super::model::Asked;
@@ -37,6 +37,9 @@ pub(super) fn print(
     print_text(&(table.to_text(&style(PLAIN_WIDTH)) + &lateness(report)))
 }
 
+/// The share of time that is told if others had it.
+const NOTED: f64 = 0.02;
+
 /// How late packets were delivered, and what follows from it.
 fn lateness(report: &Report) -> String {
     let late = &report.lateness;
@@ -52,6 +55,10 @@ fn lateness(report: &Report) -> String {
     }
     if !late.is_good() {
         text += "Do not trust the times of this run: 1 in 100 packets was more than 1 ms late\n";
+    }
+    if report.stolen >= NOTED {
+        let stolen = Numerals::TERMINAL.percent(report.stolen, 0);
+        text += &format!("The host of this virtual machine gave {stolen} of its time to others meanwhile\n");
     }
     if !report.refused.is_empty() {
         text += &format!("Not in real time: {}\n", report.refused.join("; "));
@@ -174,6 +181,7 @@ fn to_json(
         "ended_by": ended,
         "command_status": status,
         "lateness_us": lateness,
+        "stolen_share": report.stolen,
         "not_realtime": report.refused,
         "not_taken": report.not_taken,
         "a_to_b": direction(&totals[0], report),

@@ -3,7 +3,7 @@
 use std::io;
 
 use thinair_link::Side;
-use thinair_os::{Error, Interface, Namespace, Route, Signals, Tun, TunKind};
+use thinair_os::{Error, Interface, Namespace, Route, Signal, Signals, Tun, TunKind};
 
 use super::addresses;
 
@@ -68,6 +68,11 @@ impl Ends {
     /// The namespace of a side.
     pub fn namespace(&self, side: Side) -> &Namespace {
         &self.ends[side as usize].namespace
+    }
+
+    /// Whether a signal has come that asks to end, since this was asked last.
+    pub fn is_interrupted(&self) -> bool {
+        std::iter::from_fn(|| self.signals.poll()).any(|signal| matches!(signal, Signal::End { .. }))
     }
 
     /// The end of the link at that side.

@@ -1,5 +1,7 @@
 //! How late packets were delivered, in bounded memory.
 
+use std::fmt;
+
 /// Lateness in microseconds that is told exactly.
 const FINE: usize = 10_000;
 
@@ -8,7 +10,7 @@ const COARSE: usize = 10_000;
 
 /// Nanoseconds after which a packet was delivered, beyond the time when it was due: how far the figures of a run can be
 /// trusted.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Lateness {
     /// By microseconds, rounded down.
     fine: Vec<u64>,
@@ -67,6 +69,17 @@ impl Lateness {
     /// Whether so few packets were late, and by so little, that the run can be trusted.
     pub fn is_good(&self) -> bool {
         self.percentile(99).is_none_or(|late| late <= Self::BAR)
+    }
+}
+
+impl fmt::Debug for Lateness {
+    /// Without the counts, which are many.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut told = f.debug_struct("Lateness");
+        told.field("count", &self.count)
+            .field("p50", &self.percentile(50))
+            .field("p99", &self.percentile(99));
+        told.field("max", &self.max).finish()
     }
 }
 

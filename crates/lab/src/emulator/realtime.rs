@@ -7,7 +7,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use thinair_link::Side;
-use thinair_os::{Error, EventLoop, RealTime, Signal, clock};
+use thinair_os::clock::{self, ProcessorTime};
+use thinair_os::{Error, EventLoop, RealTime, Signal};
 use thinair_wire::time::Instant;
 
 use super::command::{Ended, Guest};
@@ -38,6 +39,8 @@ pub struct Report {
     pub lateness: Lateness,
     /// Packets that a namespace did not take, as its interface was down or the packet was none of IP.
     pub not_taken: u64,
+    /// The share of the machine's time that its host gave to others; 0 if it is not a virtual one.
+    pub stolen: f64,
     /// What the system did not grant, in words; empty if the run had real-time scheduling and locked memory.
     pub refused: Vec<String>,
 }
@@ -68,7 +71,7 @@ pub fn run(
     realtime: bool,
     watch: &mut dyn FnMut(&Passage, Option<u64>) -> io::Result<()>,
 ) -> Result<Report, RunError> {
-    let started = clock::now();
+    let (started, processors) = (clock::now(), ProcessorTime::until_now());
     let guest = command.map(|command| Guest::start(ends.namespace(Side::A), command)).transpose()?;
     let realtime = if realtime { RealTime::request() } else { RealTime::none() };
     let mut events = EventLoop::new(realtime.spin())?;
@@ -110,6 +113,10 @@ pub fn run(
                 took: now.since(started),
                 lateness: shell.lateness,
                 not_taken: shell.not_taken,
+                stolen: match (processors, ProcessorTime::until_now()) {
+                    (Some(earlier), Some(later)) => later.stolen_since(earlier),
+                    _ => 0.0,
+                },
                 refused: realtime.refused(),
             });
         }

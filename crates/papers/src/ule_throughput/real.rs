@@ -18,5 +18,42 @@ pub(super) fn measure(plan: &Plan) -> Result<Vec<Measured>, String> {
     if !plan.real_time {
         return Err("a run in real time was not asked for".to_owned());
     }
-    Err("there is no run in real time here".to_owned())
+    run(plan)
+}
+
+#[cfg(target_os = "linux")]
+fn run(plan: &Plan) -> Result<Vec<Measured>, String> {
+    use super::published::{BITRATE, PAYLOADS};
+    use super::simulate::SCHEDULE;
+    use thinair_lab::broadcast::real_time;
+
+    let seconds = if plan.quick { 2 } else { 5 };
+    let mut measured = Vec::new();
+    for payload in PAYLOADS {
+        for way in Way::BOTH {
+            let refresh = match way {
+                Way::Unc => None,
+                Way::Cmp => Some(SCHEDULE),
+            };
+            let octets = u16::try_from(payload).map_err(|error| error.to_string())?;
+            // More than fits: as many bits of payload as the stream has bits.
+            let plan =
+                real_time::Plan { bitrate: BITRATE, refresh, payload: octets, offered: BITRATE, seconds };
+            let outcome = real_time::run(&plan).map_err(|error| said(&error))?;
+            measured.push(Measured { payload, way, kbps: outcome.throughput / 1e3 });
+        }
+    }
+    Ok(measured)
+}
+
+/// An error with its reasons.
+#[cfg(target_os = "linux")]
+fn said(error: &dyn std::error::Error) -> String {
+    let reasons = std::iter::successors(error.source(), |error| error.source());
+    reasons.fold(error.to_string(), |said, reason| format!("{said}: {reason}"))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn run(_: &Plan) -> Result<Vec<Measured>, String> {
+    Err("this system has no network namespaces of Linux".to_owned())
 }
