@@ -45,10 +45,13 @@ pub(crate) struct Arguments {
     /// What looks random follows from this number
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Also measure in real time what can be: between network namespaces, which takes root. Such figures are of this
-    /// machine and moment
+    /// Also measure in real time what can be, in a quick run too: between network namespaces, which takes root. Such
+    /// figures are of this machine and moment
     #[arg(long)]
     real_time: bool,
+    /// Measure nothing in real time
+    #[arg(long, conflicts_with = "real_time")]
+    no_real_time: bool,
     /// Every figure as JSON (thinair.paper/1)
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -80,7 +83,7 @@ fn run_one(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         seed: arguments.seed,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         shared: std::env::var_os("THINAIR_SHARED").filter(|shared| !shared.is_empty()).map(PathBuf::from),
-        real_time: arguments.real_time,
+        real_time: arguments.real_time || !(arguments.quick || arguments.no_real_time),
     };
     let bar = progress_bar();
     let progress = |done, of| {

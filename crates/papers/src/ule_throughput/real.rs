@@ -13,6 +13,10 @@ pub(super) struct Measured {
     pub(super) kbps: f64,
 }
 
+/// How often a row is measured, if the machine was late to send. The highest figure is taken.
+#[cfg(target_os = "linux")]
+const TRIALS: usize = 3;
+
 /// All measurements; or why there are none.
 pub(super) fn measure(plan: &Plan) -> Result<Vec<Measured>, String> {
     if !plan.real_time {
@@ -39,8 +43,15 @@ fn run(plan: &Plan) -> Result<Vec<Measured>, String> {
             // More than fits: as many bits of payload as the stream has bits.
             let plan =
                 real_time::Plan { bitrate: BITRATE, refresh, payload: octets, offered: BITRATE, seconds };
-            let outcome = real_time::run(&plan).map_err(|error| said(&error))?;
-            measured.push(Measured { payload, way, kbps: outcome.throughput / 1e3 });
+            let mut kbps: f64 = 0.0;
+            for _ in 0..TRIALS {
+                let outcome = real_time::run(&plan).map_err(|error| said(&error))?;
+                kbps = kbps.max(outcome.throughput / 1e3);
+                if outcome.lateness.is_good() {
+                    break;
+                }
+            }
+            measured.push(Measured { payload, way, kbps });
         }
     }
     Ok(measured)
