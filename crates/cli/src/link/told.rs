@@ -46,9 +46,10 @@ fn lateness(report: &Report) -> String {
     let mut text = String::from("\n");
     if late.count() > 0 {
         let percentiles = PERCENTILES.map(|percent| format!("p{percent} {}", micros(late, percent)));
-        let max = late.max() as f64 / 1e3;
+        // Rounded up, as percentiles are.
+        let max = late.max().div_ceil(1_000);
         text += &format!(
-            "Lateness of {} deliveries: {}, max {max:.0} us\n",
+            "Lateness of {} deliveries: {}, max {max} us\n",
             late.count(),
             percentiles.join(", ")
         );
