@@ -2,5 +2,13 @@
 
 #![deny(missing_docs)]
 
+pub mod channel;
+pub mod config;
+pub mod line;
+pub mod live;
+pub mod mtu;
+pub mod packaging;
 pub mod plan;
+pub mod seal;
+pub mod status;
 pub mod unit;

@@ -48,11 +48,8 @@ fn lateness(report: &Report) -> String {
         let percentiles = PERCENTILES.map(|percent| format!("p{percent} {}", micros(late, percent)));
         // Rounded up, as percentiles are.
         let max = late.max().div_ceil(1_000);
-        text += &format!(
-            "Lateness of {} deliveries: {}, max {max} us\n",
-            late.count(),
-            percentiles.join(", ")
-        );
+        text +=
+            &format!("Lateness of {} deliveries: {}, max {max} us\n", late.count(), percentiles.join(", "));
     }
     if !late.is_good() {
         text += "Do not trust the times of this run: 1 in 100 packets was more than 1 ms late\n";

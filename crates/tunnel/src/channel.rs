@@ -1,0 +1,1 @@
+//! Headers compressed towards one destination, and rebuilt.

@@ -1,0 +1,1 @@
+//! Files and flags become a plan.

@@ -1,0 +1,1 @@
+//! Frames on lines that know none: SLIP, COBS, CRC-32.

@@ -1,0 +1,1 @@
+//! Units of several kinds become bodies of datagrams, and come out of them again.

@@ -1,0 +1,1 @@
+//! What a site tells of itself.
