@@ -36,6 +36,8 @@ pub mod namespace;
 #[cfg(target_os = "linux")]
 pub mod realtime;
 #[cfg(target_os = "linux")]
+pub mod serial;
+#[cfg(target_os = "linux")]
 pub mod signals;
 #[cfg(target_os = "linux")]
 pub mod tun;
@@ -49,6 +51,7 @@ pub use self::{
     interface::{Interface, Route},
     namespace::Namespace,
     realtime::RealTime,
+    serial::Serial,
     signals::{Signal, Signals},
     tun::{Tun, TunKind},
 };
