@@ -56,6 +56,11 @@ impl Interface {
         Ok(Self { name: name.to_owned(), index })
     }
 
+    /// Whether there is an interface of that name.
+    pub fn exists(name: &str) -> bool {
+        Self::named(name).is_ok()
+    }
+
     /// The interface of that name, or that has that address.
     ///
     /// # Errors
@@ -112,6 +117,25 @@ impl Interface {
         message.header.flags = LinkFlags::Up;
         message.header.change_mask = LinkFlags::Up;
         self.set(message, "up")
+    }
+
+    /// The interface takes and gives no packets. Its routes go, and addresses of IPv6.
+    ///
+    /// # Errors
+    /// The caller may not (CAP_NET_ADMIN).
+    pub fn down(&self) -> Result<()> {
+        let mut message = self.message();
+        message.header.change_mask = LinkFlags::Up;
+        self.set(message, "down")
+    }
+
+    /// Takes the interface away.
+    ///
+    /// # Errors
+    /// It is none that can be taken away, or the caller may not (CAP_NET_ADMIN).
+    pub fn delete(self) -> Result<()> {
+        ask(RouteNetlinkMessage::DelLink(self.message()), 0)
+            .attempt(|| format!("take the interface `{}` away", self.name))
     }
 
     /// Sets the octets of its longest packet. Below 1,280 the system takes IPv6 off the interface, and says nothing.

@@ -2,7 +2,8 @@
 
 #![allow(dead_code, clippy::unwrap_used, reason = "each test uses some of it")]
 
-use std::net::IpAddr;
+use std::net::{IpAddr, UdpSocket};
+use std::time::Duration;
 
 use thinair_os::{Interface, Namespace, Route};
 
@@ -36,5 +37,19 @@ pub(crate) fn cable(one: (&Namespace, IpAddr), other: (&Namespace, IpAddr)) {
         };
         namespace.quiet().unwrap();
         namespace.within(set_up).unwrap().unwrap();
+    }
+    // What is sent before both ends know that the other one is up is lost.
+    let bind = |(namespace, own): (&Namespace, IpAddr)| {
+        let socket = namespace.within(|| UdpSocket::bind((own, 9)).unwrap()).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+        socket
+    };
+    let (here, there) = (bind(one), bind(other));
+    for (from, to) in [(&here, &there), (&there, &here)] {
+        let arrives = (0..2_000).any(|_| {
+            let _ = from.send_to(b"?", to.local_addr().unwrap());
+            to.recv(&mut [0]).is_ok()
+        });
+        assert!(arrives, "the cable is not up");
     }
 }
