@@ -6,6 +6,7 @@
 //!
 //! Nothing is opened here but the files of the configuration itself: devices, sockets and key files are the daemon's.
 
+pub mod agreement;
 mod carrier;
 mod channel;
 mod inside;
@@ -13,6 +14,7 @@ mod keys;
 mod others;
 mod security;
 mod settings;
+pub mod templates;
 mod told;
 mod url;
 mod words;

@@ -29,10 +29,7 @@ pub(super) fn channel(
     if let Err(error) = Channel::new(cids, max_cid, profiles) {
         let place = section.place_of("max_cid").or(section.place_of("profiles"));
         let large = if cids == CidSpace::Small { "; `cid` \"large\" has more" } else { "" };
-        let what = format!("{error}{large}");
-        return Err(
-            place.map_or_else(|| ConfigError::of_all(what.clone()), |at| ConfigError::at(at, what.clone()))
-        );
+        return Err(ConfigError::maybe_at(place, format!("{error}{large}")));
     }
     let by_type = section.is_true("by_type")?;
     if let (true, false, Some(told)) = (by_type, has_types, section.told("by_type")) {
@@ -74,9 +71,7 @@ fn mode(section: &Section, answers: Result<(), &str>) -> Result<Mode, ConfigErro
         (Some(mode), Ok(())) => Ok(mode),
         (Some(mode), Err(why)) => {
             let what = format!("{}-mode needs feedback, and {why}", mode.letter());
-            Err(section
-                .told("mode")
-                .map_or_else(|| ConfigError::of_all(what.clone()), |told| told.error(what.clone())))
+            Err(ConfigError::maybe_at(section.place_of("mode"), what))
         }
     }
 }
@@ -107,9 +102,7 @@ fn rtp(section: &Section, profiles: ProfileSet) -> Result<RtpDetection, ConfigEr
     let Some(rule) = RtpDetection::of_ports(&ports) else {
         let place = section.place_of("rtp_ports");
         let what = format!("has {} ports; at most {MAX_RTP_PORTS} can be told", ports.len());
-        return Err(
-            place.map_or_else(|| ConfigError::of_all(what.clone()), |at| ConfigError::at(at, what.clone()))
-        );
+        return Err(ConfigError::maybe_at(place, what));
     };
     let has_rtp = profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite);
     match (how.unwrap_or('g'), section.told("rtp"), section.told("rtp_ports")) {

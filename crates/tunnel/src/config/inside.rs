@@ -31,7 +31,7 @@ pub(super) fn inside(settings: &Settings) -> Result<Inside, ConfigError> {
         if plain { Ok(text.to_owned()) } else { Err("give a name of `ip netns`".to_owned()) }
     })?;
     Ok(Inside {
-        name: section.read("tun", name_of_interface)?.unwrap_or_else(|| DEFAULT_NAME.to_owned()),
+        name: interface(settings)?,
         bridged: section.is_true("tap")?,
         namespace,
         addresses,
@@ -39,6 +39,11 @@ pub(super) fn inside(settings: &Settings) -> Result<Inside, ConfigError> {
         mtu,
         queue: section.read("queue", words::number(1..=u32::MAX))?,
     })
+}
+
+pub(super) fn interface(settings: &Settings) -> Result<String, ConfigError> {
+    let name = settings.section("inside").read("tun", name_of_interface)?;
+    Ok(name.unwrap_or_else(|| DEFAULT_NAME.to_owned()))
 }
 
 fn interface_address(text: &str) -> Result<(IpAddr, u8), String> {

@@ -245,10 +245,12 @@ fn mesh(
 ) -> Result<Mesh, ConfigError> {
     let section = settings.section("mesh");
     let sections = settings.sections("site");
-    let missing = || "write [mesh] with `own`, the `id` of this site; or without it, if this site only hears";
     if !settings.has("mesh") {
-        let place = sections.first().and_then(|site| site.place.as_ref());
-        return Err(place.map_or_else(|| ConfigError::of_all(missing()), |at| ConfigError::at(at, missing())));
+        return Err(ConfigError::maybe_at(
+            sections.first().and_then(|site| site.place.as_ref()),
+            "is a site of a mesh, and there is no [mesh]; write it with `own`, the `id` of this site, or without \
+             `own`, if this site only hears",
+        ));
     }
     let at = |key: &str| section.place_of(key).cloned().unwrap_or_else(|| carried.url.place.clone());
     let place = at("own");
@@ -304,10 +306,7 @@ fn mesh(
     if carried.scheme.is_ts() {
         if let Some((site, section)) = sites.iter().find(|(site, _)| site.pid.is_none()) {
             let what = format!("\"{}\" needs a `pid`, by which its stream is found", site.name);
-            return Err(section
-                .place
-                .as_ref()
-                .map_or_else(|| ConfigError::of_all(what.clone()), |at| ConfigError::at(at, what.clone())));
+            return Err(ConfigError::maybe_at(section.place.as_ref(), what));
         }
         let own_pid = own_pid(carried).filter(|_| sends);
         if let Some((site, section)) = sites.iter().find(|(site, _)| site.pid == own_pid) {
@@ -368,10 +367,7 @@ fn site_id(text: &str) -> Result<SiteId, String> {
 fn site(section: &Section, carried: &Carried) -> Result<Site, ConfigError> {
     let Some(id) = section.read("id", site_id)? else {
         let what = "has no `id`; give each site a number from 1 to 255";
-        return Err(section
-            .place
-            .as_ref()
-            .map_or_else(|| ConfigError::of_all(what), |at| ConfigError::at(at, what)));
+        return Err(ConfigError::maybe_at(section.place.as_ref(), what));
     };
     if let (false, Some(told)) = (carried.scheme.is_ts(), section.told("pid")) {
         return Err(told.error("PIDs are of transport streams, and the carrier is none; take it out"));

@@ -29,9 +29,11 @@ pub(super) fn security(settings: &Settings, scheme: Scheme, is_group: bool) -> R
     let told = [("key", key.is_some()), ("open", open), ("insecure", insecure)];
     let told: Vec<_> = told.iter().filter(|(_, is_told)| *is_told).map(|(name, _)| *name).collect();
     if let [first, second, ..] = told[..] {
-        let key = section.told(second).or(section.told(first)).or(key);
-        let what = format!("`{first}` and `{second}` contradict each other; take one out");
-        return Err(key.map_or_else(|| ConfigError::of_all(what.clone()), |told| told.error(what.clone())));
+        let place = section.place_of(second).or(key.map(|told| &told.place));
+        return Err(ConfigError::maybe_at(
+            place,
+            format!("`{first}` and `{second}` contradict each other; take one out"),
+        ));
     }
     if told.is_empty() {
         return Err(ConfigError::of_all(unprotected(scheme)));
@@ -39,9 +41,7 @@ pub(super) fn security(settings: &Settings, scheme: Scheme, is_group: bool) -> R
     if open || insecure {
         let name = if open { "open" } else { "insecure" };
         if let Some(wrong) = refused(scheme, open) {
-            return Err(section
-                .told(name)
-                .map_or_else(|| ConfigError::of_all(wrong), |told| told.error(wrong)));
+            return Err(ConfigError::maybe_at(section.place_of(name), wrong));
         }
         for key in ["suite", "tag"] {
             if let Some(told) = section.told(key) {

@@ -93,6 +93,14 @@ impl Settings {
         self.section("channel").path("include")
     }
 
+    /// The name of the interface, by which a tunnel is known that has no other name.
+    ///
+    /// # Errors
+    /// It is no name of an interface.
+    pub fn interface(&self) -> Result<String, ConfigError> {
+        super::inside::interface(self)
+    }
+
     /// Adds what the file tells that all ends share. Nothing of one end alone is taken from it, and nothing that is
     /// told by both.
     ///

@@ -59,6 +59,11 @@ impl ConfigError {
         Self { place: Some(place.clone()), what: what.into() }
     }
 
+    /// At a place, if it is known.
+    pub(super) fn maybe_at(place: Option<&Place>, what: impl Into<String>) -> Self {
+        Self { place: place.cloned(), what: what.into() }
+    }
+
     /// Of all that was told together.
     pub(super) fn of_all(what: impl Into<String>) -> Self {
         Self { place: None, what: what.into() }
