@@ -91,3 +91,6 @@ fn answers(settings: &Settings, carried: &carrier::Carried) -> Result<Result<(),
     }
     Ok(Ok(()))
 }
+
+#[cfg(test)]
+mod tests;

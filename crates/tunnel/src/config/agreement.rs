@@ -1,11 +1,13 @@
 //! What two ends must agree on, as nothing is negotiated.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use thinair_rohc::ProfileId;
+use thinair_ule::Pid;
 
 use super::suite_name;
-use crate::plan::{Carrier, Framing, Others, Packaging, Plan, Security, Site};
+use crate::plan::{Carrier, Framing, Others, Packaging, Plan, Security};
 use crate::unit::SiteId;
 
 /// Something that two ends must agree on, and do not.
@@ -27,59 +29,60 @@ impl fmt::Display for Disagreement {
 
 /// What two ends do not agree on.
 pub fn disagreements(here: &Plan, there: &Plan) -> Vec<Disagreement> {
-    let (mut found, other) = (Vec::new(), facts(there));
-    for ((what, mine), (_, theirs)) in facts(here).into_iter().zip(other) {
+    let mut found = Vec::new();
+    for ((what, mine), (_, theirs)) in facts(here).into_iter().zip(facts(there)) {
+        let (Some(mine), Some(theirs)) = (mine, theirs) else { continue };
         if mine != theirs {
             found.push(Disagreement { what: what.to_owned(), here: mine, there: theirs });
         }
     }
-    crossed(here, there, &mut found);
+    match (&here.others, &there.others) {
+        (Others::Mesh(_), Others::Mesh(_)) => meshes(here, there, &mut found),
+        (Others::Peers(_), Others::Peers(_)) => pairs(here, there, &mut found),
+        // Told already.
+        (Others::Mesh(_), Others::Peers(_)) | (Others::Peers(_), Others::Mesh(_)) => {}
+    }
     found
 }
 
-/// What is the same at all ends, in one order.
-fn facts(plan: &Plan) -> [(&'static str, String); 13] {
+/// What is the same at all ends, in one order; `None` where this end leaves it open.
+fn facts(plan: &Plan) -> [(&'static str, Option<String>); 11] {
     let channel = &plan.channel;
     let profiles: Vec<_> = channel.profiles.iter().map(ProfileId::name).collect();
-    let (framing, speed, rtp) = match &plan.carrier {
+    let (framing, speed) = match &plan.carrier {
         Carrier::Serial { framing, crc, speed, .. } => {
             let framing = match framing {
                 Framing::Slip => "slip",
                 Framing::Cobs => "cobs",
             };
-            let crc = if *crc { " with CRC-32" } else { " without CRC" };
-            let speed = speed.map_or("as the line is set".to_owned(), |speed| speed.to_string());
-            (format!("{framing}{crc}"), speed, String::new())
+            let crc = if *crc { "with CRC-32" } else { "without CRC" };
+            (Some(format!("{framing} {crc}")), speed.map(|speed| speed.to_string()))
         }
-        Carrier::Udp { .. } | Carrier::File { .. } => Default::default(),
+        Carrier::Udp { .. } | Carrier::File { .. } => (None, None),
     };
-    let mrru = channel.mrru.map_or("what is needed".to_owned(), |mrru| mrru.to_string());
-    let bases = format!("{} bases, {:016x}", channel.bases.len(), digest(plan));
     [
-        ("the carrier", kind(&plan.carrier).to_owned()),
-        ("[inside] tap", plan.inside.bridged.to_string()),
+        ("the carrier", Some(kind(&plan.carrier).to_owned())),
+        ("[inside] tap", Some(plan.inside.bridged.to_string())),
         ("[carrier] framing", framing),
         ("[carrier] speed", speed),
-        ("[carrier] rtp", rtp),
-        ("[security]", security(&plan.security).to_owned()),
-        ("[channel] cid", format!("{:?}", channel.cids).to_lowercase()),
-        ("[channel] max_cid", channel.max_cid.to_string()),
-        ("[channel] profiles", profiles.join(",")),
-        ("[channel] mrru", mrru),
-        ("[channel] mode", channel.mode.letter().to_owned()),
-        ("[channel] coap_template", bases),
-        ("[mesh]", mesh(&plan.others).to_owned()),
+        ("[security]", Some(security(&plan.security).to_owned())),
+        ("[channel] cid", Some(format!("{:?}", channel.cids).to_lowercase())),
+        ("[channel] max_cid", Some(channel.max_cid.to_string())),
+        ("[channel] profiles", Some(profiles.join(","))),
+        ("[channel] mrru", channel.mrru.map(|mrru| mrru.to_string())),
+        ("[channel] coap_template", Some(bases(plan))),
+        ("[mesh]", Some(mesh(&plan.others).to_owned())),
     ]
 }
 
 fn kind(carrier: &Carrier) -> &'static str {
     match carrier {
         Carrier::Udp { packaging, .. } | Carrier::File { packaging, .. } => match packaging {
-            Packaging::Packed => "udp",
-            Packaging::Ts { .. } => "ule",
-            Packaging::Gse { .. } => "gse",
+            Packaging::Packed => "packets on UDP",
+            Packaging::Ts { .. } => "transport streams",
+            Packaging::Gse { .. } => "GSE",
         },
-        Carrier::Serial { .. } => "serial",
+        Carrier::Serial { .. } => "a serial line",
     }
 }
 
@@ -99,77 +102,75 @@ fn mesh(others: &Others) -> &'static str {
     }
 }
 
-/// A number that is another one for other bases: FNV-1a of how they are shown.
-fn digest(plan: &Plan) -> u64 {
-    let shown = format!("{:?}", plan.channel.bases);
-    shown.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, octet| {
+/// The bases by their count and a hash of how they are shown (FNV-1a).
+fn bases(plan: &Plan) -> String {
+    let bases = &plan.channel.bases;
+    if bases.is_empty() {
+        return "none".to_owned();
+    }
+    let hash = format!("{bases:?}").bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, octet| {
         (hash ^ u64::from(octet)).wrapping_mul(0x0000_0100_0000_01B3)
-    })
+    });
+    format!("{} bases, {hash:016x}", bases.len())
 }
 
-/// What one end sends as, and the other hears as.
-fn crossed(here: &Plan, there: &Plan, found: &mut Vec<Disagreement>) {
-    match (&here.others, &there.others) {
-        (Others::Mesh(mine), Others::Mesh(theirs)) => {
-            if let (Some(a), Some(b)) = (mine.own, theirs.own) {
-                if a == b {
-                    let number = a.number().to_string();
-                    found.push(Disagreement {
-                        what: "[mesh] own, which must differ".to_owned(),
-                        here: number.clone(),
-                        there: number,
-                    });
-                }
-            }
-            known(mine.own, here, &theirs.sites, "hears it on", found);
-            known(theirs.own, there, &mine.sites, "is heard on", found);
-            for site in &mine.sites {
-                let other = theirs.sites.iter().find(|other| other.id == site.id);
-                if let Some(other) = other.filter(|other| other.pid != site.pid) {
-                    found.push(Disagreement {
-                        what: format!("the PID of site {}", site.id.number()),
-                        here: shown(site.pid),
-                        there: shown(other.pid),
-                    });
-                }
-            }
+/// Each site is known by the same PID at both ends, and those that send are known at all.
+fn meshes(here: &Plan, there: &Plan, found: &mut Vec<Disagreement>) {
+    let (own, others) = (own(here), own(there));
+    if own.is_some() && own == others {
+        let number = own.map(|own| own.number().to_string()).unwrap_or_default();
+        let what = "[mesh] own, which must differ".to_owned();
+        found.push(Disagreement { what, here: number.clone(), there: number });
+        return;
+    }
+    let (mine, theirs) = (sites(here), sites(there));
+    for id in mine.keys().chain(theirs.keys().filter(|id| !mine.contains_key(id))) {
+        let sends = [own, others].contains(&Some(*id));
+        let (a, b) = (mine.get(id), theirs.get(id));
+        if a != b && (sends || (a.is_some() && b.is_some())) {
+            let told = |pid: Option<&Option<Pid>>| pid.map_or("not known".to_owned(), |pid| shown(*pid));
+            let what = format!("site {}", id.number());
+            found.push(Disagreement { what, here: told(a), there: told(b) });
         }
-        (Others::Peers(mine), Others::Peers(theirs)) => {
-            let (Some(a), Some(b)) = (pid(&here.carrier), pid(&there.carrier)) else { return };
-            for (sends, hears, way) in [(a, theirs, "from here to there"), (b, mine, "from there to here")] {
-                if !hears.iter().any(|peer| peer.pid == Some(sends)) {
-                    let heard: Vec<_> = hears.iter().map(|peer| shown(peer.pid)).collect();
-                    found.push(Disagreement {
-                        what: format!("the PID {way}"),
-                        here: if way.starts_with("from here") { sends.to_string() } else { heard.join(",") },
-                        there: if way.starts_with("from here") { heard.join(",") } else { sends.to_string() },
-                    });
-                }
-            }
-        }
-        // Told already.
-        (Others::Mesh(_), Others::Peers(_)) | (Others::Peers(_), Others::Mesh(_)) => {}
     }
 }
 
-/// Whether a site that sends is among those that another one hears, and by the PID that it has.
-fn known(own: Option<SiteId>, plan: &Plan, heard: &[Site], how: &str, found: &mut Vec<Disagreement>) {
-    let Some(own) = own else { return };
-    let what = format!("site {}", own.number());
-    match heard.iter().find(|site| site.id == own) {
-        None => {
-            found.push(Disagreement { what, here: "is one end".to_owned(), there: "is not known".to_owned() })
-        }
-        Some(site) if site.pid.is_some() && site.pid != pid(&plan.carrier) => found.push(Disagreement {
-            what,
-            here: format!("sends on {}", shown(pid(&plan.carrier))),
-            there: format!("{how} {}", shown(site.pid)),
-        }),
-        Some(_) => {}
+fn own(plan: &Plan) -> Option<SiteId> {
+    match &plan.others {
+        Others::Mesh(mesh) => mesh.own,
+        Others::Peers(_) => None,
     }
 }
 
-fn pid(carrier: &Carrier) -> Option<thinair_ule::Pid> {
+/// The sites that an end knows, itself among them, by their PIDs.
+fn sites(plan: &Plan) -> BTreeMap<SiteId, Option<Pid>> {
+    let Others::Mesh(mesh) = &plan.others else { return BTreeMap::new() };
+    let others = mesh.sites.iter().map(|site| (site.id, site.pid));
+    others.chain(mesh.own.map(|own| (own, pid(&plan.carrier)))).collect()
+}
+
+/// What one end sends as is what the other hears.
+fn pairs(here: &Plan, there: &Plan, found: &mut Vec<Disagreement>) {
+    let heard = |plan: &Plan, sent: Pid| match &plan.others {
+        Others::Peers(peers) if peers.iter().any(|peer| peer.pid == Some(sent)) => None,
+        Others::Peers(peers) => {
+            let pids: Vec<_> = peers.iter().map(|peer| shown(peer.pid)).collect();
+            Some(format!("heard on {}", pids.join(", ")))
+        }
+        Others::Mesh(_) => None,
+    };
+    let (Some(mine), Some(theirs)) = (pid(&here.carrier), pid(&there.carrier)) else { return };
+    if let Some(heard) = heard(there, mine) {
+        let what = "the PID from here to there".to_owned();
+        found.push(Disagreement { what, here: format!("sent on {mine}"), there: heard });
+    }
+    if let Some(heard) = heard(here, theirs) {
+        let what = "the PID from there to here".to_owned();
+        found.push(Disagreement { what, here: heard, there: format!("sent on {theirs}") });
+    }
+}
+
+fn pid(carrier: &Carrier) -> Option<Pid> {
     match carrier {
         Carrier::Udp { packaging: Packaging::Ts { pid, .. }, .. }
         | Carrier::File { packaging: Packaging::Ts { pid, .. }, .. } => Some(*pid),
@@ -177,6 +178,6 @@ fn pid(carrier: &Carrier) -> Option<thinair_ule::Pid> {
     }
 }
 
-fn shown(pid: Option<thinair_ule::Pid>) -> String {
-    pid.map_or("none".to_owned(), |pid| pid.to_string())
+fn shown(pid: Option<Pid>) -> String {
+    pid.map_or("known".to_owned(), |pid| format!("on PID {pid}"))
 }
