@@ -6,6 +6,7 @@ mod options;
 mod paper;
 mod rohc;
 mod template;
+mod tunnel;
 
 use std::process::ExitCode;
 
@@ -29,6 +30,9 @@ enum Task {
     /// Constrained links: what fits into them, and one to try out
     #[command(subcommand)]
     Link(link::Task),
+    /// IP packets through UDP, ULE, GSE or serial lines, in fewer octets and sealed
+    #[command(subcommand)]
+    Tunnel(tunnel::Task),
     /// Published evaluations, run again: theirs, ours, and the bars that ours must meet
     #[command(subcommand)]
     Paper(paper::Task),
@@ -40,6 +44,7 @@ fn main() -> ExitCode {
         Task::Analyze(arguments) => analyze::run(&arguments),
         Task::Rohc(task) => rohc::run(&task),
         Task::Link(task) => link::run(&task),
+        Task::Tunnel(task) => tunnel::run(&task),
         Task::Paper(task) => paper::run(&task),
     };
     match result {

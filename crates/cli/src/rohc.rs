@@ -51,10 +51,10 @@ pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
 
 /// Options that contradict each other: exit status 2, as for those that clap refuses.
 #[derive(Debug)]
-struct Usage(String);
+pub(crate) struct Usage(String);
 
 impl Usage {
-    fn error(text: impl Into<String>) -> anyhow::Error {
+    pub(crate) fn error(text: impl Into<String>) -> anyhow::Error {
         Self(text.into()).into()
     }
 }

@@ -1,0 +1,52 @@
+//! `thinair tunnel`: IP packets through a carrier, in fewer octets and sealed.
+
+mod check;
+mod describe;
+mod keygen;
+mod options;
+mod run;
+mod sources;
+mod status;
+mod template;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use thinair_tunnel::config::ConfigError;
+
+use crate::rohc::Usage;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Carry IP packets until it is told to end
+    #[command(after_help = run::EXIT_STATUS)]
+    Run(Box<run::Arguments>),
+    /// What a tunnel that runs does: packets, octets saved, contexts, what was dropped and why
+    #[command(after_help = status::EXIT_STATUS)]
+    Status(status::Arguments),
+    /// Make a key file, or put a second key into one
+    #[command(after_help = keygen::EXIT_STATUS)]
+    Keygen(keygen::Arguments),
+    /// Look a configuration over without starting anything, and compare those of two ends
+    #[command(after_help = check::EXIT_STATUS)]
+    Check(check::Arguments),
+    /// Print a configuration to begin with
+    Config(template::Arguments),
+}
+
+pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
+    let result = match task {
+        Task::Run(arguments) => run::run(arguments),
+        Task::Status(arguments) => status::run(arguments),
+        Task::Keygen(arguments) => keygen::run(arguments),
+        Task::Check(arguments) => check::run(arguments),
+        Task::Config(arguments) => template::run(arguments),
+    };
+    match result {
+        Err(error) if error.is::<Usage>() || error.is::<ConfigError>() => {
+            eprintln!("thinair: {error:#}");
+            Ok(ExitCode::from(2))
+        }
+        result => result,
+    }
+}

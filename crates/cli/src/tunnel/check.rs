@@ -1,0 +1,85 @@
+//! `thinair tunnel check`: a configuration looked over, and compared with that of the other end.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+use thinair_tunnel::config::agreement::{Disagreement, disagreements};
+use thinair_tunnel::plan::{Others, Plan, Security};
+
+use super::{describe, keygen, sources};
+use crate::analyze::print;
+
+pub(super) const EXIT_STATUS: &str = "\
+Nothing is started, and no key is read. With --against, what both ends must agree on is compared; addresses that must \
+differ are not.\n\n\
+Exit status: 0 if it can be started so; 2 if something is wrong, or the ends do not agree.";
+
+const SCHEMA: &str = "thinair.tunnel.check/1";
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// The configuration
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The configuration of another end, with which it must agree
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
+    /// Print JSON (thinair.tunnel.check/1)
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let plan = plan(&arguments.file)?;
+    let mut wrong: Vec<String> =
+        key_files(&plan).iter().filter_map(|file| keygen::wrong_with(file)).collect();
+    let differ = match &arguments.against {
+        Some(other) => disagreements(&plan, &self::plan(other)?),
+        None => Vec::new(),
+    };
+    wrong.extend(differ.iter().map(Disagreement::to_string));
+    if arguments.json {
+        let json = json!({
+            "schema": SCHEMA,
+            "file": arguments.file,
+            "ok": wrong.is_empty(),
+            "wrong": wrong,
+            "plan": describe::to_json(&plan),
+        });
+        print(&(serde_json::to_string_pretty(&json)? + "\n"))?;
+    } else {
+        let rows = describe::rows(&plan);
+        let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        let mut text = String::new();
+        for (name, value) in rows {
+            text += &format!("{name:width$}  {value}\n");
+        }
+        for note in describe::warnings(&plan) {
+            text += &format!("{:width$}  {note}\n", "note");
+        }
+        print(&text)?;
+        for wrong in &wrong {
+            eprintln!("thinair: {wrong}");
+        }
+    }
+    Ok(ExitCode::from(if wrong.is_empty() { 0 } else { 2 }))
+}
+
+fn plan(file: &std::path::Path) -> anyhow::Result<Plan> {
+    sources::plan(&sources::read(file)?, file.file_stem().and_then(|name| name.to_str()))
+}
+
+/// Every key file of a plan.
+fn key_files(plan: &Plan) -> Vec<PathBuf> {
+    let Security::Key { path, .. } = &plan.security else { return Vec::new() };
+    let mut files = match &plan.others {
+        Others::Peers(peers) if peers.iter().all(|peer| peer.key.is_some()) => Vec::new(),
+        Others::Peers(_) | Others::Mesh(_) => vec![path.clone()],
+    };
+    if let Others::Peers(peers) = &plan.others {
+        files.extend(peers.iter().filter_map(|peer| peer.key.clone()));
+    }
+    files
+}

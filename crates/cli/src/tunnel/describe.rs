@@ -1,0 +1,232 @@
+//! A plan in words: what `check` prints.
+
+use std::net::IpAddr;
+
+use serde_json::{Value, json};
+use thinair_rohc::{CidSpace, ProfileId};
+use thinair_tunnel::config::suite_name;
+use thinair_tunnel::plan::{Carrier, Framing, Others, Packaging, Plan, Security};
+
+/// A plan as lines of a name and a text.
+pub(super) fn rows(plan: &Plan) -> Vec<(&'static str, String)> {
+    let inside = &plan.inside;
+    let mut rows = vec![("interface", interface(plan)), ("addresses", networks(&inside.addresses))];
+    if !inside.routes.is_empty() {
+        rows.push(("routes", networks(&inside.routes)));
+    }
+    rows.push(("carrier", carrier(&plan.carrier)));
+    rows.push(("security", security(&plan.security)));
+    rows.push(("channel", channel(plan)));
+    rows.extend(others(&plan.others).into_iter().map(|(name, text)| (name, text)));
+    if let Some(status) = &plan.seeing.status {
+        rows.push(("status", status.display().to_string()));
+    }
+    if let Some(http) = plan.seeing.http {
+        rows.push(("page", format!("http://{http}/")));
+    }
+    if let Some(user) = &plan.user {
+        rows.push(("goes on as", user.clone()));
+    }
+    rows
+}
+
+fn interface(plan: &Plan) -> String {
+    let inside = &plan.inside;
+    let mut text = format!("{} ({})", inside.name, if inside.bridged { "TAP" } else { "TUN" });
+    if let Some(namespace) = &inside.namespace {
+        text += &format!(" in namespace {namespace}");
+    }
+    if let Some(mtu) = inside.mtu {
+        text += &format!(", MTU {mtu}");
+    }
+    text
+}
+
+fn networks(list: &[(IpAddr, u8)]) -> String {
+    let texts: Vec<_> = list.iter().map(|(address, bits)| format!("{address}/{bits}")).collect();
+    if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
+}
+
+fn carrier(carrier: &Carrier) -> String {
+    match carrier {
+        Carrier::Udp { packaging, listen, group, ttl, mtu, rtp } => {
+            let mut text = format!("{} on UDP, listens on {listen}", packed(packaging));
+            if let Some((group, iface)) = group {
+                text += &format!(", group {group}, TTL {ttl}");
+                text += &iface.as_ref().map(|iface| format!(" by {iface}")).unwrap_or_default();
+            }
+            let rtp = if *rtp { ", RTP in front" } else { "" };
+            format!("{text}, IP packets of at most {mtu} octets{rtp}")
+        }
+        Carrier::Serial { path, speed, framing, crc, mtu } => {
+            let speed = speed.map_or("as it is set".to_owned(), |speed| format!("{speed} bit/s"));
+            let framing = match framing {
+                Framing::Slip => "SLIP",
+                Framing::Cobs => "COBS",
+            };
+            let crc = if *crc { "CRC-32" } else { "no CRC" };
+            format!(
+                "serial line {}, {speed}, {framing}, {crc}, frames of at most {mtu} octets",
+                path.display()
+            )
+        }
+        Carrier::File { packaging, from, to } => {
+            let from = from.as_ref().map(|path| format!("from {}", path.display()));
+            let to = to.as_ref().map(|path| format!("to {}", path.display()));
+            let ways: Vec<_> = from.into_iter().chain(to).collect();
+            format!("{}, {}", packed(packaging), ways.join(" and "))
+        }
+    }
+}
+
+fn packed(packaging: &Packaging) -> String {
+    match packaging {
+        Packaging::Packed => "packets".to_owned(),
+        Packaging::Ts { pid, per_datagram, flush, psi, bitrate, npa } => {
+            let mut text =
+                format!("ULE, PID {pid}, {per_datagram} TS Packets at most, flushed after {flush:?}");
+            text += &psi.map(|psi| format!(", PAT and PMT every {psi:?}")).unwrap_or_default();
+            text += &bitrate.map(|rate| format!(", {rate} bit/s")).unwrap_or_default();
+            text + &npa.map(|npa| format!(", NPA {npa}")).unwrap_or_default()
+        }
+        Packaging::Gse { flush, npa } => {
+            let npa = npa.map(|npa| format!(", NPA {npa}")).unwrap_or_default();
+            format!("GSE, flushed after {flush:?}{npa}")
+        }
+    }
+}
+
+fn security(security: &Security) -> String {
+    match security {
+        Security::Key { path, suite } => {
+            format!("{}, tag of {} octets, key file {}", suite_name(*suite), suite.tag(), path.display())
+        }
+        Security::Open => "open: the standard format, which everybody can read and write".to_owned(),
+        Security::Insecure => "none: whoever can send a datagram can send packets".to_owned(),
+    }
+}
+
+fn channel(plan: &Plan) -> String {
+    let channel = &plan.channel;
+    let profiles: Vec<_> = channel.profiles.iter().map(ProfileId::name).collect();
+    format!(
+        "{}-mode, {} CIDs to {}, profiles {}",
+        channel.mode.letter(),
+        cids(channel.cids),
+        channel.max_cid,
+        profiles.join(", ")
+    )
+}
+
+fn cids(cids: CidSpace) -> &'static str {
+    match cids {
+        CidSpace::Small => "small",
+        CidSpace::Large => "large",
+    }
+}
+
+fn others(others: &Others) -> Vec<(&'static str, String)> {
+    match others {
+        Others::Peers(peers) => {
+            let peer = |peer: &thinair_tunnel::plan::Peer| {
+                let mut text = peer.name.clone();
+                text += &peer.address.map(|address| format!(" at {address}")).unwrap_or_default();
+                text += &peer.pid.map(|pid| format!(", PID {pid}")).unwrap_or_default();
+                if !peer.allowed.is_empty() {
+                    text += &format!(", allowed {}", networks(&peer.allowed));
+                }
+                if let Some(key) = &peer.key {
+                    text += &format!(", key file {}", key.display());
+                }
+                ("peer", text)
+            };
+            peers.iter().map(peer).collect()
+        }
+        Others::Mesh(mesh) => {
+            let own = mesh.own.map_or("only hears".to_owned(), |own| format!("is site {}", own.number()));
+            let to = mesh.to.filter(|_| mesh.own.is_some());
+            let to = to.map(|to| format!(", sends to {to}")).unwrap_or_default();
+            let feedback = if mesh.feedback { ", with feedback" } else { "" };
+            let mut rows = vec![("mesh", format!("this end {own}{to}{feedback}"))];
+            rows.extend(mesh.sites.iter().map(|site| {
+                let mut text = format!("{} ({})", site.id.number(), site.name);
+                text += &site.pid.map(|pid| format!(", PID {pid}")).unwrap_or_default();
+                text += &site.npa.map(|npa| format!(", NPA {npa}")).unwrap_or_default();
+                if !site.allowed.is_empty() {
+                    text += &format!(", allowed {}", networks(&site.allowed));
+                }
+                ("site", text)
+            }));
+            rows
+        }
+    }
+}
+
+/// What is worth a second look, though it is what was asked for.
+pub(super) fn warnings(plan: &Plan) -> Vec<&'static str> {
+    let mut notes = Vec::new();
+    match &plan.security {
+        Security::Insecure => notes.push(
+            "insecure: nothing is sealed; whoever can send a datagram here can send packets into the network, and who \
+             is on the way can read and change what passes",
+        ),
+        Security::Open => notes.push(
+            "open: what is sent is in the standard format; everybody who receives it can read it, and who can send to \
+             the same place can write it",
+        ),
+        Security::Key { suite, .. } => {
+            if suite.tag() == 4 {
+                notes.push("a tag of 4 octets: one forged packet of 2^32 passes; keys are renewed after 65,536 wrong ones");
+            }
+            if plan.channel.pad <= 1 {
+                notes.push(
+                    "lengths of sealed packets tell how well their headers were compressed; `pad` hides that for octets",
+                );
+            }
+            if matches!(plan.others, Others::Mesh(_)) {
+                notes.push("all sites have one key: each can pose as any other");
+            }
+        }
+    }
+    notes
+}
+
+/// A plan as JSON.
+pub(super) fn to_json(plan: &Plan) -> Value {
+    let strings = |list: &[(IpAddr, u8)]| -> Vec<String> {
+        list.iter().map(|(address, bits)| format!("{address}/{bits}")).collect()
+    };
+    let channel = &plan.channel;
+    json!({
+        "inside": {
+            "tun": plan.inside.name,
+            "tap": plan.inside.bridged,
+            "namespace": plan.inside.namespace,
+            "addresses": strings(&plan.inside.addresses),
+            "routes": strings(&plan.inside.routes),
+            "mtu": plan.inside.mtu,
+        },
+        "carrier": carrier(&plan.carrier),
+        "security": match &plan.security {
+            Security::Key { path, suite } => {
+                json!({ "suite": suite_name(*suite), "tag": suite.tag(), "key_file": path })
+            }
+            Security::Open => json!({ "open": true }),
+            Security::Insecure => json!({ "insecure": true }),
+        },
+        "channel": {
+            "cid": cids(channel.cids),
+            "max_cid": channel.max_cid,
+            "profiles": channel.profiles.iter().map(ProfileId::name).collect::<Vec<_>>(),
+            "mode": channel.mode.letter(),
+            "mrru": channel.mrru,
+            "pad": channel.pad,
+        },
+        "others": others(&plan.others).into_iter().map(|(_, text)| text).collect::<Vec<_>>(),
+        "status": plan.seeing.status,
+        "http": plan.seeing.http,
+        "user": plan.user,
+        "state": plan.state,
+        "notes": warnings(plan),
+    })
+}

@@ -1,0 +1,179 @@
+//! `thinair tunnel keygen`: key files, made and changed. Nothing of a key is printed.
+//!
+//! A key file has a line for each key: the first is used, a second one is accepted. So keys are replaced without a gap:
+//! `add` a second one, copy the file to all ends; `promote` it at all ends; `retire` the old one at all ends.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use clap::{Args, ValueEnum};
+
+pub(super) const EXIT_STATUS: &str = "\
+New keys in place of old ones, without a gap:\n  \
+1. thinair tunnel keygen sat.key --rotate add      at one end; copy the file to all others, restart each\n  \
+2. thinair tunnel keygen sat.key --rotate promote  at every end; restart each\n  \
+3. thinair tunnel keygen sat.key --rotate retire   at every end; restart each\n\n\
+Exit status: 0 ok; 1 for a failure, as when the file is there already; 2 for wrong arguments.";
+
+/// Octets of a key.
+const KEY: usize = 32;
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// The key file; it is made for its owner alone (mode 0600), and one that is there is not touched
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Change the keys of a file that is there
+    #[arg(long, value_enum, value_name = "STEP")]
+    rotate: Option<Step>,
+}
+
+/// A step of a rotation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Step {
+    /// Put a new second key into the file, which is accepted from then on
+    Add,
+    /// Make the second key the first, which is used; the other one is still accepted
+    Promote,
+    /// Take the second key out
+    Retire,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let file = &arguments.file;
+    let name = file.display();
+    let Some(step) = arguments.rotate else {
+        create(file, &line()?).with_context(|| format!("cannot make {name}"))?;
+        eprintln!("{name}: a new key; copy it to the other end by a way that nobody else reads, as scp");
+        return Ok(ExitCode::SUCCESS);
+    };
+    let text = read(file)?;
+    let changed = rotated(&text, step).with_context(|| name.to_string())?;
+    replace(file, &changed).with_context(|| format!("cannot write {name}"))?;
+    eprintln!(
+        "{name}: {}",
+        match step {
+            Step::Add =>
+                "a second key is accepted; copy the file to all ends and restart them, then --rotate promote",
+            Step::Promote =>
+                "the second key is the first; do so at all ends and restart them, then --rotate retire",
+            Step::Retire => "the second key is gone; do so at all ends",
+        }
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a line has a key, not only a comment.
+fn has_key(line: &str) -> bool {
+    line.split('#').next().is_some_and(|line| !line.trim().is_empty())
+}
+
+/// The text of a key file after a step. Comments stay where they are.
+fn rotated(text: &str, step: Step) -> anyhow::Result<String> {
+    let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    let keys: Vec<_> = (0..lines.len()).filter(|number| has_key(&lines[*number])).collect();
+    match (step, &keys[..]) {
+        (_, []) => bail!("it has no key; make a file with `thinair tunnel keygen FILE`"),
+        (_, [_, _, _, ..]) => bail!("it has more than two keys; take some out by hand"),
+        (Step::Add, [_]) => lines.push(line()?.trim_end().to_owned()),
+        (Step::Add, _) => bail!("it has two keys already; --rotate retire takes the second out"),
+        (Step::Promote, &[first, second]) => lines.swap(first, second),
+        (Step::Retire, &[_, second]) => {
+            lines.remove(second);
+        }
+        (Step::Promote | Step::Retire, _) => bail!("it has one key; --rotate add makes a second one"),
+    }
+    Ok(lines.join("\n") + "\n")
+}
+
+/// A line with a new key: 64 hexadecimal digits.
+fn line() -> anyhow::Result<String> {
+    let mut key = [0; KEY];
+    File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut key)).context("/dev/urandom")?;
+    Ok(key.iter().map(|octet| format!("{octet:02x}")).collect::<String>() + "\n")
+}
+
+fn create(file: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// The text of a key file that its owner alone can read.
+fn read(file: &Path) -> anyhow::Result<String> {
+    if let Some(wrong) = wrong_with(file) {
+        bail!("{wrong}");
+    }
+    fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+}
+
+/// Puts a new file in the place of the old one at once: a crash leaves one of them whole.
+fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
+    let mut beside = file.as_os_str().to_owned();
+    beside.push(".new");
+    let beside = PathBuf::from(beside);
+    create(&beside, text).with_context(|| beside.display().to_string())?;
+    let owner = fs::metadata(file)?;
+    // Only root can give files away, and only then is it needed.
+    let mine = fs::metadata(&beside)?;
+    if (owner.uid(), owner.gid()) != (mine.uid(), mine.gid()) {
+        std::os::unix::fs::chown(&beside, Some(owner.uid()), Some(owner.gid()))?;
+    }
+    Ok(fs::rename(&beside, file)?)
+}
+
+/// What is wrong with a key file, as far as it can be said without a look at the keys.
+pub(super) fn wrong_with(file: &Path) -> Option<String> {
+    let name = file.display();
+    let metadata = match fs::metadata(file) {
+        Ok(metadata) => metadata,
+        Err(error) => {
+            return Some(format!("key file {name}: {error}; `thinair tunnel keygen {name}` makes one"));
+        }
+    };
+    if !metadata.is_file() {
+        return Some(format!("key file {name}: is no regular file"));
+    }
+    let mode = metadata.mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        return Some(format!("key file {name}: mode {mode:04o} lets others at it; run: chmod 600 {name}"));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn keys_are_replaced_in_three_steps() {
+        let old = "# of the gateway\naa # first\n";
+        let two = rotated(old, Step::Add).unwrap();
+        let lines: Vec<_> = two.lines().collect();
+        assert_eq!(lines[..2], ["# of the gateway", "aa # first"]);
+        assert_eq!(lines[2].len(), 2 * KEY);
+        let promoted = rotated(&two, Step::Promote).unwrap();
+        assert_eq!(promoted, format!("# of the gateway\n{}\naa # first\n", lines[2]));
+        assert_eq!(rotated(&promoted, Step::Retire).unwrap(), format!("# of the gateway\n{}\n", lines[2]));
+    }
+
+    #[test]
+    fn steps_that_do_not_fit_change_nothing() {
+        for (text, step) in [
+            ("", Step::Add),
+            ("# aa\n", Step::Promote),
+            ("aa\nbb\n", Step::Add),
+            ("aa\n", Step::Promote),
+            ("aa\n", Step::Retire),
+            ("aa\nbb\ncc\n", Step::Retire),
+        ] {
+            assert!(rotated(text, step).is_err(), "{text:?} {step:?}");
+        }
+    }
+}

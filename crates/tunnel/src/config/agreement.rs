@@ -1,0 +1,183 @@
+//! What two ends must agree on, as nothing is negotiated.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use thinair_rohc::ProfileId;
+use thinair_ule::Pid;
+
+use super::suite_name;
+use crate::plan::{Carrier, Framing, Others, Packaging, Plan, Security};
+use crate::unit::SiteId;
+
+/// Something that two ends must agree on, and do not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disagreement {
+    /// What it is, by its key: `[channel] max_cid`.
+    pub what: String,
+    /// What it is at this end.
+    pub here: String,
+    /// What it is at the other one.
+    pub there: String,
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the ends do not agree on {}: {} here, {} there", self.what, self.here, self.there)
+    }
+}
+
+/// What two ends do not agree on.
+pub fn disagreements(here: &Plan, there: &Plan) -> Vec<Disagreement> {
+    let mut found = Vec::new();
+    for ((what, mine), (_, theirs)) in facts(here).into_iter().zip(facts(there)) {
+        let (Some(mine), Some(theirs)) = (mine, theirs) else { continue };
+        if mine != theirs {
+            found.push(Disagreement { what: what.to_owned(), here: mine, there: theirs });
+        }
+    }
+    match (&here.others, &there.others) {
+        (Others::Mesh(_), Others::Mesh(_)) => meshes(here, there, &mut found),
+        (Others::Peers(_), Others::Peers(_)) => pairs(here, there, &mut found),
+        // Told already.
+        (Others::Mesh(_), Others::Peers(_)) | (Others::Peers(_), Others::Mesh(_)) => {}
+    }
+    found
+}
+
+/// What is the same at all ends, in one order; `None` where this end leaves it open.
+fn facts(plan: &Plan) -> [(&'static str, Option<String>); 11] {
+    let channel = &plan.channel;
+    let profiles: Vec<_> = channel.profiles.iter().map(ProfileId::name).collect();
+    let (framing, speed) = match &plan.carrier {
+        Carrier::Serial { framing, crc, speed, .. } => {
+            let framing = match framing {
+                Framing::Slip => "slip",
+                Framing::Cobs => "cobs",
+            };
+            let crc = if *crc { "with CRC-32" } else { "without CRC" };
+            (Some(format!("{framing} {crc}")), speed.map(|speed| speed.to_string()))
+        }
+        Carrier::Udp { .. } | Carrier::File { .. } => (None, None),
+    };
+    [
+        ("the carrier", Some(kind(&plan.carrier).to_owned())),
+        ("[inside] tap", Some(plan.inside.bridged.to_string())),
+        ("[carrier] framing", framing),
+        ("[carrier] speed", speed),
+        ("[security]", Some(security(&plan.security).to_owned())),
+        ("[channel] cid", Some(format!("{:?}", channel.cids).to_lowercase())),
+        ("[channel] max_cid", Some(channel.max_cid.to_string())),
+        ("[channel] profiles", Some(profiles.join(","))),
+        ("[channel] mrru", channel.mrru.map(|mrru| mrru.to_string())),
+        ("[channel] coap_template", Some(bases(plan))),
+        ("[mesh]", Some(mesh(&plan.others).to_owned())),
+    ]
+}
+
+fn kind(carrier: &Carrier) -> &'static str {
+    match carrier {
+        Carrier::Udp { packaging, .. } | Carrier::File { packaging, .. } => match packaging {
+            Packaging::Packed => "packets on UDP",
+            Packaging::Ts { .. } => "transport streams",
+            Packaging::Gse { .. } => "GSE",
+        },
+        Carrier::Serial { .. } => "a serial line",
+    }
+}
+
+fn security(security: &Security) -> &'static str {
+    match security {
+        Security::Key { suite, .. } => suite_name(*suite),
+        Security::Open => "open",
+        Security::Insecure => "insecure",
+    }
+}
+
+fn mesh(others: &Others) -> &'static str {
+    match others {
+        Others::Peers(_) => "peers",
+        Others::Mesh(mesh) if mesh.feedback => "a mesh with feedback",
+        Others::Mesh(_) => "a mesh without feedback",
+    }
+}
+
+/// The bases by their count and a hash of how they are shown (FNV-1a).
+fn bases(plan: &Plan) -> String {
+    let bases = &plan.channel.bases;
+    if bases.is_empty() {
+        return "none".to_owned();
+    }
+    let hash = format!("{bases:?}").bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, octet| {
+        (hash ^ u64::from(octet)).wrapping_mul(0x0000_0100_0000_01B3)
+    });
+    format!("{} bases, {hash:016x}", bases.len())
+}
+
+/// Each site is known by the same PID at both ends, and those that send are known at all.
+fn meshes(here: &Plan, there: &Plan, found: &mut Vec<Disagreement>) {
+    let (own, others) = (own(here), own(there));
+    if own.is_some() && own == others {
+        let number = own.map(|own| own.number().to_string()).unwrap_or_default();
+        let what = "[mesh] own, which must differ".to_owned();
+        found.push(Disagreement { what, here: number.clone(), there: number });
+        return;
+    }
+    let (mine, theirs) = (sites(here), sites(there));
+    for id in mine.keys().chain(theirs.keys().filter(|id| !mine.contains_key(id))) {
+        let sends = [own, others].contains(&Some(*id));
+        let (a, b) = (mine.get(id), theirs.get(id));
+        if a != b && (sends || (a.is_some() && b.is_some())) {
+            let told = |pid: Option<&Option<Pid>>| pid.map_or("not known".to_owned(), |pid| shown(*pid));
+            let what = format!("site {}", id.number());
+            found.push(Disagreement { what, here: told(a), there: told(b) });
+        }
+    }
+}
+
+fn own(plan: &Plan) -> Option<SiteId> {
+    match &plan.others {
+        Others::Mesh(mesh) => mesh.own,
+        Others::Peers(_) => None,
+    }
+}
+
+/// The sites that an end knows, itself among them, by their PIDs.
+fn sites(plan: &Plan) -> BTreeMap<SiteId, Option<Pid>> {
+    let Others::Mesh(mesh) = &plan.others else { return BTreeMap::new() };
+    let others = mesh.sites.iter().map(|site| (site.id, site.pid));
+    others.chain(mesh.own.map(|own| (own, pid(&plan.carrier)))).collect()
+}
+
+/// What one end sends as is what the other hears.
+fn pairs(here: &Plan, there: &Plan, found: &mut Vec<Disagreement>) {
+    let heard = |plan: &Plan, sent: Pid| match &plan.others {
+        Others::Peers(peers) if peers.iter().any(|peer| peer.pid == Some(sent)) => None,
+        Others::Peers(peers) => {
+            let pids: Vec<_> = peers.iter().map(|peer| shown(peer.pid)).collect();
+            Some(format!("heard on {}", pids.join(", ")))
+        }
+        Others::Mesh(_) => None,
+    };
+    let (Some(mine), Some(theirs)) = (pid(&here.carrier), pid(&there.carrier)) else { return };
+    if let Some(heard) = heard(there, mine) {
+        let what = "the PID from here to there".to_owned();
+        found.push(Disagreement { what, here: format!("sent on {mine}"), there: heard });
+    }
+    if let Some(heard) = heard(here, theirs) {
+        let what = "the PID from there to here".to_owned();
+        found.push(Disagreement { what, here: heard, there: format!("sent on {theirs}") });
+    }
+}
+
+fn pid(carrier: &Carrier) -> Option<Pid> {
+    match carrier {
+        Carrier::Udp { packaging: Packaging::Ts { pid, .. }, .. }
+        | Carrier::File { packaging: Packaging::Ts { pid, .. }, .. } => Some(*pid),
+        _ => None,
+    }
+}
+
+fn shown(pid: Option<Pid>) -> String {
+    pid.map_or("known".to_owned(), |pid| format!("on PID {pid}"))
+}

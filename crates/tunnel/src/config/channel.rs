@@ -1,0 +1,127 @@
+//! `[channel]`: how headers are compressed, the same at all ends.
+
+use std::time::Duration;
+
+use thinair_rohc::{Channel, CidSpace, MAX_RTP_PORTS, Mode, ProfileId, ProfileSet, Refresh, RtpDetection};
+
+use super::settings::{Section, Settings};
+use super::told::ConfigError;
+use super::{Surroundings, words};
+use crate::plan::ChannelPlan;
+
+/// How long feedback may wait: longer than that, contexts are repaired by refreshes.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// The channel. `answers` says whether what is sent can be answered, `has_types` whether units have a Type.
+pub(super) fn channel(
+    settings: &Settings,
+    answers: Result<(), &str>,
+    has_types: bool,
+    surroundings: &Surroundings<'_>,
+) -> Result<ChannelPlan, ConfigError> {
+    let section = settings.section("channel");
+    let default = ChannelPlan::new();
+    let cids = section.read("cid", words::word(&[("small", CidSpace::Small), ("large", CidSpace::Large)]))?;
+    let cids = cids.unwrap_or(default.cids);
+    let profiles = profiles(&section)?.unwrap_or(default.profiles);
+    // Large CIDs cost memory for each: as many as small ones, if nobody asks for more.
+    let max_cid = section.read("max_cid", words::number(0..=u16::MAX))?.unwrap_or(default.max_cid);
+    if let Err(error) = Channel::new(cids, max_cid, profiles) {
+        let place = section.place_of("max_cid").or(section.place_of("profiles"));
+        let large = if cids == CidSpace::Small { "; `cid` \"large\" has more" } else { "" };
+        return Err(ConfigError::maybe_at(place, format!("{error}{large}")));
+    }
+    let by_type = section.is_true("by_type")?;
+    if let (true, false, Some(told)) = (by_type, has_types, section.told("by_type")) {
+        return Err(told.error(
+            "is for ULE and GSE, whose units have a Type; what this carrier takes is compressed by the \
+             uncompressed profile; take it out",
+        ));
+    }
+    Ok(ChannelPlan {
+        cids,
+        max_cid,
+        profiles,
+        mrru: section.read("mrru", words::number(0..=u16::MAX))?,
+        mode: mode(&section, answers)?,
+        refresh: section
+            .read("refresh", |text| text.parse::<Refresh>().map_err(|error| error.to_string()))?,
+        rtp: rtp(&section, profiles)?,
+        repetitions: section.read("repetitions", words::number(1..=255))?.unwrap_or(default.repetitions),
+        window: section.read("window", words::number(1..=16))?.unwrap_or(default.window),
+        bases: bases(&section, surroundings)?,
+        by_type,
+        feedback_wait: section.read("feedback_wait", wait)?.unwrap_or(default.feedback_wait),
+        pad: section.read("pad", words::number(0..=1_024))?.unwrap_or(default.pad),
+    })
+}
+
+fn wait(text: &str) -> Result<Duration, String> {
+    let span = words::span(text)?;
+    if span > LONGEST_WAIT { Err("give at most 10s".to_owned()) } else { Ok(span) }
+}
+
+/// The mode that was asked for, or O where what is sent can be answered, and else U.
+fn mode(section: &Section, answers: Result<(), &str>) -> Result<Mode, ConfigError> {
+    let modes = [("u", Mode::Unidirectional), ("o", Mode::Optimistic), ("r", Mode::Reliable)];
+    let asked = section.read("mode", words::word(&modes))?;
+    match (asked, answers) {
+        (None, Ok(())) => Ok(Mode::Optimistic),
+        (None, Err(_)) | (Some(Mode::Unidirectional), _) => Ok(Mode::Unidirectional),
+        (Some(mode), Ok(())) => Ok(mode),
+        (Some(mode), Err(why)) => {
+            let what = format!("{}-mode needs feedback, and {why}", mode.letter());
+            Err(ConfigError::maybe_at(section.place_of("mode"), what))
+        }
+    }
+}
+
+fn profiles(section: &Section) -> Result<Option<ProfileSet>, ConfigError> {
+    let Some(told) = section.told("profiles") else { return Ok(None) };
+    let mut named = Vec::new();
+    for profiles in told.read_all(profile)? {
+        named.extend(profiles);
+    }
+    ProfileSet::of(&named).map(Some).map_err(|error| told.error(error.to_string()))
+}
+
+fn profile(name: &str) -> Result<Vec<ProfileId>, String> {
+    match ProfileId::by_name(name) {
+        Some(profile) => Ok(vec![profile]),
+        None if name == "v1" => Ok(ProfileSet::v1().iter().collect()),
+        None => {
+            let known = ProfileId::ALL.map(ProfileId::name).join(", ");
+            Err(format!("there are {known}, and the set v1"))
+        }
+    }
+}
+
+fn rtp(section: &Section, profiles: ProfileSet) -> Result<RtpDetection, ConfigError> {
+    let how = section.read("rtp", words::word(&[("guess", 'g'), ("ports", 'p'), ("never", 'n')]))?;
+    let ports = section.read_all("rtp_ports", words::number(1..=u16::MAX))?;
+    let Some(rule) = RtpDetection::of_ports(&ports) else {
+        let place = section.place_of("rtp_ports");
+        let what = format!("has {} ports; at most {MAX_RTP_PORTS} can be told", ports.len());
+        return Err(ConfigError::maybe_at(place, what));
+    };
+    let has_rtp = profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite);
+    match (how.unwrap_or('g'), section.told("rtp"), section.told("rtp_ports")) {
+        ('p', Some(told), None) => Err(told.error("takes RTP from `rtp_ports` alone; name them, as in 5004")),
+        ('n', _, Some(told)) => Err(told.error("is of no use where `rtp` is never; take one out")),
+        (_, _, Some(told)) if !has_rtp => {
+            Err(told.error("is for profiles rtp and rtp-udp-lite; name one in `profiles`, or take it out"))
+        }
+        ('g', ..) => Ok(rule.or_guess()),
+        _ => Ok(rule),
+    }
+}
+
+fn bases(
+    section: &Section,
+    surroundings: &Surroundings<'_>,
+) -> Result<Vec<thinair_rohc::profile::coap::Base>, ConfigError> {
+    let (Some(told), Some(path)) = (section.told("coap_template"), section.path("coap_template")?) else {
+        return Ok(Vec::new());
+    };
+    (surroundings.templates)(&path).map_err(|error| told.error(error))
+}

@@ -1,0 +1,112 @@
+//! `[inside]`, `[seeing]` and `[daemon]`: what is on this machine.
+
+use std::net::{IpAddr, SocketAddr};
+
+use super::settings::Settings;
+use super::told::ConfigError;
+use super::{Surroundings, words};
+use crate::plan::{Inside, Seeing};
+
+/// What the interface is called if nobody says anything else.
+const DEFAULT_NAME: &str = "thinair0";
+
+/// What IPv6 needs (RFC 8200, section 5).
+const LEAST_OF_IPV6: u16 = 1_280;
+
+pub(super) fn inside(settings: &Settings) -> Result<Inside, ConfigError> {
+    let section = settings.section("inside");
+    let addresses = section.read_all("address", interface_address)?;
+    let routes = section.read_all("route", words::network)?;
+    let mtu = section.read("mtu", words::number(68..=u16::MAX))?;
+    let has_ipv6 = addresses.iter().chain(&routes).any(|(address, _)| address.is_ipv6());
+    if let (Some(mtu), Some(told)) = (mtu.filter(|mtu| *mtu < LEAST_OF_IPV6 && has_ipv6), section.told("mtu"))
+    {
+        return Err(told.error(format!(
+            "is {mtu}, and IPv6 needs {LEAST_OF_IPV6}, below which the system takes its addresses away; give \
+             {LEAST_OF_IPV6} or more, or take the IPv6 addresses and routes out"
+        )));
+    }
+    let namespace = section.read("namespace", |text| {
+        let plain = !text.is_empty() && !text.contains('/') && text != "." && text != "..";
+        if plain { Ok(text.to_owned()) } else { Err("give a name of `ip netns`".to_owned()) }
+    })?;
+    Ok(Inside {
+        name: interface(settings)?,
+        bridged: section.is_true("tap")?,
+        namespace,
+        addresses,
+        routes,
+        mtu,
+        queue: section.read("queue", words::number(1..=u32::MAX))?,
+    })
+}
+
+pub(super) fn interface(settings: &Settings) -> Result<String, ConfigError> {
+    let name = settings.section("inside").read("tun", name_of_interface)?;
+    Ok(name.unwrap_or_else(|| DEFAULT_NAME.to_owned()))
+}
+
+fn interface_address(text: &str) -> Result<(IpAddr, u8), String> {
+    let (address, bits) = words::address(text)?;
+    if address.is_unspecified() || address.is_multicast() {
+        return Err("is no address that an interface can have".to_owned());
+    }
+    Ok((address, bits))
+}
+
+/// A name that the system takes: at most 15 octets (IFNAMSIZ), no blanks, slashes or colons.
+pub(super) fn name_of_interface(text: &str) -> Result<String, String> {
+    let plain = text.bytes().all(|octet| octet.is_ascii_graphic() && !b"/:%".contains(&octet));
+    if text.is_empty() || text.len() > 15 || !plain || text == "." || text == ".." {
+        return Err("give the name of an interface: 1 to 15 letters and digits".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+pub(super) fn seeing(settings: &Settings, surroundings: &Surroundings<'_>) -> Result<Seeing, ConfigError> {
+    let section = settings.section("seeing");
+    let http = section.read("http", loopback)?;
+    let status = match section.read("status", |text| Ok(text == "none"))? {
+        Some(true) => None,
+        Some(false) => section.path("status")?,
+        None => surroundings.runtime.as_ref().map(|folder| folder.join(STATUS_SOCKET)),
+    };
+    Ok(Seeing {
+        status,
+        http,
+        pcap_inside: section.path("pcap_inside")?,
+        pcap_outside: section.path("pcap_outside")?,
+        billing_unit: section.read("billing_unit", words::number(0..=u32::MAX))?.unwrap_or(0),
+    })
+}
+
+/// The status socket in the folder of a tunnel below `/run`.
+pub const STATUS_SOCKET: &str = "status.sock";
+
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr = match text.strip_prefix(':').map(words::number(1..=u16::MAX)) {
+        Some(port) => SocketAddr::from(([127, 0, 0, 1], port?)),
+        None => {
+            text.parse().map_err(|_| "write ADDRESS:PORT, as in 127.0.0.1:9464 or [::1]:9464".to_owned())?
+        }
+    };
+    if !address.ip().is_loopback() {
+        return Err(format!(
+            "would show the page to the network, which it has no protection for; listen on 127.0.0.1:{} and reach \
+             it by ssh -L or a proxy",
+            address.port()
+        ));
+    }
+    Ok(address)
+}
+
+/// The user as whom the daemon goes on.
+pub(super) fn user(settings: &Settings) -> Result<Option<String>, ConfigError> {
+    settings.section("daemon").read("user", |text| {
+        let plain = text.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"-_.".contains(&octet));
+        if text.is_empty() || !plain {
+            return Err("give the name of a user".to_owned());
+        }
+        Ok(text.to_owned())
+    })
+}

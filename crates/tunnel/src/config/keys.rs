@@ -1,0 +1,166 @@
+//! Every key that there is: which section it is in, and whether all ends have it in common.
+
+use super::words::closest;
+
+/// Whose a key is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    /// Of one end alone: not in the file that all ends share.
+    OneEnd,
+    /// The same at all ends, or of no harm if it is.
+    All,
+}
+
+use Of::{All, OneEnd};
+
+/// A section, and its keys.
+pub(super) struct SectionKeys {
+    pub(super) name: &'static str,
+    /// Whether there may be several: `[[peer]]`.
+    pub(super) repeated: bool,
+    pub(super) keys: &'static [(&'static str, Of)],
+}
+
+pub(super) const SECTIONS: &[SectionKeys] = &[
+    SectionKeys {
+        name: "inside",
+        repeated: false,
+        keys: &[
+            ("tun", OneEnd),
+            ("tap", All),
+            ("namespace", OneEnd),
+            ("address", OneEnd),
+            ("route", OneEnd),
+            ("mtu", All),
+            ("queue", OneEnd),
+        ],
+    },
+    SectionKeys {
+        name: "carrier",
+        repeated: false,
+        keys: &[
+            ("url", All),
+            ("listen", OneEnd),
+            ("keepalive", All),
+            ("iface", OneEnd),
+            ("ttl", All),
+            ("mtu", All),
+            ("rtp", All),
+            ("ts", All),
+            ("flush", All),
+            ("pid", OneEnd),
+            ("peer_pid", OneEnd),
+            ("npa", OneEnd),
+            ("psi", All),
+            ("bitrate", All),
+            ("from", OneEnd),
+            ("to", OneEnd),
+            ("speed", All),
+            ("framing", All),
+        ],
+    },
+    SectionKeys {
+        name: "security",
+        repeated: false,
+        keys: &[("key", OneEnd), ("suite", All), ("tag", All), ("open", All), ("insecure", All)],
+    },
+    SectionKeys {
+        name: "channel",
+        repeated: false,
+        keys: &[
+            ("include", OneEnd),
+            ("cid", All),
+            ("max_cid", All),
+            ("profiles", All),
+            ("mrru", All),
+            ("mode", All),
+            ("refresh", All),
+            ("rtp", All),
+            ("rtp_ports", All),
+            ("repetitions", All),
+            ("window", All),
+            ("coap_template", All),
+            ("by_type", All),
+            ("feedback_wait", All),
+            ("pad", All),
+        ],
+    },
+    SectionKeys {
+        name: "peer",
+        repeated: true,
+        keys: &[
+            ("name", OneEnd),
+            ("address", OneEnd),
+            ("allowed", OneEnd),
+            ("key", OneEnd),
+            ("keepalive", OneEnd),
+            ("pid", OneEnd),
+        ],
+    },
+    SectionKeys { name: "mesh", repeated: false, keys: &[("own", OneEnd), ("to", All), ("feedback", All)] },
+    SectionKeys {
+        name: "site",
+        repeated: true,
+        keys: &[("id", All), ("name", All), ("pid", All), ("npa", All), ("allowed", All)],
+    },
+    SectionKeys {
+        name: "seeing",
+        repeated: false,
+        keys: &[
+            ("status", OneEnd),
+            ("http", OneEnd),
+            ("pcap_inside", OneEnd),
+            ("pcap_outside", OneEnd),
+            ("billing_unit", OneEnd),
+        ],
+    },
+    SectionKeys { name: "daemon", repeated: false, keys: &[("user", OneEnd), ("state", OneEnd)] },
+];
+
+/// Keys of `[carrier]` that can stand behind the `?` of a URL, too.
+pub(super) fn is_option(key: &str) -> bool {
+    key != "url" && section("carrier").is_some_and(|section| section.key(key).is_some())
+}
+
+pub(super) fn section(name: &str) -> Option<&'static SectionKeys> {
+    SECTIONS.iter().find(|section| section.name == name)
+}
+
+impl SectionKeys {
+    /// The key as it stands in the table, and whose it is.
+    pub(super) fn key(&self, key: &str) -> Option<(&'static str, Of)> {
+        self.keys.iter().find(|(known, _)| *known == key).copied()
+    }
+
+    /// How the section is written.
+    pub(super) fn title(&self) -> String {
+        if self.repeated { format!("[[{}]]", self.name) } else { format!("[{}]", self.name) }
+    }
+
+    /// What is said of a key that there is not.
+    pub(super) fn unknown(&self, key: &str) -> String {
+        if let Some(meant) = closest(key, self.keys.iter().map(|(known, _)| *known)) {
+            return format!("there is no such key; did you mean `{meant}`?");
+        }
+        let elsewhere = SECTIONS.iter().find(|section| section.key(key).is_some());
+        if let Some(section) = elsewhere {
+            return format!("there is no such key here; `{key}` goes into {}", section.title());
+        }
+        let known: Vec<_> = self.keys.iter().map(|(known, _)| *known).collect();
+        format!("there is no such key; there are {}", known.join(", "))
+    }
+}
+
+/// What is said of a section that there is not.
+pub(super) fn unknown_section(name: &str) -> String {
+    if let Some(meant) = closest(name, SECTIONS.iter().map(|section| section.name)) {
+        let meant = section(meant).map(SectionKeys::title).unwrap_or_default();
+        return format!("there is no such section; did you mean {meant}?");
+    }
+    let elsewhere = SECTIONS.iter().find(|section| section.key(name).is_some());
+    if let Some(section) = elsewhere {
+        return format!("there is no such section; `{name}` goes into {}", section.title());
+    }
+    let known: Vec<_> = SECTIONS.iter().map(SectionKeys::title).collect();
+    format!("there is no such section; there are {}", known.join(", "))
+}

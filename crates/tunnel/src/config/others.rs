@@ -1,0 +1,406 @@
+//! `[[peer]]`, `[mesh]` and `[[site]]`: who is at the other end.
+
+use thinair_ule::Pid;
+
+use super::carrier::{self, Carried};
+use super::settings::{Section, Settings};
+use super::told::{ConfigError, Place};
+use super::{Surroundings, security, words};
+use crate::plan::{Mesh, Others, Packaging, Peer, Security, Site};
+use crate::unit::SiteId;
+
+/// Whether the sites are a mesh, so that all have one key.
+pub(super) fn is_mesh(settings: &Settings) -> bool {
+    settings.has("mesh") || settings.has("site")
+}
+
+/// Whether sites of a mesh answer each other.
+pub(super) fn has_feedback(settings: &Settings) -> Result<bool, ConfigError> {
+    settings.section("mesh").is_true("feedback")
+}
+
+pub(super) fn others(
+    settings: &Settings,
+    carried: &mut Carried,
+    security: &Security,
+    surroundings: &Surroundings<'_>,
+) -> Result<Others, ConfigError> {
+    if !is_mesh(settings) {
+        return peers(settings, carried, security, surroundings).map(Others::Peers);
+    }
+    if let Some(peer) = settings.sections("peer").first().and_then(|peer| peer.place.as_ref()) {
+        return Err(ConfigError::at(
+            peer,
+            "a tunnel has peers or is a mesh, and there is one; take one of them out",
+        ));
+    }
+    mesh(settings, carried, security, surroundings).map(Others::Mesh)
+}
+
+fn peers(
+    settings: &Settings,
+    carried: &Carried,
+    security: &Security,
+    surroundings: &Surroundings<'_>,
+) -> Result<Vec<Peer>, ConfigError> {
+    let sections = settings.sections("peer");
+    let mut peers = Vec::new();
+    for (section, number) in sections.iter().zip(1..) {
+        peers.push(peer(section, number, carried, surroundings)?);
+    }
+    if peers.is_empty() {
+        peers.push(Peer {
+            name: "peer".to_owned(),
+            address: None,
+            allowed: Vec::new(),
+            key: None,
+            keepalive: carried.keepalive,
+            pid: None,
+        });
+    }
+    let url = &carried.url;
+    if let Some(to) = carried.to {
+        match &mut peers[..] {
+            [one] if one.address.is_none() => one.address = Some(to),
+            _ => {
+                return Err(url.error(format!(
+                    "leads to {to}, and the peers have addresses of their own; write {}:// and `listen`, as in \
+                     listen = \"0.0.0.0:{}\"",
+                    carried.scheme.name(),
+                    to.port()
+                )));
+            }
+        }
+    }
+    if carried.scheme.is_ts() {
+        pids_of_peers(&mut peers, sections, carried)?;
+    }
+    let is_key = matches!(security, Security::Key { .. });
+    if carried.is_multicast() && is_key {
+        return Err(url.error(
+            "is a group, and a key between two does not seal for many; write [mesh] with `own` and a [[site]] for \
+             each other one",
+        ));
+    }
+    if let ([_, ..], true) = (&peers[..], carried.scheme.is_udp() && !is_key) {
+        if let Some(lost) = peers.iter().position(|peer| peer.address.is_none()) {
+            let place = sections.get(lost).and_then(|section| section.place.clone());
+            return Err(ConfigError::at(
+                &place.unwrap_or_else(|| url.place.clone()),
+                "the address of the other end must be told where nothing proves who it is: feedback goes there, and \
+                 nowhere else; give HOST:PORT, or a key",
+            ));
+        }
+    }
+    if peers.len() > 1 {
+        several(&peers, sections, carried, is_key)?;
+    }
+    Ok(peers)
+}
+
+fn peer(
+    section: &Section,
+    number: usize,
+    carried: &Carried,
+    surroundings: &Surroundings<'_>,
+) -> Result<Peer, ConfigError> {
+    for key in ["address", "keepalive"] {
+        if let (false, Some(told)) = (carried.scheme.is_udp(), section.told(key)) {
+            return Err(told.error(format!("{}:// has no addresses; take it out", carried.scheme.name())));
+        }
+    }
+    if let (false, Some(told)) = (carried.scheme.is_ts(), section.told("pid")) {
+        return Err(told.error("PIDs are of transport streams, and the carrier is none; take it out"));
+    }
+    let address = match section.told("address") {
+        Some(told) => Some(carrier::address(told, told.text()?, surroundings)?),
+        None => None,
+    };
+    if let (Some(told), Some(address)) = (section.told("address"), address) {
+        if address.ip().is_unspecified() || address.ip().is_multicast() || address.port() == 0 {
+            return Err(told.error("is no address of a peer; give that of one host, and its port"));
+        }
+    }
+    let own = section.read("keepalive", carrier::positive)?;
+    Ok(Peer {
+        name: section.read("name", name)?.unwrap_or_else(|| format!("peer {number}")),
+        address,
+        allowed: section.read_all("allowed", words::network)?,
+        key: section.told("key").map(security::key_path).transpose()?,
+        keepalive: own.or(carried.keepalive),
+        pid: section.read("pid", carrier::pid)?,
+    })
+}
+
+/// What is shown of a peer or site.
+fn name(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.len() > 64 || text.chars().any(char::is_control) {
+        return Err("give a name of 1 to 64 octets".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// Fills in the PIDs of peers. On a group both directions are heard by all, so there they must differ.
+fn pids_of_peers(peers: &mut [Peer], sections: &[Section], carried: &Carried) -> Result<(), ConfigError> {
+    let url = &carried.url;
+    let own = own_pid(carried);
+    if carried.is_multicast() && (carried.pid.is_none() || carried.peer_pid.is_none()) && sections.is_empty()
+    {
+        return Err(url.error(
+            "is a group, on which all hear each other; give each end a PID, as in ?pid=0x40&peer-pid=0x41 here and \
+             ?pid=0x41&peer-pid=0x40 there",
+        ));
+    }
+    for peer in &mut *peers {
+        peer.pid = peer.pid.or(carried.peer_pid).or(own);
+    }
+    let same = peers.iter().any(|peer| peer.pid == own);
+    if carried.is_multicast() && same {
+        return Err(url.error(
+            "is a group, and this end would take what it sent for the other's; give the other end another PID than \
+             this one",
+        ));
+    }
+    Ok(())
+}
+
+fn own_pid(carried: &Carried) -> Option<Pid> {
+    match &carried.carrier {
+        crate::plan::Carrier::Udp { packaging: Packaging::Ts { pid, .. }, .. }
+        | crate::plan::Carrier::File { packaging: Packaging::Ts { pid, .. }, .. } => Some(*pid),
+        _ => None,
+    }
+}
+
+/// What several peers need, so that each packet finds its own.
+fn several(peers: &[Peer], sections: &[Section], carried: &Carried, is_key: bool) -> Result<(), ConfigError> {
+    let place = |number: usize, key: &str| {
+        let place = sections.get(number).and_then(|section| section.place_of(key));
+        place.unwrap_or(&carried.url.place).clone()
+    };
+    if !carried.scheme.is_udp() {
+        let what = format!("{}:// has one other end; take the other peers out", carried.scheme.name());
+        return Err(ConfigError::at(&place(1, "name"), what));
+    }
+    for (number, peer) in peers.iter().enumerate() {
+        if peer.allowed.is_empty() {
+            return Err(ConfigError::at(
+                &place(number, "allowed"),
+                format!(
+                    "\"{}\" needs `allowed`, the networks behind it, where there are several peers: packets to them \
+                     go there",
+                    peer.name
+                ),
+            ));
+        }
+        if is_key && peer.key.is_none() {
+            return Err(ConfigError::at(
+                &place(number, "key"),
+                format!(
+                    "\"{}\" needs a `key` of its own where there are several peers: with one key for all, each could \
+                     pose as any other",
+                    peer.name
+                ),
+            ));
+        }
+        for (other, earlier) in peers.iter().enumerate().take(number) {
+            let clash = |key: &str, what: String| {
+                let earlier_at = place(other, key);
+                Err(ConfigError::at(
+                    &place(number, key),
+                    format!("\"{}\" and \"{}\" {what}; see {earlier_at}", peer.name, earlier.name),
+                ))
+            };
+            if peer.name == earlier.name {
+                return clash("name", "have one name; give each its own".to_owned());
+            }
+            if peer.address.is_some() && peer.address == earlier.address {
+                return clash("address", "have one address; give each its own".to_owned());
+            }
+            if peer.key.is_some() && peer.key == earlier.key {
+                return clash(
+                    "key",
+                    "have one key file; make each its own with `thinair tunnel keygen`".to_owned(),
+                );
+            }
+            for a in &peer.allowed {
+                if let Some(b) = earlier.allowed.iter().find(|b| words::overlap(*a, **b)) {
+                    let what = format!(
+                        "both have addresses of {}/{} and {}/{}; a packet can go to one of them only",
+                        a.0, a.1, b.0, b.1
+                    );
+                    return clash("allowed", what);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn mesh(
+    settings: &Settings,
+    carried: &mut Carried,
+    security: &Security,
+    surroundings: &Surroundings<'_>,
+) -> Result<Mesh, ConfigError> {
+    let section = settings.section("mesh");
+    let sections = settings.sections("site");
+    if !settings.has("mesh") {
+        return Err(ConfigError::maybe_at(
+            sections.first().and_then(|site| site.place.as_ref()),
+            "is a site of a mesh, and there is no [mesh]; write it with `own`, the `id` of this site, or without \
+             `own`, if this site only hears",
+        ));
+    }
+    let at = |key: &str| section.place_of(key).cloned().unwrap_or_else(|| carried.url.place.clone());
+    let place = at("own");
+    if carried.scheme.is_serial() {
+        return Err(ConfigError::at(&place, "a serial line has one other end; take [mesh] out"));
+    }
+    if matches!(security, Security::Insecure) {
+        return Err(ConfigError::at(
+            &place,
+            "datagrams of udp:// without a key do not tell who sent them; give a key, or use ule+udp:// with a PID for \
+             each site",
+        ));
+    }
+    let own = section.read("own", site_id)?;
+    let to = match section.told("to") {
+        Some(told) => Some(carrier::address(told, told.text()?, surroundings)?),
+        None => carried.to,
+    };
+    let feedback = section.is_true("feedback")?;
+    if own.is_some() && to.is_none() && carried.scheme.is_udp() {
+        return Err(ConfigError::at(
+            &place,
+            "a site that sends needs to know where to; give the group or host in the carrier, or `to` in [mesh]",
+        ));
+    }
+    if feedback && own.is_none() {
+        return Err(ConfigError::at(
+            &at("feedback"),
+            "a site that only hears cannot answer; give it a number with `own`, or take `feedback` out",
+        ));
+    }
+    if feedback && carried.is_one_way() {
+        return Err(ConfigError::at(
+            &at("feedback"),
+            "nothing can be answered in a file; take `feedback` out",
+        ));
+    }
+
+    let mut sites = Vec::new();
+    for section in sections {
+        sites.push((site(section, carried)?, section));
+    }
+    distinct(&sites)?;
+    let mine = sites.iter().position(|(site, _)| Some(site.id) == own).map(|index| sites.remove(index));
+    if let Some((mine, _)) = &mine {
+        carried.send_as(mine.pid, mine.npa);
+    }
+    let sends = own.is_some();
+    let heard: Vec<_> = sites.iter().map(|(site, _)| site).collect();
+    if heard.is_empty() && (!sends || feedback) {
+        return Err(ConfigError::at(&place, "there is nobody to hear; write a [[site]] for each other site"));
+    }
+    if carried.scheme.is_ts() {
+        if let Some((site, section)) = sites.iter().find(|(site, _)| site.pid.is_none()) {
+            let what = format!("\"{}\" needs a `pid`, by which its stream is found", site.name);
+            return Err(ConfigError::maybe_at(section.place.as_ref(), what));
+        }
+        let own_pid = own_pid(carried).filter(|_| sends);
+        if let Some((site, section)) = sites.iter().find(|(site, _)| site.pid == own_pid) {
+            let at: &Place = section.place_of("pid").unwrap_or(&place);
+            let what = format!(
+                "\"{}\" has the PID of this site; give this one a `pid` in its [[site]], or in [carrier]",
+                site.name
+            );
+            return Err(ConfigError::at(at, what));
+        }
+    }
+    if matches!(security, Security::Open) {
+        open_mesh(carried, &sites, mine.as_ref().map(|(site, _)| site), feedback, &place)?;
+    }
+    Ok(Mesh { own, to, feedback, sites: sites.into_iter().map(|(site, _)| site).collect() })
+}
+
+/// What a mesh needs whose datagrams have no header that tells who sent them, and whom they are for.
+fn open_mesh(
+    carried: &Carried,
+    sites: &[(Site, &Section)],
+    mine: Option<&Site>,
+    feedback: bool,
+    place: &Place,
+) -> Result<(), ConfigError> {
+    if !carried.scheme.is_ts() && sites.len() > 1 {
+        return Err(ConfigError::at(
+            place,
+            "GSE Packets do not tell who sent them, so several sites cannot be heard; give a key, or use ule+udp:// \
+             with a PID for each",
+        ));
+    }
+    let has_own = mine.is_some_and(|site| site.npa.is_some()) || has_npa(carried);
+    if feedback && (!has_own || sites.iter().any(|(site, _)| site.npa.is_none())) {
+        return Err(ConfigError::at(
+            place,
+            "feedback of an open mesh is sent to the NPA of a site; give each [[site]] an `npa`, as in \
+             02:00:00:00:00:01, or take `feedback` out",
+        ));
+    }
+    Ok(())
+}
+
+fn has_npa(carried: &Carried) -> bool {
+    match &carried.carrier {
+        crate::plan::Carrier::Udp { packaging, .. } | crate::plan::Carrier::File { packaging, .. } => {
+            matches!(packaging, Packaging::Ts { npa: Some(_), .. } | Packaging::Gse { npa: Some(_), .. })
+        }
+        crate::plan::Carrier::Serial { .. } => false,
+    }
+}
+
+fn site_id(text: &str) -> Result<SiteId, String> {
+    let number = words::number(1_u8..=255)(text)?;
+    SiteId::new(number).ok_or_else(|| "give a number from 1 to 255".to_owned())
+}
+
+fn site(section: &Section, carried: &Carried) -> Result<Site, ConfigError> {
+    let Some(id) = section.read("id", site_id)? else {
+        let what = "has no `id`; give each site a number from 1 to 255";
+        return Err(ConfigError::maybe_at(section.place.as_ref(), what));
+    };
+    if let (false, Some(told)) = (carried.scheme.is_ts(), section.told("pid")) {
+        return Err(told.error("PIDs are of transport streams, and the carrier is none; take it out"));
+    }
+    Ok(Site {
+        id,
+        name: section.read("name", name)?.unwrap_or_else(|| format!("site {}", id.number())),
+        pid: section.read("pid", carrier::pid)?,
+        npa: section.read("npa", carrier::unicast_npa)?,
+        allowed: section.read_all("allowed", words::network)?,
+    })
+}
+
+/// Sites differ in what they are told apart by.
+fn distinct(sites: &[(Site, &Section)]) -> Result<(), ConfigError> {
+    for (number, (site, section)) in sites.iter().enumerate() {
+        for (earlier, other) in sites.iter().take(number) {
+            let same = [
+                ("id", site.id == earlier.id),
+                ("name", site.name == earlier.name),
+                ("pid", site.pid.is_some() && site.pid == earlier.pid),
+                ("npa", site.npa.is_some() && site.npa == earlier.npa),
+            ];
+            let Some((key, _)) = same.iter().find(|(_, is_same)| *is_same) else { continue };
+            let (Some(at), Some(first)) = (section.place_of(key), other.place_of(key)) else { continue };
+            return Err(ConfigError::at(
+                at,
+                format!(
+                    "\"{}\" and \"{}\" have one `{key}`; give each its own; see {first}",
+                    site.name, earlier.name
+                ),
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! `[security]`: how datagrams are protected.
+
+use super::settings::{Section, Settings};
+use super::told::{ConfigError, Told};
+use super::url::Scheme;
+use super::words;
+use crate::plan::{Security, Suite};
+
+const SUITES: &[(&str, Suite)] = &[
+    ("chacha20-poly1305", Suite::ChaCha20Poly1305),
+    ("aes-ccm-8", Suite::AesCcm8),
+    ("aes-ccm-4", Suite::AesCcm4),
+];
+
+const TAGS: &[(&str, Suite)] =
+    &[("16", Suite::ChaCha20Poly1305), ("8", Suite::AesCcm8), ("4", Suite::AesCcm4)];
+
+/// The name of a suite.
+pub fn suite_name(suite: Suite) -> &'static str {
+    SUITES.iter().find(|(_, of)| *of == suite).map_or("", |(name, _)| *name)
+}
+
+/// What protects a carrier, where `is_group` says that all sites of a mesh have one key.
+pub(super) fn security(settings: &Settings, scheme: Scheme, is_group: bool) -> Result<Security, ConfigError> {
+    let section = settings.section("security");
+    let (open, insecure) = (section.is_true("open")?, section.is_true("insecure")?);
+    let of_peer = settings.sections("peer").iter().find_map(|peer| peer.told("key"));
+    let key = section.told("key").or(of_peer);
+    let told = [("key", key.is_some()), ("open", open), ("insecure", insecure)];
+    let told: Vec<_> = told.iter().filter(|(_, is_told)| *is_told).map(|(name, _)| *name).collect();
+    if let [first, second, ..] = told[..] {
+        let place = section.place_of(second).or(key.map(|told| &told.place));
+        return Err(ConfigError::maybe_at(
+            place,
+            format!("`{first}` and `{second}` contradict each other; take one out"),
+        ));
+    }
+    if told.is_empty() {
+        return Err(ConfigError::of_all(unprotected(scheme)));
+    }
+    if open || insecure {
+        let name = if open { "open" } else { "insecure" };
+        if let Some(wrong) = refused(scheme, open) {
+            return Err(ConfigError::maybe_at(section.place_of(name), wrong));
+        }
+        for key in ["suite", "tag"] {
+            if let Some(told) = section.told(key) {
+                return Err(
+                    told.error(format!("is of sealed datagrams, and with `{name}` none are; take it out"))
+                );
+            }
+        }
+        return Ok(if open { Security::Open } else { Security::Insecure });
+    }
+    let Some(key) = key else { return Err(ConfigError::of_all(unprotected(scheme))) };
+    match scheme {
+        Scheme::UleFile => {
+            return Err(key.error(
+                "a transport stream in a file is not sealed: it has no datagrams; give --open (`open = true`) \
+                 instead, and seal the file by other means if it leaves your hands",
+            ));
+        }
+        Scheme::SerialRaw => {
+            return Err(key.error(
+                "serial+raw:// is for tests in which damaged frames arrive, and a seal lets none through; use \
+                 serial://, or --insecure (`insecure = true`) without a key",
+            ));
+        }
+        Scheme::Udp | Scheme::UleUdp | Scheme::GseUdp | Scheme::Serial => {}
+    }
+    Ok(Security::Key { path: key_path(key)?, suite: suite(&section, scheme, is_group)? })
+}
+
+/// What to do where nothing is said of protection.
+fn unprotected(scheme: Scheme) -> String {
+    let name = scheme.name();
+    match scheme {
+        Scheme::UleUdp | Scheme::GseUdp => format!(
+            "{name}:// does not start unprotected by itself; give --key FILE (`key` in [security]) to seal each \
+             datagram, or --open (`open = true`) for the standard format, which every receiver reads and everybody \
+             can write"
+        ),
+        Scheme::UleFile => format!(
+            "{name}:// is a transport stream that everybody can read and write; say so with --open (`open = true` \
+             in [security])"
+        ),
+        Scheme::SerialRaw => format!(
+            "{name}:// protects nothing; say that this is meant with --insecure (`insecure = true` in [security])"
+        ),
+        Scheme::Udp | Scheme::Serial => format!(
+            "{name}:// does not start unprotected by itself; make a key file with `thinair tunnel keygen FILE`, and \
+             give --key FILE (`key` in [security]) at both ends; or --insecure (`insecure = true`), with which \
+             whoever can send a datagram can send packets into the network"
+        ),
+    }
+}
+
+/// Why a carrier does not go without protection in this way.
+fn refused(scheme: Scheme, open: bool) -> Option<&'static str> {
+    match (scheme.is_standard(), open) {
+        (false, true) => Some(
+            "is for the standard formats of ule+udp://, gse+udp:// and ule+file://, which this carrier has not; give \
+             `key`, or `insecure` if it is meant to be unprotected",
+        ),
+        (true, false) => Some(
+            "is for udp:// and serial://; transport streams and GSE without protection are `open`: give that instead",
+        ),
+        (true, true) | (false, false) => None,
+    }
+}
+
+/// The path of a key file. What looks like a key is refused, and not repeated.
+pub(super) fn key_path(told: &Told) -> Result<std::path::PathBuf, ConfigError> {
+    let text = told.text()?;
+    if text.is_empty() {
+        return Err(told.error("is empty; give the path of a key file"));
+    }
+    if looks_like_key(text) {
+        return Err(told.error(
+            "takes the path of a key file, and what is there looks like a key itself, which every user of this \
+             machine could read in a list of processes; take that key out of use, make a new one with `thinair \
+             tunnel keygen FILE`, and give FILE",
+        ));
+    }
+    if text == "-" {
+        return Err(told.error("a key file must be a file, which standard input is not; give its path"));
+    }
+    Ok(told.place.path(text))
+}
+
+/// 16 octets or more in hexadecimal, or 32 in base64, and nothing that paths have.
+fn looks_like_key(text: &str) -> bool {
+    let hex = text.len() >= 32 && text.bytes().all(|octet| octet.is_ascii_hexdigit());
+    let is_base64 = |octet: u8| octet.is_ascii_alphanumeric() || b"+/-_=".contains(&octet);
+    let base64 = matches!(text.len(), 43 | 44 | 86 | 88)
+        && text.bytes().all(is_base64)
+        && !text.starts_with('/')
+        && text.bytes().any(|octet| octet.is_ascii_digit())
+        && text.bytes().any(|octet| octet.is_ascii_uppercase());
+    hex || base64
+}
+
+fn suite(section: &Section, scheme: Scheme, is_group: bool) -> Result<Suite, ConfigError> {
+    let by_name = section.read("suite", words::word(SUITES))?;
+    let by_tag = section.read("tag", words::word(TAGS))?;
+    if let (Some(name), Some(tag), Some(told)) = (by_name, by_tag, section.told("tag")) {
+        if name != tag {
+            return Err(told.error(format!(
+                "the suite {} has a tag of {} octets; take `tag` or `suite` out",
+                suite_name(name),
+                name.tag()
+            )));
+        }
+    }
+    let default = if scheme.is_serial() { Suite::AesCcm8 } else { Suite::ChaCha20Poly1305 };
+    let suite = by_name.or(by_tag).unwrap_or(default);
+    let told = section.told("suite").or(section.told("tag"));
+    if let (Suite::AesCcm4, true, Some(told)) = (suite, is_group, told) {
+        return Err(told.error(
+            "a tag of 4 octets is too short for a group, which cannot agree on new keys after failed ones; give 8 or \
+             16",
+        ));
+    }
+    Ok(suite)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::looks_like_key;
+
+    #[test]
+    fn keys_do_not_look_like_paths() {
+        for key in [
+            "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
+            "000102030405060708090A0B0C0D0E0F",
+            "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+            "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8",
+        ] {
+            assert!(looks_like_key(key), "{key}");
+        }
+        for path in [
+            "sat.key",
+            "/etc/thinair/sat.key",
+            "/home/operator/Tunnels2/keys/satellite-12345",
+            "deadbeef",
+            "a-rather-long-name-of-a-key-file-in-a-folder",
+        ] {
+            assert!(!looks_like_key(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! All that was told: of a file, of the file that it shares with the other ends, of arguments.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use toml::de::{DeTable, DeValue};
+
+use super::keys::{self, Of, SectionKeys};
+use super::told::{ConfigError, Place, Told, Value};
+
+/// The keys of a section that were told.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Section {
+    /// Where it begins, for sections of which there are several.
+    pub(super) place: Option<Place>,
+    entries: BTreeMap<&'static str, Told>,
+}
+
+impl Section {
+    pub(super) fn told(&self, key: &str) -> Option<&Told> {
+        self.entries.get(key)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, &Told)> {
+        self.entries.iter().map(|(key, told)| (*key, told))
+    }
+
+    pub(super) fn insert(&mut self, key: &'static str, told: Told) {
+        self.entries.insert(key, told);
+    }
+
+    /// What a function makes of the text of a key.
+    pub(super) fn read<T>(
+        &self,
+        key: &str,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, ConfigError> {
+        self.told(key).map(|told| told.read(parse)).transpose()
+    }
+
+    /// What a function makes of each text of a key; nothing if it is not there.
+    pub(super) fn read_all<T>(
+        &self,
+        key: &str,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Vec<T>, ConfigError> {
+        self.told(key).map_or_else(|| Ok(Vec::new()), |told| told.read_all(parse))
+    }
+
+    pub(super) fn is_true(&self, key: &str) -> Result<bool, ConfigError> {
+        Ok(self.read(key, super::words::truth)?.unwrap_or(false))
+    }
+
+    /// A path: one in a file starts at its folder.
+    pub(super) fn path(&self, key: &str) -> Result<Option<PathBuf>, ConfigError> {
+        let Some(told) = self.told(key) else { return Ok(None) };
+        match told.text()? {
+            "" => Err(told.error("is empty; give a path")),
+            text => Ok(Some(told.place.path(text))),
+        }
+    }
+
+    /// The place of a key, or, if it is not there, of the section.
+    pub(super) fn place_of(&self, key: &str) -> Option<&Place> {
+        self.told(key).map(|told| &told.place).or(self.place.as_ref())
+    }
+}
+
+/// All that was told, not yet checked but for its keys.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    single: BTreeMap<&'static str, Section>,
+    repeated: BTreeMap<&'static str, Vec<Section>>,
+}
+
+impl Settings {
+    /// Nothing told: every default.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What a file tells. Paths in it start at its folder.
+    ///
+    /// # Errors
+    /// It is no TOML, or has a key or section that there is not.
+    pub fn read(file: &Path, text: &str) -> Result<Self, ConfigError> {
+        Reading { file: Arc::from(file), text, shared: false }.settings()
+    }
+
+    /// The file that `include` in `[channel]` names, which all ends share.
+    pub fn include(&self) -> Result<Option<PathBuf>, ConfigError> {
+        self.section("channel").path("include")
+    }
+
+    /// The name of the interface, by which a tunnel is known that has no other name.
+    ///
+    /// # Errors
+    /// It is no name of an interface.
+    pub fn interface(&self) -> Result<String, ConfigError> {
+        super::inside::interface(self)
+    }
+
+    /// Adds what the file tells that all ends share. Nothing of one end alone is taken from it, and nothing that is
+    /// told by both.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), or one of these.
+    pub fn add_shared(&mut self, file: &Path, text: &str) -> Result<(), ConfigError> {
+        let shared = Reading { file: Arc::from(file), text, shared: true }.settings()?;
+        for (name, section) in shared.single {
+            let own = self.single.entry(name).or_default();
+            for (key, told) in section.entries {
+                if let Some(first) = own.told(key) {
+                    return Err(told.error(format!("is told by {} as well; take one out", first.place)));
+                }
+                own.entries.insert(key, told);
+            }
+        }
+        for (name, sections) in shared.repeated {
+            self.repeated.entry(name).or_default().extend(sections);
+        }
+        Ok(())
+    }
+
+    /// Tells one more thing, as an argument: it replaces what there was.
+    ///
+    /// # Panics
+    /// There is no such section, or key.
+    pub fn set(&mut self, section: &str, key: &str, argument: &str, value: impl Into<String>) {
+        self.put(section, key, Told { value: Value::One(value.into()), place: Place::argument(argument) });
+    }
+
+    /// As [`set`](Self::set), several values.
+    pub fn set_list(&mut self, section: &str, key: &str, argument: &str, values: &[String]) {
+        self.put(
+            section,
+            key,
+            Told { value: Value::List(values.to_vec()), place: Place::argument(argument) },
+        );
+    }
+
+    fn put(&mut self, section: &str, key: &str, told: Told) {
+        let known = keys::section(section).filter(|section| !section.repeated).expect("a section");
+        let (key, _) = known.key(key).expect("a key of the section");
+        self.single.entry(known.name).or_default().insert(key, told);
+    }
+
+    pub(super) fn section(&self, name: &str) -> Section {
+        self.single.get(name).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn sections(&self, name: &str) -> &[Section] {
+        self.repeated.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether the section is there at all.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.single.contains_key(name) || self.repeated.contains_key(name)
+    }
+}
+
+/// A file that is read.
+struct Reading<'t> {
+    file: Arc<Path>,
+    text: &'t str,
+    shared: bool,
+}
+
+impl Reading<'_> {
+    fn place(&self, offset: usize, what: impl Into<String>) -> Place {
+        let before = self.text.as_bytes().get(..offset).unwrap_or_default();
+        let line = 1 + before.iter().filter(|octet| **octet == b'\n').count();
+        Place::of_file(&self.file, line, what)
+    }
+
+    fn settings(&self) -> Result<Settings, ConfigError> {
+        let document = DeTable::parse(self.text).map_err(|error| {
+            let offset = error.span().map_or(0, |span| span.start);
+            ConfigError::at(&self.place(offset, "this is no TOML"), error.message().replace('\n', "; "))
+        })?;
+        let mut settings = Settings::default();
+        for (name, value) in document.get_ref() {
+            let start = name.span().start;
+            let at = self.place(start, format!("[{}]", name.get_ref()));
+            let Some(keys) = keys::section(name.get_ref()) else {
+                return Err(ConfigError::at(&at, keys::unknown_section(name.get_ref())));
+            };
+            let at = at.with(keys.title());
+            match value.get_ref() {
+                DeValue::Table(table) if !keys.repeated => {
+                    let section = self.section(keys, table, at)?;
+                    settings.single.insert(keys.name, section);
+                }
+                DeValue::Array(tables) if keys.repeated => {
+                    for table in tables.iter() {
+                        let at = self.place(table.span().start, keys.title());
+                        let DeValue::Table(table) = table.get_ref() else {
+                            return Err(ConfigError::at(&at, "is no section; write it with its keys below"));
+                        };
+                        let section = self.section(keys, table, at)?;
+                        settings.repeated.entry(keys.name).or_default().push(section);
+                    }
+                }
+                _ => {
+                    return Err(ConfigError::at(
+                        &at,
+                        format!("is a section; write {} above its keys", keys.title()),
+                    ));
+                }
+            }
+        }
+        Ok(settings)
+    }
+
+    fn section(&self, keys: &SectionKeys, table: &DeTable<'_>, at: Place) -> Result<Section, ConfigError> {
+        let mut section = Section { place: Some(at), ..Section::default() };
+        for (key, value) in table {
+            let place = self.place(key.span().start, format!("{} {}", keys.title(), key.get_ref()));
+            let Some((key, of)) = keys.key(key.get_ref()) else {
+                return Err(ConfigError::at(&place, keys.unknown(key.get_ref())));
+            };
+            if self.shared && of == Of::OneEnd {
+                return Err(ConfigError::at(
+                    &place,
+                    "is of one end alone, and all ends share this file; put it into the file of the end",
+                ));
+            }
+            let value = match value.get_ref() {
+                DeValue::Array(list) => {
+                    let texts = list.iter().map(|value| scalar(value.get_ref(), &place));
+                    Value::List(texts.collect::<Result<_, _>>()?)
+                }
+                one => Value::One(scalar(one, &place)?),
+            };
+            section.insert(key, Told { value, place });
+        }
+        Ok(section)
+    }
+}
+
+/// A value as a text.
+fn scalar(value: &DeValue<'_>, place: &Place) -> Result<String, ConfigError> {
+    match value {
+        DeValue::String(text) => Ok(text.clone().into_owned()),
+        DeValue::Integer(number) => i128::from_str_radix(number.as_str(), number.radix())
+            .map(|number| number.to_string())
+            .map_err(|_| ConfigError::at(place, "is a number that is too large")),
+        DeValue::Float(number) => Ok(number.as_str().to_owned()),
+        DeValue::Boolean(truth) => Ok(truth.to_string()),
+        DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => {
+            Err(ConfigError::at(place, "a text, a number, true, false or a list of them goes there"))
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Configurations to begin with, with a comment at every key.
+
+/// What to begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Template {
+    /// Two ends over UDP.
+    Pair,
+    /// One end with several peers over UDP.
+    Hub,
+    /// A site of a mesh.
+    Mesh,
+    /// What all sites of a mesh share.
+    Shared,
+    /// A receiver of a transport stream that nobody answers.
+    OneWay,
+    /// Two ends of a serial line.
+    Serial,
+}
+
+impl Template {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Pair, Self::Hub, Self::Mesh, Self::Shared, Self::OneWay, Self::Serial];
+
+    /// The file.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Pair => include_str!("templates/pair.toml"),
+            Self::Hub => include_str!("templates/hub.toml"),
+            Self::Mesh => include_str!("templates/mesh.toml"),
+            Self::Shared => include_str!("templates/shared.toml"),
+            Self::OneWay => include_str!("templates/one-way.toml"),
+            Self::Serial => include_str!("templates/serial.toml"),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Every default, every check, every template; and that no text is too much.
+
+#![allow(clippy::unwrap_used)]
+
+mod carriers;
+mod documents;
+mod ends;
+mod plans;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use super::{ConfigError, Settings, Surroundings, plan};
+use crate::plan::Plan;
+
+/// Nothing of this machine: one host has an address, and templates are not read.
+pub(super) fn surroundings() -> Surroundings<'static> {
+    Surroundings {
+        runtime: Some(PathBuf::from("/run/thinair/thinair0")),
+        state: PathBuf::from("/var/lib/thinair/thinair0"),
+        templates: &|file| Err(format!("{} is not read in tests", file.display())),
+        resolve: &|host, port| match host {
+            "gateway.example" => Ok(vec![SocketAddr::from(([192, 0, 2, 1], port))]),
+            _ => Err(io::Error::new(io::ErrorKind::NotFound, "no such host")),
+        },
+    }
+}
+
+pub(super) fn of_text(text: &str) -> Result<Plan, ConfigError> {
+    plan(&Settings::read(Path::new("/etc/thinair/sat.toml"), text)?, &surroundings())
+}
+
+/// The plan of a carrier and of arguments as `[section] key = value`.
+pub(super) fn of_arguments(url: &str, arguments: &[(&str, &str, &str)]) -> Result<Plan, ConfigError> {
+    let mut settings = Settings::new();
+    settings.set("carrier", "url", "CARRIER", url);
+    for (section, key, value) in arguments {
+        settings.set(section, key, &format!("--{}", key.replace('_', "-")), *value);
+    }
+    plan(&settings, &surroundings())
+}
+
+pub(super) const KEY: (&str, &str, &str) = ("security", "key", "sat.key");
+pub(super) const OPEN: (&str, &str, &str) = ("security", "open", "true");
+pub(super) const INSECURE: (&str, &str, &str) = ("security", "insecure", "true");
+
+/// The complaint, which must say what to do: all of `words` are in it.
+#[track_caller]
+pub(super) fn complains(result: Result<Plan, ConfigError>, words: &[&str]) {
+    let complaint = match result {
+        Ok(plan) => panic!("no complaint: {plan:?}"),
+        Err(error) => error.to_string(),
+    };
+    for word in words {
+        assert!(complaint.contains(word), "`{word}` is not in: {complaint}");
+    }
+}

@@ -1,0 +1,298 @@
+//! Carriers as URLs, and what protects them.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use thinair_rohc::Mode;
+use thinair_ule::Pid;
+
+use super::{INSECURE, KEY, OPEN, complains, of_arguments};
+use crate::plan::{Carrier, Framing, Others, Packaging, Plan, Security, Suite};
+
+fn socket(text: &str) -> SocketAddr {
+    text.parse().unwrap()
+}
+
+fn address(plan: &Plan) -> Option<SocketAddr> {
+    match &plan.others {
+        Others::Peers(peers) => peers[0].address,
+        Others::Mesh(_) => panic!("a mesh"),
+    }
+}
+
+fn listen(plan: &Plan) -> SocketAddr {
+    match &plan.carrier {
+        Carrier::Udp { listen, .. } => *listen,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn udp_leads_to_the_other_end_and_listens_on_its_port() {
+    for (url, to, here) in [
+        ("udp://192.0.2.1:7000", Some("192.0.2.1:7000"), "0.0.0.0:7000"),
+        ("udp://192.0.2.1:7000/", Some("192.0.2.1:7000"), "0.0.0.0:7000"),
+        ("udp://[2001:db8::1]:7000", Some("[2001:db8::1]:7000"), "[::]:7000"),
+        ("udp://gateway.example:7000", Some("192.0.2.1:7000"), "0.0.0.0:7000"),
+        ("udp://192.0.2.1:7000?listen=192.0.2.2:7001", Some("192.0.2.1:7000"), "192.0.2.2:7001"),
+        ("udp://:7000", None, "0.0.0.0:7000"),
+        ("udp://0.0.0.0:7000", None, "0.0.0.0:7000"),
+        ("udp://[::]:7000", None, "[::]:7000"),
+        ("udp://?listen=[::1]:7000", None, "[::1]:7000"),
+    ] {
+        let plan = of_arguments(url, &[KEY]).unwrap_or_else(|error| panic!("{url}: {error}"));
+        assert_eq!(address(&plan), to.map(socket), "{url}");
+        assert_eq!(listen(&plan), socket(here), "{url}");
+        let Carrier::Udp { packaging, group, mtu, rtp, .. } = &plan.carrier else { panic!("{url}") };
+        assert_eq!((packaging, group, *mtu, *rtp), (&Packaging::Packed, &None, 1_500, false), "{url}");
+        assert_eq!(plan.channel.mode, Mode::Optimistic);
+    }
+}
+
+#[test]
+fn a_wrong_url_is_told_with_a_right_one() {
+    for (url, words) in [
+        ("192.0.2.1:7000", &["udp://HOST:PORT"][..]),
+        ("upd://192.0.2.1:7000", &["did you mean udp?"]),
+        ("tcp://192.0.2.1:7000", &["there are udp, ule+udp"]),
+        ("udp://", &["udp://:PORT"]),
+        ("udp://192.0.2.1", &["HOST:PORT"]),
+        ("udp://192.0.2.1:", &["HOST:PORT"]),
+        ("udp://192.0.2.1:70000", &["HOST:PORT"]),
+        ("udp://192.0.2.1:0", &["1 to 65535"]),
+        ("udp://2001:db8::1:7000", &["brackets"]),
+        ("udp://[2001:db8::1:7000", &["HOST:PORT"]),
+        ("udp://nobody.example:7000", &["address of nobody.example is not known"]),
+        ("udp://user@192.0.2.1:7000", &["HOST:PORT"]),
+        ("udp://192.0.2.1:7000?lisen=192.0.2.2:1", &["option `lisen` of CARRIER", "did you mean `listen`?"]),
+        ("udp://192.0.2.1:7000?listen=a&listen=b", &["as well; take one out"]),
+        ("udp://192.0.2.1:7000?url=udp://", &["there is no such key"]),
+        ("udp://192.0.2.1:7000?pid=0x40", &["is for ule+udp://, ule+file://", "take it out"]),
+        ("udp://192.0.2.1:7000?speed=9600", &["is for serial://, serial+raw://"]),
+        ("udp://192.0.2.1:7000?ttl=4", &["multicast"]),
+        ("udp://192.0.2.1:7000?listen=[::]:7000", &["both must be IPv4, or both IPv6"]),
+        ("udp://:7000?listen=0.0.0.0:7001", &["take one out"]),
+        ("udp://192.0.2.1:7000?mtu=500", &["576 to 65535"]),
+        ("udp://[2001:db8::1]:7000?mtu=1279", &["1280 to 65535"]),
+        ("udp://192.0.2.1:7000?keepalive=0", &["above 0"]),
+        ("serial://", &["serial:///dev/ttyUSB0"]),
+        ("serial:///dev/ttyUSB0?framing=hdlc", &["there are cobs, slip"]),
+        ("serial:///dev/ttyUSB0?speed=fast", &["9600"]),
+        ("serial:///dev/ttyUSB0?speed=9G", &["serial line"]),
+    ] {
+        complains(of_arguments(url, &[KEY]), words);
+    }
+}
+
+#[test]
+fn an_option_and_an_argument_are_told_once() {
+    complains(
+        of_arguments("udp://192.0.2.1:7000?keepalive=25s", &[KEY, ("carrier", "keepalive", "20s")]),
+        &["option `keepalive` of CARRIER", "--keepalive"],
+    );
+}
+
+#[test]
+fn a_transport_stream_has_as_many_packets_as_fit() {
+    let packets = |url: &str, security| {
+        let plan = of_arguments(url, &[security]).unwrap_or_else(|error| panic!("{url}: {error}"));
+        match plan.carrier {
+            Carrier::Udp { packaging: Packaging::Ts { per_datagram, .. }, .. } => per_datagram,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(packets("ule+udp://192.0.2.1:7000", OPEN), 7);
+    assert_eq!(packets("ule+udp://192.0.2.1:7000", KEY), 7);
+    assert_eq!(packets("ule+udp://192.0.2.1:7000?ts=2", OPEN), 2);
+    // 20 octets of IPv4, 8 of UDP, 7 times 188.
+    assert_eq!(packets("ule+udp://192.0.2.1:7000?mtu=1344", OPEN), 7);
+    assert_eq!(packets("ule+udp://192.0.2.1:7000?mtu=1343", OPEN), 6);
+    assert_eq!(packets("ule+udp://192.0.2.1:7000?mtu=1344&rtp", OPEN), 6);
+    // 10 of the longest header of a sealed datagram, and the tag.
+    assert_eq!(packets("ule+udp://192.0.2.1:7000?mtu=1370", KEY), 7);
+    assert_eq!(packets("ule+udp://192.0.2.1:7000?mtu=1369", KEY), 6);
+    assert_eq!(packets("ule+udp://[2001:db8::1]:7000?mtu=1364", OPEN), 7);
+    complains(
+        of_arguments("ule+udp://192.0.2.1:7000?mtu=1343&ts=7", &[OPEN]),
+        &["1344 octets", "give `ts` 6"],
+    );
+    complains(of_arguments("ule+udp://192.0.2.1:7000?ts=8", &[OPEN]), &["1 to 7"]);
+}
+
+#[test]
+fn every_option_of_a_transport_stream_is_taken() {
+    let url = "ule+udp://239.1.2.3:5000?iface=eth0&ttl=4&ts=6&flush=3ms&pid=0x40&peer-pid=0x41&psi=500ms&\
+               bitrate=3.507M&rtp=1&mtu=1400&npa=02:00:00:00:00:01";
+    let plan = of_arguments(url, &[OPEN]).unwrap();
+    let Carrier::Udp { packaging, listen, group, ttl, mtu, rtp } = &plan.carrier else { panic!() };
+    assert_eq!((*listen, *ttl, *mtu, *rtp), (socket("239.1.2.3:5000"), 4, 1_400, true));
+    assert_eq!(group, &Some((IpAddr::from([239, 1, 2, 3]), Some("eth0".to_owned()))));
+    let expected = Packaging::Ts {
+        pid: Pid::new(0x40).unwrap(),
+        per_datagram: 6,
+        flush: Duration::from_millis(3),
+        psi: Some(Duration::from_millis(500)),
+        bitrate: Some(3_507_000),
+        npa: Some("02:00:00:00:00:01".parse().unwrap()),
+    };
+    assert_eq!(packaging, &expected);
+    let Others::Peers(peers) = &plan.others else { panic!() };
+    assert_eq!((peers[0].address, peers[0].pid), (Some(socket("239.1.2.3:5000")), Pid::new(0x41)));
+}
+
+#[test]
+fn pids_are_free_ones_and_differ_on_a_group() {
+    for pid in ["0x1f", "0x1ffb", "0", "8191", "65536", "x"] {
+        let url = format!("ule+udp://192.0.2.1:7000?pid={pid}");
+        complains(of_arguments(&url, &[OPEN]), &["option `pid`", "0x0020 to 0x1ffa"]);
+    }
+    for pid in ["0x20", "0x1ffa", "64"] {
+        assert!(of_arguments(&format!("ule+udp://192.0.2.1:7000?pid={pid}"), &[OPEN]).is_ok(), "{pid}");
+    }
+    let group = "ule+udp://239.1.2.3:5000";
+    complains(of_arguments(group, &[OPEN]), &["give each end a PID"]);
+    complains(of_arguments(&format!("{group}?pid=64&peer-pid=64"), &[OPEN]), &["another PID"]);
+    assert!(of_arguments(&format!("{group}?pid=64&peer-pid=65"), &[OPEN]).is_ok());
+    // Both directions of a pair of hosts may have the same one.
+    let plan = of_arguments("ule+udp://192.0.2.1:7000", &[OPEN]).unwrap();
+    let Others::Peers(peers) = &plan.others else { panic!() };
+    assert_eq!(peers[0].pid, Pid::new(0x40));
+    complains(of_arguments("ule+udp://192.0.2.1:7000?npa=01:00:5e:00:00:01", &[OPEN]), &["of many"]);
+}
+
+#[test]
+fn groups_are_bound_where_they_can_be() {
+    let listens = |url: &str| listen(&of_arguments(url, &[OPEN]).unwrap()).to_string();
+    let pids = "pid=64&peer-pid=65";
+    assert_eq!(listens(&format!("ule+udp://[ff15::1]:5000?{pids}")), "[ff15::1]:5000");
+    assert_eq!(listens(&format!("ule+udp://[ff02::1]:5000?{pids}&iface=eth0")), "[::]:5000");
+    assert_eq!(listens(&format!("ule+udp://239.1.2.3:5000?{pids}&listen=0.0.0.0:5000")), "0.0.0.0:5000");
+    let elsewhere = format!("ule+udp://239.1.2.3:5000?{pids}&listen=0.0.0.0:5001");
+    complains(of_arguments(&elsewhere, &[OPEN]), &["arrives at port 5000"]);
+    complains(of_arguments("udp://239.1.2.3:5000", &[KEY]), &["[mesh]"]);
+}
+
+#[test]
+fn serial_lines_have_their_defaults() {
+    let plan = of_arguments("serial:///dev/ttyUSB0", &[KEY]).unwrap();
+    let Carrier::Serial { path, speed, framing, crc, mtu } = &plan.carrier else { panic!() };
+    assert_eq!(path, Path::new("/dev/ttyUSB0"));
+    assert_eq!((*speed, *framing, *crc, *mtu), (None, Framing::Cobs, true, 1_500));
+    let Security::Key { suite, .. } = plan.security else { panic!() };
+    assert_eq!(suite, Suite::AesCcm8);
+
+    let plan = of_arguments("serial:///dev/ttyUSB0?speed=115200&framing=slip&mtu=300", &[INSECURE]).unwrap();
+    let Carrier::Serial { speed, framing, crc, mtu, .. } = &plan.carrier else { panic!() };
+    assert_eq!((*speed, *framing, *crc, *mtu), (Some(115_200), Framing::Slip, true, 300));
+
+    let plan = of_arguments("serial+raw:///dev/ttyUSB0", &[INSECURE]).unwrap();
+    let Carrier::Serial { framing, crc, .. } = &plan.carrier else { panic!() };
+    assert_eq!((*framing, *crc), (Framing::Slip, false));
+    complains(of_arguments("serial+raw:///dev/ttyUSB0?framing=cobs", &[INSECURE]), &["is for serial://"]);
+}
+
+#[test]
+fn files_say_which_way_they_go() {
+    let ends = |url: &str| {
+        let plan = of_arguments(url, &[OPEN]).unwrap_or_else(|error| panic!("{url}: {error}"));
+        let Carrier::File { from, to, .. } = plan.carrier else { panic!("{url}") };
+        (from, to, plan.channel.mode)
+    };
+    let (stdio, file) = (Some(PathBuf::from("-")), |name: &str| Some(PathBuf::from(name)));
+    assert_eq!(ends("ule+file://-"), (stdio.clone(), stdio.clone(), Mode::Optimistic));
+    assert_eq!(ends("ule+file://?to=a.ts"), (None, file("a.ts"), Mode::Unidirectional));
+    assert_eq!(ends("ule+file://?from=-"), (stdio, None, Mode::Unidirectional));
+    assert_eq!(ends("ule+file://?from=a.ts&to=b.ts"), (file("a.ts"), file("b.ts"), Mode::Optimistic));
+    for (url, words) in [
+        ("ule+file://", &["?to=FILE"][..]),
+        ("ule+file://a.ts", &["?to=a.ts to send, or ?from=a.ts to receive"]),
+        ("ule+file://a.ts?to=b.ts", &["leave a.ts out"]),
+        ("ule+file://?from=a.ts&to=a.ts", &["two different ones"]),
+        ("ule+file://?to=", &["give a path"]),
+    ] {
+        complains(of_arguments(url, &[OPEN]), words);
+    }
+}
+
+#[test]
+fn nothing_starts_unprotected_by_itself() {
+    for (url, words) in [
+        ("udp://192.0.2.1:7000", &["--key FILE", "--insecure", "keygen"][..]),
+        ("serial:///dev/ttyUSB0", &["--key FILE", "--insecure"]),
+        ("serial+raw:///dev/ttyUSB0", &["--insecure"]),
+        ("ule+udp://192.0.2.1:7000", &["--key FILE", "--open"]),
+        ("gse+udp://192.0.2.1:7000", &["--key FILE", "--open"]),
+        ("ule+file://?to=a.ts", &["--open"]),
+    ] {
+        complains(of_arguments(url, &[]), words);
+    }
+}
+
+#[test]
+fn each_carrier_has_its_own_way_to_go_unprotected() {
+    for (url, security, words) in [
+        ("udp://192.0.2.1:7000", OPEN, &["--open", "insecure"][..]),
+        ("serial:///dev/ttyUSB0", OPEN, &["insecure"]),
+        ("serial+raw:///dev/ttyUSB0", OPEN, &["insecure"]),
+        ("ule+udp://192.0.2.1:7000", INSECURE, &["--insecure", "`open`"]),
+        ("gse+udp://192.0.2.1:7000", INSECURE, &["`open`"]),
+        ("ule+file://?to=a.ts", INSECURE, &["`open`"]),
+        ("ule+file://?to=a.ts", KEY, &["--open"]),
+        ("serial+raw:///dev/ttyUSB0", KEY, &["serial://", "--insecure"]),
+        // Feedback goes to nobody who was not named.
+        ("udp://:7000", INSECURE, &["HOST:PORT"]),
+        ("ule+udp://:7000", OPEN, &["HOST:PORT"]),
+    ] {
+        complains(of_arguments(url, &[security]), words);
+    }
+    for both in [[KEY, OPEN], [KEY, INSECURE], [OPEN, INSECURE]] {
+        complains(of_arguments("ule+udp://192.0.2.1:7000", &both), &["contradict", "take one out"]);
+    }
+    for (url, security) in [
+        ("udp://192.0.2.1:7000", INSECURE),
+        ("serial:///dev/ttyUSB0", INSECURE),
+        ("ule+udp://192.0.2.1:7000", OPEN),
+        ("gse+udp://192.0.2.1:7000", OPEN),
+        ("gse+udp://192.0.2.1:7000", KEY),
+    ] {
+        assert!(of_arguments(url, &[security]).is_ok(), "{url}");
+    }
+}
+
+#[test]
+fn suites_have_names_and_tags() {
+    let suite = |arguments: &[(&str, &str, &str)]| {
+        let plan = of_arguments("udp://192.0.2.1:7000", &[&[KEY], arguments].concat())?;
+        match plan.security {
+            Security::Key { suite, .. } => Ok(suite),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(suite(&[]), Ok(Suite::ChaCha20Poly1305));
+    for (name, tag, of) in [
+        ("chacha20-poly1305", "16", Suite::ChaCha20Poly1305),
+        ("aes-ccm-8", "8", Suite::AesCcm8),
+        ("aes-ccm-4", "4", Suite::AesCcm4),
+    ] {
+        assert_eq!(suite(&[("security", "suite", name)]), Ok(of));
+        assert_eq!(suite(&[("security", "tag", tag)]), Ok(of));
+        assert_eq!(suite(&[("security", "suite", name), ("security", "tag", tag)]), Ok(of));
+    }
+    let wrong = suite(&[("security", "suite", "aes-ccm-8"), ("security", "tag", "16")]).unwrap_err();
+    assert!(wrong.to_string().contains("has a tag of 8 octets"), "{wrong}");
+    let wrong = suite(&[("security", "tag", "12")]).unwrap_err();
+    assert!(wrong.to_string().contains("there are 16, 8, 4"), "{wrong}");
+    let unsealed = [OPEN, ("security", "tag", "8")];
+    complains(of_arguments("ule+udp://192.0.2.1:7000", &unsealed), &["sealed", "take it out"]);
+}
+
+#[test]
+fn a_key_is_never_an_argument_and_never_repeated() {
+    let key = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+    let wrong = of_arguments("udp://192.0.2.1:7000", &[("security", "key", key)]).unwrap_err();
+    let text = format!("{wrong} {wrong:?}");
+    assert!(text.contains("path of a key file") && !text.contains(key), "{text}");
+    complains(of_arguments("udp://192.0.2.1:7000", &[("security", "key", "-")]), &["a file"]);
+    complains(of_arguments("udp://192.0.2.1:7000", &[("security", "key", "")]), &["path of a key file"]);
+}

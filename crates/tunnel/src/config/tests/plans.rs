@@ -1,0 +1,171 @@
+//! What is inside, the channel, and what is shown.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use thinair_rohc::{CidSpace, Mode, ProfileId, Refresh, RtpDetection};
+
+use super::{KEY, OPEN, complains, of_arguments};
+use crate::plan::{ChannelPlan, Plan};
+
+const UDP: &str = "udp://192.0.2.1:7000";
+
+fn with(section: &str, key: &str, value: &str) -> Result<Plan, super::ConfigError> {
+    of_arguments(UDP, &[KEY, (section, key, value)])
+}
+
+#[test]
+fn what_is_left_out_has_a_default() {
+    let plan = of_arguments(UDP, &[KEY]).unwrap();
+    let inside = &plan.inside;
+    assert_eq!((inside.name.as_str(), inside.bridged, inside.mtu), ("thinair0", false, None));
+    assert!(inside.addresses.is_empty() && inside.routes.is_empty() && inside.namespace.is_none());
+    assert_eq!(plan.seeing.status, Some(PathBuf::from("/run/thinair/thinair0/status.sock")));
+    assert_eq!((plan.seeing.http, plan.seeing.billing_unit, plan.user), (None, 0, None));
+    assert_eq!(plan.state, PathBuf::from("/var/lib/thinair/thinair0"));
+    let (channel, default) = (&plan.channel, ChannelPlan::new());
+    assert_eq!((channel.cids, channel.max_cid), (default.cids, default.max_cid));
+    assert_eq!((channel.profiles, channel.mode), (default.profiles, Mode::Optimistic));
+    assert_eq!((channel.mrru, channel.refresh, channel.pad), (None, None, 0));
+    assert_eq!((channel.repetitions, channel.window, channel.rtp), (4, 4, default.rtp));
+    assert_eq!(channel.feedback_wait, Duration::from_millis(20));
+}
+
+#[test]
+fn every_key_of_the_channel_is_taken() {
+    let arguments = [
+        KEY,
+        ("channel", "cid", "large"),
+        ("channel", "max_cid", "1000"),
+        ("channel", "profiles", "rtp,udp, ip"),
+        ("channel", "mrru", "1400"),
+        ("channel", "mode", "r"),
+        ("channel", "refresh", "packets=100,time=5"),
+        ("channel", "rtp", "ports"),
+        ("channel", "rtp_ports", "5004,5006"),
+        ("channel", "repetitions", "3"),
+        ("channel", "window", "16"),
+        ("channel", "feedback_wait", "100ms"),
+        ("channel", "pad", "16"),
+    ];
+    let channel = of_arguments(UDP, &arguments).unwrap().channel;
+    assert_eq!((channel.cids, channel.max_cid, channel.mode), (CidSpace::Large, 1_000, Mode::Reliable));
+    let profiles: Vec<_> = channel.profiles.iter().collect();
+    assert_eq!(profiles, [ProfileId::Uncompressed, ProfileId::Rtp, ProfileId::Udp, ProfileId::Ip]);
+    let refresh =
+        Refresh::Periodic { packets: Some(100), time: Some(Duration::from_secs(5)), backoff: false };
+    assert_eq!((channel.mrru, channel.refresh), (Some(1_400), Some(refresh)));
+    assert_eq!(channel.rtp, RtpDetection::of_ports(&[5_004, 5_006]).unwrap());
+    assert_eq!((channel.repetitions, channel.window, channel.pad), (3, 16, 16));
+    assert_eq!(channel.feedback_wait, Duration::from_millis(100));
+    // ULE and GSE have Types.
+    let by_type = ("channel", "by_type", "true");
+    assert!(of_arguments("gse+udp://192.0.2.1:7000", &[OPEN, by_type]).unwrap().channel.by_type);
+    complains(of_arguments(UDP, &[KEY, by_type]), &["--by-type", "ULE and GSE"]);
+}
+
+#[test]
+fn what_a_channel_cannot_be_is_told() {
+    for (key, value, words) in [
+        ("cid", "smal", &["--cid: is \"smal\"", "did you mean small?"][..]),
+        ("max_cid", "16", &["--max-cid", "highest CID is 15", "`cid` \"large\" has more"]),
+        ("profiles", "rtp,tcp", &["has \"tcp\"", "coap-2015", "the set v1"]),
+        ("profiles", "coap-2015,coap", &["variants of one profile"]),
+        ("mode", "x", &["there are u, o, r"]),
+        ("refresh", "sometimes", &["expected `packets=N"]),
+        ("rtp", "ports", &["`rtp_ports`"]),
+        ("rtp_ports", "1,2,3,4,5,6,7,8,9", &["at most 8"]),
+        ("rtp_ports", "0", &["1 to 65535"]),
+        ("repetitions", "0", &["1 to 255"]),
+        ("window", "17", &["1 to 16"]),
+        ("feedback_wait", "11s", &["at most 10s"]),
+        ("feedback_wait", "20", &["its unit"]),
+        ("pad", "2000", &["0 to 1024"]),
+        ("coap_template", "a.toml", &["a.toml is not read in tests"]),
+    ] {
+        complains(with("channel", key, value), words);
+    }
+    let never = [KEY, ("channel", "rtp", "never"), ("channel", "rtp_ports", "5004")];
+    complains(of_arguments(UDP, &never), &["--rtp-ports", "take one out"]);
+    let without = [KEY, ("channel", "profiles", "udp"), ("channel", "rtp_ports", "5004")];
+    complains(of_arguments(UDP, &without), &["--rtp-ports", "`profiles`"]);
+}
+
+#[test]
+fn what_goes_one_way_has_no_feedback() {
+    for mode in ["o", "r"] {
+        let arguments = [OPEN, ("channel", "mode", mode)];
+        let wrong = of_arguments("ule+file://?to=a.ts", &arguments);
+        complains(wrong, &["--mode", "needs feedback", "one way", "give u"]);
+        assert!(of_arguments("ule+file://?from=a.ts&to=b.ts", &arguments).is_ok());
+    }
+    assert!(of_arguments("ule+file://?to=a.ts", &[OPEN, ("channel", "mode", "u")]).is_ok());
+}
+
+#[test]
+fn ipv6_needs_1280_octets() {
+    let mtu = ("inside", "mtu", "1279");
+    for (key, value) in [("address", "fd09::1/64"), ("route", "fd00::/8")] {
+        complains(
+            of_arguments(UDP, &[KEY, mtu, ("inside", key, value)]),
+            &["--mtu", "IPv6 needs 1280", "take the IPv6 addresses and routes out"],
+        );
+        assert!(of_arguments(UDP, &[KEY, ("inside", "mtu", "1280"), ("inside", key, value)]).is_ok());
+    }
+    assert!(of_arguments(UDP, &[KEY, mtu, ("inside", "address", "10.9.0.1/30")]).is_ok());
+    complains(with("inside", "mtu", "67"), &["68 to 65535"]);
+}
+
+#[test]
+fn addresses_and_names_are_what_the_system_takes() {
+    let plan = with("inside", "address", "10.9.0.1/30,fd09::1/64").unwrap();
+    let expected =
+        [("10.9.0.1", 30), ("fd09::1", 64)].map(|(ip, bits)| (ip.parse::<IpAddr>().unwrap(), bits));
+    assert_eq!(plan.inside.addresses, expected);
+    for (key, value, words) in [
+        ("address", "10.9.0.1/33", &["0 to 32 bits"][..]),
+        ("address", "fd09::1/129", &["0 to 128 bits"]),
+        ("address", "0.0.0.0/0", &["no address that an interface can have"]),
+        ("address", "239.1.2.3/4", &["no address"]),
+        ("address", "gateway", &["10.9.0.1/30"]),
+        ("route", "10.9.0.1/16", &["the network is 10.9.0.0/16"]),
+        ("tun", "a-name-of-16-let", &["1 to 15"]),
+        ("tun", "a/b", &["name of an interface"]),
+        ("tun", "", &["name of an interface"]),
+        ("tun", "tun%d", &["name of an interface"]),
+        ("namespace", "../init", &["`ip netns`"]),
+        ("queue", "0", &["1 to"]),
+        ("tap", "maybe", &["true or false"]),
+    ] {
+        complains(with("inside", key, value), words);
+    }
+}
+
+#[test]
+fn the_page_is_for_this_machine() {
+    for (value, shown) in
+        [("127.0.0.1:9464", "127.0.0.1:9464"), ("[::1]:80", "[::1]:80"), (":9464", "127.0.0.1:9464")]
+    {
+        let http = with("seeing", "http", value).unwrap().seeing.http.unwrap();
+        assert_eq!(http.to_string(), shown);
+    }
+    for value in ["0.0.0.0:9464", "192.0.2.1:9464", "[::]:80", "[2001:db8::1]:80"] {
+        complains(with("seeing", "http", value), &["--http", "ssh -L"]);
+    }
+    for value in ["", "9464", "localhost:9464", ":0", "127.0.0.1"] {
+        assert!(with("seeing", "http", value).is_err(), "{value}");
+    }
+}
+
+#[test]
+fn what_is_shown_goes_where_it_was_asked_to() {
+    assert_eq!(with("seeing", "status", "none").unwrap().seeing.status, None);
+    assert_eq!(with("seeing", "status", "/tmp/s").unwrap().seeing.status, Some("/tmp/s".into()));
+    assert_eq!(with("seeing", "billing_unit", "50").unwrap().seeing.billing_unit, 50);
+    assert_eq!(with("seeing", "pcap_inside", "a.pcap").unwrap().seeing.pcap_inside, Some("a.pcap".into()));
+    assert_eq!(with("seeing", "pcap_outside", "b.pcap").unwrap().seeing.pcap_outside, Some("b.pcap".into()));
+    assert_eq!(with("daemon", "user", "thinair").unwrap().user.as_deref(), Some("thinair"));
+    assert_eq!(with("daemon", "state", "/srv/epochs").unwrap().state, PathBuf::from("/srv/epochs"));
+    complains(with("daemon", "user", "a b"), &["name of a user"]);
+}

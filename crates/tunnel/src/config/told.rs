@@ -1,0 +1,135 @@
+//! What was told, where, and what is wrong with it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where something was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// What stands there: `--mtu`, `[carrier] mtu`, ``option `mtu` of the carrier``.
+    pub(super) what: String,
+    /// The file, and the line in it; `None`: an argument.
+    pub(super) file: Option<(Arc<Path>, usize)>,
+}
+
+impl Place {
+    /// An argument of the command.
+    pub fn argument(name: impl Into<String>) -> Self {
+        Self { what: name.into(), file: None }
+    }
+
+    pub(super) fn of_file(file: &Arc<Path>, line: usize, what: impl Into<String>) -> Self {
+        Self { what: what.into(), file: Some((Arc::clone(file), line)) }
+    }
+
+    /// Something else in the same line.
+    pub(super) fn with(&self, what: impl Into<String>) -> Self {
+        Self { what: what.into(), file: self.file.clone() }
+    }
+
+    /// A path that was told here: those in a file start at its folder.
+    pub(super) fn path(&self, text: &str) -> PathBuf {
+        let folder = self.file.as_ref().and_then(|(file, _)| file.parent());
+        match folder {
+            Some(folder) if text != "-" => folder.join(text),
+            _ => PathBuf::from(text),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            Some((file, line)) => write!(f, "{}:{line}: {}", file.display(), self.what),
+            None => f.write_str(&self.what),
+        }
+    }
+}
+
+/// What cannot be done as it was told: what is wrong, where, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct ConfigError {
+    place: Option<Place>,
+    what: String,
+}
+
+impl ConfigError {
+    pub(super) fn at(place: &Place, what: impl Into<String>) -> Self {
+        Self { place: Some(place.clone()), what: what.into() }
+    }
+
+    /// At a place, if it is known.
+    pub(super) fn maybe_at(place: Option<&Place>, what: impl Into<String>) -> Self {
+        Self { place: place.cloned(), what: what.into() }
+    }
+
+    /// Of all that was told together.
+    pub(super) fn of_all(what: impl Into<String>) -> Self {
+        Self { place: None, what: what.into() }
+    }
+
+    /// Where it was told; `None` if it was not.
+    pub fn place(&self) -> Option<&Place> {
+        self.place.as_ref()
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Some(place) => write!(f, "{place}: {}", self.what),
+            None => f.write_str(&self.what),
+        }
+    }
+}
+
+/// What was told of one thing. Numbers and truth values are texts, too: arguments have nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) value: Value,
+    pub(super) place: Place,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    One(String),
+    List(Vec<String>),
+}
+
+impl Told {
+    pub(super) fn error(&self, what: impl Into<String>) -> ConfigError {
+        ConfigError::at(&self.place, what)
+    }
+
+    /// The one text that is there.
+    pub(super) fn text(&self) -> Result<&str, ConfigError> {
+        match &self.value {
+            Value::One(text) => Ok(text),
+            Value::List(_) => Err(self.error("is a list; one value goes there")),
+        }
+    }
+
+    /// The texts that are there: a text alone has commas between them.
+    pub(super) fn texts(&self) -> Vec<&str> {
+        match &self.value {
+            Value::One(text) => text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect(),
+            Value::List(list) => list.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// What a function makes of the text, or its complaint at this place.
+    pub(super) fn read<T>(&self, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, ConfigError> {
+        let text = self.text()?;
+        parse(text).map_err(|wrong| self.error(format!("is \"{text}\": {wrong}")))
+    }
+
+    /// What a function makes of each text.
+    pub(super) fn read_all<T>(
+        &self,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Vec<T>, ConfigError> {
+        let read = |text: &&str| parse(text).map_err(|wrong| self.error(format!("has \"{text}\": {wrong}")));
+        self.texts().iter().map(read).collect()
+    }
+}

@@ -1,0 +1,146 @@
+//! Carriers as URLs: `ule+udp://239.1.2.3:5000?iface=eth0&ttl=4`. What is behind the `?` can stand in `[carrier]`, too.
+//! Nothing is escaped: what is written is meant.
+
+use super::keys;
+use super::settings::Section;
+use super::told::{ConfigError, Told, Value};
+
+/// What carries, and how units are put into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scheme {
+    Udp,
+    UleUdp,
+    GseUdp,
+    UleFile,
+    Serial,
+    SerialRaw,
+}
+
+const SCHEMES: [(&str, Scheme); 6] = [
+    ("udp", Scheme::Udp),
+    ("ule+udp", Scheme::UleUdp),
+    ("gse+udp", Scheme::GseUdp),
+    ("ule+file", Scheme::UleFile),
+    ("serial", Scheme::Serial),
+    ("serial+raw", Scheme::SerialRaw),
+];
+
+impl Scheme {
+    pub(super) fn name(self) -> &'static str {
+        SCHEMES.iter().find(|(_, scheme)| *scheme == self).map_or("", |(name, _)| *name)
+    }
+
+    pub(super) fn is_udp(self) -> bool {
+        matches!(self, Self::Udp | Self::UleUdp | Self::GseUdp)
+    }
+
+    pub(super) fn is_serial(self) -> bool {
+        matches!(self, Self::Serial | Self::SerialRaw)
+    }
+
+    pub(super) fn is_ts(self) -> bool {
+        matches!(self, Self::UleUdp | Self::UleFile)
+    }
+
+    /// Whether what it sends without a key is a standard, which others receive.
+    pub(super) fn is_standard(self) -> bool {
+        matches!(self, Self::UleUdp | Self::GseUdp | Self::UleFile)
+    }
+
+    /// Which carriers a key of `[carrier]` is for.
+    fn of_key(key: &str) -> &'static [Self] {
+        use Scheme::{GseUdp, Serial, SerialRaw, Udp, UleFile, UleUdp};
+        match key {
+            "listen" | "keepalive" | "iface" | "ttl" => &[Udp, UleUdp, GseUdp],
+            "mtu" => &[Udp, UleUdp, GseUdp, Serial, SerialRaw],
+            "rtp" | "ts" => &[UleUdp],
+            "pid" | "peer_pid" | "psi" | "bitrate" => &[UleUdp, UleFile],
+            "flush" | "npa" => &[UleUdp, GseUdp, UleFile],
+            "from" | "to" => &[UleFile],
+            "speed" => &[Serial, SerialRaw],
+            "framing" => &[Serial],
+            _ => &[Udp, UleUdp, GseUdp, UleFile, Serial, SerialRaw],
+        }
+    }
+}
+
+/// A URL taken apart.
+#[derive(Debug)]
+pub(super) struct Url<'u> {
+    pub(super) scheme: Scheme,
+    /// Between `://` and `?`.
+    pub(super) rest: &'u str,
+    options: Vec<(&'u str, Option<&'u str>)>,
+}
+
+/// Takes a URL apart.
+pub(super) fn parse(text: &str) -> Result<Url<'_>, String> {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return Err("is no carrier; write it as in udp://HOST:PORT or serial:///dev/ttyUSB0".to_owned());
+    };
+    let scheme = super::words::word(&SCHEMES)(scheme)
+        .map_err(|wrong| format!("has the scheme \"{scheme}\": {wrong}"))?;
+    let (rest, query) = rest.split_once('?').map_or((rest, ""), |(rest, query)| (rest, query));
+    let options = query.split('&').filter(|option| !option.is_empty());
+    let options = options.map(|option| match option.split_once('=') {
+        Some((key, value)) => (key, Some(value)),
+        None => (option, None),
+    });
+    Ok(Url { scheme, rest, options: options.collect() })
+}
+
+impl Url<'_> {
+    /// `[carrier]` with the options of the URL. Where arguments and the file tell the same, the arguments hold.
+    pub(super) fn merge(&self, told: &Told, section: &Section) -> Result<Section, ConfigError> {
+        let mut merged = section.clone();
+        for &(name, value) in &self.options {
+            let place = told.place.with(format!("option `{name}` of {}", told.place.what));
+            let key = name.replace('-', "_");
+            let known = keys::section("carrier").filter(|_| keys::is_option(&key));
+            let Some((key, _)) = known.and_then(|section| section.key(&key)) else {
+                let unknown = keys::section("carrier").map(|section| section.unknown(&key));
+                return Err(ConfigError::at(&place, unknown.unwrap_or_default()));
+            };
+            let value = value.unwrap_or("true");
+            let option = Told { value: Value::One(value.to_owned()), place };
+            let Some(other) = merged.told(key) else {
+                merged.insert(key, option);
+                continue;
+            };
+            match (&other.place.file, &told.place.file) {
+                (None, Some(_)) => {}
+                (Some(_), None) => merged.insert(key, option),
+                _ => {
+                    return Err(option.error(format!("is told by {} as well; take one out", other.place)));
+                }
+            }
+        }
+        for (key, told) in merged.iter() {
+            let schemes = Scheme::of_key(key);
+            if !schemes.contains(&self.scheme) {
+                let names: Vec<_> = schemes.iter().map(|scheme| format!("{}://", scheme.name())).collect();
+                let (names, own) = (names.join(", "), self.scheme.name());
+                return Err(told.error(format!("is for {names}, and the carrier is {own}://; take it out")));
+            }
+        }
+        Ok(merged)
+    }
+}
+
+/// A host, and a port: `192.0.2.1:5000`, `[2001:db8::1]:5000`, `name:5000`, `:5000`.
+pub(super) fn host_and_port(text: &str) -> Result<(&str, u16), String> {
+    let wrong = || "write HOST:PORT, as in 192.0.2.1:5000 or [2001:db8::1]:5000".to_owned();
+    let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+    let host = match host.strip_prefix('[') {
+        Some(inner) => inner.strip_suffix(']').ok_or_else(wrong)?,
+        None if host.contains(':') => {
+            return Err("put brackets around the IPv6 address, as in [2001:db8::1]:5000".to_owned());
+        }
+        None => host,
+    };
+    if host.contains(|c: char| !c.is_ascii_alphanumeric() && !"-._:%".contains(c)) {
+        return Err(wrong());
+    }
+    let port = super::words::number(0..=u16::MAX)(port).map_err(|_| wrong())?;
+    Ok((host, port))
+}
