@@ -457,8 +457,13 @@ impl Channel {
     /// Hands out feedback that has waited long enough for a packet to go in front of.
     pub fn poll(&mut self, now: Instant, sink: &mut dyn FnMut(Unit<'_>)) {
         self.now = self.now.max(now);
-        let (now, most) = (self.now, self.largest_unit);
+        let (now, most) = (self.now, self.most_alone());
         self.ends.poll(now, most, &mut self.counters, sink);
+    }
+
+    /// Octets of the longest unit that holds nothing but feedback: packed frames need one around it.
+    fn most_alone(&self) -> usize {
+        self.largest_unit - if self.bridged { bridge::HEADER } else { 0 }
     }
 
     /// The peer, or a site, has started anew and has no contexts: neither has this end. In a mesh, our own contexts begin
@@ -484,3 +489,7 @@ impl Channel {
             .flat_map(|(site, decompressor)| decompressor.contexts().map(move |context| (site, context)))
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

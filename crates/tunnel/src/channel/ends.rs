@@ -11,7 +11,7 @@ use thinair_rohc::{
 
 use super::counters::{self, Counters};
 use super::feedback::{Limiter, Waiting};
-use super::mesh::{Combined, Outcome};
+use super::mesh::Combined;
 use super::{NotSent, Role, Setup, SetupError};
 use crate::plan::ChannelPlan;
 use crate::unit::{Protocol, SiteId, Unit};
@@ -257,10 +257,7 @@ impl Ends {
                 Kind::Mesh(mesh) => match (&mut mesh.combined, &mut mesh.compressor, from) {
                     // An element names a CID and no compressor; what is not addressed may be for anybody.
                     (Some(combined), Some(compressor), Some(from)) if to.is_some() && to == mesh.own => {
-                        combined
-                            .receive(now, from, element, space, compressor)
-                            .map(|outcome| matches!(outcome, Outcome::Told | Outcome::Kept))
-                            .map(|_| ())
+                        combined.receive(now, from, element, space, compressor)
                     }
                     _ => Err(FeedbackError::UnknownCid(cid)),
                 },

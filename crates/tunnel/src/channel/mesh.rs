@@ -47,15 +47,6 @@ struct Said {
     loss: Option<u8>,
 }
 
-/// What became of a feedback element.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// The compressor was told.
-    Told,
-    /// It is kept until others have said as much.
-    Kept,
-}
-
 impl Combined {
     pub(super) fn new(members: Vec<SiteId>, contexts: usize) -> Self {
         let said = vec![Said::default(); members.len() * contexts];
@@ -84,7 +75,7 @@ impl Combined {
         context.newest = context.newest.wrapping_add_signed(step);
     }
 
-    /// A member has sent an element. `passes` says whether a negative one may count now.
+    /// A member has sent an element, which counts now, or is kept until others have said as much.
     pub(super) fn receive(
         &mut self,
         now: Instant,
@@ -92,7 +83,7 @@ impl Combined {
         element: &[u8],
         space: CidSpace,
         compressor: &mut Compressor<'_>,
-    ) -> Result<Outcome, FeedbackError> {
+    ) -> Result<(), FeedbackError> {
         let member =
             self.members.iter().position(|member| *member == from).ok_or(FeedbackError::Malformed)?;
         let (cid, _) = Feedback::glance(element, space).ok_or(FeedbackError::Malformed)?;
@@ -131,15 +122,15 @@ impl Combined {
         cid: Cid,
         space: CidSpace,
         compressor: &mut Compressor<'_>,
-    ) -> Result<Outcome, FeedbackError> {
-        let Some(context) = self.contexts.get(cid.index()).copied() else { return Ok(Outcome::Kept) };
+    ) -> Result<(), FeedbackError> {
+        let Some(context) = self.contexts.get(cid.index()).copied() else { return Ok(()) };
         let row = self.row(cid.index());
-        let Some(back) = oldest(row, &context) else { return Ok(Outcome::Kept) };
+        let Some(back) = oldest(row, &context) else { return Ok(()) };
         let sn = context.newest.wrapping_sub(back);
         let mode = agreed(row);
         let has_sn = context.profile != Some(ProfileId::Uncompressed);
         if has_sn && context.told == Some((sn, mode)) {
-            return Ok(Outcome::Kept);
+            return Ok(());
         }
         let protected = row.iter().all(|said| said.protected);
         let mut feedback = Feedback { sn: sn & 0xFF, sn_bits: 8, ..Feedback::new(cid, AckType::Ack) };
@@ -154,7 +145,7 @@ impl Combined {
                     feedback.loss = row.iter_mut().filter_map(|said| said.loss.take()).max();
                 }
             }
-            Some(ProfileId::Coap) if back > 0xFF => return Ok(Outcome::Kept),
+            Some(ProfileId::Coap) if back > 0xFF => return Ok(()),
             Some(ProfileId::Coap) => feedback.form = Form::Rfc5225,
             _ => {
                 (feedback.sn, feedback.sn_bits) = (sn & 0xFFF, 12);
@@ -224,12 +215,12 @@ fn tell(
     feedback: Feedback,
     space: CidSpace,
     compressor: &mut Compressor<'_>,
-) -> Result<Outcome, FeedbackError> {
+) -> Result<(), FeedbackError> {
     let mut element = [0; MAX_ELEMENT];
     let len = feedback.write(space, &mut element).ok_or(FeedbackError::Malformed)?;
     let element = element.get(..len).unwrap_or_default();
     // The compressor takes elements without their type octets.
     let head = if element.first() == Some(&0b1111_0000) { 2 } else { 1 };
     compressor.receive_feedback(now, element.get(head..).unwrap_or_default())?;
-    Ok(Outcome::Told)
+    Ok(())
 }

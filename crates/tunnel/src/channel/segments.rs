@@ -61,8 +61,9 @@ impl Channel {
             return Err(NotSent::TooLong { octets: header + compressed.len, most: self.largest_unit });
         };
         let (mut units, mut octets) = (0, 0);
+        let most = self.most_alone();
         if let Some(waiting) = self.ends.waiting_for_all() {
-            let (packets, _) = waiting.go_alone(self.largest_unit, |packet| {
+            let (packets, _) = waiting.go_alone(most, |packet| {
                 octets += packet.len();
                 sink(Unit { protocol: Protocol::Rohc, to: None, octets: packet });
             });
