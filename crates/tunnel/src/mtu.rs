@@ -72,6 +72,10 @@ pub struct Budget {
     pub layers: Vec<Layer>,
     /// What the carrier vouches for, with its seal.
     pub integrity: Integrity,
+    /// Octets of the longest IP packet or frame that carries something.
+    pub carrier_mtu: u16,
+    /// Octets around a datagram or frame, below its seal.
+    pub outer: usize,
     bridged: bool,
 }
 
@@ -156,12 +160,14 @@ impl Budget {
     /// The budget of a plan.
     pub fn of(plan: &Plan) -> Result<Self, BudgetError> {
         let mut layers = Vec::new();
+        let mut below = 0;
         let mut layer = |name, octets, more| layers.push(Layer { name, octets, more });
         let largest_datagram = match &plan.carrier {
             Carrier::Udp { mtu, .. } => {
                 let (name, octets) = if is_over_ipv6(plan) { ("outer IPv6", 40) } else { ("outer IPv4", 20) };
                 layer(name, octets, "");
                 layer("UDP", 8, "");
+                below = octets + 8;
                 usize::from(*mtu).saturating_sub(octets + 8)
             }
             Carrier::Serial { mtu, framing, crc, .. } => {
@@ -170,6 +176,7 @@ impl Budget {
                     Framing::Cobs => layer("COBS", 2, "1 for each 254 octets"),
                 }
                 layer("CRC-32", if *crc { 4 } else { 0 }, "");
+                below = 2 + if *crc { 4 } else { 0 };
                 usize::from(*mtu)
             }
             Carrier::File { .. } => usize::MAX,
@@ -216,6 +223,8 @@ impl Budget {
             largest_unit,
             layers,
             integrity: integrity(plan),
+            carrier_mtu,
+            outer: below,
             bridged,
         })
     }

@@ -8,7 +8,8 @@ use thinair_wire::time::Instant;
 
 use crate::plan::Suite;
 use crate::seal::{
-    BodyFlags, Destination, Key, Keys, NewSession, NotSealed, Opened, Over, PeerKeys, Refused, Seal, Sender, TwoWay,
+    BodyFlags, Destination, Key, Keys, NewSession, NotSealed, Opened, Over, PeerKeys, Refused, Seal, Sender,
+    TwoWay,
 };
 
 /// Random octets of a seed, which no two seeds share.
@@ -87,8 +88,16 @@ impl Room {
         let now = Instant::from_millis(1_000_000);
         let [left, right] = keys;
         let ends = [
-            End { seal: start(now, over, suite, left, Some(address(RIGHT)), 1), address: address(LEFT), events: Vec::new() },
-            End { seal: start(now, over, suite, right, None, 2), address: address(RIGHT), events: Vec::new() },
+            End {
+                seal: start(now, over, suite, left, Some(address(RIGHT)), 1),
+                address: address(LEFT),
+                events: Vec::new(),
+            },
+            End {
+                seal: start(now, over, suite, right, None, 2),
+                address: address(RIGHT),
+                events: Vec::new(),
+            },
         ];
         Self { now, ends, air: VecDeque::new(), over, suite, seed: 2 }
     }

@@ -188,7 +188,8 @@ impl Peer {
         ];
         let first = self.number * SESSIONS;
         let mut indices = (0..SESSIONS).map(|i| first + (self.next_index + i) % SESSIONS);
-        let index = indices.find(|index| !used.contains(&Some(*index))).expect("the one that it is for has none");
+        let index =
+            indices.find(|index| !used.contains(&Some(*index))).expect("the one that it is for has none");
         self.next_index = (index - first + 1) % SESSIONS;
         index
     }
@@ -343,7 +344,8 @@ impl Peer {
         self.wrong = 0;
         self.timers.stop(Timer::Dead);
         let mut new_session = None;
-        if is_next && self.next.as_ref().is_some_and(|next| !next.session.passed_over)
+        if is_next
+            && self.next.as_ref().is_some_and(|next| !next.session.passed_over)
             && let Some(next) = self.next.take()
         {
             // Somebody is there who has the keys: the request was no replayed one.
@@ -514,7 +516,8 @@ impl Peer {
                 self.timers.by(Timer::Retire, until);
             }
         }
-        let others = [self.previous.as_ref().map(|(_, until)| *until), self.next.as_ref().map(|next| next.until)];
+        let others =
+            [self.previous.as_ref().map(|(_, until)| *until), self.next.as_ref().map(|next| next.until)];
         for until in others.into_iter().flatten() {
             self.timers.by(Timer::Retire, until);
         }
