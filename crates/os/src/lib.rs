@@ -34,6 +34,8 @@ pub mod interface;
 #[cfg(target_os = "linux")]
 pub mod namespace;
 #[cfg(target_os = "linux")]
+mod ping;
+#[cfg(target_os = "linux")]
 pub mod privileges;
 #[cfg(target_os = "linux")]
 pub mod realtime;
@@ -56,6 +58,7 @@ pub use self::{
     event_loop::{EventLoop, Interest},
     interface::{Interface, Route},
     namespace::Namespace,
+    ping::Ping,
     realtime::RealTime,
     serial::Serial,
     signals::{Signal, Signals},
