@@ -28,7 +28,7 @@ mod linux {
         })
     }
 
-    pub fn main() {
+    pub(super) fn main() {
         println!(
             "{:<32} {:>10} {:>15} {:>8} {:>10} {:>11}  CPU us a packet",
             "", "sent kpps", "delivered kpps", "of first", "median us", "unanswered"
