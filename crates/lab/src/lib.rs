@@ -32,6 +32,8 @@ pub mod broadcast;
 mod clock;
 pub mod emulator;
 mod header_cycle;
+#[cfg(target_os = "linux")]
+pub mod load;
 mod queue;
 mod stack;
 mod streams;

@@ -2,9 +2,10 @@
 //!
 //! This crate knows how Linux is asked: for [TUN and TAP devices](tun), for [network namespaces](namespace), for
 //! [addresses and routes](interface), to [wait](event_loop) until a packet comes or a point in time is reached, to carry
-//! [datagrams in batches](udp), to run [before everything else](realtime), and to say that a [signal](signals) has come.
-//! It refuses to know what is in the packets. It is the only crate with unsafe code: two calls that no library wraps,
-//! and what a child does before it becomes another program.
+//! [datagrams in batches](udp), to groups too, or octets on a [serial line](serial), to run [before everything
+//! else](realtime), to say that a [signal](signals) has come, and to take [privileges] away for good. It refuses to know
+//! what is in the packets. It is the only crate with unsafe code: calls that no library wraps, or not as they are needed
+//! here, and what a child does before it becomes another program.
 //!
 //! Linux only. Elsewhere the crate is empty, and whoever needs it says so at run time ([`IS_SUPPORTED`]).
 //!
@@ -34,6 +35,8 @@ pub mod interface;
 #[cfg(target_os = "linux")]
 pub mod namespace;
 #[cfg(target_os = "linux")]
+mod ping;
+#[cfg(target_os = "linux")]
 pub mod privileges;
 #[cfg(target_os = "linux")]
 pub mod realtime;
@@ -56,6 +59,7 @@ pub use self::{
     event_loop::{EventLoop, Interest},
     interface::{Interface, Route},
     namespace::Namespace,
+    ping::Ping,
     realtime::RealTime,
     serial::Serial,
     signals::{Signal, Signals},

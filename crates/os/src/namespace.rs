@@ -131,6 +131,15 @@ impl Namespace {
         self.within(|| command.spawn())?.attempt(|| format!("run `{program}`"))
     }
 
+    /// Lets everybody in it send echo requests ([`Ping`](crate::Ping)).
+    ///
+    /// # Errors
+    /// The caller may not (root of this namespace).
+    pub fn allow_pings(&self) -> Result<()> {
+        let path = "/proc/sys/net/ipv4/ping_group_range";
+        self.within(|| fs::write(path, "0 2147483647"))?.attempt(|| format!("write {path}"))
+    }
+
     /// Lets nothing speak in it that was not asked: the loopback interface is up, and interfaces that are made from
     /// here on get no link-local address, solicit no router, and do not ask whether somebody has their address.
     ///

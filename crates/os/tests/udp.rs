@@ -13,7 +13,7 @@ use common::{cable, namespace};
 use thinair_os::udp::options::{
     ToGroups, TooLong, bind_shared, join, path_mtu, send_to_groups, set_too_long,
 };
-use thinair_os::{Interface, Namespace};
+use thinair_os::{Interface, Namespace, Ping};
 
 /// A member of a group in a namespace.
 fn member(namespace: &Namespace, group: SocketAddr) -> UdpSocket {
@@ -96,5 +96,26 @@ fn a_datagram_longer_than_the_way_takes_is_refused_or_cut_into_fragments() {
         for expected in [1_500, 1_500, 1_500, 1_501] {
             assert_eq!(receiver.recv(&mut [0; 2_000]).unwrap() + headers, expected);
         }
+    }
+}
+
+#[test]
+fn the_other_machine_answers_echo_requests_by_itself() {
+    for (here, there, family) in [("10.9.0.1", "10.9.0.2", "4"), ("fd09::1", "fd09::2", "6")] {
+        let (Some(a), Some(b)) =
+            (namespace(&format!("ping{family}-a")), namespace(&format!("ping{family}-b")))
+        else {
+            return;
+        };
+        cable((&a, here.parse().unwrap()), (&b, there.parse().unwrap()));
+        a.allow_pings().unwrap();
+        let mut ping = a.within(|| Ping::to(there.parse().unwrap()).unwrap()).unwrap();
+        for len in [0, 56, 1_400] {
+            assert!(ping.once(&vec![7; len], Duration::from_secs(10)).unwrap().is_some());
+        }
+        // Nobody answers when the cable is cut.
+        b.within(|| Interface::named("cable").unwrap().down().unwrap()).unwrap();
+        let nothing = ping.once(&[], Duration::from_millis(20));
+        assert!(!matches!(nothing, Ok(Some(_))), "{nothing:?}");
     }
 }

@@ -1,0 +1,362 @@
+//! How many packets a second pass between two hosts, and how long they take, whatever joins the hosts.
+//!
+//! Each host is a network namespace with a TUN device [`INTERFACE`] and an address. What joins the devices is given as a
+//! function: the [plain forwarder](forward), a thread that takes packets from one and writes them to the other, or two
+//! ends of a tunnel. All of it runs on one machine, generator included, so that figures say something only beside others
+//! of the same run.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use thinair_os::{Error, EventLoop, Interface, Namespace, Ping, Route, Tun, TunKind, Waker, clock, udp};
+
+/// What the device is called in both namespaces.
+pub const INTERFACE: &str = "link0";
+
+/// The address of the host that sends.
+pub const HERE: Ipv4Addr = Ipv4Addr::new(10, 9, 1, 1);
+
+/// The address of the host that receives.
+pub const THERE: Ipv4Addr = Ipv4Addr::new(10, 9, 1, 2);
+
+/// Packets that are taken from a device before the other one is looked at.
+const AT_A_TIME: usize = 64;
+
+/// The port that datagrams go to.
+const PORT: u16 = 9_999;
+
+/// How long the load is there before it is measured.
+const WARM_UP: Duration = Duration::from_millis(300);
+
+/// How long to wait until the hosts are joined.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Two hosts. They go on drop.
+#[derive(Debug)]
+pub struct Hosts {
+    here: Namespace,
+    there: Namespace,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// Octets of payload of each UDP datagram: at least 8.
+    pub payload: usize,
+    /// Datagrams a second; `None`: as fast as a thread can send.
+    pub rate: Option<u64>,
+    /// How long.
+    pub time: Duration,
+    /// Echo requests that are sent one after the other, before the load.
+    pub pings: usize,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Datagrams a second that were sent.
+    pub sent: f64,
+    /// Packets a second that came out of the far device.
+    pub delivered: f64,
+    /// Round trips of echo requests, the shortest first.
+    pub round_trips: Vec<Duration>,
+    /// Echo requests that were not answered.
+    pub unanswered: usize,
+    /// What joined the hosts.
+    pub ends: Vec<End>,
+}
+
+/// A thread or a process that carries packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// What it is called.
+    pub name: String,
+    /// Packets that it carried, of both directions.
+    pub packets: u64,
+    /// What a processor has done for it.
+    pub processor: Duration,
+}
+
+/// A load could not be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The system refused something.
+    #[error(transparent)]
+    Os(#[from] Error),
+    /// A packet could not be sent or received.
+    #[error("cannot send or receive packets")]
+    Io(#[from] io::Error),
+    /// What joins the hosts says why it cannot.
+    #[error("what joins the hosts: {0}")]
+    Ends(String),
+    /// No echo request was answered.
+    #[error("the hosts were not joined within {} s", PATIENCE.as_secs())]
+    NotJoined,
+}
+
+impl Outcome {
+    /// The round trip that half of them were shorter than; `None` if none was answered.
+    pub fn median(&self) -> Option<Duration> {
+        self.round_trips.get(self.round_trips.len() / 2).copied()
+    }
+}
+
+impl End {
+    /// Microseconds of a processor for each packet.
+    pub fn cost(&self) -> f64 {
+        self.processor.as_secs_f64() * 1e6 / self.packets.max(1) as f64
+    }
+}
+
+impl Hosts {
+    /// Makes two hosts, with nothing between them.
+    ///
+    /// # Errors
+    /// The caller may not make namespaces (root).
+    pub fn create() -> Result<Self, LoadError> {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let make = |which: &str| -> Result<Namespace, Error> {
+            let namespace =
+                Namespace::create(&format!("thinair-load-{}-{number}{which}", std::process::id()))?;
+            namespace.quiet()?;
+            namespace.allow_pings()?;
+            Ok(namespace)
+        };
+        Ok(Self { here: make("a")?, there: make("b")? })
+    }
+
+    /// The host that sends.
+    pub fn here(&self) -> &Namespace {
+        &self.here
+    }
+
+    /// The host that receives.
+    pub fn there(&self) -> &Namespace {
+        &self.there
+    }
+
+    /// Gives both hosts their device, with address and route: for those that join them without doing so themselves.
+    ///
+    /// # Errors
+    /// There is a device of that name, or the caller may make none.
+    pub fn tuns(&self) -> Result<[Tun; 2], LoadError> {
+        let make = |namespace: &Namespace, own: Ipv4Addr, other: Ipv4Addr| -> Result<Tun, Error> {
+            namespace.within(|| {
+                let tun = Tun::open(INTERFACE, TunKind::Tun)?;
+                let interface = Interface::named(INTERFACE)?;
+                interface.quiet()?;
+                interface.up()?;
+                interface.add_address(own.into(), 32)?;
+                let route =
+                    Route { to: (other.into(), 32), from: Some(own.into()), mtu: 0, congestion: None };
+                interface.add_route(&route)?;
+                Ok(tun)
+            })?
+        };
+        Ok([make(&self.here, HERE, THERE)?, make(&self.there, THERE, HERE)?])
+    }
+
+    /// Measures a load while `join` joins the hosts, in a thread of its own. It must end when it hears the waker, and
+    /// tells then what it did.
+    ///
+    /// # Errors
+    /// What joins the hosts says that it cannot, or ends too early, or nothing arrives.
+    pub fn measure(
+        &self,
+        load: &Load,
+        join: impl FnOnce(&Waker) -> Result<Vec<End>, String> + Send,
+    ) -> Result<Outcome, LoadError> {
+        let stop = Waker::new()?;
+        std::thread::scope(|scope| {
+            let joining = scope.spawn(|| join(&stop));
+            let measured = self.pings_and_load(load, || joining.is_finished());
+            stop.ring();
+            let ends = joining.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let ends = ends.map_err(LoadError::Ends)?;
+            Ok(Outcome { ends, ..measured? })
+        })
+    }
+
+    fn pings_and_load(&self, load: &Load, is_over: impl Fn() -> bool) -> Result<Outcome, LoadError> {
+        let mut ping = self.wait_until_joined(is_over)?;
+        let mut round_trips = Vec::with_capacity(load.pings);
+        for _ in 0..load.pings {
+            // So that it is not measured how well one follows the other.
+            std::thread::sleep(Duration::from_millis(1));
+            round_trips.extend(ping.once(&[0; 56], Duration::from_millis(100))?);
+        }
+        round_trips.sort_unstable();
+        let unanswered = load.pings - round_trips.len();
+        let (sent, delivered) = self.load(load)?;
+        Ok(Outcome { sent, delivered, round_trips, unanswered, ends: Vec::new() })
+    }
+
+    /// Joins take their time: there is no device, or nobody who answers.
+    fn wait_until_joined(&self, is_over: impl Fn() -> bool) -> Result<Ping, LoadError> {
+        let end = clock::now() + PATIENCE;
+        while clock::now() < end && !is_over() {
+            let ping = self.here.within(|| Ping::to(IpAddr::V4(THERE)))?;
+            if let Ok(mut ping) = ping
+                && let Ok(Some(_)) = ping.once(&[0; 56], Duration::from_millis(100))
+            {
+                return Ok(ping);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Err(LoadError::NotJoined)
+    }
+
+    /// Datagrams a second that were sent, and packets a second that were delivered.
+    fn load(&self, load: &Load) -> Result<(f64, f64), LoadError> {
+        // Somebody listens, or each datagram would be answered by an error. Nobody reads: what is delivered is what comes
+        // out of the device, and the time of the machine is for those that are measured.
+        let _listener = self.there.within(|| UdpSocket::bind((THERE, PORT)))??;
+        let socket = self.here.within(|| -> io::Result<UdpSocket> {
+            let socket = UdpSocket::bind((HERE, 0))?;
+            socket.connect((THERE, PORT))?;
+            Ok(socket)
+        })??;
+        let (stop, sent) = (AtomicBool::new(false), AtomicU64::new(0));
+        let look = || -> Result<_, LoadError> {
+            Ok((clock::now(), sent.load(Ordering::Relaxed), received(&self.there)?))
+        };
+        std::thread::scope(|scope| {
+            let generator = scope.spawn(|| generate(&socket, load, &stop, &sent));
+            std::thread::sleep(WARM_UP);
+            let before = look();
+            std::thread::sleep(load.time);
+            let after = look();
+            stop.store(true, Ordering::Relaxed);
+            generator.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            let (before, after) = (before?, after?);
+            let seconds = after.0.since(before.0).as_secs_f64();
+            Ok(((after.1 - before.1) as f64 / seconds, after.2.saturating_sub(before.2) as f64 / seconds))
+        })
+    }
+}
+
+/// Sends datagrams, each with a number of its own, until it is told to stop.
+fn generate(socket: &UdpSocket, load: &Load, stop: &AtomicBool, sent: &AtomicU64) -> io::Result<()> {
+    let mut payloads = vec![vec![0; load.payload.max(8)]; udp::MOST];
+    let begin = clock::now();
+    let mut number = 0_u64;
+    while !stop.load(Ordering::Relaxed) {
+        let due = load.rate.map_or(u64::MAX, |rate| {
+            let all = rate as f64 * clock::now().since(begin).as_secs_f64();
+            (all as u64).saturating_sub(number)
+        });
+        let count = due.min(udp::MOST as u64) as usize;
+        if count == 0 {
+            std::thread::sleep(Duration::from_micros(200));
+            continue;
+        }
+        for (number, payload) in (number..).zip(&mut payloads[..count]) {
+            payload[..8].copy_from_slice(&number.to_be_bytes());
+        }
+        let slices: [&[u8]; udp::MOST] = std::array::from_fn(|i| &payloads[i][..]);
+        match udp::send(socket, None, &slices[..count]) {
+            Ok(count) => number += count as u64,
+            // The queue of the device is full.
+            Err(why) if why.raw_os_error() == Some(NO_BUFFER) => number += 1,
+            Err(why) => return Err(why),
+        }
+        sent.store(number, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// ENOBUFS.
+const NO_BUFFER: i32 = 105;
+
+/// Packets that came out of the device of a host.
+fn received(namespace: &Namespace) -> Result<u64, LoadError> {
+    // proc_pid_net(5): `link0: octets packets ...`
+    let text = namespace.within(|| std::fs::read_to_string("/proc/thread-self/net/dev"))??;
+    let line = text.lines().find_map(|line| line.trim().strip_prefix(INTERFACE)?.strip_prefix(':'));
+    let packets = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
+    packets.ok_or_else(|| io::Error::other("the device is not there").into())
+}
+
+/// The plain forwarder: one thread, no headers compressed, nothing sealed. What two ends of a tunnel are measured by.
+///
+/// # Errors
+/// A device is gone, or the system has no room for another file.
+pub fn forward(tuns: [&Tun; 2], stop: &Waker) -> Result<End, LoadError> {
+    let mut events = EventLoop::new(Duration::ZERO)?;
+    for (token, tun) in tuns.iter().enumerate() {
+        events.add(tun, token as u64)?;
+    }
+    events.add(stop, 2)?;
+    let begin = clock::of_this_thread();
+    let mut packets = 0;
+    let (mut ready, mut packet) = (Vec::new(), vec![0; 65_536]);
+    loop {
+        events.wait(None, &mut ready)?;
+        for &token in &ready {
+            let (from, to) = match token {
+                0 => (tuns[0], tuns[1]),
+                1 => (tuns[1], tuns[0]),
+                _ => {
+                    let processor = clock::of_this_thread().saturating_sub(begin);
+                    return Ok(End { name: "forwarder".to_owned(), packets, processor });
+                }
+            };
+            for _ in 0..AT_A_TIME {
+                match from.read(&mut packet) {
+                    Ok(len) => {
+                        // A packet that the other side does not take is lost, as it is on any link.
+                        packets += u64::from(to.write(&packet[..len]).is_ok());
+                    }
+                    Err(why) if why.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(why) => return Err(why.into()),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const SHORT: Load = Load { payload: 64, rate: Some(2_000), time: Duration::from_millis(300), pings: 20 };
+
+    fn hosts() -> Option<Hosts> {
+        match Hosts::create() {
+            Err(LoadError::Os(why)) if why.is_permission() => {
+                println!("skipped: {why}, which needs root");
+                None
+            }
+            hosts => Some(hosts.unwrap()),
+        }
+    }
+
+    #[test]
+    fn what_is_forwarded_is_counted() {
+        let Some(hosts) = hosts() else { return };
+        let [a, b] = hosts.tuns().unwrap();
+        let outcome = hosts.measure(&SHORT, |stop| {
+            forward([&a, &b], stop).map(|end| vec![end]).map_err(|why| why.to_string())
+        });
+        let outcome = outcome.unwrap();
+        assert_eq!(outcome.round_trips.len() + outcome.unanswered, 20);
+        assert!(outcome.median().is_some());
+        // What is slow on a machine that is busy is not lost.
+        assert!(outcome.delivered > 0.0 && outcome.sent > 0.0, "{outcome:?}");
+        let [end] = &outcome.ends[..] else { panic!("{outcome:?}") };
+        assert!(end.packets as usize > 2 * outcome.round_trips.len() && end.cost() > 0.0, "{end:?}");
+    }
+
+    #[test]
+    fn hosts_that_nobody_joins_are_told() {
+        let Some(hosts) = hosts() else { return };
+        let refused = hosts.measure(&SHORT, |_| Err("no key".to_owned())).unwrap_err();
+        assert_eq!(refused.to_string(), "what joins the hosts: no key");
+        let early = hosts.measure(&SHORT, |_| Ok(Vec::new())).unwrap_err();
+        assert!(matches!(early, LoadError::NotJoined), "{early}");
+    }
+}
