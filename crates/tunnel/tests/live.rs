@@ -162,12 +162,13 @@ fn metrics_have_help_units_and_escaped_labels() {
     assert!(answer.has("content-type: application/openmetrics-text"));
     let text = &answer.body;
     for line in [
-        "# HELP thinair_tunnel_inside_bytes Octets of packets at the interface.",
+        "# HELP thinair_tunnel_inside_bytes Octets of packets at the interface",
         "# UNIT thinair_tunnel_inside_bytes bytes",
         "# TYPE thinair_tunnel_inside_bytes counter",
         "thinair_tunnel_drops_total{reason=\"replayed\"} 0",
         "thinair_tunnel_uptime_seconds ",
         "thinair_tunnel_latency_seconds_bucket{le=\"0.000065536\",direction=\"sent\"}",
+        "thinair_tunnel_latency_seconds_bucket{le=\"+Inf\",direction=\"sent\"}",
         "thinair_tunnel_latency_seconds_count{direction=\"sent\"}",
         r#"thinair_tunnel_contexts{peer="<i>\"hill\"</i>",side="compressor",profile="coap",mode="O",state="SO"} 3.0"#,
         "# EOF",
@@ -278,7 +279,7 @@ fn a_browser_shows_what_is_saved() {
 fn a_browser_says_that_there_is_no_traffic() {
     let daemon = Daemon::start(false);
     let Some(page) = shown(daemon.address()) else { return eprintln!("{NO_BROWSER}") };
-    for words in ["<body class=\"quiet\">", "No traffic yet.", "No contexts yet", "Everything was carried."] {
+    for words in ["<body class=\"quiet\">", "No traffic yet.", "No contexts yet", "Nothing was lost."] {
         assert!(page.contains(words), "{words} is not in\n{page}");
     }
 }

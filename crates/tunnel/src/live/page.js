@@ -36,6 +36,7 @@ function duration(seconds) {
   if (h < 24) return `${h}${GAP}h ${m % 60}${GAP}min`;
   return `${d}${GAP}d ${h % 24}${GAP}h`;
 }
+const ago = (seconds) => seconds < 2 ? "just now" : duration(seconds) + " ago";
 
 // What is in the page.
 function element(name, text, className) {
@@ -45,8 +46,8 @@ function element(name, text, className) {
   return made;
 }
 function tiles(list) {
-  $("tiles").replaceChildren(...list.map(([value, caption, detail]) => {
-    const tile = element("div");
+  $("tiles").replaceChildren(...list.map(([value, caption, detail, isFresh]) => {
+    const tile = element("div", undefined, isFresh ? "fresh" : undefined);
     tile.append(element("dt", caption), element("dd", value, "value"), element("dd", detail, "detail"));
     return tile;
   }));
@@ -112,12 +113,12 @@ function plot(place, names, labels, format, scale, { splits, bands } = {}) {
     } }, y: scale },
     series: [{}, ...names.map((name, at) => ({ stroke: () => css(colors[at]), width: 2, points: { show: false } }))],
     axes: [
-      { ...axis, grid: { show: false }, splits: (u) => (narrow() ? [4, 2, 0] : [5, 4, 3, 2, 1, 0]).map((m) => u.scales.x.max - 60 * m),
+      { ...axis, gap: 10, size: 40, grid: { show: false }, splits: (u) => (narrow() ? [4, 2, 0] : [5, 4, 3, 2, 1, 0]).map((m) => u.scales.x.max - 60 * m),
         values: (u, splits) => splits.map((at) => {
           const minutes = Math.round((u.scales.x.max - at) / 60);
           return minutes === 0 ? "now" : `\u2212${minutes}${GAP}min`;
         }) },
-      { ...axis, size: 72, grid: { stroke: () => css("--line"), width: 1 }, ...(splits && { splits }),
+      { ...axis, size: 72, filter: (u, splits) => splits, grid: { stroke: () => css("--line"), width: 1 }, ...(splits && { splits }),
         values: (u, splits) => splits.map((value) => value == null ? "" : tick(format(value))) },
     ],
     ...(bands && { bands }),
@@ -205,11 +206,12 @@ function show(status) {
       : [percent(Math.abs(1 - totals.ratio)), totals.ratio <= 1 ? "saved" : "more than inside",
         `${octets(both(totals, "octets"))} inside \u2192 ${octets(both(totals, "carrier_octets"))}`],
     [now ? octets(now.carrier) + "/s" : idle, "on the carrier",
-      now ? `${octets(now.inside)}/s, ${number(now.packets)} packets/s inside` : ""],
+      now ? `for ${octets(now.inside)}/s inside` : ""],
     [now && now.p50 !== null ? time(now.p50) : idle, "in the daemon, median",
       now && now.p99 !== null ? `99 of 100 within ${time(now.p99)}` : ""],
     [number(sum(losses(status))), "not carried",
-      lost ? `${lost.reason}, ${duration(status.uptime_seconds - lost.at)} ago` : "none while you looked"],
+      lost ? `${lost.reason}, ${ago(status.uptime_seconds - lost.at)}` : "none since this page is open",
+      lost && status.uptime_seconds - lost.at < 10],
   ]);
   $("sentence").textContent = sentence(status);
   rows(status);
@@ -230,14 +232,14 @@ function sentence({ totals, carrier, inside, billing, uptime_seconds, cpu_second
 function rows(status) {
   const n = "n";
   table("drops", [["reason"], ["count", n], ["that is", "words"]],
-    losses(status).map(([reason, count, words]) => [reason, number(count), words]), "Everything was carried.");
+    losses(status).map(([reason, count, words]) => [reason, number(count), words]), "Nothing was lost.");
   table("peers",
     [["name"], ["address"], ["session", n], ["heard", n], ["sent", n], ["received", n], ["saved", n], ["NACKs", n]],
     status.peers.map((peer) => {
       const inside = both(peer, "octets");
       return [
         peer.name, peer.address ?? "", peer.session_seconds === null ? "none" : duration(peer.session_seconds),
-        peer.heard_seconds === null ? "never" : peer.heard_seconds < 1 ? "now" : duration(peer.heard_seconds) + " ago",
+        peer.heard_seconds === null ? "never" : ago(peer.heard_seconds),
         number(peer.sent.packets), number(peer.received.packets),
         inside > 0 ? percent(1 - both(peer, "carrier_octets") / inside) : "",
         number(peer.feedback.received.nacks + peer.feedback.received.static_nacks),
@@ -267,7 +269,7 @@ function state() {
   else if (silence > 3) [kind, words] = ["gone", `The daemon is gone: nothing was heard for ${duration(silence)}.`];
   else if (!last.inside.up) [kind, words] = ["quiet", `The interface ${last.inside.name} is gone; the daemon waits for it.`];
   else if (last.totals.ratio === null) [kind, words] = ["quiet", `No traffic yet. Up ${duration(last.uptime_seconds)}.`];
-  else words = `Up ${duration(last.uptime_seconds)}.`;
+  else words = `Up ${duration(last.uptime_seconds)}` + (now ? `, ${number(now.packets)} packets a second.` : ".");
   document.body.className = kind;
   if ($("state").textContent !== words) $("state").textContent = words;
 }
