@@ -76,25 +76,29 @@ impl MadeUp {
             let way_out = self.draw() < 0.55;
             let took = 18_000.0 + 22_000.0 * self.draw() + 400_000.0 * self.draw().powi(40);
             let (counters, peer) = (&mut self.counters, &mut self.peers[peer]);
+            let datagram = several as usize * (compressed + 1) + 47;
             if way_out {
                 counters.sent.packet(inside, compressed);
                 peer.sent.packet(inside, compressed);
                 counters.latency_sent.record(took as u64);
-                if counters.sent.packets.is_multiple_of(several) {
-                    counters.sent_datagram(several as usize * (compressed + 1) + 47);
+                if peer.sent.packets.is_multiple_of(several) {
+                    counters.sent_datagram(datagram);
+                    peer.sent.datagram(datagram);
                 }
             } else {
                 counters.received.packet(inside, compressed);
                 peer.received.packet(inside, compressed);
                 counters.latency_received.record(took as u64);
-                if counters.received.packets.is_multiple_of(several) {
-                    counters.received_datagram(several as usize * (compressed + 1) + 47);
+                if peer.received.packets.is_multiple_of(several) {
+                    counters.received_datagram(datagram);
+                    peer.received.datagram(datagram);
                 }
             }
             if self.draw() < 0.002 {
                 self.counters.drops.count(Drop::Replayed);
             }
             if self.draw() < 0.001 {
+                self.counters.drops.count(Drop::Decompression);
                 self.peers[0].failures.count(Failure::Crc);
                 self.peers[0].feedback.sent.nacks += 1;
                 self.peers[1].feedback.received.nacks += 1;

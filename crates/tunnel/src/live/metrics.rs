@@ -252,7 +252,7 @@ fn histogram(family: &mut MetricEncoder<'_>, labels: Labels<'_>, latency: &Laten
         }
         buckets.push((end as f64 / 1e9, packets));
     }
-    buckets.push((f64::MAX, bins.map(|bin| bin.packets).sum()));
+    buckets.push((f64::INFINITY, bins.map(|bin| bin.packets).sum()));
     let sum = latency.sum_nanoseconds as f64 / 1e9;
     family.encode_family(&labels)?.encode_histogram::<NoLabelSet>(sum, latency.packets, &buckets, None)
 }

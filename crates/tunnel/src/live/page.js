@@ -4,6 +4,7 @@
 
 const EVERY_MS = 1000;
 const KEPT_SECONDS = 300;
+const QUANTILES_OVER_SECONDS = 5;
 const GAP = "\u202f";
 
 const $ = (id) => document.getElementById(id);
@@ -26,6 +27,8 @@ function percent(ratio) {
   if (text === "0.0" && ratio > 0) return "<0.1" + GAP + "%";
   return text + GAP + "%";
 }
+// On an axis zeros behind the point say nothing.
+const tick = (text) => text.replace(/\.0+(?=\D|$)/, "");
 function duration(seconds) {
   const s = Math.floor(seconds), m = Math.floor(s / 60), h = Math.floor(m / 60), d = Math.floor(h / 24);
   if (s < 60) return `${s}${GAP}s`;
@@ -33,6 +36,7 @@ function duration(seconds) {
   if (h < 24) return `${h}${GAP}h ${m % 60}${GAP}min`;
   return `${d}${GAP}d ${h % 24}${GAP}h`;
 }
+const ago = (seconds) => seconds < 2 ? "just now" : duration(seconds) + " ago";
 
 // What is in the page.
 function element(name, text, className) {
@@ -42,8 +46,8 @@ function element(name, text, className) {
   return made;
 }
 function tiles(list) {
-  $("tiles").replaceChildren(...list.map(([value, caption, detail]) => {
-    const tile = element("div");
+  $("tiles").replaceChildren(...list.map(([value, caption, detail, isFresh]) => {
+    const tile = element("div", undefined, isFresh ? "fresh" : undefined);
     tile.append(element("dt", caption), element("dd", value, "value"), element("dd", detail, "detail"));
     return tile;
   }));
@@ -84,7 +88,7 @@ function remember(point) {
 }
 function forget() { for (const name in history) history[name].length = 0; }
 
-function plot(place, names, labels, format, scale) {
+function plot(place, names, labels, format, scale, { splits, bands } = {}) {
   const colors = ["--s0", "--s1"];
   const values = labels.map((label, at) => {
     const entry = element("span", label + " ", "s" + at);
@@ -99,8 +103,9 @@ function plot(place, names, labels, format, scale) {
   });
   const width = () => $(place).clientWidth;
   const axis = { stroke: () => css("--soft"), font: "13px system-ui, sans-serif", ticks: { show: false } };
+  const narrow = () => width() < 480;
   const chart = new uPlot({
-    width: width(), height: 220, legend: { show: false }, padding: [8, 12, 0, 0],
+    width: width(), height: 220, legend: { show: false }, padding: [8, 26, 0, 0],
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
     scales: { x: { time: false, range: () => {
       const last = history.x.at(-1) ?? 0;
@@ -108,14 +113,15 @@ function plot(place, names, labels, format, scale) {
     } }, y: scale },
     series: [{}, ...names.map((name, at) => ({ stroke: () => css(colors[at]), width: 2, points: { show: false } }))],
     axes: [
-      { ...axis, grid: { show: false }, splits: (u) => [5, 4, 3, 2, 1, 0].map((m) => u.scales.x.max - 60 * m),
+      { ...axis, gap: 10, size: 40, grid: { show: false }, splits: (u) => (narrow() ? [4, 2, 0] : [5, 4, 3, 2, 1, 0]).map((m) => u.scales.x.max - 60 * m),
         values: (u, splits) => splits.map((at) => {
           const minutes = Math.round((u.scales.x.max - at) / 60);
           return minutes === 0 ? "now" : `\u2212${minutes}${GAP}min`;
         }) },
-      { ...axis, size: 76, grid: { stroke: () => css("--line"), width: 1 },
-        values: (u, splits) => splits.map((value) => value == null ? "" : format(value)) },
+      { ...axis, size: 72, filter: (u, splits) => splits, grid: { stroke: () => css("--line"), width: 1 }, ...(splits && { splits }),
+        values: (u, splits) => splits.map((value) => value == null ? "" : tick(format(value))) },
     ],
+    ...(bands && { bands }),
     hooks: { setCursor: [(u) => show(u.cursor.idx)] },
   }, [[], ...names.map(() => [])], $(place));
   new ResizeObserver(() => chart.setSize({ width: width(), height: 220 })).observe($(place));
@@ -143,23 +149,48 @@ const both = (totals, name) => totals.sent[name] + totals.received[name];
 let last = null;
 let heard = 0;
 let now = null;
+let recent = [];
+let lost = null;
 let plots = [];
+let meaning = { drops: {}, failures: {} };
+
+// What was not carried, as [reason, count, words].
+const reasons = (counts, words, whose = "") => Object.entries(counts).filter(([, count]) => count > 0)
+  .map(([reason, count]) => [whose + reason.replaceAll("_", " "), count, words[reason] ?? ""]);
+const losses = (status) => [
+  // Each of these is counted at its peer once more, by its reason there.
+  ...reasons({ ...status.drops, decompression: 0 }, meaning.drops),
+  ...status.peers.flatMap((peer) => reasons(peer.failures, meaning.failures, peer.name + ": ")),
+];
+const sum = (losses) => losses.reduce((all, [, count]) => all + count, 0);
+
+// The newest loss, for who does not look at the table.
+function notice(before, status) {
+  const old = new Map(losses(before).map(([reason, count]) => [reason, count]));
+  const news = losses(status).filter(([reason, count]) => count > (old.get(reason) ?? 0));
+  if (news.length > 0) lost = { reason: news[0][0], at: status.uptime_seconds };
+}
 
 function take(status) {
   heard = Date.now();
-  if (last && status.uptime_seconds < last.uptime_seconds) { forget(); last = null; now = null; }
+  if (last && status.uptime_seconds < last.uptime_seconds) { forget(); last = null; now = null; recent = []; lost = null; }
   const seconds = last ? status.uptime_seconds - last.uptime_seconds : 0;
   if (last && seconds <= 0) return;
   if (last) {
     const rate = (name) => (both(status.totals, name) - both(last.totals, name)) / seconds;
+    const since = recent[0].latency.sent;
+    const enough = status.latency.sent.packets - since.packets >= 100;
     now = {
       x: status.uptime_seconds, packets: rate("packets"), inside: rate("octets"), carrier: rate("carrier_octets"),
-      p50: quantile(last.latency.sent, status.latency.sent, 0.5),
-      p99: quantile(last.latency.sent, status.latency.sent, 0.99),
+      p50: quantile(since, status.latency.sent, 0.5),
+      p99: enough ? quantile(since, status.latency.sent, 0.99) : null,
     };
     remember(now);
+    notice(last, status);
   }
   last = status;
+  recent.push(status);
+  while (recent.length > 1 && recent[0].uptime_seconds < status.uptime_seconds - QUANTILES_OVER_SECONDS) recent.shift();
   show(status);
 }
 
@@ -174,10 +205,13 @@ function show(status) {
     none ? [idle, "saved", "no traffic yet"]
       : [percent(Math.abs(1 - totals.ratio)), totals.ratio <= 1 ? "saved" : "more than inside",
         `${octets(both(totals, "octets"))} inside \u2192 ${octets(both(totals, "carrier_octets"))}`],
-    [now ? octets(now.carrier) + "/s" : idle, "on the carrier", now ? `for ${octets(now.inside)}/s inside` : ""],
-    [now ? number(now.packets) : idle, "packets a second", `${number(both(totals, "packets"))} so far`],
+    [now ? octets(now.carrier) + "/s" : idle, "on the carrier",
+      now ? `for ${octets(now.inside)}/s inside` : ""],
     [now && now.p50 !== null ? time(now.p50) : idle, "in the daemon, median",
       now && now.p99 !== null ? `99 of 100 within ${time(now.p99)}` : ""],
+    [number(sum(losses(status))), "not carried",
+      lost ? `${lost.reason}, ${ago(status.uptime_seconds - lost.at)}` : "none since this page is open",
+      lost && status.uptime_seconds - lost.at < 10],
   ]);
   $("sentence").textContent = sentence(status);
   rows(status);
@@ -197,25 +231,35 @@ function sentence({ totals, carrier, inside, billing, uptime_seconds, cpu_second
 
 function rows(status) {
   const n = "n";
-  table("contexts",
-    [["peer"], ["side"], ["profile"], ["mode"], ["state"], ["contexts", n]],
-    status.peers.flatMap((peer) => peer.contexts.map((c) =>
-      [peer.name, c.side, c.profile, c.mode, c.state, number(c.contexts)])),
-    "No contexts yet: the first packet of a flow makes one.");
+  table("drops", [["reason"], ["count", n], ["that is", "words"]],
+    losses(status).map(([reason, count, words]) => [reason, number(count), words]), "Nothing was lost.");
   table("peers",
-    [["name"], ["address"], ["session", n], ["heard", n], ["sent", n], ["received", n], ["NACKs", n], ["failures", n]],
-    status.peers.map((peer) => [
-      peer.name, peer.address ?? "", peer.session_seconds === null ? "" : duration(peer.session_seconds),
-      peer.heard_seconds === null ? "never" : duration(peer.heard_seconds),
-      number(peer.sent.packets), number(peer.received.packets),
-      number(peer.feedback.received.nacks + peer.feedback.received.static_nacks),
-      number(Object.values(peer.failures).reduce((a, b) => a + b, 0)),
-    ]), "Nobody is known.");
-  const counted = (counts, whose) => Object.entries(counts).filter(([, count]) => count > 0)
-    .map(([reason, count]) => [whose + reason.replaceAll("_", " "), number(count)]);
-  table("drops", [["reason"], ["count", n]],
-    [...counted(status.drops, ""), ...status.peers.flatMap((peer) => counted(peer.failures, peer.name + ": "))],
-    "Everything was carried.");
+    [["name"], ["address"], ["session", n], ["heard", n], ["sent", n], ["received", n], ["saved", n], ["NACKs", n]],
+    status.peers.map((peer) => {
+      const inside = both(peer, "octets");
+      return [
+        peer.name, peer.address ?? "", peer.session_seconds === null ? "none" : duration(peer.session_seconds),
+        peer.heard_seconds === null ? "never" : ago(peer.heard_seconds),
+        number(peer.sent.packets), number(peer.received.packets),
+        inside > 0 ? percent(1 - both(peer, "carrier_octets") / inside) : "",
+        number(peer.feedback.received.nacks + peer.feedback.received.static_nacks),
+      ];
+    }), "Nobody is known.");
+  table("contexts",
+    [["peer"], ["profile"], ["mode"], ["compressor"], ["decompressor"]],
+    status.peers.flatMap(contexts), "No contexts yet: the first packet of a flow makes one.");
+}
+
+// A row for each profile and mode: how many contexts are in which state on either side.
+function contexts(peer) {
+  const rows = new Map();
+  for (const { profile, mode, side, state, contexts } of peer.contexts) {
+    const key = profile + " " + mode;
+    if (!rows.has(key)) rows.set(key, { profile, mode, compressor: [], decompressor: [] });
+    rows.get(key)[side].push(`${number(contexts)} in ${state}`);
+  }
+  return [...rows.values()].map((row) =>
+    [peer.name, row.profile, row.mode, row.compressor.join(", "), row.decompressor.join(", ")]);
 }
 
 function state() {
@@ -225,7 +269,7 @@ function state() {
   else if (silence > 3) [kind, words] = ["gone", `The daemon is gone: nothing was heard for ${duration(silence)}.`];
   else if (!last.inside.up) [kind, words] = ["quiet", `The interface ${last.inside.name} is gone; the daemon waits for it.`];
   else if (last.totals.ratio === null) [kind, words] = ["quiet", `No traffic yet. Up ${duration(last.uptime_seconds)}.`];
-  else words = `Up ${duration(last.uptime_seconds)}.`;
+  else words = `Up ${duration(last.uptime_seconds)}` + (now ? `, ${number(now.packets)} packets a second.` : ".");
   document.body.className = kind;
   if ($("state").textContent !== words) $("state").textContent = words;
 }
@@ -243,10 +287,23 @@ async function ask() {
   setTimeout(ask, EVERY_MS);
 }
 
+// Times of a packet differ by decades; steps of 1, 2 and 5 where there is room for them.
+function decades(u) {
+  const [low, high] = [u.scales.y.min, u.scales.y.max].map(Math.log10);
+  const steps = high - low > 2.5 ? [1] : [1, 2, 5];
+  const all = [];
+  for (let power = Math.round(low); power <= Math.round(high); power += 1)
+    for (const step of steps) if (step * 10 ** power <= u.scales.y.max * 1.001) all.push(step * 10 ** power);
+  return all;
+}
+const around = (min, max) => [10 ** Math.floor(Math.log10(min)), 10 ** Math.ceil(Math.log10(max * 1.001))];
+
 plots = [
   plot("octets", ["inside", "carrier"], ["inside", "on the carrier"], (v) => octets(v) + "/s",
-    { range: (u, min, max) => [0, Math.max(max ?? 0, 1) * 1.05] }),
+    { range: (u, min, max) => [0, Math.max(max ?? 0, 100) * 1.05] },
+    { bands: [{ series: [1, 2], fill: () => css("--s0") + "26" }] }),
   plot("latency", ["p50", "p99"], ["median", "99 of 100 packets within"], time,
-    { range: (u, min, max) => [0, Math.max(max ?? 0, 1) * 1.05] }),
+    { distr: 3, range: (u, min, max) => min > 0 ? around(min, max) : [1e4, 1e6] }, { splits: decades }),
 ];
+fetch("/words.json").then((answer) => answer.json()).then((words) => { meaning = words; }, () => {});
 ask();

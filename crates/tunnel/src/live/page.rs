@@ -1,5 +1,6 @@
 //! Addresses of the page, what may ask for them, and what browsers are told to hold us to.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use axum::routing::get;
 
 use super::feed::Feed;
 use super::metrics::{METRICS_TYPE, metrics};
-use crate::status::Status;
+use crate::status::{Drop, Failure, Reason, Status};
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
@@ -22,9 +23,10 @@ const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// What never changes while a daemon runs: address, type, text. No build step: files as they are.
-const FILES: [(&str, &str, &str); 6] = [
+const FILES: [(&str, &str, &str); 7] = [
     ("/", HTML, include_str!("page.html")),
     ("/page.css", CSS, include_str!("page.css")),
+    ("/icon.svg", "image/svg+xml", include_str!("icon.svg")),
     ("/page.js", SCRIPT, include_str!("page.js")),
     ("/report.css", CSS, thinair_report::STYLESHEET),
     ("/uPlot.css", CSS, include_str!("vendor/uPlot.min.css")),
@@ -55,6 +57,7 @@ pub(super) fn router(feed: Feed) -> Router {
     let mut router = Router::new()
         .route("/status.json", get(status_json))
         .route("/metrics", get(metrics_text))
+        .route("/words.json", get(words_json))
         .with_state(feed)
         .fallback(|| async { plain(StatusCode::NOT_FOUND, "There is no such page.\n") });
     for (path, kind, text) in FILES {
@@ -114,6 +117,15 @@ async fn metrics_text(State(feed): State<Feed>) -> Response {
         Some(status) => ([(CONTENT_TYPE, METRICS_TYPE)], metrics(&status)).into_response(),
         None => not_yet(),
     }
+}
+
+/// What reasons say to people.
+async fn words_json() -> Response {
+    fn words<R: Reason>() -> BTreeMap<&'static str, &'static str> {
+        R::ALL.iter().map(|reason| (reason.name(), reason.words())).collect()
+    }
+    let all = BTreeMap::from([("drops", words::<Drop>()), ("failures", words::<Failure>())]);
+    axum::Json(all).into_response()
 }
 
 async fn newest(feed: &Feed) -> Option<Arc<Status>> {
