@@ -1,4 +1,4 @@
-//! The clock that never goes back, and what the calendar says at its origin.
+//! The clock that never goes back, the calendar, and what processors have done.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -18,6 +18,27 @@ pub fn epoch() -> u64 {
     let calendar = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let nanos = u64::try_from(calendar.as_nanos()).unwrap_or(u64::MAX);
     nanos.saturating_sub(now().as_nanos())
+}
+
+/// What the calendar says: seconds since 1970, without leap seconds. Goes back when somebody sets the calendar back, and
+/// says 0 before 1970.
+pub fn calendar() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// What processors have done for this process, since it was started, in all its threads.
+pub fn of_this_process() -> Duration {
+    spent(ClockId::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// What a processor has done for this thread, since it was started.
+pub fn of_this_thread() -> Duration {
+    spent(ClockId::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn spent(clock: ClockId) -> Duration {
+    // Both are of Linux 2.6.12, so that they cannot fail.
+    clock_gettime(clock).map_or(Duration::ZERO, Duration::from)
 }
 
 /// What the processors of this machine have done since it was started, in a unit of its own.
@@ -58,6 +79,21 @@ mod tests {
         let (first, second) = (now(), now());
         assert!(Instant::ZERO < first && first <= second);
         assert!(epoch() > 0);
+        // Seconds, not nanoseconds; and what is now is not long after the origin.
+        let by_epoch = (epoch() + now().as_nanos()) / 1_000_000_000;
+        assert!(by_epoch.abs_diff(calendar()) < 100);
+    }
+
+    #[test]
+    fn what_a_thread_does_is_part_of_what_the_process_does() {
+        let (process, thread) = (of_this_process(), of_this_thread());
+        let mut sum = 0_u64;
+        while of_this_thread() < thread + Duration::from_millis(5) {
+            sum = std::hint::black_box(sum.wrapping_add(1));
+        }
+        assert!(of_this_process() >= process + Duration::from_millis(5));
+        let other = std::thread::spawn(of_this_thread).join().unwrap();
+        assert!(other < of_this_thread());
     }
 
     #[test]

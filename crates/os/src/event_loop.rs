@@ -1,4 +1,4 @@
-//! Waiting: until there is something to read, or until a point in time.
+//! Waiting: until there is something to read, or room to write, or until a point in time.
 //!
 //! epoll(7) with a timerfd of absolute time, so that what happens between looking at the clock and going to sleep
 //! costs no time. A timer wakes a process some 50 us late. A loop that spins lets it wake it earlier, and looks at the
@@ -20,8 +20,29 @@ use crate::error::{Attempt as _, Result};
 /// What the timer is called among the files.
 const TIMER: u64 = u64::MAX;
 
-/// Files that are told of at a time. There may be more; they are told of the next time.
+/// Files that are told of at a time, at first. Where there are more, there is soon room for them.
 const MOST: usize = 16;
+
+/// What to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interest {
+    /// Something to read.
+    Reading,
+    /// Something to read, or room to write.
+    ReadingAndWriting,
+    /// Room to write.
+    Writing,
+}
+
+impl Interest {
+    fn flags(self) -> EpollFlags {
+        match self {
+            Self::Reading => EpollFlags::EPOLLIN,
+            Self::ReadingAndWriting => EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT,
+            Self::Writing => EpollFlags::EPOLLOUT,
+        }
+    }
+}
 
 /// Waits for files and for points in time ([`clock::now`](crate::clock::now)).
 #[derive(Debug)]
@@ -30,6 +51,8 @@ pub struct EventLoop {
     timer: TimerFd,
     /// What the timer is set to.
     set: Option<Instant>,
+    /// Room for what has happened.
+    events: Vec<EpollEvent>,
     spin: Duration,
 }
 
@@ -45,22 +68,49 @@ impl EventLoop {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).attempt(what)?;
         epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN, TIMER)).attempt(what)?;
-        Ok(Self { epoll, timer, set: None, spin })
+        Ok(Self { epoll, timer, set: None, events: vec![EpollEvent::empty(); MOST], spin })
     }
 
-    /// Waits for this file too, and calls it `token`, which must not be [`u64::MAX`].
+    /// Waits for something to read from this file too, and calls it `token`, which must not be [`u64::MAX`].
     ///
     /// # Errors
     /// It is waited for already, or cannot be.
     pub fn add(&self, file: impl AsFd, token: u64) -> Result<()> {
-        debug_assert_ne!(token, TIMER);
-        self.epoll
-            .add(file, EpollEvent::new(EpollFlags::EPOLLIN, token))
-            .attempt(|| "wait for a file".to_owned())
+        self.add_for(file, token, Interest::Reading)
     }
 
-    /// Waits until there is something to read, or until that point in time, if there is one: which files can be read
-    /// is in `ready` then. May return early, with nothing.
+    /// The same, and says what for. **A file with room to write is ready all the time:** wait for it only while something
+    /// is there to be written.
+    ///
+    /// # Errors
+    /// It is waited for already, or cannot be.
+    pub fn add_for(&self, file: impl AsFd, token: u64, what: Interest) -> Result<()> {
+        debug_assert_ne!(token, TIMER);
+        self.epoll.add(file, EpollEvent::new(what.flags(), token)).attempt(|| "wait for a file".to_owned())
+    }
+
+    /// Waits for something else from this file from now on, and calls it `token`.
+    ///
+    /// # Errors
+    /// It is not waited for.
+    pub fn change(&self, file: impl AsFd, token: u64, what: Interest) -> Result<()> {
+        debug_assert_ne!(token, TIMER);
+        self.epoll
+            .modify(file, &mut EpollEvent::new(what.flags(), token))
+            .attempt(|| "wait for a file in another way".to_owned())
+    }
+
+    /// Waits for this file no more. So must be done with a file that met an error which stays, such as a line that is
+    /// gone: it would be ready all the time. One that is closed goes by itself.
+    ///
+    /// # Errors
+    /// It is not waited for.
+    pub fn remove(&self, file: impl AsFd) -> Result<()> {
+        self.epoll.delete(file).attempt(|| "wait for a file no more".to_owned())
+    }
+
+    /// Waits until something is ready, or until that point in time, if there is one. In `ready` are then all files that
+    /// are ready for what was asked, or met an error, which reading tells. May return early, with nothing.
     ///
     /// # Errors
     /// Those of epoll_wait(2) but EINTR.
@@ -78,7 +128,7 @@ impl EventLoop {
         };
         let spin = u64::try_from(self.spin.as_nanos()).unwrap_or(u64::MAX);
         let awake = Instant::from_nanos(until.as_nanos().saturating_sub(spin));
-        if now() < awake {
+        while ready.is_empty() && now() < awake {
             self.set_timer(awake)?;
             self.look(EpollTimeout::NONE, ready)?;
         }
@@ -95,14 +145,15 @@ impl EventLoop {
         }
     }
 
-    /// The files that can be read, without the timer.
+    /// The files that are ready, without the timer.
     fn look(&mut self, timeout: EpollTimeout, ready: &mut Vec<u64>) -> io::Result<()> {
-        let mut events = [EpollEvent::empty(); MOST];
-        let count = match self.epoll.wait(&mut events, timeout) {
-            Err(Errno::EINTR) => 0,
-            result => result?,
-        };
-        for event in events.iter().take(count) {
+        let mut count = self.count(timeout)?;
+        while count == self.events.len() {
+            // There may be more: all are told again.
+            self.events.resize(count * 2, EpollEvent::empty());
+            count = self.count(EpollTimeout::ZERO)?;
+        }
+        for event in self.events.iter().take(count) {
             match event.data() {
                 TIMER => {
                     // Off, or it would wake us again.
@@ -115,8 +166,17 @@ impl EventLoop {
         Ok(())
     }
 
+    fn count(&mut self, timeout: EpollTimeout) -> io::Result<usize> {
+        match self.epoll.wait(&mut self.events, timeout) {
+            Err(Errno::EINTR) => Ok(0),
+            result => Ok(result?),
+        }
+    }
+
+    /// Sets the timer, unless it wakes us earlier anyway: points in time mostly move away, and then a timer that comes
+    /// once too early costs less than one that is set each time.
     fn set_timer(&mut self, at: Instant) -> io::Result<()> {
-        if self.set == Some(at) {
+        if self.set.is_some_and(|set| set <= at) {
             return Ok(());
         }
         let time = TimeSpec::from_duration(at.since(Instant::ZERO));
@@ -165,5 +225,70 @@ mod tests {
             events.wait(Some(Instant::ZERO), &mut ready).unwrap();
             assert_eq!(ready, [5]);
         }
+    }
+    #[test]
+    fn points_in_time_may_come_in_any_order() {
+        let mut events = EventLoop::new(Duration::ZERO).unwrap();
+        let mut ready = Vec::new();
+        let (_read, write) = std::io::pipe().unwrap();
+        events.add_for(&write, 1, Interest::Writing).unwrap();
+        // The timer stays at 1 ms, as the file is ready before.
+        events.wait(Some(now() + Duration::from_millis(1)), &mut ready).unwrap();
+        assert_eq!(ready, [1]);
+        events.remove(&write).unwrap();
+        for millis in [20, 2, 5] {
+            let until = now() + Duration::from_millis(millis);
+            let busy = crate::clock::of_this_thread();
+            events.wait(Some(until), &mut ready).unwrap();
+            assert!(now() >= until && ready.is_empty());
+            // It sleeps: 20 ms are not spent in looking at the clock.
+            let busy = crate::clock::of_this_thread() - busy;
+            assert!(millis < 20 || busy < Duration::from_millis(10), "{busy:?}");
+        }
+    }
+
+    #[test]
+    fn all_files_that_are_ready_are_told() {
+        let mut events = EventLoop::new(Duration::ZERO).unwrap();
+        let pipes: Vec<_> = (0..100).map(|_| std::io::pipe().unwrap()).collect();
+        for (token, (read, write)) in pipes.iter().enumerate() {
+            events.add(read, token as u64).unwrap();
+            if token % 3 != 0 {
+                (&mut &*write).write_all(b"x").unwrap();
+            }
+        }
+        let mut ready = Vec::new();
+        events.wait(None, &mut ready).unwrap();
+        ready.sort_unstable();
+        assert_eq!(ready, (0..100).filter(|token| token % 3 != 0).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn room_to_write_is_told_while_it_is_asked_for() {
+        let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
+        one.set_nonblocking(true).unwrap();
+        other.set_nonblocking(true).unwrap();
+        let mut events = EventLoop::new(Duration::ZERO).unwrap();
+        events.add(&one, 7).unwrap();
+        let mut ready = Vec::new();
+        let mut what_is_ready = |events: &mut EventLoop| {
+            events.wait(Some(Instant::ZERO), &mut ready).unwrap();
+            ready.clone()
+        };
+        assert_eq!(what_is_ready(&mut events), []);
+        events.change(&one, 8, Interest::ReadingAndWriting).unwrap();
+        assert_eq!(what_is_ready(&mut events), [8]);
+        while (&one).write(&[0; 10_000]).is_ok() {}
+        assert_eq!(what_is_ready(&mut events), [], "it is full");
+        (&other).write_all(b"x").unwrap();
+        assert_eq!(what_is_ready(&mut events), [8], "there is something to read");
+        events.change(&one, 8, Interest::Writing).unwrap();
+        assert_eq!(what_is_ready(&mut events), [], "but that was not asked");
+        let mut octets = vec![0; 1_000_000];
+        while std::io::Read::read(&mut &other, &mut octets).is_ok() {}
+        assert_eq!(what_is_ready(&mut events), [8]);
+        events.remove(&one).unwrap();
+        assert_eq!(what_is_ready(&mut events), []);
+        assert!(events.remove(&one).is_err() && events.change(&one, 1, Interest::Reading).is_err());
     }
 }

@@ -17,9 +17,10 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
+use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 use nix::net::if_::if_nametoindex;
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{Attempt as _, Error, Result};
 use crate::namespace::{Namespace, quiet_ipv6};
 
 /// An interface of this thread's network namespace.
@@ -55,6 +56,30 @@ impl Interface {
         Ok(Self { name: name.to_owned(), index })
     }
 
+    /// Whether there is an interface of that name.
+    pub fn exists(name: &str) -> bool {
+        Self::named(name).is_ok()
+    }
+
+    /// The interface of that name, or that has that address.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn with_name_or_address(text: &str) -> Result<Self> {
+        let by_name = Self::named(text);
+        let (Err(_), Ok(address)) = (&by_name, text.parse::<IpAddr>()) else { return by_name };
+        let what = || format!("find the interface with the address {address}");
+        let interfaces = getifaddrs().attempt(what)?;
+        let has_it = |of: &InterfaceAddress| {
+            let own = of.address.as_ref()?;
+            let four = own.as_sockaddr_in().map(|four| IpAddr::V4(four.ip()));
+            four.or_else(|| own.as_sockaddr_in6().map(|six| IpAddr::V6(six.ip())))
+        };
+        let found = interfaces.into_iter().find(|of| has_it(of) == Some(address));
+        let found = found.ok_or_else(|| Error::new(what(), io::ErrorKind::NotFound))?;
+        Self::named(&found.interface_name)
+    }
+
     /// Makes two ends of a cable, each in a namespace and of that name there.
     ///
     /// # Errors
@@ -78,6 +103,11 @@ impl Interface {
         &self.name
     }
 
+    /// Its number in the namespace, which is not given again soon.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
     /// The interface takes and gives packets.
     ///
     /// # Errors
@@ -87,6 +117,25 @@ impl Interface {
         message.header.flags = LinkFlags::Up;
         message.header.change_mask = LinkFlags::Up;
         self.set(message, "up")
+    }
+
+    /// The interface takes and gives no packets. Its routes go, and addresses of IPv6.
+    ///
+    /// # Errors
+    /// The caller may not (CAP_NET_ADMIN).
+    pub fn down(&self) -> Result<()> {
+        let mut message = self.message();
+        message.header.change_mask = LinkFlags::Up;
+        self.set(message, "down")
+    }
+
+    /// Takes the interface away.
+    ///
+    /// # Errors
+    /// It is none that can be taken away, or the caller may not (CAP_NET_ADMIN).
+    pub fn delete(self) -> Result<()> {
+        ask(RouteNetlinkMessage::DelLink(self.message()), 0)
+            .attempt(|| format!("take the interface `{}` away", self.name))
     }
 
     /// Sets the octets of its longest packet. Below 1,280 the system takes IPv6 off the interface, and says nothing.

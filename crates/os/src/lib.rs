@@ -34,21 +34,31 @@ pub mod interface;
 #[cfg(target_os = "linux")]
 pub mod namespace;
 #[cfg(target_os = "linux")]
+pub mod privileges;
+#[cfg(target_os = "linux")]
 pub mod realtime;
+#[cfg(target_os = "linux")]
+pub mod resource;
+#[cfg(target_os = "linux")]
+pub mod serial;
 #[cfg(target_os = "linux")]
 pub mod signals;
 #[cfg(target_os = "linux")]
 pub mod tun;
 #[cfg(target_os = "linux")]
 pub mod udp;
+#[cfg(target_os = "linux")]
+mod waker;
 
 #[cfg(target_os = "linux")]
 pub use self::{
     error::{Error, Result},
-    event_loop::EventLoop,
+    event_loop::{EventLoop, Interest},
     interface::{Interface, Route},
     namespace::Namespace,
     realtime::RealTime,
+    serial::Serial,
     signals::{Signal, Signals},
     tun::{Tun, TunKind},
+    waker::Waker,
 };

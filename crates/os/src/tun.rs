@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 
 use crate::error::{Attempt as _, Error, Result};
+use crate::interface::Interface;
 use crate::namespace::Namespace;
 
 /// Where the driver is asked for devices.
@@ -20,21 +21,30 @@ pub enum TunKind {
     Tap,
 }
 
-/// A TUN or TAP device. It is there until it is dropped.
+/// A TUN or TAP device. It is there until it is dropped, or, if it is [persistent](Self::set_persistent), until somebody
+/// takes it away.
 ///
 /// Each [`read`](Self::read) and [`write`](Self::write) is one packet, with nothing in front, and neither waits: the
 /// kind [`WouldBlock`](io::ErrorKind::WouldBlock) says that there is no packet, or no room.
+///
+/// **Somebody may take the interface away.** Then both say EBADFD ([`is_gone`](Self::is_gone)), and a loop that waits for
+/// the device finds it ready all the time. It can be [attached](Self::attach_again) again when there is an interface of
+/// that name again, and need not be opened anew, which a process may not be able to in another network namespace.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
     name: String,
+    kind: TunKind,
 }
 
 impl Tun {
-    /// Makes a device in the network namespace of this thread. It is down, and has no address.
+    /// Makes a device in the network namespace of this thread: it is down, and has no address. Or attaches to a
+    /// persistent one of that name, which stays as it is.
     ///
     /// # Errors
-    /// There is no driver, the name is longer than 15 octets or taken, or the caller may not (CAP_NET_ADMIN).
+    /// There is no driver, the name is longer than 15 octets, or taken by an interface of another kind, or somebody is
+    /// attached to it ([`ResourceBusy`](io::ErrorKind::ResourceBusy)). The caller may not: to make one needs
+    /// CAP_NET_ADMIN, to attach to one its owner may.
     pub fn open(name: &str, kind: TunKind) -> Result<Self> {
         let file = OpenOptions::new()
             .read(true)
@@ -43,16 +53,68 @@ impl Tun {
             .open(DRIVER)
             .attempt(|| format!("open {DRIVER}, the driver of TUN devices"))?;
         let name = ioctl::set_interface(&file, name, kind)
-            .map_err(|why| Error::new(format!("make the TUN device `{name}`"), why))?;
-        Ok(Self { file, name })
+            .map_err(|why| Error::new(format!("make the {} device `{name}`", kind.name()), why))?;
+        Ok(Self { file, name, kind })
     }
 
-    /// Makes a device in another network namespace.
+    /// The same in another network namespace.
     ///
     /// # Errors
     /// Those of [`open`](Self::open) and of [`Namespace::within`].
     pub fn open_in(namespace: &Namespace, name: &str, kind: TunKind) -> Result<Self> {
         namespace.within(|| Self::open(name, kind))?
+    }
+
+    /// Attaches to a persistent device, and makes none.
+    ///
+    /// # Errors
+    /// There is no interface of that name ([`NotFound`](io::ErrorKind::NotFound)); those of [`open`](Self::open).
+    pub fn attach(name: &str, kind: TunKind) -> Result<Self> {
+        let is_there = Interface::exists(name);
+        if !is_there {
+            let what = format!("find the {} device `{name}`", kind.name());
+            return Err(Error::new(what, io::ErrorKind::NotFound));
+        }
+        Self::open(name, kind)
+    }
+
+    /// Attaches again to an interface of the same name, or makes it again, in the network namespace where it was, after
+    /// it was taken away.
+    ///
+    /// # Errors
+    /// It is attached ([`AlreadyExists`](io::ErrorKind::AlreadyExists)); those of [`open`](Self::open).
+    pub fn attach_again(&self) -> Result<()> {
+        ioctl::set_interface(&self.file, &self.name, self.kind)
+            .map(drop)
+            .map_err(|why| Error::new(format!("attach to `{}` again", self.name), why))
+    }
+
+    /// Whether the interface stays when this is dropped.
+    ///
+    /// # Errors
+    /// It was taken away.
+    pub fn set_persistent(&self, stays: bool) -> Result<()> {
+        ioctl::set_persistent(&self.file, stays)
+            .map_err(|why| Error::new(format!("make `{}` a device that stays", self.name), why))
+    }
+
+    /// The user, by number, who may attach to it without any privilege. **If it was never set, everybody may.**
+    ///
+    /// # Errors
+    /// It was taken away.
+    pub fn set_owner(&self, user: u32) -> Result<()> {
+        ioctl::set_owner(&self.file, user)
+            .map_err(|why| Error::new(format!("give `{}` to the user {user}", self.name), why))
+    }
+
+    /// Whether an error of [`read`](Self::read) or [`write`](Self::write) says that the interface was taken away.
+    pub fn is_gone(why: &io::Error) -> bool {
+        why.raw_os_error() == Some(libc::EBADFD)
+    }
+
+    /// Whether an error of [`write`](Self::write) says that the interface is down.
+    pub fn is_down(why: &io::Error) -> bool {
+        why.raw_os_error() == Some(libc::EIO)
     }
 
     /// What the interface is called.
@@ -64,7 +126,8 @@ impl Tun {
     /// fit is cut off.
     ///
     /// # Errors
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none. EIO while the interface is down.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none, and while the interface is down. EBADFD if it was
+    /// taken away.
     pub fn read(&self, out: &mut [u8]) -> io::Result<usize> {
         (&self.file).read(out)
     }
@@ -72,10 +135,19 @@ impl Tun {
     /// A packet arrives at the system.
     ///
     /// # Errors
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is no room. EIO while the interface is down. EINVAL if it is
-    /// no IP packet.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is no room. EIO while the interface is down. EBADFD if it
+    /// was taken away. EINVAL if it is no IP packet.
     pub fn write(&self, packet: &[u8]) -> io::Result<()> {
         (&self.file).write(packet).map(drop)
+    }
+}
+
+impl TunKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Tun => "TUN",
+            Self::Tap => "TAP",
+        }
     }
 }
 
@@ -85,8 +157,8 @@ impl AsFd for Tun {
     }
 }
 
-/// The one call that no library wraps.
-#[allow(unsafe_code, reason = "TUNSETIFF takes a structure by its address")]
+/// The calls that no library wraps.
+#[allow(unsafe_code, reason = "TUNSETIFF takes a structure by its address, others a number")]
 mod ioctl {
     use std::ffi::{c_char, c_int};
     use std::fs::File;
@@ -101,6 +173,22 @@ mod ioctl {
         nix::request_code_write!(b'T', 202, size_of::<c_int>()),
         libc::ifreq
     );
+
+    // _IOW('T', 203, int) and _IOW('T', 204, int), but they take the number itself.
+    nix::ioctl_write_int_bad!(tun_set_persist, nix::request_code_write!(b'T', 203, size_of::<c_int>()));
+    nix::ioctl_write_int_bad!(tun_set_owner, nix::request_code_write!(b'T', 204, size_of::<c_int>()));
+
+    pub(super) fn set_persistent(file: &File, stays: bool) -> io::Result<()> {
+        // SAFETY: the file is open for the call, which takes a number, and no address.
+        unsafe { tun_set_persist(file.as_raw_fd(), stays.into()) }?;
+        Ok(())
+    }
+
+    pub(super) fn set_owner(file: &File, user: u32) -> io::Result<()> {
+        // SAFETY: the file is open for the call, which takes a number, and no address.
+        unsafe { tun_set_owner(file.as_raw_fd(), user.cast_signed()) }?;
+        Ok(())
+    }
 
     /// Ties an open file of the driver to an interface; the name that it got.
     pub(super) fn set_interface(file: &File, name: &str, kind: TunKind) -> io::Result<String> {

@@ -3,6 +3,8 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::os::unix::process::ExitStatusExt as _;
@@ -10,28 +12,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use common::{cable, name, namespace};
 use thinair_os::signals::{Ask, ask};
 use thinair_os::{Interface, Namespace, Route, Signals, Tun, TunKind, clock};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 9, 0, 1));
 const THERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 9, 0, 2));
-
-/// A name that no other test has.
-fn name(what: &str) -> String {
-    format!("thinair-test-{what}-{}", std::process::id())
-}
-
-/// A namespace for one test, or `None` and a word on why.
-fn namespace(what: &str) -> Option<Namespace> {
-    match Namespace::create(&name(what)) {
-        Ok(namespace) => Some(namespace),
-        Err(error) if error.is_permission() => {
-            println!("skipped: {error}, which needs root");
-            None
-        }
-        Err(error) => panic!("{error}: {:?}", std::error::Error::source(&error)),
-    }
-}
 
 /// A TUN device that is up, quiet, and has an address.
 fn tun(namespace: &Namespace, mtu: u32) -> Tun {
@@ -125,17 +111,7 @@ fn the_route_says_how_long_a_packet_may_be() {
 #[test]
 fn a_cable_joins_two_namespaces() {
     let (Some(a), Some(b)) = (namespace("veth-a"), namespace("veth-b")) else { return };
-    Interface::veth((&a, "cable"), (&b, "cable")).unwrap();
-    for (namespace, address) in [(&a, HERE), (&b, THERE)] {
-        let set_up = || {
-            let interface = Interface::named("cable")?;
-            interface.up()?;
-            interface.add_address(address, 30)?;
-            let to = (IpAddr::from([10, 9, 0, 0]), 30);
-            interface.add_route(&Route { to, from: Some(address), mtu: 0, congestion: None })
-        };
-        namespace.within(set_up).unwrap().unwrap();
-    }
+    cable((&a, HERE), (&b, THERE));
     let bind = |namespace: &Namespace| namespace.within(|| UdpSocket::bind("0.0.0.0:7000").unwrap()).unwrap();
     let (one, other) = (bind(&a), bind(&b));
     other.set_read_timeout(Some(Duration::from_secs(10))).unwrap();

@@ -46,3 +46,6 @@ pub use plot::stacked::StackedBars;
 pub use plot::{Figure, Plot};
 pub use table::{Cell, Column, Kind, Table};
 pub use terminal::Style;
+
+/// The style of [`Document::to_html`], for other pages that are to look like it.
+pub const STYLESHEET: &str = concat!(include_str!("plot/plot.css"), include_str!("page/page.css"));

@@ -1,6 +1,7 @@
 //! The compressor of a channel: IP packets in, ROHC packets out.
 
 mod classify;
+mod contexts;
 mod flows;
 mod glance;
 mod rtp_detection;

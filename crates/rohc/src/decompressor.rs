@@ -1,5 +1,6 @@
 //! The decompressor of a channel: ROHC packets in, IP packets and feedback out.
 
+mod contexts;
 mod react;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

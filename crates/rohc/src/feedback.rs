@@ -160,6 +160,18 @@ impl Feedback {
         split_cid(data, space).map(|(cid, _)| cid)
     }
 
+    /// The context that an element speaks of, and what it says of it: as much as all formats have in common. What is
+    /// reserved is `None`.
+    pub fn glance(data: &[u8], space: CidSpace) -> Option<(Cid, AckType)> {
+        let (cid, body) = split_cid(data, space)?;
+        match (body, body.first()? >> 6) {
+            ([_], _) | (_, 0) => Some((cid, AckType::Ack)),
+            (_, 1) => Some((cid, AckType::Nack)),
+            (_, 2) => Some((cid, AckType::StaticNack)),
+            _ => None,
+        }
+    }
+
     /// Reads the data of one element in the format of RFC 5225, section 6.9.1, CID included.
     pub fn read_rfc5225(data: &[u8], space: CidSpace) -> Result<Self, FeedbackError> {
         let (cid, body) = split_cid(data, space).ok_or(FeedbackError::Truncated)?;

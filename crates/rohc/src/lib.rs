@@ -44,6 +44,7 @@ extern crate std;
 pub mod channel;
 pub mod cid;
 pub mod compressor;
+pub mod contexts;
 pub mod decompressor;
 mod endpoint;
 pub mod exchange;

@@ -4,11 +4,14 @@
 
 pub mod channel;
 pub mod config;
+#[cfg(target_os = "linux")]
+pub mod daemon;
 pub mod line;
 pub mod live;
 pub mod mtu;
 pub mod packaging;
 pub mod plan;
 pub mod seal;
+pub mod site;
 pub mod status;
 pub mod unit;

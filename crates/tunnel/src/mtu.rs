@@ -1,1 +1,386 @@
 //! Octets of the longest packet, of what is added to it, and of what a carrier has room for.
+//!
+//! From the outside in: a datagram or frame, the body in it once seal and tag are off, the longest unit of a body, the
+//! longest packet of the interface. IPv6 needs 1,280 octets there (RFC 8200, section 5), and the kernel takes it from an
+//! interface that has less; where a unit has not as much room, packets are cut into segments (RFC 5795, section 5.2.5).
+
+use core::fmt;
+use std::net::{IpAddr, SocketAddr};
+
+use thinair_rohc::Integrity;
+
+use crate::plan::{Carrier, Framing, Others, Packaging, Plan, Security};
+
+/// Least MTU of an interface with IPv6. RFC 8200, section 5.
+pub const IPV6_LEAST: u16 = 1_280;
+
+/// Least MTU of IPv4. RFC 791, section 3.2.
+pub const IPV4_LEAST: u16 = 68;
+
+/// The MTU of interfaces whose carrier has room for packets of any length: that of Ethernet.
+const USUAL: u16 = 1_500;
+
+/// Octets by which a packet without extension headers can grow in an IR packet, at most.
+pub const GROWTH: usize = 16;
+
+/// The same with extension headers, as many as are compressed. Such packets are rare enough to be cut into segments.
+pub const GROWTH_WITH_EXTENSIONS: usize = 128;
+
+/// Octets of the CRC of a unit that is cut into segments.
+const UNIT_CRC: usize = 4;
+
+/// Octets of addresses and EtherType of a frame.
+const ETHERNET: usize = 14;
+
+/// Octets of a TS Packet.
+const TS_PACKET: usize = 188;
+
+/// Octets of the longest PDU of an SNDU with an NPA: 15 bits of Length, less CRC and NPA (RFC 4326, section 4.3).
+const SNDU_MOST: usize = 0x7FFF - 4 - 6;
+
+/// Octets of the longest PDU of a GSE Packet in fragments: 16 bits of Total Length, less Type and label.
+const GSE_MOST: usize = 0xFFFF - 2 - 6;
+
+/// Octets of the header of a BBFrame, and of its longest data field.
+const BB_FRAME: (usize, usize) = (10, 7_264);
+
+/// Octets that the clear header of a sealed datagram has, and those of the rest of its counter that now and then travel.
+/// `docs/carriers.md`.
+const SEALED: (usize, usize) = (4, 6);
+
+/// The least unit.
+const UNIT_LEAST: usize = 20;
+
+/// How many octets there are of everything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// MTU of the interface: the longest IP packet.
+    pub mtu: u16,
+    /// Whether the plan has said so.
+    pub is_given: bool,
+    /// MRRU of the channel: the longest unit that is cut into segments, with its CRC; 0 forbids them.
+    pub mrru: u16,
+    /// Whether ordinary packets of the MTU go in segments.
+    pub is_cut: bool,
+    /// Octets of the longest datagram of UDP, or frame of a line without framing and CRC.
+    pub largest_datagram: usize,
+    /// Octets of the longest body, before it is sealed.
+    pub largest_body: usize,
+    /// Octets of the longest unit.
+    pub largest_unit: usize,
+    /// What each packet costs beside its own octets, from the outside in, if it is alone in its datagram.
+    pub layers: Vec<Layer>,
+    /// What the carrier vouches for, with its seal.
+    pub integrity: Integrity,
+    /// Octets of the longest IP packet or frame that carries something.
+    pub carrier_mtu: u16,
+    /// Octets around a datagram or frame, below its seal.
+    pub outer: usize,
+    bridged: bool,
+}
+
+/// Octets that one layer adds to a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// What it is.
+    pub name: &'static str,
+    /// Octets of it; where it depends on others, the usual ones.
+    pub octets: usize,
+    /// What there is more of, and when.
+    pub more: &'static str,
+}
+
+/// Why there is no room: the plan is at fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BudgetError {
+    /// Nothing is left for units.
+    #[error(
+        "a datagram of {mtu} octets has {overhead} octets around units, and too few are left: raise the MTU of the carrier"
+    )]
+    Narrow {
+        /// Octets of the longest IP packet, or frame of a line.
+        mtu: u16,
+        /// Octets that are not those of units.
+        overhead: usize,
+    },
+    /// So many TS Packets do not fit.
+    #[error("{asked} TS Packets and what is around them do not fit into {mtu} octets: {fit} do")]
+    TsPackets {
+        /// TS Packets of a datagram that were asked for.
+        asked: u8,
+        /// How many fit.
+        fit: usize,
+        /// Octets of the longest IP packet.
+        mtu: u16,
+    },
+    /// IPv6 needs more.
+    #[error(
+        "an interface with IPv6 needs an MTU of 1280 octets, and {0} are given: the system would take IPv6 from it"
+    )]
+    TooSmallForIpv6(u16),
+    /// No IP packet is as short.
+    #[error("an MTU of {0} octets is less than the least one of IPv4, 68")]
+    TooSmall(u16),
+    /// Packets do not fit, and must not be cut.
+    #[error(
+        "packets of {mtu} octets need units of {need}, and the carrier has room for {room}: let them be cut into \
+         segments (MRRU, which is {mrru}, at least {least}; or leave it out), or raise the MTU of the carrier"
+    )]
+    Mrru {
+        /// MTU of the interface.
+        mtu: u16,
+        /// Octets of the unit of such a packet.
+        need: usize,
+        /// Octets of the largest unit.
+        room: usize,
+        /// MRRU of the plan.
+        mrru: u16,
+        /// Least MRRU by which they fit.
+        least: usize,
+    },
+    /// Frames that hold no IP packet cannot be cut.
+    #[error(
+        "frames of a bridge with an MTU of {mtu} octets need units of {need}, and the carrier has room for {room}: only IP \
+         packets can be cut into segments; raise the MTU of the carrier, or use TUN"
+    )]
+    Bridge {
+        /// MTU of the interface.
+        mtu: u16,
+        /// Octets of the unit of such a packet.
+        need: usize,
+        /// Octets of the largest unit.
+        room: usize,
+    },
+    /// MRRU has 16 bits.
+    #[error("an MTU of {0} octets is more than segments can carry")]
+    TooLarge(u16),
+}
+
+impl Budget {
+    /// The budget of a plan.
+    pub fn of(plan: &Plan) -> Result<Self, BudgetError> {
+        let mut layers = Vec::new();
+        let mut below = 0;
+        let mut layer = |name, octets, more| layers.push(Layer { name, octets, more });
+        let largest_datagram = match &plan.carrier {
+            Carrier::Udp { mtu, .. } => {
+                let (name, octets) = if is_over_ipv6(plan) { ("outer IPv6", 40) } else { ("outer IPv4", 20) };
+                layer(name, octets, "");
+                layer("UDP", 8, "");
+                below = octets + 8;
+                usize::from(*mtu).saturating_sub(octets + 8)
+            }
+            Carrier::Serial { mtu, framing, crc, .. } => {
+                match framing {
+                    Framing::Slip => layer("SLIP", 2, "1 for each octet 0xC0 and 0xDB"),
+                    Framing::Cobs => layer("COBS", 2, "1 for each 254 octets"),
+                }
+                layer("CRC-32", if *crc { 4 } else { 0 }, "");
+                below = 2 + if *crc { 4 } else { 0 };
+                usize::from(*mtu)
+            }
+            Carrier::File { .. } => usize::MAX,
+        };
+        let is_serial = matches!(plan.carrier, Carrier::Serial { .. });
+        let sealed = match &plan.security {
+            Security::Key { suite, .. } => {
+                let (header, counter) = SEALED;
+                // One peer is at the other end of a line, and needs no index.
+                let header = if is_serial { header - 1 } else { header };
+                layer("seal header", header, "6 where all of the counter travels");
+                layer("tag", suite.tag(), "");
+                header + counter + suite.tag()
+            }
+            Security::Insecure => {
+                layer("kind", 1, "");
+                1
+            }
+            Security::Open => 0,
+        };
+        let for_body = largest_datagram.saturating_sub(sealed);
+        let (largest_body, largest_unit) = units(plan, for_body, &mut layer)?;
+        let outer: usize = layers.iter().map(|layer| layer.octets).sum();
+        let carrier_mtu = match &plan.carrier {
+            Carrier::Udp { mtu, .. } | Carrier::Serial { mtu, .. } => *mtu,
+            Carrier::File { .. } => u16::MAX,
+        };
+        let bridged = plan.inside.bridged;
+        if largest_unit < UNIT_LEAST {
+            return Err(BudgetError::Narrow { mtu: carrier_mtu, overhead: outer });
+        }
+        if bridged {
+            layers.push(Layer { name: "Ethernet", octets: ETHERNET, more: "" });
+        }
+        let (mtu, mrru) = inside(plan, largest_unit)?;
+        Ok(Self {
+            mtu,
+            is_given: plan.inside.mtu.is_some(),
+            mrru,
+            is_cut: usize::from(mtu) + GROWTH
+                > largest_unit.saturating_sub(if bridged { ETHERNET } else { 0 }),
+            largest_datagram: if largest_datagram == usize::MAX { largest_body } else { largest_datagram },
+            largest_body,
+            largest_unit,
+            layers,
+            integrity: integrity(plan),
+            carrier_mtu,
+            outer: below,
+            bridged,
+        })
+    }
+
+    /// Octets that a packet costs beside its own, if it is alone in its datagram.
+    pub fn overhead(&self) -> usize {
+        self.layers.iter().map(|layer| layer.octets).sum()
+    }
+}
+
+/// The largest body, and the largest unit in it, with room for `for_body` octets.
+fn units(
+    plan: &Plan,
+    for_body: usize,
+    layer: &mut impl FnMut(&'static str, usize, &'static str),
+) -> Result<(usize, usize), BudgetError> {
+    let packed = Packaging::Packed;
+    let (packaging, rtp, mtu) = match &plan.carrier {
+        Carrier::Udp { packaging, rtp, mtu, .. } => (packaging, *rtp, *mtu),
+        Carrier::Serial { mtu, .. } => (&packed, false, *mtu),
+        Carrier::File { packaging, .. } => (packaging, false, u16::MAX),
+    };
+    match packaging {
+        // An octet for the number of the site that feedback of a mesh is for.
+        Packaging::Packed => {
+            layer("packaging", 0, "1 or 2 for each further packet of a datagram");
+            Ok((for_body, for_body.saturating_sub(1)))
+        }
+        Packaging::Ts { per_datagram, .. } => {
+            if rtp {
+                layer("RTP", 12, "");
+            }
+            let fit = for_body.saturating_sub(if rtp { 12 } else { 0 }) / TS_PACKET;
+            if usize::from(*per_datagram) > fit {
+                return Err(BudgetError::TsPackets { asked: *per_datagram, fit, mtu });
+            }
+            layer("TS Packets", 5, "4 for each further TS Packet, and padding");
+            layer("SNDU", 4, "6 with an NPA");
+            layer("CRC-32 of SNDU", 4, "");
+            Ok((usize::from(*per_datagram) * TS_PACKET, SNDU_MOST))
+        }
+        Packaging::Gse { .. } => {
+            let (header, most) = BB_FRAME;
+            layer("BBFrame", header, "");
+            layer("GSE", 4, "6 with an NPA, and 3 to 7 in fragments");
+            let body = for_body.min(header + most);
+            Ok((body, if body > header + 32 { GSE_MOST } else { 0 }))
+        }
+    }
+}
+
+/// MTU and MRRU with units of `largest_unit` octets.
+fn inside(plan: &Plan, largest_unit: usize) -> Result<(u16, u16), BudgetError> {
+    let bridged = plan.inside.bridged;
+    let room = largest_unit.saturating_sub(if bridged { ETHERNET } else { 0 });
+    // What has room for any packet is no reason for a long one.
+    let usual = if largest_unit >= SNDU_MOST { USUAL } else { u16::MAX };
+    let fits = u16::try_from(room.saturating_sub(GROWTH)).unwrap_or(u16::MAX).min(usual);
+    let mtu = plan.inside.mtu.unwrap_or(fits.max(IPV6_LEAST));
+    if mtu < IPV4_LEAST {
+        return Err(BudgetError::TooSmall(mtu));
+    }
+    if mtu < IPV6_LEAST && has_ipv6_inside(plan) {
+        return Err(BudgetError::TooSmallForIpv6(mtu));
+    }
+    let need = usize::from(mtu) + GROWTH;
+    let least = need + UNIT_CRC;
+    let fits = need <= room;
+    if bridged && !fits {
+        return Err(BudgetError::Bridge { mtu, need: need + ETHERNET, room: largest_unit });
+    }
+    if !fits && least > usize::from(u16::MAX) {
+        return Err(BudgetError::TooLarge(mtu));
+    }
+    match plan.channel.mrru {
+        Some(mrru) if !fits && usize::from(mrru) < least => {
+            Err(BudgetError::Mrru { mtu, need, room: largest_unit, mrru, least })
+        }
+        Some(mrru) => Ok((mtu, mrru)),
+        None => {
+            let most = usize::from(mtu) + GROWTH_WITH_EXTENSIONS + UNIT_CRC;
+            Ok((mtu, u16::try_from(most).unwrap_or(u16::MAX)))
+        }
+    }
+}
+
+/// What the carrier vouches for, with its seal.
+///
+/// A tag of 8 octets or more is a MIC. A CRC-32 that is checked where the link ends is one of serial lines, and of SNDUs;
+/// GSE has one over PDUs in fragments only, and UDP has a sum of 16 bits.
+pub fn integrity(plan: &Plan) -> Integrity {
+    let ends_with_crc = match &plan.carrier {
+        Carrier::Serial { crc, .. } => *crc,
+        Carrier::Udp { packaging, .. } | Carrier::File { packaging, .. } => match packaging {
+            Packaging::Ts { .. } => true,
+            Packaging::Gse { .. } | Packaging::Packed => false,
+        },
+    };
+    match &plan.security {
+        Security::Key { suite, .. } if suite.tag() >= 8 => Integrity::Mic,
+        Security::Key { .. } | Security::Open | Security::Insecure if ends_with_crc => Integrity::Crc32,
+        Security::Key { .. } | Security::Open | Security::Insecure => Integrity::None,
+    }
+}
+
+/// Whether a datagram may go over IPv6: then each must have room for its header.
+fn is_over_ipv6(plan: &Plan) -> bool {
+    let Carrier::Udp { listen, group, .. } = &plan.carrier else { return false };
+    let is_six = |address: &SocketAddr| is_six(&address.ip());
+    let others = match &plan.others {
+        Others::Peers(peers) => {
+            // A peer that comes to a socket of IPv6 comes over IPv6, or may.
+            let comes = |address: Option<SocketAddr>| address.unwrap_or(*listen);
+            peers.iter().any(|peer| is_six(&comes(peer.address)))
+        }
+        Others::Mesh(mesh) => mesh.to.as_ref().is_some_and(is_six),
+    };
+    others || group.as_ref().is_some_and(|(group, _)| self::is_six(group))
+}
+
+fn has_ipv6_inside(plan: &Plan) -> bool {
+    let prefixes = plan.inside.addresses.iter().chain(&plan.inside.routes);
+    prefixes.into_iter().any(|(address, _)| is_six(address))
+}
+
+/// An address of IPv6 that does not stand for one of IPv4.
+fn is_six(address: &IpAddr) -> bool {
+    match address {
+        IpAddr::V4(_) => false,
+        IpAddr::V6(address) => address.to_ipv4_mapped().is_none(),
+    }
+}
+
+impl fmt::Display for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let device = if self.bridged { "TAP" } else { "TUN" };
+        let given = if self.is_given { "as given" } else { "as large as fits, and at least 1280" };
+        writeln!(f, "{device} MTU           {:>5} octets, {given}", self.mtu)?;
+        writeln!(f, "largest datagram  {:>5} octets", self.largest_datagram)?;
+        writeln!(f, "largest unit      {:>5} octets", self.largest_unit)?;
+        match (self.is_cut, self.mrru) {
+            (true, mrru) => writeln!(f, "MRRU              {mrru:>5} octets: long packets go in segments")?,
+            (false, 0) => writeln!(f, "MRRU                  0: no segments")?,
+            (false, mrru) => {
+                writeln!(f, "MRRU              {mrru:>5} octets: segments only for long chains of headers")?;
+            }
+        }
+        writeln!(f, "around a packet   {:>5} octets", self.overhead())?;
+        for layer in &self.layers {
+            let more = if layer.more.is_empty() { String::new() } else { format!(" (and {})", layer.more) };
+            writeln!(f, "  {:<15} {:>5}{more}", layer.name, layer.octets)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

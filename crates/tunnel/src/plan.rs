@@ -1,6 +1,8 @@
 //! What a site is told at start: checked, with every default filled in. [`config`](crate::config) makes it of a file
 //! and of flags.
 
+mod words;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;

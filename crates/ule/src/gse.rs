@@ -55,7 +55,7 @@ mod receiver;
 mod slot;
 
 pub use bb_header::{BadBbHeader, BbHeader};
-pub use data_field::{DataField, Put, ReUse, Sending, TooLong};
+pub use data_field::{DataField, Filled, Put, ReUse, Sending, TooLong};
 pub use label::Label;
 pub use receiver::{Accept, Counters, Packets, Pdu, Receiver, TotalLength};
 pub use slot::Slot;

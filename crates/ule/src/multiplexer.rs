@@ -127,7 +127,12 @@ impl Pace {
 
     /// When the next slot begins.
     pub fn next_at(&self) -> Instant {
-        let bits = u128::from(self.slots) * u128::from(Self::BITS);
+        self.at(0)
+    }
+
+    /// When the slot begins that is so many behind the next one.
+    pub fn at(&self, ahead: u64) -> Instant {
+        let bits = (u128::from(self.slots) + u128::from(ahead)) * u128::from(Self::BITS);
         let nanos = (bits * 1_000_000_000).div_ceil(u128::from(self.bits_per_second));
         self.start + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }

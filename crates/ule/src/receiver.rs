@@ -1,5 +1,7 @@
 //! The Receiver: TS Packets of one PID into SNDUs. RFC 4326, section 7.
 
+use core::marker::PhantomData;
+
 use crate::extension::{Bridged, Chain, Content, ExtensionError, TimeStamp};
 use crate::filter::NpaFilter;
 use crate::npa::Npa;
@@ -152,16 +154,17 @@ impl Payload<'_> {
 ///
 /// What lies in one TS Packet is delivered from there. Of an SNDU that lies in several, the parts are collected in the
 /// caller's buffer: an SNDU that is longer is counted and skipped, and those behind it are not lost. 32,771 octets are
-/// enough for all ([`LONGEST`](crate::sndu::LONGEST)).
+/// enough for all ([`LONGEST`](crate::sndu::LONGEST)). The buffer is borrowed, or the Receiver has it: a `Vec`, an array.
 #[derive(Debug)]
-pub struct Receiver<'m> {
+pub struct Receiver<'m, B = &'m mut [u8]> {
     config: ReceiverConfig,
     /// The Continuity Counter of the last TS Packet.
     cc: Option<Cc>,
     current: Option<Current>,
     /// The Current SNDU buffer.
-    buffer: &'m mut [u8],
+    buffer: B,
     counters: ReceiverCounters,
+    borrowed: PhantomData<&'m ()>,
 }
 
 /// The Current SNDU, in Reassembly State; there is none in Idle State.
@@ -186,7 +189,15 @@ struct Payloads<'p> {
 impl<'m> Receiver<'m> {
     /// A Receiver that has not received anything.
     pub fn new(config: ReceiverConfig, buffer: &'m mut [u8]) -> Self {
-        Self { config, cc: None, current: None, buffer, counters: ReceiverCounters::default() }
+        Self::with(config, buffer)
+    }
+}
+
+impl<B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'_, B> {
+    /// The same with a buffer of any kind, which it may have to itself.
+    pub fn with(config: ReceiverConfig, buffer: B) -> Self {
+        let counters = ReceiverCounters::default();
+        Self { config, cc: None, current: None, buffer, counters, borrowed: PhantomData }
     }
 
     /// The PID of the stream.
@@ -330,7 +341,7 @@ impl<'m> Receiver<'m> {
     #[inline]
     fn collect(&mut self, current: Current, part: &[u8], out: &mut impl FnMut(Delivery<'_>)) -> bool {
         let have = current.have + part.len();
-        if let Some(room) = self.buffer.get_mut(current.have..have) {
+        if let Some(room) = self.buffer.as_mut().get_mut(current.have..have) {
             room.copy_from_slice(part);
         }
         if have < current.octets {
@@ -338,7 +349,7 @@ impl<'m> Receiver<'m> {
             return true;
         }
         self.current = None;
-        match self.buffer.get(..current.octets) {
+        match self.buffer.as_ref().get(..current.octets) {
             Some(sndu) => deliver(&self.config, &mut self.counters, sndu, out),
             // It was counted when it began.
             None => true,
@@ -358,7 +369,7 @@ impl<'m> Receiver<'m> {
                 }
             };
             let Some((sndu, rest)) = octets.split_at_checked(len) else {
-                if len > self.buffer.len() {
+                if len > self.buffer.as_ref().len() {
                     self.counters.too_long += 1;
                 }
                 self.collect(Current { octets: len, have: 0 }, octets, out);

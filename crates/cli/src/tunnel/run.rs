@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     for note in describe::warnings(&plan) {
         tracing::warn!("{note}");
     }
-    daemon(plan)?;
+    daemon(&plan)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -56,6 +56,14 @@ fn log(verbose: u8) {
 }
 
 /// Runs the daemon until it is told to end.
-fn daemon(_plan: Plan) -> anyhow::Result<()> {
-    anyhow::bail!("this build has no daemon")
+#[cfg(target_os = "linux")]
+fn daemon(plan: &Plan) -> anyhow::Result<()> {
+    let mut daemon = thinair_tunnel::daemon::Daemon::open(plan)?;
+    Ok(daemon.run()?)
+}
+
+/// Elsewhere there is none.
+#[cfg(not(target_os = "linux"))]
+fn daemon(_plan: &Plan) -> anyhow::Result<()> {
+    anyhow::bail!("a tunnel needs Linux")
 }

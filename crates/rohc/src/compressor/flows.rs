@@ -185,6 +185,12 @@ impl<'m> Flows<'m> {
         &mut self.contexts[cid.index()].kind
     }
 
+    /// What a context holds, if it was ever used.
+    pub(super) fn look(&self, cid: Cid) -> Option<&Kind> {
+        let used = self.contexts.get(..usize::from(self.used))?;
+        used.get(cid.index()).map(|context| &context.kind)
+    }
+
     /// What each context holds, by CID.
     pub(super) fn kinds(&self) -> impl Iterator<Item = &Kind> {
         self.contexts.iter().take(usize::from(self.used)).map(|context| &context.kind)

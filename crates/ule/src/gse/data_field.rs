@@ -98,10 +98,48 @@ pub struct DataField<'b> {
     last_label: Option<Label>,
 }
 
+/// What has to be known of a data field that is not finished, besides its octets, to go on with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Filled {
+    len: usize,
+    re_use: ReUse,
+    last_label: Option<Label>,
+}
+
+impl Filled {
+    /// Nothing is in it yet.
+    pub const fn nothing(re_use: ReUse) -> Self {
+        Self { len: 0, re_use, last_label: None }
+    }
+
+    /// Octets of GSE Packets in it.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no GSE Packet in it.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
 impl<'b> DataField<'b> {
     /// An empty data field. `out` is as long as it may become.
     pub const fn new(out: &'b mut [u8], re_use: ReUse) -> Self {
         Self { out, len: 0, re_use, last_label: None }
+    }
+
+    /// A data field that was left and is gone on with: `out` has to be as it was then. Behind the end of a shorter one
+    /// there is no room.
+    pub fn go_on_with(out: &'b mut [u8], filled: Filled) -> Self {
+        let Filled { len, re_use, last_label } = filled;
+        let len = len.min(out.len());
+        Self { out, len, re_use, last_label }
+    }
+
+    /// Leaves it to be gone on with.
+    pub const fn leave(self) -> Filled {
+        Filled { len: self.len, re_use: self.re_use, last_label: self.last_label }
     }
 
     /// Octets of GSE Packets in it.

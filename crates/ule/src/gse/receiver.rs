@@ -36,6 +36,8 @@ impl<'p> Pdu<'p> {
 pub enum Accept<'m> {
     /// All.
     Every,
+    /// This one, and [`Label::Broadcast`].
+    One(Label),
     /// These, and [`Label::Broadcast`].
     Listed(&'m [Label]),
 }
@@ -44,6 +46,7 @@ impl Accept<'_> {
     fn takes(&self, label: Label) -> bool {
         match self {
             Self::Every => true,
+            Self::One(own) => label == Label::Broadcast || label == *own,
             Self::Listed(labels) => label == Label::Broadcast || labels.contains(&label),
         }
     }
@@ -99,8 +102,8 @@ pub struct Counters {
 /// **It has to be told of every BBFrame of its stream, in order**; of one that was lost it need not be told: fragments
 /// behind it do not add up, or fail by their CRC-32.
 #[derive(Debug)]
-pub struct Receiver<'m, const N: usize> {
-    slots: [Slot<'m>; N],
+pub struct Receiver<'m, const N: usize, B = &'m mut [u8]> {
+    slots: [Slot<'m, B>; N],
     accept: Accept<'m>,
     total_length: TotalLength,
     /// A bit a Frag_ID: fragments with it are of a PDU that is not wanted.
@@ -112,6 +115,13 @@ impl<'m, const N: usize> Receiver<'m, N> {
     /// A receiver with its memory. More slots than the 256 Frag_IDs are of no use; with none, only whole PDUs are
     /// received.
     pub const fn new(accept: Accept<'m>, slots: [Slot<'m>; N]) -> Self {
+        Self::with(accept, slots)
+    }
+}
+
+impl<'m, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'m, N, B> {
+    /// The same with memory of any kind.
+    pub const fn with(accept: Accept<'m>, slots: [Slot<'m, B>; N]) -> Self {
         let counters = Counters {
             data_fields: 0,
             packets: 0,
@@ -144,7 +154,7 @@ impl<'m, const N: usize> Receiver<'m, N> {
 
     /// Takes the data field of a BBFrame: **what is asked for in [`Packets::next_pdu`] until there is no more**. What is
     /// not asked for is lost.
-    pub fn receive<'r, 'f>(&'r mut self, data_field: &'f [u8]) -> Packets<'r, 'm, 'f, N> {
+    pub fn receive<'r, 'f>(&'r mut self, data_field: &'f [u8]) -> Packets<'r, 'm, 'f, N, B> {
         self.counters.data_fields = self.counters.data_fields.wrapping_add(1);
         for slot in &mut self.slots {
             let Some(partial) = slot.partial_mut() else { continue };
@@ -178,13 +188,13 @@ impl<'m, const N: usize> Receiver<'m, N> {
 
     /// A slot for a PDU of `len` octets: a free one, the smallest; else the one in use for longest.
     fn slot_for(&mut self, len: usize) -> Option<usize> {
-        let enough = |slot: &Slot<'_>| slot.capacity() >= len;
+        let enough = |slot: &Slot<'_, B>| slot.capacity() >= len;
         let all = || self.slots.iter().enumerate().filter(|(_, slot)| enough(slot));
         let free = all().filter(|(_, slot)| slot.partial().is_none()).min_by_key(|(_, slot)| slot.capacity());
         if let Some((index, _)) = free {
             return Some(index);
         }
-        let age = |slot: &Slot<'_>| slot.partial().map_or(0, |partial| partial.age);
+        let age = |slot: &Slot<'_, B>| slot.partial().map_or(0, |partial| partial.age);
         let (index, _) = all().max_by_key(|(_, slot)| age(slot))?;
         count(&mut self.counters.displaced);
         Some(index)
@@ -281,14 +291,14 @@ fn count(counter: &mut u64) {
 
 /// The GSE Packets of a data field, while they are read.
 #[derive(Debug)]
-pub struct Packets<'r, 'm, 'f, const N: usize> {
-    receiver: &'r mut Receiver<'m, N>,
+pub struct Packets<'r, 'm, 'f, const N: usize, B = &'m mut [u8]> {
+    receiver: &'r mut Receiver<'m, N, B>,
     rest: &'f [u8],
     /// What LT 0b11 stands for.
     last_label: Option<Label>,
 }
 
-impl<'f, const N: usize> Packets<'_, '_, 'f, N> {
+impl<'f, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Packets<'_, '_, 'f, N, B> {
     /// The next PDU of this data field.
     pub fn next_pdu(&mut self) -> Option<Pdu<'_>> {
         while let Some(packet) = self.next_packet() {

@@ -1,15 +1,19 @@
 //! Memory in which fragments of a PDU are put together.
 
+use core::marker::PhantomData;
+
 use super::header::Header;
 use super::label::Label;
 use crate::crc::Crc32;
 use crate::type_field::Type;
 
-/// Memory for the fragments of one PDU at a time, of any Frag_ID. PDUs that are longer are not put together in it.
+/// Memory for the fragments of one PDU at a time, of any Frag_ID. PDUs that are longer are not put together in it. The
+/// memory is borrowed, or the slot has it: a `Vec`, an array.
 #[derive(Debug)]
-pub struct Slot<'m> {
-    octets: &'m mut [u8],
+pub struct Slot<'m, B = &'m mut [u8]> {
+    octets: B,
     pdu: Option<Partial>,
+    borrowed: PhantomData<&'m ()>,
 }
 
 /// What is known of a PDU of which fragments have come.
@@ -43,11 +47,18 @@ const CRC: usize = 4;
 impl<'m> Slot<'m> {
     /// A slot for PDUs of up to as many octets as `memory` has, Extension Headers included. 65,533 are enough for any.
     pub const fn new(memory: &'m mut [u8]) -> Self {
-        Self { octets: memory, pdu: None }
+        Self { octets: memory, pdu: None, borrowed: PhantomData }
+    }
+}
+
+impl<B: AsRef<[u8]> + AsMut<[u8]>> Slot<'_, B> {
+    /// The same with memory of any kind, which it may have to itself.
+    pub const fn with(memory: B) -> Self {
+        Self { octets: memory, pdu: None, borrowed: PhantomData }
     }
 
     pub(super) fn capacity(&self) -> usize {
-        self.octets.len()
+        self.octets.as_ref().len()
     }
 
     pub(super) fn partial(&self) -> Option<&Partial> {
@@ -64,7 +75,7 @@ impl<'m> Slot<'m> {
 
     /// The octets of a PDU that was complete.
     pub(super) fn complete(&self, len: usize) -> &[u8] {
-        self.octets.get(..len).unwrap_or_default()
+        self.octets.as_ref().get(..len).unwrap_or_default()
     }
 
     /// Begins with a first fragment, whose `data` are not more than is `expected`, and that is not more than the slot
@@ -87,7 +98,7 @@ impl<'m> Slot<'m> {
     fn append(&mut self, data: &[u8]) -> Option<()> {
         let partial = self.pdu.as_mut()?;
         let end = partial.len.checked_add(data.len()).filter(|&end| end <= partial.expected)?;
-        self.octets.get_mut(partial.len..end)?.copy_from_slice(data);
+        self.octets.as_mut().get_mut(partial.len..end)?.copy_from_slice(data);
         partial.len = end;
         partial.crc = partial.crc.then(data);
         Some(())

@@ -16,6 +16,17 @@ const CLEAN: u8 = 6;
 pub(super) const DISTRUST: (u8, u8) = (2, 64);
 
 impl Context {
+    /// State, whether there is feedback, and the MSN of the newest packet, to be looked at. What says all that can
+    /// change is FO.
+    pub(crate) fn shown(&self) -> (&'static str, bool, u32) {
+        let state = match self.left {
+            Left { ir: 1.., .. } => "IR",
+            Left { repair: 1.., .. } => "FO",
+            _ => "SO",
+        };
+        (state, self.two_way, self.shared.msn)
+    }
+
     /// Whether the decompressor has told that it gets nearly every packet.
     pub(super) fn is_clean(&self) -> bool {
         self.two_way && self.clean && self.distrust == 0

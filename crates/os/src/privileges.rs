@@ -1,0 +1,208 @@
+//! Privileges, and how to be rid of them for good.
+//!
+//! A service opens what only root may open, [becomes](become_account) a user who may nothing, and talks to the network
+//! only then. Whoever makes it do what they want after that may still do what that user may, no more: the way back is
+//! closed for this process and for all that it starts, and that it is closed is tried out.
+
+use std::ffi::CString;
+use std::io;
+use std::time::Duration;
+
+use nix::sys::prctl;
+use nix::unistd::{Gid, Uid, User, geteuid, getresgid, getresuid, initgroups, setresgid, setresuid, setuid};
+use rustix::io::Errno;
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+use crate::error::{Attempt as _, Error, Result};
+
+/// A user of this system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    name: String,
+    user: Uid,
+    group: Gid,
+}
+
+impl Account {
+    /// The user of that name.
+    ///
+    /// # Errors
+    /// There is none ([`NotFound`](io::ErrorKind::NotFound)).
+    pub fn named(name: &str) -> Result<Self> {
+        let what = || format!("find the user `{name}`");
+        let user = User::from_name(name).attempt(what)?;
+        let user = user.ok_or_else(|| Error::new(what(), io::ErrorKind::NotFound))?;
+        Ok(Self { name: user.name, user: user.uid, group: user.gid })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its number, as [`Tun::set_owner`](crate::Tun::set_owner) takes it.
+    pub fn uid(&self) -> u32 {
+        self.user.as_raw()
+    }
+}
+
+/// What remains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Nothing.
+    Nothing,
+    /// Interfaces, addresses and routes of the network namespace can still be changed (CAP_NET_ADMIN).
+    Network,
+}
+
+impl Keep {
+    fn capabilities(self) -> CapabilitySet {
+        match self {
+            Self::Nothing => CapabilitySet::empty(),
+            Self::Network => CapabilitySet::NET_ADMIN,
+        }
+    }
+}
+
+/// Whether this process runs as root, and so can become another user.
+pub fn is_root() -> bool {
+    geteuid().is_root()
+}
+
+/// Becomes another user, with the groups of that user, and gives up all capabilities but those that are kept; then tries
+/// whether there is a way back. No program that is started from here on gets any either (`PR_SET_NO_NEW_PRIVS`), and no
+/// memory is written to a core dump, or shown to other processes of the user ([`hide_memory`]).
+///
+/// A process that runs as this user already gives up what it has.
+///
+/// **Must be called before there is another thread:** Linux keeps capabilities for each thread, and the others would
+/// keep theirs. Files that are open stay open, with what was granted when they were opened. What lies in `/proc/self` is
+/// root's from here on.
+///
+/// # Errors
+/// There is another thread, or the process may not become this user (it needs root). **After any error the process must
+/// end:** it may have given up some of what it had.
+pub fn become_account(account: &Account, keep: Keep) -> Result<()> {
+    let what = || format!("become the user `{}`", account.name);
+    wait_to_be_alone().attempt(what)?;
+    let (user, group) = (account.user, account.group);
+    let was_root = is_root();
+    if was_root {
+        let name = CString::new(account.name.as_str()).map_err(io::Error::from).attempt(what)?;
+        // As long as there is CAP_SETPCAP.
+        empty_bounding_set().attempt(|| "take capabilities from the bounding set".to_owned())?;
+        prctl::set_keepcaps(keep != Keep::Nothing).attempt(what)?;
+        initgroups(&name, group).attempt(what)?;
+        setresgid(group, group, group).attempt(what)?;
+    } else if geteuid() != user {
+        return Err(Error::new(format!("{}, which needs root", what()), Errno::PERM));
+    }
+    setresuid(user, user, user).attempt(what)?;
+    give_up(keep).attempt(|| "give up capabilities".to_owned())?;
+    hide_memory()?;
+    check(account, keep, was_root).map_err(|why| Error::new("be sure to have given up all privileges", why))
+}
+
+/// Keeps what is in memory, such as keys, out of core dumps, and away from other processes of the same user.
+///
+/// # Errors
+/// None is known.
+pub fn hide_memory() -> Result<()> {
+    prctl::set_dumpable(false).attempt(|| "keep memory out of core dumps".to_owned())
+}
+
+/// Waits until threads that have ended are gone; others are an error.
+fn wait_to_be_alone() -> io::Result<()> {
+    // A thread can be joined a moment before Linux takes it off the list.
+    for _ in 0..200 {
+        if std::fs::read_dir("/proc/self/task")?.count() == 1 {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Err(io::Error::other("there are other threads, which would keep what they have"))
+}
+
+/// No program that is started can get any capability. What is kept is for this process alone.
+fn empty_bounding_set() -> io::Result<()> {
+    for capability in all() {
+        match rustix::thread::capability_is_in_bounding_set(capability) {
+            Ok(true) => rustix::thread::remove_capability_from_bounding_set(capability)?,
+            Ok(false) => {}
+            // Linux has no more of them.
+            Err(Errno::INVAL) => return Ok(()),
+            Err(why) => return Err(why.into()),
+        }
+    }
+    Ok(())
+}
+
+/// All capabilities that there can be, those that Linux does not have yet included.
+fn all() -> impl Iterator<Item = CapabilitySet> {
+    (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number))
+}
+
+fn give_up(keep: Keep) -> io::Result<()> {
+    rustix::thread::clear_ambient_capability_set()?;
+    // Who does not have it cannot keep it.
+    let kept = keep.capabilities() & rustix::thread::capabilities(None)?.permitted;
+    let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
+    rustix::thread::set_capabilities(None, sets)?;
+    prctl::set_keepcaps(false)?;
+    Ok(prctl::set_no_new_privs()?)
+}
+
+/// Looks whether all is gone, and tries to get it back.
+fn check(account: &Account, keep: Keep, was_root: bool) -> io::Result<()> {
+    let (user, group) = (account.user, account.group);
+    let users = getresuid()?;
+    let groups = getresgid()?;
+    let is_user = [users.real, users.effective, users.saved].iter().all(|&is| is == user);
+    let is_group = [groups.real, groups.effective, groups.saved].iter().all(|&is| is == group);
+    let has = rustix::thread::capabilities(None)?;
+    let more = (has.permitted | has.effective).difference(keep.capabilities());
+    let ambient = all().any(|one| rustix::thread::capability_is_in_ambient_set(one).unwrap_or(false));
+    let bounding = all().any(|one| rustix::thread::capability_is_in_bounding_set(one).unwrap_or(false));
+    let gone = [
+        ("the user is another one", is_user),
+        // Who was this user before may be of any group, and may not change what programs can get: they get nothing.
+        ("the group is another one", is_group || !was_root),
+        ("capabilities are in the bounding set", !bounding || !was_root),
+        ("capabilities are left", more.is_empty()),
+        ("capabilities are inherited", has.inheritable.is_empty() && !ambient),
+        ("programs can get new privileges", prctl::get_no_new_privs()?),
+        ("memory can be dumped", !prctl::get_dumpable()?),
+        ("root can be become again", user.is_root() || setuid(Uid::from_raw(0)).is_err()),
+    ];
+    match gone.iter().find(|(_, is_gone)| !is_gone) {
+        Some((what, _)) => Err(io::Error::other(*what)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_are_found_by_name() {
+        let root = Account::named("root").unwrap();
+        assert_eq!((root.name(), root.uid()), ("root", 0));
+        let nobody = Account::named("no-such-user-here").unwrap_err();
+        assert_eq!(nobody.kind(), io::ErrorKind::NotFound);
+        assert_eq!(nobody.to_string(), "cannot find the user `no-such-user-here`");
+    }
+
+    #[test]
+    fn a_process_with_other_threads_keeps_what_it_has() {
+        // Tests run in threads.
+        let other = std::thread::spawn(std::thread::park);
+        let account = Account::named("root").unwrap();
+        let why = become_account(&account, Keep::Nothing).unwrap_err();
+        assert_eq!(why.to_string(), "cannot become the user `root`");
+        assert!(!prctl::get_no_new_privs().unwrap() || !is_root());
+        other.thread().unpark();
+        other.join().unwrap();
+    }
+}

@@ -1,0 +1,325 @@
+//! Serial lines: octets one after the other, as they are.
+//!
+//! A line is set to eight bits, no parity, one stop bit, no echo, no control characters and no flow control. A [`Pty`]
+//! is a line without a wire, for tests.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use rustix::pty::{grantpt, ptsname, unlockpt};
+use rustix::termios::{
+    ControlModes, InputModes, OptionalActions, SpecialCodeIndex, Termios, ioctl_tiocexcl, ioctl_tiocnxcl,
+    tcgetattr, tcsetattr,
+};
+
+use crate::error::{Attempt as _, Result};
+
+/// A line may be this much faster or slower than it was told: two parts in a hundred, of which each end can have half
+/// before the tenth bit of a character is mistaken for another.
+const TOLERANCE: f64 = 0.02;
+
+/// A serial line that this process has for itself.
+///
+/// Neither [`read`](Self::read) nor [`write`](Self::write) waits.
+#[derive(Debug)]
+pub struct Serial {
+    file: File,
+    path: PathBuf,
+    speed: u32,
+}
+
+impl Serial {
+    /// Opens a line, and sets it to this many bits a second; `None`: to as many as it has. What it has received before
+    /// stays to be read.
+    ///
+    /// # Errors
+    /// There is no such file, or it is no serial line; somebody else has it
+    /// ([`ResourceBusy`](io::ErrorKind::ResourceBusy), or [`WouldBlock`](io::ErrorKind::WouldBlock) if it is a process
+    /// of the same user or of root); it cannot go at that speed.
+    pub fn open(path: &Path, speed: Option<u32>) -> Result<Self> {
+        let shown = path.display();
+        let what = || format!("open the serial line {shown}");
+        let file = options().open(path).attempt(what)?;
+        let settings = tcgetattr(&file).attempt(|| format!("use {shown} as a serial line"))?;
+        // TIOCEXCL keeps others away, but not root.
+        flock(&file, FlockOperation::NonBlockingLockExclusive).attempt(what)?;
+        ioctl_tiocexcl(&file).attempt(what)?;
+        // From here on others are let in again if anything fails.
+        let mut line = Self { file, path: path.to_owned(), speed: 0 };
+        line.speed = set(&line.file, settings, speed).attempt(|| match speed {
+            Some(speed) => format!("set the serial line {shown} to {speed} bit/s"),
+            None => format!("set the serial line {shown}"),
+        })?;
+        Ok(line)
+    }
+
+    /// What it was opened by.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bits a second, start and stop bit of each octet included.
+    pub fn speed(&self) -> u32 {
+        self.speed
+    }
+
+    /// The next octets that have come, at the start of `out`, and how many they are: at least one.
+    ///
+    /// # Errors
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there are none. [`BrokenPipe`](io::ErrorKind::BrokenPipe) if the line
+    /// is gone: unplugged, or hung up. It does not come back; it must be opened again.
+    pub fn read(&self, out: &mut [u8]) -> io::Result<usize> {
+        read(&self.file, out)
+    }
+
+    /// Sends octets, as many as there is room for now, and at least one: how many.
+    ///
+    /// # Errors
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is no room. [`BrokenPipe`](io::ErrorKind::BrokenPipe) if the
+    /// line is gone.
+    pub fn write(&self, octets: &[u8]) -> io::Result<usize> {
+        write(&self.file, octets)
+    }
+}
+
+impl AsFd for Serial {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl Drop for Serial {
+    fn drop(&mut self) {
+        let _ = ioctl_tiocnxcl(&self.file);
+    }
+}
+
+/// A line without a wire: what is written here is read by whoever opens [`path`](Self::path) as a serial line, and the
+/// other way round. As fast as memory, whatever the speed.
+#[derive(Debug)]
+pub struct Pty {
+    file: File,
+    path: PathBuf,
+    /// Without it, there would be no line while nobody has opened it.
+    _line: File,
+}
+
+impl Pty {
+    /// Makes one.
+    ///
+    /// # Errors
+    /// The system has no room for another one.
+    pub fn open() -> Result<Self> {
+        let open = || -> io::Result<Self> {
+            // posix_openpt(3) is this, but for the flag not to block.
+            let file = options().open("/dev/ptmx")?;
+            grantpt(&file)?;
+            unlockpt(&file)?;
+            let path = PathBuf::from(OsString::from_vec(ptsname(&file, Vec::new())?.into_bytes()));
+            let line = options().open(&path)?;
+            set(&line, tcgetattr(&line)?, None)?;
+            Ok(Self { file, path, _line: line })
+        };
+        open().attempt(|| "make a pseudoterminal".to_owned())
+    }
+
+    /// The path of its line.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// As [`Serial::read`].
+    ///
+    /// # Errors
+    /// Those of [`Serial::read`].
+    pub fn read(&self, out: &mut [u8]) -> io::Result<usize> {
+        read(&self.file, out)
+    }
+
+    /// As [`Serial::write`].
+    ///
+    /// # Errors
+    /// Those of [`Serial::write`].
+    pub fn write(&self, octets: &[u8]) -> io::Result<usize> {
+        write(&self.file, octets)
+    }
+}
+
+impl AsFd for Pty {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// How lines are opened: without waiting, and not as the terminal of this process.
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
+    options.read(true).write(true).custom_flags(flags);
+    options
+}
+
+/// Sets a line, and says at how many bits a second it goes.
+fn set(line: &File, mut settings: Termios, speed: Option<u32>) -> io::Result<u32> {
+    settings.make_raw();
+    settings.input_modes -= InputModes::IXON | InputModes::IXOFF | InputModes::IXANY | InputModes::INPCK;
+    settings.control_modes -= ControlModes::CSIZE | ControlModes::PARENB | ControlModes::CSTOPB;
+    settings.control_modes -= ControlModes::CRTSCTS;
+    // Octets are received, and no modem says whether there is a line.
+    settings.control_modes |= ControlModes::CS8 | ControlModes::CREAD | ControlModes::CLOCAL;
+    // With a VMIN of 0, nothing to read would look like a line that is gone.
+    settings.special_codes[SpecialCodeIndex::VMIN] = 1;
+    settings.special_codes[SpecialCodeIndex::VTIME] = 0;
+    if let Some(speed) = speed {
+        if speed == 0 {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a speed of 0 hangs up"));
+        }
+        settings.set_speed(speed)?;
+    }
+    tcsetattr(line, OptionalActions::Now, &settings)?;
+    // A driver that cannot do all of it does what it can, and says nothing.
+    let is = tcgetattr(line)?;
+    let got = is.output_speed();
+    if let Some(speed) = speed
+        && f64::from(got.abs_diff(speed)) > f64::from(speed) * TOLERANCE
+    {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, format!("it would go at {got} bit/s")));
+    }
+    if is.control_modes.intersection(ControlModes::CSIZE) != ControlModes::CS8 {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "it cannot carry eight bits"));
+    }
+    Ok(got)
+}
+
+fn read(mut file: &File, out: &mut [u8]) -> io::Result<usize> {
+    match file.read(out) {
+        Ok(0) if !out.is_empty() => Err(io::ErrorKind::BrokenPipe.into()),
+        result => result.map_err(gone),
+    }
+}
+
+fn write(mut file: &File, octets: &[u8]) -> io::Result<usize> {
+    file.write(octets).map_err(gone)
+}
+
+/// The many words for a line that is gone.
+fn gone(why: io::Error) -> io::Error {
+    match Errno::from_io_error(&why) {
+        Some(Errno::IO | Errno::NXIO | Errno::NODEV) => io::Error::new(io::ErrorKind::BrokenPipe, why),
+        _ => why,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::error::Error as _;
+
+    use super::*;
+    use crate::EventLoop;
+    use crate::clock::now;
+
+    /// Octets of all values, and those that a terminal would do something about.
+    fn octets() -> Vec<u8> {
+        (0..=255).chain(*b"\r\n\x03\x04\x11\x13\x1a\x1c\xff\xff\0").collect()
+    }
+
+    /// All octets up to `len`, which another end writes.
+    fn read_all(
+        from: impl AsFd + Copy,
+        read: impl Fn(&mut [u8]) -> io::Result<usize>,
+        len: usize,
+    ) -> Vec<u8> {
+        let mut events = EventLoop::new(std::time::Duration::ZERO).unwrap();
+        events.add(from, 0).unwrap();
+        let (mut all, mut ready, mut out) = (Vec::new(), Vec::new(), [0; 100]);
+        while all.len() < len {
+            events.wait(Some(now() + std::time::Duration::from_secs(10)), &mut ready).unwrap();
+            assert_eq!(ready, [0], "{} of {len} octets have come", all.len());
+            let count = read(&mut out).unwrap();
+            all.extend_from_slice(&out[..count]);
+        }
+        all
+    }
+
+    #[test]
+    fn octets_pass_as_they_are_both_ways() {
+        let pty = Pty::open().unwrap();
+        let line = Serial::open(pty.path(), Some(115_200)).unwrap();
+        assert_eq!((line.speed(), line.path()), (115_200, pty.path()));
+        let octets = octets();
+        assert_eq!(line.read(&mut [0; 10]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(pty.write(&octets).unwrap(), octets.len());
+        assert_eq!(read_all(&line, |out| line.read(out), octets.len()), octets);
+        assert_eq!(line.write(&octets).unwrap(), octets.len());
+        assert_eq!(read_all(&pty, |out| pty.read(out), octets.len()), octets);
+        // Nothing was echoed.
+        for (end, kind) in [(line.read(&mut [0; 10]), "line"), (pty.read(&mut [0; 10]), "pty")] {
+            assert_eq!(end.unwrap_err().kind(), io::ErrorKind::WouldBlock, "{kind}");
+        }
+    }
+
+    #[test]
+    fn any_speed_is_possible_but_none() {
+        let pty = Pty::open().unwrap();
+        for speed in [300, 9_600, 12_345, 4_000_000] {
+            assert_eq!(Serial::open(pty.path(), Some(speed)).unwrap().speed(), speed);
+        }
+        assert_eq!(Serial::open(pty.path(), None).unwrap().speed(), 4_000_000, "as it was");
+        let refused = Serial::open(pty.path(), Some(0)).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+        assert!(refused.to_string().ends_with("to 0 bit/s"), "{refused}");
+    }
+
+    #[test]
+    fn a_line_is_for_one_alone() {
+        let pty = Pty::open().unwrap();
+        let line = Serial::open(pty.path(), None).unwrap();
+        let second = Serial::open(pty.path(), None).unwrap_err().kind();
+        assert!(matches!(second, io::ErrorKind::WouldBlock | io::ErrorKind::ResourceBusy), "{second:?}");
+        drop(line);
+        Serial::open(pty.path(), None).unwrap();
+    }
+
+    #[test]
+    fn a_full_line_takes_no_more_until_it_is_read() {
+        let pty = Pty::open().unwrap();
+        let line = Serial::open(pty.path(), None).unwrap();
+        let mut sent = 0;
+        let full = loop {
+            match line.write(&[0x55; 1_000]) {
+                Ok(count) => sent += count,
+                Err(why) => break why,
+            }
+        };
+        assert_eq!(full.kind(), io::ErrorKind::WouldBlock);
+        assert!(sent > 0);
+        assert_eq!(read_all(&pty, |out| pty.read(out), sent).len(), sent);
+        assert!(line.write(&[0x55]).is_ok());
+    }
+
+    #[test]
+    fn a_line_that_is_gone_is_told_from_one_that_is_silent() {
+        let pty = Pty::open().unwrap();
+        let line = Serial::open(pty.path(), None).unwrap();
+        drop(pty);
+        assert_eq!(line.read(&mut [0; 10]).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        assert_eq!(line.write(&[0; 10]).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn what_is_no_line_is_refused() {
+        let missing = Serial::open(Path::new("/dev/no-such-line"), None).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+        let null = Serial::open(Path::new("/dev/null"), None).unwrap_err();
+        assert_eq!(null.to_string(), "cannot use /dev/null as a serial line");
+        assert!(null.source().is_some());
+    }
+}

@@ -1,0 +1,154 @@
+//! sendmmsg(2) and recvmmsg(2) with headers on the stack.
+//!
+//! nix has these calls, with headers that are allocated for each, or kept. What keeps them cannot go to another thread,
+//! as they hold addresses of memory; and a header that has received from a socket of IPv4 has no room for an address of
+//! IPv6 the next time.
+
+#![allow(
+    unsafe_code,
+    reason = "headers hold addresses of what is sent, and of where to put what is received"
+)]
+
+use std::io;
+use std::mem::zeroed;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd as _;
+use std::ptr::{from_mut, from_ref};
+
+use libc::{iovec, mmsghdr, sockaddr_in6, socklen_t};
+use nix::sys::socket::{SockaddrIn, SockaddrIn6, SockaddrLike as _};
+
+use super::{Arrival, MOST};
+
+/// Octets of the longest address.
+const LONGEST_NAME: socklen_t = size_of::<sockaddr_in6>() as socklen_t;
+
+/// An address as the system takes it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Name {
+    Four(SockaddrIn),
+    Six(SockaddrIn6),
+}
+
+impl From<SocketAddr> for Name {
+    fn from(address: SocketAddr) -> Self {
+        match address {
+            SocketAddr::V4(four) => Self::Four(four.into()),
+            SocketAddr::V6(six) => Self::Six(six.into()),
+        }
+    }
+}
+
+impl Name {
+    fn raw(&self) -> (*const libc::sockaddr, socklen_t) {
+        match self {
+            Self::Four(four) => (four.as_ptr(), four.len()),
+            Self::Six(six) => (six.as_ptr(), six.len()),
+        }
+    }
+}
+
+/// Headers and slices of one call, all zeros.
+fn blank() -> ([mmsghdr; MOST], [iovec; MOST]) {
+    // SAFETY: both are made of integers and raw pointers, for which all zeros is a value.
+    unsafe { (zeroed(), zeroed()) }
+}
+
+/// Sends the first datagrams, at most [`MOST`]; how many went.
+pub(super) fn send<'d>(
+    socket: &UdpSocket,
+    datagrams: impl Iterator<Item = (&'d [u8], Option<&'d Name>)>,
+) -> io::Result<usize> {
+    let (mut headers, mut slices) = blank();
+    let mut count = 0;
+    for ((datagram, to), (header, slice)) in datagrams.zip(headers.iter_mut().zip(&mut slices)) {
+        slice.iov_base = datagram.as_ptr().cast_mut().cast();
+        slice.iov_len = datagram.len();
+        header.msg_hdr.msg_iov = from_mut(slice);
+        header.msg_hdr.msg_iovlen = 1;
+        if let Some((name, len)) = to.map(Name::raw) {
+            header.msg_hdr.msg_name = name.cast_mut().cast();
+            header.msg_hdr.msg_namelen = len;
+        }
+        count += 1;
+    }
+    if count == 0 {
+        return Ok(0);
+    }
+    retry(|| {
+        // SAFETY: `count` headers are filled in. Slices are on the stack, datagrams and names are borrowed for longer than
+        // the call, and the call writes to none of them, but to the headers alone.
+        unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count, 0) }
+    })
+}
+
+/// Receives a datagram into each `room` octets, at most [`MOST`], and says what they are. Waits for the first one if
+/// the socket blocks.
+pub(super) fn receive(
+    socket: &UdpSocket,
+    octets: &mut [u8],
+    room: usize,
+    arrivals: &mut Vec<Arrival>,
+) -> io::Result<()> {
+    let (mut headers, mut slices) = blank();
+    // SAFETY: a `sockaddr_in6` is made of integers, for which all zeros is a value.
+    let mut names: [sockaddr_in6; MOST] = unsafe { zeroed() };
+    let mut count = 0;
+    let places = octets.chunks_exact_mut(room).zip(slices.iter_mut().zip(&mut names));
+    for (header, (chunk, (slice, name))) in headers.iter_mut().zip(places) {
+        slice.iov_base = chunk.as_mut_ptr().cast();
+        slice.iov_len = chunk.len();
+        header.msg_hdr.msg_iov = from_mut(slice);
+        header.msg_hdr.msg_iovlen = 1;
+        header.msg_hdr.msg_name = from_mut(name).cast();
+        header.msg_hdr.msg_namelen = LONGEST_NAME;
+        count += 1;
+    }
+    let received = retry(|| {
+        let (flags, timeout) = (libc::MSG_WAITFORONE, std::ptr::null_mut());
+        // SAFETY: `count` headers are filled in. Each has a chunk of `octets`, a slice and a name of its own, with their
+        // true lengths; nobody else has them while this function borrows `octets`. No timeout is given.
+        unsafe { libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count, flags, timeout) }
+    })?;
+    arrivals.extend(headers.iter().zip(&names).take(received).map(|(header, name)| {
+        let head = &header.msg_hdr;
+        Arrival {
+            // The length is that of what is there, not that of what was sent: MSG_TRUNC is not asked for.
+            len: (header.msg_len as usize).min(room),
+            is_cut: head.msg_flags & libc::MSG_TRUNC != 0,
+            from: address(name, head.msg_namelen),
+        }
+    }));
+    Ok(())
+}
+
+/// The address that the system has written, of so many octets.
+fn address(name: &sockaddr_in6, len: socklen_t) -> Option<SocketAddr> {
+    let raw = from_ref(name).cast();
+    // SAFETY: `raw` is the address of a whole `sockaddr_in6`, which is longer than a `sockaddr_in`, and aligned for both.
+    // Each function looks at the family, and takes it only if the length is that of the family.
+    let (four, six) =
+        unsafe { (SockaddrIn::from_raw(raw, Some(len)), SockaddrIn6::from_raw(raw, Some(len))) };
+    let four = four.map(|four| SocketAddr::V4(four.into()));
+    let address = four.or_else(|| six.map(|six| SocketAddr::V6(six.into())))?;
+    // ::ffff:0:0/96 on a socket of both families.
+    match address.ip().to_canonical() {
+        ip if ip == address.ip() => Some(address),
+        ip => Some((ip, address.port()).into()),
+    }
+}
+
+/// Until no signal comes in between. What the call returns, if it is not negative, is a number of datagrams.
+fn retry(mut call: impl FnMut() -> libc::c_int) -> io::Result<usize> {
+    loop {
+        match usize::try_from(call()) {
+            Ok(count) => return Ok(count),
+            Err(_) => {
+                let why = io::Error::last_os_error();
+                if why.kind() != io::ErrorKind::Interrupted {
+                    return Err(why);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What is asked of a socket: groups (multicast), an address for several, and what becomes of datagrams that are too
+//! long for the way.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+
+use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+
+use crate::error::{Attempt as _, Result};
+use crate::interface::Interface;
+
+/// A socket that others of this machine can have the address of, too (SO_REUSEADDR). Each gets what is sent to a group;
+/// what is sent to one address alone goes to the last that was bound. All that share the address must be bound so.
+///
+/// Bound to the address of a group, it gets what is sent to this group alone; bound to an unspecified address, all
+/// groups that any program on this machine has joined, as far as the port is the same. Both can send.
+///
+/// # Errors
+/// There is no such address here, or somebody has it for themselves.
+pub fn bind_shared(address: SocketAddr) -> Result<UdpSocket> {
+    let bind = || -> io::Result<UdpSocket> {
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let socket = rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+        sockopt::set_socket_reuseaddr(&socket, true)?;
+        rustix::net::bind(&socket, &address)?;
+        Ok(socket.into())
+    };
+    bind().attempt(|| format!("listen to {address}"))
+}
+
+/// Gets what is sent to a group, by an interface; `None`: the one to which the group is routed.
+///
+/// # Errors
+/// It is no group, or there is no way to it; the socket is one of IPv4, and the group one of IPv6.
+pub fn join(socket: &UdpSocket, group: IpAddr, interface: Option<&Interface>) -> Result<()> {
+    let index = interface.map_or(0, Interface::index);
+    let joined = match group {
+        IpAddr::V4(group) => {
+            sockopt::set_ip_add_membership_with_ifindex(socket, &group, &Ipv4Addr::UNSPECIFIED, index)
+        }
+        IpAddr::V6(group) => sockopt::set_ipv6_add_membership(socket, &group, index),
+    };
+    joined.attempt(|| match interface {
+        Some(interface) => format!("join the group {group} by `{}`", interface.name()),
+        None => format!("join the group {group}"),
+    })
+}
+
+/// How datagrams are sent to groups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToGroups {
+    /// By which interface; `None`: the one to which the group is routed.
+    pub interface: Option<Interface>,
+    /// How many routers they may pass, and one more. 1, the default of the system: this network alone.
+    pub hops: u8,
+    /// Whether members on this machine get them, too, the sender included.
+    pub heard_here: bool,
+}
+
+/// Sends datagrams to groups so, those of the family of `group`.
+///
+/// # Errors
+/// There is no such interface any more; the socket is one of IPv4, and the group one of IPv6.
+pub fn send_to_groups(socket: &UdpSocket, group: IpAddr, how: &ToGroups) -> Result<()> {
+    let index = how.interface.as_ref().map_or(0, Interface::index);
+    let set = || -> io::Result<()> {
+        if group.is_ipv4() {
+            let any = Ipv4Addr::UNSPECIFIED;
+            sockopt::set_ip_multicast_if_with_ifindex(socket, &any, &any, index)?;
+            sockopt::set_ip_multicast_ttl(socket, how.hops.into())?;
+            sockopt::set_ip_multicast_loop(socket, how.heard_here)?;
+        } else {
+            sockopt::set_ipv6_multicast_if(socket, index)?;
+            sockopt::set_ipv6_multicast_hops(socket, how.hops.into())?;
+            sockopt::set_ipv6_multicast_loop(socket, how.heard_here)?;
+        }
+        Ok(())
+    };
+    set().attempt(|| format!("send to groups as {group}"))
+}
+
+/// What becomes of a datagram that is longer than the way to its destination takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TooLong {
+    /// It is cut into fragments.
+    Fragments,
+    /// It is refused (EMSGSIZE) if that is known here; a router tells us if it is known there (RFC 1191, RFC 8201).
+    /// Whoever can forge what a router tells can so make datagrams short.
+    Refused,
+    /// It is refused if it is longer than the interface takes; else it is lost on its way, if it must. What routers tell
+    /// is not believed.
+    Lost,
+}
+
+/// Says what becomes of datagrams that are too long.
+///
+/// # Errors
+/// There is no socket.
+pub fn set_too_long(socket: &UdpSocket, what: TooLong) -> Result<()> {
+    let (four, six) = match what {
+        TooLong::Fragments => (Ipv4PathMtuDiscovery::DONT, Ipv6PathMtuDiscovery::DONT),
+        TooLong::Refused => (Ipv4PathMtuDiscovery::DO, Ipv6PathMtuDiscovery::DO),
+        TooLong::Lost => (Ipv4PathMtuDiscovery::PROBE, Ipv6PathMtuDiscovery::PROBE),
+    };
+    let set = || -> io::Result<()> {
+        // A socket of IPv6 sends to addresses of IPv4, too.
+        sockopt::set_ip_mtu_discover(socket, four)?;
+        if socket.local_addr()?.is_ipv6() {
+            sockopt::set_ipv6_mtu_discover(socket, six)?;
+        }
+        Ok(())
+    };
+    set().attempt(|| "say what becomes of datagrams that are too long".to_owned())
+}
+
+/// Octets of the longest IP packet that the way takes to where the socket is connected, as far as the system knows.
+///
+/// # Errors
+/// The socket is not connected (ENOTCONN).
+pub fn path_mtu(socket: &UdpSocket) -> Result<u32> {
+    let mtu = || -> io::Result<u32> {
+        let is_six = socket.peer_addr()?.is_ipv6();
+        Ok(if is_six { sockopt::ipv6_mtu(socket) } else { sockopt::ip_mtu(socket) }?)
+    };
+    mtu().attempt(|| "ask how long a packet may be".to_owned())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn member(group: SocketAddr, interface: &Interface) -> UdpSocket {
+        let socket = bind_shared(group).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        join(&socket, group.ip(), Some(interface)).unwrap();
+        socket
+    }
+
+    /// A port that nobody else here has now.
+    fn port() -> u16 {
+        UdpSocket::bind("0.0.0.0:0").unwrap().local_addr().unwrap().port()
+    }
+
+    #[test]
+    fn all_members_of_a_group_on_one_machine_hear_what_is_sent_to_it() {
+        let by_address = Interface::with_name_or_address("127.0.0.1").unwrap();
+        assert_eq!(by_address, Interface::with_name_or_address("lo").unwrap());
+        // There is no way to groups of IPv6 by the loopback interface.
+        let group = SocketAddr::new([239, 255, 77, 1].into(), port());
+        let members = [member(group, &by_address), member(group, &by_address)];
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let how = ToGroups { interface: Some(by_address), hops: 1, heard_here: true };
+        send_to_groups(&sender, group.ip(), &how).unwrap();
+        sender.send_to(b"to all", group).unwrap();
+        for member in &members {
+            let heard = member.recv_from(&mut [0; 10]).unwrap();
+            assert_eq!(heard, (6, sender.local_addr().unwrap()));
+        }
+    }
+
+    #[test]
+    fn what_is_no_group_or_no_interface_is_refused() {
+        let socket = bind_shared("127.0.0.1:0".parse().unwrap()).unwrap();
+        let why = join(&socket, "10.0.0.1".parse().unwrap(), None).unwrap_err();
+        assert_eq!(why.to_string(), "cannot join the group 10.0.0.1");
+        assert!(join(&socket, "ff02::1".parse().unwrap(), None).is_err(), "a socket of IPv4");
+        for text in ["no-such-link", "192.0.2.77"] {
+            assert!(Interface::with_name_or_address(text).is_err(), "{text}");
+        }
+        let alone = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let why = bind_shared(alone.local_addr().unwrap()).unwrap_err();
+        assert_eq!(why.kind(), io::ErrorKind::AddrInUse);
+    }
+}

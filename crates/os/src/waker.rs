@@ -1,0 +1,79 @@
+//! Waking a thread that waits.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+use crate::error::{Attempt as _, Result};
+
+/// A bell that any thread can ring, and that an [`EventLoop`](crate::EventLoop) can wait for: it is ready to be read
+/// from the first ring until it is [heard](Self::heard). A clone is the same bell.
+#[derive(Clone, Debug)]
+pub struct Waker(Arc<EventFd>);
+
+impl Waker {
+    /// A bell that nobody has rung.
+    ///
+    /// # Errors
+    /// The system has no room for another file.
+    pub fn new() -> Result<Self> {
+        let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
+        let file = EventFd::from_value_and_flags(0, flags).attempt(|| "make a waker".to_owned())?;
+        Ok(Self(Arc::new(file)))
+    }
+
+    /// Rings. Does not wait, and cannot fail: one that was rung very often without being heard stays rung.
+    pub fn ring(&self) {
+        let _ = self.0.write(1);
+    }
+
+    /// Whether it was rung since it was heard the last time.
+    pub fn heard(&self) -> bool {
+        loop {
+            match self.0.read() {
+                Ok(_) => return true,
+                Err(why) if io::Error::from(why).kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return false,
+            }
+        }
+    }
+}
+
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::EventLoop;
+
+    #[test]
+    fn a_thread_that_waits_is_woken_by_another() {
+        let waker = Waker::new().unwrap();
+        let mut events = EventLoop::new(Duration::ZERO).unwrap();
+        events.add(&waker, 3).unwrap();
+        let mut ready = Vec::new();
+        assert!(!waker.heard());
+        for _ in 0..10 {
+            let other = waker.clone();
+            let thread = std::thread::spawn(move || {
+                other.ring();
+                other.ring();
+            });
+            events.wait(None, &mut ready).unwrap();
+            assert_eq!(ready, [3]);
+            thread.join().unwrap();
+            assert!(waker.heard() && !waker.heard());
+            events.wait(Some(crate::clock::now()), &mut ready).unwrap();
+            assert_eq!(ready, []);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! What is tried in each process.
+
+#![allow(clippy::unwrap_used)]
+
+use std::io::ErrorKind;
+use std::process::Command;
+
+use nix::unistd::{Gid, Uid, getgroups, setgid, setgroups, setuid};
+use thinair_os::privileges::{Account, Keep, become_account, is_root};
+use thinair_os::{Interface, Namespace, Tun, TunKind};
+
+/// Says to the process which scene it is.
+const SCENE: &str = "THINAIR_TEST_SCENE";
+
+/// A user whom every system has.
+const USER: &str = "nobody";
+
+const SCENES: [(&str, fn()); 5] = [
+    ("nothing_is_left_and_nothing_comes_back", nothing_is_left),
+    ("one_capability_can_be_kept", one_is_kept),
+    ("the_owner_of_a_device_attaches_to_it", owner_attaches),
+    ("who_is_the_user_already_gives_up_the_rest", user_gives_up),
+    ("who_is_not_root_cannot_become_another", not_root),
+];
+
+pub(crate) fn main() {
+    if let Ok(name) = std::env::var(SCENE) {
+        let (_, scene) = SCENES.iter().find(|(scene, _)| *scene == name).unwrap();
+        return scene();
+    }
+    if !is_root() {
+        println!("skipped: giving up privileges, which needs root");
+        return;
+    }
+    for (name, _) in SCENES {
+        let own = std::env::current_exe().unwrap();
+        let output = Command::new(own).env(SCENE, name).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {}\n{said}", output.status);
+        println!("{name} ... ok");
+    }
+}
+
+/// A line of `/proc/self/status`.
+fn status(field: &str) -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    line.unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What no process here can do any more.
+fn nothing_comes_back(bounding: &str) {
+    let uid = Account::named(USER).unwrap().uid();
+    assert_eq!(status("Uid"), format!("{uid} {uid} {uid} {uid}"));
+    for (field, value) in [("CapInh", "0"), ("CapAmb", "0"), ("CapBnd", bounding)] {
+        let is = u64::from_str_radix(&status(field), 16).unwrap();
+        assert_eq!(format!("{is:x}"), value, "{field}");
+    }
+    assert_eq!(status("NoNewPrivs"), "1");
+    assert_eq!(nix::sys::prctl::get_dumpable(), Ok(false));
+    assert!(setuid(Uid::from_raw(0)).is_err() && setgid(Gid::from_raw(0)).is_err());
+    assert!(setgroups(&[Gid::from_raw(0)]).is_err());
+    assert!(Namespace::create_unnamed().unwrap_err().is_permission());
+    assert!(std::fs::read("/etc/shadow").is_err());
+}
+
+fn nothing_is_left() {
+    let account = Account::named(USER).unwrap();
+    // Threads that have ended do not count.
+    let namespace = Namespace::create_unnamed().unwrap();
+    let open = Tun::open_in(&namespace, "link0", TunKind::Tun).unwrap();
+    become_account(&account, Keep::Nothing).unwrap();
+    nothing_comes_back("0");
+    for field in ["CapPrm", "CapEff"] {
+        assert_eq!(status(field), "0000000000000000");
+    }
+    let group = nix::unistd::User::from_name(USER).unwrap().unwrap().gid;
+    assert!(!getgroups().unwrap().contains(&Gid::from_raw(0)), "no group of root");
+    assert_eq!(status("Gid"), format!("{group} {group} {group} {group}"));
+    // What is open stays open.
+    assert_eq!(open.read(&mut [0; 100]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    assert!(Tun::open("link0", TunKind::Tun).unwrap_err().is_permission());
+    // Threads that start now have no more.
+    std::thread::spawn(|| nothing_comes_back("0")).join().unwrap();
+    // Nor do programs.
+    let own = Command::new("cat").arg("/proc/self/status").output().unwrap();
+    let own = String::from_utf8(own.stdout).unwrap();
+    for field in ["CapPrm", "CapEff", "CapBnd"] {
+        assert!(own.contains(&format!("{field}:\t0000000000000000")), "{own}");
+    }
+    // Once more is no error.
+    become_account(&account, Keep::Nothing).unwrap();
+}
+
+fn one_is_kept() {
+    let account = Account::named(USER).unwrap();
+    let namespace = Namespace::create_unnamed().unwrap();
+    let tun = Tun::open_in(&namespace, "link0", TunKind::Tun).unwrap();
+    // The namespace can be entered only by who may.
+    enter(&namespace);
+    become_account(&account, Keep::Network).unwrap();
+    nothing_comes_back("0");
+    // CAP_NET_ADMIN is number 12.
+    for field in ["CapPrm", "CapEff"] {
+        assert_eq!(u64::from_str_radix(&status(field), 16), Ok(1 << 12), "{field}");
+    }
+    Interface::named(tun.name()).unwrap().set_mtu(1_400).unwrap();
+    Interface::named(tun.name()).unwrap().delete().unwrap();
+    tun.attach_again().unwrap();
+    // What was kept can be given up, too.
+    become_account(&account, Keep::Nothing).unwrap();
+    assert!(Interface::named(tun.name()).unwrap().set_mtu(1_300).unwrap_err().is_permission());
+}
+
+fn owner_attaches() {
+    let account = Account::named(USER).unwrap();
+    let namespace = Namespace::create_unnamed().unwrap();
+    enter(&namespace);
+    for (name, owner) in [("own", account.uid()), ("other", 0)] {
+        let tun = Tun::open(name, TunKind::Tun).unwrap();
+        tun.set_owner(owner).unwrap();
+        tun.set_persistent(true).unwrap();
+    }
+    become_account(&account, Keep::Nothing).unwrap();
+    let tun = Tun::attach("own", TunKind::Tun).unwrap();
+    drop(tun);
+    Tun::attach("own", TunKind::Tun).unwrap();
+    assert!(Tun::attach("other", TunKind::Tun).unwrap_err().is_permission());
+    let none = Tun::open("none", TunKind::Tun).unwrap_err();
+    assert_eq!(
+        (none.is_permission(), none.to_string()),
+        (true, "cannot make the TUN device `none`".to_owned())
+    );
+}
+
+fn user_gives_up() {
+    let account = Account::named(USER).unwrap();
+    be(&account);
+    become_account(&account, Keep::Network).unwrap();
+    // What programs could get is not this user's to change, but they get nothing.
+    nothing_comes_back(&format!("{:x}", u64::from_str_radix(&status("CapBnd"), 16).unwrap()));
+    assert_eq!(status("CapEff"), "0000000000000000", "who has nothing keeps nothing");
+}
+
+fn not_root() {
+    let account = Account::named(USER).unwrap();
+    be(&account);
+    let why = become_account(&Account::named("root").unwrap(), Keep::Nothing).unwrap_err();
+    assert!(why.is_permission());
+    assert_eq!(why.to_string(), "cannot become the user `root`, which needs root");
+}
+
+/// Becomes a user as a service manager does it, which leaves more than [`become_account`].
+fn be(account: &Account) {
+    let group = nix::unistd::User::from_name(account.name()).unwrap().unwrap().gid;
+    setgroups(&[]).unwrap();
+    setgid(group).unwrap();
+    setuid(Uid::from_raw(account.uid())).unwrap();
+}
+
+/// Puts this process, which is one thread, into a namespace.
+fn enter(namespace: &Namespace) {
+    let file = std::fs::File::open(namespace.called()).unwrap();
+    nix::sched::setns(file, nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
+}

@@ -1,0 +1,149 @@
+//! The live page over traffic that is made up, to look at: `cargo run --example live_page -- [busy|quiet|costly] [speed]`.
+//!
+//! `speed` is how much faster than a clock the made-up daemon lives: 1 unless it is given.
+
+use std::time::{Duration, Instant};
+
+use thinair_tunnel::live::{Feed, Live};
+use thinair_tunnel::status::{
+    CarrierStatus, ContextCount, Counters, Drop, Failure, Identity, InsideStatus, PeerCounters, PeerKind,
+    PeerStatus, Side, Status,
+};
+
+/// Seconds that the made-up daemon moves on at a time.
+const STEP: f64 = 0.25;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let kind = arguments.next().unwrap_or("busy".to_owned());
+    let speed: f64 = arguments.next().map_or(Ok(1.0), |text| text.parse())?;
+    let feed = Feed::new();
+    let live = Live::start("127.0.0.1:9171".parse()?, feed.clone())?;
+    println!("http://{}/", live.address());
+    let begun = Instant::now();
+    let mut made_up = MadeUp::new(&kind);
+    loop {
+        while made_up.uptime < 20.0 + speed * begun.elapsed().as_secs_f64() {
+            made_up.step();
+        }
+        if feed.is_due() || (speed > 1.0 && feed.next_in().is_some()) {
+            feed.publish(made_up.status());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+struct MadeUp {
+    kind: String,
+    uptime: f64,
+    random: u64,
+    counters: Counters,
+    peers: [PeerCounters; 2],
+}
+
+impl MadeUp {
+    fn new(kind: &str) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            uptime: 0.0,
+            random: 1,
+            counters: Counters::new(64),
+            peers: [PeerCounters::default(); 2],
+        }
+    }
+
+    /// Up to one, by an xorshift.
+    fn draw(&mut self) -> f64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Calls that come and go, and requests of sensors.
+    fn step(&mut self) {
+        self.uptime += STEP;
+        if self.kind == "quiet" {
+            return;
+        }
+        let calls = 6.0 + 5.0 * (self.uptime / 47.0).sin() + 2.0 * (self.uptime / 11.0).sin();
+        let packets = (STEP * (50.0 * calls + 40.0 * self.draw())) as usize;
+        for _ in 0..packets {
+            let payload = if self.kind == "costly" { 20 } else { 20 + 100 * usize::from(self.draw() < 0.1) };
+            let (inside, compressed) = (40 + payload, 3 + payload);
+            let peer = usize::from(self.draw() < 0.2);
+            let several = if self.kind == "costly" { 1 } else { 4 };
+            let way_out = self.draw() < 0.55;
+            let took = 18_000.0 + 22_000.0 * self.draw() + 400_000.0 * self.draw().powi(40);
+            let (counters, peer) = (&mut self.counters, &mut self.peers[peer]);
+            if way_out {
+                counters.sent.packet(inside, compressed);
+                peer.sent.packet(inside, compressed);
+                counters.latency_sent.record(took as u64);
+                if counters.sent.packets.is_multiple_of(several) {
+                    counters.sent_datagram(several as usize * (compressed + 1) + 47);
+                }
+            } else {
+                counters.received.packet(inside, compressed);
+                peer.received.packet(inside, compressed);
+                counters.latency_received.record(took as u64);
+                if counters.received.packets.is_multiple_of(several) {
+                    counters.received_datagram(several as usize * (compressed + 1) + 47);
+                }
+            }
+            if self.draw() < 0.002 {
+                self.counters.drops.count(Drop::Replayed);
+            }
+            if self.draw() < 0.001 {
+                self.peers[0].failures.count(Failure::Crc);
+                self.peers[0].feedback.sent.nacks += 1;
+                self.peers[1].feedback.received.nacks += 1;
+            }
+        }
+        if self.uptime > 60.0 && self.draw() < 0.01 {
+            self.counters.drops.count(Drop::TooLong);
+        }
+    }
+
+    fn status(&self) -> Status {
+        let identity = Identity {
+            site: None,
+            inside: InsideStatus {
+                name: "air0".to_owned(),
+                bridged: false,
+                mtu: 1400,
+                addresses: vec!["10.9.0.1/24".to_owned(), "fd00:9::1/64".to_owned()],
+                up: true,
+            },
+            carrier: CarrierStatus { url: "udp://0.0.0.0:4754".to_owned(), mtu: 1500, overhead: 48 },
+            security: "Noise NNpsk0, ChaCha20-Poly1305, tag of 16 octets".to_owned(),
+        };
+        let mut status = Status::new(identity, &self.counters, self.uptime, self.uptime * 0.031);
+        let is_quiet = self.kind == "quiet";
+        for (at, name) in ["hill-station", "valley"].into_iter().enumerate() {
+            let count = |side, profile: &str, state: &str, contexts| ContextCount {
+                side,
+                profile: profile.to_owned(),
+                mode: "O".to_owned(),
+                state: state.to_owned(),
+                contexts,
+            };
+            let contexts = vec![
+                count(Side::Compressor, "rtp", "SO", 5),
+                count(Side::Compressor, "coap", "FO", 1),
+                count(Side::Decompressor, "rtp", "FC", 5),
+                count(Side::Decompressor, "coap", "FC", 2),
+            ];
+            status.peers.push(PeerStatus {
+                name: name.to_owned(),
+                kind: PeerKind::Peer,
+                address: (at == 0 || !is_quiet).then(|| format!("198.51.100.{}:4754", 7 + at)),
+                session_seconds: (!is_quiet).then_some(self.uptime),
+                heard_seconds: (!is_quiet).then_some(0.02),
+                counters: self.peers[at],
+                contexts: if is_quiet { Vec::new() } else { contexts },
+            });
+        }
+        status
+    }
+}

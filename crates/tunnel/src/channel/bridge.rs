@@ -1,0 +1,100 @@
+//! Ethernet frames: the IP packet in them is compressed, the rest goes as it is.
+//!
+//! A frame whose EtherType is IPv4 or IPv6 and that holds the IP packet and nothing else gets the EtherType of ROHC, and the
+//! ROHC packet where the IP packet was; the version in the packet says later which EtherType it was. Padded frames, frames
+//! with VLAN tags, ARP and everything else go as they are.
+
+/// Octets of both addresses and the EtherType.
+pub(super) const HEADER: usize = 14;
+
+/// Octets of both addresses.
+const ADDRESSES: usize = 12;
+
+const IPV4: [u8; 2] = [0x08, 0x00];
+const IPV6: [u8; 2] = [0x86, 0xDD];
+pub(super) const ROHC: [u8; 2] = [0x22, 0xF1];
+
+/// What a frame holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Frame<'f> {
+    /// A packet, and nothing else: IP on the way out, ROHC on the way in.
+    Packet {
+        /// Both addresses.
+        addresses: &'f [u8],
+        /// The packet.
+        packet: &'f [u8],
+    },
+    /// Anything else.
+    Other,
+    /// Less than a header.
+    Short,
+}
+
+/// A frame that is to be sent.
+pub(super) fn outgoing(frame: &[u8]) -> Frame<'_> {
+    let Some((header, packet)) = frame.split_at_checked(HEADER) else { return Frame::Short };
+    let (addresses, ether_type) = header.split_at(ADDRESSES);
+    let length = match (packet.first().map(|first| first >> 4), packet) {
+        (Some(4), &[_, _, high, low, ..]) if ether_type == IPV4 => usize::from(high) << 8 | usize::from(low),
+        (Some(6), &[_, _, _, _, high, low, ..]) if ether_type == IPV6 => {
+            40 + (usize::from(high) << 8 | usize::from(low))
+        }
+        _ => return Frame::Other,
+    };
+    if length == packet.len() { Frame::Packet { addresses, packet } } else { Frame::Other }
+}
+
+/// Whether a frame would be taken for one that holds a ROHC packet of ours.
+pub(super) fn is_rohc(frame: &[u8]) -> bool {
+    frame.get(ADDRESSES..HEADER) == Some(&ROHC)
+}
+
+/// A frame that was received.
+pub(super) fn incoming(frame: &[u8]) -> Frame<'_> {
+    match frame.split_at_checked(HEADER) {
+        None => Frame::Short,
+        Some((header, packet)) if is_rohc(header) => {
+            Frame::Packet { addresses: &header[..ADDRESSES], packet }
+        }
+        Some(_) => Frame::Other,
+    }
+}
+
+/// The EtherType of an IP packet.
+pub(super) fn ether_type(packet: &[u8]) -> Option<[u8; 2]> {
+    match packet.first()? >> 4 {
+        4 => Some(IPV4),
+        6 => Some(IPV6),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(ether_type: [u8; 2], packet: &[u8]) -> Vec<u8> {
+        [&[0x02; 6][..], &[0x04; 6], &ether_type, packet].concat()
+    }
+
+    #[test]
+    fn only_frames_that_hold_nothing_but_ip_are_taken_apart() {
+        let four = [&[0x45, 0, 0, 24][..], &[0; 20]].concat();
+        let six = [&[0x60, 0, 0, 0, 0, 3][..], &[0; 37]].concat();
+        let whole = frame(IPV4, &four);
+        assert_eq!(outgoing(&whole), Frame::Packet { addresses: &whole[..12], packet: &four });
+        let whole = frame(IPV6, &six);
+        assert_eq!(outgoing(&whole), Frame::Packet { addresses: &whole[..12], packet: &six });
+        let padded = frame(IPV4, &[&four[..], &[0; 22]].concat());
+        let tagged = frame([0x81, 0x00], &[&[0, 7][..], &IPV4, &four].concat());
+        let mixed = frame(IPV6, &four);
+        let arp = frame([0x08, 0x06], &[0; 28]);
+        for other in [&padded, &tagged, &mixed, &arp, &frame(IPV4, &[]), &frame(IPV4, &four[..23])] {
+            assert_eq!(outgoing(other), Frame::Other);
+            assert_eq!(incoming(other), Frame::Other);
+        }
+        assert_eq!(outgoing(&[0; 13]), Frame::Short);
+        assert_eq!(incoming(&[0; 13]), Frame::Short);
+        assert!(is_rohc(&frame(ROHC, &[])) && !is_rohc(&arp));
+    }
+}

@@ -1,0 +1,377 @@
+//! The ROHC of a channel: an endpoint of a pair, or a compressor and decompressors of a mesh, with their feedback.
+
+use thinair_rohc::exchange::Exchanges;
+use thinair_rohc::feedback::{AckType, Feedback, FeedbackError, MAX_ELEMENT};
+use thinair_rohc::packet::Elements;
+use thinair_rohc::storage::Slots;
+use thinair_rohc::{
+    Channel as Parameters, CidSpace, Compressed, Compressor, CompressorMemory, DecompressError, Decompressed,
+    Decompressor, DecompressorConfig, DecompressorMemory, Endpoint, Instant, Mode,
+};
+
+use super::counters::{self, Counters};
+use super::feedback::{Limiter, Waiting};
+use super::mesh::Combined;
+use super::{NotSent, Role, Setup, SetupError};
+use crate::plan::ChannelPlan;
+use crate::unit::{Protocol, SiteId, Unit};
+
+/// Messages of each direction that the other one can refer to: a parameter that both ends must have in common.
+const EXCHANGES: usize = 64;
+
+/// Blocks for extension headers: so many for each context, and at most so many.
+const BLOCKS: (usize, usize) = (8, 256);
+
+/// What compresses and decompresses.
+#[derive(Debug)]
+pub(super) struct Ends {
+    kind: Kind,
+    /// What negative feedback of others may do to our compressor.
+    limiter: Limiter,
+    parameters: Parameters,
+    seed: u64,
+}
+
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "there is one of a channel")]
+enum Kind {
+    Pair { endpoint: Endpoint<'static>, back: Back },
+    Mesh(Mesh),
+}
+
+/// A compressor for all, and a decompressor for each other site.
+#[derive(Debug)]
+struct Mesh {
+    own: Option<SiteId>,
+    compressor: Option<Compressor<'static>>,
+    sites: Vec<Hearing>,
+    /// Where receivers answer.
+    combined: Option<Combined>,
+}
+
+/// What is heard of one site.
+#[derive(Debug)]
+struct Hearing {
+    site: SiteId,
+    decompressor: Decompressor<'static>,
+    back: Back,
+}
+
+/// The way back to one compressor.
+#[derive(Debug)]
+struct Back {
+    /// There is one.
+    exists: bool,
+    waiting: Waiting,
+    limiter: Limiter,
+}
+
+impl Back {
+    fn new(exists: bool, contexts: usize) -> Self {
+        Self { exists, waiting: Waiting::new(), limiter: Limiter::new(contexts) }
+    }
+
+    /// Keeps all that the decompressor has to say.
+    fn collect(
+        &mut self,
+        now: Instant,
+        due: Instant,
+        space: CidSpace,
+        counters: &mut counters::Feedback,
+        mut poll: impl FnMut(&mut [u8]) -> Option<usize>,
+    ) {
+        let mut element = [0; MAX_ELEMENT];
+        while let Some(len) = poll(&mut element) {
+            let element = element.get(..len).unwrap_or_default();
+            let data = element.get(if element.first() == Some(&0b1111_0000) { 2 } else { 1 }..);
+            let told = data.and_then(|data| Feedback::glance(data, space));
+            let Some((cid, ack)) = told.filter(|_| self.exists) else { continue };
+            if !self.limiter.passes(now, cid, ack) || !self.waiting.push(element, due) {
+                counters.too_many += 1;
+                continue;
+            }
+            counters.note(ack);
+            counters.octets += len as u64;
+        }
+    }
+
+    fn go_alone(
+        &mut self,
+        now: Instant,
+        most: usize,
+        to: Option<SiteId>,
+        counters: &mut Counters,
+        sink: &mut dyn FnMut(Unit<'_>),
+    ) {
+        if self.waiting.due().is_some_and(|due| due <= now) {
+            let (packets, _) = self.waiting.go_alone(most, |octets| {
+                counters.sent.units += 1;
+                counters.sent.unit_octets += octets.len() as u64;
+                sink(Unit { protocol: Protocol::Rohc, to, octets });
+            });
+            counters.feedback_sent.alone += packets;
+        }
+    }
+}
+
+impl Ends {
+    pub(super) fn new(setup: &Setup<'_>) -> Result<Self, SetupError> {
+        let plan = setup.plan;
+        let parameters = Parameters::new(plan.cids, plan.max_cid, plan.profiles)
+            .map_err(SetupError::Channel)?
+            .with_mrru(setup.mrru)
+            .with_integrity_below(setup.integrity);
+        let answers = match setup.role {
+            Role::Pair => true,
+            Role::OneWay => false,
+            Role::Mesh { feedback, .. } => feedback,
+        };
+        let is_mesh = matches!(setup.role, Role::Mesh { .. });
+        if is_mesh && answers && plan.mode == Mode::Reliable {
+            return Err(SetupError::ReliableMesh);
+        }
+        if !answers && plan.mode != Mode::Unidirectional {
+            let error = if is_mesh { SetupError::NobodyAnswers } else { SetupError::NoWayBack };
+            return Err(error(plan.mode));
+        }
+        let limiter = Limiter::new(parameters.contexts());
+        let kind = match setup.role {
+            Role::Pair | Role::OneWay => Kind::Pair {
+                endpoint: endpoint(plan, parameters, setup.seed),
+                back: Back::new(answers, parameters.contexts()),
+            },
+            Role::Mesh { own, sites, feedback } => {
+                let mut hearing: Vec<Hearing> = Vec::with_capacity(sites.len());
+                for &site in sites {
+                    if own == Some(site) || hearing.iter().any(|known| known.site == site) {
+                        return Err(SetupError::Twice(site.number()));
+                    }
+                    let decompressor = decompressor(plan, parameters);
+                    let back = Back::new(feedback && own.is_some(), parameters.contexts());
+                    hearing.push(Hearing { site, decompressor, back });
+                }
+                let compressor = own.map(|_| compressor(plan, parameters, setup.seed, true));
+                let combined =
+                    (feedback && own.is_some()).then(|| Combined::new(sites.to_vec(), parameters.contexts()));
+                Kind::Mesh(Mesh { own, compressor, sites: hearing, combined })
+            }
+        };
+        Ok(Self { kind, limiter, parameters, seed: setup.seed })
+    }
+
+    /// Whether there is no compressor.
+    pub(super) fn only_hears(&self) -> bool {
+        matches!(&self.kind, Kind::Mesh(Mesh { compressor: None, .. }))
+    }
+
+    /// Whether a unit may come from there.
+    pub(super) fn knows(&self, from: Option<SiteId>) -> bool {
+        match &self.kind {
+            // A packaging may number peers too; who they are, the channel says.
+            Kind::Pair { .. } => true,
+            Kind::Mesh(mesh) => mesh.sites.iter().any(|hearing| Some(hearing.site) == from),
+        }
+    }
+
+    pub(super) fn compress(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        room: &mut [u8],
+    ) -> Result<Compressed, NotSent> {
+        match &mut self.kind {
+            // No feedback is in front: all of it was collected.
+            Kind::Pair { endpoint, .. } => {
+                let (compressed, _) = endpoint.send(now, packet, room).map_err(NotSent::Compress)?;
+                Ok(compressed)
+            }
+            Kind::Mesh(mesh) => {
+                let compressor = mesh.compressor.as_mut().ok_or(NotSent::OnlyHears)?;
+                let compressed = compressor.compress(now, packet, room).map_err(NotSent::Compress)?;
+                if let Some(combined) = &mut mesh.combined {
+                    let sn = compressor.context(compressed.cid).and_then(|context| context.sn);
+                    combined.note_sent(&compressed, sn);
+                }
+                Ok(compressed)
+            }
+        }
+    }
+
+    /// Decompresses what holds no feedback, and keeps what is to be answered until `due`.
+    pub(super) fn decompress(
+        &mut self,
+        now: Instant,
+        from: Option<SiteId>,
+        packet: &[u8],
+        room: &mut [u8],
+        due: Instant,
+        counters: &mut Counters,
+    ) -> Result<Decompressed, DecompressError> {
+        let space = self.parameters.cids();
+        let counters = &mut counters.feedback_sent;
+        match &mut self.kind {
+            Kind::Pair { endpoint, back } => {
+                let done = endpoint.receive(now, packet, room);
+                back.collect(now, due, space, counters, |out| endpoint.poll_feedback(out));
+                done
+            }
+            Kind::Mesh(mesh) => {
+                let hearing = mesh.sites.iter_mut().find(|hearing| Some(hearing.site) == from);
+                let Some(Hearing { decompressor, back, .. }) = hearing else {
+                    return Err(DecompressError::NothingYet);
+                };
+                let done = decompressor.decompress(now, packet, room);
+                back.collect(now, due, space, counters, |out| decompressor.poll_feedback(out));
+                done
+            }
+        }
+    }
+
+    /// Takes feedback that was received.
+    pub(super) fn feedback(
+        &mut self,
+        now: Instant,
+        from: Option<SiteId>,
+        to: Option<SiteId>,
+        elements: Elements<'_>,
+        counters: &mut counters::Feedback,
+    ) {
+        counters.octets += elements.octets().len() as u64;
+        let space = self.parameters.cids();
+        for element in elements {
+            let Some((cid, ack)) = Feedback::glance(element, space) else {
+                counters.ignored += 1;
+                continue;
+            };
+            counters.note(ack);
+            if self.no_way_back() {
+                counters.ignored += 1;
+                continue;
+            }
+            if ack != AckType::Ack && !self.limiter.passes(now, cid, ack) {
+                counters.too_many += 1;
+                continue;
+            }
+            let told = match &mut self.kind {
+                Kind::Pair { endpoint, .. } => endpoint.compressor.receive_feedback(now, element),
+                Kind::Mesh(mesh) => match (&mut mesh.combined, &mut mesh.compressor, from) {
+                    // An element names a CID and no compressor; what is not addressed may be for anybody.
+                    (Some(combined), Some(compressor), Some(from)) if to.is_some() && to == mesh.own => {
+                        combined.receive(now, from, element, space, compressor)
+                    }
+                    _ => Err(FeedbackError::UnknownCid(cid)),
+                },
+            };
+            if told.is_err() {
+                counters.ignored += 1;
+            }
+        }
+    }
+
+    fn no_way_back(&self) -> bool {
+        match &self.kind {
+            Kind::Pair { back, .. } => !back.exists,
+            Kind::Mesh(mesh) => mesh.combined.is_none(),
+        }
+    }
+
+    /// The feedback that may go in front of packets: that of a pair. In a mesh everybody would hear it.
+    pub(super) fn waiting_for_all(&mut self) -> Option<&mut Waiting> {
+        match &mut self.kind {
+            Kind::Pair { back, .. } => Some(&mut back.waiting),
+            Kind::Mesh(_) => None,
+        }
+    }
+
+    pub(super) fn poll_at(&self) -> Option<Instant> {
+        match &self.kind {
+            Kind::Pair { back, .. } => back.waiting.due(),
+            Kind::Mesh(mesh) => mesh.sites.iter().filter_map(|hearing| hearing.back.waiting.due()).min(),
+        }
+    }
+
+    pub(super) fn poll(
+        &mut self,
+        now: Instant,
+        most: usize,
+        counters: &mut Counters,
+        sink: &mut dyn FnMut(Unit<'_>),
+    ) {
+        match &mut self.kind {
+            Kind::Pair { back, .. } => back.go_alone(now, most, None, counters, sink),
+            Kind::Mesh(mesh) => {
+                for hearing in &mut mesh.sites {
+                    hearing.back.go_alone(now, most, Some(hearing.site), counters, sink);
+                }
+            }
+        }
+    }
+
+    /// New contexts at both ends. Restarts are rare, so their memory is new too.
+    pub(super) fn reset(&mut self, plan: &ChannelPlan, from: Option<SiteId>) {
+        // Sequence numbers that start elsewhere than before.
+        self.seed = self.seed.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+        let contexts = self.parameters.contexts();
+        self.limiter = Limiter::new(contexts);
+        match &mut self.kind {
+            Kind::Pair { endpoint: old, back } => {
+                *old = endpoint(plan, self.parameters, self.seed);
+                *back = Back::new(back.exists, contexts);
+            }
+            Kind::Mesh(mesh) => {
+                for hearing in &mut mesh.sites {
+                    if from.is_none() || from == Some(hearing.site) {
+                        hearing.decompressor = decompressor(plan, self.parameters);
+                        hearing.back = Back::new(hearing.back.exists, contexts);
+                    }
+                }
+                if let Some(old) = &mut mesh.compressor {
+                    *old = compressor(plan, self.parameters, self.seed, true);
+                }
+                if let Some(combined) = &mut mesh.combined {
+                    combined.clear();
+                }
+            }
+        }
+    }
+
+    pub(super) fn compressor(&self) -> Option<&Compressor<'static>> {
+        match &self.kind {
+            Kind::Pair { endpoint, .. } => Some(&endpoint.compressor),
+            Kind::Mesh(mesh) => mesh.compressor.as_ref(),
+        }
+    }
+
+    pub(super) fn decompressors(&self) -> impl Iterator<Item = (Option<SiteId>, &Decompressor<'static>)> {
+        let (pair, mesh) = match &self.kind {
+            Kind::Pair { endpoint, .. } => (Some((None, &endpoint.decompressor)), &[][..]),
+            Kind::Mesh(mesh) => (None, &mesh.sites[..]),
+        };
+        pair.into_iter().chain(mesh.iter().map(|hearing| (Some(hearing.site), &hearing.decompressor)))
+    }
+}
+
+fn blocks(parameters: &Parameters) -> usize {
+    (BLOCKS.0 * parameters.contexts()).min(BLOCKS.1)
+}
+
+fn compressor(plan: &ChannelPlan, parameters: Parameters, seed: u64, for_many: bool) -> Compressor<'static> {
+    let mut config = plan.compressor(parameters, seed);
+    if for_many {
+        // Not all of them can answer at all times.
+        config.refresh_two_way = config.refresh;
+    }
+    let memory = CompressorMemory::owned(&parameters, blocks(&parameters));
+    Compressor::new(config, memory).with_bases(Slots::owned(plan.bases.clone()))
+}
+
+fn decompressor(plan: &ChannelPlan, parameters: Parameters) -> Decompressor<'static> {
+    let config = DecompressorConfig { mode: plan.mode, ..DecompressorConfig::new(parameters) };
+    let memory = DecompressorMemory::owned(&parameters, blocks(&parameters));
+    Decompressor::new(config, memory).with_bases(Slots::owned(plan.bases.clone()))
+}
+
+fn endpoint(plan: &ChannelPlan, parameters: Parameters, seed: u64) -> Endpoint<'static> {
+    Endpoint::new(compressor(plan, parameters, seed, false), decompressor(plan, parameters))
+        .with_exchanges(Exchanges::owned(EXCHANGES), Exchanges::owned(EXCHANGES))
+}

@@ -1,0 +1,420 @@
+mod bridged;
+mod damage;
+mod meshed;
+mod storm;
+
+use std::path::Path;
+
+use thinair_capture::Reader;
+use thinair_rohc::CidSpace;
+
+use super::*;
+
+/// A unit on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Owned {
+    protocol: Protocol,
+    to: Option<SiteId>,
+    octets: Vec<u8>,
+}
+
+impl Owned {
+    fn of(unit: Unit<'_>) -> Self {
+        Self { protocol: unit.protocol, to: unit.to, octets: unit.octets.to_vec() }
+    }
+
+    fn unit(&self) -> Unit<'_> {
+        Unit { protocol: self.protocol, to: self.to, octets: &self.octets }
+    }
+}
+
+fn plan(mode: Mode) -> ChannelPlan {
+    ChannelPlan { mode, ..ChannelPlan::new() }
+}
+
+fn setup(plan: &ChannelPlan) -> Setup<'_> {
+    Setup {
+        plan,
+        role: Role::Pair,
+        integrity: Integrity::None,
+        bridged: false,
+        typed: false,
+        mtu: 1_500,
+        largest_unit: 1_600,
+        mrru: 0,
+        seed: 0x5EED,
+    }
+}
+
+fn pair(setup: &Setup<'_>) -> [Channel; 2] {
+    [Channel::new(setup).unwrap(), Channel::new(&Setup { seed: setup.seed + 1, ..*setup }).unwrap()]
+}
+
+fn send(channel: &mut Channel, now: Instant, packet: &[u8]) -> (Result<Sent, NotSent>, Vec<Owned>) {
+    let mut units = Vec::new();
+    let sent = channel.send(now, packet, &mut |unit| units.push(Owned::of(unit)));
+    if let Ok(sent) = &sent {
+        let octets: usize = units.iter().map(|unit| unit.octets.len()).sum();
+        assert_eq!((sent.units, sent.octets), (units.len(), octets));
+    }
+    (sent, units)
+}
+
+fn poll(channel: &mut Channel, now: Instant) -> Vec<Owned> {
+    let mut units = Vec::new();
+    channel.poll(now, &mut |unit| units.push(Owned::of(unit)));
+    assert!(channel.poll_at().is_none_or(|at| at > now));
+    units
+}
+
+fn receive(
+    channel: &mut Channel,
+    now: Instant,
+    from: Option<SiteId>,
+    unit: &Owned,
+) -> (Result<(), NotReceived>, Vec<Vec<u8>>) {
+    let mut packets = Vec::new();
+    let received = channel.receive(now, from, unit.unit(), &mut |packet| packets.push(packet.to_vec()));
+    (received, packets)
+}
+
+/// What comes out of `to` when `from` sends a packet; all units are whole.
+fn carry(from: &mut Channel, to: &mut Channel, now: Instant, packet: &[u8]) -> Vec<Vec<u8>> {
+    let (sent, units) = send(from, now, packet);
+    sent.unwrap();
+    let mut packets = Vec::new();
+    for unit in &units {
+        let (received, delivered) = receive(to, now, None, unit);
+        received.unwrap();
+        packets.extend(delivered);
+    }
+    packets
+}
+
+/// Feedback that is due goes both ways.
+fn settle(ends: &mut [Channel; 2], now: Instant) {
+    let [a, b] = ends;
+    for unit in poll(a, now) {
+        receive(b, now, None, &unit).0.unwrap();
+    }
+    for unit in poll(b, now) {
+        receive(a, now, None, &unit).0.unwrap();
+    }
+}
+
+/// The IP packets of a capture, and whether each goes the way of the first.
+fn captured(name: &str) -> Vec<(bool, Vec<u8>)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures").join(name);
+    let mut reader = Reader::new(std::fs::File::open(path).unwrap()).unwrap();
+    let mut packets = Vec::new();
+    let mut first = None;
+    while let Some(record) = reader.next_record() {
+        let record = record.unwrap();
+        let Ok(network) = record.network_packet() else { continue };
+        let packet = network.packet;
+        let source = match packet[0] >> 4 {
+            4 => packet[12..16].to_vec(),
+            _ => packet[8..24].to_vec(),
+        };
+        let same = *first.get_or_insert_with(|| source.clone()) == source;
+        packets.push((same, packet.to_vec()));
+    }
+    assert!(!packets.is_empty(), "{name}");
+    packets
+}
+
+fn captures() -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures");
+    let entries = std::fs::read_dir(path).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.filter(|name| name.ends_with(".pcap")).collect();
+    names.sort();
+    names
+}
+
+/// An IPv6 packet of UDP, without a checksum that would have to be right.
+fn udp6(port: u16, number: u16, payload: usize) -> Vec<u8> {
+    let len = (payload + 8) as u16;
+    let mut packet = vec![0x60, 0, 0, 0, (len >> 8) as u8, len as u8, 17, 64];
+    packet.extend([0xFD; 16]);
+    packet.extend([0xFE; 16]);
+    packet.extend(port.to_be_bytes());
+    packet.extend([0x1F, 0x90, (len >> 8) as u8, len as u8, 0x12, 0x34]);
+    // The first octet is neither of RTP nor of CoAP, so that nothing is guessed.
+    let rest = (1..payload).map(|i| (i as u16).wrapping_mul(31).wrapping_add(number) as u8);
+    packet.extend([1].into_iter().take(payload).chain(rest));
+    packet
+}
+
+/// A fragment: no profile but the uncompressed one takes it.
+fn fragment(octets: u16) -> Vec<u8> {
+    let mut packet = vec![0x45, 0, (octets >> 8) as u8, octets as u8, 0, 7, 0x20, 0, 64, 17, 0, 0];
+    packet.extend([10, 0, 0, 1, 10, 0, 0, 2]);
+    packet.resize(usize::from(octets), 0xA5);
+    packet
+}
+
+fn ms(ms: u64) -> Instant {
+    Instant::from_millis(ms)
+}
+
+#[test]
+fn captures_come_through_bit_for_bit() {
+    for (mode, cids, by_type) in [
+        (Mode::Unidirectional, CidSpace::Small, false),
+        (Mode::Optimistic, CidSpace::Small, true),
+        (Mode::Optimistic, CidSpace::Large, false),
+        (Mode::Reliable, CidSpace::Small, false),
+    ] {
+        let plan = ChannelPlan { cids, by_type, ..plan(mode) };
+        let mut totals = [0; 3];
+        for name in captures() {
+            let mut ends = pair(&Setup { typed: true, mtu: u16::MAX, largest_unit: 70_000, ..setup(&plan) });
+            for (i, (forth, packet)) in captured(&name).iter().enumerate() {
+                let now = ms(10 * i as u64);
+                let [a, b] = &mut ends;
+                let (from, to) = if *forth { (a, b) } else { (b, a) };
+                assert_eq!(carry(from, to, now, packet), [packet.as_slice()], "{name}, packet {i}");
+                settle(&mut ends, now);
+            }
+            for end in &ends {
+                let counters = end.counters();
+                assert_eq!((counters.not_sent.total(), counters.not_received.total()), (0, 0), "{name}");
+                let one = [counters.sent.octets, counters.sent.unit_octets, counters.feedback_received.acks];
+                for (total, one) in totals.iter_mut().zip(one) {
+                    *total += one;
+                }
+            }
+        }
+        let [octets, units, acks] = totals;
+        assert!(units < octets, "{octets} octets became {units}");
+        assert_eq!(acks > 0, mode != Mode::Unidirectional);
+    }
+}
+
+#[test]
+fn two_ends_come_to_the_mode_of_the_plan() {
+    for mode in [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable] {
+        let plan = plan(mode);
+        let mut ends = pair(&setup(&plan));
+        for i in 0..60 {
+            let [a, b] = &mut ends;
+            let (forth, back) = (udp6(1, i, 20), udp6(2, i, 20));
+            assert_eq!(carry(a, b, ms(u64::from(i) * 20), &forth), [forth]);
+            assert_eq!(carry(b, a, ms(u64::from(i) * 20), &back), [back]);
+        }
+        let [a, b] = &ends;
+        let context = a.compressor_contexts().next().unwrap();
+        assert_eq!((context.mode, context.state), (mode, "SO"));
+        let (site, context) = b.decompressor_contexts().next().unwrap();
+        assert_eq!((site, context.mode, context.state), (None, mode, "FC"));
+        // Packets both ways take the feedback along.
+        assert_eq!(b.counters().feedback_sent.alone, 0);
+        assert_eq!(b.counters().feedback_sent.in_front > 0, mode != Mode::Unidirectional);
+        assert_eq!(b.counters().feedback_sent.in_front, a.counters().feedback_received.acks);
+    }
+}
+
+#[test]
+fn feedback_goes_alone_when_no_packet_comes() {
+    let plan = plan(Mode::Optimistic);
+    let [mut a, mut b] = pair(&setup(&plan));
+    let packet = udp6(1, 0, 20);
+    carry(&mut a, &mut b, ms(100), &packet);
+    assert_eq!(b.poll_at(), Some(ms(120)));
+    assert_eq!(poll(&mut b, ms(119)), []);
+    let units = poll(&mut b, ms(120));
+    assert_eq!((units.len(), units[0].protocol, b.poll_at()), (1, Protocol::Rohc, None));
+    assert_eq!(receive(&mut a, ms(121), None, &units[0]), (Ok(()), Vec::new()));
+    assert_eq!(a.compressor_contexts().next().unwrap().mode, Mode::Optimistic);
+    assert_eq!((b.counters().feedback_sent.alone, a.counters().feedback_received.acks), (1, 1));
+}
+
+#[test]
+fn all_feedback_that_waits_goes_with_the_next_packet() {
+    let plan = plan(Mode::Optimistic);
+    let [mut a, mut b] = pair(&setup(&plan));
+    for flow in 1..=12 {
+        carry(&mut a, &mut b, ms(0), &udp6(flow, 0, 20));
+    }
+    let (sent, units) = send(&mut b, ms(1), &udp6(99, 0, 20));
+    assert_eq!((sent.unwrap().units, b.poll_at()), (1, None));
+    receive(&mut a, ms(1), None, &units[0]).0.unwrap();
+    assert_eq!((b.counters().feedback_sent.in_front, a.counters().feedback_received.acks), (12, 12));
+    assert!(a.compressor_contexts().all(|context| context.mode == Mode::Optimistic));
+}
+
+#[test]
+fn feedback_that_does_not_fit_in_front_waits() {
+    let plan = plan(Mode::Optimistic);
+    let [mut a, mut b] = pair(&Setup { largest_unit: 300, ..setup(&plan) });
+    carry(&mut a, &mut b, ms(0), &udp6(1, 0, 20));
+    let (sent, units) = send(&mut b, ms(1), &udp6(9, 0, 300 - 51));
+    assert_eq!((sent.unwrap().octets, units.len(), b.poll_at()), (299, 1, Some(ms(20))));
+    let (sent, _) = send(&mut b, ms(2), &udp6(9, 0, 100));
+    assert!(sent.unwrap().octets > 150 && b.poll_at().is_none());
+}
+
+#[test]
+fn packets_that_no_profile_takes_go_as_they_are_where_that_is_agreed() {
+    let plan = ChannelPlan { by_type: true, ..plan(Mode::Optimistic) };
+    let [mut a, mut b] = pair(&Setup { typed: true, ..setup(&plan) });
+    let packet = fragment(100);
+    let (sent, units) = send(&mut a, ms(0), &packet);
+    assert_eq!(sent.unwrap().compressed, None);
+    assert_eq!(units, [Owned { protocol: Protocol::Ipv4, to: None, octets: packet.clone() }]);
+    assert_eq!(receive(&mut b, ms(0), None, &units[0]), (Ok(()), vec![packet.clone()]));
+    // A unit that says what it is not.
+    let wrong = Owned { protocol: Protocol::Ipv6, ..units[0].clone() };
+    let malformed = Err(NotReceived::Malformed(Protocol::Ipv6));
+    assert_eq!(receive(&mut b, ms(0), None, &wrong), (malformed, Vec::new()));
+    // Where types are not told, or the plan does not say so, it is profile 0x0000.
+    for (by_type, typed) in [(true, false), (false, true)] {
+        let plan = ChannelPlan { by_type, ..plan.clone() };
+        let [mut a, mut b] = pair(&Setup { typed, ..setup(&plan) });
+        let unexpected = Err(NotReceived::Unexpected(Protocol::Ipv4));
+        assert_eq!(receive(&mut b, ms(0), None, &units[0]), (unexpected, Vec::new()));
+        let (sent, own) = send(&mut a, ms(0), &packet);
+        assert_eq!(sent.unwrap().compressed.unwrap().profile, ProfileId::Uncompressed);
+        assert_eq!(receive(&mut b, ms(0), None, &own[0]), (Ok(()), vec![packet.clone()]));
+    }
+}
+
+#[test]
+fn what_is_no_packet_is_counted() {
+    let plan = plan(Mode::Optimistic);
+    let [mut a, _] = pair(&setup(&plan));
+    for garbage in [&[][..], &[0x15; 60], &[0x45; 10], &[0x60; 39]] {
+        assert!(matches!(send(&mut a, ms(0), garbage).0, Err(NotSent::Compress(CompressError::NotIp(_)))));
+    }
+    assert_eq!(
+        send(&mut a, ms(0), &udp6(1, 0, 1_453)).0,
+        Err(NotSent::TooLong { octets: 1_501, most: 1_500 })
+    );
+    assert_eq!(a.counters().not_sent.of("not_ip"), 4);
+    assert_eq!(a.counters().not_sent.of("too_long"), 1);
+    assert_eq!(serde_json::to_value(a.counters()).unwrap()["not_sent"]["not_ip"], 4);
+}
+
+#[test]
+fn modes_that_need_feedback_are_refused_where_there_is_none() {
+    let sites = [SiteId::new(2).unwrap()];
+    let mesh = |feedback| Role::Mesh { own: SiteId::new(1), sites: &sites, feedback };
+    let error = |mode, role| {
+        let plan = plan(mode);
+        Channel::new(&Setup { role, ..setup(&plan) }).err().map(|error| error.to_string())
+    };
+    assert_eq!(
+        error(Mode::Optimistic, Role::OneWay).unwrap(),
+        "mode o needs feedback, and nothing comes back on this carrier: use mode u"
+    );
+    assert_eq!(
+        error(Mode::Reliable, mesh(false)).unwrap(),
+        "mode r needs feedback: let all sites answer (`feedback`), or use mode u"
+    );
+    assert_eq!(
+        error(Mode::Reliable, mesh(true)).unwrap(),
+        "mode r waits for one decompressor, and a mesh has many: use mode o or u"
+    );
+    assert_eq!(error(Mode::Unidirectional, Role::OneWay), None);
+    assert_eq!(error(Mode::Unidirectional, mesh(false)), None);
+    assert_eq!(error(Mode::Optimistic, mesh(true)), None);
+    let twice = Role::Mesh { own: SiteId::new(2), sites: &sites, feedback: true };
+    assert_eq!(error(Mode::Optimistic, twice).unwrap(), "site 2 is there twice");
+    let plan = ChannelPlan { max_cid: 16, ..plan(Mode::Optimistic) };
+    let error = Channel::new(&setup(&plan)).unwrap_err();
+    assert_eq!(error.to_string(), "MAX_CID 16 is beyond the CID space, whose highest CID is 15");
+}
+
+#[test]
+fn one_way_nothing_is_answered() {
+    let plan = plan(Mode::Unidirectional);
+    let [mut a, mut b] = pair(&Setup { role: Role::OneWay, ..setup(&plan) });
+    for i in 0..20 {
+        let packet = udp6(1, i, 20);
+        assert_eq!(carry(&mut a, &mut b, ms(u64::from(i)), &packet), [packet]);
+    }
+    let garbage = Owned { protocol: Protocol::Rohc, to: None, octets: vec![0x05; 30] };
+    for i in 0..20 {
+        let _ = receive(&mut b, ms(100 + i), None, &garbage);
+    }
+    assert_eq!((b.poll_at(), b.counters().feedback_sent), (None, Feedback::default()));
+}
+
+#[test]
+fn after_a_restart_packets_come_at_once() {
+    for mode in [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable] {
+        let plan = plan(mode);
+        let mut ends = pair(&setup(&plan));
+        for i in 0..40 {
+            let now = ms(20 * u64::from(i));
+            let [a, b] = &mut ends;
+            if i == 20 {
+                *b = Channel::new(&Setup { seed: 99, ..setup(&plan) }).unwrap();
+                a.reset(None);
+                assert_eq!(a.compressor_contexts().count(), 0);
+            }
+            let (forth, back) = (udp6(1, i, 20), udp6(2, i, 20));
+            assert_eq!(carry(a, b, now, &forth), [forth]);
+            assert_eq!(carry(b, a, now, &back), [back]);
+            settle(&mut ends, now);
+        }
+        assert_eq!(ends[0].compressor_contexts().next().unwrap().mode, mode);
+        // Counters go on.
+        assert_eq!(ends[0].counters().sent.packets, 40);
+    }
+}
+
+#[test]
+fn long_packets_go_in_segments() {
+    let plan = plan(Mode::Optimistic);
+    let narrow = Setup { mtu: 1_280, largest_unit: 60, mrru: 1_412, ..setup(&plan) };
+    let mut ends = pair(&narrow);
+    for i in 0..30 {
+        let now = ms(100 * u64::from(i));
+        let [a, b] = &mut ends;
+        let (forth, back) = (udp6(1, i, 1_232), udp6(2, i, 600));
+        let (sent, units) = send(a, now, &forth);
+        assert!(sent.unwrap().units >= 21 && units.iter().all(|unit| unit.octets.len() <= 60));
+        let mut delivered = Vec::new();
+        for unit in &units {
+            let (received, packets) = receive(b, now, None, unit);
+            received.unwrap();
+            delivered.extend(packets);
+        }
+        assert_eq!(delivered, [forth]);
+        // Feedback goes in front of all segments.
+        let waits = b.poll_at().is_some();
+        let (_, units) = send(b, now, &back);
+        let is_segment = |unit: &Owned| unit.octets[0] >> 1 == 0x7F;
+        assert_eq!(is_segment(&units[0]), !waits);
+        assert!(units[1..].iter().all(is_segment));
+        assert!(b.poll_at().is_none());
+        let delivered: Vec<_> = units.iter().flat_map(|unit| receive(a, now, None, unit).1).collect();
+        assert_eq!(delivered, [back]);
+        settle(&mut ends, now);
+    }
+    let [a, b] = &mut ends;
+    assert_eq!((a.counters().segmented, a.counters().not_received.total()), (30, 0));
+    assert_eq!(b.counters().segments_received, a.counters().segments_sent);
+    // A segment that is lost takes its packet along, and nothing else.
+    let (_, mut units) = send(a, ms(9_000), &udp6(1, 77, 1_000));
+    units.remove(5);
+    assert!(units.iter().all(|unit| receive(b, ms(9_000), None, unit).1.is_empty()));
+    let packet = udp6(1, 78, 1_000);
+    assert_eq!(carry(a, b, ms(9_001), &packet), [packet]);
+    assert_eq!(b.counters().not_received.of("bad_segment"), 1);
+    // Where MRRU forbids it, the packet is not sent.
+    let [mut a, _] = pair(&Setup { mrru: 0, ..narrow });
+    assert!(matches!(send(&mut a, ms(0), &udp6(1, 0, 100)).0, Err(NotSent::TooLong { most: 60, .. })));
+}
+
+#[test]
+fn a_unit_that_only_grew_too_long_goes_as_it_is() {
+    let plan = ChannelPlan { by_type: true, ..plan(Mode::Optimistic) };
+    let [mut a, mut b] = pair(&Setup { typed: true, largest_unit: 100, ..setup(&plan) });
+    let packet = udp6(1, 0, 52);
+    let (sent, units) = send(&mut a, ms(0), &packet);
+    assert_eq!((sent.unwrap().compressed, units[0].protocol), (None, Protocol::Ipv6));
+    assert_eq!(receive(&mut b, ms(0), None, &units[0]).1, [packet]);
+}

@@ -1,0 +1,97 @@
+//! The seal of a plan: keys from files, and what both ends must agree on.
+
+use sha2::{Digest as _, Sha256};
+use thinair_rohc::CidSpace;
+use thinair_wire::time::Instant;
+
+use super::setup::RunError;
+use crate::mtu::Budget;
+use crate::plan::{Carrier, Others, Plan, Security};
+use crate::seal::{Insecure, Keys, Over, PeerKeys, Random, Seal, TwoWay};
+use crate::site::packaging;
+
+/// Random octets of the system.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SystemRandom;
+
+impl Random for SystemRandom {
+    fn fill(&mut self, octets: &mut [u8]) {
+        // The call fails only where there is no such call. Then nothing here can be kept secret.
+        getrandom::fill(octets).expect("Linux has getrandom(2) since 3.17");
+    }
+}
+
+/// How datagrams of the plan are sealed. `None`: in the open.
+pub(super) fn seal(
+    now: Instant,
+    plan: &Plan,
+    budget: &Budget,
+    random: &mut dyn Random,
+) -> Result<Option<Seal>, RunError> {
+    let _ = random;
+    Ok(match (&plan.security, &plan.others) {
+        (Security::Open, _) => None,
+        (Security::Insecure, Others::Peers(peers)) => {
+            let addresses = peers.iter().map(|peer| peer.address).collect();
+            Some(Seal::Insecure(Insecure::peers(addresses)))
+        }
+        (Security::Insecure, Others::Mesh(mesh)) => {
+            let sites = mesh.sites.iter().map(|site| site.id).collect();
+            Some(Seal::Insecure(Insecure::group(mesh.own, sites)))
+        }
+        (Security::Key { path, suite }, Others::Peers(peers)) => {
+            let over = match plan.carrier {
+                Carrier::Serial { .. } => Over::Line,
+                Carrier::Udp { .. } | Carrier::File { .. } => Over::Datagrams,
+            };
+            let mut known = Vec::new();
+            for peer in peers {
+                let keys = Keys::read(peer.key.as_ref().unwrap_or(path))?;
+                known.push(PeerKeys { keys, address: peer.address, keepalive: peer.keepalive });
+            }
+            let digest = digest(plan, budget);
+            let two_way = TwoWay::new(now, over, known, *suite, digest, Box::new(SystemRandom));
+            Some(Seal::TwoWay(two_way.map_err(|bad| RunError::Keys(bad.to_string()))?))
+        }
+        (Security::Key { .. }, Others::Mesh(_)) => {
+            return Err(RunError::Keys("groups have no keys yet".to_owned()));
+        }
+    })
+}
+
+/// Of all that both ends must have alike, so that a handshake can tell.
+fn digest(plan: &Plan, budget: &Budget) -> [u8; 8] {
+    let channel = &plan.channel;
+    let mut hash = Sha256::new();
+    hash.update(b"thinair channel 1");
+    hash.update([
+        u8::from(channel.cids == CidSpace::Large),
+        u8::from(plan.inside.bridged),
+        u8::from(channel.by_type),
+        budget.integrity as u8,
+    ]);
+    hash.update(channel.max_cid.to_be_bytes());
+    hash.update(budget.mrru.to_be_bytes());
+    for profile in channel.profiles.iter() {
+        hash.update(profile.number().to_be_bytes());
+    }
+    hash.update([0xFF; 2]);
+    // PIDs and NPAs differ; what kind of packaging it is must not.
+    hash.update([match packaging(&plan.carrier) {
+        crate::plan::Packaging::Packed => 0,
+        crate::plan::Packaging::Ts { .. } => 1,
+        crate::plan::Packaging::Gse { .. } => 2,
+    }]);
+    let hash = hash.finalize();
+    let mut digest = [0; 8];
+    digest.copy_from_slice(&hash[..8]);
+    digest
+}
+
+/// What the site is called: its number in a mesh.
+pub(super) fn site_name(plan: &Plan) -> Option<String> {
+    match &plan.others {
+        Others::Peers(_) => None,
+        Others::Mesh(mesh) => mesh.own.map(|site| site.number().to_string()),
+    }
+}

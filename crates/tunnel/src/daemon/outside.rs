@@ -1,0 +1,163 @@
+//! What carries datagrams: a UDP socket, a serial line, or files. Nothing here waits.
+
+mod file;
+mod serial;
+mod udp;
+
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+
+use thinair_os::Error;
+use thinair_wire::time::Instant;
+
+use crate::line::{DeframerCounters, FramerCounters};
+use crate::plan::Carrier;
+
+use file::Files;
+use serial::Line;
+use udp::Socket;
+
+/// Octets that are read from a line or a file at a time.
+const CHUNK: usize = 16_384;
+
+/// The carrier of a site.
+#[derive(Debug)]
+pub(super) enum Outside {
+    Udp(Box<Socket>),
+    Serial(Box<Line>),
+    File(Box<Files>),
+}
+
+/// What came from the carrier.
+pub(super) enum Arrival<'a> {
+    /// A datagram, and where it is from.
+    Datagram(Option<SocketAddr>, &'a mut [u8]),
+    /// Octets of a stream that has datagrams nowhere.
+    Stream(&'a [u8]),
+    /// A frame that is none: its CRC is wrong.
+    WrongCrc,
+    /// A frame that is none for another reason.
+    BadFrame,
+    /// A datagram that is longer than any of ours.
+    TooLong,
+}
+
+/// What became of what waited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Flushed {
+    /// Datagrams that the system refused.
+    pub(super) refused: u64,
+    /// Whether some wait for room.
+    pub(super) waits: bool,
+}
+
+/// Whether more can come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Received {
+    /// All that was there was taken.
+    All,
+    /// There may be more now.
+    More,
+    /// Nothing will ever come again.
+    End,
+}
+
+impl Outside {
+    /// Opens what the plan says, for datagrams of at most so many octets.
+    pub(super) fn open(carrier: &Carrier, largest: usize) -> Result<Self, Error> {
+        Ok(match carrier {
+            Carrier::Udp { listen, group, ttl, .. } => {
+                Self::Udp(Box::new(Socket::open(*listen, group.as_ref(), *ttl, largest)?))
+            }
+            Carrier::Serial { path, speed, framing, crc, .. } => {
+                Self::Serial(Box::new(Line::open(path, *speed, *framing, *crc, largest)?))
+            }
+            Carrier::File { from, to, .. } => {
+                Self::File(Box::new(Files::open(from.as_deref(), to.as_deref())?))
+            }
+        })
+    }
+
+    /// The file that is waited for, to be read. `None`: there is none now, or it is always ready.
+    pub(super) fn readable(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Udp(socket) => Some(socket.as_fd()),
+            Self::Serial(line) => line.as_fd(),
+            Self::File(files) => files.readable(),
+        }
+    }
+
+    /// The file that is waited for, to have room. `None`: there is none now, or it always has.
+    pub(super) fn writable(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Udp(socket) => Some(socket.as_fd()),
+            Self::Serial(line) => line.as_fd(),
+            Self::File(files) => files.writable(),
+        }
+    }
+
+    /// Whether there may be something to read though nothing is waited for.
+    pub(super) fn is_always_readable(&self) -> bool {
+        matches!(self, Self::File(files) if files.is_always_readable())
+    }
+
+    /// Takes a datagram; it goes with the next [`flush`](Self::flush).
+    pub(super) fn carry(&mut self, to: Option<SocketAddr>, datagram: &[u8]) {
+        match self {
+            Self::Udp(socket) => socket.carry(to, datagram),
+            Self::Serial(line) => line.carry(datagram),
+            Self::File(files) => files.carry(datagram),
+        }
+    }
+
+    /// Whether so much waits that nothing more should be taken from the interface.
+    pub(super) fn is_full(&self) -> bool {
+        match self {
+            Self::Udp(socket) => socket.is_full(),
+            Self::Serial(line) => line.is_full(),
+            Self::File(files) => files.is_full(),
+        }
+    }
+
+    /// Sends what waits, as far as there is room.
+    pub(super) fn flush(&mut self, now: Instant) -> Flushed {
+        match self {
+            Self::Udp(socket) => socket.flush(),
+            Self::Serial(line) => line.flush(now),
+            Self::File(files) => files.flush(),
+        }
+    }
+
+    /// Takes what has come, but not for ever.
+    pub(super) fn receive(&mut self, now: Instant, sink: &mut dyn FnMut(Arrival<'_>)) -> Received {
+        match self {
+            Self::Udp(socket) => socket.receive(sink),
+            Self::Serial(line) => line.receive(now, sink),
+            Self::File(files) => files.receive(sink),
+        }
+    }
+
+    /// When a line that is gone is looked for.
+    pub(super) fn retry_at(&self) -> Option<Instant> {
+        match self {
+            Self::Serial(line) => line.retry_at(),
+            Self::Udp(_) | Self::File(_) => None,
+        }
+    }
+
+    /// Looks for a line that is gone. Whether it is there again.
+    pub(super) fn retry(&mut self, now: Instant) -> bool {
+        match self {
+            Self::Serial(line) => line.retry(now),
+            Self::Udp(_) | Self::File(_) => false,
+        }
+    }
+
+    /// Counters of a line.
+    pub(super) fn line_counters(&self) -> Option<(FramerCounters, DeframerCounters)> {
+        match self {
+            Self::Serial(line) => Some(line.counters()),
+            Self::Udp(_) | Self::File(_) => None,
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! A transport stream in files or pipes: TS Packets one behind the other.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use thinair_os::Error;
+
+use super::{Arrival, CHUNK, Flushed, Received};
+
+/// Octets that may wait for whoever reads what is written.
+const FULL: usize = 1 << 16;
+
+/// `O_NONBLOCK` of Linux.
+const NONBLOCKING: i32 = 0o4000;
+
+#[derive(Debug)]
+pub(in crate::daemon) struct Files {
+    from: Option<File>,
+    to: Option<File>,
+    /// Files of a disk are always ready, and cannot be waited for.
+    from_is_plain: bool,
+    to_is_plain: bool,
+    out: Vec<u8>,
+    gone: usize,
+    chunk: Vec<u8>,
+    refused: u64,
+}
+
+impl Files {
+    pub(super) fn open(from: Option<&Path>, to: Option<&Path>) -> Result<Self, Error> {
+        let from = from.map(open_from).transpose()?;
+        let to = to.map(open_to).transpose()?;
+        let is_plain = |file: &Option<File>| {
+            file.as_ref().is_some_and(|file| file.metadata().is_ok_and(|data| data.is_file()))
+        };
+        Ok(Self {
+            from_is_plain: is_plain(&from),
+            to_is_plain: is_plain(&to),
+            from,
+            to,
+            out: Vec::new(),
+            gone: 0,
+            chunk: vec![0; CHUNK],
+            refused: 0,
+        })
+    }
+
+    pub(super) fn readable(&self) -> Option<BorrowedFd<'_>> {
+        self.from.as_ref().filter(|_| !self.from_is_plain).map(|file| file.as_fd())
+    }
+
+    pub(super) fn writable(&self) -> Option<BorrowedFd<'_>> {
+        self.to.as_ref().filter(|_| !self.to_is_plain).map(|file| file.as_fd())
+    }
+
+    pub(super) fn is_always_readable(&self) -> bool {
+        self.from_is_plain && self.from.is_some()
+    }
+
+    pub(super) fn carry(&mut self, octets: &[u8]) {
+        match &self.to {
+            Some(_) => self.out.extend_from_slice(octets),
+            None => self.refused += 1,
+        }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.out.len() - self.gone >= FULL
+    }
+
+    pub(super) fn flush(&mut self) -> Flushed {
+        while let (Some(to), Some(waiting @ [_, ..])) = (&mut self.to, self.out.get(self.gone..)) {
+            match to.write(waiting) {
+                Ok(octets) => self.gone += octets,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    tracing::error!(%error, "nothing more can be written");
+                    self.to = None;
+                    self.gone = self.out.len();
+                }
+            }
+        }
+        if self.gone >= self.out.len() {
+            self.out.clear();
+            self.gone = 0;
+        }
+        Flushed { refused: std::mem::take(&mut self.refused), waits: !self.out.is_empty() }
+    }
+
+    pub(super) fn receive(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) -> Received {
+        let Some(from) = &mut self.from else { return Received::All };
+        match from.read(&mut self.chunk) {
+            Ok(0) => {
+                self.from = None;
+                Received::End
+            }
+            Ok(octets) => {
+                sink(Arrival::Stream(self.chunk.get(..octets).unwrap_or_default()));
+                if octets == self.chunk.len() { Received::More } else { Received::All }
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                Received::All
+            }
+            Err(error) => {
+                tracing::error!(%error, "nothing more can be read");
+                self.from = None;
+                Received::End
+            }
+        }
+    }
+}
+
+/// `-` is standard input, by its name in `/proc` so that it can be read without waiting.
+fn open_from(path: &Path) -> Result<File, Error> {
+    let path = if path == Path::new("-") { Path::new("/proc/self/fd/0") } else { path };
+    let open = File::options().read(true).custom_flags(NONBLOCKING).open(path);
+    open.map_err(|why| Error::new(format!("read {}", path.display()), why))
+}
+
+fn open_to(path: &Path) -> Result<File, Error> {
+    let what = |why| Error::new(format!("write {}", path.display()), why);
+    if path == Path::new("-") {
+        return File::options().write(true).custom_flags(NONBLOCKING).open("/proc/self/fd/1").map_err(what);
+    }
+    File::options().write(true).create(true).truncate(true).open(path).map_err(what)
+}

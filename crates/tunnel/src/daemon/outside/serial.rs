@@ -1,0 +1,152 @@
+//! A serial line: frames in a run of octets. A line that is unplugged is looked for.
+
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use thinair_os::Error;
+use thinair_os::serial::Serial;
+use thinair_wire::time::Instant;
+
+use super::{Arrival, CHUNK, Flushed, Received};
+use crate::line::{Deframer, DeframerCounters, FrameError, Framer, FramerCounters};
+use crate::plan::Framing;
+
+/// How often a line that is gone is looked for.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Octets that may wait, beside those in the system: a few frames. Packets should wait in the interface, where they can
+/// still be dropped by whoever knows better.
+const FULL: usize = 2_048;
+
+#[derive(Debug)]
+pub(in crate::daemon) struct Line {
+    path: PathBuf,
+    speed: Option<u32>,
+    serial: Option<Serial>,
+    retry_at: Option<Instant>,
+    framer: Framer,
+    deframer: Deframer,
+    /// Octets that wait, and how many of them have gone.
+    out: Vec<u8>,
+    gone: usize,
+    chunk: Vec<u8>,
+    datagram: Vec<u8>,
+    refused: u64,
+}
+
+impl Line {
+    pub(super) fn open(
+        path: &Path,
+        speed: Option<u32>,
+        framing: Framing,
+        crc: bool,
+        largest: usize,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            path: path.to_owned(),
+            speed,
+            serial: Some(Serial::open(path, speed)?),
+            retry_at: None,
+            framer: Framer::new(framing, crc, largest),
+            deframer: Deframer::new(framing, crc, largest),
+            out: Vec::new(),
+            gone: 0,
+            chunk: vec![0; CHUNK],
+            datagram: Vec::new(),
+            refused: 0,
+        })
+    }
+
+    pub(super) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.serial.as_ref().map(|serial| serial.as_fd())
+    }
+
+    pub(super) fn carry(&mut self, datagram: &[u8]) {
+        if self.serial.is_none() || self.framer.frame(datagram, &mut self.out).is_err() {
+            self.refused += 1;
+        }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.out.len() - self.gone >= FULL
+    }
+
+    pub(super) fn flush(&mut self, now: Instant) -> Flushed {
+        while let (Some(serial), Some(waiting @ [_, ..])) = (&self.serial, self.out.get(self.gone..)) {
+            match serial.write(waiting) {
+                Ok(octets) => self.gone += octets,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => self.lose(now, &error),
+            }
+        }
+        if self.gone >= self.out.len() {
+            self.out.clear();
+            self.gone = 0;
+            // The next frame begins with a mark of its own, as noise of a line that nobody uses is not a frame.
+            self.framer.silent();
+        }
+        Flushed { refused: std::mem::take(&mut self.refused), waits: !self.out.is_empty() }
+    }
+
+    pub(super) fn receive(&mut self, now: Instant, sink: &mut dyn FnMut(Arrival<'_>)) -> Received {
+        let Some(serial) = &self.serial else { return Received::All };
+        match serial.read(&mut self.chunk) {
+            Ok(octets) => {
+                let datagram = &mut self.datagram;
+                let mut take = |frame: Result<&[u8], FrameError>| match frame {
+                    Ok(frame) => {
+                        datagram.clear();
+                        datagram.extend_from_slice(frame);
+                        sink(Arrival::Datagram(None, datagram));
+                    }
+                    Err(FrameError::Crc { .. }) => sink(Arrival::WrongCrc),
+                    Err(_) => sink(Arrival::BadFrame),
+                };
+                self.deframer.receive(self.chunk.get(..octets).unwrap_or_default(), &mut take);
+                if octets == self.chunk.len() { Received::More } else { Received::All }
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Received::All,
+            Err(error) => {
+                self.lose(now, &error);
+                Received::All
+            }
+        }
+    }
+
+    fn lose(&mut self, now: Instant, error: &io::Error) {
+        tracing::warn!(line = %self.path.display(), %error, "the line is gone; looking for it every second");
+        self.serial = None;
+        self.retry_at = Some(now + RETRY);
+        self.out.clear();
+        self.gone = 0;
+    }
+
+    pub(super) fn retry_at(&self) -> Option<Instant> {
+        self.retry_at
+    }
+
+    pub(super) fn retry(&mut self, now: Instant) -> bool {
+        if self.retry_at.is_none_or(|at| now < at) {
+            return false;
+        }
+        self.retry_at = Some(now + RETRY);
+        match Serial::open(&self.path, self.speed) {
+            Ok(serial) => {
+                tracing::info!(line = %self.path.display(), "the line is back");
+                self.serial = Some(serial);
+                self.retry_at = None;
+                true
+            }
+            Err(error) => {
+                tracing::debug!(%error, "there is no line yet");
+                false
+            }
+        }
+    }
+
+    pub(super) fn counters(&self) -> (FramerCounters, DeframerCounters) {
+        (self.framer.counters(), self.deframer.counters())
+    }
+}

@@ -1,0 +1,110 @@
+//! A socket: datagrams in batches.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd as _, BorrowedFd};
+
+use thinair_os::Error;
+use thinair_os::interface::Interface;
+use thinair_os::udp::options::{self, ToGroups, TooLong};
+use thinair_os::udp::{self, Outgoing};
+
+use super::{Arrival, Flushed, Received};
+
+/// Datagrams that are taken with one call.
+const BATCH: usize = 64;
+
+/// Datagrams that may wait for room before the interface has to.
+const FULL: usize = 64;
+
+/// Octets of datagrams that wait in the system, so that a burst does no harm.
+const ROOM: usize = 2 << 20;
+
+#[derive(Debug)]
+pub(in crate::daemon) struct Socket {
+    socket: UdpSocket,
+    out: Outgoing,
+    received: udp::Received,
+}
+
+impl Socket {
+    pub(super) fn open(
+        listen: SocketAddr,
+        group: Option<&(IpAddr, Option<String>)>,
+        ttl: u8,
+        largest: usize,
+    ) -> Result<Self, Error> {
+        let what = || format!("listen on {listen}");
+        let socket = match group {
+            Some((group, interface)) => {
+                let interface = interface.as_deref().map(Interface::with_name_or_address).transpose()?;
+                let socket = options::bind_shared(listen)?;
+                options::join(&socket, *group, interface.as_ref())?;
+                options::send_to_groups(
+                    &socket,
+                    *group,
+                    &ToGroups { interface, hops: ttl, heard_here: true },
+                )?;
+                socket
+            }
+            None => UdpSocket::bind(listen).map_err(|why| Error::new(what(), why))?,
+        };
+        socket.set_nonblocking(true).map_err(|why| Error::new(what(), why))?;
+        options::set_too_long(&socket, TooLong::Lost)?;
+        for set in [udp::set_receive_room, udp::set_send_room] {
+            set(&socket, ROOM).map_err(|why| Error::new(what(), why))?;
+        }
+        // One octet more, so that what is too long is seen to be.
+        Ok(Self { socket, out: Outgoing::new(), received: udp::Received::new(BATCH, largest + 1) })
+    }
+
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    pub(super) fn carry(&mut self, to: Option<SocketAddr>, datagram: &[u8]) {
+        self.out.push(to, datagram);
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.out.len() >= FULL
+    }
+
+    pub(super) fn flush(&mut self) -> Flushed {
+        let mut flushed = Flushed::default();
+        while !self.out.is_empty() {
+            match self.out.send(&self.socket) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    flushed.waits = true;
+                    break;
+                }
+                // What a datagram before met on its way. This one has not been tried.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                Err(error) => {
+                    tracing::debug!(%error, "a datagram was refused");
+                    flushed.refused += 1;
+                    self.out.skip();
+                }
+            }
+        }
+        flushed
+    }
+
+    pub(super) fn receive(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) -> Received {
+        match self.received.receive(&self.socket) {
+            Ok(count) => {
+                for _ in 0..self.received.too_long() {
+                    sink(Arrival::TooLong);
+                }
+                for (datagram, from) in self.received.iter_mut() {
+                    sink(Arrival::Datagram(from, datagram));
+                }
+                if count == BATCH { Received::More } else { Received::All }
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Received::All,
+            // An error of an earlier datagram; reading it has cleared it.
+            Err(_) => Received::More,
+        }
+    }
+}

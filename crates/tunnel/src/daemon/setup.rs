@@ -1,0 +1,211 @@
+//! Everything is opened, what is not needed any more is given up, and then the loop begins.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thinair_os::{Error, EventLoop, Signals, Waker, clock};
+use thinair_wire::time::Instant;
+
+use super::inside::Inside;
+use super::keys;
+use super::outside::Outside;
+use super::recorder::Recorder;
+use super::turn::{INSIDE, OUTSIDE, SIGNALS, STATUS, WAKER};
+use crate::live::{Feed, Live, LiveError};
+use crate::mtu::{Budget, BudgetError};
+use crate::plan::{Carrier, Plan};
+use crate::seal::KeyFileError;
+use crate::site::{BuildError, Site};
+use crate::status::socket::{BindError, StatusSocket};
+use crate::status::{CarrierStatus, Identity, InsideStatus, Status};
+
+/// Octets of the longest packet that an interface gives, with the header of a frame.
+const LONGEST: usize = 65_536 + 14;
+
+/// Why there is no tunnel, or no more.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The system refused something.
+    #[error(transparent)]
+    Os(#[from] Error),
+    /// There is no room for packets.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    /// The plan contradicts itself.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The key file.
+    #[error(transparent)]
+    Key(#[from] KeyFileError),
+    /// Peers and keys.
+    #[error("{0}")]
+    Keys(String),
+    /// The status socket.
+    #[error(transparent)]
+    Status(#[from] BindError),
+    /// The page.
+    #[error(transparent)]
+    Page(#[from] LiveError),
+    /// A capture.
+    #[error("cannot write {}", .0.display())]
+    Record(PathBuf, #[source] io::Error),
+}
+
+/// The live page, and who wakes the daemon for it.
+pub(super) struct Page {
+    pub(super) feed: Feed,
+    pub(super) waker: Arc<Waker>,
+    _live: Live,
+}
+
+/// A tunnel that is open.
+pub struct Daemon {
+    pub(super) site: Site,
+    pub(super) inside: Inside,
+    pub(super) outside: Outside,
+    pub(super) events: EventLoop,
+    pub(super) signals: Signals,
+    pub(super) status_socket: Option<StatusSocket>,
+    pub(super) page: Option<Page>,
+    pub(super) record_inside: Option<Recorder>,
+    pub(super) record_outside: Option<Recorder>,
+    /// Datagrams that answer others, until the carrier is free.
+    pub(super) answers: Vec<(Option<SocketAddr>, Vec<u8>)>,
+    /// Room for a packet.
+    pub(super) packet: Vec<u8>,
+    /// Whether the interface, and room in the carrier, are waited for.
+    pub(super) inside_waits: bool,
+    pub(super) outside_waits: bool,
+    /// Batches of packets in a row after which nothing was sent that was begun.
+    pub(super) batches: u32,
+    /// Of files: whether all is read, and whether something is written.
+    pub(super) stream_ended: bool,
+    pub(super) sends_streams: bool,
+    identity: Identity,
+    started: Instant,
+}
+
+impl Daemon {
+    /// Opens the carrier, the interface, and all the rest; and gives up the rights that it took.
+    ///
+    /// **Must be called before the process has other threads**: signals and rights are those of a thread.
+    ///
+    /// # Errors
+    /// Something cannot be opened, or the plan contradicts itself.
+    pub fn open(plan: &Plan) -> Result<Self, RunError> {
+        let signals = Signals::take()?;
+        let started = clock::now();
+        let budget = Budget::of(plan)?;
+        let mut random = keys::SystemRandom;
+        let seal = keys::seal(started, plan, &budget, &mut random)?;
+        let site = Site::new(started, plan, &budget, seal, &mut random)?;
+        let outside = Outside::open(&plan.carrier, budget.largest_datagram)?;
+        let inside = Inside::open(&plan.inside, budget.mtu)?;
+        let status_socket = plan.seeing.status.as_deref().map(StatusSocket::bind).transpose()?;
+        let record = |path: &PathBuf, recorder: io::Result<Recorder>| {
+            recorder.map_err(|why| RunError::Record(path.clone(), why))
+        };
+        let seeing = &plan.seeing;
+        let record_inside = seeing.pcap_inside.as_ref();
+        let record_inside = record_inside
+            .map(|path| record(path, Recorder::inside(path, plan.inside.bridged)))
+            .transpose()?;
+        let record_outside = seeing.pcap_outside.as_ref();
+        let record_outside = record_outside
+            .map(|path| record(path, Recorder::outside(path, own(&plan.carrier))))
+            .transpose()?;
+
+        let events = EventLoop::new(Duration::ZERO)?;
+        if let Some(tun) = inside.tun() {
+            events.add(tun, INSIDE)?;
+        }
+        if let Some(file) = outside.readable() {
+            events.add(file, OUTSIDE)?;
+        }
+        events.add(&signals, SIGNALS)?;
+        if let Some(socket) = &status_socket {
+            events.add(socket, STATUS)?;
+        }
+        for line in budget.to_string().lines() {
+            tracing::info!("{line}");
+        }
+        tracing::info!(interface = inside.name(), "the tunnel is open");
+        let identity = Identity {
+            site: keys::site_name(plan),
+            inside: InsideStatus {
+                name: inside.name().to_owned(),
+                bridged: plan.inside.bridged,
+                mtu: u32::from(budget.mtu),
+                addresses: plan
+                    .inside
+                    .addresses
+                    .iter()
+                    .map(|(address, bits)| format!("{address}/{bits}"))
+                    .collect(),
+                up: true,
+            },
+            carrier: CarrierStatus {
+                url: plan.carrier.to_string(),
+                mtu: u32::from(budget.carrier_mtu),
+                overhead: u32::try_from(budget.overhead()).unwrap_or(u32::MAX),
+            },
+            security: plan.security.to_string(),
+        };
+        let sends_streams = matches!(plan.carrier, Carrier::File { to: Some(_), .. });
+        let mut daemon = Self {
+            site,
+            inside,
+            outside,
+            events,
+            signals,
+            status_socket,
+            page: None,
+            record_inside,
+            record_outside,
+            answers: Vec::new(),
+            packet: vec![0; LONGEST],
+            inside_waits: true,
+            outside_waits: false,
+            batches: 0,
+            stream_ended: false,
+            sends_streams: sends_streams || !matches!(plan.carrier, Carrier::File { .. }),
+            identity,
+            started,
+        };
+        daemon.give_up_rights(plan)?;
+        // Threads from here on.
+        if let Some(address) = plan.seeing.http {
+            let waker = Arc::new(Waker::new()?);
+            daemon.events.add(&*waker, WAKER)?;
+            let ring = Arc::clone(&waker);
+            let feed = Feed::waking(move || ring.ring());
+            let live = Live::start(address, feed.clone())?;
+            tracing::info!("the page is at http://{}/", live.address());
+            daemon.page = Some(Page { feed, _live: live, waker });
+        }
+        Ok(daemon)
+    }
+
+    fn give_up_rights(&self, plan: &Plan) -> Result<(), RunError> {
+        let _ = plan;
+        Ok(())
+    }
+
+    /// What the daemon tells of itself.
+    pub(super) fn status(&self, now: Instant) -> Status {
+        let mut identity = self.identity.clone();
+        identity.inside.up = self.inside.tun().is_some();
+        let uptime = now.since(self.started).as_secs_f64();
+        self.site.status(now, identity, uptime, clock::of_this_process().as_secs_f64())
+    }
+}
+
+fn own(carrier: &Carrier) -> Option<SocketAddr> {
+    match carrier {
+        Carrier::Udp { listen, .. } => Some(*listen),
+        Carrier::Serial { .. } | Carrier::File { .. } => None,
+    }
+}

@@ -1,0 +1,322 @@
+//! The loop: what is due, what has come, what is to go.
+
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd as _;
+use std::time::Duration;
+
+use thinair_os::event_loop::{EventLoop, Interest};
+use thinair_os::{Signal, clock};
+use thinair_wire::time::Instant;
+
+use super::inside::{Inside, Read};
+use super::outside::{Arrival, Outside, Received};
+use super::recorder::{Heading, Recorder};
+use super::setup::{Daemon, RunError};
+use crate::site::Shell;
+use crate::status::Drop;
+
+/// What the loop waits for.
+pub(super) const INSIDE: u64 = 0;
+pub(super) const OUTSIDE: u64 = 1;
+pub(super) const SIGNALS: u64 = 2;
+pub(super) const STATUS: u64 = 3;
+pub(super) const WAKER: u64 = 4;
+const ROOM: u64 = 5;
+
+/// Packets that are taken from the interface in a row.
+const BATCH: usize = 64;
+
+/// Batches after which what is begun goes, though more packets wait: so that a peer with few packets does not wait for one
+/// with many.
+const BATCHES: u32 = 4;
+
+/// How often answers to slow readers of the status go on, and captures are written.
+const CHORES: Duration = Duration::from_millis(500);
+
+/// What a site hands over goes here.
+struct Hands<'a> {
+    inside: &'a Inside,
+    outside: &'a mut Outside,
+    record_inside: &'a mut Option<Recorder>,
+    record_outside: &'a mut Option<Recorder>,
+}
+
+impl Shell for Hands<'_> {
+    fn carry(&mut self, to: Option<SocketAddr>, datagram: &[u8]) {
+        if let Some(recorder) = self.record_outside {
+            recorder.datagram(Heading::Out, to, datagram);
+        }
+        self.outside.carry(to, datagram);
+    }
+
+    fn deliver(&mut self, packet: &[u8]) -> bool {
+        if let Some(recorder) = self.record_inside {
+            recorder.packet(packet);
+        }
+        self.inside.write(packet)
+    }
+}
+
+/// The site and what it hands over to, borrowed apart.
+macro_rules! hands {
+    ($daemon:expr) => {{
+        let Daemon { site, inside, outside, record_inside, record_outside, .. } = $daemon;
+        (site, Hands { inside, outside, record_inside, record_outside })
+    }};
+}
+
+impl Daemon {
+    /// Carries packets until a signal comes that asks to end, or a stream that is read has ended.
+    ///
+    /// # Errors
+    /// The system cannot wait any more.
+    pub fn run(&mut self) -> Result<(), RunError> {
+        let mut ready = Vec::new();
+        let mut chores_at = None;
+        loop {
+            let now = clock::now();
+            let (site, mut hands) = hands!(self);
+            site.poll(now, &mut hands);
+            self.flush(now)?;
+            if chores_at.is_none_or(|at| at <= now) {
+                // Somebody may look at the page in a little while; nobody looks while nothing is to be done.
+                chores_at = self.do_chores(now).then_some(now + CHORES);
+            }
+            let always = self.outside.is_always_readable() && !self.stream_ended;
+            let until = if always { Some(now) } else { self.wake_at(chores_at) };
+            self.events.wait(until, &mut ready)?;
+            if always && !ready.contains(&OUTSIDE) {
+                ready.push(OUTSIDE);
+            }
+            for &token in &ready {
+                match token {
+                    INSIDE => self.take_packets()?,
+                    OUTSIDE => self.take_datagrams()?,
+                    STATUS => self.tell(clock::now()),
+                    WAKER => {
+                        if let Some(page) = &self.page {
+                            page.waker.heard();
+                        }
+                        chores_at = None;
+                    }
+                    SIGNALS => {
+                        while let Some(signal) = self.signals.poll() {
+                            if matches!(signal, Signal::End { .. }) {
+                                return self.end();
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            if self.stream_ended && !self.sends_streams {
+                return self.end();
+            }
+            let now = clock::now();
+            if self.inside.retry(now)
+                && let Some(tun) = self.inside.tun()
+            {
+                self.events.add(tun, INSIDE)?;
+                self.inside_waits = true;
+            }
+            if self.outside.retry(now)
+                && let Some(file) = self.outside.readable()
+            {
+                self.events.add(file, OUTSIDE)?;
+                self.outside_waits = false;
+            }
+        }
+    }
+
+    fn wake_at(&self, chores_at: Option<Instant>) -> Option<Instant> {
+        let times = [self.site.poll_at(), self.inside.retry_at(), self.outside.retry_at(), chores_at];
+        times.into_iter().flatten().min()
+    }
+
+    /// Packets of the interface, as long as the carrier has room for them.
+    fn take_packets(&mut self) -> Result<(), RunError> {
+        let started = clock::now();
+        let mut taken = 0_usize;
+        let mut drained = false;
+        while taken < BATCH {
+            if self.outside.is_full() {
+                drained = true;
+                break;
+            }
+            match self.inside.read(started, &mut self.packet) {
+                Read::Packet(len) => {
+                    taken += 1;
+                    let packet = self.packet.get(..len).unwrap_or_default();
+                    if let Some(recorder) = &mut self.record_inside {
+                        recorder.packet(packet);
+                    }
+                    let Self { site, inside, outside, record_inside, record_outside, .. } = self;
+                    let mut hands = Hands { inside, outside, record_inside, record_outside };
+                    site.handle_packet(started, packet, &mut hands);
+                }
+                Read::Nothing => {
+                    drained = true;
+                    break;
+                }
+                Read::Gone => {
+                    self.inside_waits = false;
+                    drained = true;
+                    break;
+                }
+            }
+        }
+        self.batches = if drained { 0 } else { self.batches + 1 };
+        if drained || self.batches >= BATCHES {
+            self.batches = 0;
+            let (site, mut hands) = hands!(self);
+            site.pause(started, &mut hands);
+        }
+        let now = clock::now();
+        self.flush(now)?;
+        let nanos = clock::now().nanos_since(started);
+        for _ in 0..taken {
+            self.site.note_latency(Some(nanos), None);
+        }
+        Ok(())
+    }
+
+    /// What the carrier has.
+    fn take_datagrams(&mut self) -> Result<(), RunError> {
+        let started = clock::now();
+        let Self { site, inside, outside, record_inside, record_outside, answers, .. } = self;
+        let mut taken = 0_u32;
+        let received = outside.receive(started, &mut |arrival| {
+            taken += 1;
+            let mut taking = Taking { inside, record_inside, answers };
+            match arrival {
+                Arrival::Datagram(from, datagram) => {
+                    if let Some(recorder) = record_outside {
+                        recorder.datagram(Heading::In, from, datagram);
+                    }
+                    site.handle_datagram(started, from, datagram, &mut taking);
+                }
+                Arrival::Stream(octets) => {
+                    if let Some(recorder) = record_outside {
+                        recorder.datagram(Heading::In, None, octets);
+                    }
+                    site.handle_stream(started, octets, &mut taking);
+                }
+                Arrival::WrongCrc => site.note(Drop::LineCrc, 1),
+                Arrival::BadFrame => site.note(Drop::LineFrame, 1),
+                Arrival::TooLong => site.note(Drop::MalformedDatagram, 1),
+            }
+        });
+        let nanos = clock::now().nanos_since(started);
+        for _ in 0..taken {
+            self.site.note_latency(None, Some(nanos));
+        }
+        if received == Received::End {
+            self.stream_ended = true;
+            let Self { site, inside, record_inside, answers, .. } = self;
+            site.finish_stream(started, &mut Taking { inside, record_inside, answers });
+        }
+        let (site, mut hands) = hands!(self);
+        for (to, datagram) in self.answers.drain(..) {
+            hands.carry(to, &datagram);
+        }
+        // Feedback, and what a handshake asks for.
+        site.poll(started, &mut hands);
+        self.flush(started)
+    }
+
+    /// Sends what waits, and waits for room if there is none.
+    fn flush(&mut self, now: Instant) -> Result<(), RunError> {
+        let flushed = self.outside.flush(now);
+        if flushed.refused > 0 {
+            self.site.note(Drop::CarrierRefused, flushed.refused);
+        }
+        let Self { events, outside, inside, outside_waits, inside_waits, .. } = self;
+        if flushed.waits != *outside_waits {
+            wait_for_room(events, outside, flushed.waits)?;
+            *outside_waits = flushed.waits;
+        }
+        // While the carrier has no room, packets wait in the interface.
+        let wanted = !outside.is_full();
+        if let Some(tun) = inside.tun()
+            && wanted != *inside_waits
+        {
+            if wanted {
+                events.add(tun, INSIDE)?
+            } else {
+                events.remove(tun)?
+            }
+            *inside_waits = wanted;
+        }
+        Ok(())
+    }
+
+    /// What is done now and then. Whether there will be more of it.
+    fn do_chores(&mut self, now: Instant) -> bool {
+        for recorder in [&mut self.record_inside, &mut self.record_outside].into_iter().flatten() {
+            recorder.flush();
+        }
+        let mut more = self.record_inside.is_some() || self.record_outside.is_some();
+        if let Some(socket) = &mut self.status_socket {
+            socket.go_on(now);
+            more |= socket.is_busy();
+        }
+        if let Some(page) = &self.page {
+            if page.feed.is_due() {
+                page.feed.publish(self.status(now));
+            }
+            more |= page.feed.next_in().is_some();
+        }
+        more
+    }
+
+    /// Answers those who ask for the status.
+    fn tell(&mut self, now: Instant) {
+        let Some(mut socket) = self.status_socket.take() else { return };
+        socket.accept_and_answer(now, || self.status(now));
+        self.status_socket = Some(socket);
+    }
+
+    /// What is begun goes before the end.
+    fn end(&mut self) -> Result<(), RunError> {
+        let now = clock::now();
+        let (site, mut hands) = hands!(self);
+        site.pause(now, &mut hands);
+        site.poll(now, &mut hands);
+        self.flush(now)?;
+        self.do_chores(now);
+        Ok(())
+    }
+}
+
+/// Tells the loop whether to wait for room in the carrier, beside what is to be read.
+fn wait_for_room(events: &EventLoop, outside: &Outside, waits: bool) -> Result<(), RunError> {
+    let both = outside.readable().zip(outside.writable());
+    let is_one = both.is_some_and(|(read, write)| read.as_raw_fd() == write.as_raw_fd());
+    if is_one && let Some(file) = outside.readable() {
+        let what = if waits { Interest::ReadingAndWriting } else { Interest::Reading };
+        events.change(file, OUTSIDE, what)?;
+    } else if let Some(file) = outside.writable() {
+        if waits { events.add_for(file, ROOM, Interest::Writing)? } else { events.remove(file)? }
+    }
+    Ok(())
+}
+
+/// What comes goes to the interface. What is answered waits, as the carrier is busy.
+struct Taking<'a> {
+    inside: &'a Inside,
+    record_inside: &'a mut Option<Recorder>,
+    answers: &'a mut Vec<(Option<SocketAddr>, Vec<u8>)>,
+}
+
+impl Shell for Taking<'_> {
+    fn carry(&mut self, to: Option<SocketAddr>, datagram: &[u8]) {
+        self.answers.push((to, datagram.to_vec()));
+    }
+
+    fn deliver(&mut self, packet: &[u8]) -> bool {
+        if let Some(recorder) = self.record_inside {
+            recorder.packet(packet);
+        }
+        self.inside.write(packet)
+    }
+}

@@ -1,0 +1,58 @@
+//! Consistent Overhead Byte Stuffing: S. Cheshire and M. Baker, IEEE/ACM Transactions on Networking, April 1999.
+//!
+//! A frame is blocks of a code and what it says: code `n` below 255 stands for `n - 1` octets that are not zero and a zero
+//! behind them, 255 for 254 octets without. The zero of the last block is not there. So a frame has no zeros, and one
+//! ends it.
+
+use super::State;
+
+/// Ends a frame.
+pub(super) const LIMIT: u8 = 0;
+/// Octets of the longest block, without its code.
+pub(super) const BLOCK: usize = 254;
+
+/// Appends a frame, with a limit in front of it if asked.
+pub(super) fn encode(limit_first: bool, parts: [&[u8]; 2], out: &mut Vec<u8>) {
+    if limit_first {
+        out.push(LIMIT);
+    }
+    let mut code = out.len();
+    out.push(1);
+    let last = parts.iter().map(|part| part.len()).sum::<usize>();
+    for (i, &octet) in (1..).zip(parts.into_iter().flatten()) {
+        let mut is_full = false;
+        if octet != 0 {
+            out.push(octet);
+            if let Some(code) = out.get_mut(code) {
+                *code += 1;
+                is_full = *code == u8::MAX;
+            }
+        }
+        // Behind a block of 254 octets that ends the frame nothing is left to say.
+        if octet == 0 || is_full && i < last {
+            code = out.len();
+            out.push(1);
+        }
+    }
+    out.push(LIMIT);
+}
+
+/// What an octet that is not zero does: the state behind it, and the octet that it stands for.
+pub(super) const fn step(state: State, octet: u8) -> Result<(State, Option<u8>), u8> {
+    Ok(match state {
+        State::Skipping | State::Escaped => (State::Skipping, None),
+        State::Block { left: 1, zero } => (State::BlockEnd { zero }, Some(octet)),
+        State::Block { left, zero } => (State::Block { left: left - 1, zero }, Some(octet)),
+        State::Start | State::Octet => (block(octet), None),
+        State::BlockEnd { zero } => (block(octet), if zero { Some(0) } else { None }),
+    })
+}
+
+/// The block that a code begins.
+const fn block(code: u8) -> State {
+    let zero = code < u8::MAX;
+    match code {
+        0 | 1 => State::BlockEnd { zero },
+        code => State::Block { left: code - 1, zero },
+    }
+}

@@ -1,0 +1,57 @@
+//! What is told of a line.
+
+use super::FrameError;
+
+/// What a [`Framer`](super::Framer) has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct FramerCounters {
+    /// Frames.
+    pub frames: u64,
+    /// Octets of the datagrams in them.
+    pub octets: u64,
+    /// Octets on the line.
+    pub line_octets: u64,
+}
+
+impl FramerCounters {
+    pub(super) const ZERO: Self = Self { frames: 0, octets: 0, line_octets: 0 };
+}
+
+/// What a [`Deframer`](super::Deframer) has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct DeframerCounters {
+    /// Frames that were delivered.
+    pub frames: u64,
+    /// Octets of the datagrams in them.
+    pub octets: u64,
+    /// Octets that came from the line.
+    pub line_octets: u64,
+    /// Frames with a wrong CRC-32.
+    pub crc_errors: u64,
+    /// Frames that are shorter than a CRC-32.
+    pub too_short: u64,
+    /// Frames that are longer than a frame may be.
+    pub too_long: u64,
+    /// Frames of SLIP with an escape that is none.
+    pub bad_escapes: u64,
+    /// Frames that end within an escape or a block.
+    pub cut_short: u64,
+}
+
+impl DeframerCounters {
+    pub(super) const fn count(&mut self, error: FrameError) {
+        let counter = match error {
+            FrameError::Crc { .. } => &mut self.crc_errors,
+            FrameError::TooShort { .. } => &mut self.too_short,
+            FrameError::TooLong { .. } => &mut self.too_long,
+            FrameError::BadEscape { .. } => &mut self.bad_escapes,
+            FrameError::CutShort { .. } => &mut self.cut_short,
+        };
+        *counter += 1;
+    }
+
+    /// Frames that were dropped, for any reason.
+    pub const fn dropped(&self) -> u64 {
+        self.crc_errors + self.too_short + self.too_long + self.bad_escapes + self.cut_short
+    }
+}

@@ -1,0 +1,43 @@
+//! SLIP. RFC 1055.
+
+use super::State;
+
+/// Ends a frame.
+pub(super) const END: u8 = 0xC0;
+/// Stands in front of what replaces END and ESC.
+const ESC: u8 = 0xDB;
+/// Behind ESC: END.
+const ESC_END: u8 = 0xDC;
+/// Behind ESC: ESC.
+const ESC_ESC: u8 = 0xDD;
+
+/// Appends a frame, with an END in front of it if asked.
+pub(super) fn encode(end_first: bool, parts: [&[u8]; 2], out: &mut Vec<u8>) {
+    if end_first {
+        out.push(END);
+    }
+    for mut part in parts {
+        // What needs no escape is copied in one piece.
+        while let Some(at) = part.iter().position(|octet| matches!(*octet, END | ESC)) {
+            let (plain, rest) = part.split_at(at);
+            out.extend_from_slice(plain);
+            out.extend_from_slice(if rest.first() == Some(&END) { &[ESC, ESC_END] } else { &[ESC, ESC_ESC] });
+            part = rest.get(1..).unwrap_or_default();
+        }
+        out.extend_from_slice(part);
+    }
+    out.push(END);
+}
+
+/// What an octet that is not END does: the state behind it, and the octet that it stands for; or it cannot stand there.
+/// RFC 1055 would leave such an octet in the packet.
+pub(super) const fn step(state: State, octet: u8) -> Result<(State, Option<u8>), u8> {
+    match (state, octet) {
+        (State::Skipping, _) => Ok((State::Skipping, None)),
+        (State::Escaped, ESC_END) => Ok((State::Octet, Some(END))),
+        (State::Escaped, ESC_ESC) => Ok((State::Octet, Some(ESC))),
+        (State::Escaped, octet) => Err(octet),
+        (_, ESC) => Ok((State::Escaped, None)),
+        (_, octet) => Ok((State::Octet, Some(octet))),
+    }
+}

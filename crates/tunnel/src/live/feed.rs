@@ -1,0 +1,129 @@
+//! What the daemon publishes, and who looks at it: one status, the newest, behind a lock that nobody holds for long.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::status::Status;
+
+/// Who has looked within this time is still there: a page asks every half second, Prometheus when it likes.
+const LOOKED_WITHIN: Duration = Duration::from_secs(5);
+
+/// An older status is not shown as the newest.
+const FRESH: Duration = Duration::from_millis(1500);
+
+/// A status is made so often at most.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// One end is the daemon's, that publishes, and its clones are those of who looks.
+///
+/// **The daemon asks [`is_due`](Self::is_due) in its loop, and if so calls [`publish`](Self::publish).** While nobody
+/// looks, nothing is due. Who looks first after a while [wakes](Self::waking) the daemon.
+#[derive(Clone, Default)]
+pub struct Feed {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    wake: Option<Box<dyn Fn() + Send + Sync>>,
+}
+
+#[derive(Default)]
+struct State {
+    newest: Option<(Instant, Arc<Status>)>,
+    looked: Option<Instant>,
+}
+
+impl Feed {
+    /// Nothing is published, and nobody looks.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same, with something that ends the daemon's waiting. It is called in another thread.
+    pub fn waking(wake: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { shared: Arc::new(Shared { state: Mutex::default(), wake: Some(Box::new(wake)) }) }
+    }
+
+    /// Whether a status is asked for now.
+    pub fn is_due(&self) -> bool {
+        self.next_in().is_some_and(|wait| wait.is_zero())
+    }
+
+    /// How long it is until a status is due. `None`: nobody looks.
+    pub fn next_in(&self) -> Option<Duration> {
+        let now = Instant::now();
+        let state = self.state();
+        let is_watched = state.looked.is_some_and(|at| now.duration_since(at) < LOOKED_WITHIN);
+        let since = state.newest.as_ref().map_or(EVERY, |(at, _)| now.duration_since(*at));
+        is_watched.then(|| EVERY.saturating_sub(since))
+    }
+
+    /// This is the newest.
+    pub fn publish(&self, status: Status) {
+        let newest = Some((Instant::now(), Arc::new(status)));
+        // The one before is freed when the lock is open again.
+        let _before = std::mem::replace(&mut self.state().newest, newest);
+    }
+
+    /// The newest, if it is fresh. That somebody looks is noted.
+    pub(super) fn look(&self) -> Option<Arc<Status>> {
+        let now = Instant::now();
+        let (fresh, is_first) = {
+            let mut state = self.state();
+            let before = state.looked.replace(now);
+            let fresh = state.newest.as_ref().filter(|(at, _)| now.duration_since(*at) < FRESH);
+            let is_first = before.is_none_or(|at| now.duration_since(at) >= LOOKED_WITHIN);
+            (fresh.map(|(_, status)| Arc::clone(status)), is_first)
+        };
+        if let (true, Some(wake)) = (is_first || fresh.is_none(), &self.shared.wake) {
+            wake();
+        }
+        fresh
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // No panic leaves a half of anything behind.
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Feed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Feed").field("next_in", &self.next_in()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::tests::specimen;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    #[test]
+    fn nothing_is_due_until_somebody_looks() {
+        let feed = Feed::new();
+        assert!(!feed.is_due());
+        assert_eq!(feed.look(), None);
+        assert!(feed.clone().is_due());
+        feed.publish(specimen());
+        assert!(!feed.is_due());
+        assert!(feed.next_in().is_some_and(|wait| wait <= EVERY));
+        assert_eq!(feed.look().as_deref(), Some(&specimen()));
+    }
+
+    #[test]
+    fn who_finds_nothing_wakes_the_daemon() {
+        let woken = Arc::new(AtomicU32::new(0));
+        let counter = Arc::clone(&woken);
+        let feed = Feed::waking(move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+        });
+        feed.look();
+        feed.publish(specimen());
+        feed.look();
+        assert_eq!(woken.load(Ordering::Relaxed), 1);
+    }
+}

@@ -1,0 +1,88 @@
+//! A listener that has few connections at a time, and none that says nothing for long: descriptors are the daemon's too.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::serve::Listener;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// Connections at a time. Others wait until one ends.
+const MOST: usize = 32;
+
+/// A connection on which nothing comes for so long is closed.
+const IDLE: Duration = Duration::from_secs(15);
+
+/// Few connections at a time.
+pub(super) struct Few {
+    listener: TcpListener,
+    places: Arc<Semaphore>,
+}
+
+/// A connection, and the place that it takes.
+pub(super) struct Connection {
+    stream: TcpStream,
+    idle: Pin<Box<Sleep>>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Few {
+    pub(super) fn new(listener: TcpListener) -> Self {
+        Self { listener, places: Arc::new(Semaphore::new(MOST)) }
+    }
+}
+
+impl Listener for Few {
+    type Io = Connection;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Connection, SocketAddr) {
+        let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
+            unreachable!("the semaphore is never closed");
+        };
+        let (stream, address) = Listener::accept(&mut self.listener).await;
+        (Connection { stream, idle: Box::pin(sleep(IDLE)), _place: place }, address)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if let Poll::Ready(read) = Pin::new(&mut self.stream).poll_read(context, buffer) {
+            self.idle.as_mut().reset(Instant::now() + IDLE);
+            return Poll::Ready(read);
+        }
+        self.idle.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        octets: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, octets)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,258 @@
+//! The status in the text format of OpenMetrics, as Prometheus reads it. Every name begins with `thinair_tunnel_`.
+
+use std::fmt::Error;
+use std::sync::Arc;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::status::{Latency, PeerStatus, Reason, Side, Status};
+
+/// What the text says it is.
+pub(super) const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Latencies are told in buckets that end at these powers of two, in nanoseconds: 1 us, 4 us, ... 4.3 s. They are ends
+/// of bins of the [histogram](crate::status::Histogram) too, so no packet is in the wrong one.
+const BUCKETS: std::ops::RangeInclusive<u32> = 10..=32;
+
+/// The status as text of OpenMetrics.
+pub fn metrics(status: &Arc<Status>) -> String {
+    let mut registry = Registry::with_prefix("thinair_tunnel");
+    registry.register_collector(Box::new(Told(Arc::clone(status))));
+    let mut text = String::new();
+    match encode(&mut text, &registry) {
+        Ok(()) => text,
+        Err(Error) => unreachable!("writing to a string does not fail"),
+    }
+}
+
+#[derive(Debug)]
+struct Told(Arc<Status>);
+
+type Labels<'l> = &'l [(&'l str, &'l str)];
+
+impl Collector for Told {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
+        let status = &*self.0;
+        let out = &mut encoder;
+        about(out, status)?;
+        traffic(out, status)?;
+        peers(out, status)?;
+        family(
+            out,
+            "drops",
+            "Packets and datagrams that went no further",
+            None,
+            MetricType::Counter,
+            |family| {
+                for (reason, count) in status.drops.iter() {
+                    count_of(family, &[("reason", reason.name())], count)?;
+                }
+                Ok(())
+            },
+        )?;
+        let help = "Time that packets were in the daemon";
+        family(out, "latency", help, Some(&Unit::Seconds), MetricType::Histogram, |family| {
+            histogram(family, &[("direction", "sent")], &status.latency.sent)?;
+            histogram(family, &[("direction", "received")], &status.latency.received)
+        })?;
+        family(out, "part_events", "Counters of parts", None, MetricType::Counter, |family| {
+            for (part, counters) in &status.parts {
+                for (event, count) in counters {
+                    count_of(family, &[("part", part.as_str()), ("event", event.as_str())], *count)?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// One name with its help, and all values that it has.
+fn family(
+    out: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    unit: Option<&Unit>,
+    kind: MetricType,
+    values: impl FnOnce(&mut MetricEncoder<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    values(&mut out.encode_descriptor(name, help, unit, kind)?)
+}
+
+fn count_of(family: &mut MetricEncoder<'_>, labels: Labels<'_>, count: u64) -> Result<(), Error> {
+    family.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(&count, None)
+}
+
+fn gauge_of(family: &mut MetricEncoder<'_>, labels: Labels<'_>, value: f64) -> Result<(), Error> {
+    family.encode_family(&labels)?.encode_gauge(&value)
+}
+
+fn about(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error> {
+    family(out, "build", "What runs, and over what", None, MetricType::Info, |family| {
+        let labels: Labels<'_> = &[
+            ("version", &status.version),
+            ("site", status.site.as_deref().unwrap_or_default()),
+            ("interface", &status.inside.name),
+            ("carrier", &status.carrier.url),
+            ("security", &status.security),
+        ];
+        family.encode_info(&labels)
+    })?;
+    let seconds = Some(&Unit::Seconds);
+    family(out, "uptime", "Time since the daemon began", seconds, MetricType::Gauge, |family| {
+        family.encode_gauge(&status.uptime_seconds)
+    })?;
+    let help = "Time of processors that the daemon has taken";
+    family(out, "cpu", help, seconds, MetricType::Counter, |family| {
+        family.encode_counter::<NoLabelSet, _, u64>(&status.cpu_seconds, None)
+    })?;
+    let bytes = Some(&Unit::Bytes);
+    family(out, "mtu", "Octets of the longest IP packet inside", bytes, MetricType::Gauge, |family| {
+        family.encode_gauge(&i64::from(status.inside.mtu))
+    })?;
+    let help = "Octets added to a packet that travels alone";
+    family(out, "overhead", help, bytes, MetricType::Gauge, |family| {
+        family.encode_gauge(&i64::from(status.carrier.overhead))
+    })?;
+    family(out, "interface_up", "Whether the interface is there", None, MetricType::Gauge, |family| {
+        family.encode_gauge(&i64::from(status.inside.up))
+    })
+}
+
+fn traffic(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error> {
+    let totals = &status.totals;
+    let bytes = Some(&Unit::Bytes);
+    let bill = &status.billing;
+    let rows: [(&str, &str, Option<&Unit>, [u64; 2]); 6] = [
+        ("packets", "Packets at the interface", None, [totals.sent.packets, totals.received.packets]),
+        ("inside", "Octets of packets at the interface", bytes, [totals.sent.octets, totals.received.octets]),
+        (
+            "compressed",
+            "Octets of packets with compressed headers",
+            bytes,
+            [totals.sent.compressed_octets, totals.received.compressed_octets],
+        ),
+        ("datagrams", "Datagrams on the carrier", None, [totals.sent.datagrams, totals.received.datagrams]),
+        (
+            "carrier",
+            "Octets on the carrier with all its headers",
+            bytes,
+            [totals.sent.carrier_octets, totals.received.carrier_octets],
+        ),
+        ("billing_units", "Units that are billed", None, [bill.sent.units, bill.received.units]),
+    ];
+    for (name, help, unit, [sent, received]) in rows {
+        family(out, name, help, unit, MetricType::Counter, |family| {
+            count_of(family, &[("direction", "sent")], sent)?;
+            count_of(family, &[("direction", "received")], received)
+        })?;
+    }
+    Ok(())
+}
+
+fn peers(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error> {
+    type Both = fn(&PeerStatus) -> [u64; 2];
+    let both_ways: [(&str, &str, Option<&Unit>, Both); 3] = [
+        ("peer_packets", "Packets at the interface, by peer", None, |peer| {
+            [peer.counters.sent.packets, peer.counters.received.packets]
+        }),
+        ("peer_inside", "Octets of packets at the interface, by peer", Some(&Unit::Bytes), |peer| {
+            [peer.counters.sent.octets, peer.counters.received.octets]
+        }),
+        ("peer_carrier", "Octets on the carrier, by peer", Some(&Unit::Bytes), |peer| {
+            [peer.counters.sent.carrier_octets, peer.counters.received.carrier_octets]
+        }),
+    ];
+    for (name, help, unit, of) in both_ways {
+        family(out, name, help, unit, MetricType::Counter, |family| {
+            for peer in &status.peers {
+                let [sent, received] = of(peer);
+                count_of(family, &[("peer", &peer.name), ("direction", "sent")], sent)?;
+                count_of(family, &[("peer", &peer.name), ("direction", "received")], received)?;
+            }
+            Ok(())
+        })?;
+    }
+    type One = fn(&PeerStatus) -> u64;
+    let ones: [(&str, &str, One); 3] = [
+        ("sessions", "Sessions and epochs that began", |peer| peer.counters.sessions),
+        ("restarts", "Times that a peer has started anew", |peer| peer.counters.restarts),
+        ("feedback_limited", "Feedback that was not sent, as there was too much", |peer| {
+            peer.counters.feedback.limited
+        }),
+    ];
+    for (name, help, of) in ones {
+        family(out, name, help, None, MetricType::Counter, |family| {
+            status.peers.iter().try_for_each(|peer| count_of(family, &[("peer", &peer.name)], of(peer)))
+        })?;
+    }
+    let (seconds, gauge) = (Some(&Unit::Seconds), MetricType::Gauge);
+    family(out, "heard", "Time since the last genuine datagram of a peer", seconds, gauge, |family| {
+        let heard = status.peers.iter().filter_map(|peer| Some((peer, peer.heard_seconds?)));
+        heard.into_iter().try_for_each(|(peer, heard)| gauge_of(family, &[("peer", &peer.name)], heard))
+    })?;
+    rohc(out, status)
+}
+
+fn rohc(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error> {
+    family(out, "feedback", "Feedback elements of ROHC, by type", None, MetricType::Counter, |family| {
+        for peer in &status.peers {
+            let feedback = &peer.counters.feedback;
+            for (direction, types) in [("sent", feedback.sent), ("received", feedback.received)] {
+                let types = [("ack", types.acks), ("nack", types.nacks), ("static_nack", types.static_nacks)];
+                for (kind, count) in types {
+                    let labels = [("peer", peer.name.as_str()), ("direction", direction), ("type", kind)];
+                    count_of(family, &labels, count)?;
+                }
+            }
+        }
+        Ok(())
+    })?;
+    let help = "Packets that were not decompressed, by reason";
+    family(out, "decompression_failures", help, None, MetricType::Counter, |family| {
+        for peer in &status.peers {
+            for (reason, count) in peer.counters.failures.iter() {
+                count_of(family, &[("peer", &peer.name), ("reason", reason.name())], count)?;
+            }
+        }
+        Ok(())
+    })?;
+    family(out, "contexts", "Contexts of ROHC that are in use", None, MetricType::Gauge, |family| {
+        for peer in &status.peers {
+            for context in &peer.contexts {
+                let side = match context.side {
+                    Side::Compressor => "compressor",
+                    Side::Decompressor => "decompressor",
+                };
+                let labels: Labels<'_> = &[
+                    ("peer", &peer.name),
+                    ("side", side),
+                    ("profile", &context.profile),
+                    ("mode", &context.mode),
+                    ("state", &context.state),
+                ];
+                gauge_of(family, labels, context.contexts as f64)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn histogram(family: &mut MetricEncoder<'_>, labels: Labels<'_>, latency: &Latency) -> Result<(), Error> {
+    let mut bins = latency.bins.iter().peekable();
+    let mut buckets: Vec<(f64, u64)> = Vec::new();
+    for power in BUCKETS.step_by(2) {
+        let end = 1_u64 << power;
+        let mut packets = 0;
+        while let Some(bin) = bins.next_if(|bin| bin.below_nanoseconds <= end) {
+            packets += bin.packets;
+        }
+        buckets.push((end as f64 / 1e9, packets));
+    }
+    buckets.push((f64::MAX, bins.map(|bin| bin.packets).sum()));
+    let sum = latency.sum_nanoseconds as f64 / 1e9;
+    family.encode_family(&labels)?.encode_histogram::<NoLabelSet>(sum, latency.packets, &buckets, None)
+}

@@ -1,0 +1,180 @@
+//! Addresses of the page, what may ask for them, and what browsers are told to hold us to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderName};
+use axum::http::uri::Authority;
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::middleware::{Next, from_fn, map_response};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use super::feed::Feed;
+use super::metrics::{METRICS_TYPE, metrics};
+use crate::status::Status;
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// What never changes while a daemon runs: address, type, text. No build step: files as they are.
+const FILES: [(&str, &str, &str); 6] = [
+    ("/", HTML, include_str!("page.html")),
+    ("/page.css", CSS, include_str!("page.css")),
+    ("/page.js", SCRIPT, include_str!("page.js")),
+    ("/report.css", CSS, thinair_report::STYLESHEET),
+    ("/uPlot.css", CSS, include_str!("vendor/uPlot.min.css")),
+    ("/uPlot.js", SCRIPT, include_str!("vendor/uPlot.iife.min.js")),
+];
+
+/// Said with every answer. No inline script, nothing of other sites, no frame around it.
+const HEADERS: [(&str, &str); 7] = [
+    (
+        "content-security-policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cache-control", "no-store"),
+];
+
+/// How long a first look waits for the daemon to publish, and how often it looks.
+const PATIENCE: Duration = Duration::from_millis(1200);
+const LOOKS_EVERY: Duration = Duration::from_millis(20);
+
+/// All addresses, with what guards them.
+pub(super) fn router(feed: Feed) -> Router {
+    let mut router = Router::new()
+        .route("/status.json", get(status_json))
+        .route("/metrics", get(metrics_text))
+        .with_state(feed)
+        .fallback(|| async { plain(StatusCode::NOT_FOUND, "There is no such page.\n") });
+    for (path, kind, text) in FILES {
+        router = router.route(path, get(move || async move { ([(CONTENT_TYPE, kind)], text) }));
+    }
+    router.layer(from_fn(guard)).layer(map_response(with_headers))
+}
+
+async fn guard(request: Request, next: Next) -> Response {
+    if !is_for_loopback(&request) {
+        let words = "This page is served under names of loopback alone: localhost, 127.0.0.1, [::1].\n";
+        return plain(StatusCode::MISDIRECTED_REQUEST, words);
+    }
+    if request.method() != Method::GET {
+        let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "Only GET.\n");
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET"));
+        return response;
+    }
+    next.run(request).await
+}
+
+async fn with_headers(mut response: Response) -> Response {
+    for (name, value) in HEADERS {
+        let name = HeaderName::from_static(name);
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Whether the request names this machine as only it can be named. Any port, because the page may be reached through
+/// one that is forwarded; it is a foreign *name* that tells a page of somebody else.
+fn is_for_loopback(request: &Request) -> bool {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+    let host = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
+    // A request line may have a whole URL, which then counts instead (RFC 9112, section 3.2.2).
+    host.is_some_and(|host| is_loopback(&host)) && request.uri().authority().is_none_or(is_loopback)
+}
+
+fn is_loopback(authority: &Authority) -> bool {
+    let host = authority.host();
+    let is_known = ["localhost", "127.0.0.1", "[::1]"].iter().any(|known| host.eq_ignore_ascii_case(known));
+    let rest = authority.as_str().strip_prefix(host);
+    let has_port = |rest: &str| rest.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
+    is_known && rest.is_some_and(|rest| rest.is_empty() || has_port(rest))
+}
+
+async fn status_json(State(feed): State<Feed>) -> Response {
+    match newest(&feed).await {
+        Some(status) => axum::Json(&*status).into_response(),
+        None => not_yet(),
+    }
+}
+
+async fn metrics_text(State(feed): State<Feed>) -> Response {
+    match newest(&feed).await {
+        Some(status) => ([(CONTENT_TYPE, METRICS_TYPE)], metrics(&status)).into_response(),
+        None => not_yet(),
+    }
+}
+
+async fn newest(feed: &Feed) -> Option<Arc<Status>> {
+    let looks = PATIENCE.as_millis() / LOOKS_EVERY.as_millis();
+    for _ in 0..looks {
+        if let Some(status) = feed.look() {
+            return Some(status);
+        }
+        tokio::time::sleep(LOOKS_EVERY).await;
+    }
+    None
+}
+
+fn not_yet() -> Response {
+    plain(StatusCode::SERVICE_UNAVAILABLE, "The daemon has not said anything yet.\n")
+}
+
+fn plain(code: StatusCode, words: &'static str) -> Response {
+    (code, [(CONTENT_TYPE, TEXT), (CACHE_CONTROL, "no-store")], words).into_response()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use axum::body::Body;
+
+    fn taken(uri: &str, hosts: &[&str]) -> bool {
+        let mut request = Request::builder().uri(uri);
+        for host in hosts {
+            request = request.header(HOST, *host);
+        }
+        is_for_loopback(&request.body(Body::empty()).unwrap())
+    }
+
+    #[test]
+    fn names_of_loopback_are_taken_with_any_port() {
+        for host in ["localhost:9171", "LOCALHOST", "127.0.0.1:80", "127.0.0.1", "[::1]:9171", "[::1]"] {
+            assert!(taken("/", &[host]), "{host}");
+        }
+        assert!(taken("http://127.0.0.1:80/", &["127.0.0.1:80"]));
+    }
+
+    #[test]
+    fn other_names_are_refused() {
+        for host in [
+            "example.org",
+            "localhost.example.org",
+            "127.0.0.1.example.org:80",
+            "192.0.2.1",
+            "[::2]",
+            "",
+            "me@localhost",
+            "localhost:x",
+            "localhost:99999",
+            "localhost, example.org",
+        ] {
+            assert!(!taken("/", &[host]), "{host}");
+        }
+        assert!(!taken("/", &[]));
+        assert!(!taken("/", &["localhost", "localhost"]));
+        assert!(!taken("http://example.org/", &["localhost"]));
+    }
+}

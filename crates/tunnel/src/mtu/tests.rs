@@ -1,0 +1,191 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::*;
+use crate::plan::{ChannelPlan, Inside, Peer, Seeing, Suite};
+
+fn plan(carrier: Carrier, security: Security) -> Plan {
+    Plan {
+        inside: Inside {
+            name: "thinair0".into(),
+            bridged: false,
+            namespace: None,
+            addresses: vec![("10.0.0.1".parse().unwrap(), 24), ("fd00::1".parse().unwrap(), 64)],
+            routes: Vec::new(),
+            mtu: None,
+            queue: None,
+        },
+        carrier,
+        security,
+        channel: ChannelPlan::new(),
+        others: Others::Peers(vec![Peer {
+            name: "b".into(),
+            address: Some("192.0.2.1:4000".parse().unwrap()),
+            allowed: Vec::new(),
+            key: None,
+            keepalive: None,
+            pid: None,
+        }]),
+        seeing: Seeing::default(),
+        user: None,
+        state: PathBuf::new(),
+    }
+}
+
+fn udp(packaging: Packaging, mtu: u16) -> Carrier {
+    let listen = "0.0.0.0:4000".parse().unwrap();
+    Carrier::Udp { packaging, listen, group: None, ttl: 1, mtu, rtp: false }
+}
+
+fn serial(mtu: u16, crc: bool) -> Carrier {
+    Carrier::Serial { path: PathBuf::new(), speed: None, framing: Framing::Cobs, crc, mtu }
+}
+
+fn ts(per_datagram: u8) -> Packaging {
+    Packaging::Ts {
+        pid: thinair_ule::Pid::new(0x100).unwrap(),
+        per_datagram,
+        flush: Duration::ZERO,
+        psi: None,
+        bitrate: None,
+        npa: None,
+    }
+}
+
+const GSE: Packaging = Packaging::Gse { flush: Duration::ZERO, npa: None };
+
+fn key(suite: Suite) -> Security {
+    Security::Key { path: PathBuf::new(), suite }
+}
+
+#[test]
+fn a_sealed_datagram_over_ipv4() {
+    let budget = Budget::of(&plan(udp(Packaging::Packed, 1_500), key(Suite::ChaCha20Poly1305))).unwrap();
+    // 1,500 less IP, UDP, a header with the whole counter, and the tag.
+    assert_eq!((budget.largest_datagram, budget.largest_body, budget.largest_unit), (1_472, 1_446, 1_445));
+    assert_eq!((budget.mtu, budget.mrru, budget.is_cut), (1_429, 1_561, false));
+    assert_eq!(budget.overhead(), 48);
+    assert_eq!(
+        budget.to_string(),
+        "TUN MTU            1429 octets, as large as fits, and at least 1280\n\
+         largest datagram   1472 octets\n\
+         largest unit       1445 octets\n\
+         MRRU               1561 octets: segments only for long chains of headers\n\
+         around a packet      48 octets\n\
+         \x20 outer IPv4         20\n\
+         \x20 UDP                 8\n\
+         \x20 seal header         4 (and 6 where all of the counter travels)\n\
+         \x20 tag                16\n\
+         \x20 packaging           0 (and 1 or 2 for each further packet of a datagram)\n"
+    );
+}
+
+#[test]
+fn a_way_over_ipv6_has_less_room() {
+    let mut plan = plan(udp(Packaging::Packed, 1_500), Security::Insecure);
+    assert_eq!(Budget::of(&plan).unwrap().mtu, 1_454);
+    let Others::Peers(peers) = &mut plan.others else { unreachable!() };
+    peers[0].address = Some("[::ffff:192.0.2.1]:4000".parse().unwrap());
+    assert_eq!(Budget::of(&plan).unwrap().mtu, 1_454);
+    let Others::Peers(peers) = &mut plan.others else { unreachable!() };
+    peers[0].address = Some("[2001:db8::1]:4000".parse().unwrap());
+    let budget = Budget::of(&plan).unwrap();
+    assert_eq!((budget.mtu, budget.layers[0].name), (1_434, "outer IPv6"));
+    let Others::Peers(peers) = &mut plan.others else { unreachable!() };
+    peers[0].address = None;
+    assert_eq!(Budget::of(&plan).unwrap().mtu, 1_454);
+    if let Carrier::Udp { listen, .. } = &mut plan.carrier {
+        *listen = "[::]:4000".parse().unwrap();
+    }
+    assert_eq!(Budget::of(&plan).unwrap().mtu, 1_434);
+}
+
+#[test]
+fn a_narrow_line_cuts_packets() {
+    let mut plan = plan(serial(256, true), key(Suite::AesCcm8));
+    let budget = Budget::of(&plan).unwrap();
+    assert_eq!((budget.mtu, budget.largest_body, budget.is_cut), (1_280, 239, true));
+    assert_eq!(budget.mrru, 1_280 + 128 + 4);
+    assert_eq!(budget.overhead(), 2 + 4 + 3 + 8);
+    plan.channel.mrru = Some(0);
+    let error = Budget::of(&plan).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "packets of 1280 octets need units of 1296, and the carrier has room for 238: let them be cut into segments \
+         (MRRU, which is 0, at least 1300; or leave it out), or raise the MTU of the carrier"
+    );
+    plan.channel.mrru = Some(1_299);
+    assert!(matches!(Budget::of(&plan), Err(BudgetError::Mrru { least: 1_300, .. })));
+    plan.channel.mrru = Some(1_300);
+    assert_eq!(Budget::of(&plan).unwrap().mrru, 1_300);
+    plan.inside.bridged = true;
+    assert!(matches!(Budget::of(&plan), Err(BudgetError::Bridge { mtu: 1_280, need: 1_310, room: 238 })));
+    plan.inside.bridged = false;
+    plan.carrier = serial(24, true);
+    assert!(matches!(Budget::of(&plan), Err(BudgetError::Narrow { mtu: 24, overhead: 17 })));
+}
+
+#[test]
+fn a_given_mtu_is_honoured_and_checked() {
+    let mut plan = plan(udp(Packaging::Packed, 1_500), key(Suite::ChaCha20Poly1305));
+    plan.inside.mtu = Some(1_500);
+    let budget = Budget::of(&plan).unwrap();
+    assert_eq!((budget.mtu, budget.is_given, budget.is_cut), (1_500, true, true));
+    plan.inside.mtu = Some(1_279);
+    assert_eq!(Budget::of(&plan).unwrap_err(), BudgetError::TooSmallForIpv6(1_279));
+    plan.inside.addresses.pop();
+    assert_eq!(Budget::of(&plan).unwrap().mtu, 1_279);
+    plan.inside.routes.push(("::".parse().unwrap(), 0));
+    assert_eq!(Budget::of(&plan).unwrap_err(), BudgetError::TooSmallForIpv6(1_279));
+    plan.inside.routes.clear();
+    plan.inside.mtu = Some(67);
+    assert_eq!(Budget::of(&plan).unwrap_err(), BudgetError::TooSmall(67));
+    plan.inside.mtu = Some(65_535);
+    assert_eq!(Budget::of(&plan).unwrap_err(), BudgetError::TooLarge(65_535));
+}
+
+#[test]
+fn transport_streams_carry_packets_of_any_length() {
+    let budget = Budget::of(&plan(udp(ts(7), 1_500), Security::Open)).unwrap();
+    assert_eq!((budget.largest_body, budget.mtu, budget.is_cut), (1_316, 1_500, false));
+    assert_eq!(
+        Budget::of(&plan(udp(ts(7), 1_300), Security::Open)).unwrap_err(),
+        BudgetError::TsPackets { asked: 7, fit: 6, mtu: 1_300 }
+    );
+    let sealed = Budget::of(&plan(udp(ts(7), 1_370), key(Suite::ChaCha20Poly1305))).unwrap();
+    assert_eq!(sealed.largest_body, 1_316);
+    assert!(Budget::of(&plan(udp(ts(7), 1_369), key(Suite::ChaCha20Poly1305))).is_err());
+    let budget = Budget::of(&plan(udp(GSE, 600), Security::Open)).unwrap();
+    assert_eq!((budget.largest_body, budget.mtu, budget.is_cut), (572, 1_500, false));
+    assert!(matches!(Budget::of(&plan(udp(GSE, 60), Security::Open)), Err(BudgetError::Narrow { .. })));
+    let file = Carrier::File { packaging: ts(7), from: None, to: None };
+    assert_eq!(Budget::of(&plan(file, Security::Open)).unwrap().mtu, 1_500);
+}
+
+#[test]
+fn integrity_is_that_of_carrier_and_seal() {
+    use Integrity::{Crc32, Mic, None};
+    let packed = || udp(Packaging::Packed, 1_500);
+    for (carrier, security, integrity) in [
+        (packed(), key(Suite::ChaCha20Poly1305), Mic),
+        (packed(), key(Suite::AesCcm8), Mic),
+        (packed(), key(Suite::AesCcm4), None),
+        (packed(), Security::Insecure, None),
+        (serial(512, true), key(Suite::AesCcm8), Mic),
+        (serial(512, true), key(Suite::AesCcm4), Crc32),
+        (serial(512, false), key(Suite::AesCcm4), None),
+        (serial(512, false), key(Suite::AesCcm8), Mic),
+        (serial(512, true), Security::Insecure, Crc32),
+        (serial(512, false), Security::Insecure, None),
+        (udp(ts(7), 1_500), Security::Open, Crc32),
+        (udp(ts(7), 1_500), key(Suite::AesCcm4), Crc32),
+        (udp(GSE, 1_500), Security::Open, None),
+        (udp(GSE, 1_500), key(Suite::ChaCha20Poly1305), Mic),
+    ] {
+        assert_eq!(
+            super::integrity(&plan(carrier.clone(), security.clone())),
+            integrity,
+            "{carrier:?} {security:?}"
+        );
+    }
+}

@@ -1,0 +1,284 @@
+//! GSE Packets, in a BBFrame for each body: a BBHEADER of 10 octets, and a data field as long as what is in it.
+//!
+//! A unit that has room in a BBFrame of its own is not torn: the BBFrame that is open is sent before. Longer ones are in
+//! fragments with a CRC-32. In a mesh the Input Stream Identifier is the number of the site that sends.
+
+use std::time::Duration;
+
+use thinair_ule::gse::{
+    Accept, BbHeader, DataField, Filled, Label, Put, ReUse, Receiver as Fragments, Sending, Slot,
+};
+use thinair_ule::{Bridged, Content, Npa, Type};
+use thinair_wire::time::Instant;
+
+use super::addresses::{self, Addresses};
+use super::counters::{GseCounters, PackagerCounters, UnpackagerCounters};
+use super::{
+    Body, BodySink, PackagerConfig, PackagingError, PushError, UnitSink, UnpackError, Whose, ether_type,
+    protocol,
+};
+use crate::plan::Others;
+use crate::unit::{Protocol, SiteId, Unit};
+
+/// Octets of the longest unit.
+pub const LARGEST_UNIT: usize = Sending::MAX;
+
+/// Octets of the shortest data field: a fragment with a label and an octet, and much more than that.
+const LEAST_FIELD: usize = 32;
+/// Octets in front of a whole PDU, but for its label.
+const WHOLE: usize = 4;
+/// PDUs of a sender that are put together at a time: it sends one after the other, but datagrams may overtake.
+const SLOTS: usize = 2;
+
+/// Fills BBFrames.
+#[derive(Debug)]
+pub struct Sender {
+    addresses: Addresses,
+    flush: Duration,
+    pad: usize,
+    isi: Option<u8>,
+    /// Room for the BBHEADER, then the data field.
+    frame: Vec<u8>,
+    filled: Filled,
+    frag_id: u8,
+    deadline: Option<Instant>,
+    counters: PackagerCounters,
+}
+
+impl Sender {
+    pub(super) fn new(
+        flush: Duration,
+        own: Option<Npa>,
+        others: &Others,
+        config: PackagerConfig,
+    ) -> Result<Self, PackagingError> {
+        let (room, needed) = (config.largest_body, BbHeader::OCTETS + LEAST_FIELD);
+        if room < needed {
+            return Err(PackagingError::NoRoom { room, needed });
+        }
+        let own_site = match others {
+            Others::Mesh(mesh) => mesh.own,
+            Others::Peers(_) => None,
+        };
+        Ok(Self {
+            addresses: Addresses::new(own, others)?,
+            flush,
+            pad: usize::from(config.pad).max(1),
+            isi: own_site.map(SiteId::number),
+            frame: vec![0; room.min(BbHeader::OCTETS + BbHeader::MAX_DATA_FIELD)],
+            filled: Filled::nothing(ReUse::Allowed),
+            frag_id: 0,
+            deadline: None,
+            counters: PackagerCounters::default(),
+        })
+    }
+
+    pub(super) const fn counters(&self) -> PackagerCounters {
+        self.counters
+    }
+
+    pub(super) const fn poll_at(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    pub(super) fn push(&mut self, now: Instant, unit: Unit<'_>, sink: BodySink<'_>) -> Result<(), PushError> {
+        let (label, type_field) = self.head(unit).inspect_err(|_| self.counters.refused += 1)?;
+        let octets = unit.octets.len();
+        let most = LARGEST_UNIT;
+        let mut sending = Sending::new(label, type_field, unit.octets, self.frag_id)
+            .map_err(|_| PushError::TooLong { octets, most })
+            .inspect_err(|_| self.counters.refused += 1)?;
+        self.counters.units += 1;
+        self.counters.octets += octets as u64;
+        let field = self.frame.len() - BbHeader::OCTETS;
+        let whole = WHOLE + label.octets() + octets;
+        if whole > field - self.filled.len() && whole <= field {
+            self.send(sink);
+        }
+        if whole > field {
+            self.counters.fragmented += 1;
+            self.frag_id = self.frag_id.wrapping_add(1);
+        }
+        loop {
+            let room = self.frame.get_mut(BbHeader::OCTETS..).unwrap_or_default();
+            let mut field = DataField::go_on_with(room, self.filled);
+            let put = field.put(&mut sending);
+            self.filled = field.leave();
+            match put {
+                Put::Complete => break,
+                // An empty data field has room for a part.
+                Put::NoRoom if self.filled.is_empty() => break,
+                Put::Partly | Put::NoRoom => self.send(sink),
+            }
+        }
+        if self.deadline.is_none() && !self.filled.is_empty() && !self.flush.is_zero() {
+            self.deadline = Some(now + self.flush);
+        }
+        Ok(())
+    }
+
+    fn head(&self, unit: Unit<'_>) -> Result<(Label, Type), PushError> {
+        if unit.octets.is_empty() {
+            return Err(PushError::Empty);
+        }
+        let type_field = match ether_type(unit.protocol) {
+            Some(ether_type) => ether_type.into(),
+            None if Bridged::read(unit.octets).is_ok() => Type::BRIDGED,
+            None => return Err(PushError::NotAFrame { octets: unit.octets.len() }),
+        };
+        let label = self.addresses.of(unit.to)?.map_or(Label::Broadcast, Label::Six);
+        Ok((label, type_field))
+    }
+
+    pub(super) fn pause(&mut self, _now: Instant, sink: BodySink<'_>) {
+        if self.flush.is_zero() {
+            self.send(sink);
+        }
+    }
+
+    pub(super) fn poll(&mut self, now: Instant, sink: BodySink<'_>) {
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.send(sink);
+        }
+    }
+
+    fn send(&mut self, sink: BodySink<'_>) {
+        self.deadline = None;
+        let filled = std::mem::replace(&mut self.filled, Filled::nothing(ReUse::Allowed)).len();
+        if filled == 0 {
+            return;
+        }
+        let unpadded = BbHeader::OCTETS + filled;
+        let end = unpadded.next_multiple_of(self.pad).min(self.frame.len());
+        self.frame.get_mut(unpadded..end).unwrap_or_default().fill(0);
+        // Data fields are not longer than they may be.
+        let Some(mut header) = BbHeader::new(end - BbHeader::OCTETS) else { return };
+        header.isi = self.isi;
+        let header = header.write();
+        if let Some(place) = self.frame.first_chunk_mut() {
+            *place = header;
+        }
+        self.counters.bodies += 1;
+        self.counters.body_octets += end as u64;
+        self.counters.padding += (end - unpadded) as u64;
+        sink(Body { octets: self.frame.get(..end).unwrap_or_default(), several: false, to: None });
+    }
+}
+
+/// Fragments of what a site has sent, or whoever it was.
+type Stream = (Option<SiteId>, Fragments<'static, SLOTS, Vec<u8>>);
+
+/// Takes BBFrames apart, and puts fragments together: those of each site by themselves.
+#[derive(Debug)]
+pub struct Receiver {
+    streams: Vec<Stream>,
+    /// This site, whose own BBFrames may come back.
+    own_site: Option<SiteId>,
+    own: Option<(Npa, SiteId)>,
+    largest_unit: usize,
+    counters: UnpackagerCounters,
+}
+
+impl Receiver {
+    pub(super) fn new(own: Option<Npa>, others: &Others, largest_unit: usize) -> Self {
+        let accept = own.map_or(Accept::Every, |npa| Accept::One(Label::Six(npa)));
+        let fragments = || {
+            let slots = [(); SLOTS].map(|()| Slot::with(vec![0; largest_unit.min(LARGEST_UNIT)]));
+            Fragments::with(accept, slots)
+        };
+        let (sites, own_site) = match others {
+            Others::Mesh(mesh) => (mesh.sites.iter().map(|site| Some(site.id)).collect(), mesh.own),
+            Others::Peers(_) => (vec![None], None),
+        };
+        Self {
+            streams: sites.into_iter().map(|site| (site, fragments())).collect(),
+            own_site,
+            own: addresses::own(own, others),
+            largest_unit,
+            counters: UnpackagerCounters::default(),
+        }
+    }
+
+    pub(super) fn counters(&self) -> UnpackagerCounters {
+        let mut gse = self.counters.gse;
+        for (_, fragments) in &self.streams {
+            let counted = fragments.counters();
+            gse.packets += counted.packets;
+            gse.whole += counted.whole;
+            gse.reassembled += counted.reassembled;
+            gse.padding += counted.padding;
+            gse.filtered += counted.filtered;
+            gse.header_errors += counted.length_errors + counted.label_errors;
+            gse.incomplete += counted.strays + counted.restarted + counted.displaced + counted.timed_out;
+            gse.too_long += counted.too_long;
+            gse.crc_errors += counted.total_length_errors + counted.crc_errors;
+        }
+        UnpackagerCounters { gse, ..self.counters }
+    }
+
+    pub(super) fn receive(&mut self, frame: &[u8], sink: UnitSink<'_>) -> Result<(), UnpackError> {
+        let result = self.frame(frame, sink);
+        self.counters.note(frame.len(), result)
+    }
+
+    fn frame(&mut self, frame: &[u8], sink: UnitSink<'_>) -> Result<(), UnpackError> {
+        let header = BbHeader::read(frame).map_err(UnpackError::BbHeader)?;
+        let (told, left) = (header.data_field(), frame.len() - BbHeader::OCTETS);
+        let data_field = frame
+            .get(BbHeader::OCTETS..BbHeader::OCTETS + told)
+            .ok_or(UnpackError::DataField { told, left })?;
+        if header.isi.is_some() && header.isi == self.own_site.map(SiteId::number) {
+            return Ok(());
+        }
+        let Some((from, fragments)) = stream(&mut self.streams, header.isi)? else { return Ok(()) };
+        let mut packets = fragments.receive(data_field);
+        while let Some(pdu) = packets.next_pdu() {
+            let to = match pdu.label {
+                Label::Six(npa) => super::to(Some(npa), self.own),
+                Label::Three(_) | Label::Broadcast => None,
+            };
+            let Ok(chain) = pdu.chain() else {
+                self.counters.unknown += 1;
+                continue;
+            };
+            let whose = Whose { from: *from, to, largest_unit: self.largest_unit };
+            let mut deliver = |content| whose.deliver(&mut self.counters, unit(content), sink);
+            match chain.content {
+                Content::PduConcat(concat) => {
+                    concat.contents().for_each(|chain| deliver(chain.ok().map(|chain| chain.content)));
+                }
+                content => deliver(Some(content)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The fragments of the site that a BBFrame is of. Peers are not told apart by it.
+fn stream(streams: &mut [Stream], isi: Option<u8>) -> Result<Option<&mut Stream>, UnpackError> {
+    match (isi, streams) {
+        (_, []) => Ok(None),
+        (_, [stream @ (None, _)]) | (None, [stream]) => Ok(Some(stream)),
+        (None, _) => Err(UnpackError::SingleStream),
+        (Some(isi), streams) => {
+            let found = streams.iter_mut().find(|(site, _)| site.map(SiteId::number) == Some(isi));
+            found.map(Some).ok_or(UnpackError::Stream(isi))
+        }
+    }
+}
+
+/// What of it is a unit.
+fn unit(content: Option<Content<'_>>) -> Option<(Protocol, &[u8])> {
+    match content? {
+        Content::Pdu(ether_type, pdu) => protocol(ether_type).map(|protocol| (protocol, pdu)),
+        Content::Bridged(frame) => Some((Protocol::Bridged, frame.octets())),
+        Content::TsConcat(_) | Content::PduConcat(_) | Content::Test(_) => None,
+    }
+}
+
+impl GseCounters {
+    /// What was lost of the carrier, as far as GSE shows it.
+    pub const fn lost(&self) -> u64 {
+        self.header_errors + self.incomplete + self.crc_errors
+    }
+}

@@ -1,0 +1,288 @@
+//! Units one behind the other.
+//!
+//! A unit alone is the body. Of several, each but the last has its length in front, of one octet or two:
+//!
+//! ```text
+//!  0 1 2 3 4 5 6 7                     0 1 2 3 4 5 6 7   0 1 2 3 4 5 6 7
+//! +-+-+-+-+-+-+-+-+                   +-+-+-+-+-+-+-+-+ +-+-+-+-+-+-+-+-+
+//! |M|0|   length  |   1 to 63 octets  |M|1|          length             |   64 to 16,383 octets
+//! +-+-+-+-+-+-+-+-+                   +-+-+-+-+-+-+-+-+ +-+-+-+-+-+-+-+-+
+//! ```
+//!
+//! M: the unit behind has a length, too; it is not the last. Whether there are several units is told beside the body.
+//!
+//! What a unit is, is not told: a ROHC packet, or an Ethernet frame where the tunnel bridges. There, a ROHC packet that
+//! is of no frame, which is feedback, goes as a frame with addresses of zeros and the EtherType of ROHC.
+
+use super::counters::{PackagerCounters, UnpackagerCounters};
+use super::{Body, BodyIn, BodySink, PackagerConfig, PackagingError, PushError, UnitSink, UnpackError};
+use crate::unit::{Protocol, SiteId, Unit};
+
+/// M of a length: the next unit has one, too.
+const MORE: u8 = 0x80;
+/// A length has two octets.
+const LONG: u8 = 0x40;
+/// The least length of two octets.
+const LEAST_LONG: usize = 0x40;
+/// The longest unit that is not the last of its body.
+const LONGEST_WITH_LENGTH: usize = 0x3FFF;
+
+/// A ROHC packet of one octet: padding. RFC 5795, section 5.2.
+const ROHC_PADDING: u8 = 0xE0;
+
+/// Octets of an Ethernet header, which a frame has at least.
+const ETHERNET: usize = 14;
+/// The addresses of an Ethernet frame.
+const ADDRESSES: usize = 12;
+/// In front of a ROHC packet that is of no frame.
+const ROHC_FRAME: [u8; ETHERNET] = *b"\0\0\0\0\0\0\0\0\0\0\0\0\x22\xf1";
+
+/// Puts units behind each other, as long as they come without a pause and there is room.
+#[derive(Debug)]
+pub struct Packer {
+    config: PackagerConfig,
+    /// Units, each behind its length.
+    buffer: Vec<u8>,
+    /// Where the length of the last unit begins, and where the unit does; none if there is no unit.
+    last: Option<(usize, usize)>,
+    /// Where the length of the unit before begins.
+    before: Option<usize>,
+    counters: PackagerCounters,
+}
+
+impl Packer {
+    pub(super) fn new(config: PackagerConfig) -> Result<Self, PackagingError> {
+        // A number of a site, a frame of a ROHC packet, and an octet of that.
+        let needed = 1 + ETHERNET + 1;
+        if config.largest_body < needed {
+            return Err(PackagingError::NoRoom { room: config.largest_body, needed });
+        }
+        let buffer = Vec::with_capacity(config.largest_body + 4);
+        Ok(Self { config, buffer, last: None, before: None, counters: PackagerCounters::default() })
+    }
+
+    /// One octet of the body may be the number of a site.
+    pub(super) const fn largest_unit(&self) -> usize {
+        self.config.largest_body - 1
+    }
+
+    pub(super) const fn counters(&self) -> PackagerCounters {
+        self.counters
+    }
+
+    pub(super) fn push(&mut self, unit: Unit<'_>, sink: BodySink<'_>) -> Result<(), PushError> {
+        let header = self.header(unit).inspect_err(|_| self.counters.refused += 1)?;
+        let octets = header.len() + unit.octets.len();
+        self.counters.units += 1;
+        self.counters.octets += unit.octets.len() as u64;
+        let no_room = self.buffer.len() + octets > self.config.largest_body;
+        if no_room || unit.to.is_some() || self.last_length() > LONGEST_WITH_LENGTH {
+            self.pause(sink);
+        }
+        if let Some(site) = unit.to {
+            self.buffer.push(site.number());
+        }
+        if let Some(before) = self.before
+            && let Some(length) = self.buffer.get_mut(before)
+        {
+            *length |= MORE;
+        }
+        self.before = self.last.map(|(length, _)| length);
+        let length = self.buffer.len();
+        match octets {
+            0..LEAST_LONG => self.buffer.push(octets as u8),
+            // Longer ones are the last of their body, and lose this.
+            _ => self.buffer.extend_from_slice(&[(octets >> 8) as u8 & 0x3F | LONG, octets as u8]),
+        }
+        self.last = Some((length, self.buffer.len()));
+        self.buffer.extend_from_slice(header);
+        self.buffer.extend_from_slice(unit.octets);
+        if unit.to.is_some() {
+            self.send(unit.to, sink);
+        }
+        Ok(())
+    }
+
+    /// What stands in front of a unit that can be sent.
+    fn header(&self, unit: Unit<'_>) -> Result<&'static [u8], PushError> {
+        let octets = unit.octets.len();
+        let header: &[u8] = match (self.config.bridged, unit.protocol) {
+            (_, Protocol::Rohc | Protocol::Bridged) if octets == 0 => return Err(PushError::Empty),
+            (false, Protocol::Rohc) => &[],
+            (true, Protocol::Rohc) => &ROHC_FRAME,
+            (true, Protocol::Bridged) if octets < ETHERNET || is_without_addresses(unit.octets) => {
+                return Err(PushError::NotAFrame { octets });
+            }
+            (true, Protocol::Bridged) => &[],
+            (false, Protocol::Bridged) | (_, Protocol::Ipv4 | Protocol::Ipv6) => {
+                return Err(PushError::NotTold(unit.protocol));
+            }
+        };
+        let most = self.largest_unit() - header.len();
+        if octets > most {
+            return Err(PushError::TooLong { octets, most });
+        }
+        Ok(header)
+    }
+
+    pub(super) fn pause(&mut self, sink: BodySink<'_>) {
+        self.send(None, sink);
+    }
+
+    fn last_length(&self) -> usize {
+        self.last.map_or(0, |(_, unit)| self.buffer.len() - unit)
+    }
+
+    /// Sends what there is.
+    fn send(&mut self, to: Option<SiteId>, sink: BodySink<'_>) {
+        let Some((length, unit)) = self.last else { return };
+        let without = self.buffer.len() - (unit - length);
+        let padded =
+            without.next_multiple_of(usize::from(self.config.pad).max(1)).min(self.config.largest_body);
+        let mut several = self.before.is_some();
+        let mut start = 0;
+        if self.config.bridged && padded > without {
+            several |= self.pad_behind(without);
+        } else if several || to.is_some() || padded > without {
+            // The last unit stands where its length was, with padding in front.
+            let padding = padded - without;
+            let end = self.buffer.len();
+            self.buffer.resize(end.max(padded), 0);
+            self.buffer.copy_within(unit..end, length + padding);
+            self.buffer.get_mut(length..length + padding).unwrap_or_default().fill(ROHC_PADDING);
+            self.buffer.truncate(padded);
+            self.counters.padding += padding as u64;
+        } else {
+            start = unit;
+        }
+        let octets = self.buffer.get(start..).unwrap_or_default();
+        self.counters.bodies += 1;
+        self.counters.body_octets += octets.len() as u64;
+        sink(Body { octets, several, to });
+        self.buffer.clear();
+        (self.last, self.before) = (None, None);
+    }
+
+    /// Pads a body of frames: a unit of zeros, which may be empty, is the last one. Whether there was room.
+    fn pad_behind(&mut self, without: usize) -> bool {
+        let Some((length, unit)) = self.last else { return false };
+        let end = self.buffer.len();
+        let padded = end.next_multiple_of(usize::from(self.config.pad).max(1)).min(self.config.largest_body);
+        if padded < end || self.last_length() > LONGEST_WITH_LENGTH {
+            self.buffer.copy_within(unit..end, length);
+            self.buffer.truncate(without);
+            return false;
+        }
+        if let Some(length) = self.before.and_then(|before| self.buffer.get_mut(before)) {
+            *length |= MORE;
+        }
+        self.buffer.resize(padded, 0);
+        self.counters.padding += (padded - without) as u64;
+        true
+    }
+}
+
+/// Addresses of zeros are those of no frame.
+fn is_without_addresses(frame: &[u8]) -> bool {
+    frame.iter().take(ADDRESSES).all(|octet| *octet == 0)
+}
+
+/// Takes bodies apart.
+#[derive(Debug)]
+pub struct Unpacker {
+    largest_unit: usize,
+    bridged: bool,
+    counters: UnpackagerCounters,
+}
+
+impl Unpacker {
+    pub(super) fn new(largest_unit: usize, bridged: bool) -> Self {
+        Self { largest_unit, bridged, counters: UnpackagerCounters::default() }
+    }
+
+    pub(super) const fn counters(&self) -> UnpackagerCounters {
+        self.counters
+    }
+
+    /// Of a body that is wrong anywhere, nothing is delivered.
+    pub(super) fn receive(&mut self, body: BodyIn<'_>, sink: UnitSink<'_>) -> Result<(), UnpackError> {
+        let checked = self.units(body, &mut |_| {});
+        self.counters.note(body.octets.len(), checked)?;
+        let (mut units, mut octets) = (0, 0);
+        let delivered = self.units(body, &mut |unit| {
+            units += 1;
+            octets += unit.octets.len() as u64;
+            sink(None, unit);
+        });
+        self.counters.units += units;
+        self.counters.octets += octets;
+        delivered
+    }
+
+    fn units(&self, body: BodyIn<'_>, unit: &mut dyn FnMut(Unit<'_>)) -> Result<(), UnpackError> {
+        let mut rest = body.octets;
+        let mut to = None;
+        if body.addressed {
+            let (site, behind) = rest.split_first().ok_or(UnpackError::Ends { offset: 0 })?;
+            to = Some(SiteId::new(*site).ok_or(UnpackError::NoSite)?);
+            rest = behind;
+        }
+        let mut more = body.several;
+        while more {
+            let offset = body.octets.len() - rest.len();
+            let (length, is_last, behind) = length(rest).ok_or(UnpackError::BadLength { offset })?;
+            let left = behind.len();
+            let (octets, behind) =
+                behind.split_at_checked(length).ok_or(UnpackError::TooShort { offset, length, left })?;
+            self.unit(body.octets.len() - left, octets, to, false, unit)?;
+            (rest, more) = (behind, !is_last);
+        }
+        self.unit(body.octets.len() - rest.len(), rest, to, body.several, unit)
+    }
+
+    fn unit(
+        &self,
+        offset: usize,
+        octets: &[u8],
+        to: Option<SiteId>,
+        may_be_padding: bool,
+        unit: &mut dyn FnMut(Unit<'_>),
+    ) -> Result<(), UnpackError> {
+        let most = self.largest_unit;
+        let protocol = if self.bridged { Protocol::Bridged } else { Protocol::Rohc };
+        let len = octets.len();
+        if self.bridged && may_be_padding && octets.iter().all(|octet| *octet == 0) {
+            return Ok(());
+        }
+        if octets.is_empty() {
+            return Err(UnpackError::Ends { offset });
+        }
+        let whole = Unit { protocol, to, octets };
+        let found = match octets.split_first_chunk() {
+            _ if !self.bridged => whole,
+            Some((&ROHC_FRAME, rohc)) if !rohc.is_empty() => {
+                Unit { protocol: Protocol::Rohc, to, octets: rohc }
+            }
+            Some(_) if !is_without_addresses(octets) => whole,
+            _ => return Err(UnpackError::NotAFrame { offset, octets: len }),
+        };
+        if found.octets.len() > most {
+            return Err(UnpackError::TooLong { offset, octets: len, most });
+        }
+        unit(found);
+        Ok(())
+    }
+}
+
+/// The length at the start of `octets`, whether the unit behind the next one is the last, and what follows.
+fn length(octets: &[u8]) -> Option<(usize, bool, &[u8])> {
+    let (first, rest) = octets.split_first()?;
+    let is_last = first & MORE == 0;
+    let high = usize::from(first & 0x3F);
+    if first & LONG == 0 {
+        return (high > 0).then_some((high, is_last, rest));
+    }
+    let (second, rest) = rest.split_first()?;
+    let length = high << 8 | usize::from(*second);
+    (length >= LEAST_LONG).then_some((length, is_last, rest))
+}

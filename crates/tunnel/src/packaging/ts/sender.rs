@@ -1,0 +1,321 @@
+//! Units into TS Packets, TS Packets into bodies.
+
+use std::time::Duration;
+
+use thinair_ule::psi::{Pat, Pmt, Program};
+use thinair_ule::ts::{self, Cc};
+use thinair_ule::{
+    Bridged, Encapsulator, EncapsulatorConfig, Packing, Pid, PushError as Refused, Since, Sndu, SnduError,
+    TsPacket,
+};
+use thinair_wire::time::Instant;
+
+use super::LARGEST_UNIT;
+use super::constant::Constant;
+use crate::packaging::addresses::Addresses;
+use crate::packaging::counters::PackagerCounters;
+use crate::packaging::rtp::{self, Headers};
+use crate::packaging::{Body, BodySink, PackagerConfig, PackagingError, PushError, ether_type};
+use crate::plan::{Others, Packaging};
+use crate::unit::{SiteId, Unit};
+
+/// TS Packets of a body, at most: a datagram of 1,316 octets.
+const MOST: u8 = 7;
+/// Tables of site 0, which is nobody, have this PID, those of others one so much higher.
+const PMT: u16 = 0x0100;
+
+/// Sends units in TS Packets.
+#[derive(Debug)]
+pub struct Sender {
+    encapsulator: Encapsulator,
+    addresses: Addresses,
+    bodies: Bodies,
+    flush: Duration,
+    /// When what is begun has to leave.
+    deadline: Option<Instant>,
+    psi: Option<Psi>,
+    constant: Option<Constant>,
+    counters: PackagerCounters,
+}
+
+impl Sender {
+    pub(in crate::packaging) fn new(
+        now: Instant,
+        packaging: &Packaging,
+        others: &Others,
+        config: PackagerConfig,
+    ) -> Result<Self, PackagingError> {
+        let Packaging::Ts { pid, per_datagram, flush, psi, bitrate, npa } = packaging else {
+            return Err(PackagingError::PerDatagram(0));
+        };
+        if !(1..=MOST).contains(per_datagram) {
+            return Err(PackagingError::PerDatagram(*per_datagram));
+        }
+        if !pid.is_for_streams() {
+            return Err(PackagingError::Pid(*pid));
+        }
+        let per_datagram = usize::from(*per_datagram);
+        let header = if config.rtp.is_some() { rtp::HEADER } else { 0 };
+        let (room, needed) = (config.largest_body, header + per_datagram * ts::LEN);
+        if room < needed {
+            return Err(PackagingError::NoRoom { room, needed });
+        }
+        // When a TS Packet leaves that is not full is decided here.
+        let packing = Packing::Threshold { wait: Duration::MAX, since: Since::First };
+        let site = match others {
+            Others::Mesh(mesh) => mesh.own,
+            Others::Peers(_) => None,
+        };
+        Ok(Self {
+            encapsulator: Encapsulator::new(EncapsulatorConfig { packing, ..EncapsulatorConfig::new(*pid) }),
+            addresses: Addresses::new(*npa, others)?,
+            bodies: Bodies::new(per_datagram, config.rtp),
+            flush: *flush,
+            deadline: None,
+            psi: psi.map(|every| Psi::new(now, every, *pid, site)).transpose()?,
+            constant: bitrate.map(|bitrate| Constant::new(now, bitrate, per_datagram)).transpose()?,
+            counters: PackagerCounters::default(),
+        })
+    }
+
+    pub(in crate::packaging) fn counters(&self) -> PackagerCounters {
+        let Bodies { bodies, body_octets, ts_packets, .. } = self.bodies;
+        let (psi, nulls) = (
+            self.psi.as_ref().map_or(0, |psi| psi.sent),
+            self.constant.as_ref().map_or(0, |constant| constant.nulls),
+        );
+        let padding = self.encapsulator.counters().padding;
+        PackagerCounters { bodies, body_octets, ts_packets, psi, nulls, padding, ..self.counters }
+    }
+
+    pub(in crate::packaging) fn is_full(&self) -> bool {
+        match &self.constant {
+            Some(constant) => constant.is_full(),
+            None => false,
+        }
+    }
+
+    pub(in crate::packaging) fn push(
+        &mut self,
+        now: Instant,
+        unit: Unit<'_>,
+        sink: BodySink<'_>,
+    ) -> Result<(), PushError> {
+        self.put(now, unit, sink).inspect_err(|_| self.counters.refused += 1)?;
+        self.counters.units += 1;
+        self.counters.octets += unit.octets.len() as u64;
+        Ok(())
+    }
+
+    fn put(&mut self, now: Instant, unit: Unit<'_>, sink: BodySink<'_>) -> Result<(), PushError> {
+        let sndu = sndu(unit)?;
+        let sndu = match self.addresses.of(unit.to)? {
+            Some(npa) => sndu.to(npa),
+            None => sndu,
+        };
+        let refused = |error| match error {
+            Refused::Sndu(SnduError::Empty) => PushError::Empty,
+            Refused::Midway | Refused::Sndu(_) => {
+                PushError::TooLong { octets: unit.octets.len(), most: LARGEST_UNIT }
+            }
+        };
+        if let Some(constant) = &mut self.constant {
+            if constant.is_full() {
+                return Err(PushError::Full);
+            }
+            return self.encapsulator.push(now, &sndu, &mut |packet| constant.push(packet)).map_err(refused);
+        }
+        self.psi(now, sink);
+        let before = self.bodies.bodies;
+        let bodies = &mut self.bodies;
+        let pushed = self.encapsulator.push(now, &sndu, &mut |packet| bodies.push(now, packet, sink));
+        pushed.map_err(refused)?;
+        // What is left behind a body that went is of this unit.
+        if self.bodies.bodies > before {
+            self.deadline = None;
+        }
+        if self.deadline.is_none() && self.is_begun() && !self.flush.is_zero() {
+            self.deadline = Some(now + self.flush);
+        }
+        Ok(())
+    }
+
+    /// Whether there is something to be sent.
+    fn is_begun(&self) -> bool {
+        self.encapsulator.poll_at().is_some() || !self.bodies.is_empty()
+    }
+
+    pub(in crate::packaging) fn pause(&mut self, now: Instant, sink: BodySink<'_>) {
+        if self.constant.is_none() && self.flush.is_zero() {
+            self.send(now, sink);
+        }
+    }
+
+    pub(in crate::packaging) fn poll_at(&self) -> Option<Instant> {
+        if let Some(constant) = &self.constant {
+            return Some(constant.poll_at(self.bodies.count()));
+        }
+        let psi = self.psi.as_ref().map(|psi| psi.due);
+        self.deadline.into_iter().chain(psi).min()
+    }
+
+    pub(in crate::packaging) fn poll(&mut self, now: Instant, sink: BodySink<'_>) {
+        if let Some(constant) = &mut self.constant {
+            while constant.has_slot(now) {
+                let Self { encapsulator, psi, bodies, .. } = self;
+                let table = psi.as_mut().and_then(|psi| psi.next(now));
+                bodies.push(now, &table.unwrap_or_else(|| constant.next(encapsulator)), sink);
+            }
+            return;
+        }
+        let was_begun = self.is_begun();
+        self.psi(now, sink);
+        if !was_begun || self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.send(now, sink);
+        }
+    }
+
+    /// Puts tables into the body, if they are due.
+    fn psi(&mut self, now: Instant, sink: BodySink<'_>) {
+        let Self { psi: Some(psi), bodies, .. } = self else { return };
+        while let Some(table) = psi.next(now) {
+            bodies.push(now, &table, sink);
+        }
+    }
+
+    /// Sends all that is begun.
+    fn send(&mut self, now: Instant, sink: BodySink<'_>) {
+        let Self { encapsulator, bodies, .. } = self;
+        encapsulator.flush(&mut |packet| bodies.push(now, packet, sink));
+        bodies.send(sink);
+        self.deadline = None;
+    }
+}
+
+/// The SNDU of a unit, without an address.
+fn sndu(unit: Unit<'_>) -> Result<Sndu<'_>, PushError> {
+    let octets = unit.octets.len();
+    if octets == 0 {
+        return Err(PushError::Empty);
+    }
+    if octets > LARGEST_UNIT {
+        return Err(PushError::TooLong { octets, most: LARGEST_UNIT });
+    }
+    match ether_type(unit.protocol) {
+        Some(ether_type) => Ok(Sndu::pdu(ether_type, unit.octets)),
+        None => Bridged::read(unit.octets).map(Sndu::bridged).map_err(|_| PushError::NotAFrame { octets }),
+    }
+}
+
+/// Bodies while they are filled with TS Packets.
+#[derive(Debug)]
+struct Bodies {
+    octets: Vec<u8>,
+    rtp: Option<Headers>,
+    /// Octets of a body that is full.
+    full: usize,
+    bodies: u64,
+    body_octets: u64,
+    ts_packets: u64,
+}
+
+impl Bodies {
+    fn new(per_datagram: usize, rtp: Option<rtp::Start>) -> Self {
+        let full = per_datagram * ts::LEN + if rtp.is_some() { rtp::HEADER } else { 0 };
+        Self {
+            octets: Vec::with_capacity(full),
+            rtp: rtp.map(Headers::new),
+            full,
+            bodies: 0,
+            body_octets: 0,
+            ts_packets: 0,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.octets.is_empty()
+    }
+
+    /// TS Packets in it.
+    fn count(&self) -> usize {
+        self.octets.len() / ts::LEN
+    }
+
+    fn push(&mut self, now: Instant, packet: &TsPacket, sink: BodySink<'_>) {
+        if let Some(rtp) = self.rtp.as_mut().filter(|_| self.octets.is_empty()) {
+            self.octets.extend_from_slice(&rtp.next(now));
+        }
+        self.octets.extend_from_slice(packet);
+        self.ts_packets += 1;
+        if self.octets.len() >= self.full {
+            self.send(sink);
+        }
+    }
+
+    fn send(&mut self, sink: BodySink<'_>) {
+        if self.octets.is_empty() {
+            return;
+        }
+        self.bodies += 1;
+        self.body_octets += self.octets.len() as u64;
+        sink(Body { octets: &self.octets, several: false, to: None });
+        self.octets.clear();
+    }
+}
+
+/// The tables that say where the stream is.
+#[derive(Debug)]
+struct Psi {
+    pat: TsPacket,
+    pmt: TsPacket,
+    every: Duration,
+    due: Instant,
+    pmt_follows: bool,
+    /// Both are sent equally often, so they share a Continuity Counter.
+    cc: Cc,
+    sent: u64,
+}
+
+impl Psi {
+    fn new(now: Instant, every: Duration, stream: Pid, site: Option<SiteId>) -> Result<Self, PackagingError> {
+        let number = site.map_or(0, |site| u16::from(site.number()));
+        // Another one, should the stream be there.
+        let pids = [PMT + number, PMT + 0x0100 + number].into_iter().filter_map(Pid::new);
+        let pmt = pids.clone().find(|pid| *pid != stream).ok_or(PackagingError::Pid(stream))?;
+        let program_number = number.max(1);
+        let pat = Pat {
+            transport_stream_id: program_number,
+            version: 0,
+            programs: &[Program { number: program_number, pid: pmt }],
+        };
+        let table = Pmt { program_number, version: 0, streams: &[stream] };
+        Ok(Self {
+            pat: pat.packet(Cc::default()).map_err(PackagingError::Psi)?,
+            pmt: table.packet(pmt, Cc::default()).map_err(PackagingError::Psi)?,
+            every: every.max(Duration::from_millis(1)),
+            due: now,
+            pmt_follows: false,
+            cc: Cc::default(),
+            sent: 0,
+        })
+    }
+
+    /// The table that is to be sent now, if one is: the PMT directly behind the PAT.
+    fn next(&mut self, now: Instant) -> Option<TsPacket> {
+        let mut packet = if std::mem::take(&mut self.pmt_follows) {
+            self.pmt
+        } else if self.due <= now {
+            self.due = now + self.every;
+            self.pmt_follows = true;
+            self.pat
+        } else {
+            return None;
+        };
+        packet[3] = packet[3] & 0xF0 | self.cc.value();
+        if !self.pmt_follows {
+            self.cc = self.cc.next();
+        }
+        self.sent += 1;
+        Some(packet)
+    }
+}

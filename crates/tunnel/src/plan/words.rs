@@ -1,0 +1,54 @@
+//! Plans in words, for logs and for the status. Nothing in them is secret.
+
+use std::fmt;
+
+use super::{Carrier, Packaging, Security, Suite};
+
+impl fmt::Display for Carrier {
+    /// Like a URL: what it is, and where.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Udp { packaging, listen, group, .. } => {
+                f.write_str(match packaging {
+                    Packaging::Packed => "udp://",
+                    Packaging::Ts { .. } => "ule+udp://",
+                    Packaging::Gse { .. } => "gse+udp://",
+                })?;
+                match group {
+                    Some((group, _)) if group.is_ipv6() => write!(f, "[{group}]:{}", listen.port()),
+                    Some((group, _)) => write!(f, "{group}:{}", listen.port()),
+                    None => write!(f, "{listen}"),
+                }
+            }
+            Self::Serial { path, crc, .. } => {
+                write!(f, "{}://{}", if *crc { "serial" } else { "serial+raw" }, path.display())
+            }
+            Self::File { from, to, .. } => {
+                let name = |path: &Option<std::path::PathBuf>| {
+                    path.as_ref().map_or_else(String::new, |path| path.display().to_string())
+                };
+                write!(f, "ule+file://{}>{}", name(from), name(to))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Security {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key { suite, .. } => write!(f, "sealed with {suite}"),
+            Self::Open => f.write_str("open: not protected, in the format of a standard"),
+            Self::Insecure => f.write_str("insecure: not protected"),
+        }
+    }
+}
+
+impl fmt::Display for Suite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Self::ChaCha20Poly1305 => "ChaCha20-Poly1305",
+            Self::AesCcm8 | Self::AesCcm4 => "AES-128-CCM",
+        };
+        write!(f, "{name}, a tag of {} octets", self.tag())
+    }
+}

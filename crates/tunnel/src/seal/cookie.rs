@@ -1,0 +1,156 @@
+//! Cookies: who asks for a session while many do, or while another one was just asked for, first shows that it gets
+//! what is sent to its address. Nothing is kept for it meanwhile.
+//!
+//! A cookie is sealed under the shared key, so that who only repeats old requests never learns one.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use chacha20poly1305::ChaCha20Poly1305;
+use chacha20poly1305::aead::{AeadInOut, KeyInit, Tag};
+use hkdf::hmac::{Hmac, Mac};
+use sha2::Sha256;
+use thinair_wire::time::Instant;
+use zeroize::Zeroizing;
+
+use super::handshake::{MAC, REQUEST_LENGTH};
+use super::header::COOKIE;
+use super::key_file::Key;
+use super::{Random, suite};
+
+/// How long a secret makes cookies; they are good for as long again.
+const SECRET_FOR: Duration = Duration::from_secs(120);
+/// How long a cookie is used by who got it.
+pub(super) const USED_FOR: Duration = Duration::from_secs(110);
+
+const HEADER: usize = 2;
+const SALT: usize = 16;
+/// Octets of a cookie.
+const LENGTH: usize = 16;
+const TAG: usize = 16;
+/// Octets of the message that brings one.
+pub(super) const REPLY_LENGTH: usize = HEADER + SALT + LENGTH + TAG;
+const _: () = assert!(REPLY_LENGTH <= REQUEST_LENGTH);
+
+pub(super) type Cookie = [u8; LENGTH];
+
+/// The secrets of which cookies are made.
+pub(super) struct Jar {
+    secret: Zeroizing<[u8; 32]>,
+    last: Zeroizing<[u8; 32]>,
+    since: Instant,
+}
+
+impl Jar {
+    pub(super) fn new(now: Instant, random: &mut dyn Random) -> Self {
+        let mut jar = Self { secret: Zeroizing::new([0; 32]), last: Zeroizing::new([0; 32]), since: now };
+        random.fill(&mut jar.secret[..]);
+        random.fill(&mut jar.last[..]);
+        jar
+    }
+
+    fn turn(&mut self, now: Instant, random: &mut dyn Random) {
+        let age = now.since(self.since);
+        if age >= SECRET_FOR {
+            std::mem::swap(&mut self.secret, &mut self.last);
+            random.fill(&mut self.secret[..]);
+            if age >= SECRET_FOR * 2 {
+                random.fill(&mut self.last[..]);
+            }
+            self.since = now;
+        }
+    }
+
+    /// Whether the end of `request` shows that it got a cookie for `from`, of this secret or the last one.
+    pub(super) fn paid(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        request: &[u8],
+        random: &mut dyn Random,
+    ) -> bool {
+        self.turn(now, random);
+        let Some((request, mac)) = request.split_last_chunk::<MAC>() else { return false };
+        [&self.secret, &self.last]
+            .into_iter()
+            .any(|secret| hmac(&cookie(secret, from), &[request]).verify_truncated_left(mac).is_ok())
+    }
+
+    /// Writes a message to `out` that brings a cookie to `from`. `hash`: of its request, without the last 16 octets.
+    pub(super) fn reply(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        key: &Key,
+        (index, hash): (u8, &[u8; 32]),
+        random: &mut dyn Random,
+        out: &mut Vec<u8>,
+    ) {
+        self.turn(now, random);
+        let mut salt = [0; SALT];
+        random.fill(&mut salt);
+        out.extend([COOKIE, index]);
+        out.extend(salt);
+        let mut cookie = cookie(&self.secret, from);
+        let tag = cipher(key, &salt, hash)
+            .encrypt_inout_detached(&[0; 12].into(), &out[..HEADER], cookie.as_mut_slice().into())
+            .expect("16 octets");
+        out.extend(cookie);
+        out.extend(tag);
+    }
+}
+
+/// The cookie in a message that answers the request of `hash`.
+pub(super) fn open(key: &Key, hash: &[u8; 32], reply: &[u8]) -> Option<Cookie> {
+    if reply.len() != REPLY_LENGTH {
+        return None;
+    }
+    let (header, rest) = reply.split_at(HEADER);
+    let (salt, rest) = rest.split_at(SALT);
+    let (sealed, tag) = rest.split_at(LENGTH);
+    let mut cookie = [0; LENGTH];
+    cookie.copy_from_slice(sealed);
+    let tag = Tag::<ChaCha20Poly1305>::try_from(tag).ok()?;
+    cipher(key, salt, hash)
+        .decrypt_inout_detached(&[0; 12].into(), header, cookie.as_mut_slice().into(), &tag)
+        .ok()?;
+    Some(cookie)
+}
+
+/// Pays for `request` with a cookie: fills its last 16 octets.
+pub(super) fn pay(cookie: &Cookie, request: &mut [u8]) {
+    let end = request.len() - MAC;
+    let (request, mac) = request.split_at_mut(end);
+    mac.copy_from_slice(&hmac(cookie, &[request]).finalize().into_bytes()[..MAC]);
+}
+
+fn cookie(secret: &[u8; 32], from: Option<SocketAddr>) -> Cookie {
+    let mut address = [0; 19];
+    if let Some(from) = from {
+        address[0] = 1;
+        let ip = match from.ip() {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+            IpAddr::V6(ip) => ip,
+        };
+        address[1..17].copy_from_slice(&ip.octets());
+        address[17..].copy_from_slice(&from.port().to_be_bytes());
+    }
+    let mut cookie = [0; LENGTH];
+    cookie.copy_from_slice(&hmac(secret, &[&address]).finalize().into_bytes()[..LENGTH]);
+    cookie
+}
+
+fn hmac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
+    let mut mac = <Hmac<Sha256> as hkdf::hmac::KeyInit>::new_from_slice(key).expect("keys of any length");
+    for part in parts {
+        mac.update(part);
+    }
+    mac
+}
+
+/// A key for this message alone: of a fresh salt, and of the request.
+fn cipher(key: &Key, salt: &[u8], hash: &[u8; 32]) -> ChaCha20Poly1305 {
+    let mut own = Zeroizing::new([0; 32]);
+    suite::derive(salt, key.octets(), &[b"thinair 1 cookie", hash], &mut own[..]);
+    ChaCha20Poly1305::new_from_slice(&own[..]).expect("32 octets")
+}

@@ -1,0 +1,143 @@
+//! One direction of a session or of a group: the end that seals and the end that opens, each with its key and counter.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use thinair_wire::time::Instant;
+
+use super::Refused;
+use super::header::{Header, Travelled, Whose};
+use super::replay::{Seen, Window};
+use super::suite::Cipher;
+use super::{BodyFlags, NotSealed};
+
+/// How often the whole counter travels.
+const FULL_EVERY: u64 = 4_096;
+/// After what silence it travels, too: a long outage heals itself by the first packet behind it.
+const SILENCE: Duration = Duration::from_secs(10);
+/// Counters after which new keys are wanted.
+pub(super) const NEW_KEYS_AT: u64 = 1 << 32;
+/// How many more are sealed while new keys are on their way.
+const GRACE: u64 = 1 << 24;
+
+/// Seals, and never takes a counter twice.
+pub(super) struct Sealer {
+    cipher: Cipher,
+    /// The next counter.
+    counter: u64,
+    last: Option<Instant>,
+}
+
+impl Sealer {
+    pub(super) fn new(cipher: Cipher) -> Self {
+        Self { cipher, counter: 0, last: None }
+    }
+
+    /// The next counter: how many bodies were sealed.
+    pub(super) fn counter(&self) -> u64 {
+        self.counter
+    }
+
+    #[cfg(test)]
+    pub(super) fn skip_to(&mut self, counter: u64) {
+        assert!(counter >= self.counter);
+        self.counter = counter;
+    }
+
+    /// When a body was sealed last.
+    pub(super) fn last(&self) -> Option<Instant> {
+        self.last
+    }
+
+    /// Appends header, sealed body and tag to `out`, which is empty.
+    pub(super) fn seal(
+        &mut self,
+        now: Instant,
+        whose: Whose,
+        flags: BodyFlags,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), NotSealed> {
+        let counter = self.counter;
+        if counter >= NEW_KEYS_AT + GRACE {
+            return Err(NotSealed::NoSession);
+        }
+        let silent = self.last.is_none_or(|last| now.since(last) >= SILENCE);
+        let full = silent || counter.is_multiple_of(FULL_EVERY);
+        let counter_sent = if full { Travelled::Full(counter) } else { Travelled::Low(counter as u16) };
+        Header { whose, flags, counter: counter_sent }.write(out);
+        let header = out.len();
+        out.extend_from_slice(body);
+        // First the counter is used up, then the cipher is asked.
+        self.counter += 1;
+        self.last = Some(now);
+        self.cipher.seal(counter, header, out);
+        Ok(())
+    }
+}
+
+/// What was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Plain {
+    /// Where the body is in the datagram.
+    pub(super) body: Range<usize>,
+    /// Whether its counter is the highest one yet.
+    pub(super) newest: bool,
+}
+
+/// Opens, and nothing twice.
+pub(super) struct Opener {
+    cipher: Cipher,
+    window: Window,
+    /// Wrong tags so far, and how many are borne.
+    wrong: u64,
+    bearable: u64,
+}
+
+impl Opener {
+    pub(super) fn new(cipher: Cipher, bearable: u64, floor: u64) -> Self {
+        Self { cipher, window: Window::new(floor), wrong: 0, bearable }
+    }
+
+    /// One more than the highest counter that was opened.
+    pub(super) fn next(&self) -> u64 {
+        self.window.next()
+    }
+
+    /// What is below `floor` is refused from now on.
+    pub(super) fn raise(&mut self, floor: u64) {
+        self.window.raise(floor);
+    }
+
+    /// Whether half of the wrong tags that are borne were there: time for new keys.
+    pub(super) fn worn(&self) -> bool {
+        self.wrong >= self.bearable / 2
+    }
+
+    /// Opens `datagram` in place, whose first `length` octets are `header`. One AEAD open at most, and the window moves
+    /// only if it succeeds.
+    pub(super) fn open(
+        &mut self,
+        header: &Header,
+        length: usize,
+        datagram: &mut [u8],
+    ) -> Result<Plain, Refused> {
+        if self.wrong >= self.bearable {
+            return Err(Refused::WornOut);
+        }
+        let counter = match header.counter {
+            Travelled::Low(low) => self.window.complete(low),
+            Travelled::Full(full) => full,
+        };
+        self.window.check(counter).map_err(|seen| match seen {
+            Seen::Twice => Refused::Replayed,
+            Seen::TooOld => Refused::TooOld,
+        })?;
+        let (clear, sealed) = datagram.split_at_mut(length);
+        let Some(body) = self.cipher.open(counter, clear, sealed) else {
+            self.wrong += 1;
+            return Err(Refused::Forged);
+        };
+        Ok(Plain { body: length..length + body, newest: self.window.mark(counter) })
+    }
+}

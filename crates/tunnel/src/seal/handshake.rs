@@ -1,0 +1,238 @@
+//! Handshakes: `Noise_NNpsk0_25519_ChaChaPoly_SHA256` (Noise Protocol Framework, revision 34), two messages. What each
+//! end says of itself goes as their payloads.
+//!
+//! Message 1 is opened by the shared key alone, before any work with curves. It may be a replayed one: **only a packet
+//! that was opened by the keys of the session shows that the initiator is there.**
+
+use sha2::{Digest, Sha256};
+use snow::params::{CipherChoice, DHChoice, HashChoice, NoiseParams};
+use snow::resolvers::{CryptoResolver, DefaultResolver};
+use snow::{Builder, HandshakeState};
+use zeroize::Zeroizing;
+
+use super::header::{ANSWER, REQUEST};
+use super::key_file::{Key, KeyId};
+use super::suite::Cipher;
+use super::{Random, direction};
+use crate::plan::Suite;
+
+const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
+/// In front of the clear octets of a request, in the prologue.
+const PROTOCOL: &[u8] = b"thinair 1 two-way";
+
+const EPHEMERAL: usize = 32;
+const TAG: usize = 16;
+/// Kind, index, id of the key.
+const REQUEST_HEADER: usize = 6;
+const REQUEST_PAYLOAD: usize = 21;
+/// A cookie's answer, or zeros.
+pub(super) const MAC: usize = 16;
+/// Octets of a request.
+pub(super) const REQUEST_LENGTH: usize = REQUEST_HEADER + EPHEMERAL + REQUEST_PAYLOAD + TAG + MAC;
+/// Kind, index.
+const ANSWER_HEADER: usize = 2;
+const ANSWER_PAYLOAD: usize = 18;
+/// Octets of an answer: fewer than those of a request, so that nobody can make us send more than he sent.
+pub(super) const ANSWER_LENGTH: usize = ANSWER_HEADER + EPHEMERAL + ANSWER_PAYLOAD + TAG;
+const _: () = assert!(ANSWER_LENGTH <= REQUEST_LENGTH);
+
+/// What an end says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) suite: u8,
+    /// Drawn at its start.
+    pub(super) instance: [u8; 8],
+    /// Of the parameters of its channels.
+    pub(super) digest: [u8; 8],
+}
+
+impl Identity {
+    fn write(&self, out: &mut [u8]) {
+        out[0] = self.suite;
+        out[1..9].copy_from_slice(&self.instance);
+        out[9..17].copy_from_slice(&self.digest);
+    }
+
+    fn read(octets: &[u8]) -> Option<Self> {
+        Some(Self {
+            suite: *octets.first()?,
+            instance: *octets.get(1..)?.first_chunk()?,
+            digest: *octets.get(9..)?.first_chunk()?,
+        })
+    }
+}
+
+/// A request that was sent, and waits for its answer.
+pub(super) struct Initiation {
+    noise: HandshakeState,
+    /// Of the request, to which a cookie is bound.
+    pub(super) hash: [u8; 32],
+}
+
+/// What is in clear in a request.
+pub(super) struct RequestHeader {
+    /// The index that the initiator wants to see in packets to it.
+    pub(super) index: u8,
+    pub(super) key: KeyId,
+}
+
+/// A request that was opened.
+pub(super) struct Request {
+    noise: HandshakeState,
+    pub(super) theirs: Identity,
+    /// Counts requests of that instance.
+    pub(super) number: u32,
+}
+
+/// What two ends share after a handshake.
+pub(super) struct Shared {
+    /// From the initiator to the responder, and back.
+    keys: Zeroizing<[[u8; 32]; 2]>,
+    /// Orders sessions in the same way at both ends.
+    pub(super) hash: [u8; 32],
+}
+
+impl Initiation {
+    /// Writes a request to `out`, all but the cookie's answer at its end, which is zero.
+    pub(super) fn start(
+        key: &Key,
+        index: u8,
+        ours: &Identity,
+        number: u32,
+        random: &mut dyn Random,
+        out: &mut Vec<u8>,
+    ) -> Self {
+        out.extend([REQUEST, index]);
+        out.extend(key.id().0);
+        let mut noise = builder(key, &out[..REQUEST_HEADER], random, true);
+        let mut payload = [0; REQUEST_PAYLOAD];
+        ours.write(&mut payload);
+        payload[17..].copy_from_slice(&number.to_be_bytes());
+        write(&mut noise, &payload, out)
+            .expect("room for it, in the order of the pattern, and no curves yet");
+        let hash = Sha256::digest(&out).into();
+        out.extend([0; MAC]);
+        debug_assert_eq!(out.len(), REQUEST_LENGTH);
+        Self { noise, hash }
+    }
+
+    /// Opens an answer: who answered, its index, and what is shared now.
+    pub(super) fn finish(&mut self, answer: &[u8]) -> Option<(Identity, u8, Shared)> {
+        if answer.len() != ANSWER_LENGTH {
+            return None;
+        }
+        let mut payload = [0; ANSWER_PAYLOAD + TAG];
+        let length = self.noise.read_message(&answer[ANSWER_HEADER..], &mut payload).ok()?;
+        let theirs = Identity::read(&payload[..length])?;
+        Some((theirs, payload[17], Shared::of(&mut self.noise)))
+    }
+}
+
+impl RequestHeader {
+    /// What stands in clear in front of a datagram that is as long as a request.
+    pub(super) fn read(datagram: &[u8]) -> Option<Self> {
+        (datagram.len() == REQUEST_LENGTH && datagram[0] == REQUEST).then(|| Self {
+            index: datagram[1],
+            key: KeyId([datagram[2], datagram[3], datagram[4], datagram[5]]),
+        })
+    }
+}
+
+impl Request {
+    /// Opens a request by the key that its header names. No work with curves is done for it.
+    pub(super) fn open(key: &Key, datagram: &[u8], random: &mut dyn Random) -> Option<Self> {
+        let (header, rest) = datagram.split_at_checked(REQUEST_HEADER)?;
+        let message = rest.get(..rest.len().checked_sub(MAC)?)?;
+        let mut noise = builder(key, header, random, false);
+        let mut payload = [0; REQUEST_PAYLOAD + TAG];
+        let length = noise.read_message(message, &mut payload).ok()?;
+        let payload = payload.get(..length)?;
+        let number = u32::from_be_bytes(*payload.get(17..)?.first_chunk()?);
+        Some(Self { noise, theirs: Identity::read(payload)?, number })
+    }
+
+    /// Writes the answer to `out`; `None`: the point of the request is none. `to`: the index of the request; `index`: that of ours.
+    pub(super) fn answer(mut self, ours: &Identity, to: u8, index: u8, out: &mut Vec<u8>) -> Option<Shared> {
+        out.extend([ANSWER, to]);
+        let mut payload = [0; ANSWER_PAYLOAD];
+        ours.write(&mut payload);
+        payload[17] = index;
+        write(&mut self.noise, &payload, out)?;
+        debug_assert_eq!(out.len(), ANSWER_LENGTH);
+        Some(Shared::of(&mut self.noise))
+    }
+}
+
+impl Shared {
+    fn of(noise: &mut HandshakeState) -> Self {
+        let mut hash = [0; 32];
+        hash.copy_from_slice(noise.get_handshake_hash());
+        let (first, second) = noise.dangerously_get_raw_split();
+        Self { keys: Zeroizing::new([first, second]), hash }
+    }
+
+    /// The two ends of this side.
+    pub(super) fn directions(&self, suite: Suite, initiator: bool) -> (direction::Sealer, direction::Opener) {
+        let cipher = |key: &[u8; 32]| Cipher::derive(suite, &[], key, &[b"thinair 1 two-way traffic"]);
+        let (send, receive) = if initiator { (0, 1) } else { (1, 0) };
+        let opener = direction::Opener::new(cipher(&self.keys[receive]), suite.forgeries(), 0);
+        (direction::Sealer::new(cipher(&self.keys[send])), opener)
+    }
+}
+
+fn write(noise: &mut HandshakeState, payload: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    let start = out.len();
+    out.resize(start + EPHEMERAL + payload.len() + TAG, 0);
+    let length = noise.write_message(payload, &mut out[start..]).ok()?;
+    out.truncate(start + length);
+    Some(())
+}
+
+fn builder(key: &Key, header: &[u8], random: &mut dyn Random, initiator: bool) -> HandshakeState {
+    let params: NoiseParams = PATTERN.parse().expect("a pattern that snow has");
+    let mut secret = Zeroizing::new([0; 32]);
+    random.fill(&mut secret[..]);
+    let mut prologue = [0; PROTOCOL.len() + REQUEST_HEADER];
+    prologue[..PROTOCOL.len()].copy_from_slice(PROTOCOL);
+    prologue[PROTOCOL.len()..].copy_from_slice(header);
+    Builder::with_resolver(params, Box::new(Resolver(secret)))
+        .prologue(&prologue)
+        .and_then(|builder| builder.psk(0, key.octets()))
+        .and_then(|builder| if initiator { builder.build_initiator() } else { builder.build_responder() })
+        .expect("all that the pattern needs is there")
+}
+
+/// The primitives of snow, and the ephemeral secret that was drawn for one handshake.
+struct Resolver(Zeroizing<[u8; 32]>);
+
+/// Hands the secret out, once.
+struct Once(Option<Zeroizing<[u8; 32]>>);
+
+impl snow::types::Random for Once {
+    fn try_fill_bytes(&mut self, dest: &mut [u8]) -> Result<(), snow::Error> {
+        let secret = self.0.take().ok_or(snow::Error::Rng)?;
+        if dest.len() != secret.len() {
+            return Err(snow::Error::Rng);
+        }
+        dest.copy_from_slice(&secret[..]);
+        Ok(())
+    }
+}
+
+impl CryptoResolver for Resolver {
+    fn resolve_rng(&self) -> Option<Box<dyn snow::types::Random>> {
+        Some(Box::new(Once(Some(self.0.clone()))))
+    }
+
+    fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn snow::types::Dh>> {
+        DefaultResolver.resolve_dh(choice)
+    }
+
+    fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn snow::types::Hash>> {
+        DefaultResolver.resolve_hash(choice)
+    }
+
+    fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn snow::types::Cipher>> {
+        DefaultResolver.resolve_cipher(choice)
+    }
+}

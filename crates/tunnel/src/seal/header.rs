@@ -1,0 +1,127 @@
+//! The clear header of sealed datagrams: one octet of kind and flags, one that says whose, and the counter.
+
+use super::BodyFlags;
+use crate::unit::SiteId;
+
+/// What a datagram is: the upper three bits of its first octet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A body, sealed for one peer.
+    TwoWay,
+    /// A body, sealed for all sites of a group.
+    Group,
+    /// A message of a handshake; the lower bits say which.
+    Handshake,
+    /// What a site of a group says of itself.
+    Announcement,
+    /// A body that is not sealed.
+    Insecure,
+}
+
+impl Kind {
+    pub(super) const fn bits(self) -> u8 {
+        match self {
+            Self::TwoWay => 0x20,
+            Self::Group => 0x40,
+            Self::Handshake => 0x60,
+            Self::Announcement => 0x80,
+            Self::Insecure => 0xa0,
+        }
+    }
+
+    pub(super) fn of(octet: u8) -> Option<Self> {
+        [Self::TwoWay, Self::Group, Self::Handshake, Self::Announcement, Self::Insecure]
+            .into_iter()
+            .find(|kind| kind.bits() == octet & 0xe0)
+    }
+}
+
+/// Request of a handshake.
+pub(super) const REQUEST: u8 = Kind::Handshake.bits() | 1;
+/// Answer of a handshake.
+pub(super) const ANSWER: u8 = Kind::Handshake.bits() | 2;
+/// Cookie instead of an answer.
+pub(super) const COOKIE: u8 = Kind::Handshake.bits() | 3;
+
+const FULL: u8 = 0x10;
+const SEVERAL: u8 = 0x08;
+const ADDRESSED: u8 = 0x04;
+const SLOT: u8 = 0x03;
+
+impl BodyFlags {
+    pub(super) const fn bits(self) -> u8 {
+        (if self.several { SEVERAL } else { 0 }) | (if self.addressed { ADDRESSED } else { 0 })
+    }
+
+    pub(super) const fn of(octet: u8) -> Self {
+        Self { several: octet & SEVERAL != 0, addressed: octet & ADDRESSED != 0 }
+    }
+}
+
+/// Whose a datagram is, which says by which key it is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// The index that the receiver has given to a session, in an octet of its own.
+    Index(u8),
+    /// The same where only two ends are: 0 to 3, in the lower bits of the first octet.
+    Slot(u8),
+    /// The sender, and the lowest two bits of its epoch.
+    Site(SiteId, u8),
+}
+
+/// The counter, as far as it travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Travelled {
+    Low(u16),
+    Full(u64),
+}
+
+/// Header of a sealed body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) whose: Whose,
+    pub(super) flags: BodyFlags,
+    pub(super) counter: Travelled,
+}
+
+impl Header {
+    /// Octets of the longest one.
+    pub(super) const LARGEST: usize = 10;
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let full = matches!(self.counter, Travelled::Full(_));
+        let flags = self.flags.bits() | if full { FULL } else { 0 };
+        match self.whose {
+            Whose::Index(index) => out.extend([Kind::TwoWay.bits() | flags, index]),
+            Whose::Slot(slot) => out.push(Kind::TwoWay.bits() | flags | slot & SLOT),
+            Whose::Site(site, epoch) => {
+                out.extend([Kind::Group.bits() | flags | epoch & SLOT, site.number()]);
+            }
+        }
+        match self.counter {
+            Travelled::Low(low) => out.extend(low.to_be_bytes()),
+            Travelled::Full(full) => out.extend(full.to_be_bytes()),
+        }
+    }
+
+    /// The header in front of `datagram`, and its length. `indexed`: bodies for one peer have an octet for the index.
+    pub(super) fn read(datagram: &[u8], indexed: bool) -> Option<(Self, usize)> {
+        let (&first, rest) = datagram.split_first()?;
+        let slot = first & SLOT;
+        let (whose, rest) = match Kind::of(first)? {
+            Kind::TwoWay if !indexed => (Whose::Slot(slot), rest),
+            // Bits that have no meaning yet are zero.
+            Kind::TwoWay if slot == 0 => (Whose::Index(*rest.first()?), &rest[1..]),
+            Kind::Group => (Whose::Site(SiteId::new(*rest.first()?)?, slot), &rest[1..]),
+            Kind::TwoWay | Kind::Handshake | Kind::Announcement | Kind::Insecure => return None,
+        };
+        let (counter, rest) = if first & FULL == 0 {
+            let (low, rest) = rest.split_first_chunk()?;
+            (Travelled::Low(u16::from_be_bytes(*low)), rest)
+        } else {
+            let (full, rest) = rest.split_first_chunk()?;
+            (Travelled::Full(u64::from_be_bytes(*full)), rest)
+        };
+        Some((Self { whose, flags: BodyFlags::of(first), counter }, datagram.len() - rest.len()))
+    }
+}

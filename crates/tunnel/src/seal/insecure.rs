@@ -1,0 +1,96 @@
+//! Bodies that are not sealed: an octet says what they are, and in a group a second one whose.
+
+use std::net::SocketAddr;
+
+use super::header::Kind;
+use super::{BodyFlags, Destination, NotSealed, Opened, Refused, Sender};
+use crate::unit::SiteId;
+
+/// Puts an octet in front of bodies. Whoever can send a datagram can send a body.
+pub struct Insecure(Who);
+
+enum Who {
+    /// Where each peer is; one whose address is not known may be anywhere.
+    Peers(Vec<Option<SocketAddr>>),
+    Group {
+        own: Option<SiteId>,
+        sites: Vec<SiteId>,
+    },
+}
+
+impl Insecure {
+    /// Peers at these addresses. A body is of the peer whose address it comes from; otherwise of the one that has none.
+    pub fn peers(addresses: Vec<Option<SocketAddr>>) -> Self {
+        Self(Who::Peers(addresses))
+    }
+
+    /// A group of this site, if it sends, and of others.
+    pub fn group(own: Option<SiteId>, sites: Vec<SiteId>) -> Self {
+        Self(Who::Group { own, sites })
+    }
+
+    pub(super) fn seal(
+        &self,
+        to: Destination,
+        flags: BodyFlags,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), NotSealed> {
+        out.push(Kind::Insecure.bits() | flags.bits());
+        match (&self.0, to) {
+            (Who::Peers(peers), Destination::Peer(peer)) if peer < peers.len() => {}
+            (Who::Group { own, .. }, Destination::Everybody) => {
+                out.push(own.ok_or(NotSealed::OnlyHears)?.number());
+            }
+            (Who::Peers(_), _) | (Who::Group { .. }, _) => return Err(NotSealed::NoDestination),
+        }
+        out.extend_from_slice(body);
+        Ok(())
+    }
+
+    pub(super) fn open<'d>(&self, from: Option<SocketAddr>, datagram: &'d [u8]) -> Opened<'d> {
+        let read = |length: usize| {
+            let (header, body) = datagram.split_at_checked(length)?;
+            let flags = BodyFlags::of(header[0]);
+            // An empty body is nothing; bits without a meaning are zero.
+            (header[0] == Kind::Insecure.bits() | flags.bits() && !body.is_empty())
+                .then_some((header, flags, body))
+        };
+        match &self.0 {
+            Who::Peers(peers) => {
+                let Some((_, flags, body)) = read(1) else { return Opened::Refused(Refused::Malformed) };
+                let known = peers.iter().position(|peer| peer.is_some() && *peer == from);
+                match known.or_else(|| peers.iter().position(Option::is_none)) {
+                    None => Opened::Refused(Refused::Unknown),
+                    Some(peer) => {
+                        Opened::Body { from: Sender::Peer(peer), flags, body, newest: false, session: None }
+                    }
+                }
+            }
+            Who::Group { own, sites } => {
+                let Some((header, flags, body)) = read(2) else { return Opened::Refused(Refused::Malformed) };
+                match SiteId::new(header[1]) {
+                    Some(site) if Some(site) == *own => Opened::Refused(Refused::Reflected),
+                    Some(site) if sites.contains(&site) => {
+                        Opened::Body { from: Sender::Site(site), flags, body, newest: false, session: None }
+                    }
+                    _ => Opened::Refused(Refused::Unknown),
+                }
+            }
+        }
+    }
+
+    pub(super) fn address(&self, peer: usize) -> Option<SocketAddr> {
+        match &self.0 {
+            Who::Peers(peers) => *peers.get(peer)?,
+            Who::Group { .. } => None,
+        }
+    }
+
+    pub(super) fn overhead(&self) -> usize {
+        match self.0 {
+            Who::Peers(_) => 1,
+            Who::Group { .. } => 2,
+        }
+    }
+}

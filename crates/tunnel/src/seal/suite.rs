@@ -1,0 +1,164 @@
+//! Ciphers, and the keys that are derived for them. What a cipher is told: a counter, the clear header, the body. It
+//! knows nothing of packets.
+//!
+//! Nonces are made as TLS 1.3 makes them (RFC 8446, section 5.3): the counter, in network order behind four octets of
+//! zero, XOR an IV that is derived with the key.
+
+use aes::Aes128;
+use ccm::Ccm;
+use ccm::aead::array::ArraySize;
+use ccm::aead::consts::{U4, U8, U12};
+use ccm::aead::{AeadInOut, KeyInit, Nonce, Tag};
+use chacha20poly1305::ChaCha20Poly1305;
+use hkdf::Hkdf;
+use sha2::Sha256;
+use zeroize::Zeroizing;
+
+use crate::plan::Suite;
+
+impl Suite {
+    /// Its number in handshakes and announcements.
+    pub(super) const fn number(self) -> u8 {
+        match self {
+            Self::ChaCha20Poly1305 => 1,
+            Self::AesCcm8 => 2,
+            Self::AesCcm4 => 3,
+        }
+    }
+
+    /// How many wrong tags a key bears before it opens nothing more: with a tag of 4 octets, one of 65,536 forgers then
+    /// has had one packet through. With longer ones no limit is ever met.
+    pub(super) const fn forgeries(self) -> u64 {
+        match self {
+            Self::ChaCha20Poly1305 | Self::AesCcm8 => u64::MAX,
+            Self::AesCcm4 => 1 << 16,
+        }
+    }
+
+    const fn key_length(self) -> usize {
+        match self {
+            Self::ChaCha20Poly1305 => 32,
+            Self::AesCcm8 | Self::AesCcm4 => 16,
+        }
+    }
+}
+
+/// HKDF-Expand of what was extracted from `secret` and `salt`, for a purpose that `label` names (RFC 5869).
+pub(super) fn derive(salt: &[u8], secret: &[u8], label: &[&[u8]], out: &mut [u8]) {
+    let hkdf = Hkdf::<Sha256>::new(Some(salt), secret);
+    // The only error is an output of more than 255 hashes.
+    hkdf.expand_multi_info(label, out).expect("a key is shorter than 8,160 octets");
+}
+
+enum Algorithm {
+    ChaCha20Poly1305(ChaCha20Poly1305),
+    AesCcm8(Box<Ccm<Aes128, U8, U12>>),
+    AesCcm4(Box<Ccm<Aes128, U4, U12>>),
+}
+
+/// A key of one direction, with its IV.
+pub(super) struct Cipher {
+    algorithm: Algorithm,
+    iv: Zeroizing<[u8; 12]>,
+    #[cfg(test)]
+    pub(super) name: [u8; 32],
+}
+
+impl Cipher {
+    /// Key and IV of `suite` from `secret` and `salt`. `label` says what for; the number of the suite is added, so that
+    /// no two suites ever share a key.
+    pub(super) fn derive(suite: Suite, salt: &[u8], secret: &[u8], label: &[&[u8]]) -> Self {
+        let mut material = Zeroizing::new([0; 44]);
+        let number = [suite.number()];
+        let mut info = [&[][..]; 8];
+        info[..label.len()].copy_from_slice(label);
+        info[label.len()] = &number;
+        derive(salt, secret, &info[..=label.len()], &mut material[..]);
+        let (key, rest) = material.split_at(suite.key_length());
+        let mut iv = Zeroizing::new([0; 12]);
+        iv.copy_from_slice(&rest[..12]);
+        let algorithm = match suite {
+            Suite::ChaCha20Poly1305 => Algorithm::ChaCha20Poly1305(new(key)),
+            Suite::AesCcm8 => Algorithm::AesCcm8(Box::new(new(key))),
+            Suite::AesCcm4 => Algorithm::AesCcm4(Box::new(new(key))),
+        };
+        Self {
+            algorithm,
+            iv,
+            #[cfg(test)]
+            name: *material.first_chunk().expect("44 octets"),
+        }
+    }
+
+    /// Octets of the tag.
+    pub(super) fn tag(&self) -> usize {
+        match self.algorithm {
+            Algorithm::ChaCha20Poly1305(_) => 16,
+            Algorithm::AesCcm8(_) => 8,
+            Algorithm::AesCcm4(_) => 4,
+        }
+    }
+
+    /// Seals the octets of `out` behind the first `header` ones, which are associated data, and appends the tag.
+    /// **A counter must never be given twice.**
+    pub(super) fn seal(&self, counter: u64, header: usize, out: &mut Vec<u8>) {
+        #[cfg(test)]
+        super::tests::nonces::used(self.name, counter);
+        let nonce = self.nonce(counter);
+        match &self.algorithm {
+            Algorithm::ChaCha20Poly1305(cipher) => seal(cipher, nonce, header, out),
+            Algorithm::AesCcm8(cipher) => seal(&**cipher, nonce, header, out),
+            Algorithm::AesCcm4(cipher) => seal(&**cipher, nonce, header, out),
+        }
+    }
+
+    /// Opens the body and the tag behind it in place; the length of the body, or `None` if the tag is wrong.
+    pub(super) fn open(&self, counter: u64, header: &[u8], sealed: &mut [u8]) -> Option<usize> {
+        let nonce = self.nonce(counter);
+        match &self.algorithm {
+            Algorithm::ChaCha20Poly1305(cipher) => open(cipher, nonce, header, sealed),
+            Algorithm::AesCcm8(cipher) => open(&**cipher, nonce, header, sealed),
+            Algorithm::AesCcm4(cipher) => open(&**cipher, nonce, header, sealed),
+        }
+    }
+
+    fn nonce(&self, counter: u64) -> [u8; 12] {
+        let mut nonce = *self.iv;
+        for (octet, part) in nonce[4..].iter_mut().zip(counter.to_be_bytes()) {
+            *octet ^= part;
+        }
+        nonce
+    }
+}
+
+fn new<C: KeyInit>(key: &[u8]) -> C {
+    C::new_from_slice(key).expect("as long as the suite says")
+}
+
+fn seal<C: AeadInOut<NonceSize = U12>>(cipher: &C, nonce: [u8; 12], header: usize, out: &mut Vec<u8>) {
+    let (header, body) = out.split_at_mut(header);
+    let tag = cipher
+        .encrypt_inout_detached(&Nonce::<C>::from(nonce), header, body.into())
+        .expect("a body is shorter than 2^24 octets");
+    out.extend_from_slice(&tag);
+}
+
+fn open<C: AeadInOut<NonceSize = U12>>(
+    cipher: &C,
+    nonce: [u8; 12],
+    header: &[u8],
+    sealed: &mut [u8],
+) -> Option<usize>
+where
+    C::TagSize: ArraySize,
+{
+    let length = sealed.len().checked_sub(tag_size::<C>())?;
+    let (body, tag) = sealed.split_at_mut(length);
+    let tag = Tag::<C>::try_from(&*tag).ok()?;
+    cipher.decrypt_inout_detached(&Nonce::<C>::from(nonce), header, body.into(), &tag).ok()?;
+    Some(length)
+}
+
+fn tag_size<C: AeadInOut>() -> usize {
+    <C::TagSize as ccm::aead::array::typenum::Unsigned>::USIZE
+}

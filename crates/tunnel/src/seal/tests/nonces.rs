@@ -1,0 +1,27 @@
+//! Every (key, nonce) that was used to seal, of all ciphers of this thread.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+thread_local! {
+    static USED: RefCell<Option<BTreeSet<([u8; 32], u64)>>> = const { RefCell::new(None) };
+}
+
+/// A cipher seals.
+pub(in crate::seal) fn used(key: [u8; 32], counter: u64) {
+    USED.with_borrow_mut(|used| {
+        if let Some(used) = used {
+            assert!(used.insert((key, counter)), "a key and a nonce were used twice");
+        }
+    });
+}
+
+/// From now on.
+pub(super) fn watch() {
+    USED.set(Some(BTreeSet::new()));
+}
+
+/// How many.
+pub(super) fn count() -> usize {
+    USED.with_borrow(|used| used.as_ref().map_or(0, BTreeSet::len))
+}

@@ -1,0 +1,220 @@
+//! Two ends, and the network in between: datagrams lie there until the test lets them arrive.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use thinair_wire::time::Instant;
+
+use crate::plan::Suite;
+use crate::seal::{
+    BodyFlags, Destination, Key, Keys, NewSession, NotSealed, Opened, Over, PeerKeys, Refused, Seal, Sender,
+    TwoWay,
+};
+
+/// Random octets of a seed, which no two seeds share.
+pub(in crate::seal) fn random(seed: u64) -> Box<dyn crate::seal::Random> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d;
+    Box::new(move |octets: &mut [u8]| {
+        for octet in octets {
+            // SplitMix64.
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = state;
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            *octet = ((z ^ (z >> 31)) >> 24) as u8;
+        }
+    })
+}
+
+pub(in crate::seal) fn key(octet: u8) -> Key {
+    let mut octets = [octet; 32];
+    octets[0] = 0x5a;
+    Key::new(octets)
+}
+
+pub(in crate::seal) const PARAMETERS: [u8; 8] = *b"channels";
+
+/// What came out at an end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::seal) enum Event {
+    Body(Vec<u8>, BodyFlags),
+    Session(NewSession),
+    Refused(Refused),
+}
+
+/// One end: left or right.
+pub(in crate::seal) struct End {
+    pub(in crate::seal) seal: TwoWay,
+    pub(in crate::seal) address: SocketAddr,
+    pub(in crate::seal) events: Vec<Event>,
+}
+
+/// A datagram on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::seal) struct Flying {
+    pub(in crate::seal) from: SocketAddr,
+    pub(in crate::seal) to: Option<SocketAddr>,
+    pub(in crate::seal) octets: Vec<u8>,
+}
+
+pub(in crate::seal) struct Room {
+    pub(in crate::seal) now: Instant,
+    pub(in crate::seal) ends: [End; 2],
+    pub(in crate::seal) air: VecDeque<Flying>,
+    pub(in crate::seal) over: Over,
+    suite: Suite,
+    seed: u64,
+}
+
+pub(in crate::seal) const LEFT: usize = 0;
+pub(in crate::seal) const RIGHT: usize = 1;
+
+pub(in crate::seal) fn address(number: usize) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, number as u8 + 1], 5_000))
+}
+
+pub(in crate::seal) fn body(octets: &[u8]) -> Event {
+    Event::Body(octets.to_vec(), BodyFlags::default())
+}
+
+impl Room {
+    /// The left end knows where the right one is, which waits for it.
+    pub(in crate::seal) fn new(over: Over, suite: Suite) -> Self {
+        Self::with_keys(over, suite, [Keys::one(key(1)), Keys::one(key(1))])
+    }
+
+    pub(in crate::seal) fn with_keys(over: Over, suite: Suite, keys: [Keys; 2]) -> Self {
+        let now = Instant::from_millis(1_000_000);
+        let [left, right] = keys;
+        let ends = [
+            End {
+                seal: start(now, over, suite, left, Some(address(RIGHT)), 1),
+                address: address(LEFT),
+                events: Vec::new(),
+            },
+            End {
+                seal: start(now, over, suite, right, None, 2),
+                address: address(RIGHT),
+                events: Vec::new(),
+            },
+        ];
+        Self { now, ends, air: VecDeque::new(), over, suite, seed: 2 }
+    }
+
+    /// Both ends have exchanged keys.
+    pub(in crate::seal) fn ready(over: Over, suite: Suite) -> Self {
+        let mut room = Self::new(over, suite);
+        room.run();
+        assert!(room.ends.iter().all(|end| end.seal.session(0).is_some()));
+        room.forget();
+        room
+    }
+
+    pub(in crate::seal) fn forget(&mut self) {
+        self.ends.iter_mut().for_each(|end| end.events.clear());
+    }
+
+    /// An end starts anew, with the key `keys`.
+    pub(in crate::seal) fn restart(&mut self, end: usize, keys: Keys) {
+        self.seed += 1;
+        let known = (end == LEFT).then(|| address(RIGHT));
+        self.ends[end].seal = start(self.now, self.over, self.suite, keys, known, self.seed);
+    }
+
+    pub(in crate::seal) fn seal(&mut self, end: usize, octets: &[u8]) -> Result<Flying, NotSealed> {
+        let mut out = Vec::new();
+        let from = &mut self.ends[end];
+        from.seal.seal(self.now, Destination::Peer(0), BodyFlags::default(), octets, &mut out)?;
+        Ok(Flying { from: from.address, to: from.seal.address(0), octets: out })
+    }
+
+    /// Seals and lets it fly.
+    pub(in crate::seal) fn send(&mut self, end: usize, octets: &[u8]) -> Result<(), NotSealed> {
+        let flying = self.seal(end, octets)?;
+        self.air.push_back(flying);
+        Ok(())
+    }
+
+    /// What is to be sent unasked flies.
+    pub(in crate::seal) fn poll(&mut self) {
+        for end in &mut self.ends {
+            let mut out = Vec::new();
+            while let Some((_, to)) = end.seal.poll(self.now, &mut out) {
+                let to = to.or(end.seal.address(0));
+                self.air.push_back(Flying { from: end.address, to, octets: std::mem::take(&mut out) });
+            }
+        }
+    }
+
+    /// `flying` arrives at an end.
+    pub(in crate::seal) fn arrive(&mut self, end: usize, flying: &Flying) -> Option<Event> {
+        let mut octets = flying.octets.clone();
+        let from = (self.over == Over::Datagrams).then_some(flying.from);
+        let end = &mut self.ends[end];
+        let event = match end.seal.open(self.now, from, &mut octets) {
+            Opened::Body { from, flags, body, session, .. } => {
+                assert_eq!(from, Sender::Peer(0));
+                end.events.extend(session.map(Event::Session));
+                Event::Body(body.to_vec(), flags)
+            }
+            Opened::Session { session, .. } => Event::Session(session),
+            Opened::Refused(refused) => Event::Refused(refused),
+            Opened::Handled => return None,
+        };
+        end.events.push(event.clone());
+        Some(event)
+    }
+
+    /// What flies arrives where it is sent to, until nothing flies any more.
+    pub(in crate::seal) fn run(&mut self) {
+        self.poll();
+        while let Some(flying) = self.air.pop_front() {
+            let to = self.other(&flying);
+            self.arrive(to, &flying);
+            self.poll();
+        }
+    }
+
+    fn other(&self, flying: &Flying) -> usize {
+        if flying.from == self.ends[LEFT].address { RIGHT } else { LEFT }
+    }
+
+    /// Time passes, and all that is due then arrives.
+    pub(in crate::seal) fn pass(&mut self, span: Duration) {
+        let end = self.now + span;
+        loop {
+            self.run();
+            let due = self.ends.iter().filter_map(|end| end.seal.poll_at()).min();
+            match due {
+                Some(due) if due <= end => self.now = due.max(self.now),
+                _ => break,
+            }
+        }
+        self.now = end;
+        self.run();
+    }
+
+    /// A body goes from end to end, and nothing else comes out.
+    pub(in crate::seal) fn talk(&mut self, from: usize, octets: &[u8]) {
+        self.forget();
+        self.send(from, octets).expect("a session");
+        self.run();
+        assert_eq!(self.ends[1 - from].events, [body(octets)]);
+    }
+}
+
+pub(in crate::seal) fn start(
+    now: Instant,
+    over: Over,
+    suite: Suite,
+    keys: Keys,
+    address: Option<SocketAddr>,
+    seed: u64,
+) -> TwoWay {
+    let peers = vec![PeerKeys { keys, address, keepalive: None }];
+    TwoWay::new(now, over, peers, suite, PARAMETERS, random(seed)).expect("one peer")
+}
+
+// The facade has to stay usable by what ties the parts together.
+const _: fn(TwoWay) -> Seal = Seal::TwoWay;

@@ -1,0 +1,426 @@
+//! Peers that answer: each pair agrees on keys by a handshake, again every 2 hours, and each end may start anew.
+//!
+//! A peer has up to four sessions: the current one, by which we seal; the previous one, by which its last packets are
+//! still opened; the next one, which a request of the peer has made; and one that we have asked for. An initiator uses
+//! a session as soon as it is answered. A responder uses it when a packet of it was opened: so a request that somebody
+//! has replayed changes nothing, and no packet is sealed that the other end cannot open yet.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use thinair_wire::time::Instant;
+use thiserror::Error;
+
+use super::cookie::{self, Jar};
+use super::handshake::{Identity, MAC, Request, RequestHeader};
+use super::header::{ANSWER, COOKIE, Header, Kind, REQUEST, Whose};
+use super::key_file::Keys;
+use super::{BodyFlags, Destination, NotSealed, Opened, Random, Refused, Sender};
+use crate::plan::Suite;
+
+mod peer;
+mod session;
+mod timers;
+
+use peer::{Peer, SESSIONS};
+pub use session::SessionState;
+
+/// Peers at most: an index is a peer and one of its four sessions, in an octet.
+pub const PEERS: usize = 64;
+/// Answers that wait to be polled; more are not given.
+const ANSWERS: usize = 16;
+/// Requests that are answered at once without a cookie, and how often one more.
+const BURST: u64 = 16;
+const ONE_MORE: Duration = Duration::from_millis(125);
+
+/// What runs below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// Datagrams of many peers.
+    Datagrams,
+    /// A line with one peer at its end: datagrams are an octet shorter, and nobody has an address.
+    Line,
+}
+
+/// What is to be known of a peer.
+#[derive(Clone, Debug)]
+pub struct PeerKeys {
+    /// The keys that we share with it.
+    pub keys: Keys,
+    /// Where it is; `None`: it comes to us.
+    pub address: Option<SocketAddr>,
+    /// How often it is asked for a sign of life.
+    pub keepalive: Option<Duration>,
+}
+
+/// Why no peers can be as told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum BadPeers {
+    /// There are none, more than one on a line, or more than [`PEERS`].
+    #[error("{0} peers; there may be 1 to 64 of them, and 1 at a line")]
+    Count(usize),
+    /// Nobody could tell them apart.
+    #[error("peers {0} and {1} both come to us with the same key: give them keys or addresses of their own")]
+    Alike(usize, usize),
+    /// Two keys have the same id.
+    #[error("peers {0} and {1} have keys with the same id: make another key")]
+    KeyIds(usize, usize),
+}
+
+/// Sealed datagrams for peers that answer.
+pub struct TwoWay {
+    over: Over,
+    suite: Suite,
+    ours: Identity,
+    random: Box<dyn Random>,
+    peers: Vec<Peer>,
+    jar: Jar,
+    load: Load,
+    answers: VecDeque<Answer>,
+    /// No timer of a peer runs out before.
+    due: Option<Instant>,
+}
+
+struct Answer {
+    peer: usize,
+    to: Option<SocketAddr>,
+    octets: Vec<u8>,
+}
+
+impl TwoWay {
+    /// Draws the number of this instance. `digest`: of the channel parameters, which must be alike at both ends.
+    /// Peers whose addresses are known are asked for keys as soon as [`poll`](super::Seal::poll) is called.
+    pub fn new(
+        now: Instant,
+        over: Over,
+        peers: Vec<PeerKeys>,
+        suite: Suite,
+        digest: [u8; 8],
+        mut random: Box<dyn Random>,
+    ) -> Result<Self, BadPeers> {
+        check(over, &peers)?;
+        let mut instance = [0; 8];
+        random.fill(&mut instance);
+        Ok(Self {
+            over,
+            suite,
+            ours: Identity { suite: suite.number(), instance, digest },
+            jar: Jar::new(now, &mut *random),
+            random,
+            peers: peers
+                .into_iter()
+                .zip(0..)
+                .map(|(peer, number)| Peer::new(now, over, number, peer))
+                .collect(),
+            load: Load { free_at: Instant::ZERO },
+            answers: VecDeque::with_capacity(ANSWERS),
+            due: Some(now),
+        })
+    }
+
+    /// Other keys for a peer, as its key file has them now. Traffic goes on: what is under way is still opened, and a
+    /// session by a key that is gone ends when there is a new one, or after a minute.
+    pub fn set_keys(&mut self, now: Instant, peer: usize, keys: &Keys) -> Result<(), BadPeers> {
+        let all = || self.peers.iter().enumerate().filter(|(other, _)| *other != peer);
+        for (other, known) in all() {
+            if keys.iter().any(|key| known.keys.iter().any(|known| known.id == key.id() && known.key != *key))
+            {
+                return Err(BadPeers::KeyIds(peer, other));
+            }
+        }
+        let Some(peer) = self.peers.get_mut(peer) else { return Err(BadPeers::Count(self.peers.len())) };
+        peer.set_keys(now, keys);
+        self.due = Some(now);
+        Ok(())
+    }
+
+    /// Where the peer is, as far as is known.
+    pub fn address(&self, peer: usize) -> Option<SocketAddr> {
+        self.peers.get(peer)?.address
+    }
+
+    /// What is to be seen of the session with the peer; `None`: there is none.
+    pub fn session(&self, peer: usize) -> Option<SessionState> {
+        Some(self.peers.get(peer)?.current()?.state())
+    }
+
+    pub(super) fn overhead(&self) -> usize {
+        match self.over {
+            Over::Datagrams => 4 + self.suite.tag(),
+            Over::Line => 3 + self.suite.tag(),
+        }
+    }
+
+    pub(super) fn seal(
+        &mut self,
+        now: Instant,
+        to: Destination,
+        flags: BodyFlags,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), NotSealed> {
+        let Destination::Peer(peer) = to else { return Err(NotSealed::NoDestination) };
+        let peer = self.peers.get_mut(peer).ok_or(NotSealed::NoDestination)?;
+        let sealed = peer.seal(now, self.over, flags, body, out);
+        self.due = timers::earlier(self.due, peer.timers.first());
+        sealed
+    }
+
+    pub(super) fn open<'d>(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        datagram: &'d mut [u8],
+    ) -> Opened<'d> {
+        let from = from.map(canonical);
+        match datagram.first().map(|first| (*first, Kind::of(*first))) {
+            Some((_, Some(Kind::TwoWay))) => return self.open_body(now, from, datagram),
+            Some((REQUEST, _)) => self.request(now, from, datagram),
+            Some((ANSWER, _)) => self.answer(now, from, datagram),
+            Some((COOKIE, _)) => self.cookie(now, datagram),
+            _ => Opened::Refused(Refused::Malformed),
+        }
+    }
+
+    fn open_body<'d>(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        datagram: &'d mut [u8],
+    ) -> Opened<'d> {
+        let read = Header::read(datagram, self.over == Over::Datagrams);
+        let Some((header, length)) = read else { return Opened::Refused(Refused::Malformed) };
+        let (Whose::Index(index) | Whose::Slot(index)) = header.whose else {
+            return Opened::Refused(Refused::Malformed);
+        };
+        if datagram.len() < length + self.suite.tag() {
+            return Opened::Refused(Refused::Malformed);
+        }
+        let number = usize::from(index / SESSIONS);
+        let Some(peer) = self.peers.get_mut(number) else { return Opened::Refused(Refused::Unknown) };
+        let opened = peer.open(now, from, index, &header, length, datagram);
+        self.due = timers::earlier(self.due, peer.timers.first());
+        let sender = Sender::Peer(number);
+        match opened {
+            Err(refused) => Opened::Refused(refused),
+            Ok((plain, session)) if !plain.body.is_empty() => Opened::Body {
+                from: sender,
+                flags: header.flags,
+                body: &datagram[plain.body],
+                newest: plain.newest,
+                session,
+            },
+            Ok((_, Some(session))) => Opened::Session { from: sender, session },
+            Ok((_, None)) => Opened::Handled,
+        }
+    }
+
+    /// Message 1 of a handshake.
+    fn request(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &[u8]) -> Opened<'static> {
+        let Some(header) = RequestHeader::read(datagram) else { return Opened::Refused(Refused::Malformed) };
+        let keys = self.peers.iter().flat_map(|peer| &peer.keys);
+        let Some(key) = keys.into_iter().find(|key| key.id == header.key) else {
+            return Opened::Refused(Refused::Unknown);
+        };
+        let key = key.key.clone();
+        let Some(request) = Request::open(&key, datagram, &mut *self.random) else {
+            return Opened::Refused(Refused::Forged);
+        };
+        let theirs = request.theirs;
+        if theirs.instance == self.ours.instance {
+            return Opened::Refused(Refused::Reflected);
+        }
+        let Some(number) = self.who(from, &header, &theirs) else {
+            return Opened::Refused(Refused::Ambiguous);
+        };
+        let peer = &mut self.peers[number];
+        if !peer.is_fresh(&theirs, request.number) {
+            return Opened::Refused(Refused::Replayed);
+        }
+        if self.answers.len() >= ANSWERS {
+            return Opened::Handled;
+        }
+        let loaded = !self.load.bear(now);
+        let mut octets = Vec::with_capacity(datagram.len());
+        if (loaded || peer.is_waiting_for_another(now, &theirs))
+            && !self.jar.paid(now, from, datagram, &mut *self.random)
+        {
+            let hash = Sha256::digest(&datagram[..datagram.len() - MAC]).into();
+            let to = (header.index, &hash);
+            self.jar.reply(now, from, &key, to, &mut *self.random, &mut octets);
+            self.answers.push_back(Answer { peer: number, to: from, octets });
+            return Opened::Handled;
+        }
+        // Who has other parameters is told ours, so that both ends can say what is wrong. No session comes of it.
+        let differs = self.ours.differs(&theirs, number);
+        let index = if differs.is_some() { 0 } else { self.peers[number].index_for_next() };
+        let request_number = request.number;
+        let Some(shared) = request.answer(&self.ours, header.index, index, &mut octets) else {
+            return Opened::Refused(Refused::Forged);
+        };
+        self.answers.push_back(Answer { peer: number, to: from, octets });
+        if let Some(refused) = differs {
+            return Opened::Refused(refused);
+        }
+        let session = session::Session::new(
+            now,
+            self.suite,
+            &shared,
+            false,
+            (index, header.index),
+            header.key,
+            &theirs,
+        );
+        let peer = &mut self.peers[number];
+        peer.asked(now, session, request_number);
+        self.due = timers::earlier(self.due, peer.timers.first());
+        Opened::Handled
+    }
+
+    /// Which peer it is that knows the key of a request. Where several do, one that we know says so by its instance;
+    /// then addresses are compared; at last it is the one that comes to us from anywhere.
+    fn who(&self, from: Option<SocketAddr>, header: &RequestHeader, theirs: &Identity) -> Option<usize> {
+        let peers = || {
+            let all = self.peers.iter().enumerate();
+            all.filter(|(_, peer)| peer.keys.iter().any(|key| key.id == header.key))
+        };
+        let only = |test: &dyn Fn(&Peer) -> bool| {
+            let mut fitting = peers().filter(|(_, peer)| test(peer));
+            let first = fitting.next()?;
+            fitting.next().is_none().then_some(first.0)
+        };
+        let ip = |address: Option<SocketAddr>| address.map(|address| address.ip());
+        only(&|_| true)
+            .or_else(|| only(&|peer| peer.is_instance(&theirs.instance)))
+            .or_else(|| only(&|peer| from.is_some() && (peer.address == from || peer.home == from)))
+            .or_else(|| only(&|peer| from.is_some() && ip(peer.home) == ip(from)))
+            .or_else(|| only(&|peer| peer.home.is_none()))
+    }
+
+    /// Message 2 of a handshake.
+    fn answer(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &[u8]) -> Opened<'static> {
+        let Some(number) = self.asked_by(datagram) else { return Opened::Refused(Refused::Unasked) };
+        let peer = &mut self.peers[number];
+        let Some(pending) = &mut peer.pending else { return Opened::Refused(Refused::Unasked) };
+        let Some((theirs, index, shared)) = pending.initiation.finish(datagram) else {
+            return Opened::Refused(Refused::Forged);
+        };
+        if theirs.instance == self.ours.instance {
+            return Opened::Refused(Refused::Reflected);
+        }
+        if let Some(refused) = self.ours.differs(&theirs, number) {
+            peer.give_up();
+            return Opened::Refused(refused);
+        }
+        let indices = (pending.index, index);
+        let session = session::Session::new(now, self.suite, &shared, true, indices, pending.key.id, &theirs);
+        let session = peer.answered(now, from, session);
+        self.due = timers::earlier(self.due, peer.timers.first());
+        match session {
+            Some(session) => Opened::Session { from: Sender::Peer(number), session },
+            None => Opened::Handled,
+        }
+    }
+
+    /// A cookie instead of message 2.
+    fn cookie(&mut self, now: Instant, datagram: &[u8]) -> Opened<'static> {
+        let Some(number) = self.asked_by(datagram) else { return Opened::Refused(Refused::Unasked) };
+        let peer = &mut self.peers[number];
+        let Some(pending) = &mut peer.pending else { return Opened::Refused(Refused::Unasked) };
+        let Some(cookie) = cookie::open(&pending.key.key, &pending.initiation.hash, datagram) else {
+            return Opened::Refused(Refused::Forged);
+        };
+        peer.given(now, cookie);
+        self.due = timers::earlier(self.due, peer.timers.first());
+        Opened::Handled
+    }
+
+    /// The peer that was asked for what `datagram` brings, by the index in it.
+    fn asked_by(&self, datagram: &[u8]) -> Option<usize> {
+        let index = *datagram.get(1)?;
+        let number = usize::from(index / SESSIONS);
+        let pending = self.peers.get(number)?.pending.as_ref()?;
+        (pending.index == index).then_some(number)
+    }
+
+    pub(super) fn poll(
+        &mut self,
+        now: Instant,
+        out: &mut Vec<u8>,
+    ) -> Option<(Destination, Option<SocketAddr>)> {
+        if let Some(answer) = self.answers.pop_front() {
+            out.extend_from_slice(&answer.octets);
+            return Some((Destination::Peer(answer.peer), answer.to));
+        }
+        if self.due.is_none_or(|due| now < due) {
+            return None;
+        }
+        for (number, peer) in self.peers.iter_mut().enumerate() {
+            if peer.poll(now, self.over, &self.ours, &mut *self.random, out) {
+                return Some((Destination::Peer(number), None));
+            }
+        }
+        self.due = self.peers.iter().map(|peer| peer.timers.first()).fold(None, timers::earlier);
+        None
+    }
+
+    pub(super) fn poll_at(&self) -> Option<Instant> {
+        if self.answers.is_empty() { self.due } else { Some(Instant::ZERO) }
+    }
+}
+
+impl Identity {
+    fn differs(&self, theirs: &Self, peer: usize) -> Option<Refused> {
+        let peer = Sender::Peer(peer);
+        (self.suite != theirs.suite)
+            .then_some(Refused::OtherSuite(peer))
+            .or((self.digest != theirs.digest).then_some(Refused::OtherParameters(peer)))
+    }
+}
+
+/// How much work was done for requests of late: a bucket of [`BURST`] of them, by the time at which it is full again.
+struct Load {
+    free_at: Instant,
+}
+
+impl Load {
+    /// Whether there is room for one more.
+    fn bear(&mut self, now: Instant) -> bool {
+        let after = self.free_at.max(now) + ONE_MORE;
+        let room = after.since(now) <= ONE_MORE * BURST as u32;
+        if room {
+            self.free_at = after;
+        }
+        room
+    }
+}
+
+/// The same address, whether it came by a socket of both families or not.
+pub(super) fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+fn check(over: Over, peers: &[PeerKeys]) -> Result<(), BadPeers> {
+    let most = match over {
+        Over::Datagrams => PEERS,
+        Over::Line => 1,
+    };
+    if peers.is_empty() || peers.len() > most {
+        return Err(BadPeers::Count(peers.len()));
+    }
+    for (b, later) in peers.iter().enumerate() {
+        for (a, earlier) in peers[..b].iter().enumerate() {
+            for (x, y) in earlier.keys.iter().flat_map(|x| later.keys.iter().map(move |y| (x, y))) {
+                if x != y && x.id() == y.id() {
+                    return Err(BadPeers::KeyIds(a, b));
+                }
+                if x == y && earlier.address == later.address {
+                    return Err(BadPeers::Alike(a, b));
+                }
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,529 @@
+//! One peer: its keys, its sessions, and when it is asked for new ones.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use thinair_wire::time::Instant;
+
+use super::session::Session;
+use super::timers::{Timer, Timers};
+use super::{Over, PeerKeys, canonical};
+use crate::seal::cookie::{self, Cookie};
+use crate::seal::direction::{NEW_KEYS_AT, Plain};
+use crate::seal::handshake::{Identity, Initiation};
+use crate::seal::header::{Header, Whose};
+use crate::seal::key_file::{Key, KeyId, Keys};
+use crate::seal::{BodyFlags, NewSession, NotSealed, Random, Refused};
+
+/// Sessions of a peer: the current one, the previous one, the next one, one that was asked for.
+pub(super) const SESSIONS: u8 = 4;
+
+/// How old keys get.
+const REKEY: Duration = Duration::from_secs(2 * 3_600);
+/// The end that has answered waits a little longer, so that not both ask.
+const REKEY_LATER: Duration = Duration::from_secs(60);
+/// How old they get at most, if there are no new ones by then.
+const EXPIRED: Duration = Duration::from_secs(2 * 3_600 + 600);
+/// How long the previous session and the next one are kept.
+const KEPT: Duration = Duration::from_secs(60);
+/// How long a request of an unknown instance keeps away those of others that show no cookie.
+const YOUNG: Duration = Duration::from_secs(5);
+/// Who has got something and has nothing to say gives a sign of life after so long,
+const SIGN: Duration = Duration::from_secs(10);
+/// and who has sent and heard nothing for so long takes the session for dead.
+const DEAD: Duration = Duration::from_secs(15);
+/// Wrong tags in a row after which it is taken for dead, too.
+const WRONG: u32 = 32;
+/// New keys are tried on suspicion at most so often.
+const SUSPICION: Duration = Duration::from_secs(30);
+/// No two requests follow faster.
+const CALM: Duration = Duration::from_secs(1);
+/// Requests wait twice as long each time for their answer, from 1 s to 16 s;
+const BACK_OFF: u32 = 4;
+/// where nobody has anything to send, from the seventh on, so long.
+const PATIENT: (u32, Duration) = (6, Duration::from_secs(120));
+/// With something to send again, a patient one asks after so long at the latest.
+const EAGER: Duration = Duration::from_secs(4);
+/// How often new keys are confirmed until something is heard, after 0.25 s, 0.5 s, ...
+const CONFIRMATIONS: u32 = 4;
+const CONFIRM: Duration = Duration::from_millis(250);
+
+/// A key, with its id at hand.
+#[derive(Clone)]
+pub(super) struct NamedKey {
+    pub(super) id: KeyId,
+    pub(super) key: Key,
+}
+
+/// A request of ours that waits for its answer.
+pub(super) struct Pending {
+    pub(super) initiation: Initiation,
+    pub(super) index: u8,
+    pub(super) key: NamedKey,
+    since: Instant,
+    paid: bool,
+}
+
+/// The state of a peer.
+pub(super) struct Peer {
+    number: u8,
+    /// The one that is used first.
+    pub(super) keys: Vec<NamedKey>,
+    /// Where it is by configuration, and where it was heard last.
+    pub(super) home: Option<SocketAddr>,
+    pub(super) address: Option<SocketAddr>,
+    keepalive: Option<Duration>,
+    /// The instance of which there were keys last, and its highest request.
+    instance: Option<([u8; 8], u32)>,
+    current: Option<Box<Session>>,
+    previous: Option<(Box<Session>, Instant)>,
+    next: Option<Next>,
+    pub(super) pending: Option<Box<Pending>>,
+    cookie: Option<(Cookie, Instant)>,
+    pub(super) timers: Timers,
+    /// Where the search for a free index begins: one that was given back rests for as long as possible.
+    next_index: u8,
+    /// Requests of ours since our start, and in a row.
+    requests: u32,
+    attempts: u32,
+    last_request: Option<Instant>,
+    last_suspicion: Option<Instant>,
+    /// There was something to send since the last request.
+    eager: bool,
+    confirmations: u32,
+    wrong: u32,
+}
+
+/// A session that a request has made, and that nothing was opened by yet.
+struct Next {
+    session: Box<Session>,
+    request: u32,
+    until: Instant,
+}
+
+impl Peer {
+    pub(super) fn new(now: Instant, over: Over, number: u8, peer: PeerKeys) -> Self {
+        let address = peer.address.map(canonical);
+        let mut timers = Timers::default();
+        if address.is_some() || over == Over::Line {
+            timers.set(Timer::Try, now);
+        }
+        Self {
+            number,
+            keys: named(&peer.keys),
+            home: address,
+            address,
+            keepalive: peer.keepalive.filter(|keepalive| !keepalive.is_zero()),
+            instance: None,
+            current: None,
+            previous: None,
+            next: None,
+            pending: None,
+            cookie: None,
+            timers,
+            next_index: 0,
+            requests: 0,
+            attempts: 0,
+            last_request: None,
+            last_suspicion: None,
+            eager: false,
+            confirmations: 0,
+            wrong: 0,
+        }
+    }
+
+    pub(super) fn current(&self) -> Option<&Session> {
+        self.current.as_deref()
+    }
+
+    pub(super) fn set_keys(&mut self, now: Instant, keys: &Keys) {
+        self.keys = named(keys);
+        let known = |id: KeyId| self.keys.iter().any(|key| key.id == id);
+        if self.pending.as_ref().is_some_and(|pending| !known(pending.key.id)) {
+            self.pending = None;
+        }
+        if let Some(current) = &self.current {
+            if !known(current.key) {
+                self.timers.by(Timer::Retire, now + KEPT);
+            }
+            if current.key != self.keys[0].id {
+                self.attempts = 0;
+                self.try_by(now);
+            }
+        }
+    }
+
+    /// Whether a request of that number may be a new one.
+    pub(super) fn is_fresh(&self, theirs: &Identity, number: u32) -> bool {
+        let next = self.next.as_ref().map(|next| (next.session.instance, next.request));
+        let seen = [self.instance, next];
+        !seen.into_iter().flatten().any(|(instance, last)| instance == theirs.instance && number <= last)
+    }
+
+    /// Whether the peer, as far as we know it, is of that instance.
+    pub(super) fn is_instance(&self, instance: &[u8; 8]) -> bool {
+        self.instance.is_some_and(|(known, _)| known == *instance)
+    }
+
+    /// Whether another instance has just asked, and this one is not known: one of both is a replayed one.
+    pub(super) fn is_waiting_for_another(&self, now: Instant, theirs: &Identity) -> bool {
+        !self.is_instance(&theirs.instance)
+            && self.next.as_ref().is_some_and(|next| {
+                next.session.instance != theirs.instance && now.since(next.session.since) < YOUNG
+            })
+    }
+
+    /// An index for a session that the peer asks for; instead of the one that it has asked for before.
+    pub(super) fn index_for_next(&mut self) -> u8 {
+        self.next = None;
+        self.free_index()
+    }
+
+    fn free_index(&mut self) -> u8 {
+        let used = [
+            self.current.as_ref().map(|session| session.ours),
+            self.previous.as_ref().map(|(session, _)| session.ours),
+            self.next.as_ref().map(|next| next.session.ours),
+            self.pending.as_ref().map(|pending| pending.index),
+        ];
+        let first = self.number * SESSIONS;
+        let mut indices = (0..SESSIONS).map(|i| first + (self.next_index + i) % SESSIONS);
+        let index =
+            indices.find(|index| !used.contains(&Some(*index))).expect("the one that it is for has none");
+        self.next_index = (index - first + 1) % SESSIONS;
+        index
+    }
+
+    /// A request of the peer was answered by `session`.
+    pub(super) fn asked(&mut self, now: Instant, session: Box<Session>, request: u32) {
+        if let Some((instance, last)) = &mut self.instance
+            && *instance == session.instance
+        {
+            *last = request;
+        }
+        let until = now + KEPT;
+        self.next = Some(Next { session, request, until });
+        self.timers.by(Timer::Retire, until);
+    }
+
+    /// Our request was answered. `None`: both ends have asked at once, and the session of the other end is used.
+    pub(super) fn answered(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        session: Box<Session>,
+    ) -> Option<NewSession> {
+        let pending = self.pending.take()?;
+        if let Some(next) = &mut self.next
+            && next.session.since >= pending.since
+            && next.session.instance == session.instance
+        {
+            // Both ends see both sessions, and choose alike.
+            if next.session.hash > session.hash {
+                return None;
+            }
+            next.session.passed_over = true;
+        }
+        if from.is_some() {
+            self.address = from;
+        }
+        self.confirmations = CONFIRMATIONS;
+        self.timers.set(Timer::Ask, now);
+        Some(self.install(now, session, 0))
+    }
+
+    /// `session` is the current one from now on. `request`: the number of the peer's request that has made it.
+    fn install(&mut self, now: Instant, session: Box<Session>, request: u32) -> NewSession {
+        let restarted = self.instance.is_some_and(|(instance, _)| instance != session.instance);
+        match &mut self.instance {
+            Some((instance, last)) if *instance == session.instance => *last = request.max(*last),
+            unknown => *unknown = Some((session.instance, request)),
+        }
+        let rekey = session.since + REKEY + if session.initiator { Duration::ZERO } else { REKEY_LATER };
+        // What an instance that is gone has sealed belongs to contexts that are gone, too.
+        self.previous = self.current.take().filter(|_| !restarted).map(|session| (session, now + KEPT));
+        self.current = Some(session);
+        self.attempts = 0;
+        self.wrong = 0;
+        self.timers.stop(Timer::Try);
+        self.timers.stop(Timer::Dead);
+        self.timers.set(Timer::Rekey, rekey);
+        self.timers.by(Timer::Retire, now + KEPT);
+        NewSession { restarted }
+    }
+
+    /// A cookie came for our request.
+    pub(super) fn given(&mut self, now: Instant, cookie: Cookie) {
+        self.cookie = Some((cookie, now));
+        if let Some(pending) = &mut self.pending
+            && !pending.paid
+        {
+            // Once for each request that had none.
+            pending.paid = true;
+            self.timers.set(Timer::Try, now);
+        }
+    }
+
+    /// Nothing is awaited any more from a request of ours; the next one is in its time.
+    pub(super) fn give_up(&mut self) {
+        self.pending = None;
+    }
+
+    pub(super) fn seal(
+        &mut self,
+        now: Instant,
+        over: Over,
+        flags: BodyFlags,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), NotSealed> {
+        let sealed = match &mut self.current {
+            Some(session) if now.since(session.since) < EXPIRED => {
+                let whose = match over {
+                    Over::Datagrams => Whose::Index(session.theirs),
+                    Over::Line => Whose::Slot(session.theirs),
+                };
+                let sealed = session.sealer.seal(now, whose, flags, body, out);
+                if session.sealer.counter() >= NEW_KEYS_AT {
+                    self.try_unless_trying(now);
+                }
+                sealed
+            }
+            Some(_) | None => Err(NotSealed::NoSession),
+        };
+        self.eager = true;
+        if sealed.is_err() {
+            let after = self.last_request.map_or(now, |last| last + EAGER);
+            self.try_by(after.max(now));
+            return sealed;
+        }
+        self.timers.stop(Timer::Sign);
+        if !body.is_empty() && self.timers.at(Timer::Dead).is_none() {
+            self.timers.set(Timer::Dead, now + DEAD);
+        }
+        if let Some(keepalive) = self.keepalive
+            && self.confirmations == 0
+        {
+            self.timers.set(Timer::Ask, now + keepalive);
+        }
+        sealed
+    }
+
+    /// Opens a body. Its place in the datagram, whether the peer's address is now where it came from, and whether it is
+    /// the first one of a session.
+    pub(super) fn open(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        index: u8,
+        header: &Header,
+        length: usize,
+        datagram: &mut [u8],
+    ) -> Result<(Plain, Option<NewSession>), Refused> {
+        let of = |session: &Session| session.ours == index;
+        let is_next = self.next.as_ref().is_some_and(|next| of(&next.session));
+        let is_current = self.current.as_deref().is_some_and(of);
+        let session = if is_current {
+            self.current.as_deref_mut()
+        } else if is_next {
+            self.next.as_mut().map(|next| &mut *next.session)
+        } else {
+            self.previous.as_mut().map(|(session, _)| &mut **session).filter(|session| of(session))
+        };
+        let session = session.ok_or(Refused::Unknown)?;
+        let opened = session.opener.open(header, length, datagram);
+        let mut plain = match opened {
+            Ok(plain) => plain,
+            Err(refused) => {
+                let worn = session.opener.worn();
+                self.refused(now, refused, is_current && worn);
+                return Err(refused);
+            }
+        };
+        session.heard = true;
+        self.wrong = 0;
+        self.timers.stop(Timer::Dead);
+        let mut new_session = None;
+        if is_next
+            && self.next.as_ref().is_some_and(|next| !next.session.passed_over)
+            && let Some(next) = self.next.take()
+        {
+            // Somebody is there who has the keys: the request was no replayed one.
+            self.pending = None;
+            new_session = Some(self.install(now, next.session, next.request));
+        } else if is_current && self.confirmations > 0 {
+            self.confirmed(now);
+        }
+        plain.newest &= is_current || new_session.is_some();
+        if plain.newest && from.is_some() {
+            self.address = from;
+        }
+        if !plain.body.is_empty() {
+            self.timers.by(Timer::Sign, now + SIGN);
+        } else if header.flags.several {
+            self.timers.set(Timer::Sign, now);
+        }
+        Ok((plain, new_session))
+    }
+
+    fn confirmed(&mut self, now: Instant) {
+        self.confirmations = 0;
+        match self.keepalive {
+            Some(keepalive) => self.timers.set(Timer::Ask, now + keepalive),
+            None => self.timers.stop(Timer::Ask),
+        }
+    }
+
+    fn refused(&mut self, now: Instant, refused: Refused, worn: bool) {
+        if worn {
+            self.try_unless_trying(now);
+        }
+        if refused == Refused::Forged {
+            self.wrong += 1;
+            if self.wrong >= WRONG {
+                self.wrong = 0;
+                self.suspect(now);
+            }
+        }
+    }
+
+    /// The session may be dead.
+    fn suspect(&mut self, now: Instant) {
+        if self.last_suspicion.is_none_or(|last| now.since(last) >= SUSPICION) {
+            self.last_suspicion = Some(now);
+            self.try_unless_trying(now);
+        }
+    }
+
+    fn try_unless_trying(&mut self, now: Instant) {
+        if self.timers.at(Timer::Try).is_none() {
+            self.attempts = 0;
+            self.try_by(now);
+        }
+    }
+
+    fn try_by(&mut self, at: Instant) {
+        let calm = self.last_request.map_or(at, |last| at.max(last + CALM));
+        self.timers.by(Timer::Try, calm);
+    }
+
+    /// Writes what is due to `out`; `false`: nothing.
+    pub(super) fn poll(
+        &mut self,
+        now: Instant,
+        over: Over,
+        ours: &Identity,
+        random: &mut dyn Random,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        while let Some(timer) = self.timers.take(now) {
+            let written = match timer {
+                Timer::Retire => {
+                    self.retire(now);
+                    false
+                }
+                Timer::Rekey => {
+                    self.try_unless_trying(now);
+                    false
+                }
+                Timer::Dead => {
+                    self.suspect(now);
+                    false
+                }
+                Timer::Try => self.request(now, over, ours, random, out),
+                Timer::Ask => self.sign(now, over, true, out),
+                Timer::Sign => self.sign(now, over, false, out),
+            };
+            if written {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn sign(&mut self, now: Instant, over: Over, ask: bool, out: &mut Vec<u8>) -> bool {
+        let eager = self.eager;
+        let sealed = self.seal(now, over, BodyFlags { several: ask, addressed: false }, &[], out).is_ok();
+        self.eager = eager;
+        if ask && self.confirmations > 0 {
+            let after = CONFIRM * (1 << (CONFIRMATIONS - self.confirmations));
+            self.confirmations -= 1;
+            if self.confirmations > 0 {
+                self.timers.set(Timer::Ask, now + after);
+            } else {
+                self.confirmed(now);
+            }
+        }
+        if ask && sealed && self.timers.at(Timer::Dead).is_none() {
+            self.timers.set(Timer::Dead, now + DEAD);
+        }
+        sealed
+    }
+
+    /// Message 1 of a handshake.
+    fn request(
+        &mut self,
+        now: Instant,
+        over: Over,
+        ours: &Identity,
+        random: &mut dyn Random,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        if self.address.is_none() && over == Over::Datagrams {
+            return false;
+        }
+        self.pending = None;
+        let index = self.free_index();
+        // Who has not got our first key yet may know the other one.
+        let other = self.attempts >= 2 && self.attempts % 2 == 1;
+        let key = self.keys[usize::from(other) % self.keys.len()].clone();
+        self.requests += 1;
+        let initiation = Initiation::start(&key.key, index, ours, self.requests, random, out);
+        let mut paid = false;
+        if let Some((cookie, since)) = &self.cookie
+            && now.since(*since) < cookie::USED_FOR
+        {
+            cookie::pay(cookie, out);
+            paid = true;
+        }
+        self.pending = Some(Box::new(Pending { initiation, index, key, since: now, paid }));
+        let wait = if self.attempts >= PATIENT.0 && !self.eager {
+            PATIENT.1
+        } else {
+            Duration::from_secs(1 << self.attempts.min(BACK_OFF))
+        };
+        // Up to a quarter more, so that many do not ask all at once.
+        let mut share = [0];
+        random.fill(&mut share);
+        self.timers.set(Timer::Try, now + wait + wait * u32::from(share[0]) / 1_024);
+        self.attempts = self.attempts.saturating_add(1);
+        self.last_request = Some(now);
+        self.eager = false;
+        true
+    }
+
+    fn retire(&mut self, now: Instant) {
+        self.previous = self.previous.take().filter(|(_, until)| now < *until);
+        self.next = self.next.take().filter(|next| now < next.until);
+        let end = |peer: &Self, session: &Session| {
+            let known = peer.keys.iter().any(|key| key.id == session.key);
+            if known { session.since + EXPIRED } else { now }
+        };
+        if let Some(session) = self.current.take_if(|_| true) {
+            let until = end(self, &session);
+            if now < until {
+                self.current = Some(session);
+                self.timers.by(Timer::Retire, until);
+            }
+        }
+        let others =
+            [self.previous.as_ref().map(|(_, until)| *until), self.next.as_ref().map(|next| next.until)];
+        for until in others.into_iter().flatten() {
+            self.timers.by(Timer::Retire, until);
+        }
+    }
+}
+
+fn named(keys: &Keys) -> Vec<NamedKey> {
+    keys.iter().map(|key| NamedKey { id: key.id(), key: key.clone() }).collect()
+}

@@ -1,0 +1,341 @@
+//! One end of a tunnel, without input and output: packets of the system and datagrams of the carrier go in, datagrams
+//! and packets come out.
+//!
+//! A packet goes by three stages, and comes back by them: a [channel](crate::channel) compresses it to a unit, a
+//! [packager](crate::packaging) puts units into bodies, and a [seal](crate::seal) makes datagrams of bodies. What is sent
+//! has a [`Way`] for each peer, and one for all sites of a mesh. What is received has a [`Source`] for each peer, and for
+//! each other site.
+
+mod build;
+mod source;
+mod tell;
+mod way;
+
+use std::net::SocketAddr;
+
+use thinair_wire::time::Instant;
+
+use crate::channel::{AllowedIps, NotReceived, NotSent};
+use crate::packaging::{BodyIn, Unpackager};
+use crate::seal::{BodyFlags, Destination, NewSession, Opened, Refused, Seal, Sender};
+use crate::status::{Counters, Drop, Failure};
+use crate::unit::{SiteId, Unit};
+
+pub use build::BuildError;
+pub(crate) use build::packaging;
+use source::Source;
+use way::{Outlet, Way};
+
+/// What a site hands over to whoever moves octets.
+pub trait Shell {
+    /// A datagram, a frame, or TS Packets, for the carrier: to that address, where the carrier knows addresses.
+    fn carry(&mut self, to: Option<SocketAddr>, datagram: &[u8]);
+
+    /// A packet, or a frame, for the interface. Whether the interface took it.
+    fn deliver(&mut self, packet: &[u8]) -> bool;
+}
+
+/// One end of a tunnel.
+///
+/// **Packets of the interface go to [`handle_packet`](Self::handle_packet); when no more of them wait,
+/// [`pause`](Self::pause) is called. Datagrams go to [`handle_datagram`](Self::handle_datagram), octets of a stream to
+/// [`handle_stream`](Self::handle_stream). [`poll`](Self::poll) is called after each of them, and when
+/// [`poll_at`](Self::poll_at) has come.**
+pub struct Site {
+    ways: Vec<Way>,
+    sources: Vec<Source>,
+    /// Where nothing but what is in a body tells who sent it: for all sources together.
+    together: Option<Unpackager>,
+    /// Whether all sources share one way: a mesh.
+    mesh: bool,
+    seal: Option<Seal>,
+    /// By number of the source.
+    allowed: AllowedIps,
+    counters: Counters,
+    /// Octets that the carrier adds to a datagram: headers of IP and UDP, or CRC and marks of a frame.
+    outer: usize,
+    /// The datagram that is being made.
+    datagram: Vec<u8>,
+}
+
+impl Site {
+    /// A packet, or a frame, that the system sends.
+    pub fn handle_packet(&mut self, now: Instant, packet: &[u8], shell: &mut dyn Shell) {
+        // A mesh sends to all, and those that it is not for have no use for it.
+        let to = if self.mesh { Some(0) } else { self.allowed.route(packet) };
+        let Self { ways, seal, counters, datagram, outer, .. } = self;
+        let Some(way) = to.and_then(|to| ways.get_mut(to)) else {
+            counters.drops.count(Drop::NoRoute);
+            return;
+        };
+        if way.packager.is_full() {
+            counters.drops.count(Drop::CarrierFull);
+            return;
+        }
+        let Way { channel, packager, link, .. } = way;
+        let mut outlet = Outlet { now, seal, counters, datagram, outer: *outer, link, shell };
+        let sent = channel.send(now, packet, &mut |unit| outlet.push(packager, unit));
+        match sent {
+            Ok(sent) => {
+                outlet.counters.sent.packet(packet.len(), sent.octets);
+                outlet.link.sent.packet(packet.len(), sent.octets);
+            }
+            Err(error) => outlet.counters.drops.count(reason_not_sent(&error)),
+        }
+    }
+
+    /// No more packets wait: what is begun goes now, or when it has waited as long as the plan says.
+    pub fn pause(&mut self, now: Instant, shell: &mut dyn Shell) {
+        let Self { ways, seal, counters, datagram, outer, .. } = self;
+        for way in ways {
+            let Way { packager, link, .. } = way;
+            let mut outlet = Outlet { now, seal, counters, datagram, outer: *outer, link, shell };
+            packager.pause(now, &mut |body| outlet.carry(body));
+        }
+    }
+
+    /// A datagram, or a frame, of the carrier, and where it came from.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        datagram: &mut [u8],
+        shell: &mut dyn Shell,
+    ) {
+        self.counters.received_datagram(datagram.len() + self.outer);
+        let octets = datagram.len() + self.outer;
+        let Some(seal) = &mut self.seal else {
+            self.receive(now, None, BodyIn { octets: datagram, several: false, addressed: false }, shell);
+            return;
+        };
+        match seal.open(now, from, datagram) {
+            Opened::Body { from: sender, flags, body, newest, session } => {
+                let Some(source) = number(&self.sources, sender) else {
+                    self.counters.drops.count(Drop::UnknownSender);
+                    return;
+                };
+                if let Some(session) = session {
+                    self.begin_session(now, source, session, shell);
+                }
+                if let Some(source) = self.sources.get_mut(source) {
+                    source.counters.received.datagram(octets);
+                    source.heard_at = Some(now);
+                    if newest && from.is_some() {
+                        source.address = from;
+                    }
+                }
+                let BodyFlags { several, addressed } = flags;
+                self.receive(now, Some(source), BodyIn { octets: body, several, addressed }, shell);
+            }
+            Opened::Session { from: sender, session } => {
+                if let Some(source) = number(&self.sources, sender) {
+                    self.begin_session(now, source, session, shell);
+                }
+            }
+            Opened::Handled => {}
+            Opened::Refused(refused) => self.counters.drops.count(reason_refused(refused)),
+        }
+    }
+
+    /// Octets of a stream of TS Packets, from a file.
+    pub fn handle_stream(&mut self, now: Instant, octets: &[u8], shell: &mut dyn Shell) {
+        self.counters.received_datagram(octets.len());
+        let Self { together, sources, ways, mesh, allowed, counters, .. } = self;
+        let Some(together) = together else { return };
+        together.receive_stream(octets, &mut |site, unit| {
+            let source = of_unit(sources, *mesh, None, site);
+            receive_unit(now, source, sources, ways, *mesh, allowed, counters, unit, shell);
+        });
+    }
+
+    /// The stream has ended.
+    pub fn finish_stream(&mut self, now: Instant, shell: &mut dyn Shell) {
+        let Self { together, sources, ways, mesh, allowed, counters, .. } = self;
+        let Some(together) = together else { return };
+        together.finish_stream(&mut |site, unit| {
+            let source = of_unit(sources, *mesh, None, site);
+            receive_unit(now, source, sources, ways, *mesh, allowed, counters, unit, shell);
+        });
+    }
+
+    /// What the carrier could not make a datagram of, or a packet that went no further outside of here.
+    pub fn note(&mut self, reason: Drop, times: u64) {
+        self.counters.drops.add(reason, times);
+    }
+
+    /// How long packets were in the daemon: nanoseconds on their way out, and in.
+    pub fn note_latency(&mut self, sent: Option<u64>, received: Option<u64>) {
+        if let Some(nanos) = sent {
+            self.counters.latency_sent.record(nanos);
+        }
+        if let Some(nanos) = received {
+            self.counters.latency_received.record(nanos);
+        }
+    }
+
+    /// When [`poll`](Self::poll) has to be called next, if nothing comes and goes until then.
+    pub fn poll_at(&self) -> Option<Instant> {
+        let ways = self.ways.iter().flat_map(|way| [way.channel.poll_at(), way.packager.poll_at()]);
+        ways.chain([self.seal.as_ref().and_then(Seal::poll_at)]).flatten().min()
+    }
+
+    /// Hands over what is due: handshakes, feedback that has waited long enough, what is sent every so often.
+    pub fn poll(&mut self, now: Instant, shell: &mut dyn Shell) {
+        let Self { ways, sources, seal, counters, datagram, outer, mesh, .. } = self;
+        if let Some(seal) = seal {
+            while let Some((to, address)) = seal.poll(now, datagram) {
+                let way = match to {
+                    Destination::Peer(peer) => peer,
+                    Destination::Everybody => 0,
+                };
+                let Some(way) = ways.get_mut(way) else { continue };
+                let address = address.or_else(|| way.link.address(Some(seal)));
+                if address.is_some() || !way.link.needs_address {
+                    counters.sent_datagram(datagram.len() + *outer);
+                    way.link.sent.datagram(datagram.len() + *outer);
+                    shell.carry(address, datagram);
+                }
+            }
+        }
+        let _ = (sources, mesh);
+        for way in ways {
+            let Way { channel, packager, link, .. } = way;
+            let mut outlet = Outlet { now, seal, counters, datagram, outer: *outer, link, shell };
+            if channel.poll_at().is_some_and(|at| at <= now) {
+                channel.poll(now, &mut |unit| outlet.push(packager, unit));
+                packager.pause(now, &mut |body| outlet.carry(body));
+            }
+            if packager.poll_at().is_some_and(|at| at <= now) {
+                packager.poll(now, &mut |body| outlet.carry(body));
+            }
+        }
+    }
+
+    fn begin_session(&mut self, now: Instant, number: usize, session: NewSession, shell: &mut dyn Shell) {
+        let Self { ways, sources, seal, counters, datagram, outer, mesh, .. } = self;
+        let Some(source) = sources.get_mut(number) else { return };
+        source.counters.sessions += 1;
+        source.session_at = Some(now);
+        source.heard_at = Some(now);
+        let way = if *mesh { 0 } else { number };
+        let Some(way) = ways.get_mut(way) else { return };
+        if session.restarted {
+            source.counters.restarts += 1;
+            way.channel.reset(source.id.filter(|_| *mesh));
+        }
+        let mut outlet = Outlet { now, seal, counters, datagram, outer: *outer, link: &mut way.link, shell };
+        outlet.carry_held();
+    }
+
+    /// Takes a body, of a source if the seal tells which.
+    fn receive(&mut self, now: Instant, number: Option<usize>, body: BodyIn<'_>, shell: &mut dyn Shell) {
+        let Self { together, sources, ways, mesh, allowed, counters, .. } = self;
+        // The unpackager is taken out for the time being: units of it go to sources, too.
+        let taken = match number.and_then(|number| sources.get_mut(number)) {
+            Some(source) => source.unpackager.take(),
+            None => together.take(),
+        };
+        let Some(mut unpackager) = taken else { return };
+        let result = unpackager.receive(body, &mut |site, unit| {
+            let source = of_unit(sources, *mesh, number, site);
+            receive_unit(now, source, sources, ways, *mesh, allowed, counters, unit, shell);
+        });
+        if result.is_err() {
+            counters.drops.count(Drop::MalformedDatagram);
+        }
+        match number.and_then(|number| sources.get_mut(number)) {
+            Some(source) => source.unpackager = Some(unpackager),
+            None => *together = Some(unpackager),
+        }
+    }
+}
+
+/// Whose a unit is: the seal says so; else its PID, or the place where there is but one.
+fn of_unit(sources: &[Source], mesh: bool, sealed: Option<usize>, site: Option<SiteId>) -> Option<usize> {
+    match (sealed, site) {
+        (Some(number), _) => Some(number),
+        (None, Some(site)) if mesh => sources.iter().position(|source| source.id == Some(site)),
+        // Peers are counted from 1 by those who give them numbers.
+        (None, Some(site)) => Some(usize::from(site.number()) - 1),
+        (None, None) => (sources.len() == 1).then_some(0),
+    }
+}
+
+/// Rebuilds the packet of a unit, and delivers it if its source may send it.
+#[expect(clippy::too_many_arguments, reason = "parts of a site that are borrowed one by one")]
+fn receive_unit(
+    now: Instant,
+    number: Option<usize>,
+    sources: &mut [Source],
+    ways: &mut [Way],
+    mesh: bool,
+    allowed: &AllowedIps,
+    counters: &mut Counters,
+    unit: Unit<'_>,
+    shell: &mut dyn Shell,
+) {
+    let Some((number, source)) = number.and_then(|number| Some((number, sources.get_mut(number)?))) else {
+        counters.drops.count(Drop::UnknownSender);
+        return;
+    };
+    let way = if mesh { 0 } else { number };
+    let Some(way) = ways.get_mut(way) else { return };
+    let compressed = unit.octets.len();
+    let from = source.id.filter(|_| mesh);
+    source.heard_at = Some(now);
+    let result = way.channel.receive(now, from, unit, &mut |packet| {
+        if !allowed.allows(number, packet) {
+            counters.drops.count(Drop::NotAllowedSource);
+        } else if shell.deliver(packet) {
+            counters.received.packet(packet.len(), compressed);
+            source.counters.received.packet(packet.len(), compressed);
+        } else {
+            counters.drops.count(Drop::InterfaceRefused);
+        }
+    });
+    match result {
+        Ok(()) => {}
+        Err(NotReceived::Decompress(error)) => {
+            if let Some(failure) = Failure::of(&error) {
+                counters.drops.count(Drop::Decompression);
+                source.counters.failures.count(failure);
+            }
+        }
+        Err(NotReceived::NotForUs) => counters.drops.count(Drop::NotForUs),
+        Err(NotReceived::UnknownSite) => counters.drops.count(Drop::UnknownSender),
+        Err(NotReceived::Unexpected(_) | NotReceived::Malformed(_)) => counters.drops.count(Drop::Packaging),
+    }
+}
+
+/// The number of the source that a seal names.
+fn number(sources: &[Source], sender: Sender) -> Option<usize> {
+    match sender {
+        Sender::Peer(peer) => (peer < sources.len()).then_some(peer),
+        Sender::Site(site) => sources.iter().position(|source| source.id == Some(site)),
+    }
+}
+
+fn reason_not_sent(error: &NotSent) -> Drop {
+    use thinair_rohc::CompressError;
+    match error {
+        NotSent::Compress(CompressError::NotIp(_)) | NotSent::ShortFrame(_) | NotSent::RohcFrame => {
+            Drop::NotIp
+        }
+        NotSent::Compress(CompressError::NoContexts) => Drop::NotCompressed,
+        NotSent::Compress(CompressError::OutputTooSmall { .. }) | NotSent::TooLong { .. } => Drop::TooLong,
+        NotSent::OnlyHears => Drop::NoRoute,
+    }
+}
+
+fn reason_refused(refused: Refused) -> Drop {
+    match refused {
+        Refused::Malformed => Drop::MalformedDatagram,
+        Refused::Unknown | Refused::Ambiguous | Refused::NotAnnounced(_) => Drop::UnknownSession,
+        Refused::Forged | Refused::WornOut => Drop::Forged,
+        Refused::Replayed | Refused::TooOld => Drop::Replayed,
+        Refused::Reflected => Drop::Reflected,
+        Refused::Unasked | Refused::OtherSuite(_) => Drop::Handshake,
+        Refused::OtherParameters(_) => Drop::OtherChannel,
+        Refused::StaleEpoch(_) | Refused::OtherSalt(_) | Refused::NotKept(_) => Drop::StaleEpoch,
+    }
+}

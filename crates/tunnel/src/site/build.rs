@@ -1,0 +1,169 @@
+//! A site from its plan.
+
+use std::time::Duration;
+
+use thinair_wire::time::Instant;
+
+use super::Site;
+use super::source::Source;
+use super::way::{Link, Way};
+use crate::channel::{AllowedError, AllowedIps, Channel, Role, Setup, SetupError};
+use crate::mtu::Budget;
+use crate::packaging::{Packager, PackagerConfig, PackagingError, Unpackager, rtp};
+use crate::plan::{Carrier, ChannelPlan, Others, Packaging, Plan, Security};
+use crate::seal::{Destination, Random, Seal};
+use crate::status::{Counters, PeerCounters};
+use crate::unit::SiteId;
+
+/// Least time between two datagrams with nothing but feedback where nobody knows who asked for it.
+const INSECURE_FEEDBACK: Duration = Duration::from_secs(1);
+
+/// Why a plan makes no site.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// Sources.
+    #[error(transparent)]
+    Allowed(#[from] AllowedError),
+    /// Channels.
+    #[error(transparent)]
+    Channel(#[from] SetupError),
+    /// Packaging.
+    #[error(transparent)]
+    Packaging(#[from] PackagingError),
+}
+
+impl Site {
+    /// What the plan says, with room as in the budget, and with this seal. `None`: in the open.
+    ///
+    /// # Errors
+    /// The plan contradicts itself.
+    pub fn new(
+        now: Instant,
+        plan: &Plan,
+        budget: &Budget,
+        seal: Option<Seal>,
+        random: &mut dyn Random,
+    ) -> Result<Self, BuildError> {
+        let packaging = packaging(&plan.carrier);
+        let bridged = plan.inside.bridged;
+        let mut channel_plan = plan.channel.clone();
+        if matches!(plan.security, Security::Insecure) {
+            channel_plan.feedback_wait = channel_plan.feedback_wait.max(INSECURE_FEEDBACK);
+        }
+        let way = |name: &str, role: Role<'_>, link: Link, random: &mut dyn Random| {
+            let channel = channel(&channel_plan, role, plan, budget, random)?;
+            let config = PackagerConfig {
+                largest_body: budget.largest_body,
+                bridged,
+                pad: plan.channel.pad,
+                rtp: rtp_start(&plan.carrier, random),
+            };
+            let packager = Packager::new(now, packaging, &plan.others, config)?;
+            Ok::<_, BuildError>(Way { name: name.to_owned(), channel, packager, link })
+        };
+        let has_addresses = matches!(plan.carrier, Carrier::Udp { .. });
+        let is_sealed = matches!(plan.security, Security::Key { .. } | Security::Insecure);
+        let largest_unit = budget.largest_unit.max(LONGEST_UNIT);
+        let (mut ways, mut sources) = (Vec::new(), Vec::new());
+        let (allowed, mesh) = match &plan.others {
+            Others::Peers(peers) => {
+                let role = if is_one_way(&plan.carrier) { Role::OneWay } else { Role::Pair };
+                for (number, peer) in peers.iter().enumerate() {
+                    let link = Link::new(Destination::Peer(number), peer.address, has_addresses);
+                    ways.push(way(&peer.name, role, link, random)?);
+                    let own = is_sealed
+                        .then(|| Unpackager::of_peer(packaging, peer, largest_unit, bridged))
+                        .transpose()?;
+                    sources.push(source(&peer.name, None, own));
+                }
+                (AllowedIps::of_peers(peers, bridged)?, false)
+            }
+            Others::Mesh(mesh) => {
+                let sites: Vec<SiteId> = mesh.sites.iter().map(|site| site.id).collect();
+                let role = Role::Mesh { own: mesh.own, sites: &sites, feedback: mesh.feedback };
+                let link = Link::new(Destination::Everybody, mesh.to, has_addresses);
+                ways.push(way("all", role, link, random)?);
+                for site in &mesh.sites {
+                    let own = is_sealed
+                        .then(|| Unpackager::new(packaging, &plan.others, largest_unit, bridged))
+                        .transpose()?;
+                    sources.push(source(&site.name, Some(site.id), own));
+                }
+                (AllowedIps::of_sites(&mesh.sites, bridged)?, true)
+            }
+        };
+        let together = (!is_sealed)
+            .then(|| Unpackager::new(packaging, &plan.others, largest_unit, bridged))
+            .transpose()?;
+        Ok(Self {
+            ways,
+            sources,
+            together,
+            mesh,
+            seal,
+            allowed,
+            counters: Counters::new(plan.seeing.billing_unit),
+            outer: budget.outer,
+            datagram: Vec::with_capacity(2_048),
+        })
+    }
+}
+
+/// Octets of the longest unit that is taken, whatever we send ourselves: the other end may have more room.
+const LONGEST_UNIT: usize = 2_048;
+
+fn channel(
+    channel_plan: &ChannelPlan,
+    role: Role<'_>,
+    plan: &Plan,
+    budget: &Budget,
+    random: &mut dyn Random,
+) -> Result<Channel, SetupError> {
+    let mut seed = [0; 8];
+    random.fill(&mut seed);
+    Channel::new(&Setup {
+        plan: channel_plan,
+        role,
+        integrity: budget.integrity,
+        bridged: plan.inside.bridged,
+        typed: *packaging(&plan.carrier) != Packaging::Packed,
+        mtu: budget.mtu,
+        largest_unit: budget.largest_unit,
+        mrru: budget.mrru,
+        seed: u64::from_ne_bytes(seed),
+    })
+}
+
+fn source(name: &str, id: Option<SiteId>, unpackager: Option<Unpackager>) -> Source {
+    Source {
+        name: name.to_owned(),
+        id,
+        unpackager,
+        counters: PeerCounters::default(),
+        address: None,
+        heard_at: None,
+        session_at: None,
+    }
+}
+
+/// How units become bodies on a carrier.
+pub(crate) fn packaging(carrier: &Carrier) -> &Packaging {
+    match carrier {
+        Carrier::Udp { packaging, .. } | Carrier::File { packaging, .. } => packaging,
+        Carrier::Serial { .. } => &Packaging::Packed,
+    }
+}
+
+/// Whether nothing can be answered.
+fn is_one_way(carrier: &Carrier) -> bool {
+    matches!(carrier, Carrier::File { from: None, .. } | Carrier::File { to: None, .. })
+}
+
+fn rtp_start(carrier: &Carrier, random: &mut dyn Random) -> Option<rtp::Start> {
+    let Carrier::Udp { rtp: true, .. } = carrier else { return None };
+    // Both are to be random: RFC 3550, section 5.1.
+    let mut octets = [0; 6];
+    random.fill(&mut octets);
+    let [a, b, c, d, e, f] = octets;
+    Some(rtp::Start { ssrc: u32::from_ne_bytes([a, b, c, d]), sequence_number: u16::from_ne_bytes([e, f]) })
+}

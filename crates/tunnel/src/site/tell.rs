@@ -1,0 +1,134 @@
+//! What a site tells of itself.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use thinair_rohc::contexts::ContextState;
+use thinair_wire::time::Instant;
+
+use super::Site;
+use super::source::Source;
+use super::way::Way;
+use crate::channel;
+use crate::status::{
+    ContextCount, Feedback, FeedbackTypes, Identity, PeerCounters, PeerKind, PeerStatus, Side, Status,
+};
+
+impl Site {
+    /// All that the site knows of itself. Times that the caller knows: since the daemon began, of processors.
+    pub fn status(&self, now: Instant, identity: Identity, uptime: f64, cpu: f64) -> Status {
+        let mut status = Status::new(identity, &self.counters, uptime, cpu);
+        status.peers = if self.mesh { self.mesh_status(now) } else { self.peers_status(now) };
+        let mut packaging = BTreeMap::new();
+        for way in &self.ways {
+            add(&mut packaging, "sent_", &way.packager.counters());
+        }
+        let unpackagers = self.sources.iter().filter_map(|source| source.unpackager.as_ref());
+        for unpackager in unpackagers.chain(&self.together) {
+            add(&mut packaging, "received_", &unpackager.counters());
+        }
+        status.parts.insert("packaging".to_owned(), packaging);
+        status
+    }
+
+    fn peers_status(&self, now: Instant) -> Vec<PeerStatus> {
+        let peers = self.ways.iter().zip(&self.sources);
+        peers
+            .map(|(way, source)| {
+                let mut counters = source.counters;
+                counters.sent = way.link.sent;
+                of_channel(&mut counters, way.channel.counters());
+                PeerStatus {
+                    counters,
+                    address: way.link.address(self.seal.as_ref()).map(|address| address.to_string()),
+                    contexts: contexts(way),
+                    ..heard(source, PeerKind::Peer, now)
+                }
+            })
+            .collect()
+    }
+
+    /// The group, to which all is sent, and each of the others.
+    fn mesh_status(&self, now: Instant) -> Vec<PeerStatus> {
+        let group = self.ways.first().map(|way| {
+            let mut counters = PeerCounters { sent: way.link.sent, ..PeerCounters::default() };
+            of_channel(&mut counters, way.channel.counters());
+            PeerStatus {
+                name: way.name.clone(),
+                kind: PeerKind::Group,
+                address: way.link.configured.map(|address| address.to_string()),
+                session_seconds: None,
+                heard_seconds: None,
+                counters,
+                contexts: contexts(way),
+            }
+        });
+        group
+            .into_iter()
+            .chain(self.sources.iter().map(|source| heard(source, PeerKind::Site, now)))
+            .collect()
+    }
+}
+
+fn heard(source: &Source, kind: PeerKind, now: Instant) -> PeerStatus {
+    let since = |at: Option<Instant>| at.map(|at| now.since(at).as_secs_f64());
+    PeerStatus {
+        name: source.name.clone(),
+        kind,
+        address: source.address.map(|address| address.to_string()),
+        session_seconds: since(source.session_at),
+        heard_seconds: since(source.heard_at),
+        counters: source.counters,
+        contexts: Vec::new(),
+    }
+}
+
+fn of_channel(counters: &mut PeerCounters, channel: &channel::Counters) {
+    let types = |of: &channel::Feedback| FeedbackTypes {
+        acks: of.acks,
+        nacks: of.nacks,
+        static_nacks: of.static_nacks,
+        octets: of.octets,
+    };
+    counters.feedback = Feedback {
+        sent: types(&channel.feedback_sent),
+        received: types(&channel.feedback_received),
+        limited: channel.feedback_sent.too_many + channel.feedback_received.too_many,
+        refused: channel.feedback_received.ignored,
+    };
+}
+
+/// Contexts of both sides, counted by what they have in common.
+fn contexts(way: &Way) -> Vec<ContextCount> {
+    let ours = way.channel.compressor_contexts().map(|context| (Side::Compressor, context));
+    let theirs = way.channel.decompressor_contexts().map(|(_, context)| (Side::Decompressor, context));
+    let mut counts = BTreeMap::new();
+    for (side, ContextState { profile, mode, state, .. }) in ours.chain(theirs) {
+        let key = (side as u8, profile.number(), mode.letter(), state);
+        let count = counts.entry(key).or_insert_with(|| ContextCount {
+            side,
+            profile: profile.name().to_owned(),
+            mode: mode.letter().to_owned(),
+            state: state.to_owned(),
+            contexts: 0,
+        });
+        count.contexts += 1;
+    }
+    counts.into_values().collect()
+}
+
+/// Adds numbers of a structure to those that are there, by their names, those of structures within it too.
+fn add(to: &mut BTreeMap<String, u64>, prefix: &str, of: &impl Serialize) {
+    fn walk(to: &mut BTreeMap<String, u64>, prefix: &str, value: &serde_json::Value) {
+        let Some(fields) = value.as_object() else { return };
+        for (name, value) in fields {
+            match value.as_u64() {
+                Some(number) => *to.entry(format!("{prefix}{name}")).or_default() += number,
+                None => walk(to, &format!("{prefix}{name}_"), value),
+            }
+        }
+    }
+    if let Ok(value) = serde_json::to_value(of) {
+        walk(to, prefix, &value);
+    }
+}

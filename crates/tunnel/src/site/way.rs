@@ -1,0 +1,118 @@
+//! What is sent to one peer, or to all sites of a mesh.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use thinair_wire::time::Instant;
+
+use super::Shell;
+use crate::channel::Channel;
+use crate::packaging::{Body, Packager, PushError};
+use crate::seal::{BodyFlags, Destination, NotSealed, Seal};
+use crate::status::{Counters, Drop, Way as Sent};
+use crate::unit::Unit;
+
+/// Bodies that wait for the first keys.
+const HELD: usize = 32;
+
+/// One direction of sending.
+pub(super) struct Way {
+    pub(super) name: String,
+    pub(super) channel: Channel,
+    pub(super) packager: Packager,
+    pub(super) link: Link,
+}
+
+/// What there is between the packaging and the carrier.
+pub(super) struct Link {
+    pub(super) destination: Destination,
+    /// Where it goes, if no seal knows better.
+    pub(super) configured: Option<SocketAddr>,
+    /// Whether the carrier has addresses.
+    pub(super) needs_address: bool,
+    pub(super) sent: Sent,
+    /// Bodies that wait for keys.
+    held: VecDeque<(BodyFlags, Vec<u8>)>,
+}
+
+impl Link {
+    pub(super) fn new(destination: Destination, configured: Option<SocketAddr>, needs_address: bool) -> Self {
+        Self { destination, configured, needs_address, sent: Sent::default(), held: VecDeque::new() }
+    }
+
+    /// Where datagrams go.
+    pub(super) fn address(&self, seal: Option<&Seal>) -> Option<SocketAddr> {
+        let moved = match (seal, self.destination) {
+            (Some(seal), Destination::Peer(peer)) => seal.address(peer),
+            _ => None,
+        };
+        moved.or(self.configured)
+    }
+}
+
+/// The way out, with all that it touches.
+pub(super) struct Outlet<'a> {
+    pub(super) now: Instant,
+    pub(super) seal: &'a mut Option<Seal>,
+    pub(super) counters: &'a mut Counters,
+    pub(super) datagram: &'a mut Vec<u8>,
+    pub(super) outer: usize,
+    pub(super) link: &'a mut Link,
+    pub(super) shell: &'a mut dyn Shell,
+}
+
+impl Outlet<'_> {
+    /// A unit goes into bodies, and those that are full to the carrier.
+    pub(super) fn push(&mut self, packager: &mut Packager, unit: Unit<'_>) {
+        let now = self.now;
+        let result = packager.push(now, unit, &mut |body| self.carry(body));
+        match result {
+            Ok(()) => {}
+            Err(PushError::TooLong { .. }) => self.counters.drops.count(Drop::TooLong),
+            Err(PushError::Full) => self.counters.drops.count(Drop::CarrierFull),
+            Err(
+                PushError::Empty | PushError::NotTold(_) | PushError::NotAFrame { .. } | PushError::NoNpa(_),
+            ) => self.counters.drops.count(Drop::NotCompressed),
+        }
+    }
+
+    /// A body goes to the carrier, sealed.
+    pub(super) fn carry(&mut self, body: Body<'_>) {
+        let flags = BodyFlags { several: body.several, addressed: body.to.is_some() };
+        self.seal_and_carry(flags, body.octets, true);
+    }
+
+    /// Bodies that have waited for keys go.
+    pub(super) fn carry_held(&mut self) {
+        for _ in 0..self.link.held.len() {
+            if let Some((flags, body)) = self.link.held.pop_front() {
+                self.seal_and_carry(flags, &body, false);
+            }
+        }
+    }
+
+    fn seal_and_carry(&mut self, flags: BodyFlags, body: &[u8], hold: bool) {
+        let address = self.link.address(self.seal.as_ref());
+        let datagram = match self.seal {
+            None => body,
+            Some(seal) => match seal.seal(self.now, self.link.destination, flags, body, self.datagram) {
+                Ok(()) => self.datagram.as_slice(),
+                Err(NotSealed::NoSession) if hold && self.link.held.len() < HELD => {
+                    self.link.held.push_back((flags, body.to_vec()));
+                    return;
+                }
+                Err(NotSealed::NoSession | NotSealed::NoDestination | NotSealed::OnlyHears) => {
+                    self.counters.drops.count(Drop::NoSession);
+                    return;
+                }
+            },
+        };
+        if address.is_none() && self.link.needs_address {
+            self.counters.drops.count(Drop::NoSession);
+            return;
+        }
+        self.counters.sent_datagram(datagram.len() + self.outer);
+        self.link.sent.datagram(datagram.len() + self.outer);
+        self.shell.carry(address, datagram);
+    }
+}

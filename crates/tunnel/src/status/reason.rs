@@ -1,0 +1,252 @@
+//! Why something went no further: a counter for each reason, all of them known beforehand.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use thinair_rohc::DecompressError;
+
+/// Reasons that can be counted.
+pub trait Reason: Copy + 'static {
+    /// All of them, in the order of their [numbers](Self::index).
+    const ALL: &'static [Self];
+
+    /// Its number: from 0 on, without gaps.
+    fn index(self) -> usize;
+
+    /// Its name in JSON and metrics.
+    fn name(self) -> &'static str;
+
+    /// What it says to people.
+    fn words(self) -> &'static str;
+}
+
+/// Says each reason once: variant, name, words.
+macro_rules! reasons {
+    ($(#[$of_type:meta])* $type:ident { $($variant:ident $name:literal $words:literal,)* }) => {
+        $(#[$of_type])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $type { $(#[doc = $words] $variant,)* }
+
+        impl Reason for $type {
+            const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            fn index(self) -> usize {
+                self as usize
+            }
+
+            fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            fn words(self) -> &'static str {
+                match self { $(Self::$variant => $words,)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// Why a packet, or a datagram, went no further.
+    Drop {
+        Forged "forged" "The tag is wrong: damaged, forged, or sealed with another key.",
+        Replayed "replayed" "Seen before, or too old to tell.",
+        Reflected "reflected" "Our own, sent back to us.",
+        UnknownSession "unknown_session" "Of no session that is known.",
+        StaleEpoch "stale_epoch" "Of an epoch before the newest one.",
+        Handshake "handshake" "A handshake that is refused.",
+        OtherChannel "other_channel" "The peer has other channel parameters.",
+        UnknownSender "unknown_sender" "From nobody who is known.",
+        NotForUs "not_for_us" "For another site.",
+        MalformedDatagram "malformed_datagram" "The datagram cannot be taken apart.",
+        LineFrame "line_frame" "A frame of the line that is none, or too long.",
+        LineCrc "line_crc" "The CRC of a frame of the line is wrong.",
+        Packaging "packaging" "SNDUs, GSE Packets or packed units that cannot be taken apart.",
+        Decompression "decompression" "Not decompressed; the peer says why.",
+        NotAllowedSource "not_allowed_source" "The peer may not send from this source.",
+        InterfaceRefused "interface_refused" "The interface did not take the packet.",
+        NotIp "not_ip" "The interface gave something that is no IP packet.",
+        NoRoute "no_route" "No peer has this destination.",
+        TooLong "too_long" "Longer than the carrier has room for.",
+        NoSession "no_session" "No session with the peer yet.",
+        NotCompressed "not_compressed" "No profile takes the packet.",
+        CarrierFull "carrier_full" "The carrier had no room.",
+        CarrierRefused "carrier_refused" "The system did not take the datagram.",
+    }
+}
+
+reasons! {
+    /// Why a packet was not decompressed: [`DecompressError`], but for the one that is no failure.
+    Failure {
+        Packet "bad_packet" "The packet cannot be taken apart.",
+        Segment "bad_segment" "A unit of segments is discarded.",
+        Cid "bad_cid" "The CID is beyond MAX_CID.",
+        NoContext "no_context" "There is no context.",
+        UnsupportedProfile "unsupported_profile" "The profile is not in PROFILES.",
+        Malformed "malformed" "The octets are no packet of the profile.",
+        NotAllowed "not_allowed_in_state" "The state of the context does not allow the format.",
+        Crc "bad_crc" "The CRC does not match.",
+        UnknownItem "unknown_list_item" "A list names an item that was never received.",
+        UnknownTemplate "unknown_template" "A template was never received.",
+        UnknownRequest "unknown_request" "A message of the other direction is not known.",
+        Ambiguous "ambiguous_sn" "Late or twice, and would say something else.",
+        OnTrial "on_trial_after_repair" "Held back after a repair of the context.",
+        NoMemory "no_memory" "No memory for extension headers.",
+        OutputTooSmall "output_too_small" "Longer than the interface takes.",
+    }
+}
+
+impl Failure {
+    /// The reason of this error; `None` where nothing is wrong.
+    pub const fn of(error: &DecompressError) -> Option<Self> {
+        Some(match error {
+            DecompressError::NothingYet => return None,
+            DecompressError::Packet(_) => Self::Packet,
+            DecompressError::Segment(_) => Self::Segment,
+            DecompressError::Cid => Self::Cid,
+            DecompressError::NoContext(_) => Self::NoContext,
+            DecompressError::UnsupportedProfile(..) => Self::UnsupportedProfile,
+            DecompressError::Malformed(_) => Self::Malformed,
+            DecompressError::NotAllowed(..) => Self::NotAllowed,
+            DecompressError::Crc(..) => Self::Crc,
+            DecompressError::UnknownItem(..) => Self::UnknownItem,
+            DecompressError::UnknownTemplate(..) => Self::UnknownTemplate,
+            DecompressError::UnknownRequest(..) => Self::UnknownRequest,
+            DecompressError::Ambiguous(..) => Self::Ambiguous,
+            DecompressError::OnTrial(..) => Self::OnTrial,
+            DecompressError::NoMemory(_) => Self::NoMemory,
+            DecompressError::OutputTooSmall { .. } => Self::OutputTooSmall,
+        })
+    }
+}
+
+/// More reasons than any type has.
+const MOST: usize = 24;
+
+/// A counter for each reason. In JSON an object with all names, those that were never counted too.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Tally<R> {
+    counts: [u64; MOST],
+    of: PhantomData<R>,
+}
+
+impl<R: Reason> Tally<R> {
+    /// All at zero.
+    pub const fn new() -> Self {
+        assert!(R::ALL.len() <= MOST, "every reason has its place");
+        Self { counts: [0; MOST], of: PhantomData }
+    }
+
+    /// Once more.
+    pub fn count(&mut self, reason: R) {
+        self.add(reason, 1);
+    }
+
+    /// So many times more.
+    pub fn add(&mut self, reason: R, times: u64) {
+        self.counts[reason.index()] += times;
+    }
+
+    /// How often that was.
+    pub fn of(&self, reason: R) -> u64 {
+        self.counts[reason.index()]
+    }
+
+    /// How often it was any.
+    pub fn sum(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Every reason with its count, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = (R, u64)> + '_ {
+        R::ALL.iter().map(|&reason| (reason, self.of(reason)))
+    }
+}
+
+impl<R: Reason> Default for Tally<R> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<R: Reason> fmt::Debug for Tally<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter().filter(|&(_, n)| n > 0).map(|(r, n)| (r.name(), n))).finish()
+    }
+}
+
+impl<R: Reason> Serialize for Tally<R> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(R::ALL.len()))?;
+        for (reason, count) in self.iter() {
+            map.serialize_entry(reason.name(), &count)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de, R: Reason> Deserialize<'de> for Tally<R> {
+    /// Names that are not known are those of a later version, and left out.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Counts<R>(PhantomData<R>);
+
+        impl<'de, R: Reason> Visitor<'de> for Counts<R> {
+            type Value = Tally<R>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("counts by reason")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Tally<R>, M::Error> {
+                let mut tally = Tally::new();
+                while let Some((name, count)) = map.next_entry::<String, u64>()? {
+                    if let Some(reason) = R::ALL.iter().find(|reason| reason.name() == name) {
+                        tally.counts[reason.index()] = count;
+                    }
+                }
+                Ok(tally)
+            }
+        }
+
+        deserializer.deserialize_map(Counts(PhantomData))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thinair_rohc::Cid;
+
+    fn names_are_fit_for_metrics<R: Reason>() {
+        let mut seen = std::collections::BTreeSet::new();
+        for (at, reason) in R::ALL.iter().enumerate() {
+            assert_eq!(reason.index(), at);
+            assert!(reason.name().bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{}", reason.name());
+            assert!(reason.words().ends_with('.'), "{}", reason.words());
+            assert!(seen.insert(reason.name()), "{} twice", reason.name());
+        }
+    }
+
+    #[test]
+    fn every_reason_has_a_place_and_a_name_of_its_own() {
+        names_are_fit_for_metrics::<Drop>();
+        names_are_fit_for_metrics::<Failure>();
+    }
+
+    #[test]
+    fn failures_are_called_what_the_decompressor_calls_them() {
+        let errors = [
+            DecompressError::Cid,
+            DecompressError::NoContext(Cid::ZERO),
+            DecompressError::UnsupportedProfile(Cid::ZERO, 9),
+            DecompressError::Malformed(Cid::ZERO),
+            DecompressError::NoMemory(Cid::ZERO),
+            DecompressError::OutputTooSmall { need: 2, have: 1 },
+        ];
+        for error in errors {
+            assert_eq!(Failure::of(&error).map(Reason::name), Some(error.name()));
+        }
+        assert_eq!(Failure::of(&DecompressError::NothingYet), None);
+    }
+}

@@ -1,0 +1,344 @@
+//! The status as text, for people: what is saved first, then what went wrong. Rows that say nothing are left out.
+
+use thinair_report::{Cell, Column, Document, Numerals, Section, Style, Table};
+
+use super::{FeedbackTypes, Latency, PeerStatus, Reason, Side, Status, Tally, Way};
+
+const N: Numerals = Numerals::TERMINAL;
+
+/// The status as a few tables. With the one `before`, rates since then.
+pub fn render(before: Option<&Status>, now: &Status, style: &Style) -> String {
+    let since = before.and_then(|before| Since::new(before, now));
+    let mut traffic = Section::new("").text(headline(now));
+    if before.is_some() && since.is_none() {
+        traffic = traffic.text("The daemon has started anew.");
+    }
+    traffic = traffic.table(ways(since.as_ref(), now));
+    let mut document = Document::new(title(now)).subtitle(subtitle(now)).section(traffic);
+    for (heading, table) in [
+        ("Peers", peers(since.as_ref(), now)),
+        ("Contexts", contexts(now)),
+        ("Feedback", feedback(now)),
+        ("Not carried", drops(since.as_ref(), now)),
+    ] {
+        if !table.rows().is_empty() {
+            document = document.section(Section::new(heading).table(table));
+        }
+    }
+    document.to_text(style)
+}
+
+/// Two statuses of the same run.
+struct Since<'s> {
+    before: &'s Status,
+    seconds: f64,
+}
+
+impl<'s> Since<'s> {
+    fn new(before: &'s Status, now: &Status) -> Option<Self> {
+        let seconds = now.uptime_seconds - before.uptime_seconds;
+        (seconds > 0.0).then_some(Self { before, seconds })
+    }
+
+    fn rate(&self, before: u64, now: u64) -> f64 {
+        now.saturating_sub(before) as f64 / self.seconds
+    }
+}
+
+fn title(now: &Status) -> String {
+    let site = now.site.as_ref().map_or(String::new(), |site| format!(" (site {site})"));
+    let down = if now.inside.up { "" } else { ", which is gone" };
+    format!("{}{down}{site} over {}", now.inside.name, now.carrier.url)
+}
+
+fn subtitle(now: &Status) -> String {
+    let share = if now.uptime_seconds > 0.0 { now.cpu_seconds / now.uptime_seconds } else { 0.0 };
+    format!(
+        "{}. MTU {}, {} octets added to a packet. Up {}, {} of a CPU.",
+        now.security,
+        N.integer(now.inside.mtu.into()),
+        now.carrier.overhead,
+        duration(now.uptime_seconds),
+        N.percent(share, 1),
+    )
+}
+
+fn headline(now: &Status) -> String {
+    let totals = &now.totals;
+    let (Some(ratio), Some(compressed)) = (totals.ratio, totals.compressed_ratio) else {
+        return "No traffic yet.".to_owned();
+    };
+    let inside = totals.sent.octets + totals.received.octets;
+    let carrier = totals.sent.carrier_octets + totals.received.carrier_octets;
+    format!(
+        "{}: {} inside, {} on the carrier. Compression alone leaves {}.{}",
+        saved(ratio),
+        N.octets(inside),
+        N.octets(carrier),
+        N.percent(compressed, 1),
+        billed(now),
+    )
+}
+
+fn billed(now: &Status) -> String {
+    let billing = &now.billing;
+    if billing.unit_octets == 0 {
+        return String::new();
+    }
+    let units = |units: u64| N.integer(units.into());
+    format!(
+        " Billed: {} + {} units of {} octets.",
+        units(billing.sent.units),
+        units(billing.received.units),
+        billing.unit_octets
+    )
+}
+
+/// What a ratio of octets says.
+fn saved(ratio: f64) -> String {
+    if ratio <= 1.0 {
+        format!("{} saved", N.percent(1.0 - ratio, 1))
+    } else {
+        format!("{} more than inside", N.percent(ratio - 1.0, 1))
+    }
+}
+
+fn ways(since: Option<&Since<'_>>, now: &Status) -> Table {
+    let headings: &[&str] = match since {
+        Some(_) => &["packets/s", "inside/s", "carrier/s", "packets", "inside", "carrier"],
+        None => &["packets", "inside", "compressed", "carrier", "datagrams"],
+    };
+    let mut columns = vec![Column::text("")];
+    columns.extend(headings.iter().copied().map(Column::number));
+    columns.push(Column::number("p50").unit("us"));
+    columns.push(Column::number("p99").unit("us"));
+    let mut table = Table::new("", columns);
+    let mut row = |name: &str, way: &Way, before: Option<&Way>, latency: &Latency| {
+        let mut cells = vec![Cell::text(name)];
+        if let (Some(since), Some(before)) = (since, before) {
+            cells.push(Cell::number(since.rate(before.packets, way.packets), 1));
+            cells.push(Cell::Octets(since.rate(before.octets, way.octets) as u64));
+            cells.push(Cell::Octets(since.rate(before.carrier_octets, way.carrier_octets) as u64));
+            cells.push(Cell::integer(way.packets));
+            cells.extend([way.octets, way.carrier_octets].map(Cell::Octets));
+        } else {
+            cells.push(Cell::integer(way.packets));
+            cells.extend([way.octets, way.compressed_octets, way.carrier_octets].map(Cell::Octets));
+            cells.push(Cell::integer(way.datagrams));
+        }
+        cells.push(micros(latency.p50_nanoseconds));
+        cells.push(micros(latency.p99_nanoseconds));
+        table.row(cells);
+    };
+    let before = since.map(|since| &since.before.totals);
+    row("sent", &now.totals.sent, before.map(|b| &b.sent), &now.latency.sent);
+    row("received", &now.totals.received, before.map(|b| &b.received), &now.latency.received);
+    table
+}
+
+fn micros(nanoseconds: Option<u64>) -> Cell {
+    nanoseconds.map_or(Cell::Empty, |ns| Cell::number(ns as f64 / 1000.0, 1))
+}
+
+fn peers(since: Option<&Since<'_>>, now: &Status) -> Table {
+    let number = |heading: &str| match since {
+        None => Column::number(heading),
+        Some(_) => Column::number(heading).unit("1/s"),
+    };
+    let mut table = Table::new(
+        "",
+        [
+            Column::text("name"),
+            Column::text("address"),
+            Column::number("session"),
+            Column::number("heard"),
+            number("sent"),
+            number("received"),
+            Column::number("restarts"),
+            Column::number("failures"),
+        ],
+    );
+    let age = |seconds: Option<f64>| seconds.map_or(Cell::text("never"), |s| Cell::text(duration(s)));
+    for peer in &now.peers {
+        let before = since.and_then(|since| of_name(since.before, &peer.name));
+        let count = |of: fn(&PeerStatus) -> u64| match (since, before) {
+            (Some(since), Some(before)) => Cell::number(since.rate(of(before), of(peer)), 1),
+            (Some(_), None) => Cell::Empty,
+            (None, _) => Cell::integer(of(peer)),
+        };
+        table.row([
+            Cell::text(peer.name.as_str()),
+            peer.address.as_deref().map_or(Cell::Empty, Cell::text),
+            peer.session_seconds.map_or(Cell::Empty, |s| Cell::text(duration(s))),
+            age(peer.heard_seconds),
+            count(|peer| peer.counters.sent.packets),
+            count(|peer| peer.counters.received.packets),
+            Cell::integer(peer.counters.restarts),
+            Cell::integer(peer.counters.failures.sum()),
+        ]);
+    }
+    table
+}
+
+fn of_name<'s>(status: &'s Status, name: &str) -> Option<&'s PeerStatus> {
+    status.peers.iter().find(|peer| peer.name == name)
+}
+
+fn contexts(now: &Status) -> Table {
+    let text = ["peer", "side", "profile", "mode", "state"].map(Column::text);
+    let mut table = Table::new("", text.into_iter().chain([Column::number("contexts")]));
+    for peer in &now.peers {
+        for context in &peer.contexts {
+            let side = match context.side {
+                Side::Compressor => "compressor",
+                Side::Decompressor => "decompressor",
+            };
+            let text = [&peer.name, side, &context.profile, &context.mode, &context.state];
+            table.row(text.map(Cell::text).into_iter().chain([Cell::integer(context.contexts)]));
+        }
+    }
+    table
+}
+
+fn feedback(now: &Status) -> Table {
+    let number = ["ACK", "NACK", "STATIC-NACK", "octets", "not sent", "refused"].map(Column::number);
+    let mut table = Table::new("", [Column::text("peer"), Column::text("")].into_iter().chain(number));
+    for peer in &now.peers {
+        let feedback = &peer.counters.feedback;
+        let mut row = |way: &str, types: &FeedbackTypes, limited: Option<u64>, refused: Option<u64>| {
+            let counts = [types.acks, types.nacks, types.static_nacks, types.octets];
+            if counts.into_iter().chain(limited).chain(refused).all(|count| count == 0) {
+                return;
+            }
+            let mut cells = vec![Cell::text(peer.name.as_str()), Cell::text(way)];
+            cells.extend(counts.map(Cell::integer));
+            cells.extend([limited, refused].map(|count| count.map_or(Cell::Empty, Cell::integer)));
+            table.row(cells);
+        };
+        row("sent", &feedback.sent, Some(feedback.limited), None);
+        row("received", &feedback.received, None, Some(feedback.refused));
+    }
+    table
+}
+
+fn drops(since: Option<&Since<'_>>, now: &Status) -> Table {
+    let mut columns = vec![Column::text("reason"), Column::number("count")];
+    if since.is_some() {
+        columns.push(Column::number("").unit("1/s"));
+    }
+    columns.push(Column::text("that is"));
+    let mut table = Table::new("", columns);
+    counts(&mut table, "", since, since.map(|since| &since.before.drops), &now.drops);
+    for peer in &now.peers {
+        let before = since.and_then(|since| of_name(since.before, &peer.name));
+        let before = before.map(|peer| &peer.counters.failures);
+        counts(&mut table, &format!("{}: ", peer.name), since, before, &peer.counters.failures);
+    }
+    table
+}
+
+fn counts<R: Reason>(
+    table: &mut Table,
+    whose: &str,
+    since: Option<&Since<'_>>,
+    before: Option<&Tally<R>>,
+    now: &Tally<R>,
+) {
+    for (reason, count) in now.iter().filter(|&(_, count)| count > 0) {
+        let mut cells = vec![Cell::text(format!("{whose}{}", reason.name())), Cell::integer(count)];
+        if let Some(since) = since {
+            let before = before.map_or(0, |before| before.of(reason));
+            cells.push(Cell::number(since.rate(before, count), 1));
+        }
+        cells.push(Cell::text(reason.words()));
+        table.row(cells);
+    }
+}
+
+/// The two largest units: `3 d 4 h`.
+fn duration(seconds: f64) -> String {
+    let whole = seconds.max(0.0) as u64;
+    let (minutes, hours, days) = (whole / 60, whole / 3600, whole / 86_400);
+    match whole {
+        0 => format!("{:.1} s", seconds.max(0.0)),
+        1..60 => format!("{whole} s"),
+        60..3600 => format!("{minutes} min {} s", whole % 60),
+        3600..86_400 => format!("{hours} h {} min", minutes % 60),
+        _ => format!("{days} d {} h", hours % 24),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::specimen;
+    use super::*;
+    use crate::status::{Drop, Totals};
+
+    fn plain(before: Option<&Status>, now: &Status) -> String {
+        render(before, now, &Style::plain(100))
+    }
+
+    #[test]
+    fn a_status_reads_so() {
+        let text = plain(None, &specimen());
+        let prose: Vec<&str> = text.split_whitespace().collect();
+        let prose = prose.join(" ");
+        for words in [
+            "air0 over udp://192.0.2.1:4754 Noise NNpsk0, ChaCha20-Poly1305, tag of 16 octets. MTU 1,400, \
+             48 octets added to a packet. Up 1 h 2 min, <0.1 % of a CPU.",
+            "19.9 % saved: 101 kB inside, 80.9 kB on the carrier. Compression alone leaves 40.5 %. \
+             Billed: 2,000 + 15 units of 64 octets.",
+        ] {
+            assert!(prose.contains(words), "{words}\nis not in\n{text}");
+        }
+        for line in [
+            "sent        1,000   100 kB     40.0 kB  80.0 kB      1,000",
+            "hill  192.0.2.2:4754  1 min 5 s",
+            "hill  compressor  udp      O     SO            3",
+            "hill  received    7     0            0       0",
+            "forged             1  The tag is wrong",
+            "hill: bad_crc      1  The CRC does not match.",
+        ] {
+            assert!(text.contains(line), "{line}\nis not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn with_the_one_before_there_are_rates() {
+        let before = specimen();
+        let mut now = specimen();
+        now.uptime_seconds += 2.0;
+        now.totals.sent.packet(500, 100);
+        now.peers[0].counters.sent.packet(500, 100);
+        now.drops.add(Drop::Forged, 9);
+        let text = plain(Some(&before), &now);
+        assert!(text.contains("sent            0.5     250 B        0 B    1,001"), "{text}");
+        assert!(text.contains("forged            10    4.5"), "{text}");
+    }
+
+    #[test]
+    fn a_daemon_that_has_started_anew_has_no_rates() {
+        let mut now = specimen();
+        now.uptime_seconds = 1.0;
+        let text = plain(Some(&specimen()), &now);
+        assert!(text.contains("has started anew") && !text.contains("/s"), "{text}");
+    }
+
+    #[test]
+    fn no_traffic_is_said_and_more_octets_than_inside_are_not_called_saved() {
+        let mut status = specimen();
+        status.totals = Totals::default();
+        assert!(plain(None, &status).contains("No traffic yet."));
+        let (mut sent, received) = (Way::default(), Way::default());
+        sent.packet(100, 40);
+        sent.datagram(112);
+        status.totals = Totals::new(sent, received);
+        assert!(plain(None, &status).contains("12.0 % more than inside"));
+    }
+
+    #[test]
+    fn durations_have_their_two_largest_units() {
+        let texts = [0.25, 59.9, 65.0, 3725.0, 100_000.0].map(duration);
+        assert_eq!(texts, ["0.2 s", "59 s", "1 min 5 s", "1 h 2 min", "1 d 3 h"]);
+    }
+}
