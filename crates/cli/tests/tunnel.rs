@@ -115,7 +115,10 @@ fn a_check_tells_what_is_wrong_and_where() {
     refused(folder, &["check", "a.toml"], &["mode 0640", "chmod 600"]);
     fs::set_permissions(folder.join("a.key"), fs::Permissions::from_mode(0o600)).unwrap();
 
-    file("b.toml", "[carrier]\nurl = \"udp://192.0.2.2:7000\"\n[security]\nkey = \"a.key\"\n[channel]\nmax_cid = 7\n");
+    file(
+        "b.toml",
+        "[carrier]\nurl = \"udp://192.0.2.2:7000\"\n[security]\nkey = \"a.key\"\n[channel]\nmax_cid = 7\n",
+    );
     printed(folder, &["check", "a.toml", "--against", "a.toml"]);
     refused(folder, &["check", "a.toml", "--against", "b.toml"], &["[channel] max_cid: 15 here, 7 there"]);
     file("c.toml", "[carrier]\nurll = \"udp://192.0.2.2:7000\"\n");
