@@ -6,13 +6,15 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 use thinair_tunnel::config::agreement::{Disagreement, disagreements};
+use thinair_tunnel::mtu::{Budget, BudgetError};
 use thinair_tunnel::plan::{Others, Plan, Security};
+use thinair_tunnel::seal::Keys;
 
-use super::{describe, keygen, sources};
+use super::{describe, sources};
 use crate::analyze::print;
 
 pub(super) const EXIT_STATUS: &str = "\
-Nothing is started, and no key is read. With --against, what both ends must agree on is compared; addresses that must \
+Nothing is started; key files are read, and nothing of them is shown. With --against, what both ends must agree on is compared; addresses that must \
 differ are not.\n\n\
 Exit status: 0 if it can be started so; 2 if something is wrong, or the ends do not agree.";
 
@@ -47,14 +49,19 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             "ok": wrong.is_empty(),
             "wrong": wrong,
             "plan": describe::to_json(&plan),
+            "budget": budget.as_ref().ok().map(describe::budget_to_json),
         });
         print(&(serde_json::to_string_pretty(&json)? + "\n"))?;
     } else {
-        let rows = describe::rows(&plan);
+        let mut rows = describe::rows(&plan);
+        rows.extend(keys.into_iter().map(|keys| ("keys", keys)));
         let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         let mut text = String::new();
         for (name, value) in rows {
             text += &format!("{name:width$}  {value}\n");
+        }
+        if let Ok(budget) = &budget {
+            text += &format!("\n{budget}\n");
         }
         for note in describe::warnings(&plan) {
             text += &format!("{:width$}  {note}\n", "note");
@@ -69,6 +76,21 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 fn plan(file: &std::path::Path) -> anyhow::Result<Plan> {
     sources::plan(&sources::read(file)?, file.file_stem().and_then(|name| name.to_str()))
+}
+
+/// The ids of the keys of each file, by which ends can compare them; and what is wrong with files.
+fn keys(plan: &Plan) -> (Vec<String>, Vec<String>) {
+    let (mut found, mut wrong) = (Vec::new(), Vec::new());
+    for file in key_files(plan) {
+        match Keys::read(&file) {
+            Ok(keys) => {
+                let ids: Vec<_> = keys.iter().map(|key| key.id().to_string()).collect();
+                found.push(format!("{} in {}", ids.join(", then "), file.display()));
+            }
+            Err(error) => wrong.push(format!("{error}; `thinair tunnel keygen` makes key files")),
+        }
+    }
+    (found, wrong)
 }
 
 /// Every key file of a plan.

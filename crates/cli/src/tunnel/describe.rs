@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 use thinair_rohc::{CidSpace, ProfileId};
 use thinair_tunnel::config::suite_name;
+use thinair_tunnel::mtu::Budget;
 use thinair_tunnel::plan::{Carrier, Framing, Others, Packaging, Plan, Security};
 
 /// A plan as lines of a name and a text.
@@ -228,5 +229,17 @@ pub(super) fn to_json(plan: &Plan) -> Value {
         "user": plan.user,
         "state": plan.state,
         "notes": warnings(plan),
+    })
+}
+
+/// MTU, MRRU, and what each packet costs, as JSON.
+pub(super) fn budget_to_json(budget: &Budget) -> Value {
+    let layers = budget.layers.iter().map(|layer| json!({ "name": layer.name, "octets": layer.octets }));
+    json!({
+        "mtu": budget.mtu,
+        "mrru": budget.mrru,
+        "segments": budget.is_cut,
+        "overhead": budget.overhead(),
+        "layers": layers.collect::<Vec<_>>(),
     })
 }

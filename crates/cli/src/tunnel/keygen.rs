@@ -3,14 +3,15 @@
 //! A key file has a line for each key: the first is used, a second one is accepted. So keys are replaced without a gap:
 //! `add` a second one, copy the file to all ends; `promote` it at all ends; `retire` the old one at all ends.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
+use thinair_tunnel::seal::Keys;
 
 pub(super) const EXIT_STATUS: &str = "\
 New keys in place of old ones, without a gap:\n  \
@@ -18,9 +19,6 @@ New keys in place of old ones, without a gap:\n  \
 2. thinair tunnel keygen sat.key --rotate promote  at every end; restart each\n  \
 3. thinair tunnel keygen sat.key --rotate retire   at every end; restart each\n\n\
 Exit status: 0 ok; 1 for a failure, as when the file is there already; 2 for wrong arguments.";
-
-/// Octets of a key.
-const KEY: usize = 32;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -47,11 +45,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let file = &arguments.file;
     let name = file.display();
     let Some(step) = arguments.rotate else {
-        create(file, &line()?).with_context(|| format!("cannot make {name}"))?;
-        eprintln!("{name}: a new key; copy it to the other end by a way that nobody else reads, as scp");
+        let id = Keys::generate(file, "", &mut random)?;
+        eprintln!("{name}: key {id}; copy the file to the other end by a way that nobody else reads, as scp");
         return Ok(ExitCode::SUCCESS);
     };
-    let text = read(file)?;
+    // Refused if others can read it, or if it has no keys.
+    Keys::read(file)?;
+    let text = fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
     let changed = rotated(&text, step).with_context(|| name.to_string())?;
     replace(file, &changed).with_context(|| format!("cannot write {name}"))?;
     eprintln!(
@@ -79,7 +79,7 @@ fn rotated(text: &str, step: Step) -> anyhow::Result<String> {
     match (step, &keys[..]) {
         (_, []) => bail!("it has no key; make a file with `thinair tunnel keygen FILE`"),
         (_, [_, _, _, ..]) => bail!("it has more than two keys; take some out by hand"),
-        (Step::Add, [_]) => lines.push(line()?.trim_end().to_owned()),
+        (Step::Add, [_]) => lines.push(Keys::line("", &mut random).0.trim_end().to_owned()),
         (Step::Add, _) => bail!("it has two keys already; --rotate retire takes the second out"),
         (Step::Promote, &[first, second]) => lines.swap(first, second),
         (Step::Retire, &[_, second]) => {
@@ -90,25 +90,10 @@ fn rotated(text: &str, step: Step) -> anyhow::Result<String> {
     Ok(lines.join("\n") + "\n")
 }
 
-/// A line with a new key: 64 hexadecimal digits.
-fn line() -> anyhow::Result<String> {
-    let mut key = [0; KEY];
-    File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut key)).context("/dev/urandom")?;
-    Ok(key.iter().map(|octet| format!("{octet:02x}")).collect::<String>() + "\n")
-}
-
-fn create(file: &Path, text: &str) -> std::io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
-}
-
-/// The text of a key file that its owner alone can read.
-fn read(file: &Path) -> anyhow::Result<String> {
-    if let Some(wrong) = wrong_with(file) {
-        bail!("{wrong}");
-    }
-    fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+/// Random octets of the system.
+fn random(octets: &mut [u8]) {
+    // The call fails only where there is no such call. Then no key can be made.
+    getrandom::fill(octets).expect("Linux has getrandom(2) since 3.17");
 }
 
 /// Puts a new file in the place of the old one at once: a crash leaves one of them whole.
@@ -116,7 +101,10 @@ fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
     let mut beside = file.as_os_str().to_owned();
     beside.push(".new");
     let beside = PathBuf::from(beside);
-    create(&beside, text).with_context(|| beside.display().to_string())?;
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside);
+    let mut made = made.with_context(|| beside.display().to_string())?;
+    made.write_all(text.as_bytes())?;
+    made.sync_all()?;
     let owner = fs::metadata(file)?;
     // Only root can give files away, and only then is it needed.
     let mine = fs::metadata(&beside)?;
@@ -124,25 +112,6 @@ fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
         std::os::unix::fs::chown(&beside, Some(owner.uid()), Some(owner.gid()))?;
     }
     Ok(fs::rename(&beside, file)?)
-}
-
-/// What is wrong with a key file, as far as it can be said without a look at the keys.
-pub(super) fn wrong_with(file: &Path) -> Option<String> {
-    let name = file.display();
-    let metadata = match fs::metadata(file) {
-        Ok(metadata) => metadata,
-        Err(error) => {
-            return Some(format!("key file {name}: {error}; `thinair tunnel keygen {name}` makes one"));
-        }
-    };
-    if !metadata.is_file() {
-        return Some(format!("key file {name}: is no regular file"));
-    }
-    let mode = metadata.mode() & 0o7777;
-    if mode & 0o077 != 0 {
-        return Some(format!("key file {name}: mode {mode:04o} lets others at it; run: chmod 600 {name}"));
-    }
-    None
 }
 
 #[cfg(test)]
@@ -157,7 +126,7 @@ mod tests {
         let two = rotated(old, Step::Add).unwrap();
         let lines: Vec<_> = two.lines().collect();
         assert_eq!(lines[..2], ["# of the gateway", "aa # first"]);
-        assert_eq!(lines[2].len(), 2 * KEY);
+        assert!(Keys::parse(lines[2]).is_ok());
         let promoted = rotated(&two, Step::Promote).unwrap();
         assert_eq!(promoted, format!("# of the gateway\n{}\naa # first\n", lines[2]));
         assert_eq!(rotated(&promoted, Step::Retire).unwrap(), format!("# of the gateway\n{}\n", lines[2]));

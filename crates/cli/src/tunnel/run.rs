@@ -8,6 +8,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::options::TunnelOptions;
 use super::{describe, sources};
+use crate::rohc::Usage;
 
 pub(super) const EXIT_STATUS: &str = "\
 Examples: two ends of a tunnel, with the same key file at both\n  \
@@ -58,7 +59,14 @@ fn log(verbose: u8) {
 /// Runs the daemon until it is told to end.
 #[cfg(target_os = "linux")]
 fn daemon(plan: &Plan) -> anyhow::Result<()> {
-    let mut daemon = thinair_tunnel::daemon::Daemon::open(plan)?;
+    use thinair_tunnel::daemon::{Daemon, RunError};
+    let mut daemon = Daemon::open(plan).map_err(|error| match error {
+        // What is told, not what the system does: the next try is no better.
+        RunError::Budget(_) | RunError::Build(_) | RunError::Key(_) | RunError::Keys(_) => {
+            Usage::error(error.to_string())
+        }
+        other => other.into(),
+    })?;
     Ok(daemon.run()?)
 }
 

@@ -1,13 +1,26 @@
 //! `thinair tunnel status`: what a tunnel that runs tells of itself.
 
-use std::io::Read as _;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::Args;
+use thinair_tunnel::status::Status;
+use thinair_tunnel::status::socket::ask;
+use thinair_tunnel::status::text::render;
 
 use super::sources;
+use crate::analyze::{print, style};
+
+/// Columns of the output when it does not go to a terminal.
+const PLAIN_WIDTH: usize = 120;
+
+/// Between two looks.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Home, and nothing below it (ECMA-48: CUP, ED).
+const CLEAR: &str = "\x1b[H\x1b[J";
 
 pub(super) const EXIT_STATUS: &str = "\
 Without PATH and --name, it is the one tunnel whose status socket is in /run/thinair.\n\n\
@@ -39,12 +52,22 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Asks the daemon, and prints what it tells.
-fn show(socket: &Path, _watch: bool, _json: bool) -> anyhow::Result<()> {
-    let path = socket.display();
-    let mut stream = std::os::unix::net::UnixStream::connect(socket).with_context(|| {
-        format!("no tunnel answers at {path}; is it running, and may you read its socket?")
-    })?;
-    let mut text = String::new();
-    stream.read_to_string(&mut text).with_context(|| format!("cannot read {path}"))?;
-    crate::analyze::print(&text)
+fn show(socket: &Path, watch: bool, json: bool) -> anyhow::Result<()> {
+    let mut before: Option<Status> = None;
+    loop {
+        let now = ask(socket)?;
+        let text = match (json, watch) {
+            (true, true) => serde_json::to_string(&now)? + "\n",
+            (true, false) => serde_json::to_string_pretty(&now)? + "\n",
+            (false, _) => render(before.as_ref(), &now, &style(PLAIN_WIDTH)),
+        };
+        // A terminal shows one status at a time.
+        let clear = if watch && !json && std::io::stdout().is_terminal() { CLEAR } else { "" };
+        print(&format!("{clear}{text}"))?;
+        if !watch {
+            return Ok(());
+        }
+        before = Some(now);
+        std::thread::sleep(INTERVAL);
+    }
 }

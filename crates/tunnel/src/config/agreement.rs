@@ -7,6 +7,7 @@ use thinair_rohc::ProfileId;
 use thinair_ule::Pid;
 
 use super::suite_name;
+use crate::mtu::Budget;
 use crate::plan::{Carrier, Framing, Others, Packaging, Plan, Security};
 use crate::unit::SiteId;
 
@@ -46,9 +47,11 @@ pub fn disagreements(here: &Plan, there: &Plan) -> Vec<Disagreement> {
 }
 
 /// What is the same at all ends, in one order; `None` where this end leaves it open.
-fn facts(plan: &Plan) -> [(&'static str, Option<String>); 11] {
+fn facts(plan: &Plan) -> [(&'static str, Option<String>); 12] {
     let channel = &plan.channel;
     let profiles: Vec<_> = channel.profiles.iter().map(ProfileId::name).collect();
+    // Where it is not told, it is made of the MTU.
+    let mrru = Budget::of(plan).map(|budget| budget.mrru).ok();
     let (framing, speed) = match &plan.carrier {
         Carrier::Serial { framing, crc, speed, .. } => {
             let framing = match framing {
@@ -69,7 +72,8 @@ fn facts(plan: &Plan) -> [(&'static str, Option<String>); 11] {
         ("[channel] cid", Some(format!("{:?}", channel.cids).to_lowercase())),
         ("[channel] max_cid", Some(channel.max_cid.to_string())),
         ("[channel] profiles", Some(profiles.join(","))),
-        ("[channel] mrru", channel.mrru.map(|mrru| mrru.to_string())),
+        ("[channel] mrru", mrru.map(|mrru| mrru.to_string())),
+        ("[channel] by_type", Some(channel.by_type.to_string())),
         ("[channel] coap_template", Some(bases(plan))),
         ("[mesh]", Some(mesh(&plan.others).to_owned())),
     ]
@@ -155,18 +159,18 @@ fn pairs(here: &Plan, there: &Plan, found: &mut Vec<Disagreement>) {
         Others::Peers(peers) if peers.iter().any(|peer| peer.pid == Some(sent)) => None,
         Others::Peers(peers) => {
             let pids: Vec<_> = peers.iter().map(|peer| shown(peer.pid)).collect();
-            Some(format!("heard on {}", pids.join(", ")))
+            Some(format!("heard {}", pids.join(", ")))
         }
         Others::Mesh(_) => None,
     };
     let (Some(mine), Some(theirs)) = (pid(&here.carrier), pid(&there.carrier)) else { return };
     if let Some(heard) = heard(there, mine) {
         let what = "the PID from here to there".to_owned();
-        found.push(Disagreement { what, here: format!("sent on {mine}"), there: heard });
+        found.push(Disagreement { what, here: format!("sent on PID {mine}"), there: heard });
     }
     if let Some(heard) = heard(here, theirs) {
         let what = "the PID from there to here".to_owned();
-        found.push(Disagreement { what, here: heard, there: format!("sent on {theirs}") });
+        found.push(Disagreement { what, here: heard, there: format!("sent on PID {theirs}") });
     }
 }
 

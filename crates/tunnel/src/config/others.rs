@@ -257,13 +257,6 @@ fn mesh(
     if carried.scheme.is_serial() {
         return Err(ConfigError::at(&place, "a serial line has one other end; take [mesh] out"));
     }
-    if matches!(security, Security::Insecure) {
-        return Err(ConfigError::at(
-            &place,
-            "datagrams of udp:// without a key do not tell who sent them; give a key, or use ule+udp:// with a PID for \
-             each site",
-        ));
-    }
     let own = section.read("own", site_id)?;
     let to = match section.told("to") {
         Some(told) => Some(carrier::address(told, told.text()?, surroundings)?),

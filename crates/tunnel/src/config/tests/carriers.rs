@@ -8,6 +8,7 @@ use thinair_rohc::Mode;
 use thinair_ule::Pid;
 
 use super::{INSECURE, KEY, OPEN, complains, of_arguments};
+use crate::mtu::Budget;
 use crate::plan::{Carrier, Framing, Others, Packaging, Plan, Security, Suite};
 
 fn socket(text: &str) -> SocketAddr {
@@ -118,6 +119,28 @@ fn a_transport_stream_has_as_many_packets_as_fit() {
         &["1344 octets", "give `ts` 6"],
     );
     complains(of_arguments("ule+udp://192.0.2.1:7000?ts=8", &[OPEN]), &["1 to 7"]);
+}
+
+/// What is filled in here leaves room for what is counted there.
+#[test]
+fn what_fits_by_default_fits() {
+    for mtu in (1_280..1_600).step_by(7) {
+        for host in ["192.0.2.1", "[2001:db8::1]"] {
+            for (scheme, rtp, security) in [
+                ("ule+udp", "", OPEN),
+                ("ule+udp", "&rtp", OPEN),
+                ("ule+udp", "", KEY),
+                ("ule+udp", "&rtp", KEY),
+                ("gse+udp", "", KEY),
+                ("udp", "", KEY),
+            ] {
+                let url = format!("{scheme}://{host}:7000?mtu={mtu}{rtp}");
+                let plan = of_arguments(&url, &[security]).unwrap();
+                let budget = Budget::of(&plan).unwrap_or_else(|error| panic!("{url}: {error}"));
+                assert!(budget.mtu >= 1_280, "{url}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,175 @@
+//! `thinair tunnel`, as a user runs it, as far as nothing is started.
+
+#![allow(clippy::unwrap_used)]
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn thinair(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_thinair"))
+        .arg("tunnel")
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("RUNTIME_DIRECTORY")
+        .env("XDG_RUNTIME_DIR", folder)
+        .output()
+        .unwrap()
+}
+
+/// What it prints; it must succeed.
+#[track_caller]
+fn printed(folder: &Path, arguments: &[&str]) -> String {
+    let output = thinair(folder, arguments);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", stderr(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// It must be refused, as wrong usage, with these words.
+#[track_caller]
+fn refused(folder: &Path, arguments: &[&str], words: &[&str]) {
+    let output = thinair(folder, arguments);
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+    for word in words {
+        assert!(told.contains(word), "{arguments:?}: `{word}` is not in: {told}");
+    }
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn a_configuration_to_begin_with_passes_its_check() {
+    let folder = folder();
+    let folder = folder.path();
+    for key in ["pair", "north", "south", "mesh", "serial"] {
+        printed(folder, &["keygen", &format!("{key}.key")]);
+    }
+    fs::write(folder.join("shared.toml"), printed(folder, &["config", "shared"])).unwrap();
+    for kind in ["pair", "hub", "mesh", "one-way", "serial"] {
+        let file = format!("{kind}.toml");
+        fs::write(folder.join(&file), printed(folder, &["config", kind])).unwrap();
+        let text = printed(folder, &["check", &file]);
+        assert!(text.contains("thinair0 (TUN)") && text.contains("carrier"), "{text}");
+        let json: Value = serde_json::from_str(&printed(folder, &["check", &file, "--json"])).unwrap();
+        assert_eq!(
+            (&json["schema"], &json["ok"]),
+            (&"thinair.tunnel.check/1".into(), &true.into()),
+            "{json}"
+        );
+        assert_eq!(json["plan"]["inside"]["tun"], "thinair0");
+    }
+}
+
+#[test]
+fn a_key_file_is_for_its_owner_alone_and_never_overwritten() {
+    let folder = folder();
+    let (folder, file) = (folder.path(), folder.path().join("a.key"));
+    let output = thinair(folder, &["keygen", "a.key"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o600);
+    let first = fs::read_to_string(&file).unwrap();
+    let key = first.split_whitespace().next().unwrap();
+    assert!(output.stdout.is_empty() && !stderr(&output).contains(key));
+
+    let again = thinair(folder, &["keygen", "a.key"]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(stderr(&again).contains("a.key") && stderr(&again).contains("exists"), "{}", stderr(&again));
+    assert_eq!(fs::read_to_string(&file).unwrap(), first);
+
+    for (step, keys) in [("add", 2), ("promote", 2), ("retire", 1)] {
+        printed(folder, &["keygen", "a.key", "--rotate", step]);
+        let lines = fs::read_to_string(&file).unwrap().lines().count();
+        assert_eq!(lines, keys, "{step}");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o600);
+    }
+    assert_ne!(fs::read_to_string(&file).unwrap(), first);
+    assert_eq!(thinair(folder, &["keygen", "a.key", "--rotate", "retire"]).status.code(), Some(1));
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
+
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    let exposed = thinair(folder, &["keygen", "a.key", "--rotate", "add"]);
+    assert!(stderr(&exposed).contains("chmod 600"), "{}", stderr(&exposed));
+}
+
+#[test]
+fn a_check_tells_what_is_wrong_and_where() {
+    let folder = folder();
+    let folder = folder.path();
+    let file = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
+    file("a.toml", "[carrier]\nurl = \"udp://192.0.2.1:7000\"\n[security]\nkey = \"a.key\"\n");
+    refused(folder, &["check", "a.toml"], &["key file", "a.key", "thinair tunnel keygen"]);
+    printed(folder, &["keygen", "a.key"]);
+    printed(folder, &["check", "a.toml"]);
+    fs::set_permissions(folder.join("a.key"), fs::Permissions::from_mode(0o640)).unwrap();
+    refused(folder, &["check", "a.toml"], &["mode 0640", "chmod 600"]);
+    fs::set_permissions(folder.join("a.key"), fs::Permissions::from_mode(0o600)).unwrap();
+
+    file(
+        "b.toml",
+        "[carrier]\nurl = \"udp://192.0.2.2:7000\"\n[security]\nkey = \"a.key\"\n[channel]\nmax_cid = 7\n",
+    );
+    printed(folder, &["check", "a.toml", "--against", "a.toml"]);
+    refused(folder, &["check", "a.toml", "--against", "b.toml"], &["[channel] max_cid: 15 here, 7 there"]);
+    file("c.toml", "[carrier]\nurll = \"udp://192.0.2.2:7000\"\n");
+    refused(folder, &["check", "c.toml"], &["c.toml:2: [carrier] urll", "did you mean `url`?"]);
+    refused(folder, &["check", "d.toml"], &["d.toml", "cannot be read"]);
+}
+
+#[test]
+fn wrong_arguments_start_nothing() {
+    let folder = folder();
+    let folder = folder.path();
+    let udp = "udp://192.0.2.1:7000";
+    for (arguments, words) in [
+        (&["run"][..], &["there is no carrier", "thinair tunnel config pair"][..]),
+        (&["run", udp], &["--key FILE", "--insecure"]),
+        (&["run", "ule+udp://192.0.2.1:7000"], &["--key FILE", "--open"]),
+        (&["run", udp, "--key", "k", "--mtu", "1279", "--address", "fd09::1/64"], &["--mtu", "1280"]),
+        (&["run", udp, "--insecure", "--mode", "x"], &["--mode: is \"x\""]),
+        (&["run", udp, "--insecure", "--http", "0.0.0.0:80"], &["--http", "ssh -L"]),
+        (&["run", "--name", "../a"], &["letters, digits"]),
+        (&["run", "--name", "thinair-has-no-such-file"], &["/etc/thinair/thinair-has-no-such-file.toml"]),
+        (&["run", "--name", "a", "--config", "b"], &["cannot be used with"]),
+        (&["status"], &["no tunnel runs"]),
+        (&["keygen"], &["<FILE>"]),
+        (&["config", "star"], &["pair", "hub", "mesh"]),
+    ] {
+        refused(folder, arguments, words);
+    }
+    let nobody = thinair(folder, &["status", "no.sock"]);
+    assert_eq!(nobody.status.code(), Some(1));
+    assert!(stderr(&nobody).contains("no.sock"), "{}", stderr(&nobody));
+}
+
+#[test]
+fn every_option_is_a_key_of_the_configuration() {
+    let folder = folder();
+    let help = printed(folder.path(), &["run", "--help"]);
+    let mut options = 0;
+    for line in help.lines().map(str::trim_start).filter(|line| line.starts_with("--")) {
+        let (name, value) = line.split_once(' ').map_or((line, ""), |(name, rest)| (name, rest.trim()));
+        if ["--config", "--name", "--version", "--help"].contains(&name) {
+            continue;
+        }
+        options += 1;
+        // Refused for what they are, not by a panic.
+        let mut arguments = vec!["run", "udp://192.0.2.1:0", name];
+        if value.starts_with('<') {
+            arguments.push("x");
+        }
+        let output = thinair(folder.path(), &arguments);
+        assert_eq!(output.status.code(), Some(2), "{name}: {}", stderr(&output));
+    }
+    assert!(options > 35, "{options}");
+}
