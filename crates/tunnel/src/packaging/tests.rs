@@ -199,13 +199,21 @@ proptest! {
             *own = npa(2);
         }
         let mut unpackager = Unpackager::new(&received, &mesh(2), LARGEST, bridged).unwrap();
-        let came = unpacked(&mut unpackager, &bodies);
+        let mut came = unpacked(&mut unpackager, &bodies);
+        let padded = packaging == Packaging::Packed && pad > 1 && !bridged;
         if packaging == Packaging::Packed {
             units.iter_mut().for_each(|unit| unit.0 = None);
+            // Padding in front of a ROHC packet is a part of it.
+            if padded {
+                for (_, _, _, octets) in units.iter_mut().chain(&mut came) {
+                    octets.drain(..octets.iter().take_while(|octet| **octet == 0xE0).count());
+                }
+            }
         }
         prop_assert!(came == units, "{} of {}", came.len(), units.len());
         let (sent, got) = (packager.counters(), unpackager.counters());
-        prop_assert_eq!((sent.units, sent.octets), (got.units, got.octets));
+        prop_assert_eq!(sent.units, got.units);
+        prop_assert!(sent.octets == got.octets || padded);
         prop_assert_eq!((sent.bodies, sent.body_octets), (got.bodies, got.body_octets));
         prop_assert_eq!(got.rtp.lost + got.rtp.late + got.bad_bodies, 0);
         // To the third site, what has an address is for someone else.
