@@ -64,7 +64,7 @@ fn tshark_reads_bb_frames() {
     let mut datagrams = datagrams(&packaging, None, &units);
     datagrams.iter_mut().for_each(|datagram| drop(datagram.splice(0..0, [0xB8, 0x2C, 0, 0])));
     let mut options = vec!["-d".to_owned(), format!("udp.port=={PORT},dvb-s2_modeadapt")];
-    for preference in ["full_decode:TRUE", "decode_df:TRUE"] {
+    for preference in ["full_decode:FALSE", "decode_df:TRUE"] {
         options.extend(["-o".to_owned(), format!("dvb-s2_modeadapt.{preference}")]);
     }
     let fields = ["dvb-s2_bb.crc.status", "dvb-s2_gse.proto", "dvb-s2_gse.data"];
@@ -125,7 +125,8 @@ fn tshark(name: &str, payloads: &[Vec<u8>], options: &[String], fields: &[&str])
     let done = tshark.args(fields.iter().flat_map(|field| ["-e", field])).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let text = String::from_utf8(done.stdout).unwrap();
-    let values = |field: &str| field.split(',').filter(|value| !value.is_empty()).map(str::to_owned).collect();
+    let values =
+        |field: &str| field.split(',').filter(|value| !value.is_empty()).map(str::to_owned).collect();
     let told: Vec<Vec<_>> = text.lines().map(|line| line.split('|').map(values).collect()).collect();
     assert_eq!(told.len(), payloads.len());
     told

@@ -69,7 +69,7 @@ fn what_others_send_is_taken() {
     packet.resize(188, 0xFF);
     let body = Sent { octets: packet, several: false, to: None };
     let mut unpackager = Unpackager::new(&ts(), &peers(), LARGEST, false).unwrap();
-    let came = unpacked(&mut unpackager, &[body.clone()]);
+    let came = unpacked(&mut unpackager, std::slice::from_ref(&body));
     assert_eq!((came[0].1, came[0].3.len()), (Protocol::Ipv6, 53));
     // For that NPA alone.
     let mut other = ts();
