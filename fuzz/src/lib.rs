@@ -4,6 +4,7 @@
 //! flows, and for each packet of a flow the fields that change; lengths and checksums are then made to fit.
 
 pub mod coap;
+pub mod packaging;
 
 use arbitrary::Arbitrary;
 use thinair_rohc::{

@@ -1,0 +1,127 @@
+//! Packed bodies, octet by octet.
+
+use super::*;
+
+fn config(bridged: bool, pad: u16) -> PackagerConfig {
+    PackagerConfig { bridged, pad, ..PackagerConfig::new(1_400) }
+}
+
+fn bodies(config: PackagerConfig, units: &[Unit<'_>]) -> Vec<Sent> {
+    packed(&mut packager(&Packaging::Packed, &mesh(1), config), units)
+}
+
+fn received(bridged: bool, octets: &[u8], several: bool, addressed: bool) -> Result<Vec<Came>, UnpackError> {
+    let mut unpackager = Unpackager::new(&Packaging::Packed, &peers(), LARGEST, bridged).unwrap();
+    let mut came = Vec::new();
+    let body = BodyIn { octets, several, addressed };
+    unpackager.receive(body, &mut |from, unit| {
+        let to = unit.to.map(SiteId::number);
+        came.push((from.map(SiteId::number), unit.protocol, to, unit.octets.to_vec()));
+    })?;
+    Ok(came)
+}
+
+#[test]
+fn one_alone_costs_nothing_and_several_have_lengths() {
+    let one = bodies(config(false, 0), &[rohc(b"one")]);
+    assert_eq!(one, [Sent { octets: b"one".to_vec(), several: false, to: None }]);
+    // M is set where the next unit has a length; 100 octets need two.
+    let long = [b'x'; 100];
+    let four = [rohc(b"one"), rohc(&long), rohc(b"three"), rohc(b"last")];
+    let expected = [&b"\x83one\xc0\x64"[..], &long, b"\x05threelast"].concat();
+    assert_eq!(bodies(config(false, 0), &four), [Sent { octets: expected, several: true, to: None }]);
+    let two = bodies(config(false, 0), &four[2..]);
+    assert_eq!(two, [Sent { octets: b"\x05threelast".to_vec(), several: true, to: None }]);
+}
+
+#[test]
+fn a_unit_for_one_site_is_alone_behind_its_number() {
+    let to = Unit { to: SiteId::new(3), ..rohc(b"feedback") };
+    let got = bodies(config(false, 0), &[rohc(b"one"), to, rohc(b"two")]);
+    let expected = [(&b"one"[..], None), (b"\x03feedback", SiteId::new(3)), (b"two", None)];
+    let expected = expected.map(|(octets, to)| Sent { octets: octets.to_vec(), several: false, to });
+    assert_eq!(got, expected);
+    let came = received(false, &got[1].octets, false, true).unwrap();
+    assert_eq!(came, [(None, Protocol::Rohc, Some(3), b"feedback".to_vec())]);
+}
+
+/// RFC 5795, section 5.2: padding octets stand in front of a ROHC packet. Of several units, in front of the last.
+#[test]
+fn padding_is_that_of_rohc() {
+    let octets = |units: &[Unit<'_>]| bodies(config(false, 8), units).remove(0).octets;
+    assert_eq!(octets(&[rohc(b"\x0112345")]), b"\xe0\xe0\x0112345");
+    assert_eq!(octets(&[rohc(b"\x011234567")]), b"\x011234567");
+    assert_eq!(octets(&[rohc(b"\x011"), rohc(b"\x012")]), b"\x02\x011\xe0\xe0\xe0\x012");
+    let to = Unit { to: SiteId::new(3), ..rohc(b"\xf0") };
+    assert_eq!(octets(&[to]), b"\x03\xe0\xe0\xe0\xe0\xe0\xe0\xf0");
+    // Not beyond the longest body.
+    let long = [1; 1_399];
+    assert_eq!(octets(&[rohc(&long)]), [&[0xE0][..], &long].concat());
+}
+
+#[test]
+fn frames_are_told_from_rohc_packets_and_from_padding() {
+    let frame = |octets| Unit { protocol: Protocol::Bridged, ..rohc(octets) };
+    let feedback = rohc(b"\xf4\0\0\0");
+    let ethernet = b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x22\xf1\xfd";
+    let got = bodies(config(true, 0), &[feedback]);
+    assert_eq!(got[0].octets, b"\0\0\0\0\0\0\0\0\0\0\0\0\x22\xf1\xf4\0\0\0");
+    assert_eq!(received(true, &got[0].octets, false, false).unwrap()[0].1, Protocol::Rohc);
+    let padded = bodies(config(true, 20), &[frame(ethernet)]);
+    let expected = [&b"\x0f"[..], ethernet, &[0; 4]].concat();
+    assert_eq!(padded, [Sent { octets: expected, several: true, to: None }]);
+    let came = received(true, &padded[0].octets, true, false).unwrap();
+    assert_eq!(came, [(None, Protocol::Bridged, None, ethernet.to_vec())]);
+    // What was as long as it has to be is left alone.
+    assert_eq!(bodies(config(true, 15), &[frame(ethernet)])[0].octets, ethernet);
+
+    let mut packager = packager(&Packaging::Packed, &peers(), config(true, 0));
+    let mut refused = |unit| packager.push(Instant::ZERO, unit, &mut |_| {}).unwrap_err();
+    assert_eq!(refused(frame(&ethernet[..13])), PushError::NotAFrame { octets: 13 });
+    assert_eq!(refused(frame(&[0; 60])), PushError::NotAFrame { octets: 60 });
+    assert_eq!(refused(rohc(b"")), PushError::Empty);
+    assert_eq!(refused(rohc(&[1; 1_390])), PushError::TooLong { octets: 1_390, most: 1_385 });
+    let ipv4 = Unit { protocol: Protocol::Ipv4, ..rohc(b"E") };
+    assert_eq!(refused(ipv4), PushError::NotTold(Protocol::Ipv4));
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place_and_nothing_is_delivered() {
+    use UnpackError::{BadLength, Ends, NoSite, NotAFrame, TooLong, TooShort};
+    let cases: [(&[u8], bool, bool, UnpackError); 12] = [
+        (b"", false, false, Ends { offset: 0 }),
+        (b"", true, false, BadLength { offset: 0 }),
+        (b"", false, true, Ends { offset: 0 }),
+        (b"\x03", false, true, Ends { offset: 1 }),
+        (b"\0one", false, true, NoSite),
+        (b"\x03one", true, false, Ends { offset: 4 }),
+        (b"\x04one", true, false, TooShort { offset: 0, length: 4, left: 3 }),
+        (b"\x83one\x09two", true, false, TooShort { offset: 4, length: 9, left: 3 }),
+        (b"\x83one\0two", true, false, BadLength { offset: 4 }),
+        (b"\x83one\x40\x3ftwo", true, false, BadLength { offset: 4 }),
+        (b"\x83one\x40", true, false, BadLength { offset: 4 }),
+        (&[1; LARGEST + 1], false, false, TooLong { offset: 0, octets: LARGEST + 1, most: LARGEST }),
+    ];
+    for (octets, several, addressed, error) in cases {
+        assert_eq!(received(false, octets, several, addressed), Err(error), "{octets:?}");
+    }
+    let error = NotAFrame { offset: 0, octets: 13 };
+    assert_eq!(received(true, &[1; 13], false, false), Err(error));
+    assert_eq!(received(true, &[0; 60], false, false), Err(NotAFrame { offset: 0, octets: 60 }));
+}
+
+/// Only the last unit of a body may be longer than a length can say.
+#[test]
+fn a_body_of_many_octets_is_told_apart() {
+    let config = PackagerConfig::new(60_000);
+    let mut packager = packager(&Packaging::Packed, &peers(), config);
+    let lengths = [63, 64, 16_383, 16_384, 20_000, 5, 30_000];
+    let units: Vec<Vec<u8>> = lengths.iter().map(|len| vec![*len as u8 | 1; *len]).collect();
+    let units: Vec<_> = units.iter().map(|octets| rohc(octets)).collect();
+    let bodies = packed(&mut packager, &units);
+    let octets: Vec<_> = bodies.iter().map(|body| (body.octets.len(), body.several)).collect();
+    assert_eq!(octets, [(1 + 63 + 2 + 64 + 2 + 16_383 + 16_384, true), (20_000, false), (30_006, true)]);
+    let mut unpackager = Unpackager::new(&Packaging::Packed, &peers(), 60_000, false).unwrap();
+    let came = unpacked(&mut unpackager, &bodies);
+    assert!(came.iter().map(|came| &came.3[..]).eq(units.iter().map(|unit| unit.octets)));
+}

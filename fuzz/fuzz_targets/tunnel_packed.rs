@@ -1,0 +1,9 @@
+//! Packed bodies of the tunnel, from outside and of this side's own.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use thinair_fuzz::packaging::{Input, run};
+use thinair_tunnel::plan::Packaging;
+
+fuzz_target!(|input: Input<'_>| run(|_| Packaging::Packed, &input, |_| {}));
