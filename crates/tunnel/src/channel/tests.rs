@@ -180,11 +180,7 @@ fn captures_come_through_bit_for_bit() {
             for end in &ends {
                 let counters = end.counters();
                 assert_eq!((counters.not_sent.total(), counters.not_received.total()), (0, 0), "{name}");
-                let one = [
-                    counters.sent.octets,
-                    counters.sent.unit_octets,
-                    counters.feedback_received.acks,
-                ];
+                let one = [counters.sent.octets, counters.sent.unit_octets, counters.feedback_received.acks];
                 for (total, one) in totals.iter_mut().zip(one) {
                     *total += one;
                 }
