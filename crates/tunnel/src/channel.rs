@@ -13,6 +13,8 @@ mod feedback;
 mod mesh;
 mod segments;
 
+use std::time::Duration;
+
 use thinair_rohc::contexts::ContextState;
 use thinair_rohc::packet::{self, Body};
 use thinair_rohc::{CompressError, Compressed, DecompressError, Instant, Integrity, Mode, ProfileId};
@@ -54,6 +56,9 @@ pub struct Setup<'c> {
     pub largest_unit: usize,
     /// MRRU in octets; 0 forbids segments.
     pub mrru: u16,
+    /// Least time from one unit with feedback to the next; zero: none. Where nobody vouches for what comes, answers should
+    /// be few.
+    pub feedback_interval: Duration,
     /// Randomness.
     pub seed: u64,
 }
@@ -71,7 +76,9 @@ pub enum Role<'c> {
         own: Option<SiteId>,
         /// All other sites.
         sites: &'c [SiteId],
-        /// Whether receivers answer: feedback of all of them is combined.
+        /// Whether receivers answer. Feedback of all of them is combined: a negative acknowledgment of one counts at once,
+        /// positive ones and requests for a mode when all have sent one. A site that is silent or gone so holds O-mode and
+        /// early ends of repetitions back, which costs octets and loses nothing.
         feedback: bool,
     },
 }

@@ -24,7 +24,7 @@ impl Channel {
         }
         let mut start = FRONT;
         if let Some(waiting) = self.ends.waiting_for_all()
-            && !waiting.octets().is_empty()
+            && waiting.may_go(self.now)
             && octets + waiting.octets().len() <= self.largest_unit
         {
             let elements = waiting.octets();
@@ -33,7 +33,7 @@ impl Channel {
                 front.copy_from_slice(elements);
             }
             self.counters.feedback_sent.in_front += waiting.elements();
-            waiting.clear();
+            waiting.clear(self.now);
         }
         start -= header;
         if let Some(front) = self.room.get_mut(start..start + header) {
@@ -62,8 +62,10 @@ impl Channel {
         };
         let (mut units, mut octets) = (0, 0);
         let most = self.most_alone();
-        if let Some(waiting) = self.ends.waiting_for_all() {
-            let (packets, _) = waiting.go_alone(most, |packet| {
+        if let Some(waiting) = self.ends.waiting_for_all()
+            && waiting.may_go(self.now)
+        {
+            let packets = waiting.go_alone(self.now, most, |packet| {
                 octets += packet.len();
                 sink(Unit { protocol: Protocol::Rohc, to: None, octets: packet });
             });
