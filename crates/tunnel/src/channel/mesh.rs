@@ -315,13 +315,17 @@ mod tests {
     fn one_that_asks_for_everything_is_enough_and_has_to_acknowledge_anew() {
         let mut sender = Sender::new();
         let sn = sender.send(1, 5);
-        [2, 3, 4].map(|member| sender.ack(member, sn, Mode::Optimistic));
+        for member in [2, 3, 4] {
+            sender.ack(member, sn, Mode::Optimistic);
+        }
         assert_eq!(sender.state(), ("SO", Mode::Optimistic));
         let told = sender.told();
         sender.say(3, Feedback { protected: true, ..Feedback::new(Cid::ZERO, AckType::StaticNack) }).unwrap();
         let sn = sender.send(1, 1);
         assert_eq!(sender.state(), ("IR", Mode::Optimistic));
-        [2, 4].map(|member| sender.ack(member, sn, Mode::Optimistic));
+        for member in [2, 4] {
+            sender.ack(member, sn, Mode::Optimistic);
+        }
         assert_eq!((sender.told(), sender.state().0), (told, "IR"));
         sender.ack(3, sn, Mode::Optimistic);
         assert_eq!((sender.told().unwrap().0, sender.state().0), (sn & 0xFFFF, "SO"));
@@ -339,14 +343,20 @@ mod tests {
     fn what_was_said_of_another_flow_does_not_count() {
         let mut sender = Sender::new();
         let sn = sender.send(1, 5);
-        [2, 3].map(|member| sender.ack(member, sn, Mode::Optimistic));
+        for member in [2, 3] {
+            sender.ack(member, sn, Mode::Optimistic);
+        }
         let sn = sender.send(2, 2);
         sender.ack(4, sn, Mode::Optimistic);
         assert_eq!((sender.told(), sender.state()), (None, ("IR", Mode::Unidirectional)));
         // Nor an SN before the first of the context.
-        [2, 3].map(|member| sender.ack(member, sn.wrapping_sub(2), Mode::Optimistic));
+        for member in [2, 3] {
+            sender.ack(member, sn.wrapping_sub(2), Mode::Optimistic);
+        }
         assert_eq!(sender.told(), None);
-        [2, 3].map(|member| sender.ack(member, sn, Mode::Optimistic));
+        for member in [2, 3] {
+            sender.ack(member, sn, Mode::Optimistic);
+        }
         assert_eq!(sender.told(), Some((sn & 0xFFFF, Some(Mode::Optimistic))));
     }
 
@@ -354,7 +364,9 @@ mod tests {
     fn an_old_acknowledgment_grows_stale() {
         let mut sender = Sender::new();
         let sn = sender.send(1, 5);
-        [2, 3].map(|member| sender.ack(member, sn, Mode::Optimistic));
+        for member in [2, 3] {
+            sender.ack(member, sn, Mode::Optimistic);
+        }
         let newer = sender.send(1, 4_095);
         sender.ack(4, newer, Mode::Optimistic);
         assert_eq!(sender.told(), Some((sn & 0xFFFF, Some(Mode::Optimistic))));

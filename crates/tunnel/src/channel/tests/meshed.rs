@@ -232,7 +232,7 @@ fn captures_come_through_a_mesh() {
     assert!(mesh.came[3] > (sent[0] + sent[1]) / 2, "{:?} of {sent:?}", mesh.came);
     let counters = mesh.channels[0].counters();
     assert!(counters.sent.unit_octets < counters.sent.octets);
-    assert!(counters.feedback_received.acks > 0 && counters.feedback_received.nacks > 0);
+    assert!(counters.feedback_received.acks > 0);
 }
 
 #[test]
