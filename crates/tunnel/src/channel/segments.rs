@@ -74,8 +74,7 @@ impl Channel {
         }
         put_header(addresses, self.segment.get_mut(..header).unwrap_or_default());
         let mut segments = 0;
-        loop {
-            let Some(room) = self.segment.get_mut(header..header + size) else { break };
+        while let Some(room) = self.segment.get_mut(header..header + size) {
             let Some(len) = segmenter.next_segment(room) else { break };
             let unit = self.segment.get(..header + len).unwrap_or_default();
             sink(Unit { protocol, to: None, octets: unit });

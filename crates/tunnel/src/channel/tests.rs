@@ -4,9 +4,10 @@ mod meshed;
 mod storm;
 
 use std::path::Path;
+use std::time::Duration;
 
 use thinair_capture::Reader;
-use thinair_rohc::CidSpace;
+use thinair_rohc::{CidSpace, CompressError, Integrity, Mode};
 
 use super::*;
 
