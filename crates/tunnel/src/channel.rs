@@ -11,15 +11,19 @@ mod counters;
 mod ends;
 mod feedback;
 mod mesh;
+mod outcome;
 mod segments;
+mod setup;
 
 use thinair_rohc::contexts::ContextState;
 use thinair_rohc::packet::{self, Body};
-use thinair_rohc::{CompressError, Compressed, DecompressError, Instant, Integrity, Mode, ProfileId};
+use thinair_rohc::{DecompressError, Instant, ProfileId};
 
 pub use allowed::{AllowedError, AllowedIps};
 pub use counters::{Counters, Feedback, Kinds, Reasons, Way};
 pub use feedback::{NACK_INTERVAL, NACKS_A_SECOND};
+pub use outcome::{NotReceived, NotSent, Sent};
+pub use setup::{Role, Setup, SetupError};
 
 use crate::plan::ChannelPlan;
 use crate::unit::{Protocol, SiteId, Unit};
@@ -34,153 +38,6 @@ const LONGEST: usize = bridge::HEADER + 65_535 + 40;
 
 /// In front of where packets are compressed to, there is room for the header of a frame and for feedback.
 const FRONT: usize = bridge::HEADER + feedback::ROOM;
-
-/// What a channel is made of.
-#[derive(Clone, Copy, Debug)]
-pub struct Setup<'c> {
-    /// The parameters that all ends have in common.
-    pub plan: &'c ChannelPlan,
-    /// Who is at the other end.
-    pub role: Role<'c>,
-    /// What the carrier vouches for: [`mtu`](crate::mtu) knows.
-    pub integrity: Integrity,
-    /// Whether Ethernet frames are carried instead of IP packets.
-    pub bridged: bool,
-    /// Whether the packaging tells the types of units apart, so that IP packets can go as they are.
-    pub typed: bool,
-    /// Octets of the longest IP packet that is sent, 576 or more.
-    pub mtu: u16,
-    /// Octets of the longest unit, 20 or more.
-    pub largest_unit: usize,
-    /// MRRU in octets; 0 forbids segments.
-    pub mrru: u16,
-    /// Randomness.
-    pub seed: u64,
-}
-
-/// Who is at the other end of a channel.
-#[derive(Clone, Copy, Debug)]
-pub enum Role<'c> {
-    /// One peer, that answers.
-    Pair,
-    /// One peer, or many, from whom nothing comes back.
-    OneWay,
-    /// A mesh, or a broadcast in one.
-    Mesh {
-        /// This site; `None`: it only hears.
-        own: Option<SiteId>,
-        /// All other sites.
-        sites: &'c [SiteId],
-        /// Whether receivers answer: feedback of all of them is combined.
-        feedback: bool,
-    },
-}
-
-/// Why there can be no such channel: the plan is at fault.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SetupError {
-    /// The parameters of the channel contradict each other.
-    #[error("{0}")]
-    Channel(thinair_rohc::ChannelError),
-    /// The mode needs feedback, and there is no way back.
-    #[error("mode {} needs feedback, and nothing comes back on this carrier: use mode u", .0.letter())]
-    NoWayBack(Mode),
-    /// The mode needs feedback, and receivers of a mesh do not answer.
-    #[error("mode {} needs feedback: let all sites answer (`feedback`), or use mode u", .0.letter())]
-    NobodyAnswers(Mode),
-    /// R-mode waits for each acknowledgment, of one decompressor.
-    #[error("mode r waits for one decompressor, and a mesh has many: use mode o or u")]
-    ReliableMesh,
-    /// Nothing fits.
-    #[error("{0} octets are no room for a unit: at least 20 are needed")]
-    Narrow(usize),
-    /// A site is its own other, or there twice.
-    #[error("site {0} is there twice")]
-    Twice(u8),
-}
-
-/// What became of a packet that was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
-    /// How it was compressed; `None`: it went as it is.
-    pub compressed: Option<Compressed>,
-    /// Units, which are several if they are segments.
-    pub units: usize,
-    /// Octets of all units, with feedback.
-    pub octets: usize,
-}
-
-/// Why a packet was not sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotSent {
-    /// The compressor does not take it.
-    #[error("{0}")]
-    Compress(CompressError),
-    /// It is no Ethernet frame.
-    #[error("{0} octets are no Ethernet frame")]
-    ShortFrame(usize),
-    /// A frame with the EtherType of ROHC: it would be taken for one of ours.
-    #[error("a frame with EtherType 0x22F1 (ROHC), which is taken by the tunnel itself")]
-    RohcFrame,
-    /// Longer than the interface has been told.
-    #[error("the packet has {octets} octets, there is room for {most}")]
-    TooLong {
-        /// Octets of the packet, or of the unit that it became.
-        octets: usize,
-        /// Most that there may be.
-        most: usize,
-    },
-    /// This site of a mesh only hears.
-    #[error("this site only hears")]
-    OnlyHears,
-}
-
-impl NotSent {
-    /// A stable name for reports.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Compress(CompressError::NotIp(_)) => "not_ip",
-            Self::Compress(CompressError::OutputTooSmall { .. }) | Self::TooLong { .. } => "too_long",
-            Self::Compress(CompressError::NoContexts) => "no_contexts",
-            Self::ShortFrame(_) => "short_frame",
-            Self::RohcFrame => "rohc_frame",
-            Self::OnlyHears => "only_hears",
-        }
-    }
-}
-
-/// Why nothing was delivered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotReceived {
-    /// The decompressor refuses it.
-    #[error("{0}")]
-    Decompress(DecompressError),
-    /// Units of this kind are not agreed on.
-    #[error("a unit of kind {0:?}, which this channel does not carry")]
-    Unexpected(Protocol),
-    /// The unit is not what it says.
-    #[error("a unit of kind {0:?} that is none")]
-    Malformed(Protocol),
-    /// The site is not in the mesh, or not told.
-    #[error("from a site that is not in the mesh")]
-    UnknownSite,
-    /// It is for another site.
-    #[error("for another site")]
-    NotForUs,
-}
-
-impl NotReceived {
-    /// A stable name for reports.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Decompress(error) => error.name(),
-            Self::Unexpected(_) => "unexpected_unit",
-            Self::Malformed(_) => "malformed_unit",
-            Self::UnknownSite => "unknown_site",
-            Self::NotForUs => "for_another_site",
-        }
-    }
-}
 
 /// One destination: a peer, or a mesh.
 ///
@@ -246,7 +103,7 @@ impl Channel {
         sink: &mut dyn FnMut(Unit<'_>),
     ) -> Result<Sent, NotSent> {
         self.now = self.now.max(now);
-        let sent = self.to_units(packet, sink);
+        let sent = self.pack(packet, sink);
         let counters = &mut self.counters;
         match &sent {
             Ok(sent) => {
@@ -269,7 +126,7 @@ impl Channel {
         sent
     }
 
-    fn to_units(&mut self, packet: &[u8], sink: &mut dyn FnMut(Unit<'_>)) -> Result<Sent, NotSent> {
+    fn pack(&mut self, packet: &[u8], sink: &mut dyn FnMut(Unit<'_>)) -> Result<Sent, NotSent> {
         let (addresses, ip) = if self.bridged {
             match bridge::outgoing(packet) {
                 Frame::Packet { addresses, packet } => (addresses, packet),
@@ -341,7 +198,7 @@ impl Channel {
         let way = &mut self.counters.received;
         way.units += 1;
         way.unit_octets += unit.octets.len() as u64;
-        let result = self.from_unit(from, unit, sink);
+        let result = self.unpack(from, unit, sink);
         match &result {
             Ok(octets) if *octets > 0 => {
                 self.counters.received.packets += 1;
@@ -354,7 +211,7 @@ impl Channel {
     }
 
     /// Octets that were handed out.
-    fn from_unit(
+    fn unpack(
         &mut self,
         from: Option<SiteId>,
         unit: Unit<'_>,

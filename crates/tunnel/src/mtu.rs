@@ -23,8 +23,9 @@ const USUAL: u16 = 1_500;
 /// Octets by which a packet without extension headers can grow in an IR packet, at most.
 pub const GROWTH: usize = 16;
 
-/// The same with extension headers, as many as are compressed. Such packets are rare enough to be cut into segments.
-pub const GROWTH_WITH_EXTENSIONS: usize = 128;
+/// The same with extension headers, as many as are compressed, and CSRC identifiers. Such packets are rare enough to be cut
+/// into segments.
+pub const GROWTH_WITH_EXTENSIONS: usize = 32;
 
 /// Octets of the CRC of a unit that is cut into segments.
 const UNIT_CRC: usize = 4;

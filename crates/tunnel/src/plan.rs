@@ -180,7 +180,7 @@ pub struct ChannelPlan {
     pub max_cid: u16,
     /// PROFILES.
     pub profiles: ProfileSet,
-    /// MRRU; `None`: 0 if the carrier has room for the MTU of the interface, else what is needed.
+    /// MRRU; `None`: what the longest packet of the interface may need, with the longest chain of headers.
     pub mrru: Option<u16>,
     /// The mode that decompressors ask for.
     pub mode: Mode,

@@ -1,5 +1,7 @@
 //! The ROHC of a channel: an endpoint of a pair, or a compressor and decompressors of a mesh, with their feedback.
 
+use std::time::Duration;
+
 use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::feedback::{AckType, Feedback, FeedbackError, MAX_ELEMENT};
 use thinair_rohc::packet::Elements;
@@ -29,6 +31,8 @@ pub(super) struct Ends {
     /// What negative feedback of others may do to our compressor.
     limiter: Limiter,
     parameters: Parameters,
+    /// Between units with feedback.
+    interval: Duration,
     seed: u64,
 }
 
@@ -45,8 +49,20 @@ struct Mesh {
     own: Option<SiteId>,
     compressor: Option<Compressor<'static>>,
     sites: Vec<Hearing>,
+    /// Where in `sites` each number is; [`NOWHERE`] if it is not.
+    places: [u8; 256],
     /// Where receivers answer.
     combined: Option<Combined>,
+}
+
+/// The place of a site that is not in the mesh. There are 254 others at most.
+const NOWHERE: u8 = u8::MAX;
+
+impl Mesh {
+    fn place(&self, from: Option<SiteId>) -> Option<usize> {
+        let place = *self.places.get(usize::from(from?.number()))?;
+        (place != NOWHERE).then_some(usize::from(place))
+    }
 }
 
 /// What is heard of one site.
@@ -67,8 +83,8 @@ struct Back {
 }
 
 impl Back {
-    fn new(exists: bool, contexts: usize) -> Self {
-        Self { exists, waiting: Waiting::new(), limiter: Limiter::new(contexts) }
+    fn new(exists: bool, contexts: usize, interval: Duration) -> Self {
+        Self { exists, waiting: Waiting::new(interval), limiter: Limiter::new(contexts) }
     }
 
     /// Keeps all that the decompressor has to say.
@@ -104,7 +120,7 @@ impl Back {
         sink: &mut dyn FnMut(Unit<'_>),
     ) {
         if self.waiting.due().is_some_and(|due| due <= now) {
-            let (packets, _) = self.waiting.go_alone(most, |octets| {
+            let packets = self.waiting.go_alone(now, most, |octets| {
                 counters.sent.units += 1;
                 counters.sent.unit_octets += octets.len() as u64;
                 sink(Unit { protocol: Protocol::Rohc, to, octets });
@@ -138,25 +154,29 @@ impl Ends {
         let kind = match setup.role {
             Role::Pair | Role::OneWay => Kind::Pair {
                 endpoint: endpoint(plan, parameters, setup.seed),
-                back: Back::new(answers, parameters.contexts()),
+                back: Back::new(answers, parameters.contexts(), setup.feedback_interval),
             },
             Role::Mesh { own, sites, feedback } => {
                 let mut hearing: Vec<Hearing> = Vec::with_capacity(sites.len());
-                for &site in sites {
-                    if own == Some(site) || hearing.iter().any(|known| known.site == site) {
+                let mut places = [NOWHERE; 256];
+                for (&site, number) in sites.iter().zip(0..) {
+                    let place = &mut places[usize::from(site.number())];
+                    if own == Some(site) || *place != NOWHERE {
                         return Err(SetupError::Twice(site.number()));
                     }
+                    *place = number;
                     let decompressor = decompressor(plan, parameters);
-                    let back = Back::new(feedback && own.is_some(), parameters.contexts());
+                    let back =
+                        Back::new(feedback && own.is_some(), parameters.contexts(), setup.feedback_interval);
                     hearing.push(Hearing { site, decompressor, back });
                 }
                 let compressor = own.map(|_| compressor(plan, parameters, setup.seed, true));
                 let combined =
                     (feedback && own.is_some()).then(|| Combined::new(sites.to_vec(), parameters.contexts()));
-                Kind::Mesh(Mesh { own, compressor, sites: hearing, combined })
+                Kind::Mesh(Mesh { own, compressor, sites: hearing, places, combined })
             }
         };
-        Ok(Self { kind, limiter, parameters, seed: setup.seed })
+        Ok(Self { kind, limiter, parameters, interval: setup.feedback_interval, seed: setup.seed })
     }
 
     /// Whether there is no compressor.
@@ -169,7 +189,7 @@ impl Ends {
         match &self.kind {
             // A packaging may number peers too; who they are, the channel says.
             Kind::Pair { .. } => true,
-            Kind::Mesh(mesh) => mesh.sites.iter().any(|hearing| Some(hearing.site) == from),
+            Kind::Mesh(mesh) => mesh.place(from).is_some(),
         }
     }
 
@@ -216,8 +236,8 @@ impl Ends {
                 done
             }
             Kind::Mesh(mesh) => {
-                let hearing = mesh.sites.iter_mut().find(|hearing| Some(hearing.site) == from);
-                let Some(Hearing { decompressor, back, .. }) = hearing else {
+                let place = mesh.place(from).and_then(|place| mesh.sites.get_mut(place));
+                let Some(Hearing { decompressor, back, .. }) = place else {
                     return Err(DecompressError::NothingYet);
                 };
                 let done = decompressor.decompress(now, packet, room);
@@ -316,13 +336,13 @@ impl Ends {
         match &mut self.kind {
             Kind::Pair { endpoint: old, back } => {
                 *old = endpoint(plan, self.parameters, self.seed);
-                *back = Back::new(back.exists, contexts);
+                *back = Back::new(back.exists, contexts, self.interval);
             }
             Kind::Mesh(mesh) => {
                 for hearing in &mut mesh.sites {
                     if from.is_none() || from == Some(hearing.site) {
                         hearing.decompressor = decompressor(plan, self.parameters);
-                        hearing.back = Back::new(hearing.back.exists, contexts);
+                        hearing.back = Back::new(hearing.back.exists, contexts, self.interval);
                     }
                 }
                 if let Some(old) = &mut mesh.compressor {

@@ -15,11 +15,15 @@ pub(super) struct Waiting {
     octets: Vec<u8>,
     /// When they go alone.
     due: Option<Instant>,
+    /// Nothing goes before.
+    quiet_until: Instant,
+    interval: Duration,
 }
 
 impl Waiting {
-    pub(super) fn new() -> Self {
-        Self { octets: Vec::with_capacity(ROOM), due: None }
+    /// Nothing. From one time that elements go to the next, there is at least an interval.
+    pub(super) fn new(interval: Duration) -> Self {
+        Self { octets: Vec::with_capacity(ROOM), due: None, quiet_until: Instant::ZERO, interval }
     }
 
     /// Adds an element that may wait until `due`. False if there is no room for it.
@@ -27,7 +31,7 @@ impl Waiting {
         let fits = self.octets.len() + element.len() <= ROOM;
         if fits {
             self.octets.extend_from_slice(element);
-            self.due.get_or_insert(due);
+            self.due.get_or_insert(due.max(self.quiet_until));
         }
         fits
     }
@@ -41,16 +45,22 @@ impl Waiting {
         self.due
     }
 
-    /// It has gone, or has no meaning any more.
-    pub(super) fn clear(&mut self) {
-        self.octets.clear();
-        self.due = None;
+    /// Whether there is something that may go with a packet.
+    pub(super) fn may_go(&self, now: Instant) -> bool {
+        self.due.is_some() && now >= self.quiet_until
     }
 
-    /// Hands out packets of at most `most` octets that hold nothing but feedback; returns their number, and how many
-    /// elements there were. An element that is longer is left out: no carrier is so narrow.
-    pub(super) fn go_alone(&mut self, most: usize, mut sink: impl FnMut(&[u8])) -> (u64, u64) {
-        let (mut packets, mut elements) = (0, 0);
+    /// It has gone.
+    pub(super) fn clear(&mut self, now: Instant) {
+        self.octets.clear();
+        self.due = None;
+        self.quiet_until = now + self.interval;
+    }
+
+    /// Hands out packets of at most `most` octets that hold nothing but feedback; returns their number. An
+    /// element that is longer is left out: no carrier is so narrow.
+    pub(super) fn go_alone(&mut self, now: Instant, most: usize, mut sink: impl FnMut(&[u8])) -> u64 {
+        let mut packets = 0;
         let (mut start, mut end) = (0, 0);
         while let Some(len) = element_len(&self.octets[end..]) {
             if end + len - start > most {
@@ -63,16 +73,14 @@ impl Waiting {
             end += len;
             if len > most {
                 start = end;
-            } else {
-                elements += 1;
             }
         }
         if end > start {
             sink(&self.octets[start..end]);
             packets += 1;
         }
-        self.clear();
-        (packets, elements)
+        self.clear(now);
+        packets
     }
 
     /// How many elements wait.
@@ -152,7 +160,7 @@ mod tests {
 
     #[test]
     fn what_waits_goes_in_packets_that_fit() {
-        let mut waiting = Waiting::new();
+        let mut waiting = Waiting::new(Duration::ZERO);
         let elements: [&[u8]; 4] =
             [&[0xF2, 1, 2], &[0xF1, 3], &[0xF0, 8, 1, 2, 3, 4, 5, 6, 7, 8], &[0xF3, 4, 5, 6]];
         for element in elements {
@@ -160,7 +168,7 @@ mod tests {
         }
         assert_eq!((waiting.elements(), waiting.due()), (4, Some(Instant::from_millis(20))));
         let mut packets = Vec::new();
-        assert_eq!(waiting.go_alone(10, |packet| packets.push(packet.to_vec())), (3, 4));
+        assert_eq!(waiting.go_alone(Instant::ZERO, 10, |packet| packets.push(packet.to_vec())), 3);
         assert_eq!(
             packets,
             [[elements[0], elements[1]].concat(), elements[2].to_vec(), elements[3].to_vec()]
@@ -169,16 +177,16 @@ mod tests {
         waiting.push(elements[2], Instant::ZERO);
         waiting.push(elements[1], Instant::ZERO);
         packets.clear();
-        assert_eq!(waiting.go_alone(9, |packet| packets.push(packet.to_vec())), (1, 1));
+        assert_eq!(waiting.go_alone(Instant::ZERO, 9, |packet| packets.push(packet.to_vec())), 1);
         assert_eq!(packets, [elements[1]]);
     }
 
     #[test]
     fn what_has_no_room_is_refused() {
-        let mut waiting = Waiting::new();
+        let mut waiting = Waiting::new(Duration::ZERO);
         let taken = (0..1_000).filter(|_| waiting.push(&[0xF2, 1, 2], Instant::ZERO)).count();
         assert_eq!(taken, ROOM / 3);
-        assert_eq!(waiting.go_alone(60, |packet| assert!(packet.len() <= 60)), (9, 170));
+        assert_eq!(waiting.go_alone(Instant::ZERO, 60, |packet| assert!(packet.len() <= 60)), 9);
     }
 
     #[test]

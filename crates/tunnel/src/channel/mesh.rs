@@ -224,3 +224,176 @@ fn tell(
     compressor.receive_feedback(now, element.get(head..).unwrap_or_default())?;
     Ok(())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use thinair_rohc::{
+        Channel, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig, DecompressorMemory,
+        ProfileSet,
+    };
+
+    /// A compressor, with members that hear nothing but acknowledge what the test says.
+    struct Sender {
+        compressor: Compressor<'static>,
+        combined: Combined,
+        channel: Channel,
+    }
+
+    fn site(number: u8) -> SiteId {
+        SiteId::new(number).unwrap()
+    }
+
+    impl Sender {
+        fn new() -> Self {
+            let channel = Channel::new(CidSpace::Small, 0, ProfileSet::v1()).unwrap();
+            let config = CompressorConfig { seed: 5, ..CompressorConfig::new(channel) };
+            let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
+            let combined = Combined::new(vec![site(2), site(3), site(4)], channel.contexts());
+            Self { compressor, combined, channel }
+        }
+
+        /// Sends packets of a flow, and returns the SN of the last one.
+        fn send(&mut self, flow: u8, packets: usize) -> u32 {
+            let mut packet = *b"\x60\0\0\0\0\x0C\x11\x40\xFD00000000000000A\xFD00000000000000B\x10\x00\x20\x00\0\x0C\x12\x34\0\0\0\0";
+            packet[40] = flow;
+            for _ in 0..packets {
+                let mut out = [0; 128];
+                let compressed = self.compressor.compress(Instant::ZERO, &packet, &mut out).unwrap();
+                let sn = self.compressor.context(compressed.cid).unwrap().sn;
+                self.combined.note_sent(&compressed, sn);
+            }
+            self.compressor.context(Cid::ZERO).unwrap().sn.unwrap()
+        }
+
+        fn say(&mut self, from: u8, feedback: Feedback) -> Result<(), FeedbackError> {
+            let mut element = [0; MAX_ELEMENT];
+            let len = feedback.write(self.channel.cids(), &mut element).unwrap();
+            let (combined, compressor) = (&mut self.combined, &mut self.compressor);
+            combined.receive(Instant::ZERO, site(from), &element[1..len], CidSpace::Small, compressor)
+        }
+
+        fn ack(&mut self, from: u8, sn: u32, mode: Mode) {
+            let ack = Feedback::new(Cid::ZERO, AckType::Ack);
+            let ack = Feedback { sn: sn & 0xFFF, sn_bits: 12, mode: Some(mode), protected: true, ..ack };
+            self.say(from, ack).unwrap();
+        }
+
+        fn told(&self) -> Option<(u32, Option<Mode>)> {
+            self.combined.contexts[0].told.map(|(sn, mode)| (sn & 0xFFFF, mode))
+        }
+
+        fn state(&self) -> (&'static str, Mode) {
+            let context = self.compressor.context(Cid::ZERO).unwrap();
+            (context.state, context.mode)
+        }
+    }
+
+    #[test]
+    fn the_compressor_is_told_what_all_have_acknowledged() {
+        let mut sender = Sender::new();
+        let sn = sender.send(1, 3);
+        sender.ack(2, sn, Mode::Optimistic);
+        sender.ack(3, sn - 1, Mode::Optimistic);
+        sender.ack(3, sn - 2, Mode::Optimistic);
+        assert_eq!((sender.told(), sender.state()), (None, ("IR", Mode::Unidirectional)));
+        sender.ack(4, sn, Mode::Unidirectional);
+        // A late one has not taken back the one before.
+        assert_eq!(sender.told(), Some((sn - 1, None)));
+        assert_eq!(sender.state(), ("SO", Mode::Unidirectional));
+        sender.ack(4, sn, Mode::Optimistic);
+        assert_eq!(sender.told(), Some((sn - 1, Some(Mode::Optimistic))));
+        assert_eq!(sender.state(), ("SO", Mode::Optimistic));
+        let newer = sender.send(1, 10);
+        sender.ack(3, newer, Mode::Optimistic);
+        sender.ack(4, newer - 3, Mode::Optimistic);
+        assert_eq!(sender.told(), Some((sn, Some(Mode::Optimistic))));
+    }
+
+    #[test]
+    fn one_that_asks_for_everything_is_enough_and_has_to_acknowledge_anew() {
+        let mut sender = Sender::new();
+        let sn = sender.send(1, 5);
+        for member in [2, 3, 4] {
+            sender.ack(member, sn, Mode::Optimistic);
+        }
+        assert_eq!(sender.state(), ("SO", Mode::Optimistic));
+        let told = sender.told();
+        sender.say(3, Feedback { protected: true, ..Feedback::new(Cid::ZERO, AckType::StaticNack) }).unwrap();
+        let sn = sender.send(1, 1);
+        assert_eq!(sender.state(), ("IR", Mode::Optimistic));
+        for member in [2, 4] {
+            sender.ack(member, sn, Mode::Optimistic);
+        }
+        assert_eq!((sender.told(), sender.state().0), (told, "IR"));
+        sender.ack(3, sn, Mode::Optimistic);
+        assert_eq!((sender.told().unwrap().0, sender.state().0), (sn & 0xFFFF, "SO"));
+        // One that asks for another mode with it does not move the others.
+        let nack = Feedback {
+            mode: Some(Mode::Unidirectional),
+            protected: true,
+            ..Feedback::new(Cid::ZERO, AckType::Nack)
+        };
+        sender.say(4, nack).unwrap();
+        assert_eq!(sender.state(), ("FO", Mode::Optimistic));
+    }
+
+    #[test]
+    fn what_was_said_of_another_flow_does_not_count() {
+        let mut sender = Sender::new();
+        let sn = sender.send(1, 5);
+        for member in [2, 3] {
+            sender.ack(member, sn, Mode::Optimistic);
+        }
+        let sn = sender.send(2, 2);
+        sender.ack(4, sn, Mode::Optimistic);
+        assert_eq!((sender.told(), sender.state()), (None, ("IR", Mode::Unidirectional)));
+        // Nor an SN before the first of the context.
+        for member in [2, 3] {
+            sender.ack(member, sn.wrapping_sub(2), Mode::Optimistic);
+        }
+        assert_eq!(sender.told(), None);
+        for member in [2, 3] {
+            sender.ack(member, sn, Mode::Optimistic);
+        }
+        assert_eq!(sender.told(), Some((sn & 0xFFFF, Some(Mode::Optimistic))));
+    }
+
+    #[test]
+    fn an_old_acknowledgment_grows_stale() {
+        let mut sender = Sender::new();
+        let sn = sender.send(1, 5);
+        for member in [2, 3] {
+            sender.ack(member, sn, Mode::Optimistic);
+        }
+        let newer = sender.send(1, 4_095);
+        sender.ack(4, newer, Mode::Optimistic);
+        assert_eq!(sender.told(), Some((sn & 0xFFFF, Some(Mode::Optimistic))));
+        let newest = sender.send(1, 70_000);
+        sender.ack(4, newest, Mode::Optimistic);
+        sender.ack(3, newest, Mode::Optimistic);
+        assert_eq!(sender.told(), Some((sn & 0xFFFF, Some(Mode::Optimistic))));
+        sender.ack(2, newest, Mode::Optimistic);
+        assert_eq!(sender.told(), Some((newest & 0xFFFF, Some(Mode::Optimistic))));
+    }
+
+    #[test]
+    fn a_stranger_is_not_heard() {
+        let mut sender = Sender::new();
+        sender.send(1, 1);
+        let nack = Feedback { protected: true, ..Feedback::new(Cid::ZERO, AckType::StaticNack) };
+        assert_eq!(sender.say(9, nack), Err(FeedbackError::Malformed));
+        let other = Feedback { cid: Cid::new(3).unwrap(), ..nack };
+        assert_eq!(sender.say(2, other), Err(FeedbackError::UnknownCid(other.cid)));
+        // Decompressors make nothing else than what is read here.
+        let config = DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(sender.channel) };
+        let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&sender.channel, 0));
+        let _ = decompressor.decompress(Instant::ZERO, &[0x05, 1, 2], &mut [0; 64]);
+        let mut element = [0; MAX_ELEMENT];
+        let len = decompressor.poll_feedback(&mut element).unwrap();
+        let (combined, compressor) = (&mut sender.combined, &mut sender.compressor);
+        let space = CidSpace::Small;
+        assert_eq!(combined.receive(Instant::ZERO, site(2), &element[1..len], space, compressor), Ok(()));
+    }
+}

@@ -24,7 +24,7 @@ impl Channel {
         }
         let mut start = FRONT;
         if let Some(waiting) = self.ends.waiting_for_all()
-            && !waiting.octets().is_empty()
+            && waiting.may_go(self.now)
             && octets + waiting.octets().len() <= self.largest_unit
         {
             let elements = waiting.octets();
@@ -33,7 +33,7 @@ impl Channel {
                 front.copy_from_slice(elements);
             }
             self.counters.feedback_sent.in_front += waiting.elements();
-            waiting.clear();
+            waiting.clear(self.now);
         }
         start -= header;
         if let Some(front) = self.room.get_mut(start..start + header) {
@@ -62,8 +62,10 @@ impl Channel {
         };
         let (mut units, mut octets) = (0, 0);
         let most = self.most_alone();
-        if let Some(waiting) = self.ends.waiting_for_all() {
-            let (packets, _) = waiting.go_alone(most, |packet| {
+        if let Some(waiting) = self.ends.waiting_for_all()
+            && waiting.may_go(self.now)
+        {
+            let packets = waiting.go_alone(self.now, most, |packet| {
                 octets += packet.len();
                 sink(Unit { protocol: Protocol::Rohc, to: None, octets: packet });
             });
@@ -72,8 +74,7 @@ impl Channel {
         }
         put_header(addresses, self.segment.get_mut(..header).unwrap_or_default());
         let mut segments = 0;
-        loop {
-            let Some(room) = self.segment.get_mut(header..header + size) else { break };
+        while let Some(room) = self.segment.get_mut(header..header + size) {
             let Some(len) = segmenter.next_segment(room) else { break };
             let unit = self.segment.get(..header + len).unwrap_or_default();
             sink(Unit { protocol, to: None, octets: unit });

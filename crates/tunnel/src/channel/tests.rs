@@ -4,9 +4,10 @@ mod meshed;
 mod storm;
 
 use std::path::Path;
+use std::time::Duration;
 
 use thinair_capture::Reader;
-use thinair_rohc::CidSpace;
+use thinair_rohc::{CidSpace, CompressError, Integrity, Mode};
 
 use super::*;
 
@@ -42,6 +43,7 @@ fn setup(plan: &ChannelPlan) -> Setup<'_> {
         mtu: 1_500,
         largest_unit: 1_600,
         mrru: 0,
+        feedback_interval: Duration::ZERO,
         seed: 0x5EED,
     }
 }
@@ -417,4 +419,64 @@ fn a_unit_that_only_grew_too_long_goes_as_it_is() {
     let (sent, units) = send(&mut a, ms(0), &packet);
     assert_eq!((sent.unwrap().compressed, units[0].protocol), (None, Protocol::Ipv6));
     assert_eq!(receive(&mut b, ms(0), None, &units[0]).1, [packet]);
+}
+
+/// An IPv6 packet with eight extension headers twice, more than which are not compressed.
+fn chained(payload: usize) -> Vec<u8> {
+    let mut packet = Vec::new();
+    let octets = 2 * (40 + 8 * 8) + 8 + payload;
+    for (above, last) in [(0, 41), (40 + 8 * 8, 17)] {
+        let len = (octets - above - 40) as u16;
+        packet.extend([0x60, 0, 0, 0, (len >> 8) as u8, len as u8, 60, 64]);
+        packet.extend([0xFD; 32]);
+        for i in 0..8_u8 {
+            packet.extend([if i == 7 { last } else { 60 }, 0, 1, 4, i, 0, 0, 0]);
+        }
+    }
+    let udp = udp6(1, 1, payload);
+    packet.extend(&udp[40..]);
+    packet
+}
+
+#[test]
+fn packets_grow_by_no_more_than_the_budget_says() {
+    use crate::mtu::{GROWTH, GROWTH_WITH_EXTENSIONS};
+    let plan = ChannelPlan { cids: CidSpace::Large, max_cid: 300, ..plan(Mode::Unidirectional) };
+    let wide = Setup { mtu: u16::MAX, largest_unit: 70_000, ..setup(&plan) };
+    let mut most = [0, 0];
+    let mut grow = |a: &mut Channel, packet: &[u8], with_extensions: bool| {
+        let (sent, _) = send(a, ms(0), packet);
+        let growth = sent.unwrap().octets.saturating_sub(packet.len());
+        let most = &mut most[usize::from(with_extensions)];
+        *most = growth.max(*most);
+    };
+    for name in captures() {
+        let [mut a, _] = pair(&wide);
+        // CIDs of two octets.
+        for port in 0..128 {
+            send(&mut a, ms(0), &udp6(port, 0, 4)).0.unwrap();
+        }
+        for (_, packet) in captured(&name) {
+            grow(&mut a, &packet, name.starts_with("ah"));
+        }
+    }
+    let [mut a, _] = pair(&wide);
+    grow(&mut a, &chained(100), true);
+    grow(&mut a, &fragment(100), false);
+    let [plain, extended] = most;
+    assert!((4..=GROWTH).contains(&plain), "{plain} octets");
+    assert!((4..=GROWTH_WITH_EXTENSIONS).contains(&extended), "{extended} octets with extension headers");
+}
+
+#[test]
+fn a_packet_that_has_only_grown_too_long_goes_in_segments() {
+    let plan = plan(Mode::Optimistic);
+    let (mtu, mrru) = (1_400, 1_436);
+    let [mut a, mut b] = pair(&Setup { mtu, mrru, largest_unit: usize::from(mtu), ..setup(&plan) });
+    let packet = chained(usize::from(mtu) - chained(0).len());
+    assert_eq!(packet.len(), usize::from(mtu));
+    for i in 0..10 {
+        assert_eq!(carry(&mut a, &mut b, ms(i), &packet), [packet.as_slice()]);
+    }
+    assert_eq!((a.counters().segmented, a.counters().segments_sent), (4, 8));
 }

@@ -63,14 +63,14 @@ fn a_sealed_datagram_over_ipv4() {
     let budget = Budget::of(&plan(udp(Packaging::Packed, 1_500), key(Suite::ChaCha20Poly1305))).unwrap();
     // 1,500 less IP, UDP, a header with the whole counter, and the tag.
     assert_eq!((budget.largest_datagram, budget.largest_body, budget.largest_unit), (1_472, 1_446, 1_445));
-    assert_eq!((budget.mtu, budget.mrru, budget.is_cut), (1_429, 1_561, false));
+    assert_eq!((budget.mtu, budget.mrru, budget.is_cut), (1_429, 1_465, false));
     assert_eq!(budget.overhead(), 48);
     assert_eq!(
         budget.to_string(),
         "TUN MTU            1429 octets, as large as fits, and at least 1280\n\
          largest datagram   1472 octets\n\
          largest unit       1445 octets\n\
-         MRRU               1561 octets: segments only for long chains of headers\n\
+         MRRU               1465 octets: segments only for long chains of headers\n\
          around a packet      48 octets\n\
          \x20 outer IPv4         20\n\
          \x20 UDP                 8\n\
@@ -105,7 +105,7 @@ fn a_narrow_line_cuts_packets() {
     let mut plan = plan(serial(256, true), key(Suite::AesCcm8));
     let budget = Budget::of(&plan).unwrap();
     assert_eq!((budget.mtu, budget.largest_body, budget.is_cut), (1_280, 239, true));
-    assert_eq!(budget.mrru, 1_280 + 128 + 4);
+    assert_eq!(budget.mrru, 1_280 + 32 + 4);
     assert_eq!(budget.overhead(), 2 + 4 + 3 + 8);
     plan.channel.mrru = Some(0);
     let error = Budget::of(&plan).unwrap_err();

@@ -82,3 +82,24 @@ fn garbage_is_answered_seldom() {
     assert!((16..=200).contains(&sent.static_nacks), "{sent:?}");
     assert!(octets < 200 * 8, "{octets} octets");
 }
+
+#[test]
+fn feedback_keeps_its_interval() {
+    let plan = plan(Mode::Optimistic);
+    let mut ends = pair(&Setup { feedback_interval: Duration::from_secs(1), ..setup(&plan) });
+    let mut times = Vec::new();
+    for i in 0..500_u16 {
+        let now = ms(10 * u64::from(i));
+        let [a, b] = &mut ends;
+        // Flows that begin again and again, so that there is much to acknowledge; packets go back too.
+        carry(a, b, now, &udp6(i / 3, i, 20));
+        let before = b.counters().feedback_sent;
+        carry(b, a, now, &udp6(9_000, i, 20));
+        settle(&mut ends, now);
+        let after = ends[1].counters().feedback_sent;
+        if (after.in_front, after.alone) != (before.in_front, before.alone) {
+            times.push(i);
+        }
+    }
+    assert!(times.len() >= 5 && times.windows(2).all(|pair| pair[1] - pair[0] >= 100), "{times:?}");
+}
