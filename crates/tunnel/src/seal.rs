@@ -288,4 +288,12 @@ impl Seal {
             Self::Group(seal) => seal.overhead() + 6,
         }
     }
+
+    /// Before the daemon ends: what must be kept is stored.
+    pub fn close(&mut self) -> std::io::Result<()> {
+        match self {
+            Self::Insecure(_) | Self::TwoWay(_) => Ok(()),
+            Self::Group(seal) => seal.close(),
+        }
+    }
 }

@@ -136,6 +136,11 @@ impl Peer {
         self.current.as_deref()
     }
 
+    #[cfg(test)]
+    pub(super) fn skip_to(&mut self, counter: u64) {
+        self.current.as_mut().expect("a session").sealer.skip_to(counter);
+    }
+
     pub(super) fn set_keys(&mut self, now: Instant, keys: &Keys) {
         self.keys = named(keys);
         let known = |id: KeyId| self.keys.iter().any(|key| key.id == id);
@@ -523,4 +528,21 @@ impl Peer {
 
 fn named(keys: &Keys) -> Vec<NamedKey> {
     keys.iter().map(|key| NamedKey { id: key.id(), key: key.clone() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a peer takes: four sessions at most, of which one is a handshake under way. What is behind their boxes is
+    /// of a fixed size, but for the messages that snow keeps of a handshake.
+    #[test]
+    fn memory_of_a_peer_is_bounded() {
+        let sessions = 3 * size_of::<Session>() + size_of::<Pending>();
+        let keys = 2 * size_of::<NamedKey>();
+        // The key schedules of AES stand behind boxes of their own.
+        let ciphers = 6 * size_of::<ccm::Ccm<aes::Aes128, ccm::aead::consts::U8, ccm::aead::consts::U12>>();
+        let all = size_of::<Peer>() + sessions + keys + ciphers;
+        assert!(all <= 8_192, "{all} octets");
+    }
 }
