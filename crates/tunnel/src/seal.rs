@@ -229,12 +229,7 @@ impl Seal {
     }
 
     /// Opens `datagram` in place. `from`: its source; `None` where the carrier has no addresses.
-    pub fn open<'d>(
-        &mut self,
-        now: Instant,
-        from: Option<SocketAddr>,
-        datagram: &'d mut [u8],
-    ) -> Opened<'d> {
+    pub fn open<'d>(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &'d mut [u8]) -> Opened<'d> {
         match self {
             Self::Insecure(seal) => seal.open(from, datagram),
             Self::TwoWay(seal) => seal.open(now, from, datagram),

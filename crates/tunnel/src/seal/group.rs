@@ -158,8 +158,9 @@ impl Group {
                 let kept = store.load(site).map_err(|source| BadGroup::Store { site, source })?;
                 let after = kept.map_or(Some(0), |epoch| epoch.number.checked_add(1));
                 let epoch = after.ok_or(BadGroup::NoEpochs(site))?.max(plan.wall_seconds);
-                let current = Started::new(site, epoch, plan.suite, plan.keys.first(), &mut *store, &mut *random)
-                    .map_err(|source| BadGroup::Store { site, source })?;
+                let current =
+                    Started::new(site, epoch, plan.suite, plan.keys.first(), &mut *store, &mut *random)
+                        .map_err(|source| BadGroup::Store { site, source })?;
                 Some(Own { site, current, next: None, announce_at: now, doubled: 0 })
             }
         };
@@ -365,7 +366,8 @@ impl Group {
             self.store_at = stored.is_err().then(|| now + STORE);
         }
         let Some(own) = &mut self.own else { return false };
-        if own.next.is_none() && own.current.sealer.counter() >= NEW_KEYS_AT - AHEAD && own.announce_at <= now {
+        if own.next.is_none() && own.current.sealer.counter() >= NEW_KEYS_AT - AHEAD && own.announce_at <= now
+        {
             self.begin_next(now);
         }
         let Some(own) = &mut self.own else { return false };

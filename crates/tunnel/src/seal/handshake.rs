@@ -108,7 +108,8 @@ impl Initiation {
         let mut payload = [0; REQUEST_PAYLOAD];
         ours.write(&mut payload);
         payload[17..].copy_from_slice(&number.to_be_bytes());
-        write(&mut noise, &payload, out).expect("room for it, in the order of the pattern, and no curves yet");
+        write(&mut noise, &payload, out)
+            .expect("room for it, in the order of the pattern, and no curves yet");
         let hash = Sha256::digest(&out).into();
         out.extend([0; MAC]);
         debug_assert_eq!(out.len(), REQUEST_LENGTH);
@@ -130,8 +131,10 @@ impl Initiation {
 impl RequestHeader {
     /// What stands in clear in front of a datagram that is as long as a request.
     pub(super) fn read(datagram: &[u8]) -> Option<Self> {
-        (datagram.len() == REQUEST_LENGTH && datagram[0] == REQUEST)
-            .then(|| Self { index: datagram[1], key: KeyId([datagram[2], datagram[3], datagram[4], datagram[5]]) })
+        (datagram.len() == REQUEST_LENGTH && datagram[0] == REQUEST).then(|| Self {
+            index: datagram[1],
+            key: KeyId([datagram[2], datagram[3], datagram[4], datagram[5]]),
+        })
     }
 }
 
@@ -169,11 +172,7 @@ impl Shared {
     }
 
     /// The two ends of this side.
-    pub(super) fn directions(
-        &self,
-        suite: Suite,
-        initiator: bool,
-    ) -> (direction::Sealer, direction::Opener) {
+    pub(super) fn directions(&self, suite: Suite, initiator: bool) -> (direction::Sealer, direction::Opener) {
         let cipher = |key: &[u8; 32]| Cipher::derive(suite, &[], key, &[b"thinair 1 two-way traffic"]);
         let (send, receive) = if initiator { (0, 1) } else { (1, 0) };
         let opener = direction::Opener::new(cipher(&self.keys[receive]), suite.forgeries(), 0);
@@ -189,12 +188,7 @@ fn write(noise: &mut HandshakeState, payload: &[u8], out: &mut Vec<u8>) -> Optio
     Some(())
 }
 
-fn builder(
-    key: &Key,
-    header: &[u8],
-    random: &mut dyn Random,
-    initiator: bool,
-) -> HandshakeState {
+fn builder(key: &Key, header: &[u8], random: &mut dyn Random, initiator: bool) -> HandshakeState {
     let params: NoiseParams = PATTERN.parse().expect("a pattern that snow has");
     let mut secret = Zeroizing::new([0; 32]);
     random.fill(&mut secret[..]);

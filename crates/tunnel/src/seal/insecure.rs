@@ -13,7 +13,10 @@ pub struct Insecure(Who);
 enum Who {
     /// Where each peer is; one whose address is not known may be anywhere.
     Peers(Vec<Option<SocketAddr>>),
-    Group { own: Option<SiteId>, sites: Vec<SiteId> },
+    Group {
+        own: Option<SiteId>,
+        sites: Vec<SiteId>,
+    },
 }
 
 impl Insecure {
@@ -52,7 +55,8 @@ impl Insecure {
             let (header, body) = datagram.split_at_checked(length)?;
             let flags = BodyFlags::of(header[0]);
             // An empty body is nothing; bits without a meaning are zero.
-            (header[0] == Kind::Insecure.bits() | flags.bits() && !body.is_empty()).then_some((header, flags, body))
+            (header[0] == Kind::Insecure.bits() | flags.bits() && !body.is_empty())
+                .then_some((header, flags, body))
         };
         match &self.0 {
             Who::Peers(peers) => {

@@ -196,7 +196,9 @@ impl Keys {
             }
             match &mut keys {
                 None => keys = Some(Self::one(key)),
-                Some(keys) if keys.iter().any(|other| *other == key) => return Err(KeyTextError::Again(number)),
+                Some(keys) if keys.iter().any(|other| *other == key) => {
+                    return Err(KeyTextError::Again(number));
+                }
                 Some(Self { second: Some(_), .. }) => return Err(KeyTextError::Third(number)),
                 Some(keys) => keys.second = Some(key),
             }

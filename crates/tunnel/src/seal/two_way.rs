@@ -109,7 +109,11 @@ impl TwoWay {
             ours: Identity { suite: suite.number(), instance, digest },
             jar: Jar::new(now, &mut *random),
             random,
-            peers: peers.into_iter().zip(0..).map(|(peer, number)| Peer::new(now, over, number, peer)).collect(),
+            peers: peers
+                .into_iter()
+                .zip(0..)
+                .map(|(peer, number)| Peer::new(now, over, number, peer))
+                .collect(),
             load: Load { free_at: Instant::ZERO },
             answers: VecDeque::with_capacity(ANSWERS),
             due: Some(now),
@@ -121,7 +125,8 @@ impl TwoWay {
     pub fn set_keys(&mut self, now: Instant, peer: usize, keys: &Keys) -> Result<(), BadPeers> {
         let all = || self.peers.iter().enumerate().filter(|(other, _)| *other != peer);
         for (other, known) in all() {
-            if keys.iter().any(|key| known.keys.iter().any(|known| known.id == key.id() && known.key != *key)) {
+            if keys.iter().any(|key| known.keys.iter().any(|known| known.id == key.id() && known.key != *key))
+            {
                 return Err(BadPeers::KeyIds(peer, other));
             }
         }
@@ -240,7 +245,9 @@ impl TwoWay {
         if theirs.instance == self.ours.instance {
             return Opened::Refused(Refused::Reflected);
         }
-        let Some(number) = self.who(from, &header, &theirs) else { return Opened::Refused(Refused::Ambiguous) };
+        let Some(number) = self.who(from, &header, &theirs) else {
+            return Opened::Refused(Refused::Ambiguous);
+        };
         let peer = &mut self.peers[number];
         if !peer.is_fresh(&theirs, request.number) {
             return Opened::Refused(Refused::Replayed);
@@ -270,7 +277,15 @@ impl TwoWay {
         if let Some(refused) = differs {
             return Opened::Refused(refused);
         }
-        let session = session::Session::new(now, self.suite, &shared, false, (index, header.index), header.key, &theirs);
+        let session = session::Session::new(
+            now,
+            self.suite,
+            &shared,
+            false,
+            (index, header.index),
+            header.key,
+            &theirs,
+        );
         let peer = &mut self.peers[number];
         peer.asked(now, session, request_number);
         self.due = timers::earlier(self.due, peer.timers.first());

@@ -42,7 +42,10 @@ pub(super) struct Clear {
 impl Clear {
     /// `None`: it is no announcement.
     pub(super) fn read(datagram: &[u8]) -> Option<Self> {
-        if datagram.len() != LENGTH || Kind::of(datagram[0]) != Some(Kind::Announcement) || datagram[0] & 0x1f != 0 {
+        if datagram.len() != LENGTH
+            || Kind::of(datagram[0]) != Some(Kind::Announcement)
+            || datagram[0] & 0x1f != 0
+        {
             return None;
         }
         Some(Self {

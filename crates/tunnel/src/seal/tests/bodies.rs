@@ -48,7 +48,8 @@ fn nothing_is_opened_twice() {
 #[test]
 fn late_ones_are_opened_up_to_1_024() {
     let mut room = ready();
-    let flying: Vec<_> = (0..1_200_u32).map(|i| room.seal(LEFT, &i.to_be_bytes()).expect("a session")).collect();
+    let flying: Vec<_> =
+        (0..1_200_u32).map(|i| room.seal(LEFT, &i.to_be_bytes()).expect("a session")).collect();
     room.arrive(RIGHT, &flying[1_100]);
     // 1,024 counters behind the next one, with that which was opened.
     for late in (77..1_100).rev() {

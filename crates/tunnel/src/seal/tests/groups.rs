@@ -11,8 +11,8 @@ use thinair_wire::time::Instant;
 use super::room::{PARAMETERS, key, random};
 use crate::plan::Suite;
 use crate::seal::{
-    BadGroup, BodyFlags, Destination, Epoch, EpochStore, Group, GroupPlan, Keys, NewSession, NotSealed, Opened,
-    Refused, Seal, Sender,
+    BadGroup, BodyFlags, Destination, Epoch, EpochStore, Group, GroupPlan, Keys, NewSession, NotSealed,
+    Opened, Refused, Seal, Sender,
 };
 use crate::unit::SiteId;
 
@@ -135,7 +135,8 @@ use What::*;
 #[test]
 fn three_sites_hear_each_other() {
     for suite in SUITES {
-        let mut sites = [1, 2, 3].map(|own| Site::with(GroupPlan { suite, ..plan(own) }, Disk::default(), own.into()));
+        let mut sites =
+            [1, 2, 3].map(|own| Site::with(GroupPlan { suite, ..plan(own) }, Disk::default(), own.into()));
         for from in 0..3 {
             let early = sites[from].seal(b"early");
             let announcement = sites[from].announcement();
@@ -168,7 +169,8 @@ fn three_sites_hear_each_other() {
 #[test]
 fn who_only_hears_says_nothing() {
     let mut hears = Site::with(GroupPlan { own: None, ..plan(0) }, Disk::default(), 9);
-    let sealed = hears.seal.seal(hears.now, Destination::Everybody, BodyFlags::default(), b"?", &mut Vec::new());
+    let sealed =
+        hears.seal.seal(hears.now, Destination::Everybody, BodyFlags::default(), b"?", &mut Vec::new());
     assert_eq!(sealed, Err(NotSealed::OnlyHears));
     assert_eq!(hears.seal.poll(hears.now, &mut Vec::new()), None);
     assert_eq!(hears.seal.poll_at(), None);
@@ -218,7 +220,11 @@ fn what_was_recorded_before_a_start_is_refused() {
     assert_eq!(receiver.open(&new[1]), Refused(Refused::NotAnnounced(site(1))));
     let again = sender.announcement();
     assert_eq!(receiver.open(&again), Session(1, false));
-    assert_eq!(receiver.open(&new[1]), Refused(Refused::TooOld), "the announcement says how far the sender is");
+    assert_eq!(
+        receiver.open(&new[1]),
+        Refused(Refused::TooOld),
+        "the announcement says how far the sender is"
+    );
     assert_eq!(receiver.open(&sender.seal(b"more")), Body(1, b"more".to_vec()));
 }
 
@@ -249,7 +255,8 @@ fn counters_are_stored_while_the_daemon_runs() {
     for i in 0..40 {
         receiver.open(&sender.seal(&[i]));
     }
-    let stored = |receiver: &Site| receiver.disk.clone().load(site(1)).expect("readable").map(|epoch| epoch.counter);
+    let stored =
+        |receiver: &Site| receiver.disk.clone().load(site(1)).expect("readable").map(|epoch| epoch.counter);
     assert_eq!(stored(&receiver), Some(0));
     receiver.now = receiver.now + Duration::from_secs(10);
     assert!(receiver.seal.poll_at().is_some_and(|at| at <= receiver.now));
@@ -334,7 +341,10 @@ fn keys_of_the_file_are_replaced_without_loss() {
             }
         }
     }
-    assert_eq!(receiver.disk.clone().load(site(1)).expect("readable").map(|epoch| epoch.number), Some(WALL + 1));
+    assert_eq!(
+        receiver.disk.clone().load(site(1)).expect("readable").map(|epoch| epoch.number),
+        Some(WALL + 1)
+    );
 }
 
 #[test]

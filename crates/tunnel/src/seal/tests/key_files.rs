@@ -23,7 +23,9 @@ fn counting() -> Key {
 #[test]
 fn keys_are_hexadecimal_or_base64() {
     let keys = Keys::one(counting());
-    for text in [HEX, BASE64, BASE64.trim_end_matches('='), &format!("# ours\n\n  {HEX}  of the ship # 2026\n")] {
+    for text in
+        [HEX, BASE64, BASE64.trim_end_matches('='), &format!("# ours\n\n  {HEX}  of the ship # 2026\n")]
+    {
         assert_eq!(Keys::parse(text).as_ref(), Ok(&keys), "{text}");
     }
     let other = HEX.replace("1F", "20");
@@ -60,7 +62,10 @@ fn a_file_that_others_may_read_is_refused() {
     let mode = |mode| fs::set_permissions(&path, Permissions::from_mode(mode)).expect("ours");
     assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
     assert_eq!(Keys::read(&path).expect("keys").first().id(), id);
-    assert!(matches!(Keys::generate(&path, "", &mut *random(2)), Err(KeyFileError::Io { .. })), "it is there");
+    assert!(
+        matches!(Keys::generate(&path, "", &mut *random(2)), Err(KeyFileError::Io { .. })),
+        "it is there"
+    );
     for exposed in [0o640, 0o604, 0o620, 0o660, 0o777] {
         mode(exposed);
         let error = Keys::read(&path).expect_err("exposed").to_string();
@@ -121,7 +126,10 @@ fn insecure_groups_say_who_sends() {
     assert_eq!(seal.open(now, None, &mut out), Opened::Refused(Refused::Reflected));
     out[1] = 2;
     let from = Sender::Site(site(2));
-    assert_eq!(seal.open(now, None, &mut out), Opened::Body { from, flags, body: b"body", newest: false, session: None });
+    assert_eq!(
+        seal.open(now, None, &mut out),
+        Opened::Body { from, flags, body: b"body", newest: false, session: None }
+    );
     out[1] = 3;
     assert_eq!(seal.open(now, None, &mut out), Opened::Refused(Refused::Unknown));
 }

@@ -8,7 +8,8 @@ use thinair_wire::time::Instant;
 
 use crate::plan::Suite;
 use crate::seal::{
-    BodyFlags, Destination, Key, Keys, NewSession, NotSealed, Opened, Over, PeerKeys, Refused, Seal, Sender, TwoWay,
+    BodyFlags, Destination, Key, Keys, NewSession, NotSealed, Opened, Over, PeerKeys, Refused, Seal, Sender,
+    TwoWay,
 };
 
 /// Random octets of a seed, which no two seeds share.
@@ -89,8 +90,16 @@ impl Room {
         let now = Instant::from_millis(1_000_000);
         let [left, right] = keys;
         let ends = [
-            End { seal: start(now, over, suite, left, Some(address(RIGHT)), 1), address: address(LEFT), events: Vec::new() },
-            End { seal: start(now, over, suite, right, None, 2), address: address(RIGHT), events: Vec::new() },
+            End {
+                seal: start(now, over, suite, left, Some(address(RIGHT)), 1),
+                address: address(LEFT),
+                events: Vec::new(),
+            },
+            End {
+                seal: start(now, over, suite, right, None, 2),
+                address: address(RIGHT),
+                events: Vec::new(),
+            },
         ];
         Self { now, ends, air: VecDeque::new(), over, flown: 0, suite, seed: 2 }
     }
@@ -208,8 +217,10 @@ impl Room {
 
 /// A left end that asks for signs of life.
 pub(in crate::seal) fn with_keepalive(now: Instant, keepalive: Duration) -> TwoWay {
-    let peers = vec![PeerKeys { keys: Keys::one(key(1)), address: Some(address(RIGHT)), keepalive: Some(keepalive) }];
-    TwoWay::new(now, Over::Datagrams, peers, Suite::ChaCha20Poly1305, PARAMETERS, random(77)).expect("one peer")
+    let peers =
+        vec![PeerKeys { keys: Keys::one(key(1)), address: Some(address(RIGHT)), keepalive: Some(keepalive) }];
+    TwoWay::new(now, Over::Datagrams, peers, Suite::ChaCha20Poly1305, PARAMETERS, random(77))
+        .expect("one peer")
 }
 
 /// A right end.

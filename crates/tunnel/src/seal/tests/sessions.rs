@@ -131,13 +131,11 @@ fn no_key_and_nonce_twice_in_1_000_starts_with_a_clock_that_stands() {
 #[test]
 fn keys_of_the_file_are_replaced_with_traffic_going_on() {
     let [old, new] = [1, 2].map(key);
-    let steps = [
-        Keys::two(old.clone(), new.clone()),
-        Keys::two(new.clone(), old.clone()),
-        Keys::one(new.clone()),
-    ];
+    let steps =
+        [Keys::two(old.clone(), new.clone()), Keys::two(new.clone(), old.clone()), Keys::one(new.clone())];
     for over in [Over::Datagrams, Over::Line] {
-        let mut room = Room::with_keys(over, Suite::AesCcm8, [Keys::one(old.clone()), Keys::one(old.clone())]);
+        let mut room =
+            Room::with_keys(over, Suite::AesCcm8, [Keys::one(old.clone()), Keys::one(old.clone())]);
         room.run();
         let mut count = 0_u32;
         let mut traffic = |room: &mut Room| {

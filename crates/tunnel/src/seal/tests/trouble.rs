@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use super::room::*;
 use crate::plan::Suite;
-use crate::seal::{
-    BadPeers, Keys, NotSealed, Opened, Over, PEERS, PeerKeys, Refused, Sender, TwoWay,
-};
+use crate::seal::{BadPeers, Keys, NotSealed, Opened, Over, PEERS, PeerKeys, Refused, Sender, TwoWay};
 
 const SUITE: Suite = Suite::ChaCha20Poly1305;
 
@@ -197,15 +195,20 @@ fn many_peers_share_a_key_and_talk_to_one() {
         address: (i > 0).then(|| address(i)),
         keepalive: None,
     });
-    let mut one = TwoWay::new(now, Over::Datagrams, peers.collect(), SUITE, PARAMETERS, random(500)).expect("64");
-    let mut all: Vec<_> =
-        (0..PEERS).map(|i| start(now, Over::Datagrams, SUITE, Keys::one(key(1)), Some(hub), i as u64 + 1)).collect();
+    let mut one =
+        TwoWay::new(now, Over::Datagrams, peers.collect(), SUITE, PARAMETERS, random(500)).expect("64");
+    let mut all: Vec<_> = (0..PEERS)
+        .map(|i| start(now, Over::Datagrams, SUITE, Keys::one(key(1)), Some(hub), i as u64 + 1))
+        .collect();
     let (mut at, mut out) = (now, Vec::new());
     for _ in 0..600 {
         at = at + Duration::from_millis(100);
         for (i, peer) in all.iter_mut().enumerate() {
             while peer.poll(at, &mut out).is_some() {
-                assert!(!matches!(one.open(at, Some(address(i)), &mut out), Opened::Refused(Refused::Ambiguous)));
+                assert!(!matches!(
+                    one.open(at, Some(address(i)), &mut out),
+                    Opened::Refused(Refused::Ambiguous)
+                ));
                 out.clear();
             }
         }

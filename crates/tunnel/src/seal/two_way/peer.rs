@@ -22,8 +22,6 @@ pub(super) const SESSIONS: u8 = 4;
 const REKEY: Duration = Duration::from_secs(2 * 3_600);
 /// The end that has answered waits a little longer, so that not both ask.
 const REKEY_LATER: Duration = Duration::from_secs(60);
-/// How old they get at most, if there are no new ones by then.
-const EXPIRED: Duration = Duration::from_secs(2 * 3_600 + 600);
 /// How long the previous session and the next one are kept.
 const KEPT: Duration = Duration::from_secs(60);
 /// How long a request of an unknown instance keeps away those of others that show no cookie.
@@ -147,9 +145,10 @@ impl Peer {
         if self.pending.as_ref().is_some_and(|pending| !known(pending.key.id)) {
             self.pending = None;
         }
-        if let Some(current) = &self.current {
+        if let Some(current) = &mut self.current {
             if !known(current.key) {
-                self.timers.by(Timer::Retire, now + KEPT);
+                current.until = current.until.min(now + KEPT);
+                self.timers.by(Timer::Retire, current.until);
             }
             if current.key != self.keys[0].id {
                 self.attempts = 0;
@@ -193,7 +192,8 @@ impl Peer {
         ];
         let first = self.number * SESSIONS;
         let mut indices = (0..SESSIONS).map(|i| first + (self.next_index + i) % SESSIONS);
-        let index = indices.find(|index| !used.contains(&Some(*index))).expect("the one that it is for has none");
+        let index =
+            indices.find(|index| !used.contains(&Some(*index))).expect("the one that it is for has none");
         self.next_index = (index - first + 1) % SESSIONS;
         index
     }
@@ -282,7 +282,7 @@ impl Peer {
         out: &mut Vec<u8>,
     ) -> Result<(), NotSealed> {
         let sealed = match &mut self.current {
-            Some(session) if now.since(session.since) < EXPIRED => {
+            Some(session) if now < session.until => {
                 let whose = match over {
                     Over::Datagrams => Whose::Index(session.theirs),
                     Over::Line => Whose::Slot(session.theirs),
@@ -348,7 +348,8 @@ impl Peer {
         self.wrong = 0;
         self.timers.stop(Timer::Dead);
         let mut new_session = None;
-        if is_next && self.next.as_ref().is_some_and(|next| !next.session.passed_over)
+        if is_next
+            && self.next.as_ref().is_some_and(|next| !next.session.passed_over)
             && let Some(next) = self.next.take()
         {
             // Somebody is there who has the keys: the request was no replayed one.
@@ -508,19 +509,13 @@ impl Peer {
     fn retire(&mut self, now: Instant) {
         self.previous = self.previous.take().filter(|(_, until)| now < *until);
         self.next = self.next.take().filter(|next| now < next.until);
-        let end = |peer: &Self, session: &Session| {
-            let known = peer.keys.iter().any(|key| key.id == session.key);
-            if known { session.since + EXPIRED } else { now }
-        };
-        if let Some(session) = self.current.take_if(|_| true) {
-            let until = end(self, &session);
-            if now < until {
-                self.current = Some(session);
-                self.timers.by(Timer::Retire, until);
-            }
-        }
-        let others = [self.previous.as_ref().map(|(_, until)| *until), self.next.as_ref().map(|next| next.until)];
-        for until in others.into_iter().flatten() {
+        self.current = self.current.take().filter(|session| now < session.until);
+        let ends = [
+            self.current.as_ref().map(|session| session.until),
+            self.previous.as_ref().map(|(_, until)| *until),
+            self.next.as_ref().map(|next| next.until),
+        ];
+        for until in ends.into_iter().flatten() {
             self.timers.by(Timer::Retire, until);
         }
     }
