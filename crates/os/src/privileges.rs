@@ -44,6 +44,11 @@ impl Account {
     pub fn uid(&self) -> u32 {
         self.user.as_raw()
     }
+
+    /// The number of its group.
+    pub fn gid(&self) -> u32 {
+        self.group.as_raw()
+    }
 }
 
 /// What remains.

@@ -17,6 +17,8 @@ use crate::unit::SiteId;
 
 mod cookie;
 mod direction;
+mod epochs;
+mod group;
 mod handshake;
 mod header;
 mod insecure;
@@ -28,6 +30,8 @@ mod two_way;
 #[cfg(test)]
 mod tests;
 
+pub use epochs::{Epoch, EpochStore, FileStore};
+pub use group::{BadGroup, Group, GroupPlan};
 pub use insecure::Insecure;
 pub use key_file::{Key, KeyFileError, KeyId, Keys};
 pub use two_way::{BadPeers, Over, PEERS, PeerKeys, SessionState, TwoWay};
@@ -202,6 +206,8 @@ pub enum Seal {
     Insecure(Insecure),
     /// For peers that answer.
     TwoWay(TwoWay),
+    /// For sites that broadcast.
+    Group(Group),
 }
 
 impl Seal {
@@ -218,6 +224,7 @@ impl Seal {
         match self {
             Self::Insecure(seal) => seal.seal(to, flags, body, out),
             Self::TwoWay(seal) => seal.seal(now, to, flags, body, out),
+            Self::Group(seal) => seal.seal(now, to, flags, body, out),
         }
     }
 
@@ -226,6 +233,7 @@ impl Seal {
         match self {
             Self::Insecure(seal) => seal.open(from, datagram),
             Self::TwoWay(seal) => seal.open(now, from, datagram),
+            Self::Group(seal) => seal.open(now, datagram),
         }
     }
 
@@ -236,6 +244,7 @@ impl Seal {
         match self {
             Self::Insecure(_) => None,
             Self::TwoWay(seal) => seal.poll(now, out),
+            Self::Group(seal) => seal.poll(now, out).then_some((Destination::Everybody, None)),
         }
     }
 
@@ -244,6 +253,7 @@ impl Seal {
         match self {
             Self::Insecure(_) => None,
             Self::TwoWay(seal) => seal.poll_at(),
+            Self::Group(seal) => seal.poll_at(),
         }
     }
 
@@ -252,6 +262,7 @@ impl Seal {
         match self {
             Self::Insecure(seal) => seal.address(peer),
             Self::TwoWay(seal) => seal.address(peer),
+            Self::Group(_) => None,
         }
     }
 
@@ -260,6 +271,7 @@ impl Seal {
         match self {
             Self::Insecure(seal) => seal.overhead(),
             Self::TwoWay(seal) => seal.overhead(),
+            Self::Group(seal) => seal.overhead(),
         }
     }
 
@@ -268,6 +280,15 @@ impl Seal {
         match self {
             Self::Insecure(seal) => seal.overhead(),
             Self::TwoWay(seal) => seal.overhead() + 6,
+            Self::Group(seal) => seal.overhead() + 6,
+        }
+    }
+
+    /// Before the daemon ends: what must be kept is stored.
+    pub fn close(&mut self) -> std::io::Result<()> {
+        match self {
+            Self::Insecure(_) | Self::TwoWay(_) => Ok(()),
+            Self::Group(seal) => seal.close(),
         }
     }
 }

@@ -24,6 +24,8 @@ use crate::unit::{SiteId, Unit};
 pub use build::BuildError;
 pub(crate) use build::packaging;
 use source::Source;
+#[cfg(target_os = "linux")]
+pub(crate) use tell::add_counters;
 use way::{Outlet, Way};
 
 /// What a site hands over to whoever moves octets.
@@ -156,6 +158,14 @@ impl Site {
             let source = of_unit(sources, *mesh, None, site);
             receive_unit(now, source, sources, ways, *mesh, allowed, counters, unit, shell);
         });
+    }
+
+    /// The end: what is to be kept for the next time is kept.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn close(&mut self) -> std::io::Result<()> {
+        self.seal.as_mut().map_or(Ok(()), Seal::close)
     }
 
     /// What the carrier could not make a datagram of, or a packet that went no further outside of here.

@@ -18,7 +18,9 @@ pub(super) struct Inside {
     plan: plan::Inside,
     mtu: u16,
     namespace: Option<Namespace>,
-    tun: Option<Tun>,
+    /// Stays when the interface is taken away: by the same descriptor it is attached to again, in the namespace where it
+    /// was.
+    tun: Tun,
     retry_at: Option<Instant>,
 }
 
@@ -36,68 +38,69 @@ pub(super) enum Read {
 impl Inside {
     /// Makes the interface, or takes the persistent one of that name.
     pub(super) fn open(plan: &plan::Inside, mtu: u16) -> Result<Self, Error> {
+        let kind = if plan.bridged { TunKind::Tap } else { TunKind::Tun };
         let namespace = plan.namespace.as_deref().map(Namespace::open).transpose()?;
-        let mut inside = Self { plan: plan.clone(), mtu, namespace, tun: None, retry_at: None };
-        inside.attach()?;
+        let tun = match &namespace {
+            Some(namespace) => Tun::open_in(namespace, &plan.name, kind)?,
+            None => Tun::open(&plan.name, kind)?,
+        };
+        let inside = Self { plan: plan.clone(), mtu, namespace, tun, retry_at: None };
+        inside.set_up()?;
         Ok(inside)
     }
 
-    fn attach(&mut self) -> Result<(), Error> {
-        let kind = if self.plan.bridged { TunKind::Tap } else { TunKind::Tun };
-        let (plan, mtu) = (&self.plan, self.mtu);
-        let open = || -> Result<Tun, Error> {
-            let tun = Tun::open(&plan.name, kind)?;
-            match set_up(plan, mtu, tun.name()) {
-                // A persistent interface of the user that the daemon runs as: whoever made it has set it up.
-                Err(error) if error.is_permission() => {
-                    tracing::info!(interface = tun.name(), "taken as it is, without the right to set it up");
-                }
-                result => result?,
+    /// Gives the interface its addresses and all the rest.
+    fn set_up(&self) -> Result<(), Error> {
+        let work = || set_up(&self.plan, self.mtu, self.tun.name());
+        let result = match &self.namespace {
+            Some(namespace) => namespace.within(work).and_then(|result| result),
+            None => work(),
+        };
+        match result {
+            // A persistent interface of the user that the daemon runs as: whoever made it has set it up.
+            Err(error) if error.is_permission() => {
+                tracing::info!(interface = self.name(), "taken as it is, without the right to set it up");
+                Ok(())
             }
-            Ok(tun)
-        };
-        let tun = match &self.namespace {
-            Some(namespace) => namespace.within(open)??,
-            None => open()?,
-        };
-        self.tun = Some(tun);
-        self.retry_at = None;
-        Ok(())
+            result => result,
+        }
     }
 
     /// What the interface is called.
     pub(super) fn name(&self) -> &str {
-        self.tun.as_ref().map_or(&self.plan.name, Tun::name)
+        self.tun.name()
     }
 
     /// The device, to be waited for.
-    pub(super) fn tun(&self) -> Option<&Tun> {
-        self.tun.as_ref()
+    pub(super) fn tun(&self) -> &Tun {
+        &self.tun
+    }
+
+    /// Whether the interface is there.
+    pub(super) fn is_there(&self) -> bool {
+        self.retry_at.is_none()
     }
 
     /// The next packet of the system.
     pub(super) fn read(&mut self, now: Instant, out: &mut [u8]) -> Read {
-        let Some(tun) = &self.tun else { return Read::Gone };
-        match tun.read(out) {
+        match self.tun.read(out) {
             Ok(len) => Read::Packet(len),
-            Err(error) => match error.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Read::Nothing,
-                // EIO: the interface is down. It may come up again, and there is nothing to be read until then.
-                _ if error.raw_os_error() == Some(EIO) => Read::Nothing,
-                // EBADFD: it is no more.
-                _ => {
-                    tracing::warn!(interface = self.name(), %error, "the interface is gone; looking for it every second");
-                    self.tun = None;
-                    self.retry_at = Some(now + RETRY);
-                    Read::Gone
-                }
-            },
+            Err(error) if Tun::is_gone(&error) => {
+                tracing::warn!(
+                    interface = self.name(),
+                    "the interface was taken away; looking for it every second"
+                );
+                self.retry_at = Some(now + RETRY);
+                Read::Gone
+            }
+            // It is down, and may come up again; or there is no packet.
+            Err(_) => Read::Nothing,
         }
     }
 
     /// Hands a packet to the system; whether it took it.
     pub(super) fn write(&self, packet: &[u8]) -> bool {
-        self.tun.as_ref().is_some_and(|tun| tun.write(packet).is_ok())
+        self.tun.write(packet).is_ok()
     }
 
     /// When an interface that is gone is looked for.
@@ -111,9 +114,10 @@ impl Inside {
             return false;
         }
         self.retry_at = Some(now + RETRY);
-        match self.attach() {
+        match self.tun.attach_again().and_then(|()| self.set_up()) {
             Ok(()) => {
                 tracing::info!(interface = self.name(), "the interface is back");
+                self.retry_at = None;
                 true
             }
             Err(error) => {
@@ -123,9 +127,6 @@ impl Inside {
         }
     }
 }
-
-/// `EIO` of Linux on all its architectures.
-const EIO: i32 = 5;
 
 /// Gives an interface of this thread's namespace what the plan says.
 fn set_up(plan: &plan::Inside, mtu: u16, name: &str) -> Result<(), Error> {

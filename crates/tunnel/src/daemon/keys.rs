@@ -1,13 +1,18 @@
 //! The seal of a plan: keys from files, and what both ends must agree on.
 
+use std::os::unix::fs::chown;
+use std::path::Path;
+
 use sha2::{Digest as _, Sha256};
+use thinair_os::clock;
+use thinair_os::privileges::Account;
 use thinair_rohc::CidSpace;
 use thinair_wire::time::Instant;
 
 use super::setup::RunError;
 use crate::mtu::Budget;
 use crate::plan::{Carrier, Others, Plan, Security};
-use crate::seal::{Insecure, Keys, Over, PeerKeys, Random, Seal, TwoWay};
+use crate::seal::{FileStore, Group, GroupPlan, Insecure, Keys, Over, PeerKeys, Random, Seal, TwoWay};
 use crate::site::packaging;
 
 /// Random octets of the system.
@@ -22,13 +27,7 @@ impl Random for SystemRandom {
 }
 
 /// How datagrams of the plan are sealed. `None`: in the open.
-pub(super) fn seal(
-    now: Instant,
-    plan: &Plan,
-    budget: &Budget,
-    random: &mut dyn Random,
-) -> Result<Option<Seal>, RunError> {
-    let _ = random;
+pub(super) fn seal(now: Instant, plan: &Plan, budget: &Budget) -> Result<Option<Seal>, RunError> {
     Ok(match (&plan.security, &plan.others) {
         (Security::Open, _) => None,
         (Security::Insecure, Others::Peers(peers)) => {
@@ -53,10 +52,41 @@ pub(super) fn seal(
             let two_way = TwoWay::new(now, over, known, *suite, digest, Box::new(SystemRandom));
             Some(Seal::TwoWay(two_way.map_err(|bad| RunError::Keys(bad.to_string()))?))
         }
-        (Security::Key { .. }, Others::Mesh(_)) => {
-            return Err(RunError::Keys("groups have no keys yet".to_owned()));
+        (Security::Key { path, suite }, Others::Mesh(mesh)) => {
+            let group = GroupPlan {
+                own: mesh.own,
+                sites: mesh.sites.iter().map(|site| site.id).collect(),
+                keys: Keys::read(path)?,
+                suite: *suite,
+                digest: digest(plan, budget),
+                wall_seconds: clock::calendar(),
+            };
+            std::fs::create_dir_all(&plan.state).map_err(|why| RunError::State(plan.state.clone(), why))?;
+            let store = FileStore::new(plan.state.clone());
+            let group = Group::new(now, group, Box::new(store), Box::new(SystemRandom));
+            Some(Seal::Group(group.map_err(|bad| RunError::Keys(words(&bad)))?))
         }
     })
+}
+
+/// An error with what is behind it.
+fn words(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", words(source)),
+        None => error.to_string(),
+    }
+}
+
+/// Epochs are kept by whoever the daemon goes on as.
+pub(super) fn give_to(plan: &Plan, account: &Account) -> Result<(), RunError> {
+    let (Security::Key { .. }, Others::Mesh(_)) = (&plan.security, &plan.others) else { return Ok(()) };
+    let give = |path: &Path| {
+        chown(path, Some(account.uid()), Some(account.gid()))
+            .map_err(|why| RunError::State(path.to_owned(), why))
+    };
+    give(&plan.state)?;
+    let entries = std::fs::read_dir(&plan.state).map_err(|why| RunError::State(plan.state.clone(), why))?;
+    entries.flatten().try_for_each(|entry| give(&entry.path()))
 }
 
 /// Of all that both ends must have alike, so that a handshake can tell.

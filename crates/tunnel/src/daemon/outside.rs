@@ -4,14 +4,15 @@ mod file;
 mod serial;
 mod udp;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 use thinair_os::Error;
 use thinair_wire::time::Instant;
 
-use crate::line::{DeframerCounters, FramerCounters};
 use crate::plan::Carrier;
+use crate::site::add_counters;
 
 use file::Files;
 use serial::Line;
@@ -153,11 +154,13 @@ impl Outside {
         }
     }
 
-    /// Counters of a line.
-    pub(super) fn line_counters(&self) -> Option<(FramerCounters, DeframerCounters)> {
-        match self {
-            Self::Serial(line) => Some(line.counters()),
-            Self::Udp(_) | Self::File(_) => None,
-        }
+    /// Counters of a line, by name.
+    pub(super) fn line_status(&self) -> Option<BTreeMap<String, u64>> {
+        let Self::Serial(line) = self else { return None };
+        let (sent, received) = line.counters();
+        let mut counters = BTreeMap::new();
+        add_counters(&mut counters, "sent_", &sent);
+        add_counters(&mut counters, "received_", &received);
+        Some(counters)
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use thinair_os::privileges::{self, Account, Keep};
 use thinair_os::{Error, EventLoop, Signals, Waker, clock};
 use thinair_wire::time::Instant;
 
@@ -25,6 +26,9 @@ use crate::status::{CarrierStatus, Identity, InsideStatus, Status};
 /// Octets of the longest packet that an interface gives, with the header of a frame.
 const LONGEST: usize = 65_536 + 14;
 
+/// Who a daemon of root goes on as, if nobody says.
+const NOBODY: &str = "nobody";
+
 /// Why there is no tunnel, or no more.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -43,6 +47,9 @@ pub enum RunError {
     /// Peers and keys.
     #[error("{0}")]
     Keys(String),
+    /// Where epochs are kept.
+    #[error("cannot use {}, where epochs are kept", .0.display())]
+    State(PathBuf, #[source] io::Error),
     /// The status socket.
     #[error(transparent)]
     Status(#[from] BindError),
@@ -100,7 +107,7 @@ impl Daemon {
         let started = clock::now();
         let budget = Budget::of(plan)?;
         let mut random = keys::SystemRandom;
-        let seal = keys::seal(started, plan, &budget, &mut random)?;
+        let seal = keys::seal(started, plan, &budget)?;
         let site = Site::new(started, plan, &budget, seal, &mut random)?;
         let outside = Outside::open(&plan.carrier, budget.largest_datagram)?;
         let inside = Inside::open(&plan.inside, budget.mtu)?;
@@ -119,9 +126,7 @@ impl Daemon {
             .transpose()?;
 
         let events = EventLoop::new(Duration::ZERO)?;
-        if let Some(tun) = inside.tun() {
-            events.add(tun, INSIDE)?;
-        }
+        events.add(inside.tun(), INSIDE)?;
         if let Some(file) = outside.readable() {
             events.add(file, OUTSIDE)?;
         }
@@ -189,17 +194,40 @@ impl Daemon {
         Ok(daemon)
     }
 
+    /// Goes on as the user of the plan, or, if root has started it, as one who may nothing.
     fn give_up_rights(&self, plan: &Plan) -> Result<(), RunError> {
-        let _ = plan;
+        let user = match &plan.user {
+            Some(user) => user,
+            None if privileges::is_root() => NOBODY,
+            None => return Ok(privileges::hide_memory()?),
+        };
+        let account = Account::named(user)?;
+        if privileges::is_root() {
+            // For those who ask for the status, for epochs that are to be kept, for whoever starts it next time without
+            // any rights.
+            if let Some(socket) = &self.status_socket {
+                socket
+                    .give_to(account.uid(), account.gid())
+                    .map_err(|why| Error::new("hand over the status socket", why))?;
+            }
+            keys::give_to(plan, &account)?;
+            self.inside.tun().set_owner(account.uid())?;
+        }
+        privileges::become_account(&account, Keep::Nothing)?;
+        tracing::info!(user, "all other rights are given up");
         Ok(())
     }
 
     /// What the daemon tells of itself.
     pub(super) fn status(&self, now: Instant) -> Status {
         let mut identity = self.identity.clone();
-        identity.inside.up = self.inside.tun().is_some();
+        identity.inside.up = self.inside.is_there();
         let uptime = now.since(self.started).as_secs_f64();
-        self.site.status(now, identity, uptime, clock::of_this_process().as_secs_f64())
+        let mut status = self.site.status(now, identity, uptime, clock::of_this_process().as_secs_f64());
+        if let Some(line) = self.outside.line_status() {
+            status.parts.insert("line".to_owned(), line);
+        }
+        status
     }
 }
 

@@ -113,10 +113,8 @@ impl Daemon {
                 return self.end();
             }
             let now = clock::now();
-            if self.inside.retry(now)
-                && let Some(tun) = self.inside.tun()
-            {
-                self.events.add(tun, INSIDE)?;
+            if self.inside.retry(now) {
+                self.events.add(self.inside.tun(), INSIDE)?;
                 self.inside_waits = true;
             }
             if self.outside.retry(now)
@@ -159,6 +157,7 @@ impl Daemon {
                     break;
                 }
                 Read::Gone => {
+                    self.events.remove(self.inside.tun())?;
                     self.inside_waits = false;
                     drained = true;
                     break;
@@ -236,14 +235,12 @@ impl Daemon {
             *outside_waits = flushed.waits;
         }
         // While the carrier has no room, packets wait in the interface.
-        let wanted = !outside.is_full();
-        if let Some(tun) = inside.tun()
-            && wanted != *inside_waits
-        {
+        let wanted = inside.is_there() && !outside.is_full();
+        if wanted != *inside_waits {
             if wanted {
-                events.add(tun, INSIDE)?
+                events.add(inside.tun(), INSIDE)?
             } else {
-                events.remove(tun)?
+                events.remove(inside.tun())?
             }
             *inside_waits = wanted;
         }
@@ -284,6 +281,10 @@ impl Daemon {
         site.poll(now, &mut hands);
         self.flush(now)?;
         self.do_chores(now);
+        if let Err(error) = self.site.close() {
+            tracing::error!(%error, "how far others have come cannot be kept");
+        }
+        tracing::info!("the tunnel is closed");
         Ok(())
     }
 }

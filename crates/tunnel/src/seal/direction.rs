@@ -44,11 +44,6 @@ impl Sealer {
         self.counter = counter;
     }
 
-    /// When a body was sealed last.
-    pub(super) fn last(&self) -> Option<Instant> {
-        self.last
-    }
-
     /// Appends header, sealed body and tag to `out`, which is empty.
     pub(super) fn seal(
         &mut self,

@@ -85,9 +85,6 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Octets of the longest one.
-    pub(super) const LARGEST: usize = 10;
-
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let full = matches!(self.counter, Travelled::Full(_));
         let flags = self.flags.bits() | if full { FULL } else { 0 };

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use super::header::Kind;
+use super::two_way::canonical;
 use super::{BodyFlags, Destination, NotSealed, Opened, Refused, Sender};
 use crate::unit::SiteId;
 
@@ -21,7 +22,7 @@ enum Who {
 impl Insecure {
     /// Peers at these addresses. A body is of the peer whose address it comes from; otherwise of the one that has none.
     pub fn peers(addresses: Vec<Option<SocketAddr>>) -> Self {
-        Self(Who::Peers(addresses))
+        Self(Who::Peers(addresses.into_iter().map(|address| address.map(canonical)).collect()))
     }
 
     /// A group of this site, if it sends, and of others.
@@ -49,6 +50,7 @@ impl Insecure {
     }
 
     pub(super) fn open<'d>(&self, from: Option<SocketAddr>, datagram: &'d [u8]) -> Opened<'d> {
+        let from = from.map(canonical);
         let read = |length: usize| {
             let (header, body) = datagram.split_at_checked(length)?;
             let flags = BodyFlags::of(header[0]);

@@ -90,15 +90,6 @@ impl Cipher {
         }
     }
 
-    /// Octets of the tag.
-    pub(super) fn tag(&self) -> usize {
-        match self.algorithm {
-            Algorithm::ChaCha20Poly1305(_) => 16,
-            Algorithm::AesCcm8(_) => 8,
-            Algorithm::AesCcm4(_) => 4,
-        }
-    }
-
     /// Seals the octets of `out` behind the first `header` ones, which are associated data, and appends the tag.
     /// **A counter must never be given twice.**
     pub(super) fn seal(&self, counter: u64, header: usize, out: &mut Vec<u8>) {

@@ -1,5 +1,10 @@
 //! Two ends and what is in between, in a room without clocks.
 
+mod bodies;
+mod cookies;
+mod groups;
+mod key_files;
 pub(super) mod nonces;
 mod room;
 mod sessions;
+mod trouble;

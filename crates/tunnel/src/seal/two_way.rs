@@ -146,6 +146,19 @@ impl TwoWay {
         Some(self.peers.get(peer)?.current()?.state())
     }
 
+    /// As if so many had been sealed by the current session of the only peer.
+    #[cfg(test)]
+    pub(super) fn skip_to(&mut self, counter: u64) {
+        self.peers[0].skip_to(counter);
+    }
+
+    /// The only peer is asked for keys, whenever it was asked last.
+    #[cfg(test)]
+    pub(super) fn ask_again(&mut self, now: Instant) {
+        self.peers[0].timers.set(timers::Timer::Try, now);
+        self.due = Some(now);
+    }
+
     pub(super) fn overhead(&self) -> usize {
         match self.over {
             Over::Datagrams => 4 + self.suite.tag(),

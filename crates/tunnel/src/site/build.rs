@@ -10,7 +10,7 @@ use super::way::{Link, Way};
 use crate::channel::{AllowedError, AllowedIps, Channel, Role, Setup, SetupError};
 use crate::mtu::Budget;
 use crate::packaging::{Packager, PackagerConfig, PackagingError, Unpackager, rtp};
-use crate::plan::{Carrier, ChannelPlan, Others, Packaging, Plan, Security};
+use crate::plan::{Carrier, Others, Packaging, Plan, Security};
 use crate::seal::{Destination, Random, Seal};
 use crate::status::{Counters, PeerCounters};
 use crate::unit::SiteId;
@@ -46,12 +46,8 @@ impl Site {
     ) -> Result<Self, BuildError> {
         let packaging = packaging(&plan.carrier);
         let bridged = plan.inside.bridged;
-        let mut channel_plan = plan.channel.clone();
-        if matches!(plan.security, Security::Insecure) {
-            channel_plan.feedback_wait = channel_plan.feedback_wait.max(INSECURE_FEEDBACK);
-        }
         let way = |name: &str, role: Role<'_>, link: Link, random: &mut dyn Random| {
-            let channel = channel(&channel_plan, role, plan, budget, random)?;
+            let channel = channel(role, plan, budget, random)?;
             let config = PackagerConfig {
                 largest_body: budget.largest_body,
                 bridged,
@@ -113,7 +109,6 @@ impl Site {
 const LONGEST_UNIT: usize = 2_048;
 
 fn channel(
-    channel_plan: &ChannelPlan,
     role: Role<'_>,
     plan: &Plan,
     budget: &Budget,
@@ -122,7 +117,7 @@ fn channel(
     let mut seed = [0; 8];
     random.fill(&mut seed);
     Channel::new(&Setup {
-        plan: channel_plan,
+        plan: &plan.channel,
         role,
         integrity: budget.integrity,
         bridged: plan.inside.bridged,
@@ -130,6 +125,10 @@ fn channel(
         mtu: budget.mtu,
         largest_unit: budget.largest_unit,
         mrru: budget.mrru,
+        feedback_interval: match plan.security {
+            Security::Insecure => INSECURE_FEEDBACK,
+            Security::Key { .. } | Security::Open => Duration::ZERO,
+        },
         seed: u64::from_ne_bytes(seed),
     })
 }

@@ -21,11 +21,11 @@ impl Site {
         status.peers = if self.mesh { self.mesh_status(now) } else { self.peers_status(now) };
         let mut packaging = BTreeMap::new();
         for way in &self.ways {
-            add(&mut packaging, "sent_", &way.packager.counters());
+            add_counters(&mut packaging, "sent_", &way.packager.counters());
         }
         let unpackagers = self.sources.iter().filter_map(|source| source.unpackager.as_ref());
         for unpackager in unpackagers.chain(&self.together) {
-            add(&mut packaging, "received_", &unpackager.counters());
+            add_counters(&mut packaging, "received_", &unpackager.counters());
         }
         status.parts.insert("packaging".to_owned(), packaging);
         status
@@ -118,7 +118,7 @@ fn contexts(way: &Way) -> Vec<ContextCount> {
 }
 
 /// Adds numbers of a structure to those that are there, by their names, those of structures within it too.
-fn add(to: &mut BTreeMap<String, u64>, prefix: &str, of: &impl Serialize) {
+pub(crate) fn add_counters(to: &mut BTreeMap<String, u64>, prefix: &str, of: &impl Serialize) {
     fn walk(to: &mut BTreeMap<String, u64>, prefix: &str, value: &serde_json::Value) {
         let Some(fields) = value.as_object() else { return };
         for (name, value) in fields {

@@ -63,6 +63,8 @@ pub(in crate::seal) struct Room {
     pub(in crate::seal) ends: [End; 2],
     pub(in crate::seal) air: VecDeque<Flying>,
     pub(in crate::seal) over: Over,
+    /// Datagrams that have flown.
+    pub(in crate::seal) flown: usize,
     suite: Suite,
     seed: u64,
 }
@@ -99,7 +101,7 @@ impl Room {
                 events: Vec::new(),
             },
         ];
-        Self { now, ends, air: VecDeque::new(), over, suite, seed: 2 }
+        Self { now, ends, air: VecDeque::new(), over, flown: 0, suite, seed: 2 }
     }
 
     /// Both ends have exchanged keys.
@@ -170,6 +172,7 @@ impl Room {
     pub(in crate::seal) fn run(&mut self) {
         self.poll();
         while let Some(flying) = self.air.pop_front() {
+            self.flown += 1;
             let to = self.other(&flying);
             self.arrive(to, &flying);
             self.poll();
@@ -195,6 +198,14 @@ impl Room {
         self.run();
     }
 
+    /// A body goes from end to end; new keys may come out before it or behind it.
+    pub(in crate::seal) fn talk_behind(&mut self, from: usize, octets: &[u8]) {
+        self.forget();
+        self.send(from, octets).expect("a session");
+        self.run();
+        assert!(self.ends[1 - from].events.contains(&body(octets)));
+    }
+
     /// A body goes from end to end, and nothing else comes out.
     pub(in crate::seal) fn talk(&mut self, from: usize, octets: &[u8]) {
         self.forget();
@@ -202,6 +213,20 @@ impl Room {
         self.run();
         assert_eq!(self.ends[1 - from].events, [body(octets)]);
     }
+}
+
+/// A left end that asks for signs of life.
+pub(in crate::seal) fn with_keepalive(now: Instant, keepalive: Duration) -> TwoWay {
+    let peers =
+        vec![PeerKeys { keys: Keys::one(key(1)), address: Some(address(RIGHT)), keepalive: Some(keepalive) }];
+    TwoWay::new(now, Over::Datagrams, peers, Suite::ChaCha20Poly1305, PARAMETERS, random(77))
+        .expect("one peer")
+}
+
+/// A right end.
+pub(in crate::seal) fn with_parameters(now: Instant, suite: Suite, digest: [u8; 8]) -> TwoWay {
+    let peers = vec![PeerKeys { keys: Keys::one(key(1)), address: None, keepalive: None }];
+    TwoWay::new(now, Over::Datagrams, peers, suite, digest, random(78)).expect("one peer")
 }
 
 pub(in crate::seal) fn start(

@@ -1,10 +1,20 @@
 //! Handshakes and what follows them.
 
+use std::time::Duration;
+
+use proptest::prelude::*;
+
 use super::room::*;
 use crate::plan::Suite;
-use crate::seal::{NewSession, NotSealed, Over};
+use crate::seal::{Keys, NewSession, NotSealed, Over};
 
 const SUITES: [Suite; 3] = [Suite::ChaCha20Poly1305, Suite::AesCcm8, Suite::AesCcm4];
+const NEW: Event = Event::Session(NewSession { restarted: false });
+const RESTARTED: Event = Event::Session(NewSession { restarted: true });
+
+fn since(room: &Room, end: usize) -> Option<crate::seal::SessionState> {
+    room.ends[end].seal.session(0)
+}
 
 #[test]
 fn two_ends_agree_on_keys_and_talk() {
@@ -14,12 +24,192 @@ fn two_ends_agree_on_keys_and_talk() {
             assert_eq!(room.send(LEFT, b"early"), Err(NotSealed::NoSession));
             room.run();
             for end in &room.ends {
-                assert_eq!(end.events, [Event::Session(NewSession { restarted: false })]);
+                assert_eq!(end.events, [NEW]);
             }
             for i in 0..20_u8 {
                 room.talk(LEFT, &[i; 40]);
                 room.talk(RIGHT, &[i; 1]);
             }
+        }
+    }
+}
+
+#[test]
+fn an_end_that_starts_anew_is_noticed() {
+    // The one that asks, and the one that is asked.
+    let mut room = Room::ready(Over::Datagrams, Suite::ChaCha20Poly1305);
+    room.restart(LEFT, Keys::one(key(1)));
+    room.run();
+    assert_eq!(room.ends[LEFT].events, [NEW]);
+    assert_eq!(room.ends[RIGHT].events, [RESTARTED]);
+    room.talk(RIGHT, b"welcome back");
+
+    room.restart(RIGHT, Keys::one(key(1)));
+    room.forget();
+    room.send(LEFT, b"to nobody").expect("it does not know yet");
+    room.pass(Duration::from_secs(14));
+    assert_eq!(since(&room, RIGHT), None);
+    // Nothing is heard for 15 s.
+    room.pass(Duration::from_secs(2));
+    assert_eq!(room.ends[LEFT].events, [RESTARTED]);
+    room.talk(RIGHT, b"here we are");
+    room.talk(LEFT, b"at last");
+}
+
+#[test]
+fn a_keepalive_finds_out_as_well() {
+    let mut room = Room::new(Over::Datagrams, Suite::ChaCha20Poly1305);
+    room.ends[LEFT].seal = with_keepalive(room.now, Duration::from_secs(20));
+    room.run();
+    room.forget();
+    room.restart(RIGHT, Keys::one(key(1)));
+    room.pass(Duration::from_secs(36));
+    room.talk(RIGHT, b"though nobody has sent anything");
+}
+
+#[test]
+fn silence_costs_nothing_and_one_way_traffic_little() {
+    let mut room = Room::ready(Over::Line, Suite::AesCcm8);
+    room.pass(Duration::from_secs(3_600));
+    assert_eq!(room.flown, 6, "both have asked, both have answered, a confirmation and its answer");
+}
+
+#[test]
+fn keys_are_renewed_after_two_hours_and_nothing_is_lost() {
+    let mut room = Room::ready(Over::Datagrams, Suite::ChaCha20Poly1305);
+    let first = since(&room, LEFT).expect("a session").since;
+    let mut sessions = std::collections::BTreeSet::new();
+    for i in 0..10_000_u32 {
+        let octets = i.to_be_bytes();
+        // Sealed before what is due, and there behind it.
+        let late = [LEFT, RIGHT].map(|end| room.seal(end, &octets).expect("there is always a session"));
+        room.pass(Duration::from_secs(1));
+        room.forget();
+        for end in [LEFT, RIGHT] {
+            assert_eq!(room.arrive(1 - end, &late[end]), Some(body(&octets)), "{i}");
+        }
+        sessions.insert(since(&room, LEFT).expect("a session").since);
+    }
+    assert_eq!(sessions.len(), 2);
+    assert_eq!(sessions.last().expect("two").since(first).as_secs(), 7_200);
+}
+
+#[test]
+fn keys_are_renewed_after_two_to_the_32_packets() {
+    let mut room = Room::ready(Over::Datagrams, Suite::ChaCha20Poly1305);
+    room.ends[LEFT].seal.skip_to((1 << 32) - 2);
+    room.talk(LEFT, b"one");
+    let last = since(&room, LEFT);
+    room.now = room.now + Duration::from_secs(2);
+    room.talk_behind(LEFT, b"last");
+    assert_eq!(since(&room, LEFT).map(|session| session.sealed), Some(1), "a new one, and its confirmation");
+    assert_ne!(since(&room, LEFT).map(|s| s.since), last.map(|s| s.since));
+    // Without an answer there is an end.
+    room.ends[LEFT].seal.skip_to((1 << 32) + (1 << 24));
+    assert_eq!(room.send(LEFT, b"never"), Err(NotSealed::NoSession));
+}
+
+#[test]
+fn no_key_and_nonce_twice_in_1_000_starts_with_a_clock_that_stands() {
+    super::nonces::watch();
+    let mut room = Room::ready(Over::Datagrams, Suite::ChaCha20Poly1305);
+    for start in 0..1_000_usize {
+        room.restart(start % 2, Keys::one(key(1)));
+        if start % 2 == RIGHT {
+            // It waits for the other end, which has to find out.
+            room.restart(LEFT, Keys::one(key(1)));
+        }
+        room.run();
+        for i in 0..3 {
+            room.talk(LEFT, &[i]);
+            room.talk(RIGHT, &[i]);
+        }
+    }
+    assert!(super::nonces::count() > 6_000);
+}
+
+#[test]
+fn keys_of_the_file_are_replaced_with_traffic_going_on() {
+    let [old, new] = [1, 2].map(key);
+    let steps =
+        [Keys::two(old.clone(), new.clone()), Keys::two(new.clone(), old.clone()), Keys::one(new.clone())];
+    for over in [Over::Datagrams, Over::Line] {
+        let mut room =
+            Room::with_keys(over, Suite::AesCcm8, [Keys::one(old.clone()), Keys::one(old.clone())]);
+        room.run();
+        let mut count = 0_u32;
+        let mut traffic = |room: &mut Room| {
+            for _ in 0..100 {
+                count += 1;
+                for end in [LEFT, RIGHT] {
+                    let flying = room.seal(end, &count.to_be_bytes()).expect("there is always a session");
+                    room.pass(Duration::from_secs(1));
+                    assert_eq!(room.arrive(1 - end, &flying), Some(body(&count.to_be_bytes())), "{count}");
+                }
+            }
+        };
+        traffic(&mut room);
+        for keys in &steps {
+            for end in [RIGHT, LEFT] {
+                let now = room.now;
+                room.ends[end].seal.set_keys(now, 0, keys).expect("no two alike");
+                traffic(&mut room);
+            }
+        }
+        for end in [LEFT, RIGHT] {
+            assert_eq!(since(&room, end).map(|session| session.key), Some(new.id()));
+        }
+    }
+}
+
+#[test]
+fn who_does_not_know_the_new_key_yet_is_asked_by_the_old_one() {
+    let [old, new] = [1, 2].map(key);
+    let keys = [Keys::two(new, old.clone()), Keys::one(old)];
+    let mut room = Room::with_keys(Over::Datagrams, Suite::ChaCha20Poly1305, keys);
+    room.pass(Duration::from_secs(30));
+    room.talk(LEFT, b"by the second key");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Both ends ask at once, and some messages are late or lost: in the end they use the same session, and from then on
+    /// no body is lost, for longer than anything old is kept.
+    #[test]
+    fn both_ends_may_ask_at_once(fates in prop::collection::vec(0_u8..8, 0..40), line in any::<bool>(), seed in any::<u32>()) {
+        let over = if line { Over::Line } else { Over::Datagrams };
+        let mut room = Room::new(over, Suite::AesCcm8);
+        for end in [LEFT, RIGHT] {
+            room.ends[end].seal =
+                start(room.now, over, Suite::AesCcm8, Keys::one(key(1)), Some(address(1 - end)), u64::from(seed) * 2 + end as u64);
+        }
+        let mut delivered = [0_u32; 2];
+        for fate in fates {
+            room.poll();
+            match fate {
+                0 => { room.air.pop_front(); }
+                1 => room.now = room.now + Duration::from_millis(700),
+                2 => room.air.rotate_left(usize::from(!room.air.is_empty())),
+                3 => { let _ = room.send(LEFT, b"early"); }
+                4 => { let _ = room.send(RIGHT, b"early"); }
+                _ => {
+                    if let Some(flying) = room.air.pop_front() {
+                        let to = if flying.from == address(LEFT) { RIGHT } else { LEFT };
+                        room.arrive(to, &flying);
+                        delivered[to] += 1;
+                    }
+                }
+            }
+        }
+        room.pass(Duration::from_secs(40));
+        for second in 0..200_u8 {
+            for end in [LEFT, RIGHT] {
+                let sent = room.seal(end, &[second]);
+                prop_assert!(sent.is_ok(), "{} at {}: {:?}", second, end, room.ends[end].events);
+                prop_assert_eq!(room.arrive(1 - end, &sent.expect("sealed")), Some(body(&[second])));
+            }
+            room.pass(Duration::from_secs(1));
         }
     }
 }

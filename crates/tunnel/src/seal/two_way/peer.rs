@@ -22,8 +22,6 @@ pub(super) const SESSIONS: u8 = 4;
 const REKEY: Duration = Duration::from_secs(2 * 3_600);
 /// The end that has answered waits a little longer, so that not both ask.
 const REKEY_LATER: Duration = Duration::from_secs(60);
-/// How old they get at most, if there are no new ones by then.
-const EXPIRED: Duration = Duration::from_secs(2 * 3_600 + 600);
 /// How long the previous session and the next one are kept.
 const KEPT: Duration = Duration::from_secs(60);
 /// How long a request of an unknown instance keeps away those of others that show no cookie.
@@ -136,15 +134,21 @@ impl Peer {
         self.current.as_deref()
     }
 
+    #[cfg(test)]
+    pub(super) fn skip_to(&mut self, counter: u64) {
+        self.current.as_mut().expect("a session").sealer.skip_to(counter);
+    }
+
     pub(super) fn set_keys(&mut self, now: Instant, keys: &Keys) {
         self.keys = named(keys);
         let known = |id: KeyId| self.keys.iter().any(|key| key.id == id);
         if self.pending.as_ref().is_some_and(|pending| !known(pending.key.id)) {
             self.pending = None;
         }
-        if let Some(current) = &self.current {
+        if let Some(current) = &mut self.current {
             if !known(current.key) {
-                self.timers.by(Timer::Retire, now + KEPT);
+                current.until = current.until.min(now + KEPT);
+                self.timers.by(Timer::Retire, current.until);
             }
             if current.key != self.keys[0].id {
                 self.attempts = 0;
@@ -278,7 +282,7 @@ impl Peer {
         out: &mut Vec<u8>,
     ) -> Result<(), NotSealed> {
         let sealed = match &mut self.current {
-            Some(session) if now.since(session.since) < EXPIRED => {
+            Some(session) if now < session.until => {
                 let whose = match over {
                     Over::Datagrams => Whose::Index(session.theirs),
                     Over::Line => Whose::Slot(session.theirs),
@@ -505,20 +509,13 @@ impl Peer {
     fn retire(&mut self, now: Instant) {
         self.previous = self.previous.take().filter(|(_, until)| now < *until);
         self.next = self.next.take().filter(|next| now < next.until);
-        let end = |peer: &Self, session: &Session| {
-            let known = peer.keys.iter().any(|key| key.id == session.key);
-            if known { session.since + EXPIRED } else { now }
-        };
-        if let Some(session) = self.current.take_if(|_| true) {
-            let until = end(self, &session);
-            if now < until {
-                self.current = Some(session);
-                self.timers.by(Timer::Retire, until);
-            }
-        }
-        let others =
-            [self.previous.as_ref().map(|(_, until)| *until), self.next.as_ref().map(|next| next.until)];
-        for until in others.into_iter().flatten() {
+        self.current = self.current.take().filter(|session| now < session.until);
+        let ends = [
+            self.current.as_ref().map(|session| session.until),
+            self.previous.as_ref().map(|(_, until)| *until),
+            self.next.as_ref().map(|next| next.until),
+        ];
+        for until in ends.into_iter().flatten() {
             self.timers.by(Timer::Retire, until);
         }
     }
@@ -526,4 +523,21 @@ impl Peer {
 
 fn named(keys: &Keys) -> Vec<NamedKey> {
     keys.iter().map(|key| NamedKey { id: key.id(), key: key.clone() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a peer takes: four sessions at most, of which one is a handshake under way. What is behind their boxes is
+    /// of a fixed size, but for the messages that snow keeps of a handshake.
+    #[test]
+    fn memory_of_a_peer_is_bounded() {
+        let sessions = 3 * size_of::<Session>() + size_of::<Pending>();
+        let keys = 2 * size_of::<NamedKey>();
+        // The key schedules of AES stand behind boxes of their own.
+        let ciphers = 6 * size_of::<ccm::Ccm<aes::Aes128, ccm::aead::consts::U8, ccm::aead::consts::U12>>();
+        let all = size_of::<Peer>() + sessions + keys + ciphers;
+        assert!(all <= 8_192, "{all} octets");
+    }
 }

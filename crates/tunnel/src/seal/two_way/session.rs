@@ -1,11 +1,16 @@
 //! One session with a peer.
 
+use std::time::Duration;
+
 use thinair_wire::time::Instant;
 
 use crate::plan::Suite;
 use crate::seal::direction::{Opener, Sealer};
 use crate::seal::handshake::{Identity, Shared};
 use crate::seal::key_file::KeyId;
+
+/// How old keys get at most.
+const EXPIRED: Duration = Duration::from_secs(2 * 3_600 + 600);
 
 /// What is to be seen of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +38,8 @@ pub(super) struct Session {
     pub(super) key: KeyId,
     pub(super) initiator: bool,
     pub(super) since: Instant,
+    /// When it ends, if nothing new has taken its place by then.
+    pub(super) until: Instant,
     /// Something was opened by it.
     pub(super) heard: bool,
     /// Both ends have asked at once, and the other session of the two is used.
@@ -61,6 +68,7 @@ impl Session {
             key,
             initiator,
             since: now,
+            until: now + EXPIRED,
             heard: false,
             passed_over: false,
         })

@@ -1,0 +1,74 @@
+//! Nanoseconds to seal a body of 64 octets and to open it, for each suite: the best and the median of 60 runs of 4,000.
+//! `cargo bench -p thinair-tunnel --bench seal`
+
+use std::hint::black_box;
+use std::net::SocketAddr;
+use std::time::Instant as Clock;
+
+use thinair_tunnel::plan::Suite;
+use thinair_tunnel::seal::{BodyFlags, Destination, Key, Keys, Opened, Over, PeerKeys, Random, Seal, TwoWay};
+use thinair_wire::time::Instant;
+
+const RUNS: usize = 60;
+const BODIES: usize = 4_000;
+const BODY: [u8; 64] = [0x5a; 64];
+const PEER: Destination = Destination::Peer(0);
+
+fn main() {
+    println!("{:<20} {:>10} {:>10} {:>10} {:>10}", "suite", "seal best", "median", "open best", "median");
+    for suite in [Suite::ChaCha20Poly1305, Suite::AesCcm8, Suite::AesCcm4] {
+        let [seal, open] = measure(suite).map(|mut runs| {
+            runs.sort_unstable();
+            (runs[0], runs[RUNS / 2])
+        });
+        let name = format!("{suite:?}");
+        println!("{name:<20} {:>7} ns {:>7} ns {:>7} ns {:>7} ns", seal.0, seal.1, open.0, open.1);
+    }
+}
+
+/// Nanoseconds for each body, of each run: to seal, to open.
+fn measure(suite: Suite) -> [Vec<u128>; 2] {
+    let now = Instant::from_millis(1);
+    let [left, right] = [1_u8, 2].map(|host| SocketAddr::from(([192, 0, 2, host], 5_000)));
+    let mut ends = [(1, Some(right)), (2, None)].map(|(seed, address)| {
+        let keys = Keys::one(Key::new(*b"thirty-two octets, known to both"));
+        let peers = vec![PeerKeys { keys, address, keepalive: None }];
+        let end = TwoWay::new(now, Over::Datagrams, peers, suite, [0; 8], random(seed));
+        Seal::TwoWay(end.expect("one peer"))
+    });
+    let mut out = Vec::new();
+    for _ in 0..4 {
+        for (from, to, address) in [(0, 1, left), (1, 0, right)] {
+            while ends[from].poll(now, &mut out).is_some() {
+                ends[to].open(now, Some(address), &mut out);
+            }
+        }
+    }
+    let mut datagrams = vec![Vec::with_capacity(128); BODIES];
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..RUNS {
+        let start = Clock::now();
+        for datagram in &mut datagrams {
+            let sealed = ends[0].seal(now, PEER, BodyFlags::default(), black_box(&BODY), datagram);
+            sealed.expect("a session");
+        }
+        times[0].push(start.elapsed().as_nanos() / BODIES as u128);
+        let start = Clock::now();
+        for datagram in &mut datagrams {
+            let opened = ends[1].open(now, Some(left), black_box(datagram));
+            assert!(matches!(opened, Opened::Body { body, .. } if body.len() == BODY.len()));
+        }
+        times[1].push(start.elapsed().as_nanos() / BODIES as u128);
+    }
+    times
+}
+
+fn random(seed: u64) -> Box<dyn Random> {
+    let mut state = seed;
+    Box::new(move |octets: &mut [u8]| {
+        for octet in octets {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            *octet = (state >> 32) as u8;
+        }
+    })
+}

@@ -1,0 +1,435 @@
+//! Sites that broadcast, and nobody need answer: each draws keys of its own at its start and announces them, sealed by
+//! a key that all share.
+//!
+//! A start is known by its epoch, which only ever grows: a site keeps its own, and receivers keep the highest one of
+//! each site, so that what was recorded in an epoch that is over is refused. **An epoch is stored before it is used.**
+
+use std::io;
+use std::time::Duration;
+
+use thinair_wire::time::Instant;
+use thiserror::Error;
+
+use super::direction::{NEW_KEYS_AT, Opener, Sealer};
+use super::epochs::{Epoch, EpochStore};
+use super::header::{Header, Kind, Whose};
+use super::key_file::{Key, KeyId, Keys};
+use super::replay::WINDOW;
+use super::suite::Cipher;
+use super::{BodyFlags, Destination, NewSession, NotSealed, Opened, Random, Refused, Sender};
+use crate::plan::Suite;
+use crate::unit::SiteId;
+
+mod announcement;
+
+use announcement::{Announcement, Clear};
+
+/// An epoch is announced at its start, 1 s later, 2 s later, and so on up to every 16 s.
+const FIRST: Duration = Duration::from_secs(1);
+const DOUBLED: u32 = 4;
+/// The next epoch is used after so many of its announcements: 7 s.
+const ANNOUNCED: u32 = 4;
+/// How many counters before their end the next epoch is announced.
+const AHEAD: u64 = 1 << 20;
+/// How often the counters of the others are stored.
+const STORE: Duration = Duration::from_secs(10);
+
+/// What a site is told of its group.
+#[derive(Clone, Debug)]
+pub struct GroupPlan {
+    /// This site; `None`: it only hears.
+    pub own: Option<SiteId>,
+    /// The others.
+    pub sites: Vec<SiteId>,
+    /// The keys that all share.
+    pub keys: Keys,
+    /// By which bodies are sealed.
+    pub suite: Suite,
+    /// Of the channel parameters, which must be alike at all sites.
+    pub digest: [u8; 8],
+    /// Seconds of the clock on the wall, since 1970.
+    pub wall_seconds: u64,
+}
+
+/// Why there can be no group as told.
+#[derive(Debug, Error)]
+pub enum BadGroup {
+    /// New keys after wrong tags need an answer.
+    #[error("tags of 4 octets are for two ends that answer, not for a group")]
+    ShortTag,
+    /// Two sites have the same number.
+    #[error("site {} is there twice", .0.number())]
+    Twice(SiteId),
+    /// An epoch cannot be read or stored.
+    #[error("epoch of site {}: {source}", site.number())]
+    Store {
+        /// Whose.
+        site: SiteId,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The last epoch was used.
+    #[error("site {} has no epochs left: its stored one is the last of all", .0.number())]
+    NoEpochs(SiteId),
+}
+
+/// Sealed datagrams for all sites of a group.
+pub struct Group {
+    suite: Suite,
+    digest: [u8; 8],
+    instance: [u8; 8],
+    keys: Keys,
+    own: Option<Own>,
+    /// By number.
+    others: Vec<Other>,
+    store: Box<dyn EpochStore>,
+    random: Box<dyn Random>,
+    /// When counters of others are stored.
+    store_at: Option<Instant>,
+}
+
+/// What this site sends.
+struct Own {
+    site: SiteId,
+    current: Started,
+    /// Announced already, used soon.
+    next: Option<Started>,
+    announce_at: Instant,
+    doubled: u32,
+}
+
+/// An epoch of ours.
+struct Started {
+    epoch: u64,
+    salt: [u8; 16],
+    key: KeyId,
+    announcing: Cipher,
+    /// How often it was announced.
+    announced: u32,
+    sealer: Sealer,
+}
+
+/// Another site.
+struct Other {
+    site: SiteId,
+    /// The highest epoch, as it is stored.
+    highest: Option<Epoch>,
+    instance: Option<[u8; 8]>,
+    current: Option<Heard>,
+    /// The epoch before, of the same instance.
+    previous: Option<Heard>,
+}
+
+/// An epoch that was announced to us.
+struct Heard {
+    epoch: u64,
+    salt: [u8; 16],
+    key: KeyId,
+    /// The number of its last announcement.
+    announcement: u32,
+    opener: Opener,
+}
+
+impl Group {
+    /// Reads the epochs of all sites, stores that of this one, and draws its keys.
+    pub fn new(
+        now: Instant,
+        plan: GroupPlan,
+        mut store: Box<dyn EpochStore>,
+        mut random: Box<dyn Random>,
+    ) -> Result<Self, BadGroup> {
+        if plan.suite.forgeries() < u64::MAX {
+            return Err(BadGroup::ShortTag);
+        }
+        let mut sites = plan.sites;
+        sites.sort_unstable();
+        let twice = sites.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
+        if let Some(site) = twice.or(plan.own.filter(|own| sites.contains(own))) {
+            return Err(BadGroup::Twice(site));
+        }
+        let mut others = Vec::with_capacity(sites.len());
+        for site in sites {
+            let highest = store.load(site).map_err(|source| BadGroup::Store { site, source })?;
+            others.push(Other { site, highest, instance: None, current: None, previous: None });
+        }
+        let own = match plan.own {
+            None => None,
+            Some(site) => {
+                let kept = store.load(site).map_err(|source| BadGroup::Store { site, source })?;
+                let after = kept.map_or(Some(0), |epoch| epoch.number.checked_add(1));
+                let epoch = after.ok_or(BadGroup::NoEpochs(site))?.max(plan.wall_seconds);
+                let current =
+                    Started::new(site, epoch, plan.suite, plan.keys.first(), &mut *store, &mut *random)
+                        .map_err(|source| BadGroup::Store { site, source })?;
+                Some(Own { site, current, next: None, announce_at: now, doubled: 0 })
+            }
+        };
+        let mut instance = [0; 8];
+        random.fill(&mut instance);
+        let (suite, digest, keys) = (plan.suite, plan.digest, plan.keys);
+        Ok(Self { suite, digest, instance, keys, own, others, store, random, store_at: None })
+    }
+
+    /// Other keys, as the key file has them now. The first one is used within seconds, when it was announced; what is
+    /// sealed by one that is gone is refused at once.
+    pub fn set_keys(&mut self, now: Instant, keys: Keys) {
+        let known = |key: KeyId| keys.iter().any(|known| known.id() == key);
+        for other in &mut self.others {
+            other.current.take_if(|heard| !known(heard.key));
+            other.previous.take_if(|heard| !known(heard.key));
+        }
+        self.keys = keys;
+        let first = self.keys.first().id();
+        if self.own.as_ref().is_some_and(|own| own.newest().key != first) {
+            self.begin_next(now);
+        }
+    }
+
+    /// Stores how far the others have come. To be called at the end; otherwise the last 10 s of what they sent could
+    /// be played again.
+    pub fn close(&mut self) -> io::Result<()> {
+        self.store_at = None;
+        let mut result = Ok(());
+        for other in &mut self.others {
+            let (Some(highest), Some(heard)) = (&mut other.highest, &other.current) else { continue };
+            if heard.opener.next() > highest.counter {
+                let reached = Epoch { counter: heard.opener.next(), ..*highest };
+                match self.store.store(other.site, &reached) {
+                    Ok(()) => *highest = reached,
+                    Err(error) => result = Err(error),
+                }
+            }
+        }
+        result
+    }
+
+    /// Octets of header and tag.
+    pub(super) fn overhead(&self) -> usize {
+        4 + self.suite.tag()
+    }
+
+    /// The next epoch: announced from now on, used when it was announced a few times.
+    fn begin_next(&mut self, now: Instant) {
+        let Some(own) = &mut self.own else { return };
+        let Some(epoch) = own.newest().epoch.checked_add(1) else { return };
+        let key = self.keys.first();
+        let next = Started::new(own.site, epoch, self.suite, key, &mut *self.store, &mut *self.random);
+        // What cannot be stored is not used. The keys that there are last a while longer, and it is tried again.
+        if let Ok(next) = next {
+            own.next = Some(next);
+            own.doubled = 0;
+            own.announce_at = now;
+        }
+    }
+
+    pub(super) fn seal(
+        &mut self,
+        now: Instant,
+        to: Destination,
+        flags: BodyFlags,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), NotSealed> {
+        if to != Destination::Everybody {
+            return Err(NotSealed::NoDestination);
+        }
+        let own = self.own.as_mut().ok_or(NotSealed::OnlyHears)?;
+        let whose = Whose::Site(own.site, own.current.epoch as u8);
+        own.current.sealer.seal(now, whose, flags, body, out)
+    }
+
+    pub(super) fn open<'d>(&mut self, now: Instant, datagram: &'d mut [u8]) -> Opened<'d> {
+        match datagram.first().map(|first| Kind::of(*first)) {
+            Some(Some(Kind::Group)) => {}
+            Some(Some(Kind::Announcement)) => return self.announcement(now, datagram),
+            _ => return Opened::Refused(Refused::Malformed),
+        }
+        let Some((header, length)) = Header::read(datagram, true) else {
+            return Opened::Refused(Refused::Malformed);
+        };
+        let Whose::Site(site, epoch) = header.whose else { return Opened::Refused(Refused::Malformed) };
+        // Nobody seals an empty body for a group.
+        if datagram.len() <= length + self.suite.tag() {
+            return Opened::Refused(Refused::Malformed);
+        }
+        let number = match self.other(site) {
+            Ok(number) => number,
+            Err(refused) => return Opened::Refused(refused),
+        };
+        let other = &mut self.others[number];
+        let heard = [&mut other.current, &mut other.previous];
+        let Some(heard) = heard.into_iter().flatten().find(|heard| heard.epoch as u8 & 0b11 == epoch) else {
+            return Opened::Refused(Refused::NotAnnounced(site));
+        };
+        match heard.opener.open(&header, length, datagram) {
+            Err(refused) => Opened::Refused(refused),
+            Ok(plain) => {
+                self.store_at.get_or_insert(now + STORE);
+                Opened::Body {
+                    from: Sender::Site(site),
+                    flags: header.flags,
+                    body: &datagram[plain.body],
+                    newest: plain.newest,
+                    session: None,
+                }
+            }
+        }
+    }
+
+    fn other(&self, site: SiteId) -> Result<usize, Refused> {
+        if self.own.as_ref().is_some_and(|own| own.site == site) {
+            return Err(Refused::Reflected);
+        }
+        self.others.binary_search_by_key(&site, |other| other.site).map_err(|_| Refused::Unknown)
+    }
+
+    fn announcement(&mut self, now: Instant, datagram: &[u8]) -> Opened<'static> {
+        match self.announced(now, datagram) {
+            Err(refused) => Opened::Refused(refused),
+            Ok((_, None)) => Opened::Handled,
+            Ok((site, Some(session))) => Opened::Session { from: Sender::Site(site), session },
+        }
+    }
+
+    fn announced(&mut self, now: Instant, datagram: &[u8]) -> Result<(SiteId, Option<NewSession>), Refused> {
+        let clear = Clear::read(datagram).ok_or(Refused::Malformed)?;
+        let site = clear.site;
+        let number = self.other(site)?;
+        let other = &mut self.others[number];
+        let key = self.keys.iter().find(|key| key.id() == clear.key).ok_or(Refused::Unknown)?;
+        let known = other.current.as_ref().filter(|heard| heard.salt == clear.salt);
+        if known.is_some_and(|heard| clear.number <= heard.announcement) {
+            return Err(Refused::Replayed);
+        }
+        let said = Announcement::open(&clear, key, datagram).ok_or(Refused::Forged)?;
+        if said.suite != self.suite.number() {
+            return Err(Refused::OtherSuite(Sender::Site(site)));
+        }
+        if said.digest != self.digest {
+            return Err(Refused::OtherParameters(Sender::Site(site)));
+        }
+        let mut floor = said.counter;
+        match other.highest {
+            Some(highest) if said.epoch < highest.number => return Err(Refused::StaleEpoch(site)),
+            Some(highest) if said.epoch == highest.number => {
+                if clear.salt != highest.salt {
+                    return Err(Refused::OtherSalt(site));
+                }
+                if let Some(heard) = &mut other.current {
+                    heard.announcement = clear.number;
+                    // What is so late that the window refuses it anyway. After a long loss the window moves to where
+                    // the sender is.
+                    heard.opener.raise(said.counter.saturating_sub(WINDOW));
+                    return Ok((site, None));
+                }
+                floor = floor.max(highest.counter);
+            }
+            Some(_) | None => {
+                let highest = Epoch { number: said.epoch, salt: clear.salt, counter: said.counter };
+                self.store.store(site, &highest).map_err(|_| Refused::NotKept(site))?;
+                other.highest = Some(highest);
+            }
+        }
+        let cipher = traffic(self.suite, key, site, &clear.salt, said.epoch);
+        let heard = Heard {
+            epoch: said.epoch,
+            salt: clear.salt,
+            key: clear.key,
+            announcement: clear.number,
+            opener: Opener::new(cipher, self.suite.forgeries(), floor),
+        };
+        let same = other.instance == Some(said.instance);
+        let restarted = other.instance.is_some() && !same;
+        other.instance = Some(said.instance);
+        let last = other.current.replace(heard);
+        other.previous = last.filter(|_| same);
+        if !same {
+            self.hurry(now);
+        }
+        Ok((site, Some(NewSession { restarted })))
+    }
+
+    /// A site has started, and wants to know our keys soon. Not all tell it at the same time.
+    fn hurry(&mut self, now: Instant) {
+        if let Some(own) = &mut self.own {
+            let mut share = [0];
+            self.random.fill(&mut share);
+            let soon = now + Duration::from_millis(100) + Duration::from_millis(4) * u32::from(share[0]);
+            own.announce_at = own.announce_at.min(soon);
+        }
+    }
+
+    pub(super) fn poll(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
+        if self.store_at.is_some_and(|at| at <= now) {
+            // Tried again in 10 s where it fails; nothing is lost but time.
+            let stored = self.close();
+            self.store_at = stored.is_err().then(|| now + STORE);
+        }
+        let Some(own) = &mut self.own else { return false };
+        if own.next.is_none() && own.current.sealer.counter() >= NEW_KEYS_AT - AHEAD && own.announce_at <= now
+        {
+            self.begin_next(now);
+        }
+        let Some(own) = &mut self.own else { return false };
+        if own.announce_at > now {
+            return false;
+        }
+        own.announce_at = now + FIRST * (1 << own.doubled);
+        own.doubled = (own.doubled + 1).min(DOUBLED);
+        if let Some(next) = own.next.take_if(|next| next.announced >= ANNOUNCED) {
+            own.current = next;
+        }
+        let started = own.next.as_mut().unwrap_or(&mut own.current);
+        let Some(number) = started.announced.checked_add(1) else { return false };
+        started.announced = number;
+        let clear = Clear { site: own.site, key: started.key, salt: started.salt, number };
+        let said = Announcement {
+            epoch: started.epoch,
+            counter: started.sealer.counter(),
+            instance: self.instance,
+            digest: self.digest,
+            suite: self.suite.number(),
+        };
+        said.seal(&clear, &started.announcing, out);
+        true
+    }
+
+    pub(super) fn poll_at(&self) -> Option<Instant> {
+        let announce = self.own.as_ref().map(|own| own.announce_at);
+        match (announce, self.store_at) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+impl Own {
+    fn newest(&self) -> &Started {
+        self.next.as_ref().unwrap_or(&self.current)
+    }
+}
+
+impl Started {
+    /// Stores the epoch, then draws a salt.
+    fn new(
+        site: SiteId,
+        epoch: u64,
+        suite: Suite,
+        key: &Key,
+        store: &mut dyn EpochStore,
+        random: &mut dyn Random,
+    ) -> io::Result<Self> {
+        let mut salt = [0; 16];
+        random.fill(&mut salt);
+        store.store(site, &Epoch { number: epoch, salt, counter: 0 })?;
+        let sealer = Sealer::new(traffic(suite, key, site, &salt, epoch));
+        let announcing = Clear::cipher(key, site, &salt);
+        Ok(Self { epoch, salt, key: key.id(), announcing, announced: 0, sealer })
+    }
+}
+
+/// The key that a site seals bodies by in an epoch.
+fn traffic(suite: Suite, key: &Key, site: SiteId, salt: &[u8; 16], epoch: u64) -> Cipher {
+    let label: [&[u8]; 3] = [b"thinair 1 group traffic", &[site.number()], &epoch.to_be_bytes()];
+    Cipher::derive(suite, salt, key.octets(), &label)
+}

@@ -1,0 +1,207 @@
+//! Sealed bodies: lost, late, twice, damaged, and of nobody.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::room::*;
+use crate::plan::Suite;
+use crate::seal::{BodyFlags, Destination, NotSealed, Over, Refused};
+
+fn ready() -> Room {
+    Room::ready(Over::Datagrams, Suite::ChaCha20Poly1305)
+}
+
+#[test]
+fn header_and_tag_take_as_many_octets_as_said() {
+    for (over, suite, octets) in [
+        (Over::Datagrams, Suite::ChaCha20Poly1305, 20),
+        (Over::Datagrams, Suite::AesCcm8, 12),
+        (Over::Line, Suite::AesCcm8, 11),
+        (Over::Line, Suite::AesCcm4, 7),
+    ] {
+        let mut room = Room::ready(over, suite);
+        assert_eq!(room.ends[LEFT].seal.overhead(), octets);
+        let first = room.seal(LEFT, b"body").expect("a session").octets.len() - 4;
+        assert_eq!(first, octets, "soon after the confirmation");
+        let mut long = Vec::new();
+        for counter in 2..8_300_u32 {
+            if room.seal(LEFT, b"body").expect("a session").octets.len() - 4 == octets + 6 {
+                long.push(counter);
+            }
+        }
+        assert_eq!(long, [4_096, 8_192], "the whole counter");
+        room.now = room.now + Duration::from_secs(10);
+        let after_silence = room.seal(LEFT, b"body").expect("a session").octets.len() - 4;
+        assert_eq!(after_silence, octets + 6);
+    }
+}
+
+#[test]
+fn nothing_is_opened_twice() {
+    let mut room = ready();
+    let flying = room.seal(LEFT, b"once").expect("a session");
+    assert_eq!(room.arrive(RIGHT, &flying), Some(body(b"once")));
+    assert_eq!(room.arrive(RIGHT, &flying), Some(Event::Refused(Refused::Replayed)));
+}
+
+#[test]
+fn late_ones_are_opened_up_to_1_024() {
+    let mut room = ready();
+    let flying: Vec<_> =
+        (0..1_200_u32).map(|i| room.seal(LEFT, &i.to_be_bytes()).expect("a session")).collect();
+    room.arrive(RIGHT, &flying[1_100]);
+    // 1,024 counters behind the next one, with that which was opened.
+    for late in (77..1_100).rev() {
+        assert_eq!(room.arrive(RIGHT, &flying[late]), Some(body(&(late as u32).to_be_bytes())));
+        assert_eq!(room.arrive(RIGHT, &flying[late]), Some(Event::Refused(Refused::Replayed)));
+    }
+    let too_late = room.arrive(RIGHT, &flying[76]);
+    // Its low bits are completed to a counter that is to come.
+    assert_eq!(too_late, Some(Event::Refused(Refused::Forged)));
+}
+
+#[test]
+fn after_a_long_loss_it_goes_on() {
+    for (lost, wait) in [(64_000_u32, 0), (70_000, 0), (200_000, 0), (70_000, 10)] {
+        let mut room = ready();
+        room.talk(LEFT, b"before");
+        for _ in 0..lost {
+            room.seal(LEFT, b"lost").expect("a session");
+        }
+        room.now = room.now + Duration::from_secs(wait);
+        let mut refused = 0;
+        loop {
+            let flying = room.seal(LEFT, b"after").expect("a session");
+            if room.arrive(RIGHT, &flying) == Some(body(b"after")) {
+                break;
+            }
+            refused += 1;
+        }
+        let most = if lost <= 64_000 || wait >= 10 { 0 } else { 4_096 };
+        assert!(refused <= most, "{refused} behind {lost}");
+        room.talk(LEFT, b"and so on");
+    }
+}
+
+#[test]
+fn an_octet_that_is_changed_anywhere_is_found() {
+    for (over, suite) in [(Over::Datagrams, Suite::ChaCha20Poly1305), (Over::Line, Suite::AesCcm8)] {
+        let mut room = Room::ready(over, suite);
+        let flying = room.seal(LEFT, b"a body").expect("a session");
+        for bit in 0..flying.octets.len() * 8 {
+            let mut damaged = flying.clone();
+            damaged.octets[bit / 8] ^= 1 << (bit % 8);
+            let event = room.arrive(RIGHT, &damaged);
+            assert!(matches!(event, Some(Event::Refused(_))), "bit {bit}: {event:?}");
+        }
+        for length in 0..flying.octets.len() {
+            let mut short = flying.clone();
+            short.octets.truncate(length);
+            let event = room.arrive(RIGHT, &short);
+            assert!(matches!(event, Some(Event::Refused(_))), "{length} octets: {event:?}");
+        }
+        assert_eq!(room.arrive(RIGHT, &flying), Some(body(b"a body")), "nothing was changed by all that");
+    }
+}
+
+#[test]
+fn flags_travel() {
+    let mut room = ready();
+    for (several, addressed) in [(true, false), (false, true), (true, true)] {
+        let flags = BodyFlags { several, addressed };
+        let mut octets = Vec::new();
+        let end = &mut room.ends[LEFT].seal;
+        end.seal(room.now, Destination::Peer(0), flags, b"body", &mut octets).expect("a session");
+        let flying = Flying { from: address(LEFT), to: None, octets };
+        assert_eq!(room.arrive(RIGHT, &flying), Some(Event::Body(b"body".to_vec(), flags)));
+    }
+}
+
+#[test]
+fn there_is_nobody_else() {
+    let mut room = ready();
+    for to in [Destination::Peer(1), Destination::Everybody] {
+        let end = &mut room.ends[LEFT].seal;
+        let sealed = end.seal(room.now, to, BodyFlags::default(), b"body", &mut Vec::new());
+        assert_eq!(sealed, Err(NotSealed::NoDestination));
+    }
+}
+
+#[test]
+fn reflected_bodies_are_refused() {
+    for over in [Over::Datagrams, Over::Line] {
+        let mut room = Room::ready(over, Suite::AesCcm8);
+        for _ in 0..20 {
+            let mut flying = room.seal(LEFT, b"mine").expect("a session");
+            flying.from = address(RIGHT);
+            let event = room.arrive(LEFT, &flying);
+            assert!(matches!(event, Some(Event::Refused(Refused::Forged | Refused::Unknown))), "{event:?}");
+        }
+    }
+}
+
+#[test]
+fn an_address_moves_by_an_authentic_newer_packet_only() {
+    let mut room = ready();
+    let [first, second] = [b"first", b"later"].map(|octets| room.seal(LEFT, octets).expect("a session"));
+    let at = |flying: &Flying, number| Flying { from: address(number), ..flying.clone() };
+    let mut forged = at(&second, 7);
+    forged.octets[10] ^= 1;
+    room.arrive(RIGHT, &forged);
+    assert_eq!(room.ends[RIGHT].seal.address(0), Some(address(LEFT)), "forged");
+    room.arrive(RIGHT, &at(&second, 8));
+    assert_eq!(room.ends[RIGHT].seal.address(0), Some(address(8)), "newer");
+    room.arrive(RIGHT, &at(&first, 9));
+    assert_eq!(room.ends[RIGHT].seal.address(0), Some(address(8)), "older");
+    room.arrive(RIGHT, &at(&second, 9));
+    assert_eq!(room.ends[RIGHT].seal.address(0), Some(address(8)), "replayed");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Octets of nobody: nothing is delivered, nothing answered, and it goes on afterwards.
+    #[test]
+    fn octets_of_nobody_do_nothing(
+        datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..120), 1..60),
+        kinds in prop::collection::vec(0_usize..8, 60),
+        line in any::<bool>(),
+    ) {
+        let over = if line { Over::Line } else { Over::Datagrams };
+        let mut room = Room::ready(over, Suite::AesCcm8);
+        for (mut octets, kind) in datagrams.into_iter().zip(kinds) {
+            // Most octets are of no kind at all.
+            if let (Some(first), Some(known)) = (octets.first_mut(), [0x20, 0x24, 0x30, 0x61, 0x62, 0x63].get(kind)) {
+                *first = *known;
+                let length = match known { 0x61 => 91, 0x62 => 68, 0x63 => 50, _ => octets.len() };
+                octets.resize(length, 7);
+                if kind % 2 == 0 && octets.len() > 1 {
+                    octets[1] &= 3;
+                }
+            }
+            let event = room.arrive(RIGHT, &Flying { from: address(5), to: None, octets });
+            prop_assert!(matches!(event, Some(Event::Refused(_))), "{:?}", event);
+            prop_assert!(room.ends[RIGHT].seal.poll(room.now, &mut Vec::new()).is_none());
+        }
+        room.talk(LEFT, b"still there");
+        room.talk(RIGHT, b"so are we");
+    }
+
+    /// Whatever the order, the loss and the repetitions: each body comes out once at most, and as it was.
+    #[test]
+    fn what_comes_out_was_sealed(order in prop::collection::vec(0_usize..300, 1..600)) {
+        let mut room = ready();
+        let flying: Vec<_> =
+            (0..300_u32).map(|i| room.seal(LEFT, &i.to_be_bytes()).expect("a session")).collect();
+        let mut seen = std::collections::BTreeSet::new();
+        for which in order {
+            let event = room.arrive(RIGHT, &flying[which]);
+            if seen.insert(which) {
+                prop_assert_eq!(event, Some(body(&(which as u32).to_be_bytes())));
+            } else {
+                prop_assert_eq!(event, Some(Event::Refused(Refused::Replayed)));
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Requests under load, and from who only repeats old ones.
+
+use std::time::Duration;
+
+use super::room::*;
+use crate::plan::Suite;
+use crate::seal::{Keys, NewSession, Over};
+
+const SUITE: Suite = Suite::ChaCha20Poly1305;
+const REQUEST: usize = 91;
+const ANSWER: usize = 68;
+const COOKIE: usize = 50;
+
+fn asked(room: &mut Room) -> Flying {
+    room.restart(LEFT, Keys::one(key(1)));
+    asked_again(room)
+}
+
+fn asked_again(room: &mut Room) -> Flying {
+    let mut octets = Vec::new();
+    room.ends[LEFT].seal.poll(room.now, &mut octets).expect("a request");
+    assert_eq!(octets.len(), REQUEST);
+    Flying { from: address(LEFT), to: Some(address(RIGHT)), octets }
+}
+
+fn answered(room: &mut Room, request: &Flying) -> Vec<u8> {
+    assert_eq!(room.arrive(RIGHT, request), None);
+    let mut octets = Vec::new();
+    let (_, to) = room.ends[RIGHT].seal.poll(room.now, &mut octets).expect("an answer");
+    assert_eq!(to, Some(request.from));
+    octets
+}
+
+/// Lengths of what `count` requests of different instances are answered with.
+fn flood(room: &mut Room, count: usize) -> Vec<usize> {
+    (0..count)
+        .map(|_| {
+            // So far apart that the one before is no matter.
+            room.now = room.now + Duration::from_millis(1);
+            let request = asked(room);
+            answered(room, &request).len()
+        })
+        .collect()
+}
+
+#[test]
+fn another_instance_that_has_just_asked_costs_a_cookie() {
+    let mut room = Room::ready(Over::Datagrams, SUITE);
+    // What somebody has recorded of an earlier start, and plays now, and again and again.
+    let recorded = asked(&mut room);
+    assert_eq!(answered(&mut room, &recorded).len(), ANSWER);
+    let request = asked(&mut room);
+    let cookie = answered(&mut room, &request);
+    assert_eq!(cookie.len(), COOKIE);
+    let reply = Flying { from: address(RIGHT), to: None, octets: cookie };
+
+    // The cookie is of no use at another address, nor for another request.
+    let mut damaged = reply.clone();
+    damaged.octets[30] ^= 1;
+    assert!(matches!(room.arrive(LEFT, &damaged), Some(Event::Refused(_))));
+    assert_eq!(room.arrive(LEFT, &reply), None);
+    room.now = room.now + Duration::from_millis(1);
+    let paid = asked_again(&mut room);
+    let elsewhere = Flying { from: address(9), ..paid.clone() };
+    assert_eq!(answered(&mut room, &elsewhere).len(), COOKIE);
+    assert_eq!(answered(&mut room, &paid).len(), ANSWER);
+}
+
+#[test]
+fn an_end_gets_its_session_though_others_repeat_old_requests() {
+    let mut room = Room::ready(Over::Datagrams, SUITE);
+    let recorded: Vec<_> = (0..50).map(|_| asked(&mut room)).collect();
+    room.restart(LEFT, Keys::one(key(1)));
+    room.forget();
+    for old in recorded {
+        let elsewhere = Flying { from: address(9), ..old };
+        room.arrive(RIGHT, &elsewhere);
+        while room.ends[RIGHT].seal.poll(room.now, &mut Vec::new()).is_some() {}
+        room.pass(Duration::from_millis(100));
+    }
+    assert!(room.ends[RIGHT].events.contains(&Event::Session(NewSession { restarted: true })));
+    room.talk(LEFT, b"and talks");
+    room.talk(RIGHT, b"with the other");
+}
+
+#[test]
+fn under_load_everybody_needs_a_cookie() {
+    let mut room = Room::new(Over::Datagrams, SUITE);
+    // The same instance, so that nothing but load counts.
+    let mut lengths = Vec::new();
+    for _ in 0..40 {
+        let request = asked_again(&mut room);
+        lengths.push(answered(&mut room, &request).len());
+        room.ends[LEFT].seal.ask_again(room.now);
+    }
+    assert_eq!(lengths[..16], [ANSWER; 16]);
+    assert_eq!(lengths[16..], [COOKIE; 24]);
+    room.pass(Duration::from_secs(20));
+    room.talk(LEFT, b"by an answer or by a cookie");
+
+    // Later there is room again.
+    room.pass(Duration::from_secs(60));
+    assert_eq!(flood(&mut room, 1), [ANSWER]);
+}
+
+#[test]
+fn a_cookie_is_good_for_four_minutes_at_most() {
+    let mut room = Room::ready(Over::Datagrams, SUITE);
+    let recorded = asked(&mut room);
+    answered(&mut room, &recorded);
+    let request = asked(&mut room);
+    let octets = answered(&mut room, &request);
+    assert_eq!(room.arrive(LEFT, &Flying { from: address(RIGHT), to: None, octets }), None);
+    let paid = asked_again(&mut room);
+    room.now = room.now + Duration::from_secs(240);
+    let recorded = asked(&mut room);
+    answered(&mut room, &recorded);
+    assert_eq!(answered(&mut room, &paid).len(), COOKIE);
+}

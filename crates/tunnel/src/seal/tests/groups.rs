@@ -1,0 +1,419 @@
+//! Sites that broadcast.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use thinair_wire::time::Instant;
+
+use super::room::{PARAMETERS, key, random};
+use crate::plan::Suite;
+use crate::seal::{
+    BadGroup, BodyFlags, Destination, Epoch, EpochStore, Group, GroupPlan, Keys, NewSession, NotSealed,
+    Opened, Refused, Seal, Sender,
+};
+use crate::unit::SiteId;
+
+/// What is on a disk, which outlives daemons and may fail.
+#[derive(Clone, Default)]
+struct Disk(Arc<Mutex<(BTreeMap<SiteId, Epoch>, bool)>>);
+
+impl EpochStore for Disk {
+    fn load(&mut self, site: SiteId) -> io::Result<Option<Epoch>> {
+        Ok(self.0.lock().expect("one thread").0.get(&site).copied())
+    }
+
+    fn store(&mut self, site: SiteId, epoch: &Epoch) -> io::Result<()> {
+        let disk = &mut *self.0.lock().expect("one thread");
+        if disk.1 {
+            return Err(io::Error::other("the disk is full"));
+        }
+        disk.0.insert(site, *epoch);
+        Ok(())
+    }
+}
+
+impl Disk {
+    fn fail(&self, fails: bool) {
+        self.0.lock().expect("one thread").1 = fails;
+    }
+}
+
+const WALL: u64 = 1_790_000_000;
+const SUITES: [Suite; 2] = [Suite::ChaCha20Poly1305, Suite::AesCcm8];
+
+fn site(number: u8) -> SiteId {
+    SiteId::new(number).expect("not zero")
+}
+
+fn plan(own: u8) -> GroupPlan {
+    GroupPlan {
+        own: SiteId::new(own),
+        sites: (1..=3).filter(|number| *number != own).map(site).collect(),
+        keys: Keys::one(key(1)),
+        suite: Suite::ChaCha20Poly1305,
+        digest: PARAMETERS,
+        wall_seconds: WALL,
+    }
+}
+
+struct Site {
+    seal: Seal,
+    disk: Disk,
+    seed: u64,
+    now: Instant,
+}
+
+impl Site {
+    fn new(own: u8) -> Self {
+        Self::with(plan(own), Disk::default(), u64::from(own))
+    }
+
+    fn with(plan: GroupPlan, disk: Disk, seed: u64) -> Self {
+        let now = Instant::from_millis(500);
+        let group = Group::new(now, plan, Box::new(disk.clone()), random(seed)).expect("a group");
+        Self { seal: Seal::Group(group), disk, seed, now }
+    }
+
+    fn restart(&mut self, plan: GroupPlan) {
+        let now = self.now;
+        *self = Self::with(plan, self.disk.clone(), self.seed + 1_000);
+        self.now = now;
+    }
+
+    fn group(&mut self) -> &mut Group {
+        let Seal::Group(group) = &mut self.seal else { unreachable!("all are groups") };
+        group
+    }
+
+    fn seal(&mut self, body: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let flags = BodyFlags::default();
+        self.seal.seal(self.now, Destination::Everybody, flags, body, &mut out).expect("it sends");
+        out
+    }
+
+    fn announcement(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for _ in 0..20 {
+            if let Some(to) = self.seal.poll(self.now, &mut out) {
+                assert_eq!(to, (Destination::Everybody, None));
+                return out;
+            }
+            self.now = self.now + Duration::from_secs(1);
+        }
+        panic!("none in 20 s");
+    }
+
+    fn open(&mut self, datagram: &[u8]) -> What {
+        match self.seal.open(self.now, None, &mut datagram.to_vec()) {
+            Opened::Body { from: Sender::Site(from), body, session: None, .. } => {
+                What::Body(from.number(), body.to_vec())
+            }
+            Opened::Session { from: Sender::Site(from), session: NewSession { restarted } } => {
+                What::Session(from.number(), restarted)
+            }
+            Opened::Refused(refused) => What::Refused(refused),
+            Opened::Handled => What::Handled,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum What {
+    Body(u8, Vec<u8>),
+    Session(u8, bool),
+    Refused(Refused),
+    Handled,
+}
+
+use What::*;
+
+#[test]
+fn three_sites_hear_each_other() {
+    for suite in SUITES {
+        let mut sites =
+            [1, 2, 3].map(|own| Site::with(GroupPlan { suite, ..plan(own) }, Disk::default(), own.into()));
+        for from in 0..3 {
+            let early = sites[from].seal(b"early");
+            let announcement = sites[from].announcement();
+            assert_eq!(announcement.len(), 75);
+            for to in 0..3 {
+                let number = from as u8 + 1;
+                if to == from {
+                    assert_eq!(sites[to].open(&early), Refused(Refused::Reflected));
+                    assert_eq!(sites[to].open(&announcement), Refused(Refused::Reflected));
+                } else {
+                    assert_eq!(sites[to].open(&early), Refused(Refused::NotAnnounced(site(number))));
+                    assert_eq!(sites[to].open(&announcement), Session(number, false));
+                    assert_eq!(sites[to].open(&announcement), Refused(Refused::Replayed));
+                }
+            }
+        }
+        for i in 0..50 {
+            for from in 0..3 {
+                let datagram = sites[from].seal(&[i; 30]);
+                assert!(datagram.len() <= 30 + sites[from].seal.largest_overhead());
+                for to in (0..3).filter(|to| *to != from) {
+                    assert_eq!(sites[to].open(&datagram), Body(from as u8 + 1, vec![i; 30]));
+                    assert_eq!(sites[to].open(&datagram), Refused(Refused::Replayed));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn who_only_hears_says_nothing() {
+    let mut hears = Site::with(GroupPlan { own: None, ..plan(0) }, Disk::default(), 9);
+    let sealed =
+        hears.seal.seal(hears.now, Destination::Everybody, BodyFlags::default(), b"?", &mut Vec::new());
+    assert_eq!(sealed, Err(NotSealed::OnlyHears));
+    assert_eq!(hears.seal.poll(hears.now, &mut Vec::new()), None);
+    assert_eq!(hears.seal.poll_at(), None);
+    let mut sender = Site::new(1);
+    hears.open(&sender.announcement());
+    assert_eq!(hears.open(&sender.seal(b"!")), Body(1, b"!".to_vec()));
+}
+
+#[test]
+fn announcements_come_on_their_schedule() {
+    let mut sender = Site::new(1);
+    let mut at = Vec::new();
+    for second in 0..64 {
+        if sender.seal.poll(sender.now, &mut Vec::new()).is_some() {
+            at.push(second);
+        }
+        sender.now = sender.now + Duration::from_secs(1);
+    }
+    assert_eq!(at, [0, 1, 3, 7, 15, 31, 47, 63]);
+    // A site that starts is told soon.
+    sender.announcement();
+    let mut other = Site::new(2);
+    assert_eq!(sender.open(&other.announcement()), Session(2, false));
+    sender.now = sender.now + Duration::from_secs(2);
+    assert!(sender.seal.poll(sender.now, &mut Vec::new()).is_some());
+}
+
+#[test]
+fn what_was_recorded_before_a_start_is_refused() {
+    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    let old = [sender.announcement(), sender.seal(b"old")];
+    for datagram in &old {
+        receiver.open(datagram);
+    }
+    sender.restart(plan(1));
+    let new = [sender.announcement(), sender.seal(b"new")];
+    assert_eq!(receiver.open(&old[1]), Refused(Refused::Replayed));
+    assert_eq!(receiver.open(&new[0]), Session(1, true));
+    assert_eq!(receiver.open(&new[1]), Body(1, b"new".to_vec()));
+    assert_eq!(receiver.open(&old[0]), Refused(Refused::StaleEpoch(site(1))));
+    assert!(matches!(receiver.open(&old[1]), Refused(_)));
+    assert_eq!(receiver.open(&new[1]), Refused(Refused::Replayed));
+
+    // A receiver that starts anew does not forget it.
+    receiver.restart(plan(2));
+    assert_eq!(receiver.open(&old[0]), Refused(Refused::StaleEpoch(site(1))));
+    assert_eq!(receiver.open(&new[1]), Refused(Refused::NotAnnounced(site(1))));
+    let again = sender.announcement();
+    assert_eq!(receiver.open(&again), Session(1, false));
+    assert_eq!(
+        receiver.open(&new[1]),
+        Refused(Refused::TooOld),
+        "the announcement says how far the sender is"
+    );
+    assert_eq!(receiver.open(&sender.seal(b"more")), Body(1, b"more".to_vec()));
+}
+
+#[test]
+fn a_receiver_that_starts_anew_goes_on_where_it_was() {
+    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    let announcement = sender.announcement();
+    receiver.open(&announcement);
+    let recorded: Vec<_> = (0..100).map(|i| sender.seal(&[i])).collect();
+    for datagram in &recorded {
+        receiver.open(datagram);
+    }
+    receiver.seal.close().expect("stored");
+    receiver.restart(plan(2));
+    // Somebody plays the old announcement, which says that the sender is at its beginning.
+    assert_eq!(receiver.open(&announcement), Session(1, false));
+    for datagram in &recorded {
+        assert_eq!(receiver.open(datagram), Refused(Refused::TooOld));
+    }
+    assert_eq!(receiver.open(&sender.seal(b"new")), Body(1, b"new".to_vec()));
+}
+
+#[test]
+fn counters_are_stored_while_the_daemon_runs() {
+    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    receiver.open(&sender.announcement());
+    while receiver.seal.poll(receiver.now, &mut Vec::new()).is_some() {}
+    for i in 0..40 {
+        receiver.open(&sender.seal(&[i]));
+    }
+    let stored =
+        |receiver: &Site| receiver.disk.clone().load(site(1)).expect("readable").map(|epoch| epoch.counter);
+    assert_eq!(stored(&receiver), Some(0));
+    receiver.now = receiver.now + Duration::from_secs(10);
+    assert!(receiver.seal.poll_at().is_some_and(|at| at <= receiver.now));
+    while receiver.seal.poll(receiver.now, &mut Vec::new()).is_some() {}
+    assert_eq!(stored(&receiver), Some(40));
+}
+
+#[test]
+fn the_same_epoch_with_another_salt_is_refused() {
+    // A disk that was put back to an earlier day, and a clock that stands.
+    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    receiver.open(&sender.announcement());
+    let mut twin = Site::with(plan(1), Disk::default(), 77);
+    assert_eq!(receiver.open(&twin.announcement()), Refused(Refused::OtherSalt(site(1))));
+    assert!(matches!(receiver.open(&twin.seal(b"twin")), Refused(Refused::Forged)));
+    assert_eq!(receiver.open(&sender.seal(b"it")), Body(1, b"it".to_vec()));
+}
+
+#[test]
+fn an_epoch_that_cannot_be_stored_is_not_used() {
+    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    receiver.disk.fail(true);
+    let announcement = sender.announcement();
+    assert_eq!(receiver.open(&announcement), Refused(Refused::NotKept(site(1))));
+    receiver.disk.fail(false);
+    assert_eq!(receiver.open(&announcement), Session(1, false));
+
+    sender.disk.fail(true);
+    let again = Group::new(sender.now, plan(1), Box::new(sender.disk.clone()), random(5));
+    assert!(matches!(again, Err(BadGroup::Store { .. })));
+}
+
+#[test]
+fn an_epoch_is_one_more_or_the_clock() {
+    let disk = Disk::default();
+    let number = |disk: &Disk| disk.clone().load(site(1)).expect("readable").expect("stored").number;
+    for (wall, epoch) in [(100, 100), (100, 101), (50, 102), (1_000, 1_000), (0, 1_001)] {
+        Site::with(GroupPlan { wall_seconds: wall, ..plan(1) }, disk.clone(), wall);
+        assert_eq!(number(&disk), epoch);
+    }
+    disk.clone().store(site(1), &Epoch { number: u64::MAX, salt: [0; 16], counter: 0 }).expect("stored");
+    let none_left = Group::new(Instant::ZERO, plan(1), Box::new(disk), random(5));
+    assert!(matches!(none_left, Err(BadGroup::NoEpochs(_))));
+}
+
+#[test]
+fn no_key_and_nonce_twice_in_1_000_starts_with_a_clock_that_stands() {
+    super::nonces::watch();
+    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    for start in 0..1_000 {
+        sender.restart(plan(1));
+        assert_eq!(receiver.open(&sender.announcement()), Session(1, start > 0));
+        for i in 0..3 {
+            assert_eq!(receiver.open(&sender.seal(&[i])), Body(1, vec![i]));
+        }
+        sender.announcement();
+    }
+    assert_eq!(super::nonces::count(), 5_000);
+}
+
+#[test]
+fn keys_of_the_file_are_replaced_without_loss() {
+    let [old, new] = [1, 2].map(key);
+    let steps = [Keys::two(old.clone(), new.clone()), Keys::two(new.clone(), old), Keys::one(new)];
+    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    receiver.open(&sender.announcement());
+    let mut count = 0_u32;
+    for keys in steps {
+        for at_sender in [false, true] {
+            let site = if at_sender { &mut sender } else { &mut receiver };
+            let now = site.now;
+            site.group().set_keys(now, keys.clone());
+            for _ in 0..60 {
+                count += 1;
+                let mut announcement = Vec::new();
+                if sender.seal.poll(sender.now, &mut announcement).is_some() {
+                    assert!(matches!(receiver.open(&announcement), Handled | Session(1, false)));
+                }
+                let datagram = sender.seal(&count.to_be_bytes());
+                assert_eq!(receiver.open(&datagram), Body(1, count.to_be_bytes().to_vec()));
+                sender.now = sender.now + Duration::from_secs(1);
+            }
+        }
+    }
+    assert_eq!(
+        receiver.disk.clone().load(site(1)).expect("readable").map(|epoch| epoch.number),
+        Some(WALL + 1)
+    );
+}
+
+#[test]
+fn after_a_long_loss_an_announcement_helps() {
+    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    receiver.open(&sender.announcement());
+    for _ in 0..65_600 {
+        sender.seal(b"lost");
+    }
+    assert!(matches!(receiver.open(&sender.seal(b"?")), Refused(Refused::Forged)));
+    assert_eq!(receiver.open(&sender.announcement()), Handled);
+    assert_eq!(receiver.open(&sender.seal(b"!")), Body(1, b"!".to_vec()));
+}
+
+#[test]
+fn strangers_are_refused() {
+    let mut receiver = Site::new(2);
+    let mut stranger = Site::with(GroupPlan { keys: Keys::one(key(9)), ..plan(1) }, Disk::default(), 4);
+    assert_eq!(receiver.open(&stranger.announcement()), Refused(Refused::Unknown));
+    let mut unknown = Site::with(GroupPlan { own: SiteId::new(9), ..plan(9) }, Disk::default(), 4);
+    assert_eq!(receiver.open(&unknown.announcement()), Refused(Refused::Unknown));
+    let mut other = Site::with(GroupPlan { digest: [0; 8], ..plan(1) }, Disk::default(), 4);
+    let from = Sender::Site(site(1));
+    assert_eq!(receiver.open(&other.announcement()), Refused(Refused::OtherParameters(from)));
+    let mut other = Site::with(GroupPlan { suite: Suite::AesCcm8, ..plan(1) }, Disk::default(), 4);
+    assert_eq!(receiver.open(&other.announcement()), Refused(Refused::OtherSuite(from)));
+
+    // Announcements that were changed anywhere, and bodies said to be of another site.
+    let mut sender = Site::new(1);
+    let announcement = sender.announcement();
+    for octet in 0..announcement.len() {
+        let mut damaged = announcement.clone();
+        damaged[octet] ^= 1;
+        assert!(matches!(receiver.open(&damaged), Refused(_)), "{octet}");
+    }
+    assert_eq!(receiver.open(&announcement), Session(1, false));
+    receiver.open(&Site::new(3).announcement());
+    let mut posed = sender.seal(b"of another");
+    posed[1] = 3;
+    assert_eq!(receiver.open(&posed), Refused(Refused::Forged));
+}
+
+#[test]
+fn a_group_that_cannot_be_is_refused() {
+    let new = |plan| Group::new(Instant::ZERO, plan, Box::new(Disk::default()), random(1)).err();
+    assert!(matches!(new(GroupPlan { suite: Suite::AesCcm4, ..plan(1) }), Some(BadGroup::ShortTag)));
+    let twice = GroupPlan { sites: vec![site(3), site(2), site(3)], ..plan(1) };
+    assert!(matches!(new(twice), Some(BadGroup::Twice(three)) if three == site(3)));
+    assert!(matches!(new(GroupPlan { sites: vec![site(1)], ..plan(1) }), Some(BadGroup::Twice(_))));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn octets_of_nobody_do_nothing(datagrams in prop::collection::vec((0_usize..4, prop::collection::vec(any::<u8>(), 0..120)), 1..60)) {
+        let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+        receiver.open(&sender.announcement());
+        for (kind, mut octets) in datagrams {
+            if let (Some(known), true) = ([0x40, 0x50, 0x80].get(kind), octets.len() > 1) {
+                octets[..2].copy_from_slice(&[*known, 1]);
+                if *known == 0x80 {
+                    octets.resize(75, 0);
+                    octets[2..6].copy_from_slice(&key(1).id().0);
+                }
+            }
+            let what = receiver.open(&octets);
+            prop_assert!(matches!(what, Refused(_)), "{:?}", what);
+        }
+        prop_assert_eq!(receiver.open(&sender.seal(b"still")), Body(1, b"still".to_vec()));
+    }
+}
