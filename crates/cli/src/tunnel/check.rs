@@ -35,8 +35,9 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let plan = plan(&arguments.file)?;
-    let mut wrong: Vec<String> =
-        key_files(&plan).iter().filter_map(|file| keygen::wrong_with(file)).collect();
+    let (keys, mut wrong) = keys(&plan);
+    let budget = Budget::of(&plan);
+    wrong.extend(budget.as_ref().err().map(BudgetError::to_string));
     let differ = match &arguments.against {
         Some(other) => disagreements(&plan, &self::plan(other)?),
         None => Vec::new(),
