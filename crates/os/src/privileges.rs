@@ -9,7 +9,9 @@ use std::io;
 use std::time::Duration;
 
 use nix::sys::prctl;
-use nix::unistd::{Gid, Uid, User, geteuid, getresgid, getresuid, initgroups, setresgid, setresuid, setuid};
+use nix::unistd::{
+    Gid, Uid, User, getegid, geteuid, getresgid, getresuid, initgroups, setresgid, setresuid, setuid,
+};
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
@@ -33,6 +35,12 @@ impl Account {
         let user = User::from_name(name).attempt(what)?;
         let user = user.ok_or_else(|| Error::new(what(), io::ErrorKind::NotFound))?;
         Ok(Self { name: user.name, user: user.uid, group: user.gid })
+    }
+
+    /// The user as whom this process runs, by number; users of services may have no name.
+    pub fn own() -> Self {
+        let (user, group) = (geteuid(), getegid());
+        Self { name: user.to_string(), user, group }
     }
 
     /// Its name.

@@ -35,6 +35,27 @@ pub trait Shell {
 
     /// A packet, or a frame, for the interface. Whether the interface took it.
     fn deliver(&mut self, packet: &[u8]) -> bool;
+
+    /// Something that people want to know.
+    fn notice(&mut self, notice: Notice<'_>);
+}
+
+/// What people want to know of a peer, or of a site, by its name. Only what is authentic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice<'n> {
+    /// New keys were agreed on, or announced.
+    Session {
+        /// With whom.
+        name: &'n str,
+        /// Where it is.
+        address: Option<SocketAddr>,
+        /// Whether it has started anew since it was heard before.
+        restarted: bool,
+    },
+    /// It has other parameters of channels: nothing is possible with it.
+    OtherParameters(&'n str),
+    /// It seals with another cipher.
+    OtherSuite(&'n str),
 }
 
 /// One end of a tunnel.
@@ -135,7 +156,19 @@ impl Site {
                 }
             }
             Opened::Handled => {}
-            Opened::Refused(refused) => self.counters.drops.count(reason_refused(refused)),
+            Opened::Refused(refused) => {
+                self.counters.drops.count(reason_refused(refused));
+                let name = |sender| number(&self.sources, sender).and_then(|source| self.sources.get(source));
+                match refused {
+                    Refused::OtherParameters(sender) => {
+                        name(sender).inspect(|source| shell.notice(Notice::OtherParameters(&source.name)));
+                    }
+                    Refused::OtherSuite(sender) => {
+                        name(sender).inspect(|source| shell.notice(Notice::OtherSuite(&source.name)));
+                    }
+                    _ => {}
+                }
+            }
         }
     }
 
@@ -191,7 +224,7 @@ impl Site {
 
     /// Hands over what is due: handshakes, feedback that has waited long enough, what is sent every so often.
     pub fn poll(&mut self, now: Instant, shell: &mut dyn Shell) {
-        let Self { ways, sources, seal, counters, datagram, outer, mesh, .. } = self;
+        let Self { ways, seal, counters, datagram, outer, .. } = self;
         if let Some(seal) = seal {
             while let Some((to, address)) = seal.poll(now, datagram) {
                 let way = match to {
@@ -207,7 +240,6 @@ impl Site {
                 }
             }
         }
-        let _ = (sources, mesh);
         for way in ways {
             let Way { channel, packager, link, .. } = way;
             let mut outlet = Outlet { now, seal, counters, datagram, outer: *outer, link, shell };
@@ -233,6 +265,8 @@ impl Site {
             source.counters.restarts += 1;
             way.channel.reset(source.id.filter(|_| *mesh));
         }
+        let address = source.address.or_else(|| way.link.address(seal.as_ref()));
+        shell.notice(Notice::Session { name: &source.name, address, restarted: session.restarted });
         let mut outlet = Outlet { now, seal, counters, datagram, outer: *outer, link: &mut way.link, shell };
         outlet.carry_held();
     }

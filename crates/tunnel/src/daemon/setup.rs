@@ -81,6 +81,8 @@ pub struct Daemon {
     pub(super) record_outside: Option<Recorder>,
     /// Datagrams that answer others, until the carrier is free.
     pub(super) answers: Vec<(Option<SocketAddr>, Vec<u8>)>,
+    /// When something that is wrong was last said.
+    pub(super) said: Option<Instant>,
     /// Room for a packet.
     pub(super) packet: Vec<u8>,
     /// Whether the interface, and room in the carrier, are waited for.
@@ -171,6 +173,7 @@ impl Daemon {
             record_inside,
             record_outside,
             answers: Vec::new(),
+            said: None,
             packet: vec![0; LONGEST],
             inside_waits: true,
             outside_waits: false,
@@ -199,7 +202,8 @@ impl Daemon {
         let user = match &plan.user {
             Some(user) => user,
             None if privileges::is_root() => NOBODY,
-            None => return Ok(privileges::hide_memory()?),
+            // A service that was given some rights, and is not root.
+            None => return Ok(privileges::become_account(&Account::own(), Keep::Nothing)?),
         };
         let account = Account::named(user)?;
         if privileges::is_root() {

@@ -12,7 +12,7 @@ use super::inside::{Inside, Read};
 use super::outside::{Arrival, Outside, Received};
 use super::recorder::{Heading, Recorder};
 use super::setup::{Daemon, RunError};
-use crate::site::Shell;
+use crate::site::{Notice, Shell};
 use crate::status::Drop;
 
 /// What the loop waits for.
@@ -39,6 +39,7 @@ struct Hands<'a> {
     outside: &'a mut Outside,
     record_inside: &'a mut Option<Recorder>,
     record_outside: &'a mut Option<Recorder>,
+    said: &'a mut Option<Instant>,
 }
 
 impl Shell for Hands<'_> {
@@ -55,13 +56,43 @@ impl Shell for Hands<'_> {
         }
         self.inside.write(packet)
     }
+
+    fn notice(&mut self, notice: Notice<'_>) {
+        log(self.said, notice);
+    }
+}
+
+/// Logs what people want to know. What is wrong is said once in a while only.
+fn log(said: &mut Option<Instant>, notice: Notice<'_>) {
+    const AGAIN: Duration = Duration::from_secs(10);
+    let (name, words) = match notice {
+        Notice::Session { name, address, restarted } => {
+            let address = address.map(|address| address.to_string());
+            let address = address.as_deref().unwrap_or("the other end");
+            tracing::info!(name, address, restarted, "new keys");
+            return;
+        }
+        Notice::OtherParameters(name) => (
+            name,
+            "the other end has other channel parameters, so that nothing can be carried; `thinair tunnel check \
+             --against` compares two files",
+        ),
+        Notice::OtherSuite(name) => {
+            (name, "the other end seals with another cipher; give both the same `suite`")
+        }
+    };
+    let now = clock::now();
+    if said.is_none_or(|at| at + AGAIN <= now) {
+        *said = Some(now);
+        tracing::error!(name, "{words}");
+    }
 }
 
 /// The site and what it hands over to, borrowed apart.
 macro_rules! hands {
     ($daemon:expr) => {{
-        let Daemon { site, inside, outside, record_inside, record_outside, .. } = $daemon;
-        (site, Hands { inside, outside, record_inside, record_outside })
+        let Daemon { site, inside, outside, record_inside, record_outside, said, .. } = $daemon;
+        (site, Hands { inside, outside, record_inside, record_outside, said })
     }};
 }
 
@@ -148,8 +179,8 @@ impl Daemon {
                     if let Some(recorder) = &mut self.record_inside {
                         recorder.packet(packet);
                     }
-                    let Self { site, inside, outside, record_inside, record_outside, .. } = self;
-                    let mut hands = Hands { inside, outside, record_inside, record_outside };
+                    let Self { site, inside, outside, record_inside, record_outside, said, .. } = self;
+                    let mut hands = Hands { inside, outside, record_inside, record_outside, said };
                     site.handle_packet(started, packet, &mut hands);
                 }
                 Read::Nothing => {
@@ -182,11 +213,11 @@ impl Daemon {
     /// What the carrier has.
     fn take_datagrams(&mut self) -> Result<(), RunError> {
         let started = clock::now();
-        let Self { site, inside, outside, record_inside, record_outside, answers, .. } = self;
+        let Self { site, inside, outside, record_inside, record_outside, answers, said, .. } = self;
         let mut taken = 0_u32;
         let received = outside.receive(started, &mut |arrival| {
             taken += 1;
-            let mut taking = Taking { inside, record_inside, answers };
+            let mut taking = Taking { inside, record_inside, answers, said };
             match arrival {
                 Arrival::Datagram(from, datagram) => {
                     if let Some(recorder) = record_outside {
@@ -211,8 +242,8 @@ impl Daemon {
         }
         if received == Received::End {
             self.stream_ended = true;
-            let Self { site, inside, record_inside, answers, .. } = self;
-            site.finish_stream(started, &mut Taking { inside, record_inside, answers });
+            let Self { site, inside, record_inside, answers, said, .. } = self;
+            site.finish_stream(started, &mut Taking { inside, record_inside, answers, said });
         }
         let (site, mut hands) = hands!(self);
         for (to, datagram) in self.answers.drain(..) {
@@ -307,6 +338,7 @@ struct Taking<'a> {
     inside: &'a Inside,
     record_inside: &'a mut Option<Recorder>,
     answers: &'a mut Vec<(Option<SocketAddr>, Vec<u8>)>,
+    said: &'a mut Option<Instant>,
 }
 
 impl Shell for Taking<'_> {
@@ -319,5 +351,9 @@ impl Shell for Taking<'_> {
             recorder.packet(packet);
         }
         self.inside.write(packet)
+    }
+
+    fn notice(&mut self, notice: Notice<'_>) {
+        log(self.said, notice);
     }
 }
