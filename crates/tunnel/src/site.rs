@@ -11,6 +11,10 @@ mod source;
 mod tell;
 mod way;
 
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
 use std::net::SocketAddr;
 
 use thinair_wire::time::Instant;
