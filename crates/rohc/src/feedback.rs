@@ -398,6 +398,25 @@ mod tests {
 
     /// RFC 3095, section 5.7.6.11: ACK of SN 17 for CID 8, Reliable mode.
     #[test]
+    fn a_glance_sees_cid_and_acktype_of_all_formats() {
+        for form in [Form::Rfc3095, Form::Rfc5225] {
+            for (space, cid) in [(CidSpace::Small, 0), (CidSpace::Small, 9), (CidSpace::Large, 300)] {
+                let cid = Cid::new(cid).unwrap();
+                for ack in [AckType::Ack, AckType::Nack, AckType::StaticNack] {
+                    for sn_bits in [0, 8, 12] {
+                        let feedback = Feedback { form, sn: 5, sn_bits, ..Feedback::new(cid, ack) };
+                        let mut out = [0; MAX_ELEMENT];
+                        let len = feedback.write(space, &mut out).unwrap();
+                        assert_eq!(Feedback::glance(&out[1..len], space), Some((cid, ack)));
+                    }
+                }
+            }
+        }
+        assert_eq!(Feedback::glance(&[], CidSpace::Small), None);
+        assert_eq!(Feedback::glance(&[0xC0, 0], CidSpace::Small), None);
+    }
+
+    #[test]
     fn the_examples_of_the_rfc_are_read_and_written() {
         let cid = Cid::new(8).unwrap();
         let ack =
