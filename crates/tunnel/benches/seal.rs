@@ -6,9 +6,7 @@ use std::net::SocketAddr;
 use std::time::Instant as Clock;
 
 use thinair_tunnel::plan::Suite;
-use thinair_tunnel::seal::{
-    BodyFlags, Destination, Key, Keys, Opened, Over, PeerKeys, Random, Seal, TwoWay,
-};
+use thinair_tunnel::seal::{BodyFlags, Destination, Key, Keys, Opened, Over, PeerKeys, Random, Seal, TwoWay};
 use thinair_wire::time::Instant;
 
 const RUNS: usize = 60;
