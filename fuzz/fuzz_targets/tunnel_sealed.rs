@@ -12,8 +12,8 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use thinair_tunnel::plan::Suite;
 use thinair_tunnel::seal::{
-    BodyFlags, Destination, Epoch, EpochStore, Group, GroupPlan, Insecure, Key, Keys, Opened, Over, PeerKeys, Random,
-    Seal, TwoWay,
+    BodyFlags, Destination, Epoch, EpochStore, Group, GroupPlan, Insecure, Key, Keys, Opened, Over, PeerKeys,
+    Random, Seal, TwoWay,
 };
 use thinair_tunnel::unit::SiteId;
 use thinair_wire::time::Instant;
@@ -94,7 +94,14 @@ impl Ends {
             Kind::Datagrams | Kind::Line | Kind::Insecure => Destination::Peer(0),
         };
         let insecure = matches!(kind, Kind::Insecure);
-        Self { now: Instant::ZERO, ends, to, insecure, bodies: [Vec::new(), Vec::new()], datagrams: Vec::new() }
+        Self {
+            now: Instant::ZERO,
+            ends,
+            to,
+            insecure,
+            bodies: [Vec::new(), Vec::new()],
+            datagrams: Vec::new(),
+        }
     }
 
     fn step(&mut self, step: &Step<'_>) {
@@ -111,11 +118,17 @@ impl Ends {
                 }
             }
             Step::Arrive { right, which } => {
-                let Some(datagram) = self.datagrams.get(usize::from(which) % self.datagrams.len().max(1)) else { return };
+                let Some(datagram) = self.datagrams.get(usize::from(which) % self.datagrams.len().max(1))
+                else {
+                    return;
+                };
                 self.arrive(right, &mut datagram.clone());
             }
             Step::Damaged { right, which, at, with, length } => {
-                let Some(datagram) = self.datagrams.get(usize::from(which) % self.datagrams.len().max(1)) else { return };
+                let Some(datagram) = self.datagrams.get(usize::from(which) % self.datagrams.len().max(1))
+                else {
+                    return;
+                };
                 let mut datagram = datagram.clone();
                 let at = usize::from(at) % datagram.len();
                 datagram[at] ^= with;

@@ -189,7 +189,7 @@ impl TwoWay {
     ) -> Opened<'d> {
         let from = from.map(canonical);
         match datagram.first().map(|first| (*first, Kind::of(*first))) {
-            Some((_, Some(Kind::TwoWay))) => return self.open_body(now, from, datagram),
+            Some((_, Some(Kind::TwoWay))) => self.open_body(now, from, datagram),
             Some((REQUEST, _)) => self.request(now, from, datagram),
             Some((ANSWER, _)) => self.answer(now, from, datagram),
             Some((COOKIE, _)) => self.cookie(now, datagram),

@@ -141,15 +141,15 @@ fn three_sites_hear_each_other() {
             let early = sites[from].seal(b"early");
             let announcement = sites[from].announcement();
             assert_eq!(announcement.len(), 75);
-            for to in 0..3 {
-                let number = from as u8 + 1;
+            let number = from as u8 + 1;
+            for (to, site_to) in sites.iter_mut().enumerate() {
                 if to == from {
-                    assert_eq!(sites[to].open(&early), Refused(Refused::Reflected));
-                    assert_eq!(sites[to].open(&announcement), Refused(Refused::Reflected));
+                    assert_eq!(site_to.open(&early), Refused(Refused::Reflected));
+                    assert_eq!(site_to.open(&announcement), Refused(Refused::Reflected));
                 } else {
-                    assert_eq!(sites[to].open(&early), Refused(Refused::NotAnnounced(site(number))));
-                    assert_eq!(sites[to].open(&announcement), Session(number, false));
-                    assert_eq!(sites[to].open(&announcement), Refused(Refused::Replayed));
+                    assert_eq!(site_to.open(&early), Refused(Refused::NotAnnounced(site(number))));
+                    assert_eq!(site_to.open(&announcement), Session(number, false));
+                    assert_eq!(site_to.open(&announcement), Refused(Refused::Replayed));
                 }
             }
         }

@@ -3,8 +3,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
+type Used = BTreeSet<([u8; 32], u64)>;
+
 thread_local! {
-    static USED: RefCell<Option<BTreeSet<([u8; 32], u64)>>> = const { RefCell::new(None) };
+    static USED: RefCell<Option<Used>> = const { RefCell::new(None) };
 }
 
 /// A cipher seals.

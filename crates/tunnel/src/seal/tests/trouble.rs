@@ -220,8 +220,8 @@ fn many_peers_share_a_key_and_talk_to_one() {
             out.clear();
         }
     }
-    for i in 0..PEERS {
-        assert!(one.session(i).is_some() && all[i].session(0).is_some(), "{i}");
+    for (i, peer) in all.iter().enumerate() {
+        assert!(one.session(i).is_some() && peer.session(0).is_some(), "{i}");
         assert_eq!(one.address(i), Some(address(i)));
     }
 }
