@@ -35,8 +35,10 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let plan = plan(&arguments.file)?;
-    let mut wrong: Vec<String> =
-        key_files(&plan).iter().filter_map(|file| keygen::wrong_with(file)).collect();
+    let (keys, wrong_keys) = keys(&plan);
+    let budget = Budget::of(&plan);
+    let no_room = budget.as_ref().err().map(BudgetError::to_string);
+    let mut wrong: Vec<String> = wrong_keys.into_iter().chain(no_room).collect();
     let differ = match &arguments.against {
         Some(other) => disagreements(&plan, &self::plan(other)?),
         None => Vec::new(),
