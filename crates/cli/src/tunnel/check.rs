@@ -35,9 +35,10 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let plan = plan(&arguments.file)?;
-    let (keys, mut wrong) = keys(&plan);
+    let (keys, wrong_keys) = keys(&plan);
     let budget = Budget::of(&plan);
-    wrong.extend(budget.as_ref().err().map(BudgetError::to_string));
+    let no_room = budget.as_ref().err().map(BudgetError::to_string);
+    let mut wrong: Vec<String> = wrong_keys.into_iter().chain(no_room).collect();
     let differ = match &arguments.against {
         Some(other) => disagreements(&plan, &self::plan(other)?),
         None => Vec::new(),

@@ -8,6 +8,7 @@ use thinair_rohc::Mode;
 use thinair_ule::Pid;
 
 use super::{INSECURE, KEY, OPEN, complains, of_arguments};
+use crate::config::ConfigError;
 use crate::mtu::Budget;
 use crate::plan::{Carrier, Framing, Others, Packaging, Plan, Security, Suite};
 
@@ -285,7 +286,7 @@ fn each_carrier_has_its_own_way_to_go_unprotected() {
 
 #[test]
 fn suites_have_names_and_tags() {
-    let suite = |arguments: &[(&str, &str, &str)]| {
+    let suite = |arguments: &[(&str, &str, &str)]| -> Result<Suite, ConfigError> {
         let plan = of_arguments("udp://192.0.2.1:7000", &[&[KEY], arguments].concat())?;
         match plan.security {
             Security::Key { suite, .. } => Ok(suite),

@@ -162,7 +162,12 @@ fn ends_that_do_not_agree_are_told() {
     let here = pair("");
     assert_eq!(told(&here, &pair("[inside]\naddress = [\"10.9.0.2/30\"]\n")), Vec::<String>::new());
     assert_eq!(
-        told(&here, &pair("tag = 8\n[channel]\nmax_cid = 7\nprofiles = [\"udp\"]\n[inside]\ntap = true\n")),
+        told(
+            &pair("[inside]\nmtu = 1400\n"),
+            &pair(
+                "tag = 8\n[channel]\nmax_cid = 7\nprofiles = [\"udp\"]\n[inside]\ntap = true\nmtu = 1400\n"
+            )
+        ),
         [
             "the ends do not agree on [inside] tap: false here, true there",
             "the ends do not agree on [security]: chacha20-poly1305 here, aes-ccm-8 there",

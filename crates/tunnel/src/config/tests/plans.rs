@@ -71,7 +71,6 @@ fn what_a_channel_cannot_be_is_told() {
         ("cid", "smal", &["--cid: is \"smal\"", "did you mean small?"][..]),
         ("max_cid", "16", &["--max-cid", "highest CID is 15", "`cid` \"large\" has more"]),
         ("profiles", "rtp,tcp", &["has \"tcp\"", "coap-2015", "the set v1"]),
-        ("profiles", "coap-2015,coap", &["variants of one profile"]),
         ("mode", "x", &["there are u, o, r"]),
         ("refresh", "sometimes", &["expected `packets=N"]),
         ("rtp", "ports", &["`rtp_ports`"]),
