@@ -22,6 +22,7 @@ mod coap_delay;
 mod coap_energy;
 mod coap_robustness;
 mod coap_sizes;
+mod coap_tunnel_rtt;
 mod page;
 mod pair;
 mod paper;
@@ -40,5 +41,6 @@ pub const PAPERS: &[&dyn Paper] = &[
     &coap_energy::CoapEnergy,
     &coap_robustness::CoapRobustness,
     &coap_sizes::CoapSizes,
+    &coap_tunnel_rtt::CoapTunnelRtt,
     &ule_throughput::UleThroughput,
 ];
