@@ -2,8 +2,8 @@
 //!
 //! This crate knows what others have claimed, how to measure the same with our code, and which bar we hold
 //! ourselves to. It refuses to know arguments, terminals and exit codes. What it measures follows from the
-//! [`Plan`]: the same plan gives the same figures on any machine, with any number of threads. Figures in nanoseconds are
-//! the exception, and no bar hangs on them.
+//! [`Plan`]: the same plan gives the same figures on any machine, with any number of threads. Times by the clock of the
+//! machine are the exception. Of those, bars hang only on medians of what was measured side by side, in one run.
 //!
 //! A new paper is a folder with a [`Paper`] and a line in [`PAPERS`].
 //!

@@ -107,9 +107,7 @@ impl Version {
     pub(super) fn hosts(self, network: u8) -> ([IpAddr; 2], u8) {
         let host = |host: u8| match self {
             Self::V4 => IpAddr::V4(Ipv4Addr::new(10, 77, network, host)),
-            Self::V6 => {
-                IpAddr::V6(Ipv6Addr::new(0xfd77, u16::from(network), 0, 0, 0, 0, 0, u16::from(host)))
-            }
+            Self::V6 => IpAddr::V6(Ipv6Addr::new(0xfd77, u16::from(network), 0, 0, 0, 0, 0, u16::from(host))),
         };
         ([host(1), host(2)], if self == Self::V4 { 30 } else { 64 })
     }

@@ -76,15 +76,21 @@ impl<'s> Children<'s> {
     ) -> Result<(), Error> {
         let until = clock::now() + patience;
         while !is_so() {
-            for (name, child) in &mut self.others {
-                if let Some(status) = child.try_wait()? {
-                    return Err(Error::RealTime(format!("{name} has ended: {status}")));
-                }
-            }
+            self.look()?;
             if clock::now() >= until {
                 return Err(Error::RealTime(format!("not within {} s: {what}", patience.as_secs())));
             }
             self.wait(clock::now() + A_MOMENT)?;
+        }
+        Ok(())
+    }
+
+    /// Looks whether all are there.
+    pub(super) fn look(&mut self) -> Result<(), Error> {
+        for (name, child) in &mut self.others {
+            if let Some(status) = child.try_wait()? {
+                return Err(Error::RealTime(format!("{name} has ended: {status}")));
+            }
         }
         Ok(())
     }
@@ -106,8 +112,7 @@ impl<'s> Children<'s> {
             ask(child, Ask::Terminate);
         }
         let until = clock::now() + PATIENCE;
-        let all_ended =
-            |others: &mut [(String, Child)]| others.iter_mut().all(|(_, child)| has_ended(child));
+        let all_ended = |others: &mut [(String, Child)]| others.iter_mut().all(|(_, child)| has_ended(child));
         while clock::now() < until && !all_ended(&mut self.others) {
             std::thread::sleep(A_MOMENT);
         }

@@ -83,8 +83,7 @@ pub(super) fn measure(
         let measured = site.measure(plan, program, scale, signals, progress);
         stop.ring();
         let forwarded = forwarding.map(|forwarding| forwarding.join());
-        let forwarded =
-            forwarded.map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let forwarded = forwarded.map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         let measured = measured?;
         forwarded.transpose().map_err(said)?;
         Ok(measured)
@@ -115,6 +114,11 @@ struct Ready {
 impl Site {
     fn open(place: Place) -> Result<Self, Error> {
         let hosts = Hosts::create().map_err(said)?;
+        for namespace in [hosts.here(), hosts.there()] {
+            // Linux gives each socket a flow label of its own since 4.2, so that every request of a client that is started
+            // anew would be of another flow. The paper's did not.
+            namespace.within(|| fs::write("/proc/sys/net/ipv6/auto_flowlabels", "0"))??;
+        }
         let folder = tempfile::Builder::new().prefix("thinair-paper").tempdir()?;
         let mut site = Self { place, hosts, tuns: None, folder };
         if place == Place::Veth {
@@ -211,6 +215,7 @@ impl Site {
             for last in (1..order.len()).rev() {
                 order.swap(last, orders.below(last as u64 + 1) as usize);
             }
+            children.look()?;
             for at in order {
                 // Whether it was answered is told by the capture.
                 children.run(here, &mut cells[at].client, PATIENCE)?;
@@ -294,7 +299,8 @@ impl Site {
         let mut ready = Ready { cell, server, client, sockets: None, before: None };
         let Some(profiles) = cell.way.offered() else { return Ok(ready) };
         for (end, namespace) in self.namespaces().into_iter().enumerate() {
-            let carrier = format!("udp://{}:{}", self.outside(Version::V4, 1 - end), 7_000 + u16::from(number));
+            let carrier =
+                format!("udp://{}:{}", self.outside(Version::V4, 1 - end), 7_000 + u16::from(number));
             let mut tunnel = Command::new(program);
             tunnel.args(["tunnel", "run", &carrier, "--tun", &format!("inside{number}")]);
             tunnel.args(["--address", &format!("{}/{bits}", hosts[end]), "--profiles", profiles]);
@@ -335,10 +341,7 @@ impl Ready {
             let contexts = after.peers.iter().flat_map(|peer| &peer.contexts);
             contexts.filter(|count| count.side == side).any(|count| Some(&*count.profile) == profile)
         };
-        let ways = [
-            (before.totals.sent, after.totals.sent),
-            (before.totals.received, after.totals.received),
-        ];
+        let ways = [(before.totals.sent, after.totals.sent), (before.totals.received, after.totals.received)];
         let mean = |octets: fn(&Counted) -> u64| {
             ways.map(|(before, after)| {
                 let packets = after.packets - before.packets;

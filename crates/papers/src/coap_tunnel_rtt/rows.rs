@@ -21,7 +21,7 @@ pub(super) fn rows(measured: &[Measured]) -> Vec<Row> {
     for at in measured {
         rows.extend(at.cells.iter().flat_map(|told| of_cell(at, told)));
     }
-    rows.extend(measured.iter().filter(|at| at.place == Place::Link).flat_map(conclusions));
+    rows.extend(measured.iter().flat_map(conclusions));
     let cells = || measured.iter().flat_map(|at| &at.cells);
     let lost: usize = cells().map(|told| told.lost).sum();
     let others = cells().filter(|told| told.carried.is_some_and(|carried| !carried.is_by_profile)).count();
@@ -49,16 +49,24 @@ pub(super) fn rows(measured: &[Measured]) -> Vec<Row> {
 
 /// Milliseconds that each tunnel adds to what the plain forwarder takes, by medians.
 pub(super) fn added(at: &Measured, told: &Told) -> Option<f64> {
-    told.cell.way.profile()?;
     let forwarder = at.times(Way::Forwarder, told.cell.version)?;
     Some((told.times?.median - forwarder.median) / 2.0)
 }
 
+/// Whether the cell is held to [`MOST_ADDED`].
+pub(super) fn is_added(at: &Measured, way: Way) -> bool {
+    way.profile().is_some() && at.place == Place::Veth
+}
+
+/// Whether the cell is held to [`MOST_APART`].
+pub(super) fn is_apart(way: Way) -> bool {
+    matches!(way, Way::Tunnel(profile) if profile != ProfileId::Uncompressed)
+}
+
 /// Milliseconds that round trips take longer than those of profile `uncompressed`, by medians.
 pub(super) fn apart(at: &Measured, told: &Told) -> Option<f64> {
-    let Way::Tunnel(profile) = told.cell.way else { return None };
     let uncompressed = at.times(UNCOMPRESSED, told.cell.version)?;
-    (profile != ProfileId::Uncompressed).then_some(told.times?.median - uncompressed.median)
+    Some(told.times?.median - uncompressed.median)
 }
 
 fn of_cell(at: &Measured, told: &Told) -> Vec<Row> {
@@ -77,16 +85,14 @@ fn of_cell(at: &Measured, told: &Told) -> Vec<Row> {
         time("min", "round trip, least", |times| times.min).theirs(theirs.map(|theirs| theirs.min)),
         time("max", "round trip, most", |times| times.max).theirs(theirs.map(|theirs| theirs.max)),
     ];
-    if let Some(added) = added(at, told) {
-        rows.push(
-            Row::new(format!("{id}/added"), format!("{what}: added by each tunnel, median"), "ms", added)
-                .at_most(MOST_ADDED),
-        );
+    if is_added(at, way) {
+        let what = format!("{what}: added by each tunnel, median");
+        rows.push(Row::new(format!("{id}/added"), what, "ms", added(at, told)).at_most(MOST_ADDED));
     }
-    if let Some(apart) = apart(at, told) {
+    if is_apart(way) {
         let bar = Bar { max: Some(MOST_APART), min: Some(-MOST_APART) };
         let what = format!("{what}: longer than uncompressed, median");
-        rows.push(Row::new(format!("{id}/apart"), what, "ms", apart).within(bar));
+        rows.push(Row::new(format!("{id}/apart"), what, "ms", apart(at, told)).within(bar));
     }
     let octets: [(&str, &str, fn(&Carried) -> [f64; 2]); 3] = [
         ("inside", "IP packet", |carried| carried.inside),
@@ -142,7 +148,11 @@ impl Conclusion {
         Some(at.times(self.of, version)?.minus(&at.times(self.to, version)?))
     }
 
-    pub(super) fn theirs(&self, version: Version) -> Option<(f64, f64)> {
+    /// The same of the paper's; it has no other place than one that is like the link.
+    pub(super) fn theirs(&self, place: Place, version: Version) -> Option<(f64, f64)> {
+        if place != Place::Link {
+            return None;
+        }
         let of = |way| -> Option<Published> { published::of(way, version) };
         Some(of(self.of)?.minus(&of(self.to)?))
     }
@@ -151,9 +161,9 @@ impl Conclusion {
 fn conclusions(at: &Measured) -> Vec<Row> {
     let each = CONCLUSIONS.iter().flat_map(|conclusion| Version::ALL.map(|version| (conclusion, version)));
     each.flat_map(|(conclusion, version)| {
-        let id = format!("difference/{}/{}", conclusion.id, version.name());
+        let id = format!("difference/{}/{}/{}", conclusion.id, version.name(), at.place.name());
         let what = format!("{}, {}, {}", conclusion.what, version.name(), at.place.what());
-        let (ours, theirs) = (conclusion.ours(at, version), conclusion.theirs(version));
+        let (ours, theirs) = (conclusion.ours(at, version), conclusion.theirs(at.place, version));
         [
             Row::new(id.clone(), format!("{what}: of the means"), "ms", ours.map(|ours| ours.0))
                 .theirs(theirs.map(|theirs| theirs.0)),
