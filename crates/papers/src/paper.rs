@@ -22,7 +22,7 @@ pub trait Paper: Sync {
     }
 
     /// Measures. Nothing of what is found depends on anything but `plan`, except [`Plan::threads`], on which
-    /// nothing depends, and except figures in nanoseconds, which are of this machine and are held to no bar.
+    /// nothing depends, and except times by the clock of this machine.
     ///
     /// # Errors
     /// A file that the plan names is damaged, or a channel or packet of the evaluation is refused.
