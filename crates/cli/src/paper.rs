@@ -78,12 +78,15 @@ fn list() -> anyhow::Result<ExitCode> {
 
 fn run_one(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let paper = by_name(&arguments.name).context("there is no evaluation of that name")?;
+    // What is measured in real time takes its time, unless there is nothing else.
+    let is_quick = arguments.quick && !paper.is_real_time();
     let plan = Plan {
         quick: arguments.quick,
         seed: arguments.seed,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         shared: std::env::var_os("THINAIR_SHARED").filter(|shared| !shared.is_empty()).map(PathBuf::from),
-        real_time: arguments.real_time || !(arguments.quick || arguments.no_real_time),
+        real_time: arguments.real_time || !(is_quick || arguments.no_real_time),
+        program: std::env::current_exe().ok(),
     };
     let bar = progress_bar();
     let progress = |done, of| {

@@ -36,7 +36,9 @@ fn is_met(row: &Value) -> bool {
 fn every_evaluation_is_listed() {
     let output = thinair(&["list"]);
     assert_eq!(output.status.code(), Some(0));
-    for name in ["coap-delay", "coap-energy", "coap-robustness", "coap-sizes", "ule-throughput"] {
+    for name in
+        ["coap-delay", "coap-energy", "coap-robustness", "coap-sizes", "coap-tunnel-rtt", "ule-throughput"]
+    {
         assert!(stdout(&output).contains(name), "{name}");
     }
 }
@@ -149,4 +151,13 @@ fn throughput_over_dvb_s_meets_its_bars_in_virtual_time() {
     // Nothing of a run in real time is asked for.
     assert!(rows.iter().all(|row| !row["id"].as_str().unwrap().starts_with("real/")));
     assert!(stderr(&output).contains("Left out: the rows real/"), "{}", stderr(&output));
+}
+
+#[test]
+fn what_is_measured_in_real_time_alone_can_be_left_out() {
+    let output = thinair(&["run", "coap-tunnel-rtt", "--quick", "--no-real-time", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["rows"], Value::Array(Vec::new()));
+    assert!(stderr(&output).contains("Left out: all rows"), "{}", stderr(&output));
 }

@@ -2,8 +2,8 @@
 //!
 //! This crate knows what others have claimed, how to measure the same with our code, and which bar we hold
 //! ourselves to. It refuses to know arguments, terminals and exit codes. What it measures follows from the
-//! [`Plan`]: the same plan gives the same figures on any machine, with any number of threads. Figures in nanoseconds are
-//! the exception, and no bar hangs on them.
+//! [`Plan`]: the same plan gives the same figures on any machine, with any number of threads. Times by the clock of the
+//! machine are the exception. Of those, bars hang only on medians of what was measured side by side, in one run.
 //!
 //! A new paper is a folder with a [`Paper`] and a line in [`PAPERS`].
 //!
@@ -22,6 +22,7 @@ mod coap_delay;
 mod coap_energy;
 mod coap_robustness;
 mod coap_sizes;
+mod coap_tunnel_rtt;
 mod page;
 mod pair;
 mod paper;
@@ -40,5 +41,6 @@ pub const PAPERS: &[&dyn Paper] = &[
     &coap_energy::CoapEnergy,
     &coap_robustness::CoapRobustness,
     &coap_sizes::CoapSizes,
+    &coap_tunnel_rtt::CoapTunnelRtt,
     &ule_throughput::UleThroughput,
 ];

@@ -16,8 +16,13 @@ pub trait Paper: Sync {
     /// What it is, and what was claimed.
     fn about(&self) -> &About;
 
+    /// Whether there is nothing but what is measured in real time, so that a quick run measures that, too.
+    fn is_real_time(&self) -> bool {
+        false
+    }
+
     /// Measures. Nothing of what is found depends on anything but `plan`, except [`Plan::threads`], on which
-    /// nothing depends, and except figures in nanoseconds, which are of this machine and are held to no bar.
+    /// nothing depends, and except times by the clock of this machine.
     ///
     /// # Errors
     /// A file that the plan names is damaged, or a channel or packet of the evaluation is refused.
@@ -57,12 +62,15 @@ pub struct Plan {
     /// Also measure in real time what can be: between network namespaces, as root, with the programs that it takes.
     /// Such figures are of this machine. Without it, or where that cannot be, their rows are left out.
     pub real_time: bool,
+    /// The command `thinair`, for tunnels and links that run in processes of their own. Without it rows that need them are
+    /// left out.
+    pub program: Option<PathBuf>,
 }
 
 impl Default for Plan {
     /// In full, seed 1, one thread, no shared captures, nothing in real time.
     fn default() -> Self {
-        Self { quick: false, seed: 1, threads: 1, shared: None, real_time: false }
+        Self { quick: false, seed: 1, threads: 1, shared: None, real_time: false, program: None }
     }
 }
 
@@ -115,6 +123,19 @@ pub enum Error {
     /// The headers of a stack are not what they have to be.
     #[error("headers of the evaluation do not repeat")]
     HeaderCycle(#[from] thinair_lab::HeaderCycleError),
+    /// The system refused something that a run in real time needs.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Os(#[from] thinair_os::Error),
+    /// A file or a program of a run in real time failed.
+    #[error("a run in real time")]
+    Io(#[from] std::io::Error),
+    /// A program of a run in real time did not do what it must.
+    #[error("a run in real time: {0}")]
+    RealTime(String),
+    /// A signal asked to end.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 /// The paper of that name.

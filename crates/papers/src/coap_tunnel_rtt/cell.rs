@@ -1,0 +1,138 @@
+//! What is measured: how requests go, by which version of IP, over what.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use thinair_rohc::ProfileId;
+
+/// How packets get from one host to the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// As they are.
+    Plain,
+    /// By one thread that reads and writes: what two tunnels are measured by.
+    Forwarder,
+    /// Through two tunnels, sealed as they are by default.
+    Tunnel(ProfileId),
+    /// Through two tunnels that compress nothing and seal nothing.
+    Insecure,
+}
+
+/// The version of IP of the packets inside. Tunnels go over IPv4 in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    V4,
+    V6,
+}
+
+/// What is between the hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A cable between two network namespaces, which takes no time.
+    Veth,
+    /// A link that takes as long as the network of the paper: 10.6 ms there and back.
+    Link,
+}
+
+/// One figure of the tables: many round trips.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cell {
+    pub(super) way: Way,
+    pub(super) version: Version,
+}
+
+impl Way {
+    /// The profiles of the tunnels, in the order of the paper's tables.
+    pub(super) const PROFILES: [ProfileId; 5] =
+        [ProfileId::Coap2015, ProfileId::Coap, ProfileId::Udp, ProfileId::Ip, ProfileId::Uncompressed];
+
+    pub(super) fn all(place: Place) -> Vec<Self> {
+        let mut ways: Vec<_> = Self::PROFILES.map(Self::Tunnel).to_vec();
+        ways.extend([Self::Insecure, Self::Plain]);
+        if place == Place::Veth {
+            ways.push(Self::Forwarder);
+        }
+        ways
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "none",
+            Self::Forwarder => "forwarder",
+            Self::Tunnel(profile) => profile.name(),
+            Self::Insecure => "insecure",
+        }
+    }
+
+    pub(super) fn what(self) -> String {
+        match self {
+            Self::Plain => "no tunnel".to_owned(),
+            Self::Forwarder => "plain forwarder".to_owned(),
+            Self::Tunnel(profile) => format!("tunnel, profile {}", profile.name()),
+            Self::Insecure => "tunnel, uncompressed and not sealed".to_owned(),
+        }
+    }
+
+    /// The profile that packets of this way must go by; `None` without a tunnel.
+    pub(super) fn profile(self) -> Option<ProfileId> {
+        match self {
+            Self::Tunnel(profile) => Some(profile),
+            Self::Insecure => Some(ProfileId::Uncompressed),
+            Self::Plain | Self::Forwarder => None,
+        }
+    }
+
+    /// The profiles of the channel, so that [`profile`](Self::profile) is the one that CoAP packets take.
+    pub(super) fn offered(self) -> Option<&'static str> {
+        Some(match self.profile()? {
+            ProfileId::Coap2015 => "v1,coap-2015",
+            ProfileId::Coap => "v1,coap",
+            ProfileId::Udp => "ip,udp",
+            ProfileId::Ip => "ip",
+            _ => "uncompressed",
+        })
+    }
+}
+
+impl Version {
+    pub(super) const ALL: [Self; 2] = [Self::V4, Self::V6];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::V4 => "ipv4",
+            Self::V6 => "ipv6",
+        }
+    }
+
+    /// Addresses of both hosts in the network of that number, and how many of their bits are the network's.
+    pub(super) fn hosts(self, network: u8) -> ([IpAddr; 2], u8) {
+        let host = |host: u8| match self {
+            Self::V4 => IpAddr::V4(Ipv4Addr::new(10, 77, network, host)),
+            Self::V6 => IpAddr::V6(Ipv6Addr::new(0xfd77, u16::from(network), 0, 0, 0, 0, 0, u16::from(host))),
+        };
+        ([host(1), host(2)], if self == Self::V4 { 30 } else { 64 })
+    }
+}
+
+impl Place {
+    pub(super) const ALL: [Self; 2] = [Self::Veth, Self::Link];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Veth => "veth",
+            Self::Link => "link",
+        }
+    }
+
+    pub(super) fn what(self) -> &'static str {
+        match self {
+            Self::Veth => "over veth",
+            Self::Link => "over 10.6 ms",
+        }
+    }
+
+    /// The cells that are measured there, side by side.
+    pub(super) fn cells(self) -> Vec<Cell> {
+        let ways = Way::all(self);
+        Version::ALL.iter().flat_map(|&version| ways.iter().map(move |&way| Cell { way, version })).collect()
+    }
+}

@@ -1,0 +1,145 @@
+//! Programs that run beside the measurement, and that end with it.
+
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use thinair_os::signals::{Ask, ask};
+use thinair_os::{EventLoop, Namespace, Signal, Signals, clock};
+use thinair_wire::time::Instant;
+
+use crate::paper::Error;
+
+/// How long those that were asked to end may take. With what they are then made to, less than a second.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Between two looks at something that cannot be waited for.
+const A_MOMENT: Duration = Duration::from_millis(10);
+
+/// Programs in namespaces. All end on drop.
+#[derive(Debug)]
+pub(super) struct Children<'s> {
+    signals: &'s Signals,
+    events: EventLoop,
+    others: Vec<(String, Child)>,
+}
+
+impl<'s> Children<'s> {
+    pub(super) fn new(signals: &'s Signals) -> Result<Self, Error> {
+        let events = EventLoop::new(Duration::ZERO)?;
+        events.add(signals, 0)?;
+        Ok(Self { signals, events, others: Vec::new() })
+    }
+
+    /// Starts a program that runs until the end. What it says goes to the file of that name in `folder`.
+    pub(super) fn start(
+        &mut self,
+        namespace: &Namespace,
+        folder: &Path,
+        name: &str,
+        command: &mut Command,
+    ) -> Result<(), Error> {
+        let file = |end: &str| std::fs::File::create(folder.join(format!("{name}.{end}")));
+        command.stdin(Stdio::null()).stdout(file("out")?).stderr(file("err")?);
+        self.others.push((name.to_owned(), namespace.spawn(command)?));
+        Ok(())
+    }
+
+    /// Runs a program to its end.
+    pub(super) fn run(
+        &mut self,
+        namespace: &Namespace,
+        command: &mut Command,
+        patience: Duration,
+    ) -> Result<ExitStatus, Error> {
+        let mut child = Kept(namespace.spawn(command)?);
+        let until = clock::now() + patience;
+        loop {
+            if let Some(status) = child.0.try_wait()? {
+                return Ok(status);
+            }
+            if clock::now() >= until {
+                let program = command.get_program().to_string_lossy();
+                return Err(Error::RealTime(format!("{program} does not end")));
+            }
+            // The end of a child is a signal.
+            self.wait(until)?;
+        }
+    }
+
+    /// Waits until something is so.
+    pub(super) fn until(
+        &mut self,
+        what: &str,
+        patience: Duration,
+        mut is_so: impl FnMut() -> bool,
+    ) -> Result<(), Error> {
+        let until = clock::now() + patience;
+        while !is_so() {
+            self.look()?;
+            if clock::now() >= until {
+                return Err(Error::RealTime(format!("not within {} s: {what}", patience.as_secs())));
+            }
+            self.wait(clock::now() + A_MOMENT)?;
+        }
+        Ok(())
+    }
+
+    /// Looks whether all are there.
+    pub(super) fn look(&mut self) -> Result<(), Error> {
+        for (name, child) in &mut self.others {
+            if let Some(status) = child.try_wait()? {
+                return Err(Error::RealTime(format!("{name} has ended: {status}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for that time or for any signal, and tells those that ask to end.
+    fn wait(&mut self, until: Instant) -> Result<(), Error> {
+        self.events.wait(Some(until), &mut Vec::new())?;
+        while let Some(signal) = self.signals.poll() {
+            if matches!(signal, Signal::End { .. }) {
+                return Err(Error::Interrupted);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends all of them, and waits until they have.
+    pub(super) fn end(&mut self) {
+        for (_, child) in &mut self.others {
+            ask(child, Ask::Terminate);
+        }
+        let until = clock::now() + PATIENCE;
+        let all_ended = |others: &mut [(String, Child)]| others.iter_mut().all(|(_, child)| has_ended(child));
+        while clock::now() < until && !all_ended(&mut self.others) {
+            std::thread::sleep(A_MOMENT);
+        }
+        for (_, child) in self.others.drain(..) {
+            drop(Kept(child));
+        }
+    }
+}
+
+impl Drop for Children<'_> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn has_ended(child: &mut Child) -> bool {
+    !matches!(child.try_wait(), Ok(None))
+}
+
+/// A child that does not outlive what holds it.
+struct Kept(Child);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if !has_ended(&mut self.0) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! The measurement itself: two hosts, all ways between them side by side, and libcoap's client, which asks by one after
+//! the other.
+
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use thinair_lab::load::{Hosts, INTERFACE, LoadError, forward};
+use thinair_lab::{Purpose, Streams};
+use thinair_os::{Interface, Namespace, Route, Signals, Waker, clock};
+use thinair_tunnel::status::socket::ask;
+use thinair_tunnel::status::{Side, Status, Way as Counted};
+
+use super::cell::{Cell, Place, Version, Way};
+use super::children::Children;
+use super::exchange::{self, Exchange, PORT};
+use super::summary::Summary;
+use super::{Carried, Measured, Scale, Told};
+use crate::paper::{Error, Plan};
+
+/// libcoap's programs, and who counts the time.
+const CLIENT: &str = "coap-client-notls";
+const SERVER: &str = "coap-server-notls";
+const CAPTURE: &str = "tcpdump";
+
+/// Requests of each cell that are not counted: contexts are made meanwhile.
+const WARM_UP: usize = 10;
+
+/// The client's port: all its requests are of one flow.
+const CLIENT_PORT: &str = "40000";
+
+/// Half a round trip of the link, in the words of `thinair link run`.
+const DELAY: &str = "5.3ms";
+
+/// The cable, and the network of its addresses.
+const CABLE: &str = "carrier0";
+
+/// How long anything may take to begin, and a client to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Networks by their numbers: that of the cable or link, of the forwarder, and of the first tunnel.
+const OUTSIDE: u8 = 0;
+const FORWARDED: u8 = 1;
+const FIRST_TUNNEL: u8 = 2;
+
+/// What is missing to measure at all, in words; `None` if nothing is.
+pub(super) fn missing() -> Option<String> {
+    let programs = [(CLIENT, "libcoap3-bin"), (SERVER, "libcoap3-bin"), (CAPTURE, "tcpdump")];
+    for (program, package) in programs {
+        let tried = Command::new(program).arg("--help").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        if tried.is_err() {
+            return Some(format!("there is no {program} (Debian: {package})"));
+        }
+    }
+    match Hosts::create() {
+        Ok(_) => None,
+        Err(LoadError::Os(why)) if why.is_permission() => Some(format!("{why}: this needs root")),
+        Err(why) => Some(why.to_string()),
+    }
+}
+
+/// Requests of a place, those included that are not counted.
+pub(super) fn requests(place: Place, scale: Scale) -> u64 {
+    (place.cells().len() * (WARM_UP + scale.rounds)) as u64
+}
+
+/// Measures all cells of a place.
+pub(super) fn measure(
+    place: Place,
+    plan: &Plan,
+    program: &Path,
+    scale: Scale,
+    signals: &Signals,
+    progress: &dyn Fn(),
+) -> Result<Measured, Error> {
+    let site = Site::open(place)?;
+    let stop = Waker::new()?;
+    std::thread::scope(|scope| {
+        let forwarding = site.tuns.as_ref().map(|[a, b]| scope.spawn(|| forward([a, b], &stop)));
+        let measured = site.measure(plan, program, scale, signals, progress);
+        stop.ring();
+        let forwarded = forwarding.map(|forwarding| forwarding.join());
+        let forwarded = forwarded.map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let measured = measured?;
+        forwarded.transpose().map_err(said)?;
+        Ok(measured)
+    })
+}
+
+/// Two hosts and what is between them.
+struct Site {
+    place: Place,
+    hosts: Hosts,
+    tuns: Option<[thinair_os::Tun; 2]>,
+    /// What the programs say.
+    folder: TempDir,
+}
+
+/// A cell that can be measured.
+struct Ready {
+    cell: Cell,
+    /// Whom the client asks.
+    server: IpAddr,
+    client: Command,
+    /// Where both ends of a tunnel tell their status.
+    sockets: Option<[PathBuf; 2]>,
+    /// What the client's end told before the first request that counts.
+    before: Option<Status>,
+}
+
+impl Site {
+    fn open(place: Place) -> Result<Self, Error> {
+        let hosts = Hosts::create().map_err(said)?;
+        for namespace in [hosts.here(), hosts.there()] {
+            // Linux gives each socket a flow label of its own since 4.2, so that every request of a client that is started
+            // anew would be of another flow. The paper's did not.
+            namespace.within(|| fs::write("/proc/sys/net/ipv6/auto_flowlabels", "0"))??;
+        }
+        let folder = tempfile::Builder::new().prefix("thinair-paper").tempdir()?;
+        let mut site = Self { place, hosts, tuns: None, folder };
+        if place == Place::Veth {
+            let namespaces = site.namespaces();
+            Interface::veth((namespaces[0], CABLE), (namespaces[1], CABLE))?;
+            site.give_addresses(CABLE, OUTSIDE)?;
+            site.tuns = Some(site.hosts.tuns().map_err(said)?);
+            site.give_addresses(INTERFACE, FORWARDED)?;
+        }
+        Ok(site)
+    }
+
+    fn namespaces(&self) -> [&Namespace; 2] {
+        [self.hosts.here(), self.hosts.there()]
+    }
+
+    /// Gives an interface of both hosts its addresses in a network.
+    fn give_addresses(&self, interface: &str, network: u8) -> Result<(), Error> {
+        for (namespace, own) in self.namespaces().into_iter().zip([0, 1]) {
+            namespace.within(|| {
+                let interface = Interface::named(interface)?;
+                interface.quiet()?;
+                interface.up()?;
+                for version in Version::ALL {
+                    let (hosts, bits) = version.hosts(network);
+                    interface.add_address(hosts[own], bits)?;
+                    let whole = if version == Version::V4 { 32 } else { 128 };
+                    let to = (hosts[1 - own], whole);
+                    interface.add_route(&Route { to, from: Some(hosts[own]), mtu: 0, congestion: None })?;
+                }
+                thinair_os::Result::Ok(())
+            })??;
+        }
+        Ok(())
+    }
+
+    fn measure(
+        &self,
+        plan: &Plan,
+        program: &Path,
+        scale: Scale,
+        signals: &Signals,
+        progress: &dyn Fn(),
+    ) -> Result<Measured, Error> {
+        let mut children = Children::new(signals)?;
+        let [here, there] = self.namespaces();
+        let folder = self.folder.path();
+        if self.place == Place::Link {
+            self.start_link(program, &mut children)?;
+        }
+        children.start(there, folder, "server", &mut Command::new(SERVER))?;
+        let key = folder.join("tunnel.key");
+        let made = children.run(
+            here,
+            Command::new(program).args(["tunnel", "keygen"]).arg(&key).stderr(Stdio::null()),
+            PATIENCE,
+        )?;
+        if !made.success() {
+            return Err(Error::RealTime("no key could be made".to_owned()));
+        }
+        let mut cells = Vec::new();
+        for (number, cell) in (FIRST_TUNNEL..).zip(self.place.cells()) {
+            cells.push(self.prepare(cell, number, program, &key, &mut children)?);
+        }
+        children.until("the server listens", PATIENCE, || listens(there))?;
+        for ready in &cells {
+            children.until("the tunnels have a session", PATIENCE, || ready.is_joined())?;
+        }
+        // At the client's host, on all its interfaces. The carrier has other ports.
+        let filter = format!("udp port {PORT}");
+        children.start(
+            here,
+            folder,
+            "capture",
+            Command::new(CAPTURE)
+                .args(["-i", "any", "--immediate-mode", "-B", "8192", "--time-stamp-precision", "nano"])
+                .args(["-n", "-w", "-", &filter]),
+        )?;
+        let capture_says = folder.join("capture.err");
+        children.until("tcpdump listens", PATIENCE, || {
+            fs::read_to_string(&capture_says).is_ok_and(|said| said.contains("listening on"))
+        })?;
+
+        let mut orders = Streams::new(plan.seed).random(self.place as u32, 0, Purpose::Choice);
+        let begin = clock::ProcessorTime::until_now();
+        for round in 0..WARM_UP + scale.rounds {
+            if round == WARM_UP {
+                for ready in &mut cells {
+                    ready.before = ready.status()?;
+                }
+            }
+            // In an order of its own, so that no cell always follows the same other one.
+            let mut order: Vec<_> = (0..cells.len()).collect();
+            for last in (1..order.len()).rev() {
+                order.swap(last, orders.below(last as u64 + 1) as usize);
+            }
+            children.look()?;
+            for at in order {
+                // Whether it was answered is told by the capture.
+                children.run(here, &mut cells[at].client, PATIENCE)?;
+                progress();
+            }
+        }
+        let stolen = match (begin, clock::ProcessorTime::until_now()) {
+            (Some(begin), Some(end)) => end.stolen_since(begin),
+            _ => 0.0,
+        };
+        let carried: Vec<_> = cells.iter().map(Ready::carried).collect::<Result<_, _>>()?;
+        children.end();
+        let exchanges = exchange::read(&folder.join("capture.out"))?;
+        let mut measured = Measured { place: self.place, cells: Vec::new(), stolen, late: self.late()? };
+        for (ready, carried) in cells.iter().zip(carried) {
+            measured.cells.push(ready.told(&exchanges, scale, carried));
+        }
+        Ok(measured)
+    }
+
+    /// The emulated link, in a process of its own, and the addresses of its interfaces.
+    fn start_link(&self, program: &Path, children: &mut Children<'_>) -> Result<(), Error> {
+        let namespaces = self.namespaces();
+        let names = namespaces.map(Namespace::called).join(",");
+        let mut link = Command::new(program);
+        link.args(["link", "run", "--delay", DELAY, "--json", "--netns", &names]);
+        children.start(namespaces[0], self.folder.path(), "link", &mut link)?;
+        // `link run` gives the interfaces addresses of its own, and then says so.
+        let says = self.folder.path().join("link.err");
+        children.until("the link is there", PATIENCE, || {
+            fs::read_to_string(&says).is_ok_and(|said| said.contains("until it is interrupted"))
+        })
+    }
+
+    /// Microseconds that the link was late for 99 % of its packets; `None` if there was none.
+    fn late(&self) -> Result<Option<f64>, Error> {
+        if self.place != Place::Link {
+            return Ok(None);
+        }
+        let said = fs::read(self.folder.path().join("link.out"))?;
+        let said: serde_json::Value =
+            serde_json::from_slice(&said).map_err(|error| Error::RealTime(format!("the link: {error}")))?;
+        Ok(said["lateness_us"]["p99"].as_f64())
+    }
+
+    /// The address of a host outside of the tunnels.
+    fn outside(&self, version: Version, host: usize) -> IpAddr {
+        match self.place {
+            Place::Veth => version.hosts(OUTSIDE).0[host],
+            Place::Link => {
+                let side = thinair_link::Side::ALL[host];
+                let [four, six] = thinair_lab::emulator::addresses(side).map(|(address, _)| address);
+                if version == Version::V4 { four } else { six }
+            }
+        }
+    }
+
+    /// Starts what the cell needs.
+    fn prepare(
+        &self,
+        cell: Cell,
+        number: u8,
+        program: &Path,
+        key: &Path,
+        children: &mut Children<'_>,
+    ) -> Result<Ready, Error> {
+        let (hosts, bits) = cell.version.hosts(number);
+        let server = match cell.way {
+            Way::Plain => self.outside(cell.version, 1),
+            Way::Forwarder => cell.version.hosts(FORWARDED).0[1],
+            Way::Tunnel(_) | Way::Insecure => hosts[1],
+        };
+        let mut client = Command::new(CLIENT);
+        client.args(["-B", "5", "-p", CLIENT_PORT]);
+        client.arg(match cell.version {
+            Version::V4 => format!("coap://{server}/time"),
+            Version::V6 => format!("coap://[{server}]/time"),
+        });
+        client.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let socket = |end: usize| self.folder.path().join(format!("{number}-{end}.sock"));
+        let mut ready = Ready { cell, server, client, sockets: None, before: None };
+        let Some(profiles) = cell.way.offered() else { return Ok(ready) };
+        for (end, namespace) in self.namespaces().into_iter().enumerate() {
+            let carrier =
+                format!("udp://{}:{}", self.outside(Version::V4, 1 - end), 7_000 + u16::from(number));
+            let mut tunnel = Command::new(program);
+            tunnel.args(["tunnel", "run", &carrier, "--tun", &format!("inside{number}")]);
+            tunnel.args(["--address", &format!("{}/{bits}", hosts[end]), "--profiles", profiles]);
+            tunnel.arg("--status").arg(socket(end)).arg("--state").arg(self.folder.path());
+            if cell.way == Way::Insecure {
+                tunnel.arg("--insecure");
+            } else {
+                tunnel.arg("--key").arg(key);
+            }
+            children.start(namespace, self.folder.path(), &format!("tunnel-{number}-{end}"), &mut tunnel)?;
+        }
+        ready.sockets = Some([socket(0), socket(1)]);
+        Ok(ready)
+    }
+}
+
+impl Ready {
+    /// What the client's end of the tunnel tells.
+    fn status(&self) -> Result<Option<Status>, Error> {
+        self.sockets.as_ref().map(|[here, _]| ask(here).map_err(said)).transpose()
+    }
+
+    /// Whether packets get through.
+    fn is_joined(&self) -> bool {
+        let has_session = |socket: &PathBuf| {
+            let status = ask(socket).ok()?;
+            let needs_none = self.cell.way == Way::Insecure;
+            (needs_none || status.peers.first()?.session_seconds.is_some()).then_some(())
+        };
+        self.sockets.iter().flatten().all(|socket| has_session(socket).is_some())
+    }
+
+    /// What the tunnel has carried for a request and for a response.
+    fn carried(&self) -> Result<Option<Carried>, Error> {
+        let (Some(before), Some(after)) = (&self.before, self.status()?) else { return Ok(None) };
+        let profile = self.cell.way.profile().map(thinair_rohc::ProfileId::name);
+        let has = |side: Side| {
+            let contexts = after.peers.iter().flat_map(|peer| &peer.contexts);
+            contexts.filter(|count| count.side == side).any(|count| Some(&*count.profile) == profile)
+        };
+        let ways = [(before.totals.sent, after.totals.sent), (before.totals.received, after.totals.received)];
+        let mean = |octets: fn(&Counted) -> u64| {
+            ways.map(|(before, after)| {
+                let packets = after.packets - before.packets;
+                (octets(&after) - octets(&before)) as f64 / packets.max(1) as f64
+            })
+        };
+        Ok(Some(Carried {
+            inside: mean(|way| way.octets),
+            compressed: mean(|way| way.compressed_octets),
+            carrier: mean(|way| way.carrier_octets),
+            is_by_profile: has(Side::Compressor) && has(Side::Decompressor),
+        }))
+    }
+
+    /// All that is known of the cell.
+    fn told(&self, exchanges: &[Exchange], scale: Scale, carried: Option<Carried>) -> Told {
+        let own = exchanges.iter().filter(|exchange| exchange.server == self.server).skip(WARM_UP);
+        let times: Vec<_> = own.filter_map(Exchange::round_trip).collect();
+        let lost = scale.rounds.saturating_sub(times.len());
+        Told { cell: self.cell, times: Summary::of(times), lost, carried }
+    }
+}
+
+/// Whether a server of CoAP is there.
+fn listens(namespace: &Namespace) -> bool {
+    // proc_pid_net(5): local addresses and ports are in hexadecimal digits.
+    let port = format!(":{PORT:04X} ");
+    let has = |table: &str| fs::read_to_string(table).is_ok_and(|table| table.contains(&port));
+    namespace
+        .within(|| has("/proc/thread-self/net/udp") || has("/proc/thread-self/net/udp6"))
+        .unwrap_or_default()
+}
+
+/// An error with its reasons.
+fn said(error: impl std::error::Error) -> Error {
+    let reasons = std::iter::successors(error.source(), |error| error.source());
+    Error::RealTime(reasons.fold(error.to_string(), |said, reason| format!("{said}: {reason}")))
+}

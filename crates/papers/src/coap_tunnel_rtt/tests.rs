@@ -1,0 +1,124 @@
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+
+use thinair_report::{Document, Style};
+use thinair_rohc::ProfileId;
+
+use super::*;
+
+/// Round trips about `time` ms in every cell, longer by `of` of the way.
+fn measured(place: Place, time: f64, of: impl Fn(Way) -> f64) -> Measured {
+    let told = |cell: Cell| {
+        let times = (0..20).map(|number| time + of(cell.way) + f64::from(number % 3) * 0.01);
+        let carried = Carried {
+            inside: [38.0, 52.0],
+            compressed: [6.0, 21.0],
+            carrier: [54.0, 69.0],
+            is_by_profile: true,
+        };
+        let carried = cell.way.profile().map(|_| carried);
+        Told { cell, times: Summary::of(times.collect()), lost: 0, carried }
+    };
+    let cells = place.cells().into_iter().map(told).collect();
+    Measured { place, cells, stolen: 0.01, late: (place == Place::Link).then_some(80.0) }
+}
+
+fn longer(way: Way) -> f64 {
+    match way {
+        Way::Plain => -0.3,
+        Way::Forwarder => -0.2,
+        Way::Insecure => -0.05,
+        Way::Tunnel(ProfileId::Ip) => 0.09,
+        Way::Tunnel(_) => 0.0,
+    }
+}
+
+fn found(of: impl Fn(Way) -> f64 + Copy) -> Findings {
+    findings(&[measured(Place::Veth, 0.4, of), measured(Place::Link, 11.0, of)])
+}
+
+#[test]
+fn every_cell_has_its_figures_and_ids_are_unique() {
+    let found = found(longer);
+    let ids: BTreeSet<_> = found.rows.iter().map(crate::Row::id).collect();
+    assert_eq!(ids.len(), found.rows.len());
+    for place in Place::ALL {
+        for Cell { way, version } in place.cells() {
+            for figure in ["mean", "ci95", "median", "min", "max"] {
+                let id = format!("{}/{}/{}/{figure}", way.name(), version.name(), place.name());
+                assert!(ids.contains(id.as_str()), "{id}");
+            }
+        }
+    }
+    let row = |id: &str| found.rows.iter().find(|row| row.id() == id).unwrap();
+    assert_eq!(row("coap-2015/ipv6/link/mean").stated(), Some(20.085));
+    assert_eq!(row("coap-2015/ipv6/veth/mean").stated(), None);
+    assert_eq!(row("coap/ipv6/link/mean").stated(), None);
+    assert_eq!(row("udp/ipv4/veth/octets/rsp").ours(), Some(69.0));
+    assert!((row("difference/tunnel/ipv4/link").stated().unwrap() - 8.197).abs() < 1e-9);
+    assert!((row("difference/tunnel/ipv4/link").ours().unwrap() - 0.3).abs() < 1e-9);
+}
+
+#[test]
+fn bars_are_on_medians_of_ways_side_by_side() {
+    let held = |found: &Findings| {
+        let held = found.rows.iter().filter(|row| row.bar().is_some());
+        held.map(|row| (row.id().to_owned(), row.ours().unwrap())).collect::<Vec<_>>()
+    };
+    let good = found(longer);
+    // Six pairs of tunnels beside the forwarder, four profiles beside uncompressed at two places, IPv4 and IPv6.
+    assert_eq!(held(&good).len(), 2 * (6 + 2 * 4) + 1);
+    assert_eq!(good.missed().count(), 0, "{:?}", held(&good));
+    let of = |id: &str| held(&good).into_iter().find(|(held, _)| held == id).unwrap().1;
+    assert!((of("udp/ipv4/veth/added") - 0.1).abs() < 1e-9);
+    assert!((of("ip/ipv6/link/apart") - 0.09).abs() < 1e-9);
+
+    let slow = found(|way| if way == Way::Tunnel(ProfileId::Coap) { 0.5 } else { longer(way) });
+    let missed: Vec<_> = slow.missed().map(crate::Row::id).collect();
+    let expected =
+        ["coap/ipv4/veth/added", "coap/ipv4/veth/apart", "coap/ipv6/veth/added", "coap/ipv6/veth/apart"];
+    assert_eq!(missed, [&expected[..], &["coap/ipv4/link/apart", "coap/ipv6/link/apart"]].concat());
+}
+
+#[test]
+fn a_tunnel_that_takes_another_profile_is_told() {
+    let mut at = measured(Place::Veth, 0.4, longer);
+    at.cells[0].carried.as_mut().unwrap().is_by_profile = false;
+    at.cells[1].lost = 3;
+    let found = findings(&[at]);
+    let row = |id: &str| found.rows.iter().find(|row| row.id() == id).unwrap();
+    assert_eq!((row("other-profile").ours(), row("other-profile").met()), (Some(1.0), false));
+    assert_eq!(row("lost").ours(), Some(3.0));
+}
+
+#[test]
+fn cells_without_round_trips_have_no_figures_and_miss_their_bars() {
+    let mut at = measured(Place::Veth, 0.4, longer);
+    for told in &mut at.cells {
+        told.times = None;
+    }
+    let found = findings(&[at]);
+    assert!(found.rows.iter().filter(|row| row.unit() == "ms").all(|row| row.ours().is_none()));
+    assert_eq!(found.missed().count(), 2 * (6 + 4));
+}
+
+#[test]
+fn tables_and_plots_fit_into_a_hundred_columns() {
+    let found = found(longer);
+    let document = found.ours.into_iter().fold(Document::new("title"), Document::section);
+    let text = document.to_text(&Style::plain(100));
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(text.contains("20.085") && text.contains("not certain") && text.contains('✓'), "{text}");
+    assert_eq!(document.to_html().matches("<svg").count(), 4);
+}
+
+#[test]
+fn what_is_missing_is_told() {
+    let run = |plan: &Plan| CoapTunnelRtt.run(plan, &|_, _| ()).unwrap();
+    let found = run(&Plan::default());
+    assert!(found.rows.is_empty() && found.left_out.len() == 1, "{found:?}");
+    let found = run(&Plan { real_time: true, ..Plan::default() });
+    assert!(found.rows.is_empty(), "{found:?}");
+    assert!(found.left_out[0].starts_with("Left out: all rows, as "), "{found:?}");
+}
