@@ -1,0 +1,142 @@
+//! `thinair tunnel run`: real traffic through every carrier, clean and damaged, and all that a tunnel has to bear.
+//!
+//! Each test has namespaces of its own: one for either inside, one for the carrier, with nothing but loopback. Needs
+//! root; where the caller may not make them, or a program is missing, the tests say so and are skipped. What is between
+//! the ends does its harm from a seed. Limits of time are those of a busy machine.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+#[path = "tunnel_run/bench.rs"]
+mod bench;
+#[path = "tunnel_run/relay.rs"]
+mod relay;
+#[path = "tunnel_run/traffic.rs"]
+mod traffic;
+
+use std::time::Duration;
+
+use bench::{Bench, Between, Kind, Security, has, thinair};
+use relay::Harm;
+use traffic::{FLOWS, coap, curl, iperf, numbered, ping};
+
+/// Sends all kinds of traffic at once through a tunnel, clean first, then with harm in between.
+fn carries(kind: Kind) {
+    if thinair().is_none() {
+        return;
+    }
+    for harm in [Harm::NONE, if kind.is_line() { Harm::BAD_LINE } else { Harm::BAD }] {
+        let is_bad = harm != Harm::NONE;
+        let between = if is_bad { Between::Relay } else { Between::Nothing };
+        let what = format!("{}-{}", kind.name, if is_bad { "bad" } else { "clean" });
+        let mut bench = Bench::started(&what, kind, between, &[]);
+        if is_bad {
+            bench.relay().set(harm);
+        }
+        all_traffic(&bench, &what, is_bad);
+        if is_bad {
+            let (lost, damaged) = bench.relay().done();
+            println!("{what}: {lost} lost, {damaged} damaged");
+            assert!(lost > 0 && damaged > 0);
+            bench.relay().set(Harm::NONE);
+            assert!(bench.is_through(10), "{what}: does not recover\n{}", bench.told());
+        }
+        println!("{what}:\n{}", bench.told());
+        assert!(bench.ends.iter_mut().flatten().all(bench::End::is_alive));
+    }
+}
+
+fn all_traffic(bench: &Bench, what: &str, is_bad: bool) {
+    std::thread::scope(|scope| {
+        if has("ping", "iputils-ping") {
+            for version in [0, 1] {
+                scope.spawn(move || {
+                    let answered = [8, 1_200].map(|size| ping(bench, version, 25, size));
+                    println!("{what}: ping {answered:?} of 25");
+                    let least = if is_bad { 15 } else { 20 };
+                    assert!(answered.iter().all(|&answered| answered >= least), "{}", bench.told());
+                });
+            }
+        }
+        if has("iperf3", "iperf3") {
+            scope.spawn(move || {
+                let tcp = iperf(bench, false);
+                let received = &tcp["end"]["sum_received"];
+                println!("{what}: TCP {} bit/s", received["bits_per_second"]);
+                assert!(received["bytes"].as_u64() > Some(20_000), "{received}");
+                let udp = iperf(bench, true);
+                println!("{what}: UDP, lost {} %", udp["end"]["sum"]["lost_percent"]);
+            });
+        }
+        if has("coap-client-notls", "libcoap3-bin") && has("coap-server-notls", "libcoap3-bin") {
+            for version in [0, 1] {
+                scope.spawn(move || {
+                    let notifications = coap(bench, version);
+                    println!("{what}: {notifications} notifications");
+                    assert!(notifications >= if is_bad { 1 } else { 2 }, "{}", bench.told());
+                });
+            }
+        }
+        if has("curl", "curl") {
+            for version in [0, 1] {
+                scope.spawn(move || curl(bench, version));
+            }
+        }
+        for flow in FLOWS {
+            scope.spawn(move || {
+                let delivered = numbered(bench, flow, 1_000, Duration::from_secs(1));
+                println!("{what}: {flow:?} {delivered:?}");
+                assert_eq!((delivered.other, delivered.again), (0, 0), "{flow:?} {delivered:?}");
+                let least = delivered.sent * if is_bad { 6 } else { 9 } / 10;
+                assert!(delivered.once >= least, "{flow:?} {delivered:?}\n{}", bench.told());
+            });
+        }
+    });
+}
+
+#[test]
+fn udp_sealed() {
+    carries(Kind::UDP);
+}
+
+#[test]
+fn udp_insecure() {
+    carries(Kind { name: "udp-insecure", security: Security::Insecure, ..Kind::UDP });
+}
+
+/// PIDs that streams of both ways need where they are open.
+const PIDS: [&str; 2] = ["?pid=0x40&peer-pid=0x41&flush=1ms", "?pid=0x41&peer-pid=0x40&flush=1ms"];
+
+#[test]
+fn ule_sealed() {
+    carries(Kind { name: "ule", scheme: "ule+udp", options: PIDS, ..Kind::UDP });
+}
+
+#[test]
+fn ule_open() {
+    let security = Security::Open;
+    carries(Kind { name: "ule-open", scheme: "ule+udp", options: PIDS, security });
+}
+
+#[test]
+fn gse_sealed() {
+    carries(Kind { name: "gse", scheme: "gse+udp", ..Kind::UDP });
+}
+
+#[test]
+fn gse_open() {
+    carries(Kind { name: "gse-open", scheme: "gse+udp", security: Security::Open, ..Kind::UDP });
+}
+
+#[test]
+fn serial_sealed() {
+    carries(Kind { name: "serial", scheme: "serial", ..Kind::UDP });
+}
+
+#[test]
+fn serial_insecure_slip() {
+    let (options, security) = (["?framing=slip"; 2], Security::Insecure);
+    carries(Kind { name: "serial-insecure", scheme: "serial", options, security });
+}

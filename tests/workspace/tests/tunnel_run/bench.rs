@@ -1,0 +1,391 @@
+//! Two ends of a tunnel: each inside in a namespace of its own, the carrier in a third one with nothing but loopback.
+
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use thinair_os::serial::Pty;
+use thinair_os::{Interface, Namespace, Tun, TunKind};
+
+use super::common;
+use super::relay::Relay;
+
+/// No daemon here lives longer, even if the test is killed.
+const LIMIT: &str = "170";
+
+/// The interface of each end.
+pub(crate) const TUN: &str = "air0";
+
+/// The command, or `None` and a word on why nothing can be tried. The environment may name one that is built already.
+pub(crate) fn thinair() -> Option<&'static str> {
+    static COMMAND: OnceLock<Result<String, String>> = OnceLock::new();
+    let found = COMMAND.get_or_init(|| {
+        let possible = Namespace::create(&format!("thinair-{}", std::process::id())).and_then(|namespace| {
+            namespace.quiet()?;
+            Tun::open_in(&namespace, TUN, TunKind::Tun)
+        });
+        let command = || std::env::var("THINAIR").unwrap_or_else(|_| common::command());
+        possible.map(|_| command()).map_err(|why| why.to_string())
+    });
+    match found {
+        Ok(command) => Some(command),
+        Err(why) => {
+            println!("skipped: {why}");
+            None
+        }
+    }
+}
+
+/// Whether this machine has a program of a package.
+pub(crate) fn has(program: &str, package: &str) -> bool {
+    let there = Command::new(program).arg("-h").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    if !there {
+        println!("skipped: what needs {program} (Debian: {package})");
+    }
+    there
+}
+
+/// Runs a command in a namespace, for at most so many seconds.
+pub(crate) fn run(namespace: &Namespace, seconds: u32, command: &[&str]) -> Output {
+    start(namespace, seconds, command).wait_with_output().unwrap()
+}
+
+/// Starts a command in a namespace, for at most so many seconds.
+pub(crate) fn start(namespace: &Namespace, seconds: u32, command: &[&str]) -> Child {
+    let mut timeout = Command::new("timeout");
+    timeout.args(["--signal", "KILL", &seconds.to_string()]).args(command);
+    timeout.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    namespace.spawn(&mut timeout).unwrap()
+}
+
+/// Waits until something is so.
+pub(crate) fn wait_for(seconds: u64, mut is_so: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + Duration::from_secs(seconds);
+    loop {
+        if is_so() {
+            return true;
+        }
+        if Instant::now() > until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What the processes of a child of ours is called: `timeout` has one child.
+fn only_child(of: &Child) -> u32 {
+    let path = format!("/proc/{0}/task/{0}/children", of.id());
+    let mut child = None;
+    let found = wait_for(10, || {
+        child = fs::read_to_string(&path).ok().and_then(|children| children.trim().parse().ok());
+        child.is_some()
+    });
+    assert!(found, "{path}");
+    child.unwrap()
+}
+
+/// A folder that goes with this.
+#[derive(Debug)]
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("thinair-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A daemon. It ends with this.
+#[derive(Debug)]
+pub(crate) struct End {
+    timeout: Child,
+    pub(crate) pid: u32,
+    status: String,
+    log: String,
+}
+
+impl End {
+    /// Starts one whose socket is in `outside`, and waits until it is open.
+    pub(crate) fn start(outside: &Namespace, folder: &Folder, name: &str, arguments: &[String]) -> Self {
+        let (status, log) = (folder.path(&format!("{name}.sock")), folder.path(&format!("{name}.log")));
+        let mut command = Command::new("timeout");
+        command.args(["--signal", "KILL", LIMIT, thinair().unwrap(), "tunnel", "run"]).args(arguments);
+        command.args(["--tun", TUN, "--status", &status]);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(fs::File::options().create(true).append(true).open(&log).unwrap());
+        let before = fs::read_to_string(&log).unwrap_or_default().len();
+        let timeout = outside.spawn(&mut command).unwrap();
+        let pid = only_child(&timeout);
+        let mut end = Self { timeout, pid, status, log };
+        let open = wait_for(30, || end.log()[before..].contains("tunnel is open") || end.is_gone());
+        assert!(open && !end.is_gone(), "{name} {arguments:?}\n{}", end.log());
+        end
+    }
+
+    /// What it has logged.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    fn is_gone(&mut self) -> bool {
+        self.timeout.try_wait().unwrap().is_some()
+    }
+
+    pub(crate) fn is_alive(&mut self) -> bool {
+        !self.is_gone()
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: &str) {
+        let _ = Command::new("kill").args([signal, &self.pid.to_string()]).stderr(Stdio::null()).status();
+    }
+
+    /// Its exit status, when it has ended after a signal.
+    pub(crate) fn end(mut self, signal: &str) -> Option<i32> {
+        self.signal(signal);
+        assert!(wait_for(10, || self.is_gone()), "{signal} does not end it\n{}", self.log());
+        self.timeout.wait().unwrap().code()
+    }
+
+    /// What it tells of itself.
+    pub(crate) fn status(&self) -> Value {
+        let told = Command::new("timeout")
+            .args(["10", thinair().unwrap(), "tunnel", "status", &self.status, "--json"])
+            .output()
+            .unwrap();
+        assert!(told.status.success(), "{}\n{}", String::from_utf8_lossy(&told.stderr), self.log());
+        serde_json::from_slice(&told.stdout).unwrap()
+    }
+
+    /// How often something was dropped for that reason.
+    pub(crate) fn drops(&self, reason: &str) -> u64 {
+        let status = self.status();
+        status["drops"][reason].as_u64().unwrap_or_else(|| panic!("{reason}: {}", status["drops"]))
+    }
+
+    /// Where it tells.
+    pub(crate) fn socket(&self) -> &str {
+        &self.status
+    }
+
+    /// Octets of memory that it has.
+    pub(crate) fn memory(&self) -> u64 {
+        let statm = fs::read_to_string(format!("/proc/{}/statm", self.pid)).unwrap();
+        statm.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4_096
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        if !self.is_gone() {
+            self.signal("-KILL");
+            let _ = self.timeout.wait();
+        }
+        if std::thread::panicking() {
+            let log = self.log();
+            let lines: Vec<_> = log.lines().collect();
+            println!("{}:\n{}", self.log, lines[lines.len().saturating_sub(30)..].join("\n"));
+        }
+    }
+}
+
+/// How datagrams are protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Security {
+    Sealed,
+    Open,
+    Insecure,
+}
+
+/// A carrier, as it is told to a tunnel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    pub(crate) scheme: &'static str,
+    /// Behind the `?` of each end.
+    pub(crate) options: [&'static str; 2],
+    pub(crate) security: Security,
+}
+
+impl Kind {
+    pub(crate) const UDP: Self =
+        Self { name: "udp", scheme: "udp", options: ["", ""], security: Security::Sealed };
+
+    pub(crate) fn is_line(&self) -> bool {
+        self.scheme.starts_with("serial")
+    }
+}
+
+/// What lies between the ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Between {
+    Nothing,
+    Relay,
+}
+
+/// Addresses inside: IPv4 and IPv6.
+pub(crate) const ADDRESSES: [[&str; 2]; 2] = [["10.77.0.1", "fd77::1"], ["10.77.0.2", "fd77::2"]];
+
+pub(crate) fn address(side: usize, version: usize) -> IpAddr {
+    ADDRESSES[side][version].parse().unwrap()
+}
+
+/// Sockets of the ends, and those of the relay that face them.
+const PORTS: [u16; 2] = [7001, 7002];
+const RELAY_PORTS: [u16; 2] = [7011, 7012];
+
+fn loopback(port: u16) -> SocketAddr {
+    (std::net::Ipv4Addr::LOCALHOST, port).into()
+}
+
+/// Two ends of a tunnel and all around them.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    pub(crate) ends: [Option<End>; 2],
+    arguments: [Vec<String>; 2],
+    pub(crate) inside: [Namespace; 2],
+    pub(crate) outside: Namespace,
+    relay: Option<Relay>,
+    pub(crate) folder: Folder,
+}
+
+impl Bench {
+    /// Two ends that do not run yet, with these arguments besides those that they need.
+    pub(crate) fn new(name: &str, kind: Kind, between: Between, more: &[&str]) -> Self {
+        let folder = Folder::new(name);
+        // The command takes names.
+        let namespace = |side: &str| {
+            let namespace =
+                Namespace::create(&format!("thinair-{}-{name}-{side}", std::process::id())).unwrap();
+            namespace.quiet().unwrap();
+            namespace
+        };
+        let (inside, outside) = (["a", "b"].map(namespace), namespace("out"));
+        let mut security = match kind.security {
+            Security::Open => vec!["--open".to_owned()],
+            Security::Insecure => vec!["--insecure".to_owned()],
+            Security::Sealed => vec!["--key".to_owned(), key(&folder, "key")],
+        };
+        security.extend(more.iter().map(|&argument| argument.to_owned()));
+        let (relay, urls) = if kind.is_line() {
+            let lines = [Pty::open().unwrap(), Pty::open().unwrap()];
+            let urls = [0, 1].map(|side| {
+                let path = lines[side].path().to_str().unwrap();
+                vec![format!("{}://{path}{}", kind.scheme, kind.options[side])]
+            });
+            (Some(Relay::of_lines(lines)), urls)
+        } else {
+            let relay = (between == Between::Relay)
+                .then(|| Relay::of_datagrams(&outside, RELAY_PORTS.map(loopback), PORTS.map(loopback)));
+            let urls = [0, 1].map(|side| {
+                let port = if relay.is_some() { RELAY_PORTS[side] } else { PORTS[1 - side] };
+                let url = format!("{}://127.0.0.1:{port}{}", kind.scheme, kind.options[side]);
+                vec![url, "--listen".to_owned(), loopback(PORTS[side]).to_string()]
+            });
+            (relay, urls)
+        };
+        let mut side = 0;
+        let arguments = urls.map(|mut arguments| {
+            arguments.extend(security.iter().cloned());
+            arguments.extend(["--netns".to_owned(), inside[side].called()]);
+            for (address, bits) in ADDRESSES[side].iter().zip([30, 64]) {
+                arguments.extend(["--address".to_owned(), format!("{address}/{bits}")]);
+            }
+            side += 1;
+            arguments
+        });
+        Self { ends: [None, None], arguments, inside, outside, relay, folder }
+    }
+
+    /// The same, and both run, and can talk to each other.
+    pub(crate) fn started(name: &str, kind: Kind, between: Between, more: &[&str]) -> Self {
+        let mut bench = Self::new(name, kind, between, more);
+        bench.start(0);
+        bench.start(1);
+        assert!(bench.is_through(20), "{name}: nothing gets through\n{}", bench.told());
+        bench
+    }
+
+    /// Starts an end.
+    pub(crate) fn start(&mut self, side: usize) {
+        let name = ["a", "b"][side];
+        self.ends[side] = Some(End::start(&self.outside, &self.folder, name, &self.arguments[side]));
+    }
+
+    /// Other arguments for the next start of an end, in place of one that is there.
+    pub(crate) fn replace(&mut self, side: usize, argument: &str, by: &str) {
+        let found = self.arguments[side].iter_mut().find(|found| *found == argument);
+        *found.unwrap() = by.to_owned();
+    }
+
+    pub(crate) fn end(&self, side: usize) -> &End {
+        self.ends[side].as_ref().unwrap()
+    }
+
+    pub(crate) fn relay(&self) -> &Relay {
+        self.relay.as_ref().unwrap()
+    }
+
+    /// Whether a ping gets through, each way and by each version of IP, within so many seconds.
+    pub(crate) fn is_through(&self, seconds: u64) -> bool {
+        let all = [(0, 0), (0, 1), (1, 0), (1, 1)];
+        all.iter().all(|&(side, version)| {
+            let to = ADDRESSES[1 - side][version];
+            wait_for(seconds, || {
+                run(&self.inside[side], 5, &["ping", "-c", "1", "-W", "1", to]).status.success()
+            })
+        })
+    }
+
+    /// What both ends have counted, to be read by people.
+    pub(crate) fn told(&self) -> String {
+        let told = self.ends.iter().flatten().zip(&self.inside).map(|(end, inside)| {
+            let table = inside.within(|| fs::read_to_string("/proc/thread-self/net/dev")).unwrap().unwrap();
+            let interface = table.lines().find_map(|line| line.trim().strip_prefix(&format!("{TUN}:")));
+            let refused = interface.and_then(|numbers| numbers.split_whitespace().nth(11)).map(str::to_owned);
+            let status = end.status();
+            let counted = |tally: &Value| -> Vec<String> {
+                let members = tally.as_object().into_iter().flatten();
+                members
+                    .filter(|(_, n)| n.as_u64() != Some(0))
+                    .map(|(name, n)| format!("{name} {n}"))
+                    .collect()
+            };
+            let failures = counted(&status["peers"][0]["failures"]);
+            let drops = counted(&status["drops"]);
+            let refused = refused.unwrap_or_default();
+            format!("interface {refused}, drops {drops:?}, failures {failures:?}, {}", status["totals"])
+        });
+        told.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Whether the interface of an end is there.
+    pub(crate) fn has_interface(&self, side: usize) -> bool {
+        self.inside[side].within(|| Interface::exists(TUN)).unwrap()
+    }
+}
+
+/// A new key file.
+pub(crate) fn key(folder: &Folder, name: &str) -> String {
+    let path = folder.path(name);
+    let made = Command::new(thinair().unwrap()).args(["tunnel", "keygen", &path]).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    assert!(Path::new(&path).exists());
+    path
+}

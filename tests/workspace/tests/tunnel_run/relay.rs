@@ -1,0 +1,236 @@
+//! What is between two ends: a relay of datagrams or of octets of a line, which does harm from a seed.
+
+use std::collections::VecDeque;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use thinair_os::serial::Pty;
+use thinair_os::{EventLoop, Namespace, clock};
+
+/// Datagrams that are kept for those who want to make others of them.
+const KEPT: usize = 512;
+
+/// Numbers from a seed (`SplitMix64`).
+#[derive(Clone, Debug)]
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next() % bound as u64).unwrap()
+    }
+
+    /// Whether something happens that happens so many times in a million.
+    fn happens(&mut self, in_a_million: u32) -> bool {
+        self.next() % 1_000_000 < u64::from(in_a_million)
+    }
+
+    pub(crate) fn octets(&mut self, len: usize) -> Vec<u8> {
+        let words = (0..len.div_ceil(8)).flat_map(|_| self.next().to_le_bytes());
+        words.take(len).collect()
+    }
+
+    fn flip_a_bit(&mut self, octets: &mut [u8]) {
+        if !octets.is_empty() {
+            let at = self.below(octets.len());
+            octets[at] ^= 1 << self.below(8);
+        }
+    }
+}
+
+/// What a relay does, by chance: each is so many times in a million datagrams, or octets of a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Harm {
+    pub(crate) lost: u32,
+    /// One bit is another one.
+    pub(crate) damaged: u32,
+    /// Every datagram goes a second time, so much later.
+    pub(crate) again: Option<Duration>,
+    /// Every datagram also goes back to its sender.
+    pub(crate) reflected: bool,
+}
+
+impl Harm {
+    pub(crate) const NONE: Self = Self { lost: 0, damaged: 0, again: None, reflected: false };
+    /// Of datagrams.
+    pub(crate) const BAD: Self = Self { lost: 20_000, damaged: 10_000, ..Self::NONE };
+    /// Of octets of a line: an event in 20,000 of them.
+    pub(crate) const BAD_LINE: Self = Self { lost: 25, damaged: 25, ..Self::NONE };
+}
+
+/// What a relay has done, and is to do.
+#[derive(Debug, Default)]
+struct Shared {
+    harm: Mutex<Harm>,
+    stop: AtomicBool,
+    lost: AtomicU64,
+    damaged: AtomicU64,
+    kept: Mutex<VecDeque<Vec<u8>>>,
+}
+
+/// A relay. It ends with this.
+#[derive(Debug)]
+pub(crate) struct Relay {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Relay {
+    /// Between two ends: each has a socket of the relay for the other one.
+    pub(crate) fn of_datagrams(
+        namespace: &Namespace,
+        sockets: [SocketAddr; 2],
+        ends: [SocketAddr; 2],
+    ) -> Self {
+        let shared = Arc::new(Shared::default());
+        let bound = sockets.map(|address| {
+            let socket = namespace.within(|| UdpSocket::bind(address)).unwrap().unwrap();
+            socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+            let _ = thinair_os::udp::set_receive_room(&socket, 4 << 20);
+            Arc::new(socket)
+        });
+        let threads = (0..2).map(|side| {
+            let (shared, bound) = (Arc::clone(&shared), bound.clone());
+            std::thread::spawn(move || {
+                let way = Way { near: (&bound[side], ends[side]), far: (&bound[1 - side], ends[1 - side]) };
+                carry_datagrams(&shared, &way, Random(0x5eed + side as u64));
+            })
+        });
+        let threads = threads.collect();
+        Self { shared, threads }
+    }
+
+    /// Between two lines.
+    pub(crate) fn of_lines(lines: [Pty; 2]) -> Self {
+        let shared = Arc::new(Shared::default());
+        let thread = std::thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || carry_octets(&shared, &lines)
+        });
+        Self { shared, threads: vec![thread] }
+    }
+
+    /// From now on.
+    pub(crate) fn set(&self, harm: Harm) {
+        *self.shared.harm.lock().unwrap() = harm;
+    }
+
+    /// How many datagrams, or octets, it has lost and damaged.
+    pub(crate) fn done(&self) -> (u64, u64) {
+        (self.shared.lost.load(Ordering::Relaxed), self.shared.damaged.load(Ordering::Relaxed))
+    }
+
+    /// The last datagrams that passed.
+    pub(crate) fn kept(&self) -> Vec<Vec<u8>> {
+        self.shared.kept.lock().unwrap().iter().cloned().collect()
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// One way of datagrams: the relay's socket on either side, and the end that is there.
+struct Way<'a> {
+    near: (&'a UdpSocket, SocketAddr),
+    far: (&'a UdpSocket, SocketAddr),
+}
+
+fn carry_datagrams(shared: &Shared, way: &Way<'_>, mut random: Random) {
+    let mut later: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
+    let mut room = vec![0; 65_536];
+    while !shared.stop.load(Ordering::Relaxed) {
+        let received = way.near.0.recv_from(&mut room);
+        let harm = *shared.harm.lock().unwrap();
+        while later.front().is_some_and(|(at, _)| *at <= Instant::now()) {
+            let _ = way.far.0.send_to(&later.pop_front().unwrap().1, way.far.1);
+        }
+        let Ok((len, from)) = received else { continue };
+        if from != way.near.1 {
+            continue;
+        }
+        let datagram = &mut room[..len];
+        {
+            let mut kept = shared.kept.lock().unwrap();
+            if kept.len() == KEPT {
+                kept.pop_front();
+            }
+            kept.push_back(datagram.to_vec());
+        }
+        if harm.reflected {
+            let _ = way.near.0.send_to(datagram, way.near.1);
+        }
+        if let Some(wait) = harm.again {
+            later.push_back((Instant::now() + wait, datagram.to_vec()));
+        }
+        if random.happens(harm.lost) {
+            shared.lost.fetch_add(1, Ordering::Relaxed);
+            continue;
+        }
+        if random.happens(harm.damaged) {
+            shared.damaged.fetch_add(1, Ordering::Relaxed);
+            random.flip_a_bit(datagram);
+        }
+        let _ = way.far.0.send_to(datagram, way.far.1);
+    }
+}
+
+/// Octets that may wait for a line that takes no more.
+const WAITING: usize = 8_192;
+
+fn carry_octets(shared: &Shared, lines: &[Pty; 2]) {
+    let mut events = EventLoop::new(Duration::ZERO).unwrap();
+    for (line, token) in lines.iter().zip(0..) {
+        events.add(line, token).unwrap();
+    }
+    let mut random = Random(0x11e5);
+    // What waits for each line.
+    let mut waiting = [Vec::new(), Vec::new()];
+    let (mut ready, mut room) = (Vec::new(), [0; 4_096]);
+    while !shared.stop.load(Ordering::Relaxed) {
+        let stuck = waiting.iter().any(|waiting: &Vec<u8>| !waiting.is_empty());
+        if stuck {
+            // The line is soon read; something to read may wait as well, so epoll would not.
+            std::thread::sleep(Duration::from_micros(200));
+        } else {
+            events.wait(Some(clock::now() + Duration::from_millis(20)), &mut ready).unwrap();
+        }
+        let harm = *shared.harm.lock().unwrap();
+        for (from, line) in lines.iter().enumerate() {
+            let waiting = &mut waiting[1 - from];
+            if waiting.len() < WAITING
+                && let Ok(len) = line.read(&mut room)
+            {
+                for &octet in &room[..len] {
+                    if random.happens(harm.lost) {
+                        shared.lost.fetch_add(1, Ordering::Relaxed);
+                        continue;
+                    }
+                    let is_damaged = random.happens(harm.damaged);
+                    shared.damaged.fetch_add(u64::from(is_damaged), Ordering::Relaxed);
+                    waiting.push(if is_damaged { octet ^ (1 << random.below(8)) } else { octet });
+                }
+            }
+            while let Ok(len @ 1..) = if waiting.is_empty() { Ok(0) } else { lines[1 - from].write(waiting) }
+            {
+                waiting.drain(..len);
+            }
+        }
+    }
+}

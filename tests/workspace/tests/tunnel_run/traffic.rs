@@ -1,0 +1,252 @@
+//! What goes through a tunnel, and how it is seen that it came as it went.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use thinair_os::Namespace;
+
+use super::bench::{ADDRESSES, Bench, address, run, start, wait_for};
+use super::relay::Random;
+
+/// Octets of what is fetched and sent by HTTP.
+const FILE: usize = 300_000;
+
+/// No single program takes longer than so many seconds.
+const LONGEST: u32 = 60;
+
+/// What became of numbered datagrams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Delivered {
+    pub(crate) sent: usize,
+    pub(crate) once: usize,
+    /// The same one again.
+    pub(crate) again: usize,
+    /// Equal to none that was sent.
+    pub(crate) other: usize,
+}
+
+/// Where numbered datagrams go: from which side, by which version of IP (0: IPv4), and to which port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flow {
+    pub(crate) from: usize,
+    pub(crate) version: usize,
+    pub(crate) port: u16,
+}
+
+pub(crate) const FLOWS: [Flow; 4] = [
+    Flow { from: 0, version: 0, port: 9000 },
+    Flow { from: 1, version: 0, port: 9001 },
+    Flow { from: 0, version: 1, port: 9002 },
+    Flow { from: 1, version: 1, port: 9003 },
+];
+
+/// What stands in a datagram: its number, and octets that belong to the number. From a few to more than fit into some
+/// carriers at once.
+fn content(flow: Flow, number: u64) -> Vec<u8> {
+    let mut random = Random(number << 16 | u64::from(flow.port));
+    let len = random.below(1_200);
+    let mut octets = number.to_be_bytes().to_vec();
+    octets.extend(random.octets(len));
+    octets
+}
+
+/// Sends numbered datagrams, some two thousand a second, and takes those that come out, until `after` has passed since
+/// the last one was sent.
+pub(crate) fn numbered(bench: &Bench, flow: Flow, count: u64, after: Duration) -> Delivered {
+    let bind = |side: usize, port| {
+        let address = SocketAddr::new(address(side, flow.version), port);
+        bench.inside[side].within(|| UdpSocket::bind(address)).unwrap().unwrap()
+    };
+    let (from, to) = (bind(flow.from, flow.port), bind(1 - flow.from, flow.port));
+    from.connect(to.local_addr().unwrap()).unwrap();
+    to.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    let sent_all = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let taker = scope.spawn(|| {
+            let (mut delivered, mut seen) = (Delivered::default(), HashSet::new());
+            let (mut room, mut until) = (vec![0; 2_000], None);
+            while until.is_none_or(|until| Instant::now() < until) {
+                if until.is_none() && sent_all.load(Ordering::Relaxed) {
+                    until = Some(Instant::now() + after);
+                }
+                let Ok(len) = to.recv(&mut room) else { continue };
+                let octets = &room[..len];
+                let number = octets.first_chunk().map(|number| u64::from_be_bytes(*number));
+                match number {
+                    Some(number) if number < count && content(flow, number) == octets => {
+                        if seen.insert(number) { delivered.once += 1 } else { delivered.again += 1 }
+                    }
+                    _ => {
+                        delivered.other += 1;
+                        println!("{flow:?}: {number:?} of {len} octets was never sent");
+                    }
+                }
+            }
+            delivered
+        });
+        let mut sent = 0;
+        for number in 0..count {
+            sent += usize::from(from.send(&content(flow, number)).is_ok());
+            std::thread::sleep(Duration::from_micros(400));
+        }
+        sent_all.store(true, Ordering::Relaxed);
+        Delivered { sent, ..taker.join().unwrap() }
+    })
+}
+
+/// How many of so many pings were answered, from side A.
+pub(crate) fn ping(bench: &Bench, version: usize, count: u32, size: u32) -> u32 {
+    let (count, size) = (count.to_string(), size.to_string());
+    let to = ADDRESSES[1][version];
+    let command = ["ping", "-q", "-i", "0.02", "-W", "1", "-c", &count, "-s", &size, to];
+    let output = run(&bench.inside[0], LONGEST, &command);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let received = printed.split(" received").next().and_then(|before| before.rsplit(' ').next());
+    received.and_then(|received| received.parse().ok()).unwrap_or_else(|| panic!("{printed}"))
+}
+
+/// iperf3 from A to B for a second, by TCP or UDP; what the client told.
+pub(crate) fn iperf(bench: &Bench, udp: bool) -> Value {
+    let port = if udp { "5202" } else { "5201" };
+    let how: &[&str] = if udp { &["-u", "-b", "3M", "-l", "600", "-t", "1"] } else { &["-t", "1"] };
+    let mut said = String::new();
+    // A UDP test whose very first datagram is lost is given up by iperf3.
+    for _ in 0..4 {
+        let mut server = start(&bench.inside[1], 40, &["iperf3", "-s", "-1", "-p", port]);
+        assert!(wait_for(20, || listens(&bench.inside[1], port)), "iperf3 does not listen");
+        let client = [&["iperf3", "-J", "-c", ADDRESSES[1][0], "-p", port][..], how].concat();
+        let output = run(&bench.inside[0], 20, &client);
+        let _ = server.kill();
+        let _ = server.wait();
+        if output.status.success() {
+            return serde_json::from_slice(&output.stdout).unwrap();
+        }
+        said = String::from_utf8_lossy(&output.stdout).into_owned();
+    }
+    panic!("iperf3 {how:?}: {said}\n{}", bench.told());
+}
+
+/// Whether somebody listens on a TCP port.
+fn listens(namespace: &Namespace, port: &str) -> bool {
+    let wanted = format!(":{:04X} ", port.parse::<u16>().unwrap());
+    let read = || ["tcp", "tcp6"].map(|file| fs::read_to_string(format!("/proc/thread-self/net/{file}")));
+    let tables = namespace.within(read).unwrap();
+    let mut lines = tables.iter().flatten().flat_map(|table| table.lines());
+    lines.any(|line| line.contains(&wanted) && line.contains(" 0A "))
+}
+
+/// libcoap's client at A and server at B: notifications of a resource, and a transfer in blocks each way. How many
+/// notifications there were.
+pub(crate) fn coap(bench: &Bench, version: usize) -> usize {
+    let host = ADDRESSES[1][version];
+    let uri = |path: &str| {
+        if version == 0 { format!("coap://{host}{path}") } else { format!("coap://[{host}]{path}") }
+    };
+    let mut server = start(&bench.inside[1], LONGEST, &["coap-server-notls", "-A", host, "-d", "10"]);
+    let client = |options: &[&str], path: &str| {
+        let uri = uri(path);
+        let command = [&["coap-client-notls"], options, &[&uri]].concat();
+        run(&bench.inside[0], LONGEST, &command)
+    };
+    let ready = wait_for(20, || !client(&["-B", "3"], "/").stdout.is_empty());
+    assert!(ready, "no answer of libcoap\n{}", bench.told());
+    let sent = bench.folder.path(&format!("blocks{version}"));
+    let octets = Random(version as u64).octets(3_000);
+    fs::write(&sent, &octets).unwrap();
+    let (seen, received) = std::thread::scope(|scope| {
+        // Each of them is a time of day, with two colons.
+        let observer = scope.spawn(|| client(&["-s", "3", "-B", "10"], "/time").stdout);
+        let path = bench.folder.path(&format!("received{version}"));
+        let mut received = Vec::new();
+        // A client that loses several messages in a row gives up. What it got until then is right, too.
+        for _ in 0..4 {
+            let _ = fs::remove_file(&path);
+            client(&["-m", "put", "-t", "42", "-b", "512", "-B", "15", "-f", &sent], "/blocks");
+            client(&["-b", "512", "-B", "15", "-o", &path], "/blocks");
+            received = fs::read(&path).unwrap_or_default();
+            assert!(octets.starts_with(&received), "{} octets came back as others", octets.len());
+            if received == octets {
+                break;
+            }
+        }
+        (observer.join().unwrap(), received)
+    });
+    assert!(received == octets, "{} octets in blocks came back as {}", octets.len(), received.len());
+    let _ = server.kill();
+    let _ = server.wait();
+    seen.iter().filter(|&&octet| octet == b':').count() / 2
+}
+
+/// curl at A fetches a file from B, and sends one there; both must arrive octet by octet.
+pub(crate) fn curl(bench: &Bench, version: usize) {
+    let at = SocketAddr::new(address(1, version), 8_080);
+    let listener = bench.inside[1].within(|| TcpListener::bind(at)).unwrap().unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let served = Random(1).octets(FILE);
+    let sent = Random(2).octets(FILE);
+    let path = bench.folder.path(&format!("upload{version}"));
+    fs::write(&path, &sent).unwrap();
+    let url = format!("http://{at}/file");
+    let most = LONGEST.to_string();
+    std::thread::scope(|scope| {
+        let server = scope.spawn(|| [serve(&listener, &served), serve(&listener, &served)]);
+        let curl = ["curl", "-sS", "-g", "--noproxy", "*", "--max-time", &most, "-H", "Expect:"];
+        let fetched = run(&bench.inside[0], LONGEST + 5, &[&curl[..], &[&url]].concat());
+        let said = String::from_utf8_lossy(&fetched.stderr);
+        assert!(fetched.status.success(), "{url}: {said}\n{}", bench.told());
+        assert!(fetched.stdout == served, "{} octets came as {}", served.len(), fetched.stdout.len());
+        let done = run(&bench.inside[0], LONGEST + 5, &[&curl[..], &["-T", &path, &url]].concat());
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "upload to {url}: {said}\n{}", bench.told());
+        let [_, taken] = server.join().unwrap();
+        assert!(taken == sent, "{} octets arrived as {}", sent.len(), taken.len());
+    });
+}
+
+/// Answers one request with a file. What came with it.
+fn serve(listener: &TcpListener, file: &[u8]) -> Vec<u8> {
+    let mut connection = None;
+    wait_for(u64::from(LONGEST), || {
+        connection = listener.accept().ok();
+        connection.is_some()
+    });
+    let Some((mut stream, _)) = connection else { return Vec::new() };
+    answer(&mut stream, file).unwrap_or_default()
+}
+
+fn answer(stream: &mut TcpStream, file: &[u8]) -> std::io::Result<Vec<u8>> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(Duration::from_secs(LONGEST.into())))?;
+    stream.set_write_timeout(Some(Duration::from_secs(LONGEST.into())))?;
+    let (mut octets, mut room) = (Vec::new(), [0; 16_384]);
+    let mut more = |octets: &mut Vec<u8>| -> std::io::Result<()> {
+        match stream.read(&mut room)? {
+            0 => Err(std::io::ErrorKind::UnexpectedEof.into()),
+            len => {
+                octets.extend_from_slice(&room[..len]);
+                Ok(())
+            }
+        }
+    };
+    let head = loop {
+        if let Some(end) = octets.windows(4).position(|four| four == b"\r\n\r\n") {
+            break end + 4;
+        }
+        more(&mut octets)?;
+    };
+    let text = String::from_utf8_lossy(&octets[..head]).to_ascii_lowercase();
+    let length = text.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse().ok());
+    let length = length.unwrap_or(0);
+    while octets.len() < head + length {
+        more(&mut octets)?;
+    }
+    let body = if text.starts_with("get") { file } else { b"" };
+    write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len())?;
+    stream.write_all(body)?;
+    Ok(octets.split_off(head))
+}
