@@ -260,12 +260,13 @@ fn datagram(from: [u8; 4], to: [u8; 4]) -> Vec<u8> {
 
 #[test]
 fn a_hub_tells_its_peers_apart_and_lets_nobody_speak_for_another() {
-    let hub = "[inside]\naddress = [\"10.0.0.1/24\"]\n[carrier]\nurl = \"udp://:7001\"\nlisten = \"127.0.0.1:7001\"\n\
+    let hub = "[inside]\naddress = [\"10.0.0.1/24\"]\n[carrier]\nurl = \"udp://:7001\"\n\
                [security]\nkey = \"key\"\n\
                [[peer]]\nname = \"two\"\nallowed = [\"10.0.0.2/32\"]\nkey = \"two\"\n\
                [[peer]]\nname = \"three\"\nallowed = [\"10.0.0.3/32\"]\nkey = \"three\"\n";
     let mut hosts =
         vec![host(hub, 1, 10), host(&text(7_002, 7_001, KEY), 1, 20), host(&text(7_003, 7_001, KEY), 2, 30)];
+    hosts[0].address = "127.0.0.1:7001".parse().unwrap();
     let now = Instant::from_millis(1);
     settle(&mut hosts, now, &mut |_| 1);
     // They come to the hub, wherever they are.
