@@ -59,10 +59,13 @@ const ABOUT: About = About {
         "Theirs were a laptop on WiFi and a Raspberry Pi of 700 MHz, with the tunnel program of rohc-lib that hands each \
             packet through user space, as ours does. Times of a machine of today say nothing of theirs; what can be \
             compared are the differences between ways of one run, and their signs.",
-        "With 20 round trips between 6 and 46 ms, the paper's means are uncertain by some 4 ms: of its conclusions only that a \
+        "With 20 round trips between 2 and 59 ms, the paper's means are uncertain by 3 to 7 ms: of its conclusions only that a \
             tunnel costs something over IPv4 is beyond chance. That CoAP is faster than UDP and IP does not follow from \
-            its tables; 2 ms cannot be processing either, which its own tables I and II put at 2.9 to 3.6 ms for a whole \
-            exchange in IR state and 1.1 ms in SO state. Our profiles are told apart by microseconds.",
+            its tables; nor can it be processing, which its own tables I and II put at 1.1 ms for both ends and both \
+            directions in SO state, least of all for the profile that does most.",
+        "Ours cost some tens of microseconds for a whole exchange, the more the more headers they compress, and a tunnel \
+            about 0.1 ms: by the medians. Means are those of a machine that does other things, too, and say so by their \
+            intervals: the page tells how much of its time was taken away meanwhile.",
         "Fewer octets do not make a round trip shorter where the link has no rate: here it has a delay alone, as the paper's \
             network had in effect. On slow links they do: see coap-robustness, and `thinair link run`.",
         "Linux gives every IPv6 socket a flow label of its own since 4.2, which is switched off here (auto_flowlabels=0). \
@@ -165,11 +168,11 @@ fn measure(
     let Some(program) = &plan.program else {
         return Ok(Err("it takes the command `thinair` to run tunnels".to_owned()));
     };
+    // Before any thread, so that all of them leave signals to this one, and before anything that must be taken away again.
+    let signals = thinair_os::Signals::take()?;
     if let Some(missing) = real::missing() {
         return Ok(Err(missing));
     }
-    // Before any thread, so that all of them leave signals to this one.
-    let signals = thinair_os::Signals::take()?;
     let all: u64 = Place::ALL.iter().map(|&place| real::requests(place, scale)).sum();
     let done = std::cell::Cell::new(0);
     progress(0, all);

@@ -106,6 +106,14 @@ impl<'s> Children<'s> {
         Ok(())
     }
 
+    /// Ends one of them, and waits until it has written all that it knows.
+    pub(super) fn finish(&mut self, name: &str, patience: Duration) -> Result<(), Error> {
+        let Some(at) = self.others.iter().position(|(other, _)| other == name) else { return Ok(()) };
+        let mut child = Kept(self.others.remove(at).1);
+        ask(&mut child.0, Ask::Interrupt);
+        self.until(&format!("{name} has ended"), patience, || has_ended(&mut child.0))
+    }
+
     /// Ends all of them, and waits until they have.
     pub(super) fn end(&mut self) {
         for (_, child) in &mut self.others {

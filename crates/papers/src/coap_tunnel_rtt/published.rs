@@ -83,13 +83,16 @@ mod tests {
     }
 
     #[test]
-    fn no_difference_of_profiles_is_beyond_what_twenty_round_trips_tell() {
+    fn of_all_differences_only_that_of_a_tunnel_over_ipv4_is_beyond_chance() {
         for version in Version::ALL {
             let coap = of(Way::Tunnel(ProfileId::Coap2015), version).unwrap();
             for other in [ProfileId::Udp, ProfileId::Ip, ProfileId::Uncompressed] {
                 let (difference, margin) = coap.minus(&of(Way::Tunnel(other), version).unwrap());
                 assert!(difference.abs() < margin, "{version:?} {other:?}: {difference} of {margin}");
             }
+            let uncompressed = of(Way::Tunnel(ProfileId::Uncompressed), version).unwrap();
+            let (difference, margin) = uncompressed.minus(&of(Way::Plain, version).unwrap());
+            assert_eq!(difference > margin, version == Version::V4, "{difference} of {margin}");
         }
     }
 }

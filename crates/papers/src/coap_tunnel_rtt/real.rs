@@ -227,7 +227,11 @@ impl Site {
             _ => 0.0,
         };
         let carried: Vec<_> = cells.iter().map(Ready::carried).collect::<Result<_, _>>()?;
+        children.finish("capture", PATIENCE)?;
         children.end();
+        if let Some(dropped) = dropped(&fs::read_to_string(&capture_says)?) {
+            return Err(Error::RealTime(format!("tcpdump lost packets: {dropped}")));
+        }
         let exchanges = exchange::read(&folder.join("capture.out"))?;
         let mut measured = Measured { place: self.place, cells: Vec::new(), stolen, late: self.late()? };
         for (ready, carried) in cells.iter().zip(carried) {
@@ -363,6 +367,12 @@ impl Ready {
         let lost = scale.rounds.saturating_sub(times.len());
         Told { cell: self.cell, times: Summary::of(times), lost, carried }
     }
+}
+
+/// What tcpdump says of packets that it did not see, if there were any.
+fn dropped(said: &str) -> Option<&str> {
+    let lines = said.lines().filter(|line| line.contains(" dropped by "));
+    lines.map(str::trim).find(|line| !line.starts_with("0 "))
 }
 
 /// Whether a server of CoAP is there.

@@ -148,7 +148,12 @@ impl Conclusion {
         Some(at.times(self.of, version)?.minus(&at.times(self.to, version)?))
     }
 
-    /// The same of the paper's; it has no other place than one that is like the link.
+    /// The same of the medians.
+    pub(super) fn medians(&self, at: &Measured, version: Version) -> Option<(f64, f64)> {
+        Some(at.times(self.of, version)?.median_minus(&at.times(self.to, version)?))
+    }
+
+    /// The difference of the means of the paper's; it has no other place than one that is like the link.
     pub(super) fn theirs(&self, place: Place, version: Version) -> Option<(f64, f64)> {
         if place != Place::Link {
             return None;
@@ -163,6 +168,7 @@ fn conclusions(at: &Measured) -> Vec<Row> {
     each.flat_map(|(conclusion, version)| {
         let id = format!("difference/{}/{}/{}", conclusion.id, version.name(), at.place.name());
         let what = format!("{}, {}, {}", conclusion.what, version.name(), at.place.what());
+        let medians = conclusion.medians(at, version);
         let (ours, theirs) = (conclusion.ours(at, version), conclusion.theirs(at.place, version));
         [
             Row::new(id.clone(), format!("{what}: of the means"), "ms", ours.map(|ours| ours.0))
@@ -174,6 +180,18 @@ fn conclusions(at: &Measured) -> Vec<Row> {
                 ours.map(|ours| ours.1),
             )
             .theirs(theirs.map(|theirs| theirs.1)),
+            Row::new(
+                format!("{id}/median"),
+                format!("{what}: of the medians"),
+                "ms",
+                medians.map(|medians| medians.0),
+            ),
+            Row::new(
+                format!("{id}/median/ci95"),
+                format!("{what}: half the 95 % interval"),
+                "ms",
+                medians.map(|medians| medians.1),
+            ),
         ]
     })
     .collect()

@@ -55,7 +55,7 @@ fn times(at: &Measured, version: Version) -> Table {
         row.push(Field::integer(told.lost));
         table.row(row);
     }
-    table.note("±: 95 % interval of the mean. Lost: sent twice or not answered, and so not counted.")
+    table.note("±: 95 % interval of the mean. Lost: sent twice or not answered, and so not in the figures.")
 }
 
 /// Medians beside their bars.
@@ -95,12 +95,13 @@ fn verdict(value: Option<f64>, bar: Bar) -> Field {
 }
 
 fn conclusions(at: &Measured) -> Table {
-    let mut columns = vec![Column::text("difference of means"), Column::text("")];
+    let mut columns = vec![Column::text("means, medians"), Column::text("")];
     let has_theirs = at.place == Place::Link;
     if has_theirs {
         columns.extend([Column::number("theirs"), Column::text("that is")]);
     }
     columns.extend([Column::number("ours"), Column::text("that is")]);
+    columns.extend([Column::number("medians"), Column::text("that is")]);
     let mut table = Table::new("What follows, ms", columns);
     for conclusion in &CONCLUSIONS {
         for version in Version::ALL {
@@ -109,20 +110,24 @@ fn conclusions(at: &Measured) -> Table {
                 row.extend(difference(conclusion.theirs(at.place, version)));
             }
             row.extend(difference(conclusion.ours(at, version)));
+            row.extend(difference(conclusion.medians(at, version)));
             table.row(row);
         }
     }
     if has_theirs {
-        table.note("±: 95 % interval; of theirs by the range of 20 values, as no deviation is published.")
+        table.note(
+            "Of means, and of medians. ±: 95 % interval; of theirs by the range of 20 values, as no deviation is \
+                published. Open: it may be either.",
+        )
     } else {
-        table
+        table.note("Of means, and of medians. ±: 95 % interval. Open: it may be either.")
     }
 }
 
 fn difference(of: Option<(f64, f64)>) -> [Field; 2] {
     let Some((difference, margin)) = of else { return [Field::Empty, Field::Empty] };
     let words = match difference {
-        _ if difference.abs() <= margin => "not certain",
+        _ if difference.abs() <= margin => "open",
         _ if difference > 0.0 => "more",
         _ => "less",
     };
