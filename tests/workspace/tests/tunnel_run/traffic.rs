@@ -103,7 +103,7 @@ pub(crate) fn numbered(bench: &Bench, flow: Flow, count: u64, after: Duration) -
 pub(crate) fn ping(bench: &Bench, version: usize, count: u32, size: u32) -> u32 {
     let (count, size) = (count.to_string(), size.to_string());
     let to = ADDRESSES[1][version];
-    let command = ["ping", "-q", "-i", "0.02", "-W", "1", "-c", &count, "-s", &size, to];
+    let command = ["ping", "-q", "-i", "0.02", "-W", "5", "-c", &count, "-s", &size, to];
     let output = run(&bench.inside[0], LONGEST, &command);
     let printed = String::from_utf8_lossy(&output.stdout);
     let received = printed.split(" received").next().and_then(|before| before.rsplit(' ').next());
