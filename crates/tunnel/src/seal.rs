@@ -118,9 +118,12 @@ pub enum Refused {
     /// It is nothing that this carrier has.
     #[error("not a datagram of this kind of carrier")]
     Malformed,
-    /// Its session, site, address or key is not known here.
+    /// Its session, site or address is not known here.
     #[error("of nobody who is known")]
     Unknown,
+    /// It asks for a session, or announces keys, by a key that is in no key file here.
+    #[error("by a key that is not known here")]
+    UnknownKey,
     /// It was not sealed by the key that it names.
     #[error("forged, damaged, or sealed by another key")]
     Forged,
@@ -168,6 +171,7 @@ impl Refused {
         match self {
             Self::Malformed => "malformed",
             Self::Unknown => "unknown",
+            Self::UnknownKey => "unknown_key",
             Self::Forged => "forged",
             Self::Replayed => "replayed",
             Self::TooOld => "too_old",

@@ -382,7 +382,7 @@ fn reason_refused(refused: Refused) -> Drop {
         Refused::Forged | Refused::WornOut => Drop::Forged,
         Refused::Replayed | Refused::TooOld => Drop::Replayed,
         Refused::Reflected => Drop::Reflected,
-        Refused::Unasked | Refused::OtherSuite(_) => Drop::Handshake,
+        Refused::UnknownKey | Refused::Unasked | Refused::OtherSuite(_) => Drop::Handshake,
         Refused::OtherParameters(_) => Drop::OtherChannel,
         Refused::StaleEpoch(_) | Refused::OtherSalt(_) | Refused::NotKept(_) => Drop::StaleEpoch,
     }

@@ -296,7 +296,7 @@ impl Group {
         let site = clear.site;
         let number = self.other(site)?;
         let other = &mut self.others[number];
-        let key = self.keys.iter().find(|key| key.id() == clear.key).ok_or(Refused::Unknown)?;
+        let key = self.keys.iter().find(|key| key.id() == clear.key).ok_or(Refused::UnknownKey)?;
         let known = other.current.as_ref().filter(|heard| heard.salt == clear.salt);
         if known.is_some_and(|heard| clear.number <= heard.announcement) {
             return Err(Refused::Replayed);

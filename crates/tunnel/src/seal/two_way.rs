@@ -235,7 +235,7 @@ impl TwoWay {
         let Some(header) = RequestHeader::read(datagram) else { return Opened::Refused(Refused::Malformed) };
         let keys = self.peers.iter().flat_map(|peer| &peer.keys);
         let Some(key) = keys.into_iter().find(|key| key.id == header.key) else {
-            return Opened::Refused(Refused::Unknown);
+            return Opened::Refused(Refused::UnknownKey);
         };
         let key = key.key.clone();
         let Some(request) = Request::open(&key, datagram, &mut *self.random) else {

@@ -84,6 +84,8 @@ struct Shared {
 pub(crate) struct Relay {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+    /// Those that face the ends.
+    sockets: Vec<Arc<UdpSocket>>,
 }
 
 impl Relay {
@@ -108,7 +110,7 @@ impl Relay {
             })
         });
         let threads = threads.collect();
-        Self { shared, threads }
+        Self { shared, threads, sockets: bound.to_vec() }
     }
 
     /// Between two lines.
@@ -118,7 +120,7 @@ impl Relay {
             let shared = Arc::clone(&shared);
             move || carry_octets(&shared, &lines)
         });
-        Self { shared, threads: vec![thread] }
+        Self { shared, threads: vec![thread], sockets: Vec::new() }
     }
 
     /// From now on.
@@ -129,6 +131,11 @@ impl Relay {
     /// How many datagrams, or octets, it has lost and damaged.
     pub(crate) fn done(&self) -> (u64, u64) {
         (self.shared.lost.load(Ordering::Relaxed), self.shared.damaged.load(Ordering::Relaxed))
+    }
+
+    /// The socket that faces an end: what it sends comes from where the other end seems to be.
+    pub(crate) fn socket(&self, side: usize) -> &UdpSocket {
+        &self.sockets[side]
     }
 
     /// The last datagrams that passed.

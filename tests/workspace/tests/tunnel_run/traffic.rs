@@ -55,8 +55,7 @@ fn content(flow: Flow, number: u64) -> Vec<u8> {
     octets
 }
 
-/// Sends numbered datagrams, some two thousand a second, and takes those that come out, until `after` has passed since
-/// the last one was sent.
+/// Sends numbered datagrams, some two thousand a second, and takes those that come out, until none has come for `after`.
 pub(crate) fn numbered(bench: &Bench, flow: Flow, count: u64, after: Duration) -> Delivered {
     let bind = |side: usize, port| {
         let address = SocketAddr::new(address(side, flow.version), port);
@@ -65,16 +64,17 @@ pub(crate) fn numbered(bench: &Bench, flow: Flow, count: u64, after: Duration) -
     let (from, to) = (bind(flow.from, flow.port), bind(1 - flow.from, flow.port));
     from.connect(to.local_addr().unwrap()).unwrap();
     to.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    let _ = thinair_os::udp::set_receive_room(&to, 8 << 20);
     let sent_all = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let taker = scope.spawn(|| {
             let (mut delivered, mut seen) = (Delivered::default(), HashSet::new());
-            let (mut room, mut until) = (vec![0; 2_000], None);
-            while until.is_none_or(|until| Instant::now() < until) {
-                if until.is_none() && sent_all.load(Ordering::Relaxed) {
-                    until = Some(Instant::now() + after);
-                }
+            let (mut room, mut last) = (vec![0; 2_000], Instant::now());
+            let end = last + Duration::from_secs(LONGEST.into());
+            while !sent_all.load(Ordering::Relaxed) || last.elapsed() < after {
                 let Ok(len) = to.recv(&mut room) else { continue };
+                last = Instant::now();
+                assert!(last < end, "{flow:?} has no end");
                 let octets = &room[..len];
                 let number = octets.first_chunk().map(|number| u64::from_be_bytes(*number));
                 match number {
@@ -94,20 +94,23 @@ pub(crate) fn numbered(bench: &Bench, flow: Flow, count: u64, after: Duration) -
             sent += usize::from(from.send(&content(flow, number)).is_ok());
             std::thread::sleep(Duration::from_micros(400));
         }
+        std::thread::sleep(after);
         sent_all.store(true, Ordering::Relaxed);
         Delivered { sent, ..taker.join().unwrap() }
     })
 }
 
-/// How many of so many pings were answered, from side A.
-pub(crate) fn ping(bench: &Bench, version: usize, count: u32, size: u32) -> u32 {
-    let (count, size) = (count.to_string(), size.to_string());
+/// Pings from side A until so many were answered. How many it took, if that was not too many.
+pub(crate) fn ping(bench: &Bench, version: usize, count: u32, size: u32) -> Option<u32> {
+    let (enough, size) = (count.to_string(), size.to_string());
     let to = ADDRESSES[1][version];
-    let command = ["ping", "-q", "-i", "0.02", "-W", "1", "-c", &count, "-s", &size, to];
+    let command = ["ping", "-q", "-i", "0.02", "-w", "20", "-c", &enough, "-s", &size, to];
     let output = run(&bench.inside[0], LONGEST, &command);
     let printed = String::from_utf8_lossy(&output.stdout);
-    let received = printed.split(" received").next().and_then(|before| before.rsplit(' ').next());
-    received.and_then(|received| received.parse().ok()).unwrap_or_else(|| panic!("{printed}"))
+    let before =
+        |what: &str| -> Option<u32> { printed.split(what).next()?.rsplit([' ', '\n']).next()?.parse().ok() };
+    let (sent, received) = (before(" packets transmitted")?, before(" received")?);
+    (received >= count).then_some(sent)
 }
 
 /// iperf3 from A to B for a second, by TCP or UDP; what the client told.
