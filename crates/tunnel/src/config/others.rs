@@ -82,15 +82,15 @@ fn peers(
              each other one",
         ));
     }
-    if let ([_, ..], true) = (&peers[..], carried.scheme.is_udp() && !is_key) {
-        if let Some(lost) = peers.iter().position(|peer| peer.address.is_none()) {
-            let place = sections.get(lost).and_then(|section| section.place.clone());
-            return Err(ConfigError::at(
-                &place.unwrap_or_else(|| url.place.clone()),
-                "the address of the other end must be told where nothing proves who it is: feedback goes there, and \
+    if let ([_, ..], true) = (&peers[..], carried.scheme.is_udp() && !is_key)
+        && let Some(lost) = peers.iter().position(|peer| peer.address.is_none())
+    {
+        let place = sections.get(lost).and_then(|section| section.place.clone());
+        return Err(ConfigError::at(
+            &place.unwrap_or_else(|| url.place.clone()),
+            "the address of the other end must be told where nothing proves who it is: feedback goes there, and \
                  nowhere else; give HOST:PORT, or a key",
-            ));
-        }
+        ));
     }
     if peers.len() > 1 {
         several(&peers, sections, carried, is_key)?;
@@ -116,10 +116,10 @@ fn peer(
         Some(told) => Some(carrier::address(told, told.text()?, surroundings)?),
         None => None,
     };
-    if let (Some(told), Some(address)) = (section.told("address"), address) {
-        if address.ip().is_unspecified() || address.ip().is_multicast() || address.port() == 0 {
-            return Err(told.error("is no address of a peer; give that of one host, and its port"));
-        }
+    if let (Some(told), Some(address)) = (section.told("address"), address)
+        && (address.ip().is_unspecified() || address.ip().is_multicast() || address.port() == 0)
+    {
+        return Err(told.error("is no address of a peer; give that of one host, and its port"));
     }
     let own = section.read("keepalive", carrier::positive)?;
     Ok(Peer {

@@ -143,14 +143,14 @@ fn looks_like_key(text: &str) -> bool {
 fn suite(section: &Section, scheme: Scheme, is_group: bool) -> Result<Suite, ConfigError> {
     let by_name = section.read("suite", words::word(SUITES))?;
     let by_tag = section.read("tag", words::word(TAGS))?;
-    if let (Some(name), Some(tag), Some(told)) = (by_name, by_tag, section.told("tag")) {
-        if name != tag {
-            return Err(told.error(format!(
-                "the suite {} has a tag of {} octets; take `tag` or `suite` out",
-                suite_name(name),
-                name.tag()
-            )));
-        }
+    if let (Some(name), Some(tag), Some(told)) = (by_name, by_tag, section.told("tag"))
+        && name != tag
+    {
+        return Err(told.error(format!(
+            "the suite {} has a tag of {} octets; take `tag` or `suite` out",
+            suite_name(name),
+            name.tag()
+        )));
     }
     let default = if scheme.is_serial() { Suite::AesCcm8 } else { Suite::ChaCha20Poly1305 };
     let suite = by_name.or(by_tag).unwrap_or(default);
