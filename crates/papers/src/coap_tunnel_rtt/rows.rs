@@ -94,7 +94,8 @@ fn of_cell(at: &Measured, told: &Told) -> Vec<Row> {
         let what = format!("{what}: longer than uncompressed, median");
         rows.push(Row::new(format!("{id}/apart"), what, "ms", apart(at, told)).within(bar));
     }
-    let octets: [(&str, &str, fn(&Carried) -> [f64; 2]); 3] = [
+    type Octets = fn(&Carried) -> [f64; 2];
+    let octets: [(&str, &str, Octets); 3] = [
         ("inside", "IP packet", |carried| carried.inside),
         ("rohc", "ROHC packet", |carried| carried.compressed),
         ("octets", "on the carrier, feedback included", |carried| carried.carrier),
