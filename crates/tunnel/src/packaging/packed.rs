@@ -234,10 +234,10 @@ impl Unpacker {
             let left = behind.len();
             let (octets, behind) =
                 behind.split_at_checked(length).ok_or(UnpackError::TooShort { offset, length, left })?;
-            self.unit(body.octets.len() - left, octets, to, false, unit)?;
+            self.unit(body.octets.len() - left, octets, to, (false, true), unit)?;
             (rest, more) = (behind, !is_last);
         }
-        self.unit(body.octets.len() - rest.len(), rest, to, body.several, unit)
+        self.unit(body.octets.len() - rest.len(), rest, to, (true, body.several), unit)
     }
 
     fn unit(
@@ -245,13 +245,24 @@ impl Unpacker {
         offset: usize,
         octets: &[u8],
         to: Option<SiteId>,
-        may_be_padding: bool,
+        (is_last, several): (bool, bool),
         unit: &mut dyn FnMut(Unit<'_>),
     ) -> Result<(), UnpackError> {
         let most = self.largest_unit;
+        // Padding in front of the last unit does not count among its octets.
+        let padding = match (self.bridged, is_last) {
+            (false, true) => octets.iter().take_while(|octet| **octet == ROHC_PADDING).count(),
+            (true, _) | (_, false) => 0,
+        };
+        let octets = octets.get(padding..).unwrap_or_default();
+        let offset = offset + padding;
         let protocol = if self.bridged { Protocol::Bridged } else { Protocol::Rohc };
         let len = octets.len();
-        if self.bridged && may_be_padding && octets.iter().all(|octet| *octet == 0) {
+        let is_padding = match self.bridged {
+            true => is_last && several && octets.iter().all(|octet| *octet == 0),
+            false => padding > 0 && octets.is_empty(),
+        };
+        if is_padding {
             return Ok(());
         }
         if octets.is_empty() {

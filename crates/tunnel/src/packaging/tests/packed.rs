@@ -45,6 +45,22 @@ fn a_unit_for_one_site_is_alone_behind_its_number() {
     assert_eq!(came, [(None, Protocol::Rohc, Some(3), b"feedback".to_vec())]);
 }
 
+/// A unit of the longest kind may be padded, and what is padding alone is nothing.
+#[test]
+fn padding_is_taken_off_again() {
+    let units = [vec![1; LARGEST], vec![2; 3], vec![3; 9]];
+    for count in 1..=3 {
+        let config = PackagerConfig { pad: 512, ..PackagerConfig::new(9_000) };
+        let units: Vec<_> = units[3 - count..].iter().rev().map(|octets| rohc(octets)).collect();
+        let bodies = packed(&mut packager(&Packaging::Packed, &peers(), config), &units);
+        assert_eq!(bodies[0].octets.len() % 512, 0);
+        let mut unpackager = Unpackager::new(&Packaging::Packed, &peers(), LARGEST, false).unwrap();
+        let came = unpacked(&mut unpackager, &bodies);
+        assert!(came.iter().map(|came| &came.3[..]).eq(units.iter().map(|unit| unit.octets)));
+    }
+    assert_eq!(received(false, &[0xE0; 9], false, false), Ok(Vec::new()));
+}
+
 /// RFC 5795, section 5.2: padding octets stand in front of a ROHC packet. Of several units, in front of the last.
 #[test]
 fn padding_is_that_of_rohc() {
