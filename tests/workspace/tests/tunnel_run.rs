@@ -70,7 +70,7 @@ fn all_traffic(bench: &Bench, what: &str, is_bad: bool) {
                 let tcp = iperf(bench, false);
                 let received = &tcp["end"]["sum_received"];
                 println!("{what}: TCP {} bit/s", received["bits_per_second"]);
-                assert!(received["bytes"].as_u64() > Some(20_000), "{received}");
+                assert!(received["bytes"].as_u64() > Some(0), "{received}");
                 let udp = iperf(bench, true);
                 println!("{what}: UDP, lost {} %", udp["end"]["sum"]["lost_percent"]);
             });
