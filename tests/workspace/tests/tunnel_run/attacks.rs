@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use thinair_os::udp;
 
-use super::bench::{ADDRESSES, Bench, Between, End, Kind, key, run, thinair};
+use super::bench::{ADDRESSES, Bench, Between, End, Kind, SetOnDrop, key, run, thinair};
 use super::relay::{Harm, Random};
 use super::traffic::{FLOWS, numbered, ping};
 
@@ -128,10 +128,11 @@ fn garbage_leaves_no_trace() {
             }
             (answered, asked)
         });
+        let ended = SetOnDrop(&done);
         let begun = Instant::now();
         garbage.send(socket, to, end, GARBAGE);
         println!("garbage: {GARBAGE} datagrams in {:?}", begun.elapsed());
-        done.store(true, Ordering::Relaxed);
+        drop(ended);
         pings.join().unwrap()
     });
     assert!(bench.is_through(10), "{}", bench.told());

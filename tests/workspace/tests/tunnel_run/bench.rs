@@ -1,10 +1,11 @@
 //! Two ends of a tunnel: each inside in a namespace of its own, the carrier in a third one with nothing but loopback.
 
 use std::fs;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -87,6 +88,15 @@ fn only_child(timeout: &mut Child) -> u32 {
     child.unwrap_or(0)
 }
 
+/// Tells a thread to end, also if this one panics.
+pub(crate) struct SetOnDrop<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// A folder that goes with this.
 #[derive(Debug)]
 pub(crate) struct Folder(PathBuf);
@@ -163,14 +173,19 @@ impl End {
         self.timeout.wait().unwrap().code()
     }
 
-    /// What it tells of itself.
+    /// What it tells of itself. A busy machine may let it be silent for a while.
     pub(crate) fn status(&self) -> Value {
-        let told = Command::new("timeout")
-            .args(["10", thinair().unwrap(), "tunnel", "status", &self.status, "--json"])
-            .output()
-            .unwrap();
-        assert!(told.status.success(), "{}\n{}", String::from_utf8_lossy(&told.stderr), self.log());
-        serde_json::from_slice(&told.stdout).unwrap()
+        let mut told = None;
+        for _ in 0..5 {
+            let mut ask = Command::new("timeout");
+            ask.args(["10", thinair().unwrap(), "tunnel", "status", &self.status, "--json"]);
+            let output = ask.output().unwrap();
+            if output.status.success() {
+                return serde_json::from_slice(&output.stdout).unwrap();
+            }
+            told = Some(output.stderr);
+        }
+        panic!("{}\n{}", String::from_utf8_lossy(&told.unwrap()), self.log());
     }
 
     /// How often something was dropped for that reason.
@@ -218,14 +233,21 @@ pub(crate) enum Security {
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
     pub(crate) scheme: &'static str,
+    /// Where both ends are.
+    pub(crate) host: IpAddr,
     /// Behind the `?` of each end.
     pub(crate) options: [&'static str; 2],
     pub(crate) security: Security,
 }
 
 impl Kind {
-    pub(crate) const UDP: Self =
-        Self { name: "udp", scheme: "udp", options: ["", ""], security: Security::Sealed };
+    pub(crate) const UDP: Self = Self {
+        name: "udp",
+        scheme: "udp",
+        host: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        options: ["", ""],
+        security: Security::Sealed,
+    };
 
     pub(crate) fn is_line(&self) -> bool {
         self.scheme.starts_with("serial")
@@ -249,10 +271,6 @@ pub(crate) fn address(side: usize, version: usize) -> IpAddr {
 /// Sockets of the ends, and those of the relay that face them.
 const PORTS: [u16; 2] = [7001, 7002];
 const RELAY_PORTS: [u16; 2] = [7011, 7012];
-
-fn loopback(port: u16) -> SocketAddr {
-    (std::net::Ipv4Addr::LOCALHOST, port).into()
-}
 
 /// Two ends of a tunnel and all around them.
 #[derive(Debug)]
@@ -291,12 +309,13 @@ impl Bench {
             });
             (Some(Relay::of_lines(lines)), urls)
         } else {
+            let at = |port| SocketAddr::new(kind.host, port);
             let relay = (between == Between::Relay)
-                .then(|| Relay::of_datagrams(&outside, RELAY_PORTS.map(loopback), PORTS.map(loopback)));
+                .then(|| Relay::of_datagrams(&outside, RELAY_PORTS.map(at), PORTS.map(at)));
             let urls = [0, 1].map(|side| {
                 let port = if relay.is_some() { RELAY_PORTS[side] } else { PORTS[1 - side] };
-                let url = format!("{}://127.0.0.1:{port}{}", kind.scheme, kind.options[side]);
-                vec![url, "--listen".to_owned(), loopback(PORTS[side]).to_string()]
+                let url = format!("{}://{}{}", kind.scheme, at(port), kind.options[side]);
+                vec![url, "--listen".to_owned(), at(PORTS[side]).to_string()]
             });
             (relay, urls)
         };

@@ -48,14 +48,12 @@ fn an_interrupted_tunnel_is_gone_within_a_second() {
     let mut bench = Bench::started("interrupted", Kind::UDP, Between::Nothing, &[]);
     for (side, signal) in [(0, "-INT"), (1, "-TERM")] {
         let end = bench.ends[side].take().unwrap();
-        let socket = end.socket().to_owned();
         let begun = Instant::now();
         assert_eq!(end.end(signal), Some(0), "{signal}");
         println!("{signal}: ended after {:?}", begun.elapsed());
         // A second is promised; a busy machine gets some more.
         assert!(begun.elapsed() < Duration::from_secs(5));
         assert!(!bench.has_interface(side), "{signal}");
-        println!("{signal}: the status socket is there: {}", fs::exists(socket).unwrap());
     }
 }
 
