@@ -54,8 +54,8 @@ impl Mesh {
         };
         let (inside, outside) = (["1", "2", "3"].map(namespace), namespace("out"));
         let mut mesh = Self { ends: [None, None, None], inside, outside, folder };
-        for site in 0..3 {
-            mesh.start(site, security[site] != OPEN);
+        for (site, security) in security.iter().enumerate() {
+            mesh.start(site, *security != OPEN);
         }
         mesh
     }
