@@ -63,9 +63,10 @@ const ABOUT: About = About {
             tunnel costs something over IPv4 is beyond chance. That CoAP is faster than UDP and IP does not follow from \
             its tables; nor can it be processing, which its own tables I and II put at 1.1 ms for both ends and both \
             directions in SO state, least of all for the profile that does most.",
-        "Ours cost some tens of microseconds for a whole exchange, the more the more headers they compress, and a tunnel \
-            about 0.1 ms: by the medians. Means are those of a machine that does other things, too, and say so by their \
-            intervals: the page tells how much of its time was taken away meanwhile.",
+        "By medians ours cost at most some tens of microseconds for a whole exchange, coap-2015 the most, as it always goes \
+            the long way through our code: what the paper says of compression holds, and what it says of its profile \
+            does not. Each tunnel adds about 0.1 ms. Means are those of a machine that does other things, too, and say so \
+            by their intervals; the page tells how much of its time was taken away meanwhile.",
         "Fewer octets do not make a round trip shorter where the link has no rate: here it has a delay alone, as the paper's \
             network had in effect. On slow links they do: see coap-robustness, and `thinair link run`.",
         "Linux gives every IPv6 socket a flow label of its own since 4.2, which is switched off here (auto_flowlabels=0). \

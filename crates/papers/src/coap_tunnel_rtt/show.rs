@@ -1,10 +1,11 @@
 //! The rows as tables and plots.
 
-use thinair_report::{Axis, Bars, Cell as Field, Column, Figure, Lines, Section, Series, Table};
+use thinair_report::{Axis, Cell as Field, Column, Figure, Lines, Section, Series, Table};
 
 use super::cell::{Place, Version, Way};
 use super::published;
-use super::rows::{CONCLUSIONS, MOST_ADDED, MOST_APART, added, apart, is_apart};
+use super::rows::{CONCLUSIONS, MOST_ADDED, MOST_APART, added, apart, is_added, is_apart};
+use super::summary::Summary;
 use super::{Measured, Told};
 use crate::row::Bar;
 
@@ -24,7 +25,12 @@ fn place(at: &Measured) -> Section {
     };
     let tables = Version::ALL.map(|version| times(at, version));
     let section = tables.into_iter().fold(Section::new(heading).text(text), Section::table);
-    section.table(bars(at)).table(conclusions(at)).text(trust(at)).figure(means(at)).figure(medians(at))
+    section
+        .table(bars(at))
+        .table(conclusions(at))
+        .text(trust(at))
+        .figure(plot(at, "Round trips", "mean", |times| (times.mean, times.margin)))
+        .figure(plot(at, "Median round trips", "median", |times| (times.median, times.median_margin)))
 }
 
 fn times(at: &Measured, version: Version) -> Table {
@@ -67,7 +73,7 @@ fn bars(at: &Measured) -> Table {
     }
     columns.extend(["apart IPv4", "IPv6"].map(Column::number));
     let mut table = Table::new("Medians, ms", columns);
-    for way in Way::all(at.place).into_iter().filter(|way| way.profile().is_some()) {
+    for way in Way::all(at.place).into_iter().filter(|way| is_added(at, *way) || is_apart(*way)) {
         let of = |figure: fn(&Measured, &Told) -> Option<f64>| {
             Version::ALL.map(|version| at.of(way, version).and_then(|told| figure(at, told)))
         };
@@ -161,32 +167,18 @@ fn octets(at: &Measured) -> Section {
     Section::new("Octets").text("As the tunnel at the client's end has counted them.").table(table)
 }
 
-fn means(at: &Measured) -> Figure {
-    let axes =
-        Lines::new(Axis::new("ways, in the order of the tables"), Axis::new("round trip, mean").unit("ms"));
+/// A figure of each cell with its interval.
+fn plot(at: &Measured, title: &str, name: &str, of: fn(&Summary) -> (f64, f64)) -> Figure {
+    let axes = Lines::new(Axis::new("ways, in the order of the tables"), Axis::new(name).unit("ms"));
     let plot = Way::all(at.place).into_iter().zip(1..).fold(axes, |plot, (way, number)| {
         let points = Version::ALL.into_iter().zip([-0.15, 0.15]).filter_map(|(version, aside)| {
-            let times = at.times(way, version)?;
-            Some((f64::from(number) + aside, times.mean, times.margin))
+            let (value, margin) = of(&at.times(way, version)?);
+            Some((f64::from(number) + aside, value, margin))
         });
         plot.series(Series::with_margins(way.name(), points))
     });
-    Figure::new(format!("Round trips {}", at.place.what()), plot)
-        .note("Means with 95 % intervals; of each way IPv4 at the left, IPv6 at the right.")
-}
-
-fn medians(at: &Measured) -> Figure {
-    let ways = Way::all(at.place);
-    let axes = Bars::new(
-        Axis::new("way"),
-        Axis::new("round trip, median").unit("ms"),
-        ways.iter().map(|way| way.name()),
-    );
-    let plot = Version::ALL.into_iter().fold(axes, |plot, version| {
-        let medians = ways.iter().map(|&way| at.times(way, version).map_or(f64::NAN, |times| times.median));
-        plot.series(spelled(version), medians)
-    });
-    Figure::new(format!("Median round trips {}", at.place.what()), plot)
+    Figure::new(format!("{title} {}", at.place.what()), plot)
+        .note("With 95 % intervals; of each way IPv4 at the left, IPv6 at the right.")
 }
 
 fn cells(at: &Measured, version: Version) -> impl Iterator<Item = &Told> {
