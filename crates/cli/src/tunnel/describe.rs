@@ -18,7 +18,7 @@ pub(super) fn rows(plan: &Plan) -> Vec<(&'static str, String)> {
     rows.push(("carrier", carrier(&plan.carrier)));
     rows.push(("security", security(&plan.security)));
     rows.push(("channel", channel(plan)));
-    rows.extend(others(&plan.others).into_iter().map(|(name, text)| (name, text)));
+    rows.extend(others(&plan.others));
     if let Some(status) = &plan.seeing.status {
         rows.push(("status", status.display().to_string()));
     }
