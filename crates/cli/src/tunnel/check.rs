@@ -8,7 +8,7 @@ use serde_json::json;
 use thinair_tunnel::config::agreement::{Disagreement, disagreements};
 use thinair_tunnel::mtu::{Budget, BudgetError};
 use thinair_tunnel::plan::{Others, Plan, Security};
-use thinair_tunnel::seal::Keys;
+use thinair_tunnel::seal::{KeyFileError, Keys};
 
 use super::{describe, sources};
 use crate::analyze::print;
@@ -89,7 +89,10 @@ fn keys(plan: &Plan) -> (Vec<String>, Vec<String>) {
                 let ids: Vec<_> = keys.iter().map(|key| key.id().to_string()).collect();
                 found.push(format!("{} in {}", ids.join(", then "), file.display()));
             }
-            Err(error) => wrong.push(format!("{error}; `thinair tunnel keygen` makes key files")),
+            Err(error @ KeyFileError::Io { .. }) => {
+                wrong.push(format!("{error}; `thinair tunnel keygen` makes key files"));
+            }
+            Err(error) => wrong.push(error.to_string()),
         }
     }
     (found, wrong)

@@ -128,7 +128,7 @@ pub(super) fn word<T: Copy>(words: &[(&str, T)]) -> impl Fn(&str) -> Result<T, S
 pub(super) fn closest<'w>(text: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     let near = words.map(|word| (strsim::damerau_levenshtein(text, word), word));
     let (distance, word) = near.min_by_key(|(distance, _)| *distance)?;
-    (distance <= 1 + word.len() / 4).then_some(word)
+    (distance <= 1 + word.len() / 4 && distance < word.len()).then_some(word)
 }
 
 #[cfg(test)]
@@ -195,5 +195,6 @@ mod tests {
         assert_eq!(framing("cobs"), Ok(2));
         assert_eq!(framing("cops"), Err("there are slip, cobs; did you mean cobs?".to_owned()));
         assert_eq!(framing("hdlc"), Err("there are slip, cobs".to_owned()));
+        assert_eq!(word(&[("u", 1)])("x"), Err("there are u".to_owned()));
     }
 }
