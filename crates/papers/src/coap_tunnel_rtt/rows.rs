@@ -14,6 +14,9 @@ pub(super) const MOST_ADDED: f64 = 0.3;
 /// Milliseconds that round trips by a profile may be from those without compression.
 pub(super) const MOST_APART: f64 = 0.1;
 
+/// A mean of requests and one of responses.
+type Octets = fn(&Carried) -> [f64; 2];
+
 const UNCOMPRESSED: Way = Way::Tunnel(ProfileId::Uncompressed);
 
 pub(super) fn rows(measured: &[Measured]) -> Vec<Row> {
@@ -94,7 +97,6 @@ fn of_cell(at: &Measured, told: &Told) -> Vec<Row> {
         let what = format!("{what}: longer than uncompressed, median");
         rows.push(Row::new(format!("{id}/apart"), what, "ms", apart(at, told)).within(bar));
     }
-    type Octets = fn(&Carried) -> [f64; 2];
     let octets: [(&str, &str, Octets); 3] = [
         ("inside", "IP packet", |carried| carried.inside),
         ("rohc", "ROHC packet", |carried| carried.compressed),

@@ -1,5 +1,7 @@
 //! `[[peer]]`, `[mesh]` and `[[site]]`: who is at the other end.
 
+use std::net::SocketAddr;
+
 use thinair_ule::Pid;
 
 use super::carrier::{self, Carried};
@@ -82,14 +84,13 @@ fn peers(
              each other one",
         ));
     }
-    if let ([_, ..], true) = (&peers[..], carried.scheme.is_udp() && !is_key)
-        && let Some(lost) = peers.iter().position(|peer| peer.address.is_none())
-    {
-        let place = sections.get(lost).and_then(|section| section.place.clone());
+    let lost = peers.iter().position(|peer| peer.address.is_none());
+    if let (Some(lost), true) = (lost, carried.scheme.is_udp() && !is_key) {
+        let place = sections.get(lost).and_then(|section| section.place.as_ref());
         return Err(ConfigError::at(
-            &place.unwrap_or_else(|| url.place.clone()),
-            "the address of the other end must be told where nothing proves who it is: feedback goes there, and \
-                 nowhere else; give HOST:PORT, or a key",
+            place.unwrap_or(&url.place),
+            "the address of the other end must be told where nothing proves who it is: feedback goes there, and nowhere \
+             else; give HOST:PORT, or a key",
         ));
     }
     if peers.len() > 1 {
@@ -116,9 +117,10 @@ fn peer(
         Some(told) => Some(carrier::address(told, told.text()?, surroundings)?),
         None => None,
     };
-    if let (Some(told), Some(address)) = (section.told("address"), address)
-        && (address.ip().is_unspecified() || address.ip().is_multicast() || address.port() == 0)
-    {
+    let is_none = |address: SocketAddr| {
+        address.ip().is_unspecified() || address.ip().is_multicast() || address.port() == 0
+    };
+    if let (Some(told), true) = (section.told("address"), address.is_some_and(is_none)) {
         return Err(told.error("is no address of a peer; give that of one host, and its port"));
     }
     let own = section.read("keepalive", carrier::positive)?;

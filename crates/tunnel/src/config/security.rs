@@ -143,9 +143,8 @@ fn looks_like_key(text: &str) -> bool {
 fn suite(section: &Section, scheme: Scheme, is_group: bool) -> Result<Suite, ConfigError> {
     let by_name = section.read("suite", words::word(SUITES))?;
     let by_tag = section.read("tag", words::word(TAGS))?;
-    if let (Some(name), Some(tag), Some(told)) = (by_name, by_tag, section.told("tag"))
-        && name != tag
-    {
+    let other = by_name.filter(|name| by_tag.is_some_and(|tag| tag != *name));
+    if let (Some(name), Some(told)) = (other, section.told("tag")) {
         return Err(told.error(format!(
             "the suite {} has a tag of {} octets; take `tag` or `suite` out",
             suite_name(name),
