@@ -116,6 +116,9 @@ bench: ## time and instructions per packet, memory per context, what damage cost
 	scripts/delay '$(TARGET)'
 	cargo bench --locked -p thinair-rohc --bench throughput -- --quiet
 	cargo bench --locked -p thinair-ule --features fast-crc --bench throughput -- --quiet
+	$(call heading,Sealing; the tunnel beside a plain forwarder, as root)
+	cargo bench --locked -p thinair-tunnel --bench seal
+	cargo bench --locked -p thinair-tunnel --bench throughput
 	$(MAKE) sizes
 	$(call heading,In one table)
 	cargo bench --locked --quiet -p thinair-rohc --bench numbers
