@@ -26,6 +26,8 @@ pub(in crate::daemon) struct Line {
     speed: Option<u32>,
     serial: Option<Serial>,
     retry_at: Option<Instant>,
+    /// Whether it was said that the line may not be opened.
+    complained: bool,
     framer: Framer,
     deframer: Deframer,
     /// Octets that wait, and how many of them have gone.
@@ -49,6 +51,7 @@ impl Line {
             speed,
             serial: Some(Serial::open(path, speed)?),
             retry_at: None,
+            complained: false,
             framer: Framer::new(framing, crc, largest),
             deframer: Deframer::new(framing, crc, largest),
             out: Vec::new(),
@@ -137,10 +140,17 @@ impl Line {
                 tracing::info!(line = %self.path.display(), "the line is back");
                 self.serial = Some(serial);
                 self.retry_at = None;
+                self.complained = false;
                 true
             }
             Err(error) => {
-                tracing::debug!(%error, "there is no line yet");
+                if error.is_permission() && !std::mem::replace(&mut self.complained, true) {
+                    tracing::error!(
+                        line = %self.path.display(),
+                        "the line is there, and may not be opened any more: start with --user and one who may"
+                    );
+                }
+                tracing::debug!(%error, kind = %error.kind(), "there is no line yet");
                 false
             }
         }
