@@ -3,8 +3,8 @@
 //!
 //! A packet goes by three stages, and comes back by them: a [channel](crate::channel) compresses it to a unit, a
 //! [packager](crate::packaging) puts units into bodies, and a [seal](crate::seal) makes datagrams of bodies. What is sent
-//! has a [`Way`] for each peer, and one for all sites of a mesh. What is received has a [`Source`] for each peer, and for
-//! each other site.
+//! has a way (`site/way.rs`) for each peer, and one for all sites of a mesh. What is received has a source
+//! (`site/source.rs`) for each peer, and for each other site.
 
 mod build;
 mod source;
