@@ -37,6 +37,7 @@ pub mod load;
 mod queue;
 mod stack;
 mod streams;
+pub mod tcp;
 
 pub use clock::Clock;
 pub use header_cycle::{HeaderCycleError, header_cycle};

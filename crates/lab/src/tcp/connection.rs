@@ -1,0 +1,543 @@
+//! One connection: its states, and what segments do to it. RFC 9293, section 3.10.
+//!
+//! Left out: simultaneous opening, urgent data, PAWS.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use thinair_wire::time::Instant;
+
+use super::fast_open::Cookie;
+use super::inbox::Inbox;
+use super::outbox::{Acknowledgment, Outbox, Piece, Told};
+use super::segment::{Options, SackBlocks, Segment};
+use super::{Config, FastOpen};
+
+/// Something that an application, or a control of segment sizes, wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// Both sides have agreed: octets can be sent.
+    Connected,
+    /// Octets can be [read](Connection::read).
+    Readable,
+    /// The other side will send nothing more.
+    PeerClosed,
+    /// The server has handed out a cookie for the next connection.
+    Cookie(Cookie),
+    /// Octets were acknowledged.
+    Acked {
+        /// How many, in the order in which they were sent.
+        octets: u64,
+        /// A round trip, if this one tells.
+        rtt: Option<Duration>,
+    },
+    /// A segment is taken for lost.
+    Lost(Loss),
+    /// Both sides have closed, and both know.
+    Finished,
+    /// The other side has reset the connection, or nobody listens.
+    Reset,
+    /// The other side is silent: given up.
+    TimedOut,
+}
+
+/// How a loss was noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// By acknowledgments of what was sent later.
+    Fast,
+    /// By the retransmission timer.
+    Timeout,
+}
+
+/// What a connection measures at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// SRTT.
+    pub smoothed_rtt: Option<Duration>,
+    /// RTO with its back-off.
+    pub timeout: Duration,
+    /// cwnd in segments.
+    pub window: u32,
+    /// Segments under way.
+    pub in_flight: u32,
+    /// Segments that were sent again.
+    pub retransmissions: u64,
+    /// Octets of a segment, with its options.
+    pub segment_size: u16,
+    /// Octets that the application has written and the other side has not acknowledged.
+    pub unacknowledged: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Listen,
+    SynSent,
+    SynReceived,
+    Open,
+    TimeWait(Instant),
+    Closed,
+}
+
+/// A connection. **Take segments with [`poll_transmit`](Self::poll_transmit) until there are no more, after everything that
+/// was done to it.**
+#[derive(Clone, Debug)]
+pub struct Connection {
+    config: Config,
+    state: State,
+    isn: u32,
+    peer_isn: u32,
+    outbox: Outbox,
+    inbox: Inbox,
+    /// The SYN, or SYN-ACK, was not sent yet.
+    syn_due: bool,
+    reset_due: bool,
+    /// Data of the SYN were taken: more may be sent before the handshake is over.
+    fast: bool,
+    /// What a server answers to Fast Open.
+    cookie: Option<Cookie>,
+    sack: bool,
+    /// TSval of the other side, if both say timestamps.
+    timestamps: Option<u32>,
+    /// Shifts of the other side's window and of ours.
+    scales: (u8, u8),
+    /// This side has closed before the other one.
+    active: bool,
+    peer_closed: bool,
+    events: VecDeque<Event>,
+}
+
+impl Connection {
+    /// A client: its SYN is the next segment. With Fast Open, octets that are written before it is polled go with the SYN.
+    pub fn connect(config: Config, _now: Instant, isn: u32) -> Self {
+        Self { state: State::SynSent, syn_due: true, ..Self::new(config, isn) }
+    }
+
+    /// A server that waits for a SYN.
+    pub fn listen(config: Config, isn: u32) -> Self {
+        Self::new(config, isn)
+    }
+
+    fn new(config: Config, isn: u32) -> Self {
+        let shift = (u32::BITS - (config.receive_buffer.max(1) >> 16).leading_zeros()) as u8;
+        Self {
+            state: State::Listen,
+            isn,
+            peer_isn: 0,
+            outbox: Outbox::new(&config),
+            inbox: Inbox::new(&config),
+            syn_due: false,
+            reset_due: false,
+            fast: false,
+            cookie: None,
+            sack: config.sack,
+            timestamps: None,
+            scales: (0, shift.min(14)),
+            active: false,
+            peer_closed: false,
+            events: VecDeque::new(),
+            config,
+        }
+    }
+
+    /// Puts octets behind those that wait to be sent, and returns how many there was room for; none after
+    /// [`close`](Self::close).
+    pub fn write(&mut self, _now: Instant, octets: &[u8]) -> usize {
+        self.outbox.write(octets)
+    }
+
+    /// Up to `most` octets that were received, in their order.
+    pub fn read(&mut self, most: usize) -> Vec<u8> {
+        let closed = self.inbox.window() < u32::from(self.config.mss);
+        let octets = self.inbox.read(most);
+        if closed && self.inbox.window() >= u32::from(self.config.mss) && self.is_open() {
+            // The window has opened by a segment. RFC 9293, section 3.8.6.2.2.
+            self.inbox.acknowledge_at_once();
+        }
+        octets
+    }
+
+    /// Octets that can be read.
+    pub fn readable(&self) -> usize {
+        self.inbox.readable()
+    }
+
+    /// Nothing more is to be sent.
+    pub fn close(&mut self, _now: Instant) {
+        self.active |= !self.peer_closed;
+        self.outbox.close();
+    }
+
+    /// Ends the connection at once with a reset.
+    pub fn abort(&mut self) {
+        self.reset_due = self.is_open() || self.state == State::SynReceived;
+        self.state = State::Closed;
+    }
+
+    /// Octets of a segment from now on, with its options; at most the MSS of the other side. What is sent again is cut anew.
+    pub fn set_segment_size(&mut self, octets: u16) {
+        self.outbox.set_segment_size(octets.min(self.config.mss));
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Whether segments of data are taken and sent.
+    pub fn is_open(&self) -> bool {
+        matches!(self.state, State::Open)
+    }
+
+    /// Whether the other side will send nothing more, and all of it has arrived.
+    pub fn is_finished(&self) -> bool {
+        self.inbox.is_finished()
+    }
+
+    /// Whether nothing is left to be done. TIME-WAIT counts as done.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.state, State::Closed | State::TimeWait(_)) && !self.reset_due
+    }
+
+    /// What it measures at the moment.
+    pub fn status(&self) -> Status {
+        Status {
+            smoothed_rtt: self.outbox.timeout().smoothed(),
+            timeout: self.outbox.timeout().now(),
+            window: self.outbox.congestion().window(),
+            in_flight: self.outbox.in_flight(),
+            retransmissions: self.outbox.retransmissions,
+            segment_size: self.outbox.segment_size(),
+            unacknowledged: self.outbox.waiting(),
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called at the latest.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match self.state {
+            State::Closed | State::Listen => None,
+            State::TimeWait(until) => Some(self.inbox.timer().map_or(until, |at| at.min(until))),
+            _ => match (self.outbox.timer(), self.inbox.timer()) {
+                (Some(one), Some(other)) => Some(one.min(other)),
+                (one, other) => one.or(other),
+            },
+        }
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        match self.state {
+            State::Closed | State::Listen => return,
+            State::TimeWait(until) if until <= now => self.state = State::Closed,
+            _ => {}
+        }
+        self.inbox.on_timer(now);
+        match self.outbox.on_timer(now) {
+            Some(told) => self.tell(&told),
+            None => {
+                self.state = State::Closed;
+                self.events.push_back(Event::TimedOut);
+            }
+        }
+    }
+
+    fn tell(&mut self, told: &Told) {
+        if told.octets > 0 {
+            self.events.push_back(Event::Acked { octets: told.octets, rtt: told.rtt });
+        }
+        if let Some(loss) = told.loss {
+            self.events.push_back(Event::Lost(loss));
+        }
+    }
+
+    /// A segment of the other side has arrived.
+    pub fn handle_segment(&mut self, now: Instant, segment: &Segment) {
+        match self.state {
+            State::Listen => self.on_listen(now, segment),
+            State::SynSent => self.on_syn_sent(now, segment),
+            State::SynReceived | State::Open | State::TimeWait(_) => self.on_open(now, segment),
+            State::Closed => {}
+        }
+    }
+
+    fn on_listen(&mut self, now: Instant, segment: &Segment) {
+        if !segment.syn || segment.rst || segment.acknowledgment.is_some() {
+            return;
+        }
+        self.negotiate(segment);
+        self.state = State::SynReceived;
+        self.syn_due = true;
+        let said = segment.options.fast_open;
+        self.fast = match (self.config.fast_open, said) {
+            (FastOpen::Cookieless, _) => true,
+            (FastOpen::Cookie(Some(right)), Some(cookie)) => {
+                // Whoever has none, or a wrong one, gets it.
+                self.cookie = (cookie != Some(right)).then_some(right);
+                cookie == Some(right)
+            }
+            _ => false,
+        };
+        if self.fast {
+            self.take(now, 1, segment);
+        }
+    }
+
+    fn on_syn_sent(&mut self, now: Instant, segment: &Segment) {
+        let Some(number) = segment.acknowledgment.and_then(|ack| unwrap(ack, self.isn, 1)) else { return };
+        if number == 0 || number > self.outbox.sent() {
+            return;
+        }
+        if segment.rst {
+            self.end(Event::Reset);
+            return;
+        }
+        if !segment.syn {
+            return;
+        }
+        self.negotiate(segment);
+        self.state = State::Open;
+        let window = u64::from(segment.window);
+        let ack = Acknowledgment { number, window, blocks: &[], alone: false, echoed: None };
+        let told = self.outbox.on_acknowledgment(now, &ack);
+        if self.outbox.acknowledged() < self.outbox.sent() {
+            self.outbox.resend_behind_syn();
+        }
+        self.inbox.acknowledge_at_once();
+        self.events.push_back(Event::Connected);
+        if let Some(Some(cookie)) = segment.options.fast_open {
+            self.events.push_back(Event::Cookie(cookie));
+        }
+        self.tell(&told);
+        self.take(now, 1, segment);
+    }
+
+    fn on_open(&mut self, now: Instant, segment: &Segment) {
+        let Some(start) = unwrap(segment.sequence_number, self.peer_isn, self.inbox.next()) else { return };
+        let edge = self.inbox.next() + u64::from(self.inbox.window());
+        if segment.rst {
+            if start >= self.inbox.next() && start <= edge {
+                self.end(Event::Reset);
+            }
+            return;
+        }
+        if segment.syn {
+            // The SYN-ACK was lost, or our ACK of it: both are sent again.
+            if self.state != State::SynReceived {
+                self.inbox.acknowledge_at_once();
+            }
+            return;
+        }
+        if let (Some(recent), Some((value, _))) = (self.timestamps, segment.options.timestamps) {
+            // What was sent before is not taken for newer. RFC 7323, section 4.3.
+            let newer = value.wrapping_sub(recent) < 1 << 31 && start <= self.inbox.next();
+            self.timestamps = Some(if newer { value } else { recent });
+        }
+        let Some(number) =
+            segment.acknowledgment.and_then(|ack| unwrap(ack, self.isn, self.outbox.acknowledged()))
+        else {
+            return;
+        };
+        let mut blocks = [(0, 0); 4];
+        let mut count = 0;
+        for (start, end) in segment.options.sack.as_slice() {
+            let near = self.outbox.acknowledged();
+            if let (Some(start), Some(end)) = (unwrap(*start, self.isn, near), unwrap(*end, self.isn, near)) {
+                blocks[count] = (start, end);
+                count += 1;
+            }
+        }
+        let echoed =
+            segment.options.timestamps.filter(|_| self.timestamps.is_some()).and_then(|(_, echo)| {
+                let elapsed = milliseconds(now).wrapping_sub(echo);
+                (elapsed < 1 << 31).then(|| Duration::from_millis(u64::from(elapsed)))
+            });
+        let ack = Acknowledgment {
+            number,
+            window: u64::from(segment.window) << self.scales.0,
+            blocks: blocks.get(..if self.sack { count } else { 0 }).unwrap_or_default(),
+            alone: segment.payload.is_empty() && !segment.fin,
+            echoed,
+        };
+        let told = self.outbox.on_acknowledgment(now, &ack);
+        if self.state == State::SynReceived && self.outbox.acknowledged() > 0 {
+            self.state = State::Open;
+            self.events.push_back(Event::Connected);
+        }
+        self.tell(&told);
+        self.take(now, start, segment);
+        self.finish(now);
+    }
+
+    /// What an MSS, a scale and the rest of a SYN's options say.
+    fn negotiate(&mut self, segment: &Segment) {
+        let options = &segment.options;
+        self.peer_isn = segment.sequence_number;
+        self.inbox.synchronize();
+        // Without the option 536: RFC 9293, section 3.7.1.
+        self.outbox.set_segment_size(options.mss.unwrap_or(536).min(self.config.mss));
+        self.config.mss = self.config.mss.min(options.mss.unwrap_or(536));
+        self.sack &= options.sack_permitted;
+        self.timestamps = options.timestamps.filter(|_| self.config.timestamps).map(|(value, _)| value);
+        match options.window_scale {
+            Some(shift) => self.scales.0 = shift,
+            None => self.scales = (0, 0),
+        }
+        self.outbox.set_window(u64::from(segment.window) + 1);
+    }
+
+    fn take(&mut self, now: Instant, start: u64, segment: &Segment) {
+        if self.inbox.take(now, start, &segment.payload, segment.fin) {
+            if self.inbox.readable() > 0 {
+                self.events.push_back(Event::Readable);
+            }
+            if self.inbox.is_finished() && !self.peer_closed {
+                self.peer_closed = true;
+                self.events.push_back(Event::PeerClosed);
+            }
+        }
+    }
+
+    /// Both FINs have arrived: the side that closed first waits for what is still under way.
+    fn finish(&mut self, now: Instant) {
+        if self.state == State::Open && self.outbox.is_done() && self.inbox.is_finished() {
+            self.state =
+                if self.active { State::TimeWait(now + self.config.time_wait) } else { State::Closed };
+            self.events.push_back(Event::Finished);
+        }
+    }
+
+    fn end(&mut self, event: Event) {
+        self.state = State::Closed;
+        self.events.push_back(event);
+    }
+
+    /// The next segment to send.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        if self.reset_due {
+            self.reset_due = false;
+            let sequence_number = self.isn.wrapping_add(self.outbox.sent() as u32);
+            return Some(Segment {
+                rst: true,
+                sequence_number,
+                acknowledgment: self.number_expected(),
+                ..Segment::default()
+            });
+        }
+        match self.state {
+            State::Listen | State::Closed => return None,
+            State::SynSent | State::SynReceived if self.syn_due => return Some(self.synchronize(now)),
+            _ => {}
+        }
+        let handshake = match self.state {
+            State::SynSent => true,
+            State::SynReceived => !self.fast,
+            _ => false,
+        };
+        let mut options = if handshake { Options::default() } else { self.options(now) };
+        let len = Segment { options, ..Segment::default() }.header_len() - 20;
+        if let Some(piece) = self.outbox.poll(now, len, handshake) {
+            if piece.start == 0 {
+                options = self.syn_options(now);
+            }
+            return Some(self.segment(piece, options));
+        }
+        if self.inbox.wants_acknowledgment() && !handshake {
+            let start = self.outbox.sent();
+            return Some(
+                self.segment(Piece { start, fin: false, push: false, payload: Vec::new() }, options),
+            );
+        }
+        None
+    }
+
+    fn synchronize(&mut self, now: Instant) -> Segment {
+        self.syn_due = false;
+        let options = self.syn_options(now);
+        let may = match (self.state, self.config.fast_open) {
+            (State::SynReceived, _) => self.fast,
+            (_, FastOpen::Cookie(cookie)) => cookie.is_some(),
+            (_, fast_open) => fast_open == FastOpen::Cookieless,
+        };
+        let header = Segment { options, ..Segment::default() }.header_len() - 20;
+        let room = usize::from(self.outbox.segment_size()).saturating_sub(header);
+        let piece = self.outbox.first(now, if may { room as u64 } else { 0 });
+        self.segment(piece, options)
+    }
+
+    fn syn_options(&self, now: Instant) -> Options {
+        let answers = self.state == State::SynReceived;
+        let timestamps = if answers { self.timestamps.is_some() } else { self.config.timestamps };
+        Options {
+            mss: Some(self.config.mss),
+            window_scale: (!answers || self.scales != (0, 0)).then_some(self.scales.1),
+            sack_permitted: self.sack,
+            timestamps: timestamps.then(|| (milliseconds(now), self.timestamps.unwrap_or(0))),
+            fast_open: match (answers, self.config.fast_open) {
+                (true, _) => self.cookie.map(Some),
+                (false, FastOpen::Cookie(cookie)) => Some(cookie),
+                (false, _) => None,
+            },
+            ..Options::default()
+        }
+    }
+
+    fn options(&self, now: Instant) -> Options {
+        let mut options = Options {
+            timestamps: self.timestamps.map(|recent| (milliseconds(now), recent)),
+            ..Options::default()
+        };
+        if self.sack {
+            let mut sack = SackBlocks::default();
+            let wire = |number: u64| self.peer_isn.wrapping_add(number as u32);
+            self.inbox.blocks().take(3).for_each(|(start, end)| sack.push(wire(start), wire(end)));
+            options.sack = sack;
+        }
+        options
+    }
+
+    fn number_expected(&self) -> Option<u32> {
+        (self.inbox.next() > 0).then(|| self.peer_isn.wrapping_add(self.inbox.next() as u32))
+    }
+
+    fn segment(&mut self, piece: Piece, options: Options) -> Segment {
+        let syn = piece.start == 0;
+        let shift = if syn { 0 } else { self.scales.1 };
+        let segment = Segment {
+            sequence_number: self.isn.wrapping_add(piece.start as u32),
+            acknowledgment: self.number_expected(),
+            syn,
+            fin: piece.fin,
+            rst: false,
+            psh: piece.push,
+            window: u16::try_from(self.inbox.window() >> shift).unwrap_or(u16::MAX),
+            options,
+            payload: piece.payload,
+        };
+        self.inbox.acknowledged();
+        segment
+    }
+}
+
+fn milliseconds(now: Instant) -> u32 {
+    (now.as_nanos() / 1_000_000) as u32
+}
+
+/// The number near `near` that is `wire` in a header.
+fn unwrap(wire: u32, isn: u32, near: u64) -> Option<u64> {
+    let ahead = wire.wrapping_sub(isn.wrapping_add(near as u32)) as i32;
+    near.checked_add_signed(i64::from(ahead))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_found_on_either_side_of_a_wrap() {
+        assert_eq!(unwrap(5, 0xFFFF_FFF0, 10), Some(21));
+        assert_eq!(unwrap(0xFFFF_FFFF, 0xFFFF_FFF0, 21), Some(15));
+        assert_eq!(unwrap(0, 7, 1 << 33), Some((1 << 33) - 7));
+        assert_eq!(unwrap(0, 7, 3), None);
+    }
+}

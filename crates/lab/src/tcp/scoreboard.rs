@@ -1,0 +1,207 @@
+//! Segments that were sent and not acknowledged, and what is known of each. RFC 6675.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use thinair_wire::time::Instant;
+
+/// DupThresh. RFC 6675, section 2.
+pub(super) const THRESHOLD: u32 = 3;
+
+/// A segment that was sent. Numbers count from the SYN, which is 0, and do not wrap.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    first: Instant,
+    pub(super) transmissions: u8,
+    fate: Fate,
+    /// It was not full: what Minshall's variant of Nagle's algorithm waits for.
+    small: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// Under way.
+    Sent,
+    /// The other side has said that it has it.
+    Sacked,
+    /// Taken for lost.
+    Lost,
+    /// Taken for lost, and sent again.
+    SentAgain,
+}
+
+/// What an acknowledgment has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    /// Segments that are gone, or SACKed, now.
+    pub(super) segments: u32,
+    /// The round trip of the first one that was sent once.
+    pub(super) rtt: Option<Duration>,
+    /// Whether SACK blocks told anything new.
+    pub(super) sacked: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scoreboard {
+    sent: VecDeque<Sent>,
+    /// Segments under way: neither SACKed nor taken for lost, or sent again since. RFC 6675, "Pipe".
+    pipe: u32,
+    /// Those that are SACKed.
+    sacked: u32,
+}
+
+impl Scoreboard {
+    pub(super) const fn pipe(&self) -> u32 {
+        self.pipe
+    }
+
+    pub(super) const fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.sent.is_empty()
+    }
+
+    pub(super) fn len(&self) -> u32 {
+        self.sent.len() as u32
+    }
+
+    pub(super) fn any_small(&self) -> bool {
+        self.sent.iter().any(|sent| sent.small)
+    }
+
+    /// A new segment goes out.
+    pub(super) fn push(&mut self, now: Instant, start: u64, end: u64, small: bool) {
+        self.sent.push_back(Sent { start, end, first: now, transmissions: 1, fate: Fate::Sent, small });
+        self.pipe += 1;
+    }
+
+    /// The first that is to be sent again, without its octets behind `most`, which become a segment of their own.
+    pub(super) fn send_again(&mut self, most: u64) -> Option<Sent> {
+        let at = self.sent.iter().position(|sent| sent.fate == Fate::Lost)?;
+        self.cut(at, most);
+        let sent = self.sent.get_mut(at)?;
+        sent.fate = Fate::SentAgain;
+        sent.transmissions = sent.transmissions.saturating_add(1);
+        self.pipe += 1;
+        Some(*sent)
+    }
+
+    /// The last one, sent again as a probe. RFC 8985, section 7.3.
+    pub(super) fn probe(&mut self, most: u64) -> Option<Sent> {
+        let at = self.sent.iter().rposition(|sent| matches!(sent.fate, Fate::Sent | Fate::SentAgain))?;
+        let sent = *self.sent.get(at)?;
+        if sent.end - sent.start > most {
+            self.cut(at, sent.end - sent.start - most);
+            return self.probe(most);
+        }
+        let sent = self.sent.get_mut(at)?;
+        sent.transmissions = sent.transmissions.saturating_add(1);
+        Some(*sent)
+    }
+
+    fn cut(&mut self, at: usize, most: u64) {
+        let Some(sent) = self.sent.get_mut(at) else { return };
+        if sent.end - sent.start <= most {
+            return;
+        }
+        let rest = Sent { start: sent.start + most, ..*sent };
+        sent.end = rest.start;
+        if matches!(rest.fate, Fate::Sent | Fate::SentAgain) {
+            self.pipe += 1;
+        }
+        self.sent.insert(at + 1, rest);
+    }
+
+    /// Everything in front of `acknowledged` has arrived, and what is in `blocks`.
+    pub(super) fn acknowledge(&mut self, now: Instant, acknowledged: u64, blocks: &[(u64, u64)]) -> Progress {
+        let mut progress = Progress::default();
+        while let Some(sent) = self.sent.front_mut().filter(|sent| sent.start < acknowledged) {
+            if sent.transmissions == 1 && sent.fate != Fate::Sacked && progress.rtt.is_none() {
+                progress.rtt = Some(now.since(sent.first));
+            }
+            if acknowledged < sent.end {
+                sent.start = acknowledged;
+                break;
+            }
+            match sent.fate {
+                Fate::Sent | Fate::SentAgain => self.pipe -= 1,
+                Fate::Sacked => self.sacked -= 1,
+                Fate::Lost => {}
+            }
+            progress.segments += u32::from(sent.fate != Fate::Sacked);
+            self.sent.pop_front();
+        }
+        for (start, end) in blocks {
+            for sent in self.sent.iter_mut().filter(|sent| sent.start >= *start && sent.end <= *end) {
+                if sent.fate == Fate::Sacked {
+                    continue;
+                }
+                if sent.transmissions == 1 && progress.rtt.is_none() {
+                    progress.rtt = Some(now.since(sent.first));
+                }
+                self.pipe -= u32::from(sent.fate != Fate::Lost);
+                self.sacked += 1;
+                sent.fate = Fate::Sacked;
+                progress.segments += 1;
+                progress.sacked = true;
+            }
+        }
+        progress
+    }
+
+    /// Takes for lost what has three segments behind it that are SACKed; fewer if the flight is shorter and no `more` is to
+    /// come (RFC 5827, section 3.2). True if there is any that was not known.
+    pub(super) fn mark_lost(&mut self, more: bool) -> bool {
+        let short = if more { THRESHOLD } else { self.len().saturating_sub(1).clamp(1, THRESHOLD) };
+        let mut behind = self.sacked;
+        let mut any = false;
+        for sent in &mut self.sent {
+            match sent.fate {
+                Fate::Sacked => behind -= 1,
+                Fate::Sent if behind >= short => {
+                    sent.fate = Fate::Lost;
+                    self.pipe -= 1;
+                    any = true;
+                }
+                _ => {}
+            }
+            if behind < short {
+                break;
+            }
+        }
+        any
+    }
+
+    /// Takes the first one for lost: the third duplicate acknowledgment, or a partial one. RFC 6582, section 3.2.
+    pub(super) fn mark_first_lost(&mut self) -> bool {
+        match self.sent.front_mut() {
+            Some(sent) if sent.fate == Fate::Sent => {
+                sent.fate = Fate::Lost;
+                self.pipe -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The retransmission timer has run out: whatever is not SACKed is lost.
+    pub(super) fn mark_all_lost(&mut self) {
+        for sent in self.sent.iter_mut().filter(|sent| sent.fate != Fate::Sacked) {
+            sent.fate = Fate::Lost;
+        }
+        self.pipe = 0;
+    }
+
+    /// How often the first one was sent.
+    pub(super) fn transmissions_of_first(&self) -> u8 {
+        self.sent.front().map_or(0, |sent| sent.transmissions)
+    }
+
+    pub(super) fn any_lost(&self) -> bool {
+        self.sent.iter().any(|sent| sent.fate == Fate::Lost)
+    }
+}
