@@ -1,0 +1,226 @@
+//! Messages that may have to be sent again, and those that wait until they may be sent. RFC 7252, sections 4.2 and 4.7.
+
+use alloc::vec::Vec;
+use core::hash::Hash;
+use core::time::Duration;
+
+use thinair_wire::header::coap::{Code, Type};
+use thinair_wire::time::Instant;
+
+use super::{Endpoint, Outgoing, Timed};
+use crate::congestion::{Acknowledged, CongestionControl, Timer};
+use crate::event::{CallError, Event, Gone, RequestId};
+use crate::message::Builder;
+use crate::table::Key;
+use crate::token::Token;
+
+/// A message under way.
+pub(crate) struct Flight {
+    pub(crate) peer: Key,
+    pub(crate) owner: Owner,
+    pub(crate) octets: Vec<u8>,
+    confirmable: bool,
+    message_id: u16,
+    first: Instant,
+    last: Instant,
+    transmissions: u8,
+    timer: Option<Timer>,
+    deadline: Option<Instant>,
+}
+
+/// Whose message it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Call(Key),
+    /// A separate response.
+    Response(Key),
+    Ping,
+}
+
+/// What has become of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Acknowledged,
+    Reset,
+    Timeout,
+}
+
+impl<P: Copy + Eq + Hash> Endpoint<P> {
+    /// Sends a message once NSTART allows it. `None` if there is no room for it.
+    pub(super) fn send(
+        &mut self,
+        now: Instant,
+        peer: Key,
+        owner: Owner,
+        confirmable: bool,
+        code: Code,
+        token: &Token,
+        options: &[u8],
+        payload: &[u8],
+    ) -> Option<Key> {
+        let most = 4 + token.len() + options.len() + 1 + payload.len();
+        let mut octets = alloc::vec![0; most];
+        let message_type = if confirmable { Type::Confirmable } else { Type::NonConfirmable };
+        let len = Builder::new(&mut octets, message_type, code, 0, token).ok()?.rest(options, payload).ok()?;
+        octets.truncate(len);
+        let flight = Flight {
+            peer,
+            owner,
+            octets,
+            confirmable,
+            message_id: 0,
+            first: now,
+            last: now,
+            transmissions: 0,
+            timer: None,
+            deadline: None,
+        };
+        let key = self.flights.insert(flight).ok()?;
+        self.peers.pin(peer);
+        if let Some(peer) = self.peers.get_mut(peer) {
+            peer.waiting.push_back(key);
+        }
+        self.launch(now, peer);
+        Some(key)
+    }
+
+    /// Sends what waits for NSTART, as far as it allows.
+    fn launch(&mut self, now: Instant, peer_key: Key) {
+        loop {
+            let Some(peer) = self.peers.get_mut(peer_key) else { return };
+            if peer.in_flight >= peer.controller.nstart(&peer.transmission) {
+                return;
+            }
+            let Some(key) = peer.waiting.pop_front() else { return };
+            let Some(flight) = self.flights.get_mut(key) else { continue };
+            let message_id = peer.next_message_id();
+            if let Some(place) = flight.octets.get_mut(2..4) {
+                place.copy_from_slice(&message_id.to_be_bytes());
+            }
+            let timeout = if flight.confirmable {
+                let random = (self.random)();
+                let timer = peer.controller.start(now, &peer.transmission, peer.in_flight, random);
+                flight.timer = Some(timer);
+                timer.timeout()
+            } else {
+                // PROBING_RATE: a peer that does not answer is not sent more for as long. RFC 7252, section 4.7.
+                let rate = u64::from(peer.transmission.probing_rate.max(1));
+                Duration::from_nanos((flight.octets.len() as u64).saturating_mul(1_000_000_000) / rate)
+            };
+            peer.in_flight += 1;
+            (flight.message_id, flight.first, flight.last, flight.transmissions) = (message_id, now, now, 1);
+            let deadline = now + timeout;
+            flight.deadline = Some(deadline);
+            self.timers.insert((deadline, Timed::Flight(key)));
+            self.by_message.insert((peer_key, message_id), key);
+            self.outgoing.push_back(Outgoing::Flight(key));
+        }
+    }
+
+    /// The timer of a message has run out.
+    pub(super) fn flight_timeout(&mut self, now: Instant, key: Key) {
+        let Some(flight) = self.flights.get_mut(key) else { return };
+        let Some(peer) = self.peers.get_mut(flight.peer) else { return };
+        flight.deadline = None;
+        let again = flight.timer.as_mut().filter(|timer| timer.retransmissions() < peer.transmission.max_retransmit);
+        let Some(timer) = again else {
+            let confirmable = flight.confirmable;
+            if confirmable {
+                peer.controller.on_give_up(now);
+            }
+            self.finish(now, key, confirmable.then_some(Outcome::Timeout));
+            return;
+        };
+        peer.controller.back_off(timer);
+        let deadline = now + timer.timeout();
+        flight.deadline = Some(deadline);
+        flight.last = now;
+        flight.transmissions = flight.transmissions.saturating_add(1);
+        self.timers.insert((deadline, Timed::Flight(key)));
+        self.counters.retransmissions += 1;
+        self.outgoing.push_back(Outgoing::Flight(key));
+    }
+
+    /// The message of ours with this Message ID.
+    pub(super) fn flight_of(&self, peer: Key, message_id: u16) -> Option<Key> {
+        self.by_message.get(&(peer, message_id)).copied()
+    }
+
+    /// A message has arrived: the path is measured, and its place is free.
+    pub(super) fn arrived(&mut self, now: Instant, key: Key) {
+        let Some(flight) = self.flights.get(key) else { return };
+        if flight.confirmable && flight.transmissions > 0 {
+            let ack = Acknowledged {
+                now,
+                first: flight.first,
+                last: flight.last,
+                transmissions: flight.transmissions,
+            };
+            if let Some(peer) = self.peers.get_mut(flight.peer) {
+                peer.controller.on_ack(&ack);
+            }
+        }
+        self.land(now, key);
+    }
+
+    /// A message needs nothing more: its place is free.
+    pub(super) fn land(&mut self, now: Instant, key: Key) -> Option<Flight> {
+        let flight = self.flights.remove(key)?;
+        if let Some(deadline) = flight.deadline {
+            self.timers.remove(&(deadline, Timed::Flight(key)));
+        }
+        if let Some(peer) = self.peers.get_mut(flight.peer) {
+            if flight.transmissions > 0 {
+                peer.in_flight = peer.in_flight.saturating_sub(1);
+                self.by_message.remove(&(flight.peer, flight.message_id));
+            } else {
+                peer.waiting.retain(|&other| other != key);
+            }
+        }
+        self.peers.unpin(flight.peer);
+        self.launch(now, flight.peer);
+        Some(flight)
+    }
+
+    /// A message is over; its owner is told, if there is something to tell.
+    pub(super) fn finish(&mut self, now: Instant, key: Key, outcome: Option<Outcome>) {
+        let Some(flight) = self.flights.get(key) else { return };
+        let (owner, peer, first, transmissions) = (flight.owner, flight.peer, flight.first, flight.transmissions);
+        match outcome {
+            Some(Outcome::Acknowledged | Outcome::Reset) => self.arrived(now, key),
+            Some(Outcome::Timeout) | None => {
+                self.land(now, key);
+            }
+        }
+        let Some(outcome) = outcome else { return };
+        let gone = match outcome {
+            Outcome::Reset => Gone::Reset,
+            Outcome::Timeout => Gone::Timeout { transmissions },
+            Outcome::Acknowledged => Gone::Deregistered,
+        };
+        match (owner, outcome) {
+            (Owner::Call(call), Outcome::Acknowledged) => self.call_acknowledged(now, call),
+            (Owner::Call(call), Outcome::Reset) => self.call_failed(call, CallError::Reset),
+            (Owner::Call(call), Outcome::Timeout) => self.call_failed(call, CallError::Timeout { transmissions }),
+            (Owner::Response(_), Outcome::Acknowledged) => {}
+            (Owner::Response(request), _) => {
+                self.events.push_back(Event::NotDelivered { request: RequestId(request), reason: gone });
+            }
+            (Owner::Ping, outcome) => {
+                let Some(peer) = self.peers.get(peer).map(|peer| peer.address) else { return };
+                self.events.push_back(match outcome {
+                    Outcome::Timeout => Event::PingFailed { peer },
+                    // The Reset is the answer; an Acknowledgement shows as much. RFC 7252, section 4.3.
+                    Outcome::Acknowledged | Outcome::Reset => Event::Pong { peer, after: now.since(first) },
+                });
+            }
+        }
+    }
+
+    /// Asks whether a peer is there: an Empty Confirmable message. [`Event::Pong`] or [`Event::PingFailed`] says.
+    /// False if there is no room.
+    pub fn ping(&mut self, now: Instant, peer: P) -> bool {
+        let Some(peer) = self.peer_key(peer) else { return false };
+        self.send(now, peer, Owner::Ping, true, Code::EMPTY, &Token::EMPTY, &[], &[]).is_some()
+    }
+}

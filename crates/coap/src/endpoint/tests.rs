@@ -1,0 +1,4 @@
+//! Tests of the endpoint, by subject.
+
+mod reliability;
+mod support;
