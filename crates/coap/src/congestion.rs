@@ -335,7 +335,7 @@ fn dither(base: u64, factor: u16, random: u64) -> u64 {
 }
 
 /// `random` of 2^64 parts of `width`, rounded.
-fn part(width: u64, random: u64) -> u64 {
+pub(crate) fn part(width: u64, random: u64) -> u64 {
     ((u128::from(width) * u128::from(random) + (1 << 63)) >> 64) as u64
 }
 

@@ -2,13 +2,18 @@
 //!
 //! It knows both roles, over datagrams and streams. It refuses to know sockets, clocks, and what resources are.
 
+mod bodies;
+mod call;
 mod client;
 mod digest;
 mod flight;
+mod observers;
 mod peer;
 mod receive;
 mod remembered;
+mod respond;
 mod server;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -27,8 +32,10 @@ use crate::ring::{OctetRing, Span};
 use crate::table::{Key, Order, Slab};
 use crate::token::Token;
 
+use bodies::{Bodies, Transfer, Way};
 use client::Call;
 use flight::Flight;
+use observers::Observer;
 use peer::Peers;
 
 pub use peer::PeerStatus;
@@ -44,8 +51,11 @@ use server::Pending;
 /// [`poll_timeout`](Self::poll_timeout) and call [`handle_timeout`](Self::handle_timeout). Time never goes back.**
 ///
 /// - Datagrams: [`handle_datagram`](Self::handle_datagram).
-/// - Client: [`request`](Self::request), [`cancel`](Self::cancel), [`ping`](Self::ping).
-/// - Server: [`respond`](Self::respond).
+/// - Streams: [`connected`](Self::connected), [`handle_stream`](Self::handle_stream),
+///   [`disconnected`](Self::disconnected).
+/// - Client: [`request`](Self::request), [`cancel`](Self::cancel), [`deregister`](Self::deregister),
+///   [`ping`](Self::ping).
+/// - Server: [`respond`](Self::respond), [`accept`](Self::accept), [`notify`](Self::notify).
 pub struct Endpoint<P> {
     pub(crate) config: Config,
     random: Box<dyn FnMut() -> u64 + Send>,
@@ -65,6 +75,10 @@ pub struct Endpoint<P> {
     calls: Slab<Call>,
     /// Calls by peer and Token.
     by_token: BTreeMap<(Key, Token), Key>,
+    observers: Slab<Observer>,
+    /// Observers by peer and Token.
+    by_observer: BTreeMap<(Key, Token), Key>,
+    bodies: Bodies,
     timers: BTreeSet<(Instant, Timed)>,
     events: VecDeque<Event<'static, P>>,
     counters: Counters,
@@ -75,8 +89,12 @@ pub struct Endpoint<P> {
 enum Timed {
     /// A message is sent again, or given up.
     Flight(Key),
-    /// A response does not come.
+    /// A response does not come, or an observation is to be renewed.
     Call(Key),
+    /// A block-wise transfer rests.
+    Body(Way, Transfer),
+    /// A Ping over a stream is not answered.
+    Stream(Key),
 }
 
 /// Octets that wait to be sent.
@@ -88,9 +106,11 @@ enum Outgoing {
     Empty(Key, Type, u16),
     /// A message that may have to be sent again.
     Flight(Key),
+    /// Octets of a stream.
+    Stream(Key),
 }
 
-/// A datagram to send.
+/// A datagram, or some octets of a stream, to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit<P> {
     /// Where to.
@@ -142,6 +162,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             unacknowledged: Order::default(),
             calls: Slab::new(config.max_calls),
             by_token: BTreeMap::new(),
+            observers: Slab::new(config.max_observers),
+            by_observer: BTreeMap::new(),
+            bodies: Bodies::default(),
             timers: BTreeSet::new(),
             events: VecDeque::new(),
             counters: Counters::default(),
@@ -160,9 +183,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         &self.counters
     }
 
-    /// The next datagram to send, written to the start of `out`. Nothing if there is none.
+    /// The next datagram, or the next octets of a stream, to send, written to the start of `out`. Nothing if there are none.
     ///
-    /// `out` has room for [`Config::max_message`] octets; a message that does not fit is dropped, as by a link with a
+    /// For datagrams, `out` has room for [`Config::max_message`] octets; a message that does not fit is dropped, as by a link with a
     /// smaller MTU.
     #[inline]
     pub fn poll_transmit(&mut self, _now: Instant, out: &mut [u8]) -> Option<Transmit<P>> {
@@ -176,6 +199,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                 Outgoing::Flight(key) => match self.flights.get(key) {
                     Some(flight) => (flight.peer, copy(out, &flight.octets)),
                     // Acknowledged, or cancelled, in the meantime.
+                    None => continue,
+                },
+                Outgoing::Stream(key) => match self.poll_stream(key, out) {
+                    Some(len) => (key, Some(len)),
                     None => continue,
                 },
             };
@@ -221,6 +248,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             match timed {
                 Timed::Flight(key) => self.flight_timeout(now, key),
                 Timed::Call(key) => self.call_timeout(now, key),
+                Timed::Body(way, transfer) => {
+                    self.drop_body(way, transfer);
+                }
+                Timed::Stream(key) => self.stream_timeout(key),
             }
         }
     }

@@ -58,6 +58,7 @@ pub mod number;
 pub mod option;
 mod request;
 mod ring;
+pub mod stream;
 mod table;
 mod token;
 

@@ -1,11 +1,16 @@
 //! What the endpoint itself needs to know of the options of a message, in one walk.
 
-use thinair_wire::header::coap::Options as Walk;
+use core::hash::Hasher;
+
+use thinair_wire::header::coap::{CoapOption, Options as Walk};
 
 use crate::block::Block;
 use crate::number;
 use crate::table::KeyedHasher;
-use core::hash::Hasher;
+
+/// Octets of an Echo value. A response that is nothing but such a value is at most three times as long as its request:
+/// 4 + 2 + 6 octets and a Token, against 4 octets and a Token.
+pub(super) const ECHO: usize = 6;
 
 /// Options that the endpoint acts on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,16 +21,23 @@ pub(super) struct Digest {
     pub(super) size1: Option<u32>,
     pub(super) size2: Option<u32>,
     pub(super) no_response: u8,
+    /// Echo, if it is one of ours.
+    pub(super) echo: Option<[u8; ECHO]>,
     /// The first critical option that nobody recognises, that stands there too often, or that has a wrong length.
     pub(super) refused: Option<u16>,
     /// Proxy-Uri or Proxy-Scheme.
     pub(super) proxy: bool,
+    /// What blocks of one body have in common: method and options but those that are no part of the cache key, Block1,
+    /// Block2 and Observe. RFC 7959, section 2.
+    pub(super) transfer: u64,
 }
 
 impl Digest {
+    /// `method` is part of what blocks of one body have in common.
     #[inline]
-    pub(super) fn of(options: &[u8], recognised: &[u16]) -> Self {
+    pub(super) fn of(method: u8, options: &[u8], recognised: &[u16]) -> Self {
         let mut digest = Self::default();
+        let mut transfer = KeyedHasher::new(u64::from(method) | 0x7959_0000);
         let mut previous = None;
         for option in Walk::new(options) {
             let number = option.number;
@@ -42,34 +54,28 @@ impl Digest {
                 // An elective option that is not right is ignored: RFC 7252, sections 5.4.1, 5.4.3 and 5.4.5.
                 continue;
             }
-            match number {
-                number::OBSERVE => digest.observe = option.uint(),
-                number::BLOCK1 => digest.block1 = option.uint().and_then(Block::from_uint),
-                number::BLOCK2 => digest.block2 = option.uint().and_then(Block::from_uint),
-                number::SIZE1 => digest.size1 = option.uint(),
-                number::SIZE2 => digest.size2 = option.uint(),
-                number::NO_RESPONSE => digest.no_response = option.uint().unwrap_or(0) as u8,
-                _ => {}
+            if !digest.take(&option) && !number::is_no_cache_key(number) {
+                transfer.write_u32(u32::from(number) << 16 | option.value.len() as u32 & 0xFFFF);
+                transfer.write(option.value);
             }
         }
+        digest.transfer = transfer.finish();
         digest
     }
-}
 
-/// What blocks of one body have in common: method and options but those that are no part of the cache key, Block1,
-/// Block2 and Observe. RFC 7959, section 2.
-pub(super) fn transfer_key(method: u8, options: &[u8]) -> u64 {
-    let mut hasher = KeyedHasher::new(0x7959);
-    hasher.write_u8(method);
-    for option in Walk::new(options) {
-        if number::is_no_cache_key(option.number)
-            || matches!(option.number, number::BLOCK1 | number::BLOCK2 | number::OBSERVE)
-        {
-            continue;
+    /// Whether it is one of the endpoint's own.
+    #[inline]
+    fn take(&mut self, option: &CoapOption<'_>) -> bool {
+        match option.number {
+            number::OBSERVE => self.observe = option.uint(),
+            number::BLOCK1 => self.block1 = option.uint().and_then(Block::from_uint),
+            number::BLOCK2 => self.block2 = option.uint().and_then(Block::from_uint),
+            number::SIZE1 => self.size1 = option.uint(),
+            number::SIZE2 => self.size2 = option.uint(),
+            number::NO_RESPONSE => self.no_response = option.uint().unwrap_or(0) as u8,
+            number::ECHO => self.echo = option.value.try_into().ok(),
+            _ => return false,
         }
-        hasher.write_u16(option.number);
-        hasher.write_usize(option.value.len());
-        hasher.write(option.value);
+        true
     }
-    hasher.finish()
 }

@@ -34,6 +34,8 @@ pub(crate) enum Owner {
     Call(Key),
     /// A separate response.
     Response(Key),
+    /// A notification.
+    Observer(Key),
     Ping,
 }
 
@@ -132,13 +134,32 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             return;
         };
         peer.controller.back_off(timer);
+        let owner = flight.owner;
         let deadline = now + timer.timeout();
         flight.deadline = Some(deadline);
         flight.last = now;
         flight.transmissions = flight.transmissions.saturating_add(1);
         self.timers.insert((deadline, Timed::Flight(key)));
         self.counters.retransmissions += 1;
+        if let Owner::Observer(observer) = owner {
+            if let Some(octets) = self.newer_notification(now, observer) {
+                self.replace(key, octets);
+            }
+        }
         self.outgoing.push_back(Outgoing::Flight(key));
+    }
+
+    /// Another message takes the place of one under way, with its timer and its count.
+    fn replace(&mut self, key: Key, mut octets: Vec<u8>) {
+        let Some(flight) = self.flights.get_mut(key) else { return };
+        let Some(peer) = self.peers.get_mut(flight.peer) else { return };
+        let message_id = peer.next_message_id();
+        if let Some(place) = octets.get_mut(2..4) {
+            place.copy_from_slice(&message_id.to_be_bytes());
+        }
+        self.by_message.remove(&(flight.peer, flight.message_id));
+        self.by_message.insert((flight.peer, message_id), key);
+        (flight.octets, flight.message_id) = (octets, message_id);
     }
 
     /// The message of ours with this Message ID.
@@ -200,8 +221,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         };
         match (owner, outcome) {
             (Owner::Call(call), Outcome::Acknowledged) => self.call_acknowledged(now, call),
-            (Owner::Call(call), Outcome::Reset) => self.call_failed(call, CallError::Reset),
-            (Owner::Call(call), Outcome::Timeout) => self.call_failed(call, CallError::Timeout { transmissions }),
+            (Owner::Call(call), Outcome::Reset) => self.call_failed(now, call, CallError::Reset),
+            (Owner::Call(call), Outcome::Timeout) => self.call_failed(now, call, CallError::Timeout { transmissions }),
+            (Owner::Observer(observer), outcome) => self.notification_done(now, observer, outcome, transmissions),
             (Owner::Response(_), Outcome::Acknowledged) => {}
             (Owner::Response(request), _) => {
                 self.events.push_back(Event::NotDelivered { request: RequestId(request), reason: gone });
@@ -221,6 +243,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// False if there is no room.
     pub fn ping(&mut self, now: Instant, peer: P) -> bool {
         let Some(peer) = self.peer_key(peer) else { return false };
+        if self.peers.get(peer).is_some_and(|peer| peer.stream.is_some()) {
+            return self.ping_stream(now, peer);
+        }
         self.send(now, peer, Owner::Ping, true, Code::EMPTY, &Token::EMPTY, &[], &[]).is_some()
     }
 }

@@ -1,5 +1,6 @@
 //! What is known of peers.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::hash::Hash;
 use core::time::Duration;
@@ -7,6 +8,8 @@ use core::time::Duration;
 use thinair_wire::time::Instant;
 
 use super::Endpoint;
+use super::digest::ECHO;
+use super::stream::Stream;
 use crate::congestion::{Algorithm, CongestionControl, Controller, Transmission};
 use crate::table::{Index, Key, KeyedHasher, Order, Slab};
 
@@ -23,6 +26,11 @@ pub(crate) struct Peer<P> {
     pub(crate) waiting: VecDeque<Key>,
     /// The next Token.
     pub(crate) token: u64,
+    /// The value that the peer has to echo, and whether it has. RFC 9175.
+    pub(crate) echo: Option<[u8; ECHO]>,
+    pub(crate) verified: bool,
+    /// The stream to it, if it is not reached by datagrams.
+    pub(crate) stream: Option<Box<Stream>>,
     /// What refers to the peer: it is not forgotten before that is over.
     pub(crate) pins: usize,
 }
@@ -200,6 +208,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             in_flight: 0,
             waiting: VecDeque::new(),
             token: random >> 16,
+            echo: None,
+            verified: false,
+            stream: None,
             pins: 0,
         })
     }

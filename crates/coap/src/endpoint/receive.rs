@@ -117,7 +117,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                 match (owner, call) {
                     (Some(Owner::Call(owner)), Some(call)) if owner == call => {
                         self.arrived(now, key);
-                        self.call_response(now, call, message.code, message.options, message.payload)
+                        self.call_response(now, call, message)
                     }
                     _ => {
                         self.counters.unmatched += 1;
@@ -132,6 +132,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     fn reset(&mut self, now: Instant, peer: Key, message_id: u16) {
         match self.flight_of(peer, message_id) {
             Some(key) => self.finish(now, key, Some(Outcome::Reset)),
+            None if self.notification_reset(peer, message_id) => {}
             None => self.counters.unmatched += 1,
         }
     }
@@ -160,7 +161,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if let Some(key) = self.calls.get(call).and_then(|call| call.flight) {
             self.arrived(now, key);
         }
-        self.call_response(now, call, message.code, message.options, message.payload)
+        self.call_response(now, call, message)
     }
 
     /// Rejects a message of a peer.

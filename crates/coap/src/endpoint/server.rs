@@ -1,4 +1,4 @@
-//! Requests of peers, from their arrival to their response. RFC 7252, section 5.2.
+//! Requests of peers, from their arrival to the application. RFC 7252, section 5.2.
 
 use alloc::borrow::Cow;
 use core::hash::Hash;
@@ -6,13 +6,14 @@ use core::hash::Hash;
 use thinair_wire::header::coap::{Code, Type};
 use thinair_wire::time::Instant;
 
-use super::digest::Digest;
-use super::flight::Owner;
+use super::digest::{Digest, ECHO};
 use super::remembered::{Memory, Reply};
 use super::{Endpoint, Outgoing};
-use crate::code::{self, Kind};
-use crate::event::{Event, RequestId, RespondError};
-use crate::message::{Builder, Message};
+use crate::block::{Block, BlockSize};
+use crate::code;
+use crate::event::{Event, Gone, Observe, RequestId};
+use crate::message::Message;
+use crate::number;
 use crate::request::{Received, Response};
 use crate::table::Key;
 use crate::token::Token;
@@ -22,46 +23,100 @@ use crate::token::Token;
 pub(crate) struct Pending {
     pub(super) peer: Key,
     pub(super) token: Token,
-    message_id: u16,
-    confirmable: bool,
+    pub(super) message_id: u16,
+    pub(super) confirmable: bool,
+    /// It came over a stream.
+    pub(super) stream: bool,
     /// An Acknowledgement was sent, or there is none: the response will be a message of its own.
-    separate: bool,
-    method: Code,
-    memory: Option<Memory>,
-    no_response: u8,
+    pub(super) separate: bool,
+    pub(super) method: Code,
+    pub(super) memory: Option<Memory>,
+    pub(super) no_response: u8,
+    /// What tells the body of the response from others.
+    pub(super) transfer: u64,
+    /// Octets of the request.
+    pub(super) octets: usize,
+    /// Block1 as it is echoed.
+    pub(super) block1: Option<Block>,
+    /// Block2 as it was asked for.
+    pub(super) block2: Option<Block>,
+    pub(super) observe: Option<Observe>,
+    /// The entry that the application has accepted.
+    pub(super) observer: Option<Key>,
     /// When it is acknowledged without a response.
     pub(super) deadline: Instant,
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
+    /// A request that is not a duplicate. `octets` of it were received.
     pub(super) fn handle_request<'d>(
         &mut self,
         now: Instant,
         peer: Key,
         memory: Option<Memory>,
         message: Message<'d>,
-        _len: usize,
+        octets: usize,
     ) -> Option<Event<'d, P>> {
-        let digest = Digest::of(message.options.octets(), self.config.recognised);
+        let digest = Digest::of(message.code.0, message.options.octets(), self.config.recognised);
         let confirmable = message.message_type == Type::Confirmable;
-        let pending = Pending {
+        let mut pending = Pending {
             peer,
             token: message.token,
             message_id: message.message_id,
             confirmable,
+            stream: memory.is_none(),
             separate: !confirmable,
             method: message.code,
             memory,
             no_response: digest.no_response,
+            transfer: digest.transfer,
+            octets,
+            block1: digest.block1,
+            block2: digest.block2,
+            observe: None,
+            observer: None,
             deadline: now + self.config.processing_delay,
         };
         if digest.proxy || digest.refused.is_some() {
             self.refuse(now, &pending, &digest);
             return None;
         }
+        let blocks = [digest.block1, digest.block2];
+        if !pending.stream && blocks.into_iter().flatten().any(|block| block.size == BlockSize::BERT) {
+            // SZX 7 is reserved: RFC 7959, section 2.2.
+            self.answer_plain(now, &pending, Response::new(code::BAD_REQUEST));
+            return None;
+        }
+        if let (Some(limit), Some(peer)) = (self.config.amplification, self.peers.get_mut(peer)) {
+            peer.verified |= digest.echo.is_some() && digest.echo == peer.echo;
+            // What may be sent for a request that observes is not bounded by one response.
+            if limit > 0 && !peer.verified && digest.observe == Some(0) && !pending.stream {
+                self.challenge(now, &pending);
+                return None;
+            }
+        }
+        let mut payload = Cow::Borrowed(message.payload);
+        if let Some(block) = digest.block1 {
+            payload = self.upload(now, &pending, block, &digest, message.payload)?;
+        }
+        if let Some(block) = digest.block2.filter(|block| block.num > 0) {
+            if self.respond_from_held(now, &pending, block) {
+                return None;
+            }
+        }
+        if let (Some(observe), Code::GET | code::FETCH) = (digest.observe, message.code) {
+            pending.observe = match observe {
+                0 => Some(Observe::Register),
+                1 => Some(Observe::Deregister),
+                _ => None,
+            };
+            if observe == 1 {
+                self.remove_observer_of(peer, &message.token, Gone::Deregistered);
+            }
+        }
         let Ok(key) = self.requests.insert(pending) else {
             self.counters.overload += 1;
-            self.answer(now, &pending, &Response::new(code::SERVICE_UNAVAILABLE));
+            self.answer_plain(now, &pending, Response::new(code::SERVICE_UNAVAILABLE));
             return None;
         };
         self.peers.pin(peer);
@@ -69,51 +124,40 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             self.unacknowledged.push_back(key.slot);
         }
         let peer = self.peers.get(peer)?.address;
-        let message = Received {
-            code: message.code,
-            options: message.options,
-            payload: Cow::Borrowed(message.payload),
-        };
-        Some(Event::Request { id: RequestId(key), peer, observe: None, message })
+        let message = Received { code: message.code, options: message.options, payload };
+        Some(Event::Request { id: RequestId(key), peer, observe: pending.observe, message })
     }
 
     /// Options that stand in the way. RFC 7252, sections 5.4.1 and 5.10.2.
     #[cold]
     fn refuse(&mut self, now: Instant, pending: &Pending, digest: &Digest) {
-        if !pending.confirmable {
+        if !pending.confirmable && !pending.stream {
             // "A Non-confirmable message with an unrecognized critical option MUST be rejected".
             self.send_reset(pending.peer, pending.memory, pending.message_id);
         } else if digest.proxy {
-            self.answer(now, pending, &Response::new(code::PROXYING_NOT_SUPPORTED));
+            self.answer_plain(now, pending, Response::new(code::PROXYING_NOT_SUPPORTED));
         } else {
-            self.answer(now, pending, &Response::new(code::BAD_OPTION));
+            self.answer_plain(now, pending, Response::new(code::BAD_OPTION));
         }
     }
 
-    /// Answers a request. The response is piggybacked on the acknowledgement, or, if that was sent already, a message of its
-    /// own, which [`Event::NotDelivered`] tells the loss of.
-    pub fn respond(&mut self, now: Instant, id: RequestId, response: &Response<'_>) -> Result<(), RespondError> {
-        let pending = *self.requests.get(id.0).ok_or(RespondError::Gone)?;
-        if code::kind(response.code) != Kind::Response {
-            return Err(RespondError::NotAResponse(response.code));
-        }
-        if response.options.is_incomplete() {
-            return Err(RespondError::Option);
-        }
-        if pending.confirmable && pending.separate {
-            let (options, payload) = (response.options.octets(), &response.payload);
-            let owner = Owner::Response(id.0);
-            self.send(now, pending.peer, owner, true, response.code, &pending.token, options, payload)
-                .ok_or(RespondError::TooManyFlights)?;
-        } else {
-            self.answer(now, &pending, response);
-        }
-        self.release(id.0);
-        Ok(())
+    /// Asks a peer to show that it receives what is sent to its address. RFC 9175, section 2.3.
+    #[cold]
+    pub(super) fn challenge(&mut self, now: Instant, pending: &Pending) {
+        let [_, _, random @ ..] = self.random().to_be_bytes();
+        let Some(peer) = self.peers.get_mut(pending.peer) else { return };
+        let echo: [u8; ECHO] = *peer.echo.get_or_insert(random);
+        let response = Response::new(code::UNAUTHORIZED).option(number::ECHO, &echo);
+        let _ = self.emit(now, pending, response.code, response.options.octets(), &[]);
+    }
+
+    /// A response of the endpoint's own.
+    pub(super) fn answer_plain(&mut self, now: Instant, pending: &Pending, response: Response<'_>) {
+        let _ = self.answer(now, pending, response.code, response.options.octets(), &response.payload);
     }
 
     /// A request needs nothing more.
-    fn release(&mut self, key: Key) {
+    pub(super) fn release_request(&mut self, key: Key) {
         if let Some(pending) = self.requests.remove(key) {
             if !pending.separate {
                 self.unacknowledged.remove(key.slot);
@@ -122,35 +166,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// Sends a response that is not sent again by itself: it is piggybacked, or not confirmable.
-    #[inline]
-    fn answer(&mut self, _now: Instant, pending: &Pending, response: &Response<'_>) {
-        let (message_type, message_id) = if pending.confirmable {
-            (Type::Acknowledgement, pending.message_id)
-        } else {
-            let Some(peer) = self.peers.get_mut(pending.peer) else { return };
-            (Type::NonConfirmable, peer.next_message_id())
-        };
-        let options = response.options.octets();
-        let most = 4 + pending.token.len() + options.len() + 1 + response.payload.len();
-        let span = self.octets.push(most, |out| {
-            let builder = Builder::new(out, message_type, response.code, message_id, &pending.token).ok()?;
-            builder.rest(options, &response.payload).ok()
-        });
-        let Some(span) = span else {
-            self.counters.dropped += 1;
-            return;
-        };
-        if let Some(memory) = pending.memory.filter(|_| pending.confirmable) {
-            self.remembered.set(memory, Reply::Octets(span, code::is_safe(pending.method)));
-        }
-        self.reply(Outgoing::Octets(pending.peer, span));
-    }
-
-    /// Acknowledges a request whose response is not there yet.
+    /// Acknowledges a request whose response is not there yet, or is not wanted.
     pub(super) fn acknowledge(&mut self, key: Key) {
         let Some(pending) = self.requests.get_mut(key) else { return };
-        pending.separate = true;
+        if core::mem::replace(&mut pending.separate, true) {
+            return;
+        }
         let pending = *pending;
         self.unacknowledged.remove(key.slot);
         if let Some(memory) = pending.memory {
