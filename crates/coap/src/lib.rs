@@ -53,6 +53,7 @@ pub mod config;
 pub mod congestion;
 mod endpoint;
 mod event;
+pub mod link_format;
 pub mod message;
 pub mod number;
 pub mod option;

@@ -10,12 +10,6 @@ pub(crate) struct Span {
     len: u32,
 }
 
-impl Span {
-    pub(crate) const fn len(self) -> usize {
-        self.len as usize
-    }
-}
-
 /// Octets, the oldest of which go first.
 #[derive(Clone, Debug)]
 pub(crate) struct OctetRing {

@@ -47,12 +47,6 @@ impl Token {
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
-
-    /// Its octets as a number, with zeros behind.
-    #[inline]
-    pub(crate) const fn word(&self) -> u64 {
-        u64::from_be_bytes(self.octets)
-    }
 }
 
 impl fmt::Debug for Token {

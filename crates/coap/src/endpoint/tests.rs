@@ -1,6 +1,7 @@
 //! Tests of the endpoint, by subject.
 
 mod blocks;
+mod memory;
 mod observing;
 mod protection;
 mod reliability;

@@ -86,6 +86,5 @@ fn a_flood_is_answered_within_bounds() {
     }
     assert_eq!(overload, 995);
     assert!(server.counters().forgotten_early > 0 && server.counters().dropped > 0);
-    let mut buffer = [0; 100];
-    assert_eq!(core::iter::from_fn(|| server.poll_transmit(at(0), &mut buffer)).count(), 8);
+    assert_eq!(server.outgoing.len(), 8);
 }
