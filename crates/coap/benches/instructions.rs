@@ -15,7 +15,8 @@ use std::net::{Ipv6Addr, SocketAddr};
 
 use coap_lite::{CoapOption, CoapRequest, MessageClass, Packet, ResponseType};
 use gungraun::{
-    Callgrind, EventKind, LibraryBenchmarkConfig, OutputFormat, library_benchmark, library_benchmark_group, main,
+    Callgrind, EventKind, LibraryBenchmarkConfig, OutputFormat, library_benchmark, library_benchmark_group,
+    main,
 };
 use thinair_coap::{Builder, Code, Config, Endpoint, Event, Response, Token, Type, number};
 use thinair_wire::time::Instant;

@@ -92,7 +92,8 @@ mod tests {
 
     #[test]
     fn a_size_is_never_above_what_was_asked_for() {
-        let sizes = [0, 15, 16, 31, 32, 1023, 1024, 1 << 20].map(|octets| BlockSize::at_most(octets).octets());
+        let sizes =
+            [0, 15, 16, 31, 32, 1023, 1024, 1 << 20].map(|octets| BlockSize::at_most(octets).octets());
         assert_eq!(sizes, [16, 16, 16, 16, 32, 512, 1024, 1024]);
         assert_eq!(BlockSize::BERT.octets(), 1024);
     }

@@ -98,7 +98,9 @@ impl Transmission {
     /// `ACK_TIMEOUT * (2^count - 1) * ACK_RANDOM_FACTOR`.
     fn series(&self, count: u32) -> Duration {
         let longest = dither(nanos(self.ack_timeout), self.ack_random_factor, u64::MAX);
-        Duration::from_nanos(longest.saturating_mul(1_u64.checked_shl(count).unwrap_or(u64::MAX).saturating_sub(1)))
+        Duration::from_nanos(
+            longest.saturating_mul(1_u64.checked_shl(count).unwrap_or(u64::MAX).saturating_sub(1)),
+        )
     }
 }
 
@@ -359,7 +361,8 @@ mod tests {
 
     #[test]
     fn large_parameters_saturate() {
-        let parameters = Transmission { ack_timeout: Duration::MAX, max_retransmit: 255, ..Transmission::default() };
+        let parameters =
+            Transmission { ack_timeout: Duration::MAX, max_retransmit: 255, ..Transmission::default() };
         assert!(parameters.exchange_lifetime() > Duration::from_secs(3_600));
     }
 

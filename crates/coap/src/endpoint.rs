@@ -191,7 +191,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     pub fn poll_transmit(&mut self, _now: Instant, out: &mut [u8]) -> Option<Transmit<P>> {
         while let Some(outgoing) = self.outgoing.pop_front() {
             let (peer, len) = match outgoing {
-                Outgoing::Octets(peer, span) => (peer, self.octets.get(span).and_then(|octets| copy(out, octets))),
+                Outgoing::Octets(peer, span) => {
+                    (peer, self.octets.get(span).and_then(|octets| copy(out, octets)))
+                }
                 Outgoing::Empty(peer, message_type, message_id) => {
                     let message = Coap { message_type, code: Code::EMPTY, message_id, token: &[], rest: &[] };
                     (peer, message.write(out, 0).ok())
@@ -223,8 +225,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// When to call [`handle_timeout`](Self::handle_timeout) at the latest. Nothing if there is nothing to wait for.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let acknowledge =
-            self.unacknowledged.front().and_then(|slot| self.requests.at(slot)).map(|(_, request)| request.deadline);
+        let acknowledge = self
+            .unacknowledged
+            .front()
+            .and_then(|slot| self.requests.at(slot))
+            .map(|(_, request)| request.deadline);
         let timer = self.timers.first().map(|(at, _)| *at);
         match (acknowledge, timer) {
             (Some(one), Some(other)) => Some(one.min(other)),

@@ -168,14 +168,22 @@ pub enum CallError {
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Timeout { transmissions } => write!(f, "no acknowledgement after {transmissions} transmissions"),
+            Self::Timeout { transmissions } => {
+                write!(f, "no acknowledgement after {transmissions} transmissions")
+            }
             Self::NoResponse => write!(f, "no response"),
             Self::Reset => write!(f, "the peer has rejected the request (RST)"),
-            Self::TooLarge { limit } => write!(f, "the response has more than {limit} octets, which is the limit"),
-            Self::MessageTooLarge { limit } => write!(f, "the peer takes no message of more than {limit} octets"),
+            Self::TooLarge { limit } => {
+                write!(f, "the response has more than {limit} octets, which is the limit")
+            }
+            Self::MessageTooLarge { limit } => {
+                write!(f, "the peer takes no message of more than {limit} octets")
+            }
             Self::Changed => write!(f, "the representation has changed again and again while it was fetched"),
             Self::BadBlock => write!(f, "the server's blocks do not follow each other"),
-            Self::BadOption { number } => write!(f, "the response has option {number}, which is critical and not known"),
+            Self::BadOption { number } => {
+                write!(f, "the response has option {number}, which is critical and not known")
+            }
             Self::Cancelled => write!(f, "cancelled"),
             Self::Closed => write!(f, "the stream has ended"),
         }
@@ -312,7 +320,9 @@ impl fmt::Display for StreamError {
             Self::Format => write!(f, "a message that cannot be read"),
             Self::TooLarge { length, limit } => write!(f, "a message of {length} octets, {limit} are taken"),
             Self::NoCsm => write!(f, "the first message is not a CSM"),
-            Self::BadOption { number } => write!(f, "a signal with option {number}, which is critical and not known"),
+            Self::BadOption { number } => {
+                write!(f, "a signal with option {number}, which is critical and not known")
+            }
             Self::Backlog => write!(f, "the other side does not read what is owed to it"),
         }
     }
@@ -328,7 +338,9 @@ impl<P> Event<'_, P> {
                 Event::Request { id, peer, observe, message: message.into_owned() }
             }
             Self::Response { call, message } => Event::Response { call, message: message.into_owned() },
-            Self::Notification { call, message } => Event::Notification { call, message: message.into_owned() },
+            Self::Notification { call, message } => {
+                Event::Notification { call, message: message.into_owned() }
+            }
             Self::Failed { call, error } => Event::Failed { call, error },
             Self::Progress { call, sent, received, total } => Event::Progress { call, sent, received, total },
             Self::ObserverGone { observer, reason } => Event::ObserverGone { observer, reason },

@@ -67,7 +67,8 @@ pub use block::{Block, BlockSize};
 pub use config::{Config, Tokens};
 pub use endpoint::{Counters, Endpoint, PeerStatus, Transmit};
 pub use event::{
-    CallError, CallId, Closing, Event, Gone, Observe, ObserverId, RequestError, RequestId, RespondError, StreamError,
+    CallError, CallId, Closing, Event, Gone, Observe, ObserverId, RequestError, RequestId, RespondError,
+    StreamError,
 };
 pub use message::{BuildError, Builder, FormatError, Message};
 pub use option::{OptionList, Options};

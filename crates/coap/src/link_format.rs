@@ -119,7 +119,9 @@ impl<'a> Link<'a> {
 
     /// Whether a filter as in `rt=light*` lets the link through. Section 4.1. A filter without `=` lets nothing through.
     pub fn matches(&self, filter: &[u8]) -> bool {
-        let Some((name, pattern)) = core::str::from_utf8(filter).ok().and_then(|filter| filter.split_once('=')) else {
+        let Some((name, pattern)) =
+            core::str::from_utf8(filter).ok().and_then(|filter| filter.split_once('='))
+        else {
             return false;
         };
         let fits = |value: &str| match pattern.strip_suffix('*') {

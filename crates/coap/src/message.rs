@@ -69,7 +69,9 @@ impl fmt::Display for FormatError {
             Self::Token => write!(f, "the Token is longer than 8 octets, or than the message"),
             Self::NotEmpty => write!(f, "an Empty message with octets behind its header"),
             Self::Code(code) => write!(f, "code {code} is reserved"),
-            Self::Option { offset } => write!(f, "the option {offset} octets into the options cannot be read"),
+            Self::Option { offset } => {
+                write!(f, "the option {offset} octets into the options cannot be read")
+            }
             Self::MarkerWithoutPayload => write!(f, "a Payload Marker without a payload"),
         }
     }
@@ -159,8 +161,12 @@ impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoRoom => write!(f, "the buffer is shorter than the message"),
-            Self::OutOfOrder { number, behind } => write!(f, "option {number} cannot stand behind option {behind}"),
-            Self::TooLong { number } => write!(f, "the value of option {number} has more than {MAX_VALUE} octets"),
+            Self::OutOfOrder { number, behind } => {
+                write!(f, "option {number} cannot stand behind option {behind}")
+            }
+            Self::TooLong { number } => {
+                write!(f, "the value of option {number} has more than {MAX_VALUE} octets")
+            }
         }
     }
 }
@@ -291,7 +297,10 @@ mod tests {
 
         let response = b"\x61\x45\x7d\x35\x20\xff22.3 C";
         let message = Message::read(response).unwrap();
-        assert_eq!((message.message_type, message.code.0, message.message_id), (Type::Acknowledgement, 0x45, 0x7d35));
+        assert_eq!(
+            (message.message_type, message.code.0, message.message_id),
+            (Type::Acknowledgement, 0x45, 0x7d35)
+        );
         assert_eq!((message.token.octets(), message.payload), (&[0x20][..], &b"22.3 C"[..]));
         let len = message.write(&mut out).unwrap();
         assert_eq!(&out[..len], response);

@@ -118,11 +118,30 @@ mod tests {
     #[test]
     fn numbers_say_what_the_tables_say() {
         let critical = [
-            IF_MATCH, URI_HOST, IF_NONE_MATCH, URI_PORT, OSCORE, URI_PATH, URI_QUERY, ACCEPT, BLOCK2, BLOCK1, PROXY_URI,
+            IF_MATCH,
+            URI_HOST,
+            IF_NONE_MATCH,
+            URI_PORT,
+            OSCORE,
+            URI_PATH,
+            URI_QUERY,
+            ACCEPT,
+            BLOCK2,
+            BLOCK1,
+            PROXY_URI,
             PROXY_SCHEME,
         ];
         let elective = [
-            ETAG, OBSERVE, LOCATION_PATH, CONTENT_FORMAT, MAX_AGE, LOCATION_QUERY, SIZE2, SIZE1, ECHO, NO_RESPONSE,
+            ETAG,
+            OBSERVE,
+            LOCATION_PATH,
+            CONTENT_FORMAT,
+            MAX_AGE,
+            LOCATION_QUERY,
+            SIZE2,
+            SIZE1,
+            ECHO,
+            NO_RESPONSE,
             REQUEST_TAG,
         ];
         assert!(critical.into_iter().all(is_critical));

@@ -53,7 +53,10 @@ impl<'p> Options<'p> {
 
     /// Value of the first option with this number.
     pub fn first(&self, number: u16) -> Option<&[u8]> {
-        self.iter().take_while(|option| option.number <= number).find(|option| option.number == number).map(|o| o.value)
+        self.iter()
+            .take_while(|option| option.number <= number)
+            .find(|option| option.number == number)
+            .map(|o| o.value)
     }
 
     /// Value of the first option with this number as a uint; nothing if it is longer than 4 octets.
@@ -289,7 +292,9 @@ impl PartialEq for OptionList {
 impl Eq for OptionList {}
 
 fn list(f: &mut fmt::Formatter<'_>, octets: &[u8]) -> fmt::Result {
-    f.debug_map().entries(Walk::new(octets).map(|option| (option.number, option.value.escape_ascii()))).finish()
+    f.debug_map()
+        .entries(Walk::new(octets).map(|option| (option.number, option.value.escape_ascii())))
+        .finish()
 }
 
 /// Option Delta and Option Length.

@@ -28,7 +28,11 @@ impl OctetRing {
     /// Room for `most` octets in one piece, `write` says how many of them it took. If `most` is more than there is, nothing
     /// is written.
     #[inline]
-    pub(crate) fn push(&mut self, most: usize, write: impl FnOnce(&mut [u8]) -> Option<usize>) -> Option<Span> {
+    pub(crate) fn push(
+        &mut self,
+        most: usize,
+        write: impl FnOnce(&mut [u8]) -> Option<usize>,
+    ) -> Option<Span> {
         if most > self.size {
             return None;
         }
@@ -78,7 +82,10 @@ mod tests {
         let first = push(&mut ring, b"abcd", 0).unwrap();
         let second = push(&mut ring, b"efgh", 0).unwrap();
         let last = push(&mut ring, b"ijk", 0).unwrap();
-        assert_eq!([first, second, last].map(|span| ring.get(span)), [None, Some(&b"efgh"[..]), Some(b"ijk")]);
+        assert_eq!(
+            [first, second, last].map(|span| ring.get(span)),
+            [None, Some(&b"efgh"[..]), Some(b"ijk")]
+        );
         assert_eq!(push(&mut ring, b"ij", 9), None);
     }
 

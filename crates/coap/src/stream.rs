@@ -97,8 +97,13 @@ impl<'p> Frame<'p> {
         let rest = rest_len(self.options.octets(), self.payload);
         let (header, len) = header(rest, self.code, &self.token);
         let marker: &[u8] = if self.payload.is_empty() { &[] } else { &[0xFF] };
-        let parts =
-            [header.get(..len).unwrap_or_default(), self.token.octets(), self.options.octets(), marker, self.payload];
+        let parts = [
+            header.get(..len).unwrap_or_default(),
+            self.token.octets(),
+            self.options.octets(),
+            marker,
+            self.payload,
+        ];
         let mut at = 0;
         for part in parts {
             let place = out.get_mut(at..).and_then(|out| out.get_mut(..part.len()));

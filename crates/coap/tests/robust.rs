@@ -29,7 +29,8 @@ fn endpoint() -> Endpoint<u8> {
 /// Octets that are often a message: a first octet of version 1, codes and options that mean something.
 fn datagram() -> impl Strategy<Value = Vec<u8>> {
     let code = prop_oneof![0..8_u8, Just(0x45), Just(0x5F), Just(0x81), Just(0x88), Just(0x8D), any::<u8>()];
-    let head = (0x40..0x80_u8, code, 0..4_u8, 0..8_u8).prop_map(|(first, code, high, low)| vec![first & 0xF1, code, high, low]);
+    let head = (0x40..0x80_u8, code, 0..4_u8, 0..8_u8)
+        .prop_map(|(first, code, high, low)| vec![first & 0xF1, code, high, low]);
     let option = prop_oneof![
         Just(vec![0x60]),
         Just(vec![0x61, 1]),
@@ -43,13 +44,16 @@ fn datagram() -> impl Strategy<Value = Vec<u8>> {
         Just(vec![0xFF]),
         vec(any::<u8>(), 0..5),
     ];
-    let payload = prop_oneof![Just(vec![]), Just(vec![0xFF; 17]), vec(any::<u8>(), 0..40), Just(vec![0xFF; 1_025])];
-    (head, vec(any::<u8>(), 0..2), vec(option, 0..4), payload).prop_map(|(mut octets, token, options, payload)| {
-        octets.extend(token);
-        options.into_iter().for_each(|option| octets.extend(option));
-        octets.extend(payload);
-        octets
-    })
+    let payload =
+        prop_oneof![Just(vec![]), Just(vec![0xFF; 17]), vec(any::<u8>(), 0..40), Just(vec![0xFF; 1_025])];
+    (head, vec(any::<u8>(), 0..2), vec(option, 0..4), payload).prop_map(
+        |(mut octets, token, options, payload)| {
+            octets.extend(token);
+            options.into_iter().for_each(|option| octets.extend(option));
+            octets.extend(payload);
+            octets
+        },
+    )
 }
 
 fn answer(endpoint: &mut Endpoint<u8>, now: Instant, event: Event<'static, u8>, how: u8) {

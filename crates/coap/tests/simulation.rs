@@ -42,7 +42,8 @@ struct World {
 impl World {
     fn new(seed: u64, config: Config, path: Path, think: bool) -> Self {
         let mut random = Random::new(seed);
-        let ends = [random.split(), random.split()].map(|mut random| Endpoint::new(config, move || random.next_u64()));
+        let ends = [random.split(), random.split()]
+            .map(|mut random| Endpoint::new(config, move || random.next_u64()));
         Self {
             ends,
             path,
@@ -182,7 +183,12 @@ fn check(world: &World, calls: &[(CallId, Vec<u8>)]) -> usize {
 fn configurations() -> impl Iterator<Item = Config> {
     Algorithm::NAMES.into_iter().flat_map(|name| {
         [1, 4].map(|nstart| {
-            let mut config = Config { congestion: name.parse().unwrap(), max_calls: 1_000, max_flights: 1_000, ..Config::default() };
+            let mut config = Config {
+                congestion: name.parse().unwrap(),
+                max_calls: 1_000,
+                max_flights: 1_000,
+                ..Config::default()
+            };
             config.transmission.nstart = nstart;
             config
         })

@@ -107,9 +107,7 @@ impl CongestionControl for Cocoa {
         (self.rto, self.updated) = self.aged(now);
         let base = match self.has_sample() {
             true => self.rto,
-            false if self.config.blind => {
-                nanos(parameters.ack_timeout).saturating_mul(in_flight as u64 + 1)
-            }
+            false if self.config.blind => nanos(parameters.ack_timeout).saturating_mul(in_flight as u64 + 1),
             false => nanos(parameters.ack_timeout),
         };
         let first = dither(base, parameters.ack_random_factor, random).min(MAX_RTO);
@@ -158,8 +156,13 @@ impl CongestionControl for Cocoa {
 mod tests {
     use super::*;
 
-    const P: Transmission =
-        Transmission { ack_timeout: Duration::from_secs(2), ack_random_factor: 1_500, max_retransmit: 4, nstart: 1, probing_rate: 1 };
+    const P: Transmission = Transmission {
+        ack_timeout: Duration::from_secs(2),
+        ack_random_factor: 1_500,
+        max_retransmit: 4,
+        nstart: 1,
+        probing_rate: 1,
+    };
 
     fn controller() -> Cocoa {
         Cocoa::new(CocoaConfig { g: Duration::ZERO, ..CocoaConfig::default() }, &P)
@@ -232,7 +235,10 @@ mod tests {
         assert_eq!(micros(&cocoa, 1_000_000), 1_200_000);
         // 32 s: 17 s after 128 s, 9.5 s after 68 s more, 5.75 s after 38 s more.
         let cocoa = known(32_000);
-        assert_eq!((micros(&cocoa, 128_001), micros(&cocoa, 196_001), micros(&cocoa, 234_001)), (17_000_000, 9_500_000, 5_750_000));
+        assert_eq!(
+            (micros(&cocoa, 128_001), micros(&cocoa, 196_001), micros(&cocoa, 234_001)),
+            (17_000_000, 9_500_000, 5_750_000)
+        );
     }
 
     /// Example B: 0.3 s, 0.9 s, 2.7 s; then 5.4, 8.1 by the step; 8.1, 24.3 if the factor stays.
@@ -259,7 +265,8 @@ mod tests {
     #[test]
     fn before_a_sample_parallel_exchanges_wait_longer() {
         let mut cocoa = controller();
-        let timeouts = [0, 1, 2].map(|in_flight| cocoa.start(Instant::ZERO, &P, in_flight, 0).timeout().as_secs());
+        let timeouts =
+            [0, 1, 2].map(|in_flight| cocoa.start(Instant::ZERO, &P, in_flight, 0).timeout().as_secs());
         assert_eq!(timeouts, [2, 4, 6]);
         cocoa.config.blind = false;
         assert_eq!(cocoa.start(Instant::ZERO, &P, 2, 0).timeout().as_secs(), 2);

@@ -37,10 +37,16 @@ mod tests {
     #[test]
     fn samples_are_smoothed_as_in_rfc_6298() {
         let mut estimator = Estimator::first(100_000_000, 2);
-        assert_eq!((estimator.srtt, estimator.rttvar, estimator.rto(0, 4)), (100_000_000, 50_000_000, 300_000_000));
+        assert_eq!(
+            (estimator.srtt, estimator.rttvar, estimator.rto(0, 4)),
+            (100_000_000, 50_000_000, 300_000_000)
+        );
         estimator.update(180_000_000);
         // RTTVAR = 3/4 * 50 + 1/4 * 80; SRTT = 7/8 * 100 + 1/8 * 180.
-        assert_eq!((estimator.srtt, estimator.rttvar, estimator.rto(0, 4)), (110_000_000, 57_500_000, 340_000_000));
+        assert_eq!(
+            (estimator.srtt, estimator.rttvar, estimator.rto(0, 4)),
+            (110_000_000, 57_500_000, 340_000_000)
+        );
         assert_eq!(estimator.rto(500_000_000, 4), 610_000_000);
     }
 }

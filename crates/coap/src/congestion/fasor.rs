@@ -181,7 +181,8 @@ mod tests {
         let parameters = Transmission::default();
         let mut fasor = Fasor::new(FasorConfig::default());
         let range = |fasor: &mut Fasor| {
-            [0, u64::MAX].map(|random| fasor.start(Instant::ZERO, &parameters, 0, random).timeout().as_micros())
+            [0, u64::MAX]
+                .map(|random| fasor.start(Instant::ZERO, &parameters, 0, random).timeout().as_micros())
         };
         assert_eq!(range(&mut fasor), [2_166_666, 2_666_666]);
         fasor.on_ack(&ack(100, 1));

@@ -106,7 +106,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
         while self.bodies.octets + octets > self.config.max_bodies {
             let up = oldest(&self.bodies.uploads).map(|(deadline, transfer)| (deadline, Way::Up, transfer));
-            let down = oldest(&self.bodies.downloads).map(|(deadline, transfer)| (deadline, Way::Down, transfer));
+            let down =
+                oldest(&self.bodies.downloads).map(|(deadline, transfer)| (deadline, Way::Down, transfer));
             let Some((_, way, transfer)) = up.into_iter().chain(down).min() else { return false };
             self.drop_body(way, transfer);
         }
@@ -173,7 +174,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             }
         }
         let size = block.size.octets();
-        let whole = if block.size == BlockSize::BERT { payload.len() % size == 0 && !payload.is_empty() } else { payload.len() == size };
+        let whole = if block.size == BlockSize::BERT {
+            payload.len() % size == 0 && !payload.is_empty()
+        } else {
+            payload.len() == size
+        };
         if block.more && !whole {
             self.answer_plain(now, pending, Response::new(code::BAD_REQUEST).payload(&b"size of block"[..]));
             return None;

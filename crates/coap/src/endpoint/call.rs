@@ -71,9 +71,18 @@ enum Next<'d> {
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// The response to a request has arrived.
-    pub(super) fn call_response<'d>(&mut self, now: Instant, key: Key, message: Message<'d>) -> Option<Event<'d, P>> {
+    pub(super) fn call_response<'d>(
+        &mut self,
+        now: Instant,
+        key: Key,
+        message: Message<'d>,
+    ) -> Option<Event<'d, P>> {
         let digest = Digest::of(0, message.options.octets(), IN_RESPONSES);
-        let stream = self.calls.get(key).and_then(|call| self.peers.get(call.peer)).is_some_and(|p| p.stream.is_some());
+        let stream = self
+            .calls
+            .get(key)
+            .and_then(|call| self.peers.get(call.peer))
+            .is_some_and(|p| p.stream.is_some());
         let limit = self.config.max_body;
         let call = self.calls.get_mut(key)?;
         let next = call.next(now, &message, &digest, stream, limit);
@@ -125,7 +134,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             call.token = observed;
             self.by_token.remove(&(peer, token));
         }
-        let patience = Duration::from_secs(u64::from(max_age) + 5) + Duration::from_nanos(part(10_000_000_000, random));
+        let patience =
+            Duration::from_secs(u64::from(max_age) + 5) + Duration::from_nanos(part(10_000_000_000, random));
         self.set_deadline(key, now + patience);
     }
 }
@@ -177,7 +187,8 @@ impl Call {
         let hint = digest.block1.map(|block| block.size);
         let size = self.upload.map(|upload| upload.size);
         if message.code == code::REQUEST_ENTITY_TOO_LARGE {
-            let smaller = hint.filter(|hint| size.is_none_or(|size| *hint < size) && hint.octets() < self.body.len())?;
+            let smaller =
+                hint.filter(|hint| size.is_none_or(|size| *hint < size) && hint.octets() < self.body.len())?;
             self.upload = Some(Upload { start: 0, end: 0, size: smaller });
             return Some(Next::Send);
         }
@@ -198,10 +209,18 @@ impl Call {
     }
 
     /// Whether the response is still on its way. RFC 7959, section 2.4.
-    fn next_block2<'d>(&mut self, message: &Message<'d>, digest: &Digest, stream: bool, limit: usize) -> Next<'d> {
+    fn next_block2<'d>(
+        &mut self,
+        message: &Message<'d>,
+        digest: &Digest,
+        stream: bool,
+        limit: usize,
+    ) -> Next<'d> {
         let registering = matches!(self.observing, Observing::Registering | Observing::Active);
         let notification = registering && digest.observe.is_some() && message.code.class() == 2;
-        let Some(block) = digest.block2.filter(|block| block.more || block.num > 0 || self.download.is_some()) else {
+        let Some(block) =
+            digest.block2.filter(|block| block.more || block.num > 0 || self.download.is_some())
+        else {
             return self.complete(Cow::Borrowed(message.payload), notification);
         };
         if !is_sound(block, message.payload.len(), stream) {
@@ -215,7 +234,9 @@ impl Call {
         }
         let mut download = match self.download.take() {
             Some(download) if block.num > 0 => download,
-            _ if block.num == 0 => Download { octets: Vec::new(), size: block.size, etag: etag.clone(), notification, total },
+            _ if block.num == 0 => {
+                Download { octets: Vec::new(), size: block.size, etag: etag.clone(), notification, total }
+            }
             _ => return Next::Fail(CallError::BadBlock),
         };
         if download.etag != etag {

@@ -134,7 +134,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let call = self.calls.get(key)?;
         let (peer, token) = (call.peer, call.token);
         let next = match (call.observing, call.observed) {
-            (Observing::Registering | Observing::Leaving, Some(observed)) if call.download.is_none() => observed,
+            (Observing::Registering | Observing::Leaving, Some(observed)) if call.download.is_none() => {
+                observed
+            }
             _ => self.new_token(peer),
         };
         let call = self.calls.get_mut(key)?;
@@ -154,7 +156,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
         let call = self.calls.get(key).ok_or(CallError::Cancelled)?;
         let limits = self.limits(call.peer);
-        let stream = self.peers.get(call.peer).and_then(|peer| peer.stream.as_ref()).map(|stream| stream.is_ready());
+        let stream =
+            self.peers.get(call.peer).and_then(|peer| peer.stream.as_ref()).map(|stream| stream.is_ready());
         let mut options = call.options.clone();
         if let Some(echo) = &call.echo {
             options.push(number::ECHO, echo);
@@ -175,7 +178,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                 Observing::No | Observing::Active => {}
             }
             let len = call.body.len();
-            let fits = overhead + 1 + len <= limits.message && (stream.is_some() || len <= limits.block.octets());
+            let fits =
+                overhead + 1 + len <= limits.message && (stream.is_some() || len <= limits.block.octets());
             if stream == Some(false) && !fits {
                 // How large messages may be is not known yet.
                 self.calls.get_mut(key).ok_or(CallError::Cancelled)?.parked = true;
@@ -196,7 +200,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             }
             if limits.block < BlockSize::MAX {
                 // Early negotiation: RFC 7959, section 2.4.
-                options.push_uint(number::BLOCK2, Block { num: 0, more: false, size: limits.block }.to_uint());
+                options
+                    .push_uint(number::BLOCK2, Block { num: 0, more: false, size: limits.block }.to_uint());
             }
         }
         self.send_message(now, key, &options, start, end, upload)

@@ -42,7 +42,8 @@ impl Digest {
         for option in Walk::new(options) {
             let number = option.number;
             let again = previous.replace(number) == Some(number);
-            let sound = number::allows(number, option.value.len()) && !(again && !number::is_repeatable(number));
+            let sound =
+                number::allows(number, option.value.len()) && !(again && !number::is_repeatable(number));
             if number::is_critical(number) {
                 if matches!(number, number::PROXY_URI | number::PROXY_SCHEME) {
                     digest.proxy = true;

@@ -63,7 +63,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let most = 4 + token.len() + options.len() + 1 + payload.len();
         let mut octets = alloc::vec![0; most];
         let message_type = if confirmable { Type::Confirmable } else { Type::NonConfirmable };
-        let len = Builder::new(&mut octets, message_type, code, 0, token).ok()?.rest(options, payload).ok()?;
+        let len =
+            Builder::new(&mut octets, message_type, code, 0, token).ok()?.rest(options, payload).ok()?;
         octets.truncate(len);
         let flight = Flight {
             peer,
@@ -124,7 +125,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let Some(flight) = self.flights.get_mut(key) else { return };
         let Some(peer) = self.peers.get_mut(flight.peer) else { return };
         flight.deadline = None;
-        let again = flight.timer.as_mut().filter(|timer| timer.retransmissions() < peer.transmission.max_retransmit);
+        let again =
+            flight.timer.as_mut().filter(|timer| timer.retransmissions() < peer.transmission.max_retransmit);
         let Some(timer) = again else {
             let confirmable = flight.confirmable;
             if confirmable {
@@ -206,7 +208,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// A message is over; its owner is told, if there is something to tell.
     pub(super) fn finish(&mut self, now: Instant, key: Key, outcome: Option<Outcome>) {
         let Some(flight) = self.flights.get(key) else { return };
-        let (owner, peer, first, transmissions) = (flight.owner, flight.peer, flight.first, flight.transmissions);
+        let (owner, peer, first, transmissions) =
+            (flight.owner, flight.peer, flight.first, flight.transmissions);
         match outcome {
             Some(Outcome::Acknowledged | Outcome::Reset) => self.arrived(now, key),
             Some(Outcome::Timeout) | None => {
@@ -222,8 +225,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         match (owner, outcome) {
             (Owner::Call(call), Outcome::Acknowledged) => self.call_acknowledged(now, call),
             (Owner::Call(call), Outcome::Reset) => self.call_failed(now, call, CallError::Reset),
-            (Owner::Call(call), Outcome::Timeout) => self.call_failed(now, call, CallError::Timeout { transmissions }),
-            (Owner::Observer(observer), outcome) => self.notification_done(now, observer, outcome, transmissions),
+            (Owner::Call(call), Outcome::Timeout) => {
+                self.call_failed(now, call, CallError::Timeout { transmissions })
+            }
+            (Owner::Observer(observer), outcome) => {
+                self.notification_done(now, observer, outcome, transmissions)
+            }
             (Owner::Response(_), Outcome::Acknowledged) => {}
             (Owner::Response(request), _) => {
                 self.events.push_back(Event::NotDelivered { request: RequestId(request), reason: gone });

@@ -126,7 +126,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.observers.len()
     }
 
-    fn notification(&mut self, now: Instant, key: Key, response: &Response<'_>) -> Result<Notification, RespondError> {
+    fn notification(
+        &mut self,
+        now: Instant,
+        key: Key,
+        response: &Response<'_>,
+    ) -> Result<Notification, RespondError> {
         let mut options = response.options.clone();
         if response.code.class() == 2 {
             let sequence = self.next_sequence(now, key).ok_or(RespondError::Gone)?;
@@ -241,7 +246,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             .range(of_peer)
             .take_while(|((other, _), _)| *other == peer)
             .map(|(_, key)| *key)
-            .find(|&key| self.observers.get(key).is_some_and(|observer| observer.message_id == Some(message_id)));
+            .find(|&key| {
+                self.observers.get(key).is_some_and(|observer| observer.message_id == Some(message_id))
+            });
         if let Some(key) = key {
             self.remove_observer(key, Gone::Reset);
         }

@@ -181,7 +181,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// The peer at `address`, known from now on.
     #[inline]
     pub(super) fn peer_key(&mut self, address: P) -> Option<Key> {
-        let known = self.peers.latest.filter(|&key| self.peers.get(key).is_some_and(|peer| peer.address == address));
+        let known =
+            self.peers.latest.filter(|&key| self.peers.get(key).is_some_and(|peer| peer.address == address));
         if known.is_some() {
             return known;
         }

@@ -54,7 +54,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             }
             self.remembered.forget(memory);
         }
-        let expires = Instant::from_nanos(now.as_nanos().saturating_add(self.lifetimes[usize::from(!confirmable)]));
+        let expires =
+            Instant::from_nanos(now.as_nanos().saturating_add(self.lifetimes[usize::from(!confirmable)]));
         let (memory, early) = self.remembered.insert(now, peer, message.message_id, expires);
         self.counters.forgotten_early += u64::from(early);
         match kind {

@@ -63,16 +63,22 @@ impl Remembered {
     #[inline]
     pub(crate) fn find(&self, now: Instant, peer: Key, message_id: u16) -> Option<(Memory, Reply)> {
         let slot = self.index.find(Self::hash(peer, message_id), |slot| {
-            self.seen.get(slot as usize).is_some_and(|seen| {
-                seen.message_id == message_id && seen.peer == peer && seen.expires > now
-            })
+            self.seen
+                .get(slot as usize)
+                .is_some_and(|seen| seen.message_id == message_id && seen.peer == peer && seen.expires > now)
         })?;
         Some((Memory { slot, peer, message_id }, self.seen.get(slot as usize)?.reply))
     }
 
     /// Remembers a message in the place of the oldest one; says whether that was too early.
     #[inline]
-    pub(crate) fn insert(&mut self, now: Instant, peer: Key, message_id: u16, expires: Instant) -> (Memory, bool) {
+    pub(crate) fn insert(
+        &mut self,
+        now: Instant,
+        peer: Key,
+        message_id: u16,
+        expires: Instant,
+    ) -> (Memory, bool) {
         let slot = self.next as u32;
         let seen = Seen { peer, message_id, reply: Reply::Nothing, expires };
         let mut early = false;

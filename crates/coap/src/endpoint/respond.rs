@@ -59,7 +59,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// own, which [`Event::NotDelivered`](crate::Event::NotDelivered) tells the loss of. A response with a class of codes
     /// that the client does not want (No-Response) is not sent.
     #[inline]
-    pub fn respond(&mut self, now: Instant, id: RequestId, response: &Response<'_>) -> Result<(), RespondError> {
+    pub fn respond(
+        &mut self,
+        now: Instant,
+        id: RequestId,
+        response: &Response<'_>,
+    ) -> Result<(), RespondError> {
         let pending = *self.requests.get(id.0).ok_or(RespondError::Gone)?;
         if code::kind(response.code) != Kind::Response {
             return Err(RespondError::NotAResponse(response.code));
@@ -84,7 +89,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// Whether the response goes as it is.
     #[inline]
     fn is_plain(&self, pending: &Pending, response: &Response<'_>) -> bool {
-        if pending.block1.is_some() || pending.block2.is_some() || pending.observe.is_some() || pending.stream {
+        if pending.block1.is_some() || pending.block2.is_some() || pending.observe.is_some() || pending.stream
+        {
             return false;
         }
         let len = 4 + pending.token.len() + response.options.octets().len() + 1 + response.payload.len();
@@ -168,9 +174,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     pub(super) fn limits(&self, peer: Key) -> Limits {
         match self.peers.get(peer).and_then(|peer| peer.stream.as_ref()) {
             Some(stream) => stream.limits(),
-            None => {
-                Limits { message: self.config.max_message, block: self.config.block_size.min(BlockSize::MAX), block_wise: true }
-            }
+            None => Limits {
+                message: self.config.max_message,
+                block: self.config.block_size.min(BlockSize::MAX),
+                block_wise: true,
+            },
         }
     }
 
@@ -209,7 +217,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     ) -> Result<(), RespondError> {
         let most = 4 + pending.token.len() + options.len() + 1 + payload.len();
         if let Some(limit) = self.config.amplification {
-            if !pending.stream && most > usize::from(limit) * pending.octets && !self.is_verified(pending.peer) {
+            if !pending.stream
+                && most > usize::from(limit) * pending.octets
+                && !self.is_verified(pending.peer)
+            {
                 return self.answer_less(now, pending, code);
             }
         }
@@ -240,7 +251,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             (Type::NonConfirmable, peer.next_message_id())
         };
         let span = self.octets.push(most, |out| {
-            Builder::new(out, message_type, code, message_id, &pending.token).ok()?.rest(options, payload).ok()
+            Builder::new(out, message_type, code, message_id, &pending.token)
+                .ok()?
+                .rest(options, payload)
+                .ok()
         });
         let Some(span) = span else {
             self.counters.dropped += 1;

@@ -23,7 +23,7 @@ use crate::stream::{Frame, FrameHeader, MAX_MESSAGE_SIZE, header, rest_len, sign
 use crate::table::Key;
 use crate::token::Token;
 
-/// Messages that may wait in front of the other side, in units of the largest message.
+/// Octets that may wait in front of the other side, in units of the largest message that is taken.
 const BACKLOG: usize = 4;
 
 /// The state of one stream.
@@ -110,7 +110,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// into memory of at most [`Config::max_stream_message`](crate::Config::max_stream_message) octets.
     ///
     /// **Call it again until `octets` is empty.** If the peer has no stream, they are dropped.
-    pub fn handle_stream<'d>(&mut self, now: Instant, peer: P, octets: &mut &'d [u8]) -> Option<Event<'d, P>> {
+    pub fn handle_stream<'d>(
+        &mut self,
+        now: Instant,
+        peer: P,
+        octets: &mut &'d [u8],
+    ) -> Option<Event<'d, P>> {
         let key = self.peers.find(&peer)?;
         while !octets.is_empty() {
             match self.next_message(now, key, octets) {
@@ -133,12 +138,16 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         octets: &mut &'d [u8],
     ) -> Result<Option<Event<'d, P>>, StreamError> {
         let limit = self.config.max_stream_message.max(MAX_MESSAGE_SIZE);
-        let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()).filter(|s| !s.closed) else {
+        let Some(stream) =
+            self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()).filter(|s| !s.closed)
+        else {
             *octets = &[];
             return Ok(None);
         };
         let checked = |front: &[u8]| match FrameHeader::read(front)? {
-            Some(header) if header.len() > limit => Err(StreamError::TooLarge { length: header.len(), limit }),
+            Some(header) if header.len() > limit => {
+                Err(StreamError::TooLarge { length: header.len(), limit })
+            }
             header => Ok(header),
         };
         if stream.input.is_empty() {
@@ -262,7 +271,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
 
     pub(super) fn ping_stream(&mut self, now: Instant, key: Key) -> bool {
         let deadline = now + self.config.response_timeout;
-        let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) else { return false };
+        let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) else {
+            return false;
+        };
         if let Some((_, before)) = stream.ping.replace((now, deadline)) {
             self.timers.remove(&(before, Timed::Stream(key)));
         }
@@ -288,12 +299,16 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         options: &[u8],
         payload: &[u8],
     ) -> bool {
-        let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) else { return false };
+        let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) else {
+            return false;
+        };
         if stream.closed {
             return false;
         }
         let (front, len) = header(rest_len(options, payload), code, token);
-        if stream.output.len() + len + token.len() + options.len() + payload.len() + 1 > stream.backlog {
+        // One message always has room: what it may have is for the other side and the application to say.
+        let waits = stream.output.len();
+        if waits > 0 && waits + len + token.len() + options.len() + payload.len() + 1 > stream.backlog {
             stream.output.clear();
             stream.closed = true;
             self.end_stream(key, Closing::Broken(StreamError::Backlog));

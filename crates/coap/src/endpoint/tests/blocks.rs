@@ -58,7 +58,10 @@ fn figure_3_early_negotiation() {
     let mut pair = Pair::new(blocks_of(64), blocks_of(128));
     pair.request(&Request::get("/status"));
     let events = pair.run(&mut serves(body(300)));
-    assert_eq!(pair.log[..3], ["> CON GET /status 2:0/0/64", "< ACK 2.05 2:0/1/64", "> CON GET /status 2:1/0/64"]);
+    assert_eq!(
+        pair.log[..3],
+        ["> CON GET /status 2:0/0/64", "< ACK 2.05 2:0/1/64", "> CON GET /status 2:1/0/64"]
+    );
     assert_eq!(pair.log[9], "< ACK 2.05 2:4/0/64");
     assert_eq!(*last(&events).payload, body(300));
 }
@@ -103,7 +106,12 @@ fn figure_9_a_server_asks_for_smaller_blocks() {
     });
     assert_eq!(
         pair.log[..4],
-        ["> CON PUT /options 1:0/1/1024", "< ACK 2.31 1:0/1/32", "> CON PUT /options 1:32/1/32", "< ACK 2.31 1:32/1/32"]
+        [
+            "> CON PUT /options 1:0/1/1024",
+            "< ACK 2.31 1:0/1/32",
+            "> CON PUT /options 1:32/1/32",
+            "< ACK 2.31 1:32/1/32"
+        ]
     );
     assert_eq!(pair.log[pair.log.len() - 2..], ["> CON PUT /options 1:34/0/32", "< ACK 2.04 1:34/0/32"]);
     assert_eq!(bodies, [body(1_100)]);
@@ -149,7 +157,10 @@ fn bodies_that_are_too_large_are_refused() {
         pair.request(&Request::put("/", body(len)));
         let events = pair.run(&mut |_, _, event| panic!("{event:?}"));
         let refused = last(&events);
-        assert_eq!((refused.code, refused.options.uint(number::SIZE1)), (code::REQUEST_ENTITY_TOO_LARGE, Some(3_000)));
+        assert_eq!(
+            (refused.code, refused.options.uint(number::SIZE1)),
+            (code::REQUEST_ENTITY_TOO_LARGE, Some(3_000))
+        );
         assert_eq!(pair.log.len(), 2);
         pair.log.clear();
     }
@@ -164,7 +175,8 @@ fn bodies_that_are_too_large_are_refused() {
 fn blocks_that_do_not_follow_each_other_are_refused() {
     let mut server = plain(blocks_of(16));
     let block1 = |id: u8, value: &[u8], len: usize| {
-        let mut datagram = [&[0x40, 3, 0, id, 0xB1, b'a', 0xD0 | value.len() as u8, 3], value, &[0xFF]].concat();
+        let mut datagram =
+            [&[0x40, 3, 0, id, 0xB1, b'a', 0xD0 | value.len() as u8, 3], value, &[0xFF]].concat();
         datagram.extend(body(len));
         datagram
     };
@@ -186,7 +198,8 @@ fn blocks_that_do_not_follow_each_other_are_refused() {
 #[test]
 fn a_representation_that_changes_is_fetched_again() {
     for (changes, fails) in [(1, false), (100, true)] {
-        let mut pair = Pair::new(Config::default(), Config { max_transfers: 0, max_bodies: 0, ..blocks_of(64) });
+        let mut pair =
+            Pair::new(Config::default(), Config { max_transfers: 0, max_bodies: 0, ..blocks_of(64) });
         let call = pair.request(&Request::get("/"));
         let mut asked = 0;
         let events = pair.run(&mut |server, now, event| {
@@ -232,7 +245,8 @@ fn large_uploads_of_many_peers_share_their_room() {
         for peer in 0..20_u8 {
             let value = Block { num, more: true, size: BlockSize::MAX }.to_uint();
             let mut out = [0; 1_200];
-            let mut builder = Builder::new(&mut out, Type::Confirmable, Code::PUT, num as u16, &Token::EMPTY).unwrap();
+            let mut builder =
+                Builder::new(&mut out, Type::Confirmable, Code::PUT, num as u16, &Token::EMPTY).unwrap();
             builder.option(number::URI_PATH, b"a").unwrap();
             builder.uint(number::BLOCK1, value).unwrap();
             let len = builder.payload(&body(1_024)).unwrap();

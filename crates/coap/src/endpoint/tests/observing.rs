@@ -37,7 +37,9 @@ fn states(events: &[Event<'static, u8>]) -> Vec<std::string::String> {
     events
         .iter()
         .map(|event| match event {
-            Event::Notification { message, .. } => std::string::String::from_utf8(message.payload.to_vec()).unwrap(),
+            Event::Notification { message, .. } => {
+                std::string::String::from_utf8(message.payload.to_vec()).unwrap()
+            }
             other => std::format!("{other:?}"),
         })
         .collect()
@@ -122,7 +124,10 @@ fn a_client_registers_again_when_the_representation_is_too_old() {
         pair.client.handle_timeout(now);
         sent(&mut pair.client, now);
     }
-    assert_eq!(pair.client.poll_event(), Some(Event::Failed { call, error: CallError::Timeout { transmissions: 5 } }));
+    assert_eq!(
+        pair.client.poll_event(),
+        Some(Event::Failed { call, error: CallError::Timeout { transmissions: 5 } })
+    );
 }
 
 /// Section 3.6: by Observe 1, and by forgetting: a Reset to the next notification, whether it is confirmable or not.
@@ -182,7 +187,8 @@ fn errors_and_silence_end_observations() {
         pair.server.notify(now, app.observers[1], &Response::content(state.as_bytes()), false).unwrap();
         pair.server.handle_timeout(now);
     }
-    let payloads: Vec<_> = newest.iter().map(|datagram| Message::read(datagram).unwrap().payload.to_vec()).collect();
+    let payloads: Vec<_> =
+        newest.iter().map(|datagram| Message::read(datagram).unwrap().payload.to_vec()).collect();
     assert_eq!(payloads, [&b"1"[..], b"2", b"6", b"14", b"30"]);
     let expected = Gone::Timeout { transmissions: 5 };
     let told: Vec<_> = core::iter::from_fn(|| pair.server.poll_event()).collect();
@@ -220,7 +226,8 @@ fn a_notification_in_blocks() {
     let next = "9".repeat(130);
     pair.server.notify(at(pair.millis), app.observers[0], &Response::content(next.as_bytes()), true).unwrap();
     events.extend(pair.run(&mut |server, now, event| app.handle(server, now, event)));
-    let told: Vec<_> = events.iter().filter(|event| !matches!(event, Event::Progress { .. })).cloned().collect();
+    let told: Vec<_> =
+        events.iter().filter(|event| !matches!(event, Event::Progress { .. })).cloned().collect();
     assert_eq!(states(&told), [app.celsius, &next]);
     assert_eq!(
         pair.log,

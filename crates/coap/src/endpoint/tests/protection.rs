@@ -19,7 +19,9 @@ fn amplification_is_limited_until_the_client_has_echoed() {
     pair.request(&Request::get("/big"));
     let events = pair.run(&mut app);
     assert_eq!(pair.log, ["> CON GET /big", "< ACK 4.01", "> CON GET /big", "< ACK 2.05"]);
-    assert!(matches!(&events[..], [Event::Progress { .. }, Event::Response { message, .. }] if message.payload.len() == 500));
+    assert!(
+        matches!(&events[..], [Event::Progress { .. }, Event::Response { message, .. }] if message.payload.len() == 500)
+    );
     // From now on it is known.
     pair.request(&Request::get("/big"));
     pair.run(&mut app);
@@ -30,7 +32,13 @@ fn amplification_is_limited_until_the_client_has_echoed() {
 /// Whatever is asked for, confirmable or not, observed or not, now or late: three times as many octets at most.
 #[test]
 fn no_reply_to_an_unknown_peer_is_larger_than_three_times_its_request() {
-    for datagram in [&b"\x40\x01\x00\x01"[..], b"\x50\x01\x00\x01", b"\x40\x01\x00\x01\x60", b"\x40\x02\x00\x01", b"\x41\x05\x00\x01\x07\xb1a"] {
+    for datagram in [
+        &b"\x40\x01\x00\x01"[..],
+        b"\x50\x01\x00\x01",
+        b"\x40\x01\x00\x01\x60",
+        b"\x40\x02\x00\x01",
+        b"\x41\x05\x00\x01\x07\xb1a",
+    ] {
         for late in [false, true] {
             let mut server = plain(Config { amplification: Some(3), ..Config::default() });
             let events = received(&mut server, at(0), datagram);
@@ -54,9 +62,14 @@ fn no_reply_to_an_unknown_peer_is_larger_than_three_times_its_request() {
 /// RFC 7967: classes of responses that the client does not want.
 #[test]
 fn responses_that_nobody_wants_are_not_sent() {
-    for (no_response, code, is_sent) in
-        [(2, Code::CHANGED, false), (2, code::NOT_FOUND, true), (8, code::NOT_FOUND, false), (16, code::NOT_FOUND, true), (26, Code::CONTENT, false), (0, Code::CONTENT, true)]
-    {
+    for (no_response, code, is_sent) in [
+        (2, Code::CHANGED, false),
+        (2, code::NOT_FOUND, true),
+        (8, code::NOT_FOUND, false),
+        (16, code::NOT_FOUND, true),
+        (26, Code::CONTENT, false),
+        (0, Code::CONTENT, true),
+    ] {
         for confirmable in [false, true] {
             let mut pair = Pair::new(Config::default(), Config::default());
             let request = Request::put("/", &b"x"[..]).uint(number::NO_RESPONSE, no_response);
@@ -67,7 +80,10 @@ fn responses_that_nobody_wants_are_not_sent() {
             });
             assert_eq!(events.len(), usize::from(is_sent));
             let expected = if confirmable { "< ACK" } else { "" };
-            assert_eq!(pair.log.get(1).map_or("", |reply| reply), if is_sent { &pair.log[1] } else { expected });
+            assert_eq!(
+                pair.log.get(1).map_or("", |reply| reply),
+                if is_sent { &pair.log[1] } else { expected }
+            );
         }
     }
 }
@@ -75,7 +91,8 @@ fn responses_that_nobody_wants_are_not_sent() {
 /// Section 4.5: memory of duplicates, of replies, of peers and of requests is bounded.
 #[test]
 fn a_flood_is_answered_within_bounds() {
-    let config = Config { max_peers: 10, max_requests: 5, remembered: 20, max_replies: 8, ..Config::default() };
+    let config =
+        Config { max_peers: 10, max_requests: 5, remembered: 20, max_replies: 8, ..Config::default() };
     let mut random = thinair_link::Random::new(1);
     let mut server = Endpoint::<u64>::new(config, move || random.next_u64());
     let mut overload = 0;

@@ -177,7 +177,10 @@ fn a_response_that_goes_with_nothing_is_rejected_or_ignored() {
         assert!(received(&mut client, at(1), wrong).is_empty());
         assert!(sent(&mut client, at(1)).is_empty());
     }
-    for (wrong, reply) in [(b"\x41\x45\x77\x00\x05\xffA", b"\x70\x00\x77\x00"), (b"\x51\x45\x77\x01\x05\xffA", b"\x70\x00\x77\x01")] {
+    for (wrong, reply) in [
+        (b"\x41\x45\x77\x00\x05\xffA", b"\x70\x00\x77\x00"),
+        (b"\x51\x45\x77\x01\x05\xffA", b"\x70\x00\x77\x01"),
+    ] {
         assert!(received(&mut client, at(1), wrong).is_empty());
         assert_eq!(sent(&mut client, at(1)), [reply.to_vec()]);
     }

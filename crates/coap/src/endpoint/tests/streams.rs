@@ -89,7 +89,8 @@ fn a_request_goes_over_a_stream_in_pieces_of_any_size() {
         let call = streams.client.request(at(0), PEER, &Request::post("/a", &b"hello"[..])).unwrap();
         streams.run(&mut echo);
         assert_eq!(streams.log, ["> 7.01", "> POST /a", "< 7.01", "< 2.05"]);
-        let [Event::StreamReady { block_wise: true, .. }, Event::Response { call: answered, message }] = &streams.told[..]
+        let [Event::StreamReady { block_wise: true, .. }, Event::Response { call: answered, message }] =
+            &streams.told[..]
         else {
             panic!("{:?}", streams.told)
         };
@@ -114,7 +115,9 @@ fn large_bodies_go_by_bert() {
     let mut streams = Streams::new(Config::default(), small, 1_400);
     streams.client.request(at(0), PEER, &Request::post("/a", &body[..5_000])).unwrap();
     streams.run(&mut echo);
-    assert!(matches!(streams.told.last(), Some(Event::Response { message, .. }) if *message.payload == body[..5_000]));
+    assert!(
+        matches!(streams.told.last(), Some(Event::Response { message, .. }) if *message.payload == body[..5_000])
+    );
     assert_eq!(streams.log[3..6], ["> POST /a 1:0/1/1024", "< 2.31 1:0/1/1024", "> POST /a 1:1/1/1024"]);
 }
 
@@ -136,7 +139,10 @@ fn signals_are_answered_and_told() {
     assert_eq!(streams.told, [Event::Released { peer: PEER }]);
     let refused = streams.client.request(at(1), PEER, &Request::get("/"));
     assert_eq!(refused, Err(RequestError::Closed));
-    assert_eq!(events(&mut streams.client, at(2), b"\x00\xe5"), [Event::Closed { peer: PEER, reason: Closing::Aborted }]);
+    assert_eq!(
+        events(&mut streams.client, at(2), b"\x00\xe5"),
+        [Event::Closed { peer: PEER, reason: Closing::Aborted }]
+    );
 }
 
 #[test]
@@ -155,7 +161,11 @@ fn broken_streams_are_aborted() {
         server.connected(at(0), PEER);
         octets(&mut server, at(0));
         let told = events(&mut server, at(0), broken);
-        assert_eq!(told.last(), Some(&Event::Closed { peer: PEER, reason: Closing::Broken(error) }), "{broken:?}");
+        assert_eq!(
+            told.last(),
+            Some(&Event::Closed { peer: PEER, reason: Closing::Broken(error) }),
+            "{broken:?}"
+        );
         assert_eq!(frames(&octets(&mut server, at(0))), ["7.05"]);
         // Nothing is left of it.
         assert!(events(&mut server, at(0), csm).is_empty());

@@ -42,7 +42,11 @@ pub(crate) fn sent(endpoint: &mut Endpoint<u8>, now: Instant) -> Vec<Vec<u8>> {
 }
 
 /// Everything that happens with a datagram.
-pub(crate) fn received(endpoint: &mut Endpoint<u8>, now: Instant, datagram: &[u8]) -> Vec<Event<'static, u8>> {
+pub(crate) fn received(
+    endpoint: &mut Endpoint<u8>,
+    now: Instant,
+    datagram: &[u8],
+) -> Vec<Event<'static, u8>> {
     let mut events: Vec<_> = endpoint.handle_datagram(now, PEER, datagram).map(owned).into_iter().collect();
     events.extend(std::iter::from_fn(|| endpoint.poll_event()));
     events
@@ -123,7 +127,8 @@ pub(crate) fn described_body(code: Code, options: &Options<'_>) -> Vec<String> {
         5 => words.push("FETCH".to_string()),
         _ => words.push(code.to_string()),
     }
-    let path: String = options.path().map(|segment| std::format!("/{}", String::from_utf8_lossy(segment))).collect();
+    let path: String =
+        options.path().map(|segment| std::format!("/{}", String::from_utf8_lossy(segment))).collect();
     if !path.is_empty() {
         words.push(path);
     }
