@@ -55,7 +55,7 @@ use server::Pending;
 ///   [`disconnected`](Self::disconnected).
 /// - Client: [`request`](Self::request), [`cancel`](Self::cancel), [`deregister`](Self::deregister),
 ///   [`ping`](Self::ping).
-/// - Server: [`respond`](Self::respond), [`accept`](Self::accept), [`notify`](Self::notify).
+/// - Server: [`respond`](Self::respond), [`dismiss`](Self::dismiss), [`accept`](Self::accept), [`notify`](Self::notify).
 pub struct Endpoint<P> {
     pub(crate) config: Config,
     random: Box<dyn FnMut() -> u64 + Send>,
@@ -73,6 +73,8 @@ pub struct Endpoint<P> {
     /// Requests that are not acknowledged, the oldest first.
     unacknowledged: Order,
     calls: Slab<Call>,
+    /// The latest Request-Tag.
+    request_tag: u32,
     /// Calls by peer and Token.
     by_token: BTreeMap<(Key, Token), Key>,
     observers: Slab<Observer>,
@@ -161,6 +163,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             requests: Slab::new(config.max_requests),
             unacknowledged: Order::default(),
             calls: Slab::new(config.max_calls),
+            request_tag: 0,
             by_token: BTreeMap::new(),
             observers: Slab::new(config.max_observers),
             by_observer: BTreeMap::new(),

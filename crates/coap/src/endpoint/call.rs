@@ -154,7 +154,7 @@ impl Call {
         }
         let observed = self.observed == Some(message.token);
         if let Some(sequence) = digest.observe.filter(|_| observed && message.code.class() == 2) {
-            if self.observing == Observing::Leaving || !self.is_fresh(now, sequence) {
+            if self.observing == Observing::Leaving || !stream && !self.is_fresh(now, sequence) {
                 return Next::Ignore;
             }
             self.sequence = Some((sequence, now));
@@ -175,7 +175,7 @@ impl Call {
         self.next_block2(message, digest, stream, limit)
     }
 
-    /// RFC 7641, section 3.4.
+    /// RFC 7641, section 3.4. A stream keeps the order by itself: RFC 8323, section 7.1.
     fn is_fresh(&self, now: Instant, sequence: u32) -> bool {
         let Some((last, at)) = self.sequence else { return true };
         let ahead = sequence.wrapping_sub(last) & 0xFF_FFFF;

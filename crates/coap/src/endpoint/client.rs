@@ -11,6 +11,7 @@ use super::flight::Owner;
 use super::receive::is_method;
 use super::{Endpoint, Timed};
 use crate::block::{Block, BlockSize};
+use crate::code;
 use crate::config::Tokens;
 use crate::event::{CallError, CallId, Event, RequestError};
 use crate::number;
@@ -64,12 +65,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if self.peers.get(peer).and_then(|peer| peer.stream.as_ref()).is_some_and(|stream| stream.released) {
             return Err(RequestError::Closed);
         }
+        let options = self.told_apart(peer, request);
         let token = self.new_token(peer);
         let call = Call {
             peer,
             method: request.method,
             confirmable: request.confirmable,
-            options: request.options.clone(),
+            options,
             body: request.payload.to_vec(),
             token,
             flight: None,
@@ -94,6 +96,19 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             });
         }
         Ok(CallId(key))
+    }
+
+    /// The options of a request, and if another one under way has the same and does something, a Request-Tag: blocks of
+    /// the two would be taken for each other's. RFC 9175, section 3.3.
+    fn told_apart(&mut self, peer: Key, request: &Request<'_>) -> OptionList {
+        let mut options = request.options.clone();
+        let same =
+            |call: &Call| call.peer == peer && call.method == request.method && call.options == options;
+        if !code::is_safe(request.method) && self.calls.iter().any(|(_, call)| same(call)) {
+            self.request_tag = self.request_tag.wrapping_add(1);
+            options.push_uint(number::REQUEST_TAG, self.request_tag);
+        }
+        options
     }
 
     /// A Token that no request to this peer has.
@@ -183,6 +198,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             if stream == Some(false) && !fits {
                 // How large messages may be is not known yet.
                 self.calls.get_mut(key).ok_or(CallError::Cancelled)?.parked = true;
+                self.set_deadline(key, now + self.config.response_timeout);
                 return Ok(());
             }
             if call.upload.is_some() || !fits {
@@ -228,7 +244,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let payload = body.get(start..end).unwrap_or_default();
         let stream = self.peers.get(peer).is_some_and(|peer| peer.stream.is_some());
         let sent = if stream {
-            self.write_frame(peer, method, &token, options.octets(), payload).then_some(None)
+            self.write_frame(now, peer, method, &token, options.octets(), payload).then_some(None)
         } else {
             let owner = Owner::Call(key);
             self.send(now, peer, owner, confirmable, method, &token, options.octets(), payload).map(Some)
@@ -341,9 +357,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// The stream to a peer is over.
-    pub(super) fn fail_calls(&mut self, peer: Key) {
+    pub(super) fn fail_calls(&mut self, now: Instant, peer: Key) {
         for key in self.calls_of(peer) {
-            self.call_failed(Instant::ZERO, key, CallError::Closed);
+            self.call_failed(now, key, CallError::Closed);
         }
     }
 

@@ -178,7 +178,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let (peer, token, stream) = (observer.peer, observer.token, observer.stream);
         let last = code.class() != 2;
         if stream {
-            if !self.write_frame(peer, code, &token, options.octets(), &payload) {
+            if !self.write_frame(now, peer, code, &token, options.octets(), &payload) {
                 return Err(RespondError::Gone);
             }
         } else if confirmable {

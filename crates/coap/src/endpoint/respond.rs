@@ -231,7 +231,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     #[inline]
     pub(super) fn emit(
         &mut self,
-        _now: Instant,
+        now: Instant,
         pending: &Pending,
         code: Code,
         options: &[u8],
@@ -239,7 +239,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     ) -> Result<(), RespondError> {
         let most = 4 + pending.token.len() + options.len() + 1 + payload.len();
         if pending.stream {
-            return match self.write_frame(pending.peer, code, &pending.token, options, payload) {
+            return match self.write_frame(now, pending.peer, code, &pending.token, options, payload) {
                 true => Ok(()),
                 false => Err(RespondError::Gone),
             };

@@ -156,6 +156,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let _ = self.answer(now, pending, response.code, response.options.octets(), &response.payload);
     }
 
+    /// There will be no response to a request: its client is left to its timeout. **Every request is answered or dismissed**;
+    /// until then it counts against [`Config::max_requests`](crate::Config::max_requests).
+    pub fn dismiss(&mut self, id: RequestId) {
+        self.acknowledge(id.0);
+        self.release_request(id.0);
+    }
+
     /// A request needs nothing more.
     pub(super) fn release_request(&mut self, key: Key) {
         if let Some(pending) = self.requests.remove(key) {

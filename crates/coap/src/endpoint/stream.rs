@@ -64,9 +64,9 @@ impl Stream {
 impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// A stream to a peer is open. From now on messages to it go by the stream, the first of which is a CSM. False if there
     /// is no room for one more peer.
-    pub fn connected(&mut self, _now: Instant, peer: P) -> bool {
+    pub fn connected(&mut self, now: Instant, peer: P) -> bool {
         let Some(key) = self.peer_key(peer) else { return false };
-        self.close(key, Closing::Disconnected);
+        self.close(now, key, Closing::Disconnected);
         let max_message = self.config.max_stream_message.max(MAX_MESSAGE_SIZE);
         let stream = Stream {
             input: Vec::new(),
@@ -86,24 +86,24 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let mut csm = OptionList::new();
         csm.push_uint(signal::MAX_MESSAGE_SIZE, u32::try_from(max_message).unwrap_or(u32::MAX));
         csm.push(signal::BLOCK_WISE_TRANSFER, &[]);
-        self.write_frame(key, code::CSM, &Token::EMPTY, csm.octets(), &[])
+        self.write_frame(now, key, code::CSM, &Token::EMPTY, csm.octets(), &[])
     }
 
     /// The stream to a peer is closed, or is to be: requests under way fail, observers are gone, what is still to be sent is
     /// dropped.
-    pub fn disconnected(&mut self, _now: Instant, peer: P) {
+    pub fn disconnected(&mut self, now: Instant, peer: P) {
         if let Some(key) = self.peers.find(&peer) {
-            self.close(key, Closing::Disconnected);
+            self.close(now, key, Closing::Disconnected);
         }
     }
 
     /// Asks the other side of a stream to close it once it is done. RFC 8323, section 5.5.
-    pub fn release(&mut self, _now: Instant, peer: P) -> bool {
+    pub fn release(&mut self, now: Instant, peer: P) -> bool {
         let Some(key) = self.peers.find(&peer) else { return false };
         if let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) {
             stream.released = true;
         }
-        self.write_frame(key, code::RELEASE, &Token::EMPTY, &[], &[])
+        self.write_frame(now, key, code::RELEASE, &Token::EMPTY, &[], &[])
     }
 
     /// Octets of a stream were received: takes the next message from their front, and what is behind the last complete one
@@ -116,14 +116,17 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         peer: P,
         octets: &mut &'d [u8],
     ) -> Option<Event<'d, P>> {
-        let key = self.peers.find(&peer)?;
+        let Some(key) = self.peers.find(&peer) else {
+            *octets = &[];
+            return None;
+        };
         while !octets.is_empty() {
             match self.next_message(now, key, octets) {
                 Ok(Some(event)) => return Some(event),
                 Ok(None) => {}
                 Err(error) => {
                     *octets = &[];
-                    self.abort(key, error);
+                    self.abort(now, key, error);
                 }
             }
         }
@@ -246,7 +249,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                     // Whatever was received before is done with, or is the application's.
                     options.push(signal::CUSTODY, &[]);
                 }
-                self.write_frame(key, code::PONG, &message.token, options.octets(), &[]);
+                self.write_frame(now, key, code::PONG, &message.token, options.octets(), &[]);
                 Ok(None)
             }
             code::PONG => match stream.ping.take() {
@@ -261,7 +264,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                 Ok(Some(Event::Released { peer: address }))
             }
             code::ABORT => {
-                self.close(key, Closing::Aborted);
+                self.close(now, key, Closing::Aborted);
                 Ok(None)
             }
             // An unknown signal: there is nothing to do with it.
@@ -278,7 +281,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             self.timers.remove(&(before, Timed::Stream(key)));
         }
         self.timers.insert((deadline, Timed::Stream(key)));
-        self.write_frame(key, code::PING, &Token::EMPTY, &[], &[])
+        self.write_frame(now, key, code::PING, &Token::EMPTY, &[], &[])
     }
 
     pub(super) fn stream_timeout(&mut self, key: Key) {
@@ -293,6 +296,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// read.
     pub(super) fn write_frame(
         &mut self,
+        now: Instant,
         key: Key,
         code: Code,
         token: &Token,
@@ -311,7 +315,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if waits > 0 && waits + len + token.len() + options.len() + payload.len() + 1 > stream.backlog {
             stream.output.clear();
             stream.closed = true;
-            self.end_stream(key, Closing::Broken(StreamError::Backlog));
+            self.end_stream(now, key, Closing::Broken(StreamError::Backlog));
             return false;
         }
         stream.output.extend(front.iter().take(len));
@@ -350,31 +354,31 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// The other side breaks the rules. RFC 8323, section 5.6.
-    fn abort(&mut self, key: Key, error: StreamError) {
+    fn abort(&mut self, now: Instant, key: Key, error: StreamError) {
         let mut options = OptionList::new();
         if let StreamError::BadOption { number } = error {
             options.push_uint(signal::BAD_CSM_OPTION, u32::from(number));
         }
-        self.write_frame(key, code::ABORT, &Token::EMPTY, options.octets(), &[]);
+        self.write_frame(now, key, code::ABORT, &Token::EMPTY, options.octets(), &[]);
         if let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) {
             // What is to be sent is sent, then the stream is forgotten.
             stream.closed = true;
             stream.input = Vec::new();
-            self.end_stream(key, Closing::Broken(error));
+            self.end_stream(now, key, Closing::Broken(error));
         }
     }
 
-    fn close(&mut self, key: Key, reason: Closing) {
+    fn close(&mut self, now: Instant, key: Key, reason: Closing) {
         if self.stream(key).is_some_and(|stream| !stream.closed) {
-            self.end_stream(key, reason);
+            self.end_stream(now, key, reason);
         }
         self.forget_stream(key);
     }
 
     /// Tells everybody whom the end of a stream is about.
-    fn end_stream(&mut self, key: Key, reason: Closing) {
+    fn end_stream(&mut self, now: Instant, key: Key, reason: Closing) {
         let Some(address) = self.peers.get(key).map(|peer| peer.address) else { return };
-        self.fail_calls(key);
+        self.fail_calls(now, key);
         self.remove_observers(key, Gone::Closed);
         let pending: Vec<Key> = self
             .requests

@@ -256,3 +256,24 @@ fn large_uploads_of_many_peers_share_their_room() {
         }
     }
 }
+
+/// RFC 9175, section 3.3: without a Request-Tag, blocks of one body would be taken for those of the other.
+#[test]
+fn bodies_to_the_same_resource_at_the_same_time_are_told_apart() {
+    let mut config = Config::default();
+    config.transmission.nstart = 4;
+    let mut pair = Pair::new(config, Config::default());
+    let all = [body(3_000), [body(1_000), body(3_000)].concat(), body(2_999)];
+    let calls: Vec<_> = all.iter().map(|body| pair.request(&Request::post("/a", &body[..]))).collect();
+    let events = pair.run(&mut |server, now, event| {
+        let Event::Request { id, message, .. } = event else { panic!("{event:?}") };
+        server.respond(now, id, &Response::content(message.payload)).unwrap();
+    });
+    for (call, body) in calls.iter().zip(&all) {
+        let response = events.iter().find_map(|event| match event {
+            Event::Response { call: other, message } if other == call => Some(&message.payload),
+            _ => None,
+        });
+        assert_eq!(response.map(|payload| &payload[..]), Some(&body[..]));
+    }
+}

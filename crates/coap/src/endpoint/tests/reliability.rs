@@ -214,3 +214,17 @@ fn what_is_not_understood_is_refused() {
     // An elective option with a wrong length (Content-Format of 3 octets) is as if it were not there.
     assert_eq!(received(&mut server, at(0), b"\x40\x01\x00\x09\xc3abc").len(), 1);
 }
+
+/// A request that will not be answered leaves its room to others.
+#[test]
+fn a_request_that_is_dismissed_needs_no_room() {
+    let mut server = plain(Config { max_requests: 1, ..Config::default() });
+    for message_id in 0..3 {
+        let events = received(&mut server, at(0), &[0x40, 1, 0, message_id]);
+        let [Event::Request { id, .. }] = &events[..] else { panic!("{events:?}") };
+        server.dismiss(*id);
+        assert_eq!(server.respond(at(0), *id, &Response::content(b"")), Err(RespondError::Gone));
+        assert_eq!(sent(&mut server, at(0)), [[0x60, 0, 0, message_id]]);
+        assert_eq!(server.poll_timeout(), None);
+    }
+}

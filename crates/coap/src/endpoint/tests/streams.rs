@@ -220,3 +220,33 @@ fn a_peer_that_does_not_read_is_cut_off() {
     server.disconnected(at(0), PEER);
     assert!(octets(&mut server, at(0)).is_empty());
 }
+
+/// RFC 8323, section 7.1: the value of Observe says nothing over a stream.
+#[test]
+fn notifications_over_a_stream_are_in_order_whatever_they_say() {
+    let mut client = plain(Config::default());
+    client.connected(at(0), PEER);
+    client.request(at(0), PEER, &Request::get("/t").observe()).unwrap();
+    octets(&mut client, at(0));
+    let told = events(&mut client, at(1), b"\x00\xe1\x31\x45\x00\x60\xffa\x31\x45\x00\x60\xffb");
+    let [Event::StreamReady { .. }, Event::Notification { .. }, Event::Notification { message, .. }] =
+        &told[..]
+    else {
+        panic!("{told:?}")
+    };
+    assert_eq!(*message.payload, *b"b");
+}
+
+/// What is too large before the CSM of the other side waits for it, but not for ever.
+#[test]
+fn a_csm_that_does_not_come_fails_what_waits_for_it() {
+    let mut client = plain(Config::default());
+    client.connected(at(0), PEER);
+    let call = client.request(at(0), PEER, &Request::post("/t", &[0; 5_000][..])).unwrap();
+    assert_eq!(frames(&octets(&mut client, at(0))), ["7.01"]);
+    let deadline = client.poll_timeout().unwrap();
+    client.handle_timeout(deadline);
+    assert_eq!(client.poll_event(), Some(Event::Failed { call, error: CallError::NoResponse }));
+    // Without a stream, octets are nobody's.
+    assert!(events(&mut plain(Config::default()), at(0), b"\x00\xe1").is_empty());
+}
