@@ -83,7 +83,7 @@ mod tests {
     fn a_value_is_num_m_and_szx() {
         let block = Block { num: 3, more: true, size: BlockSize::at_most(128) };
         assert_eq!(block.to_uint(), 3 << 4 | 8 | 3);
-        for value in [0, 1, 7, 8, 0x3B, 0xFFFF_FF] {
+        for value in [0, 1, 7, 8, 0x3B, 0x00FF_FFFF] {
             assert_eq!(Block::from_uint(value).map(Block::to_uint), Some(value));
         }
         assert_eq!(Block::from_uint(1 << 24), None);

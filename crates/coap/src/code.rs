@@ -79,12 +79,11 @@ pub enum Kind {
 /// What `code` says that a message is.
 #[inline]
 pub const fn kind(code: Code) -> Kind {
-    match (code.class(), code.0) {
-        (_, 0) => Kind::Empty,
-        (0, _) => Kind::Request,
-        (2 | 4 | 5, _) => Kind::Response,
-        (7, _) => Kind::Signal,
-        _ => Kind::Reserved,
+    use Kind::{Request, Reserved, Response, Signal};
+    const CLASSES: [Kind; 8] = [Request, Reserved, Response, Reserved, Response, Response, Reserved, Signal];
+    match code {
+        Code::EMPTY => Kind::Empty,
+        _ => CLASSES[code.class() as usize & 7],
     }
 }
 

@@ -61,6 +61,8 @@ pub struct Endpoint<P> {
     random: Box<dyn FnMut() -> u64 + Send>,
     /// How long a message of a peer is remembered, in nanoseconds: Confirmable, Non-confirmable.
     lifetimes: [u64; 2],
+    /// In nanoseconds.
+    processing_delay: u64,
     peers: Peers<P>,
     remembered: Remembered,
     /// Replies, as they were sent.
@@ -154,6 +156,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             [nanos(config.transmission.exchange_lifetime()), nanos(config.transmission.non_lifetime())];
         Self {
             lifetimes,
+            processing_delay: nanos(config.processing_delay),
             peers: Peers::new(config.max_peers, random()),
             remembered: Remembered::new(config.remembered),
             octets: OctetRing::new(config.remembered_octets.max(config.max_message)),

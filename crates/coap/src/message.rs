@@ -6,7 +6,7 @@
 use core::fmt;
 
 use thinair_wire::coder::Refusal;
-use thinair_wire::header::coap::{Coap, Code, End, PAYLOAD_MARKER, Type};
+use thinair_wire::header::coap::{Coap, CoapOption, Code, End, PAYLOAD_MARKER, Type};
 
 use crate::code::{self, Kind};
 use crate::option::{Head, MAX_VALUE, Options};
@@ -83,6 +83,15 @@ impl<'p> Message<'p> {
     /// Reads the message that a datagram is.
     #[inline]
     pub fn read(datagram: &'p [u8]) -> Result<Self, Unreadable> {
+        Self::read_with(datagram, |_, _| {})
+    }
+
+    /// The same; `each` sees every option in the one walk that there is.
+    #[inline]
+    pub(crate) fn read_with(
+        datagram: &'p [u8],
+        mut each: impl FnMut(Code, &CoapOption<'p>),
+    ) -> Result<Self, Unreadable> {
         let header = Coap::read(datagram).map_err(|refusal| unreadable(datagram, refusal))?;
         let header_only = Some((header.message_type, header.message_id));
         let refused = |error| Unreadable { error, header: header_only };
@@ -91,7 +100,7 @@ impl<'p> Message<'p> {
             Kind::Reserved | Kind::Signal => return Err(refused(FormatError::Code(header.code))),
             Kind::Empty | Kind::Request | Kind::Response => {}
         }
-        let (options, payload) = split(header.rest).map_err(refused)?;
+        let (options, payload) = split(header.rest, |option| each(header.code, option)).map_err(refused)?;
         Ok(Self {
             message_type: header.message_type,
             code: header.code,
@@ -123,11 +132,14 @@ fn unreadable(datagram: &[u8], refusal: Refusal) -> Unreadable {
     }
 }
 
-/// Options and payload of what stands behind a Token.
+/// Options and payload of what stands behind a Token; `each` sees every option.
 #[inline]
-pub(crate) fn split(rest: &[u8]) -> Result<(Options<'_>, &[u8]), FormatError> {
+pub(crate) fn split<'p>(
+    rest: &'p [u8],
+    mut each: impl FnMut(&CoapOption<'p>),
+) -> Result<(Options<'p>, &'p [u8]), FormatError> {
     let mut walk = thinair_wire::header::coap::Options::new(rest);
-    while walk.next().is_some() {}
+    walk.by_ref().for_each(|option| each(&option));
     let options = Options::walked(rest.get(..walk.offset()).unwrap_or_default());
     match walk.end() {
         Some(End::Payload(payload)) => Ok((options, payload)),

@@ -44,6 +44,7 @@ impl<'p> Options<'p> {
     }
 
     /// Values of the options with this number.
+    #[inline]
     pub fn all(&self, number: u16) -> impl Iterator<Item = &[u8]> {
         self.iter()
             .skip_while(move |option| option.number < number)
@@ -66,25 +67,29 @@ impl<'p> Options<'p> {
     }
 
     /// Segments of Uri-Path. A request for `/` has none, or an empty one.
+    #[inline]
     pub fn path(&self) -> impl Iterator<Item = &[u8]> {
         self.all(number::URI_PATH)
     }
 
     /// Whether Uri-Path is `path`, as in `a/b`, with or without a slash in front.
     pub fn is_path(&self, path: &str) -> bool {
-        let path = path.strip_prefix('/').unwrap_or(path);
-        let mut segments = path.split('/').map(str::as_bytes);
-        let mut own = self.path();
-        if path.is_empty() {
-            return own.next().is_none_or(<[u8]>::is_empty) && own.next().is_none();
-        }
-        loop {
-            match (segments.next(), own.next()) {
-                (None, None) => return true,
-                (wanted, had) if wanted != had => return false,
-                _ => {}
+        let path = path.strip_prefix('/').unwrap_or(path).as_bytes();
+        let mut left = Some(path);
+        for option in self.iter() {
+            if option.number < number::URI_PATH {
+                continue;
+            } else if option.number > number::URI_PATH {
+                break;
             }
+            let Some(path) = left else { return false };
+            let end = path.iter().position(|&octet| octet == b'/');
+            if path.get(..end.unwrap_or(path.len())) != Some(option.value) {
+                return false;
+            }
+            left = end.and_then(|end| path.get(end + 1..));
         }
+        left.is_none_or(|left| path.is_empty() && left.is_empty())
     }
 
     /// Arguments of Uri-Query.
@@ -201,19 +206,22 @@ impl OptionList {
     }
 
     /// One more option, behind those with its number.
+    #[inline]
     pub fn push(&mut self, number: u16, value: &[u8]) {
         if value.len() > MAX_VALUE {
             self.refused = true;
             return;
         }
         if number >= self.last {
-            let head = Head::new(number - self.last, value.len());
-            let end = self.octets().len();
-            self.splice(end, 0, &[head.octets(), value]);
+            self.append(Head::new(number - self.last, value.len()).octets(), value);
             self.last = number;
             return;
         }
-        // The one behind has another delta from now on.
+        self.insert(number, value);
+    }
+
+    /// One more option in front of others: the one behind has another delta from now on.
+    fn insert(&mut self, number: u16, value: &[u8]) {
         let mut previous = 0;
         let mut walk = self.iter();
         let (at, next) = loop {
@@ -233,6 +241,7 @@ impl OptionList {
     }
 
     /// One more option with a uint in as few octets as it needs. RFC 7252, section 3.2.
+    #[inline]
     pub fn push_uint(&mut self, number: u16, value: u32) {
         let octets = value.to_be_bytes();
         let zeros = value.leading_zeros() as usize / 8;
@@ -249,6 +258,21 @@ impl OptionList {
             kept.push(option.number, option.value);
         }
         *self = kept;
+    }
+
+    #[inline]
+    fn append(&mut self, head: &[u8], value: &[u8]) {
+        if let Octets::Inline { len, octets } = &mut self.octets {
+            let end = usize::from(*len) + head.len() + value.len();
+            if let Some(place) = octets.get_mut(usize::from(*len)..end) {
+                let (front, behind) = place.split_at_mut(head.len());
+                front.copy_from_slice(head);
+                behind.copy_from_slice(value);
+                *len = end as u8;
+                return;
+            }
+        }
+        self.splice(self.octets().len(), 0, &[head, value]);
     }
 
     fn splice(&mut self, at: usize, cut: usize, parts: &[&[u8]]) {

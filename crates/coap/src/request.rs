@@ -155,33 +155,39 @@ impl<'a> Response<'a> {
     }
 
     /// With a payload.
+    #[inline]
     pub fn payload(self, payload: impl Into<Cow<'a, [u8]>>) -> Self {
         Self { payload: payload.into(), ..self }
     }
 
     /// With one more option.
+    #[inline]
     pub fn option(mut self, number: u16, value: &[u8]) -> Self {
         self.options.push(number, value);
         self
     }
 
     /// With one more option that has a uint.
+    #[inline]
     pub fn uint(mut self, number: u16, value: u32) -> Self {
         self.options.push_uint(number, value);
         self
     }
 
     /// With Content-Format.
+    #[inline]
     pub fn format(self, content_format: u16) -> Self {
         self.uint(number::CONTENT_FORMAT, u32::from(content_format))
     }
 
     /// With an ETag.
+    #[inline]
     pub fn etag(self, etag: &[u8]) -> Self {
         self.option(number::ETAG, etag)
     }
 
     /// With Max-Age in seconds.
+    #[inline]
     pub fn max_age(self, seconds: u32) -> Self {
         self.uint(number::MAX_AGE, seconds)
     }

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 pub(crate) struct Span {
     /// Octets that were written before, since the beginning.
     at: u64,
+    start: u32,
     len: u32,
 }
 
@@ -17,12 +18,14 @@ pub(crate) struct OctetRing {
     size: usize,
     /// Octets that were written since the beginning, with those that were left out at the end of the memory.
     written: u64,
+    /// Where the next ones go.
+    next: usize,
 }
 
 impl OctetRing {
     /// `size` octets, which are allocated with the first message.
     pub(crate) const fn new(size: usize) -> Self {
-        Self { octets: Vec::new(), size, written: 0 }
+        Self { octets: Vec::new(), size, written: 0, next: 0 }
     }
 
     /// Room for `most` octets in one piece, `write` says how many of them it took. If `most` is more than there is, nothing
@@ -39,16 +42,16 @@ impl OctetRing {
         if self.octets.is_empty() {
             self.octets.resize(self.size, 0);
         }
-        let mut start = self.written % self.size as u64;
-        let mut at = self.written;
-        if start as usize + most > self.size {
-            at += self.size as u64 - start;
+        let (mut start, mut at) = (self.next, self.written);
+        if start + most > self.size {
+            at += (self.size - start) as u64;
             start = 0;
         }
-        let len = write(self.octets.get_mut(start as usize..start as usize + most)?);
+        let len = write(self.octets.get_mut(start..start + most)?);
         // Whoever gives up may have written all of the room.
-        self.written = at + len.unwrap_or(most).min(most) as u64;
-        Some(Span { at, len: len? as u32 })
+        let taken = len.unwrap_or(most).min(most);
+        (self.written, self.next) = (at + taken as u64, start + taken);
+        Some(Span { at, start: start as u32, len: len? as u32 })
     }
 
     /// The octets, unless they were overwritten.
@@ -57,8 +60,7 @@ impl OctetRing {
         if self.octets.is_empty() || span.at + (self.size as u64) < self.written {
             return None;
         }
-        let start = (span.at % self.size as u64) as usize;
-        self.octets.get(start..start + span.len as usize)
+        self.octets.get(span.start as usize..span.start as usize + span.len as usize)
     }
 }
 

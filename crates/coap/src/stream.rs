@@ -2,7 +2,7 @@
 //!
 //! No type and no Message ID: the stream is reliable. In their place stands a length, so that messages follow each other.
 
-use thinair_wire::header::coap::{Code, MAX_TOKEN};
+use thinair_wire::header::coap::{CoapOption, Code, MAX_TOKEN};
 
 use crate::event::StreamError;
 use crate::message::{BuildError, split};
@@ -83,12 +83,20 @@ impl FrameHeader {
 impl<'p> Frame<'p> {
     /// Reads the message at the start of `octets`, and says how many octets it has. `None` if it is not all there.
     pub fn read(octets: &'p [u8]) -> Result<Option<(Self, usize)>, StreamError> {
+        Self::read_with(octets, |_, _| {})
+    }
+
+    /// The same; `each` sees every option in the one walk that there is.
+    pub(crate) fn read_with(
+        octets: &'p [u8],
+        mut each: impl FnMut(Code, &CoapOption<'p>),
+    ) -> Result<Option<(Self, usize)>, StreamError> {
         let Some(header) = FrameHeader::read(octets)? else { return Ok(None) };
         let Some(message) = octets.get(..header.len()) else { return Ok(None) };
         let (front, rest) = message.split_at(header.header + header.token);
         let token = Token::new(front.get(header.header..).unwrap_or_default()).unwrap_or_default();
         let code = Code(front.get(header.header - 1).copied().unwrap_or_default());
-        let (options, payload) = split(rest).map_err(|_| StreamError::Format)?;
+        let (options, payload) = split(rest, |option| each(code, option)).map_err(|_| StreamError::Format)?;
         Ok(Some((Self { code, token, options, payload }, message.len())))
     }
 

@@ -143,11 +143,12 @@ impl Index {
         self.len += 1;
     }
 
+    /// Nothing happens if the slot is not in the index.
     #[inline]
-    pub(crate) fn remove(&mut self, hash: u32, slot: u32) {
+    pub(crate) fn remove(&mut self, slot: u32) {
+        let Some(&(after, hash)) = self.links.get(slot as usize) else { return };
         let bucket = self.bucket(hash);
         let Some(&first) = self.buckets.get(bucket) else { return };
-        let Some(&(after, _)) = self.links.get(slot as usize) else { return };
         if first == slot {
             self.buckets[bucket] = after;
             self.len -= 1;
@@ -248,15 +249,10 @@ impl Order {
 /// A hash that whoever does not know its key cannot choose values for.
 ///
 /// One multiplication an integer; not for more than spreading slots over buckets.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KeyedHasher(u64);
 
 impl KeyedHasher {
-    #[inline]
-    pub(crate) const fn new(key: u64) -> Self {
-        Self(key)
-    }
-
     #[inline]
     pub(crate) fn of(key: u64, value: &impl Hash) -> u64 {
         let mut hasher = Self(key);
@@ -280,11 +276,9 @@ impl Hasher for KeyedHasher {
         for chunk in &mut chunks {
             self.mix(u64::from_le_bytes(chunk.try_into().unwrap_or_default()));
         }
-        let mut last = [0; 8];
         let rest = chunks.remainder();
         if !rest.is_empty() {
-            last[..rest.len()].copy_from_slice(rest);
-            self.mix(u64::from_le_bytes(last));
+            self.mix(rest.iter().fold(0, |word, &octet| word << 8 | u64::from(octet)));
         }
     }
 
@@ -353,7 +347,7 @@ mod tests {
                     index.insert(hash(slot), slot);
                     map.insert(slot, ());
                 } else if !insert {
-                    index.remove(hash(slot), slot);
+                    index.remove(slot);
                     map.remove(&slot);
                 }
                 for slot in 0..40 {

@@ -12,6 +12,7 @@ use thinair_wire::header::coap::Code;
 use thinair_wire::time::Instant;
 
 use super::digest::Digest;
+use super::flight::Content;
 use super::server::Pending;
 use super::{Endpoint, Timed};
 use crate::block::{Block, BlockSize};
@@ -99,10 +100,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             let others = held.iter().filter(|(transfer, _)| Some(**transfer) != but);
             others.min_by_key(|(_, held)| held.deadline).map(|(transfer, held)| (held.deadline, *transfer))
         };
-        if but.is_none() && self.bodies.of(way).len() >= self.config.max_transfers.max(1) {
-            if let Some((_, transfer)) = oldest(self.bodies.of(way)) {
-                self.drop_body(way, transfer);
-            }
+        if but.is_none()
+            && self.bodies.of(way).len() >= self.config.max_transfers.max(1)
+            && let Some((_, transfer)) = oldest(self.bodies.of(way))
+        {
+            self.drop_body(way, transfer);
         }
         while self.bodies.octets + octets > self.config.max_bodies {
             let up = oldest(&self.bodies.uploads).map(|(deadline, transfer)| (deadline, Way::Up, transfer));
@@ -138,7 +140,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         match self.part(pending, held.options.clone(), held.octets.len()) {
             Ok(Some(part)) => {
                 let payload = held.octets.get(part.start..part.end).unwrap_or_default();
-                let _ = self.answer(now, pending, held.code, part.options.octets(), payload);
+                let content = Content {
+                    code: held.code,
+                    token: pending.token,
+                    options: part.options.octets(),
+                    payload,
+                };
+                let _ = self.answer(now, pending, &content);
                 more = part.more;
             }
             Ok(None) | Err(_) => {
@@ -175,7 +183,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
         let size = block.size.octets();
         let whole = if block.size == BlockSize::BERT {
-            payload.len() % size == 0 && !payload.is_empty()
+            payload.len().is_multiple_of(size) && !payload.is_empty()
         } else {
             payload.len() == size
         };

@@ -23,9 +23,6 @@ use crate::table::Key;
 /// How often a transfer is begun again.
 const RESTARTS: u8 = 3;
 
-/// Critical options that a response may have.
-const IN_RESPONSES: &[u16] = &[number::BLOCK1, number::BLOCK2];
-
 /// Observe of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Observing {
@@ -76,8 +73,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         now: Instant,
         key: Key,
         message: Message<'d>,
+        digest: &Digest,
     ) -> Option<Event<'d, P>> {
-        let digest = Digest::of(0, message.options.octets(), IN_RESPONSES);
         let stream = self
             .calls
             .get(key)
@@ -85,7 +82,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             .is_some_and(|p| p.stream.is_some());
         let limit = self.config.max_body;
         let call = self.calls.get_mut(key)?;
-        let next = call.next(now, &message, &digest, stream, limit);
+        let next = call.next(now, &message, digest, stream, limit);
         let abandoned = match next {
             Next::Ignore => return None,
             // A notification came while an older one was fetched, or the message that is answered is under way.
@@ -163,11 +160,12 @@ impl Call {
             // The observation has ended while its last state was fetched.
             self.download = None;
         }
-        if message.code == code::UNAUTHORIZED && self.echo.is_none() {
-            if let Some(echo) = message.options.first(number::ECHO) {
-                self.echo = Some(echo.to_vec());
-                return Next::Send;
-            }
+        if message.code == code::UNAUTHORIZED
+            && self.echo.is_none()
+            && let Some(echo) = message.options.first(number::ECHO)
+        {
+            self.echo = Some(echo.to_vec());
+            return Next::Send;
         }
         if let Some(next) = self.next_block1(message, digest) {
             return next;
@@ -281,7 +279,7 @@ impl Call {
 fn is_sound(block: Block, octets: usize, stream: bool) -> bool {
     match (block.size, block.more) {
         (BlockSize::BERT, _) if !stream => false,
-        (BlockSize::BERT, true) => octets > 0 && octets % 1_024 == 0,
+        (BlockSize::BERT, true) => octets > 0 && octets.is_multiple_of(1_024),
         (BlockSize::BERT, false) => true,
         (size, true) => octets == size.octets(),
         (size, false) => octets <= size.octets(),

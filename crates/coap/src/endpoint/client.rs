@@ -7,7 +7,7 @@ use thinair_wire::header::coap::Code;
 use thinair_wire::time::Instant;
 
 use super::call::{Download, Observing, Upload};
-use super::flight::Owner;
+use super::flight::{Content, Owner};
 use super::receive::is_method;
 use super::{Endpoint, Timed};
 use crate::block::{Block, BlockSize};
@@ -243,11 +243,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let body = core::mem::take(&mut call.body);
         let payload = body.get(start..end).unwrap_or_default();
         let stream = self.peers.get(peer).is_some_and(|peer| peer.stream.is_some());
+        let content = Content { code: method, token, options: options.octets(), payload };
         let sent = if stream {
-            self.write_frame(now, peer, method, &token, options.octets(), payload).then_some(None)
+            self.write_frame(now, peer, &content).then_some(None)
         } else {
             let owner = Owner::Call(key);
-            self.send(now, peer, owner, confirmable, method, &token, options.octets(), payload).map(Some)
+            self.send(now, peer, owner, confirmable, &content).map(Some)
         };
         let call = self.calls.get_mut(key).ok_or(CallError::Closed)?;
         call.body = body;
@@ -348,10 +349,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     pub(super) fn send_waiting_calls(&mut self, now: Instant, peer: Key) {
         for key in self.calls_of(peer) {
             let Some(call) = self.calls.get_mut(key) else { continue };
-            if core::mem::replace(&mut call.parked, false) {
-                if let Err(error) = self.send_call(now, key, false) {
-                    self.call_failed(now, key, error);
-                }
+            if core::mem::replace(&mut call.parked, false)
+                && let Err(error) = self.send_call(now, key, false)
+            {
+                self.call_failed(now, key, error);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use core::hash::Hasher;
 
-use thinair_wire::header::coap::{CoapOption, Options as Walk};
+use thinair_wire::header::coap::{CoapOption, Code};
 
 use crate::block::Block;
 use crate::number;
@@ -11,6 +11,9 @@ use crate::table::KeyedHasher;
 /// Octets of an Echo value. A response that is nothing but such a value is at most three times as long as its request:
 /// 4 + 2 + 6 octets and a Token, against 4 octets and a Token.
 pub(super) const ECHO: usize = 6;
+
+/// Critical options that a response may have.
+const IN_RESPONSES: &[u16] = &[number::BLOCK1, number::BLOCK2];
 
 /// Options that the endpoint acts on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,41 +30,43 @@ pub(super) struct Digest {
     pub(super) refused: Option<u16>,
     /// Proxy-Uri or Proxy-Scheme.
     pub(super) proxy: bool,
-    /// What blocks of one body have in common: method and options but those that are no part of the cache key, Block1,
-    /// Block2 and Observe. RFC 7959, section 2.
-    pub(super) transfer: u64,
+    transfer: KeyedHasher,
+    previous: Option<u16>,
 }
 
 impl Digest {
-    /// `method` is part of what blocks of one body have in common.
+    /// One more option of a message with this code, in the order of the message. A request may have critical options
+    /// that are `recognised`.
     #[inline]
-    pub(super) fn of(method: u8, options: &[u8], recognised: &[u16]) -> Self {
-        let mut digest = Self::default();
-        let mut transfer = KeyedHasher::new(u64::from(method) | 0x7959_0000);
-        let mut previous = None;
-        for option in Walk::new(options) {
-            let number = option.number;
-            let again = previous.replace(number) == Some(number);
-            let sound =
-                number::allows(number, option.value.len()) && !(again && !number::is_repeatable(number));
-            if number::is_critical(number) {
-                if matches!(number, number::PROXY_URI | number::PROXY_SCHEME) {
-                    digest.proxy = true;
-                } else if !sound || !recognised.contains(&number) {
-                    digest.refused = digest.refused.or(Some(number));
-                    continue;
-                }
-            } else if !sound {
-                // An elective option that is not right is ignored: RFC 7252, sections 5.4.1, 5.4.3 and 5.4.5.
-                continue;
+    pub(super) fn note(&mut self, code: Code, option: &CoapOption<'_>, recognised: &[u16]) {
+        let number = option.number;
+        let again = self.previous.replace(number) == Some(number);
+        let sound = number::allows(number, option.value.len()) && (!again || number::is_repeatable(number));
+        if number::is_critical(number) {
+            let recognised = if code.class() == 0 { recognised } else { IN_RESPONSES };
+            if matches!(number, number::PROXY_URI | number::PROXY_SCHEME) {
+                self.proxy = true;
+            } else if !sound || !recognised.contains(&number) {
+                self.refused = self.refused.or(Some(number));
+                return;
             }
-            if !digest.take(&option) && !number::is_no_cache_key(number) {
-                transfer.write_u32(u32::from(number) << 16 | option.value.len() as u32 & 0xFFFF);
-                transfer.write(option.value);
-            }
+        } else if !sound {
+            // An elective option that is not right is ignored: RFC 7252, sections 5.4.1, 5.4.3 and 5.4.5.
+            return;
         }
-        digest.transfer = transfer.finish();
-        digest
+        if !self.take(option) && !number::is_no_cache_key(number) {
+            self.transfer.write_u32(u32::from(number) << 16 | option.value.len() as u32 & 0xFFFF);
+            self.transfer.write(option.value);
+        }
+    }
+
+    /// What blocks of one body have in common: method and options but those that are no part of the cache key, Block1,
+    /// Block2 and Observe. RFC 7959, section 2.
+    #[inline]
+    pub(super) fn transfer(&self, method: Code) -> u64 {
+        let mut transfer = self.transfer;
+        transfer.write_u8(method.0);
+        transfer.finish()
     }
 
     /// Whether it is one of the endpoint's own.

@@ -11,6 +11,7 @@ use super::{Endpoint, Outgoing, Timed};
 use crate::congestion::{Acknowledged, CongestionControl, Timer};
 use crate::event::{CallError, Event, Gone, RequestId};
 use crate::message::Builder;
+use crate::request::Response;
 use crate::table::Key;
 use crate::token::Token;
 
@@ -26,6 +27,32 @@ pub(crate) struct Flight {
     transmissions: u8,
     timer: Option<Timer>,
     deadline: Option<Instant>,
+}
+
+/// What a message says.
+pub(crate) struct Content<'a> {
+    pub(super) code: Code,
+    pub(super) token: Token,
+    pub(super) options: &'a [u8],
+    pub(super) payload: &'a [u8],
+}
+
+impl<'a> Content<'a> {
+    pub(super) fn of(token: Token, response: &'a Response<'_>) -> Self {
+        Self { code: response.code, token, options: response.options.octets(), payload: &response.payload }
+    }
+
+    /// Octets of the message, at most.
+    pub(super) const fn most(&self) -> usize {
+        4 + self.token.len() + self.options.len() + 1 + self.payload.len()
+    }
+
+    /// Writes a message to the start of `out` and returns its octets.
+    #[inline]
+    pub(super) fn write(&self, message_type: Type, message_id: u16, out: &mut [u8]) -> Option<usize> {
+        let builder = Builder::new(out, message_type, self.code, message_id, &self.token).ok()?;
+        builder.rest(self.options, self.payload).ok()
+    }
 }
 
 /// Whose message it is.
@@ -55,16 +82,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         peer: Key,
         owner: Owner,
         confirmable: bool,
-        code: Code,
-        token: &Token,
-        options: &[u8],
-        payload: &[u8],
+        content: &Content<'_>,
     ) -> Option<Key> {
-        let most = 4 + token.len() + options.len() + 1 + payload.len();
-        let mut octets = alloc::vec![0; most];
+        let mut octets = alloc::vec![0; content.most()];
         let message_type = if confirmable { Type::Confirmable } else { Type::NonConfirmable };
-        let len =
-            Builder::new(&mut octets, message_type, code, 0, token).ok()?.rest(options, payload).ok()?;
+        let len = content.write(message_type, 0, &mut octets)?;
         octets.truncate(len);
         let flight = Flight {
             peer,
@@ -143,10 +165,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         flight.transmissions = flight.transmissions.saturating_add(1);
         self.timers.insert((deadline, Timed::Flight(key)));
         self.counters.retransmissions += 1;
-        if let Owner::Observer(observer) = owner {
-            if let Some(octets) = self.newer_notification(now, observer) {
-                self.replace(key, octets);
-            }
+        if let Owner::Observer(observer) = owner
+            && let Some(octets) = self.newer_notification(now, observer)
+        {
+            self.replace(key, octets);
         }
         self.outgoing.push_back(Outgoing::Flight(key));
     }
@@ -253,6 +275,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if self.peers.get(peer).is_some_and(|peer| peer.stream.is_some()) {
             return self.ping_stream(now, peer);
         }
-        self.send(now, peer, Owner::Ping, true, Code::EMPTY, &Token::EMPTY, &[], &[]).is_some()
+        let empty = Content { code: Code::EMPTY, token: Token::EMPTY, options: &[], payload: &[] };
+        self.send(now, peer, Owner::Ping, true, &empty).is_some()
     }
 }

@@ -6,13 +6,12 @@ use core::hash::Hash;
 use thinair_wire::header::coap::{Code, Type};
 use thinair_wire::time::Instant;
 
-use super::flight::{Outcome, Owner};
+use super::flight::{Content, Outcome, Owner};
 use super::server::Pending;
 use super::{Endpoint, Outgoing};
 use crate::block::BlockSize;
 use crate::code::{self, Kind};
 use crate::event::{Event, Gone, Observe, ObserverId, RequestId, RespondError};
-use crate::message::Builder;
 use crate::number;
 use crate::option::OptionList;
 use crate::request::Response;
@@ -147,7 +146,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             stream: observer.stream,
             separate: true,
             method: observer.method,
-            memory: None,
+            remembered: None,
             no_response: 0,
             transfer: observer.transfer,
             octets: 0,
@@ -177,25 +176,21 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let observer = self.observers.get(key).ok_or(RespondError::Gone)?;
         let (peer, token, stream) = (observer.peer, observer.token, observer.stream);
         let last = code.class() != 2;
+        let content = Content { code, token, options: options.octets(), payload: &payload };
         if stream {
-            if !self.write_frame(now, peer, code, &token, options.octets(), &payload) {
+            if !self.write_frame(now, peer, &content) {
                 return Err(RespondError::Gone);
             }
         } else if confirmable {
             let owner = Owner::Observer(key);
-            let flight = self
-                .send(now, peer, owner, true, code, &token, options.octets(), &payload)
-                .ok_or(RespondError::TooManyFlights)?;
+            let flight = self.send(now, peer, owner, true, &content).ok_or(RespondError::TooManyFlights)?;
             if let Some(observer) = self.observers.get_mut(key) {
                 observer.flight = Some(flight);
             }
         } else {
             let message_id = self.peers.get_mut(peer).ok_or(RespondError::Gone)?.next_message_id();
-            let most = 4 + token.len() + options.octets().len() + 1 + payload.len();
-            let span = self.octets.push(most, |out| {
-                let builder = Builder::new(out, Type::NonConfirmable, code, message_id, &token).ok()?;
-                builder.rest(options.octets(), &payload).ok()
-            });
+            let write = |out: &mut [u8]| content.write(Type::NonConfirmable, message_id, out);
+            let span = self.octets.push(content.most(), write);
             self.reply(Outgoing::Octets(peer, span.ok_or(RespondError::Option)?));
             if let Some(observer) = self.observers.get_mut(key) {
                 observer.message_id = Some(message_id);
@@ -231,9 +226,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let response = Response { code, options, payload: payload.into() };
         let Notification { code, options, payload } = self.notification(now, key, &response).ok()?;
         let token = self.observers.get(key)?.token;
-        let mut octets = alloc::vec![0; 4 + token.len() + options.octets().len() + 1 + payload.len()];
-        let builder = Builder::new(&mut octets, Type::Confirmable, code, 0, &token).ok()?;
-        let len = builder.rest(options.octets(), &payload).ok()?;
+        let content = Content { code, token, options: options.octets(), payload: &payload };
+        let mut octets = alloc::vec![0; content.most()];
+        let len = content.write(Type::Confirmable, 0, &mut octets)?;
         octets.truncate(len);
         Some(octets)
     }

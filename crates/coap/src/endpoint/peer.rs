@@ -105,7 +105,7 @@ impl<P: Copy + Eq + Hash> Peers<P> {
                 .filter_map(|slot| self.slab.at(slot))
                 .find(|(_, peer)| peer.pins == 0)
                 .map(|(key, peer)| (key, peer.address))?;
-            self.index.remove(self.hash(&address), oldest.slot);
+            self.index.remove(oldest.slot);
             self.use_order.remove(oldest.slot);
             self.slab.remove(oldest);
         }

@@ -5,8 +5,9 @@ use core::hash::Hash;
 use thinair_wire::header::coap::{Code, Type};
 use thinair_wire::time::Instant;
 
+use super::digest::Digest;
 use super::flight::{Outcome, Owner};
-use super::remembered::{Memory, Reply};
+use super::remembered::{Memory, Remembered, Reply};
 use super::{Endpoint, Outgoing};
 use crate::code::{self, Kind};
 use crate::event::Event;
@@ -20,7 +21,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// most one reply, and at most one event here; others wait at [`poll_event`](Self::poll_event).
     pub fn handle_datagram<'d>(&mut self, now: Instant, peer: P, datagram: &'d [u8]) -> Option<Event<'d, P>> {
         self.counters.received += 1;
-        let message = match Message::read(datagram) {
+        let (mut digest, recognised) = (Digest::default(), self.config.recognised);
+        let note = |code, option: &_| digest.note(code, option, recognised);
+        let message = match Message::read_with(datagram, note) {
             Ok(message) => message,
             Err(unreadable) => return self.reject(peer, &unreadable),
         };
@@ -31,7 +34,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let kind = code::kind(message.code);
         match message.message_type {
             Type::Confirmable | Type::NonConfirmable => {}
-            Type::Acknowledgement => return self.acknowledgement(now, peer, kind, message),
+            Type::Acknowledgement => return self.acknowledgement(now, peer, kind, message, &digest),
             Type::Reset => {
                 if kind == Kind::Empty {
                     self.reset(now, peer, message.message_id);
@@ -47,7 +50,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             }
             return None;
         }
-        if let Some((memory, reply)) = self.remembered.find(now, peer, message.message_id) {
+        let hash = Remembered::hash(peer, message.message_id);
+        if let Some((memory, reply)) = self.remembered.find(now, hash, peer, message.message_id) {
             if !self.is_forgotten(reply) {
                 self.duplicate(peer, message.message_id, reply);
                 return None;
@@ -56,11 +60,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
         let expires =
             Instant::from_nanos(now.as_nanos().saturating_add(self.lifetimes[usize::from(!confirmable)]));
-        let (memory, early) = self.remembered.insert(now, peer, message.message_id, expires);
+        let (memory, early) = self.remembered.insert(now, hash, peer, message.message_id, expires);
         self.counters.forgotten_early += u64::from(early);
         match kind {
-            Kind::Request => self.handle_request(now, peer, Some(memory), message, datagram.len()),
-            _ => self.response(now, peer, memory, message),
+            Kind::Request => self.handle_request(now, peer, Some(memory), message, &digest, datagram.len()),
+            _ => self.response(now, peer, memory, message, &digest),
         }
     }
 
@@ -101,6 +105,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         peer: Key,
         kind: Kind,
         message: Message<'d>,
+        digest: &Digest,
     ) -> Option<Event<'d, P>> {
         let Some(key) = self.flight_of(peer, message.message_id) else {
             self.counters.unmatched += 1;
@@ -118,7 +123,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                 match (owner, call) {
                     (Some(Owner::Call(owner)), Some(call)) if owner == call => {
                         self.arrived(now, key);
-                        self.call_response(now, call, message)
+                        self.call_response(now, call, message, digest)
                     }
                     _ => {
                         self.counters.unmatched += 1;
@@ -145,6 +150,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         peer: Key,
         memory: Memory,
         message: Message<'d>,
+        digest: &Digest,
     ) -> Option<Event<'d, P>> {
         let confirmable = message.message_type == Type::Confirmable;
         let Some(&call) = self.by_token.get(&(peer, message.token)) else {
@@ -162,7 +168,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if let Some(key) = self.calls.get(call).and_then(|call| call.flight) {
             self.arrived(now, key);
         }
-        self.call_response(now, call, message)
+        self.call_response(now, call, message, digest)
     }
 
     /// Rejects a message of a peer.

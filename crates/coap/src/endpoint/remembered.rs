@@ -34,9 +34,9 @@ pub(crate) struct Seen {
 /// Which message, as long as it is remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Memory {
-    slot: u32,
-    peer: Key,
-    message_id: u16,
+    pub(crate) slot: u32,
+    pub(crate) peer: Key,
+    pub(crate) message_id: u16,
 }
 
 /// The latest messages.
@@ -53,16 +53,23 @@ impl Remembered {
         Self { seen: Vec::new(), index: Index::default(), bound: bound.clamp(1, 1 << 30), next: 0 }
     }
 
+    /// Under which a message is found.
     #[inline]
-    fn hash(peer: Key, message_id: u16) -> u32 {
+    pub(crate) fn hash(peer: Key, message_id: u16) -> u32 {
         // Slots and generations are ours, Message IDs are the peer's own: nobody can choose who shares its bucket.
         KeyedHasher::of(u64::from(peer.slot) << 32 | u64::from(peer.generation), &message_id) as u32
     }
 
     /// The message, if it was seen and is not too old.
     #[inline]
-    pub(crate) fn find(&self, now: Instant, peer: Key, message_id: u16) -> Option<(Memory, Reply)> {
-        let slot = self.index.find(Self::hash(peer, message_id), |slot| {
+    pub(crate) fn find(
+        &self,
+        now: Instant,
+        hash: u32,
+        peer: Key,
+        message_id: u16,
+    ) -> Option<(Memory, Reply)> {
+        let slot = self.index.find(hash, |slot| {
             self.seen
                 .get(slot as usize)
                 .is_some_and(|seen| seen.message_id == message_id && seen.peer == peer && seen.expires > now)
@@ -75,6 +82,7 @@ impl Remembered {
     pub(crate) fn insert(
         &mut self,
         now: Instant,
+        hash: u32,
         peer: Key,
         message_id: u16,
         expires: Instant,
@@ -85,12 +93,12 @@ impl Remembered {
         match self.seen.get_mut(self.next) {
             Some(place) => {
                 early = place.expires > now;
-                self.index.remove(Self::hash(place.peer, place.message_id), slot);
+                self.index.remove(slot);
                 *place = seen;
             }
             None => self.seen.push(seen),
         }
-        self.index.insert(Self::hash(peer, message_id), slot);
+        self.index.insert(hash, slot);
         self.next = if self.next + 1 < self.bound { self.next + 1 } else { 0 };
         (Memory { slot, peer, message_id }, early)
     }
@@ -98,19 +106,21 @@ impl Remembered {
     /// What a duplicate is answered with from now on. Nothing happens if the message was forgotten.
     #[inline]
     pub(crate) fn set(&mut self, memory: Memory, reply: Reply) {
-        if let Some(seen) = self.seen.get_mut(memory.slot as usize) {
-            if seen.peer == memory.peer && seen.message_id == memory.message_id {
-                seen.reply = reply;
-            }
+        if let Some(seen) = self.seen.get_mut(memory.slot as usize)
+            && seen.peer == memory.peer
+            && seen.message_id == memory.message_id
+        {
+            seen.reply = reply;
         }
     }
 
     /// The message may be acted on again.
     pub(crate) fn forget(&mut self, memory: Memory) {
-        if let Some(seen) = self.seen.get_mut(memory.slot as usize) {
-            if seen.peer == memory.peer && seen.message_id == memory.message_id {
-                seen.expires = Instant::ZERO;
-            }
+        if let Some(seen) = self.seen.get_mut(memory.slot as usize)
+            && seen.peer == memory.peer
+            && seen.message_id == memory.message_id
+        {
+            seen.expires = Instant::ZERO;
         }
     }
 }

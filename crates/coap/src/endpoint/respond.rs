@@ -3,17 +3,16 @@
 use alloc::vec::Vec;
 use core::hash::Hash;
 
-use thinair_wire::header::coap::{Code, Type};
+use thinair_wire::header::coap::Type;
 use thinair_wire::time::Instant;
 
-use super::flight::Owner;
+use super::flight::{Content, Owner};
 use super::remembered::Reply;
 use super::server::Pending;
 use super::{Endpoint, Outgoing};
 use crate::block::{Block, BlockSize};
 use crate::code::{self, Kind};
 use crate::event::{Gone, RequestId, RespondError};
-use crate::message::Builder;
 use crate::number;
 use crate::option::OptionList;
 use crate::request::Response;
@@ -78,7 +77,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             return Ok(());
         }
         if self.is_plain(&pending, response) {
-            self.answer_as(now, id.0, &pending, response.code, response.options.octets(), &response.payload)?;
+            self.answer_as(now, id.0, &pending, &Content::of(pending.token, response))?;
         } else {
             self.respond_in_parts(now, id.0, &pending, response)?;
         }
@@ -126,7 +125,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             return Ok(());
         };
         let payload = response.payload.get(part.start..part.end).unwrap_or_default();
-        self.answer_as(now, key, pending, response.code, part.options.octets(), payload)?;
+        let content =
+            Content { code: response.code, token: pending.token, options: part.options.octets(), payload };
+        self.answer_as(now, key, pending, &content)?;
         if part.more {
             self.hold(now, pending.peer, pending.transfer, response);
         }
@@ -189,20 +190,18 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         now: Instant,
         key: Key,
         pending: &Pending,
-        code: Code,
-        options: &[u8],
-        payload: &[u8],
+        content: &Content<'_>,
     ) -> Result<(), RespondError> {
         if pending.confirmable && pending.separate {
             if self.config.amplification.is_some() && !self.is_verified(pending.peer) {
                 // Nothing is sent again and again to a peer that may not be there.
-                return self.answer(now, &Pending { confirmable: false, ..*pending }, code, options, payload);
+                return self.answer(now, &Pending { confirmable: false, ..*pending }, content);
             }
-            self.send(now, pending.peer, Owner::Response(key), true, code, &pending.token, options, payload)
+            self.send(now, pending.peer, Owner::Response(key), true, content)
                 .ok_or(RespondError::TooManyFlights)?;
             return Ok(());
         }
-        self.answer(now, pending, code, options, payload)
+        self.answer(now, pending, content)
     }
 
     /// Sends a response that is not sent again by itself: it is piggybacked, or not confirmable, or over a stream.
@@ -211,20 +210,17 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         &mut self,
         now: Instant,
         pending: &Pending,
-        code: Code,
-        options: &[u8],
-        payload: &[u8],
+        content: &Content<'_>,
     ) -> Result<(), RespondError> {
-        let most = 4 + pending.token.len() + options.len() + 1 + payload.len();
-        if let Some(limit) = self.config.amplification {
-            if !pending.stream
-                && most > usize::from(limit) * pending.octets
-                && !self.is_verified(pending.peer)
-            {
-                return self.answer_less(now, pending, code);
-            }
+        let most = content.most();
+        if let Some(limit) = self.config.amplification
+            && !pending.stream
+            && most > usize::from(limit) * pending.octets as usize
+            && !self.is_verified(pending.peer)
+        {
+            return self.answer_less(now, pending, content);
         }
-        self.emit(now, pending, code, options, payload)
+        self.emit(now, pending, content)
     }
 
     /// The same, of whatever length.
@@ -233,13 +229,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         &mut self,
         now: Instant,
         pending: &Pending,
-        code: Code,
-        options: &[u8],
-        payload: &[u8],
+        content: &Content<'_>,
     ) -> Result<(), RespondError> {
-        let most = 4 + pending.token.len() + options.len() + 1 + payload.len();
+        let most = content.most();
         if pending.stream {
-            return match self.write_frame(now, pending.peer, code, &pending.token, options, payload) {
+            return match self.write_frame(now, pending.peer, content) {
                 true => Ok(()),
                 false => Err(RespondError::Gone),
             };
@@ -250,17 +244,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             let Some(peer) = self.peers.get_mut(pending.peer) else { return Err(RespondError::Gone) };
             (Type::NonConfirmable, peer.next_message_id())
         };
-        let span = self.octets.push(most, |out| {
-            Builder::new(out, message_type, code, message_id, &pending.token)
-                .ok()?
-                .rest(options, payload)
-                .ok()
-        });
+        let span = self.octets.push(most, |out| content.write(message_type, message_id, out));
         let Some(span) = span else {
             self.counters.dropped += 1;
             return Err(RespondError::Option);
         };
-        if let Some(memory) = pending.memory.filter(|_| pending.confirmable) {
+        if let Some(memory) = pending.memory().filter(|_| pending.confirmable) {
             self.remembered.set(memory, Reply::Octets(span, code::is_safe(pending.method)));
         }
         self.reply(Outgoing::Octets(pending.peer, span));
@@ -273,13 +262,18 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
 
     /// The response is larger than what a peer may be sent of which it is not known whether it is where it seems to be.
     #[cold]
-    fn answer_less(&mut self, now: Instant, pending: &Pending, code: Code) -> Result<(), RespondError> {
+    fn answer_less(
+        &mut self,
+        now: Instant,
+        pending: &Pending,
+        content: &Content<'_>,
+    ) -> Result<(), RespondError> {
         if code::is_safe(pending.method) {
             self.challenge(now, pending);
             return Ok(());
         }
         // It was acted on: the code alone is no larger than the request.
-        self.emit(now, pending, code, &[], &[])
+        self.emit(now, pending, &Content { options: &[], payload: &[], ..*content })
     }
 
     /// Keeps a body of which not all parts were sent.

@@ -7,6 +7,7 @@ use thinair_wire::header::coap::{Code, Type};
 use thinair_wire::time::Instant;
 
 use super::digest::{Digest, ECHO};
+use super::flight::Content;
 use super::remembered::{Memory, Reply};
 use super::{Endpoint, Outgoing};
 use crate::block::{Block, BlockSize};
@@ -30,12 +31,13 @@ pub(crate) struct Pending {
     /// An Acknowledgement was sent, or there is none: the response will be a message of its own.
     pub(super) separate: bool,
     pub(super) method: Code,
-    pub(super) memory: Option<Memory>,
+    /// Slot of what is remembered of it; nothing if it came over a stream.
+    pub(super) remembered: Option<u32>,
     pub(super) no_response: u8,
     /// What tells the body of the response from others.
     pub(super) transfer: u64,
     /// Octets of the request.
-    pub(super) octets: usize,
+    pub(super) octets: u32,
     /// Block1 as it is echoed.
     pub(super) block1: Option<Block>,
     /// Block2 as it was asked for.
@@ -47,6 +49,13 @@ pub(crate) struct Pending {
     pub(super) deadline: Instant,
 }
 
+impl Pending {
+    pub(super) fn memory(&self) -> Option<Memory> {
+        let (peer, message_id) = (self.peer, self.message_id);
+        self.remembered.map(|slot| Memory { slot, peer, message_id })
+    }
+}
+
 impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// A request that is not a duplicate. `octets` of it were received.
     pub(super) fn handle_request<'d>(
@@ -55,9 +64,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         peer: Key,
         memory: Option<Memory>,
         message: Message<'d>,
+        digest: &Digest,
         octets: usize,
     ) -> Option<Event<'d, P>> {
-        let digest = Digest::of(message.code.0, message.options.octets(), self.config.recognised);
         let confirmable = message.message_type == Type::Confirmable;
         let mut pending = Pending {
             peer,
@@ -67,22 +76,22 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             stream: memory.is_none(),
             separate: !confirmable,
             method: message.code,
-            memory,
+            remembered: memory.map(|memory| memory.slot),
             no_response: digest.no_response,
-            transfer: digest.transfer,
-            octets,
+            transfer: digest.transfer(message.code),
+            octets: octets as u32,
             block1: digest.block1,
             block2: digest.block2,
             observe: None,
             observer: None,
-            deadline: now + self.config.processing_delay,
+            deadline: Instant::from_nanos(now.as_nanos().saturating_add(self.processing_delay)),
         };
         if digest.proxy || digest.refused.is_some() {
-            self.refuse(now, &pending, &digest);
+            self.refuse(now, &pending, digest);
             return None;
         }
-        let blocks = [digest.block1, digest.block2];
-        if !pending.stream && blocks.into_iter().flatten().any(|block| block.size == BlockSize::BERT) {
+        let is_bert = |block: Option<Block>| block.is_some_and(|block| block.size == BlockSize::BERT);
+        if !pending.stream && (is_bert(digest.block1) || is_bert(digest.block2)) {
             // SZX 7 is reserved: RFC 7959, section 2.2.
             self.answer_plain(now, &pending, Response::new(code::BAD_REQUEST));
             return None;
@@ -97,12 +106,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
         let mut payload = Cow::Borrowed(message.payload);
         if let Some(block) = digest.block1 {
-            payload = self.upload(now, &pending, block, &digest, message.payload)?;
+            payload = self.upload(now, &pending, block, digest, message.payload)?;
         }
-        if let Some(block) = digest.block2.filter(|block| block.num > 0) {
-            if self.respond_from_held(now, &pending, block) {
-                return None;
-            }
+        if let Some(block) = digest.block2.filter(|block| block.num > 0)
+            && self.respond_from_held(now, &pending, block)
+        {
+            return None;
         }
         if let (Some(observe), Code::GET | code::FETCH) = (digest.observe, message.code) {
             pending.observe = match observe {
@@ -133,7 +142,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     fn refuse(&mut self, now: Instant, pending: &Pending, digest: &Digest) {
         if !pending.confirmable && !pending.stream {
             // "A Non-confirmable message with an unrecognized critical option MUST be rejected".
-            self.send_reset(pending.peer, pending.memory, pending.message_id);
+            self.send_reset(pending.peer, pending.memory(), pending.message_id);
         } else if digest.proxy {
             self.answer_plain(now, pending, Response::new(code::PROXYING_NOT_SUPPORTED));
         } else {
@@ -148,12 +157,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let Some(peer) = self.peers.get_mut(pending.peer) else { return };
         let echo: [u8; ECHO] = *peer.echo.get_or_insert(random);
         let response = Response::new(code::UNAUTHORIZED).option(number::ECHO, &echo);
-        let _ = self.emit(now, pending, response.code, response.options.octets(), &[]);
+        let _ = self.emit(now, pending, &Content::of(pending.token, &response));
     }
 
     /// A response of the endpoint's own.
     pub(super) fn answer_plain(&mut self, now: Instant, pending: &Pending, response: Response<'_>) {
-        let _ = self.answer(now, pending, response.code, response.options.octets(), &response.payload);
+        let _ = self.answer(now, pending, &Content::of(pending.token, &response));
     }
 
     /// There will be no response to a request: its client is left to its timeout. **Every request is answered or dismissed**;
@@ -181,7 +190,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
         let pending = *pending;
         self.unacknowledged.remove(key.slot);
-        if let Some(memory) = pending.memory {
+        if let Some(memory) = pending.memory() {
             self.remembered.set(memory, Reply::Acknowledgement);
         }
         self.reply(Outgoing::Empty(pending.peer, Type::Acknowledgement, pending.message_id));

@@ -11,6 +11,8 @@ use core::hash::Hash;
 use thinair_wire::header::coap::{Code, Type};
 use thinair_wire::time::Instant;
 
+use super::digest::Digest;
+use super::flight::Content;
 use super::respond::Limits;
 use super::{Endpoint, Outgoing, Timed};
 use crate::block::BlockSize;
@@ -86,7 +88,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let mut csm = OptionList::new();
         csm.push_uint(signal::MAX_MESSAGE_SIZE, u32::try_from(max_message).unwrap_or(u32::MAX));
         csm.push(signal::BLOCK_WISE_TRANSFER, &[]);
-        self.write_frame(now, key, code::CSM, &Token::EMPTY, csm.octets(), &[])
+        self.write_signal(now, key, code::CSM, Token::EMPTY, csm.octets())
     }
 
     /// The stream to a peer is closed, or is to be: requests under way fail, observers are gone, what is still to be sent is
@@ -103,7 +105,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) {
             stream.released = true;
         }
-        self.write_frame(now, key, code::RELEASE, &Token::EMPTY, &[], &[])
+        self.write_signal(now, key, code::RELEASE, Token::EMPTY, &[])
     }
 
     /// Octets of a stream were received: takes the next message from their front, and what is behind the last complete one
@@ -185,7 +187,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         key: Key,
         octets: &'d [u8],
     ) -> Result<Option<Event<'d, P>>, StreamError> {
-        let (frame, _) = Frame::read(octets)?.ok_or(StreamError::Format)?;
+        let (mut digest, recognised) = (Digest::default(), self.config.recognised);
+        let note = |code, option: &_| digest.note(code, option, recognised);
+        let (frame, _) = Frame::read_with(octets, note)?.ok_or(StreamError::Format)?;
         let ready = self.stream(key).is_some_and(|stream| stream.ready);
         if !ready && frame.code != code::CSM {
             return Err(StreamError::NoCsm);
@@ -200,9 +204,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         };
         match code::kind(frame.code) {
             Kind::Signal => self.signal(now, key, &message),
-            Kind::Request => Ok(self.handle_request(now, key, None, message, octets.len())),
+            Kind::Request => Ok(self.handle_request(now, key, None, message, &digest, octets.len())),
             Kind::Response => match self.by_token.get(&(key, message.token)) {
-                Some(&call) => Ok(self.call_response(now, call, message)),
+                Some(&call) => Ok(self.call_response(now, call, message, &digest)),
                 None => {
                     self.counters.unmatched += 1;
                     Ok(None)
@@ -249,7 +253,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                     // Whatever was received before is done with, or is the application's.
                     options.push(signal::CUSTODY, &[]);
                 }
-                self.write_frame(now, key, code::PONG, &message.token, options.octets(), &[]);
+                self.write_signal(now, key, code::PONG, message.token, options.octets());
                 Ok(None)
             }
             code::PONG => match stream.ping.take() {
@@ -281,7 +285,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             self.timers.remove(&(before, Timed::Stream(key)));
         }
         self.timers.insert((deadline, Timed::Stream(key)));
-        self.write_frame(now, key, code::PING, &Token::EMPTY, &[], &[])
+        self.write_signal(now, key, code::PING, Token::EMPTY, &[])
     }
 
     pub(super) fn stream_timeout(&mut self, key: Key) {
@@ -292,24 +296,21 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
+    fn write_signal(&mut self, now: Instant, key: Key, code: Code, token: Token, options: &[u8]) -> bool {
+        self.write_frame(now, key, &Content { code, token, options, payload: &[] })
+    }
+
     /// One more message for a stream. False if the stream is over; that is what becomes of it, if the other side does not
     /// read.
-    pub(super) fn write_frame(
-        &mut self,
-        now: Instant,
-        key: Key,
-        code: Code,
-        token: &Token,
-        options: &[u8],
-        payload: &[u8],
-    ) -> bool {
+    pub(super) fn write_frame(&mut self, now: Instant, key: Key, content: &Content<'_>) -> bool {
+        let Content { code, token, options, payload } = content;
         let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) else {
             return false;
         };
         if stream.closed {
             return false;
         }
-        let (front, len) = header(rest_len(options, payload), code, token);
+        let (front, len) = header(rest_len(options, payload), *code, token);
         // One message always has room: what it may have is for the other side and the application to say.
         let waits = stream.output.len();
         if waits > 0 && waits + len + token.len() + options.len() + payload.len() + 1 > stream.backlog {
@@ -320,10 +321,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
         stream.output.extend(front.iter().take(len));
         stream.output.extend(token.octets());
-        stream.output.extend(options);
+        stream.output.extend(*options);
         if !payload.is_empty() {
             stream.output.push_back(0xFF);
-            stream.output.extend(payload);
+            stream.output.extend(*payload);
         }
         if !core::mem::replace(&mut stream.queued, true) {
             self.outgoing.push_back(Outgoing::Stream(key));
@@ -359,7 +360,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if let StreamError::BadOption { number } = error {
             options.push_uint(signal::BAD_CSM_OPTION, u32::from(number));
         }
-        self.write_frame(now, key, code::ABORT, &Token::EMPTY, options.octets(), &[]);
+        self.write_signal(now, key, code::ABORT, Token::EMPTY, options.octets());
         if let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) {
             // What is to be sent is sent, then the stream is forgotten.
             stream.closed = true;

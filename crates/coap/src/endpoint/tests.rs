@@ -1,5 +1,7 @@
 //! Tests of the endpoint, by subject.
 
+#![allow(clippy::unwrap_used)]
+
 mod blocks;
 mod memory;
 mod observing;

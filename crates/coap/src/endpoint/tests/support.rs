@@ -56,6 +56,9 @@ pub(crate) fn owned(event: Event<'_, u8>) -> Event<'static, u8> {
     event.into_owned()
 }
 
+/// What a server does with what it is told.
+pub(crate) type App<'a> = dyn FnMut(&mut Endpoint<u8>, Instant, Event<'static, u8>) + 'a;
+
 /// A client and a server with nothing lost between them. What is sent is written down as the figures of RFC 7959 do.
 pub(crate) struct Pair {
     pub(crate) client: Endpoint<u8>,
@@ -70,10 +73,7 @@ impl Pair {
     }
 
     /// Carries datagrams until there are none; `app` is the server's. What the client is told.
-    pub(crate) fn run(
-        &mut self,
-        app: &mut dyn FnMut(&mut Endpoint<u8>, Instant, Event<'static, u8>),
-    ) -> Vec<Event<'static, u8>> {
+    pub(crate) fn run(&mut self, app: &mut App<'_>) -> Vec<Event<'static, u8>> {
         let mut events = Vec::new();
         loop {
             let now = at(self.millis);
