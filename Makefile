@@ -77,9 +77,10 @@ test: ## set up, then run every test
 		cargo build --locked --quiet --target "$$target" -p thinair-rohc
 		cargo build --locked --quiet --target "$$target" -p thinair-link --no-default-features
 		cargo build --locked --quiet --target "$$target" -p thinair-link
+		cargo build --locked --quiet --target "$$target" -p thinair-coap
 		cargo build --locked --quiet --target "$$target" -p thinair-lowpan
 		cargo build --locked --quiet --target "$$target" -p thinair-ule
-		echo "thinair-wire, thinair-rohc, thinair-link, thinair-lowpan and thinair-ule are built for $$target"
+		echo "thinair-wire, thinair-rohc, thinair-link, thinair-coap, thinair-lowpan and thinair-ule are built for $$target"
 	done
 	$(MAKE) sizes
 	$(call heading,All tests passed)
@@ -109,6 +110,7 @@ bench: ## time and instructions per packet, memory per context, what damage cost
 		fi
 		cargo bench --locked -p thinair-rohc --bench instructions
 		cargo bench --locked -p thinair-ule --features fast-crc --bench instructions
+		cargo bench --locked -p thinair-coap --bench instructions
 	else
 		echo "Instructions are not counted: valgrind is missing"
 	fi

@@ -1,6 +1,7 @@
 //! `thinair`: thin headers, over the air.
 
 mod analyze;
+mod coap;
 mod link;
 mod options;
 mod paper;
@@ -33,6 +34,9 @@ enum Task {
     /// IP packets through UDP, ULE, GSE or serial lines, in fewer octets and sealed
     #[command(subcommand)]
     Tunnel(tunnel::Task),
+    /// CoAP over UDP and TCP: fetch, change and observe resources, or serve them
+    #[command(subcommand)]
+    Coap(coap::Task),
     /// Published evaluations, run again: theirs, ours, and the bars that ours must meet
     #[command(subcommand)]
     Paper(paper::Task),
@@ -45,6 +49,7 @@ fn main() -> ExitCode {
         Task::Rohc(task) => rohc::run(&task),
         Task::Link(task) => link::run(&task),
         Task::Tunnel(task) => tunnel::run(&task),
+        Task::Coap(task) => coap::run(&task),
         Task::Paper(task) => paper::run(&task),
     };
     match result {

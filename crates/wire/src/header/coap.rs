@@ -48,7 +48,23 @@ impl<'p> Coap<'p> {
 
     /// Reads the message that `octets` are. Another version than 1 is [`Refusal::NotThis`], a TKL of 9 to 15
     /// is [`Refusal::Malformed`].
+    #[inline]
     pub fn read(octets: &'p [u8]) -> Step<Self> {
+        // All fields at once. A shortcut: what follows says the same of them, and what is wrong with others.
+        if let [first, code, high, low, behind @ ..] = octets
+            && (0x40..0x80).contains(first)
+            && usize::from(first & 0xF) <= MAX_TOKEN
+            && let Some((token, rest)) = behind.split_at_checked(usize::from(first & 0xF))
+        {
+            let message_type = Type::from_u32(u32::from(first >> 4));
+            let message_id = u16::from_be_bytes([*high, *low]);
+            return Ok(Self { message_type, code: Code(*code), message_id, token, rest });
+        }
+        Self::read_fields(octets)
+    }
+
+    /// The same, field by field.
+    fn read_fields(octets: &'p [u8]) -> Step<Self> {
         let mut message = Self::default();
         message.code(&mut Reader::contiguous(octets), octets.len())?;
         Ok(message)
@@ -56,7 +72,26 @@ impl<'p> Coap<'p> {
 
     /// Writes the message from octet `at` of `out` on and returns its end. No room is for a token of more
     /// than 8 octets.
-    pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
+    #[inline]
+    pub fn write(self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
+        // All fields at once, as in `read`.
+        let room = out.get_mut(at..).and_then(|out| out.get_mut(..self.len()));
+        if let Some([first, code, high, low, behind @ ..]) = room
+            && self.token.len() <= MAX_TOKEN
+            && let Some((token, rest)) = behind.split_at_mut_checked(self.token.len())
+        {
+            *first = 0x40 | (self.message_type as u8) << 4 | self.token.len() as u8;
+            *code = self.code.0;
+            [*high, *low] = self.message_id.to_be_bytes();
+            token.copy_from_slice(self.token);
+            rest.copy_from_slice(self.rest);
+            return Ok(at + self.len());
+        }
+        self.write_fields(out, at)
+    }
+
+    /// The same, field by field.
+    fn write_fields(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
         let len = self.len();
         let mut writer = Writer::new(out, at);
         self.code(&mut writer, len).map_err(|_| NoRoom)?;
@@ -314,9 +349,6 @@ impl<'p> Options<'p> {
 
     #[inline]
     fn step(&self) -> Result<CoapOption<'p>, End<'p>> {
-        if let Some(end) = self.end {
-            return Err(end);
-        }
         let octets = self.octets.get(self.at..).unwrap_or_default();
         match octets {
             [] => Err(End::NoPayload),
@@ -336,6 +368,19 @@ impl<'p> Options<'p> {
 /// The option at the start of `octets`, behind an option with number `previous`.
 #[inline]
 fn read_option(previous: u16, octets: &[u8]) -> Option<CoapOption<'_>> {
+    // Most options have no extended form. A shortcut: what follows says the same of them.
+    if let Some((&head, behind)) = octets.split_first() {
+        let (delta, length) = (head >> 4, usize::from(head & 0xF));
+        if delta < 13 && length < 13 {
+            let number = previous.checked_add(u16::from(delta))?;
+            return Some(CoapOption { number, value: behind.get(..length)?, octets: octets.get(..=length)? });
+        }
+    }
+    read_any_option(previous, octets)
+}
+
+/// The same, extended or not.
+fn read_any_option(previous: u16, octets: &[u8]) -> Option<CoapOption<'_>> {
     let mut reader = Reader::contiguous(octets);
     let (mut delta, mut value) = (0, [].as_slice());
     option(&mut reader, &mut delta, &mut value).ok()?;
@@ -551,6 +596,32 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_shortcut_says_what_the_format_says(previous: u16, octets in vec(any::<u8>(), 0..40)) {
+            prop_assert_eq!(read_option(previous, &octets), read_any_option(previous, &octets));
+            prop_assert_eq!(Coap::read(&octets), Coap::read_fields(&octets));
+        }
+
+        #[test]
+        fn the_shortcut_writes_what_the_format_writes(
+            message_type in 0..4_u32, code: u8, message_id: u16,
+            token in vec(any::<u8>(), 0..11), rest in vec(any::<u8>(), 0..9), at in 0..5_usize, room in 0..40_usize,
+        ) {
+            let message = Coap {
+                message_type: Type::from_u32(message_type),
+                code: Code(code),
+                message_id,
+                token: &token,
+                rest: &rest,
+            };
+            let (mut out, mut expected) = (vec![0xA5; room], vec![0xA5; room]);
+            let written = message.write(&mut out, at);
+            prop_assert_eq!(written, message.write_fields(&mut expected, at));
+            if written.is_ok() {
+                prop_assert_eq!(out, expected);
+            }
+        }
+
         #[test]
         fn what_is_written_is_what_was_read(first in 0x40..0x80_u8, mut octets in vec(any::<u8>(), 1..64)) {
             octets[0] = first;

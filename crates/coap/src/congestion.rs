@@ -1,0 +1,376 @@
+//! When a message is sent again: one trait, and a file for each algorithm.
+//!
+//! An algorithm keeps a state for each peer. For each message it gives a [`Timer`], which knows the series of timeouts
+//! that was chosen when the message was sent, so that what other messages teach in the meantime does not disturb it. All
+//! arithmetic is in integer nanoseconds.
+//!
+//! | algorithm | first timeout | next ones | learns from |
+//! |---|---|---|---|
+//! | [`Rfc7252`] | ACK_TIMEOUT, dithered | doubled | nothing |
+//! | [`Rfc6298`] | SRTT + 4 RTTVAR | doubled, and kept for the next message (Karn) | messages sent once |
+//! | [`Cocoa`] | mean of a strong and a weak estimator, dithered | times 3, 2 or 1.5 | messages sent up to three times |
+//! | [`Fasor`] | FastRTO or SlowRTO | FastRTO doubled, with SlowRTO in between | all messages |
+//!
+//! ```
+//! use thinair_coap::congestion::{Acknowledged, Algorithm, CongestionControl, Controller, Transmission};
+//! use core::time::Duration;
+//! use thinair_wire::time::Instant;
+//!
+//! let parameters = Transmission::default();
+//! let mut controller = Controller::new(&Algorithm::default(), &parameters);
+//! let timer = controller.start(Instant::ZERO, &parameters, 0, 0);
+//! assert_eq!(timer.timeout(), Duration::from_secs(2));
+//! ```
+
+mod cocoa;
+mod estimator;
+mod fasor;
+mod rfc6298;
+mod rfc7252;
+#[cfg(test)]
+mod table_test;
+
+use core::fmt;
+use core::str::FromStr;
+use core::time::Duration;
+
+use thinair_wire::time::Instant;
+
+pub use cocoa::{Cocoa, CocoaConfig};
+pub use estimator::Estimator;
+pub use fasor::{Fasor, FasorConfig, FasorState};
+pub use rfc6298::{Rfc6298, Rfc6298Config};
+pub use rfc7252::Rfc7252;
+
+/// Transmission parameters. RFC 7252, section 4.8. They can be set for each peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmission {
+    /// ACK_TIMEOUT: what the first timeout is as long as nothing is known of the path. 2 s; at least 1 s on the Internet,
+    /// and more where a round trip takes longer (NB-IoT, LoRa, satellites).
+    pub ack_timeout: Duration,
+    /// ACK_RANDOM_FACTOR in thousandths: 1,500. Less than 1,000 counts as 1,000.
+    pub ack_random_factor: u16,
+    /// MAX_RETRANSMIT: how often a message is sent again. 4; zero means never.
+    pub max_retransmit: u8,
+    /// NSTART: messages under way to one peer that wait for an acknowledgement. 1; zero counts as 1. More than 1 needs
+    /// congestion control (section 4.7).
+    pub nstart: u16,
+    /// PROBING_RATE in octets a second: how fast a peer is sent to that does not answer. 1; zero counts as 1.
+    pub probing_rate: u32,
+}
+
+impl Default for Transmission {
+    fn default() -> Self {
+        Self {
+            ack_timeout: Duration::from_secs(2),
+            ack_random_factor: 1_500,
+            max_retransmit: 4,
+            nstart: 1,
+            probing_rate: 1,
+        }
+    }
+}
+
+/// MAX_LATENCY: how long a datagram may be under way. RFC 7252, section 4.8.2.
+pub const MAX_LATENCY: Duration = Duration::from_secs(100);
+
+impl Transmission {
+    /// MAX_TRANSMIT_SPAN: from the first transmission of a message to its last one; 45 s.
+    pub fn max_transmit_span(&self) -> Duration {
+        self.series(u32::from(self.max_retransmit))
+    }
+
+    /// MAX_TRANSMIT_WAIT: from the first transmission of a message to giving up; 93 s.
+    pub fn max_transmit_wait(&self) -> Duration {
+        self.series(u32::from(self.max_retransmit) + 1)
+    }
+
+    /// EXCHANGE_LIFETIME: how long a Message ID of a Confirmable message means that message; 247 s.
+    pub fn exchange_lifetime(&self) -> Duration {
+        self.max_transmit_span().saturating_add(MAX_LATENCY * 2).saturating_add(self.ack_timeout)
+    }
+
+    /// NON_LIFETIME: the same for a Non-confirmable message; 145 s.
+    pub fn non_lifetime(&self) -> Duration {
+        self.max_transmit_span().saturating_add(MAX_LATENCY)
+    }
+
+    /// `ACK_TIMEOUT * (2^count - 1) * ACK_RANDOM_FACTOR`.
+    fn series(&self, count: u32) -> Duration {
+        let longest = dither(nanos(self.ack_timeout), self.ack_random_factor, u64::MAX);
+        Duration::from_nanos(
+            longest.saturating_mul(1_u64.checked_shl(count).unwrap_or(u64::MAX).saturating_sub(1)),
+        )
+    }
+}
+
+/// The timeouts of one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timer {
+    nanos: u64,
+    /// What the series goes on from, without dither.
+    base: u64,
+    retransmissions: u8,
+    series: Series,
+}
+
+/// Which timeouts follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Series {
+    /// Doubled each time.
+    Double,
+    /// As the algorithm says from the one before.
+    Variable,
+    /// `FAST_SLOW_FAST` of FASOR, with SlowRTO in nanoseconds.
+    FastSlowFast { slow: u64 },
+    /// `SLOW_FAST` of FASOR, with FastRTO in nanoseconds.
+    SlowFast { fast: u64 },
+}
+
+impl Timer {
+    const fn new(nanos: u64, base: u64, series: Series) -> Self {
+        Self { nanos, base, retransmissions: 0, series }
+    }
+
+    /// From the latest transmission to the next one, or to giving up.
+    pub const fn timeout(&self) -> Duration {
+        Duration::from_nanos(self.nanos)
+    }
+
+    /// How often the message was sent again.
+    pub const fn retransmissions(&self) -> u8 {
+        self.retransmissions
+    }
+}
+
+/// A message was acknowledged, or answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// When that was.
+    pub now: Instant,
+    /// When the message was first sent.
+    pub first: Instant,
+    /// When it was last sent.
+    pub last: Instant,
+    /// How often it was sent, at least once.
+    pub transmissions: u8,
+}
+
+impl Acknowledged {
+    /// From the first transmission to the acknowledgement, in nanoseconds.
+    const fn since_first(&self) -> u64 {
+        self.now.nanos_since(self.first)
+    }
+
+    /// Whether it is certain which transmission was acknowledged.
+    const fn is_unambiguous(&self) -> bool {
+        self.transmissions <= 1
+    }
+}
+
+/// A congestion control algorithm and what it knows of one peer.
+///
+/// **`start` when a message is sent, `back_off` each time it is sent again, then one of `on_ack` and `on_give_up`.**
+pub trait CongestionControl {
+    /// The timer of a message that is sent `now`, while `in_flight` others wait for their acknowledgement. `random` is
+    /// where in the range of the dither it is: 0 is its start.
+    fn start(&mut self, now: Instant, parameters: &Transmission, in_flight: usize, random: u64) -> Timer;
+
+    /// The timer has run out and the message is sent again: the next timeout of its series.
+    fn back_off(&mut self, timer: &mut Timer);
+
+    /// A message was acknowledged.
+    fn on_ack(&mut self, ack: &Acknowledged);
+
+    /// A message was not acknowledged by the end of its series.
+    fn on_give_up(&mut self, _now: Instant) {}
+
+    /// The first timeout of a message that were sent `now`, without dither.
+    fn rto(&self, now: Instant, parameters: &Transmission) -> Duration;
+
+    /// Messages that may be under way.
+    fn nstart(&self, parameters: &Transmission) -> usize {
+        usize::from(parameters.nstart.max(1))
+    }
+
+    /// Whether anything was learned from this peer.
+    fn has_sample(&self) -> bool;
+}
+
+/// Which algorithm, and how it is set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Algorithm {
+    /// RFC 7252, section 4.2.
+    #[default]
+    Rfc7252,
+    /// RFC 6298 without a least RTO.
+    Rfc6298(Rfc6298Config),
+    /// draft-ietf-core-cocoa-03.
+    Cocoa(CocoaConfig),
+    /// draft-ietf-core-fasor-02.
+    Fasor(FasorConfig),
+}
+
+impl Algorithm {
+    /// Names, in the order of the variants.
+    pub const NAMES: [&'static str; 4] = ["rfc7252", "rfc6298", "cocoa", "fasor"];
+
+    /// Its name.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Rfc7252 => Self::NAMES[0],
+            Self::Rfc6298(_) => Self::NAMES[1],
+            Self::Cocoa(_) => Self::NAMES[2],
+            Self::Fasor(_) => Self::NAMES[3],
+        }
+    }
+}
+
+/// No algorithm has that name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownAlgorithm;
+
+impl fmt::Display for UnknownAlgorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no congestion control has that name; there are rfc7252, rfc6298, cocoa and fasor")
+    }
+}
+
+impl core::error::Error for UnknownAlgorithm {}
+
+impl FromStr for Algorithm {
+    type Err = UnknownAlgorithm;
+
+    fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
+        Ok(match name {
+            "rfc7252" => Self::Rfc7252,
+            "rfc6298" => Self::Rfc6298(Rfc6298Config::default()),
+            "cocoa" => Self::Cocoa(CocoaConfig::default()),
+            "fasor" => Self::Fasor(FasorConfig::default()),
+            _ => return Err(UnknownAlgorithm),
+        })
+    }
+}
+
+/// One of the algorithms, with its state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Controller {
+    /// RFC 7252, section 4.2.
+    Rfc7252(Rfc7252),
+    /// RFC 6298.
+    Rfc6298(Rfc6298),
+    /// draft-ietf-core-cocoa-03.
+    Cocoa(Cocoa),
+    /// draft-ietf-core-fasor-02.
+    Fasor(Fasor),
+}
+
+impl Controller {
+    /// Nothing is known of the peer.
+    pub const fn new(algorithm: &Algorithm, parameters: &Transmission) -> Self {
+        match algorithm {
+            Algorithm::Rfc7252 => Self::Rfc7252(Rfc7252),
+            Algorithm::Rfc6298(config) => Self::Rfc6298(Rfc6298::new(*config)),
+            Algorithm::Cocoa(config) => Self::Cocoa(Cocoa::new(*config, parameters)),
+            Algorithm::Fasor(config) => Self::Fasor(Fasor::new(*config)),
+        }
+    }
+
+    fn inner(&self) -> &dyn CongestionControl {
+        match self {
+            Self::Rfc7252(controller) => controller,
+            Self::Rfc6298(controller) => controller,
+            Self::Cocoa(controller) => controller,
+            Self::Fasor(controller) => controller,
+        }
+    }
+
+    fn inner_mut(&mut self) -> &mut dyn CongestionControl {
+        match self {
+            Self::Rfc7252(controller) => controller,
+            Self::Rfc6298(controller) => controller,
+            Self::Cocoa(controller) => controller,
+            Self::Fasor(controller) => controller,
+        }
+    }
+}
+
+impl CongestionControl for Controller {
+    fn start(&mut self, now: Instant, parameters: &Transmission, in_flight: usize, random: u64) -> Timer {
+        self.inner_mut().start(now, parameters, in_flight, random)
+    }
+
+    fn back_off(&mut self, timer: &mut Timer) {
+        self.inner_mut().back_off(timer);
+    }
+
+    fn on_ack(&mut self, ack: &Acknowledged) {
+        self.inner_mut().on_ack(ack);
+    }
+
+    fn on_give_up(&mut self, now: Instant) {
+        self.inner_mut().on_give_up(now);
+    }
+
+    fn rto(&self, now: Instant, parameters: &Transmission) -> Duration {
+        self.inner().rto(now, parameters)
+    }
+
+    fn nstart(&self, parameters: &Transmission) -> usize {
+        self.inner().nstart(parameters)
+    }
+
+    fn has_sample(&self) -> bool {
+        self.inner().has_sample()
+    }
+}
+
+/// Nanoseconds of a duration; saturates after 584 years.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Where `random` of 2^64 points to between `base` and `base * factor / 1000`.
+fn dither(base: u64, factor: u16, random: u64) -> u64 {
+    let width = u128::from(base) * u128::from(factor.saturating_sub(1_000)) / 1_000;
+    base.saturating_add(part(u64::try_from(width).unwrap_or(u64::MAX), random))
+}
+
+/// `random` of 2^64 parts of `width`, rounded.
+pub(crate) fn part(width: u64, random: u64) -> u64 {
+    ((u128::from(width) * u128::from(random) + (1 << 63)) >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 7252, section 4.8.2, table 3.
+    #[test]
+    fn derived_parameters_are_those_of_table_3() {
+        let parameters = Transmission::default();
+        let seconds = [
+            parameters.max_transmit_span(),
+            parameters.max_transmit_wait(),
+            parameters.exchange_lifetime(),
+            parameters.non_lifetime(),
+        ]
+        .map(|duration| duration.as_secs_f64());
+        assert_eq!(seconds, [45.0, 93.0, 247.0, 145.0]);
+    }
+
+    #[test]
+    fn large_parameters_saturate() {
+        let parameters =
+            Transmission { ack_timeout: Duration::MAX, max_retransmit: 255, ..Transmission::default() };
+        assert!(parameters.exchange_lifetime() > Duration::from_secs(3_600));
+    }
+
+    #[test]
+    fn an_algorithm_is_found_by_its_name() {
+        for name in Algorithm::NAMES {
+            assert_eq!(name.parse::<Algorithm>().map(|algorithm| algorithm.name()), Ok(name));
+        }
+        assert_eq!("tahoe".parse::<Algorithm>(), Err(UnknownAlgorithm));
+    }
+}

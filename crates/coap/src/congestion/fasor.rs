@@ -1,0 +1,240 @@
+//! FASOR: a fast RTO for losses, a slow RTO against congestion, three series of timeouts. draft-ietf-core-fasor-02.
+//!
+//! Text and pseudocode differ for the first sample R. The text: "initialized with that sample as specified in RFC 6298,
+//! except RTTVAR that is set to R/2K where K = 4". The pseudocode: K = 1 for this once. Both give an RTO of 1.5 R; the
+//! next ones differ, and here it goes by the text.
+//!
+//! The draft knows one message under way at a time. With more, there is one state for a peer: a message takes the series
+//! of the state in which it is first sent, and each acknowledgement moves the state.
+
+use core::time::Duration;
+
+use thinair_wire::time::Instant;
+
+use super::{Acknowledged, CongestionControl, Estimator, Series, Timer, Transmission, nanos, part};
+
+/// K of RFC 6298.
+const K: u64 = 4;
+
+/// How [`Fasor`] is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FasorConfig {
+    /// G, the granularity of the clock. Zero: the dither keeps the timeout at least SRTT/4 above the RTO.
+    pub g: Duration,
+    /// The largest FastRTO, 60 s or more.
+    pub max_rto: Duration,
+    /// By how much SlowRTO is longer than what was measured, in thousandths: 1,500.
+    pub slow_rto_factor: u16,
+}
+
+impl Default for FasorConfig {
+    fn default() -> Self {
+        Self { g: Duration::ZERO, max_rto: Duration::from_secs(60), slow_rto_factor: 1_500 }
+    }
+}
+
+/// Which series the next message takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FasorState {
+    /// FAST: F, 2F, 4F, ...
+    #[default]
+    Fast,
+    /// FAST_SLOW_FAST: F, max(S, 2F), 2F, 4F, ...
+    FastSlowFast,
+    /// SLOW_FAST: S, F, 2F, 4F, ...
+    SlowFast,
+}
+
+/// FastRTO, SlowRTO and the state of one peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fasor {
+    config: FasorConfig,
+    estimator: Option<Estimator>,
+    /// SlowRTO in nanoseconds; 0 before it is measured.
+    slow: u64,
+    state: FasorState,
+}
+
+impl Fasor {
+    /// Nothing is known of the peer.
+    pub const fn new(config: FasorConfig) -> Self {
+        Self { config, estimator: None, slow: 0, state: FasorState::Fast }
+    }
+
+    /// The state.
+    pub const fn state(&self) -> FasorState {
+        self.state
+    }
+
+    /// SlowRTO; zero before it is measured.
+    pub const fn slow_rto(&self) -> Duration {
+        Duration::from_nanos(self.slow)
+    }
+
+    /// FastRTO, and SRTT or what stands for it.
+    fn fast(&self, parameters: &Transmission) -> (u64, u64) {
+        match &self.estimator {
+            Some(estimator) => {
+                let rto = estimator.rto(nanos(self.config.g), K).min(nanos(self.config.max_rto));
+                (rto, estimator.srtt)
+            }
+            None => {
+                let rto = nanos(parameters.ack_timeout);
+                (rto, rto / 3)
+            }
+        }
+    }
+}
+
+impl CongestionControl for Fasor {
+    /// ACK_RANDOM_FACTOR plays no part: the draft has its own dither, RTO + SRTT/4 to RTO + SRTT.
+    fn start(&mut self, _now: Instant, parameters: &Transmission, _in_flight: usize, random: u64) -> Timer {
+        let (rto, srtt) = self.fast(parameters);
+        let fast = rto.saturating_add(srtt / 4).saturating_add(part(srtt - srtt / 4, random));
+        match self.state {
+            FasorState::Fast => Timer::new(fast, fast, Series::Double),
+            FasorState::FastSlowFast => Timer::new(fast, fast, Series::FastSlowFast { slow: self.slow }),
+            FasorState::SlowFast => Timer::new(self.slow, fast, Series::SlowFast { fast }),
+        }
+    }
+
+    fn back_off(&mut self, timer: &mut Timer) {
+        timer.retransmissions = timer.retransmissions.saturating_add(1);
+        timer.nanos = match (timer.series, timer.retransmissions) {
+            (Series::FastSlowFast { slow }, 1) => slow.max(timer.base.saturating_mul(2)),
+            (Series::FastSlowFast { .. }, _) => double(&mut timer.base),
+            (Series::SlowFast { fast }, 1) => fast,
+            (Series::SlowFast { .. } | Series::Double | Series::Variable, _) => double(&mut timer.base),
+        };
+    }
+
+    fn on_ack(&mut self, ack: &Acknowledged) {
+        let sample = ack.since_first();
+        if ack.is_unambiguous() {
+            match &mut self.estimator {
+                Some(estimator) => estimator.update(sample),
+                None => self.estimator = Some(Estimator::first(sample, 2 * K)),
+            }
+            self.state = FasorState::Fast;
+            return;
+        }
+        let slow = u128::from(sample) * u128::from(self.config.slow_rto_factor) / 1_000;
+        self.slow = u64::try_from(slow).unwrap_or(u64::MAX);
+        self.state = match self.state {
+            FasorState::Fast => FasorState::FastSlowFast,
+            FasorState::FastSlowFast | FasorState::SlowFast => FasorState::SlowFast,
+        };
+    }
+
+    fn rto(&self, _now: Instant, parameters: &Transmission) -> Duration {
+        let (fast, _) = self.fast(parameters);
+        Duration::from_nanos(if self.state == FasorState::SlowFast { self.slow } else { fast })
+    }
+
+    fn has_sample(&self) -> bool {
+        self.estimator.is_some() || self.slow != 0
+    }
+}
+
+fn double(base: &mut u64) -> u64 {
+    *base = base.saturating_mul(2);
+    *base
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ack(rtt_millis: u64, transmissions: u8) -> Acknowledged {
+        let zero = Instant::ZERO;
+        Acknowledged { now: Instant::from_millis(rtt_millis), first: zero, last: zero, transmissions }
+    }
+
+    fn micros(fasor: &Fasor) -> u128 {
+        fasor.rto(Instant::ZERO, &Transmission::default()).as_micros()
+    }
+
+    fn series(fasor: &mut Fasor) -> [u128; 5] {
+        let mut timer = fasor.start(Instant::ZERO, &Transmission::default(), 0, 0);
+        [0; 5].map(|_: u128| {
+            let timeout = timer.timeout().as_micros();
+            fasor.back_off(&mut timer);
+            timeout
+        })
+    }
+
+    /// By hand from the text. R = 100 ms: SRTT 100, RTTVAR 12.5, RTO 150. Then 180 ms: RTTVAR 9.375 + 20 = 29.375, SRTT
+    /// 110, RTO 227.5. The pseudocode would have RTTVAR 37.5 + 20 = 57.5 and an RTO of 340.
+    #[test]
+    fn the_first_sample_gives_one_and_a_half_of_it() {
+        let mut fasor = Fasor::new(FasorConfig::default());
+        assert_eq!(micros(&fasor), 2_000_000);
+        fasor.on_ack(&ack(100, 1));
+        assert_eq!(micros(&fasor), 150_000);
+        fasor.on_ack(&ack(180, 1));
+        assert_eq!(micros(&fasor), 227_500);
+    }
+
+    /// 2 s + 2/3 s / 4 to 2 s + 2/3 s; 150 ms + 25 ms to 150 ms + 100 ms.
+    #[test]
+    fn timeouts_are_dithered_by_srtt() {
+        let parameters = Transmission::default();
+        let mut fasor = Fasor::new(FasorConfig::default());
+        let range = |fasor: &mut Fasor| {
+            [0, u64::MAX]
+                .map(|random| fasor.start(Instant::ZERO, &parameters, 0, random).timeout().as_micros())
+        };
+        assert_eq!(range(&mut fasor), [2_166_666, 2_666_666]);
+        fasor.on_ack(&ack(100, 1));
+        assert_eq!(range(&mut fasor), [175_000, 250_000]);
+    }
+
+    /// By hand: F = 175 ms; S = 1.5 times the time from the first transmission.
+    #[test]
+    fn each_state_has_its_series() {
+        let mut fasor = Fasor::new(FasorConfig::default());
+        fasor.on_ack(&ack(100, 1));
+        assert_eq!(series(&mut fasor), [175_000, 350_000, 700_000, 1_400_000, 2_800_000]);
+
+        fasor.on_ack(&ack(400, 2));
+        assert_eq!((fasor.state(), fasor.slow_rto()), (FasorState::FastSlowFast, Duration::from_millis(600)));
+        assert_eq!(series(&mut fasor), [175_000, 600_000, 350_000, 700_000, 1_400_000]);
+
+        // SlowRTO below 2F counts as 2F.
+        fasor.on_ack(&ack(200, 2));
+        assert_eq!((fasor.state(), fasor.slow_rto()), (FasorState::SlowFast, Duration::from_millis(300)));
+        assert_eq!(series(&mut fasor), [300_000, 175_000, 350_000, 700_000, 1_400_000]);
+        fasor.state = FasorState::FastSlowFast;
+        assert_eq!(series(&mut fasor)[..2], [175_000, 350_000]);
+    }
+
+    #[test]
+    fn states_move_as_in_the_figure_of_the_draft() {
+        let mut fasor = Fasor::new(FasorConfig::default());
+        let states = [2, 3, 2, 5, 1, 2, 1].map(|transmissions| {
+            fasor.on_ack(&ack(100, transmissions));
+            fasor.state()
+        });
+        use FasorState::{Fast, FastSlowFast, SlowFast};
+        assert_eq!(states, [FastSlowFast, SlowFast, SlowFast, SlowFast, Fast, FastSlowFast, Fast]);
+    }
+
+    /// A round trip longer than the initial RTO gives an unambiguous sample with the third message.
+    #[test]
+    fn a_path_of_12_s_is_learned() {
+        let parameters = Transmission::default();
+        let mut fasor = Fasor::new(FasorConfig::default());
+        let mut transmissions = std::vec![];
+        for _ in 0..4 {
+            let mut timer = fasor.start(Instant::ZERO, &parameters, 0, 0);
+            let mut waited = timer.timeout();
+            while waited < Duration::from_secs(12) {
+                fasor.back_off(&mut timer);
+                waited += timer.timeout();
+            }
+            transmissions.push(timer.retransmissions() + 1);
+            fasor.on_ack(&ack(12_000, timer.retransmissions() + 1));
+        }
+        assert_eq!(transmissions, [3, 2, 1, 1]);
+    }
+}

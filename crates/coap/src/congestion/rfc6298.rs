@@ -1,0 +1,153 @@
+//! The timer of TCP without its least RTO of one second. RFC 6298; Karn's algorithm.
+//!
+//! Only a message that was sent once gives a sample. A timeout that was backed off is kept for the next message until
+//! there is a sample again (section 5, (5.5) to (5.7)), so that a path whose round trip is longer than the RTO gives one
+//! in the end. Unlike TCP, the first timeout is dithered by ACK_RANDOM_FACTOR, as RFC 7252 asks for.
+
+use core::time::Duration;
+
+use thinair_wire::time::Instant;
+
+use super::{Acknowledged, CongestionControl, Estimator, Series, Timer, Transmission, dither, nanos};
+
+/// K of RFC 6298.
+const K: u64 = 4;
+
+/// How [`Rfc6298`] is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rfc6298Config {
+    /// G, the granularity of the clock: the least that the RTO is above SRTT. 10 ms.
+    pub g: Duration,
+    /// The largest RTO. 60 s (2.5).
+    pub max_rto: Duration,
+}
+
+impl Default for Rfc6298Config {
+    fn default() -> Self {
+        Self { g: Duration::from_millis(10), max_rto: Duration::from_secs(60) }
+    }
+}
+
+/// One estimator, and the timeout that was backed off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rfc6298 {
+    config: Rfc6298Config,
+    estimator: Option<Estimator>,
+    /// In nanoseconds; 0 if the latest message was not sent again.
+    backed_off: u64,
+}
+
+impl Rfc6298 {
+    /// Nothing is known of the peer.
+    pub const fn new(config: Rfc6298Config) -> Self {
+        Self { config, estimator: None, backed_off: 0 }
+    }
+
+    fn base(&self, parameters: &Transmission) -> u64 {
+        let estimate = match &self.estimator {
+            Some(estimator) => estimator.rto(nanos(self.config.g), K),
+            None => nanos(parameters.ack_timeout),
+        };
+        estimate.max(self.backed_off).min(self.limit())
+    }
+
+    fn limit(&self) -> u64 {
+        nanos(self.config.max_rto)
+    }
+}
+
+impl CongestionControl for Rfc6298 {
+    fn start(&mut self, _now: Instant, parameters: &Transmission, _in_flight: usize, random: u64) -> Timer {
+        let base = self.base(parameters);
+        Timer::new(dither(base, parameters.ack_random_factor, random), base, Series::Double)
+    }
+
+    fn back_off(&mut self, timer: &mut Timer) {
+        timer.retransmissions = timer.retransmissions.saturating_add(1);
+        timer.base = timer.base.saturating_mul(2).min(self.limit());
+        timer.nanos = timer.nanos.saturating_mul(2).min(self.limit());
+        self.backed_off = self.backed_off.max(timer.base);
+    }
+
+    fn on_ack(&mut self, ack: &Acknowledged) {
+        if !ack.is_unambiguous() {
+            return;
+        }
+        let sample = ack.since_first();
+        match &mut self.estimator {
+            Some(estimator) => estimator.update(sample),
+            None => self.estimator = Some(Estimator::first(sample, 2)),
+        }
+        self.backed_off = 0;
+    }
+
+    fn rto(&self, _now: Instant, parameters: &Transmission) -> Duration {
+        Duration::from_nanos(self.base(parameters))
+    }
+
+    fn has_sample(&self) -> bool {
+        self.estimator.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ack(first: u64, now: u64, transmissions: u8) -> Acknowledged {
+        let first = Instant::from_millis(first);
+        Acknowledged { now: Instant::from_millis(now), first, last: first, transmissions }
+    }
+
+    fn rto(controller: &Rfc6298) -> u128 {
+        controller.rto(Instant::ZERO, &Transmission::default()).as_micros()
+    }
+
+    /// By hand: 100 ms gives 300 ms; another 100 ms gives 100 + 4 * 37.5 = 250 ms.
+    #[test]
+    fn the_rto_follows_unambiguous_samples() {
+        let mut controller = Rfc6298::new(Rfc6298Config::default());
+        assert_eq!(rto(&controller), 2_000_000);
+        controller.on_ack(&ack(0, 100, 1));
+        assert_eq!(rto(&controller), 300_000);
+        controller.on_ack(&ack(0, 100, 1));
+        assert_eq!(rto(&controller), 250_000);
+        controller.on_ack(&ack(0, 9_000, 2));
+        assert_eq!(rto(&controller), 250_000);
+    }
+
+    /// RFC 6298, section 5: a timeout that was backed off stays until there is a sample.
+    #[test]
+    fn a_timeout_that_was_backed_off_stays_for_the_next_message() {
+        let parameters = Transmission::default();
+        let mut controller = Rfc6298::new(Rfc6298Config::default());
+        let mut timer = controller.start(Instant::ZERO, &parameters, 0, 0);
+        controller.back_off(&mut timer);
+        controller.back_off(&mut timer);
+        assert_eq!(timer.timeout(), Duration::from_secs(8));
+        controller.on_ack(&ack(0, 7_000, 3));
+        assert_eq!(rto(&controller), 8_000_000);
+        controller.on_ack(&ack(0, 100, 1));
+        assert_eq!(rto(&controller), 300_000);
+    }
+
+    #[test]
+    fn a_steady_path_has_the_granularity_as_its_margin() {
+        let mut controller = Rfc6298::new(Rfc6298Config::default());
+        for _ in 0..200 {
+            controller.on_ack(&ack(0, 100, 1));
+        }
+        assert_eq!(rto(&controller), 110_000);
+    }
+
+    #[test]
+    fn no_timeout_is_above_the_largest_rto() {
+        let mut controller = Rfc6298::new(Rfc6298Config::default());
+        let mut timer = controller.start(Instant::ZERO, &Transmission::default(), 0, u64::MAX);
+        for _ in 0..255 {
+            controller.back_off(&mut timer);
+        }
+        assert_eq!(timer.timeout(), Duration::from_secs(60));
+        assert_eq!(rto(&controller), 60_000_000);
+    }
+}

@@ -1,0 +1,300 @@
+//! The endpoint: message layer, requests and responses, as a state machine.
+//!
+//! It knows both roles, over datagrams and streams. It refuses to know sockets, clocks, and what resources are.
+
+mod bodies;
+mod call;
+mod client;
+mod digest;
+mod flight;
+mod observers;
+mod peer;
+mod receive;
+mod remembered;
+mod respond;
+mod server;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use core::fmt;
+use core::hash::Hash;
+
+use thinair_wire::header::coap::{Coap, Code, Type};
+use thinair_wire::time::Instant;
+
+use crate::config::Config;
+use crate::congestion::nanos;
+use crate::event::Event;
+use crate::ring::{OctetRing, Span};
+use crate::table::{Key, Order, Slab};
+use crate::token::Token;
+
+use bodies::{Bodies, Transfer, Way};
+use client::Call;
+use flight::Flight;
+use observers::Observer;
+use peer::Peers;
+
+pub use peer::PeerStatus;
+use remembered::Remembered;
+use server::Pending;
+
+/// One end of conversations with many peers, client and server at the same time.
+///
+/// `P` is how the application names a peer: an address with its port, or the number of a connection.
+///
+/// **After every verb that is given the time: [`poll_transmit`](Self::poll_transmit) until there is nothing to send,
+/// [`poll_event`](Self::poll_event) until there is nothing to tell, then sleep until
+/// [`poll_timeout`](Self::poll_timeout) and call [`handle_timeout`](Self::handle_timeout). Time never goes back.**
+///
+/// - Datagrams: [`handle_datagram`](Self::handle_datagram).
+/// - Streams: [`connected`](Self::connected), [`handle_stream`](Self::handle_stream),
+///   [`disconnected`](Self::disconnected).
+/// - Client: [`request`](Self::request), [`cancel`](Self::cancel), [`deregister`](Self::deregister),
+///   [`ping`](Self::ping).
+/// - Server: [`respond`](Self::respond), [`dismiss`](Self::dismiss), [`accept`](Self::accept), [`notify`](Self::notify).
+pub struct Endpoint<P> {
+    pub(crate) config: Config,
+    random: Box<dyn FnMut() -> u64 + Send>,
+    /// How long a message of a peer is remembered, in nanoseconds: Confirmable, Non-confirmable.
+    lifetimes: [u64; 2],
+    /// In nanoseconds.
+    processing_delay: u64,
+    peers: Peers<P>,
+    remembered: Remembered,
+    /// Replies, as they were sent.
+    octets: OctetRing,
+    outgoing: VecDeque<Outgoing>,
+    flights: Slab<Flight>,
+    /// Flights by peer and Message ID.
+    by_message: BTreeMap<(Key, u16), Key>,
+    requests: Slab<Pending>,
+    /// Requests that are not acknowledged, the oldest first.
+    unacknowledged: Order,
+    calls: Slab<Call>,
+    /// The latest Request-Tag.
+    request_tag: u32,
+    /// Calls by peer and Token.
+    by_token: BTreeMap<(Key, Token), Key>,
+    observers: Slab<Observer>,
+    /// Observers by peer and Token.
+    by_observer: BTreeMap<(Key, Token), Key>,
+    bodies: Bodies,
+    timers: BTreeSet<(Instant, Timed)>,
+    events: VecDeque<Event<'static, P>>,
+    counters: Counters,
+}
+
+/// What a timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timed {
+    /// A message is sent again, or given up.
+    Flight(Key),
+    /// A response does not come, or an observation is to be renewed.
+    Call(Key),
+    /// A block-wise transfer rests.
+    Body(Way, Transfer),
+    /// A Ping over a stream is not answered.
+    Stream(Key),
+}
+
+/// Octets that wait to be sent.
+#[derive(Clone, Copy, Debug)]
+enum Outgoing {
+    /// A reply.
+    Octets(Key, Span),
+    /// An Empty message.
+    Empty(Key, Type, u16),
+    /// A message that may have to be sent again.
+    Flight(Key),
+    /// Octets of a stream.
+    Stream(Key),
+}
+
+/// A datagram, or some octets of a stream, to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit<P> {
+    /// Where to.
+    pub peer: P,
+    /// Its octets, at the start of the buffer.
+    pub len: usize,
+}
+
+/// What happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Datagrams that were received.
+    pub received: u64,
+    /// Datagrams that are no well-formed messages.
+    pub malformed: u64,
+    /// Messages that were received before.
+    pub duplicates: u64,
+    /// Messages that go with nothing: responses nobody waits for, acknowledgements of nothing.
+    pub unmatched: u64,
+    /// Messages that were sent again.
+    pub retransmissions: u64,
+    /// Messages that were forgotten before EXCHANGE_LIFETIME was over: raise
+    /// [`Config::remembered`](crate::Config::remembered).
+    pub forgotten_early: u64,
+    /// Replies and messages that were dropped for want of room.
+    pub dropped: u64,
+    /// Requests that were answered with 5.03 because too many wait for the application.
+    pub overload: u64,
+}
+
+impl<P: Copy + Eq + Hash> Endpoint<P> {
+    /// An endpoint that knows nobody yet.
+    ///
+    /// `random` gives 64 random bits at a time: for Message IDs, dither, Tokens, Echo values. On the Internet they must be
+    /// hard to guess, in a simulation they come from a seed.
+    pub fn new(config: Config, mut random: impl FnMut() -> u64 + Send + 'static) -> Self {
+        let lifetimes =
+            [nanos(config.transmission.exchange_lifetime()), nanos(config.transmission.non_lifetime())];
+        Self {
+            lifetimes,
+            processing_delay: nanos(config.processing_delay),
+            peers: Peers::new(config.max_peers, random()),
+            remembered: Remembered::new(config.remembered),
+            octets: OctetRing::new(config.remembered_octets.max(config.max_message)),
+            outgoing: VecDeque::new(),
+            flights: Slab::new(config.max_flights),
+            by_message: BTreeMap::new(),
+            requests: Slab::new(config.max_requests),
+            unacknowledged: Order::default(),
+            calls: Slab::new(config.max_calls),
+            request_tag: 0,
+            by_token: BTreeMap::new(),
+            observers: Slab::new(config.max_observers),
+            by_observer: BTreeMap::new(),
+            bodies: Bodies::default(),
+            timers: BTreeSet::new(),
+            events: VecDeque::new(),
+            counters: Counters::default(),
+            random: Box::new(random),
+            config,
+        }
+    }
+
+    /// What it is set to.
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What happened so far.
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The next datagram, or the next octets of a stream, to send, written to the start of `out`. Nothing if there are none.
+    ///
+    /// For datagrams, `out` has room for [`Config::max_message`] octets; a message that does not fit is dropped, as by a link with a
+    /// smaller MTU.
+    #[inline]
+    pub fn poll_transmit(&mut self, _now: Instant, out: &mut [u8]) -> Option<Transmit<P>> {
+        while let Some(outgoing) = self.outgoing.pop_front() {
+            let (peer, len) = match outgoing {
+                Outgoing::Octets(peer, span) => {
+                    (peer, self.octets.get(span).and_then(|octets| copy(out, octets)))
+                }
+                Outgoing::Empty(peer, message_type, message_id) => {
+                    let message = Coap { message_type, code: Code::EMPTY, message_id, token: &[], rest: &[] };
+                    (peer, message.write(out, 0).ok())
+                }
+                Outgoing::Flight(key) => match self.flights.get(key) {
+                    Some(flight) => (flight.peer, copy(out, &flight.octets)),
+                    // Acknowledged, or cancelled, in the meantime.
+                    None => continue,
+                },
+                Outgoing::Stream(key) => match self.poll_stream(key, out) {
+                    Some(len) => (key, Some(len)),
+                    None => continue,
+                },
+            };
+            match (self.peers.get(peer), len) {
+                (Some(peer), Some(len)) => return Some(Transmit { peer: peer.address, len }),
+                _ => self.counters.dropped += 1,
+            }
+        }
+        None
+    }
+
+    /// The next thing to tell that no datagram has told.
+    #[inline]
+    pub fn poll_event(&mut self) -> Option<Event<'static, P>> {
+        self.events.pop_front()
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout) at the latest. Nothing if there is nothing to wait for.
+    #[inline]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let acknowledge = self
+            .unacknowledged
+            .front()
+            .and_then(|slot| self.requests.at(slot))
+            .map(|(_, request)| request.deadline);
+        let timer = self.timers.first().map(|(at, _)| *at);
+        match (acknowledge, timer) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some((key, request)) = self.unacknowledged.front().and_then(|slot| self.requests.at(slot)) {
+            if request.deadline > now {
+                break;
+            }
+            self.acknowledge(key);
+        }
+        while let Some(&(at, timed)) = self.timers.first() {
+            if at > now {
+                break;
+            }
+            self.timers.pop_first();
+            match timed {
+                Timed::Flight(key) => self.flight_timeout(now, key),
+                Timed::Call(key) => self.call_timeout(now, key),
+                Timed::Body(way, transfer) => {
+                    self.drop_body(way, transfer);
+                }
+                Timed::Stream(key) => self.stream_timeout(key),
+            }
+        }
+    }
+
+    fn random(&mut self) -> u64 {
+        (self.random)()
+    }
+
+    /// One more reply, if there is room.
+    #[inline]
+    fn reply(&mut self, outgoing: Outgoing) {
+        if self.outgoing.len() < self.config.max_replies {
+            self.outgoing.push_back(outgoing);
+        } else {
+            self.counters.dropped += 1;
+        }
+    }
+}
+
+impl<P> fmt::Debug for Endpoint<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("flights", &self.flights.len())
+            .field("requests", &self.requests.len())
+            .field("calls", &self.calls.len())
+            .field("counters", &self.counters)
+            .finish_non_exhaustive()
+    }
+}
+
+#[inline]
+fn copy(out: &mut [u8], octets: &[u8]) -> Option<usize> {
+    out.get_mut(..octets.len())?.copy_from_slice(octets);
+    Some(octets.len())
+}

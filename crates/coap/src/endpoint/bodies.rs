@@ -1,0 +1,245 @@
+//! Bodies in parts: responses of which not all blocks were fetched, uploads that are not complete. RFC 7959.
+//!
+//! Both are bounded in number, in octets, and in time. When there is no room, the transfer that has rested for longest
+//! gives up its own.
+
+use alloc::borrow::Cow;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::hash::Hash;
+
+use thinair_wire::header::coap::Code;
+use thinair_wire::time::Instant;
+
+use super::digest::Digest;
+use super::flight::Content;
+use super::server::Pending;
+use super::{Endpoint, Timed};
+use crate::block::{Block, BlockSize};
+use crate::code;
+use crate::number;
+use crate::option::OptionList;
+use crate::request::Response;
+use crate::table::Key;
+
+/// Whose transfer it is, and which one.
+pub(super) type Transfer = (Key, u64);
+
+/// What is held for others.
+#[derive(Debug, Default)]
+pub(crate) struct Bodies {
+    downloads: BTreeMap<Transfer, Held>,
+    uploads: BTreeMap<Transfer, Held>,
+    /// Octets of all of them.
+    octets: usize,
+}
+
+#[derive(Debug)]
+struct Held {
+    code: Code,
+    options: OptionList,
+    octets: Vec<u8>,
+    deadline: Instant,
+}
+
+/// Uploads or downloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Way {
+    Up,
+    Down,
+}
+
+impl Bodies {
+    fn of(&mut self, way: Way) -> &mut BTreeMap<Transfer, Held> {
+        match way {
+            Way::Up => &mut self.uploads,
+            Way::Down => &mut self.downloads,
+        }
+    }
+
+    /// Octets that are held.
+    pub(super) const fn octets(&self) -> usize {
+        self.octets
+    }
+}
+
+impl<P: Copy + Eq + Hash> Endpoint<P> {
+    /// Octets of bodies that are held for peers, at most [`Config::max_bodies`](crate::Config::max_bodies).
+    pub const fn held_octets(&self) -> usize {
+        self.bodies.octets()
+    }
+
+    /// Keeps a response of which not all blocks were sent, if there is room.
+    pub(super) fn hold_body(
+        &mut self,
+        now: Instant,
+        peer: Key,
+        transfer: u64,
+        code: Code,
+        options: OptionList,
+        octets: Vec<u8>,
+    ) {
+        let transfer = (peer, transfer);
+        self.drop_body(Way::Down, transfer);
+        if !self.make_room(Way::Down, octets.capacity(), None) {
+            return;
+        }
+        self.bodies.octets += octets.capacity();
+        let deadline = now + self.config.transfer_timeout;
+        self.timers.insert((deadline, Timed::Body(Way::Down, transfer)));
+        self.bodies.downloads.insert(transfer, Held { code, options, octets, deadline });
+        self.peers.pin(peer);
+    }
+
+    /// Makes room for one more transfer and for octets; false if there cannot be. `but` is not given up for it.
+    fn make_room(&mut self, way: Way, octets: usize, but: Option<Transfer>) -> bool {
+        if octets > self.config.max_bodies {
+            return false;
+        }
+        let oldest = |held: &BTreeMap<Transfer, Held>| {
+            let others = held.iter().filter(|(transfer, _)| Some(**transfer) != but);
+            others.min_by_key(|(_, held)| held.deadline).map(|(transfer, held)| (held.deadline, *transfer))
+        };
+        if but.is_none()
+            && self.bodies.of(way).len() >= self.config.max_transfers.max(1)
+            && let Some((_, transfer)) = oldest(self.bodies.of(way))
+        {
+            self.drop_body(way, transfer);
+        }
+        while self.bodies.octets + octets > self.config.max_bodies {
+            let up = oldest(&self.bodies.uploads).map(|(deadline, transfer)| (deadline, Way::Up, transfer));
+            let down =
+                oldest(&self.bodies.downloads).map(|(deadline, transfer)| (deadline, Way::Down, transfer));
+            let Some((_, way, transfer)) = up.into_iter().chain(down).min() else { return false };
+            self.drop_body(way, transfer);
+        }
+        true
+    }
+
+    /// A transfer is over, or has rested for too long.
+    pub(super) fn drop_body(&mut self, way: Way, transfer: Transfer) -> Option<Vec<u8>> {
+        let held = self.bodies.of(way).remove(&transfer)?;
+        self.bodies.octets -= held.octets.capacity();
+        self.timers.remove(&(held.deadline, Timed::Body(way, transfer)));
+        self.peers.unpin(transfer.0);
+        Some(held.octets)
+    }
+
+    /// Answers a request for a further block out of what is held. False if the application has to be asked.
+    pub(super) fn respond_from_held(&mut self, now: Instant, pending: &Pending, block: Block) -> bool {
+        let transfer = (pending.peer, pending.transfer);
+        let Some(held) = self.bodies.downloads.remove(&transfer) else {
+            // A request that does something is not done again for its response.
+            if code::is_safe(pending.method) {
+                return false;
+            }
+            self.answer_plain(now, pending, Response::new(code::REQUEST_ENTITY_INCOMPLETE));
+            return true;
+        };
+        let mut more = true;
+        match self.part(pending, held.options.clone(), held.octets.len()) {
+            Ok(Some(part)) => {
+                let payload = held.octets.get(part.start..part.end).unwrap_or_default();
+                let content = Content {
+                    code: held.code,
+                    token: pending.token,
+                    options: part.options.octets(),
+                    payload,
+                };
+                let _ = self.answer(now, pending, &content);
+                more = part.more;
+            }
+            Ok(None) | Err(_) => {
+                let reason = if block.num > 0 { &b"no such block"[..] } else { b"" };
+                self.answer_plain(now, pending, Response::new(code::BAD_REQUEST).payload(reason));
+            }
+        }
+        self.timers.remove(&(held.deadline, Timed::Body(Way::Down, transfer)));
+        let deadline = now + self.config.transfer_timeout;
+        self.timers.insert((deadline, Timed::Body(Way::Down, transfer)));
+        self.bodies.downloads.insert(transfer, Held { deadline, ..held });
+        if !more {
+            self.drop_body(Way::Down, transfer);
+        }
+        true
+    }
+
+    /// A block of a request's body. The body, once it is complete; until then, and if something is wrong, the block is
+    /// answered here. RFC 7959, section 2.5.
+    pub(super) fn upload<'d>(
+        &mut self,
+        now: Instant,
+        pending: &Pending,
+        block: Block,
+        digest: &Digest,
+        payload: &'d [u8],
+    ) -> Option<Cow<'d, [u8]>> {
+        let transfer = (pending.peer, pending.transfer);
+        if block.num == 0 {
+            self.drop_body(Way::Up, transfer);
+            if !block.more {
+                return Some(Cow::Borrowed(payload));
+            }
+        }
+        let size = block.size.octets();
+        let whole = if block.size == BlockSize::BERT {
+            payload.len().is_multiple_of(size) && !payload.is_empty()
+        } else {
+            payload.len() == size
+        };
+        if block.more && !whole {
+            self.answer_plain(now, pending, Response::new(code::BAD_REQUEST).payload(&b"size of block"[..]));
+            return None;
+        }
+        let limit = self.config.max_body.min(self.config.max_bodies);
+        let end = block.offset() + payload.len();
+        if end > limit || block.num == 0 && digest.size1.is_some_and(|size| size as usize > limit) {
+            self.drop_body(Way::Up, transfer);
+            let response = Response::new(code::REQUEST_ENTITY_TOO_LARGE)
+                .uint(number::SIZE1, u32::try_from(limit).unwrap_or(u32::MAX));
+            self.answer_plain(now, pending, response);
+            return None;
+        }
+        let (mut octets, known) = match self.bodies.uploads.get_mut(&transfer) {
+            Some(held) => (core::mem::take(&mut held.octets), true),
+            None => (Vec::new(), false),
+        };
+        self.bodies.octets -= octets.capacity();
+        // The latest block may come once more, in another message.
+        if known && end == octets.len() && block.offset() < end {
+            octets.truncate(block.offset());
+        }
+        let fits = octets.len() == block.offset() && (known || block.num == 0);
+        if fits {
+            octets.extend_from_slice(payload);
+        }
+        if !fits || !self.make_room(Way::Up, octets.capacity(), known.then_some(transfer)) {
+            self.drop_body(Way::Up, transfer);
+            let response = match fits {
+                true => Response::new(code::REQUEST_ENTITY_TOO_LARGE),
+                false => Response::new(code::REQUEST_ENTITY_INCOMPLETE),
+            };
+            self.answer_plain(now, pending, response);
+            return None;
+        }
+        if !block.more {
+            self.drop_body(Way::Up, transfer);
+            return Some(Cow::Owned(octets));
+        }
+        self.bodies.octets += octets.capacity();
+        let deadline = now + self.config.transfer_timeout;
+        let held = Held { code: pending.method, options: OptionList::new(), octets, deadline };
+        match self.bodies.uploads.insert(transfer, held) {
+            Some(before) => {
+                self.timers.remove(&(before.deadline, Timed::Body(Way::Up, transfer)));
+            }
+            None => self.peers.pin(pending.peer),
+        }
+        self.timers.insert((deadline, Timed::Body(Way::Up, transfer)));
+        let size = block.size.min(self.limits(pending.peer).block);
+        // NUM says which block is acknowledged, in the unit in which it came, unless a smaller one is asked for.
+        let echoed = Block { size, ..block };
+        self.answer_plain(now, pending, Response::new(code::CONTINUE).uint(number::BLOCK1, echoed.to_uint()));
+        None
+    }
+}

@@ -1,0 +1,287 @@
+//! What a response does to its request: it ends it, asks for the next block, or is one of many notifications. RFC 7252,
+//! section 5.3; RFC 7641, section 3; RFC 7959, section 2; RFC 9175, section 2.3.
+
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+use core::hash::Hash;
+use core::time::Duration;
+
+use thinair_wire::time::Instant;
+
+use super::Endpoint;
+use super::client::Call;
+use super::digest::Digest;
+use crate::block::{Block, BlockSize};
+use crate::code;
+use crate::congestion::part;
+use crate::event::{CallError, CallId, Event};
+use crate::message::Message;
+use crate::number;
+use crate::request::Received;
+use crate::table::Key;
+
+/// How often a transfer is begun again.
+const RESTARTS: u8 = 3;
+
+/// Observe of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Observing {
+    No,
+    /// Observe 0 is in the request.
+    Registering,
+    /// Notifications come.
+    Active,
+    /// Observe 1 is in the request.
+    Leaving,
+}
+
+/// A body on its way to the server.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Upload {
+    /// The block under way.
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) size: BlockSize,
+}
+
+/// A body on its way from the server.
+#[derive(Clone, Debug)]
+pub(super) struct Download {
+    pub(super) octets: Vec<u8>,
+    pub(super) size: BlockSize,
+    etag: Option<Vec<u8>>,
+    /// Its first block was a notification.
+    notification: bool,
+    total: Option<usize>,
+}
+
+/// What comes after a response.
+enum Next<'d> {
+    /// One more message.
+    Send,
+    /// Nothing: it is too old.
+    Ignore,
+    Fail(CallError),
+    /// The body is complete; `true` if it is a notification.
+    Deliver(Cow<'d, [u8]>, bool),
+}
+
+impl<P: Copy + Eq + Hash> Endpoint<P> {
+    /// The response to a request has arrived.
+    pub(super) fn call_response<'d>(
+        &mut self,
+        now: Instant,
+        key: Key,
+        message: Message<'d>,
+        digest: &Digest,
+    ) -> Option<Event<'d, P>> {
+        let stream = self
+            .calls
+            .get(key)
+            .and_then(|call| self.peers.get(call.peer))
+            .is_some_and(|p| p.stream.is_some());
+        let limit = self.config.max_body;
+        let call = self.calls.get_mut(key)?;
+        let next = call.next(now, &message, digest, stream, limit);
+        let abandoned = match next {
+            Next::Ignore => return None,
+            // A notification came while an older one was fetched, or the message that is answered is under way.
+            _ => call.flight.take(),
+        };
+        if let Some(flight) = abandoned {
+            self.land(now, flight);
+        }
+        match next {
+            Next::Ignore => None,
+            Next::Fail(error) => {
+                self.end_call(now, key);
+                Some(Event::Failed { call: CallId(key), error })
+            }
+            Next::Send => {
+                let call = self.calls.get(key)?;
+                let sent = call.upload.map_or(call.body.len(), |upload| upload.start);
+                let received = call.download.as_ref().map_or(0, |download| download.octets.len());
+                let total = call.download.as_ref().and_then(|download| download.total);
+                if let Err(error) = self.send_call(now, key, true) {
+                    self.end_call(now, key);
+                    return Some(Event::Failed { call: CallId(key), error });
+                }
+                Some(Event::Progress { call: CallId(key), sent, received, total })
+            }
+            Next::Deliver(payload, notification) => {
+                let max_age = message.options.max_age();
+                let message = Received { code: message.code, options: message.options, payload };
+                if notification {
+                    self.keep_observing(now, key, max_age);
+                    return Some(Event::Notification { call: CallId(key), message });
+                }
+                self.end_call(now, key);
+                Some(Event::Response { call: CallId(key), message })
+            }
+        }
+    }
+
+    /// Until the next notification; if there is none in Max-Age and 5 to 15 s, the client registers again. RFC 7641,
+    /// section 3.3.1.
+    fn keep_observing(&mut self, now: Instant, key: Key, max_age: u32) {
+        let random = self.random();
+        let Some(call) = self.calls.get_mut(key) else { return };
+        let (peer, token) = (call.peer, call.token);
+        if let Some(observed) = call.observed.filter(|observed| *observed != token) {
+            call.token = observed;
+            self.by_token.remove(&(peer, token));
+        }
+        let patience =
+            Duration::from_secs(u64::from(max_age) + 5) + Duration::from_nanos(part(10_000_000_000, random));
+        self.set_deadline(key, now + patience);
+    }
+}
+
+impl Call {
+    fn next<'d>(
+        &mut self,
+        now: Instant,
+        message: &Message<'d>,
+        digest: &Digest,
+        stream: bool,
+        limit: usize,
+    ) -> Next<'d> {
+        if let Some(number) = digest.refused {
+            return Next::Fail(CallError::BadOption { number });
+        }
+        let observed = self.observed == Some(message.token);
+        if let Some(sequence) = digest.observe.filter(|_| observed && message.code.class() == 2) {
+            if self.observing == Observing::Leaving || !stream && !self.is_fresh(now, sequence) {
+                return Next::Ignore;
+            }
+            self.sequence = Some((sequence, now));
+            self.download = None;
+        } else if observed && self.token != message.token {
+            // The observation has ended while its last state was fetched.
+            self.download = None;
+        }
+        if message.code == code::UNAUTHORIZED
+            && self.echo.is_none()
+            && let Some(echo) = message.options.first(number::ECHO)
+        {
+            self.echo = Some(echo.to_vec());
+            return Next::Send;
+        }
+        if let Some(next) = self.next_block1(message, digest) {
+            return next;
+        }
+        self.next_block2(message, digest, stream, limit)
+    }
+
+    /// RFC 7641, section 3.4. A stream keeps the order by itself: RFC 8323, section 7.1.
+    fn is_fresh(&self, now: Instant, sequence: u32) -> bool {
+        let Some((last, at)) = self.sequence else { return true };
+        let ahead = sequence.wrapping_sub(last) & 0xFF_FFFF;
+        0 < ahead && ahead < 1 << 23 || now > at + Duration::from_secs(128)
+    }
+
+    /// Whether the body is still on its way. RFC 7959, sections 2.5 and 2.9.
+    fn next_block1<'d>(&mut self, message: &Message<'d>, digest: &Digest) -> Option<Next<'d>> {
+        let hint = digest.block1.map(|block| block.size);
+        let size = self.upload.map(|upload| upload.size);
+        if message.code == code::REQUEST_ENTITY_TOO_LARGE {
+            let smaller =
+                hint.filter(|hint| size.is_none_or(|size| *hint < size) && hint.octets() < self.body.len())?;
+            self.upload = Some(Upload { start: 0, end: 0, size: smaller });
+            return Some(Next::Send);
+        }
+        let upload = self.upload.as_mut()?;
+        if message.code == code::REQUEST_ENTITY_INCOMPLETE && upload.start > 0 && self.restarts < RESTARTS {
+            self.restarts += 1;
+            (upload.start, upload.end) = (0, 0);
+            return Some(Next::Send);
+        }
+        if upload.end >= self.body.len() || message.code.class() != 2 {
+            return None;
+        }
+        upload.start = upload.end;
+        if let Some(hint) = hint {
+            upload.size = upload.size.min(hint);
+        }
+        Some(Next::Send)
+    }
+
+    /// Whether the response is still on its way. RFC 7959, section 2.4.
+    fn next_block2<'d>(
+        &mut self,
+        message: &Message<'d>,
+        digest: &Digest,
+        stream: bool,
+        limit: usize,
+    ) -> Next<'d> {
+        let registering = matches!(self.observing, Observing::Registering | Observing::Active);
+        let notification = registering && digest.observe.is_some() && message.code.class() == 2;
+        let Some(block) =
+            digest.block2.filter(|block| block.more || block.num > 0 || self.download.is_some())
+        else {
+            return self.complete(Cow::Borrowed(message.payload), notification);
+        };
+        if !is_sound(block, message.payload.len(), stream) {
+            return Next::Fail(CallError::BadBlock);
+        }
+        let etag = message.options.etag().map(<[u8]>::to_vec);
+        let total = digest.size2.map(|size| size as usize);
+        let end = block.offset() + message.payload.len();
+        if end > limit || total.is_some_and(|total| total > limit) {
+            return Next::Fail(CallError::TooLarge { limit });
+        }
+        let mut download = match self.download.take() {
+            Some(download) if block.num > 0 => download,
+            _ if block.num == 0 => {
+                Download { octets: Vec::new(), size: block.size, etag: etag.clone(), notification, total }
+            }
+            _ => return Next::Fail(CallError::BadBlock),
+        };
+        if download.etag != etag {
+            self.restarts += 1;
+            if self.restarts > RESTARTS || !code::is_safe(self.method) {
+                return Next::Fail(CallError::Changed);
+            }
+            // From its first block, which asks to observe again if that is what it was about.
+            if self.observing == Observing::Active {
+                self.observing = Observing::Registering;
+            }
+            return Next::Send;
+        }
+        if download.octets.len() != block.offset() {
+            return Next::Fail(CallError::BadBlock);
+        }
+        download.octets.extend_from_slice(message.payload);
+        download.size = download.size.min(block.size);
+        if !block.more {
+            let notification = download.notification;
+            return self.complete(Cow::Owned(download.octets), notification);
+        }
+        if download.notification {
+            self.observing = Observing::Active;
+        }
+        self.download = Some(download);
+        Next::Send
+    }
+
+    fn complete<'d>(&mut self, payload: Cow<'d, [u8]>, notification: bool) -> Next<'d> {
+        self.download = None;
+        if notification {
+            self.observing = Observing::Active;
+            self.upload = None;
+            self.restarts = 0;
+        }
+        Next::Deliver(payload, notification)
+    }
+}
+
+/// Whether a block has the octets that it has to have.
+fn is_sound(block: Block, octets: usize, stream: bool) -> bool {
+    match (block.size, block.more) {
+        (BlockSize::BERT, _) if !stream => false,
+        (BlockSize::BERT, true) => octets > 0 && octets.is_multiple_of(1_024),
+        (BlockSize::BERT, false) => true,
+        (size, true) => octets == size.octets(),
+        (size, false) => octets <= size.octets(),
+    }
+}

@@ -1,0 +1,370 @@
+//! Requests to peers: how they are sent, in how many messages, and how they end. RFC 7252, section 5.
+
+use alloc::vec::Vec;
+use core::hash::Hash;
+
+use thinair_wire::header::coap::Code;
+use thinair_wire::time::Instant;
+
+use super::call::{Download, Observing, Upload};
+use super::flight::{Content, Owner};
+use super::receive::is_method;
+use super::{Endpoint, Timed};
+use crate::block::{Block, BlockSize};
+use crate::code;
+use crate::config::Tokens;
+use crate::event::{CallError, CallId, Event, RequestError};
+use crate::number;
+use crate::option::OptionList;
+use crate::request::Request;
+use crate::table::Key;
+use crate::token::Token;
+
+/// A request under way.
+pub(crate) struct Call {
+    pub(super) peer: Key,
+    pub(super) method: Code,
+    confirmable: bool,
+    options: OptionList,
+    pub(super) body: Vec<u8>,
+    /// The Token of the latest message.
+    pub(super) token: Token,
+    pub(super) flight: Option<Key>,
+    deadline: Option<Instant>,
+    /// It waits for the CSM of the other side.
+    parked: bool,
+    pub(super) observing: Observing,
+    /// The Token of the observation.
+    pub(super) observed: Option<Token>,
+    /// The latest Observe and when it came.
+    pub(super) sequence: Option<(u32, Instant)>,
+    pub(super) upload: Option<Upload>,
+    pub(super) download: Option<Download>,
+    /// The value that the server wants to see. RFC 9175.
+    pub(super) echo: Option<Vec<u8>>,
+    /// How often a block-wise transfer was begun again.
+    pub(super) restarts: u8,
+}
+
+impl<P: Copy + Eq + Hash> Endpoint<P> {
+    /// Sends a request, in blocks if its body is too large for one message. Events tell what becomes of it.
+    pub fn request(&mut self, now: Instant, peer: P, request: &Request<'_>) -> Result<CallId, RequestError> {
+        if !is_method(request.method) {
+            return Err(RequestError::NotAMethod(request.method));
+        }
+        if request.options.is_incomplete() {
+            return Err(RequestError::Option);
+        }
+        if self.calls.is_full() {
+            return Err(RequestError::TooManyCalls);
+        }
+        let peer = self.peer_key(peer).ok_or(RequestError::TooManyPeers)?;
+        if self.flights.is_full() {
+            return Err(RequestError::TooManyFlights);
+        }
+        if self.peers.get(peer).and_then(|peer| peer.stream.as_ref()).is_some_and(|stream| stream.released) {
+            return Err(RequestError::Closed);
+        }
+        let options = self.told_apart(peer, request);
+        let token = self.new_token(peer);
+        let call = Call {
+            peer,
+            method: request.method,
+            confirmable: request.confirmable,
+            options,
+            body: request.payload.to_vec(),
+            token,
+            flight: None,
+            deadline: None,
+            parked: false,
+            observing: if request.observe { Observing::Registering } else { Observing::No },
+            observed: None,
+            sequence: None,
+            upload: None,
+            download: None,
+            echo: None,
+            restarts: 0,
+        };
+        let key = self.calls.insert(call).map_err(|_| RequestError::TooManyCalls)?;
+        self.peers.pin(peer);
+        self.by_token.insert((peer, token), key);
+        if let Err(error) = self.send_call(now, key, false) {
+            self.end_call(now, key);
+            return Err(match error {
+                CallError::MessageTooLarge { limit } => RequestError::TooLarge { limit },
+                _ => RequestError::Closed,
+            });
+        }
+        Ok(CallId(key))
+    }
+
+    /// The options of a request, and if another one under way has the same and does something, a Request-Tag: blocks of
+    /// the two would be taken for each other's. RFC 9175, section 3.3.
+    fn told_apart(&mut self, peer: Key, request: &Request<'_>) -> OptionList {
+        let mut options = request.options.clone();
+        let same =
+            |call: &Call| call.peer == peer && call.method == request.method && call.options == options;
+        if !code::is_safe(request.method) && self.calls.iter().any(|(_, call)| same(call)) {
+            self.request_tag = self.request_tag.wrapping_add(1);
+            options.push_uint(number::REQUEST_TAG, self.request_tag);
+        }
+        options
+    }
+
+    /// A Token that no request to this peer has.
+    fn new_token(&mut self, peer_key: Key) -> Token {
+        loop {
+            let random = match self.config.tokens {
+                Tokens::Counting => 0,
+                Tokens::Random(_) => self.random(),
+            };
+            let Some(peer) = self.peers.get_mut(peer_key) else { return Token::EMPTY };
+            match self.config.tokens {
+                Tokens::Random(len) => {
+                    // If short ones are taken, a longer one is not.
+                    peer.token = peer.token.wrapping_add(1);
+                    let token = Token::of(random ^ peer.token, usize::from(len.max(1)));
+                    if !self.by_token.contains_key(&(peer_key, token)) {
+                        return token;
+                    }
+                }
+                Tokens::Counting => {
+                    for len in 1..=8 {
+                        for _ in 0..32 {
+                            let token = Token::of(peer.token, len);
+                            peer.token = peer.token.wrapping_add(1);
+                            if !self.by_token.contains_key(&(peer_key, token)) {
+                                return token;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Another message of a call has another Token, so that late responses are told from each other (RFC 9175, section
+    /// 4.2); that of an observation stays with it.
+    fn renew_token(&mut self, key: Key) -> Option<Token> {
+        let call = self.calls.get(key)?;
+        let (peer, token) = (call.peer, call.token);
+        let next = match (call.observing, call.observed) {
+            (Observing::Registering | Observing::Leaving, Some(observed)) if call.download.is_none() => {
+                observed
+            }
+            _ => self.new_token(peer),
+        };
+        let call = self.calls.get_mut(key)?;
+        if call.observed != Some(token) {
+            self.by_token.remove(&(peer, token));
+        }
+        call.token = next;
+        self.by_token.insert((peer, next), key);
+        Some(next)
+    }
+
+    /// Sends the next message of a call; `again` if there was one before.
+    pub(super) fn send_call(&mut self, now: Instant, key: Key, again: bool) -> Result<(), CallError> {
+        self.clear_deadline(key);
+        if again {
+            self.renew_token(key).ok_or(CallError::Cancelled)?;
+        }
+        let call = self.calls.get(key).ok_or(CallError::Cancelled)?;
+        let limits = self.limits(call.peer);
+        let stream =
+            self.peers.get(call.peer).and_then(|peer| peer.stream.as_ref()).map(|stream| stream.is_ready());
+        let mut options = call.options.clone();
+        if let Some(echo) = &call.echo {
+            options.push(number::ECHO, echo);
+        }
+        let overhead = Self::overhead(call.token.len(), &options);
+        let too_large = CallError::MessageTooLarge { limit: limits.message };
+        let (mut start, mut end, mut upload) = (0, 0, None);
+        if let Some(download) = &call.download {
+            let size = download.size.min(limits.block);
+            options.push_uint(number::BLOCK2, Block::at(download.octets.len(), false, size).to_uint());
+            if overhead > limits.message {
+                return Err(too_large);
+            }
+        } else {
+            match call.observing {
+                Observing::Registering => options.push_uint(number::OBSERVE, 0),
+                Observing::Leaving => options.push_uint(number::OBSERVE, 1),
+                Observing::No | Observing::Active => {}
+            }
+            let len = call.body.len();
+            let fits =
+                overhead + 1 + len <= limits.message && (stream.is_some() || len <= limits.block.octets());
+            if stream == Some(false) && !fits {
+                // How large messages may be is not known yet.
+                self.calls.get_mut(key).ok_or(CallError::Cancelled)?.parked = true;
+                self.set_deadline(key, now + self.config.response_timeout);
+                return Ok(());
+            }
+            if call.upload.is_some() || !fits {
+                let wanted = call.upload.as_ref().map(|upload| upload.size);
+                start = call.upload.as_ref().map_or(0, |upload| upload.start);
+                let (size, octets) = limits.block(overhead, wanted).ok_or(too_large)?;
+                end = len.min(start + octets);
+                options.push_uint(number::BLOCK1, Block::at(start, end < len, size).to_uint());
+                if start == 0 {
+                    options.push_uint(number::SIZE1, u32::try_from(len).unwrap_or(u32::MAX));
+                }
+                upload = Some(Upload { start, end, size });
+            } else {
+                end = len;
+            }
+            if limits.block < BlockSize::MAX {
+                // Early negotiation: RFC 7959, section 2.4.
+                options
+                    .push_uint(number::BLOCK2, Block { num: 0, more: false, size: limits.block }.to_uint());
+            }
+        }
+        self.send_message(now, key, &options, start, end, upload)
+    }
+
+    fn send_message(
+        &mut self,
+        now: Instant,
+        key: Key,
+        options: &OptionList,
+        start: usize,
+        end: usize,
+        upload: Option<Upload>,
+    ) -> Result<(), CallError> {
+        let call = self.calls.get_mut(key).ok_or(CallError::Cancelled)?;
+        let (peer, confirmable, method, token) = (call.peer, call.confirmable, call.method, call.token);
+        if call.observing == Observing::Registering && call.download.is_none() {
+            call.observed = Some(token);
+        }
+        if upload.is_some() {
+            call.upload = upload;
+        }
+        let body = core::mem::take(&mut call.body);
+        let payload = body.get(start..end).unwrap_or_default();
+        let stream = self.peers.get(peer).is_some_and(|peer| peer.stream.is_some());
+        let content = Content { code: method, token, options: options.octets(), payload };
+        let sent = if stream {
+            self.write_frame(now, peer, &content).then_some(None)
+        } else {
+            let owner = Owner::Call(key);
+            self.send(now, peer, owner, confirmable, &content).map(Some)
+        };
+        let call = self.calls.get_mut(key).ok_or(CallError::Closed)?;
+        call.body = body;
+        call.flight = sent.ok_or(CallError::Closed)?;
+        if stream || !confirmable {
+            self.call_acknowledged(now, key);
+        }
+        Ok(())
+    }
+
+    /// The server has the request: now the response has its time.
+    pub(super) fn call_acknowledged(&mut self, now: Instant, key: Key) {
+        if let Some(call) = self.calls.get_mut(key) {
+            if call.confirmable {
+                call.flight = None;
+            }
+            self.set_deadline(key, now + self.config.response_timeout);
+        }
+    }
+
+    pub(super) fn set_deadline(&mut self, key: Key, deadline: Instant) {
+        self.clear_deadline(key);
+        if let Some(call) = self.calls.get_mut(key) {
+            call.deadline = Some(deadline);
+            self.timers.insert((deadline, Timed::Call(key)));
+        }
+    }
+
+    pub(super) fn clear_deadline(&mut self, key: Key) {
+        if let Some(deadline) = self.calls.get_mut(key).and_then(|call| call.deadline.take()) {
+            self.timers.remove(&(deadline, Timed::Call(key)));
+        }
+    }
+
+    /// A response has not come, or the representation that is observed is too old.
+    pub(super) fn call_timeout(&mut self, now: Instant, key: Key) {
+        let Some(call) = self.calls.get_mut(key) else { return };
+        call.deadline = None;
+        if call.observing == Observing::Active && call.download.is_none() {
+            // RFC 7641, section 3.3.1.
+            call.observing = Observing::Registering;
+            self.continue_call(now, key);
+            return;
+        }
+        self.call_failed(now, key, CallError::NoResponse);
+    }
+
+    /// The next message of a call; if it cannot be sent, the call has failed.
+    pub(super) fn continue_call(&mut self, now: Instant, key: Key) {
+        if let Err(error) = self.send_call(now, key, true) {
+            self.call_failed(now, key, error);
+        }
+    }
+
+    pub(super) fn call_failed(&mut self, now: Instant, key: Key, error: CallError) {
+        if self.end_call(now, key).is_some() {
+            self.events.push_back(Event::Failed { call: CallId(key), error });
+        }
+    }
+
+    pub(super) fn end_call(&mut self, now: Instant, key: Key) -> Option<Call> {
+        self.clear_deadline(key);
+        let call = self.calls.remove(key)?;
+        if let Some(flight) = call.flight {
+            self.land(now, flight);
+        }
+        self.by_token.remove(&(call.peer, call.token));
+        if let Some(observed) = call.observed {
+            self.by_token.remove(&(call.peer, observed));
+        }
+        self.peers.unpin(call.peer);
+        Some(call)
+    }
+
+    /// Gives a request or an observation up. [`Event::Failed`] says so; what arrives for it later is rejected, which ends
+    /// an observation, too.
+    pub fn cancel(&mut self, now: Instant, call: CallId) {
+        self.call_failed(now, call.0, CallError::Cancelled);
+    }
+
+    /// Asks for the end of an observation: Observe 1. The response to it is an [`Event::Response`]. False if nothing is
+    /// observed. RFC 7641, section 3.6.
+    pub fn deregister(&mut self, now: Instant, call: CallId) -> bool {
+        let Some(state) = self.calls.get_mut(call.0) else { return false };
+        if state.observed.is_none() || !matches!(state.observing, Observing::Active) {
+            return false;
+        }
+        state.observing = Observing::Leaving;
+        state.download = None;
+        if let Some(flight) = state.flight.take() {
+            self.land(now, flight);
+        }
+        self.continue_call(now, call.0);
+        true
+    }
+
+    /// The CSM of the other side has come: what waits for it is sent.
+    pub(super) fn send_waiting_calls(&mut self, now: Instant, peer: Key) {
+        for key in self.calls_of(peer) {
+            let Some(call) = self.calls.get_mut(key) else { continue };
+            if core::mem::replace(&mut call.parked, false)
+                && let Err(error) = self.send_call(now, key, false)
+            {
+                self.call_failed(now, key, error);
+            }
+        }
+    }
+
+    /// The stream to a peer is over.
+    pub(super) fn fail_calls(&mut self, now: Instant, peer: Key) {
+        for key in self.calls_of(peer) {
+            self.call_failed(now, key, CallError::Closed);
+        }
+    }
+
+    fn calls_of(&self, peer: Key) -> Vec<Key> {
+        self.calls.iter().filter(|(_, call)| call.peer == peer).map(|(key, _)| key).collect()
+    }
+}

@@ -1,0 +1,87 @@
+//! What the endpoint itself needs to know of the options of a message, in one walk.
+
+use core::hash::Hasher;
+
+use thinair_wire::header::coap::{CoapOption, Code};
+
+use crate::block::Block;
+use crate::number;
+use crate::table::KeyedHasher;
+
+/// Octets of an Echo value. A response that is nothing but such a value is at most three times as long as its request:
+/// 4 + 2 + 6 octets and a Token, against 4 octets and a Token.
+pub(super) const ECHO: usize = 6;
+
+/// Critical options that a response may have.
+const IN_RESPONSES: &[u16] = &[number::BLOCK1, number::BLOCK2];
+
+/// Options that the endpoint acts on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Digest {
+    pub(super) observe: Option<u32>,
+    pub(super) block1: Option<Block>,
+    pub(super) block2: Option<Block>,
+    pub(super) size1: Option<u32>,
+    pub(super) size2: Option<u32>,
+    pub(super) no_response: u8,
+    /// Echo, if it is one of ours.
+    pub(super) echo: Option<[u8; ECHO]>,
+    /// The first critical option that nobody recognises, that stands there too often, or that has a wrong length.
+    pub(super) refused: Option<u16>,
+    /// Proxy-Uri or Proxy-Scheme.
+    pub(super) proxy: bool,
+    transfer: KeyedHasher,
+    previous: Option<u16>,
+}
+
+impl Digest {
+    /// One more option of a message with this code, in the order of the message. A request may have critical options
+    /// that are `recognised`.
+    #[inline]
+    pub(super) fn note(&mut self, code: Code, option: &CoapOption<'_>, recognised: &[u16]) {
+        let number = option.number;
+        let again = self.previous.replace(number) == Some(number);
+        let sound = number::allows(number, option.value.len()) && (!again || number::is_repeatable(number));
+        if number::is_critical(number) {
+            let recognised = if code.class() == 0 { recognised } else { IN_RESPONSES };
+            if matches!(number, number::PROXY_URI | number::PROXY_SCHEME) {
+                self.proxy = true;
+            } else if !sound || !recognised.contains(&number) {
+                self.refused = self.refused.or(Some(number));
+                return;
+            }
+        } else if !sound {
+            // An elective option that is not right is ignored: RFC 7252, sections 5.4.1, 5.4.3 and 5.4.5.
+            return;
+        }
+        if !self.take(option) && !number::is_no_cache_key(number) {
+            self.transfer.write_u32(u32::from(number) << 16 | option.value.len() as u32 & 0xFFFF);
+            self.transfer.write(option.value);
+        }
+    }
+
+    /// What blocks of one body have in common: method and options but those that are no part of the cache key, Block1,
+    /// Block2 and Observe. RFC 7959, section 2.
+    #[inline]
+    pub(super) fn transfer(&self, method: Code) -> u64 {
+        let mut transfer = self.transfer;
+        transfer.write_u8(method.0);
+        transfer.finish()
+    }
+
+    /// Whether it is one of the endpoint's own.
+    #[inline]
+    fn take(&mut self, option: &CoapOption<'_>) -> bool {
+        match option.number {
+            number::OBSERVE => self.observe = option.uint(),
+            number::BLOCK1 => self.block1 = option.uint().and_then(Block::from_uint),
+            number::BLOCK2 => self.block2 = option.uint().and_then(Block::from_uint),
+            number::SIZE1 => self.size1 = option.uint(),
+            number::SIZE2 => self.size2 = option.uint(),
+            number::NO_RESPONSE => self.no_response = option.uint().unwrap_or(0) as u8,
+            number::ECHO => self.echo = option.value.try_into().ok(),
+            _ => return false,
+        }
+        true
+    }
+}

@@ -1,0 +1,281 @@
+//! Messages that may have to be sent again, and those that wait until they may be sent. RFC 7252, sections 4.2 and 4.7.
+
+use alloc::vec::Vec;
+use core::hash::Hash;
+use core::time::Duration;
+
+use thinair_wire::header::coap::{Code, Type};
+use thinair_wire::time::Instant;
+
+use super::{Endpoint, Outgoing, Timed};
+use crate::congestion::{Acknowledged, CongestionControl, Timer};
+use crate::event::{CallError, Event, Gone, RequestId};
+use crate::message::Builder;
+use crate::request::Response;
+use crate::table::Key;
+use crate::token::Token;
+
+/// A message under way.
+pub(crate) struct Flight {
+    pub(crate) peer: Key,
+    pub(crate) owner: Owner,
+    pub(crate) octets: Vec<u8>,
+    confirmable: bool,
+    message_id: u16,
+    first: Instant,
+    last: Instant,
+    transmissions: u8,
+    timer: Option<Timer>,
+    deadline: Option<Instant>,
+}
+
+/// What a message says.
+pub(crate) struct Content<'a> {
+    pub(super) code: Code,
+    pub(super) token: Token,
+    pub(super) options: &'a [u8],
+    pub(super) payload: &'a [u8],
+}
+
+impl<'a> Content<'a> {
+    pub(super) fn of(token: Token, response: &'a Response<'_>) -> Self {
+        Self { code: response.code, token, options: response.options.octets(), payload: &response.payload }
+    }
+
+    /// Octets of the message, at most.
+    pub(super) const fn most(&self) -> usize {
+        4 + self.token.len() + self.options.len() + 1 + self.payload.len()
+    }
+
+    /// Writes a message to the start of `out` and returns its octets.
+    #[inline]
+    pub(super) fn write(&self, message_type: Type, message_id: u16, out: &mut [u8]) -> Option<usize> {
+        let builder = Builder::new(out, message_type, self.code, message_id, &self.token).ok()?;
+        builder.rest(self.options, self.payload).ok()
+    }
+}
+
+/// Whose message it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Call(Key),
+    /// A separate response.
+    Response(Key),
+    /// A notification.
+    Observer(Key),
+    Ping,
+}
+
+/// What has become of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Acknowledged,
+    Reset,
+    Timeout,
+}
+
+impl<P: Copy + Eq + Hash> Endpoint<P> {
+    /// Sends a message once NSTART allows it. `None` if there is no room for it.
+    pub(super) fn send(
+        &mut self,
+        now: Instant,
+        peer: Key,
+        owner: Owner,
+        confirmable: bool,
+        content: &Content<'_>,
+    ) -> Option<Key> {
+        let mut octets = alloc::vec![0; content.most()];
+        let message_type = if confirmable { Type::Confirmable } else { Type::NonConfirmable };
+        let len = content.write(message_type, 0, &mut octets)?;
+        octets.truncate(len);
+        let flight = Flight {
+            peer,
+            owner,
+            octets,
+            confirmable,
+            message_id: 0,
+            first: now,
+            last: now,
+            transmissions: 0,
+            timer: None,
+            deadline: None,
+        };
+        let key = self.flights.insert(flight).ok()?;
+        self.peers.pin(peer);
+        if let Some(peer) = self.peers.get_mut(peer) {
+            peer.waiting.push_back(key);
+        }
+        self.launch(now, peer);
+        Some(key)
+    }
+
+    /// Sends what waits for NSTART, as far as it allows.
+    fn launch(&mut self, now: Instant, peer_key: Key) {
+        loop {
+            let Some(peer) = self.peers.get_mut(peer_key) else { return };
+            if peer.in_flight >= peer.controller.nstart(&peer.transmission) {
+                return;
+            }
+            let Some(key) = peer.waiting.pop_front() else { return };
+            let Some(flight) = self.flights.get_mut(key) else { continue };
+            let message_id = peer.next_message_id();
+            if let Some(place) = flight.octets.get_mut(2..4) {
+                place.copy_from_slice(&message_id.to_be_bytes());
+            }
+            let timeout = if flight.confirmable {
+                let random = (self.random)();
+                let timer = peer.controller.start(now, &peer.transmission, peer.in_flight, random);
+                flight.timer = Some(timer);
+                timer.timeout()
+            } else {
+                // PROBING_RATE: a peer that does not answer is not sent more for as long. RFC 7252, section 4.7.
+                let rate = u64::from(peer.transmission.probing_rate.max(1));
+                Duration::from_nanos((flight.octets.len() as u64).saturating_mul(1_000_000_000) / rate)
+            };
+            peer.in_flight += 1;
+            (flight.message_id, flight.first, flight.last, flight.transmissions) = (message_id, now, now, 1);
+            let deadline = now + timeout;
+            flight.deadline = Some(deadline);
+            self.timers.insert((deadline, Timed::Flight(key)));
+            self.by_message.insert((peer_key, message_id), key);
+            self.outgoing.push_back(Outgoing::Flight(key));
+        }
+    }
+
+    /// The timer of a message has run out.
+    pub(super) fn flight_timeout(&mut self, now: Instant, key: Key) {
+        let Some(flight) = self.flights.get_mut(key) else { return };
+        let Some(peer) = self.peers.get_mut(flight.peer) else { return };
+        flight.deadline = None;
+        let again =
+            flight.timer.as_mut().filter(|timer| timer.retransmissions() < peer.transmission.max_retransmit);
+        let Some(timer) = again else {
+            let confirmable = flight.confirmable;
+            if confirmable {
+                peer.controller.on_give_up(now);
+            }
+            self.finish(now, key, confirmable.then_some(Outcome::Timeout));
+            return;
+        };
+        peer.controller.back_off(timer);
+        let owner = flight.owner;
+        let deadline = now + timer.timeout();
+        flight.deadline = Some(deadline);
+        flight.last = now;
+        flight.transmissions = flight.transmissions.saturating_add(1);
+        self.timers.insert((deadline, Timed::Flight(key)));
+        self.counters.retransmissions += 1;
+        if let Owner::Observer(observer) = owner
+            && let Some(octets) = self.newer_notification(now, observer)
+        {
+            self.replace(key, octets);
+        }
+        self.outgoing.push_back(Outgoing::Flight(key));
+    }
+
+    /// Another message takes the place of one under way, with its timer and its count.
+    fn replace(&mut self, key: Key, mut octets: Vec<u8>) {
+        let Some(flight) = self.flights.get_mut(key) else { return };
+        let Some(peer) = self.peers.get_mut(flight.peer) else { return };
+        let message_id = peer.next_message_id();
+        if let Some(place) = octets.get_mut(2..4) {
+            place.copy_from_slice(&message_id.to_be_bytes());
+        }
+        self.by_message.remove(&(flight.peer, flight.message_id));
+        self.by_message.insert((flight.peer, message_id), key);
+        (flight.octets, flight.message_id) = (octets, message_id);
+    }
+
+    /// The message of ours with this Message ID.
+    pub(super) fn flight_of(&self, peer: Key, message_id: u16) -> Option<Key> {
+        self.by_message.get(&(peer, message_id)).copied()
+    }
+
+    /// A message has arrived: the path is measured, and its place is free.
+    pub(super) fn arrived(&mut self, now: Instant, key: Key) {
+        let Some(flight) = self.flights.get(key) else { return };
+        if flight.confirmable && flight.transmissions > 0 {
+            let ack = Acknowledged {
+                now,
+                first: flight.first,
+                last: flight.last,
+                transmissions: flight.transmissions,
+            };
+            if let Some(peer) = self.peers.get_mut(flight.peer) {
+                peer.controller.on_ack(&ack);
+            }
+        }
+        self.land(now, key);
+    }
+
+    /// A message needs nothing more: its place is free.
+    pub(super) fn land(&mut self, now: Instant, key: Key) -> Option<Flight> {
+        let flight = self.flights.remove(key)?;
+        if let Some(deadline) = flight.deadline {
+            self.timers.remove(&(deadline, Timed::Flight(key)));
+        }
+        if let Some(peer) = self.peers.get_mut(flight.peer) {
+            if flight.transmissions > 0 {
+                peer.in_flight = peer.in_flight.saturating_sub(1);
+                self.by_message.remove(&(flight.peer, flight.message_id));
+            } else {
+                peer.waiting.retain(|&other| other != key);
+            }
+        }
+        self.peers.unpin(flight.peer);
+        self.launch(now, flight.peer);
+        Some(flight)
+    }
+
+    /// A message is over; its owner is told, if there is something to tell.
+    pub(super) fn finish(&mut self, now: Instant, key: Key, outcome: Option<Outcome>) {
+        let Some(flight) = self.flights.get(key) else { return };
+        let (owner, peer, first, transmissions) =
+            (flight.owner, flight.peer, flight.first, flight.transmissions);
+        match outcome {
+            Some(Outcome::Acknowledged | Outcome::Reset) => self.arrived(now, key),
+            Some(Outcome::Timeout) | None => {
+                self.land(now, key);
+            }
+        }
+        let Some(outcome) = outcome else { return };
+        let gone = match outcome {
+            Outcome::Reset => Gone::Reset,
+            Outcome::Timeout => Gone::Timeout { transmissions },
+            Outcome::Acknowledged => Gone::Deregistered,
+        };
+        match (owner, outcome) {
+            (Owner::Call(call), Outcome::Acknowledged) => self.call_acknowledged(now, call),
+            (Owner::Call(call), Outcome::Reset) => self.call_failed(now, call, CallError::Reset),
+            (Owner::Call(call), Outcome::Timeout) => {
+                self.call_failed(now, call, CallError::Timeout { transmissions })
+            }
+            (Owner::Observer(observer), outcome) => {
+                self.notification_done(now, observer, outcome, transmissions)
+            }
+            (Owner::Response(_), Outcome::Acknowledged) => {}
+            (Owner::Response(request), _) => {
+                self.events.push_back(Event::NotDelivered { request: RequestId(request), reason: gone });
+            }
+            (Owner::Ping, outcome) => {
+                let Some(peer) = self.peers.get(peer).map(|peer| peer.address) else { return };
+                self.events.push_back(match outcome {
+                    Outcome::Timeout => Event::PingFailed { peer },
+                    // The Reset is the answer; an Acknowledgement shows as much. RFC 7252, section 4.3.
+                    Outcome::Acknowledged | Outcome::Reset => Event::Pong { peer, after: now.since(first) },
+                });
+            }
+        }
+    }
+
+    /// Asks whether a peer is there: an Empty Confirmable message. [`Event::Pong`] or [`Event::PingFailed`] says.
+    /// False if there is no room.
+    pub fn ping(&mut self, now: Instant, peer: P) -> bool {
+        let Some(peer) = self.peer_key(peer) else { return false };
+        if self.peers.get(peer).is_some_and(|peer| peer.stream.is_some()) {
+            return self.ping_stream(now, peer);
+        }
+        let empty = Content { code: Code::EMPTY, token: Token::EMPTY, options: &[], payload: &[] };
+        self.send(now, peer, Owner::Ping, true, &empty).is_some()
+    }
+}

@@ -1,0 +1,272 @@
+//! Peers that observe resources: their entries, and what they are notified of. RFC 7641, section 4.
+
+use alloc::vec::Vec;
+use core::hash::Hash;
+
+use thinair_wire::header::coap::{Code, Type};
+use thinair_wire::time::Instant;
+
+use super::flight::{Content, Outcome, Owner};
+use super::server::Pending;
+use super::{Endpoint, Outgoing};
+use crate::block::BlockSize;
+use crate::code::{self, Kind};
+use crate::event::{Event, Gone, Observe, ObserverId, RequestId, RespondError};
+use crate::number;
+use crate::option::OptionList;
+use crate::request::Response;
+use crate::table::Key;
+use crate::token::Token;
+
+/// One entry of the list of observers.
+pub(crate) struct Observer {
+    peer: Key,
+    token: Token,
+    method: Code,
+    transfer: u64,
+    /// The size of blocks that the client has asked for.
+    size: Option<BlockSize>,
+    stream: bool,
+    /// The value of the latest Observe, 24 bits.
+    sequence: u32,
+    /// When the client has last shown that it still wants notifications.
+    confirmed: Instant,
+    /// The Confirmable notification under way.
+    flight: Option<Key>,
+    /// The state that follows it: only the latest one counts.
+    waiting: Option<(Code, OptionList, Vec<u8>)>,
+    /// Message ID of the latest Non-confirmable notification.
+    message_id: Option<u16>,
+}
+
+/// A notification as it is sent.
+struct Notification {
+    code: Code,
+    options: OptionList,
+    payload: Vec<u8>,
+}
+
+impl<P: Copy + Eq + Hash> Endpoint<P> {
+    /// Puts the client of a request on the list of observers. Before [`respond`](Self::respond), whose response is the first
+    /// notification. `None` if the request does not ask for it, or the list is full: then the response says by itself that
+    /// there is nothing to observe. The same client may be on it already: then the entry is the same.
+    pub fn accept(&mut self, now: Instant, id: RequestId) -> Option<ObserverId> {
+        let pending = *self.requests.get(id.0)?;
+        if pending.observe != Some(Observe::Register) {
+            return None;
+        }
+        let entry = (pending.peer, pending.token);
+        let key = match self.by_observer.get(&entry) {
+            Some(&key) => {
+                let observer = self.observers.get_mut(key)?;
+                (observer.confirmed, observer.transfer) = (now, pending.transfer);
+                observer.size = pending.block2.map(|block| block.size);
+                key
+            }
+            None => {
+                let observer = Observer {
+                    peer: pending.peer,
+                    token: pending.token,
+                    method: pending.method,
+                    transfer: pending.transfer,
+                    size: pending.block2.map(|block| block.size),
+                    stream: pending.stream,
+                    sequence: 0,
+                    confirmed: now,
+                    flight: None,
+                    waiting: None,
+                    message_id: None,
+                };
+                let key = self.observers.insert(observer).ok()?;
+                self.by_observer.insert(entry, key);
+                self.peers.pin(pending.peer);
+                key
+            }
+        };
+        self.requests.get_mut(id.0)?.observer = Some(key);
+        Some(ObserverId(key))
+    }
+
+    /// The value of the next Observe option. RFC 7641, section 4.4.
+    pub(super) fn next_sequence(&mut self, _now: Instant, key: Key) -> Option<u32> {
+        let observer = self.observers.get_mut(key)?;
+        observer.sequence = (observer.sequence + 1) & 0xFF_FFFF;
+        Some(observer.sequence)
+    }
+
+    /// Tells an observer the state of its resource. If it has not acknowledged the one before, it gets this state once it
+    /// has, or instead of the next retransmission; states in between are never sent. A response that is not a success ends
+    /// the observation. At least every [`Config::confirm_notifications`](crate::Config::confirm_notifications) the
+    /// notification is confirmable, whatever is asked for.
+    pub fn notify(
+        &mut self,
+        now: Instant,
+        id: ObserverId,
+        response: &Response<'_>,
+        confirmable: bool,
+    ) -> Result<(), RespondError> {
+        let observer = self.observers.get_mut(id.0).ok_or(RespondError::Gone)?;
+        if code::kind(response.code) != Kind::Response {
+            return Err(RespondError::NotAResponse(response.code));
+        }
+        if response.options.is_incomplete() {
+            return Err(RespondError::Option);
+        }
+        if observer.flight.is_some() {
+            observer.waiting = Some((response.code, response.options.clone(), response.payload.to_vec()));
+            return Ok(());
+        }
+        let due = now.since(observer.confirmed) >= self.config.confirm_notifications;
+        self.send_notification(now, id.0, response, confirmable || due)
+    }
+
+    /// Observers that are known.
+    pub const fn observers(&self) -> usize {
+        self.observers.len()
+    }
+
+    fn notification(
+        &mut self,
+        now: Instant,
+        key: Key,
+        response: &Response<'_>,
+    ) -> Result<Notification, RespondError> {
+        let mut options = response.options.clone();
+        if response.code.class() == 2 {
+            let sequence = self.next_sequence(now, key).ok_or(RespondError::Gone)?;
+            options.push_uint(number::OBSERVE, sequence);
+        }
+        let observer = self.observers.get(key).ok_or(RespondError::Gone)?;
+        // As if it were the response to a request.
+        let pending = Pending {
+            peer: observer.peer,
+            token: observer.token,
+            message_id: 0,
+            confirmable: false,
+            stream: observer.stream,
+            separate: true,
+            method: observer.method,
+            remembered: None,
+            no_response: 0,
+            transfer: observer.transfer,
+            octets: 0,
+            block1: None,
+            block2: observer.size.map(|size| crate::Block { num: 0, more: false, size }),
+            observe: None,
+            observer: None,
+            deadline: now,
+        };
+        let part = self.part(&pending, options, response.payload.len())?.ok_or(RespondError::Option)?;
+        let payload = response.payload.get(part.start..part.end).unwrap_or_default().to_vec();
+        if part.more {
+            let (octets, options) = (response.payload.to_vec(), response.options.clone());
+            self.hold_body(now, pending.peer, pending.transfer, response.code, options, octets);
+        }
+        Ok(Notification { code: response.code, options: part.options, payload })
+    }
+
+    fn send_notification(
+        &mut self,
+        now: Instant,
+        key: Key,
+        response: &Response<'_>,
+        confirmable: bool,
+    ) -> Result<(), RespondError> {
+        let Notification { code, options, payload } = self.notification(now, key, response)?;
+        let observer = self.observers.get(key).ok_or(RespondError::Gone)?;
+        let (peer, token, stream) = (observer.peer, observer.token, observer.stream);
+        let last = code.class() != 2;
+        let content = Content { code, token, options: options.octets(), payload: &payload };
+        if stream {
+            if !self.write_frame(now, peer, &content) {
+                return Err(RespondError::Gone);
+            }
+        } else if confirmable {
+            let owner = Owner::Observer(key);
+            let flight = self.send(now, peer, owner, true, &content).ok_or(RespondError::TooManyFlights)?;
+            if let Some(observer) = self.observers.get_mut(key) {
+                observer.flight = Some(flight);
+            }
+        } else {
+            let message_id = self.peers.get_mut(peer).ok_or(RespondError::Gone)?.next_message_id();
+            let write = |out: &mut [u8]| content.write(Type::NonConfirmable, message_id, out);
+            let span = self.octets.push(content.most(), write);
+            self.reply(Outgoing::Octets(peer, span.ok_or(RespondError::Option)?));
+            if let Some(observer) = self.observers.get_mut(key) {
+                observer.message_id = Some(message_id);
+            }
+        }
+        if last {
+            self.remove_observer(key, Gone::Error);
+        }
+        Ok(())
+    }
+
+    /// What has become of a Confirmable notification.
+    pub(super) fn notification_done(&mut self, now: Instant, key: Key, outcome: Outcome, transmissions: u8) {
+        let Some(observer) = self.observers.get_mut(key) else { return };
+        observer.flight = None;
+        match outcome {
+            Outcome::Reset => self.remove_observer(key, Gone::Reset),
+            Outcome::Timeout => self.remove_observer(key, Gone::Timeout { transmissions }),
+            Outcome::Acknowledged => {
+                observer.confirmed = now;
+                if let Some((code, options, payload)) = observer.waiting.take() {
+                    let response = Response { code, options, payload: payload.into() };
+                    let _ = self.send_notification(now, key, &response, true);
+                }
+            }
+        }
+    }
+
+    /// The octets of the state that waits, in the place of the one that is about to be sent again. RFC 7641, section
+    /// 4.5.2.
+    pub(super) fn newer_notification(&mut self, now: Instant, key: Key) -> Option<Vec<u8>> {
+        let (code, options, payload) = self.observers.get_mut(key)?.waiting.take()?;
+        let response = Response { code, options, payload: payload.into() };
+        let Notification { code, options, payload } = self.notification(now, key, &response).ok()?;
+        let token = self.observers.get(key)?.token;
+        let content = Content { code, token, options: options.octets(), payload: &payload };
+        let mut octets = alloc::vec![0; content.most()];
+        let len = content.write(Type::Confirmable, 0, &mut octets)?;
+        octets.truncate(len);
+        Some(octets)
+    }
+
+    /// A Reset for a Non-confirmable notification. False if there was none with this Message ID.
+    pub(super) fn notification_reset(&mut self, peer: Key, message_id: u16) -> bool {
+        let of_peer = (peer, Token::EMPTY)..;
+        let key = self
+            .by_observer
+            .range(of_peer)
+            .take_while(|((other, _), _)| *other == peer)
+            .map(|(_, key)| *key)
+            .find(|&key| {
+                self.observers.get(key).is_some_and(|observer| observer.message_id == Some(message_id))
+            });
+        if let Some(key) = key {
+            self.remove_observer(key, Gone::Reset);
+        }
+        key.is_some()
+    }
+
+    pub(super) fn remove_observer_of(&mut self, peer: Key, token: &Token, reason: Gone) {
+        if let Some(&key) = self.by_observer.get(&(peer, *token)) {
+            self.remove_observer(key, reason);
+        }
+    }
+
+    pub(super) fn remove_observer(&mut self, key: Key, reason: Gone) {
+        let Some(observer) = self.observers.remove(key) else { return };
+        self.by_observer.remove(&(observer.peer, observer.token));
+        self.peers.unpin(observer.peer);
+        self.events.push_back(Event::ObserverGone { observer: ObserverId(key), reason });
+    }
+
+    /// Every observer of a peer that is gone.
+    pub(super) fn remove_observers(&mut self, peer: Key, reason: Gone) {
+        let keys: Vec<Key> =
+            self.observers.iter().filter(|(_, observer)| observer.peer == peer).map(|(key, _)| key).collect();
+        keys.into_iter().for_each(|key| self.remove_observer(key, reason));
+    }
+}

@@ -1,0 +1,218 @@
+//! What is known of peers.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use core::hash::Hash;
+use core::time::Duration;
+
+use thinair_wire::time::Instant;
+
+use super::Endpoint;
+use super::digest::ECHO;
+use super::stream::Stream;
+use crate::congestion::{Algorithm, CongestionControl, Controller, Transmission};
+use crate::table::{Index, Key, KeyedHasher, Order, Slab};
+
+/// One peer.
+pub(crate) struct Peer<P> {
+    pub(crate) address: P,
+    /// The next Message ID. They count: what counts is compressed well.
+    pub(crate) message_id: u16,
+    pub(crate) transmission: Transmission,
+    pub(crate) controller: Controller,
+    /// Messages that count against NSTART.
+    pub(crate) in_flight: usize,
+    /// Flights that wait for NSTART.
+    pub(crate) waiting: VecDeque<Key>,
+    /// The next Token.
+    pub(crate) token: u64,
+    /// The value that the peer has to echo, and whether it has. RFC 9175.
+    pub(crate) echo: Option<[u8; ECHO]>,
+    pub(crate) verified: bool,
+    /// The stream to it, if it is not reached by datagrams.
+    pub(crate) stream: Option<Box<Stream>>,
+    /// What refers to the peer: it is not forgotten before that is over.
+    pub(crate) pins: usize,
+}
+
+impl<P> Peer<P> {
+    pub(crate) fn next_message_id(&mut self) -> u16 {
+        let message_id = self.message_id;
+        self.message_id = message_id.wrapping_add(1);
+        message_id
+    }
+}
+
+/// Peers by address; the one that was not heard of for longest is forgotten.
+pub(crate) struct Peers<P> {
+    slab: Slab<Peer<P>>,
+    index: Index,
+    use_order: Order,
+    hash_key: u64,
+    latest: Option<Key>,
+}
+
+impl<P: Copy + Eq + Hash> Peers<P> {
+    pub(crate) fn new(bound: usize, hash_key: u64) -> Self {
+        Self {
+            slab: Slab::new(bound),
+            index: Index::default(),
+            use_order: Order::default(),
+            hash_key,
+            latest: None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, key: Key) -> Option<&Peer<P>> {
+        self.slab.get(key)
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut Peer<P>> {
+        self.slab.get_mut(key)
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.slab.len()
+    }
+
+    #[inline]
+    fn hash(&self, address: &P) -> u32 {
+        KeyedHasher::of(self.hash_key, address) as u32
+    }
+
+    /// The peer at `address`, if it is known.
+    #[inline]
+    pub(crate) fn find(&self, address: &P) -> Option<Key> {
+        let slot = self.index.find(self.hash(address), |slot| {
+            self.slab.at(slot).is_some_and(|(_, peer)| peer.address == *address)
+        })?;
+        self.slab.at(slot).map(|(key, _)| key)
+    }
+
+    #[inline]
+    pub(crate) fn touch(&mut self, key: Key) {
+        self.use_order.move_to_back(key.slot);
+    }
+
+    /// One more peer, in the place of the one that was not heard of for longest, if there has to be.
+    fn insert(&mut self, peer: Peer<P>) -> Option<Key> {
+        if self.slab.is_full() {
+            let (oldest, address) = self
+                .use_order
+                .iter()
+                .filter_map(|slot| self.slab.at(slot))
+                .find(|(_, peer)| peer.pins == 0)
+                .map(|(key, peer)| (key, peer.address))?;
+            self.index.remove(oldest.slot);
+            self.use_order.remove(oldest.slot);
+            self.slab.remove(oldest);
+        }
+        let hash = self.hash(&peer.address);
+        let key = self.slab.insert(peer).ok()?;
+        self.index.insert(hash, key.slot);
+        self.use_order.push_back(key.slot);
+        Some(key)
+    }
+
+    pub(crate) fn pin(&mut self, key: Key) {
+        if let Some(peer) = self.get_mut(key) {
+            peer.pins += 1;
+        }
+    }
+
+    pub(crate) fn unpin(&mut self, key: Key) {
+        if let Some(peer) = self.get_mut(key) {
+            peer.pins = peer.pins.saturating_sub(1);
+        }
+    }
+}
+
+/// What is known of the path to a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerStatus {
+    /// Its transmission parameters.
+    pub transmission: Transmission,
+    /// The first timeout of a message that were sent now, without dither.
+    pub rto: Duration,
+    /// Whether anything was measured.
+    pub has_sample: bool,
+    /// Messages that wait for their acknowledgement.
+    pub in_flight: usize,
+    /// Messages that wait for NSTART.
+    pub waiting: usize,
+}
+
+impl<P: Copy + Eq + Hash> Endpoint<P> {
+    /// What is known of the path to a peer; nothing if the peer is not known.
+    pub fn peer(&self, now: Instant, peer: &P) -> Option<PeerStatus> {
+        let peer = self.peers.get(self.peers.find(peer)?)?;
+        Some(PeerStatus {
+            transmission: peer.transmission,
+            rto: peer.controller.rto(now, &peer.transmission),
+            has_sample: peer.controller.has_sample(),
+            in_flight: peer.in_flight,
+            waiting: peer.waiting.len(),
+        })
+    }
+
+    /// The congestion control of a peer, to look at.
+    pub fn controller(&self, peer: &P) -> Option<&Controller> {
+        Some(&self.peers.get(self.peers.find(peer)?)?.controller)
+    }
+
+    /// Peers of which something is known.
+    pub const fn peers(&self) -> usize {
+        self.peers.len()
+    }
+
+    /// Sets the transmission parameters of a peer, for messages that are sent from now on, and forgets what was measured.
+    /// False if there is no room for one more peer.
+    pub fn set_peer(&mut self, peer: P, transmission: Transmission, congestion: &Algorithm) -> bool {
+        let Some(key) = self.peer_key(peer) else { return false };
+        if let Some(peer) = self.peers.get_mut(key) {
+            peer.controller = Controller::new(congestion, &transmission);
+            peer.transmission = transmission;
+        }
+        true
+    }
+
+    /// The peer at `address`, known from now on.
+    #[inline]
+    pub(super) fn peer_key(&mut self, address: P) -> Option<Key> {
+        let known =
+            self.peers.latest.filter(|&key| self.peers.get(key).is_some_and(|peer| peer.address == address));
+        if known.is_some() {
+            return known;
+        }
+        let key = match self.peers.find(&address) {
+            Some(key) => {
+                self.peers.touch(key);
+                key
+            }
+            None => self.new_peer(address)?,
+        };
+        self.peers.latest = Some(key);
+        Some(key)
+    }
+
+    #[cold]
+    fn new_peer(&mut self, address: P) -> Option<Key> {
+        let random = self.random();
+        let transmission = self.config.transmission;
+        self.peers.insert(Peer {
+            address,
+            message_id: random as u16,
+            transmission,
+            controller: Controller::new(&self.config.congestion, &transmission),
+            in_flight: 0,
+            waiting: VecDeque::new(),
+            token: random >> 16,
+            echo: None,
+            verified: false,
+            stream: None,
+            pins: 0,
+        })
+    }
+}

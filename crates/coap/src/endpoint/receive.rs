@@ -1,0 +1,186 @@
+//! What a datagram does. RFC 7252, sections 4.2 to 4.5 and 5.3.2.
+
+use core::hash::Hash;
+
+use thinair_wire::header::coap::{Code, Type};
+use thinair_wire::time::Instant;
+
+use super::digest::Digest;
+use super::flight::{Outcome, Owner};
+use super::remembered::{Memory, Remembered, Reply};
+use super::{Endpoint, Outgoing};
+use crate::code::{self, Kind};
+use crate::event::Event;
+use crate::message::{Message, Unreadable};
+use crate::table::Key;
+
+impl<P: Copy + Eq + Hash> Endpoint<P> {
+    /// A datagram of a peer was received.
+    ///
+    /// What is no well-formed message is counted, rejected if it is Confirmable, and changes nothing. One datagram causes at
+    /// most one reply, and at most one event here; others wait at [`poll_event`](Self::poll_event).
+    pub fn handle_datagram<'d>(&mut self, now: Instant, peer: P, datagram: &'d [u8]) -> Option<Event<'d, P>> {
+        self.counters.received += 1;
+        let (mut digest, recognised) = (Digest::default(), self.config.recognised);
+        let note = |code, option: &_| digest.note(code, option, recognised);
+        let message = match Message::read_with(datagram, note) {
+            Ok(message) => message,
+            Err(unreadable) => return self.reject(peer, &unreadable),
+        };
+        let Some(peer) = self.peer_key(peer) else {
+            self.counters.dropped += 1;
+            return None;
+        };
+        let kind = code::kind(message.code);
+        match message.message_type {
+            Type::Confirmable | Type::NonConfirmable => {}
+            Type::Acknowledgement => return self.acknowledgement(now, peer, kind, message, &digest),
+            Type::Reset => {
+                if kind == Kind::Empty {
+                    self.reset(now, peer, message.message_id);
+                }
+                return None;
+            }
+        }
+        let confirmable = message.message_type == Type::Confirmable;
+        if kind == Kind::Empty {
+            // A ping. RFC 7252, section 4.3.
+            if confirmable {
+                self.reply(Outgoing::Empty(peer, Type::Reset, message.message_id));
+            }
+            return None;
+        }
+        let hash = Remembered::hash(peer, message.message_id);
+        if let Some((memory, reply)) = self.remembered.find(now, hash, peer, message.message_id) {
+            if !self.is_forgotten(reply) {
+                self.duplicate(peer, message.message_id, reply);
+                return None;
+            }
+            self.remembered.forget(memory);
+        }
+        let expires =
+            Instant::from_nanos(now.as_nanos().saturating_add(self.lifetimes[usize::from(!confirmable)]));
+        let (memory, early) = self.remembered.insert(now, hash, peer, message.message_id, expires);
+        self.counters.forgotten_early += u64::from(early);
+        match kind {
+            Kind::Request => self.handle_request(now, peer, Some(memory), message, &digest, datagram.len()),
+            _ => self.response(now, peer, memory, message, &digest),
+        }
+    }
+
+    /// A message that is not well formed. RFC 7252, sections 4.2 and 4.3.
+    #[cold]
+    fn reject<'d>(&mut self, peer: P, unreadable: &Unreadable) -> Option<Event<'d, P>> {
+        self.counters.malformed += 1;
+        if let Some((Type::Confirmable, message_id)) = unreadable.header {
+            let peer = self.peer_key(peer)?;
+            self.reply(Outgoing::Empty(peer, Type::Reset, message_id));
+        }
+        None
+    }
+
+    /// Whether the response to a request that may be done again is gone.
+    #[inline]
+    fn is_forgotten(&self, reply: Reply) -> bool {
+        matches!(reply, Reply::Octets(span, true) if self.octets.get(span).is_none())
+    }
+
+    fn duplicate(&mut self, peer: Key, message_id: u16, reply: Reply) {
+        self.counters.duplicates += 1;
+        match reply {
+            Reply::Nothing => {}
+            Reply::Acknowledgement => self.reply(Outgoing::Empty(peer, Type::Acknowledgement, message_id)),
+            Reply::Reset => self.reply(Outgoing::Empty(peer, Type::Reset, message_id)),
+            Reply::Octets(span, _) => {
+                if self.octets.get(span).is_some() {
+                    self.reply(Outgoing::Octets(peer, span));
+                }
+            }
+        }
+    }
+
+    fn acknowledgement<'d>(
+        &mut self,
+        now: Instant,
+        peer: Key,
+        kind: Kind,
+        message: Message<'d>,
+        digest: &Digest,
+    ) -> Option<Event<'d, P>> {
+        let Some(key) = self.flight_of(peer, message.message_id) else {
+            self.counters.unmatched += 1;
+            return None;
+        };
+        match kind {
+            Kind::Empty => {
+                self.finish(now, key, Some(Outcome::Acknowledged));
+                None
+            }
+            Kind::Response => {
+                // Both Message ID and Token have to be right. RFC 7252, section 5.3.2.
+                let owner = self.flights.get(key).map(|flight| flight.owner);
+                let call = self.by_token.get(&(peer, message.token)).copied();
+                match (owner, call) {
+                    (Some(Owner::Call(owner)), Some(call)) if owner == call => {
+                        self.arrived(now, key);
+                        self.call_response(now, call, message, digest)
+                    }
+                    _ => {
+                        self.counters.unmatched += 1;
+                        None
+                    }
+                }
+            }
+            Kind::Request | Kind::Signal | Kind::Reserved => None,
+        }
+    }
+
+    fn reset(&mut self, now: Instant, peer: Key, message_id: u16) {
+        match self.flight_of(peer, message_id) {
+            Some(key) => self.finish(now, key, Some(Outcome::Reset)),
+            None if self.notification_reset(peer, message_id) => {}
+            None => self.counters.unmatched += 1,
+        }
+    }
+
+    /// A separate response, or a notification.
+    fn response<'d>(
+        &mut self,
+        now: Instant,
+        peer: Key,
+        memory: Memory,
+        message: Message<'d>,
+        digest: &Digest,
+    ) -> Option<Event<'d, P>> {
+        let confirmable = message.message_type == Type::Confirmable;
+        let Some(&call) = self.by_token.get(&(peer, message.token)) else {
+            // Whoever does not know what it is about says so: an observation ends with it. RFC 7641, section 3.6.
+            self.counters.unmatched += 1;
+            self.remembered.set(memory, if confirmable { Reply::Reset } else { Reply::Nothing });
+            self.reply(Outgoing::Empty(peer, Type::Reset, message.message_id));
+            return None;
+        };
+        if confirmable {
+            self.remembered.set(memory, Reply::Acknowledgement);
+            self.reply(Outgoing::Empty(peer, Type::Acknowledgement, message.message_id));
+        }
+        // The response says as much as the acknowledgement that was lost. RFC 7252, section 5.2.2.
+        if let Some(key) = self.calls.get(call).and_then(|call| call.flight) {
+            self.arrived(now, key);
+        }
+        self.call_response(now, call, message, digest)
+    }
+
+    /// Rejects a message of a peer.
+    pub(super) fn send_reset(&mut self, peer: Key, memory: Option<Memory>, message_id: u16) {
+        if let Some(memory) = memory {
+            self.remembered.set(memory, Reply::Reset);
+            self.reply(Outgoing::Empty(peer, Type::Reset, message_id));
+        }
+    }
+}
+
+/// Whether a code asks for something.
+pub(super) const fn is_method(code: Code) -> bool {
+    matches!(code::kind(code), Kind::Request)
+}

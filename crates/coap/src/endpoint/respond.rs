@@ -1,0 +1,284 @@
+//! Responses of the application, on their way to peers. RFC 7252, section 5.2; RFC 7959, section 2; RFC 7967.
+
+use alloc::vec::Vec;
+use core::hash::Hash;
+
+use thinair_wire::header::coap::Type;
+use thinair_wire::time::Instant;
+
+use super::flight::{Content, Owner};
+use super::remembered::Reply;
+use super::server::Pending;
+use super::{Endpoint, Outgoing};
+use crate::block::{Block, BlockSize};
+use crate::code::{self, Kind};
+use crate::event::{Gone, RequestId, RespondError};
+use crate::number;
+use crate::option::OptionList;
+use crate::request::Response;
+use crate::table::Key;
+
+/// Octets that the endpoint's own options take in the worst case: Observe, Block1, Block2, Size2.
+const OWN_OPTIONS: usize = 4 + 5 + 5 + 6;
+
+/// How large messages to a peer may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Octets of a message.
+    pub(super) message: usize,
+    /// Largest block.
+    pub(super) block: BlockSize,
+    /// Whether it may be sent blocks at all.
+    pub(super) block_wise: bool,
+}
+
+impl Limits {
+    /// The largest block that fits into a message with these options, and how many octets of a body that is.
+    pub(super) fn block(&self, overhead: usize, wanted: Option<BlockSize>) -> Option<(BlockSize, usize)> {
+        let room = self.message.checked_sub(overhead + 1).filter(|room| *room >= 16 && self.block_wise)?;
+        let size = wanted.map_or(self.block, |wanted| wanted.min(self.block));
+        if size == BlockSize::BERT && room >= 1_024 {
+            return Some((size, room & !1_023));
+        }
+        let size = size.min(BlockSize::at_most(room));
+        Some((size, size.octets()))
+    }
+}
+
+/// A part of a body, with what the endpoint says of it.
+pub(super) struct Part {
+    pub(super) options: OptionList,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) more: bool,
+}
+
+impl<P: Copy + Eq + Hash> Endpoint<P> {
+    /// Answers a request. The response is piggybacked on the acknowledgement, or, if that was sent already, a message of its
+    /// own, which [`Event::NotDelivered`](crate::Event::NotDelivered) tells the loss of. A response with a class of codes
+    /// that the client does not want (No-Response) is not sent.
+    #[inline]
+    pub fn respond(
+        &mut self,
+        now: Instant,
+        id: RequestId,
+        response: &Response<'_>,
+    ) -> Result<(), RespondError> {
+        let pending = *self.requests.get(id.0).ok_or(RespondError::Gone)?;
+        if code::kind(response.code) != Kind::Response {
+            return Err(RespondError::NotAResponse(response.code));
+        }
+        if response.options.is_incomplete() {
+            return Err(RespondError::Option);
+        }
+        if pending.no_response >> (response.code.class() - 1) & 1 == 1 {
+            self.acknowledge(id.0);
+            self.release_request(id.0);
+            return Ok(());
+        }
+        if self.is_plain(&pending, response) {
+            self.answer_as(now, id.0, &pending, &Content::of(pending.token, response))?;
+        } else {
+            self.respond_in_parts(now, id.0, &pending, response)?;
+        }
+        self.release_request(id.0);
+        Ok(())
+    }
+
+    /// Whether the response goes as it is.
+    #[inline]
+    fn is_plain(&self, pending: &Pending, response: &Response<'_>) -> bool {
+        if pending.block1.is_some() || pending.block2.is_some() || pending.observe.is_some() || pending.stream
+        {
+            return false;
+        }
+        let len = 4 + pending.token.len() + response.options.octets().len() + 1 + response.payload.len();
+        len <= self.config.max_message && response.payload.len() <= self.config.block_size.octets()
+    }
+
+    fn respond_in_parts(
+        &mut self,
+        now: Instant,
+        key: Key,
+        pending: &Pending,
+        response: &Response<'_>,
+    ) -> Result<(), RespondError> {
+        let mut options = response.options.clone();
+        match (pending.observer, pending.observe) {
+            (Some(observer), _) if response.code.class() == 2 => {
+                if let Some(sequence) = self.next_sequence(now, observer) {
+                    options.push_uint(number::OBSERVE, sequence);
+                }
+            }
+            (Some(observer), _) => self.remove_observer(observer, Gone::Error),
+            // It was an observer, and the application does not want it to be one any longer.
+            (None, Some(_)) => self.remove_observer_of(pending.peer, &pending.token, Gone::Deregistered),
+            (None, None) => {}
+        }
+        if let Some(block) = pending.block1 {
+            options.push_uint(number::BLOCK1, Block { more: false, ..block }.to_uint());
+        }
+        let part = self.part(pending, options, response.payload.len())?;
+        let Some(part) = part else {
+            let refusal = Response::new(code::BAD_REQUEST).payload(&b"no such block"[..]);
+            self.answer_plain(now, pending, refusal);
+            return Ok(());
+        };
+        let payload = response.payload.get(part.start..part.end).unwrap_or_default();
+        let content =
+            Content { code: response.code, token: pending.token, options: part.options.octets(), payload };
+        self.answer_as(now, key, pending, &content)?;
+        if part.more {
+            self.hold(now, pending.peer, pending.transfer, response);
+        }
+        Ok(())
+    }
+
+    /// The part of a body of `len` octets that is asked for, or its first one, if it has to have parts. Nothing if there is
+    /// no such part.
+    pub(super) fn part(
+        &self,
+        pending: &Pending,
+        mut options: OptionList,
+        len: usize,
+    ) -> Result<Option<Part>, RespondError> {
+        let limits = self.limits(pending.peer);
+        let overhead = Self::overhead(pending.token.len(), &options);
+        let wanted = pending.block2;
+        let fits = overhead + 1 + len <= limits.message && (pending.stream || len <= limits.block.octets());
+        if fits && wanted.is_none_or(|block| block.num == 0 && len <= block.size.octets()) {
+            if let Some(block) = wanted {
+                options.push_uint(number::BLOCK2, Block { num: 0, more: false, size: block.size }.to_uint());
+            }
+            return Ok(Some(Part { options, start: 0, end: len, more: false }));
+        }
+        let (size, octets) =
+            limits.block(overhead, wanted.map(|block| block.size)).ok_or(RespondError::Option)?;
+        let start = wanted.map_or(0, Block::offset);
+        if start > 0 && start >= len {
+            return Ok(None);
+        }
+        let end = len.min(start + octets);
+        let more = end < len;
+        options.push_uint(number::BLOCK2, Block::at(start, more, size).to_uint());
+        if start == 0 {
+            options.push_uint(number::SIZE2, u32::try_from(len).unwrap_or(u32::MAX));
+        }
+        Ok(Some(Part { options, start, end, more }))
+    }
+
+    /// Octets of a message in front of its Payload Marker, with what the endpoint may add.
+    pub(super) fn overhead(token: usize, options: &OptionList) -> usize {
+        4 + token + options.octets().len() + OWN_OPTIONS
+    }
+
+    pub(super) fn limits(&self, peer: Key) -> Limits {
+        match self.peers.get(peer).and_then(|peer| peer.stream.as_ref()) {
+            Some(stream) => stream.limits(),
+            None => Limits {
+                message: self.config.max_message,
+                block: self.config.block_size.min(BlockSize::MAX),
+                block_wise: true,
+            },
+        }
+    }
+
+    /// Sends a response to a request that waits: piggybacked, or in a message of its own.
+    #[inline]
+    fn answer_as(
+        &mut self,
+        now: Instant,
+        key: Key,
+        pending: &Pending,
+        content: &Content<'_>,
+    ) -> Result<(), RespondError> {
+        if pending.confirmable && pending.separate {
+            if self.config.amplification.is_some() && !self.is_verified(pending.peer) {
+                // Nothing is sent again and again to a peer that may not be there.
+                return self.answer(now, &Pending { confirmable: false, ..*pending }, content);
+            }
+            self.send(now, pending.peer, Owner::Response(key), true, content)
+                .ok_or(RespondError::TooManyFlights)?;
+            return Ok(());
+        }
+        self.answer(now, pending, content)
+    }
+
+    /// Sends a response that is not sent again by itself: it is piggybacked, or not confirmable, or over a stream.
+    #[inline]
+    pub(super) fn answer(
+        &mut self,
+        now: Instant,
+        pending: &Pending,
+        content: &Content<'_>,
+    ) -> Result<(), RespondError> {
+        let most = content.most();
+        if let Some(limit) = self.config.amplification
+            && !pending.stream
+            && most > usize::from(limit) * pending.octets as usize
+            && !self.is_verified(pending.peer)
+        {
+            return self.answer_less(now, pending, content);
+        }
+        self.emit(now, pending, content)
+    }
+
+    /// The same, of whatever length.
+    #[inline]
+    pub(super) fn emit(
+        &mut self,
+        now: Instant,
+        pending: &Pending,
+        content: &Content<'_>,
+    ) -> Result<(), RespondError> {
+        let most = content.most();
+        if pending.stream {
+            return match self.write_frame(now, pending.peer, content) {
+                true => Ok(()),
+                false => Err(RespondError::Gone),
+            };
+        }
+        let (message_type, message_id) = if pending.confirmable {
+            (Type::Acknowledgement, pending.message_id)
+        } else {
+            let Some(peer) = self.peers.get_mut(pending.peer) else { return Err(RespondError::Gone) };
+            (Type::NonConfirmable, peer.next_message_id())
+        };
+        let span = self.octets.push(most, |out| content.write(message_type, message_id, out));
+        let Some(span) = span else {
+            self.counters.dropped += 1;
+            return Err(RespondError::Option);
+        };
+        if let Some(memory) = pending.memory().filter(|_| pending.confirmable) {
+            self.remembered.set(memory, Reply::Octets(span, code::is_safe(pending.method)));
+        }
+        self.reply(Outgoing::Octets(pending.peer, span));
+        Ok(())
+    }
+
+    fn is_verified(&self, peer: Key) -> bool {
+        self.peers.get(peer).is_some_and(|peer| peer.verified)
+    }
+
+    /// The response is larger than what a peer may be sent of which it is not known whether it is where it seems to be.
+    #[cold]
+    fn answer_less(
+        &mut self,
+        now: Instant,
+        pending: &Pending,
+        content: &Content<'_>,
+    ) -> Result<(), RespondError> {
+        if code::is_safe(pending.method) {
+            self.challenge(now, pending);
+            return Ok(());
+        }
+        // It was acted on: the code alone is no larger than the request.
+        self.emit(now, pending, &Content { options: &[], payload: &[], ..*content })
+    }
+
+    /// Keeps a body of which not all parts were sent.
+    fn hold(&mut self, now: Instant, peer: Key, transfer: u64, response: &Response<'_>) {
+        let octets: Vec<u8> = response.payload.to_vec();
+        self.hold_body(now, peer, transfer, response.code, response.options.clone(), octets);
+    }
+}

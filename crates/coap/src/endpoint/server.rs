@@ -1,0 +1,198 @@
+//! Requests of peers, from their arrival to the application. RFC 7252, section 5.2.
+
+use alloc::borrow::Cow;
+use core::hash::Hash;
+
+use thinair_wire::header::coap::{Code, Type};
+use thinair_wire::time::Instant;
+
+use super::digest::{Digest, ECHO};
+use super::flight::Content;
+use super::remembered::{Memory, Reply};
+use super::{Endpoint, Outgoing};
+use crate::block::{Block, BlockSize};
+use crate::code;
+use crate::event::{Event, Gone, Observe, RequestId};
+use crate::message::Message;
+use crate::number;
+use crate::request::{Received, Response};
+use crate::table::Key;
+use crate::token::Token;
+
+/// A request that waits for its response.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pending {
+    pub(super) peer: Key,
+    pub(super) token: Token,
+    pub(super) message_id: u16,
+    pub(super) confirmable: bool,
+    /// It came over a stream.
+    pub(super) stream: bool,
+    /// An Acknowledgement was sent, or there is none: the response will be a message of its own.
+    pub(super) separate: bool,
+    pub(super) method: Code,
+    /// Slot of what is remembered of it; nothing if it came over a stream.
+    pub(super) remembered: Option<u32>,
+    pub(super) no_response: u8,
+    /// What tells the body of the response from others.
+    pub(super) transfer: u64,
+    /// Octets of the request.
+    pub(super) octets: u32,
+    /// Block1 as it is echoed.
+    pub(super) block1: Option<Block>,
+    /// Block2 as it was asked for.
+    pub(super) block2: Option<Block>,
+    pub(super) observe: Option<Observe>,
+    /// The entry that the application has accepted.
+    pub(super) observer: Option<Key>,
+    /// When it is acknowledged without a response.
+    pub(super) deadline: Instant,
+}
+
+impl Pending {
+    pub(super) fn memory(&self) -> Option<Memory> {
+        let (peer, message_id) = (self.peer, self.message_id);
+        self.remembered.map(|slot| Memory { slot, peer, message_id })
+    }
+}
+
+impl<P: Copy + Eq + Hash> Endpoint<P> {
+    /// A request that is not a duplicate. `octets` of it were received.
+    pub(super) fn handle_request<'d>(
+        &mut self,
+        now: Instant,
+        peer: Key,
+        memory: Option<Memory>,
+        message: Message<'d>,
+        digest: &Digest,
+        octets: usize,
+    ) -> Option<Event<'d, P>> {
+        let confirmable = message.message_type == Type::Confirmable;
+        let mut pending = Pending {
+            peer,
+            token: message.token,
+            message_id: message.message_id,
+            confirmable,
+            stream: memory.is_none(),
+            separate: !confirmable,
+            method: message.code,
+            remembered: memory.map(|memory| memory.slot),
+            no_response: digest.no_response,
+            transfer: digest.transfer(message.code),
+            octets: octets as u32,
+            block1: digest.block1,
+            block2: digest.block2,
+            observe: None,
+            observer: None,
+            deadline: Instant::from_nanos(now.as_nanos().saturating_add(self.processing_delay)),
+        };
+        if digest.proxy || digest.refused.is_some() {
+            self.refuse(now, &pending, digest);
+            return None;
+        }
+        let is_bert = |block: Option<Block>| block.is_some_and(|block| block.size == BlockSize::BERT);
+        if !pending.stream && (is_bert(digest.block1) || is_bert(digest.block2)) {
+            // SZX 7 is reserved: RFC 7959, section 2.2.
+            self.answer_plain(now, &pending, Response::new(code::BAD_REQUEST));
+            return None;
+        }
+        if let (Some(limit), Some(peer)) = (self.config.amplification, self.peers.get_mut(peer)) {
+            peer.verified |= digest.echo.is_some() && digest.echo == peer.echo;
+            // What may be sent for a request that observes is not bounded by one response.
+            if limit > 0 && !peer.verified && digest.observe == Some(0) && !pending.stream {
+                self.challenge(now, &pending);
+                return None;
+            }
+        }
+        let mut payload = Cow::Borrowed(message.payload);
+        if let Some(block) = digest.block1 {
+            payload = self.upload(now, &pending, block, digest, message.payload)?;
+        }
+        if let Some(block) = digest.block2.filter(|block| block.num > 0)
+            && self.respond_from_held(now, &pending, block)
+        {
+            return None;
+        }
+        if let (Some(observe), Code::GET | code::FETCH) = (digest.observe, message.code) {
+            pending.observe = match observe {
+                0 => Some(Observe::Register),
+                1 => Some(Observe::Deregister),
+                _ => None,
+            };
+            if observe == 1 {
+                self.remove_observer_of(peer, &message.token, Gone::Deregistered);
+            }
+        }
+        let Ok(key) = self.requests.insert(pending) else {
+            self.counters.overload += 1;
+            self.answer_plain(now, &pending, Response::new(code::SERVICE_UNAVAILABLE));
+            return None;
+        };
+        self.peers.pin(peer);
+        if confirmable {
+            self.unacknowledged.push_back(key.slot);
+        }
+        let peer = self.peers.get(peer)?.address;
+        let message = Received { code: message.code, options: message.options, payload };
+        Some(Event::Request { id: RequestId(key), peer, observe: pending.observe, message })
+    }
+
+    /// Options that stand in the way. RFC 7252, sections 5.4.1 and 5.10.2.
+    #[cold]
+    fn refuse(&mut self, now: Instant, pending: &Pending, digest: &Digest) {
+        if !pending.confirmable && !pending.stream {
+            // "A Non-confirmable message with an unrecognized critical option MUST be rejected".
+            self.send_reset(pending.peer, pending.memory(), pending.message_id);
+        } else if digest.proxy {
+            self.answer_plain(now, pending, Response::new(code::PROXYING_NOT_SUPPORTED));
+        } else {
+            self.answer_plain(now, pending, Response::new(code::BAD_OPTION));
+        }
+    }
+
+    /// Asks a peer to show that it receives what is sent to its address. RFC 9175, section 2.3.
+    #[cold]
+    pub(super) fn challenge(&mut self, now: Instant, pending: &Pending) {
+        let [_, _, random @ ..] = self.random().to_be_bytes();
+        let Some(peer) = self.peers.get_mut(pending.peer) else { return };
+        let echo: [u8; ECHO] = *peer.echo.get_or_insert(random);
+        let response = Response::new(code::UNAUTHORIZED).option(number::ECHO, &echo);
+        let _ = self.emit(now, pending, &Content::of(pending.token, &response));
+    }
+
+    /// A response of the endpoint's own.
+    pub(super) fn answer_plain(&mut self, now: Instant, pending: &Pending, response: Response<'_>) {
+        let _ = self.answer(now, pending, &Content::of(pending.token, &response));
+    }
+
+    /// There will be no response to a request: its client is left to its timeout. **Every request is answered or dismissed**;
+    /// until then it counts against [`Config::max_requests`](crate::Config::max_requests).
+    pub fn dismiss(&mut self, id: RequestId) {
+        self.acknowledge(id.0);
+        self.release_request(id.0);
+    }
+
+    /// A request needs nothing more.
+    pub(super) fn release_request(&mut self, key: Key) {
+        if let Some(pending) = self.requests.remove(key) {
+            if !pending.separate {
+                self.unacknowledged.remove(key.slot);
+            }
+            self.peers.unpin(pending.peer);
+        }
+    }
+
+    /// Acknowledges a request whose response is not there yet, or is not wanted.
+    pub(super) fn acknowledge(&mut self, key: Key) {
+        let Some(pending) = self.requests.get_mut(key) else { return };
+        if core::mem::replace(&mut pending.separate, true) {
+            return;
+        }
+        let pending = *pending;
+        self.unacknowledged.remove(key.slot);
+        if let Some(memory) = pending.memory() {
+            self.remembered.set(memory, Reply::Acknowledgement);
+        }
+        self.reply(Outgoing::Empty(pending.peer, Type::Acknowledgement, pending.message_id));
+    }
+}

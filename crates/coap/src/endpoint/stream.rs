@@ -1,0 +1,401 @@
+//! Peers that are reached by a stream: TCP, TLS, or whatever keeps octets in order. RFC 8323.
+//!
+//! The same requests and responses; no message layer. What stands in its place: a CSM from each side first, Ping and
+//! Pong, Release and Abort.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::hash::Hash;
+
+use thinair_wire::header::coap::{Code, Type};
+use thinair_wire::time::Instant;
+
+use super::digest::Digest;
+use super::flight::Content;
+use super::respond::Limits;
+use super::{Endpoint, Outgoing, Timed};
+use crate::block::BlockSize;
+use crate::code::{self, Kind};
+use crate::event::{Closing, Event, Gone, StreamError};
+use crate::message::Message;
+use crate::number;
+use crate::option::OptionList;
+use crate::stream::{Frame, FrameHeader, MAX_MESSAGE_SIZE, header, rest_len, signal};
+use crate::table::Key;
+use crate::token::Token;
+
+/// Octets that may wait in front of the other side, in units of the largest message that is taken.
+const BACKLOG: usize = 4;
+
+/// The state of one stream.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    /// The start of a message whose end is not there yet.
+    input: Vec<u8>,
+    output: VecDeque<u8>,
+    /// Octets that `output` may hold.
+    backlog: usize,
+    /// It waits for `poll_transmit` already.
+    queued: bool,
+    /// The other side has sent its CSM.
+    ready: bool,
+    /// No further requests.
+    pub(super) released: bool,
+    /// Nothing is read any more.
+    closed: bool,
+    /// Max-Message-Size of the other side.
+    max_message: usize,
+    /// Block-Wise-Transfer of the other side.
+    block_wise: bool,
+    /// When a Ping was sent, and until when it is waited for.
+    ping: Option<(Instant, Instant)>,
+}
+
+impl Stream {
+    pub(super) const fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    pub(super) fn limits(&self) -> Limits {
+        let block = if self.max_message > MAX_MESSAGE_SIZE { BlockSize::BERT } else { BlockSize::MAX };
+        Limits { message: self.max_message, block, block_wise: self.block_wise }
+    }
+}
+
+impl<P: Copy + Eq + Hash> Endpoint<P> {
+    /// A stream to a peer is open. From now on messages to it go by the stream, the first of which is a CSM. False if there
+    /// is no room for one more peer.
+    pub fn connected(&mut self, now: Instant, peer: P) -> bool {
+        let Some(key) = self.peer_key(peer) else { return false };
+        self.close(now, key, Closing::Disconnected);
+        let max_message = self.config.max_stream_message.max(MAX_MESSAGE_SIZE);
+        let stream = Stream {
+            input: Vec::new(),
+            output: VecDeque::new(),
+            backlog: BACKLOG * max_message,
+            queued: false,
+            ready: false,
+            released: false,
+            closed: false,
+            max_message: MAX_MESSAGE_SIZE,
+            block_wise: false,
+            ping: None,
+        };
+        let Some(state) = self.peers.get_mut(key) else { return false };
+        state.stream = Some(Box::new(stream));
+        self.peers.pin(key);
+        let mut csm = OptionList::new();
+        csm.push_uint(signal::MAX_MESSAGE_SIZE, u32::try_from(max_message).unwrap_or(u32::MAX));
+        csm.push(signal::BLOCK_WISE_TRANSFER, &[]);
+        self.write_signal(now, key, code::CSM, Token::EMPTY, csm.octets())
+    }
+
+    /// The stream to a peer is closed, or is to be: requests under way fail, observers are gone, what is still to be sent is
+    /// dropped.
+    pub fn disconnected(&mut self, now: Instant, peer: P) {
+        if let Some(key) = self.peers.find(&peer) {
+            self.close(now, key, Closing::Disconnected);
+        }
+    }
+
+    /// Asks the other side of a stream to close it once it is done. RFC 8323, section 5.5.
+    pub fn release(&mut self, now: Instant, peer: P) -> bool {
+        let Some(key) = self.peers.find(&peer) else { return false };
+        if let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) {
+            stream.released = true;
+        }
+        self.write_signal(now, key, code::RELEASE, Token::EMPTY, &[])
+    }
+
+    /// Octets of a stream were received: takes the next message from their front, and what is behind the last complete one
+    /// into memory of at most [`Config::max_stream_message`](crate::Config::max_stream_message) octets.
+    ///
+    /// **Call it again until `octets` is empty.** If the peer has no stream, they are dropped.
+    pub fn handle_stream<'d>(
+        &mut self,
+        now: Instant,
+        peer: P,
+        octets: &mut &'d [u8],
+    ) -> Option<Event<'d, P>> {
+        let Some(key) = self.peers.find(&peer) else {
+            *octets = &[];
+            return None;
+        };
+        while !octets.is_empty() {
+            match self.next_message(now, key, octets) {
+                Ok(Some(event)) => return Some(event),
+                Ok(None) => {}
+                Err(error) => {
+                    *octets = &[];
+                    self.abort(now, key, error);
+                }
+            }
+        }
+        None
+    }
+
+    /// Takes octets of at most one message.
+    fn next_message<'d>(
+        &mut self,
+        now: Instant,
+        key: Key,
+        octets: &mut &'d [u8],
+    ) -> Result<Option<Event<'d, P>>, StreamError> {
+        let limit = self.config.max_stream_message.max(MAX_MESSAGE_SIZE);
+        let Some(stream) =
+            self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()).filter(|s| !s.closed)
+        else {
+            *octets = &[];
+            return Ok(None);
+        };
+        let checked = |front: &[u8]| match FrameHeader::read(front)? {
+            Some(header) if header.len() > limit => {
+                Err(StreamError::TooLarge { length: header.len(), limit })
+            }
+            header => Ok(header),
+        };
+        if stream.input.is_empty() {
+            let whole = checked(octets)?.map(|header| header.len()).filter(|len| *len <= octets.len());
+            let Some(len) = whole else {
+                stream.input.extend_from_slice(octets);
+                *octets = &[];
+                return Ok(None);
+            };
+            let (message, behind) = octets.split_at(len);
+            *octets = behind;
+            return self.handle_frame(now, key, message);
+        }
+        // The header first, an octet at a time, then what it asks for.
+        let wanted = match checked(&stream.input)? {
+            Some(header) => header.len() - stream.input.len(),
+            None => 1,
+        };
+        let (taken, behind) = octets.split_at(wanted.min(octets.len()));
+        stream.input.extend_from_slice(taken);
+        *octets = behind;
+        if checked(&stream.input)?.is_none_or(|header| header.len() > stream.input.len()) {
+            return Ok(None);
+        }
+        let message = core::mem::take(&mut stream.input);
+        Ok(self.handle_frame(now, key, &message)?.map(Event::into_owned))
+    }
+
+    fn handle_frame<'d>(
+        &mut self,
+        now: Instant,
+        key: Key,
+        octets: &'d [u8],
+    ) -> Result<Option<Event<'d, P>>, StreamError> {
+        let (mut digest, recognised) = (Digest::default(), self.config.recognised);
+        let note = |code, option: &_| digest.note(code, option, recognised);
+        let (frame, _) = Frame::read_with(octets, note)?.ok_or(StreamError::Format)?;
+        let ready = self.stream(key).is_some_and(|stream| stream.ready);
+        if !ready && frame.code != code::CSM {
+            return Err(StreamError::NoCsm);
+        }
+        let message = Message {
+            message_type: Type::NonConfirmable,
+            code: frame.code,
+            message_id: 0,
+            token: frame.token,
+            options: frame.options,
+            payload: frame.payload,
+        };
+        match code::kind(frame.code) {
+            Kind::Signal => self.signal(now, key, &message),
+            Kind::Request => Ok(self.handle_request(now, key, None, message, &digest, octets.len())),
+            Kind::Response => match self.by_token.get(&(key, message.token)) {
+                Some(&call) => Ok(self.call_response(now, call, message, &digest)),
+                None => {
+                    self.counters.unmatched += 1;
+                    Ok(None)
+                }
+            },
+            // "Empty messages ... MUST be ignored by the recipient" (section 3.2); so are reserved codes.
+            Kind::Empty | Kind::Reserved => Ok(None),
+        }
+    }
+
+    fn stream(&self, key: Key) -> Option<&Stream> {
+        self.peers.get(key)?.stream.as_deref()
+    }
+
+    /// RFC 8323, section 5.
+    fn signal<'d>(
+        &mut self,
+        now: Instant,
+        key: Key,
+        message: &Message<'_>,
+    ) -> Result<Option<Event<'d, P>>, StreamError> {
+        // Every option that this crate knows of a signal is elective.
+        if let Some(option) = message.options.iter().find(|option| number::is_critical(option.number)) {
+            return Err(StreamError::BadOption { number: option.number });
+        }
+        let Some(peer) = self.peers.get_mut(key) else { return Ok(None) };
+        let address = peer.address;
+        let Some(stream) = peer.stream.as_mut() else { return Ok(None) };
+        match message.code {
+            code::CSM => {
+                if let Some(size) = message.options.uint(signal::MAX_MESSAGE_SIZE) {
+                    // Less than the base value makes no sense, and would leave no room for options.
+                    stream.max_message = (size as usize).max(MAX_MESSAGE_SIZE);
+                }
+                stream.block_wise |= message.options.first(signal::BLOCK_WISE_TRANSFER).is_some();
+                stream.ready = true;
+                let (max_message, block_wise) = (stream.max_message, stream.block_wise);
+                self.send_waiting_calls(now, key);
+                Ok(Some(Event::StreamReady { peer: address, max_message, block_wise }))
+            }
+            code::PING => {
+                let mut options = OptionList::new();
+                if message.options.first(signal::CUSTODY).is_some() {
+                    // Whatever was received before is done with, or is the application's.
+                    options.push(signal::CUSTODY, &[]);
+                }
+                self.write_signal(now, key, code::PONG, message.token, options.octets());
+                Ok(None)
+            }
+            code::PONG => match stream.ping.take() {
+                Some((sent, deadline)) => {
+                    self.timers.remove(&(deadline, Timed::Stream(key)));
+                    Ok(Some(Event::Pong { peer: address, after: now.since(sent) }))
+                }
+                None => Ok(None),
+            },
+            code::RELEASE => {
+                stream.released = true;
+                Ok(Some(Event::Released { peer: address }))
+            }
+            code::ABORT => {
+                self.close(now, key, Closing::Aborted);
+                Ok(None)
+            }
+            // An unknown signal: there is nothing to do with it.
+            _ => Ok(None),
+        }
+    }
+
+    pub(super) fn ping_stream(&mut self, now: Instant, key: Key) -> bool {
+        let deadline = now + self.config.response_timeout;
+        let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) else {
+            return false;
+        };
+        if let Some((_, before)) = stream.ping.replace((now, deadline)) {
+            self.timers.remove(&(before, Timed::Stream(key)));
+        }
+        self.timers.insert((deadline, Timed::Stream(key)));
+        self.write_signal(now, key, code::PING, Token::EMPTY, &[])
+    }
+
+    pub(super) fn stream_timeout(&mut self, key: Key) {
+        let Some(peer) = self.peers.get_mut(key) else { return };
+        let address = peer.address;
+        if peer.stream.as_mut().is_some_and(|stream| stream.ping.take().is_some()) {
+            self.events.push_back(Event::PingFailed { peer: address });
+        }
+    }
+
+    fn write_signal(&mut self, now: Instant, key: Key, code: Code, token: Token, options: &[u8]) -> bool {
+        self.write_frame(now, key, &Content { code, token, options, payload: &[] })
+    }
+
+    /// One more message for a stream. False if the stream is over; that is what becomes of it, if the other side does not
+    /// read.
+    pub(super) fn write_frame(&mut self, now: Instant, key: Key, content: &Content<'_>) -> bool {
+        let Content { code, token, options, payload } = content;
+        let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) else {
+            return false;
+        };
+        if stream.closed {
+            return false;
+        }
+        let (front, len) = header(rest_len(options, payload), *code, token);
+        // One message always has room: what it may have is for the other side and the application to say.
+        let waits = stream.output.len();
+        if waits > 0 && waits + len + token.len() + options.len() + payload.len() + 1 > stream.backlog {
+            stream.output.clear();
+            stream.closed = true;
+            self.end_stream(now, key, Closing::Broken(StreamError::Backlog));
+            return false;
+        }
+        stream.output.extend(front.iter().take(len));
+        stream.output.extend(token.octets());
+        stream.output.extend(*options);
+        if !payload.is_empty() {
+            stream.output.push_back(0xFF);
+            stream.output.extend(*payload);
+        }
+        if !core::mem::replace(&mut stream.queued, true) {
+            self.outgoing.push_back(Outgoing::Stream(key));
+        }
+        true
+    }
+
+    /// The next octets for a stream.
+    pub(super) fn poll_stream(&mut self, key: Key, out: &mut [u8]) -> Option<usize> {
+        let stream = self.peers.get_mut(key)?.stream.as_mut()?;
+        stream.queued = false;
+        let (front, behind) = stream.output.as_slices();
+        let octets = if front.is_empty() { behind } else { front };
+        let len = octets.len().min(out.len());
+        out.get_mut(..len)?.copy_from_slice(octets.get(..len)?);
+        stream.output.drain(..len);
+        if !stream.output.is_empty() && len > 0 {
+            stream.queued = true;
+            self.outgoing.push_front(Outgoing::Stream(key));
+        } else if stream.output.is_empty() {
+            // Memory of a burst is not kept.
+            stream.output = VecDeque::new();
+            if stream.closed {
+                self.forget_stream(key);
+            }
+        }
+        (len > 0).then_some(len)
+    }
+
+    /// The other side breaks the rules. RFC 8323, section 5.6.
+    fn abort(&mut self, now: Instant, key: Key, error: StreamError) {
+        let mut options = OptionList::new();
+        if let StreamError::BadOption { number } = error {
+            options.push_uint(signal::BAD_CSM_OPTION, u32::from(number));
+        }
+        self.write_signal(now, key, code::ABORT, Token::EMPTY, options.octets());
+        if let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) {
+            // What is to be sent is sent, then the stream is forgotten.
+            stream.closed = true;
+            stream.input = Vec::new();
+            self.end_stream(now, key, Closing::Broken(error));
+        }
+    }
+
+    fn close(&mut self, now: Instant, key: Key, reason: Closing) {
+        if self.stream(key).is_some_and(|stream| !stream.closed) {
+            self.end_stream(now, key, reason);
+        }
+        self.forget_stream(key);
+    }
+
+    /// Tells everybody whom the end of a stream is about.
+    fn end_stream(&mut self, now: Instant, key: Key, reason: Closing) {
+        let Some(address) = self.peers.get(key).map(|peer| peer.address) else { return };
+        self.fail_calls(now, key);
+        self.remove_observers(key, Gone::Closed);
+        let pending: Vec<Key> = self
+            .requests
+            .iter()
+            .filter(|(_, pending)| pending.peer == key && pending.stream)
+            .map(|(request, _)| request)
+            .collect();
+        pending.into_iter().for_each(|request| self.release_request(request));
+        self.events.push_back(Event::Closed { peer: address, reason });
+    }
+
+    fn forget_stream(&mut self, key: Key) {
+        let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.take()) else { return };
+        if let Some((_, deadline)) = stream.ping {
+            self.timers.remove(&(deadline, Timed::Stream(key)));
+        }
+        self.peers.unpin(key);
+    }
+}

@@ -1,0 +1,11 @@
+//! Tests of the endpoint, by subject.
+
+#![allow(clippy::unwrap_used)]
+
+mod blocks;
+mod memory;
+mod observing;
+mod protection;
+mod reliability;
+mod streams;
+mod support;

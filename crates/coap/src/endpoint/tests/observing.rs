@@ -1,0 +1,259 @@
+//! Observe: the examples of RFC 7641, and its rules.
+
+use core::time::Duration;
+use std::vec::Vec;
+
+use thinair_wire::time::Instant;
+
+use super::support::*;
+use crate::*;
+
+/// A server that accepts every observer, and remembers them.
+struct Thermometer {
+    observers: Vec<ObserverId>,
+    gone: Vec<Gone>,
+    celsius: &'static str,
+}
+
+impl Thermometer {
+    fn new() -> Self {
+        Self { observers: Vec::new(), gone: Vec::new(), celsius: "18.5 Cel" }
+    }
+
+    fn handle(&mut self, server: &mut Endpoint<u8>, now: Instant, event: Event<'static, u8>) {
+        match event {
+            Event::Request { id, .. } => {
+                self.observers.extend(server.accept(now, id));
+                let response = Response::content(self.celsius.as_bytes()).max_age(15);
+                server.respond(now, id, &response).unwrap();
+            }
+            Event::ObserverGone { reason, .. } => self.gone.push(reason),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn states(events: &[Event<'static, u8>]) -> Vec<std::string::String> {
+    events
+        .iter()
+        .map(|event| match event {
+            Event::Notification { message, .. } => {
+                std::string::String::from_utf8(message.payload.to_vec()).unwrap()
+            }
+            other => std::format!("{other:?}"),
+        })
+        .collect()
+}
+
+/// RFC 7641, figure 2: registration and two notifications.
+#[test]
+fn figure_2_observing_a_resource() {
+    let mut pair = Pair::new(Config::default(), Config::default());
+    let mut app = Thermometer::new();
+    pair.request(&Request::get("/temperature").observe());
+    let mut events = pair.run(&mut |server, now, event| app.handle(server, now, event));
+    for (state, confirmable) in [("19.2 Cel", false), ("19.7 Cel", true)] {
+        let now = at(pair.millis);
+        pair.server.notify(now, app.observers[0], &Response::content(state.as_bytes()), confirmable).unwrap();
+        events.extend(pair.run(&mut |server, now, event| app.handle(server, now, event)));
+    }
+    assert_eq!(states(&events), ["18.5 Cel", "19.2 Cel", "19.7 Cel"]);
+    assert_eq!(
+        pair.log,
+        [
+            "> CON GET /temperature Observe:0",
+            "< ACK 2.05 Observe:1",
+            "< NON 2.05 Observe:2",
+            "< CON 2.05 Observe:3",
+            "> ACK",
+        ]
+    );
+}
+
+/// RFC 7641, section 3.4: a notification that was overtaken is not told.
+#[test]
+fn notifications_that_were_overtaken_are_dropped() {
+    let mut client = plain(Config::default());
+    client.request(at(0), PEER, &Request::get("/").observe()).unwrap();
+    sent(&mut client, at(0));
+    let mut told = Vec::new();
+    let mut notify = |millis: u64, id: u8, observe: u32| {
+        let message_type = if id == 0 { 0x61 } else { 0x51 };
+        let observe = observe.to_be_bytes();
+        let datagram = [&[message_type, 0x45, 0, id, 0, 0x63], &observe[1..], &[0xFF, id]].concat();
+        let events = received(&mut client, at(millis), &datagram);
+        told.extend(events.iter().map(|event| match event {
+            Event::Notification { message, .. } => message.payload[0],
+            other => panic!("{other:?}"),
+        }));
+    };
+    notify(0, 0, 10);
+    notify(10, 1, 12);
+    notify(20, 2, 11);
+    notify(30, 3, 12);
+    notify(40, 4, 1 << 22);
+    // More than half of the range ahead is behind.
+    notify(50, 5, (1 << 22) + (1 << 23) + 1);
+    // 24 bits wrap.
+    notify(60, 6, 0xC0_0000 - 1);
+    notify(70, 7, 5);
+    // After 128 s everything is new.
+    notify(128_070, 8, 4);
+    notify(128_071, 9, 4);
+    assert_eq!(told, [0, 1, 4, 6, 7, 9]);
+}
+
+/// Section 3.3.1: without a notification within Max-Age and some seconds, the client registers again.
+#[test]
+fn a_client_registers_again_when_the_representation_is_too_old() {
+    let mut pair = Pair::new(Config::default(), Config::default());
+    let mut app = Thermometer::new();
+    let call = pair.request(&Request::get("/temperature").observe());
+    pair.run(&mut |server, now, event| app.handle(server, now, event));
+    // Max-Age of 15 s, and 5 s.
+    let now = pair.client.poll_timeout().unwrap();
+    assert_eq!(now, at(20_000));
+    pair.millis = 20_000;
+    pair.client.handle_timeout(now);
+    let events = pair.run(&mut |server, now, event| app.handle(server, now, event));
+    assert!(matches!(events[..], [Event::Notification { call: other, .. }] if other == call), "{events:?}");
+    // The entry is the same.
+    assert_eq!((app.observers[0], app.observers.len(), pair.server.observers()), (app.observers[1], 2, 1));
+    // Nobody answers any longer.
+    while let Some(now) = pair.client.poll_timeout() {
+        pair.client.handle_timeout(now);
+        sent(&mut pair.client, now);
+    }
+    assert_eq!(
+        pair.client.poll_event(),
+        Some(Event::Failed { call, error: CallError::Timeout { transmissions: 5 } })
+    );
+}
+
+/// Section 3.6: by Observe 1, and by forgetting: a Reset to the next notification, whether it is confirmable or not.
+#[test]
+fn observations_end() {
+    for confirmable in [None, Some(false), Some(true)] {
+        let mut pair = Pair::new(Config::default(), Config::default());
+        let mut app = Thermometer::new();
+        let call = pair.request(&Request::get("/temperature").observe());
+        pair.run(&mut |server, now, event| app.handle(server, now, event));
+        let now = at(pair.millis);
+        match confirmable {
+            None => {
+                assert!(pair.client.deregister(now, call));
+                let events = pair.run(&mut |server, now, event| app.handle(server, now, event));
+                assert!(matches!(events[..], [Event::Response { .. }]), "{events:?}");
+                assert_eq!(pair.log[2..], ["> CON GET /temperature Observe:1", "< ACK 2.05"]);
+                assert_eq!(app.gone, [Gone::Deregistered]);
+            }
+            Some(confirmable) => {
+                pair.client.cancel(now, call);
+                pair.server.notify(now, app.observers[0], &Response::content(b"20"), confirmable).unwrap();
+                let events = pair.run(&mut |server, now, event| app.handle(server, now, event));
+                assert_eq!(events, [Event::Failed { call, error: CallError::Cancelled }]);
+                assert_eq!(app.gone, [Gone::Reset]);
+                assert_eq!(pair.log[3], "> RST");
+            }
+        }
+        assert_eq!(pair.server.observers(), 0);
+        let again = pair.server.notify(at(99), app.observers[0], &Response::content(b"21"), false);
+        assert_eq!(again, Err(RespondError::Gone));
+    }
+}
+
+/// Section 4.2: an error ends the observation; section 4.5: a client that does not acknowledge is removed.
+#[test]
+fn errors_and_silence_end_observations() {
+    let mut pair = Pair::new(Config::default(), Config::default());
+    let mut app = Thermometer::new();
+    let call = pair.request(&Request::get("/temperature").observe());
+    pair.run(&mut |server, now, event| app.handle(server, now, event));
+    let gone = Response::new(code::NOT_FOUND);
+    pair.server.notify(at(pair.millis), app.observers[0], &gone, true).unwrap();
+    let events = pair.run(&mut |server, now, event| app.handle(server, now, event));
+    assert!(matches!(events[..], [Event::Response { call: other, .. }] if other == call));
+    assert_eq!(pair.log[2..], ["< CON 4.04", "> ACK"]);
+    assert_eq!(pair.client.poll_timeout(), None);
+
+    pair.request(&Request::get("/temperature").observe());
+    pair.run(&mut |server, now, event| app.handle(server, now, event));
+    pair.server.notify(at(pair.millis), app.observers[1], &Response::content(b"1"), true).unwrap();
+    let mut newest = Vec::new();
+    while let Some(now) = pair.server.poll_timeout() {
+        newest.extend(sent(&mut pair.server, now));
+        // Section 4.5.2: what is sent again is the newest state.
+        let state = std::format!("{}", now.as_nanos() / 1_000_000_000);
+        pair.server.notify(now, app.observers[1], &Response::content(state.as_bytes()), false).unwrap();
+        pair.server.handle_timeout(now);
+    }
+    let payloads: Vec<_> =
+        newest.iter().map(|datagram| Message::read(datagram).unwrap().payload.to_vec()).collect();
+    assert_eq!(payloads, [&b"1"[..], b"2", b"6", b"14", b"30"]);
+    let expected = Gone::Timeout { transmissions: 5 };
+    let told: Vec<_> = core::iter::from_fn(|| pair.server.poll_event()).collect();
+    assert!(matches!(told[..], [.., Event::ObserverGone { reason, .. }] if reason == expected), "{told:?}");
+}
+
+/// Section 4.5: "at least every 24 hours".
+#[test]
+fn at_least_once_a_day_a_notification_is_confirmable() {
+    let mut pair = Pair::new(Config::default(), Config::default());
+    let mut app = Thermometer::new();
+    pair.request(&Request::get("/temperature").observe());
+    pair.run(&mut |server, now, event| app.handle(server, now, event));
+    let day = Duration::from_secs(86_400).as_millis() as u64;
+    for millis in [day - 10, day + 10, day + 20] {
+        pair.millis = millis;
+        pair.server.notify(at(millis), app.observers[0], &Response::content(b"1"), false).unwrap();
+        pair.run(&mut |server, now, event| app.handle(server, now, event));
+    }
+    assert_eq!(
+        pair.log[2..],
+        ["< NON 2.05 Observe:2", "< CON 2.05 Observe:3", "> ACK", "< NON 2.05 Observe:4"]
+    );
+}
+
+/// RFC 7959, section 2.6 and figure 12: the first block is the notification, the client asks for the others.
+#[test]
+fn a_notification_in_blocks() {
+    let config = Config { block_size: BlockSize::at_most(64), ..Config::default() };
+    let mut pair = Pair::new(Config::default(), config);
+    let mut app = Thermometer::new();
+    app.celsius = "0123456789012345678901234567890123456789012345678901234567890123456789";
+    pair.request(&Request::get("/status").observe());
+    let mut events = pair.run(&mut |server, now, event| app.handle(server, now, event));
+    let next = "9".repeat(130);
+    pair.server.notify(at(pair.millis), app.observers[0], &Response::content(next.as_bytes()), true).unwrap();
+    events.extend(pair.run(&mut |server, now, event| app.handle(server, now, event)));
+    let told: Vec<_> =
+        events.iter().filter(|event| !matches!(event, Event::Progress { .. })).cloned().collect();
+    assert_eq!(states(&told), [app.celsius, &next]);
+    assert_eq!(
+        pair.log,
+        [
+            "> CON GET /status Observe:0",
+            "< ACK 2.05 Observe:1 2:0/1/64",
+            "> CON GET /status 2:1/0/64",
+            "< ACK 2.05 2:1/0/64",
+            "< CON 2.05 Observe:2 2:0/1/64",
+            "> ACK",
+            "> CON GET /status 2:1/0/64",
+            "< ACK 2.05 2:1/1/64",
+            "> CON GET /status 2:2/0/64",
+            "< ACK 2.05 2:2/0/64",
+        ]
+    );
+}
+
+#[test]
+fn the_list_of_observers_is_bounded() {
+    let mut pair = Pair::new(Config::default(), Config { max_observers: 1, ..Config::default() });
+    let mut app = Thermometer::new();
+    for _ in 0..2 {
+        pair.request(&Request::get("/temperature").observe());
+    }
+    let events = pair.run(&mut |server, now, event| app.handle(server, now, event));
+    assert!(matches!(events[..], [Event::Notification { .. }, Event::Response { .. }]), "{events:?}");
+    assert_eq!(pair.server.observers(), 1);
+}

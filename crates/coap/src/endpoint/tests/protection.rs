@@ -1,0 +1,107 @@
+//! What others may not make an endpoint do: answer more than it is asked, hold more than it is set to.
+
+use std::vec::Vec;
+
+use super::support::*;
+use crate::*;
+
+/// RFC 9175, section 2.3: before a client has echoed a value, a response has at most three times the octets of its request.
+#[test]
+fn amplification_is_limited_until_the_client_has_echoed() {
+    let config = Config { amplification: Some(3), ..Config::default() };
+    let mut pair = Pair::new(Config::default(), config);
+    let mut asked = 0;
+    let mut app = |server: &mut Endpoint<u8>, now, event| {
+        let Event::Request { id, .. } = event else { panic!("{event:?}") };
+        asked += 1;
+        server.respond(now, id, &Response::content(&[b'a'; 500][..])).unwrap();
+    };
+    pair.request(&Request::get("/big"));
+    let events = pair.run(&mut app);
+    assert_eq!(pair.log, ["> CON GET /big", "< ACK 4.01", "> CON GET /big", "< ACK 2.05"]);
+    assert!(
+        matches!(&events[..], [Event::Progress { .. }, Event::Response { message, .. }] if message.payload.len() == 500)
+    );
+    // From now on it is known.
+    pair.request(&Request::get("/big"));
+    pair.run(&mut app);
+    assert_eq!(pair.log[4..], ["> CON GET /big", "< ACK 2.05"]);
+    assert_eq!(asked, 3);
+}
+
+/// Whatever is asked for, confirmable or not, observed or not, now or late: three times as many octets at most.
+#[test]
+fn no_reply_to_an_unknown_peer_is_larger_than_three_times_its_request() {
+    for datagram in [
+        &b"\x40\x01\x00\x01"[..],
+        b"\x50\x01\x00\x01",
+        b"\x40\x01\x00\x01\x60",
+        b"\x40\x02\x00\x01",
+        b"\x41\x05\x00\x01\x07\xb1a",
+    ] {
+        for late in [false, true] {
+            let mut server = plain(Config { amplification: Some(3), ..Config::default() });
+            let events = received(&mut server, at(0), datagram);
+            server.handle_timeout(at(if late { 500 } else { 0 }));
+            for event in events {
+                let Event::Request { id, .. } = event else { panic!("{event:?}") };
+                server.accept(at(500), id);
+                server.respond(at(500), id, &Response::content(&[b'a'; 2_000][..])).unwrap();
+            }
+            let mut octets = 0;
+            loop {
+                octets += sent(&mut server, at(500)).iter().map(Vec::len).sum::<usize>();
+                let Some(now) = server.poll_timeout().filter(|now| *now < at(100_000)) else { break };
+                server.handle_timeout(now);
+            }
+            assert!(octets <= 3 * datagram.len() + 4 * usize::from(late), "{octets} for {datagram:?}");
+        }
+    }
+}
+
+/// RFC 7967: classes of responses that the client does not want.
+#[test]
+fn responses_that_nobody_wants_are_not_sent() {
+    for (no_response, code, is_sent) in [
+        (2, Code::CHANGED, false),
+        (2, code::NOT_FOUND, true),
+        (8, code::NOT_FOUND, false),
+        (16, code::NOT_FOUND, true),
+        (26, Code::CONTENT, false),
+        (0, Code::CONTENT, true),
+    ] {
+        for confirmable in [false, true] {
+            let mut pair = Pair::new(Config::default(), Config::default());
+            let request = Request::put("/", &b"x"[..]).uint(number::NO_RESPONSE, no_response);
+            pair.request(&Request { confirmable, ..request });
+            let events = pair.run(&mut |server, now, event| {
+                let Event::Request { id, .. } = event else { panic!("{event:?}") };
+                server.respond(now, id, &Response::new(code)).unwrap();
+            });
+            assert_eq!(events.len(), usize::from(is_sent));
+            let expected = if confirmable { "< ACK" } else { "" };
+            assert_eq!(
+                pair.log.get(1).map_or("", |reply| reply),
+                if is_sent { &pair.log[1] } else { expected }
+            );
+        }
+    }
+}
+
+/// Section 4.5: memory of duplicates, of replies, of peers and of requests is bounded.
+#[test]
+fn a_flood_is_answered_within_bounds() {
+    let config =
+        Config { max_peers: 10, max_requests: 5, remembered: 20, max_replies: 8, ..Config::default() };
+    let mut random = thinair_link::Random::new(1);
+    let mut server = Endpoint::<u64>::new(config, move || random.next_u64());
+    let mut overload = 0;
+    for peer in 0..1_000_u64 {
+        let datagram = [&b"\x40\x01"[..], &(peer as u16).to_be_bytes(), b"\xb1a"].concat();
+        overload += u64::from(server.handle_datagram(at(peer), peer, &datagram).is_none());
+        assert!(server.peers() <= 10);
+    }
+    assert_eq!(overload, 995);
+    assert!(server.counters().forgotten_early > 0 && server.counters().dropped > 0);
+    assert_eq!(server.outgoing.len(), 8);
+}

@@ -1,0 +1,251 @@
+//! What an application hands over and is handed: requests, responses, what was received.
+
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+
+use thinair_wire::header::coap::Code;
+
+use crate::code;
+use crate::number;
+use crate::option::{OptionList, Options};
+
+/// A request to send.
+///
+/// ```
+/// use thinair_coap::Request;
+///
+/// let request = Request::get("/sensors/temp?unit=c").accept(60);
+/// assert!(request.options.as_options().is_path("/sensors/temp"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// Method.
+    pub method: Code,
+    /// Whether it is sent as a Confirmable message. Over streams it makes no difference.
+    pub confirmable: bool,
+    /// Options. Observe, Block1, Block2, Size1 and Echo are the endpoint's.
+    pub options: OptionList,
+    /// The whole body: the endpoint cuts it into blocks.
+    pub payload: Cow<'a, [u8]>,
+    /// Whether to observe the resource, RFC 7641; with GET and FETCH.
+    pub observe: bool,
+}
+
+impl<'a> Request<'a> {
+    /// `method` for a path with an optional query, as in `/a/b?x=1&y`, with percent-encoding as in a URI.
+    pub fn new(method: Code, path: &str, payload: impl Into<Cow<'a, [u8]>>) -> Self {
+        let mut options = OptionList::new();
+        let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+        let path = path.strip_prefix('/').unwrap_or(path);
+        if !path.is_empty() {
+            path.split('/').for_each(|segment| options.push(number::URI_PATH, &decoded(segment)));
+        }
+        for argument in query.into_iter().flat_map(|query| query.split('&')) {
+            options.push(number::URI_QUERY, &decoded(argument));
+        }
+        Self { method, confirmable: true, options, payload: payload.into(), observe: false }
+    }
+
+    /// GET.
+    pub fn get(path: &str) -> Self {
+        Self::new(Code::GET, path, &[][..])
+    }
+
+    /// PUT.
+    pub fn put(path: &str, payload: impl Into<Cow<'a, [u8]>>) -> Self {
+        Self::new(Code::PUT, path, payload)
+    }
+
+    /// POST.
+    pub fn post(path: &str, payload: impl Into<Cow<'a, [u8]>>) -> Self {
+        Self::new(Code::POST, path, payload)
+    }
+
+    /// DELETE.
+    pub fn delete(path: &str) -> Self {
+        Self::new(Code::DELETE, path, &[][..])
+    }
+
+    /// Observes the resource.
+    pub fn observe(self) -> Self {
+        Self { observe: true, ..self }
+    }
+
+    /// Not to be acknowledged.
+    pub fn non_confirmable(self) -> Self {
+        Self { confirmable: false, ..self }
+    }
+
+    /// With one more option.
+    pub fn option(mut self, number: u16, value: &[u8]) -> Self {
+        self.options.push(number, value);
+        self
+    }
+
+    /// With one more option that has a uint.
+    pub fn uint(mut self, number: u16, value: u32) -> Self {
+        self.options.push_uint(number, value);
+        self
+    }
+
+    /// With Content-Format.
+    pub fn format(self, content_format: u16) -> Self {
+        self.uint(number::CONTENT_FORMAT, u32::from(content_format))
+    }
+
+    /// With Accept.
+    pub fn accept(self, content_format: u16) -> Self {
+        self.uint(number::ACCEPT, u32::from(content_format))
+    }
+
+    /// With the ETag of a representation that is at hand: 2.03 says that it is still right. RFC 7252, section 5.10.6.2.
+    pub fn etag(self, etag: &[u8]) -> Self {
+        self.option(number::ETAG, etag)
+    }
+}
+
+/// A path segment or an argument of a query without its percent-encoding. What is no encoding stands for itself.
+fn decoded(text: &str) -> Vec<u8> {
+    let mut octets = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, behind)) = rest.split_first() {
+        let digits = behind.get(..2).and_then(|digits| core::str::from_utf8(digits).ok());
+        let octet = digits.filter(|digits| first == b'%' && !digits.starts_with('+'));
+        match octet.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(octet) => {
+                octets.push(octet);
+                rest = behind.get(2..).unwrap_or_default();
+            }
+            None => {
+                octets.push(first);
+                rest = behind;
+            }
+        }
+    }
+    octets
+}
+
+/// A response to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response<'a> {
+    /// Response Code.
+    pub code: Code,
+    /// Options. Observe, Block1, Block2, Size1, Size2 and Echo are the endpoint's.
+    pub options: OptionList,
+    /// The whole body, or the diagnostic payload of an error: the endpoint cuts it into blocks.
+    pub payload: Cow<'a, [u8]>,
+}
+
+impl<'a> Response<'a> {
+    /// Without options or payload.
+    #[inline]
+    pub const fn new(code: Code) -> Self {
+        Self { code, options: OptionList::new(), payload: Cow::Borrowed(&[]) }
+    }
+
+    /// 2.05 with a payload.
+    #[inline]
+    pub fn content(payload: impl Into<Cow<'a, [u8]>>) -> Self {
+        Self { payload: payload.into(), ..Self::new(Code::CONTENT) }
+    }
+
+    /// 2.03: the representation that the client has is still right.
+    pub fn valid(etag: &[u8]) -> Self {
+        Self::new(code::VALID).etag(etag)
+    }
+
+    /// With a payload.
+    #[inline]
+    pub fn payload(self, payload: impl Into<Cow<'a, [u8]>>) -> Self {
+        Self { payload: payload.into(), ..self }
+    }
+
+    /// With one more option.
+    #[inline]
+    pub fn option(mut self, number: u16, value: &[u8]) -> Self {
+        self.options.push(number, value);
+        self
+    }
+
+    /// With one more option that has a uint.
+    #[inline]
+    pub fn uint(mut self, number: u16, value: u32) -> Self {
+        self.options.push_uint(number, value);
+        self
+    }
+
+    /// With Content-Format.
+    #[inline]
+    pub fn format(self, content_format: u16) -> Self {
+        self.uint(number::CONTENT_FORMAT, u32::from(content_format))
+    }
+
+    /// With an ETag.
+    #[inline]
+    pub fn etag(self, etag: &[u8]) -> Self {
+        self.option(number::ETAG, etag)
+    }
+
+    /// With Max-Age in seconds.
+    #[inline]
+    pub fn max_age(self, seconds: u32) -> Self {
+        self.uint(number::MAX_AGE, seconds)
+    }
+}
+
+/// A request or response that was received, with its whole body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received<'d> {
+    /// Method or Response Code.
+    pub code: Code,
+    /// Options; of the last block, if there were several.
+    pub options: Options<'d>,
+    /// The body.
+    pub payload: Cow<'d, [u8]>,
+}
+
+impl Received<'_> {
+    /// The same, on its own.
+    pub fn into_owned(self) -> Received<'static> {
+        Received {
+            code: self.code,
+            options: self.options.into_owned(),
+            payload: Cow::Owned(self.payload.into_owned()),
+        }
+    }
+
+    /// Whether it is a response that says that the request was done.
+    pub const fn is_success(&self) -> bool {
+        self.code.class() == 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    fn parts(path: &str) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+        let request = Request::get(path);
+        let options = request.options.as_options();
+        (options.path().map(<[u8]>::to_vec).collect(), options.query().map(<[u8]>::to_vec).collect())
+    }
+
+    fn octets(parts: &[&str]) -> Vec<Vec<u8>> {
+        parts.iter().map(|part| part.as_bytes().to_vec()).collect()
+    }
+
+    /// RFC 7252, sections 6.4 and 6.5, and the examples of appendix B.
+    #[test]
+    fn a_path_becomes_options() {
+        assert_eq!(parts("/"), (octets(&[]), octets(&[])));
+        assert_eq!(parts(""), (octets(&[]), octets(&[])));
+        assert_eq!(parts("/.well-known/core"), (octets(&[".well-known", "core"]), octets(&[])));
+        assert_eq!(
+            parts("/%E3%81%93%E3%82%93%E3%81%AB%E3%81%A1%E3%81%AF"),
+            (octets(&["\u{3053}\u{3093}\u{306B}\u{3061}\u{306F}"]), octets(&[]))
+        );
+        assert_eq!(parts("/%2F//?%2F%2F&?%26"), (octets(&["/", "", ""]), octets(&["//", "?&"])));
+        assert_eq!(parts("/100%/%zz%+1"), (octets(&["100%", "%zz%+1"]), octets(&[])));
+    }
+}

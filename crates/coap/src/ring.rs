@@ -1,0 +1,112 @@
+//! Octets of messages in one piece of memory that goes round: the newest take the place of the oldest.
+
+use alloc::vec::Vec;
+
+/// Where octets are. What was overwritten since is not found any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    /// Octets that were written before, since the beginning.
+    at: u64,
+    start: u32,
+    len: u32,
+}
+
+/// Octets, the oldest of which go first.
+#[derive(Clone, Debug)]
+pub(crate) struct OctetRing {
+    octets: Vec<u8>,
+    size: usize,
+    /// Octets that were written since the beginning, with those that were left out at the end of the memory.
+    written: u64,
+    /// Where the next ones go.
+    next: usize,
+}
+
+impl OctetRing {
+    /// `size` octets, which are allocated with the first message.
+    pub(crate) const fn new(size: usize) -> Self {
+        Self { octets: Vec::new(), size, written: 0, next: 0 }
+    }
+
+    /// Room for `most` octets in one piece, `write` says how many of them it took. If `most` is more than there is, nothing
+    /// is written.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        most: usize,
+        write: impl FnOnce(&mut [u8]) -> Option<usize>,
+    ) -> Option<Span> {
+        if most > self.size {
+            return None;
+        }
+        if self.octets.is_empty() {
+            self.octets.resize(self.size, 0);
+        }
+        let (mut start, mut at) = (self.next, self.written);
+        if start + most > self.size {
+            at += (self.size - start) as u64;
+            start = 0;
+        }
+        let len = write(self.octets.get_mut(start..start + most)?);
+        // Whoever gives up may have written all of the room.
+        let taken = len.unwrap_or(most).min(most);
+        (self.written, self.next) = (at + taken as u64, start + taken);
+        Some(Span { at, start: start as u32, len: len? as u32 })
+    }
+
+    /// The octets, unless they were overwritten.
+    #[inline]
+    pub(crate) fn get(&self, span: Span) -> Option<&[u8]> {
+        if self.octets.is_empty() || span.at + (self.size as u64) < self.written {
+            return None;
+        }
+        self.octets.get(span.start as usize..span.start as usize + span.len as usize)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn push(ring: &mut OctetRing, octets: &[u8], spare: usize) -> Option<Span> {
+        ring.push(octets.len() + spare, |room| {
+            room[..octets.len()].copy_from_slice(octets);
+            Some(octets.len())
+        })
+    }
+
+    #[test]
+    fn the_newest_take_the_place_of_the_oldest() {
+        let mut ring = OctetRing::new(10);
+        let first = push(&mut ring, b"abcd", 0).unwrap();
+        let second = push(&mut ring, b"efgh", 0).unwrap();
+        let last = push(&mut ring, b"ijk", 0).unwrap();
+        assert_eq!(
+            [first, second, last].map(|span| ring.get(span)),
+            [None, Some(&b"efgh"[..]), Some(b"ijk")]
+        );
+        assert_eq!(push(&mut ring, b"ij", 9), None);
+    }
+
+    proptest! {
+        /// What is found is what was written, and the last message is always found.
+        #[test]
+        fn octets_are_those_that_were_written(plan in vec((vec(any::<u8>(), 0..20), 0..10_usize), 1..60)) {
+            let mut ring = OctetRing::new(40);
+            let mut spans = std::vec![];
+            for (octets, spare) in plan {
+                let span = push(&mut ring, &octets, spare).unwrap();
+                prop_assert_eq!(ring.get(span), Some(&octets[..]));
+                spans.push((span, octets));
+                for (span, octets) in &spans {
+                    if let Some(found) = ring.get(*span) {
+                        prop_assert_eq!(found, &octets[..]);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What matches a response with its request. RFC 7252, section 5.3.1.
+
+use core::fmt;
+
+use thinair_wire::header::coap::MAX_TOKEN;
+
+/// A Token: 0 to 8 octets.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token {
+    octets: [u8; MAX_TOKEN],
+    len: u8,
+}
+
+impl Token {
+    /// The Token without octets.
+    pub const EMPTY: Self = Self { octets: [0; MAX_TOKEN], len: 0 };
+
+    /// The Token with these octets; nothing if there are more than 8.
+    #[inline]
+    pub fn new(octets: &[u8]) -> Option<Self> {
+        let mut token = Self::EMPTY;
+        token.octets.get_mut(..octets.len())?.copy_from_slice(octets);
+        token.len = octets.len() as u8;
+        Some(token)
+    }
+
+    /// The low `len` octets of `value`, the most significant one first; 8 octets if `len` is larger.
+    pub fn of(value: u64, len: usize) -> Self {
+        let len = len.min(MAX_TOKEN);
+        Self::new(value.to_be_bytes().get(MAX_TOKEN - len..).unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// Its octets.
+    #[inline]
+    pub fn octets(&self) -> &[u8] {
+        self.octets.get(..usize::from(self.len)).unwrap_or_default()
+    }
+
+    /// Octets of it, 0 to 8.
+    #[inline]
+    pub const fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether it has no octets.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Token(")?;
+        self.octets().iter().try_for_each(|octet| write!(f, "{octet:02x}"))?;
+        write!(f, ")")
+    }
+}

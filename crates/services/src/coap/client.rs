@@ -1,0 +1,1 @@
+//! One exchange, or an observation, from a URI to its response.

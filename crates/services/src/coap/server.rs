@@ -1,0 +1,1 @@
+//! Resources that are served on sockets, in one loop.
