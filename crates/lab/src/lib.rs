@@ -34,6 +34,7 @@ pub mod emulator;
 mod header_cycle;
 #[cfg(target_os = "linux")]
 pub mod load;
+pub mod network;
 mod queue;
 mod stack;
 mod streams;

@@ -38,6 +38,7 @@ mod retransmission;
 mod scoreboard;
 mod segment;
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests;
 
 use core::time::Duration;

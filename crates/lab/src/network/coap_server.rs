@@ -1,0 +1,134 @@
+//! A CoAP server that answers every request with the same content, at once.
+
+use std::collections::BTreeMap;
+
+use thinair_coap::{Config, Counters, Endpoint, Event, Response};
+use thinair_wire::time::Instant;
+
+use super::Host;
+use super::ip::{self, Payload, Sender, Socket};
+use super::stream::TcpStream;
+use crate::streams::Stream;
+use crate::tcp;
+
+/// The server.
+#[derive(Debug)]
+pub struct CoapServer {
+    endpoint: Endpoint<Socket>,
+    socket: Socket,
+    sender: Sender,
+    streams: BTreeMap<Socket, TcpStream>,
+    tcp: tcp::Config,
+    isn: u32,
+    /// Octets behind each message.
+    protection: usize,
+    response: Response<'static>,
+    buffer: Vec<u8>,
+}
+
+impl CoapServer {
+    /// A server at `socket`, for datagrams with so many octets of protection, and for streams.
+    pub fn new(
+        socket: Socket,
+        protection: usize,
+        tcp: tcp::Config,
+        config: Config,
+        response: Response<'static>,
+        mut choices: Stream,
+    ) -> Self {
+        Self {
+            sender: Sender::new(choices.next_u64() as u16),
+            isn: choices.next_u64() as u32,
+            buffer: vec![0; config.max_message.max(1 << 16)],
+            endpoint: Endpoint::new(config, move || choices.next_u64()),
+            socket,
+            streams: BTreeMap::new(),
+            tcp,
+            protection,
+            response,
+        }
+    }
+
+    /// What the message layer has counted.
+    pub fn counters(&self) -> &Counters {
+        self.endpoint.counters()
+    }
+
+    fn answer(
+        endpoint: &mut Endpoint<Socket>,
+        response: &Response<'_>,
+        now: Instant,
+        event: &Event<'_, Socket>,
+    ) {
+        if let Event::Request { id, .. } = event {
+            // A response that there is no room for is dropped: the client asks again.
+            let _ = endpoint.respond(now, *id, response);
+        }
+    }
+}
+
+impl Host for CoapServer {
+    fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
+        let Some((from, port, payload)) = ip::read(packet) else { return };
+        if port != self.socket.port {
+            return;
+        }
+        match payload {
+            Payload::Udp(datagram) => {
+                let message =
+                    datagram.get(..datagram.len().saturating_sub(self.protection)).unwrap_or_default();
+                if let Some(event) = self.endpoint.handle_datagram(now, from, message) {
+                    Self::answer(&mut self.endpoint, &self.response, now, &event);
+                }
+            }
+            Payload::Tcp(segment) => {
+                let (tcp, isn) = (self.tcp, &mut self.isn);
+                let stream = self.streams.entry(from).or_insert_with(|| {
+                    *isn = isn.wrapping_add(64_000);
+                    TcpStream::listen(tcp, *isn)
+                });
+                let octets = stream.handle_segment(now, &segment);
+                if stream.has_just_opened() {
+                    self.endpoint.connected(now, from);
+                }
+                let mut rest = &octets[..];
+                while let Some(event) = self.endpoint.handle_stream(now, from, &mut rest) {
+                    Self::answer(&mut self.endpoint, &self.response, now, &event);
+                }
+            }
+        }
+        while let Some(event) = self.endpoint.poll_event() {
+            Self::answer(&mut self.endpoint, &self.response, now, &event);
+        }
+    }
+
+    fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
+        while let Some(transmit) = self.endpoint.poll_transmit(now, &mut self.buffer) {
+            if let Some(stream) = self.streams.get_mut(&transmit.peer) {
+                stream.write(now, &self.buffer[..transmit.len]);
+                continue;
+            }
+            let end = transmit.len + self.protection;
+            self.buffer[transmit.len..end].fill(0);
+            self.sender.udp(self.socket, transmit.peer, &self.buffer[..end], packet);
+            return true;
+        }
+        for (to, stream) in &mut self.streams {
+            if let Some(segment) = stream.poll_transmit(now) {
+                self.sender.tcp(self.socket, *to, &segment, packet);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let streams = self.streams.values().filter_map(TcpStream::poll_timeout).min();
+        [self.endpoint.poll_timeout(), streams].into_iter().flatten().min()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+        self.streams.values_mut().for_each(|stream| stream.handle_timeout(now));
+    }
+}

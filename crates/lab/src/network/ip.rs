@@ -1,0 +1,184 @@
+//! IP packets of hosts: what they are written with, and what is read from them.
+
+use thinair_link::Side;
+use thinair_wire::checksum::Sum;
+use thinair_wire::header::ipv4::Ipv4;
+use thinair_wire::header::udp::Udp;
+
+use crate::tcp::Segment;
+
+const UDP: u8 = 17;
+const TCP: u8 = 6;
+
+/// Where a host is: an IPv4 address of one of the sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Address([u8; 4]);
+
+impl Address {
+    /// Host `number` of `side`: 10.1.0.1 and following at A, 10.2.0.1 and following at B.
+    pub const fn new(side: Side, number: u16) -> Self {
+        let [high, low] = number.wrapping_add(1).to_be_bytes();
+        Self([10, 1 + side as u8, high, low])
+    }
+
+    /// Its side.
+    pub const fn side(self) -> Side {
+        if self.0[1] == 1 { Side::A } else { Side::B }
+    }
+
+    /// Whom a packet is for.
+    pub(super) fn destination(packet: &[u8]) -> Option<Self> {
+        packet.get(16..20)?.try_into().ok().map(Self)
+    }
+}
+
+/// An address and a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Socket {
+    /// Address.
+    pub address: Address,
+    /// Port.
+    pub port: u16,
+}
+
+/// What is in a packet that is sound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Payload<'p> {
+    /// The payload of UDP.
+    Udp(&'p [u8]),
+    /// A segment of TCP.
+    Tcp(Segment),
+}
+
+/// Writes packets of a host, which counts them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sender {
+    identification: u16,
+}
+
+impl Sender {
+    pub(super) const fn new(identification: u16) -> Self {
+        Self { identification }
+    }
+
+    /// A UDP datagram in the place of what `packet` holds.
+    pub(super) fn udp(&mut self, from: Socket, to: Socket, payload: &[u8], packet: &mut Vec<u8>) {
+        let length = (Udp::LEN + payload.len()) as u16;
+        self.header(from, to, UDP, length, packet);
+        let header = Udp { source_port: from.port, destination_port: to.port, length, checksum: 0 };
+        // The room is there.
+        let _ = header.write(packet, Ipv4::LEN);
+        packet.truncate(Ipv4::LEN + Udp::LEN);
+        packet.extend_from_slice(payload);
+        let (addresses, udp) = (pseudo(from, to, UDP), packet.get(Ipv4::LEN..).unwrap_or_default());
+        let checksum = match addresses.word(length).octets(udp).checksum() {
+            0 => 0xFFFF,
+            checksum => checksum,
+        };
+        packet[26..28].copy_from_slice(&checksum.to_be_bytes());
+    }
+
+    /// A TCP segment in the place of what `packet` holds.
+    pub(super) fn tcp(&mut self, from: Socket, to: Socket, segment: &Segment, packet: &mut Vec<u8>) {
+        let octets = segment.write(from.port, to.port, pseudo(from, to, TCP));
+        self.header(from, to, TCP, octets.len() as u16, packet);
+        packet.truncate(Ipv4::LEN);
+        packet.extend_from_slice(&octets);
+    }
+
+    fn header(&mut self, from: Socket, to: Socket, protocol: u8, len: u16, packet: &mut Vec<u8>) {
+        packet.clear();
+        packet.resize(Ipv4::LEN + Udp::LEN, 0);
+        let header = Ipv4 {
+            total_length: Ipv4::LEN as u16 + len,
+            identification: self.identification,
+            df: true,
+            ttl: 64,
+            protocol,
+            source: from.address.0,
+            destination: to.address.0,
+            ..Ipv4::default()
+        };
+        self.identification = self.identification.wrapping_add(1);
+        // The room is there.
+        let _ = header.write(packet, 0);
+        let checksum = Ipv4::checksum_of(packet.get(..Ipv4::LEN).unwrap_or_default());
+        packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+    }
+}
+
+fn pseudo(from: Socket, to: Socket, protocol: u8) -> Sum {
+    Sum::ZERO.octets(&from.address.0).octets(&to.address.0).word(u16::from(protocol))
+}
+
+/// Who sends what to which port, if every checksum is right.
+pub(super) fn read(packet: &[u8]) -> Option<(Socket, u16, Payload<'_>)> {
+    let ip = Ipv4::read(packet).ok()?;
+    if ip.len() != Ipv4::LEN || !Ipv4::checksum_is_right(packet.get(..Ipv4::LEN)?) {
+        return None;
+    }
+    let rest = packet.get(Ipv4::LEN..usize::from(ip.total_length))?;
+    let (from, to) = (Address(ip.source), Address(ip.destination));
+    let pseudo = pseudo(Socket { address: from, port: 0 }, Socket { address: to, port: 0 }, ip.protocol);
+    match ip.protocol {
+        UDP => {
+            let udp = Udp::read(rest).ok()?;
+            let datagram = rest.get(..usize::from(udp.length))?;
+            let sound = udp.checksum == 0 || pseudo.word(udp.length).octets(datagram).checksum() == 0;
+            let payload = datagram.get(Udp::LEN..).filter(|_| sound)?;
+            Some((
+                Socket { address: from, port: udp.source_port },
+                udp.destination_port,
+                Payload::Udp(payload),
+            ))
+        }
+        TCP => {
+            let (source, destination, segment) = Segment::read(rest, pseudo).ok()?;
+            Some((Socket { address: from, port: source }, destination, Payload::Tcp(segment)))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn sockets() -> [Socket; 2] {
+        Side::ALL.map(|side| Socket { address: Address::new(side, 299), port: 5_683 + side as u16 })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_and_no_flipped_bit_passes(payload in vec(any::<u8>(), 0..60), bit: usize) {
+            let [from, to] = sockets();
+            let segment = Segment { sequence_number: 7, payload: payload.clone(), ..Segment::default() };
+            let mut packet = vec![];
+            let mut sender = Sender::new(0xFFFF);
+            for tcp in [false, true] {
+                match tcp {
+                    true => sender.tcp(from, to, &segment, &mut packet),
+                    false => sender.udp(from, to, &payload, &mut packet),
+                }
+                prop_assert_eq!(Address::destination(&packet), Some(to.address));
+                let expected = if tcp { Payload::Tcp(segment.clone()) } else { Payload::Udp(&payload) };
+                prop_assert_eq!(read(&packet), Some((from, to.port, expected)));
+                let mut damaged = packet.clone();
+                let bit = bit % (8 * packet.len());
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                // A UDP checksum of zero says that there is none.
+                if tcp || !(26..28).contains(&(bit / 8)) {
+                    prop_assert_eq!(read(&damaged), None);
+                }
+            }
+        }
+
+        #[test]
+        fn any_packet_is_survived(packet in vec(any::<u8>(), 0..80)) {
+            let _ = read(&packet);
+        }
+    }
+}

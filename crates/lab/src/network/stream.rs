@@ -1,0 +1,64 @@
+//! A TCP connection under an endpoint that wants octets in and out.
+
+use std::collections::VecDeque;
+
+use thinair_wire::time::Instant;
+
+use crate::tcp::{Config, Connection, Event, Segment};
+
+/// A connection, and what did not fit into its buffer.
+#[derive(Debug)]
+pub(super) struct TcpStream {
+    pub(super) connection: Connection,
+    waiting: VecDeque<u8>,
+    opened: bool,
+}
+
+impl TcpStream {
+    pub(super) fn connect(config: Config, now: Instant, isn: u32) -> Self {
+        Self { connection: Connection::connect(config, now, isn), waiting: VecDeque::new(), opened: false }
+    }
+
+    pub(super) fn listen(config: Config, isn: u32) -> Self {
+        Self { connection: Connection::listen(config, isn), waiting: VecDeque::new(), opened: false }
+    }
+
+    /// Octets that can be read once a segment has arrived.
+    pub(super) fn handle_segment(&mut self, now: Instant, segment: &Segment) -> Vec<u8> {
+        self.connection.handle_segment(now, segment);
+        while let Some(event) = self.connection.poll_event() {
+            self.opened |= event == Event::Connected;
+        }
+        self.push(now);
+        self.connection.read(usize::MAX)
+    }
+
+    /// Whether it has opened since this was asked last.
+    pub(super) fn has_just_opened(&mut self) -> bool {
+        core::mem::take(&mut self.opened)
+    }
+
+    pub(super) fn write(&mut self, now: Instant, octets: &[u8]) {
+        self.waiting.extend(octets);
+        self.push(now);
+    }
+
+    fn push(&mut self, now: Instant) {
+        if !self.waiting.is_empty() {
+            let taken = self.connection.write(now, self.waiting.make_contiguous());
+            self.waiting.drain(..taken);
+        }
+    }
+
+    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        self.connection.poll_transmit(now)
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.connection.poll_timeout()
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        self.connection.handle_timeout(now);
+    }
+}
