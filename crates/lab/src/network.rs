@@ -8,6 +8,7 @@ mod coap_client;
 mod coap_server;
 mod download;
 mod ip;
+mod scenario;
 mod stream;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -24,7 +25,8 @@ use crate::queue::EventQueue;
 pub use coap_client::{CoapClient, Exchange, Pace, Requests, Transport};
 pub use coap_server::CoapServer;
 pub use download::Download;
-pub use ip::{Address, Payload, Socket};
+pub use ip::{Address, Socket};
+pub use scenario::{ClientOutcome, Outcome, Scenario};
 
 /// A host: packets and time in, packets out.
 pub trait Host {
@@ -119,15 +121,17 @@ impl<H: Host> Network<H> {
     }
 
     /// Lets happen what happens before `end`, or until nothing is left to happen, or until `done` says so, which is asked
-    /// after every packet that arrives and every timer.
-    pub fn run_until(&mut self, end: Instant, mut done: impl FnMut(&H) -> bool) {
+    /// of the host, and its number, after every packet that arrives and every timer.
+    pub fn run_until(&mut self, end: Instant, mut done: impl FnMut(usize, &H) -> bool) {
         while let Some((now, what)) = self.queue.next_before(end) {
             self.events += 1;
             match what {
                 What::Link => {
                     if self.link_at == Some(now) {
                         self.link_at = None;
-                        self.carry(now);
+                        if self.carry(now, &mut done) {
+                            return;
+                        }
                     }
                 }
                 What::Host(number) => {
@@ -139,7 +143,7 @@ impl<H: Host> Network<H> {
                     placed.at = None;
                     placed.host.handle_timeout(now);
                     self.serve(number);
-                    if self.hosts.get(number).is_some_and(|placed| done(&placed.host)) {
+                    if self.hosts.get(number).is_some_and(|placed| done(number, &placed.host)) {
                         return;
                     }
                 }
@@ -148,8 +152,8 @@ impl<H: Host> Network<H> {
         }
     }
 
-    /// Brings what has arrived to its hosts.
-    fn carry(&mut self, now: Instant) {
+    /// Brings what has arrived to its hosts. True if that is enough.
+    fn carry(&mut self, now: Instant, done: &mut impl FnMut(usize, &H) -> bool) -> bool {
         while let Some(passage) = self.engine.poll(now) {
             let Some(to) = Address::destination(&passage.delivered) else { continue };
             let Some(&number) = self.by_address.get(&to).filter(|_| to.side() != passage.from) else {
@@ -158,8 +162,13 @@ impl<H: Host> Network<H> {
             if let Some(placed) = self.hosts.get_mut(number) {
                 placed.host.handle_packet(now, &passage.delivered);
                 self.serve(number);
+                if self.hosts.get(number).is_some_and(|placed| done(number, &placed.host)) {
+                    self.watch_link();
+                    return true;
+                }
             }
         }
+        false
     }
 
     /// Takes what a host has to send, and its next timer.

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-use thinair_coap::{CallError, CallId, Config, Counters, Endpoint, Event, Request};
+use thinair_coap::{CallError, CallId, Config, Endpoint, Event, Request};
 use thinair_wire::time::Instant;
 
 use super::Host;
@@ -84,6 +84,8 @@ pub struct CoapClient {
     next: Option<Instant>,
     under_way: BTreeMap<CallId, usize>,
     exchanges: Vec<Exchange>,
+    /// Messages that were sent again before these requests.
+    before: u64,
     buffer: Vec<u8>,
 }
 
@@ -117,6 +119,7 @@ impl CoapClient {
             requests,
             under_way: BTreeMap::new(),
             exchanges: Vec::new(),
+            before: 0,
         }
     }
 
@@ -130,9 +133,9 @@ impl CoapClient {
         self.exchanges.len() == self.requests.count && self.under_way.is_empty()
     }
 
-    /// What the message layer has counted.
-    pub fn counters(&self) -> &Counters {
-        self.endpoint.counters()
+    /// Messages that were sent again since these requests were begun.
+    pub fn retransmissions(&self) -> u64 {
+        self.endpoint.counters().retransmissions - self.before
     }
 
     /// The message layer.
@@ -142,6 +145,7 @@ impl CoapClient {
 
     /// Begins anew with other requests, and with all that was learned of the path.
     pub fn begin(&mut self, requests: Requests) {
+        self.before = self.endpoint.counters().retransmissions;
         self.exchanges.clear();
         self.under_way.clear();
         self.next = (requests.count > 0).then_some(requests.start);
@@ -214,7 +218,6 @@ impl Host for CoapClient {
             (Payload::Udp(datagram), None) => {
                 let message =
                     datagram.get(..datagram.len().saturating_sub(self.protection)).unwrap_or_default();
-                // Short of self: the event borrows the packet, not the endpoint.
                 if let Some(event) = self.endpoint.handle_datagram(now, from, message) {
                     self.take(now, &event);
                 }
