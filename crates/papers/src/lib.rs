@@ -20,6 +20,7 @@
 
 mod coap_delay;
 mod coap_energy;
+mod coap_latency;
 mod coap_robustness;
 mod coap_sizes;
 mod coap_tunnel_rtt;
@@ -39,6 +40,7 @@ pub use row::{Bar, Outcome, Row, SCHEMA, outcome};
 pub const PAPERS: &[&dyn Paper] = &[
     &coap_delay::CoapDelay,
     &coap_energy::CoapEnergy,
+    &coap_latency::CoapLatency,
     &coap_robustness::CoapRobustness,
     &coap_sizes::CoapSizes,
     &coap_tunnel_rtt::CoapTunnelRtt,

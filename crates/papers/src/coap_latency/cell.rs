@@ -1,0 +1,326 @@
+//! What is run: a scenario of the lab for each cell of a table, many times.
+
+use core::time::Duration;
+
+use thinair_coap::congestion::{Algorithm, CocoaConfig, FasorConfig, Rfc6298Config, Transmission};
+use thinair_coap::{Config, Request};
+use thinair_lab::network::{Outcome, Pace, Requests, Scenario, Transport};
+use thinair_lab::tcp;
+use thinair_link::preset::{GPRS, WIFI};
+use thinair_link::{
+    Airtime, CoDelConfig, Discipline, Jitter, LinkModel, LossModel, LossUnit, Probability, Queue, Rate,
+};
+use thinair_wire::time::Instant;
+
+/// Requests of a flow. Section 2.6.
+const REQUESTS: usize = 100;
+
+/// From one to the next: 9,988 ms of table 1 are 99 intervals and 18 ms.
+const INTERVAL: Duration = Duration::from_micros(100_700);
+
+/// Open loop: requests do not wait for each other.
+pub(super) const OPEN: u16 = 100;
+
+/// By what the client is attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Gprs,
+    Wifi,
+}
+
+impl Access {
+    pub(super) const ALL: [Self; 2] = [Self::Gprs, Self::Wifi];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Gprs => "gprs",
+            Self::Wifi => "wifi",
+        }
+    }
+
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::Gprs => "GPRS",
+            Self::Wifi => "WiFi",
+        }
+    }
+
+    const fn model(self) -> LinkModel<'static> {
+        match self {
+            Self::Gprs => GPRS.model,
+            Self::Wifi => WIFI.model,
+        }
+    }
+}
+
+/// What is measured of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Metric {
+    /// Flow completing time, ms.
+    Fct,
+    /// Mean time of an exchange, ms.
+    CRtt,
+    /// Retransmissions per request, %.
+    Rtr,
+}
+
+impl Metric {
+    pub(super) const ALL: [Self; 3] = [Self::Fct, Self::CRtt, Self::Rtr];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Fct => "fct",
+            Self::CRtt => "crtt",
+            Self::Rtr => "rtr",
+        }
+    }
+
+    pub(super) const fn unit(self) -> &'static str {
+        match self {
+            Self::Fct | Self::CRtt => "ms",
+            Self::Rtr => "%",
+        }
+    }
+}
+
+/// Congestion control, and whether it knows the path from a flow before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Control {
+    pub(super) name: &'static str,
+    pub(super) algorithm: Algorithm,
+    pub(super) warm: bool,
+}
+
+impl Control {
+    const fn new(name: &'static str, algorithm: Algorithm) -> Self {
+        Self { name, algorithm, warm: false }
+    }
+
+    /// RFC 7252: what the paper calls RAW.
+    pub(super) const fn raw() -> Self {
+        Self::new("raw", Algorithm::Rfc7252)
+    }
+
+    pub(super) fn rfc6298() -> Self {
+        Self::new("rfc6298", Algorithm::Rfc6298(Rfc6298Config::default()))
+    }
+
+    /// CoCoA without a clock granularity, which its draft does not say.
+    pub(super) fn cocoa() -> Self {
+        Self::new("cocoa", Algorithm::Cocoa(CocoaConfig { g: Duration::ZERO, ..CocoaConfig::default() }))
+    }
+
+    pub(super) fn fasor() -> Self {
+        Self::new("fasor", Algorithm::Fasor(FasorConfig::default()))
+    }
+
+    /// The same, with what it has learned in a flow a second before.
+    pub(super) fn warm(self, name: &'static str) -> Self {
+        Self { name, warm: true, ..self }
+    }
+}
+
+/// A scenario with a name.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    pub(super) id: String,
+    pub(super) runs: u32,
+    pub(super) scenario: Scenario,
+}
+
+/// What one run has come to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    pub(super) fct: f64,
+    pub(super) crtt: f64,
+    pub(super) rtr: f64,
+    /// The longest exchange, ms.
+    pub(super) worst: f64,
+    /// Exchanges that were answered, in a second.
+    pub(super) goodput: f64,
+    /// Transmissions of a request for each that was answered.
+    pub(super) transmissions: f64,
+    /// Requests that were given up.
+    pub(super) given_up: f64,
+    /// Octets that the link has carried for an exchange, both ways.
+    pub(super) octets: f64,
+}
+
+impl Sample {
+    pub(super) const fn of(&self, metric: Metric) -> f64 {
+        match metric {
+            Metric::Fct => self.fct,
+            Metric::CRtt => self.crtt,
+            Metric::Rtr => self.rtr,
+        }
+    }
+
+    pub(super) fn new(scenario: &Scenario, outcome: &Outcome) -> Self {
+        let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
+        let took = || outcome.clients.iter().flat_map(|client| client.took());
+        let answered = took().count() as f64;
+        let exchanges: usize = outcome.clients.iter().map(|client| client.exchanges.len()).sum();
+        let sent: u64 =
+            outcome.clients.iter().map(|client| client.retransmissions).sum::<u64>() + exchanges as u64;
+        let completed = outcome.clients.iter().filter_map(|client| client.completed_after()).max();
+        let given_up = outcome.clients.iter().flat_map(|client| &client.exchanges);
+        let lasted = outcome.ended.since(scenario.requests.start).as_secs_f64();
+        let carried: u64 = outcome.totals.iter().map(|totals| totals.carried_octets).sum();
+        Self {
+            fct: completed.map_or(f64::NAN, ms),
+            crtt: took().map(ms).sum::<f64>() / answered,
+            rtr: 100.0 * (sent - exchanges as u64) as f64 / exchanges as f64,
+            worst: took().map(ms).fold(0.0, f64::max),
+            goodput: answered / lasted,
+            transmissions: sent as f64 / answered,
+            given_up: given_up.filter(|exchange| exchange.error.is_some()).count() as f64,
+            octets: carried as f64 / answered,
+        }
+    }
+}
+
+impl Cell {
+    /// A flow as in section 2.6: open loop, 9 octets of request, 23 of content.
+    pub(super) fn flow(access: Access, control: Control, loss: u32, runs: u32) -> Self {
+        let mut model = access.model();
+        (model.b_to_a.loss, model.b_to_a.loss_unit) = (added(loss), LossUnit::Packet);
+        Self {
+            id: format!("{}/{}/{loss}", access.name(), control.name),
+            runs,
+            scenario: Scenario {
+                model,
+                rohc: None,
+                clients: 1,
+                transport: Transport::Udp { protection: 0 },
+                config: config(control.algorithm, OPEN),
+                requests: Requests {
+                    request: Request::get("/tmp"),
+                    count: REQUESTS,
+                    // A connection is open, and a download is under way, by then.
+                    start: Instant::from_millis(5_000),
+                    pace: Pace::Open { interval: INTERVAL },
+                },
+                spread: Duration::ZERO,
+                content: 23,
+                download: None,
+                warm_up: usize::from(control.warm),
+                end: Instant::from_millis(3_600_000),
+            },
+        }
+    }
+
+    pub(super) fn named(self, id: String) -> Self {
+        Self { id, ..self }
+    }
+
+    pub(super) fn nstart(mut self, nstart: u16) -> Self {
+        self.scenario.config.transmission.nstart = nstart;
+        self
+    }
+
+    /// Without jitter: what is left is loss and congestion control.
+    pub(super) fn steady(mut self) -> Self {
+        self.scenario.model.a_to_b.jitter = Jitter::default();
+        self.scenario.model.b_to_a.jitter = Jitter::default();
+        self
+    }
+
+    /// Beside a download. GPRS: 4 segments, which is what the delay of table 2 holds; WiFi: 44 over 20 Mbit/s.
+    pub(super) fn beside_download(mut self, access: Access) -> Self {
+        let window = match access {
+            Access::Gprs => 4,
+            Access::Wifi => 44,
+        };
+        if access == Access::Wifi {
+            self.scenario.model.b_to_a.airtime = rate(20_000_000);
+            self.scenario.model.a_to_b.airtime = rate(20_000_000);
+        }
+        self.scenario.download =
+            Some(tcp::Config { window: Some(window), receive_buffer: 1 << 20, ..tcp::Config::default() });
+        self
+    }
+
+    /// Over a stream of TCP that is open before.
+    pub(super) fn over_tcp(mut self, nagle: tcp::Nagle) -> Self {
+        self.scenario.transport = Transport::Tcp(tcp::Config { nagle, ..tcp::Config::default() });
+        self
+    }
+
+    /// Octets that protect each message.
+    pub(super) fn protected(mut self, protection: usize) -> Self {
+        self.scenario.transport = Transport::Udp { protection };
+        self
+    }
+
+    /// Many clients that ask again as soon as they are answered, on an uplink of 20 kbit/s with a queue without end.
+    pub(super) fn crowd(control: Control, clients: u16, runs: u32) -> Self {
+        let flow = Self::flow(Access::Gprs, control, 0, runs).steady().nstart(1);
+        let mut scenario = flow.scenario;
+        let deep = Queue { held: 1 << 20, ..Queue::packets(1 << 20) };
+        (scenario.model.a_to_b.queue, scenario.model.b_to_a.queue) = (deep, deep);
+        scenario.clients = clients;
+        scenario.spread = Duration::from_secs(1);
+        scenario.requests.count = usize::MAX;
+        scenario.requests.pace = Pace::Closed { think: Duration::ZERO };
+        scenario.end = scenario.requests.start + Duration::from_secs(CROWD_SECONDS);
+        Self { id: format!("crowd/{clients}/{}", control.name), runs, scenario }
+    }
+
+    /// One client on a path with that round trip, without loss, which asks again once it is answered.
+    pub(super) fn long(control: Control, rtt: Duration, runs: u32) -> Self {
+        let flow = Self::flow(Access::Wifi, control, 0, runs).steady().nstart(1);
+        let mut scenario = flow.scenario;
+        scenario.model.a_to_b.delay = rtt / 2;
+        scenario.model.b_to_a.delay = rtt / 2;
+        scenario.requests.pace = Pace::Closed { think: Duration::ZERO };
+        scenario.end = Instant::from_millis(100_000_000);
+        Self { id: format!("rtt/{}/{}", rtt.as_secs(), control.name), runs, scenario }
+    }
+
+    /// Beside a download without a limit of its window, through a queue of 20 kB at 40 kbit/s.
+    pub(super) fn queue(control: Control, codel: bool, runs: u32) -> Self {
+        let flow = Self::flow(Access::Gprs, control, 0, runs).steady();
+        let mut scenario = flow.scenario;
+        let discipline = match codel {
+            // TARGET of more than a packet on the air. RFC 8289, section 4.4.
+            true => Discipline::CoDel(CoDelConfig {
+                target: Duration::from_millis(450),
+                interval: Duration::from_secs(1),
+                ..CoDelConfig::new(1_500)
+            }),
+            false => Discipline::DropTail,
+        };
+        scenario.model.b_to_a.queue = Queue { octets: 20_000, discipline, ..Queue::packets(1_000) };
+        scenario.download = Some(tcp::Config { receive_buffer: 1 << 20, ..tcp::Config::default() });
+        scenario.requests.start = Instant::from_millis(30_000);
+        let discipline = if codel { "codel" } else { "drop-tail" };
+        Self { id: format!("queue/{discipline}/{}", control.name), runs, scenario }
+    }
+
+    pub(super) fn run(&self, seed: u64, run: u32) -> Sample {
+        Sample::new(&self.scenario, &self.scenario.run(seed, run))
+    }
+}
+
+/// How long a crowd asks.
+pub(super) const CROWD_SECONDS: u64 = 300;
+
+fn config(congestion: Algorithm, nstart: u16) -> Config {
+    Config {
+        transmission: Transmission { nstart, ..Transmission::default() },
+        congestion,
+        max_peers: 2_048,
+        ..Config::default()
+    }
+}
+
+fn added(percent: u32) -> LossModel<'static> {
+    match percent {
+        0 => LossModel::None,
+        percent => Probability::from_percent(percent).map_or(LossModel::None, LossModel::Random),
+    }
+}
+
+fn rate(bps: u64) -> Airtime {
+    Rate::from_bps(bps).map_or(Airtime::None, Airtime::Rate)
+}
