@@ -73,6 +73,7 @@ impl<'p> Options<'p> {
     }
 
     /// Whether Uri-Path is `path`, as in `a/b`, with or without a slash in front.
+    #[inline]
     pub fn is_path(&self, path: &str) -> bool {
         let path = path.strip_prefix('/').unwrap_or(path).as_bytes();
         let mut left = Some(path);
@@ -266,8 +267,11 @@ impl OptionList {
             let end = usize::from(*len) + head.len() + value.len();
             if let Some(place) = octets.get_mut(usize::from(*len)..end) {
                 let (front, behind) = place.split_at_mut(head.len());
-                front.copy_from_slice(head);
-                behind.copy_from_slice(value);
+                // A loop is shorter than a call for an octet or two.
+                front.iter_mut().zip(head).for_each(|(place, octet)| *place = *octet);
+                if !value.is_empty() {
+                    behind.copy_from_slice(value);
+                }
                 *len = end as u8;
                 return;
             }
@@ -372,6 +376,20 @@ mod tests {
         assert!(!options.is_path("/a") && !options.is_path("/a/b/c") && !options.is_path("/"));
         assert!(Options::default().is_path("/") && Options::default().is_path(""));
         assert!(!Options::default().is_path("/a"));
+        let with = |segments: &[&[u8]]| {
+            let mut list = OptionList::new();
+            list.push(number::IF_MATCH, b"1");
+            segments.iter().for_each(|segment| list.push(number::URI_PATH, segment));
+            list.push(number::URI_QUERY, b"x");
+            ["/", "/a", "/a/b", "/a/", "//a"].map(|path| list.as_options().is_path(path))
+        };
+        assert_eq!(with(&[]), [true, false, false, false, false]);
+        assert_eq!(with(&[b""]), [true, false, false, false, false]);
+        assert_eq!(with(&[b"a/b"]), [false; 5]);
+        assert_eq!(with(&[b"a", b"b"]), [false, false, true, false, false]);
+        assert_eq!(with(&[b"a", b""]), [false, false, false, true, false]);
+        assert_eq!(with(&[b"", b"a"]), [false, false, false, false, true]);
+        assert_eq!(with(&[b"", b""]), [false; 5]);
     }
 
     #[test]

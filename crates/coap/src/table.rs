@@ -135,7 +135,7 @@ impl Index {
             self.grow();
         }
         if self.links.len() <= slot as usize {
-            self.links.resize(slot as usize + 1, (NONE, 0));
+            self.extend(slot);
         }
         let bucket = self.bucket(hash);
         self.links[slot as usize] = (self.buckets[bucket], hash);
@@ -163,6 +163,11 @@ impl Index {
             }
             at = next;
         }
+    }
+
+    #[cold]
+    fn extend(&mut self, slot: u32) {
+        self.links.resize(slot as usize + 1, (NONE, 0));
     }
 
     #[cold]

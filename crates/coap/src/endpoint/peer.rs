@@ -49,7 +49,8 @@ pub(crate) struct Peers<P> {
     index: Index,
     use_order: Order,
     hash_key: u64,
-    latest: Option<Key>,
+    /// The one that was heard of last.
+    latest: Option<(P, Key)>,
 }
 
 impl<P: Copy + Eq + Hash> Peers<P> {
@@ -99,15 +100,17 @@ impl<P: Copy + Eq + Hash> Peers<P> {
     /// One more peer, in the place of the one that was not heard of for longest, if there has to be.
     fn insert(&mut self, peer: Peer<P>) -> Option<Key> {
         if self.slab.is_full() {
-            let (oldest, address) = self
+            let oldest = self
                 .use_order
                 .iter()
                 .filter_map(|slot| self.slab.at(slot))
                 .find(|(_, peer)| peer.pins == 0)
-                .map(|(key, peer)| (key, peer.address))?;
+                .map(|(key, _)| key)?;
             self.index.remove(oldest.slot);
             self.use_order.remove(oldest.slot);
             self.slab.remove(oldest);
+            // Another one is about to be.
+            self.latest = None;
         }
         let hash = self.hash(&peer.address);
         let key = self.slab.insert(peer).ok()?;
@@ -181,10 +184,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// The peer at `address`, known from now on.
     #[inline]
     pub(super) fn peer_key(&mut self, address: P) -> Option<Key> {
-        let known =
-            self.peers.latest.filter(|&key| self.peers.get(key).is_some_and(|peer| peer.address == address));
-        if known.is_some() {
-            return known;
+        if let Some((_, key)) = self.peers.latest.filter(|(latest, _)| *latest == address) {
+            return Some(key);
         }
         let key = match self.peers.find(&address) {
             Some(key) => {
@@ -193,7 +194,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             }
             None => self.new_peer(address)?,
         };
-        self.peers.latest = Some(key);
+        self.peers.latest = Some((address, key));
         Some(key)
     }
 

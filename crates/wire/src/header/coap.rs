@@ -84,7 +84,9 @@ impl<'p> Coap<'p> {
             *code = self.code.0;
             [*high, *low] = self.message_id.to_be_bytes();
             token.copy_from_slice(self.token);
-            rest.copy_from_slice(self.rest);
+            if !rest.is_empty() {
+                rest.copy_from_slice(self.rest);
+            }
             return Ok(at + self.len());
         }
         self.write_fields(out, at)
