@@ -52,7 +52,7 @@ main!(config = instructions_alone(), library_benchmark_groups = ten_exchanges);
 
 /// Caches are not simulated.
 fn instructions_alone() -> LibraryBenchmarkConfig {
-    let mut callgrind = Callgrind::with_args(["--cache-sim=no", "--dump-instr=yes"]);
+    let mut callgrind = Callgrind::with_args(["--cache-sim=no"]);
     callgrind.format([EventKind::Ir]);
     let mut output = OutputFormat::default();
     output.truncate_description(Some(0));

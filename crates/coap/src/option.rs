@@ -214,7 +214,7 @@ impl OptionList {
             return;
         }
         if number >= self.last {
-            self.append(Head::new(number - self.last, value.len()).octets(), value);
+            self.append(number - self.last, value);
             self.last = number;
             return;
         }
@@ -262,21 +262,20 @@ impl OptionList {
     }
 
     #[inline]
-    fn append(&mut self, head: &[u8], value: &[u8]) {
-        if let Octets::Inline { len, octets } = &mut self.octets {
-            let end = usize::from(*len) + head.len() + value.len();
-            if let Some(place) = octets.get_mut(usize::from(*len)..end) {
-                let (front, behind) = place.split_at_mut(head.len());
-                // A loop is shorter than a call for an octet or two.
-                front.iter_mut().zip(head).for_each(|(place, octet)| *place = *octet);
-                if !value.is_empty() {
-                    behind.copy_from_slice(value);
-                }
-                *len = end as u8;
-                return;
-            }
+    fn append(&mut self, delta: u16, value: &[u8]) {
+        let end = self.octets().len();
+        // Most options have one octet in front of their value.
+        if let Octets::Inline { len, octets } = &mut self.octets
+            && delta < 13
+            && value.len() < 13
+            && let Some([head, place @ ..]) = octets.get_mut(end..end + 1 + value.len())
+        {
+            *head = (delta as u8) << 4 | value.len() as u8;
+            place.copy_from_slice(value);
+            *len += 1 + value.len() as u8;
+            return;
         }
-        self.splice(self.octets().len(), 0, &[head, value]);
+        self.splice(end, 0, &[Head::new(delta, value.len()).octets(), value]);
     }
 
     fn splice(&mut self, at: usize, cut: usize, parts: &[&[u8]]) {

@@ -218,7 +218,7 @@ impl Order {
     #[inline]
     pub(crate) fn push_back(&mut self, slot: u32) {
         if self.links.len() <= slot as usize {
-            self.links.resize(slot as usize + 1, (NONE, NONE));
+            self.extend(slot);
         }
         self.links[slot as usize] = (self.back, NONE);
         match self.links.get_mut(self.back as usize) {
@@ -226,6 +226,11 @@ impl Order {
             None => self.front = slot,
         }
         self.back = slot;
+    }
+
+    #[cold]
+    fn extend(&mut self, slot: u32) {
+        self.links.resize(slot as usize + 1, (NONE, NONE));
     }
 
     /// The slot must be in the order.

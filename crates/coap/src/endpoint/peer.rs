@@ -187,6 +187,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if let Some((_, key)) = self.peers.latest.filter(|(latest, _)| *latest == address) {
             return Some(key);
         }
+        self.other_peer_key(address)
+    }
+
+    fn other_peer_key(&mut self, address: P) -> Option<Key> {
         let key = match self.peers.find(&address) {
             Some(key) => {
                 self.peers.touch(key);
