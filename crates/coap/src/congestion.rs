@@ -154,6 +154,9 @@ pub struct Acknowledged {
     pub last: Instant,
     /// How often it was sent, at least once.
     pub transmissions: u8,
+    /// When the transmission was sent that was answered, if the answer says which one that was
+    /// ([`FasorConfig::count_in_token`]).
+    pub answered: Option<Instant>,
 }
 
 impl Acknowledged {
@@ -195,6 +198,21 @@ pub trait CongestionControl {
 
     /// Whether anything was learned from this peer.
     fn has_sample(&self) -> bool;
+
+    /// SRTT, if the algorithm has one and there was a sample.
+    fn srtt(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Of so many notifications to a peer in a row, one is Confirmable at least. Nothing: as the application wants it.
+    fn confirm_every(&self) -> Option<u8> {
+        None
+    }
+
+    /// Whether a request says in its Token how often it was sent.
+    fn counts_in_token(&self) -> bool {
+        false
+    }
 }
 
 /// Which algorithm, and how it is set.
@@ -322,6 +340,18 @@ impl CongestionControl for Controller {
 
     fn has_sample(&self) -> bool {
         self.inner().has_sample()
+    }
+
+    fn srtt(&self) -> Option<Duration> {
+        self.inner().srtt()
+    }
+
+    fn confirm_every(&self) -> Option<u8> {
+        self.inner().confirm_every()
+    }
+
+    fn counts_in_token(&self) -> bool {
+        self.inner().counts_in_token()
     }
 }
 

@@ -32,6 +32,18 @@ impl Token {
         Self::new(value.to_be_bytes().get(MAX_TOKEN - len..).unwrap_or_default()).unwrap_or_default()
     }
 
+    /// The same with another last octet; nothing if it has none.
+    pub(crate) fn with_last(mut self, octet: u8) -> Option<Self> {
+        let last = usize::from(self.len).checked_sub(1)?;
+        *self.octets.get_mut(last)? = octet;
+        Some(self)
+    }
+
+    /// Its last octet.
+    pub(crate) fn last(&self) -> Option<u8> {
+        self.octets().last().copied()
+    }
+
     /// Its octets.
     #[inline]
     pub fn octets(&self) -> &[u8] {

@@ -27,7 +27,7 @@ fn timers_over_a_scripted_loss_pattern() {
                 write!(table, "+{}", timer.timeout().as_millis()).expect("a string takes all");
             }
             let now = last + Duration::from_millis(300);
-            controller.on_ack(&Acknowledged { now, first, last, transmissions: lost + 1 });
+            controller.on_ack(&Acknowledged { now, first, last, transmissions: lost + 1, answered: None });
         }
         table.push('\n');
     }

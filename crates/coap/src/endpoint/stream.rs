@@ -67,6 +67,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// A stream to a peer is open. From now on messages to it go by the stream, the first of which is a CSM. False if there
     /// is no room for one more peer.
     pub fn connected(&mut self, now: Instant, peer: P) -> bool {
+        self.peers.now = now;
         let Some(key) = self.peer_key(peer) else { return false };
         self.close(now, key, Closing::Disconnected);
         let max_message = self.config.max_stream_message.max(MAX_MESSAGE_SIZE);
