@@ -207,6 +207,7 @@ impl Order {
     }
 
     /// From the front to the back.
+    #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
         core::iter::successors(self.front(), |&slot| {
             let next = self.links.get(slot as usize)?.1;

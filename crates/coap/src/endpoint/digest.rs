@@ -46,7 +46,7 @@ impl Digest {
             let recognised = if code.class() == 0 { recognised } else { IN_RESPONSES };
             if matches!(number, number::PROXY_URI | number::PROXY_SCHEME) {
                 self.proxy = true;
-            } else if !sound || !recognised.iter().any(|&other| other == number) {
+            } else if !sound || !recognised.contains(&number) {
                 self.refused = self.refused.or(Some(number));
                 return;
             }
