@@ -27,8 +27,6 @@ mod estimator;
 mod fasor;
 mod rfc6298;
 mod rfc7252;
-#[cfg(test)]
-mod table_test;
 
 use core::fmt;
 use core::str::FromStr;

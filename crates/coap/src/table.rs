@@ -41,6 +41,12 @@ impl<T> Slab<T> {
         self.len
     }
 
+    /// Octets of memory.
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        self.slots.capacity() * core::mem::size_of::<Slot<T>>()
+    }
+
     pub(crate) const fn is_full(&self) -> bool {
         self.len >= self.bound
     }
@@ -110,6 +116,12 @@ pub(crate) struct Index {
 }
 
 impl Index {
+    /// Octets of memory.
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        self.buckets.capacity() * 4 + self.links.capacity() * 8
+    }
+
     #[inline]
     fn bucket(&self, hash: u32) -> usize {
         hash as usize & (self.buckets.len().wrapping_sub(1))
@@ -201,6 +213,12 @@ impl Default for Order {
 }
 
 impl Order {
+    /// Octets of memory.
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        self.links.capacity() * 8
+    }
+
     #[inline]
     pub(crate) fn front(&self) -> Option<u32> {
         (self.front != NONE).then_some(self.front)

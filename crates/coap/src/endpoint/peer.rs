@@ -78,6 +78,13 @@ impl<P: Copy + Eq + Hash> Peers<P> {
         }
     }
 
+    /// Octets of memory.
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        let orders: usize = self.use_order.iter().map(Order::capacity).sum();
+        self.slab.capacity() + self.index.capacity() + orders
+    }
+
     #[inline]
     pub(crate) fn get(&self, key: Key) -> Option<&Peer<P>> {
         self.slab.get(key)
