@@ -202,9 +202,10 @@ pub trait CongestionControl {
         None
     }
 
-    /// Of so many notifications to a peer in a row, one is Confirmable at least. Nothing: as the application wants it.
-    fn confirm_every(&self) -> Option<u8> {
-        None
+    /// Of so many notifications to a peer in a row, one is Confirmable at least. 32: those that are not "MUST be
+    /// interspersed with confirmable messages", which show that somebody wants them (RFC 7641, section 7).
+    fn confirm_every(&self) -> u8 {
+        32
     }
 
     /// Whether a request says in its Token how often it was sent.
@@ -344,7 +345,7 @@ impl CongestionControl for Controller {
         self.inner().srtt()
     }
 
-    fn confirm_every(&self) -> Option<u8> {
+    fn confirm_every(&self) -> u8 {
         self.inner().confirm_every()
     }
 

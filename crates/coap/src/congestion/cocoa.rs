@@ -156,8 +156,8 @@ impl CongestionControl for Cocoa {
     }
 
     /// "At least 2 of 16 consecutive messages" are Confirmable.
-    fn confirm_every(&self) -> Option<u8> {
-        Some(8)
+    fn confirm_every(&self) -> u8 {
+        8
     }
 }
 

@@ -50,8 +50,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// Whether congestion control wants the next notification to be Confirmable.
     pub(super) fn is_to_be_confirmed(&self, peer: Key) -> bool {
         self.peers.get(peer).is_some_and(|peer| {
-            let every = peer.controller.confirm_every();
-            every.is_some_and(|every| peer.pace.since_confirmable.saturating_add(1) >= every)
+            peer.pace.since_confirmable.saturating_add(1) >= peer.controller.confirm_every()
         })
     }
 

@@ -140,6 +140,24 @@ fn cocoa_confirms_one_in_eight_and_sends_one_an_rto() {
     assert!(last.windows(2).all(|pair| pair[0] - pair[1] >= 100), "{last:?}");
 }
 
+/// RFC 7641, section 7: whatever the algorithm, and whatever the application asks for, some are Confirmable; without an
+/// answer the observation ends.
+#[test]
+fn a_client_that_never_acknowledges_is_not_notified_for_ever() {
+    let (mut server, observers) = observed(Config::default(), 1);
+    let mut types = Vec::new();
+    for i in 0..200 {
+        let response = Response::content(b"x");
+        if server.notify(at(i * 5_000), observers[0], &response, false).is_err() {
+            break;
+        }
+        server.handle_timeout(at(i * 5_000));
+        types.extend(sent(&mut server, at(i * 5_000)).iter().map(|datagram| datagram[0] >> 4));
+    }
+    assert_eq!(types[..32], [[5; 31].as_slice(), &[4]].concat());
+    assert_eq!((types.len(), server.observers()), (36, 0));
+}
+
 /// RFC 7252, section 4.7: 1 B/s towards a peer that does not answer; one an RTO towards one that does, as long as it does.
 #[test]
 fn requests_that_nobody_answers_go_slower() {

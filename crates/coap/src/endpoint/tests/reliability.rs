@@ -272,3 +272,20 @@ fn fetches_of_different_parts_at_the_same_time_are_told_apart() {
         assert_eq!(response, Some([part; 300].to_vec()));
     }
 }
+
+/// Section 5.3.2: the Message ID of one request and the Token of another.
+#[test]
+fn a_token_of_another_request_does_not_match() {
+    let mut config = Config::default();
+    config.transmission.nstart = 2;
+    let mut client = plain(config);
+    let calls = [request(&mut client, "/a"), request(&mut client, "/b")];
+    sent(&mut client, at(0));
+    for crossed in [b"\x61\x45\x00\x00\x01\xffB", b"\x61\x45\x00\x01\x00\xffA"] {
+        assert!(received(&mut client, at(1), crossed).is_empty());
+    }
+    for (i, call) in calls.into_iter().enumerate() {
+        let events = received(&mut client, at(2), &[0x61, 0x45, 0, i as u8, i as u8, 0xFF, b'x']);
+        assert!(matches!(&events[..], [Event::Response { call: other, .. }] if *other == call), "{events:?}");
+    }
+}
