@@ -30,7 +30,7 @@ struct World {
 
 /// A representation: its number, and octets that follow from it, in one block or several.
 fn body(state: u64) -> Vec<u8> {
-    let len = if state % 3 == 0 { 900 } else { 20 };
+    let len = if state.is_multiple_of(3) { 900 } else { 20 };
     state.to_be_bytes().into_iter().chain((8..len).map(|i| (state * 31 + i) as u8)).collect()
 }
 
