@@ -32,7 +32,8 @@ impl World {
                 let body = message.payload.into_owned();
                 match self.below(3) {
                     0 => self.late.push((id, body)),
-                    _ => self.ends[1].respond(self.now, id, &Response::content(body)).unwrap(),
+                    // The stream may be gone behind the request.
+                    _ => drop(self.ends[1].respond(self.now, id, &Response::content(body))),
                 }
             }
             (0, Event::Response { call, message }) => {
@@ -44,14 +45,19 @@ impl World {
         }
     }
 
+    /// What is to be sent is sent after every verb.
+    fn transmit(&mut self, from: usize) {
+        let mut buffer = [0; 700];
+        while let Some(transmit) = self.ends[from].poll_transmit(self.now, &mut buffer) {
+            self.wire[1 - from].extend(&buffer[..transmit.len]);
+        }
+    }
+
     /// Some octets go over, in pieces of any size.
     fn turn(&mut self) {
         self.now = self.now + Duration::from_millis(5);
         for from in 0..2 {
-            let mut buffer = [0; 700];
-            while let Some(transmit) = self.ends[from].poll_transmit(self.now, &mut buffer) {
-                self.wire[1 - from].extend(&buffer[..transmit.len]);
-            }
+            self.transmit(from);
             let to = 1 - from;
             let most = [1, 7, 300, 5_000][self.below(4)];
             let len = self.wire[to].len().min(1 + self.below(most));
@@ -60,6 +66,7 @@ impl World {
             while !octets.is_empty() {
                 let event = self.ends[to].handle_stream(self.now, 1, &mut octets).map(Event::into_owned);
                 event.into_iter().for_each(|event| self.handle(to, event));
+                self.transmit(to);
             }
             self.ends[to].handle_timeout(self.now);
             while let Some(event) = self.ends[to].poll_event() {
@@ -70,6 +77,7 @@ impl World {
             for (id, body) in std::mem::take(&mut self.late) {
                 // Its stream may be gone.
                 let _ = self.ends[1].respond(self.now, id, &Response::content(body));
+                self.transmit(1);
             }
         }
     }
@@ -105,6 +113,7 @@ fn run(seed: u64, breaks: bool, sizes: [usize; 2]) -> (usize, usize) {
         let body: Vec<u8> = (0..len).map(|j| i ^ (j * 7 + j / 256) as u8).collect();
         if let Ok(call) = world.ends[0].request(world.now, 1, &Request::post("/echo", body.clone())) {
             calls.push((call, body));
+            world.transmit(0);
         }
         for _ in 0..world.below(40) {
             world.turn();

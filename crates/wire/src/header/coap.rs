@@ -616,7 +616,7 @@ mod tests {
                 token: &token,
                 rest: &rest,
             };
-            let (mut out, mut expected) = (vec![0xA5; room], vec![0xA5; room]);
+            let (mut out, mut expected) = (std::vec![0xA5; room], std::vec![0xA5; room]);
             let written = message.write(&mut out, at);
             prop_assert_eq!(written, message.write_fields(&mut expected, at));
             if written.is_ok() {
