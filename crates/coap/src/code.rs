@@ -35,18 +35,28 @@ pub const METHOD_NOT_ALLOWED: Code = Code::new(4, 5);
 pub const NOT_ACCEPTABLE: Code = Code::new(4, 6);
 /// 4.08 (RFC 7959).
 pub const REQUEST_ENTITY_INCOMPLETE: Code = Code::new(4, 8);
+/// 4.09 (RFC 8132).
+pub const CONFLICT: Code = Code::new(4, 9);
 /// 4.12.
 pub const PRECONDITION_FAILED: Code = Code::new(4, 12);
 /// 4.13.
 pub const REQUEST_ENTITY_TOO_LARGE: Code = Code::new(4, 13);
 /// 4.15.
 pub const UNSUPPORTED_CONTENT_FORMAT: Code = Code::new(4, 15);
+/// 4.22 (RFC 8132).
+pub const UNPROCESSABLE_ENTITY: Code = Code::new(4, 22);
+/// 4.29 (RFC 8516).
+pub const TOO_MANY_REQUESTS: Code = Code::new(4, 29);
 /// 5.00.
 pub const INTERNAL_SERVER_ERROR: Code = Code::new(5, 0);
 /// 5.01.
 pub const NOT_IMPLEMENTED: Code = Code::new(5, 1);
+/// 5.02.
+pub const BAD_GATEWAY: Code = Code::new(5, 2);
 /// 5.03.
 pub const SERVICE_UNAVAILABLE: Code = Code::new(5, 3);
+/// 5.04.
+pub const GATEWAY_TIMEOUT: Code = Code::new(5, 4);
 /// 5.05.
 pub const PROXYING_NOT_SUPPORTED: Code = Code::new(5, 5);
 

@@ -78,12 +78,13 @@ pub struct Config {
 
 /// What [`Config::recognised`] is.
 pub const RECOGNISED: &[u16] = &[
+    // The most frequent ones first.
+    number::URI_PATH,
+    number::URI_QUERY,
     number::IF_MATCH,
     number::URI_HOST,
     number::IF_NONE_MATCH,
     number::URI_PORT,
-    number::URI_PATH,
-    number::URI_QUERY,
     number::ACCEPT,
     number::BLOCK2,
     number::BLOCK1,

@@ -27,8 +27,6 @@ mod estimator;
 mod fasor;
 mod rfc6298;
 mod rfc7252;
-#[cfg(test)]
-mod table_test;
 
 use core::fmt;
 use core::str::FromStr;
@@ -154,6 +152,9 @@ pub struct Acknowledged {
     pub last: Instant,
     /// How often it was sent, at least once.
     pub transmissions: u8,
+    /// When the transmission was sent that was answered, if the answer says which one that was
+    /// ([`FasorConfig::count_in_token`]).
+    pub answered: Option<Instant>,
 }
 
 impl Acknowledged {
@@ -195,6 +196,22 @@ pub trait CongestionControl {
 
     /// Whether anything was learned from this peer.
     fn has_sample(&self) -> bool;
+
+    /// SRTT, if the algorithm has one and there was a sample.
+    fn srtt(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Of so many notifications to a peer in a row, one is Confirmable at least. 32: those that are not "MUST be
+    /// interspersed with confirmable messages", which show that somebody wants them (RFC 7641, section 7).
+    fn confirm_every(&self) -> u8 {
+        32
+    }
+
+    /// Whether a request says in its Token how often it was sent.
+    fn counts_in_token(&self) -> bool {
+        false
+    }
 }
 
 /// Which algorithm, and how it is set.
@@ -322,6 +339,18 @@ impl CongestionControl for Controller {
 
     fn has_sample(&self) -> bool {
         self.inner().has_sample()
+    }
+
+    fn srtt(&self) -> Option<Duration> {
+        self.inner().srtt()
+    }
+
+    fn confirm_every(&self) -> u8 {
+        self.inner().confirm_every()
+    }
+
+    fn counts_in_token(&self) -> bool {
+        self.inner().counts_in_token()
     }
 }
 

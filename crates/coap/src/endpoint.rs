@@ -8,6 +8,7 @@ mod client;
 mod digest;
 mod flight;
 mod observers;
+mod pace;
 mod peer;
 mod receive;
 mod remembered;
@@ -99,6 +100,8 @@ enum Timed {
     Body(Way, Transfer),
     /// A Ping over a stream is not answered.
     Stream(Key),
+    /// A peer may be notified again.
+    Pace(Key),
 }
 
 /// Octets that wait to be sent.
@@ -263,6 +266,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                     self.drop_body(way, transfer);
                 }
                 Timed::Stream(key) => self.stream_timeout(key),
+                Timed::Pace(key) => self.pace_timeout(now, key),
             }
         }
     }

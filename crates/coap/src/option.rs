@@ -73,6 +73,7 @@ impl<'p> Options<'p> {
     }
 
     /// Whether Uri-Path is `path`, as in `a/b`, with or without a slash in front.
+    #[inline]
     pub fn is_path(&self, path: &str) -> bool {
         let path = path.strip_prefix('/').unwrap_or(path).as_bytes();
         let mut left = Some(path);
@@ -213,7 +214,7 @@ impl OptionList {
             return;
         }
         if number >= self.last {
-            self.append(Head::new(number - self.last, value.len()).octets(), value);
+            self.append(number - self.last, value);
             self.last = number;
             return;
         }
@@ -261,18 +262,20 @@ impl OptionList {
     }
 
     #[inline]
-    fn append(&mut self, head: &[u8], value: &[u8]) {
-        if let Octets::Inline { len, octets } = &mut self.octets {
-            let end = usize::from(*len) + head.len() + value.len();
-            if let Some(place) = octets.get_mut(usize::from(*len)..end) {
-                let (front, behind) = place.split_at_mut(head.len());
-                front.copy_from_slice(head);
-                behind.copy_from_slice(value);
-                *len = end as u8;
-                return;
-            }
+    fn append(&mut self, delta: u16, value: &[u8]) {
+        let end = self.octets().len();
+        // Most options have one octet in front of their value.
+        if let Octets::Inline { len, octets } = &mut self.octets
+            && delta < 13
+            && value.len() < 13
+            && let Some([head, place @ ..]) = octets.get_mut(end..end + 1 + value.len())
+        {
+            *head = (delta as u8) << 4 | value.len() as u8;
+            place.copy_from_slice(value);
+            *len += 1 + value.len() as u8;
+            return;
         }
-        self.splice(self.octets().len(), 0, &[head, value]);
+        self.splice(end, 0, &[Head::new(delta, value.len()).octets(), value]);
     }
 
     fn splice(&mut self, at: usize, cut: usize, parts: &[&[u8]]) {
@@ -372,6 +375,20 @@ mod tests {
         assert!(!options.is_path("/a") && !options.is_path("/a/b/c") && !options.is_path("/"));
         assert!(Options::default().is_path("/") && Options::default().is_path(""));
         assert!(!Options::default().is_path("/a"));
+        let with = |segments: &[&[u8]]| {
+            let mut list = OptionList::new();
+            list.push(number::IF_MATCH, b"1");
+            segments.iter().for_each(|segment| list.push(number::URI_PATH, segment));
+            list.push(number::URI_QUERY, b"x");
+            ["/", "/a", "/a/b", "/a/", "//a"].map(|path| list.as_options().is_path(path))
+        };
+        assert_eq!(with(&[]), [true, false, false, false, false]);
+        assert_eq!(with(&[b""]), [true, false, false, false, false]);
+        assert_eq!(with(&[b"a/b"]), [false; 5]);
+        assert_eq!(with(&[b"a", b"b"]), [false, false, true, false, false]);
+        assert_eq!(with(&[b"a", b""]), [false, false, false, true, false]);
+        assert_eq!(with(&[b"", b"a"]), [false, false, false, false, true]);
+        assert_eq!(with(&[b"", b""]), [false; 5]);
     }
 
     #[test]

@@ -66,6 +66,21 @@ impl<'a> Request<'a> {
         Self::new(Code::DELETE, path, &[][..])
     }
 
+    /// FETCH (RFC 8132): the parts of a resource that `payload` names.
+    pub fn fetch(path: &str, payload: impl Into<Cow<'a, [u8]>>) -> Self {
+        Self::new(code::FETCH, path, payload)
+    }
+
+    /// PATCH (RFC 8132), which is not idempotent.
+    pub fn patch(path: &str, payload: impl Into<Cow<'a, [u8]>>) -> Self {
+        Self::new(code::PATCH, path, payload)
+    }
+
+    /// iPATCH (RFC 8132), which is.
+    pub fn ipatch(path: &str, payload: impl Into<Cow<'a, [u8]>>) -> Self {
+        Self::new(code::IPATCH, path, payload)
+    }
+
     /// Observes the resource.
     pub fn observe(self) -> Self {
         Self { observe: true, ..self }

@@ -28,6 +28,12 @@ impl OctetRing {
         Self { octets: Vec::new(), size, written: 0, next: 0 }
     }
 
+    /// Octets of memory.
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        self.octets.capacity()
+    }
+
     /// Room for `most` octets in one piece, `write` says how many of them it took. If `most` is more than there is, nothing
     /// is written.
     #[inline]

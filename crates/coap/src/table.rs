@@ -41,6 +41,12 @@ impl<T> Slab<T> {
         self.len
     }
 
+    /// Octets of memory.
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        self.slots.capacity() * core::mem::size_of::<Slot<T>>()
+    }
+
     pub(crate) const fn is_full(&self) -> bool {
         self.len >= self.bound
     }
@@ -110,6 +116,12 @@ pub(crate) struct Index {
 }
 
 impl Index {
+    /// Octets of memory.
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        self.buckets.capacity() * 4 + self.links.capacity() * 8
+    }
+
     #[inline]
     fn bucket(&self, hash: u32) -> usize {
         hash as usize & (self.buckets.len().wrapping_sub(1))
@@ -135,7 +147,7 @@ impl Index {
             self.grow();
         }
         if self.links.len() <= slot as usize {
-            self.links.resize(slot as usize + 1, (NONE, 0));
+            self.extend(slot);
         }
         let bucket = self.bucket(hash);
         self.links[slot as usize] = (self.buckets[bucket], hash);
@@ -163,6 +175,11 @@ impl Index {
             }
             at = next;
         }
+    }
+
+    #[cold]
+    fn extend(&mut self, slot: u32) {
+        self.links.resize(slot as usize + 1, (NONE, 0));
     }
 
     #[cold]
@@ -196,12 +213,19 @@ impl Default for Order {
 }
 
 impl Order {
+    /// Octets of memory.
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        self.links.capacity() * 8
+    }
+
     #[inline]
     pub(crate) fn front(&self) -> Option<u32> {
         (self.front != NONE).then_some(self.front)
     }
 
     /// From the front to the back.
+    #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
         core::iter::successors(self.front(), |&slot| {
             let next = self.links.get(slot as usize)?.1;
@@ -213,7 +237,7 @@ impl Order {
     #[inline]
     pub(crate) fn push_back(&mut self, slot: u32) {
         if self.links.len() <= slot as usize {
-            self.links.resize(slot as usize + 1, (NONE, NONE));
+            self.extend(slot);
         }
         self.links[slot as usize] = (self.back, NONE);
         match self.links.get_mut(self.back as usize) {
@@ -221,6 +245,11 @@ impl Order {
             None => self.front = slot,
         }
         self.back = slot;
+    }
+
+    #[cold]
+    fn extend(&mut self, slot: u32) {
+        self.links.resize(slot as usize + 1, (NONE, NONE));
     }
 
     /// The slot must be in the order.

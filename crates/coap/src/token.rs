@@ -19,7 +19,9 @@ impl Token {
     #[inline]
     pub fn new(octets: &[u8]) -> Option<Self> {
         let mut token = Self::EMPTY;
-        token.octets.get_mut(..octets.len())?.copy_from_slice(octets);
+        let place = token.octets.get_mut(..octets.len())?;
+        // A loop is shorter than a call for so few.
+        place.iter_mut().zip(octets).for_each(|(place, octet)| *place = *octet);
         token.len = octets.len() as u8;
         Some(token)
     }
@@ -28,6 +30,18 @@ impl Token {
     pub fn of(value: u64, len: usize) -> Self {
         let len = len.min(MAX_TOKEN);
         Self::new(value.to_be_bytes().get(MAX_TOKEN - len..).unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// The same with another last octet; nothing if it has none.
+    pub(crate) fn with_last(mut self, octet: u8) -> Option<Self> {
+        let last = usize::from(self.len).checked_sub(1)?;
+        *self.octets.get_mut(last)? = octet;
+        Some(self)
+    }
+
+    /// Its last octet.
+    pub(crate) fn last(&self) -> Option<u8> {
+        self.octets().last().copied()
     }
 
     /// Its octets.

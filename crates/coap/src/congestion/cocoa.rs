@@ -150,6 +150,15 @@ impl CongestionControl for Cocoa {
     fn has_sample(&self) -> bool {
         self.strong.is_some() || self.weak.is_some()
     }
+
+    fn srtt(&self) -> Option<Duration> {
+        self.strong.or(self.weak).map(|estimator| Duration::from_nanos(estimator.srtt))
+    }
+
+    /// "At least 2 of 16 consecutive messages" are Confirmable.
+    fn confirm_every(&self) -> u8 {
+        8
+    }
 }
 
 #[cfg(test)]
@@ -177,7 +186,13 @@ mod tests {
 
     fn ack(rtt_millis: u64, transmissions: u8) -> Acknowledged {
         let zero = Instant::ZERO;
-        Acknowledged { now: Instant::from_millis(rtt_millis), first: zero, last: zero, transmissions }
+        Acknowledged {
+            now: Instant::from_millis(rtt_millis),
+            first: zero,
+            last: zero,
+            transmissions,
+            answered: None,
+        }
     }
 
     fn micros(cocoa: &Cocoa, at_millis: u64) -> u128 {

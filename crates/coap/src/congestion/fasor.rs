@@ -25,11 +25,20 @@ pub struct FasorConfig {
     pub max_rto: Duration,
     /// By how much SlowRTO is longer than what was measured, in thousandths: 1,500.
     pub slow_rto_factor: u16,
+    /// Whether the last octet of a request's Token says how often the request was sent before, so that a piggybacked
+    /// response tells which transmission it answers (section 4.5). False. Nothing is asked of the server; the Token is an
+    /// octet longer. A request that observes keeps its Token, which names the observation.
+    pub count_in_token: bool,
 }
 
 impl Default for FasorConfig {
     fn default() -> Self {
-        Self { g: Duration::ZERO, max_rto: Duration::from_secs(60), slow_rto_factor: 1_500 }
+        Self {
+            g: Duration::ZERO,
+            max_rto: Duration::from_secs(60),
+            slow_rto_factor: 1_500,
+            count_in_token: false,
+        }
     }
 }
 
@@ -52,13 +61,15 @@ pub struct Fasor {
     estimator: Option<Estimator>,
     /// SlowRTO in nanoseconds; 0 before it is measured.
     slow: u64,
+    /// What the message before was measured at, in nanoseconds; 0 if it was not, or nothing is counted.
+    previous: u64,
     state: FasorState,
 }
 
 impl Fasor {
     /// Nothing is known of the peer.
     pub const fn new(config: FasorConfig) -> Self {
-        Self { config, estimator: None, slow: 0, state: FasorState::Fast }
+        Self { config, estimator: None, slow: 0, previous: 0, state: FasorState::Fast }
     }
 
     /// The state.
@@ -75,8 +86,9 @@ impl Fasor {
     fn fast(&self, parameters: &Transmission) -> (u64, u64) {
         match &self.estimator {
             Some(estimator) => {
-                let rto = estimator.rto(nanos(self.config.g), K).min(nanos(self.config.max_rto));
-                (rto, estimator.srtt)
+                // "max(RTO, Previous-RTT-Sample)", section 4.4.
+                let rto = estimator.rto(nanos(self.config.g), K).max(self.previous);
+                (rto.min(nanos(self.config.max_rto)), estimator.srtt)
             }
             None => {
                 let rto = nanos(parameters.ack_timeout);
@@ -110,14 +122,22 @@ impl CongestionControl for Fasor {
 
     fn on_ack(&mut self, ack: &Acknowledged) {
         let sample = ack.since_first();
-        if ack.is_unambiguous() {
+        let certain = match ack.answered.filter(|_| self.config.count_in_token) {
+            Some(answered) => Some(ack.now.nanos_since(answered)),
+            None => ack.is_unambiguous().then_some(sample),
+        };
+        self.previous = certain.filter(|_| self.config.count_in_token).unwrap_or(0);
+        if let Some(sample) = certain {
             match &mut self.estimator {
                 Some(estimator) => estimator.update(sample),
                 None => self.estimator = Some(Estimator::first(sample, 2 * K)),
             }
+        }
+        if ack.is_unambiguous() {
             self.state = FasorState::Fast;
             return;
         }
+        // Whichever transmission was answered: "when there is an acknowledgement after any retransmission" (4.3.2).
         let slow = u128::from(sample) * u128::from(self.config.slow_rto_factor) / 1_000;
         self.slow = u64::try_from(slow).unwrap_or(u64::MAX);
         self.state = match self.state {
@@ -134,6 +154,14 @@ impl CongestionControl for Fasor {
     fn has_sample(&self) -> bool {
         self.estimator.is_some() || self.slow != 0
     }
+
+    fn srtt(&self) -> Option<Duration> {
+        self.estimator.map(|estimator| Duration::from_nanos(estimator.srtt))
+    }
+
+    fn counts_in_token(&self) -> bool {
+        self.config.count_in_token
+    }
 }
 
 fn double(base: &mut u64) -> u64 {
@@ -147,7 +175,13 @@ mod tests {
 
     fn ack(rtt_millis: u64, transmissions: u8) -> Acknowledged {
         let zero = Instant::ZERO;
-        Acknowledged { now: Instant::from_millis(rtt_millis), first: zero, last: zero, transmissions }
+        Acknowledged {
+            now: Instant::from_millis(rtt_millis),
+            first: zero,
+            last: zero,
+            transmissions,
+            answered: None,
+        }
     }
 
     fn micros(fasor: &Fasor) -> u128 {
@@ -217,6 +251,31 @@ mod tests {
         });
         use FasorState::{Fast, FastSlowFast, SlowFast};
         assert_eq!(states, [FastSlowFast, SlowFast, SlowFast, SlowFast, Fast, FastSlowFast, Fast]);
+    }
+
+    /// By hand. 100 ms: SRTT 100, RTTVAR 12.5. The second of two transmissions, sent after 175 ms, is answered after 255
+    /// ms: a sample of 80 ms. RTTVAR 9.375 + 5 = 14.375, SRTT 97.5, RTO 155; SlowRTO 1.5 * 255 = 382.5.
+    #[test]
+    fn a_count_makes_every_sample_certain() {
+        let mut fasor = Fasor::new(FasorConfig { count_in_token: true, ..FasorConfig::default() });
+        fasor.on_ack(&ack(100, 1));
+        assert_eq!(micros(&fasor), 150_000);
+        fasor.on_ack(&Acknowledged { answered: Some(Instant::from_millis(175)), ..ack(255, 2) });
+        assert_eq!((micros(&fasor), fasor.slow_rto()), (155_000, Duration::from_micros(382_500)));
+        assert_eq!(fasor.state(), FasorState::FastSlowFast);
+        // 400 ms: RTTVAR 10.78125 + 75.625, SRTT 85.3125 + 50, RTO 480.9375, above the sample; then 200 ms, seven times.
+        fasor.on_ack(&ack(400, 1));
+        assert_eq!(micros(&fasor), 480_937);
+        // The next one takes long, and is not above what was just measured before RTTVAR has followed.
+        let mut fasor = Fasor::new(FasorConfig { count_in_token: true, ..FasorConfig::default() });
+        (0..50).for_each(|_| fasor.on_ack(&ack(100, 1)));
+        fasor.on_ack(&ack(110, 1));
+        // RTTVAR about 2.5, SRTT 101.25: RTO 111.25. Without an answer that says which one, it is RTO alone.
+        assert_eq!(micros(&fasor) / 1_000, 111);
+        fasor.previous = 300_000_000;
+        assert_eq!(micros(&fasor), 300_000);
+        fasor.on_ack(&ack(500, 2));
+        assert_eq!(fasor.previous, 0);
     }
 
     /// A round trip longer than the initial RTO gives an unambiguous sample with the third message.

@@ -88,6 +88,10 @@ impl CongestionControl for Rfc6298 {
     fn has_sample(&self) -> bool {
         self.estimator.is_some()
     }
+
+    fn srtt(&self) -> Option<Duration> {
+        self.estimator.map(|estimator| Duration::from_nanos(estimator.srtt))
+    }
 }
 
 #[cfg(test)]
@@ -96,7 +100,7 @@ mod tests {
 
     fn ack(first: u64, now: u64, transmissions: u8) -> Acknowledged {
         let first = Instant::from_millis(first);
-        Acknowledged { now: Instant::from_millis(now), first, last: first, transmissions }
+        Acknowledged { now: Instant::from_millis(now), first, last: first, transmissions, answered: None }
     }
 
     fn rto(controller: &Rfc6298) -> u128 {

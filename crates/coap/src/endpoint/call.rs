@@ -84,7 +84,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let call = self.calls.get_mut(key)?;
         let next = call.next(now, &message, digest, stream, limit);
         let abandoned = match next {
-            Next::Ignore => return None,
+            Next::Ignore => {
+                self.keep_waiting(now, key);
+                return None;
+            }
             // A notification came while an older one was fetched, or the message that is answered is under way.
             _ => call.flight.take(),
         };

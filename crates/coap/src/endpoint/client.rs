@@ -11,8 +11,8 @@ use super::flight::{Content, Owner};
 use super::receive::is_method;
 use super::{Endpoint, Timed};
 use crate::block::{Block, BlockSize};
-use crate::code;
 use crate::config::Tokens;
+use crate::congestion::CongestionControl;
 use crate::event::{CallError, CallId, Event, RequestError};
 use crate::number;
 use crate::option::OptionList;
@@ -44,6 +44,14 @@ pub(crate) struct Call {
     pub(super) echo: Option<Vec<u8>>,
     /// How often a block-wise transfer was begun again.
     pub(super) restarts: u8,
+    /// The last octet of a Token counts transmissions.
+    counted: bool,
+}
+
+impl Call {
+    pub(super) const fn is_counted(&self) -> bool {
+        self.counted
+    }
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
@@ -58,6 +66,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if self.calls.is_full() {
             return Err(RequestError::TooManyCalls);
         }
+        self.peers.now = now;
         let peer = self.peer_key(peer).ok_or(RequestError::TooManyPeers)?;
         if self.flights.is_full() {
             return Err(RequestError::TooManyFlights);
@@ -66,7 +75,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             return Err(RequestError::Closed);
         }
         let options = self.told_apart(peer, request);
-        let token = self.new_token(peer);
+        let counted = request.confirmable
+            && !request.observe
+            && self.peers.get(peer).is_some_and(|p| p.stream.is_none() && p.controller.counts_in_token());
+        let token = self.new_token(peer, counted);
         let call = Call {
             peer,
             method: request.method,
@@ -84,6 +96,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             download: None,
             echo: None,
             restarts: 0,
+            counted,
         };
         let key = self.calls.insert(call).map_err(|_| RequestError::TooManyCalls)?;
         self.peers.pin(peer);
@@ -98,21 +111,27 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Ok(CallId(key))
     }
 
-    /// The options of a request, and if another one under way has the same and does something, a Request-Tag: blocks of
+    /// The options of a request, and if another one under way has the same and may have a body, a Request-Tag: blocks of
     /// the two would be taken for each other's. RFC 9175, section 3.3.
     fn told_apart(&mut self, peer: Key, request: &Request<'_>) -> OptionList {
         let mut options = request.options.clone();
         let same =
             |call: &Call| call.peer == peer && call.method == request.method && call.options == options;
-        if !code::is_safe(request.method) && self.calls.iter().any(|(_, call)| same(call)) {
+        // That of FETCH has a body, too.
+        if request.method != Code::GET && self.calls.iter().any(|(_, call)| same(call)) {
             self.request_tag = self.request_tag.wrapping_add(1);
             options.push_uint(number::REQUEST_TAG, self.request_tag);
         }
         options
     }
 
-    /// A Token that no request to this peer has.
-    fn new_token(&mut self, peer_key: Key) -> Token {
+    /// A Token that no request to this peer has; if it is `counted`, with an octet more, which is zero.
+    fn new_token(&mut self, peer_key: Key, counted: bool) -> Token {
+        let longest = if counted { 7 } else { 8 };
+        let whole = |value: u64, len: usize| match counted {
+            true => Token::of(value << 8, len.min(longest) + 1),
+            false => Token::of(value, len),
+        };
         loop {
             let random = match self.config.tokens {
                 Tokens::Counting => 0,
@@ -123,15 +142,15 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                 Tokens::Random(len) => {
                     // If short ones are taken, a longer one is not.
                     peer.token = peer.token.wrapping_add(1);
-                    let token = Token::of(random ^ peer.token, usize::from(len.max(1)));
+                    let token = whole(random ^ peer.token, usize::from(len.max(1)));
                     if !self.by_token.contains_key(&(peer_key, token)) {
                         return token;
                     }
                 }
                 Tokens::Counting => {
-                    for len in 1..=8 {
+                    for len in 1..=longest {
                         for _ in 0..32 {
-                            let token = Token::of(peer.token, len);
+                            let token = whole(peer.token, len);
                             peer.token = peer.token.wrapping_add(1);
                             if !self.by_token.contains_key(&(peer_key, token)) {
                                 return token;
@@ -143,16 +162,50 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
+    /// The call that a Token belongs to, and which transmission of its message, if the Token says so.
+    pub(super) fn call_of(&self, peer: Key, token: &Token) -> Option<(Key, Option<u8>)> {
+        let call = |token: &Token| self.by_token.get(&(peer, *token)).copied();
+        let is_counted = |call: &Key| self.calls.get(*call).is_some_and(Call::is_counted);
+        if let Some(key) = call(token) {
+            return Some((key, is_counted(&key).then_some(0)));
+        }
+        if self.peers.get(peer).is_none_or(|peer| !peer.controller.counts_in_token()) {
+            return None;
+        }
+        let count = token.last()?;
+        Some((call(&token.with_last(0)?).filter(is_counted)?, Some(count)))
+    }
+
+    /// The answer to a registration has come with its acknowledgement. It is no older than what was observed before, even
+    /// if the server counts from its beginning again.
+    pub(super) fn registered(&mut self, key: Key) {
+        if let Some(call) = self.calls.get_mut(key).filter(|call| call.observing == Observing::Registering) {
+            call.sequence = None;
+        }
+    }
+
+    /// What was received does not count. If it has answered the message under way, another one has to come.
+    pub(super) fn keep_waiting(&mut self, now: Instant, key: Key) {
+        let Some(call) = self.calls.get(key) else { return };
+        let under_way = call.flight.is_some_and(|flight| self.flights.get(flight).is_some());
+        if !under_way && call.deadline.is_none() {
+            if let Some(call) = self.calls.get_mut(key) {
+                call.flight = None;
+            }
+            self.set_deadline(key, now + self.config.response_timeout);
+        }
+    }
+
     /// Another message of a call has another Token, so that late responses are told from each other (RFC 9175, section
     /// 4.2); that of an observation stays with it.
     fn renew_token(&mut self, key: Key) -> Option<Token> {
         let call = self.calls.get(key)?;
-        let (peer, token) = (call.peer, call.token);
+        let (peer, token, counted) = (call.peer, call.token, call.counted);
         let next = match (call.observing, call.observed) {
             (Observing::Registering | Observing::Leaving, Some(observed)) if call.download.is_none() => {
                 observed
             }
-            _ => self.new_token(peer),
+            _ => self.new_token(peer, counted),
         };
         let call = self.calls.get_mut(key)?;
         if call.observed != Some(token) {
@@ -325,7 +378,17 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
 
     /// Gives a request or an observation up. [`Event::Failed`] says so; what arrives for it later is rejected, which ends
     /// an observation, too.
+    /// Over a stream, where nothing is rejected, the server is told. RFC 8323, section 7.4.
     pub fn cancel(&mut self, now: Instant, call: CallId) {
+        if let Some(state) = self.calls.get(call.0)
+            && let Some(token) = state.observed.filter(|_| state.observing != Observing::Leaving)
+            && self.peers.get(state.peer).is_some_and(|peer| peer.stream.is_some())
+        {
+            let mut options = state.options.clone();
+            options.push_uint(number::OBSERVE, 1);
+            let (peer, code) = (state.peer, state.method);
+            self.write_frame(now, peer, &Content { code, token, options: options.octets(), payload: &[] });
+        }
         self.call_failed(now, call.0, CallError::Cancelled);
     }
 

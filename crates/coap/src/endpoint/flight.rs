@@ -7,6 +7,7 @@ use core::time::Duration;
 use thinair_wire::header::coap::{Code, Type};
 use thinair_wire::time::Instant;
 
+use super::client::Call;
 use super::{Endpoint, Outgoing, Timed};
 use crate::congestion::{Acknowledged, CongestionControl, Timer};
 use crate::event::{CallError, Event, Gone, RequestId};
@@ -24,9 +25,22 @@ pub(crate) struct Flight {
     message_id: u16,
     first: Instant,
     last: Instant,
+    /// When it was sent again, if an answer can tell which transmission it is about.
+    again: Vec<Instant>,
     transmissions: u8,
     timer: Option<Timer>,
     deadline: Option<Instant>,
+}
+
+impl Flight {
+    /// The last octet of the Token says how often the message was sent before.
+    fn count_in_token(&mut self) {
+        let count = self.transmissions.saturating_sub(1);
+        let end = self.octets.first().map_or(0, |first| 4 + usize::from(first & 0xF));
+        if let Some(last) = self.octets.get_mut(end.saturating_sub(1)) {
+            *last = count;
+        }
+    }
 }
 
 /// What a message says.
@@ -96,6 +110,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             message_id: 0,
             first: now,
             last: now,
+            again: Vec::new(),
             transmissions: 0,
             timer: None,
             deadline: None,
@@ -118,7 +133,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             }
             let Some(key) = peer.waiting.pop_front() else { return };
             let Some(flight) = self.flights.get_mut(key) else { continue };
-            let message_id = peer.next_message_id();
+            let mut message_id = peer.next_message_id();
+            while self.by_message.contains_key(&(peer_key, message_id)) && self.by_message.len() <= 0xFFFF {
+                message_id = peer.next_message_id();
+            }
             if let Some(place) = flight.octets.get_mut(2..4) {
                 place.copy_from_slice(&message_id.to_be_bytes());
             }
@@ -126,11 +144,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                 let random = (self.random)();
                 let timer = peer.controller.start(now, &peer.transmission, peer.in_flight, random);
                 flight.timer = Some(timer);
+                peer.pace.since_confirmable = 0;
                 timer.timeout()
             } else {
-                // PROBING_RATE: a peer that does not answer is not sent more for as long. RFC 7252, section 4.7.
-                let rate = u64::from(peer.transmission.probing_rate.max(1));
-                Duration::from_nanos((flight.octets.len() as u64).saturating_mul(1_000_000_000) / rate)
+                peer.pause(now, flight.octets.len(), Duration::MAX)
             };
             peer.in_flight += 1;
             (flight.message_id, flight.first, flight.last, flight.transmissions) = (message_id, now, now, 1);
@@ -153,6 +170,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             let confirmable = flight.confirmable;
             if confirmable {
                 peer.controller.on_give_up(now);
+            } else {
+                peer.pace.unheard = peer.pace.unheard.saturating_add(1);
             }
             self.finish(now, key, confirmable.then_some(Outcome::Timeout));
             return;
@@ -165,6 +184,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         flight.transmissions = flight.transmissions.saturating_add(1);
         self.timers.insert((deadline, Timed::Flight(key)));
         self.counters.retransmissions += 1;
+        peer.retransmissions += 1;
+        if let Owner::Call(call) = owner
+            && self.calls.get(call).is_some_and(Call::is_counted)
+        {
+            flight.again.push(now);
+            flight.count_in_token();
+        }
         if let Owner::Observer(observer) = owner
             && let Some(octets) = self.newer_notification(now, observer)
         {
@@ -193,17 +219,32 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
 
     /// A message has arrived: the path is measured, and its place is free.
     pub(super) fn arrived(&mut self, now: Instant, key: Key) {
+        self.answered(now, key, None);
+    }
+
+    /// The same; `count` is which transmission was answered, if that is known: 0 for the first one.
+    pub(super) fn answered(&mut self, now: Instant, key: Key, count: Option<u8>) {
         let Some(flight) = self.flights.get(key) else { return };
+        if let Some(peer) = self.peers.get_mut(flight.peer) {
+            peer.pace.unheard = 0;
+        }
         if flight.confirmable && flight.transmissions > 0 {
             let ack = Acknowledged {
                 now,
                 first: flight.first,
                 last: flight.last,
                 transmissions: flight.transmissions,
+                answered: match count {
+                    Some(0) => Some(flight.first),
+                    Some(count) => flight.again.get(usize::from(count) - 1).copied(),
+                    None => None,
+                },
             };
             if let Some(peer) = self.peers.get_mut(flight.peer) {
                 peer.controller.on_ack(&ack);
+                peer.samples += 1;
             }
+            self.peers.measured(now, flight.peer);
         }
         self.land(now, key);
     }

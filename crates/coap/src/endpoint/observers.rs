@@ -33,10 +33,28 @@ pub(crate) struct Observer {
     confirmed: Instant,
     /// The Confirmable notification under way.
     flight: Option<Key>,
-    /// The state that follows it: only the latest one counts.
-    waiting: Option<(Code, OptionList, Vec<u8>)>,
+    /// The state that follows it, or that goes when the client may be notified again: only the latest one counts.
+    pub(super) waiting: Option<State>,
+    /// Content-Format of the first response.
+    format: Option<u16>,
     /// Message ID of the latest Non-confirmable notification.
     message_id: Option<u16>,
+}
+
+/// A state that waits.
+pub(super) struct State {
+    pub(super) code: Code,
+    pub(super) options: OptionList,
+    pub(super) payload: Vec<u8>,
+    /// When the first one came whose place it has.
+    since: Instant,
+}
+
+impl Observer {
+    /// Since when a state waits that no Confirmable notification is in front of.
+    pub(super) fn waits_since(&self) -> Option<Instant> {
+        self.waiting.as_ref().filter(|_| self.flight.is_none()).map(|state| state.since)
+    }
 }
 
 /// A notification as it is sent.
@@ -75,6 +93,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                     confirmed: now,
                     flight: None,
                     waiting: None,
+                    format: None,
                     message_id: None,
                 };
                 let key = self.observers.insert(observer).ok()?;
@@ -94,9 +113,18 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Some(observer.sequence)
     }
 
+    /// The first response to an observer has this Content-Format.
+    pub(super) fn observed_as(&mut self, key: Key, format: Option<u16>) {
+        if let Some(observer) = self.observers.get_mut(key) {
+            observer.format = format;
+        }
+    }
+
     /// Tells an observer the state of its resource. If it has not acknowledged the one before, it gets this state once it
-    /// has, or instead of the next retransmission; states in between are never sent. A response that is not a success ends
-    /// the observation. At least every [`Config::confirm_notifications`](crate::Config::confirm_notifications) the
+    /// has, or instead of the next retransmission; if it was notified a moment ago (RFC 7641, section 4.5.1: a round trip,
+    /// or 3 s), in a moment. States in between are never sent. A response that is not a success ends the observation, and
+    /// so does another Content-Format than that of the first response, in whose place 4.06 is sent (section 4.2). At least
+    /// every [`Config::confirm_notifications`](crate::Config::confirm_notifications) the
     /// notification is confirmable, whatever is asked for.
     pub fn notify(
         &mut self,
@@ -112,12 +140,22 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if response.options.is_incomplete() {
             return Err(RespondError::Option);
         }
-        if observer.flight.is_some() {
-            observer.waiting = Some((response.code, response.options.clone(), response.payload.to_vec()));
+        let not_acceptable = Response::new(code::NOT_ACCEPTABLE);
+        let same = response.code != Code::CONTENT
+            || response.options.as_options().content_format() == observer.format;
+        let response = if same { response } else { &not_acceptable };
+        let (peer, under_way) = (observer.peer, observer.flight.is_some());
+        let due = now.since(observer.confirmed) >= self.config.confirm_notifications;
+        let goes = observer.stream || response.code.class() != 2 || confirmable || due;
+        if under_way || !goes && !self.is_to_be_confirmed(peer) && self.has_to_wait(now, peer) {
+            let observer = self.observers.get_mut(id.0).ok_or(RespondError::Gone)?;
+            let since = observer.waiting.as_ref().map_or(now, |state| state.since);
+            let (options, payload) = (response.options.clone(), response.payload.to_vec());
+            observer.waiting = Some(State { code: response.code, options, payload, since });
             return Ok(());
         }
-        let due = now.since(observer.confirmed) >= self.config.confirm_notifications;
-        self.send_notification(now, id.0, response, confirmable || due)
+        let confirmable = confirmable || due || self.is_to_be_confirmed(peer);
+        self.send_notification(now, id.0, response, confirmable)
     }
 
     /// Observers that are known.
@@ -177,6 +215,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let (peer, token, stream) = (observer.peer, observer.token, observer.stream);
         let last = code.class() != 2;
         let content = Content { code, token, options: options.octets(), payload: &payload };
+        if let Some(observer) = self.observers.get_mut(key) {
+            // Whatever waits is older.
+            observer.waiting = None;
+        }
         if stream {
             if !self.write_frame(now, peer, &content) {
                 return Err(RespondError::Gone);
@@ -195,6 +237,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             if let Some(observer) = self.observers.get_mut(key) {
                 observer.message_id = Some(message_id);
             }
+            self.notified(now, peer, content.most());
         }
         if last {
             self.remove_observer(key, Gone::Error);
@@ -211,7 +254,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             Outcome::Timeout => self.remove_observer(key, Gone::Timeout { transmissions }),
             Outcome::Acknowledged => {
                 observer.confirmed = now;
-                if let Some((code, options, payload)) = observer.waiting.take() {
+                if let Some(State { code, options, payload, .. }) = observer.waiting.take() {
                     let response = Response { code, options, payload: payload.into() };
                     let _ = self.send_notification(now, key, &response, true);
                 }
@@ -222,7 +265,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// The octets of the state that waits, in the place of the one that is about to be sent again. RFC 7641, section
     /// 4.5.2.
     pub(super) fn newer_notification(&mut self, now: Instant, key: Key) -> Option<Vec<u8>> {
-        let (code, options, payload) = self.observers.get_mut(key)?.waiting.take()?;
+        let State { code, options, payload, .. } = self.observers.get_mut(key)?.waiting.take()?;
         let response = Response { code, options, payload: payload.into() };
         let Notification { code, options, payload } = self.notification(now, key, &response).ok()?;
         let token = self.observers.get(key)?.token;

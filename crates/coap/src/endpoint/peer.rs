@@ -9,6 +9,7 @@ use thinair_wire::time::Instant;
 
 use super::Endpoint;
 use super::digest::ECHO;
+use super::pace::Pace;
 use super::stream::Stream;
 use crate::congestion::{Algorithm, CongestionControl, Controller, Transmission};
 use crate::table::{Index, Key, KeyedHasher, Order, Slab};
@@ -33,6 +34,12 @@ pub(crate) struct Peer<P> {
     pub(crate) stream: Option<Box<Stream>>,
     /// What refers to the peer: it is not forgotten before that is over.
     pub(crate) pins: usize,
+    pub(crate) pace: Pace,
+    /// Acknowledgements that were told to `controller`.
+    pub(crate) samples: u64,
+    pub(crate) retransmissions: u64,
+    /// When it was last measured.
+    measured: Option<Instant>,
 }
 
 impl<P> Peer<P> {
@@ -43,13 +50,20 @@ impl<P> Peer<P> {
     }
 }
 
-/// Peers by address; the one that was not heard of for longest is forgotten.
+/// How long what was measured of a peer is kept, if there is room: "at least 255 s" (CoCoA).
+const WARM: Duration = Duration::from_secs(255);
+
+/// Peers by address; the one that was not heard of for longest is forgotten, and those that were measured lately last.
 pub(crate) struct Peers<P> {
     slab: Slab<Peer<P>>,
     index: Index,
-    use_order: Order,
+    /// Those that were not measured, those that were.
+    use_order: [Order; 2],
+    /// The latest time that is known here.
+    pub(crate) now: Instant,
     hash_key: u64,
-    latest: Option<Key>,
+    /// The one that was heard of last.
+    latest: Option<(P, Key)>,
 }
 
 impl<P: Copy + Eq + Hash> Peers<P> {
@@ -57,10 +71,18 @@ impl<P: Copy + Eq + Hash> Peers<P> {
         Self {
             slab: Slab::new(bound),
             index: Index::default(),
-            use_order: Order::default(),
+            use_order: [Order::default(), Order::default()],
+            now: Instant::ZERO,
             hash_key,
             latest: None,
         }
+    }
+
+    /// Octets of memory.
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        let orders: usize = self.use_order.iter().map(Order::capacity).sum();
+        self.slab.capacity() + self.index.capacity() + orders
     }
 
     #[inline]
@@ -93,26 +115,58 @@ impl<P: Copy + Eq + Hash> Peers<P> {
 
     #[inline]
     pub(crate) fn touch(&mut self, key: Key) {
-        self.use_order.move_to_back(key.slot);
+        let measured = self.get(key).is_some_and(|peer| peer.measured.is_some());
+        self.use_order[usize::from(measured)].move_to_back(key.slot);
+    }
+
+    /// The path to a peer was measured.
+    pub(crate) fn measured(&mut self, now: Instant, key: Key) {
+        let Some(peer) = self.slab.get_mut(key).filter(|peer| peer.controller.has_sample()) else { return };
+        if peer.measured.replace(now).is_none() {
+            self.use_order[0].remove(key.slot);
+            self.use_order[1].push_back(key.slot);
+        }
+    }
+
+    /// The one of an order that was not heard of for longest and that nothing refers to.
+    fn oldest(&mut self, order: usize) -> Option<(Key, Option<Instant>)> {
+        for _ in 0..self.slab.len() {
+            let slot = self.use_order[order].front()?;
+            let (key, peer) = self.slab.at(slot)?;
+            if peer.pins == 0 {
+                return Some((key, peer.measured));
+            }
+            // It is in use.
+            self.use_order[order].move_to_back(slot);
+        }
+        None
+    }
+
+    /// Who is forgotten if there has to be room.
+    fn victim(&mut self) -> Option<Key> {
+        let measured = self.oldest(1);
+        let is_warm = |(_, at): &(Key, Option<Instant>)| at.is_some_and(|at| self.now.since(at) < WARM);
+        match measured.filter(|measured| !is_warm(measured)) {
+            Some((key, _)) => Some(key),
+            None => self.oldest(0).or(measured).map(|(key, _)| key),
+        }
     }
 
     /// One more peer, in the place of the one that was not heard of for longest, if there has to be.
     fn insert(&mut self, peer: Peer<P>) -> Option<Key> {
         if self.slab.is_full() {
-            let (oldest, address) = self
-                .use_order
-                .iter()
-                .filter_map(|slot| self.slab.at(slot))
-                .find(|(_, peer)| peer.pins == 0)
-                .map(|(key, peer)| (key, peer.address))?;
+            let oldest = self.victim()?;
             self.index.remove(oldest.slot);
-            self.use_order.remove(oldest.slot);
+            let measured = self.get(oldest).is_some_and(|peer| peer.measured.is_some());
+            self.use_order[usize::from(measured)].remove(oldest.slot);
             self.slab.remove(oldest);
+            // Another one is about to be.
+            self.latest = None;
         }
         let hash = self.hash(&peer.address);
         let key = self.slab.insert(peer).ok()?;
         self.index.insert(hash, key.slot);
-        self.use_order.push_back(key.slot);
+        self.use_order[0].push_back(key.slot);
         Some(key)
     }
 
@@ -136,8 +190,14 @@ pub struct PeerStatus {
     pub transmission: Transmission,
     /// The first timeout of a message that were sent now, without dither.
     pub rto: Duration,
+    /// SRTT, if the algorithm has one and there was a sample.
+    pub srtt: Option<Duration>,
     /// Whether anything was measured.
     pub has_sample: bool,
+    /// Messages that were acknowledged or answered.
+    pub samples: u64,
+    /// Messages that were sent again.
+    pub retransmissions: u64,
     /// Messages that wait for their acknowledgement.
     pub in_flight: usize,
     /// Messages that wait for NSTART.
@@ -151,7 +211,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Some(PeerStatus {
             transmission: peer.transmission,
             rto: peer.controller.rto(now, &peer.transmission),
+            srtt: peer.controller.srtt(),
             has_sample: peer.controller.has_sample(),
+            samples: peer.samples,
+            retransmissions: peer.retransmissions,
             in_flight: peer.in_flight,
             waiting: peer.waiting.len(),
         })
@@ -181,11 +244,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// The peer at `address`, known from now on.
     #[inline]
     pub(super) fn peer_key(&mut self, address: P) -> Option<Key> {
-        let known =
-            self.peers.latest.filter(|&key| self.peers.get(key).is_some_and(|peer| peer.address == address));
-        if known.is_some() {
-            return known;
+        if let Some((_, key)) = self.peers.latest.filter(|(latest, _)| *latest == address) {
+            return Some(key);
         }
+        self.other_peer_key(address)
+    }
+
+    fn other_peer_key(&mut self, address: P) -> Option<Key> {
         let key = match self.peers.find(&address) {
             Some(key) => {
                 self.peers.touch(key);
@@ -193,7 +258,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             }
             None => self.new_peer(address)?,
         };
-        self.peers.latest = Some(key);
+        self.peers.latest = Some((address, key));
         Some(key)
     }
 
@@ -213,6 +278,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             verified: false,
             stream: None,
             pins: 0,
+            pace: Pace::default(),
+            samples: 0,
+            retransmissions: 0,
+            measured: None,
         })
     }
 }

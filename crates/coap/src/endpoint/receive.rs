@@ -27,6 +27,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             Ok(message) => message,
             Err(unreadable) => return self.reject(peer, &unreadable),
         };
+        self.peers.now = now;
         let Some(peer) = self.peer_key(peer) else {
             self.counters.dropped += 1;
             return None;
@@ -119,10 +120,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             Kind::Response => {
                 // Both Message ID and Token have to be right. RFC 7252, section 5.3.2.
                 let owner = self.flights.get(key).map(|flight| flight.owner);
-                let call = self.by_token.get(&(peer, message.token)).copied();
-                match (owner, call) {
-                    (Some(Owner::Call(owner)), Some(call)) if owner == call => {
-                        self.arrived(now, key);
+                match (owner, self.call_of(peer, &message.token)) {
+                    (Some(Owner::Call(owner)), Some((call, count))) if owner == call => {
+                        self.answered(now, key, count);
+                        self.registered(call);
                         self.call_response(now, call, message, digest)
                     }
                     _ => {
@@ -153,14 +154,18 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         digest: &Digest,
     ) -> Option<Event<'d, P>> {
         let confirmable = message.message_type == Type::Confirmable;
-        let Some(&call) = self.by_token.get(&(peer, message.token)) else {
+        let Some((call, _)) = self.call_of(peer, &message.token) else {
             // Whoever does not know what it is about says so: an observation ends with it. RFC 7641, section 3.6.
             self.counters.unmatched += 1;
             self.remembered.set(memory, if confirmable { Reply::Reset } else { Reply::Nothing });
             self.reply(Outgoing::Empty(peer, Type::Reset, message.message_id));
             return None;
         };
-        if confirmable {
+        if digest.refused.is_some() {
+            // "Unrecognized options of class "critical" ... MUST cause the response to be rejected": section 5.4.1.
+            self.remembered.set(memory, if confirmable { Reply::Reset } else { Reply::Nothing });
+            self.reply(Outgoing::Empty(peer, Type::Reset, message.message_id));
+        } else if confirmable {
             self.remembered.set(memory, Reply::Acknowledgement);
             self.reply(Outgoing::Empty(peer, Type::Acknowledgement, message.message_id));
         }

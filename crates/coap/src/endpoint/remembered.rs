@@ -53,6 +53,12 @@ impl Remembered {
         Self { seen: Vec::new(), index: Index::default(), bound: bound.clamp(1, 1 << 30), next: 0 }
     }
 
+    /// Octets of memory.
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        self.seen.capacity() * core::mem::size_of::<Seen>() + self.index.capacity()
+    }
+
     /// Under which a message is found.
     #[inline]
     pub(crate) fn hash(peer: Key, message_id: u16) -> u32 {

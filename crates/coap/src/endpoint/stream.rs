@@ -34,7 +34,7 @@ pub(crate) struct Stream {
     /// The start of a message whose end is not there yet.
     input: Vec<u8>,
     output: VecDeque<u8>,
-    /// Octets that `output` may hold.
+    /// Octets that may wait in `output` when one more message is written.
     backlog: usize,
     /// It waits for `poll_transmit` already.
     queued: bool,
@@ -67,6 +67,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// A stream to a peer is open. From now on messages to it go by the stream, the first of which is a CSM. False if there
     /// is no room for one more peer.
     pub fn connected(&mut self, now: Instant, peer: P) -> bool {
+        self.peers.now = now;
         let Some(key) = self.peer_key(peer) else { return false };
         self.close(now, key, Closing::Disconnected);
         let max_message = self.config.max_stream_message.max(MAX_MESSAGE_SIZE);
@@ -311,9 +312,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             return false;
         }
         let (front, len) = header(rest_len(options, payload), *code, token);
-        // One message always has room: what it may have is for the other side and the application to say.
-        let waits = stream.output.len();
-        if waits > 0 && waits + len + token.len() + options.len() + payload.len() + 1 > stream.backlog {
+        // One more message always has room: what it may have is for the other side and the application to say.
+        if stream.output.len() > stream.backlog {
             stream.output.clear();
             stream.closed = true;
             self.end_stream(now, key, Closing::Broken(StreamError::Backlog));

@@ -5,6 +5,8 @@
 mod blocks;
 mod memory;
 mod observing;
+mod pacing;
+mod peers;
 mod protection;
 mod reliability;
 mod streams;

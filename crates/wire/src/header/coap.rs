@@ -84,7 +84,9 @@ impl<'p> Coap<'p> {
             *code = self.code.0;
             [*high, *low] = self.message_id.to_be_bytes();
             token.copy_from_slice(self.token);
-            rest.copy_from_slice(self.rest);
+            if !rest.is_empty() {
+                rest.copy_from_slice(self.rest);
+            }
             return Ok(at + self.len());
         }
         self.write_fields(out, at)
@@ -614,7 +616,7 @@ mod tests {
                 token: &token,
                 rest: &rest,
             };
-            let (mut out, mut expected) = (vec![0xA5; room], vec![0xA5; room]);
+            let (mut out, mut expected) = (std::vec![0xA5; room], std::vec![0xA5; room]);
             let written = message.write(&mut out, at);
             prop_assert_eq!(written, message.write_fields(&mut expected, at));
             if written.is_ok() {

@@ -277,3 +277,28 @@ fn bodies_to_the_same_resource_at_the_same_time_are_told_apart() {
         assert_eq!(response.map(|payload| &payload[..]), Some(&body[..]));
     }
 }
+
+/// A server whose blocks are out of order, of another size, or without an end of the one before.
+#[test]
+fn blocks_that_make_no_sense_fail_a_request() {
+    for second in [
+        // NUM 2 and 3 in the place of 1, 15 octets with M, SZX 7.
+        (0x28_u8, 16),
+        (0x18, 15),
+        (0x1F, 16),
+        (0x38, 16),
+    ] {
+        let mut client = plain(Config::default());
+        let call = client.request(at(0), PEER, &Request::get("/")).unwrap();
+        sent(&mut client, at(0));
+        let block = |id: u8, value: u8, len: usize| {
+            [&[0x61, 0x45, 0, id, id, 0xD1, 10, value, 0xFF], &body(len)[..]].concat()
+        };
+        let events = received(&mut client, at(1), &block(0, 0x08, 16));
+        assert!(matches!(events[..], [Event::Progress { received: 16, .. }]), "{events:?}");
+        sent(&mut client, at(1));
+        let events = received(&mut client, at(2), &block(1, second.0, second.1));
+        assert_eq!(events, [Event::Failed { call, error: CallError::BadBlock }], "{second:?}");
+        assert_eq!(client.poll_timeout(), None);
+    }
+}

@@ -203,7 +203,7 @@ fn at_least_once_a_day_a_notification_is_confirmable() {
     pair.request(&Request::get("/temperature").observe());
     pair.run(&mut |server, now, event| app.handle(server, now, event));
     let day = Duration::from_secs(86_400).as_millis() as u64;
-    for millis in [day - 10, day + 10, day + 20] {
+    for millis in [day - 10, day + 10, day + 3_000] {
         pair.millis = millis;
         pair.server.notify(at(millis), app.observers[0], &Response::content(b"1"), false).unwrap();
         pair.run(&mut |server, now, event| app.handle(server, now, event));
@@ -256,4 +256,61 @@ fn the_list_of_observers_is_bounded() {
     let events = pair.run(&mut |server, now, event| app.handle(server, now, event));
     assert!(matches!(events[..], [Event::Notification { .. }, Event::Response { .. }]), "{events:?}");
     assert_eq!(pair.server.observers(), 1);
+}
+
+/// Section 4.2: "The Content-Format specified in a 2.xx notification MUST be the same"; otherwise 4.06, and the end.
+#[test]
+fn another_content_format_ends_an_observation() {
+    let mut pair = Pair::new(Config::default(), Config::default());
+    let mut app = Thermometer::new();
+    let call = pair.request(&Request::get("/temperature").observe());
+    pair.run(&mut |server, now, event| app.handle(server, now, event));
+    // 2.03 has no Content-Format.
+    pair.server.notify(at(pair.millis), app.observers[0], &Response::valid(b"1"), true).unwrap();
+    pair.run(&mut |server, now, event| app.handle(server, now, event));
+    pair.server.notify(at(pair.millis), app.observers[0], &Response::content(b"1").format(60), true).unwrap();
+    let events = pair.run(&mut |server, now, event| app.handle(server, now, event));
+    assert!(
+        matches!(&events[..], [Event::Response { call: other, message }]
+        if *other == call && message.code == code::NOT_ACCEPTABLE),
+        "{events:?}"
+    );
+    assert_eq!((pair.server.observers(), pair.log[2].as_str()), (0, "< CON 2.03 Observe:2"));
+}
+
+/// A server that has forgotten everything counts from its beginning: the client is told the state all the same.
+#[test]
+fn a_client_registers_with_a_server_that_was_started_again() {
+    let mut pair = Pair::new(Config::default(), Config::default());
+    let mut app = Thermometer::new();
+    let call = pair.request(&Request::get("/temperature").observe());
+    pair.run(&mut |server, now, event| app.handle(server, now, event));
+    for _ in 0..5 {
+        pair.server
+            .notify(at(pair.millis), app.observers[0], &Response::content(b"1").max_age(15), true)
+            .unwrap();
+        pair.run(&mut |server, now, event| app.handle(server, now, event));
+    }
+    pair.server = plain(Config::default());
+    let now = pair.client.poll_timeout().unwrap();
+    pair.millis = now.as_nanos() / 1_000_000;
+    pair.client.handle_timeout(now);
+    let events = pair.run(&mut |server, now, event| app.handle(server, now, event));
+    assert!(matches!(events[..], [Event::Notification { call: other, .. }] if other == call), "{events:?}");
+}
+
+/// An answer that is too old leaves the call with a deadline, not without an end.
+#[test]
+fn an_answer_that_does_not_count_leaves_a_deadline() {
+    let mut client = plain(Config::default());
+    let call = client.request(at(0), PEER, &Request::get("/").observe()).unwrap();
+    sent(&mut client, at(0));
+    received(&mut client, at(1), b"\x61\x45\x00\x00\x00\x61\x05\xffA");
+    assert!(client.deregister(at(2), call));
+    sent(&mut client, at(2));
+    // The server goes on as if nothing were.
+    assert!(received(&mut client, at(3), b"\x61\x45\x00\x01\x00\x61\x06\xffA").is_empty());
+    let end = client.poll_timeout().unwrap();
+    client.handle_timeout(end);
+    assert_eq!(client.poll_event(), Some(Event::Failed { call, error: CallError::NoResponse }));
 }

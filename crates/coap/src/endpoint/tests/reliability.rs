@@ -228,3 +228,64 @@ fn a_request_that_is_dismissed_needs_no_room() {
         assert_eq!(server.poll_timeout(), None);
     }
 }
+
+/// Section 5.4.1: a response with a critical option that is not known is rejected, whatever type it has.
+#[test]
+fn a_response_with_an_unknown_critical_option_is_rejected() {
+    for (response, reply) in [
+        (&b"\x61\x45\x00\x00\x00\x90\xffA"[..], None),
+        (b"\x41\x45\x12\x34\x00\x90\xffA", Some(b"\x70\x00\x12\x34".to_vec())),
+        (b"\x51\x45\x12\x34\x00\x90\xffA", Some(b"\x70\x00\x12\x34".to_vec())),
+    ] {
+        let mut client = plain(Config::default());
+        let call = request(&mut client, "/");
+        sent(&mut client, at(0));
+        let events = received(&mut client, at(10), response);
+        assert_eq!(events, [Event::Failed { call, error: CallError::BadOption { number: 9 } }]);
+        assert_eq!(sent(&mut client, at(10)), reply.iter().cloned().collect::<Vec<_>>());
+        assert_eq!(client.poll_timeout(), None);
+        // A duplicate is rejected again if it is Confirmable.
+        received(&mut client, at(20), response);
+        let again = reply.filter(|_| response[0] == 0x41);
+        assert_eq!(sent(&mut client, at(20)), again.into_iter().collect::<Vec<_>>());
+    }
+}
+
+/// RFC 8132: the same resource, different bodies: each has its own response, block by block.
+#[test]
+fn fetches_of_different_parts_at_the_same_time_are_told_apart() {
+    let mut config = Config { block_size: BlockSize::at_most(64), ..Config::default() };
+    config.transmission.nstart = 4;
+    let mut pair = Pair::new(config, config);
+    let calls =
+        [b'a', b'b', b'c'].map(|part| (part, pair.request(&Request::fetch("/parts", [part; 100].to_vec()))));
+    let events = pair.run(&mut |server, now, event| {
+        let Event::Request { id, message, .. } = event else { panic!("{event:?}") };
+        assert_eq!(message.code, code::FETCH);
+        server.respond(now, id, &Response::content(message.payload.repeat(3))).unwrap();
+    });
+    for (part, call) in calls {
+        let response = events.iter().find_map(|event| match event {
+            Event::Response { call: other, message } if *other == call => Some(message.payload.to_vec()),
+            _ => None,
+        });
+        assert_eq!(response, Some([part; 300].to_vec()));
+    }
+}
+
+/// Section 5.3.2: the Message ID of one request and the Token of another.
+#[test]
+fn a_token_of_another_request_does_not_match() {
+    let mut config = Config::default();
+    config.transmission.nstart = 2;
+    let mut client = plain(config);
+    let calls = [request(&mut client, "/a"), request(&mut client, "/b")];
+    sent(&mut client, at(0));
+    for crossed in [b"\x61\x45\x00\x00\x01\xffB", b"\x61\x45\x00\x01\x00\xffA"] {
+        assert!(received(&mut client, at(1), crossed).is_empty());
+    }
+    for (i, call) in calls.into_iter().enumerate() {
+        let events = received(&mut client, at(2), &[0x61, 0x45, 0, i as u8, i as u8, 0xFF, b'x']);
+        assert!(matches!(&events[..], [Event::Response { call: other, .. }] if *other == call), "{events:?}");
+    }
+}

@@ -250,3 +250,25 @@ fn a_csm_that_does_not_come_fails_what_waits_for_it() {
     // Without a stream, octets are nobody's.
     assert!(events(&mut plain(Config::default()), at(0), b"\x00\xe1").is_empty());
 }
+
+/// Section 7.4: over a stream a client "MUST explicitly deregister".
+#[test]
+fn a_cancelled_observation_is_deregistered() {
+    let mut streams = Streams::new(Config::default(), Config::default(), 100);
+    let call = streams.client.request(at(0), PEER, &Request::get("/a").observe()).unwrap();
+    streams.run(&mut |server, event| {
+        if let Event::Request { id, .. } = event {
+            server.accept(at(1), id).unwrap();
+            server.respond(at(1), id, &Response::content(b"1")).unwrap();
+        }
+    });
+    assert_eq!(streams.server.observers(), 1);
+    streams.client.cancel(at(2), call);
+    streams.run(&mut |server, event| {
+        if let Event::Request { id, .. } = event {
+            server.respond(at(2), id, &Response::content(b"1")).unwrap();
+        }
+    });
+    assert_eq!(streams.log[streams.log.len() - 2..], ["> GET /a Observe:1", "< 2.05"]);
+    assert_eq!((streams.server.observers(), streams.client.poll_timeout()), (0, None));
+}

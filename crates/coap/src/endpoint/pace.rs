@@ -1,0 +1,97 @@
+//! How fast messages go that nobody acknowledges: RFC 7252, section 4.7; RFC 7641, section 4.5.1; CoCoA.
+//!
+//! After a Non-confirmable message a peer is left alone for its RTO, if there is one that was measured. If not: for as
+//! long as PROBING_RATE says after a request, for 3 s after a notification. PROBING_RATE is always allowed.
+
+use core::hash::Hash;
+use core::time::Duration;
+
+use thinair_wire::time::Instant;
+
+use super::peer::Peer;
+use super::{Endpoint, Timed};
+use crate::congestion::CongestionControl;
+use crate::request::Response;
+use crate::table::Key;
+use crate::token::Token;
+
+/// How long a client is left alone after a notification if its round trip is not known. RFC 7641, section 4.5.1.
+pub(super) const UNKNOWN: Duration = Duration::from_secs(3);
+
+/// Requests that nobody has answered, after which what was measured counts no longer.
+const UNHEARD: u8 = 7;
+
+/// How fast a peer is sent to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pace {
+    /// When the next Non-confirmable notification may go.
+    free: Instant,
+    /// Notifications since the latest Confirmable message.
+    pub(super) since_confirmable: u8,
+    /// Non-confirmable requests since the peer was last heard of.
+    pub(super) unheard: u8,
+    /// Something waits until `free`.
+    armed: bool,
+}
+
+impl<P> Peer<P> {
+    /// How long it is left alone after a Non-confirmable message of so many octets; `unknown` if nothing was measured.
+    pub(super) fn pause(&self, now: Instant, octets: usize, unknown: Duration) -> Duration {
+        let rate = u64::from(self.transmission.probing_rate.max(1));
+        let probing = Duration::from_nanos((octets as u64).saturating_mul(1_000_000_000) / rate);
+        match self.controller.has_sample() && self.pace.unheard < UNHEARD {
+            true => probing.min(self.controller.rto(now, &self.transmission)),
+            false => probing.min(unknown),
+        }
+    }
+}
+
+impl<P: Copy + Eq + Hash> Endpoint<P> {
+    /// Whether congestion control wants the next notification to be Confirmable.
+    pub(super) fn is_to_be_confirmed(&self, peer: Key) -> bool {
+        self.peers.get(peer).is_some_and(|peer| {
+            peer.pace.since_confirmable.saturating_add(1) >= peer.controller.confirm_every()
+        })
+    }
+
+    /// Whether a Non-confirmable notification has to wait; if so, the peer's turn comes by itself.
+    pub(super) fn has_to_wait(&mut self, now: Instant, peer_key: Key) -> bool {
+        let Some(peer) = self.peers.get_mut(peer_key).filter(|peer| peer.pace.free > now) else {
+            return false;
+        };
+        if !core::mem::replace(&mut peer.pace.armed, true) {
+            self.timers.insert((peer.pace.free, Timed::Pace(peer_key)));
+        }
+        true
+    }
+
+    /// A Non-confirmable notification of so many octets was sent.
+    pub(super) fn notified(&mut self, now: Instant, peer: Key, octets: usize) {
+        if let Some(peer) = self.peers.get_mut(peer) {
+            peer.pace.free = now + peer.pause(now, octets, UNKNOWN);
+            peer.pace.since_confirmable = peer.pace.since_confirmable.saturating_add(1);
+        }
+    }
+
+    /// The states that have waited for longest, as far as they may go now.
+    pub(super) fn pace_timeout(&mut self, now: Instant, peer: Key) {
+        let Some(state) = self.peers.get_mut(peer) else { return };
+        state.pace.armed = false;
+        loop {
+            let of_peer =
+                self.by_observer.range((peer, Token::EMPTY)..).take_while(|((other, _), _)| *other == peer);
+            let waiting =
+                of_peer.filter_map(|(_, &key)| Some((self.observers.get(key)?.waits_since()?, key)));
+            let Some((_, key)) = waiting.min() else { return };
+            if !self.is_to_be_confirmed(peer) && self.has_to_wait(now, peer) {
+                return;
+            }
+            let Some(state) = self.observers.get_mut(key).and_then(|observer| observer.waiting.take()) else {
+                return;
+            };
+            let response =
+                Response { code: state.code, options: state.options, payload: state.payload.into() };
+            let _ = self.notify(now, crate::ObserverId(key), &response, false);
+        }
+    }
+}
