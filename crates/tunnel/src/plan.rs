@@ -306,8 +306,7 @@ impl ChannelPlan {
     pub fn compressor(&self, channel: thinair_rohc::Channel, seed: u64) -> CompressorConfig {
         let mut config = CompressorConfig::new(channel);
         if let Some(refresh) = self.refresh {
-            config.refresh = refresh;
-            config.refresh_two_way = refresh;
+            config = config.with_refresh(refresh);
         }
         config.repetitions = self.repetitions;
         config.window = self.window;

@@ -210,14 +210,14 @@ impl Site {
         self.counters.drops.add(reason, times);
     }
 
-    /// How long packets were in the daemon: nanoseconds on their way out, and in.
-    pub fn note_latency(&mut self, sent: Option<u64>, received: Option<u64>) {
-        if let Some(nanos) = sent {
-            self.counters.latency_sent.record(nanos);
-        }
-        if let Some(nanos) = received {
-            self.counters.latency_received.record(nanos);
-        }
+    /// A packet was so many nanoseconds in the daemon, from the interface to the carrier.
+    pub fn note_way_out(&mut self, nanos: u64) {
+        self.counters.latency_sent.record(nanos);
+    }
+
+    /// A datagram was so many nanoseconds in the daemon, from the carrier to the interface.
+    pub fn note_way_in(&mut self, nanos: u64) {
+        self.counters.latency_received.record(nanos);
     }
 
     /// When [`poll`](Self::poll) has to be called next, if nothing comes and goes until then.
