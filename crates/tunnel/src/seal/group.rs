@@ -61,7 +61,7 @@ pub enum BadGroup {
     #[error("site {} is there twice", .0.number())]
     Twice(SiteId),
     /// An epoch cannot be read or stored.
-    #[error("epoch of site {}: {source}", site.number())]
+    #[error("epoch of site {}", site.number())]
     Store {
         /// Whose.
         site: SiteId,

@@ -286,7 +286,8 @@ fn an_epoch_that_cannot_be_stored_is_not_used() {
 
     sender.disk.fail(true);
     let again = Group::new(sender.now, plan(1), Box::new(sender.disk.clone()), random(5));
-    assert!(matches!(again, Err(BadGroup::Store { .. })));
+    let Err(again @ BadGroup::Store { .. }) = again else { panic!("the disk is full") };
+    assert_eq!(again.to_string(), "epoch of site 1", "why not is the source");
 }
 
 #[test]
