@@ -161,6 +161,9 @@ pub enum Suite {
 }
 
 impl Suite {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::ChaCha20Poly1305, Self::AesCcm8, Self::AesCcm4];
+
     /// Octets of its tag.
     pub const fn tag(self) -> usize {
         match self {

@@ -21,7 +21,7 @@ fn header_and_tag_take_as_many_octets_as_said() {
         (Over::Line, Suite::AesCcm4, 7),
     ] {
         let mut room = Room::ready(over, suite);
-        assert_eq!(room.ends[LEFT].seal.overhead(), octets);
+        assert_eq!(room.ends[LEFT].seal.around().usual(), octets);
         let first = room.seal(LEFT, b"body").expect("a session").octets.len() - 4;
         assert_eq!(first, octets, "soon after the confirmation");
         let mut long = Vec::new();

@@ -156,7 +156,7 @@ fn three_sites_hear_each_other() {
         for i in 0..50 {
             for from in 0..3 {
                 let datagram = sites[from].seal(&[i; 30]);
-                assert!(datagram.len() <= 30 + sites[from].seal.largest_overhead());
+                assert!(datagram.len() <= 30 + sites[from].seal.around().most());
                 for to in (0..3).filter(|to| *to != from) {
                     assert_eq!(sites[to].open(&datagram), Body(from as u8 + 1, vec![i; 30]));
                     assert_eq!(sites[to].open(&datagram), Refused(Refused::Replayed));
