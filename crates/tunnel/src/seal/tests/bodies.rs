@@ -16,6 +16,7 @@ fn ready() -> Room {
 fn header_and_tag_take_as_many_octets_as_said() {
     for (over, suite, octets) in [
         (Over::Datagrams, Suite::ChaCha20Poly1305, 20),
+        (Over::Datagrams, Suite::AesGcm, 20),
         (Over::Datagrams, Suite::AesCcm8, 12),
         (Over::Line, Suite::AesCcm8, 11),
         (Over::Line, Suite::AesCcm4, 7),

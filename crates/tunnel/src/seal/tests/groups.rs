@@ -42,7 +42,7 @@ impl Disk {
 }
 
 const WALL: u64 = 1_790_000_000;
-const SUITES: [Suite; 2] = [Suite::ChaCha20Poly1305, Suite::AesCcm8];
+const SUITES: [Suite; 3] = [Suite::ChaCha20Poly1305, Suite::AesGcm, Suite::AesCcm8];
 
 fn site(number: u8) -> SiteId {
     SiteId::new(number).expect("not zero")
