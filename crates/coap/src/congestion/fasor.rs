@@ -23,6 +23,9 @@ pub struct FasorConfig {
     pub g: Duration,
     /// The largest FastRTO, 60 s or more.
     pub max_rto: Duration,
+    /// What is added to a timeout so that peers do not send again together: from and to, in thousandths of SRTT. 250 to
+    /// 1,000, the draft's. Less is quicker after a loss, and enough where few peers share a link ([`Self::quick`]).
+    pub dither: (u16, u16),
     /// By how much SlowRTO is longer than what was measured, in thousandths: 1,500.
     pub slow_rto_factor: u16,
     /// Whether the last octet of a request's Token says how often the request was sent before, so that a piggybacked
@@ -36,9 +39,17 @@ impl Default for FasorConfig {
         Self {
             g: Duration::ZERO,
             max_rto: Duration::from_secs(60),
+            dither: (250, 1_000),
             slow_rto_factor: 1_500,
             count_in_token: false,
         }
+    }
+}
+
+impl FasorConfig {
+    /// With a dither of SRTT/8 to SRTT/4.
+    pub fn quick() -> Self {
+        Self { dither: (125, 250), ..Self::default() }
     }
 }
 
@@ -99,10 +110,12 @@ impl Fasor {
 }
 
 impl CongestionControl for Fasor {
-    /// ACK_RANDOM_FACTOR plays no part: the draft has its own dither, RTO + SRTT/4 to RTO + SRTT.
+    /// ACK_RANDOM_FACTOR plays no part: the draft has its own dither.
     fn start(&mut self, _now: Instant, parameters: &Transmission, _in_flight: usize, random: u64) -> Timer {
         let (rto, srtt) = self.fast(parameters);
-        let fast = rto.saturating_add(srtt / 4).saturating_add(part(srtt - srtt / 4, random));
+        let (from, to) = (u64::from(self.config.dither.0), u64::from(self.config.dither.1));
+        let at_least = rto.saturating_add((srtt / 1_000).saturating_mul(from));
+        let fast = at_least.saturating_add(part((srtt / 1_000).saturating_mul(to.saturating_sub(from)), random));
         match self.state {
             FasorState::Fast => Timer::new(fast, fast, Series::Double),
             FasorState::FastSlowFast => Timer::new(fast, fast, Series::FastSlowFast { slow: self.slow }),
