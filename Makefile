@@ -72,22 +72,10 @@ test: ## set up, then run every test
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --locked --no-deps --quiet
 	$(call heading,Without an operating system)
 	for target in $$(scripts/targets $(NO_STD)); do
-<<<<<<< HEAD
-		cargo build --locked --quiet --target "$$target" -p thinair-wire
-		cargo build --locked --quiet --target "$$target" -p thinair-rohc --no-default-features
-		cargo build --locked --quiet --target "$$target" -p thinair-rohc
-		cargo build --locked --quiet --target "$$target" -p thinair-link --no-default-features
-		cargo build --locked --quiet --target "$$target" -p thinair-link
-		cargo build --locked --quiet --target "$$target" -p thinair-coap
-		cargo build --locked --quiet --target "$$target" -p thinair-lowpan
-		cargo build --locked --quiet --target "$$target" -p thinair-ule
-		echo "thinair-wire, thinair-rohc, thinair-link, thinair-coap, thinair-lowpan and thinair-ule are built for $$target"
-=======
 		build() { cargo build --locked --quiet --target "$$target" "$$@"; }
-		build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-lowpan -p thinair-ule
+		build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-coap -p thinair-lowpan -p thinair-ule
 		build -p thinair-rohc -p thinair-link
-		echo "thinair-wire, thinair-rohc, thinair-link, thinair-lowpan and thinair-ule are built for $$target"
->>>>>>> main
+		echo "thinair-wire, thinair-rohc, thinair-link, thinair-coap, thinair-lowpan and thinair-ule are built for $$target"
 	done
 	$(MAKE) sizes
 	$(call heading,All tests passed)
@@ -130,6 +118,8 @@ bench: ## time and instructions per packet, memory per context, what damage cost
 	$(call heading,Sealing; the tunnel beside a plain forwarder, as root)
 	cargo bench --locked -p thinair-tunnel --bench seal
 	cargo bench --locked -p thinair-tunnel --bench throughput
+	$(call heading,A CoAP server beside that of libcoap)
+	cargo bench --locked -p thinair-services --bench server -- 300000
 	$(MAKE) sizes
 	$(call heading,In one table)
 	cargo bench --locked --quiet -p thinair-rohc --bench numbers

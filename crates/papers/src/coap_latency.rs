@@ -126,20 +126,22 @@ const OSCORE: usize = 11;
 /// What DTLS 1.2 adds: a record header of 13 octets, an explicit nonce and a tag of 8 octets each (AES-CCM-8).
 const DTLS: usize = 29;
 
-fn controls() -> [Control; 7] {
+fn controls() -> [Control; 9] {
     [
         Control::raw(),
         Control::rfc6298(),
         Control::cocoa(),
         Control::fasor(),
+        Control::quick(),
         Control::rfc6298().warm("rfc6298-warm"),
         Control::cocoa().warm("cocoa-warm"),
         Control::fasor().warm("fasor-warm"),
+        Control::quick().warm("fasor-quick-warm"),
     ]
 }
 
-fn crowd_controls() -> [Control; 4] {
-    [Control::raw(), Control::rfc6298(), Control::cocoa(), Control::fasor()]
+fn crowd_controls() -> [Control; 5] {
+    [Control::raw(), Control::rfc6298(), Control::cocoa(), Control::fasor(), Control::quick()]
 }
 
 fn cells(quick: bool) -> Vec<Cell> {
@@ -350,7 +352,7 @@ fn table3(results: &Results, access: Access, loss: u32, column: usize) -> Vec<Ro
 
 /// FASOR against CoCoA at 5 %: cold against cold, warm against warm.
 fn better(results: &Results, access: Access) -> Vec<Row> {
-    let pairs = [("cold", "fasor", "cocoa", 0.8), ("warm", "fasor-warm", "cocoa-warm", 0.9)];
+    let pairs = [("cold", "fasor-quick", "cocoa", 0.8), ("warm", "fasor-quick-warm", "cocoa-warm", 0.9)];
     let rows = pairs.into_iter().flat_map(|(name, ours, theirs, worst)| {
         let share = |of: fn(&Sample) -> f64| {
             let id = |control| format!("{}/{control}/5/steady", access.name());
@@ -384,8 +386,8 @@ fn crowds(results: &Results) -> Vec<Row> {
             let sent = Row::new(format!("{id}/transmissions"), what, "", sent);
             let least = |share: f64| Bar { min: Some(share * CAPACITY), max: None };
             let (row, sent) = match (control.name, clients) {
-                ("fasor", 800) => (row.within(least(0.6)), sent.at_most(2.0)),
-                ("fasor", ..=200) => (row.within(least(0.95)), sent),
+                ("fasor-quick", 800) => (row.within(least(0.6)), sent.at_most(2.0)),
+                ("fasor-quick", ..=200) => (row.within(least(0.95)), sent),
                 ("cocoa", 800) => (row.within(Bar { min: Some(0.7 * 9.7), max: Some(1.3 * 9.7) }), sent),
                 _ => (row, sent),
             };
@@ -395,7 +397,7 @@ fn crowds(results: &Results) -> Vec<Row> {
             let id = format!("rtt/{seconds}/{}", control.name);
             let what = format!("round trip of {seconds} s, {}: RTR", control.name);
             let row = Row::new(format!("{id}/rtr"), what, "%", results.mean(&id, |sample| sample.rtr));
-            rows.push(if control.name == "fasor" && seconds == 25 { row.at_most(5.0) } else { row });
+            rows.push(if control.name == "fasor-quick" && seconds == 25 { row.at_most(5.0) } else { row });
         }
         for discipline in ["drop-tail", "codel"] {
             let id = format!("queue/{discipline}/{}", control.name);

@@ -1,6 +1,6 @@
 //! A CoAP server that answers every request with the same content, at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use thinair_coap::{Config, Counters, Endpoint, Event, Response};
 use thinair_wire::time::Instant;
@@ -9,7 +9,7 @@ use super::Host;
 use super::ip::{self, Payload, Sender, Socket};
 use super::stream::TcpStream;
 use crate::streams::Stream;
-use crate::tcp;
+use crate::tcp::{self, Segment};
 
 /// The server.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub struct CoapServer {
     socket: Socket,
     sender: Sender,
     streams: BTreeMap<Socket, TcpStream>,
+    /// Segments that went out between two writes.
+    segments: VecDeque<(Socket, Segment)>,
     tcp: tcp::Config,
     isn: u32,
     /// Octets behind each message.
@@ -43,6 +45,7 @@ impl CoapServer {
             endpoint: Endpoint::new(config, move || choices.next_u64()),
             socket,
             streams: BTreeMap::new(),
+            segments: VecDeque::new(),
             tcp,
             protection,
             response,
@@ -94,6 +97,7 @@ impl Host for CoapServer {
                 let mut rest = &octets[..];
                 while let Some(event) = self.endpoint.handle_stream(now, from, &mut rest) {
                     Self::answer(&mut self.endpoint, &self.response, now, &event);
+                    self.write(now);
                 }
             }
         }
@@ -103,6 +107,10 @@ impl Host for CoapServer {
     }
 
     fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
+        if let Some((to, segment)) = self.segments.pop_front() {
+            self.sender.tcp(self.socket, to, &segment, packet);
+            return true;
+        }
         while let Some(transmit) = self.endpoint.poll_transmit(now, &mut self.buffer) {
             if let Some(stream) = self.streams.get_mut(&transmit.peer) {
                 stream.write(now, &self.buffer[..transmit.len]);
