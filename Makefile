@@ -72,14 +72,9 @@ test: ## set up, then run every test
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --locked --no-deps --quiet
 	$(call heading,Without an operating system)
 	for target in $$(scripts/targets $(NO_STD)); do
-		cargo build --locked --quiet --target "$$target" -p thinair-wire
-		cargo build --locked --quiet --target "$$target" -p thinair-rohc --no-default-features
-		cargo build --locked --quiet --target "$$target" -p thinair-rohc
-		cargo build --locked --quiet --target "$$target" -p thinair-link --no-default-features
-		cargo build --locked --quiet --target "$$target" -p thinair-link
-		cargo build --locked --quiet --target "$$target" -p thinair-coap
-		cargo build --locked --quiet --target "$$target" -p thinair-lowpan
-		cargo build --locked --quiet --target "$$target" -p thinair-ule
+		build() { cargo build --locked --quiet --target "$$target" "$$@"; }
+		build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-coap -p thinair-lowpan -p thinair-ule
+		build -p thinair-rohc -p thinair-link
 		echo "thinair-wire, thinair-rohc, thinair-link, thinair-coap, thinair-lowpan and thinair-ule are built for $$target"
 	done
 	$(MAKE) sizes
@@ -93,7 +88,9 @@ sizes: ## memory of a context; flash and RAM of firmware with 4 contexts
 			--release --locked --quiet
 		programs=($(CONTEXTS) '$(FIRMWARE)'/{compressor,decompressor,endpoint})
 	fi
-	cargo run --quiet --locked -p thinair-tests -- "$${programs[@]}"
+	# With the features of the whole workspace: what the tests have built is not built again.
+	cargo build --workspace --bin sizes --locked --quiet
+	'$(TARGET)/debug/sizes' "$${programs[@]}"
 
 bench: ## time and instructions per packet, memory per context, what damage costs
 	@scripts/need bench

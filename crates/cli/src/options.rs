@@ -190,8 +190,7 @@ impl ChannelOptions {
     pub(crate) fn compressor(&self, channel: Channel) -> CompressorConfig {
         let mut config = CompressorConfig::new(channel);
         if let Some(refresh) = self.refresh {
-            config.refresh = refresh;
-            config.refresh_two_way = refresh;
+            config = config.with_refresh(refresh);
         }
         config.repetitions = self.repetitions;
         config.window = self.window;

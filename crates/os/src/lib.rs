@@ -2,7 +2,7 @@
 //!
 //! This crate knows how Linux is asked: for [TUN and TAP devices](tun), for [network namespaces](namespace), for
 //! [addresses and routes](interface), to [wait](event_loop) until a packet comes or a point in time is reached, to carry
-//! [datagrams in batches](udp), to groups too, or octets on a [serial line](serial), to run [before everything
+//! [datagrams in batches](udp), to groups too, or octets on a [serial line](serial) or in [pipes](pipe), to run [before everything
 //! else](realtime), to say that a [signal](signals) has come, and to take [privileges] away for good. It refuses to know
 //! what is in the packets. It is the only crate with unsafe code: calls that no library wraps, or not as they are needed
 //! here, and what a child does before it becomes another program.
@@ -36,6 +36,8 @@ pub mod interface;
 pub mod namespace;
 #[cfg(target_os = "linux")]
 mod ping;
+#[cfg(target_os = "linux")]
+pub mod pipe;
 #[cfg(target_os = "linux")]
 pub mod privileges;
 #[cfg(target_os = "linux")]

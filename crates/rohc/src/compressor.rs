@@ -89,6 +89,12 @@ impl CompressorConfig {
             seed: 0,
         }
     }
+
+    /// The same, but refreshed like this in every mode: what is asked for by name holds in O-mode and R-mode, too, which
+    /// refresh nothing by default.
+    pub fn with_refresh(self, refresh: Refresh) -> Self {
+        Self { refresh, refresh_two_way: refresh, ..self }
+    }
 }
 
 /// The memory of a compressor, sized at start.

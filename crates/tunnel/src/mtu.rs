@@ -10,6 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use thinair_rohc::Integrity;
 
 use crate::plan::{Carrier, Framing, Others, Packaging, Plan, Security};
+use crate::seal::Around;
 
 /// Least MTU of an interface with IPv6. RFC 8200, section 5.
 pub const IPV6_LEAST: u16 = 1_280;
@@ -44,10 +45,6 @@ const GSE_MOST: usize = 0xFFFF - 2 - 6;
 
 /// Octets of the header of a BBFrame, and of its longest data field.
 const BB_FRAME: (usize, usize) = (10, 7_264);
-
-/// Octets that the clear header of a sealed datagram has, and those of the rest of its counter that now and then travel.
-/// `docs/carriers.md`.
-const SEALED: (usize, usize) = (4, 6);
 
 /// The least unit.
 const UNIT_LEAST: usize = 20;
@@ -103,6 +100,21 @@ pub enum BudgetError {
         mtu: u16,
         /// Octets that are not those of units.
         overhead: usize,
+    },
+    /// What keys are agreed on by does not fit into a datagram, and it is never cut.
+    #[error(
+        "{mtu} octets of the carrier have room for datagrams of {room}, and keys are agreed on by one of {need}: give it an \
+         `mtu` of at least {least}; both ends must have room"
+    )]
+    Keys {
+        /// Octets of the longest IP packet, or frame of a line.
+        mtu: u16,
+        /// Octets of the longest datagram.
+        room: usize,
+        /// Octets of the longest message of a handshake, or of an announcement.
+        need: usize,
+        /// Least MTU of the carrier by which it fits.
+        least: usize,
     },
     /// So many TS Packets do not fit.
     #[error("{asked} TS Packets and what is around them do not fit into {mtu} octets: {fit} do")]
@@ -182,29 +194,27 @@ impl Budget {
             }
             Carrier::File { .. } => usize::MAX,
         };
-        let is_serial = matches!(plan.carrier, Carrier::Serial { .. });
-        let sealed = match &plan.security {
-            Security::Key { suite, .. } => {
-                let (header, counter) = SEALED;
-                // One peer is at the other end of a line, and needs no index.
-                let header = if is_serial { header - 1 } else { header };
-                layer("seal header", header, "6 where all of the counter travels");
-                layer("tag", suite.tag(), "");
-                header + counter + suite.tag()
+        let around = Around::of(plan);
+        match plan.security {
+            Security::Key { .. } => {
+                layer("seal header", around.header, "6 where all of the counter travels");
+                layer("tag", around.tag, "");
             }
-            Security::Insecure => {
-                layer("kind", 1, "");
-                1
-            }
-            Security::Open => 0,
-        };
-        let for_body = largest_datagram.saturating_sub(sealed);
-        let (largest_body, largest_unit) = units(plan, for_body, &mut layer)?;
-        let outer: usize = layers.iter().map(|layer| layer.octets).sum();
+            Security::Insecure => layer("kind", around.header, ""),
+            Security::Open => {}
+        }
         let carrier_mtu = match &plan.carrier {
             Carrier::Udp { mtu, .. } | Carrier::Serial { mtu, .. } => *mtu,
             Carrier::File { .. } => u16::MAX,
         };
+        let need = around.longest_message;
+        if need > largest_datagram {
+            let least = usize::from(carrier_mtu) + need - largest_datagram;
+            return Err(BudgetError::Keys { mtu: carrier_mtu, room: largest_datagram, need, least });
+        }
+        let for_body = largest_datagram.saturating_sub(around.most());
+        let (largest_body, largest_unit) = units(plan, for_body, &mut layer)?;
+        let outer: usize = layers.iter().map(|layer| layer.octets).sum();
         let bridged = plan.inside.bridged;
         if largest_unit < UNIT_LEAST {
             return Err(BudgetError::Narrow { mtu: carrier_mtu, overhead: outer });

@@ -154,6 +154,8 @@ pub enum Security {
 pub enum Suite {
     /// ChaCha20-Poly1305 (RFC 8439): a tag of 16 octets.
     ChaCha20Poly1305,
+    /// AES-128-GCM (RFC 5116): a tag of 16 octets.
+    AesGcm,
     /// AES-128-CCM with a tag of 8 octets (RFC 6655).
     AesCcm8,
     /// AES-128-CCM with a tag of 4 octets, and new keys after 65,536 that were wrong.
@@ -161,10 +163,13 @@ pub enum Suite {
 }
 
 impl Suite {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::ChaCha20Poly1305, Self::AesGcm, Self::AesCcm8, Self::AesCcm4];
+
     /// Octets of its tag.
     pub const fn tag(self) -> usize {
         match self {
-            Self::ChaCha20Poly1305 => 16,
+            Self::ChaCha20Poly1305 | Self::AesGcm => 16,
             Self::AesCcm8 => 8,
             Self::AesCcm4 => 4,
         }
@@ -306,8 +311,7 @@ impl ChannelPlan {
     pub fn compressor(&self, channel: thinair_rohc::Channel, seed: u64) -> CompressorConfig {
         let mut config = CompressorConfig::new(channel);
         if let Some(refresh) = self.refresh {
-            config.refresh = refresh;
-            config.refresh_two_way = refresh;
+            config = config.with_refresh(refresh);
         }
         config.repetitions = self.repetitions;
         config.window = self.window;

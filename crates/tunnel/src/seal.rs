@@ -15,6 +15,7 @@ use thiserror::Error;
 
 use crate::unit::SiteId;
 
+mod around;
 mod cookie;
 mod direction;
 mod epochs;
@@ -30,6 +31,7 @@ mod two_way;
 #[cfg(test)]
 mod tests;
 
+pub use around::Around;
 pub use epochs::{Epoch, EpochStore, FileStore};
 pub use group::{BadGroup, Group, GroupPlan};
 pub use insecure::Insecure;
@@ -270,21 +272,12 @@ impl Seal {
         }
     }
 
-    /// Octets of header and tag of nearly every datagram.
-    pub fn overhead(&self) -> usize {
+    /// Octets of header and tag.
+    pub fn around(&self) -> Around {
         match self {
-            Self::Insecure(seal) => seal.overhead(),
-            Self::TwoWay(seal) => seal.overhead(),
-            Self::Group(seal) => seal.overhead(),
-        }
-    }
-
-    /// Octets of header and tag at most: where the whole counter travels.
-    pub fn largest_overhead(&self) -> usize {
-        match self {
-            Self::Insecure(seal) => seal.overhead(),
-            Self::TwoWay(seal) => seal.overhead() + 6,
-            Self::Group(seal) => seal.overhead() + 6,
+            Self::Insecure(seal) => seal.around(),
+            Self::TwoWay(seal) => seal.around(),
+            Self::Group(seal) => seal.around(),
         }
     }
 

@@ -4,9 +4,10 @@
 //! A packet goes by three stages, and comes back by them: a [channel](crate::channel) compresses it to a unit, a
 //! [packager](crate::packaging) puts units into bodies, and a [seal](crate::seal) makes datagrams of bodies. What is sent
 //! has a way (`site/way.rs`) for each peer, and one for all sites of a mesh. What is received has a source
-//! (`site/source.rs`) for each peer, and for each other site.
+//! (`site/source.rs`) for each peer, and for each other site, and all of it takes one way in (`site/inlet.rs`).
 
 mod build;
+mod inlet;
 mod source;
 mod tell;
 mod way;
@@ -19,14 +20,14 @@ use std::net::SocketAddr;
 
 use thinair_wire::time::Instant;
 
-use crate::channel::{AllowedIps, NotReceived, NotSent};
+use crate::channel::{AllowedIps, NotSent};
 use crate::packaging::{BodyIn, Unpackager};
 use crate::seal::{BodyFlags, Destination, NewSession, Opened, Refused, Seal, Sender};
-use crate::status::{Counters, Drop, Failure};
-use crate::unit::{SiteId, Unit};
+use crate::status::{Counters, Drop};
 
 pub use build::BuildError;
 pub(crate) use build::packaging;
+use inlet::Inlet;
 use source::Source;
 #[cfg(target_os = "linux")]
 pub(crate) use tell::add_counters;
@@ -179,22 +180,18 @@ impl Site {
     /// Octets of a stream of TS Packets, from a file.
     pub fn handle_stream(&mut self, now: Instant, octets: &[u8], shell: &mut dyn Shell) {
         self.counters.received_datagram(octets.len());
-        let Self { together, sources, ways, mesh, allowed, counters, .. } = self;
-        let Some(together) = together else { return };
-        together.receive_stream(octets, &mut |site, unit| {
-            let source = of_unit(sources, *mesh, None, site);
-            receive_unit(now, source, sources, ways, *mesh, allowed, counters, unit, shell);
-        });
+        let (together, mut inlet) = self.inlet(now, shell);
+        if let Some(together) = together {
+            together.receive_stream(octets, &mut |site, unit| inlet.take(None, site, unit));
+        }
     }
 
     /// The stream has ended.
     pub fn finish_stream(&mut self, now: Instant, shell: &mut dyn Shell) {
-        let Self { together, sources, ways, mesh, allowed, counters, .. } = self;
-        let Some(together) = together else { return };
-        together.finish_stream(&mut |site, unit| {
-            let source = of_unit(sources, *mesh, None, site);
-            receive_unit(now, source, sources, ways, *mesh, allowed, counters, unit, shell);
-        });
+        let (together, mut inlet) = self.inlet(now, shell);
+        if let Some(together) = together {
+            together.finish_stream(&mut |site, unit| inlet.take(None, site, unit));
+        }
     }
 
     /// The end: what is to be kept for the next time is kept.
@@ -210,14 +207,14 @@ impl Site {
         self.counters.drops.add(reason, times);
     }
 
-    /// How long packets were in the daemon: nanoseconds on their way out, and in.
-    pub fn note_latency(&mut self, sent: Option<u64>, received: Option<u64>) {
-        if let Some(nanos) = sent {
-            self.counters.latency_sent.record(nanos);
-        }
-        if let Some(nanos) = received {
-            self.counters.latency_received.record(nanos);
-        }
+    /// A packet was so many nanoseconds in the daemon, from the interface to the carrier.
+    pub fn note_way_out(&mut self, nanos: u64) {
+        self.counters.latency_sent.record(nanos);
+    }
+
+    /// A datagram was so many nanoseconds in the daemon, from the carrier to the interface.
+    pub fn note_way_in(&mut self, nanos: u64) {
+        self.counters.latency_received.record(nanos);
     }
 
     /// When [`poll`](Self::poll) has to be called next, if nothing comes and goes until then.
@@ -277,81 +274,31 @@ impl Site {
 
     /// Takes a body, of a source if the seal tells which.
     fn receive(&mut self, now: Instant, number: Option<usize>, body: BodyIn<'_>, shell: &mut dyn Shell) {
-        let Self { together, sources, ways, mesh, allowed, counters, .. } = self;
+        let (together, mut inlet) = self.inlet(now, shell);
         // The unpackager is taken out for the time being: units of it go to sources, too.
-        let taken = match number.and_then(|number| sources.get_mut(number)) {
+        let taken = match number.and_then(|number| inlet.sources.get_mut(number)) {
             Some(source) => source.unpackager.take(),
             None => together.take(),
         };
         let Some(mut unpackager) = taken else { return };
-        let result = unpackager.receive(body, &mut |site, unit| {
-            let source = of_unit(sources, *mesh, number, site);
-            receive_unit(now, source, sources, ways, *mesh, allowed, counters, unit, shell);
-        });
+        let result = unpackager.receive(body, &mut |site, unit| inlet.take(number, site, unit));
         if result.is_err() {
-            counters.drops.count(Drop::MalformedDatagram);
+            inlet.counters.drops.count(Drop::MalformedDatagram);
         }
-        match number.and_then(|number| sources.get_mut(number)) {
+        match number.and_then(|number| inlet.sources.get_mut(number)) {
             Some(source) => source.unpackager = Some(unpackager),
             None => *together = Some(unpackager),
         }
     }
-}
 
-/// Whose a unit is: the seal says so; else its PID, or the place where there is but one.
-fn of_unit(sources: &[Source], mesh: bool, sealed: Option<usize>, site: Option<SiteId>) -> Option<usize> {
-    match (sealed, site) {
-        (Some(number), _) => Some(number),
-        (None, Some(site)) if mesh => sources.iter().position(|source| source.id == Some(site)),
-        // Peers are counted from 1 by those who give them numbers.
-        (None, Some(site)) => Some(usize::from(site.number()) - 1),
-        (None, None) => (sources.len() == 1).then_some(0),
-    }
-}
-
-/// Rebuilds the packet of a unit, and delivers it if its source may send it.
-#[expect(clippy::too_many_arguments, reason = "parts of a site that are borrowed one by one")]
-fn receive_unit(
-    now: Instant,
-    number: Option<usize>,
-    sources: &mut [Source],
-    ways: &mut [Way],
-    mesh: bool,
-    allowed: &AllowedIps,
-    counters: &mut Counters,
-    unit: Unit<'_>,
-    shell: &mut dyn Shell,
-) {
-    let Some((number, source)) = number.and_then(|number| Some((number, sources.get_mut(number)?))) else {
-        counters.drops.count(Drop::UnknownSender);
-        return;
-    };
-    let way = if mesh { 0 } else { number };
-    let Some(way) = ways.get_mut(way) else { return };
-    let compressed = unit.octets.len();
-    let from = source.id.filter(|_| mesh);
-    source.heard_at = Some(now);
-    let result = way.channel.receive(now, from, unit, &mut |packet| {
-        if !allowed.allows(number, packet) {
-            counters.drops.count(Drop::NotAllowedSource);
-        } else if shell.deliver(packet) {
-            counters.received.packet(packet.len(), compressed);
-            source.counters.received.packet(packet.len(), compressed);
-        } else {
-            counters.drops.count(Drop::InterfaceRefused);
-        }
-    });
-    match result {
-        Ok(()) => {}
-        Err(NotReceived::Decompress(error)) => {
-            if let Some(failure) = Failure::of(&error) {
-                counters.drops.count(Drop::Decompression);
-                source.counters.failures.count(failure);
-            }
-        }
-        Err(NotReceived::NotForUs) => counters.drops.count(Drop::NotForUs),
-        Err(NotReceived::UnknownSite) => counters.drops.count(Drop::UnknownSender),
-        Err(NotReceived::Unexpected(_) | NotReceived::Malformed(_)) => counters.drops.count(Drop::Packaging),
+    /// The way in, beside what makes units for all sources together.
+    fn inlet<'a>(
+        &'a mut self,
+        now: Instant,
+        shell: &'a mut dyn Shell,
+    ) -> (&'a mut Option<Unpackager>, Inlet<'a>) {
+        let Self { together, sources, ways, mesh, allowed, counters, .. } = self;
+        (together, Inlet { now, sources, ways, mesh: *mesh, allowed, counters, shell })
     }
 }
 

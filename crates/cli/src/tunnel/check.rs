@@ -89,10 +89,14 @@ fn keys(plan: &Plan) -> (Vec<String>, Vec<String>) {
                 let ids: Vec<_> = keys.iter().map(|key| key.id().to_string()).collect();
                 found.push(format!("{} in {}", ids.join(", then "), file.display()));
             }
-            Err(error @ KeyFileError::Io { .. }) => {
-                wrong.push(format!("{error}; `thinair tunnel keygen` makes key files"));
+            Err(error) => {
+                let makes = match error {
+                    KeyFileError::Io { .. } => "; `thinair tunnel keygen` makes key files",
+                    KeyFileError::Exposed { .. } | KeyFileError::Text { .. } => "",
+                };
+                // With what is behind it.
+                wrong.push(format!("{:#}{makes}", anyhow::Error::from(error)));
             }
-            Err(error) => wrong.push(error.to_string()),
         }
     }
     (found, wrong)

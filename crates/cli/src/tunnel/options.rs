@@ -56,7 +56,7 @@ pub(crate) struct TunnelOptions {
     /// Seal each datagram with the keys of this file, which `thinair tunnel keygen` makes
     #[arg(long, value_name = "FILE", help_heading = "Security")]
     key: Option<String>,
-    /// Cipher and tag: chacha20-poly1305, aes-ccm-8 or aes-ccm-4 [default: the first; on serial lines aes-ccm-8]
+    /// Cipher and tag: chacha20-poly1305, aes-gcm, aes-ccm-8 or aes-ccm-4 [default: the first; on serial lines aes-ccm-8]
     #[arg(long, value_name = "NAME", help_heading = "Security")]
     suite: Option<String>,
     /// Octets of the tag instead of a suite: 16, 8 or 4. A forged datagram passes one of 4 octets once in 2^32

@@ -14,10 +14,7 @@ impl Channel {
         compressed: &Compressed,
         sink: &mut dyn FnMut(Unit<'_>),
     ) -> Result<Sent, NotSent> {
-        let (protocol, header) = match addresses {
-            [] => (Protocol::Rohc, 0),
-            _ => (Protocol::Bridged, bridge::HEADER),
-        };
+        let (protocol, header) = kind(addresses);
         let octets = header + compressed.len;
         if octets > self.largest_unit {
             return self.emit_segments(addresses, compressed, sink);
@@ -51,10 +48,7 @@ impl Channel {
         compressed: &Compressed,
         sink: &mut dyn FnMut(Unit<'_>),
     ) -> Result<Sent, NotSent> {
-        let (protocol, header) = match addresses {
-            [] => (Protocol::Rohc, 0),
-            _ => (Protocol::Bridged, bridge::HEADER),
-        };
+        let (protocol, header) = kind(addresses);
         let packet = self.room.get(FRONT..FRONT + compressed.len).unwrap_or_default();
         let size = self.largest_unit.saturating_sub(header);
         let Some(mut segmenter) = Segmenter::new(packet, size, self.mrru) else {
@@ -84,6 +78,14 @@ impl Channel {
         self.counters.segmented += 1;
         self.counters.segments_sent += segments as u64;
         Ok(Sent { compressed: Some(*compressed), units: units + segments, octets })
+    }
+}
+
+/// What a packet becomes, and how many octets stand in front of it.
+fn kind(addresses: &[u8]) -> (Protocol, usize) {
+    match addresses {
+        [] => (Protocol::Rohc, 0),
+        _ => (Protocol::Bridged, bridge::HEADER),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::plan::{Security, Suite};
 
 const SUITES: &[(&str, Suite)] = &[
     ("chacha20-poly1305", Suite::ChaCha20Poly1305),
+    ("aes-gcm", Suite::AesGcm),
     ("aes-ccm-8", Suite::AesCcm8),
     ("aes-ccm-4", Suite::AesCcm4),
 ];
@@ -143,7 +144,7 @@ fn looks_like_key(text: &str) -> bool {
 fn suite(section: &Section, scheme: Scheme, is_group: bool) -> Result<Suite, ConfigError> {
     let by_name = section.read("suite", words::word(SUITES))?;
     let by_tag = section.read("tag", words::word(TAGS))?;
-    let other = by_name.filter(|name| by_tag.is_some_and(|tag| tag != *name));
+    let other = by_name.filter(|name| by_tag.is_some_and(|tag| tag.tag() != name.tag()));
     if let (Some(name), Some(told)) = (other, section.told("tag")) {
         return Err(told.error(format!(
             "the suite {} has a tag of {} octets; take `tag` or `suite` out",

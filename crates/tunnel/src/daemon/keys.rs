@@ -11,7 +11,7 @@ use thinair_wire::time::Instant;
 
 use super::setup::RunError;
 use crate::mtu::Budget;
-use crate::plan::{Carrier, Others, Plan, Security};
+use crate::plan::{Others, Plan, Security};
 use crate::seal::{FileStore, Group, GroupPlan, Insecure, Keys, Over, PeerKeys, Random, Seal, TwoWay};
 use crate::site::packaging;
 
@@ -39,17 +39,14 @@ pub(super) fn seal(now: Instant, plan: &Plan, budget: &Budget) -> Result<Option<
             Some(Seal::Insecure(Insecure::group(mesh.own, sites)))
         }
         (Security::Key { path, suite }, Others::Peers(peers)) => {
-            let over = match plan.carrier {
-                Carrier::Serial { .. } => Over::Line,
-                Carrier::Udp { .. } | Carrier::File { .. } => Over::Datagrams,
-            };
             let mut known = Vec::new();
             for peer in peers {
                 let keys = Keys::read(peer.key.as_ref().unwrap_or(path))?;
                 known.push(PeerKeys { keys, address: peer.address, keepalive: peer.keepalive });
             }
             let digest = digest(plan, budget);
-            let two_way = TwoWay::new(now, over, known, *suite, digest, Box::new(SystemRandom));
+            let two_way =
+                TwoWay::new(now, Over::of(&plan.carrier), known, *suite, digest, Box::new(SystemRandom));
             Some(Seal::TwoWay(two_way.map_err(|bad| RunError::Keys(bad.to_string()))?))
         }
         (Security::Key { path, suite }, Others::Mesh(mesh)) => {

@@ -90,9 +90,10 @@ pub struct Daemon {
     pub(super) outside_waits: bool,
     /// Batches of packets in a row after which nothing was sent that was begun.
     pub(super) batches: u32,
-    /// Of files: whether all is read, and whether something is written.
+    /// Whether all of a file is read.
     pub(super) stream_ended: bool,
-    pub(super) sends_streams: bool,
+    /// Whether nothing is left to do then: nothing is written.
+    pub(super) ends_with_stream: bool,
     identity: Identity,
     started: Instant,
 }
@@ -161,7 +162,6 @@ impl Daemon {
             },
             security: plan.security.to_string(),
         };
-        let sends_streams = matches!(plan.carrier, Carrier::File { to: Some(_), .. });
         let mut daemon = Self {
             site,
             inside,
@@ -179,7 +179,7 @@ impl Daemon {
             outside_waits: false,
             batches: 0,
             stream_ended: false,
-            sends_streams: sends_streams || !matches!(plan.carrier, Carrier::File { .. }),
+            ends_with_stream: matches!(plan.carrier, Carrier::File { to: None, .. }),
             identity,
             started,
         };

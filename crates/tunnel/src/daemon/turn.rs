@@ -110,7 +110,7 @@ impl Daemon {
             site.poll(now, &mut hands);
             self.flush(now)?;
             if chores_at.is_none_or(|at| at <= now) {
-                // Somebody may look at the page in a little while; nobody looks while nothing is to be done.
+                // Where nothing is left to do, the loop sleeps until there is: whoever opens the page rings the waker.
                 chores_at = self.do_chores(now).then_some(now + CHORES);
             }
             let always = self.outside.is_always_readable() && !self.stream_ended;
@@ -140,7 +140,7 @@ impl Daemon {
                     _ => {}
                 }
             }
-            if self.stream_ended && !self.sends_streams {
+            if self.stream_ended && self.ends_with_stream {
                 return self.end();
             }
             let now = clock::now();
@@ -205,7 +205,7 @@ impl Daemon {
         self.flush(now)?;
         let nanos = clock::now().nanos_since(started);
         for _ in 0..taken {
-            self.site.note_latency(Some(nanos), None);
+            self.site.note_way_out(nanos);
         }
         Ok(())
     }
@@ -238,7 +238,7 @@ impl Daemon {
         });
         let nanos = clock::now().nanos_since(started);
         for _ in 0..taken {
-            self.site.note_latency(None, Some(nanos));
+            self.site.note_way_in(nanos);
         }
         if received == Received::End {
             self.stream_ended = true;

@@ -2,7 +2,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::*;
-use crate::plan::{ChannelPlan, Inside, Peer, Seeing, Suite};
+use crate::plan::{ChannelPlan, Inside, Mesh, Peer, Seeing, Suite};
+use crate::unit::SiteId;
 
 fn plan(carrier: Carrier, security: Security) -> Plan {
     Plan {
@@ -121,8 +122,45 @@ fn a_narrow_line_cuts_packets() {
     plan.inside.bridged = true;
     assert!(matches!(Budget::of(&plan), Err(BudgetError::Bridge { mtu: 1_280, need: 1_310, room: 238 })));
     plan.inside.bridged = false;
-    plan.carrier = serial(24, true);
-    assert!(matches!(Budget::of(&plan), Err(BudgetError::Narrow { mtu: 24, overhead: 17 })));
+    plan.security = Security::Insecure;
+    plan.carrier = serial(21, true);
+    assert!(matches!(Budget::of(&plan), Err(BudgetError::Narrow { mtu: 21, overhead: 7 })));
+}
+
+/// A handshake is never cut: where its messages do not fit there would never be a session.
+#[test]
+fn keys_are_agreed_on_in_one_datagram() {
+    let mut plan = plan(serial(90, true), key(Suite::AesCcm8));
+    assert_eq!(
+        Budget::of(&plan).unwrap_err().to_string(),
+        "90 octets of the carrier have room for datagrams of 90, and keys are agreed on by one of 91: give it an `mtu` \
+         of at least 91; both ends must have room"
+    );
+    plan.carrier = serial(91, true);
+    assert!(Budget::of(&plan).is_ok());
+    plan.carrier = serial(64, true);
+    plan.security = Security::Insecure;
+    assert!(Budget::of(&plan).is_ok());
+    // Announcements are shorter than requests.
+    plan.security = key(Suite::AesCcm8);
+    plan.others = mesh();
+    plan.carrier = udp(Packaging::Packed, 28 + 74);
+    assert!(matches!(Budget::of(&plan), Err(BudgetError::Keys { room: 74, need: 75, least: 103, .. })));
+    plan.carrier = udp(Packaging::Packed, 103);
+    assert!(Budget::of(&plan).is_ok());
+}
+
+#[test]
+fn what_is_not_sealed_says_whose_it_is_where_there_are_many() {
+    let mut plan = plan(udp(Packaging::Packed, 1_500), Security::Insecure);
+    assert_eq!(Budget::of(&plan).unwrap().largest_body, 1_471);
+    plan.others = mesh();
+    let budget = Budget::of(&plan).unwrap();
+    assert_eq!((budget.largest_body, budget.layers[2].octets), (1_470, 2));
+}
+
+fn mesh() -> Others {
+    Others::Mesh(Mesh { own: SiteId::new(1), to: None, feedback: false, sites: Vec::new() })
 }
 
 #[test]

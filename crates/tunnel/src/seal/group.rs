@@ -16,12 +16,13 @@ use super::header::{Header, Kind, Whose};
 use super::key_file::{Key, KeyId, Keys};
 use super::replay::WINDOW;
 use super::suite::Cipher;
-use super::{BodyFlags, Destination, NewSession, NotSealed, Opened, Random, Refused, Sender};
+use super::{Around, BodyFlags, Destination, NewSession, NotSealed, Opened, Random, Refused, Sender};
 use crate::plan::Suite;
 use crate::unit::SiteId;
 
 mod announcement;
 
+pub(super) use announcement::LENGTH as ANNOUNCEMENT_LENGTH;
 use announcement::{Announcement, Clear};
 
 /// An epoch is announced at its start, 1 s later, 2 s later, and so on up to every 16 s.
@@ -61,7 +62,7 @@ pub enum BadGroup {
     #[error("site {} is there twice", .0.number())]
     Twice(SiteId),
     /// An epoch cannot be read or stored.
-    #[error("epoch of site {}: {source}", site.number())]
+    #[error("epoch of site {}", site.number())]
     Store {
         /// Whose.
         site: SiteId,
@@ -203,9 +204,8 @@ impl Group {
         result
     }
 
-    /// Octets of header and tag.
-    pub(super) fn overhead(&self) -> usize {
-        4 + self.suite.tag()
+    pub(super) fn around(&self) -> Around {
+        Around::group(self.suite)
     }
 
     /// The next epoch: announced from now on, used when it was announced a few times.

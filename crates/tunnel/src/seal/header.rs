@@ -43,6 +43,15 @@ pub(super) const ANSWER: u8 = Kind::Handshake.bits() | 2;
 /// Cookie instead of an answer.
 pub(super) const COOKIE: u8 = Kind::Handshake.bits() | 3;
 
+/// Octets of kind and flags.
+pub(super) const KIND: usize = 1;
+/// Octets of an index, or of the number of a site, where there is one.
+pub(super) const WHOSE: usize = 1;
+/// Octets of the counter as it usually travels.
+pub(super) const LOW_COUNTER: usize = size_of::<u16>();
+/// How many more there are where all of it does.
+pub(super) const REST_OF_COUNTER: usize = size_of::<u64>() - LOW_COUNTER;
+
 const FULL: u8 = 0x10;
 const SEVERAL: u8 = 0x08;
 const ADDRESSED: u8 = 0x04;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use super::header::Kind;
 use super::two_way::canonical;
-use super::{BodyFlags, Destination, NotSealed, Opened, Refused, Sender};
+use super::{Around, BodyFlags, Destination, NotSealed, Opened, Refused, Sender};
 use crate::unit::SiteId;
 
 /// Puts an octet in front of bodies. Whoever can send a datagram can send a body.
@@ -60,7 +60,9 @@ impl Insecure {
         };
         match &self.0 {
             Who::Peers(peers) => {
-                let Some((_, flags, body)) = read(1) else { return Opened::Refused(Refused::Malformed) };
+                let Some((_, flags, body)) = read(self.around().header) else {
+                    return Opened::Refused(Refused::Malformed);
+                };
                 let known = peers.iter().position(|peer| peer.is_some() && *peer == from);
                 match known.or_else(|| peers.iter().position(Option::is_none)) {
                     None => Opened::Refused(Refused::Unknown),
@@ -70,7 +72,9 @@ impl Insecure {
                 }
             }
             Who::Group { own, sites } => {
-                let Some((header, flags, body)) = read(2) else { return Opened::Refused(Refused::Malformed) };
+                let Some((header, flags, body)) = read(self.around().header) else {
+                    return Opened::Refused(Refused::Malformed);
+                };
                 match SiteId::new(header[1]) {
                     Some(site) if Some(site) == *own => Opened::Refused(Refused::Reflected),
                     Some(site) if sites.contains(&site) => {
@@ -89,10 +93,10 @@ impl Insecure {
         }
     }
 
-    pub(super) fn overhead(&self) -> usize {
+    pub(super) fn around(&self) -> Around {
         match self.0 {
-            Who::Peers(_) => 1,
-            Who::Group { .. } => 2,
+            Who::Peers(_) => Around::insecure_peers(),
+            Who::Group { .. } => Around::insecure_group(),
         }
     }
 }

@@ -88,7 +88,7 @@ pub struct Keys {
 #[derive(Debug, Error)]
 pub enum KeyFileError {
     /// It cannot be read or written.
-    #[error("key file {}: {source}", path.display())]
+    #[error("key file {}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -104,7 +104,7 @@ pub enum KeyFileError {
         mode: u32,
     },
     /// What is in it is not keys.
-    #[error("key file {}: {source}", path.display())]
+    #[error("key file {}", path.display())]
     Text {
         /// The file.
         path: PathBuf,

@@ -5,6 +5,7 @@
 //! zero, XOR an IV that is derived with the key.
 
 use aes::Aes128;
+use aes_gcm::Aes128Gcm;
 use ccm::Ccm;
 use ccm::aead::array::ArraySize;
 use ccm::aead::consts::{U4, U8, U12};
@@ -23,6 +24,7 @@ impl Suite {
             Self::ChaCha20Poly1305 => 1,
             Self::AesCcm8 => 2,
             Self::AesCcm4 => 3,
+            Self::AesGcm => 4,
         }
     }
 
@@ -30,7 +32,7 @@ impl Suite {
     /// has had one packet through. With longer ones no limit is ever met.
     pub(super) const fn forgeries(self) -> u64 {
         match self {
-            Self::ChaCha20Poly1305 | Self::AesCcm8 => u64::MAX,
+            Self::ChaCha20Poly1305 | Self::AesGcm | Self::AesCcm8 => u64::MAX,
             Self::AesCcm4 => 1 << 16,
         }
     }
@@ -38,7 +40,7 @@ impl Suite {
     const fn key_length(self) -> usize {
         match self {
             Self::ChaCha20Poly1305 => 32,
-            Self::AesCcm8 | Self::AesCcm4 => 16,
+            Self::AesGcm | Self::AesCcm8 | Self::AesCcm4 => 16,
         }
     }
 }
@@ -52,6 +54,7 @@ pub(super) fn derive(salt: &[u8], secret: &[u8], label: &[&[u8]], out: &mut [u8]
 
 enum Algorithm {
     ChaCha20Poly1305(ChaCha20Poly1305),
+    AesGcm(Box<Aes128Gcm>),
     AesCcm8(Box<Ccm<Aes128, U8, U12>>),
     AesCcm4(Box<Ccm<Aes128, U4, U12>>),
 }
@@ -79,6 +82,7 @@ impl Cipher {
         iv.copy_from_slice(&rest[..12]);
         let algorithm = match suite {
             Suite::ChaCha20Poly1305 => Algorithm::ChaCha20Poly1305(new(key)),
+            Suite::AesGcm => Algorithm::AesGcm(Box::new(new(key))),
             Suite::AesCcm8 => Algorithm::AesCcm8(Box::new(new(key))),
             Suite::AesCcm4 => Algorithm::AesCcm4(Box::new(new(key))),
         };
@@ -98,6 +102,7 @@ impl Cipher {
         let nonce = self.nonce(counter);
         match &self.algorithm {
             Algorithm::ChaCha20Poly1305(cipher) => seal(cipher, nonce, header, out),
+            Algorithm::AesGcm(cipher) => seal(&**cipher, nonce, header, out),
             Algorithm::AesCcm8(cipher) => seal(&**cipher, nonce, header, out),
             Algorithm::AesCcm4(cipher) => seal(&**cipher, nonce, header, out),
         }
@@ -108,6 +113,7 @@ impl Cipher {
         let nonce = self.nonce(counter);
         match &self.algorithm {
             Algorithm::ChaCha20Poly1305(cipher) => open(cipher, nonce, header, sealed),
+            Algorithm::AesGcm(cipher) => open(&**cipher, nonce, header, sealed),
             Algorithm::AesCcm8(cipher) => open(&**cipher, nonce, header, sealed),
             Algorithm::AesCcm4(cipher) => open(&**cipher, nonce, header, sealed),
         }
@@ -152,4 +158,38 @@ where
 
 fn tag_size<C: AeadInOut>() -> usize {
     <C::TagSize as ccm::aead::array::typenum::Unsigned>::USIZE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Test case 4 of "The Galois/Counter Mode of Operation (GCM)" (McGrew and Viega, 2005): 60 octets behind 20 that
+    /// are in clear.
+    #[test]
+    fn gcm_is_that_of_its_paper() {
+        let octets = |hex: &str| -> Vec<u8> {
+            let digits = hex.as_bytes().chunks(2);
+            digits
+                .map(|two| u8::from_str_radix(str::from_utf8(two).expect("ASCII"), 16).expect("hex"))
+                .collect()
+        };
+        let cipher: Aes128Gcm = new(&octets("feffe9928665731c6d6a8f9467308308"));
+        let nonce = *octets("cafebabefacedbaddecaf888").first_chunk().expect("12 octets");
+        let header = octets("feedfacedeadbeeffeedfacedeadbeefabaddad2");
+        let body = octets(
+            "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72\
+             1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39",
+        );
+        let mut datagram = [&header[..], &body].concat();
+        seal(&cipher, nonce, header.len(), &mut datagram);
+        let expected = octets(
+            "42831ec2217774244b7221b784d0d49ce3aa212f2c02a4e035c17e2329aca12e\
+             21d514b25466931c7d8f6a5aac84aa051ba30b396a0aac973d58e0915bc94fbc3221a5db94fae95ae7121a47",
+        );
+        assert_eq!(&datagram[header.len()..], expected);
+        let (clear, sealed) = datagram.split_at_mut(header.len());
+        assert_eq!(open(&cipher, nonce, clear, sealed), Some(body.len()));
+        assert_eq!(&sealed[..body.len()], body);
+    }
 }

@@ -1,5 +1,6 @@
 //! Two ends and what is in between, in a room without clocks.
 
+mod around;
 mod bodies;
 mod cookies;
 mod groups;

@@ -17,7 +17,7 @@ use super::cookie::{self, Jar};
 use super::handshake::{Identity, MAC, Request, RequestHeader};
 use super::header::{ANSWER, COOKIE, Header, Kind, REQUEST, Whose};
 use super::key_file::Keys;
-use super::{BodyFlags, Destination, NotSealed, Opened, Random, Refused, Sender};
+use super::{Around, BodyFlags, Destination, NotSealed, Opened, Random, Refused, Sender};
 use crate::plan::Suite;
 
 mod peer;
@@ -159,11 +159,8 @@ impl TwoWay {
         self.due = Some(now);
     }
 
-    pub(super) fn overhead(&self) -> usize {
-        match self.over {
-            Over::Datagrams => 4 + self.suite.tag(),
-            Over::Line => 3 + self.suite.tag(),
-        }
+    pub(super) fn around(&self) -> Around {
+        Around::two_way(self.over, self.suite)
     }
 
     pub(super) fn seal(

@@ -3,18 +3,14 @@
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use thinair_os::Error;
+use thinair_os::{Error, pipe};
 
 use super::{Arrival, CHUNK, Flushed, Received};
 
 /// Octets that may wait for whoever reads what is written.
 const FULL: usize = 1 << 16;
-
-/// `O_NONBLOCK` of Linux.
-const NONBLOCKING: i32 = 0o4000;
 
 #[derive(Debug)]
 pub(in crate::daemon) struct Files {
@@ -114,17 +110,12 @@ impl Files {
     }
 }
 
-/// `-` is standard input, by its name in `/proc` so that it can be read without waiting.
+/// `-` is standard input.
 fn open_from(path: &Path) -> Result<File, Error> {
-    let path = if path == Path::new("-") { Path::new("/proc/self/fd/0") } else { path };
-    let open = File::options().read(true).custom_flags(NONBLOCKING).open(path);
-    open.map_err(|why| Error::new(format!("read {}", path.display()), why))
+    if path == Path::new("-") { pipe::standard_input() } else { pipe::read(path) }
 }
 
+/// `-` is standard output.
 fn open_to(path: &Path) -> Result<File, Error> {
-    let what = |why| Error::new(format!("write {}", path.display()), why);
-    if path == Path::new("-") {
-        return File::options().write(true).custom_flags(NONBLOCKING).open("/proc/self/fd/1").map_err(what);
-    }
-    File::options().write(true).create(true).truncate(true).open(path).map_err(what)
+    if path == Path::new("-") { pipe::standard_output() } else { pipe::write(path) }
 }

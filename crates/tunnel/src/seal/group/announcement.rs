@@ -13,7 +13,7 @@ const HEADER: usize = 1 + 1 + 4 + 16 + 4;
 const BODY: usize = 8 + 8 + 8 + 8 + 1;
 const TAG: usize = 16;
 /// Octets of an announcement.
-pub(super) const LENGTH: usize = HEADER + BODY + TAG;
+pub(in crate::seal) const LENGTH: usize = HEADER + BODY + TAG;
 /// Announcements are sealed by it, whatever bodies are sealed by.
 const SUITE: Suite = Suite::ChaCha20Poly1305;
 

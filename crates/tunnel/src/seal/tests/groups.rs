@@ -42,7 +42,7 @@ impl Disk {
 }
 
 const WALL: u64 = 1_790_000_000;
-const SUITES: [Suite; 2] = [Suite::ChaCha20Poly1305, Suite::AesCcm8];
+const SUITES: [Suite; 3] = [Suite::ChaCha20Poly1305, Suite::AesGcm, Suite::AesCcm8];
 
 fn site(number: u8) -> SiteId {
     SiteId::new(number).expect("not zero")
@@ -156,7 +156,7 @@ fn three_sites_hear_each_other() {
         for i in 0..50 {
             for from in 0..3 {
                 let datagram = sites[from].seal(&[i; 30]);
-                assert!(datagram.len() <= 30 + sites[from].seal.largest_overhead());
+                assert!(datagram.len() <= 30 + sites[from].seal.around().most());
                 for to in (0..3).filter(|to| *to != from) {
                     assert_eq!(sites[to].open(&datagram), Body(from as u8 + 1, vec![i; 30]));
                     assert_eq!(sites[to].open(&datagram), Refused(Refused::Replayed));
@@ -286,7 +286,8 @@ fn an_epoch_that_cannot_be_stored_is_not_used() {
 
     sender.disk.fail(true);
     let again = Group::new(sender.now, plan(1), Box::new(sender.disk.clone()), random(5));
-    assert!(matches!(again, Err(BadGroup::Store { .. })));
+    let Err(again @ BadGroup::Store { .. }) = again else { panic!("the disk is full") };
+    assert_eq!(again.to_string(), "epoch of site 1", "why not is the source");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::room::*;
 use crate::plan::Suite;
 use crate::seal::{Keys, NewSession, NotSealed, Over};
 
-const SUITES: [Suite; 3] = [Suite::ChaCha20Poly1305, Suite::AesCcm8, Suite::AesCcm4];
+const SUITES: [Suite; 4] = Suite::ALL;
 const NEW: Event = Event::Session(NewSession { restarted: false });
 const RESTARTED: Event = Event::Session(NewSession { restarted: true });
 

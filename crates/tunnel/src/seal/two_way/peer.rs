@@ -8,12 +8,14 @@ use thinair_wire::time::Instant;
 use super::session::Session;
 use super::timers::{Timer, Timers};
 use super::{Over, PeerKeys, canonical};
-use crate::seal::cookie::{self, Cookie};
+use crate::seal::cookie::Cookie;
 use crate::seal::direction::{NEW_KEYS_AT, Plain};
 use crate::seal::handshake::{Identity, Initiation};
 use crate::seal::header::{Header, Whose};
 use crate::seal::key_file::{Key, KeyId, Keys};
-use crate::seal::{BodyFlags, NewSession, NotSealed, Random, Refused};
+use crate::seal::{BodyFlags, NewSession, NotSealed, Refused};
+
+mod asking;
 
 /// Sessions of a peer: the current one, the previous one, the next one, one that was asked for.
 pub(super) const SESSIONS: u8 = 4;
@@ -32,14 +34,6 @@ const SIGN: Duration = Duration::from_secs(10);
 const DEAD: Duration = Duration::from_secs(15);
 /// Wrong tags in a row after which it is taken for dead, too.
 const WRONG: u32 = 32;
-/// New keys are tried on suspicion at most so often.
-const SUSPICION: Duration = Duration::from_secs(30);
-/// No two requests follow faster.
-const CALM: Duration = Duration::from_secs(1);
-/// Requests wait twice as long each time for their answer, from 1 s to 16 s;
-const BACK_OFF: u32 = 4;
-/// where nobody has anything to send, from the seventh on, so long.
-const PATIENT: (u32, Duration) = (6, Duration::from_secs(120));
 /// With something to send again, a patient one asks after so long at the latest.
 const EAGER: Duration = Duration::from_secs(4);
 /// How often new keys are confirmed until something is heard, after 0.25 s, 0.5 s, ...
@@ -256,23 +250,6 @@ impl Peer {
         NewSession { restarted }
     }
 
-    /// A cookie came for our request.
-    pub(super) fn given(&mut self, now: Instant, cookie: Cookie) {
-        self.cookie = Some((cookie, now));
-        if let Some(pending) = &mut self.pending
-            && !pending.paid
-        {
-            // Once for each request that had none.
-            pending.paid = true;
-            self.timers.set(Timer::Try, now);
-        }
-    }
-
-    /// Nothing is awaited any more from a request of ours; the next one is in its time.
-    pub(super) fn give_up(&mut self) {
-        self.pending = None;
-    }
-
     pub(super) fn seal(
         &mut self,
         now: Instant,
@@ -389,121 +366,6 @@ impl Peer {
                 self.suspect(now);
             }
         }
-    }
-
-    /// The session may be dead.
-    fn suspect(&mut self, now: Instant) {
-        if self.last_suspicion.is_none_or(|last| now.since(last) >= SUSPICION) {
-            self.last_suspicion = Some(now);
-            self.try_unless_trying(now);
-        }
-    }
-
-    fn try_unless_trying(&mut self, now: Instant) {
-        if self.timers.at(Timer::Try).is_none() {
-            self.attempts = 0;
-            self.try_by(now);
-        }
-    }
-
-    fn try_by(&mut self, at: Instant) {
-        let calm = self.last_request.map_or(at, |last| at.max(last + CALM));
-        self.timers.by(Timer::Try, calm);
-    }
-
-    /// Writes what is due to `out`; `false`: nothing.
-    pub(super) fn poll(
-        &mut self,
-        now: Instant,
-        over: Over,
-        ours: &Identity,
-        random: &mut dyn Random,
-        out: &mut Vec<u8>,
-    ) -> bool {
-        while let Some(timer) = self.timers.take(now) {
-            let written = match timer {
-                Timer::Retire => {
-                    self.retire(now);
-                    false
-                }
-                Timer::Rekey => {
-                    self.try_unless_trying(now);
-                    false
-                }
-                Timer::Dead => {
-                    self.suspect(now);
-                    false
-                }
-                Timer::Try => self.request(now, over, ours, random, out),
-                Timer::Ask => self.sign(now, over, true, out),
-                Timer::Sign => self.sign(now, over, false, out),
-            };
-            if written {
-                return true;
-            }
-        }
-        false
-    }
-
-    fn sign(&mut self, now: Instant, over: Over, ask: bool, out: &mut Vec<u8>) -> bool {
-        let eager = self.eager;
-        let sealed = self.seal(now, over, BodyFlags { several: ask, addressed: false }, &[], out).is_ok();
-        self.eager = eager;
-        if ask && self.confirmations > 0 {
-            let after = CONFIRM * (1 << (CONFIRMATIONS - self.confirmations));
-            self.confirmations -= 1;
-            if self.confirmations > 0 {
-                self.timers.set(Timer::Ask, now + after);
-            } else {
-                self.confirmed(now);
-            }
-        }
-        if ask && sealed && self.timers.at(Timer::Dead).is_none() {
-            self.timers.set(Timer::Dead, now + DEAD);
-        }
-        sealed
-    }
-
-    /// Message 1 of a handshake.
-    fn request(
-        &mut self,
-        now: Instant,
-        over: Over,
-        ours: &Identity,
-        random: &mut dyn Random,
-        out: &mut Vec<u8>,
-    ) -> bool {
-        if self.address.is_none() && over == Over::Datagrams {
-            return false;
-        }
-        self.pending = None;
-        let index = self.free_index();
-        // Who has not got our first key yet may know the other one.
-        let other = self.attempts >= 2 && self.attempts % 2 == 1;
-        let key = self.keys[usize::from(other) % self.keys.len()].clone();
-        self.requests += 1;
-        let initiation = Initiation::start(&key.key, index, ours, self.requests, random, out);
-        let mut paid = false;
-        if let Some((cookie, since)) = &self.cookie
-            && now.since(*since) < cookie::USED_FOR
-        {
-            cookie::pay(cookie, out);
-            paid = true;
-        }
-        self.pending = Some(Box::new(Pending { initiation, index, key, since: now, paid }));
-        let wait = if self.attempts >= PATIENT.0 && !self.eager {
-            PATIENT.1
-        } else {
-            Duration::from_secs(1 << self.attempts.min(BACK_OFF))
-        };
-        // Up to a quarter more, so that many do not ask all at once.
-        let mut share = [0];
-        random.fill(&mut share);
-        self.timers.set(Timer::Try, now + wait + wait * u32::from(share[0]) / 1_024);
-        self.attempts = self.attempts.saturating_add(1);
-        self.last_request = Some(now);
-        self.eager = false;
-        true
     }
 
     fn retire(&mut self, now: Instant) {

@@ -1,0 +1,114 @@
+//! Pipes, devices and files by their paths, whose reads and writes do not wait.
+//!
+//! Where there is nothing to read, or no room to write, they fail with [`WouldBlock`](std::io::ErrorKind::WouldBlock),
+//! and an [`EventLoop`](crate::EventLoop) can wait instead. Files of a disk never do so, and cannot be waited for.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use nix::fcntl::OFlag;
+use rustix::io::ioctl_fionbio;
+
+use crate::error::{Attempt as _, Result};
+
+/// Opens `path` to be read. A named pipe that nobody has open to write to is at its end.
+///
+/// # Errors
+/// There is no such file, or it may not be read.
+pub fn read(path: &Path) -> Result<File> {
+    let open = without_waiting().read(true).open(path);
+    open.attempt(|| format!("read {}", path.display()))
+}
+
+/// Opens `path` to be written, from its start; a file that is not there is made. **Waits where it is a named pipe that
+/// nobody reads yet**, as a shell does, but never afterwards.
+///
+/// # Errors
+/// It may not be written, or not be made.
+pub fn write(path: &Path) -> Result<File> {
+    let what = || format!("write {}", path.display());
+    let file = File::options().write(true).create(true).truncate(true).open(path).attempt(what)?;
+    // At once it would refuse a pipe without a reader.
+    ioctl_fionbio(&file, true).attempt(what)?;
+    Ok(file)
+}
+
+/// Standard input, opened once more: other processes that share it go on as they were.
+///
+/// # Errors
+/// It is closed, or a socket.
+pub fn standard_input() -> Result<File> {
+    read(Path::new("/proc/self/fd/0"))
+}
+
+/// Standard output, in the same way. A file is written from its start, and not emptied before.
+///
+/// # Errors
+/// It is closed, or a socket.
+pub fn standard_output() -> Result<File> {
+    let open = without_waiting().write(true).open("/proc/self/fd/1");
+    open.attempt(|| "write to standard output".to_owned())
+}
+
+fn without_waiting() -> OpenOptions {
+    let mut options = File::options();
+    options.custom_flags(OFlag::O_NONBLOCK.bits());
+    options
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::{self, Read as _, Write as _};
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    fn path(file: &impl AsRawFd) -> std::path::PathBuf {
+        format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+    }
+
+    #[test]
+    fn an_empty_pipe_is_not_waited_for() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let mut opened = read(&path(&reader)).unwrap();
+        let mut octets = [0; 8];
+        assert_eq!(opened.read(&mut octets).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        writer.write_all(b"come").unwrap();
+        assert_eq!(opened.read(&mut octets).unwrap(), 4);
+        drop(writer);
+        assert_eq!(opened.read(&mut octets).unwrap(), 0, "nobody writes any more");
+    }
+
+    #[test]
+    fn a_full_pipe_is_not_waited_for() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let mut opened = write(&path(&writer)).unwrap();
+        let full = loop {
+            match opened.write(&[7; 4_096]) {
+                Ok(_) => {}
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(full.kind(), io::ErrorKind::WouldBlock);
+        let mut octets = [0; 4_096];
+        reader.read_exact(&mut octets).unwrap();
+        assert!(opened.write(&octets).is_ok());
+    }
+
+    #[test]
+    fn a_file_is_made_and_begun_anew() {
+        let path = std::env::temp_dir().join(format!("thinair-pipe-{}", std::process::id()));
+        for text in ["longer", "short"] {
+            write(&path).unwrap().write_all(text.as_bytes()).unwrap();
+            let mut found = String::new();
+            read(&path).unwrap().read_to_string(&mut found).unwrap();
+            assert_eq!(found, text);
+        }
+        std::fs::remove_file(&path).unwrap();
+        let error = read(&path).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert_eq!(error.to_string(), format!("cannot read {}", path.display()));
+    }
+}

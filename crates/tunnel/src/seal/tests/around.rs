@@ -1,0 +1,124 @@
+//! What a budget counts on is what comes out: of the plan of every template, however it is sealed.
+
+use std::path::Path;
+use std::time::Duration;
+
+use thinair_wire::time::Instant;
+
+use super::room::{LEFT, PARAMETERS, Room, key, random};
+use crate::config::templates::Template;
+use crate::config::{self, Settings, Surroundings};
+use crate::mtu::Budget;
+use crate::packaging::{Packager, PackagerConfig};
+use crate::plan::{Carrier, Others, Plan, Security, Suite};
+use crate::seal::{
+    Around, BodyFlags, Destination, Epoch, EpochStore, Group, GroupPlan, Insecure, Keys, Over, Seal,
+};
+use crate::unit::SiteId;
+
+fn plan(template: Template) -> Option<Plan> {
+    let surroundings = Surroundings {
+        runtime: None,
+        state: "state".into(),
+        templates: &|_| Ok(Vec::new()),
+        resolve: &|_, port| Ok(vec![([192, 0, 2, 1], port).into()]),
+    };
+    if template == Template::Shared {
+        return None;
+    }
+    let mut settings = Settings::read(Path::new("site.toml"), template.text()).expect("a template");
+    if template == Template::Mesh {
+        settings.add_shared(Path::new("shared.toml"), Template::Shared.text()).expect("a template");
+    }
+    Some(config::plan(&settings, &surroundings).expect("a template"))
+}
+
+/// No disk.
+struct Nothing;
+
+impl EpochStore for Nothing {
+    fn load(&mut self, _: SiteId) -> std::io::Result<Option<Epoch>> {
+        Ok(None)
+    }
+
+    fn store(&mut self, _: SiteId, _: &Epoch) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// `body` in a datagram that has the whole counter, if there is one.
+fn sealed(plan: &Plan, body: &[u8]) -> (Around, Vec<u8>) {
+    let now = Instant::from_millis(500);
+    let mut seal = match (&plan.security, &plan.others) {
+        (Security::Open, _) => return (Around::of(plan), body.to_vec()),
+        (Security::Key { suite, .. }, Others::Peers(_)) => {
+            let mut room = Room::ready(Over::of(&plan.carrier), *suite);
+            room.now = room.now + Duration::from_secs(10);
+            return (room.ends[LEFT].seal.around(), room.seal(LEFT, body).expect("a session").octets);
+        }
+        (Security::Key { suite, .. }, Others::Mesh(mesh)) => {
+            let group = GroupPlan {
+                own: mesh.own,
+                sites: mesh.sites.iter().map(|site| site.id).collect(),
+                keys: Keys::one(key(1)),
+                suite: *suite,
+                digest: PARAMETERS,
+                wall_seconds: 1_790_000_000,
+            };
+            Seal::Group(Group::new(now, group, Box::new(Nothing), random(1)).expect("a group"))
+        }
+        (Security::Insecure, Others::Peers(peers)) => {
+            Seal::Insecure(Insecure::peers(peers.iter().map(|peer| peer.address).collect()))
+        }
+        (Security::Insecure, Others::Mesh(mesh)) => {
+            Seal::Insecure(Insecure::group(mesh.own, mesh.sites.iter().map(|site| site.id).collect()))
+        }
+    };
+    let to = match &plan.others {
+        Others::Peers(_) => Destination::Peer(0),
+        Others::Mesh(_) => Destination::Everybody,
+    };
+    let mut out = Vec::new();
+    seal.seal(now, to, BodyFlags::default(), body, &mut out).expect("it sends");
+    (seal.around(), out)
+}
+
+#[test]
+fn the_largest_body_fills_the_largest_datagram_and_no_more() {
+    let mut meshes = 0;
+    for template in Template::ALL {
+        let Some(mut plan) = plan(template) else { continue };
+        if let Others::Mesh(mesh) = &mut plan.others {
+            // Who only hears seals nothing.
+            mesh.own = mesh.own.or(SiteId::new(77));
+            meshes += 1;
+        }
+        let securities = Suite::ALL
+            .map(|suite| Security::Key { path: "key".into(), suite })
+            .into_iter()
+            .chain([Security::Insecure, plan.security.clone()]);
+        for security in securities {
+            let short = matches!(&security, Security::Key { suite: Suite::AesCcm4, .. });
+            if short && matches!(plan.others, Others::Mesh(_)) {
+                continue;
+            }
+            plan.security = security;
+            let what = format!("{template:?}, {:?}", plan.security);
+            let budget = Budget::of(&plan).expect("there is room");
+            let (around, datagram) = sealed(&plan, &vec![7; budget.largest_body]);
+            assert_eq!(around, Around::of(&plan), "{what}");
+            assert_eq!(datagram.len(), budget.largest_body + around.most(), "{what}");
+            assert!(datagram.len() <= budget.largest_datagram, "{what}");
+            let packaging = crate::site::packaging(&plan.carrier);
+            let config = PackagerConfig::new(budget.largest_body);
+            let packager =
+                Packager::new(Instant::ZERO, packaging, &plan.others, config).expect("there is room");
+            assert!(budget.largest_unit <= packager.largest_unit(), "{what}");
+            if matches!(plan.carrier, Carrier::Serial { .. }) || *packaging == crate::plan::Packaging::Packed
+            {
+                assert_eq!(datagram.len(), budget.largest_datagram, "nothing is left: {what}");
+            }
+        }
+    }
+    assert!(meshes > 0);
+}
