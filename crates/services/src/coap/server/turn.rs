@@ -100,7 +100,11 @@ impl Server {
             Input::Octets(octets) => octets,
             Input::Nothing => return Ok(()),
             Input::End => {
-                self.hang_up(at, number);
+                // It may still read what is owed to it.
+                self.streams.close(number);
+                if !self.streams.write(at.now, number, &self.events)? {
+                    self.hang_up(at, number);
+                }
                 return Ok(());
             }
         };

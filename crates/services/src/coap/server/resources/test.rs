@@ -96,7 +96,7 @@ impl Tests {
             }
             let existed = self.create1.is_some();
             let stored = self.create1.get_or_insert_with(|| Stored::new("/create1", &[], TEXT));
-            let response = stored.put(request);
+            let response = stored.replace(request);
             return Response { code: if existed { response.code } else { code::CREATED }, ..response };
         }
         match &mut self.create1 {
