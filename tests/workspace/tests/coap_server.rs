@@ -137,7 +137,7 @@ fn aiocoap_finds_everything_in_order() {
         let mut client = Command::new("timeout");
         client.args(["--signal", "KILL", "120", "python3", "-s"]);
         client.arg(common::root().join("tests/workspace/peers/aiocoap_client.py"));
-        client.arg(uri).arg(&file).env("PYTHONPATH", &python).env("PYTHONDONTWRITEBYTECODE", "1");
+        client.arg(&uri).arg(&file).env("PYTHONPATH", &python).env("PYTHONDONTWRITEBYTECODE", "1");
         let done = client.stdin(Stdio::null()).output().unwrap();
         let said = output(&done);
         assert!(done.status.success(), "{uri}: {said}");
