@@ -166,10 +166,10 @@ mod bench {
     /// CPU time of a process so far, in microseconds; proc_pid_stat(5).
     fn cpu(pid: u32) -> Done<f64> {
         // Nanoseconds where the kernel has them, else ticks of 10 ms.
-        if let Ok(schedule) = std::fs::read_to_string(format!("/proc/{pid}/schedstat")) {
-            if let Some(nanos) = schedule.split(' ').next().and_then(|nanos| nanos.parse::<f64>().ok()) {
-                return Ok(nanos / 1_000.0);
-            }
+        if let Ok(schedule) = std::fs::read_to_string(format!("/proc/{pid}/schedstat"))
+            && let Some(nanos) = schedule.split(' ').next().and_then(|nanos| nanos.parse::<f64>().ok())
+        {
+            return Ok(nanos / 1_000.0);
         }
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
         let fields = stat.rsplit(')').next().ok_or("no stat")?;

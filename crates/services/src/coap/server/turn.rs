@@ -304,7 +304,11 @@ fn respond(
     }
     if let Err(why) = endpoint.respond(at.now, id, response) {
         tracing::debug!(%why, "a response was not sent");
-        endpoint.dismiss(id);
+        // It may have been too long for a message; this one is not.
+        let short = Response::new(thinair_coap::code::INTERNAL_SERVER_ERROR);
+        if endpoint.respond(at.now, id, &short).is_err() {
+            endpoint.dismiss(id);
+        }
     }
 }
 
