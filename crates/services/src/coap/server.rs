@@ -2,7 +2,7 @@
 //!
 //! One thread, one [`Endpoint`], any number of UDP sockets and TCP listeners. Datagrams go in batches, both ways; streams are
 //! read no faster than their other side takes the answers. What others can make the server hold is bounded:
-//! [`Config`](thinair_coap::Config), [`Settings::max_connections`].
+//! [`Config`], [`Settings::max_connections`].
 
 mod datagrams;
 mod open;

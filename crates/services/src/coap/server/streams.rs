@@ -434,7 +434,7 @@ mod tests {
             bench.streams.ready(number);
         }
         bench.streams.handled(now, halved, true);
-        assert_eq!(bench.too_slow(now + FIRST_MESSAGE - Duration::from_millis(1)), []);
+        assert_eq!(bench.too_slow(now + FIRST_MESSAGE / 2), []);
         assert_eq!(bench.too_slow(now + FIRST_MESSAGE), [silent]);
         bench.streams.remove(silent);
         // More octets of the same message do not put it off.
