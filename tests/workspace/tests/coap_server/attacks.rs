@@ -36,7 +36,7 @@ fn flood(served: &Served, count: usize, seed: u64) {
             for octets in datagram.chunks_exact_mut(8) {
                 octets.copy_from_slice(&random.next().to_ne_bytes());
             }
-            if random.next() % 2 == 0 {
+            if random.next().is_multiple_of(2) {
                 // Version 1, a Token that is not too long, and a method.
                 datagram[0] = 0x40 | datagram[0] & 0x37;
                 datagram[1] %= 6;
