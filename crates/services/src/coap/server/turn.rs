@@ -167,6 +167,11 @@ impl Server {
                 self.dues += 1;
                 self.due.insert((at.now + delay, self.dues), Due { peer, id, response });
             }
+            Answer::End(response, last) => {
+                note(&self.streams, peer, message, &response);
+                respond(&mut self.endpoint, &mut self.statistics, at, id, &response);
+                self.watches.end(at, &mut self.endpoint, message, &last);
+            }
             Answer::Forget(response) => {
                 note(&self.streams, peer, message, &response);
                 respond(&mut self.endpoint, &mut self.statistics, at, id, &response);

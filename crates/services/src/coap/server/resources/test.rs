@@ -188,7 +188,16 @@ impl Resource for Tests {
             path if path == "/large-create" || path.starts_with("/large-create/") => {
                 self.created.handle(path, request)
             }
-            path => self.observed.iter_mut().find(|observed| observed.path() == path)?.handle(at, request),
+            path => {
+                let observed = self.observed.iter_mut().find(|observed| observed.path() == path)?;
+                if request.code == Code::DELETE {
+                    // It is there again at once; whoever has observed it does so no more.
+                    observed.reset();
+                    let last = Response::new(code::NOT_FOUND);
+                    return Some(Answer::End(Response::new(code::DELETED), last));
+                }
+                observed.handle(at, request)
+            }
         }))
     }
 
