@@ -190,13 +190,15 @@ impl Resource for Tests {
             }
             path => {
                 let observed = self.observed.iter_mut().find(|observed| observed.path() == path)?;
-                if request.code == Code::DELETE {
-                    // It is there again at once; whoever has observed it does so no more.
-                    observed.reset();
-                    let last = Response::new(code::NOT_FOUND);
-                    return Some(Answer::End(Response::new(code::DELETED), last));
-                }
-                observed.handle(at, request)
+                // What ends observations leaves nothing behind: the next client finds the resource as it was.
+                let is_text = request.options.content_format().is_none_or(|format| format == TEXT);
+                let (done, last) = match request.code {
+                    Code::DELETE => (code::DELETED, code::NOT_FOUND),
+                    Code::PUT if !is_text => (Code::CHANGED, code::NOT_ACCEPTABLE),
+                    _ => return Some(Answer::Now(observed.handle(at, request))),
+                };
+                observed.reset();
+                return Some(Answer::End(Response::new(done), Response::new(last)));
             }
         }))
     }

@@ -118,7 +118,9 @@ fn what_is_observed_changes_with_time_and_with_what_is_put() {
     assert_eq!(&*ask(&mut tests, at(10), &get("/obs")).unwrap().payload, b"2\n");
     let last = Answer::End(Response::new(code::DELETED), Response::new(code::NOT_FOUND));
     assert_eq!(answer(&mut tests, at(10), &Request::delete("/obs")), Some(last));
-    assert_eq!(ask(&mut tests, at(10), &get("/obs")).unwrap().code, Code::CONTENT);
+    let last = Answer::End(Response::new(Code::CHANGED), Response::new(code::NOT_ACCEPTABLE));
+    assert_eq!(answer(&mut tests, at(10), &Request::put("/obs", &b"{}"[..]).format(JSON)), Some(last));
+    assert_eq!(ask(&mut tests, at(10), &get("/obs").accept(TEXT)).unwrap().code, Code::CONTENT);
     let mut numbers: Vec<_> = versions.iter().map(|state| state.version).collect();
     numbers.dedup();
     assert_eq!(numbers.len(), 3);

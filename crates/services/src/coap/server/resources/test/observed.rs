@@ -16,8 +16,8 @@ pub(super) struct Observed {
     confirmable: bool,
     /// What stands behind its text.
     tail: String,
-    /// What was put into it, with its format, and until which period that holds.
-    put: Option<(Vec<u8>, u16, u64)>,
+    /// The text that was put into it, and until which period that holds.
+    put: Option<(Vec<u8>, u64)>,
     /// How often it was put.
     changes: u64,
 }
@@ -52,12 +52,11 @@ impl Observed {
 
     pub(super) fn handle(&mut self, at: Moment, request: &Received<'_>) -> Response<'_> {
         let now = period(at);
-        self.put.take_if(|(_, _, until)| *until < now);
+        self.put.take_if(|(_, until)| *until < now);
         match request.code {
             Code::GET => self.get(now, request),
             Code::PUT => {
-                let format = request.options.content_format().unwrap_or(TEXT);
-                self.put = Some((request.payload.to_vec(), format, now));
+                self.put = Some((request.payload.to_vec(), now));
                 self.changes += 1;
                 Response::new(Code::CHANGED)
             }
@@ -66,14 +65,12 @@ impl Observed {
     }
 
     fn get(&self, now: u64, request: &Received<'_>) -> Response<'_> {
-        match &self.put {
-            Some((octets, format, _)) => {
-                accepted(request, *format, || Response::content(&octets[..]).format(*format).max_age(PERIOD))
-            }
-            None => accepted(request, TEXT, || {
-                let text = format!("{now}\n{}", self.tail);
-                Response::content(text.into_bytes()).format(TEXT).max_age(PERIOD)
-            }),
-        }
+        accepted(request, TEXT, || {
+            let content = match &self.put {
+                Some((octets, _)) => Response::content(&octets[..]),
+                None => Response::content(format!("{now}\n{}", self.tail).into_bytes()),
+            };
+            content.format(TEXT).max_age(PERIOD)
+        })
     }
 }
