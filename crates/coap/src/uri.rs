@@ -24,7 +24,7 @@ use core::str::FromStr;
 use crate::number;
 use crate::option::{OptionList, Options};
 
-use text::{Part, decoded, encoded};
+use text::{Part, encoded};
 
 /// Port of `coap` and `coap+tcp`.
 pub const PORT: u16 = 5683;
@@ -126,7 +126,9 @@ impl fmt::Display for UriError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.fault {
             Fault::NotAbsolute => "not an absolute URI, as in coap://host/path",
-            Fault::NeedsTls => "coaps needs TLS or DTLS, which are not spoken here; there are coap and coap+tcp",
+            Fault::NeedsTls => {
+                "coaps needs TLS or DTLS, which are not spoken here; there are coap and coap+tcp"
+            }
             Fault::NeedsWebSocket => {
                 "coap+ws needs WebSockets, which are not spoken here; there are coap and coap+tcp"
             }

@@ -8,10 +8,10 @@ use thinair_coap::uri::Scheme;
 use thinair_coap::{Code, Endpoint};
 use thinair_wire::time::Instant;
 
+use super::Report;
 use super::error::{AddressError, ClientError};
 use super::exchange::Stop;
 use super::wait::{Waiting, Woken};
-use super::Report;
 use crate::coap::Peer;
 
 /// Octets that are read at a time: the largest datagram.
@@ -162,7 +162,9 @@ impl Carrier {
                 Err(why) => match why.kind() {
                     ErrorKind::WouldBlock => return Ok(None),
                     ErrorKind::Interrupted => {}
-                    _ if scheme == Scheme::CoapTcp => return Err(AddressError::Closed(Some(why.to_string()))),
+                    _ if scheme == Scheme::CoapTcp => {
+                        return Err(AddressError::Closed(Some(why.to_string())));
+                    }
                     _ if keep_trying(&why, icmp) => {}
                     _ => return Err(reason(&why, scheme)),
                 },

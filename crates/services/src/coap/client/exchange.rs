@@ -117,12 +117,18 @@ fn try_one(
 }
 
 impl Exchange<'_> {
-    fn run(&mut self, task: &Task<'_>, carrier: &mut Carrier, waiting: &mut Waiting<'_>) -> Result<Ending, Stop> {
+    fn run(
+        &mut self,
+        task: &Task<'_>,
+        carrier: &mut Carrier,
+        waiting: &mut Waiting<'_>,
+    ) -> Result<Ending, Stop> {
         let mut buffer = vec![0; ROOM];
         let mut observed_until = task.observe_for.map(|time| self.start + time);
         loop {
             self.send(carrier, &mut buffer, waiting)?;
-            let until = [self.endpoint.poll_timeout(), observed_until, self.leaving.as_ref().map(|(_, at)| *at)];
+            let until =
+                [self.endpoint.poll_timeout(), observed_until, self.leaving.as_ref().map(|(_, at)| *at)];
             match waiting.wait(until.into_iter().flatten().min())? {
                 Woken::Look => {}
                 Woken::TimeLimit => return Err(Stop::TIME),
@@ -205,7 +211,9 @@ impl Exchange<'_> {
                         self.endpoint.handle_datagram(now, self.peer, datagram)
                     }
                 };
-                if let Some(ending) = event.map(|event| self.handle(task, waiting, event)).transpose()?.flatten() {
+                if let Some(ending) =
+                    event.map(|event| self.handle(task, waiting, event)).transpose()?.flatten()
+                {
                     return Ok(Some(ending));
                 }
                 if rest.is_empty() {

@@ -26,9 +26,8 @@ pub(super) fn resolve(
         }
         Host::Name(name) => name.clone(),
     };
-    let found = waiting.elsewhere(move || {
-        (name.as_str(), port).to_socket_addrs().map(Iterator::collect::<Vec<_>>)
-    })?;
+    let found = waiting
+        .elsewhere(move || (name.as_str(), port).to_socket_addrs().map(Iterator::collect::<Vec<_>>))?;
     let mut addresses = match found {
         Ok(Ok(addresses)) => addresses,
         Ok(Err(why)) => return Err(refused(why.to_string())),
