@@ -29,17 +29,14 @@ impl<'a> Output<'a> {
         &self.asked.arguments.options
     }
 
-    /// Shows a response or a notification; the last one if it `ends`.
-    pub(super) fn show(&mut self, message: &Received<'_>, report: &Report, ends: bool) -> anyhow::Result<()> {
+    /// Shows a response or a notification.
+    pub(super) fn show(&mut self, message: &Received<'_>, report: &Report) -> anyhow::Result<()> {
         let options = self.options();
         if options.json {
             return self.print_json(&Json::new(self.asked, report).with(message));
         }
         if options.include {
             include(message);
-        }
-        if options.timing && ends {
-            timing(report);
         }
         // What is no success goes to standard error.
         if !message.is_success() {
@@ -52,9 +49,9 @@ impl<'a> Output<'a> {
         self.print_payload(message)
     }
 
-    /// An observation was ended.
+    /// It is over.
     pub(super) fn finish(&self, report: &Report) {
-        if self.options().timing {
+        if self.options().timing && !self.options().json {
             timing(report);
         }
     }
@@ -142,11 +139,15 @@ fn timing(report: &Report) {
         (up, down) => format!("; {up} blocks up, {down} down"),
     };
     eprintln!(
-        "host found {}, connected {}, {first}, done {}; {} requests sent, {} of them again{blocks}; {} octets sent, {} received{rto}",
+        "host found {}, connected {}, {first}, done {}; {} sent, {} of them again{blocks}; {} octets sent, {} received{rto}",
         since(report.resolved),
         since(report.connected),
         since(report.total),
-        report.transmissions,
+        if report.transmissions == 1 {
+            "1 request".to_owned()
+        } else {
+            format!("{} requests", report.transmissions)
+        },
         report.retransmissions,
         report.sent_octets,
         report.received_octets,

@@ -19,8 +19,8 @@ use crate::rohc::Usage;
 pub(super) fn run_one(asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
     let mut output = Output::new(asked);
     let mut failure = None;
-    let outcome = exchange(asked, &mut |message, report, ends| {
-        if let Err(error) = output.show(message, report, ends) {
+    let outcome = exchange(asked, &mut |message, report| {
+        if let Err(error) = output.show(message, report) {
             failure = Some(error);
             return Flow::Stop;
         }
@@ -31,7 +31,8 @@ pub(super) fn run_one(asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
     }
     match &outcome.result {
         Ok(Ending::Response(response)) => {
-            output.show(response, &outcome.report, true)?;
+            output.show(response, &outcome.report)?;
+            output.finish(&outcome.report);
             if !response.is_success() {
                 eprintln!("thinair: {}", refusal(response));
                 return Ok(ExitCode::FAILURE);
@@ -58,7 +59,7 @@ pub(super) fn run_one(asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
 /// Asks, with a progress bar where somebody may be waiting.
 fn exchange(
     asked: &Ask<'_>,
-    show: &mut dyn FnMut(&Received<'_>, &Report, bool) -> Flow,
+    show: &mut dyn FnMut(&Received<'_>, &Report) -> Flow,
 ) -> anyhow::Result<Outcome> {
     let (arguments, options) = (asked.arguments, &asked.arguments.options);
     let request = Request {
@@ -95,7 +96,7 @@ fn exchange(
             }
             notifications += 1;
             let ends = count.is_some_and(|count| notifications >= count);
-            match show(message, report, ends) {
+            match show(message, report) {
                 Flow::Go if !ends => Flow::Go,
                 _ => Flow::Stop,
             }
@@ -192,7 +193,7 @@ pub(in super::super) fn discover(arguments: &Arguments) -> anyhow::Result<ExitCo
     if options.json || options.output.is_some() {
         return run_one(&asked);
     }
-    let outcome = exchange(&asked, &mut |_, _, _| Flow::Go)?;
+    let outcome = exchange(&asked, &mut |_, _| Flow::Go)?;
     match &outcome.result {
         Ok(Ending::Response(response)) if response.is_success() => {
             output::tell(options, response, &outcome.report);

@@ -135,7 +135,11 @@ impl Exchange<'_> {
                 Woken::Interrupted if task.request.observe && self.leaving.is_none() => {
                     self.leave(task, Ending::Interrupted);
                 }
-                Woken::Interrupted => return Err(ClientError::Interrupted.into()),
+                // Asked a second time: it does not wait for the server to say so.
+                Woken::Interrupted => match self.leaving.take() {
+                    Some((ending, _)) => return Ok(ending),
+                    None => return Err(ClientError::Interrupted.into()),
+                },
             }
             let ending = self.receive(task, carrier, waiting, &mut buffer);
             let ending = match ending {
