@@ -7,31 +7,33 @@ use anyhow::Context as _;
 use serde::Serialize;
 use thinair_coap::uri::resource;
 use thinair_coap::{Received, number};
-use thinair_services::coap::client::{ClientError, Report};
+use thinair_services::coap::client::{ClientError, Flow, Report};
 
 use super::names::{self, Value};
 use super::options::RequestOptions;
 use super::request::Ask;
-use crate::analyze::print;
 
 /// Where responses go.
 pub(super) struct Output<'a> {
     asked: &'a Ask<'a>,
     is_terminal: bool,
+    /// Responses and notifications so far.
+    pub(super) shown: u64,
 }
 
 impl<'a> Output<'a> {
     pub(super) fn new(asked: &'a Ask<'a>) -> Self {
-        Self { asked, is_terminal: io::stdout().is_terminal() }
+        Self { asked, is_terminal: io::stdout().is_terminal(), shown: 0 }
     }
 
     const fn options(&self) -> &'a RequestOptions {
         &self.asked.arguments.options
     }
 
-    /// Shows a response or a notification.
-    pub(super) fn show(&mut self, message: &Received<'_>, report: &Report) -> anyhow::Result<()> {
+    /// Shows a response or a notification, and tells whether somebody still reads.
+    pub(super) fn show(&mut self, message: &Received<'_>, report: &Report) -> anyhow::Result<Flow> {
         let options = self.options();
+        self.shown += 1;
         if options.json {
             return self.print_json(&Json::new(self.asked, report).with(message));
         }
@@ -40,11 +42,12 @@ impl<'a> Output<'a> {
         }
         // What is no success goes to standard error.
         if !message.is_success() {
-            return Ok(());
+            return Ok(Flow::Go);
         }
         if let Some(path) = &options.output {
-            return std::fs::write(path, &message.payload)
-                .with_context(|| format!("cannot write {}", path.display()));
+            std::fs::write(path, &message.payload)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+            return Ok(Flow::Go);
         }
         self.print_payload(message)
     }
@@ -67,7 +70,7 @@ impl<'a> Output<'a> {
     }
 
     /// Payloads of an observation are told apart by new lines, if they are text.
-    fn print_payload(&self, message: &Received<'_>) -> anyhow::Result<()> {
+    fn print_payload(&self, message: &Received<'_>) -> anyhow::Result<Flow> {
         let payload = &*message.payload;
         let text = text(message);
         if self.is_terminal && text.is_none() {
@@ -75,26 +78,30 @@ impl<'a> Output<'a> {
             eprintln!(
                 "thinair: {len} octets that are no text are not written to a terminal; give --output FILE"
             );
-            return Ok(());
+            return Ok(Flow::Go);
         }
         let ends_line = payload.last().is_none_or(|octet| *octet == b'\n');
         let wants_line = text.is_some() && (self.is_terminal || self.asked.observe.is_some());
         let end: &[u8] = if wants_line && !ends_line { b"\n" } else { b"" };
-        let mut out = io::stdout().lock();
-        let written = out.write_all(payload).and_then(|()| out.write_all(end)).and_then(|()| out.flush());
-        match written {
-            // Whoever reads may stop reading: of one response that is no failure, and an observation is over.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe && self.asked.observe.is_none() => Ok(()),
-            result => result.context("cannot write to standard output"),
-        }
+        print(&[payload, end])
     }
 
-    fn print_json(&self, json: &Json) -> anyhow::Result<()> {
+    fn print_json(&self, json: &Json) -> anyhow::Result<Flow> {
         let text = match self.asked.observe {
             Some(_) => serde_json::to_string(json)?,
             None => serde_json::to_string_pretty(json)?,
         };
-        print(&(text + "\n"))
+        print(&[text.as_bytes(), b"\n"])
+    }
+}
+
+/// Whoever reads may stop reading: that is no failure, and ends an observation.
+fn print(parts: &[&[u8]]) -> anyhow::Result<Flow> {
+    let mut out = io::stdout().lock();
+    match parts.iter().try_for_each(|part| out.write_all(part)).and_then(|()| out.flush()) {
+        Ok(()) => Ok(Flow::Go),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Flow::Stop),
+        Err(error) => Err(error).context("cannot write to standard output"),
     }
 }
 

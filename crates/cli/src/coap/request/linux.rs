@@ -20,11 +20,10 @@ pub(super) fn run_one(asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
     let mut output = Output::new(asked);
     let mut failure = None;
     let outcome = exchange(asked, &mut |message, report| {
-        if let Err(error) = output.show(message, report) {
+        output.show(message, report).unwrap_or_else(|error| {
             failure = Some(error);
-            return Flow::Stop;
-        }
-        Flow::Go
+            Flow::Stop
+        })
     })?;
     if let Some(error) = failure {
         return Err(error);
@@ -39,7 +38,11 @@ pub(super) fn run_one(asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
             }
             if asked.observe.is_some() {
                 eprintln!(
-                    "thinair: the server does not let this resource be observed: that was its only answer"
+                    "thinair: {}",
+                    match output.shown {
+                        1 => "the server does not let this resource be observed: that was its only answer",
+                        _ => "the server has ended the observation",
+                    }
                 );
                 return Ok(ExitCode::FAILURE);
             }

@@ -47,6 +47,8 @@ struct Exchange<'e> {
     icmp: Option<String>,
     /// Why the stream is over.
     closing: Option<Closing>,
+    /// There was a notification.
+    is_observed: bool,
     /// How the observation ends, and until when its end is waited for.
     leaving: Option<(Ending, Instant)>,
     /// Octets of both bodies that have arrived.
@@ -71,8 +73,9 @@ pub(super) fn attempt(
     result.map_err(|stop| match stop {
         Stop::All(ClientError::TimeLimit { .. }) => {
             let transmissions = report.transmissions;
+            let limit = task.limit.into_iter().chain(task.observe_for).min().unwrap_or_default();
             let latest = (transmissions > 0).then_some(Sent { address, transmissions });
-            Stop::All(ClientError::TimeLimit { limit: task.limit.unwrap_or_default(), latest })
+            Stop::All(ClientError::TimeLimit { limit, latest })
         }
         other => other,
     })
@@ -106,6 +109,7 @@ fn try_one(
         told,
         icmp: None,
         closing: None,
+        is_observed: false,
         leaving: None,
         progress: (0, 0),
         blocks: (0, 0),
@@ -132,7 +136,7 @@ impl Exchange<'_> {
             match waiting.wait(until.into_iter().flatten().min())? {
                 Woken::Look => {}
                 Woken::TimeLimit => return Err(Stop::TIME),
-                Woken::Interrupted if task.request.observe && self.leaving.is_none() => {
+                Woken::Interrupted if self.is_observed && self.leaving.is_none() => {
                     self.leave(task, Ending::Interrupted);
                 }
                 // Asked a second time: it does not wait for the server to say so.
@@ -258,6 +262,9 @@ impl Exchange<'_> {
         }
         if observed_until.is_some_and(|until| until <= now) {
             *observed_until = None;
+            if !self.is_observed {
+                return Err(Stop::TIME);
+            }
             if self.leaving.is_none() {
                 self.leave(task, Ending::Stopped);
             }
@@ -320,6 +327,7 @@ impl Exchange<'_> {
         self.count_blocks(1);
         (self.progress, self.blocks) = ((0, 0), (0, 0));
         // From now on it is the application that says for how long.
+        self.is_observed = true;
         waiting.deadline = None;
         if self.leaving.is_some() {
             return;

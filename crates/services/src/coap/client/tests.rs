@@ -110,6 +110,12 @@ fn silence_is_told_with_what_was_sent() {
     let outcome = ask(&limited, &mut go);
     let told = outcome.result.unwrap_err().to_string();
     assert!(told.starts_with("no response within 30ms") && told.ends_with("was sent 1 message"), "{told}");
+
+    // An observation of which nothing was seen is none.
+    let observing = asked.clone().observe();
+    let limited = Task { observe_for: Some(Duration::from_millis(30)), ..Task::new(&uri, &observing) };
+    let told = ask(&limited, &mut go).result.unwrap_err().to_string();
+    assert!(told.starts_with("no response within 30ms"), "{told}");
 }
 
 #[test]

@@ -66,7 +66,7 @@ impl<'s> Waiting<'s> {
             }
         }
         let is_late = self.deadline.is_some_and(|deadline| deadline <= thinair_os::clock::now());
-        Ok(if is_late && self.ready.is_empty() { Woken::TimeLimit } else { Woken::Look })
+        Ok(if is_late { Woken::TimeLimit } else { Woken::Look })
     }
 
     /// Does what cannot be waited for in another way in a thread of its own. If it is interrupted the thread goes on by
