@@ -340,8 +340,9 @@ impl Exchange<'_> {
     /// Ends an observation: the server is told, and has a moment to say so.
     fn leave(&mut self, task: &Task<'_>, ending: Ending) {
         let now = now();
-        if !self.endpoint.deregister(now, self.call) {
-            self.endpoint.cancel(now, self.call);
+        match self.endpoint.deregister(now, self.call) {
+            true => self.steps += 1,
+            false => self.endpoint.cancel(now, self.call),
         }
         self.leaving = Some((ending, now + task.farewell));
     }

@@ -122,7 +122,7 @@ mod tests {
             &[b"a", b"", b""],
             &[b"\xFF\xFE"],
             &[&long],
-            &[b"a"; 33],
+            &[&b"a"[..]; 33],
         ] {
             assert_eq!(name(segments), None, "{segments:?}");
         }
