@@ -42,7 +42,8 @@ pub struct Task<'a> {
     pub uri: &'a Uri,
     /// What to ask.
     pub request: &'a Request<'a>,
-    /// How the endpoint is set: transmission, congestion control, blocks, Tokens.
+    /// How the endpoint is set: transmission, congestion control, blocks, Tokens. Its `max_body` holds for every response,
+    /// also for one that comes in one message.
     pub config: Config,
     /// How long an address has for the handshake of TCP. 10 s.
     pub connect_timeout: Duration,

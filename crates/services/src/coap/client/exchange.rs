@@ -284,7 +284,14 @@ impl Exchange<'_> {
         waiting: &mut Waiting<'_>,
         event: Event<'_, Peer>,
     ) -> Result<Option<Ending>, Stop> {
+        let limit = task.config.max_body;
         match event {
+            // A stream's messages may be larger than the body that is wanted.
+            Event::Response { message, .. } | Event::Notification { message, .. }
+                if message.payload.len() > limit =>
+            {
+                Err(Stop::Address(AddressError::Call(CallError::TooLarge { limit })))
+            }
             Event::Response { call, message } if call == self.call => {
                 self.count_blocks(1);
                 Ok(Some(match self.leaving.take() {
@@ -369,7 +376,7 @@ impl Exchange<'_> {
         }
         let why = match self.closing {
             Some(Closing::Aborted) => Some("the other side has sent Abort".to_owned()),
-            Some(Closing::Broken(error)) => Some(format!("it was sent {error}")),
+            Some(Closing::Broken(error)) => Some(error.to_string()),
             Some(Closing::Disconnected) | None => why,
         };
         Stop::Address(AddressError::Closed(why))

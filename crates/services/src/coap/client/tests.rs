@@ -86,6 +86,21 @@ fn a_response_comes_with_what_it_took() {
 }
 
 #[test]
+fn a_body_has_its_limit_also_in_one_message() {
+    let port = serve(|request| {
+        vec![message(Type::Acknowledgement, Code::CONTENT, request.message_id, request, None, b"here")]
+    });
+    let uri = uri("coap", port);
+    let asked = request(&uri);
+    let limited = |max_body| {
+        let config = Config { max_body, ..Config::default() };
+        ask(&Task { config, ..Task::new(&uri, &asked) }, &mut go)
+    };
+    assert!(limited(4).result.is_ok());
+    assert_eq!(why(limited(3)), AddressError::Call(CallError::TooLarge { limit: 3 }));
+}
+
+#[test]
 fn nobody_is_told_by_icmp_and_at_once() {
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let uri = uri("coap", port);
