@@ -39,7 +39,8 @@ fn the_three_uris_of_section_6_3_are_the_same() {
 fn the_examples_of_appendix_b_are_composed_and_read() {
     let v6 = Host::V6 { address: "2001:db8::2:1".parse().unwrap(), zone: None };
     let japanese = "\u{3053}\u{3093}\u{306B}\u{3061}\u{306F}";
-    let examples: [(Host, u16, &[(u16, &str)], &str); 5] = [
+    type Example<'a> = (Host, u16, &'a [(u16, &'a str)], &'a str);
+    let examples: [Example<'_>; 5] = [
         (v6.clone(), 5683, &[], "coap://[2001:db8::2:1]/"),
         (v6.clone(), 5683, &[(3, "example.net")], "coap://example.net/"),
         (

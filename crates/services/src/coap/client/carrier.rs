@@ -97,10 +97,10 @@ impl Carrier {
                     report.transmissions += u64::from(is_request);
                     // What an ICMP message has told is told by the next call, which then does nothing else.
                     let mut sent = socket.send(datagram);
-                    if let Err(why) = &sent {
-                        if keep_trying(why, icmp) {
-                            sent = socket.send(datagram);
-                        }
+                    if let Err(why) = &sent
+                        && keep_trying(why, icmp)
+                    {
+                        sent = socket.send(datagram);
                     }
                     match sent {
                         Ok(_) => {}
