@@ -121,6 +121,8 @@ bench: ## time and instructions per packet, memory per context, what damage cost
 	$(call heading,Sealing; the tunnel beside a plain forwarder, as root)
 	cargo bench --locked -p thinair-tunnel --bench seal
 	cargo bench --locked -p thinair-tunnel --bench throughput
+	$(call heading,A CoAP server beside that of libcoap)
+	cargo bench --locked -p thinair-services --bench server -- 300000
 	$(MAKE) sizes
 	$(call heading,In one table)
 	cargo bench --locked --quiet -p thinair-rohc --bench numbers

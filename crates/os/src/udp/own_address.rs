@@ -4,6 +4,7 @@
 //! takes no answer from there.
 
 #![allow(unsafe_code, reason = "ancillary data is read and written by address, aligned as the system says")]
+#![allow(clippy::unnecessary_cast, reason = "lengths of ancillary data are of another type in every libc")]
 
 use std::net::IpAddr;
 use std::ptr::{from_mut, from_ref};

@@ -2,7 +2,7 @@
 //!
 //! One thread, one [`Endpoint`], any number of UDP sockets and TCP listeners. Datagrams go in batches, both ways; streams are
 //! read no faster than their other side takes the answers. What others can make the server hold is bounded:
-//! [`Config`](thinair_coap::Config), [`Settings::max_connections`].
+//! [`Config`], [`Settings::max_connections`].
 
 mod datagrams;
 mod open;
@@ -56,7 +56,7 @@ const LONGEST_DATAGRAM: usize = 2_048;
 
 impl Settings {
     /// What listens at these addresses, with an endpoint for them: bodies of at most `max_body` octets, room to tell
-    /// duplicates of 16,384 messages, and, where an address is not a loopback one, at most three times the octets of a
+    /// duplicates of 8,192 messages, and, where an address is not a loopback one, at most three times the octets of a
     /// request for a peer that has not shown that it receives what is sent to it (RFC 9175, section 2.3).
     pub fn secured(listen: Vec<Listen>, max_body: usize, max_connections: usize) -> Self {
         let default = Config::default();
@@ -64,8 +64,8 @@ impl Settings {
         let endpoint = Config {
             max_body,
             max_bodies: max_body.saturating_mul(4).max(default.max_bodies),
-            remembered: 16_384,
-            remembered_octets: 1 << 18,
+            remembered: 8_192,
+            remembered_octets: 1 << 17,
             amplification: is_reachable.then_some(3),
             // An observer that is gone is found out.
             confirm_notifications: std::time::Duration::from_secs(300),

@@ -24,6 +24,8 @@ pub enum Answer<'a> {
     After(Duration, Response<'static>),
     /// The response; and every observer of the resource is forgotten, without a word.
     Forget(Response<'a>),
+    /// The response; and every observer of this path is told the last one, which is no success and ends its observation.
+    End(Response<'a>, Response<'static>),
 }
 
 /// Something that can be observed is in a state.

@@ -366,3 +366,116 @@ impl Connection {
         true
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use thinair_os::{clock, tcp};
+
+    use super::*;
+
+    /// Connections that were accepted at `now`, at most `most`, and their other sides.
+    struct Bench {
+        streams: Streams,
+        events: EventLoop,
+        statistics: Statistics,
+        address: SocketAddr,
+    }
+
+    impl Bench {
+        fn new(most: usize) -> Self {
+            let listener = tcp::listen("127.0.0.1:0".parse().unwrap()).unwrap();
+            let address = listener.local_addr().unwrap();
+            let events = EventLoop::new(Duration::ZERO).unwrap();
+            let settings = Settings::secured(Vec::new(), 1 << 20, most);
+            let streams = Streams::open(vec![listener], &events, &settings).unwrap();
+            Self { streams, events, statistics: Statistics::default(), address }
+        }
+
+        /// One more connection, and those that have to go for it.
+        fn connect(&mut self, now: Instant) -> (TcpStream, u64, Vec<u64>) {
+            let stream = TcpStream::connect(self.address).unwrap();
+            self.events.wait(None, &mut Vec::new()).unwrap();
+            let (new, old) = self.streams.accept(now, 0, &self.events, &mut self.statistics).unwrap();
+            (stream, new[0], old)
+        }
+
+        fn too_slow(&mut self, now: Instant) -> Vec<u64> {
+            self.streams.too_slow(now, &self.events).unwrap()
+        }
+    }
+
+    #[test]
+    fn one_too_many_displaces_the_one_that_is_idle_for_longest() {
+        let mut bench = Bench::new(2);
+        let now = clock::now();
+        let (_one, first, gone) = bench.connect(now);
+        assert_eq!(gone, []);
+        let (_two, second, gone) = bench.connect(now + Duration::from_millis(1));
+        assert_eq!(gone, []);
+        bench.streams.message(now + Duration::from_millis(2), first);
+        // Octets of a message that is not complete are no sign of life.
+        bench.streams.handled(now + Duration::from_millis(3), second, true);
+        let (_three, third, gone) = bench.connect(now + Duration::from_millis(4));
+        assert_eq!(gone, [second]);
+        bench.streams.remove(second);
+        assert_eq!(bench.streams.numbers(), [first, third]);
+        assert_eq!((bench.statistics.connections, bench.statistics.displaced), (3, 1));
+    }
+
+    #[test]
+    fn what_takes_too_long_is_told() {
+        let mut bench = Bench::new(9);
+        let now = clock::now();
+        let (_one, silent, _) = bench.connect(now);
+        let (_two, halved, _) = bench.connect(now);
+        let (_three, idle, _) = bench.connect(now);
+        for number in [halved, idle] {
+            bench.streams.ready(number);
+        }
+        bench.streams.handled(now, halved, true);
+        assert_eq!(bench.too_slow(now + FIRST_MESSAGE / 2), []);
+        assert_eq!(bench.too_slow(now + FIRST_MESSAGE), [silent]);
+        bench.streams.remove(silent);
+        // More octets of the same message do not put it off.
+        bench.streams.handled(now + MESSAGE / 2, halved, true);
+        assert_eq!(bench.too_slow(now + MESSAGE), [halved]);
+        bench.streams.handled(now + MESSAGE, halved, false);
+        assert_eq!(bench.too_slow(now + 100 * MESSAGE), []);
+        assert!(!bench.streams.is_timed(), "the rest may be idle for ever");
+    }
+
+    #[test]
+    fn who_does_not_read_is_not_read_and_goes_in_the_end() {
+        let mut bench = Bench::new(9);
+        let now = clock::now();
+        let (mut stream, number, _) = bench.connect(now);
+        bench.streams.ready(number);
+        // More than the system takes.
+        let octets: Vec<u8> = (0..16 << 20).map(|at| (at / 7) as u8).collect();
+        bench.streams.push(number, &octets);
+        assert!(bench.streams.write(now, number, &bench.events).unwrap());
+        assert!(bench.streams.is_full(number));
+        stream.write_all(b"a request").unwrap();
+        assert!(matches!(bench.streams.read(number), Input::Nothing));
+        assert_eq!(bench.too_slow(now + STALL), [number]);
+        let reader = std::thread::spawn(move || {
+            let mut read = vec![0; 16 << 20];
+            stream.read_exact(&mut read).unwrap();
+            (stream, read)
+        });
+        while bench.streams.is_full(number) {
+            bench.events.wait(None, &mut Vec::new()).unwrap();
+            assert!(bench.streams.write(now + STALL, number, &bench.events).unwrap());
+        }
+        assert_eq!(bench.too_slow(now + STALL), []);
+        let Input::Octets(request) = bench.streams.read(number) else { panic!() };
+        assert_eq!(request, b"a request");
+        bench.streams.close(number);
+        while bench.streams.write(now, number, &bench.events).unwrap() {
+            bench.events.wait(None, &mut Vec::new()).unwrap();
+        }
+        let (_stream, read) = reader.join().unwrap();
+        assert!(read == octets);
+    }
+}

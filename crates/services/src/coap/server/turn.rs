@@ -100,7 +100,11 @@ impl Server {
             Input::Octets(octets) => octets,
             Input::Nothing => return Ok(()),
             Input::End => {
-                self.hang_up(at, number);
+                // It may still read what is owed to it.
+                self.streams.close(number);
+                if !self.streams.write(at.now, number, &self.events)? {
+                    self.hang_up(at, number);
+                }
                 return Ok(());
             }
         };
@@ -162,6 +166,11 @@ impl Server {
                 note(&self.streams, peer, message, &response);
                 self.dues += 1;
                 self.due.insert((at.now + delay, self.dues), Due { peer, id, response });
+            }
+            Answer::End(response, last) => {
+                note(&self.streams, peer, message, &response);
+                respond(&mut self.endpoint, &mut self.statistics, at, id, &response);
+                self.watches.end(at, &mut self.endpoint, message, &last);
             }
             Answer::Forget(response) => {
                 note(&self.streams, peer, message, &response);
@@ -300,7 +309,11 @@ fn respond(
     }
     if let Err(why) = endpoint.respond(at.now, id, response) {
         tracing::debug!(%why, "a response was not sent");
-        endpoint.dismiss(id);
+        // It may have been too long for a message; this one is not.
+        let short = Response::new(thinair_coap::code::INTERNAL_SERVER_ERROR);
+        if endpoint.respond(at.now, id, &short).is_err() {
+            endpoint.dismiss(id);
+        }
     }
 }
 

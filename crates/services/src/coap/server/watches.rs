@@ -66,6 +66,22 @@ impl Watches {
         });
     }
 
+    /// Tells all observers of the path of a request the last of what they are told.
+    pub(super) fn end(
+        &mut self,
+        at: Moment,
+        endpoint: &mut Endpoint<Peer>,
+        request: &Received<'_>,
+        last: &Response<'_>,
+    ) {
+        self.0.retain(|observer, watch| {
+            let is_it = watch.request.options.path().eq(request.options.path());
+            // Whoever cannot be told is not there any more.
+            let _ = is_it && endpoint.notify(at.now, *observer, last, true).is_ok();
+            !is_it
+        });
+    }
+
     /// Tells everybody whose resource is in another state.
     pub fn look(
         &mut self,
@@ -85,7 +101,9 @@ impl Watches {
             let response = match site.handle(at, &watch.request).1 {
                 Answer::Now(response) => response,
                 // Whoever takes its time is not to be observed.
-                Answer::After(..) | Answer::Forget(_) => Response::new(code::INTERNAL_SERVER_ERROR),
+                Answer::After(..) | Answer::Forget(_) | Answer::End(..) => {
+                    Response::new(code::INTERNAL_SERVER_ERROR)
+                }
             };
             let told = format_of(&response);
             let response = match (watch.format, told) {

@@ -49,6 +49,7 @@ pub(crate) fn answer(
         Answer::Now(response) => Answer::Now(owned(response)),
         Answer::After(delay, response) => Answer::After(delay, response),
         Answer::Forget(response) => Answer::Forget(owned(response)),
+        Answer::End(response, last) => Answer::End(owned(response), last),
     })
 }
 

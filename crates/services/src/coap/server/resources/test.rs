@@ -96,7 +96,7 @@ impl Tests {
             }
             let existed = self.create1.is_some();
             let stored = self.create1.get_or_insert_with(|| Stored::new("/create1", &[], TEXT));
-            let response = stored.put(request);
+            let response = stored.replace(request);
             return Response { code: if existed { response.code } else { code::CREATED }, ..response };
         }
         match &mut self.create1 {
@@ -188,7 +188,16 @@ impl Resource for Tests {
             path if path == "/large-create" || path.starts_with("/large-create/") => {
                 self.created.handle(path, request)
             }
-            path => self.observed.iter_mut().find(|observed| observed.path() == path)?.handle(at, request),
+            path => {
+                let observed = self.observed.iter_mut().find(|observed| observed.path() == path)?;
+                if request.code == Code::DELETE {
+                    // It is there again at once; whoever has observed it does so no more.
+                    observed.reset();
+                    let last = Response::new(code::NOT_FOUND);
+                    return Some(Answer::End(Response::new(code::DELETED), last));
+                }
+                observed.handle(at, request)
+            }
         }))
     }
 

@@ -18,9 +18,7 @@ pub(super) struct Observed {
     tail: String,
     /// What was put into it, with its format, and until which period that holds.
     put: Option<(Vec<u8>, u16, u64)>,
-    /// Deleted, until the next period.
-    deleted: Option<u64>,
-    /// How often it was put or deleted.
+    /// How often it was put.
     changes: u64,
 }
 
@@ -31,7 +29,7 @@ fn period(at: Moment) -> u64 {
 
 impl Observed {
     pub(super) fn new(path: &'static str, confirmable: bool, tail: &str) -> Self {
-        Self { path, confirmable, tail: tail.to_owned(), put: None, deleted: None, changes: 0 }
+        Self { path, confirmable, tail: tail.to_owned(), put: None, changes: 0 }
     }
 
     pub(super) fn path(&self) -> &'static str {
@@ -43,6 +41,11 @@ impl Observed {
         list.add(self.path, &[("ct", "0"), ("rt", "observe"), ("obs", ""), ("title", title)]);
     }
 
+    /// What was put into it is gone.
+    pub(super) fn reset(&mut self) {
+        self.put = None;
+    }
+
     pub(super) fn state(&self, at: Moment) -> State {
         State { version: period(at) << 24 | self.changes & 0xFF_FFFF, confirmable: self.confirmable }
     }
@@ -50,29 +53,19 @@ impl Observed {
     pub(super) fn handle(&mut self, at: Moment, request: &Received<'_>) -> Response<'_> {
         let now = period(at);
         self.put.take_if(|(_, _, until)| *until < now);
-        self.deleted.take_if(|until| *until < now);
         match request.code {
             Code::GET => self.get(now, request),
             Code::PUT => {
                 let format = request.options.content_format().unwrap_or(TEXT);
                 self.put = Some((request.payload.to_vec(), format, now));
-                self.deleted = None;
                 self.changes += 1;
                 Response::new(Code::CHANGED)
-            }
-            Code::DELETE => {
-                self.deleted = Some(now);
-                self.changes += 1;
-                Response::new(code::DELETED)
             }
             _ => Response::new(code::METHOD_NOT_ALLOWED),
         }
     }
 
     fn get(&self, now: u64, request: &Received<'_>) -> Response<'_> {
-        if self.deleted.is_some() {
-            return Response::new(code::NOT_FOUND);
-        }
         match &self.put {
             Some((octets, format, _)) => {
                 accepted(request, *format, || Response::content(&octets[..]).format(*format).max_age(PERIOD))

@@ -57,10 +57,15 @@ impl Stored {
         accepted(request, self.format, || Response::content(&self.octets[..]).format(self.format).etag(&etag))
     }
 
-    pub(super) fn put(&mut self, request: &Received<'_>) -> Response<'static> {
+    fn put(&mut self, request: &Received<'_>) -> Response<'static> {
         if !request.options.permits(true, Some(&self.etag())) {
             return Response::new(code::PRECONDITION_FAILED);
         }
+        self.replace(request)
+    }
+
+    /// What PUT does when nothing stands in its way.
+    pub(super) fn replace(&mut self, request: &Received<'_>) -> Response<'static> {
         self.octets = request.payload.to_vec();
         self.format = request.options.content_format().unwrap_or(super::TEXT);
         Response::new(Code::CHANGED).etag(&self.etag())
