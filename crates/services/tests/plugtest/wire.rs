@@ -328,6 +328,10 @@ impl Bench {
             Answer::After(delay, response) => {
                 self.due.insert((at.now + delay, self.handled), (id, response));
             }
+            Answer::End(response, last) => {
+                self.server.respond(at.now, id, &response).unwrap();
+                self.watches.end(at, &mut self.server, &message, &last);
+            }
             Answer::Forget(response) => {
                 self.server.respond(at.now, id, &response).unwrap();
                 self.watches.forget(&mut self.server, resource.unwrap());

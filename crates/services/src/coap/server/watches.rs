@@ -67,7 +67,7 @@ impl Watches {
     }
 
     /// Tells all observers of the path of a request the last of what they are told.
-    pub(super) fn end(
+    pub fn end(
         &mut self,
         at: Moment,
         endpoint: &mut Endpoint<Peer>,
