@@ -178,7 +178,7 @@ impl Bench {
         };
         Self {
             now: START,
-            client: Endpoint::new(config(client, Tokens::Random(4)), next.clone()),
+            client: Endpoint::new(config(client, Tokens::Random(4)), next),
             server: Endpoint::new(config(server, Tokens::Counting), next),
             site,
             watches: Watches::default(),
