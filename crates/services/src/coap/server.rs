@@ -22,10 +22,10 @@ use thinair_wire::time::Instant;
 use super::Peer;
 use datagrams::Datagrams;
 use streams::Streams;
-use watches::Watches;
 
 pub use resource::{Answer, Moment, Resource, Site, State, accepted};
 pub use resources::{Files, FilesError, Tests, Time};
+pub use watches::Watches;
 
 /// Where a server listens, and how much it takes.
 #[derive(Clone, Debug)]

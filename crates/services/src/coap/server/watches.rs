@@ -12,7 +12,7 @@ const LONGEST: usize = 1_024;
 
 /// Who observes what.
 #[derive(Debug, Default)]
-pub(super) struct Watches(BTreeMap<ObserverId, Watch>);
+pub struct Watches(BTreeMap<ObserverId, Watch>);
 
 #[derive(Debug)]
 struct Watch {
@@ -25,12 +25,13 @@ struct Watch {
 }
 
 impl Watches {
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether nobody observes anything.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Puts the client of a request on the list, if what it asks for can be observed. The response is still to be sent.
-    pub(super) fn register(
+    pub fn register(
         &mut self,
         at: Moment,
         endpoint: &mut Endpoint<Peer>,
@@ -49,12 +50,13 @@ impl Watches {
         self.0.insert(observer, Watch { request, resource, version: state.version, format });
     }
 
-    pub(super) fn remove(&mut self, observer: ObserverId) {
+    /// An observer is gone.
+    pub fn remove(&mut self, observer: ObserverId) {
         self.0.remove(&observer);
     }
 
     /// Forgets all observers of a resource, without a word.
-    pub(super) fn forget(&mut self, endpoint: &mut Endpoint<Peer>, resource: usize) {
+    pub fn forget(&mut self, endpoint: &mut Endpoint<Peer>, resource: usize) {
         self.0.retain(|observer, watch| {
             let is_it = watch.resource == resource;
             if is_it {
@@ -65,7 +67,7 @@ impl Watches {
     }
 
     /// Tells all observers of the path of a request the last of what they are told.
-    pub(super) fn end(
+    pub fn end(
         &mut self,
         at: Moment,
         endpoint: &mut Endpoint<Peer>,
@@ -81,7 +83,7 @@ impl Watches {
     }
 
     /// Tells everybody whose resource is in another state.
-    pub(super) fn look(
+    pub fn look(
         &mut self,
         at: Moment,
         endpoint: &mut Endpoint<Peer>,
