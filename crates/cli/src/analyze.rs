@@ -4,7 +4,7 @@
 //! how it reads on a terminal is in [`text`], on a page in [`page`].
 
 mod page;
-mod source;
+pub(crate) mod source;
 mod text;
 mod words;
 

@@ -1,23 +1,72 @@
 //! `thinair coap`: resources of CoAP servers, and a server.
 
+#[cfg(target_os = "linux")]
+mod discover;
+mod names;
+mod options;
+#[cfg(target_os = "linux")]
+mod output;
 mod request;
 mod serve;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use thinair_coap::{Code, code};
+
+use crate::rohc::Usage;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
     /// Fetch a resource
-    Get(request::Arguments),
+    #[command(after_help = request::EXIT_STATUS)]
+    Get(Box<request::Arguments>),
+    /// Put a payload in the place of a resource
+    #[command(after_help = request::EXIT_STATUS)]
+    Put(Box<request::WithBody>),
+    /// Hand a payload to a resource
+    #[command(after_help = request::EXIT_STATUS)]
+    Post(Box<request::WithBody>),
+    /// Delete a resource
+    #[command(after_help = request::EXIT_STATUS)]
+    Delete(Box<request::Arguments>),
+    /// Fetch what a payload asks of a resource (RFC 8132)
+    #[command(after_help = request::EXIT_STATUS)]
+    Fetch(Box<request::WithBody>),
+    /// Change a resource by what a payload says (RFC 8132)
+    #[command(after_help = request::EXIT_STATUS)]
+    Patch(Box<request::WithBody>),
+    /// Change a resource by what a payload says, so that saying it twice changes nothing more (RFC 8132)
+    #[command(after_help = request::EXIT_STATUS)]
+    Ipatch(Box<request::WithBody>),
+    /// Fetch a resource each time that it changes (RFC 7641)
+    #[command(after_help = request::EXIT_STATUS)]
+    Observe(Box<request::Observe>),
+    /// List the resources of a server: /.well-known/core (RFC 6690)
+    #[command(after_help = request::EXIT_STATUS)]
+    Discover(Box<request::Arguments>),
     /// Serve a folder, and resources to test clients with
     Serve(serve::Arguments),
 }
 
 pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
-    match task {
-        Task::Get(arguments) => request::run(arguments),
+    let result = match task {
+        Task::Get(arguments) => request::run(Code::GET, arguments),
+        Task::Put(arguments) => request::run_with_body(Code::PUT, arguments),
+        Task::Post(arguments) => request::run_with_body(Code::POST, arguments),
+        Task::Delete(arguments) => request::run(Code::DELETE, arguments),
+        Task::Fetch(arguments) => request::run_with_body(code::FETCH, arguments),
+        Task::Patch(arguments) => request::run_with_body(code::PATCH, arguments),
+        Task::Ipatch(arguments) => request::run_with_body(code::IPATCH, arguments),
+        Task::Observe(arguments) => request::observe(arguments),
+        Task::Discover(arguments) => request::discover(arguments),
         Task::Serve(arguments) => serve::run(arguments),
+    };
+    match result {
+        Err(error) if error.is::<Usage>() => {
+            eprintln!("thinair: {error:#}");
+            Ok(ExitCode::from(2))
+        }
+        result => result,
     }
 }

@@ -62,6 +62,7 @@ mod ring;
 pub mod stream;
 mod table;
 mod token;
+pub mod uri;
 
 pub use block::{Block, BlockSize};
 pub use config::{Config, Tokens};
@@ -75,3 +76,4 @@ pub use option::{OptionList, Options};
 pub use request::{Received, Request, Response};
 pub use thinair_wire::header::coap::{Code, Type};
 pub use token::Token;
+pub use uri::Uri;

@@ -2,7 +2,8 @@
 //!
 //! This crate knows how Linux is asked: for [TUN and TAP devices](tun), for [network namespaces](namespace), for
 //! [addresses and routes](interface), to [wait](event_loop) until a packet comes or a point in time is reached, to carry
-//! [datagrams in batches](udp), to groups too, or octets on a [serial line](serial) or in [pipes](pipe), to run [before everything
+//! [datagrams in batches](udp), to groups too, or octets on a [serial line](serial) or in [pipes](pipe), to [listen](tcp)
+//! for streams, to stay [in a folder](folder), to run [before everything
 //! else](realtime), to say that a [signal](signals) has come, and to take [privileges] away for good. It refuses to know
 //! what is in the packets. It is the only crate with unsafe code: calls that no library wraps, or not as they are needed
 //! here, and what a child does before it becomes another program.
@@ -31,6 +32,8 @@ mod error;
 #[cfg(target_os = "linux")]
 pub mod event_loop;
 #[cfg(target_os = "linux")]
+pub mod folder;
+#[cfg(target_os = "linux")]
 pub mod interface;
 #[cfg(target_os = "linux")]
 pub mod namespace;
@@ -48,6 +51,8 @@ pub mod resource;
 pub mod serial;
 #[cfg(target_os = "linux")]
 pub mod signals;
+#[cfg(target_os = "linux")]
+pub mod tcp;
 #[cfg(target_os = "linux")]
 pub mod tun;
 #[cfg(target_os = "linux")]

@@ -86,9 +86,8 @@ mod tests {
         let (mut reader, writer) = io::pipe().unwrap();
         let mut opened = write(&path(&writer)).unwrap();
         let full = loop {
-            match opened.write(&[7; 4_096]) {
-                Ok(_) => {}
-                Err(error) => break error,
+            if let Err(error) = opened.write_all(&[7; 4_096]) {
+                break error;
             }
         };
         assert_eq!(full.kind(), io::ErrorKind::WouldBlock);

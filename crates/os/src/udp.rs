@@ -2,9 +2,10 @@
 
 mod batch;
 pub mod options;
+mod own_address;
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::ops::Range;
 
 use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce, SndBuf, SndBufForce};
@@ -23,15 +24,22 @@ pub const MOST: usize = 64;
 /// that there is no room.
 pub fn send(socket: &UdpSocket, to: Option<SocketAddr>, datagrams: &[&[u8]]) -> io::Result<usize> {
     let to = to.map(Name::from);
-    batch::send(socket, datagrams.iter().map(|&datagram| (datagram, to.as_ref())))
+    batch::send(socket, datagrams.iter().map(|&datagram| (datagram, to.as_ref(), None)))
+}
+
+/// A datagram that waits: where its octets are, where it goes, and from which address of this machine.
+#[derive(Clone, Debug)]
+struct Waiting {
+    octets: Range<usize>,
+    to: Option<Name>,
+    from: Option<IpAddr>,
 }
 
 /// Datagrams that wait to be sent, each to an address of its own. Its memory stays, and is used again.
 #[derive(Debug, Default)]
 pub struct Outgoing {
     octets: Vec<u8>,
-    /// Where each is, and where it goes.
-    datagrams: Vec<(Range<usize>, Option<Name>)>,
+    datagrams: Vec<Waiting>,
     /// How many of them have gone.
     gone: usize,
 }
@@ -51,9 +59,19 @@ impl Outgoing {
     pub fn push_with<T>(&mut self, to: Option<SocketAddr>, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let start = self.octets.len();
         let result = write(&mut self.octets);
-        let range = start.min(self.octets.len())..self.octets.len();
-        self.datagrams.push((range, to.map(Name::from)));
+        let octets = start.min(self.octets.len())..self.octets.len();
+        self.datagrams.push(Waiting { octets, to: to.map(Name::from), from: None });
         result
+    }
+
+    /// A datagram behind the others, which leaves from this address of this machine whatever the socket is bound to;
+    /// `None`: from that of the socket, or from the one that the way to the other end says. For answers of a socket that
+    /// is bound to no address: see [`options::tell_own_address`].
+    pub fn push_from(&mut self, from: Option<IpAddr>, to: SocketAddr, datagram: &[u8]) {
+        self.push(Some(to), datagram);
+        if let Some(waiting) = self.datagrams.last_mut() {
+            waiting.from = from;
+        }
     }
 
     /// How many wait.
@@ -78,7 +96,7 @@ impl Outgoing {
         let mut sent = 0;
         while !self.is_empty() {
             let waiting = self.datagrams.iter().skip(self.gone);
-            let waiting = waiting.map(|(range, to)| (&self.octets[range.clone()], to.as_ref()));
+            let waiting = waiting.map(|one| (&self.octets[one.octets.clone()], one.to.as_ref(), one.from));
             match batch::send(socket, waiting) {
                 Ok(count) => {
                     sent += count;
@@ -125,6 +143,8 @@ struct Arrival {
     /// Whether it had more.
     is_cut: bool,
     from: Option<SocketAddr>,
+    /// Which address of this machine it was sent to, if that is told.
+    to: Option<IpAddr>,
 }
 
 impl Received {
@@ -152,6 +172,14 @@ impl Received {
         let chunks = self.octets.chunks_exact(self.room);
         let whole = chunks.zip(&self.datagrams).filter(|(_, arrival)| !arrival.is_cut);
         whole.map(|(chunk, arrival)| (&chunk[..arrival.len], arrival.from))
+    }
+
+    /// The same, with the address of this machine to which each was sent, if the socket
+    /// [tells it](options::tell_own_address).
+    pub fn iter_with_own(&self) -> impl Iterator<Item = (&[u8], Option<SocketAddr>, Option<IpAddr>)> {
+        let chunks = self.octets.chunks_exact(self.room);
+        let whole = chunks.zip(&self.datagrams).filter(|(_, arrival)| !arrival.is_cut);
+        whole.map(|(chunk, arrival)| (&chunk[..arrival.len], arrival.from, arrival.to))
     }
 
     /// The same, for those that work in place.

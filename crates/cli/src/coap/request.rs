@@ -1,12 +1,122 @@
-//! `thinair coap get|put|post|delete|observe`.
+//! `thinair coap get|put|post|delete|fetch|patch|ipatch|observe|discover`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
+use thinair_coap::{Code, Uri};
 
-#[derive(Debug, Args)]
-pub(crate) struct Arguments {}
+use super::names;
+use super::options::{RequestOptions, time};
 
-pub(crate) fn run(_arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    Ok(ExitCode::SUCCESS)
+pub(super) const EXIT_STATUS: &str = "\
+Standard output gets the payload and nothing else; with a payload of text, and on a terminal, it ends with a new line.\n\n\
+Examples:\n  \
+thinair coap get coap://[2001:db8::1]/sensors/temp --accept json\n  \
+thinair coap put coap+tcp://example.net/firmware --file image.bin --timing\n  \
+thinair coap get coap://nb-iot.example/state --ack-timeout 10s --congestion fasor\n  \
+thinair coap observe coap://example.net/time --count 5\n\n\
+Exit status: 0 for a response of class 2; 1 for one of class 4 or 5, or for none; 2 for wrong arguments.";
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Arguments {
+    /// coap://HOST[:PORT]/PATH?QUERY, or coap+tcp:// over TCP. HOST is a name, an IPv4 address, or an IPv6 address in
+    /// brackets, as in [fe80::1%eth0]
+    #[arg(value_name = "URI", value_parser = uri)]
+    pub(super) uri: Uri,
+    #[command(flatten)]
+    pub(super) options: RequestOptions,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct WithBody {
+    #[command(flatten)]
+    request: Arguments,
+    /// What to send
+    #[arg(long, short, value_name = "TEXT", conflicts_with = "file", help_heading = "Request")]
+    payload: Option<String>,
+    /// Send what is in a file; - is standard input
+    #[arg(long, short, value_name = "FILE", help_heading = "Request")]
+    file: Option<PathBuf>,
+    /// Content-Format of the payload, by number or by name, as in json or application/cbor
+    #[arg(long, value_name = "FORMAT", value_parser = names::format_number, help_heading = "Request")]
+    format: Option<u16>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Observe {
+    #[command(flatten)]
+    request: Arguments,
+    /// End after so many notifications, the first response included
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Observation")]
+    count: Option<u64>,
+    /// End after so long
+    #[arg(long = "for", value_name = "TIME", value_parser = time, help_heading = "Observation")]
+    duration: Option<Duration>,
+}
+
+fn uri(text: &str) -> Result<Uri, String> {
+    text.parse().map_err(|error: thinair_coap::uri::UriError| error.to_string())
+}
+
+pub(super) fn run(method: Code, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    run_one(&Ask { method, arguments, payload: Vec::new(), content_format: None, observe: None })
+}
+
+pub(super) fn run_with_body(method: Code, arguments: &WithBody) -> anyhow::Result<ExitCode> {
+    let payload = arguments.payload()?;
+    let content_format = arguments.format;
+    run_one(&Ask { method, arguments: &arguments.request, payload, content_format, observe: None })
+}
+
+pub(super) fn observe(arguments: &Observe) -> anyhow::Result<ExitCode> {
+    let observe = Some((arguments.count, arguments.duration));
+    let (method, payload) = (Code::GET, Vec::new());
+    run_one(&Ask { method, arguments: &arguments.request, payload, content_format: None, observe })
+}
+
+/// A request as it was asked for.
+pub(super) struct Ask<'a> {
+    pub(super) method: Code,
+    pub(super) arguments: &'a Arguments,
+    pub(super) payload: Vec<u8>,
+    pub(super) content_format: Option<u16>,
+    /// Whether to observe, how many notifications and for how long.
+    pub(super) observe: Option<(Option<u64>, Option<Duration>)>,
+}
+
+impl WithBody {
+    fn payload(&self) -> anyhow::Result<Vec<u8>> {
+        use crate::rohc::Usage;
+        use std::io::Read as _;
+        let Some(file) = &self.file else {
+            return Ok(self.payload.clone().unwrap_or_default().into_bytes());
+        };
+        let mut octets = Vec::new();
+        let read = match crate::analyze::source::is_stdin(file) {
+            true => std::io::stdin().lock().read_to_end(&mut octets).map(|_| ()),
+            false => std::fs::read(file).map(|read| octets = read),
+        };
+        read.map_err(|why| Usage::error(format!("cannot read {}: {why}", file.display())))?;
+        Ok(octets)
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux;
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::discover;
+#[cfg(target_os = "linux")]
+use linux::run_one;
+
+#[cfg(not(target_os = "linux"))]
+fn run_one(_: &Ask<'_>) -> anyhow::Result<ExitCode> {
+    anyhow::bail!("requests are sent on Linux alone, so far")
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn discover(_: &Arguments) -> anyhow::Result<ExitCode> {
+    anyhow::bail!("requests are sent on Linux alone, so far")
 }

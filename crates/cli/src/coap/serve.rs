@@ -1,12 +1,217 @@
-//! `thinair coap serve`.
+//! `thinair coap serve`: a folder, the time, and resources to test clients with.
 
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use thinair_coap::congestion::Algorithm;
+
+use crate::rohc::Usage;
+
+/// Default port of CoAP, over UDP and TCP (RFC 7252, section 6.1; RFC 8323, section 8.1).
+const PORT: u16 = 5683;
+
+pub(super) const EXIT_STATUS: &str = "\
+Examples:\n  \
+thinair coap serve\n  \
+thinair coap serve --root sensors --listen 0.0.0.0 --listen [::]\n  \
+thinair coap serve --root inbox --writable --listen 192.0.2.7:5700 --no-tcp\n\n\
+It ends cleanly on SIGINT and SIGTERM. Logs go to standard error; RUST_LOG chooses them.\n\n\
+Exit status: 0 if it was told to end; 1 for a failure; 2 for wrong arguments.";
 
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {}
+#[command(after_help = EXIT_STATUS)]
+pub(crate) struct Arguments {
+    /// Address to listen at, with a port unless it is 5683; can be given several times. An unspecified one (0.0.0.0,
+    /// [::]) is all addresses of its family [default: 127.0.0.1 and ::1]
+    #[arg(long, value_name = "ADDR[:PORT]", value_parser = address)]
+    listen: Vec<SocketAddr>,
+    /// No coap+tcp://
+    #[arg(long, conflicts_with = "no_udp")]
+    no_tcp: bool,
+    /// No coap://
+    #[arg(long)]
+    no_udp: bool,
+    /// Serve the files of this folder, but for those whose names begin with a dot
+    #[arg(long, value_name = "FOLDER", help_heading = "Resources")]
+    root: Option<PathBuf>,
+    /// Let clients make, change and delete files of --root
+    #[arg(long, requires = "root", help_heading = "Resources")]
+    writable: bool,
+    /// Serve the resources of ETSI's CoAP plugtests, to test clients with [default: if there is no --root]
+    #[arg(long, help_heading = "Resources")]
+    test_resources: bool,
+    /// Longest file that is served or taken, in octets; four such bodies are held for clients that fetch or send them
+    /// block by block
+    #[arg(long, value_name = "OCTETS", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1_024..=1 << 28), help_heading = "Limits")]
+    max_body: u32,
+    /// TCP connections at the same time; one more closes that which has been idle for longest
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=10_000), help_heading = "Limits")]
+    max_connections: u16,
+    /// Answer with more than three times the octets of a request even clients that may not be where they seem to be:
+    /// only where addresses cannot be forged. Without it they are asked to echo a value first (RFC 9175), unless only
+    /// loopback addresses are listened to
+    #[arg(long, help_heading = "Limits")]
+    trust_addresses: bool,
+    /// Congestion control of what is sent to clients: rfc7252, rfc6298, cocoa or fasor
+    #[arg(long, value_name = "NAME", help_heading = "Transmission")]
+    congestion: Option<Algorithm>,
+    /// Print what was done as JSON at the end
+    #[arg(long)]
+    json: bool,
+    /// Log a line for every request; a second time, all there is
+    #[arg(long, short, action = clap::ArgAction::Count)]
+    verbose: u8,
+}
 
-pub(crate) fn run(_arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    Ok(ExitCode::SUCCESS)
+/// An address, with a port or without.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let address = bare.parse::<IpAddr>().map(|address| SocketAddr::new(address, PORT));
+    address.map_err(|_| "expected an address, as in 192.0.2.7, 192.0.2.7:5700, :: or [::]:5700".to_owned())
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let result = serve(arguments);
+    match result {
+        Err(error) if error.is::<Usage>() => {
+            eprintln!("thinair: {error:#}");
+            Ok(ExitCode::from(2))
+        }
+        Err(error) => Err(error),
+        Ok(()) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Elsewhere there is none.
+#[cfg(not(target_os = "linux"))]
+fn serve(_arguments: &Arguments) -> anyhow::Result<()> {
+    anyhow::bail!("a CoAP server needs Linux")
+}
+
+/// Serves until it is told to end.
+#[cfg(target_os = "linux")]
+fn serve(arguments: &Arguments) -> anyhow::Result<()> {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    use anyhow::Context as _;
+    use thinair_services::coap::server::{Files, Listen, Server, Settings, Site, Tests, Time};
+
+    log(arguments.verbose);
+    let (udp, tcp) = (!arguments.no_udp, !arguments.no_tcp);
+    let mut listen: Vec<Listen> =
+        arguments.listen.iter().map(|&address| Listen { address, udp, tcp, optional: false }).collect();
+    if listen.is_empty() {
+        let local: [(IpAddr, bool); 2] =
+            [(Ipv4Addr::LOCALHOST.into(), false), (Ipv6Addr::LOCALHOST.into(), true)];
+        listen.extend(local.map(|(address, optional)| {
+            // A machine may have no IPv6.
+            Listen { address: SocketAddr::new(address, PORT), udp, tcp, optional }
+        }));
+    }
+    let max_body = arguments.max_body as usize;
+    let mut settings = Settings::secured(listen, max_body, usize::from(arguments.max_connections));
+    if arguments.trust_addresses {
+        settings.endpoint.amplification = None;
+    }
+    if let Some(congestion) = arguments.congestion {
+        settings.endpoint.congestion = congestion;
+    }
+    let mut site = Site::new();
+    site.add(Time::new());
+    if arguments.test_resources || arguments.root.is_none() {
+        site.add(Tests::new());
+    }
+    if let Some(root) = &arguments.root {
+        if !root.is_dir() {
+            return Err(Usage::error(format!("`{}` is no folder", root.display())));
+        }
+        site.add(Files::open(root, max_body, arguments.writable)?);
+    }
+    let mut server = Server::open(&settings, site)?;
+    eprintln!("serving {}", server.uris().join(", "));
+    server.run()?;
+    let statistics = server.statistics();
+    let text =
+        if arguments.json { serde_json::to_string_pretty(&json(&statistics))? + "\n" } else { String::new() };
+    if !arguments.json {
+        eprintln!(
+            "{} requests answered, {} of them with an error",
+            statistics.requests,
+            statistics.client_errors + statistics.server_errors
+        );
+    }
+    crate::analyze::print(&text).context("print what was done")
+}
+
+/// Logs to standard error: RUST_LOG says what, or --verbose how much.
+#[cfg(target_os = "linux")]
+fn log(verbose: u8) {
+    use tracing_subscriber::EnvFilter;
+    let level = match verbose {
+        0 => "warn",
+        1 => "warn,thinair=debug,thinair_services=debug",
+        _ => "trace",
+    };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    subscriber.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init();
+}
+
+#[cfg(target_os = "linux")]
+fn json(statistics: &thinair_services::coap::server::Statistics) -> serde_json::Value {
+    let endpoint = &statistics.endpoint;
+    serde_json::json!({
+        "requests": statistics.requests,
+        "responses": {
+            "2": statistics.successes,
+            "4": statistics.client_errors,
+            "5": statistics.server_errors,
+        },
+        "notifications": statistics.notifications,
+        "not_delivered": statistics.not_delivered,
+        "datagrams": {
+            "received": endpoint.received,
+            "malformed": endpoint.malformed,
+            "too_long": statistics.too_long,
+            "duplicates": endpoint.duplicates,
+            "unmatched": endpoint.unmatched,
+            "forgotten_early": endpoint.forgotten_early,
+            "retransmissions": endpoint.retransmissions,
+            "dropped": endpoint.dropped,
+            "refused": statistics.refused,
+        },
+        "overload": endpoint.overload,
+        "connections": {
+            "accepted": statistics.connections,
+            "displaced": statistics.displaced,
+            "too_slow": statistics.too_slow,
+        },
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_have_a_port_or_the_default() {
+        for (text, expected) in [
+            ("127.0.0.1", "127.0.0.1:5683"),
+            ("127.0.0.1:5700", "127.0.0.1:5700"),
+            ("::1", "[::1]:5683"),
+            ("[::1]", "[::1]:5683"),
+            ("[2001:db8::7]:0", "[2001:db8::7]:0"),
+        ] {
+            assert_eq!(address(text), Ok(expected.parse().unwrap()));
+        }
+        for text in ["", "localhost", "127.0.0.1:", "1.2.3", "::1:99999:", "[::1"] {
+            assert!(address(text).is_err(), "{text}");
+        }
+    }
 }

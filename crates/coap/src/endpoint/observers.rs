@@ -158,6 +158,15 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.send_notification(now, id.0, response, confirmable)
     }
 
+    /// Takes an observer off the list without a word: its client registers again when what it has is older than Max-Age.
+    /// RFC 7641, section 3.3.1. No event tells of it.
+    pub fn forget_observer(&mut self, id: ObserverId) {
+        if let Some(observer) = self.observers.remove(id.0) {
+            self.by_observer.remove(&(observer.peer, observer.token));
+            self.peers.unpin(observer.peer);
+        }
+    }
+
     /// Observers that are known.
     pub const fn observers(&self) -> usize {
         self.observers.len()

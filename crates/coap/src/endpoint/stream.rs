@@ -109,6 +109,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.write_signal(now, key, code::RELEASE, Token::EMPTY, &[])
     }
 
+    /// Whether the octets that were received of a stream end within a message. Whoever serves many closes those that stay
+    /// there for long.
+    pub fn is_within_message(&self, peer: &P) -> bool {
+        let stream = self.peers.find(peer).and_then(|key| self.stream(key));
+        stream.is_some_and(|stream| !stream.input.is_empty())
+    }
+
     /// Octets of a stream were received: takes the next message from their front, and what is behind the last complete one
     /// into memory of at most [`Config::max_stream_message`](crate::Config::max_stream_message) octets.
     ///

@@ -11,13 +11,14 @@
 
 use std::io;
 use std::mem::zeroed;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd as _;
 use std::ptr::{from_mut, from_ref};
 
 use libc::{iovec, mmsghdr, sockaddr_in6, socklen_t};
 use nix::sys::socket::{SockaddrIn, SockaddrIn6, SockaddrLike as _};
 
+use super::own_address::Control;
 use super::{Arrival, MOST};
 
 /// Octets of the longest address.
@@ -54,14 +55,16 @@ fn blank() -> ([mmsghdr; MOST], [iovec; MOST]) {
     unsafe { (zeroed(), zeroed()) }
 }
 
-/// Sends the first datagrams, at most [`MOST`]; how many went.
+/// Sends the first datagrams, at most [`MOST`]; how many went. Each to an address, and from an own one.
 pub(super) fn send<'d>(
     socket: &UdpSocket,
-    datagrams: impl Iterator<Item = (&'d [u8], Option<&'d Name>)>,
+    datagrams: impl Iterator<Item = (&'d [u8], Option<&'d Name>, Option<IpAddr>)>,
 ) -> io::Result<usize> {
     let (mut headers, mut slices) = blank();
+    let mut controls = [Control::default(); MOST];
     let mut count = 0;
-    for ((datagram, to), (header, slice)) in datagrams.zip(headers.iter_mut().zip(&mut slices)) {
+    let places = headers.iter_mut().zip(slices.iter_mut().zip(&mut controls));
+    for ((datagram, to, from), (header, (slice, control))) in datagrams.zip(places) {
         slice.iov_base = datagram.as_ptr().cast_mut().cast();
         slice.iov_len = datagram.len();
         header.msg_hdr.msg_iov = from_mut(slice);
@@ -70,14 +73,17 @@ pub(super) fn send<'d>(
             header.msg_hdr.msg_name = name.cast_mut().cast();
             header.msg_hdr.msg_namelen = len;
         }
+        if let Some(from) = from {
+            control.set(from, &mut header.msg_hdr);
+        }
         count += 1;
     }
     if count == 0 {
         return Ok(0);
     }
     retry(|| {
-        // SAFETY: `count` headers are filled in. Slices are on the stack, datagrams and names are borrowed for longer than
-        // the call, and the call writes to none of them, but to the headers alone.
+        // SAFETY: `count` headers are filled in. Slices and controls are on the stack, datagrams and names are borrowed for
+        // longer than the call, and the call writes to none of them, but to the headers alone.
         unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count, 0) }
     })
 }
@@ -93,30 +99,35 @@ pub(super) fn receive(
     let (mut headers, mut slices) = blank();
     // SAFETY: a `sockaddr_in6` is made of integers, for which all zeros is a value.
     let mut names: [sockaddr_in6; MOST] = unsafe { zeroed() };
+    let mut controls = [Control::default(); MOST];
     let mut count = 0;
-    let places = octets.chunks_exact_mut(room).zip(slices.iter_mut().zip(&mut names));
-    for (header, (chunk, (slice, name))) in headers.iter_mut().zip(places) {
+    let room_for_names = names.iter_mut().zip(&mut controls);
+    let places = octets.chunks_exact_mut(room).zip(slices.iter_mut().zip(room_for_names));
+    for (header, (chunk, (slice, (name, control)))) in headers.iter_mut().zip(places) {
         slice.iov_base = chunk.as_mut_ptr().cast();
         slice.iov_len = chunk.len();
         header.msg_hdr.msg_iov = from_mut(slice);
         header.msg_hdr.msg_iovlen = 1;
         header.msg_hdr.msg_name = from_mut(name).cast();
         header.msg_hdr.msg_namelen = LONGEST_NAME;
+        control.give(&mut header.msg_hdr);
         count += 1;
     }
     let received = retry(|| {
         let (flags, timeout) = (libc::MSG_WAITFORONE, std::ptr::null_mut());
-        // SAFETY: `count` headers are filled in. Each has a chunk of `octets`, a slice and a name of its own, with their
-        // true lengths; nobody else has them while this function borrows `octets`. No timeout is given.
+        // SAFETY: `count` headers are filled in. Each has a chunk of `octets`, a slice, a name and a control of its own, with
+        // their true lengths; nobody else has them while this function borrows `octets`. No timeout is given.
         unsafe { libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count, flags, timeout) }
     })?;
-    arrivals.extend(headers.iter().zip(&names).take(received).map(|(header, name)| {
+    let told = headers.iter().zip(names.iter().zip(&controls));
+    arrivals.extend(told.take(received).map(|(header, (name, control))| {
         let head = &header.msg_hdr;
         Arrival {
             // The length is that of what is there, not that of what was sent: MSG_TRUNC is not asked for.
             len: (header.msg_len as usize).min(room),
             is_cut: head.msg_flags & libc::MSG_TRUNC != 0,
             from: address(name, head.msg_namelen),
+            to: control.told(head),
         }
     }));
     Ok(())

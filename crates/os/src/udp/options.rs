@@ -4,6 +4,8 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::{Ipv4PacketInfo, Ipv6RecvPacketInfo};
 use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
@@ -27,6 +29,43 @@ pub fn bind_shared(address: SocketAddr) -> Result<UdpSocket> {
         Ok(socket.into())
     };
     bind().attempt(|| format!("listen to {address}"))
+}
+
+/// A socket for one address, or, if it is unspecified, for all addresses of its family: one of IPv6 leaves IPv4 alone
+/// (IPV6_V6ONLY), so that both can have the same port. It does not block.
+///
+/// # Errors
+/// There is no such address here, or somebody else has it.
+pub fn bind_one_family(address: SocketAddr) -> Result<UdpSocket> {
+    let bind = || -> io::Result<UdpSocket> {
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = rustix::net::socket_with(family, SocketType::DGRAM, flags, None)?;
+        if address.is_ipv6() {
+            sockopt::set_ipv6_v6only(&socket, true)?;
+        }
+        rustix::net::bind(&socket, &address)?;
+        Ok(socket.into())
+    };
+    bind().attempt(|| format!("listen to {address}"))
+}
+
+/// From now on each datagram tells to which address of this machine it was sent
+/// ([`Received::iter_with_own`](super::Received::iter_with_own)): what is bound to no address can answer from the one that
+/// was asked.
+///
+/// # Errors
+/// There is no socket.
+pub fn tell_own_address(socket: &UdpSocket) -> Result<()> {
+    let tell = || -> io::Result<()> {
+        if socket.local_addr()?.is_ipv4() {
+            setsockopt(socket, Ipv4PacketInfo, &true)?;
+        } else {
+            setsockopt(socket, Ipv6RecvPacketInfo, &true)?;
+        }
+        Ok(())
+    };
+    tell().attempt(|| "ask to which address a datagram was sent".to_owned())
 }
 
 /// Gets what is sent to a group, by an interface; `None`: the one to which the group is routed.

@@ -1,0 +1,276 @@
+//! The options of a request: how it is carried, and what is in it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use thinair_coap::congestion::{Algorithm, Transmission};
+use thinair_coap::{BlockSize, Config, OptionList, Tokens, Uri, number};
+
+use super::names::{self, Value};
+
+/// Options of a request that are asked for in another way.
+const TAKEN: &[(u16, &str)] = &[
+    (number::OBSERVE, "`thinair coap observe` does that"),
+    (number::BLOCK1, "--block-size does that"),
+    (number::BLOCK2, "--block-size does that"),
+    (number::SIZE1, "it follows from the payload"),
+];
+
+/// Congestion control by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Congestion {
+    /// ACK_TIMEOUT, doubled each time
+    Rfc7252,
+    /// As TCP does it (RFC 6298), without its lower bound
+    Rfc6298,
+    /// draft-ietf-core-cocoa-03
+    Cocoa,
+    /// draft-ietf-core-fasor-02
+    Fasor,
+}
+
+impl Congestion {
+    fn algorithm(self) -> Algorithm {
+        match self {
+            Self::Rfc7252 => Algorithm::Rfc7252,
+            Self::Rfc6298 => Algorithm::Rfc6298(Default::default()),
+            Self::Cocoa => Algorithm::Cocoa(Default::default()),
+            Self::Fasor => Algorithm::Fasor(Default::default()),
+        }
+    }
+}
+
+/// What is in every request, and how it is carried.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RequestOptions {
+    /// Content-Format of the response, by number or by name, as in json or application/cbor
+    #[arg(long, value_name = "FORMAT", value_parser = names::format_number, help_heading = "Request")]
+    accept: Option<u16>,
+    /// ETag of what is here already, in hexadecimal digits: 2.03 says that it is still right; may be repeated
+    #[arg(long, value_name = "HEX", value_parser = etag, help_heading = "Request")]
+    etag: Vec<Octets>,
+    /// Only if the resource has this ETag, in hexadecimal digits, or, without one, if it exists; may be repeated
+    #[arg(long, value_name = "HEX", value_parser = if_match, num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Request")]
+    if_match: Vec<Octets>,
+    /// Only if the resource does not exist
+    #[arg(long, help_heading = "Request")]
+    if_none_match: bool,
+    /// One more option, by number or name: 0x and hexadecimal digits, a number where the option has one, or text; may be
+    /// repeated. Uri-Host and Uri-Port replace what the URI says, but not where the request goes
+    #[arg(long, value_name = "OPTION=VALUE", value_parser = option, help_heading = "Request")]
+    option: Vec<(u16, Octets)>,
+    /// Send it as a Non-confirmable message, which is not sent again if it is lost
+    #[arg(long, help_heading = "Request")]
+    non: bool,
+
+    /// When messages are sent again
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = Congestion::Rfc7252, help_heading = "Transmission")]
+    congestion: Congestion,
+    /// ACK_TIMEOUT: the first timeout, as long as nothing was measured; above the round trip of the path [default: 2s]
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Transmission")]
+    ack_timeout: Option<Duration>,
+    /// ACK_RANDOM_FACTOR, 1 to 10: up to so many times ACK_TIMEOUT are waited [default: 1.5]
+    #[arg(long, value_name = "FACTOR", value_parser = factor, help_heading = "Transmission")]
+    ack_random_factor: Option<u16>,
+    /// MAX_RETRANSMIT: how often a message is sent again [default: 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..=20), help_heading = "Transmission")]
+    max_retransmit: Option<u8>,
+    /// NSTART: messages to the server that may wait for an acknowledgement at the same time [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Transmission")]
+    nstart: Option<u16>,
+    /// Octets of a block, 16 to 1024, a power of 2 [default: 1024]
+    #[arg(long, value_name = "N", value_parser = block_size, help_heading = "Transmission")]
+    block_size: Option<BlockSize>,
+    /// Random octets of the Token, 1 to 8
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=8), help_heading = "Transmission")]
+    token_length: u8,
+    /// Octets of the response, at most; it is held in memory
+    #[arg(long, value_name = "N", default_value_t = 64 << 20, help_heading = "Transmission")]
+    max_body: usize,
+    /// How long all of it may take; of an observation, until its first notification [default: as long as messages are
+    /// sent again, and 93s for a response to what was acknowledged]
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Transmission")]
+    pub(crate) timeout: Option<Duration>,
+    /// How long an address has for the handshake of TCP
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s", help_heading = "Transmission")]
+    pub(crate) connect_timeout: Duration,
+
+    /// Write the payload to a file; of an observation, the latest
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print response code and options to standard error
+    #[arg(long, short = 'v', visible_short_alias = 'i', help_heading = "Output")]
+    pub(crate) include: bool,
+    /// Print how long everything took, and how often messages were sent, to standard error
+    #[arg(long, help_heading = "Output")]
+    pub(crate) timing: bool,
+    /// Print JSON (thinair.coap/1): code, options, payload, times, messages; of an observation a line each time
+    #[arg(long, conflicts_with = "output", help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Octets that were given as an argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Octets(Vec<u8>);
+
+impl RequestOptions {
+    /// How the endpoint is set.
+    pub(crate) fn config(&self) -> Config {
+        let config = Config::default();
+        let transmission = Transmission {
+            ack_timeout: self.ack_timeout.unwrap_or(config.transmission.ack_timeout),
+            ack_random_factor: self.ack_random_factor.unwrap_or(config.transmission.ack_random_factor),
+            max_retransmit: self.max_retransmit.unwrap_or(config.transmission.max_retransmit),
+            nstart: self.nstart.unwrap_or(config.transmission.nstart),
+            ..config.transmission
+        };
+        Config {
+            transmission,
+            congestion: self.congestion.algorithm(),
+            block_size: self.block_size.unwrap_or(config.block_size),
+            max_body: self.max_body,
+            tokens: Tokens::Random(self.token_length),
+            ..config
+        }
+    }
+
+    pub(crate) const fn is_confirmable(&self) -> bool {
+        !self.non
+    }
+
+    /// The options of a request for `uri`.
+    pub(crate) fn options(&self, uri: &Uri, content_format: Option<u16>) -> OptionList {
+        let mut options = uri.options();
+        for number in [number::URI_HOST, number::URI_PORT] {
+            if self.option.iter().any(|(given, _)| *given == number) {
+                options.remove(number);
+            }
+        }
+        self.etag.iter().for_each(|etag| options.push(number::ETAG, &etag.0));
+        self.if_match.iter().for_each(|etag| options.push(number::IF_MATCH, &etag.0));
+        if self.if_none_match {
+            options.push(number::IF_NONE_MATCH, &[]);
+        }
+        for (number, format) in [(number::CONTENT_FORMAT, content_format), (number::ACCEPT, self.accept)] {
+            if let Some(format) = format {
+                options.push_uint(number, u32::from(format));
+            }
+        }
+        self.option.iter().for_each(|(number, value)| options.push(*number, &value.0));
+        options
+    }
+}
+
+/// A number and its unit.
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
+    let units = [("ms", 1e-3), ("us", 1e-6), ("s", 1.0), ("min", 60.0), ("h", 3_600.0)];
+    let found = units.into_iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
+    let seconds = found.and_then(|(number, unit)| Some(number.trim().parse::<f64>().ok()? * unit));
+    let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.filter(|time| !time.is_zero() && *time <= Duration::from_secs(366 * 86_400))
+        .ok_or_else(|| "expected a number above 0 with us, ms, s, min or h, as in 1.5s".to_owned())
+}
+
+fn factor(text: &str) -> Result<u16, String> {
+    let factor = text.parse::<f64>().ok().filter(|factor| (1.0..=10.0).contains(factor));
+    factor
+        .map(|factor| (factor * 1_000.0).round() as u16)
+        .ok_or_else(|| "expected a number from 1 to 10".to_owned())
+}
+
+fn block_size(text: &str) -> Result<BlockSize, String> {
+    let octets = text.parse().ok().filter(|octets| BlockSize::at_most(*octets).octets() == *octets);
+    octets.map(BlockSize::at_most).ok_or_else(|| "expected 16, 32, 64, 128, 256, 512 or 1024".to_owned())
+}
+
+fn hexadecimal(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> = text.chars().map(|digit| Some(digit.to_digit(16)? as u8)).collect();
+    let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
+    Some(digits.chunks_exact(2).map(|pair| pair.iter().fold(0, |octet, digit| octet << 4 | digit)).collect())
+}
+
+fn etag(text: &str) -> Result<Octets, String> {
+    of_length(number::ETAG, text)
+}
+
+fn if_match(text: &str) -> Result<Octets, String> {
+    of_length(number::IF_MATCH, text)
+}
+
+fn of_length(number: u16, text: &str) -> Result<Octets, String> {
+    let octets = hexadecimal(text.strip_prefix("0x").unwrap_or(text));
+    let octets = octets.filter(|octets| number::allows(number, octets.len()));
+    octets.map(Octets).ok_or_else(|| "expected up to 8 octets in hexadecimal digits, as in 0x1f2e".to_owned())
+}
+
+/// An option that nothing else asks for.
+fn option(text: &str) -> Result<(u16, Octets), String> {
+    let (option, value) = text.split_once('=').ok_or("expected OPTION=VALUE, as in 2053=0x01")?;
+    let number = names::option_number(option)?;
+    if let Some((_, instead)) = TAKEN.iter().find(|(taken, _)| *taken == number) {
+        return Err(format!("option {option} cannot be given here: {instead}"));
+    }
+    let kind = names::option(number).map_or(Value::Text, |(_, kind)| kind);
+    let octets = match (value.strip_prefix("0x"), kind) {
+        (Some(digits), _) => hexadecimal(digits).ok_or("behind 0x stand pairs of hexadecimal digits")?,
+        (None, Value::Uint | Value::Format | Value::Block) => {
+            let uint: u32 = value.parse().map_err(|_| format!("option {option} has a number below 2^32"))?;
+            let octets = uint.to_be_bytes();
+            octets.into_iter().skip(uint.leading_zeros() as usize / 8).collect()
+        }
+        (None, Value::Opaque) => return Err(format!("option {option} has octets, as in {option}=0x1f2e")),
+        (None, Value::Empty | Value::Text) => value.as_bytes().to_vec(),
+    };
+    if !number::allows(number, octets.len()) {
+        return Err(format!("option {option} cannot have {} octets", octets.len()));
+    }
+    Ok((number, Octets(octets)))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_is_a_number_or_a_name_and_a_value() {
+        let octets = |text: &str| option(text).map(|(number, octets)| (number, octets.0));
+        assert_eq!(octets("2053=0x01ff"), Ok((2053, vec![1, 0xFF])));
+        assert_eq!(octets("2053=x=y"), Ok((2053, b"x=y".to_vec())));
+        assert_eq!(octets("Uri-Host=example.net"), Ok((3, b"example.net".to_vec())));
+        assert_eq!(octets("max-age=256"), Ok((14, vec![1, 0])));
+        assert_eq!(octets("258=26"), Ok((258, vec![26])));
+        for (text, why) in [
+            ("2053", "OPTION=VALUE"),
+            ("nothing=1", "give its number"),
+            ("6=0", "observe"),
+            ("Block2=3", "--block-size"),
+            ("ETag=x", "0x1f2e"),
+            ("4=0x", "0 octets"),
+            ("258=256", "2 octets"),
+            ("9999=0x1", "pairs"),
+        ] {
+            let told = octets(text).unwrap_err();
+            assert!(told.contains(why), "{text}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_time_has_its_unit() {
+        assert_eq!(time("1.5s"), Ok(Duration::from_millis(1_500)));
+        assert_eq!(time("20 ms"), Ok(Duration::from_millis(20)));
+        assert_eq!(time("2min"), Ok(Duration::from_secs(120)));
+        for text in ["2", "0s", "-1s", "x", "s", "inf s", "9999999h"] {
+            assert!(time(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_of_blocks_are_powers_of_2() {
+        assert_eq!(block_size("64").map(BlockSize::octets), Ok(64));
+        assert!(["0", "15", "65", "2048", "x"].iter().all(|text| block_size(text).is_err()));
+        assert_eq!(factor("1.25"), Ok(1_250));
+        assert!(factor("0.5").is_err() && factor("nan").is_err());
+    }
+}

@@ -1,0 +1,343 @@
+//! Responses as people and programs read them.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde::Serialize;
+use thinair_coap::uri::resource;
+use thinair_coap::{Received, number};
+use thinair_services::coap::client::{ClientError, Flow, Report};
+
+use super::names::{self, Value};
+use super::options::RequestOptions;
+use super::request::Ask;
+
+/// Where responses go.
+pub(super) struct Output<'a> {
+    asked: &'a Ask<'a>,
+    is_terminal: bool,
+    /// Responses and notifications so far.
+    pub(super) shown: u64,
+}
+
+impl<'a> Output<'a> {
+    pub(super) fn new(asked: &'a Ask<'a>) -> Self {
+        Self { asked, is_terminal: io::stdout().is_terminal(), shown: 0 }
+    }
+
+    const fn options(&self) -> &'a RequestOptions {
+        &self.asked.arguments.options
+    }
+
+    /// Shows a response or a notification, and tells whether somebody still reads.
+    pub(super) fn show(&mut self, message: &Received<'_>, report: &Report) -> anyhow::Result<Flow> {
+        let options = self.options();
+        self.shown += 1;
+        if options.json {
+            return self.print_json(&Json::new(self.asked, report).with(message));
+        }
+        if options.include {
+            include(message);
+        }
+        // What is no success goes to standard error.
+        if !message.is_success() {
+            return Ok(Flow::Go);
+        }
+        if let Some(path) = &options.output {
+            std::fs::write(path, &message.payload)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+            return Ok(Flow::Go);
+        }
+        self.print_payload(message)
+    }
+
+    /// It is over.
+    pub(super) fn finish(&self, report: &Report) {
+        if self.options().timing && !self.options().json {
+            timing(report);
+        }
+    }
+
+    /// There is no response.
+    pub(super) fn failed(&self, error: &ClientError, report: &Report) -> anyhow::Result<()> {
+        if self.options().json {
+            self.print_json(&Json { error: Some(error.to_string()), ..Json::new(self.asked, report) })?;
+        } else if self.options().timing {
+            timing(report);
+        }
+        Ok(())
+    }
+
+    /// Payloads of an observation are told apart by new lines, if they are text.
+    fn print_payload(&self, message: &Received<'_>) -> anyhow::Result<Flow> {
+        let payload = &*message.payload;
+        let text = text(message);
+        if self.is_terminal && text.is_none() {
+            let len = payload.len();
+            eprintln!(
+                "thinair: {len} octets that are no text are not written to a terminal; give --output FILE"
+            );
+            return Ok(Flow::Go);
+        }
+        let ends_line = payload.last().is_none_or(|octet| *octet == b'\n');
+        let wants_line = text.is_some() && (self.is_terminal || self.asked.observe.is_some());
+        let end: &[u8] = if wants_line && !ends_line { b"\n" } else { b"" };
+        print(&[payload, end])
+    }
+
+    fn print_json(&self, json: &Json) -> anyhow::Result<Flow> {
+        let text = match self.asked.observe {
+            Some(_) => serde_json::to_string(json)?,
+            None => serde_json::to_string_pretty(json)?,
+        };
+        print(&[text.as_bytes(), b"\n"])
+    }
+}
+
+/// Whoever reads may stop reading: that is no failure, and ends an observation.
+fn print(parts: &[&[u8]]) -> anyhow::Result<Flow> {
+    let mut out = io::stdout().lock();
+    match parts.iter().try_for_each(|part| out.write_all(part)).and_then(|()| out.flush()) {
+        Ok(()) => Ok(Flow::Go),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Flow::Stop),
+        Err(error) => Err(error).context("cannot write to standard output"),
+    }
+}
+
+/// Code, options and times, as far as they are asked for.
+pub(super) fn tell(options: &RequestOptions, message: &Received<'_>, report: &Report) {
+    if options.include {
+        include(message);
+    }
+    if options.timing {
+        timing(report);
+    }
+}
+
+/// The payload, if it is text.
+fn text<'m>(message: &'m Received<'_>) -> Option<&'m str> {
+    let is_text = message.options.content_format().is_none_or(names::is_text);
+    std::str::from_utf8(&message.payload).ok().filter(|_| is_text)
+}
+
+fn include(message: &Received<'_>) {
+    eprintln!("{}", names::code(message.code));
+    for option in message.options.iter() {
+        let value = names::value(option.number, option.value);
+        match names::option(option.number) {
+            Some((name, Value::Empty)) => eprintln!("{name}"),
+            Some((name, _)) => eprintln!("{name}: {value}"),
+            None => eprintln!("Option {}: {value}", option.number),
+        }
+    }
+}
+
+fn timing(report: &Report) {
+    let since = |time: Duration| format!("{:.1} ms", milliseconds(time));
+    let first = report
+        .first
+        .map_or_else(|| "nothing came".to_owned(), |first| format!("first octets {}", since(first)));
+    let rto = report.rto.map(|rto| format!("; RTO {}", since(rto))).unwrap_or_default();
+    let blocks = match (report.blocks_up, report.blocks_down) {
+        (0, 0) => String::new(),
+        (up, 0) => format!("; {up} blocks up"),
+        (0, down) => format!("; {down} blocks down"),
+        (up, down) => format!("; {up} blocks up, {down} down"),
+    };
+    eprintln!(
+        "host found {}, connected {}, {first}, done {}; {} sent, {} of them again{blocks}; {} octets sent, {} received{rto}",
+        since(report.resolved),
+        since(report.connected),
+        since(report.total),
+        if report.transmissions == 1 {
+            "1 request".to_owned()
+        } else {
+            format!("{} requests", report.transmissions)
+        },
+        report.retransmissions,
+        report.sent_octets,
+        report.received_octets,
+    );
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    // To the microsecond.
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}
+
+#[derive(Serialize)]
+struct Json {
+    schema: &'static str,
+    uri: String,
+    method: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    address: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failed_addresses: Vec<FailedAddress>,
+    #[serde(flatten)]
+    response: Option<Response>,
+    times_ms: Times,
+    messages: Messages,
+    octets: Octets,
+    blocks: Blocks,
+    rto_ms: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct FailedAddress {
+    address: String,
+    why: String,
+}
+
+#[derive(Serialize)]
+struct Response {
+    code: String,
+    code_name: &'static str,
+    options: Vec<OptionValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    location: Option<String>,
+    payload: String,
+    payload_encoding: &'static str,
+    payload_octets: usize,
+}
+
+#[derive(Serialize)]
+struct OptionValue {
+    number: u16,
+    name: Option<&'static str>,
+    value: serde_json::Value,
+    hex: String,
+}
+
+#[derive(Serialize)]
+struct Times {
+    resolved: f64,
+    connected: f64,
+    first: Option<f64>,
+    total: f64,
+}
+
+#[derive(Serialize)]
+struct Messages {
+    transmissions: u64,
+    retransmissions: u64,
+    sent: u64,
+    received: u64,
+}
+
+#[derive(Serialize)]
+struct Octets {
+    sent: u64,
+    received: u64,
+}
+
+#[derive(Serialize)]
+struct Blocks {
+    up: u64,
+    down: u64,
+}
+
+impl Json {
+    fn new(asked: &Ask<'_>, report: &Report) -> Self {
+        let failed = report.attempts.iter().map(|attempt| FailedAddress {
+            address: attempt.address.to_string(),
+            why: attempt.why.to_string(),
+        });
+        Self {
+            schema: "thinair.coap/1",
+            uri: asked.arguments.uri.to_string(),
+            method: names::code_name(asked.method),
+            error: None,
+            address: report.address.map(|address| address.to_string()),
+            failed_addresses: failed.collect(),
+            response: None,
+            times_ms: Times {
+                resolved: milliseconds(report.resolved),
+                connected: milliseconds(report.connected),
+                first: report.first.map(milliseconds),
+                total: milliseconds(report.total),
+            },
+            messages: Messages {
+                transmissions: report.transmissions,
+                retransmissions: report.retransmissions,
+                sent: report.sent,
+                received: report.received,
+            },
+            octets: Octets { sent: report.sent_octets, received: report.received_octets },
+            blocks: Blocks { up: report.blocks_up, down: report.blocks_down },
+            rto_ms: report.rto.map(milliseconds),
+        }
+    }
+
+    fn with(self, message: &Received<'_>) -> Self {
+        let (payload, payload_encoding) = match text(message) {
+            Some(text) => (text.to_owned(), "text"),
+            None => (base64(&message.payload), "base64"),
+        };
+        let options = &message.options;
+        let has_location = options
+            .iter()
+            .any(|option| matches!(option.number, number::LOCATION_PATH | number::LOCATION_QUERY));
+        let location = || resource(options.all(number::LOCATION_PATH), options.all(number::LOCATION_QUERY));
+        let response = Response {
+            code: message.code.to_string(),
+            code_name: names::code_name(message.code),
+            options: options.iter().map(|option| value(option.number, option.value)).collect(),
+            location: has_location.then(location),
+            payload,
+            payload_encoding,
+            payload_octets: message.payload.len(),
+        };
+        Self { response: Some(response), ..self }
+    }
+}
+
+fn value(number: u16, octets: &[u8]) -> OptionValue {
+    let known = names::option(number);
+    let uint = || octets.iter().fold(0_u64, |uint, octet| uint << 8 | u64::from(*octet));
+    let value = match known.map_or(Value::Opaque, |(_, kind)| kind) {
+        Value::Uint | Value::Format if octets.len() <= 4 => uint().into(),
+        Value::Text => String::from_utf8_lossy(octets).into(),
+        Value::Empty => true.into(),
+        Value::Uint | Value::Format | Value::Block | Value::Opaque => names::value(number, octets).into(),
+    };
+    OptionValue { number, name: known.map(|(name, _)| name), value, hex: names::hexadecimal(octets) }
+}
+
+/// RFC 4648, section 4.
+fn base64(octets: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(octets.len().div_ceil(3) * 4);
+    for chunk in octets.chunks(3) {
+        let bits = [0, 1, 2]
+            .into_iter()
+            .fold(0, |bits, index| bits << 8 | usize::from(chunk.get(index).copied().unwrap_or_default()));
+        for digit in 0..4 {
+            let value = bits >> (18 - 6 * digit) & 0x3F;
+            text.push(if digit <= chunk.len() { char::from(ALPHABET[value]) } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 4648, section 10.
+    #[test]
+    fn the_vectors_of_base64() {
+        let texts = ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(|text| base64(text.as_bytes()));
+        assert_eq!(texts, ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"]);
+    }
+
+    #[test]
+    fn options_have_values_of_their_kind() {
+        assert_eq!(value(number::CONTENT_FORMAT, &[50]).value, 50);
+        assert_eq!(value(number::BLOCK2, &[0x1E]).value, "1/1/1024");
+        assert_eq!(value(number::IF_NONE_MATCH, &[]).value, true);
+        assert_eq!(value(4_242, b"a").value, "0x61");
+    }
+}

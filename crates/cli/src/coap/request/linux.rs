@@ -1,0 +1,214 @@
+//! A request on its way, and what is shown of it.
+
+use std::process::ExitCode;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal as _;
+use thinair_coap::uri::PORT;
+use thinair_coap::{CallError, Code, Received, Request};
+use thinair_os::Signals;
+use thinair_services::coap::client::{
+    AddressError, ClientError, Ending, Flow, Outcome, Report, Task, Told, ask,
+};
+
+use super::super::output::{self, Output};
+use super::super::{discover, names};
+use super::{Arguments, Ask};
+use crate::rohc::Usage;
+
+pub(super) fn run_one(asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
+    let mut output = Output::new(asked);
+    let mut failure = None;
+    let outcome = exchange(asked, &mut |message, report| {
+        output.show(message, report).unwrap_or_else(|error| {
+            failure = Some(error);
+            Flow::Stop
+        })
+    })?;
+    if let Some(error) = failure {
+        return Err(error);
+    }
+    match &outcome.result {
+        Ok(Ending::Response(response)) => {
+            output.show(response, &outcome.report)?;
+            output.finish(&outcome.report);
+            if !response.is_success() {
+                eprintln!("thinair: {}", refusal(response));
+                return Ok(ExitCode::FAILURE);
+            }
+            if asked.observe.is_some() {
+                eprintln!(
+                    "thinair: {}",
+                    match output.shown {
+                        1 => "the server does not let this resource be observed: that was its only answer",
+                        _ => "the server has ended the observation",
+                    }
+                );
+                return Ok(ExitCode::FAILURE);
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Ok(Ending::Stopped | Ending::Interrupted) => {
+            output.finish(&outcome.report);
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error) => {
+            output.failed(error, &outcome.report)?;
+            Err(anyhow::anyhow!("{error}{}", advice(error, asked)))
+        }
+    }
+}
+
+/// Asks, with a progress bar where somebody may be waiting.
+fn exchange(
+    asked: &Ask<'_>,
+    show: &mut dyn FnMut(&Received<'_>, &Report) -> Flow,
+) -> anyhow::Result<Outcome> {
+    let (arguments, options) = (asked.arguments, &asked.arguments.options);
+    let request = Request {
+        method: asked.method,
+        confirmable: options.is_confirmable(),
+        options: options.options(&arguments.uri, asked.content_format),
+        payload: asked.payload.as_slice().into(),
+        observe: asked.observe.is_some(),
+    };
+    if request.options.is_incomplete() {
+        return Err(Usage::error("an option has more octets than can be said"));
+    }
+    let (count, observe_for) = asked.observe.unwrap_or_default();
+    // From now on an interruption is waited for like everything else.
+    let signals = Signals::take()?;
+    let task = Task {
+        config: options.config(),
+        connect_timeout: options.connect_timeout,
+        limit: options.timeout,
+        observe_for,
+        signals: Some(&signals),
+        ..Task::new(&arguments.uri, &request)
+    };
+    let mut bar = None;
+    let mut notifications = 0;
+    let outcome = ask(&task, &mut |told| match told {
+        Told::Progress { sent, received, total } => {
+            show_progress(&mut bar, asked.payload.len(), sent, received, total);
+            Flow::Go
+        }
+        Told::Notification(message, report) => {
+            if let Some(bar) = bar.take() {
+                bar.finish_and_clear();
+            }
+            notifications += 1;
+            let ends = count.is_some_and(|count| notifications >= count);
+            match show(message, report) {
+                Flow::Go if !ends => Flow::Go,
+                _ => Flow::Stop,
+            }
+        }
+    });
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    Ok(outcome)
+}
+
+fn show_progress(
+    bar: &mut Option<ProgressBar>,
+    body: usize,
+    sent: usize,
+    received: usize,
+    total: Option<usize>,
+) {
+    let bar = bar.get_or_insert_with(|| {
+        if !std::io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let bar = ProgressBar::new(0);
+        match ProgressStyle::with_template("{wide_bar} {decimal_bytes} of {decimal_total_bytes}, {eta} left")
+        {
+            Ok(style) => bar.with_style(style),
+            Err(_) => bar,
+        }
+    });
+    let (length, position) = match received {
+        0 => (body, sent),
+        _ => (total.unwrap_or(received).max(received), received),
+    };
+    bar.set_length(length as u64);
+    bar.set_position(position as u64);
+}
+
+/// A response that is no success, with what the server says to people. RFC 7252, section 5.5.2.
+fn refusal(response: &Received<'_>) -> String {
+    let code = names::code(response.code);
+    let diagnostic = names::printable(&String::from_utf8_lossy(&response.payload));
+    let has_words = response.options.content_format().is_none_or(names::is_text) && !diagnostic.is_empty();
+    if has_words { format!("{code}: {}", diagnostic.trim_end()) } else { code }
+}
+
+/// What to try.
+fn advice(error: &ClientError, asked: &Ask<'_>) -> String {
+    let attempts = match error {
+        ClientError::Failed(attempts) => attempts,
+        ClientError::TimeLimit { .. } => return ". Give it more time with --timeout".to_owned(),
+        _ => return String::new(),
+    };
+    let Some(last) = attempts.last() else { return String::new() };
+    let advice = match &last.why {
+        AddressError::NoAnswer { .. } => {
+            ". Is the server up, and does the path let UDP through? If a round trip takes longer than ACK_TIMEOUT, \
+             give a longer one, as in --ack-timeout 10s, or --congestion fasor"
+        }
+        AddressError::Refused { .. } if asked.arguments.uri.port == PORT => {
+            ". Is the server up, and is it CoAP over this transport, on this port?"
+        }
+        AddressError::Refused { .. } => ". Is the server up, and is this its port?",
+        AddressError::DatagramTooLarge { .. } | AddressError::Call(CallError::MessageTooLarge { .. }) => {
+            ". Smaller blocks may go through: --block-size 256"
+        }
+        AddressError::Call(CallError::NoResponse) if asked.arguments.options.is_confirmable() => {
+            ": the server has the request, and did not answer it"
+        }
+        AddressError::Call(CallError::NoResponse) => {
+            ". Non-confirmable messages are not sent again: leave out --non"
+        }
+        AddressError::Call(CallError::TooLarge { .. }) => ". Raise it with --max-body",
+        AddressError::Call(CallError::Reset) => ". Does CoAP listen on this port?",
+        _ => "",
+    };
+    advice.to_owned()
+}
+
+/// `thinair coap discover`.
+pub(in super::super) fn discover(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut arguments = arguments.clone();
+    let uri = &mut arguments.uri;
+    if uri.path.is_empty() {
+        uri.path = vec![b".well-known".to_vec(), b"core".to_vec()];
+    }
+    let asked = Ask {
+        method: Code::GET,
+        arguments: &arguments,
+        payload: Vec::new(),
+        content_format: None,
+        observe: None,
+    };
+    let options = &arguments.options;
+    if options.json || options.output.is_some() {
+        return run_one(&asked);
+    }
+    let outcome = exchange(&asked, &mut |_, _| Flow::Go)?;
+    match &outcome.result {
+        Ok(Ending::Response(response)) if response.is_success() => {
+            output::tell(options, response, &outcome.report);
+            discover::show(response)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Ok(Ending::Response(response)) => {
+            output::tell(options, response, &outcome.report);
+            eprintln!("thinair: {}", refusal(response));
+            Ok(ExitCode::FAILURE)
+        }
+        Ok(Ending::Stopped | Ending::Interrupted) => Ok(ExitCode::FAILURE),
+        Err(error) => Err(anyhow::anyhow!("{error}{}", advice(error, &asked))),
+    }
+}

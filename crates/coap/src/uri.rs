@@ -1,0 +1,249 @@
+//! URIs: what a request is for, from text to options and back. RFC 7252, section 6; RFC 8323, section 8.
+//!
+//! This module knows how a URI is taken apart and put together. It refuses to know names: what addresses a host has is for
+//! somebody who can ask.
+//!
+//! ```
+//! use thinair_coap::uri::{Host, Uri};
+//!
+//! let uri: Uri = "coap://example.net/sensors/temp?unit=c".parse()?;
+//! assert_eq!((&uri.host, uri.port), (&Host::Name("example.net".into()), 5683));
+//! assert!(uri.options().as_options().is_path("/sensors/temp"));
+//! assert_eq!(uri.to_string(), "coap://example.net/sensors/temp?unit=c");
+//! # Ok::<(), thinair_coap::uri::UriError>(())
+//! ```
+
+mod text;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use core::str::FromStr;
+
+use crate::number;
+use crate::option::{OptionList, Options};
+
+use text::{Part, encoded};
+
+/// Port of `coap` and `coap+tcp`.
+pub const PORT: u16 = 5683;
+
+/// How messages are carried. RFC 7252, section 6.1; RFC 8323, section 8.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scheme {
+    /// `coap`: datagrams.
+    Coap,
+    /// `coap+tcp`: a stream.
+    CoapTcp,
+}
+
+impl Scheme {
+    /// As it stands in a URI.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Coap => "coap",
+            Self::CoapTcp => "coap+tcp",
+        }
+    }
+}
+
+/// Who is asked.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Host {
+    /// A name, in ASCII lowercase, without percent-encoding.
+    Name(String),
+    /// An IPv4 address.
+    V4(Ipv4Addr),
+    /// An IPv6 address.
+    V6 {
+        /// The address.
+        address: Ipv6Addr,
+        /// The zone of an address that has none of its own: name or number of an interface. RFC 6874.
+        zone: Option<String>,
+    },
+}
+
+/// A URI of a resource.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Uri {
+    /// How it is reached.
+    pub scheme: Scheme,
+    /// Who has it.
+    pub host: Host,
+    /// UDP or TCP port.
+    pub port: u16,
+    /// Segments of the path, without percent-encoding. None for `/`.
+    pub path: Vec<Vec<u8>>,
+    /// Arguments of the query, without percent-encoding.
+    pub query: Vec<Vec<u8>>,
+}
+
+/// Why a text is not a URI that a request can be sent to, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UriError {
+    /// What is wrong.
+    pub fault: Fault,
+    /// Where, in octets from the start.
+    pub at: usize,
+}
+
+/// What is wrong with a URI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// No scheme, or no `//` behind it.
+    NotAbsolute,
+    /// `coaps`, `coaps+tcp`, `coaps+ws`: TLS and DTLS are not spoken.
+    NeedsTls,
+    /// `coap+ws`: WebSockets are not spoken.
+    NeedsWebSocket,
+    /// Another scheme.
+    Scheme,
+    /// A `#` and what stands behind it. RFC 7252, section 6.1.
+    Fragment,
+    /// An `@` in front of the host.
+    UserInfo,
+    /// No host.
+    NoHost,
+    /// A bracket that is not closed, or something between a bracket and the port.
+    Bracket,
+    /// Not an IPv6 address between the brackets.
+    Address,
+    /// A zone without a name.
+    Zone,
+    /// Not a number from 1 to 65,535.
+    Port,
+    /// A `%` without two hexadecimal digits behind it.
+    Percent,
+    /// A character that has to be percent-encoded.
+    Character,
+    /// A host, segment or argument of more than 255 octets.
+    TooLong,
+}
+
+impl fmt::Display for UriError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.fault {
+            Fault::NotAbsolute => "not an absolute URI, as in coap://host/path",
+            Fault::NeedsTls => {
+                "coaps needs TLS or DTLS, which are not spoken here; there are coap and coap+tcp"
+            }
+            Fault::NeedsWebSocket => {
+                "coap+ws needs WebSockets, which are not spoken here; there are coap and coap+tcp"
+            }
+            Fault::Scheme => "not a scheme of CoAP; there are coap and coap+tcp",
+            Fault::Fragment => "a URI of CoAP has no fragment; write # as %23",
+            Fault::UserInfo => "a URI of CoAP has no user in front of the host",
+            Fault::NoHost => "there is no host",
+            Fault::Bracket => "an IPv6 address stands in brackets, as in coap://[::1]:5683/",
+            Fault::Address => "not an IPv6 address",
+            Fault::Zone => "a zone is the name of an interface, as in [fe80::1%eth0]",
+            Fault::Port => "a port is a number from 1 to 65535",
+            Fault::Percent => "behind % stand two hexadecimal digits; % itself is %25",
+            Fault::Character => "a character that has to be percent-encoded",
+            Fault::TooLong => "more than 255 octets, which no option can say",
+        };
+        write!(f, "{what} (octet {})", self.at)
+    }
+}
+
+impl core::error::Error for UriError {}
+
+impl FromStr for Uri {
+    type Err = UriError;
+
+    /// RFC 7252, section 6.4, but for the options, which are [`Uri::options`].
+    fn from_str(text: &str) -> Result<Self, UriError> {
+        text::read(text)
+    }
+}
+
+impl Uri {
+    /// Uri-Host if the host is a name, Uri-Path, Uri-Query. There is no Uri-Port: the request goes to the port. RFC 7252,
+    /// section 6.4.
+    pub fn options(&self) -> OptionList {
+        let mut options = OptionList::new();
+        if let Host::Name(name) = &self.host {
+            options.push(number::URI_HOST, name.as_bytes());
+        }
+        self.path.iter().for_each(|segment| options.push(number::URI_PATH, segment));
+        self.query.iter().for_each(|argument| options.push(number::URI_QUERY, argument));
+        options
+    }
+
+    /// The URI that a request with these options is for, if it was sent to `host` and `port`. Nothing if Uri-Host or
+    /// Uri-Port make no sense. RFC 7252, section 6.5.
+    pub fn of_request(scheme: Scheme, host: Host, port: u16, options: &Options<'_>) -> Option<Self> {
+        let host = match options.first(number::URI_HOST) {
+            Some(name) => text::host(core::str::from_utf8(name).ok().filter(|name| !name.is_empty())?),
+            None => host,
+        };
+        let port = match options.first(number::URI_PORT) {
+            Some(_) => options.uint(number::URI_PORT)?.try_into().ok().filter(|port| *port != 0)?,
+            None => port,
+        };
+        let path = options.path().map(<[u8]>::to_vec).collect();
+        let query = options.query().map(<[u8]>::to_vec).collect();
+        Some(Self { scheme, host, port, path, query })
+    }
+
+    /// Path and query as they stand in a URI, with the slash in front.
+    pub fn resource(&self) -> String {
+        resource(self.path.iter().map(Vec::as_slice), self.query.iter().map(Vec::as_slice))
+    }
+}
+
+/// Path and query with percent-encoding, as in `/a/b?c&d`: for Uri-Path and Uri-Query, or Location-Path and
+/// Location-Query. RFC 7252, section 6.5, steps 6 to 8.
+pub fn resource<'a>(
+    path: impl IntoIterator<Item = &'a [u8]>,
+    query: impl IntoIterator<Item = &'a [u8]>,
+) -> String {
+    let mut text = String::new();
+    for segment in path {
+        text.push('/');
+        encoded(&mut text, segment, Part::Segment);
+    }
+    if text.is_empty() {
+        text.push('/');
+    }
+    for (argument, mark) in query.into_iter().zip(core::iter::once('?').chain(core::iter::repeat('&'))) {
+        text.push(mark);
+        encoded(&mut text, argument, Part::Argument);
+    }
+    text
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => {
+                let mut text = String::new();
+                encoded(&mut text, name.as_bytes(), Part::Name);
+                f.write_str(&text)
+            }
+            Self::V4(address) => write!(f, "{address}"),
+            Self::V6 { address, zone: None } => write!(f, "[{address}]"),
+            Self::V6 { address, zone: Some(zone) } => {
+                let mut text = String::new();
+                encoded(&mut text, zone.as_bytes(), Part::Name);
+                write!(f, "[{address}%25{text}]")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Uri {
+    /// In normal form. RFC 7252, section 6.5.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", self.scheme.name(), self.host)?;
+        if self.port != PORT {
+            write!(f, ":{}", self.port)?;
+        }
+        f.write_str(&self.resource())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! A folder out of which no path leads: not by `..`, not by an absolute path, not by a symbolic link, and not by one that
+//! somebody exchanges meanwhile. openat2(2) with RESOLVE_BENEATH: the kernel sees to it.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags};
+
+use crate::error::{Attempt as _, Result};
+
+/// A folder, and what is below it.
+#[derive(Debug)]
+pub struct Folder(OwnedFd);
+
+/// What is in a folder.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// Its name. Names that are not UTF-8 are left out.
+    pub name: String,
+    /// Whether it is a folder. A symbolic link is what it leads to.
+    pub is_folder: bool,
+    /// Octets of a file.
+    pub len: u64,
+}
+
+/// Whether something may be there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// It is replaced.
+    Any,
+    /// It stays, and that is an error ([`AlreadyExists`](io::ErrorKind::AlreadyExists)).
+    Nothing,
+}
+
+/// Never out of the folder, and not by links of /proc.
+const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
+
+impl Folder {
+    /// The folder at `path`, wherever that is.
+    ///
+    /// # Errors
+    /// It is none, or may not be read; the system has no openat2(2) (Linux 5.6).
+    pub fn open(path: &Path) -> Result<Self> {
+        let open = || -> io::Result<Self> {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let folder = Self(rustix::fs::open(path, flags, Mode::empty())?);
+            folder.folder(Path::new("."))?;
+            Ok(folder)
+        };
+        open().attempt(|| format!("open the folder `{}`", path.display()))
+    }
+
+    /// A folder below this one, or `.`.
+    ///
+    /// # Errors
+    /// It is none, or not below ([`CrossesDevices`](io::ErrorKind::CrossesDevices) is what Linux says then).
+    pub fn folder(&self, path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self(rustix::fs::openat2(&self.0, path, flags, Mode::empty(), BENEATH)?))
+    }
+
+    /// A file below, to be read. It may be something else: whoever asks looks at its metadata. Nothing here waits for the
+    /// other end of a pipe.
+    ///
+    /// # Errors
+    /// There is none, it is not below, or may not be read.
+    pub fn file(&self, path: &Path) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat2(&self.0, path, flags, Mode::empty(), BENEATH)?.into())
+    }
+
+    /// What is in it, in the order of names, and at most so much; names that begin with a dot are left out.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn entries(&self, most: usize) -> io::Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.0)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            if name.starts_with('.') {
+                continue;
+            }
+            // What leads out of the folder is not there.
+            let flags = OFlags::PATH | OFlags::CLOEXEC;
+            let Ok(file) = rustix::fs::openat2(&self.0, name, flags, Mode::empty(), BENEATH) else {
+                continue;
+            };
+            let metadata = File::from(file).metadata()?;
+            if metadata.is_file() || metadata.is_dir() {
+                entries.push(Entry {
+                    name: name.to_owned(),
+                    is_folder: metadata.is_dir(),
+                    len: metadata.len(),
+                });
+            }
+            if entries.len() >= most {
+                break;
+            }
+        }
+        entries.sort();
+        Ok(entries)
+    }
+
+    /// Makes a file of this name in this folder, all at once: whoever reads it sees what was there before or all of this.
+    /// `name` is one name, not a path. `temporary` is the name that it has meanwhile; nothing else has that name.
+    ///
+    /// # Errors
+    /// It cannot be written; then nothing has changed. A folder is not replaced.
+    pub fn write(&self, name: &str, temporary: &str, octets: &[u8], before: Before) -> io::Result<()> {
+        if [name, temporary].iter().any(|name| name.contains('/')) {
+            return Err(io::ErrorKind::InvalidFilename.into());
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o644);
+        let mut file: File = rustix::fs::openat(&self.0, temporary, flags, mode)?.into();
+        let done = file.write_all(octets).and_then(|()| {
+            let how = match before {
+                Before::Any => RenameFlags::empty(),
+                Before::Nothing => RenameFlags::NOREPLACE,
+            };
+            Ok(rustix::fs::renameat_with(&self.0, temporary, &self.0, name, how)?)
+        });
+        if done.is_err() {
+            let _ = rustix::fs::unlinkat(&self.0, temporary, AtFlags::empty());
+        }
+        done
+    }
+
+    /// Removes the file of this name from this folder; of a symbolic link the link.
+    ///
+    /// # Errors
+    /// There is none, it is a folder ([`IsADirectory`](io::ErrorKind::IsADirectory)), or may not be removed.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        if name.contains('/') {
+            return Err(io::ErrorKind::InvalidFilename.into());
+        }
+        Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::empty())?)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+    use std::io::{ErrorKind, Read as _};
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// A folder of the test's own, with a secret beside it.
+    fn root(name: &str) -> (PathBuf, Folder) {
+        let root = std::env::temp_dir().join(format!("thinair-folder-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(root.join("served/below")).unwrap();
+        fs::write(root.join("secret"), b"secret").unwrap();
+        fs::write(root.join("served/below/file"), b"content").unwrap();
+        let folder = Folder::open(&root.join("served")).unwrap();
+        (root, folder)
+    }
+
+    #[test]
+    fn no_path_leads_out() {
+        let (root, folder) = root("out");
+        symlink("../secret", root.join("served/relative")).unwrap();
+        symlink(root.join("secret"), root.join("served/absolute")).unwrap();
+        symlink("..", root.join("served/up")).unwrap();
+        symlink("below/file", root.join("served/inside")).unwrap();
+        let out = ["../secret", "below/../../secret", "relative", "absolute", "up/secret", "/etc/passwd"];
+        for path in out {
+            assert!(folder.file(Path::new(path)).is_err(), "{path}");
+        }
+        for path in ["below/file", "inside", "below/../below/file"] {
+            let mut content = String::new();
+            folder.file(Path::new(path)).unwrap().read_to_string(&mut content).unwrap();
+            assert_eq!(content, "content", "{path}");
+        }
+        assert!(folder.folder(Path::new("up")).is_err() && folder.folder(Path::new("..")).is_err());
+        let names: Vec<_> = folder.entries(10).unwrap().into_iter().map(|entry| entry.name).collect();
+        assert_eq!(names, ["below", "inside"]);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn what_is_written_is_there_at_once_or_not_at_all() {
+        let (root, folder) = root("write");
+        folder.write("new", ".temporary", b"one", Before::Nothing).unwrap();
+        let again = folder.write("new", ".temporary", b"two", Before::Nothing).unwrap_err();
+        assert_eq!(again.kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(root.join("served/new")).unwrap(), b"one");
+        folder.write("new", ".temporary", b"three", Before::Any).unwrap();
+        assert_eq!(fs::read(root.join("served/new")).unwrap(), b"three");
+        assert!(folder.write("below", ".temporary", b"x", Before::Any).is_err(), "a folder");
+        // A link is replaced, and not what it leads to.
+        symlink("../secret", root.join("served/link")).unwrap();
+        folder.write("link", ".temporary", b"x", Before::Any).unwrap();
+        assert_eq!(fs::read(root.join("secret")).unwrap(), b"secret");
+        for name in ["../out", "below/x"] {
+            assert!(folder.write(name, ".temporary", b"x", Before::Any).is_err(), "{name}");
+            assert!(folder.remove(name).is_err(), "{name}");
+        }
+        folder.remove("new").unwrap();
+        assert_eq!(folder.remove("new").unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(folder.remove("below").unwrap_err().kind(), ErrorKind::IsADirectory);
+        assert!(!root.join("served/.temporary").exists());
+        fs::remove_dir_all(root).unwrap();
+    }
+}

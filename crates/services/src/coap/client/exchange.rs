@@ -1,0 +1,384 @@
+//! One exchange with one address.
+
+use std::net::SocketAddr;
+
+use thinair_coap::{CallError, CallId, Closing, Endpoint, Event, Received};
+use thinair_os::clock::now;
+use thinair_wire::time::Instant;
+
+use super::carrier::{Carrier, ROOM};
+use super::error::{AddressError, ClientError, Sent};
+use super::wait::{Waiting, Woken};
+use super::{Ending, Flow, Report, Task, Told};
+use crate::coap::Peer;
+
+/// Why an attempt is over without an ending.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// It is about this address.
+    Address(AddressError),
+    /// It is about all of it.
+    All(ClientError),
+}
+
+impl Stop {
+    /// The time for all of it is over. What the limit was is known to whoever has set it.
+    pub(super) const TIME: Self =
+        Self::All(ClientError::TimeLimit { limit: std::time::Duration::ZERO, latest: None });
+}
+
+impl From<ClientError> for Stop {
+    fn from(error: ClientError) -> Self {
+        Self::All(error)
+    }
+}
+
+/// One attempt at an exchange.
+struct Exchange<'e> {
+    endpoint: Endpoint<Peer>,
+    peer: Peer,
+    call: CallId,
+    start: Instant,
+    /// When the request was first sent.
+    sent_at: Instant,
+    report: &'e mut Report,
+    told: &'e mut dyn FnMut(Told<'_>) -> Flow,
+    /// What ICMP has told on the way.
+    icmp: Option<String>,
+    /// Why the stream is over.
+    closing: Option<Closing>,
+    /// There was a notification.
+    is_observed: bool,
+    /// How the observation ends, and until when its end is waited for.
+    leaving: Option<(Ending, Instant)>,
+    /// Octets of both bodies that have arrived.
+    progress: (usize, usize),
+    /// Blocks of both bodies in which there were more to come.
+    blocks: (u64, u64),
+    /// Messages of the request after the first one, but for those that were sent again.
+    steps: u64,
+}
+
+pub(super) fn attempt(
+    task: &Task<'_>,
+    address: SocketAddr,
+    start: Instant,
+    waiting: &mut Waiting<'_>,
+    report: &mut Report,
+    told: &mut dyn FnMut(Told<'_>) -> Flow,
+) -> Result<Ending, Stop> {
+    let (attempts, resolved) = (std::mem::take(&mut report.attempts), report.resolved);
+    *report = Report { attempts, resolved, address: Some(address), ..Report::default() };
+    let result = try_one(task, address, start, waiting, report, told);
+    result.map_err(|stop| match stop {
+        Stop::All(ClientError::TimeLimit { .. }) => {
+            let transmissions = report.transmissions;
+            let limit = task.limit.into_iter().chain(task.observe_for).min().unwrap_or_default();
+            let latest = (transmissions > 0).then_some(Sent { address, transmissions });
+            Stop::All(ClientError::TimeLimit { limit, latest })
+        }
+        other => other,
+    })
+}
+
+fn try_one(
+    task: &Task<'_>,
+    address: SocketAddr,
+    start: Instant,
+    waiting: &mut Waiting<'_>,
+    report: &mut Report,
+    told: &mut dyn FnMut(Told<'_>) -> Flow,
+) -> Result<Ending, Stop> {
+    let mut carrier = Carrier::open(task.uri.scheme, address, task.connect_timeout, waiting)?;
+    let now = now();
+    report.connected = now.since(start);
+    // It was asked before: whoever has answered once answers again.
+    let mut endpoint = Endpoint::new(task.config, || getrandom::u64().unwrap_or_default());
+    let peer = if carrier.is_stream() { Peer::Tcp(0) } else { Peer::Udp { socket: 0, address } };
+    if carrier.is_stream() {
+        endpoint.connected(now, peer);
+    }
+    let call = endpoint.request(now, peer, task.request).map_err(ClientError::from)?;
+    let mut exchange = Exchange {
+        endpoint,
+        peer,
+        call,
+        start,
+        sent_at: now,
+        report,
+        told,
+        icmp: None,
+        closing: None,
+        is_observed: false,
+        leaving: None,
+        progress: (0, 0),
+        blocks: (0, 0),
+        steps: 0,
+    };
+    let result = exchange.run(task, &mut carrier, waiting);
+    exchange.measure();
+    result
+}
+
+impl Exchange<'_> {
+    fn run(
+        &mut self,
+        task: &Task<'_>,
+        carrier: &mut Carrier,
+        waiting: &mut Waiting<'_>,
+    ) -> Result<Ending, Stop> {
+        let mut buffer = vec![0; ROOM];
+        let mut observed_until = task.observe_for.map(|time| self.start + time);
+        loop {
+            self.send(carrier, &mut buffer, waiting)?;
+            let until =
+                [self.endpoint.poll_timeout(), observed_until, self.leaving.as_ref().map(|(_, at)| *at)];
+            match waiting.wait(until.into_iter().flatten().min())? {
+                Woken::Look => {}
+                Woken::TimeLimit => return Err(Stop::TIME),
+                Woken::Interrupted if self.is_observed && self.leaving.is_none() => {
+                    self.leave(task, Ending::Interrupted);
+                }
+                // Asked a second time: it does not wait for the server to say so.
+                Woken::Interrupted => match self.leaving.take() {
+                    Some((ending, _)) => return Ok(ending),
+                    None => return Err(ClientError::Interrupted.into()),
+                },
+            }
+            let ending = self.receive(task, carrier, waiting, &mut buffer);
+            let ending = match ending {
+                Ok(None) => self.time(task, waiting, &mut observed_until),
+                other => other,
+            };
+            match ending {
+                Ok(None) => {}
+                Ok(Some(ending)) => {
+                    // The acknowledgement of what has just come.
+                    self.send(carrier, &mut buffer, waiting)?;
+                    return Ok(ending);
+                }
+                // A response that has come is worth more than what happened to the observation's end.
+                Err(Stop::Address(_)) if self.leaving.is_some() => {
+                    return Ok(self.leaving.take().map_or(Ending::Stopped, |(ending, _)| ending));
+                }
+                Err(stop) => return Err(stop),
+            }
+        }
+    }
+
+    fn send(&mut self, carrier: &mut Carrier, buffer: &mut [u8], waiting: &Waiting<'_>) -> Result<(), Stop> {
+        carrier.send(now(), &mut self.endpoint, buffer, waiting, self.report, &mut self.icmp)?;
+        self.measure();
+        Ok(())
+    }
+
+    /// What the endpoint has counted.
+    fn measure(&mut self) {
+        let now = now();
+        self.report.total = now.since(self.start);
+        self.report.retransmissions = self.endpoint.counters().retransmissions;
+        match self.peer {
+            Peer::Udp { .. } => {
+                self.report.rto = self.endpoint.peer(now, &self.peer).map(|peer| peer.rto);
+            }
+            Peer::Tcp(_) => self.report.transmissions = self.steps + 1,
+        }
+    }
+
+    /// Blocks, with the `last` one of each body that has several.
+    fn count_blocks(&mut self, last: u64) {
+        let all = |blocks: u64| if blocks > 0 { blocks + last } else { 0 };
+        (self.report.blocks_up, self.report.blocks_down) = (all(self.blocks.0), all(self.blocks.1));
+    }
+
+    /// Takes what has come.
+    fn receive(
+        &mut self,
+        task: &Task<'_>,
+        carrier: &mut Carrier,
+        waiting: &mut Waiting<'_>,
+        buffer: &mut [u8],
+    ) -> Result<Option<Ending>, Stop> {
+        loop {
+            let octets = match carrier.receive(buffer, &mut self.icmp) {
+                Ok(Some(octets)) => octets,
+                Ok(None) => return Ok(None),
+                Err(AddressError::Closed(why)) => return Err(self.closed(why)),
+                Err(error) => return Err(Stop::Address(error)),
+            };
+            let now = now();
+            self.report.received += 1;
+            self.report.received_octets += octets.len() as u64;
+            self.report.first.get_or_insert(now.since(self.start));
+            let mut rest = octets;
+            loop {
+                let event = match carrier.is_stream() {
+                    true => self.endpoint.handle_stream(now, self.peer, &mut rest),
+                    false => {
+                        let datagram = std::mem::take(&mut rest);
+                        self.endpoint.handle_datagram(now, self.peer, datagram)
+                    }
+                };
+                if let Some(ending) =
+                    event.map(|event| self.handle(task, waiting, event)).transpose()?.flatten()
+                {
+                    return Ok(Some(ending));
+                }
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            if let Some(ending) = self.events(task, waiting)? {
+                return Ok(Some(ending));
+            }
+            // What is to be said goes before what else has come: blocks follow each other.
+            if !carrier.is_stream() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// What no octets have told.
+    fn events(&mut self, task: &Task<'_>, waiting: &mut Waiting<'_>) -> Result<Option<Ending>, Stop> {
+        while let Some(event) = self.endpoint.poll_event() {
+            if let Some(ending) = self.handle(task, waiting, event)? {
+                return Ok(Some(ending));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What is due.
+    fn time(
+        &mut self,
+        task: &Task<'_>,
+        waiting: &mut Waiting<'_>,
+        observed_until: &mut Option<Instant>,
+    ) -> Result<Option<Ending>, Stop> {
+        let now = now();
+        self.endpoint.handle_timeout(now);
+        if let Some(ending) = self.events(task, waiting)? {
+            return Ok(Some(ending));
+        }
+        if observed_until.is_some_and(|until| until <= now) {
+            *observed_until = None;
+            if !self.is_observed {
+                return Err(Stop::TIME);
+            }
+            if self.leaving.is_none() {
+                self.leave(task, Ending::Stopped);
+            }
+        }
+        match self.leaving.take() {
+            Some((ending, until)) if until <= now => Ok(Some(ending)),
+            leaving => {
+                self.leaving = leaving;
+                Ok(None)
+            }
+        }
+    }
+
+    fn handle(
+        &mut self,
+        task: &Task<'_>,
+        waiting: &mut Waiting<'_>,
+        event: Event<'_, Peer>,
+    ) -> Result<Option<Ending>, Stop> {
+        let limit = task.config.max_body;
+        match event {
+            // A stream's messages may be larger than the body that is wanted.
+            Event::Response { message, .. } | Event::Notification { message, .. }
+                if message.payload.len() > limit =>
+            {
+                Err(Stop::Address(AddressError::Call(CallError::TooLarge { limit })))
+            }
+            Event::Response { call, message } if call == self.call => {
+                self.count_blocks(1);
+                Ok(Some(match self.leaving.take() {
+                    Some((ending, _)) => ending,
+                    None => Ending::Response(message.into_owned()),
+                }))
+            }
+            Event::Notification { call, message } if call == self.call => {
+                self.notified(task, waiting, &message);
+                Ok(None)
+            }
+            Event::Progress { call, sent, received, total } if call == self.call => {
+                let (sent_before, received_before) = std::mem::replace(&mut self.progress, (sent, received));
+                self.steps += 1;
+                self.blocks.0 += u64::from(sent > sent_before);
+                self.blocks.1 += u64::from(received > received_before);
+                self.count_blocks(0);
+                (self.told)(Told::Progress { sent, received, total });
+                Ok(None)
+            }
+            Event::Failed { call, error } if call == self.call => match self.leaving.take() {
+                Some((ending, _)) => Ok(Some(ending)),
+                None => Err(self.failed(error)),
+            },
+            Event::Closed { reason, .. } => {
+                self.closing = Some(reason);
+                Ok(None)
+            }
+            // Nobody is served here.
+            Event::Request { id, .. } => {
+                self.endpoint.dismiss(id);
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn notified(&mut self, task: &Task<'_>, waiting: &mut Waiting<'_>, message: &Received<'_>) {
+        self.measure();
+        self.count_blocks(1);
+        (self.progress, self.blocks) = ((0, 0), (0, 0));
+        // From now on it is the application that says for how long.
+        self.is_observed = true;
+        waiting.deadline = None;
+        if self.leaving.is_some() {
+            return;
+        }
+        if (self.told)(Told::Notification(message, self.report)) == Flow::Stop {
+            self.leave(task, Ending::Stopped);
+        }
+    }
+
+    /// Ends an observation: the server is told, and has a moment to say so.
+    fn leave(&mut self, task: &Task<'_>, ending: Ending) {
+        let now = now();
+        match self.endpoint.deregister(now, self.call) {
+            true => self.steps += 1,
+            false => self.endpoint.cancel(now, self.call),
+        }
+        self.leaving = Some((ending, now + task.farewell));
+    }
+
+    fn failed(&mut self, error: CallError) -> Stop {
+        self.measure();
+        Stop::Address(match error {
+            CallError::Timeout { transmissions } => AddressError::NoAnswer {
+                transmissions: u64::from(transmissions),
+                over: now().since(self.sent_at),
+                icmp: self.icmp.take(),
+            },
+            CallError::Closed => return self.closed(None),
+            error => AddressError::Call(error),
+        })
+    }
+
+    /// The stream is over: what the endpoint knows of it, or the system.
+    fn closed(&mut self, why: Option<String>) -> Stop {
+        while let Some(event) = self.endpoint.poll_event() {
+            if let Event::Closed { reason, .. } = event {
+                self.closing = Some(reason);
+            }
+        }
+        let why = match self.closing {
+            Some(Closing::Aborted) => Some("the other side has sent Abort".to_owned()),
+            Some(Closing::Broken(error)) => Some(error.to_string()),
+            Some(Closing::Disconnected) | None => why,
+        };
+        Stop::Address(AddressError::Closed(why))
+    }
+}

@@ -1,0 +1,53 @@
+//! The addresses of a host.
+
+use std::net::{SocketAddr, SocketAddrV6, ToSocketAddrs as _};
+
+use thinair_coap::uri::Host;
+use thinair_os::Interface;
+
+use super::error::ClientError;
+use super::wait::{Waiting, Woken};
+
+/// Addresses in the order in which they are to be tried, at least one. The order is the system's (RFC 6724).
+pub(super) fn resolve(
+    host: &Host,
+    port: u16,
+    waiting: &mut Waiting<'_>,
+) -> Result<Vec<SocketAddr>, ClientError> {
+    let refused = |why: String| ClientError::Resolve { host: host.to_string(), why };
+    let name = match host {
+        Host::V4(address) => return Ok(vec![(*address, port).into()]),
+        Host::V6 { address, zone } => {
+            let scope = match zone {
+                None => 0,
+                Some(zone) => scope(zone).map_err(|error| refused(error.to_string()))?,
+            };
+            return Ok(vec![SocketAddrV6::new(*address, port, 0, scope).into()]);
+        }
+        Host::Name(name) => name.clone(),
+    };
+    let found = waiting
+        .elsewhere(move || (name.as_str(), port).to_socket_addrs().map(Iterator::collect::<Vec<_>>))?;
+    let mut addresses = match found {
+        Ok(Ok(addresses)) => addresses,
+        Ok(Err(why)) => return Err(refused(why.to_string())),
+        Err(Woken::Interrupted) => return Err(ClientError::Interrupted),
+        Err(_) => return Err(refused("the name servers do not answer in time".to_owned())),
+    };
+    // A name may be found twice, as in two files.
+    let mut known = Vec::new();
+    addresses.retain(|address| {
+        let is_new = !known.contains(address);
+        known.push(*address);
+        is_new
+    });
+    if addresses.is_empty() { Err(refused("it has no address".to_owned())) } else { Ok(addresses) }
+}
+
+/// The number of an interface, by its name or as it is. RFC 4007, section 11.2.
+fn scope(zone: &str) -> Result<u32, thinair_os::Error> {
+    match Interface::named(zone) {
+        Ok(interface) => Ok(interface.index()),
+        Err(error) => zone.parse().map_err(|_| error),
+    }
+}

@@ -1,0 +1,245 @@
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, UdpSocket};
+use std::thread;
+
+use thinair_coap::message::Message;
+use thinair_coap::{Builder, CallError, Code, Type, code, number};
+
+use super::*;
+
+fn uri(scheme: &str, port: u16) -> Uri {
+    format!("{scheme}://127.0.0.1:{port}/x").parse().unwrap()
+}
+
+fn request(uri: &Uri) -> Request<'static> {
+    Request { options: uri.options(), ..Request::get("") }
+}
+
+fn go(_: Told<'_>) -> Flow {
+    Flow::Go
+}
+
+/// A config that does not wait long.
+fn quick() -> Config {
+    let mut config = Config::default();
+    config.transmission.ack_timeout = Duration::from_millis(20);
+    config.transmission.max_retransmit = 2;
+    config
+}
+
+fn why(outcome: Outcome) -> AddressError {
+    match outcome.result {
+        Err(ClientError::Failed(attempts)) => attempts.into_iter().next_back().unwrap().why,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A server of one thread: for each datagram the octets that `answer` says.
+fn serve(answer: impl Fn(&Message<'_>) -> Vec<Vec<u8>> + Send + 'static) -> u16 {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = socket.local_addr().unwrap().port();
+    thread::spawn(move || {
+        let mut buffer = [0; 2_048];
+        while let Ok((len, from)) = socket.recv_from(&mut buffer) {
+            for octets in answer(&Message::read(&buffer[..len]).unwrap()) {
+                socket.send_to(&octets, from).unwrap();
+            }
+        }
+    });
+    port
+}
+
+fn message(
+    kind: Type,
+    code: Code,
+    mid: u16,
+    of: &Message<'_>,
+    observe: Option<u8>,
+    payload: &[u8],
+) -> Vec<u8> {
+    let mut buffer = [0; 1_152];
+    let mut builder = Builder::new(&mut buffer, kind, code, mid, &of.token).unwrap();
+    if let Some(observe) = observe {
+        builder.option(number::OBSERVE, &[observe]).unwrap();
+    }
+    let len = builder.payload(payload).unwrap();
+    buffer[..len].to_vec()
+}
+
+#[test]
+fn a_response_comes_with_what_it_took() {
+    let port = serve(|request| {
+        vec![message(Type::Acknowledgement, Code::CONTENT, request.message_id, request, None, b"here")]
+    });
+    let uri = uri("coap", port);
+    let outcome = ask(&Task::new(&uri, &request(&uri)), &mut go);
+    let Ok(Ending::Response(response)) = outcome.result else { panic!("{outcome:?}") };
+    assert_eq!((response.code, &*response.payload), (Code::CONTENT, &b"here"[..]));
+    let report = outcome.report;
+    assert_eq!((report.sent, report.received, report.transmissions, report.retransmissions), (1, 1, 1, 0));
+    assert_eq!(report.address.map(|address| address.port()), Some(port));
+    assert!(report.first.is_some() && report.rto == Some(Duration::from_secs(2)));
+    // The header with its Token and the path, and the header with the payload.
+    assert_eq!((report.sent_octets, report.received_octets), (4 + 4 + 2, 4 + 4 + 5));
+}
+
+#[test]
+fn a_body_has_its_limit_also_in_one_message() {
+    let port = serve(|request| {
+        vec![message(Type::Acknowledgement, Code::CONTENT, request.message_id, request, None, b"here")]
+    });
+    let uri = uri("coap", port);
+    let asked = request(&uri);
+    let limited = |max_body| {
+        let config = Config { max_body, ..Config::default() };
+        ask(&Task { config, ..Task::new(&uri, &asked) }, &mut go)
+    };
+    assert!(limited(4).result.is_ok());
+    assert_eq!(why(limited(3)), AddressError::Call(CallError::TooLarge { limit: 3 }));
+}
+
+#[test]
+fn nobody_is_told_by_icmp_and_at_once() {
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let uri = uri("coap", port);
+    let outcome = ask(&Task::new(&uri, &request(&uri)), &mut go);
+    let told = outcome.result.as_ref().unwrap_err().to_string();
+    assert_eq!(told, format!("127.0.0.1:{port}: nobody listens there (ICMP: port unreachable)"));
+    assert_eq!(why(outcome), AddressError::Refused { icmp: true });
+}
+
+#[test]
+fn silence_is_told_with_what_was_sent() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let uri = uri("coap", silent.local_addr().unwrap().port());
+    let asked = request(&uri);
+    let outcome = ask(&Task { config: quick(), ..Task::new(&uri, &asked) }, &mut go);
+    assert_eq!((outcome.report.transmissions, outcome.report.retransmissions), (3, 2));
+    let AddressError::NoAnswer { transmissions: 3, over, icmp: None } = why(outcome) else { panic!() };
+    // 20 ms, 40 ms and 80 ms at least.
+    assert!(over >= Duration::from_millis(140));
+
+    let limited = Task { limit: Some(Duration::from_millis(30)), ..Task::new(&uri, &asked) };
+    let outcome = ask(&limited, &mut go);
+    let told = outcome.result.unwrap_err().to_string();
+    assert!(told.starts_with("no response within 30ms") && told.ends_with("was sent 1 message"), "{told}");
+
+    // An observation of which nothing was seen is none.
+    let observing = asked.clone().observe();
+    let limited = Task { observe_for: Some(Duration::from_millis(30)), ..Task::new(&uri, &observing) };
+    let told = ask(&limited, &mut go).result.unwrap_err().to_string();
+    assert!(told.starts_with("no response within 30ms"), "{told}");
+}
+
+#[test]
+fn what_is_rejected_is_told() {
+    let port = serve(|request| {
+        let octets = message(Type::Reset, Code::EMPTY, request.message_id, request, None, b"");
+        // A Reset is Empty: no Token.
+        vec![[&[octets[0] & 0xF0], &octets[1..4]].concat()]
+    });
+    let uri = uri("coap", port);
+    let outcome = ask(&Task::new(&uri, &request(&uri)), &mut go);
+    assert_eq!(why(outcome), AddressError::Call(CallError::Reset));
+}
+
+#[test]
+fn an_observation_ends_when_it_is_enough() {
+    let port = serve(|request| {
+        let mid = request.message_id;
+        match request.options.uint(number::OBSERVE) {
+            Some(0) => vec![
+                message(Type::Acknowledgement, Code::CONTENT, mid, request, Some(1), b"one"),
+                message(Type::NonConfirmable, Code::CONTENT, 7, request, Some(2), b"two"),
+                message(Type::NonConfirmable, Code::CONTENT, 8, request, Some(3), b"three"),
+                message(Type::NonConfirmable, Code::CONTENT, 9, request, Some(4), b"four"),
+            ],
+            Some(1) => vec![message(Type::Acknowledgement, Code::CONTENT, mid, request, None, b"last")],
+            _ => vec![],
+        }
+    });
+    let uri = uri("coap", port);
+    let observing = request(&uri).observe();
+    let mut seen = Vec::new();
+    let outcome = ask(&Task::new(&uri, &observing), &mut |told| {
+        let Told::Notification(message, _) = told else { return Flow::Go };
+        seen.push(message.payload.to_vec());
+        if seen.len() == 3 { Flow::Stop } else { Flow::Go }
+    });
+    assert_eq!(outcome.result.unwrap(), Ending::Stopped);
+    assert_eq!(seen, [&b"one"[..], b"two", b"three"]);
+    assert_eq!(outcome.report.transmissions, 2, "it has said that it is over");
+}
+
+#[test]
+fn a_resource_that_cannot_be_observed_answers_once() {
+    let port = serve(|request| {
+        vec![message(Type::Acknowledgement, Code::CONTENT, request.message_id, request, None, b"once")]
+    });
+    let uri = uri("coap", port);
+    let outcome = ask(&Task::new(&uri, &request(&uri).observe()), &mut |told| panic!("{told:?}"));
+    assert!(matches!(outcome.result, Ok(Ending::Response(response)) if *response.payload == *b"once"));
+}
+
+#[test]
+fn streams_that_end_too_early_are_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let uri = uri("coap+tcp", port);
+    let asked = request(&uri);
+    // Hangs up at once; says what is no CSM; says Abort.
+    let said: [&[u8]; 3] = [b"", b"\x00\x45", b"\x00\xe1\x00\xe5"];
+    let server = thread::spawn(move || {
+        for octets in said {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(octets).unwrap();
+            if !octets.is_empty() {
+                // Until the client has hung up, so that nothing is reset.
+                let _ = stream.read_to_end(&mut Vec::new());
+            }
+        }
+    });
+    let told = [(); 3].map(|()| why(ask(&Task::new(&uri, &asked), &mut go)));
+    server.join().unwrap();
+    assert!(matches!(&told[0], AddressError::Closed(_)), "{told:?}");
+    assert_eq!(
+        told[1].to_string(),
+        "the connection was closed before there was a response: the first message is not a CSM"
+    );
+    assert_eq!(
+        told[2].to_string(),
+        "the connection was closed before there was a response: the other side has sent Abort"
+    );
+}
+
+#[test]
+fn a_port_without_a_listener_is_told() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let uri = uri("coap+tcp", port);
+    let outcome = ask(&Task::new(&uri, &request(&uri)), &mut go);
+    assert_eq!(why(outcome).to_string(), "nobody listens there");
+}
+
+#[test]
+fn another_address_is_asked_only_if_that_does_no_harm() {
+    let silent = AddressError::NoAnswer { transmissions: 5, over: Duration::ZERO, icmp: None };
+    let refused = AddressError::Refused { icmp: true };
+    for (method, after_silence) in
+        [(Code::GET, true), (Code::PUT, true), (Code::POST, false), (code::PATCH, false), (code::FETCH, true)]
+    {
+        assert_eq!((silent.allows_another(method), refused.allows_another(method)), (after_silence, true));
+        assert!(!AddressError::Call(CallError::Reset).allows_another(method));
+    }
+}
+
+#[test]
+fn a_zone_that_is_not_there_is_told() {
+    let uri: Uri = "coap://[fe80::1%25nothere]/".parse().unwrap();
+    let told = ask(&Task::new(&uri, &request(&uri)), &mut go).result.unwrap_err().to_string();
+    assert!(
+        told.contains("cannot find the host `[fe80::1%25nothere]`") && told.contains("nothere"),
+        "{told}"
+    );
+}

@@ -1,0 +1,126 @@
+//! Sockets of a server, before it serves.
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::time::Duration;
+
+use thinair_coap::Endpoint;
+use thinair_os::udp::options::{bind_one_family, tell_own_address};
+use thinair_os::{EventLoop, Signals, tcp, udp};
+
+use super::datagrams::Datagrams;
+use super::streams::Streams;
+use super::turn::SIGNALS;
+use super::watches::Watches;
+use super::{Listen, Server, ServerError, Settings, Site, Statistics};
+
+/// Octets of datagrams that the system keeps while the server is busy.
+const RECEIVE_ROOM: usize = 1 << 20;
+
+/// Octets that are written to a stream at a time.
+const CHUNK: usize = 16_384;
+
+impl Server {
+    /// Listens. **Before any other thread is started:** signals are taken.
+    ///
+    /// # Errors
+    /// An address is not there, or somebody else has it.
+    pub fn open(settings: &Settings, site: Site) -> Result<Self, ServerError> {
+        let signals = Signals::take()?;
+        let events = EventLoop::new(Duration::ZERO)?;
+        events.add(&signals, SIGNALS)?;
+        let (mut sockets, mut listeners, mut uris) = (Vec::new(), Vec::new(), Vec::new());
+        for listen in &settings.listen {
+            match bind(listen) {
+                Ok((address, socket, listener)) => {
+                    uris.extend(socket.is_some().then(|| format!("coap://{}", authority(address))));
+                    uris.extend(listener.is_some().then(|| format!("coap+tcp://{}", authority(address))));
+                    sockets.extend(socket);
+                    listeners.extend(listener);
+                }
+                Err(why) if listen.optional && is_missing(&why) => {}
+                Err(why) => return Err(why.into()),
+            }
+        }
+        if sockets.is_empty() && listeners.is_empty() {
+            return Err(ServerError::NoAddress);
+        }
+        // Whether there are any is found out before anybody is served.
+        getrandom::fill(&mut [0; 8]).map_err(ServerError::Random)?;
+        Ok(Self {
+            // Echo values, Message IDs and the keys of hash tables are to be hard to guess.
+            endpoint: Endpoint::new(settings.endpoint, random()),
+            site,
+            watches: Watches::default(),
+            due: std::collections::BTreeMap::new(),
+            dues: 0,
+            datagrams: Datagrams::open(sockets, &events)?,
+            streams: Streams::open(listeners, &events, settings)?,
+            tick: None,
+            statistics: Statistics::default(),
+            events,
+            signals,
+            uris,
+            buffer: vec![0; CHUNK.max(settings.endpoint.max_message)],
+        })
+    }
+}
+
+/// Random numbers of the system, some at a time.
+fn random() -> impl FnMut() -> u64 + Send + 'static {
+    let mut octets = [0; 256];
+    let mut at = octets.len();
+    move || {
+        if at == octets.len() {
+            // It had some when the server started, and Linux does not run out of them.
+            let _ = getrandom::fill(&mut octets);
+            at = 0;
+        }
+        let number = octets.get(at..at + 8).and_then(|octets| octets.try_into().ok());
+        at += 8;
+        number.map_or(0, u64::from_le_bytes)
+    }
+}
+
+type Bound = (SocketAddr, Option<UdpSocket>, Option<TcpListener>);
+
+/// Both sockets of one address, with one port.
+fn bind(listen: &Listen) -> Result<Bound, thinair_os::Error> {
+    let mut address = listen.address;
+    let mut socket = None;
+    if listen.udp {
+        let bound = bind_one_family(address)?;
+        if address.ip().is_unspecified() {
+            tell_own_address(&bound)?;
+        }
+        let _ = udp::set_receive_room(&bound, RECEIVE_ROOM);
+        address.set_port(bound.local_addr().map_or(address.port(), |bound| bound.port()));
+        socket = Some(bound);
+    }
+    let mut listener = None;
+    if listen.tcp {
+        let bound = tcp::listen(address)?;
+        address.set_port(bound.local_addr().map_or(address.port(), |bound| bound.port()));
+        listener = Some(bound);
+    }
+    Ok((address, socket, listener))
+}
+
+/// Whether the machine does not have the address.
+fn is_missing(why: &thinair_os::Error) -> bool {
+    matches!(why.kind(), ErrorKind::AddrNotAvailable | ErrorKind::Unsupported)
+        // EAFNOSUPPORT, which has no kind of its own.
+        || why.kind() == std::io::Error::from_raw_os_error(97).kind()
+}
+
+/// Host and port as in a URI.
+fn authority(address: SocketAddr) -> String {
+    let host = match address {
+        SocketAddr::V4(four) => four.ip().to_string(),
+        SocketAddr::V6(six) => format!("[{}]", six.ip()),
+    };
+    match address.port() {
+        5_683 => host,
+        port => format!("{host}:{port}"),
+    }
+}

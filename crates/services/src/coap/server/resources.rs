@@ -1,0 +1,12 @@
+//! Resources that a server can have.
+
+mod files;
+mod format;
+#[cfg(test)]
+mod support;
+mod test;
+mod time;
+
+pub use files::{Files, FilesError};
+pub use test::Tests;
+pub use time::Time;

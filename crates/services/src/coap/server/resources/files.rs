@@ -1,0 +1,203 @@
+//! Files of a folder, by path.
+//!
+//! A GET of a file is answered with the whole of it, up to a bound; a GET of a folder with links to what is in it. If the
+//! folder may be written to, PUT makes or replaces a file at once, POST to a folder makes one with a new name, DELETE
+//! removes one. Names that begin with a dot are neither shown nor written, and no path leads out of the folder
+//! ([`thinair_os::folder`]).
+
+mod name;
+mod write;
+
+use std::fs::{File, Metadata};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{ErrorKind, Read as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use thinair_coap::link_format::LinkList;
+use thinair_coap::{Code, Received, Response, code};
+use thinair_os::folder::Folder;
+
+use super::format::{self, LINKS};
+use crate::coap::server::resource::{Answer, Moment, Resource, State, accepted};
+
+use name::{Name, escaped};
+
+/// Links of one folder, at most.
+const MOST_LINKS: usize = 1_000;
+
+/// A folder that cannot be served.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct FilesError(#[from] thinair_os::Error);
+
+/// A folder that is served.
+#[derive(Debug)]
+pub struct Files {
+    folder: Folder,
+    /// Octets of a file.
+    most: usize,
+    writable: bool,
+    /// How many files were written, for names that nothing else has.
+    written: u64,
+}
+
+impl Files {
+    /// Serves the folder at `path`: files of at most `most` octets. `writable`: clients may change what is in it.
+    ///
+    /// # Errors
+    /// It is no folder, or may not be read; the system has no openat2(2).
+    pub fn open(path: &Path, most: usize, writable: bool) -> Result<Self, FilesError> {
+        Ok(Self { folder: Folder::open(path)?, most, writable, written: 0 })
+    }
+
+    fn get(&self, name: &Name, request: &Received<'_>) -> Response<'static> {
+        let file = match self.folder.file(name.path()) {
+            Ok(file) => file,
+            Err(why) => return refused(&why),
+        };
+        match file.metadata() {
+            Ok(metadata) if metadata.is_dir() => self.list(name, request),
+            Ok(metadata) if metadata.is_file() && !name.is_folder() => {
+                self.content(name, file, &metadata, request)
+            }
+            Ok(_) => Response::new(code::NOT_FOUND),
+            Err(why) => refused(&why),
+        }
+    }
+
+    fn content(
+        &self,
+        name: &Name,
+        file: File,
+        metadata: &Metadata,
+        request: &Received<'_>,
+    ) -> Response<'static> {
+        let etag = etag(metadata);
+        if request.options.validates(&etag) {
+            return Response::valid(&etag);
+        }
+        let format = format::of_name(name.last());
+        if request.options.accept().is_some_and(|wanted| Some(wanted) != format) {
+            return Response::new(code::NOT_ACCEPTABLE);
+        }
+        let too_large = || {
+            let text = format!("a file of more than {} octets", self.most);
+            Response::new(code::INTERNAL_SERVER_ERROR).payload(text.into_bytes())
+        };
+        if metadata.len() > self.most as u64 {
+            return too_large();
+        }
+        let mut octets = Vec::with_capacity(metadata.len() as usize);
+        // It may grow meanwhile.
+        match file.take(self.most as u64 + 1).read_to_end(&mut octets) {
+            Ok(len) if len > self.most => too_large(),
+            Ok(_) => {
+                let response = Response::content(octets).etag(&etag);
+                match format {
+                    Some(format) => response.format(format),
+                    None => response,
+                }
+            }
+            Err(why) => refused(&why),
+        }
+    }
+
+    fn list(&self, name: &Name, request: &Received<'_>) -> Response<'static> {
+        let mut list = LinkList::new();
+        match self.folder.folder(name.path()) {
+            Ok(folder) => self.add_links(&folder, &name.target(), &mut list),
+            Err(why) => return refused(&why),
+        }
+        let mut hasher = DefaultHasher::new();
+        list.as_str().hash(&mut hasher);
+        let etag = hasher.finish().to_be_bytes();
+        if request.options.validates(&etag) {
+            return Response::valid(&etag);
+        }
+        accepted(request, LINKS, || list.response(&request.options).etag(&etag))
+    }
+
+    /// What is in a folder, whose target is `above`.
+    fn add_links(&self, folder: &Folder, above: &str, list: &mut LinkList) {
+        for entry in folder.entries(MOST_LINKS).unwrap_or_default() {
+            let target = format!("{above}/{}", escaped(&entry.name));
+            if entry.is_folder {
+                list.add(&format!("{target}/"), &[("ct", "40")]);
+                continue;
+            }
+            let len = entry.len.to_string();
+            match format::of_name(&entry.name).map(|format| format.to_string()) {
+                Some(format) => list.add(&target, &[("ct", &format), ("sz", &len), ("obs", "")]),
+                None => list.add(&target, &[("sz", &len), ("obs", "")]),
+            }
+        }
+    }
+
+    /// The ETag of what a name leads to; nothing if there is no file.
+    fn etag_of(&self, name: &Name) -> Option<[u8; 8]> {
+        let metadata = self.folder.file(name.path()).ok()?.metadata().ok()?;
+        metadata.is_file().then(|| etag(&metadata))
+    }
+}
+
+impl Resource for Files {
+    fn links(&self, list: &mut LinkList) {
+        list.add("/", &[("ct", "40"), ("title", "Files")]);
+        self.add_links(&self.folder, "", list);
+    }
+
+    fn handle<'a>(&'a mut self, _at: Moment, request: &Received<'_>) -> Option<Answer<'a>> {
+        let response = match Name::of(&request.options) {
+            None => Response::new(code::NOT_FOUND),
+            Some(name) => match request.code {
+                Code::GET => self.get(&name, request),
+                Code::PUT | Code::POST | Code::DELETE if !self.writable => {
+                    Response::new(code::METHOD_NOT_ALLOWED)
+                }
+                Code::PUT => self.put(&name, request),
+                Code::POST => self.post(&name, request),
+                Code::DELETE => self.delete(&name, request),
+                _ => Response::new(code::METHOD_NOT_ALLOWED),
+            },
+        };
+        Some(Answer::Now(response))
+    }
+
+    fn state(&mut self, _at: Moment, request: &Received<'_>) -> Option<State> {
+        let name = Name::of(&request.options)?;
+        // What is gone is in another state, too.
+        let version = self.etag_of(&name).map_or(0, u64::from_be_bytes);
+        Some(State { version, confirmable: true })
+    }
+}
+
+/// What the system has refused, as a response.
+fn refused(why: &std::io::Error) -> Response<'static> {
+    Response::new(match why.kind() {
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => code::FORBIDDEN,
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => code::SERVICE_UNAVAILABLE,
+        // What leads out of the folder is not there: CrossesDevices, and FilesystemLoop of too many links.
+        ErrorKind::NotFound
+        | ErrorKind::NotADirectory
+        | ErrorKind::CrossesDevices
+        | ErrorKind::InvalidFilename => code::NOT_FOUND,
+        _ if why.raw_os_error() == Some(LOOP) => code::NOT_FOUND,
+        _ => code::INTERNAL_SERVER_ERROR,
+    })
+}
+
+/// ELOOP.
+const LOOP: i32 = 40;
+
+/// Another one for another file, another length or another time of change. A file that is written over in its place,
+/// twice within a tick of the file system's clock and to the same length, keeps its own.
+fn etag(metadata: &Metadata) -> [u8; 8] {
+    let mut hasher = DefaultHasher::new();
+    (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec()).hash(&mut hasher);
+    hasher.finish().to_be_bytes()
+}
+
+#[cfg(test)]
+#[path = "files/check.rs"]
+mod check;

@@ -1,0 +1,145 @@
+//! Uri-Path as the name of a file.
+
+use std::path::{Path, PathBuf};
+
+use thinair_coap::Options;
+
+/// Octets of a name, at most: NAME_MAX of Linux.
+const LONGEST: usize = 255;
+
+/// Segments of a path, at most.
+const DEEPEST: usize = 32;
+
+/// The name of a file or folder: every segment is a name by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Name {
+    path: PathBuf,
+    segments: Vec<String>,
+    /// It ends with an empty segment, as in `/folder/`.
+    is_folder: bool,
+}
+
+impl Name {
+    /// The name that a request is about. Nothing if it cannot be one: an empty segment before the last, one that begins with
+    /// a dot, has a slash or a zero in it, or is not UTF-8.
+    pub(super) fn of(options: &Options<'_>) -> Option<Self> {
+        let mut segments = Vec::new();
+        let mut is_folder = false;
+        for segment in options.path() {
+            let segment = std::str::from_utf8(segment).ok()?;
+            if is_folder || segments.len() >= DEEPEST {
+                return None;
+            }
+            if segment.is_empty() {
+                is_folder = true;
+                continue;
+            }
+            // With that, `.` and `..` are none either.
+            if segment.starts_with('.') || segment.contains(['/', '\0']) || segment.len() > LONGEST {
+                return None;
+            }
+            segments.push(segment.to_owned());
+        }
+        let mut path: PathBuf = segments.iter().collect();
+        if segments.is_empty() {
+            (path, is_folder) = (PathBuf::from("."), true);
+        }
+        Some(Self { path, segments, is_folder })
+    }
+
+    /// For the system; `.` for the root.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn is_folder(&self) -> bool {
+        self.is_folder
+    }
+
+    /// The last segment; nothing for the root.
+    pub(super) fn last(&self) -> &str {
+        self.segments.last().map_or("", String::as_str)
+    }
+
+    /// The folder in which it is.
+    pub(super) fn above(&self) -> &Path {
+        match self.path.parent() {
+            Some(above) if !above.as_os_str().is_empty() => above,
+            _ => Path::new("."),
+        }
+    }
+
+    pub(super) fn segments(&self) -> &[String] {
+        &self.segments
+    }
+
+    /// As the target of a link, without the last slash.
+    pub(super) fn target(&self) -> String {
+        self.segments.iter().map(|segment| format!("/{}", escaped(segment))).collect()
+    }
+}
+
+/// A segment in a URI: what is not unreserved there is encoded. RFC 3986, section 2.3.
+pub(super) fn escaped(segment: &str) -> String {
+    let mut text = String::with_capacity(segment.len());
+    for octet in segment.bytes() {
+        if octet.is_ascii_alphanumeric() || b"-._~".contains(&octet) {
+            text.push(char::from(octet));
+        } else {
+            text.push_str(&format!("%{octet:02X}"));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use thinair_coap::OptionList;
+    use thinair_coap::number::URI_PATH;
+
+    use super::*;
+
+    fn name(segments: &[&[u8]]) -> Option<Name> {
+        let mut options = OptionList::new();
+        segments.iter().for_each(|segment| options.push(URI_PATH, segment));
+        Name::of(&options.as_options())
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused() {
+        let long = [b'a'; 256];
+        for segments in [
+            &[&b".."[..]][..],
+            &[b"a", b"..", b"b"],
+            &[b"."],
+            &[b".hidden"],
+            &[b"a/b"],
+            &[b"..\\", b"/"],
+            &[b"a\0"],
+            &[b"", b"a"],
+            &[b"a", b"", b"b"],
+            &[b"a", b"", b""],
+            &[b"\xFF\xFE"],
+            &[&long],
+            &[&b"a"[..]; 33],
+        ] {
+            assert_eq!(name(segments), None, "{segments:?}");
+        }
+    }
+
+    #[test]
+    fn names_are_paths_and_targets() {
+        let file = name(&[b"a b", "\u{fc}".as_bytes()]).unwrap();
+        assert_eq!((file.path(), file.above()), (Path::new("a b/\u{fc}"), Path::new("a b")));
+        assert_eq!((file.last(), &*file.target(), file.is_folder()), ("\u{fc}", "/a%20b/%C3%BC", false));
+        let folder = name(&[b"a", b""]).unwrap();
+        assert_eq!(
+            (folder.path(), folder.above(), folder.is_folder()),
+            (Path::new("a"), Path::new("."), true)
+        );
+        for root in [name(&[]), name(&[b""])] {
+            assert_eq!(root.unwrap().path(), Path::new("."));
+        }
+    }
+}

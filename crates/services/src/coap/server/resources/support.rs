@@ -1,0 +1,62 @@
+//! Asks resources without sockets.
+
+use thinair_coap::{Endpoint, Event, Received, Request, Response};
+use thinair_wire::time::Instant;
+
+use crate::coap::server::resource::{Answer, Moment, Resource, State};
+
+/// So many seconds after both clocks were zero.
+pub(crate) fn at(seconds: u64) -> Moment {
+    Moment { now: Instant::from_millis(seconds * 1_000), calendar: seconds }
+}
+
+pub(crate) fn get(path: &str) -> Request<'static> {
+    Request::get(path)
+}
+
+/// The request as an endpoint hands it over.
+pub(crate) fn received(request: &Request<'_>) -> Received<'static> {
+    let config = thinair_coap::Config { max_message: 60_000, ..Default::default() };
+    let mut client = Endpoint::<u8>::new(config, || 7);
+    let mut server = Endpoint::<u8>::new(config, || 7);
+    let mut buffer = [0; 60_000];
+    client.request(Instant::ZERO, 1, request).expect("it can be asked");
+    let transmit = client.poll_transmit(Instant::ZERO, &mut buffer).expect("it is asked");
+    match server.handle_datagram(Instant::ZERO, 2, &buffer[..transmit.len]) {
+        Some(Event::Request { message, .. }) => message.into_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What a resource answers at once.
+pub(crate) fn ask(
+    resource: &mut dyn Resource,
+    at: Moment,
+    request: &Request<'_>,
+) -> Option<Response<'static>> {
+    match answer(resource, at, request)? {
+        Answer::Now(response) => Some(response),
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) fn answer(
+    resource: &mut dyn Resource,
+    at: Moment,
+    request: &Request<'_>,
+) -> Option<Answer<'static>> {
+    Some(match resource.handle(at, &received(request))? {
+        Answer::Now(response) => Answer::Now(owned(response)),
+        Answer::After(delay, response) => Answer::After(delay, response),
+        Answer::Forget(response) => Answer::Forget(owned(response)),
+        Answer::End(response, last) => Answer::End(owned(response), last),
+    })
+}
+
+pub(crate) fn state(resource: &mut dyn Resource, at: Moment, path: &str) -> Option<State> {
+    resource.state(at, &received(&get(path)))
+}
+
+fn owned(response: Response<'_>) -> Response<'static> {
+    Response { code: response.code, options: response.options, payload: response.payload.into_owned().into() }
+}

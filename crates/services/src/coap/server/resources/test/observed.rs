@@ -1,0 +1,76 @@
+//! Resources that change by themselves every five seconds, and when somebody puts something into them.
+
+use thinair_coap::link_format::LinkList;
+use thinair_coap::{Code, Received, Response, code};
+
+use super::super::format::TEXT;
+use crate::coap::server::resource::{Moment, State, accepted};
+
+/// How often they change, in seconds; and their Max-Age.
+const PERIOD: u32 = 5;
+
+/// A resource to observe.
+#[derive(Debug)]
+pub(super) struct Observed {
+    path: &'static str,
+    confirmable: bool,
+    /// What stands behind its text.
+    tail: String,
+    /// The text that was put into it, and until which period that holds.
+    put: Option<(Vec<u8>, u64)>,
+    /// How often it was put.
+    changes: u64,
+}
+
+/// The period in which a moment is.
+fn period(at: Moment) -> u64 {
+    at.now.as_nanos() / (u64::from(PERIOD) * 1_000_000_000)
+}
+
+impl Observed {
+    pub(super) fn new(path: &'static str, confirmable: bool, tail: &str) -> Self {
+        Self { path, confirmable, tail: tail.to_owned(), put: None, changes: 0 }
+    }
+
+    pub(super) fn path(&self) -> &'static str {
+        self.path
+    }
+
+    pub(super) fn link(&self, list: &mut LinkList) {
+        let title = if self.confirmable { "Changes every 5 s" } else { "Changes every 5 s; told by NON" };
+        list.add(self.path, &[("ct", "0"), ("rt", "observe"), ("obs", ""), ("title", title)]);
+    }
+
+    /// What was put into it is gone.
+    pub(super) fn reset(&mut self) {
+        self.put = None;
+    }
+
+    pub(super) fn state(&self, at: Moment) -> State {
+        State { version: period(at) << 24 | self.changes & 0xFF_FFFF, confirmable: self.confirmable }
+    }
+
+    pub(super) fn handle(&mut self, at: Moment, request: &Received<'_>) -> Response<'_> {
+        let now = period(at);
+        self.put.take_if(|(_, until)| *until < now);
+        match request.code {
+            Code::GET => self.get(now, request),
+            Code::PUT => {
+                self.put = Some((request.payload.to_vec(), now));
+                self.changes += 1;
+                Response::new(Code::CHANGED)
+            }
+            _ => Response::new(code::METHOD_NOT_ALLOWED),
+        }
+    }
+
+    fn get(&self, now: u64, request: &Received<'_>) -> Response<'_> {
+        accepted(request, TEXT, || {
+            let content = match &self.put {
+                Some((octets, _)) => Response::content(&octets[..]),
+                None => Response::content(format!("{now}\n{}", self.tail).into_bytes()),
+            };
+            content.format(TEXT).max_age(PERIOD)
+        })
+    }
+}

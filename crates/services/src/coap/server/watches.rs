@@ -1,0 +1,126 @@
+//! What is observed: the request of each observer, to be asked again when the state has changed. RFC 7641, section 4.
+
+use std::collections::BTreeMap;
+
+use thinair_coap::{Code, Endpoint, ObserverId, Received, RequestId, Response, code};
+
+use super::resource::{Answer, Moment, Site, State};
+use super::{Peer, Statistics};
+
+/// Octets of the options of a request that is kept.
+const LONGEST: usize = 1_024;
+
+/// Who observes what.
+#[derive(Debug, Default)]
+pub struct Watches(BTreeMap<ObserverId, Watch>);
+
+#[derive(Debug)]
+struct Watch {
+    request: Received<'static>,
+    /// The number of the resource.
+    resource: usize,
+    version: u64,
+    /// The Content-Format of its notifications, once there was one.
+    format: Option<Option<u16>>,
+}
+
+impl Watches {
+    /// Whether nobody observes anything.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Puts the client of a request on the list, if what it asks for can be observed. The response is still to be sent.
+    pub fn register(
+        &mut self,
+        at: Moment,
+        endpoint: &mut Endpoint<Peer>,
+        id: RequestId,
+        request: &Received<'_>,
+        (resource, state): (usize, State),
+        response: &Response<'_>,
+    ) {
+        if response.code.class() != 2 || request.options.octets().len() > LONGEST || request.code != Code::GET
+        {
+            return;
+        }
+        let Some(observer) = endpoint.accept(at.now, id) else { return };
+        let request = request.clone().into_owned();
+        let format = format_of(response);
+        self.0.insert(observer, Watch { request, resource, version: state.version, format });
+    }
+
+    /// An observer is gone.
+    pub fn remove(&mut self, observer: ObserverId) {
+        self.0.remove(&observer);
+    }
+
+    /// Forgets all observers of a resource, without a word.
+    pub fn forget(&mut self, endpoint: &mut Endpoint<Peer>, resource: usize) {
+        self.0.retain(|observer, watch| {
+            let is_it = watch.resource == resource;
+            if is_it {
+                endpoint.forget_observer(*observer);
+            }
+            !is_it
+        });
+    }
+
+    /// Tells all observers of the path of a request the last of what they are told.
+    pub fn end(
+        &mut self,
+        at: Moment,
+        endpoint: &mut Endpoint<Peer>,
+        request: &Received<'_>,
+        last: &Response<'_>,
+    ) {
+        self.0.retain(|observer, watch| {
+            let is_it = watch.request.options.path().eq(request.options.path());
+            // Whoever cannot be told is not there any more.
+            let _ = is_it && endpoint.notify(at.now, *observer, last, true).is_ok();
+            !is_it
+        });
+    }
+
+    /// Tells everybody whose resource is in another state.
+    pub fn look(
+        &mut self,
+        at: Moment,
+        endpoint: &mut Endpoint<Peer>,
+        site: &mut Site,
+        statistics: &mut Statistics,
+    ) {
+        self.0.retain(|observer, watch| {
+            let state = site.state(at, &watch.request);
+            let confirmable = state.is_none_or(|(_, state)| state.confirmable);
+            match state {
+                Some((_, state)) if state.version == watch.version => return true,
+                Some((_, state)) => watch.version = state.version,
+                None => {}
+            }
+            let response = match site.handle(at, &watch.request).1 {
+                Answer::Now(response) => response,
+                // Whoever takes its time is not to be observed.
+                Answer::After(..) | Answer::Forget(_) | Answer::End(..) => {
+                    Response::new(code::INTERNAL_SERVER_ERROR)
+                }
+            };
+            let told = format_of(&response);
+            let response = match (watch.format, told) {
+                // "If the server is unable to continue sending notifications in this format": section 4.2.
+                (Some(before), Some(now)) if before != now => Response::new(code::NOT_ACCEPTABLE),
+                _ => response,
+            };
+            watch.format = watch.format.or(told);
+            statistics.notifications += 1;
+            let sent = endpoint.notify(at.now, *observer, &response, confirmable);
+            // What is no success ends it; the endpoint has its entry removed then.
+            response.code.class() == 2 && sent.is_ok()
+        });
+    }
+}
+
+/// The Content-Format of a representation; nothing if the response is none.
+fn format_of(response: &Response<'_>) -> Option<Option<u16>> {
+    (response.code == Code::CONTENT).then(|| response.options.as_options().content_format())
+}

@@ -1,0 +1,366 @@
+//! A client and a server in memory, and the wire between them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use thinair_coap::message::Message;
+use thinair_coap::{
+    BlockSize, CallError, CallId, Code, Config, Endpoint, Event, Gone, Observe, Received, Request, RequestId,
+    Response, Tokens, Type,
+};
+use thinair_services::coap::Peer;
+use thinair_services::coap::server::{Answer, Moment, Site, Statistics, Tests, Watches};
+use thinair_wire::time::Instant;
+
+/// How long a message is under way.
+const DELAY: Duration = Duration::from_millis(10);
+
+/// How often the server looks whether what is observed has changed.
+const TICK: Duration = Duration::from_millis(250);
+
+/// When every test begins.
+const START: Instant = Instant::from_millis(1_000_000);
+
+/// Which way a message goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// To the server.
+    Up,
+    /// To the client.
+    Down,
+}
+pub(crate) use Way::{Down, Up};
+
+/// A message on the wire.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) way: Way,
+    /// Since the beginning.
+    pub(crate) at: Duration,
+    pub(crate) lost: bool,
+    pub(crate) kind: Type,
+    pub(crate) code: Code,
+    pub(crate) mid: u16,
+    pub(crate) token: Vec<u8>,
+    pub(crate) options: Vec<(u16, Vec<u8>)>,
+    pub(crate) payload: Vec<u8>,
+}
+
+impl Seen {
+    fn of(way: Way, at: Duration, lost: bool, octets: &[u8]) -> Self {
+        let message = Message::read(octets).unwrap();
+        Self {
+            way,
+            at,
+            lost,
+            kind: message.message_type,
+            code: message.code,
+            mid: message.message_id,
+            token: message.token.octets().to_vec(),
+            options: message.options.iter().map(|option| (option.number, option.value.to_vec())).collect(),
+            payload: message.payload.to_vec(),
+        }
+    }
+
+    /// Type, Code.
+    #[track_caller]
+    pub(crate) fn is(&self, way: Way, kind: Type, code: Code) -> &Self {
+        assert_eq!((self.way, self.kind, self.code), (way, kind, code), "{self:?}");
+        self
+    }
+
+    /// Values of an option.
+    pub(crate) fn all(&self, number: u16) -> Vec<&[u8]> {
+        self.options.iter().filter(|(other, _)| *other == number).map(|(_, value)| value.as_slice()).collect()
+    }
+
+    /// Values of an option that are text.
+    pub(crate) fn texts(&self, number: u16) -> Vec<&str> {
+        self.all(number).into_iter().map(|value| std::str::from_utf8(value).unwrap()).collect()
+    }
+
+    /// The value of an option that is a number.
+    pub(crate) fn uint(&self, number: u16) -> Option<u32> {
+        let value = self.all(number).first().copied()?;
+        Some(value.iter().fold(0, |uint, octet| uint << 8 | u32::from(*octet)))
+    }
+
+    /// A block option as NUM, M, size.
+    pub(crate) fn block(&self, number: u16) -> Option<(u32, bool, usize)> {
+        let block = thinair_coap::Block::from_uint(self.uint(number)?).unwrap();
+        Some((block.num, block.more, block.size.octets()))
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.payload).unwrap()
+    }
+}
+
+impl fmt::Debug for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let way = if self.way == Up { "->" } else { "<-" };
+        write!(
+            f,
+            "{:>9.3} {way} {:?} {} MID {} token {:02x?}",
+            self.at.as_secs_f64(),
+            self.kind,
+            self.code,
+            self.mid,
+            self.token
+        )?;
+        for (number, value) in &self.options {
+            write!(f, " {number}={}", value.escape_ascii())?;
+        }
+        write!(f, " {} octets{}", self.payload.len(), if self.lost { " LOST" } else { "" })
+    }
+}
+
+/// What the client was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Response(CallId, Received<'static>),
+    Notification(CallId, Received<'static>),
+    Failed(CallId, CallError),
+}
+
+pub(crate) struct Bench {
+    pub(crate) now: Instant,
+    pub(crate) client: Endpoint<Peer>,
+    server: Endpoint<Peer>,
+    site: Site,
+    watches: Watches,
+    statistics: Statistics,
+    /// Responses that take their time.
+    due: BTreeMap<(Instant, usize), (RequestId, Response<'static>)>,
+    tick: Instant,
+    /// Messages on their way.
+    under_way: BTreeMap<(Instant, usize), (Way, Vec<u8>)>,
+    /// Every message so far.
+    pub(crate) seen: Vec<Seen>,
+    /// Which messages are lost, counted from 0 over both ways.
+    pub(crate) lose: Vec<usize>,
+    /// Nothing reaches the client any more.
+    pub(crate) client_off: bool,
+    pub(crate) told: Vec<Told>,
+    /// Why observers are gone.
+    pub(crate) gone: Vec<Gone>,
+    /// Requests that the server has acted on.
+    pub(crate) handled: usize,
+}
+
+const fn peer(port: u16) -> Peer {
+    Peer::Udp { socket: 0, address: SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), port) }
+}
+
+/// How a server is named to its client, and the other way.
+pub(crate) const SERVER: Peer = peer(5683);
+const CLIENT: Peer = peer(40_000);
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        Self::with_blocks(1024, 1024)
+    }
+
+    /// With the size of blocks that the client and the server want.
+    pub(crate) fn with_blocks(client: usize, server: usize) -> Self {
+        let config =
+            |octets, tokens| Config { block_size: BlockSize::at_most(octets), tokens, ..Config::default() };
+        let mut site = Site::new();
+        site.add(Tests::new());
+        let mut random = 0x9E37_79B9_7F4A_7C15_u64;
+        let next = move || {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random
+        };
+        Self {
+            now: START,
+            client: Endpoint::new(config(client, Tokens::Random(4)), next),
+            server: Endpoint::new(config(server, Tokens::Counting), next),
+            site,
+            watches: Watches::default(),
+            statistics: Statistics::default(),
+            due: BTreeMap::new(),
+            tick: START + TICK,
+            under_way: BTreeMap::new(),
+            seen: Vec::new(),
+            lose: Vec::new(),
+            client_off: false,
+            told: Vec::new(),
+            gone: Vec::new(),
+            handled: 0,
+        }
+    }
+
+    pub(crate) fn request(&mut self, request: &Request<'_>) -> CallId {
+        self.client.request(self.now, SERVER, request).unwrap()
+    }
+
+    /// Sends octets to the server that no client of ours would send.
+    pub(crate) fn inject(&mut self, octets: &[u8]) {
+        self.put(Up, octets);
+    }
+
+    /// A request and all that follows within ten seconds; the response, if there is one.
+    pub(crate) fn ask(&mut self, request: &Request<'_>) -> Received<'static> {
+        let call = self.request(request);
+        self.run(10_000);
+        let mut told = self.told.iter();
+        match told
+            .find(|told| matches!(told, Told::Response(other, _) | Told::Failed(other, _) if *other == call))
+        {
+            Some(Told::Response(_, message)) => message.clone(),
+            other => panic!("{other:?}\n{:#?}", self.seen),
+        }
+    }
+
+    /// The messages since the last look, of which there have to be so many.
+    #[track_caller]
+    pub(crate) fn take<const N: usize>(&mut self) -> [Seen; N] {
+        let seen = std::mem::take(&mut self.seen);
+        seen.try_into().unwrap_or_else(|seen: Vec<Seen>| panic!("{} messages: {seen:#?}", seen.len()))
+    }
+
+    /// The messages since the last look.
+    pub(crate) fn all(&mut self) -> Vec<Seen> {
+        std::mem::take(&mut self.seen)
+    }
+
+    /// Lets milliseconds pass.
+    pub(crate) fn run(&mut self, milliseconds: u64) {
+        let end = self.now + Duration::from_millis(milliseconds);
+        loop {
+            self.send();
+            let arrival = self.under_way.first_key_value().map(|((at, _), _)| *at);
+            let due = self.due.first_key_value().map(|((at, _), _)| *at);
+            let times =
+                [arrival, due, self.client.poll_timeout(), self.server.poll_timeout(), Some(self.tick)];
+            let next = times.into_iter().flatten().min().unwrap_or(end);
+            if next > end {
+                self.now = end;
+                return;
+            }
+            self.now = self.now.max(next);
+            self.step();
+        }
+    }
+
+    fn moment(&self) -> Moment {
+        Moment { now: self.now, calendar: self.now.as_nanos() / 1_000_000_000 }
+    }
+
+    /// What is due now.
+    fn step(&mut self) {
+        while let Some(entry) = self.under_way.first_entry().filter(|entry| entry.key().0 <= self.now) {
+            let (way, octets) = entry.remove();
+            match way {
+                Up => {
+                    let event = self.server.handle_datagram(self.now, CLIENT, &octets).map(Event::into_owned);
+                    event.into_iter().for_each(|event| self.serve(event));
+                }
+                Down => {
+                    let event = self.client.handle_datagram(self.now, SERVER, &octets).map(Event::into_owned);
+                    event.into_iter().for_each(|event| self.tell(event));
+                }
+            }
+        }
+        while let Some(entry) = self.due.first_entry().filter(|entry| entry.key().0 <= self.now) {
+            let (id, response) = entry.remove();
+            self.server.respond(self.now, id, &response).unwrap();
+        }
+        self.client.handle_timeout(self.now);
+        self.server.handle_timeout(self.now);
+        if self.tick <= self.now {
+            self.tick = self.now + TICK;
+            self.look();
+        }
+        while let Some(event) = self.client.poll_event() {
+            self.tell(event);
+        }
+        while let Some(event) = self.server.poll_event() {
+            self.serve(event);
+        }
+    }
+
+    fn look(&mut self) {
+        let at = self.moment();
+        self.watches.look(at, &mut self.server, &mut self.site, &mut self.statistics);
+    }
+
+    fn tell(&mut self, event: Event<'static, Peer>) {
+        match event {
+            Event::Response { call, message } => self.told.push(Told::Response(call, message)),
+            Event::Notification { call, message } => self.told.push(Told::Notification(call, message)),
+            Event::Failed { call, error } => self.told.push(Told::Failed(call, error)),
+            Event::Progress { .. } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// As the loop of the server does it.
+    fn serve(&mut self, event: Event<'static, Peer>) {
+        let at = self.moment();
+        let (id, observe, message) = match event {
+            Event::Request { id, observe, message, .. } => (id, observe, message),
+            Event::ObserverGone { observer, reason } => {
+                self.gone.push(reason);
+                return self.watches.remove(observer);
+            }
+            Event::NotDelivered { .. } => return,
+            other => panic!("{other:?}"),
+        };
+        self.handled += 1;
+        let state = match observe {
+            Some(Observe::Register) => self.site.state(at, &message),
+            Some(Observe::Deregister) | None => None,
+        };
+        let (resource, answer) = self.site.handle(at, &message);
+        match answer {
+            Answer::Now(response) => {
+                if let Some(state) = state {
+                    self.watches.register(at, &mut self.server, id, &message, state, &response);
+                }
+                self.server.respond(at.now, id, &response).unwrap();
+            }
+            Answer::After(delay, response) => {
+                self.due.insert((at.now + delay, self.handled), (id, response));
+            }
+            Answer::End(response, last) => {
+                self.server.respond(at.now, id, &response).unwrap();
+                self.watches.end(at, &mut self.server, &message, &last);
+            }
+            Answer::Forget(response) => {
+                self.server.respond(at.now, id, &response).unwrap();
+                self.watches.forget(&mut self.server, resource.unwrap());
+            }
+        }
+        if !thinair_coap::code::is_safe(message.code) {
+            self.look();
+        }
+    }
+
+    /// Puts what both have to say on the wire.
+    fn send(&mut self) {
+        let mut buffer = [0; 1_152];
+        while let Some(transmit) = self.client.poll_transmit(self.now, &mut buffer) {
+            self.put(Up, &buffer[..transmit.len]);
+        }
+        while let Some(transmit) = self.server.poll_transmit(self.now, &mut buffer) {
+            self.put(Down, &buffer[..transmit.len]);
+        }
+    }
+
+    fn put(&mut self, way: Way, octets: &[u8]) {
+        let number = self.seen.len();
+        let lost = self.lose.contains(&number) || self.client_off && way == Down;
+        self.seen.push(Seen::of(way, self.now.since(START), lost, octets));
+        if !lost {
+            // The same instant keeps its order.
+            let order = self.under_way.last_key_value().map_or(0, |((_, order), _)| order + 1);
+            self.under_way.insert((self.now + DELAY, order), (way, octets.to_vec()));
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! `thinair coap get|put|post|delete|observe|discover` against servers of others, libcoap and aiocoap, over UDP and TCP.
+//!
+//! Each test has a namespace of its own with nothing but loopback, which needs root; where that may not be made, or a server
+//! is missing, the tests say so and are skipped. Limits of time are those of a busy machine, except for how soon an
+//! interruption is heard.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use common::{metadata, root, text};
+use serde_json::Value;
+use thinair_os::signals::{Ask, ask};
+use thinair_os::{Interface, Namespace};
+
+/// No process here lives longer.
+const LIMIT: &str = "60";
+
+/// A network of its own, with a server in it.
+struct Bench {
+    namespace: Namespace,
+    folder: PathBuf,
+    server: Option<Child>,
+}
+
+/// The command, or nothing and a word on why nothing can be tried. The environment may name one that is built already.
+fn thinair() -> Option<&'static str> {
+    static COMMAND: OnceLock<Option<String>> = OnceLock::new();
+    let command = COMMAND.get_or_init(|| match Namespace::create_unnamed() {
+        Ok(_) => Some(std::env::var("THINAIR").unwrap_or_else(|_| common::command())),
+        Err(why) => {
+            println!("skipped: {why}");
+            None
+        }
+    });
+    command.as_deref()
+}
+
+impl Bench {
+    fn new(name: &str) -> Option<Self> {
+        thinair()?;
+        let namespace = Namespace::create_unnamed().unwrap();
+        namespace.within(|| Interface::named("lo")?.up()).unwrap().unwrap();
+        let folder = std::env::temp_dir().join(format!("thinair-coap-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        Some(Self { namespace, folder, server: None })
+    }
+
+    fn spawn(&self, command: &[&str]) -> Child {
+        let mut timeout = Command::new("timeout");
+        // Without --foreground a signal for the command would be sent to it twice.
+        timeout.args(["--foreground", "--signal", "KILL", LIMIT]).args(command).current_dir(&self.folder);
+        timeout.env("PYTHONPATH", python()).env("PYTHONDONTWRITEBYTECODE", "1");
+        timeout.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.namespace.spawn(&mut timeout).unwrap()
+    }
+
+    /// libcoap's server, or nothing if there is none.
+    fn with_libcoap(name: &str) -> Option<Self> {
+        if Command::new("coap-server-notls").arg("-h").output().is_err() {
+            println!("skipped: there is no coap-server-notls (Debian: libcoap3-bin)");
+            return None;
+        }
+        let mut bench = Self::new(name)?;
+        bench.server = Some(bench.spawn(&["coap-server-notls", "-A", "127.0.0.1", "-d", "10", "-v", "0"]));
+        bench.wait("/time");
+        Some(bench)
+    }
+
+    /// aiocoap's server, or nothing if there is none.
+    fn with_aiocoap(name: &str) -> Option<Self> {
+        if !python().join("installed").exists() {
+            println!("skipped: aiocoap is not installed (`make test` does that, with pip)");
+            return None;
+        }
+        let mut bench = Self::new(name)?;
+        let script = root().join("tests/workspace/peers/aiocoap_server.py");
+        let command = ["python3", "-s", script.to_str().unwrap(), "127.0.0.1", "5683"];
+        bench.server = Some(bench.spawn(&command));
+        bench.wait("/store");
+        Some(bench)
+    }
+
+    /// Until the server answers.
+    fn wait(&mut self, path: &str) {
+        let until = Instant::now() + Duration::from_secs(40);
+        while !self.run(&["get", &format!("coap://127.0.0.1{path}"), "--timeout", "5s"]).status.success() {
+            assert!(Instant::now() < until, "the server does not answer");
+            assert!(self.server.as_mut().unwrap().try_wait().unwrap().is_none(), "the server has ended");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn start(&self, arguments: &[&str]) -> Child {
+        self.spawn(&[&[thinair().unwrap(), "coap"], arguments].concat())
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.start(arguments).wait_with_output().unwrap()
+    }
+
+    /// What a request that succeeds prints.
+    #[track_caller]
+    fn done(&self, arguments: &[&str]) -> Vec<u8> {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        output.stdout
+    }
+
+    /// What a request tells as JSON.
+    #[track_caller]
+    fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_slice(&self.done(&[arguments, &["--json"]].concat())).unwrap()
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if let Some(mut server) = self.server.take() {
+            // `timeout` hands it on.
+            ask(&mut server, Ask::Terminate);
+            let _ = server.wait();
+        }
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Where `make test` has put aiocoap.
+fn python() -> PathBuf {
+    Path::new(&text(&metadata(), "target_directory")).join("coap-peers/python")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Octets that do not repeat soon.
+fn octets(count: u32) -> Vec<u8> {
+    (0..count).map(|index| (index.wrapping_mul(index).wrapping_mul(2_654_435_761) >> 13) as u8).collect()
+}
+
+const SCHEMES: [&str; 2] = ["coap", "coap+tcp"];
+
+#[test]
+fn libcoap_answers_every_method() {
+    let Some(bench) = Bench::with_libcoap("methods") else { return };
+    for scheme in SCHEMES {
+        let uri = |path: &str| format!("{scheme}://127.0.0.1{path}");
+        let told = bench.json(&["get", &uri("/time")]);
+        assert_eq!(
+            (&told["schema"], &told["code"], &told["method"]),
+            (&"thinair.coap/1".into(), &"2.05".into(), &"GET".into())
+        );
+        assert!(told["payload"].as_str().unwrap().contains(':'), "{told}");
+        assert_eq!(
+            (&told["messages"]["transmissions"], &told["address"]),
+            (&1.into(), &"127.0.0.1:5683".into())
+        );
+
+        // Payload alone on standard output; what is asked for besides on standard error.
+        let output =
+            bench.run(&["put", &uri("/made"), "--payload", "here it is", "--format", "text/plain", "-v"]);
+        assert!(output.status.success() && output.stdout.is_empty(), "{}", stderr(&output));
+        assert!(stderr(&output).starts_with("2.01 Created"), "{}", stderr(&output));
+        assert_eq!(bench.done(&["get", &uri("/made")]), b"here it is");
+        bench.done(&["delete", &uri("/made")]);
+        let output = bench.run(&["get", &uri("/made")]);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+        assert!(stderr(&output).starts_with("thinair: 4.04 Not Found"), "{}", stderr(&output));
+
+        let table = String::from_utf8(bench.done(&["discover", &uri("")])).unwrap();
+        assert!(
+            table.contains("/time") && table.contains("Internal Clock") && table.contains("obs"),
+            "{table}"
+        );
+    }
+    // Congestion control, times and types are the client's own affair.
+    for options in
+        [&["--congestion", "cocoa"][..], &["--congestion", "fasor", "--ack-timeout", "500ms"], &["--non"]]
+    {
+        bench.done(&[&["get", "coap://127.0.0.1/time"], options].concat());
+    }
+}
+
+#[test]
+fn libcoap_takes_and_gives_a_mebibyte_in_blocks() {
+    let Some(bench) = Bench::with_libcoap("blocks") else { return };
+    large(&bench, |number| format!("/large{number}"), "Created");
+}
+
+#[test]
+fn aiocoap_takes_and_gives_a_mebibyte_in_blocks() {
+    let Some(bench) = Bench::with_aiocoap("aiocoap-blocks") else { return };
+    large(&bench, |_| "/store".to_owned(), "Changed");
+}
+
+/// Puts a body, gets it back, and compares octet by octet.
+fn large(bench: &Bench, path: impl Fn(usize) -> String, answer: &str) {
+    let body = octets(1 << 20);
+    fs::write(bench.folder.join("sent"), &body).unwrap();
+    for (number, scheme) in SCHEMES.into_iter().enumerate() {
+        let uri = format!("{scheme}://127.0.0.1{}", path(number));
+        let told = bench.json(&["put", &uri, "--file", "sent", "--format", "42"]);
+        assert_eq!(told["code_name"], answer, "{told}");
+        let blocks = if number == 0 { Some(1_024) } else { None };
+        if blocks.is_some() {
+            assert_eq!(told["blocks"]["up"].as_u64(), blocks, "{told}");
+        }
+        let output = bench.run(&["get", &uri, "--output", "received", "--timing"]);
+        assert!(output.status.success() && output.stdout.is_empty(), "{}", stderr(&output));
+        assert!(fs::read(bench.folder.join("received")).unwrap() == body, "{scheme}: other octets");
+        // Smaller blocks, of something smaller.
+        let small = &body[..10_000];
+        fs::write(bench.folder.join("small"), small).unwrap();
+        bench.done(&["put", &uri, "--file", "small", "--format", "42", "--block-size", "128"]);
+        let told = bench.json(&["get", &uri, "--block-size", "128"]);
+        assert_eq!((&told["payload_octets"], &told["payload_encoding"]), (&10_000.into(), &"base64".into()));
+        assert_eq!(bench.done(&["get", &uri]), small);
+        let output = bench.run(&["get", &uri, "--max-body", "5000"]);
+        assert_eq!(output.status.code(), Some(1), "{scheme}");
+        assert!(stderr(&output).contains("more than 5000 octets"), "{scheme}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn libcoap_is_observed() {
+    let Some(bench) = Bench::with_libcoap("observe") else { return };
+    for scheme in SCHEMES {
+        let uri = format!("{scheme}://127.0.0.1/time");
+        let seen = String::from_utf8(bench.done(&["observe", &uri, "--count", "3"])).unwrap();
+        assert_eq!(seen.lines().count(), 3, "{seen}");
+        assert!(seen.lines().all(|line| line.matches(':').count() == 2), "{seen}");
+    }
+    // What cannot be observed says so, after its only answer.
+    let output = bench.run(&["observe", "coap://127.0.0.1/", "--count", "2"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!output.stdout.is_empty() && stderr(&output).contains("does not let"), "{}", stderr(&output));
+}
+
+#[test]
+fn aiocoap_answers_every_method_and_is_observed() {
+    let Some(bench) = Bench::with_aiocoap("aiocoap") else { return };
+    for scheme in SCHEMES {
+        let uri = |path: &str| format!("{scheme}://127.0.0.1{path}");
+        bench.done(&["put", &uri("/store"), "--payload", "one"]);
+        assert_eq!(bench.done(&["get", &uri("/store")]), b"one");
+        let told = bench.json(&["post", &uri("/store"), "--payload", "something"]);
+        assert_eq!(
+            (&told["code"], &told["location"], &told["payload"]),
+            (&"2.01".into(), &"/store/made".into(), &"somethin".into())
+        );
+        bench.done(&["delete", &uri("/store")]);
+        assert_eq!(bench.done(&["get", &uri("/store")]), b"");
+        // A separate response.
+        assert_eq!(bench.done(&["get", &uri("/late")]), b"late");
+        let output = bench.run(&["get", &uri("/missing")]);
+        assert!(output.status.code() == Some(1) && stderr(&output).contains("4.04"), "{}", stderr(&output));
+
+        let lines =
+            String::from_utf8(bench.done(&["observe", &uri("/count"), "--count", "5", "--json"])).unwrap();
+        let counts: Vec<u64> = lines
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["payload"].as_str().unwrap().to_owned())
+            .map(|text| text.strip_prefix("count ").unwrap().parse().unwrap())
+            .collect();
+        assert_eq!(counts.len(), 5, "{lines}");
+        assert!(counts.is_sorted_by(|one, other| one < other), "{counts:?}");
+        let seen = bench.done(&["observe", &uri("/count"), "--for", "500ms"]);
+        assert!(!seen.is_empty());
+    }
+    let table = String::from_utf8(bench.done(&["discover", "coap://127.0.0.1"])).unwrap();
+    assert!(table.contains("/count"), "{table}");
+}
+
+#[test]
+fn whoever_is_not_there_is_told() {
+    let Some(bench) = Bench::new("nobody") else { return };
+    let output = bench.run(&["get", "coap://127.0.0.1/x"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("127.0.0.1:5683: nobody listens there (ICMP"), "{}", stderr(&output));
+    let output = bench.run(&["get", "coap+tcp://127.0.0.1/x"]);
+    assert!(stderr(&output).contains("127.0.0.1:5683: nobody listens there"), "{}", stderr(&output));
+    // No route at all.
+    let output = bench.run(&["get", "coap://192.0.2.1/x"]);
+    assert!(stderr(&output).contains("192.0.2.1:5683: cannot be reached"), "{}", stderr(&output));
+    // A name that cannot be found.
+    let output = bench.run(&["get", "coap://nowhere.invalid/x"]);
+    assert!(stderr(&output).contains("cannot find the host `nowhere.invalid`"), "{}", stderr(&output));
+
+    let silent = bench.namespace.within(|| std::net::UdpSocket::bind("127.0.0.1:5683")).unwrap().unwrap();
+    let output =
+        bench.run(&["get", "coap://127.0.0.1/x", "--ack-timeout", "20ms", "--max-retransmit", "3", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("sent 4 times over"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--ack-timeout"), "{}", stderr(&output));
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&told["messages"]["transmissions"], &told["messages"]["received"]), (&4.into(), &0.into()));
+    assert!(told["error"].as_str().unwrap().contains("no answer"), "{told}");
+    let output = bench.run(&["get", "coap://127.0.0.1/x", "--timeout", "200ms"]);
+    assert!(stderr(&output).contains("no response within 200ms"), "{}", stderr(&output));
+    drop(silent);
+}
+
+/// How long a command takes to end after an interruption, and what became of it.
+fn interrupted(mut child: Child) -> (Duration, Output) {
+    let start = Instant::now();
+    ask(&mut child, Ask::Interrupt);
+    let output = child.wait_with_output().unwrap();
+    (start.elapsed(), output)
+}
+
+#[test]
+fn an_interruption_is_heard() {
+    let Some(bench) = Bench::with_libcoap("interrupted") else { return };
+    let silent = bench.namespace.within(|| std::net::UdpSocket::bind("127.0.0.1:7000")).unwrap().unwrap();
+    let waiting = bench.start(&["get", "coap://127.0.0.1:7000/x"]);
+    // The request is on its way: it does nothing but wait.
+    silent.recv(&mut [0; 100]).unwrap();
+    let (took, output) = interrupted(waiting);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("interrupted"), "{}", stderr(&output));
+    assert!(took < Duration::from_secs(5), "{took:?}");
+
+    // An observation says that it is over, and that is no failure.
+    for scheme in SCHEMES {
+        let observing = bench.start(&["observe", &format!("{scheme}://127.0.0.1/time"), "--timing"]);
+        std::thread::sleep(Duration::from_millis(1_500));
+        let (took, output) = interrupted(observing);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(
+            !output.stdout.is_empty() && stderr(&output).contains("2 requests sent"),
+            "{}",
+            stderr(&output)
+        );
+        assert!(took < Duration::from_secs(5), "{took:?}");
+    }
+}
+
+#[test]
+fn wrong_arguments_are_status_2_and_told() {
+    let Some(bench) = Bench::new("usage") else { return };
+    for (arguments, why) in [
+        (&["get", "coaps://127.0.0.1/"][..], "TLS"),
+        (&["get", "127.0.0.1/x"], "absolute URI"),
+        (&["get", "coap://h/a b"], "percent-encoded (octet 10)"),
+        (&["get", "coap://h/", "--ack-timeout", "2"], "with us, ms, s"),
+        (&["get", "coap://h/", "--option", "6=0"], "observe"),
+        (&["put", "coap://h/", "--file", "not-there"], "cannot read not-there"),
+        (&["put", "coap://h/", "--payload", "x", "--file", "y"], "cannot be used with"),
+        (&["get", "coap://h/", "--accept", "jpeg2000"], "give its number"),
+    ] {
+        let output = bench.run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(why), "{arguments:?}: {}", stderr(&output));
+    }
+}

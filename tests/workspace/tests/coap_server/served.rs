@@ -1,0 +1,154 @@
+//! A server of the test's own, with a folder of its own.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use thinair_os::signals::{Ask, ask};
+
+use super::common;
+
+/// The command. The environment may name one that is built already.
+pub(crate) fn thinair() -> String {
+    static COMMAND: OnceLock<String> = OnceLock::new();
+    COMMAND.get_or_init(|| std::env::var("THINAIR").unwrap_or_else(|_| common::command())).clone()
+}
+
+/// 1 MiB in which every part is different.
+pub(crate) fn body() -> Vec<u8> {
+    (0..1_u32 << 18).flat_map(|number| number.wrapping_mul(0x9E37_79B1).to_be_bytes()).collect()
+}
+
+/// What a process has said.
+pub(crate) fn output(done: &Output) -> String {
+    String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr)
+}
+
+/// A server that runs.
+pub(crate) struct Served {
+    child: Child,
+    folder: PathBuf,
+    port: u16,
+}
+
+impl Served {
+    /// On 127.0.0.1.
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::at("127.0.0.1:0", arguments)
+    }
+
+    /// With a folder that is served, and in front of it one that is not, with a secret.
+    pub(crate) fn at(listen: &str, arguments: &[&str]) -> Self {
+        static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("thinair-serve-{}-{number}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(folder.join("root")).unwrap();
+        fs::write(folder.join("secret"), "secret").unwrap();
+        let mut child = Command::new(thinair())
+            .args(["coap", "serve", "--json", "--listen", listen, "--root"])
+            .arg(folder.join("root"))
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        let uri = line.trim().strip_prefix("serving ").and_then(|uris| uris.split(", ").next());
+        let port = uri.and_then(|uri| uri.rsplit(':').next()?.parse().ok());
+        // Whatever else it says is said to nobody, but must not be in its way.
+        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+        Self { child, folder, port: port.unwrap_or_else(|| panic!("it does not start: {line}")) }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.port).into()
+    }
+
+    pub(crate) fn uri(&self) -> String {
+        format!("coap://{}", self.address())
+    }
+
+    pub(crate) fn tcp_uri(&self) -> String {
+        format!("coap+tcp://{}", self.address())
+    }
+
+    /// The folder that is served.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.folder.join("root")
+    }
+
+    /// A file that is not served.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// KiB that are in RAM.
+    pub(crate) fn resident(&self) -> u64 {
+        let status = fs::read_to_string(Path::new("/proc").join(self.child.id().to_string()).join("status"));
+        let status = status.unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim_end_matches("kB").trim().parse().unwrap()
+    }
+
+    /// Whether it still answers, within a while.
+    pub(crate) fn answers(&self) -> bool {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+        let until = Instant::now() + Duration::from_secs(20);
+        let mut id = 0_u16;
+        while Instant::now() < until {
+            id += 1;
+            let [high, low] = id.to_be_bytes();
+            let request = [&[0x40, 1, high, low, 0xB4][..], b"time"].concat();
+            socket.send_to(&request, self.address()).unwrap();
+            let mut answer = [0; 100];
+            let is_it = |len: usize, answer: &[u8]| len > 4 && answer[..4] == [0x60, 0x45, high, low];
+            if socket.recv(&mut answer).is_ok_and(|len| is_it(len, &answer)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A stream to it.
+    pub(crate) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+    }
+
+    /// Asks it to end.
+    pub(crate) fn ask_to_end(&mut self) {
+        ask(&mut self.child, Ask::Terminate);
+    }
+
+    /// Asks it to end, and says what it has done.
+    pub(crate) fn end(mut self) -> Value {
+        self.ask_to_end();
+        let mut said = String::new();
+        self.child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(self.child.wait().unwrap().success());
+        serde_json::from_str(&said).unwrap()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
