@@ -57,6 +57,18 @@ impl CoapServer {
         self.endpoint.counters()
     }
 
+    /// Every response is a write of its own, as servers do it that answer one request after the other: Nagle's algorithm
+    /// sees the first before the second is there.
+    fn write(&mut self, now: Instant) {
+        while let Some(transmit) = self.endpoint.poll_transmit(now, &mut self.buffer) {
+            let Some(stream) = self.streams.get_mut(&transmit.peer) else { continue };
+            stream.write(now, &self.buffer[..transmit.len]);
+            while let Some(segment) = stream.poll_transmit(now) {
+                self.segments.push_back((transmit.peer, segment));
+            }
+        }
+    }
+
     fn answer(
         endpoint: &mut Endpoint<Socket>,
         response: &Response<'_>,

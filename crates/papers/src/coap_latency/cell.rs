@@ -230,20 +230,19 @@ impl Cell {
         self
     }
 
-    /// Beside a download. GPRS: 4 segments, which is what the delay of table 2 holds; WiFi: 44 over 20 Mbit/s.
+    /// Beside a download. GPRS: 4 segments, which is what the delay of table 2 holds. WiFi: 20 Mbit/s, and 64 KiB, the
+    /// largest window without scaling.
     pub(super) fn beside_download(mut self, access: Access) -> Self {
-        let window = match access {
-            Access::Gprs => 4,
-            Access::Wifi => 44,
-        };
+        self.scenario.download = Some(match access {
+            Access::Gprs => tcp::Config { window: Some(4), ..tcp::Config::default() },
+            Access::Wifi => tcp::Config { receive_buffer: 65_535, ..tcp::Config::default() },
+        });
         if access == Access::Wifi {
             // Order is kept: with the jitter of single messages thousands of packets would wait for each other.
             self = self.steady();
             self.scenario.model.b_to_a.airtime = rate(20_000_000);
             self.scenario.model.a_to_b.airtime = rate(20_000_000);
         }
-        self.scenario.download =
-            Some(tcp::Config { window: Some(window), receive_buffer: 1 << 20, ..tcp::Config::default() });
         self
     }
 
