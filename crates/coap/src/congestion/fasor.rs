@@ -59,6 +59,8 @@ pub enum FasorState {
 pub struct Fasor {
     config: FasorConfig,
     estimator: Option<Estimator>,
+    /// When its latest sample was taken.
+    sampled: Instant,
     /// SlowRTO in nanoseconds; 0 before it is measured.
     slow: u64,
     /// What the message before was measured at, in nanoseconds; 0 if it was not, or nothing is counted.
@@ -69,7 +71,14 @@ pub struct Fasor {
 impl Fasor {
     /// Nothing is known of the peer.
     pub const fn new(config: FasorConfig) -> Self {
-        Self { config, estimator: None, slow: 0, previous: 0, state: FasorState::Fast }
+        Self {
+            config,
+            estimator: None,
+            sampled: Instant::ZERO,
+            slow: 0,
+            previous: 0,
+            state: FasorState::Fast,
+        }
     }
 
     /// The state.
@@ -82,9 +91,13 @@ impl Fasor {
         Duration::from_nanos(self.slow)
     }
 
+    fn known(&self, now: Instant) -> Option<Estimator> {
+        self.estimator?.aged(self.sampled, now)
+    }
+
     /// FastRTO, and SRTT or what stands for it.
-    fn fast(&self, parameters: &Transmission) -> (u64, u64) {
-        match &self.estimator {
+    fn fast(&self, now: Instant, parameters: &Transmission) -> (u64, u64) {
+        match self.known(now) {
             Some(estimator) => {
                 // "max(RTO, Previous-RTT-Sample)", section 4.4.
                 let rto = estimator.rto(nanos(self.config.g), K).max(self.previous);
@@ -100,8 +113,8 @@ impl Fasor {
 
 impl CongestionControl for Fasor {
     /// ACK_RANDOM_FACTOR plays no part: the draft has its own dither, RTO + SRTT/4 to RTO + SRTT.
-    fn start(&mut self, _now: Instant, parameters: &Transmission, _in_flight: usize, random: u64) -> Timer {
-        let (rto, srtt) = self.fast(parameters);
+    fn start(&mut self, now: Instant, parameters: &Transmission, _in_flight: usize, random: u64) -> Timer {
+        let (rto, srtt) = self.fast(now, parameters);
         let fast = rto.saturating_add(srtt / 4).saturating_add(part(srtt - srtt / 4, random));
         match self.state {
             FasorState::Fast => Timer::new(fast, fast, Series::Double),
@@ -128,10 +141,8 @@ impl CongestionControl for Fasor {
         };
         self.previous = certain.filter(|_| self.config.count_in_token).unwrap_or(0);
         if let Some(sample) = certain {
-            match &mut self.estimator {
-                Some(estimator) => estimator.update(sample),
-                None => self.estimator = Some(Estimator::first(sample, 2 * K)),
-            }
+            self.estimator = Some(Estimator::next(self.known(ack.now), sample, 2 * K));
+            self.sampled = ack.now;
         }
         if ack.is_unambiguous() {
             self.state = FasorState::Fast;
@@ -146,8 +157,8 @@ impl CongestionControl for Fasor {
         };
     }
 
-    fn rto(&self, _now: Instant, parameters: &Transmission) -> Duration {
-        let (fast, _) = self.fast(parameters);
+    fn rto(&self, now: Instant, parameters: &Transmission) -> Duration {
+        let (fast, _) = self.fast(now, parameters);
         Duration::from_nanos(if self.state == FasorState::SlowFast { self.slow } else { fast })
     }
 
