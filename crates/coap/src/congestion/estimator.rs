@@ -1,5 +1,14 @@
 //! SRTT and RTTVAR. RFC 6298, section 2.
 
+use thinair_wire::time::Instant;
+
+/// Nanoseconds without a sample after which an estimate is not trusted as before: 255 s, for as long as CoCoA's draft wants
+/// estimates to be kept. What follows is ours; neither RFC 6298 nor FASOR's draft knows idle peers.
+const STALE: u64 = 255_000_000_000;
+
+/// Times [`STALE`] after which it is forgotten.
+const FORGOTTEN: u64 = 10;
+
 /// Smoothed round-trip time and its variation, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimator {
@@ -22,6 +31,31 @@ impl Estimator {
         self.srtt = self.srtt - self.srtt / 8 + (sample + 4) / 8;
     }
 
+    /// The one after a sample: `before`, if there was one, and what it gives, or the first one.
+    pub const fn next(before: Option<Self>, sample: u64, share: u64) -> Self {
+        match before {
+            Some(mut estimator) => {
+                estimator.update(sample);
+                estimator
+            }
+            None => Self::first(sample, share),
+        }
+    }
+
+    /// What it is worth `now`, if the latest sample was taken at `sampled`: itself; after 255 s with an RTTVAR of at least
+    /// SRTT/2, as after the first sample; nothing after ten times as long.
+    pub const fn aged(self, sampled: Instant, now: Instant) -> Option<Self> {
+        let idle = now.nanos_since(sampled);
+        if idle < STALE {
+            return Some(self);
+        }
+        if idle >= STALE * FORGOTTEN {
+            return None;
+        }
+        let half = self.srtt / 2;
+        Some(Self { srtt: self.srtt, rttvar: if self.rttvar > half { self.rttvar } else { half } })
+    }
+
     /// SRTT + max(G, K * RTTVAR).
     pub const fn rto(&self, granularity: u64, k: u64) -> u64 {
         let variation = self.rttvar.saturating_mul(k);
@@ -32,6 +66,19 @@ impl Estimator {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_estimate_that_is_not_renewed_is_trusted_less_and_then_forgotten() {
+        let estimator = Estimator { srtt: 100, rttvar: 3 };
+        let after =
+            |seconds: u64| estimator.aged(Instant::from_millis(7), Instant::from_millis(7 + 1_000 * seconds));
+        assert_eq!(after(254), Some(estimator));
+        assert_eq!(after(255), Some(Estimator { srtt: 100, rttvar: 50 }));
+        assert_eq!(after(2_549), Some(Estimator { srtt: 100, rttvar: 50 }));
+        assert_eq!(after(2_550), None);
+        let shaky = Estimator { srtt: 100, rttvar: 90 };
+        assert_eq!(shaky.aged(Instant::ZERO, Instant::from_millis(300_000)), Some(shaky));
+    }
 
     /// By hand from RFC 6298, section 2.
     #[test]

@@ -24,8 +24,11 @@ pub struct FasorConfig {
     /// The largest FastRTO, 60 s or more.
     pub max_rto: Duration,
     /// What is added to a timeout so that peers do not send again together: from and to, in thousandths of SRTT. 250 to
-    /// 1,000, the draft's. Less is quicker after a loss, and enough where few peers share a link ([`Self::quick`]).
+    /// 1,000, the draft's.
     pub dither: (u16, u16),
+    /// The same in state FAST, once something was measured: as long as every message is answered that was sent once, nobody
+    /// has to be kept apart. As [`Self::dither`], the draft's; see [`Self::quick`].
+    pub fast_dither: (u16, u16),
     /// By how much SlowRTO is longer than what was measured, in thousandths: 1,500.
     pub slow_rto_factor: u16,
     /// Whether the last octet of a request's Token says how often the request was sent before, so that a piggybacked
@@ -40,6 +43,7 @@ impl Default for FasorConfig {
             g: Duration::ZERO,
             max_rto: Duration::from_secs(60),
             dither: (250, 1_000),
+            fast_dither: (250, 1_000),
             slow_rto_factor: 1_500,
             count_in_token: false,
         }
@@ -47,9 +51,9 @@ impl Default for FasorConfig {
 }
 
 impl FasorConfig {
-    /// With a dither of SRTT/8 to SRTT/4.
+    /// With a dither of SRTT/8 to SRTT/4 in state FAST: quicker after a loss, and as careful as the draft after two.
     pub fn quick() -> Self {
-        Self { dither: (125, 250), ..Self::default() }
+        Self { fast_dither: (125, 250), ..Self::default() }
     }
 }
 
@@ -70,6 +74,8 @@ pub enum FasorState {
 pub struct Fasor {
     config: FasorConfig,
     estimator: Option<Estimator>,
+    /// When its latest sample was taken.
+    sampled: Instant,
     /// SlowRTO in nanoseconds; 0 before it is measured.
     slow: u64,
     /// What the message before was measured at, in nanoseconds; 0 if it was not, or nothing is counted.
@@ -80,7 +86,14 @@ pub struct Fasor {
 impl Fasor {
     /// Nothing is known of the peer.
     pub const fn new(config: FasorConfig) -> Self {
-        Self { config, estimator: None, slow: 0, previous: 0, state: FasorState::Fast }
+        Self {
+            config,
+            estimator: None,
+            sampled: Instant::ZERO,
+            slow: 0,
+            previous: 0,
+            state: FasorState::Fast,
+        }
     }
 
     /// The state.
@@ -93,9 +106,13 @@ impl Fasor {
         Duration::from_nanos(self.slow)
     }
 
+    fn known(&self, now: Instant) -> Option<Estimator> {
+        self.estimator?.aged(self.sampled, now)
+    }
+
     /// FastRTO, and SRTT or what stands for it.
-    fn fast(&self, parameters: &Transmission) -> (u64, u64) {
-        match &self.estimator {
+    fn fast(&self, now: Instant, parameters: &Transmission) -> (u64, u64) {
+        match self.known(now) {
             Some(estimator) => {
                 // "max(RTO, Previous-RTT-Sample)", section 4.4.
                 let rto = estimator.rto(nanos(self.config.g), K).max(self.previous);
@@ -111,11 +128,16 @@ impl Fasor {
 
 impl CongestionControl for Fasor {
     /// ACK_RANDOM_FACTOR plays no part: the draft has its own dither.
-    fn start(&mut self, _now: Instant, parameters: &Transmission, _in_flight: usize, random: u64) -> Timer {
-        let (rto, srtt) = self.fast(parameters);
-        let (from, to) = (u64::from(self.config.dither.0), u64::from(self.config.dither.1));
+    fn start(&mut self, now: Instant, parameters: &Transmission, _in_flight: usize, random: u64) -> Timer {
+        let (rto, srtt) = self.fast(now, parameters);
+        let (from, to) = match (self.state, self.known(now)) {
+            (FasorState::Fast, Some(_)) => self.config.fast_dither,
+            _ => self.config.dither,
+        };
+        let (from, to) = (u64::from(from), u64::from(to));
         let at_least = rto.saturating_add((srtt / 1_000).saturating_mul(from));
-        let fast = at_least.saturating_add(part((srtt / 1_000).saturating_mul(to.saturating_sub(from)), random));
+        let fast =
+            at_least.saturating_add(part((srtt / 1_000).saturating_mul(to.saturating_sub(from)), random));
         match self.state {
             FasorState::Fast => Timer::new(fast, fast, Series::Double),
             FasorState::FastSlowFast => Timer::new(fast, fast, Series::FastSlowFast { slow: self.slow }),
@@ -141,10 +163,8 @@ impl CongestionControl for Fasor {
         };
         self.previous = certain.filter(|_| self.config.count_in_token).unwrap_or(0);
         if let Some(sample) = certain {
-            match &mut self.estimator {
-                Some(estimator) => estimator.update(sample),
-                None => self.estimator = Some(Estimator::first(sample, 2 * K)),
-            }
+            self.estimator = Some(Estimator::next(self.known(ack.now), sample, 2 * K));
+            self.sampled = ack.now;
         }
         if ack.is_unambiguous() {
             self.state = FasorState::Fast;
@@ -159,8 +179,8 @@ impl CongestionControl for Fasor {
         };
     }
 
-    fn rto(&self, _now: Instant, parameters: &Transmission) -> Duration {
-        let (fast, _) = self.fast(parameters);
+    fn rto(&self, now: Instant, parameters: &Transmission) -> Duration {
+        let (fast, _) = self.fast(now, parameters);
         Duration::from_nanos(if self.state == FasorState::SlowFast { self.slow } else { fast })
     }
 

@@ -33,6 +33,8 @@ impl Default for Rfc6298Config {
 pub struct Rfc6298 {
     config: Rfc6298Config,
     estimator: Option<Estimator>,
+    /// When its latest sample was taken.
+    sampled: Instant,
     /// In nanoseconds; 0 if the latest message was not sent again.
     backed_off: u64,
 }
@@ -40,11 +42,15 @@ pub struct Rfc6298 {
 impl Rfc6298 {
     /// Nothing is known of the peer.
     pub const fn new(config: Rfc6298Config) -> Self {
-        Self { config, estimator: None, backed_off: 0 }
+        Self { config, estimator: None, sampled: Instant::ZERO, backed_off: 0 }
     }
 
-    fn base(&self, parameters: &Transmission) -> u64 {
-        let estimate = match &self.estimator {
+    fn known(&self, now: Instant) -> Option<Estimator> {
+        self.estimator?.aged(self.sampled, now)
+    }
+
+    fn base(&self, now: Instant, parameters: &Transmission) -> u64 {
+        let estimate = match self.known(now) {
             Some(estimator) => estimator.rto(nanos(self.config.g), K),
             None => nanos(parameters.ack_timeout),
         };
@@ -57,8 +63,8 @@ impl Rfc6298 {
 }
 
 impl CongestionControl for Rfc6298 {
-    fn start(&mut self, _now: Instant, parameters: &Transmission, _in_flight: usize, random: u64) -> Timer {
-        let base = self.base(parameters);
+    fn start(&mut self, now: Instant, parameters: &Transmission, _in_flight: usize, random: u64) -> Timer {
+        let base = self.base(now, parameters);
         Timer::new(dither(base, parameters.ack_random_factor, random), base, Series::Double)
     }
 
@@ -74,15 +80,13 @@ impl CongestionControl for Rfc6298 {
             return;
         }
         let sample = ack.since_first();
-        match &mut self.estimator {
-            Some(estimator) => estimator.update(sample),
-            None => self.estimator = Some(Estimator::first(sample, 2)),
-        }
+        self.estimator = Some(Estimator::next(self.known(ack.now), sample, 2));
+        self.sampled = ack.now;
         self.backed_off = 0;
     }
 
-    fn rto(&self, _now: Instant, parameters: &Transmission) -> Duration {
-        Duration::from_nanos(self.base(parameters))
+    fn rto(&self, now: Instant, parameters: &Transmission) -> Duration {
+        Duration::from_nanos(self.base(now, parameters))
     }
 
     fn has_sample(&self) -> bool {

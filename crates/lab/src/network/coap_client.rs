@@ -157,7 +157,15 @@ impl CoapClient {
         self.stream.as_ref().map(|stream| stream.connection.status())
     }
 
+    /// Whether requests can be made: a stream has to be open.
+    fn is_ready(&self) -> bool {
+        self.stream.as_ref().is_none_or(|stream| stream.connection.is_open())
+    }
+
     fn make(&mut self, now: Instant) {
+        if !self.is_ready() {
+            return;
+        }
         while self.next.is_some_and(|next| next <= now) && self.exchanges.len() < self.requests.count {
             let made = self.next.map_or(now, |next| next.max(self.requests.start));
             self.next = match self.requests.pace {
@@ -226,6 +234,8 @@ impl Host for CoapClient {
                 let octets = stream.handle_segment(now, &segment);
                 if stream.has_just_opened() {
                     self.endpoint.connected(now, from);
+                    // Whoever opens late begins late.
+                    self.next = self.next.map(|next| next.max(now));
                 }
                 let mut rest = &octets[..];
                 while let Some(event) = self.endpoint.handle_stream(now, from, &mut rest) {
@@ -259,7 +269,8 @@ impl Host for CoapClient {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let stream = self.stream.as_ref().and_then(TcpStream::poll_timeout);
-        [self.next, self.endpoint.poll_timeout(), stream].into_iter().flatten().min()
+        let next = self.next.filter(|_| self.is_ready());
+        [next, self.endpoint.poll_timeout(), stream].into_iter().flatten().min()
     }
 
     fn handle_timeout(&mut self, now: Instant) {

@@ -12,7 +12,14 @@ fn a_quick_run_has_every_figure_once_and_twice_the_same() {
     let again = CoapLatency.run(&Plan { threads: 1, ..plan }, &|_, _| ()).expect("it runs");
     assert_eq!(findings.rows, again.rows);
     for row in &findings.rows {
-        println!("{:40} {:?} theirs {:?} bar {:?} {}", row.id(), row.ours(), row.stated(), row.bar(), row.met());
+        println!(
+            "{:40} {:?} theirs {:?} bar {:?} {}",
+            row.id(),
+            row.ours(),
+            row.stated(),
+            row.bar(),
+            row.met()
+        );
     }
 }
 
