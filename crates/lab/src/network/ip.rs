@@ -43,7 +43,7 @@ pub struct Socket {
 
 /// What is in a packet that is sound.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Payload<'p> {
+pub(super) enum Payload<'p> {
     /// The payload of UDP.
     Udp(&'p [u8]),
     /// A segment of TCP.
