@@ -392,12 +392,11 @@ impl Outbox {
             }
             return;
         }
-        let from = now;
-        let retransmission = from + self.timeout.now();
-        let probe = self.probe_after().map(|after| from + after);
-        self.timer = Some(match probe {
-            Some(probe) if probe < retransmission => (probe, Timer::Probe),
-            _ => (retransmission, Timer::Retransmission),
+        let retransmission = now + self.timeout.now();
+        self.timer = Some(match self.probe_after() {
+            // A probe takes the place of a timeout that would come first. RFC 8985, section 7.2.
+            Some(after) => ((now + after).min(retransmission), Timer::Probe),
+            None => (retransmission, Timer::Retransmission),
         });
     }
 
