@@ -66,7 +66,8 @@ test: ## set up, then run every test
 	tests/workspace/peers/setup '$(TARGET)/coap-peers/python'
 	$(call heading,Tests)
 	# What tests print is shown: how many vectors there were, and what was skipped.
-	cargo test --workspace --locked -- --show-output
+	# The command is built with them, and run by those that run it: they would build it once more otherwise.
+	THINAIR='$(abspath $(TARGET))/debug/thinair' cargo test --workspace --locked -- --show-output
 	cargo test --locked --quiet -p thinair-ule --features fast-crc --lib
 	$(call heading,Documentation)
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --locked --no-deps --quiet

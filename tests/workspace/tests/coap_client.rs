@@ -34,7 +34,7 @@ struct Bench {
 fn thinair() -> Option<&'static str> {
     static COMMAND: OnceLock<Option<String>> = OnceLock::new();
     let command = COMMAND.get_or_init(|| match Namespace::create_unnamed() {
-        Ok(_) => Some(std::env::var("THINAIR").unwrap_or_else(|_| common::command())),
+        Ok(_) => Some(common::command()),
         Err(why) => {
             println!("skipped: {why}");
             None

@@ -16,7 +16,7 @@ use super::common;
 /// The command. The environment may name one that is built already.
 pub(crate) fn thinair() -> String {
     static COMMAND: OnceLock<String> = OnceLock::new();
-    COMMAND.get_or_init(|| std::env::var("THINAIR").unwrap_or_else(|_| common::command())).clone()
+    COMMAND.get_or_init(common::command).clone()
 }
 
 /// 1 MiB in which every part is different.

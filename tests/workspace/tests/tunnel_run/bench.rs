@@ -29,8 +29,7 @@ pub(crate) fn thinair() -> Option<&'static str> {
             namespace.quiet()?;
             Tun::open_in(&namespace, TUN, TunKind::Tun)
         });
-        let command = || std::env::var("THINAIR").unwrap_or_else(|_| common::command());
-        possible.map(|_| command()).map_err(|why| why.to_string())
+        possible.map(|_| common::command()).map_err(|why| why.to_string())
     });
     match found {
         Ok(command) => Some(command),
