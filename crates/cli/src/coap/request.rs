@@ -21,9 +21,9 @@ Exit status: 0 for a response of class 2; 1 for one of class 4 or 5, or for none
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Arguments {
-    /// coap://HOST[:PORT]/PATH?QUERY, or coap+tcp:// over TCP. HOST is a name, an IPv4 address, or an IPv6 address in
-    /// brackets, as in [fe80::1%eth0]
-    #[arg(value_name = "URI", value_parser = uri)]
+    // No documentation comment: brackets would be links.
+    #[arg(value_name = "URI", value_parser = uri, help = "coap://HOST[:PORT]/PATH?QUERY, or coap+tcp:// over TCP. HOST is a \
+        name, an IPv4 address, or an IPv6 address in brackets, as in [fe80::1%eth0]")]
     pub(super) uri: Uri,
     #[command(flatten)]
     pub(super) options: RequestOptions,

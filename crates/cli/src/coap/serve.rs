@@ -23,8 +23,8 @@ Exit status: 0 if it was told to end; 1 for a failure; 2 for wrong arguments.";
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_STATUS)]
 pub(crate) struct Arguments {
-    /// Address to listen at, with a port unless it is 5683; can be given several times. An unspecified one (0.0.0.0,
-    /// [::]) is all addresses of its family [default: 127.0.0.1 and ::1]
+    /// Address to listen at, with a port unless it is 5683; can be given several times. An unspecified one (0.0.0.0 or
+    /// ::) is all addresses of its family [default: 127.0.0.1 and ::1]
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = address)]
     listen: Vec<SocketAddr>,
     /// No coap+tcp://
