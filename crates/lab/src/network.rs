@@ -180,11 +180,9 @@ impl<H: Host> Network<H> {
         }
         let at = placed.host.poll_timeout();
         // A timer that moves away is left where it is, and looked at again when it has come.
-        if let Some(at) = at {
-            if placed.at.is_none_or(|before| at < before) {
-                placed.at = Some(at.max(now));
-                self.queue.schedule(at, What::Host(number as u32));
-            }
+        if let Some(at) = at.filter(|at| placed.at.is_none_or(|before| *at < before)) {
+            placed.at = Some(at.max(now));
+            self.queue.schedule(at, What::Host(number as u32));
         }
         self.watch_link();
     }
