@@ -53,7 +53,7 @@ impl Profile {
         }
     }
 
-    /// The profiles of its channel: all that are of no use where this one is.
+    /// The profiles of its channel.
     fn profiles(self) -> Result<ProfileSet, Error> {
         Ok(match self {
             Self::Coap => ProfileSet::v1().with(ProfileId::Coap)?,

@@ -15,7 +15,7 @@ pub(super) fn sections(results: &Results, rows: &[Row]) -> Vec<Section> {
         .table(shown.of_20("Table VI: unidirectional", Way::Uni))
         .text(
             "The paper's uncompressed row owes much to its tunnel's counter: with independent errors its 22 s are out of \
-                reach of most runs.",
+                reach.",
         )
         .table(shown.text());
     let truth = Section::new("Many exchanges").text(
