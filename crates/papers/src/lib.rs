@@ -21,6 +21,7 @@
 mod coap_delay;
 mod coap_energy;
 mod coap_latency;
+mod coap_lossy;
 mod coap_robustness;
 mod coap_sizes;
 mod coap_tunnel_rtt;
@@ -41,6 +42,7 @@ pub const PAPERS: &[&dyn Paper] = &[
     &coap_delay::CoapDelay,
     &coap_energy::CoapEnergy,
     &coap_latency::CoapLatency,
+    &coap_lossy::CoapLossy,
     &coap_robustness::CoapRobustness,
     &coap_sizes::CoapSizes,
     &coap_tunnel_rtt::CoapTunnelRtt,

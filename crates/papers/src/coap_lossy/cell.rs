@@ -1,0 +1,351 @@
+//! What is run: one client on a link that damages bits, many times.
+
+use core::time::Duration;
+
+use thinair_coap::{Config, Request};
+use thinair_lab::emulator::{RohcChannel, Totals};
+use thinair_lab::network::{Outcome, Pace, Requests, Scenario, Transport};
+use thinair_link::energy::{CC2538, CORTEX_M3, Usage};
+use thinair_link::{
+    BitErrorModel, Direction, Duplex, GilbertElliott, Integrity, LinkModel, LossModel, LossUnit, MeanBurst,
+    Probability,
+};
+use thinair_rohc::{
+    Channel, CidSpace, CompressorConfig, DecompressorConfig, Format, Mode, ProfileId, ProfileSet,
+};
+use thinair_wire::time::Instant;
+
+use crate::paper::Error;
+
+/// One way: the least that tables V and VI have is 7 and 8 ms for both.
+const DELAY: Duration = Duration::from_millis(4);
+
+/// Octets of the content: a response of 52 octets, as the paper's with its Max-Age.
+const CONTENT: usize = 17;
+
+/// Bits of a burst, on average.
+const BURST: u32 = 10;
+
+/// How headers are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Profile {
+    /// 0x0081.
+    Coap,
+    /// 0x0080.
+    Coap2015,
+    Udp,
+    /// 0x0004.
+    Ip,
+    /// 0x0000.
+    Uncompressed,
+}
+
+impl Profile {
+    pub(super) const ALL: [Self; 5] = [Self::Coap, Self::Coap2015, Self::Udp, Self::Ip, Self::Uncompressed];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Coap => "coap",
+            Self::Coap2015 => "coap-2015",
+            Self::Udp => "udp",
+            Self::Ip => "ip",
+            Self::Uncompressed => "uncompressed",
+        }
+    }
+
+    /// The profiles of its channel.
+    fn profiles(self) -> Result<ProfileSet, Error> {
+        Ok(match self {
+            Self::Coap => ProfileSet::v1().with(ProfileId::Coap)?,
+            Self::Coap2015 => ProfileSet::v1().with(ProfileId::Coap2015)?,
+            Self::Udp => ProfileSet::of(&[ProfileId::Udp])?,
+            Self::Ip => ProfileSet::of(&[ProfileId::Ip])?,
+            Self::Uncompressed => ProfileSet::UNCOMPRESSED,
+        })
+    }
+}
+
+/// Whether there is feedback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// O-mode.
+    Bi,
+    /// U-mode.
+    Uni,
+}
+
+impl Way {
+    pub(super) const ALL: [Self; 2] = [Self::Bi, Self::Uni];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Bi => "bi",
+            Self::Uni => "uni",
+        }
+    }
+
+    const fn mode(self) -> Mode {
+        match self {
+            Self::Bi => Mode::Optimistic,
+            Self::Uni => Mode::Unidirectional,
+        }
+    }
+}
+
+/// A bit error rate, in a million.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rate(pub(super) u32);
+
+impl Rate {
+    pub(super) const ALL: [Self; 6] = [Self(10), Self(30), Self(100), Self(300), Self(1_000), Self(3_000)];
+
+    /// That of tables V and VI.
+    pub(super) const OF_TABLES: Self = Self(1_000);
+
+    /// That of the text before them.
+    pub(super) const OF_TEXT: Self = Self(100);
+
+    pub(super) fn name(self) -> String {
+        format!("{:e}", self.as_f64())
+    }
+
+    pub(super) fn as_f64(self) -> f64 {
+        f64::from(self.0) / 1e6
+    }
+}
+
+/// Which packets the errors hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Errors {
+    /// Bits are damaged independently.
+    Iid,
+    /// Bits are damaged in bursts, at the same mean rate.
+    Gilbert,
+    /// The counter of the paper's tunnel.
+    RohcTunnel16,
+}
+
+impl Errors {
+    pub(super) const ALL: [Self; 3] = [Self::Iid, Self::Gilbert, Self::RohcTunnel16];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Iid => "iid",
+            Self::Gilbert => "gilbert",
+            Self::RohcTunnel16 => "rohctunnel16",
+        }
+    }
+
+    /// A link whose check misses nothing, as the paper's tunnel does not send what it has damaged.
+    fn model(self, rate: Rate) -> LinkModel<'static> {
+        let probability = Probability::from_ppm(rate.0).unwrap_or_default();
+        let mut direction = Direction { delay: DELAY, loss_unit: LossUnit::Packet, ..Direction::IDEAL };
+        direction.integrity = Integrity::Modelled { width: 64 };
+        match self {
+            Self::Iid => direction.bit_errors = BitErrorModel::Random(probability),
+            Self::Gilbert => {
+                let burst = MeanBurst::from_units(BURST).unwrap_or(MeanBurst::ONE);
+                if let Ok(chain) = GilbertElliott::bursts(probability, burst) {
+                    direction.bit_errors = BitErrorModel::Bursts(chain);
+                }
+            }
+            Self::RohcTunnel16 => {
+                direction.loss = LossModel::RohcTunnel16 { octets: 1_000_000 / (8 * rate.0) };
+            }
+        }
+        LinkModel::symmetric(direction, Duplex::Full)
+    }
+}
+
+/// A scenario, and how often it is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cell {
+    pub(super) profile: Profile,
+    pub(super) way: Way,
+    pub(super) rate: Rate,
+    pub(super) errors: Errors,
+    /// Of one run, from contexts that are not set up.
+    pub(super) exchanges: usize,
+    pub(super) runs: u32,
+}
+
+impl Cell {
+    /// Without how often.
+    pub(super) fn id(&self) -> String {
+        let Self { profile, way, rate, errors, .. } = self;
+        format!("{}/{}/{}/{}", profile.name(), way.name(), rate.name(), errors.name())
+    }
+
+    pub(super) fn run(&self, seed: u64, run: u32) -> Result<Sample, Error> {
+        let outcome = self.scenario(seed.wrapping_add(u64::from(run)))?.run(seed, run);
+        Ok(Sample::new(&outcome))
+    }
+
+    fn scenario(&self, seed: u64) -> Result<Scenario, Error> {
+        /// Small CIDs, as the paper's.
+        const MAX_CID: u16 = 15;
+        let channel = Channel::new(CidSpace::Small, MAX_CID, self.profile.profiles()?)?;
+        Ok(Scenario {
+            model: self.errors.model(self.rate),
+            rohc: Some(RohcChannel {
+                compressor: CompressorConfig { seed, ..CompressorConfig::new(channel) },
+                decompressor: DecompressorConfig {
+                    mode: self.way.mode(),
+                    ..DecompressorConfig::new(channel)
+                },
+                bases: Vec::new(),
+                feedback_wait: Duration::from_millis(10),
+            }),
+            clients: 1,
+            transport: Transport::Udp { protection: 0 },
+            // ACK_TIMEOUT 2 s, ACK_RANDOM_FACTOR 1.5, MAX_RETRANSMIT 4, NSTART 1.
+            config: Config::default(),
+            requests: Requests {
+                request: Request::get("/time"),
+                count: self.exchanges,
+                start: Instant::ZERO,
+                pace: Pace::Closed { think: Duration::ZERO },
+            },
+            spread: Duration::ZERO,
+            content: CONTENT,
+            download: None,
+            warm_up: 0,
+            end: Instant::from_millis(1_000_000_000),
+        })
+    }
+}
+
+/// What runs have come to: sums.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Sample {
+    pub(super) exchanges: f64,
+    pub(super) answered: f64,
+    pub(super) given_up: f64,
+    /// Of those that were answered, seconds.
+    took: f64,
+    /// The shortest and the longest, seconds.
+    pub(super) extremes: Option<(f64, f64)>,
+    retransmissions: f64,
+    /// Of IP packets, both ways.
+    packets: f64,
+    /// Octets of what was carried, both ways.
+    octets: f64,
+    /// Of those, of feedback.
+    feedback: f64,
+    /// IR and IR-DYN packets.
+    refreshes: f64,
+    /// Packets that arrived and could not be decompressed.
+    not_decompressed: f64,
+    /// Joules of the client's radio.
+    energy: f64,
+}
+
+impl Sample {
+    fn new(outcome: &Outcome) -> Self {
+        let mut sample = Self::default();
+        for client in &outcome.clients {
+            sample.exchanges += client.exchanges.len() as f64;
+            sample.given_up += client.exchanges.iter().filter(|one| one.error.is_some()).count() as f64;
+            sample.retransmissions += client.retransmissions as f64;
+            for took in client.took().map(|took| took.as_secs_f64()) {
+                sample.answered += 1.0;
+                sample.took += took;
+                let (min, max) = sample.extremes.unwrap_or((took, took));
+                sample.extremes = Some((min.min(took), max.max(took)));
+            }
+        }
+        for totals in &outcome.totals {
+            let refreshes = [Format::Ir, Format::IrDyn].map(|format| totals.formats.get(&format).copied());
+            sample.refreshes += refreshes.into_iter().flatten().sum::<u64>() as f64;
+            sample.packets += totals.packets as f64;
+            sample.octets += totals.carried_octets as f64;
+            sample.feedback += totals.feedback.octets as f64;
+            sample.not_decompressed += totals.not_decompressed() as f64;
+        }
+        sample.energy = energy(&outcome.totals);
+        sample
+    }
+
+    pub(super) fn and(self, other: Self) -> Self {
+        let extremes = match (self.extremes, other.extremes) {
+            (Some((min, max)), Some((less, more))) => Some((min.min(less), max.max(more))),
+            (one, other) => one.or(other),
+        };
+        Self {
+            exchanges: self.exchanges + other.exchanges,
+            answered: self.answered + other.answered,
+            given_up: self.given_up + other.given_up,
+            took: self.took + other.took,
+            extremes,
+            retransmissions: self.retransmissions + other.retransmissions,
+            packets: self.packets + other.packets,
+            octets: self.octets + other.octets,
+            feedback: self.feedback + other.feedback,
+            refreshes: self.refreshes + other.refreshes,
+            not_decompressed: self.not_decompressed + other.not_decompressed,
+            energy: self.energy + other.energy,
+        }
+    }
+
+    /// Mean time of an exchange that was answered, seconds.
+    pub(super) fn rtt(&self) -> Option<f64> {
+        self.an_answer(self.took)
+    }
+
+    /// The share that was given up, in percent.
+    pub(super) fn give_ups(&self) -> Option<f64> {
+        (self.exchanges > 0.0).then(|| 100.0 * self.given_up / self.exchanges)
+    }
+
+    /// Octets for each exchange that was answered, with all that was lost.
+    pub(super) fn octets(&self) -> Option<f64> {
+        self.an_answer(self.octets)
+    }
+
+    /// Of those, octets of feedback.
+    pub(super) fn feedback(&self) -> Option<f64> {
+        self.an_answer(self.feedback)
+    }
+
+    /// Millijoules of the client's radio for each exchange that was answered.
+    pub(super) fn energy(&self) -> Option<f64> {
+        self.an_answer(1e3 * self.energy)
+    }
+
+    /// Retransmissions for each request.
+    pub(super) fn retransmissions(&self) -> Option<f64> {
+        (self.exchanges > 0.0).then(|| self.retransmissions / self.exchanges)
+    }
+
+    /// The share of IR and IR-DYN packets, in percent.
+    pub(super) fn refreshes(&self) -> Option<f64> {
+        (self.packets > 0.0).then(|| 100.0 * self.refreshes / self.packets)
+    }
+
+    /// The share of packets that arrived in vain, in percent.
+    pub(super) fn not_decompressed(&self) -> Option<f64> {
+        (self.packets > 0.0).then(|| 100.0 * self.not_decompressed / self.packets)
+    }
+
+    fn an_answer(&self, sum: f64) -> Option<f64> {
+        (self.answered > 0.0).then(|| sum / self.answered)
+    }
+}
+
+/// What the client's CC2538 spends on the air, in joules. Damaged frames are received, too. As no packet is fragmented,
+/// airtime is linear in octets.
+fn energy([up, down]: &[Totals; 2]) -> f64 {
+    let one = |count: fn(&mut Usage, usize), len| {
+        let mut usage = Usage::default();
+        count(&mut usage, len);
+        CC2538.spends(&usage, &CORTEX_M3, 0).airtime().as_joules()
+    };
+    let sum = |totals: &Totals, count: fn(&mut Usage, usize)| {
+        /// Octets over which the line is drawn, so that rounding does not matter.
+        const SPAN: usize = 50;
+        let [least, more] = [1, 1 + SPAN].map(|len| one(count, len));
+        let slope = (more - least) / SPAN as f64;
+        totals.link.offered as f64 * (least - slope) + totals.link.offered_octets as f64 * slope
+    };
+    sum(up, |usage, len| CC2538.sends(usage, len)) + sum(down, |usage, len| CC2538.receives(usage, len))
+}
