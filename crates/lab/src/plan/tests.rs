@@ -144,7 +144,8 @@ fn runs_that_do_not_go_together_are_refused() {
     results.add(record.clone()).unwrap();
     results.add(record.clone()).unwrap();
     assert_eq!(results.len(), 1);
-    let changed = Record { sample: Sample::default(), ..record };
+    let mut changed = record;
+    changed.sample = Sample::default();
     assert!(matches!(results.add(changed), Err(Merge::Differs { .. })));
     assert!(matches!(results.add(other(&SMALL.replace("gprs", "wifi"))), Err(Merge::OtherPlan(_))));
     assert!(matches!(results.add(other("[requests]\ncount = 1\n")), Err(Merge::OtherKeys(_))));
