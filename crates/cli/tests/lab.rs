@@ -12,7 +12,12 @@ const PLAN: &str = "title = 'loss'\n[link]\npreset = 'gprs'\n[requests]\ncount =
     [sweep]\n'link.down.loss' = [0, 30]\n'clients.congestion' = ['rfc7252', 'fasor']\n";
 
 fn thinair(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_thinair")).current_dir(folder).arg("lab").args(arguments).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_thinair"))
+        .current_dir(folder)
+        .arg("lab")
+        .args(arguments)
+        .output()
+        .unwrap()
 }
 
 /// A folder with the plan in it.
@@ -35,7 +40,8 @@ fn fails(output: &Output, status: i32, says: &str) {
 #[test]
 fn json_has_every_cell_and_figure() {
     let folder = folder();
-    let told: Value = serde_json::from_str(&stdout(&thinair(folder.path(), &["run", "plan.toml", "--json"]))).unwrap();
+    let told: Value =
+        serde_json::from_str(&stdout(&thinair(folder.path(), &["run", "plan.toml", "--json"]))).unwrap();
     assert_eq!((&told["schema"], &told["title"]), (&"thinair.lab/1".into(), &"loss".into()));
     assert_eq!(told["keys"], serde_json::json!(["link.down.loss", "clients.congestion"]));
     let cells = told["cells"].as_array().unwrap();
@@ -69,7 +75,10 @@ fn shards_and_a_file_that_was_cut_off_come_to_the_same() {
     let lines = fs::read(at.join("whole.jsonl")).unwrap();
     fs::write(at.join("cut.jsonl"), &lines[..lines.len() / 2]).unwrap();
     fails(&thinair(at, &["run", "plan.toml", "--out", "cut.jsonl"]), 1, "--resume");
-    assert_eq!(stdout(&thinair(at, &["run", "plan.toml", "--json", "--out", "cut.jsonl", "--resume"])), whole);
+    assert_eq!(
+        stdout(&thinair(at, &["run", "plan.toml", "--json", "--out", "cut.jsonl", "--resume"])),
+        whole
+    );
     let text = fs::read_to_string(at.join("cut.jsonl")).unwrap();
     assert_eq!(text.lines().count(), 12);
 
@@ -95,7 +104,8 @@ fn what_is_wrong_is_told_with_its_status() {
 fn the_table_and_the_page_say_the_swept_keys() {
     let folder = folder();
     let at = folder.path();
-    let table = stdout(&thinair(at, &["run", "plan.toml", "--runs", "1", "--seed", "4", "--html", "page.html"]));
+    let table =
+        stdout(&thinair(at, &["run", "plan.toml", "--runs", "1", "--seed", "4", "--html", "page.html"]));
     assert!(table.contains("fasor") && table.contains("C-RTT"), "{table}");
     let page = fs::read_to_string(at.join("page.html")).unwrap();
     assert!(page.contains("Over link.down.loss") && page.contains("<svg"));
@@ -121,5 +131,7 @@ fn an_interrupt_keeps_what_is_done() {
     assert_eq!(child.wait().unwrap().code(), Some(1));
     let lines = fs::read_to_string(at.join("runs.jsonl")).unwrap();
     assert!(lines.ends_with('\n'));
-    assert!(stdout(&thinair(at, &["show", "runs.jsonl"])).contains("fasor") || lines.lines().count() < 1_000_000);
+    assert!(
+        stdout(&thinair(at, &["show", "runs.jsonl"])).contains("fasor") || lines.lines().count() < 1_000_000
+    );
 }

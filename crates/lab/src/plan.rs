@@ -138,7 +138,8 @@ impl Plan {
             let message = format!("runs.count is {count}; give 1 to 1000000");
             return Err(PlanError { line: lines.of("runs.count"), message });
         }
-        let cells = (0..cells).map(|number| cell(&lines, &table, &swept, number)).collect::<Result<_, _>>()?;
+        let cells =
+            (0..cells).map(|number| cell(&lines, &table, &swept, number)).collect::<Result<_, _>>()?;
         Ok(Self {
             title: base.title,
             count,
@@ -244,7 +245,9 @@ impl Lines<'_> {
     fn swept(&self, sweep: &Table) -> Result<Vec<Swept>, PlanError> {
         let document = DeTable::parse(self.text).ok();
         let place = |key: &str| {
-            let DeValue::Table(sweep) = document.as_ref()?.get_ref().get("sweep")?.get_ref() else { return None };
+            let DeValue::Table(sweep) = document.as_ref()?.get_ref().get("sweep")?.get_ref() else {
+                return None;
+            };
             sweep.keys().find(|name| name.get_ref() == key).map(|name| name.span().start)
         };
         let mut swept = Vec::new();
@@ -255,19 +258,28 @@ impl Lines<'_> {
             let section = key.split('.').next().unwrap_or_default();
             let Value::Array(values) = values else {
                 let what = match values {
-                    Value::Table(_) => "is a section; write the dotted name in quotes, as \"link.down.loss\" = [0, 5]",
+                    Value::Table(_) => {
+                        "is a section; write the dotted name in quotes, as \"link.down.loss\" = [0, 5]"
+                    }
                     _ => "has one value; give a list of values, as [0, 5], or set the key in its section",
                 };
                 return Err(wrong(what));
             };
             if !["link", "rohc", "clients", "requests", "download"].contains(&section) || !key.contains('.') {
-                return Err(wrong("cannot be swept; name a key of link, rohc, clients, requests or download"));
+                return Err(wrong(
+                    "cannot be swept; name a key of link, rohc, clients, requests or download",
+                ));
             }
             if values.is_empty() {
                 return Err(wrong("has no values; give one at least"));
             }
-            if values.iter().any(|value| matches!(value, Value::Table(_) | Value::Datetime(_) | Value::Array(_))) {
-                return Err(wrong("takes texts, numbers, true and false; sweep the keys of a section one by one"));
+            if values
+                .iter()
+                .any(|value| matches!(value, Value::Table(_) | Value::Datetime(_) | Value::Array(_)))
+            {
+                return Err(wrong(
+                    "takes texts, numbers, true and false; sweep the keys of a section one by one",
+                ));
             }
             if (1..values.len()).any(|at| values[..at].contains(&values[at])) {
                 return Err(wrong("has a value twice; take one out"));

@@ -11,9 +11,11 @@ use thinair_lab::plan::{Record, Results};
 pub(super) fn read(path: &Path, results: &mut Results) -> anyhow::Result<u64> {
     let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let whole = text.iter().rposition(|octet| *octet == b'\n').map_or(0, |last| last + 1);
-    let text = std::str::from_utf8(&text[..whole]).with_context(|| format!("{} is no text", path.display()))?;
+    let text =
+        std::str::from_utf8(&text[..whole]).with_context(|| format!("{} is no text", path.display()))?;
     for (line, number) in text.lines().zip(1..) {
-        let added = Record::of_line(line).and_then(|record| results.add(record).map_err(|error| error.to_string()));
+        let added =
+            Record::of_line(line).and_then(|record| results.add(record).map_err(|error| error.to_string()));
         added.map_err(|wrong| anyhow::anyhow!("{}:{number} {wrong}", path.display()))?;
     }
     Ok(whole as u64)

@@ -40,7 +40,10 @@ pub(super) fn show(output: &Output, title: &str, results: &Results) -> anyhow::R
 }
 
 fn keys(results: &Results) -> Vec<String> {
-    results.cells().next().map_or_else(Vec::new, |cell| cell.sweep.iter().map(|(key, _)| key.clone()).collect())
+    results
+        .cells()
+        .next()
+        .map_or_else(Vec::new, |cell| cell.sweep.iter().map(|(key, _)| key.clone()).collect())
 }
 
 fn text(value: &Value) -> String {
@@ -74,7 +77,8 @@ fn to_json(title: &str, results: &Results) -> Value {
     let cell = |cell: &CellResults| {
         let figure = |metric: &Metric| {
             let found = cell.summary(metric);
-            let value = found.map(|found| json!({ "mean": found.mean, "half": found.half, "runs": found.count }));
+            let value =
+                found.map(|found| json!({ "mean": found.mean, "half": found.half, "runs": found.count }));
             (metric.key.to_owned(), value.unwrap_or(Value::Null))
         };
         json!({

@@ -114,9 +114,9 @@ fn config(clients: &document::Clients) -> Result<Config, Wrong> {
         None => Algorithm::default(),
         Some("fasor-quick") => Algorithm::Fasor(FasorConfig::quick()),
         Some("cocoa-fine") => Algorithm::Cocoa(CocoaConfig { g: Duration::ZERO, ..CocoaConfig::default() }),
-        Some(name) => name.parse().map_err(|error| {
-            wrong("clients.congestion", format!("is {name:?}: {error}; and {VARIANTS}"))
-        })?,
+        Some(name) => name
+            .parse()
+            .map_err(|error| wrong("clients.congestion", format!("is {name:?}: {error}; and {VARIANTS}")))?,
     };
     Ok(Config {
         transmission: Transmission {
@@ -135,12 +135,13 @@ fn config(clients: &document::Clients) -> Result<Config, Wrong> {
 
 fn transport(clients: &document::Clients) -> Result<Transport, Wrong> {
     match clients.transport.unwrap_or_default() {
-        Carrier::Udp => {
-            Ok(Transport::Udp { protection: number("clients.protection", clients.protection, 0, 0..=1_024)? as usize })
-        }
-        Carrier::Tcp if clients.protection.is_some_and(|octets| octets > 0) => {
-            Err(wrong("clients.protection", "is of datagrams; take it out, or set clients.transport to \"udp\""))
-        }
+        Carrier::Udp => Ok(Transport::Udp {
+            protection: number("clients.protection", clients.protection, 0, 0..=1_024)? as usize,
+        }),
+        Carrier::Tcp if clients.protection.is_some_and(|octets| octets > 0) => Err(wrong(
+            "clients.protection",
+            "is of datagrams; take it out, or set clients.transport to \"udp\"",
+        )),
         Carrier::Tcp => {
             let nagle = match clients.nagle {
                 Some(document::Nagle::Off) => tcp::Nagle::Off,
@@ -154,7 +155,8 @@ fn transport(clients: &document::Clients) -> Result<Transport, Wrong> {
 
 fn download(download: &document::Download) -> Result<Option<tcp::Config>, Wrong> {
     let usual = tcp::Config::default();
-    let buffer = number("download.receive_buffer", download.receive_buffer, usual.receive_buffer.into(), 1..=1 << 30)?;
+    let buffer =
+        number("download.receive_buffer", download.receive_buffer, usual.receive_buffer.into(), 1..=1 << 30)?;
     let window = match download.window {
         None => None,
         told => Some(number("download.window", told, 1, 1..=100_000)? as u32),
@@ -179,11 +181,15 @@ fn rohc(rohc: &document::Rohc) -> Result<Option<RohcChannel>, Wrong> {
             None if name == "v1" => named.extend(ProfileSet::v1().iter()),
             None => {
                 let known = ProfileId::ALL.map(ProfileId::name).join(", ");
-                return Err(wrong("rohc.profiles", format!("has {name:?}; there are {known}, and the set v1")));
+                return Err(wrong(
+                    "rohc.profiles",
+                    format!("has {name:?}; there are {known}, and the set v1"),
+                ));
             }
         }
     }
-    let profiles = ProfileSet::of(&named).map_err(|error| wrong("rohc.profiles", format!("are no set: {error}")))?;
+    let profiles =
+        ProfileSet::of(&named).map_err(|error| wrong("rohc.profiles", format!("are no set: {error}")))?;
     let cids = CidSpace::Small;
     let channel = Channel::new(cids, cids.highest(), profiles)
         .map_err(|error| wrong("rohc.profiles", format!("make no channel: {error}")))?;
@@ -302,7 +308,10 @@ fn change(
             direction.loss = match rate == Probability::NEVER {
                 true => LossModel::None,
                 false => GilbertElliott::bursts(rate, burst).map(LossModel::Bursts).map_err(|_| {
-                    wrong(burst_name, "is too short for so much loss; give a longer one, or 1 for loss by chance")
+                    wrong(
+                        burst_name,
+                        "is too short for so much loss; give a longer one, or 1 for loss by chance",
+                    )
                 })?,
             };
         }
@@ -346,7 +355,11 @@ fn queue(
     if let Some(packets) = one.packets.or(both.packets) {
         let name = if one.packets.is_some() { own.queue } else { BOTH.queue };
         let packets = number(name, Some(packets), 0, 1..=10_000_000)? as u32;
-        *queue = thinair_link::Queue { octets: queue.octets, discipline: queue.discipline, ..thinair_link::Queue::packets(packets) };
+        *queue = thinair_link::Queue {
+            octets: queue.octets,
+            discipline: queue.discipline,
+            ..thinair_link::Queue::packets(packets)
+        };
     }
     if let Some(octets) = one.octets.or(both.octets) {
         let name = if one.octets.is_some() { own.octets } else { BOTH.octets };

@@ -55,7 +55,8 @@ impl Record {
     /// # Errors
     /// It is no such line.
     pub fn of_line(line: &str) -> Result<Self, String> {
-        let record: Self = serde_json::from_str(line).map_err(|error| format!("is no result of a run: {error}"))?;
+        let record: Self =
+            serde_json::from_str(line).map_err(|error| format!("is no result of a run: {error}"))?;
         if record.schema != SCHEMA {
             return Err(format!("is {}, not {SCHEMA}", record.schema));
         }
@@ -77,7 +78,9 @@ pub enum Merge {
     #[error("is of another plan: it sweeps {0}")]
     OtherKeys(String),
     /// The same run, and not the same figures.
-    #[error("has other figures for run {run} of {cell} with seed {seed} than another line: they are of two versions")]
+    #[error(
+        "has other figures for run {run} of {cell} with seed {seed} than another line: they are of two versions"
+    )]
     Differs {
         /// The cell's name.
         cell: String,
@@ -117,15 +120,20 @@ impl Results {
     pub fn add(&mut self, record: Record) -> Result<(), Merge> {
         let name = name(&record.sweep);
         let at = match self.by_name.get(&name) {
-            Some(&at) if self.cells[at].settings != record.settings => return Err(Merge::OtherPlan(shown(&name))),
+            Some(&at) if self.cells[at].settings != record.settings => {
+                return Err(Merge::OtherPlan(shown(&name)));
+            }
             Some(&at) => at,
             None => {
-                let keys = |sweep: &[(String, Value)]| {
-                    sweep.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>()
-                };
+                let keys =
+                    |sweep: &[(String, Value)]| sweep.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>();
                 let own = keys(&record.sweep);
                 if self.cells.first().is_some_and(|first| keys(&first.sweep) != own) {
-                    return Err(Merge::OtherKeys(if own.is_empty() { "nothing".into() } else { own.join(", ") }));
+                    return Err(Merge::OtherKeys(if own.is_empty() {
+                        "nothing".into()
+                    } else {
+                        own.join(", ")
+                    }));
                 }
                 let at = self.cells.len();
                 self.by_name.insert(name.clone(), at);
@@ -226,8 +234,9 @@ impl Summary {
 /// What 95 % of Student's t distribution lie within, with so many degrees of freedom, 1 at least. Right to 0.005.
 fn t(freedom: usize) -> f64 {
     const TABLE: [f64; 30] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
-        2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
+        2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048,
+        2.045, 2.042,
     ];
     TABLE.get(freedom - 1).copied().unwrap_or(1.96 + 2.4 / freedom as f64)
 }

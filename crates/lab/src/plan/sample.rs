@@ -75,8 +75,20 @@ impl Metric {
         Self { key: "crtt_ms", title: "C-RTT", unit: "ms", decimals: 1, of: |sample| sample.crtt_ms },
         Self { key: "worst_ms", title: "worst", unit: "ms", decimals: 1, of: |sample| sample.worst_ms },
         Self { key: "rtr_percent", title: "RTR", unit: "%", decimals: 2, of: |sample| sample.rtr_percent },
-        Self { key: "goodput_per_s", title: "goodput", unit: "1/s", decimals: 2, of: |sample| sample.goodput_per_s },
-        Self { key: "transmissions", title: "transmissions", unit: "", decimals: 3, of: |sample| sample.transmissions },
+        Self {
+            key: "goodput_per_s",
+            title: "goodput",
+            unit: "1/s",
+            decimals: 2,
+            of: |sample| sample.goodput_per_s,
+        },
+        Self {
+            key: "transmissions",
+            title: "transmissions",
+            unit: "",
+            decimals: 3,
+            of: |sample| sample.transmissions,
+        },
         Self { key: "given_up", title: "given up", unit: "", decimals: 2, of: |sample| sample.given_up },
         Self { key: "octets", title: "octets", unit: "B", decimals: 1, of: |sample| sample.octets },
     ];

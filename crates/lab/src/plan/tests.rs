@@ -13,12 +13,17 @@ const SMALL: &str = "[link]\npreset = 'gprs'\n[requests]\ncount = 4\n[runs]\ncou
 fn records(plan: &Plan, threads: usize) -> Vec<Record> {
     let jobs: Vec<Job> = plan.jobs().collect();
     let mut records = Vec::new();
-    work(&jobs, threads, |job| plan.run(job, plan.seed), |step| {
-        if let Step::Done(record) = step {
-            records.push(record);
-        }
-        true
-    });
+    work(
+        &jobs,
+        threads,
+        |job| plan.run(job, plan.seed),
+        |step| {
+            if let Step::Done(record) = step {
+                records.push(record);
+            }
+            true
+        },
+    );
     records
 }
 
@@ -87,7 +92,10 @@ fn cells_are_the_cross_product_in_the_order_of_the_file() {
 fn settings_of_a_cell_do_not_hang_on_others_nor_on_how_it_is_written() {
     let of = |text: &str| Plan::read(text).unwrap().cells[0].settings;
     let one = of("[link.down]\nloss = 5\n[clients]\nnstart = 2\n");
-    assert_eq!(one, of("title = 'x'\n[clients]\nnstart = 2\n[link]\ndown = { loss = 5.0 }\n[runs]\nseed = 7\n"));
+    assert_eq!(
+        one,
+        of("title = 'x'\n[clients]\nnstart = 2\n[link]\ndown = { loss = 5.0 }\n[runs]\nseed = 7\n")
+    );
     assert_eq!(one, of("[clients]\nnstart = 2\n[sweep]\n'link.down.loss' = [5, 6]\n"));
     assert_ne!(one, of("[link.down]\nloss = 5\n[clients]\nnstart = 3\n"));
     assert_ne!(one, of("[link.down]\nloss = 5\n[clients]\nnstart = 2\n[runs]\nend = '2h'\n"));
@@ -126,11 +134,15 @@ fn threads_and_shards_make_no_difference() {
     let mut whole = Results::default();
     four.into_iter().for_each(|record| whole.add(record).unwrap());
     let figures = |results: &Results| {
-        let cells = results.cells().map(|cell| (cell.name(), Metric::ALL.map(|metric| cell.summary(&metric))));
+        let cells =
+            results.cells().map(|cell| (cell.name(), Metric::ALL.map(|metric| cell.summary(&metric))));
         cells.collect::<Vec<_>>()
     };
     assert_eq!(figures(&results), figures(&whole));
-    assert_eq!(results.cells().map(CellResults::name).collect::<Vec<_>>(), plan.cells.iter().map(Cell::name).collect::<Vec<_>>());
+    assert_eq!(
+        results.cells().map(CellResults::name).collect::<Vec<_>>(),
+        plan.cells.iter().map(Cell::name).collect::<Vec<_>>()
+    );
     assert!(plan.jobs().all(|job| whole.has(&plan.cells[job.cell], 9, job.run)));
     assert!(!whole.has(&plan.cells[0], 9, 3) && !whole.has(&plan.cells[0], 8, 0));
 }
@@ -159,7 +171,10 @@ fn a_run_without_a_response_has_no_times() {
     let plan = Plan::read("[link.down]\nloss = 100\n[requests]\ncount = 1\n").unwrap();
     let sample = plan.run(&Job { cell: 0, run: 0 }, 1).sample;
     assert_eq!((sample.fct_ms, sample.crtt_ms, sample.worst_ms, sample.octets), (None, None, None, None));
-    assert_eq!((sample.rtr_percent, sample.given_up, sample.goodput_per_s), (Some(400.0), Some(1.0), Some(0.0)));
+    assert_eq!(
+        (sample.rtr_percent, sample.given_up, sample.goodput_per_s),
+        (Some(400.0), Some(1.0), Some(0.0))
+    );
 }
 
 #[test]
@@ -176,10 +191,15 @@ fn an_interval_is_that_of_student() {
 fn work_ends_when_it_is_told_to() {
     let mut seen = 0;
     let jobs: Vec<u32> = (0..1_000).collect();
-    work(&jobs, 3, |job| *job, |step| {
-        seen += u32::from(matches!(step, Step::Done(_)));
-        seen < 5
-    });
+    work(
+        &jobs,
+        3,
+        |job| *job,
+        |step| {
+            seen += u32::from(matches!(step, Step::Done(_)));
+            seen < 5
+        },
+    );
     assert_eq!(seen, 5);
     work(&[], 3, |job: &u32| *job, |_| panic!("nothing is to be done"));
 }
@@ -214,8 +234,12 @@ fn the_manual_is_right() {
     let source = include_str!("document.rs");
     for key in source.lines().filter_map(|line| line.trim().strip_prefix("pub(super) ")) {
         let Some((key, of)) = key.split_once(": ") else { continue };
-        let is_section = ["Link", "Rohc", "Clients", "Requests", "Download", "Runs", "Direction", "Queue", "Table"];
-        if is_section.iter().any(|section| of.contains(&format!("{section},")) || of.contains(&format!("<{section}>"))) {
+        let is_section =
+            ["Link", "Rohc", "Clients", "Requests", "Download", "Runs", "Direction", "Queue", "Table"];
+        if is_section
+            .iter()
+            .any(|section| of.contains(&format!("{section},")) || of.contains(&format!("<{section}>")))
+        {
             continue;
         }
         let has = rows.keys().any(|row| row.split(['.', ' ', ',']).any(|part| part == key));

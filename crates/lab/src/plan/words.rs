@@ -52,9 +52,9 @@ impl TryFrom<Value> for BitRate {
             }
             _ => None,
         };
-        rate.filter(|rate| (1.0..=1e12).contains(rate)).map(|rate| Self(rate.round() as u64)).ok_or_else(|| {
-            "this is no rate; give bits a second, as 20000, \"20k\" or \"3.5M\"; 1 to 10^12".to_owned()
-        })
+        rate.filter(|rate| (1.0..=1e12).contains(rate)).map(|rate| Self(rate.round() as u64)).ok_or_else(
+            || "this is no rate; give bits a second, as 20000, \"20k\" or \"3.5M\"; 1 to 10^12".to_owned(),
+        )
     }
 }
 
