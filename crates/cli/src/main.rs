@@ -2,6 +2,7 @@
 
 mod analyze;
 mod coap;
+mod lab;
 mod link;
 mod options;
 mod paper;
@@ -37,6 +38,9 @@ enum Task {
     /// CoAP over UDP and TCP: fetch, change and observe resources, or serve them
     #[command(subcommand)]
     Coap(coap::Task),
+    /// Experiments from a file: CoAP clients over a modelled link, in virtual time
+    #[command(subcommand)]
+    Lab(lab::Task),
     /// Published evaluations, run again: theirs, ours, and the bars that ours must meet
     #[command(subcommand)]
     Paper(paper::Task),
@@ -50,6 +54,7 @@ fn main() -> ExitCode {
         Task::Link(task) => link::run(&task),
         Task::Tunnel(task) => tunnel::run(&task),
         Task::Coap(task) => coap::run(&task),
+        Task::Lab(task) => lab::run(&task),
         Task::Paper(task) => paper::run(&task),
     };
     match result {

@@ -35,6 +35,7 @@ mod header_cycle;
 #[cfg(target_os = "linux")]
 pub mod load;
 pub mod network;
+pub mod plan;
 mod queue;
 mod stack;
 mod streams;

@@ -1,0 +1,55 @@
+//! `thinair lab`: experiments from a file.
+//!
+//! Knows arguments, files of results, progress and exit codes. What a plan is, and what is measured, is in
+//! `thinair_lab::plan`.
+
+mod file;
+mod run;
+mod show;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+const EXIT_STATUS: &str = "\
+Exit status: 0 if all was done; 1 for a failure or an interrupt; 2 for wrong arguments, or a plan that is wrong.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Run a plan in virtual time: every cell, as often as it says
+    #[command(after_help = EXIT_STATUS)]
+    Run(run::Arguments),
+    /// What runs come to that are done: files of `lab run --out`, as one
+    #[command(after_help = EXIT_STATUS)]
+    Show(Shown),
+    /// Print a commented plan to begin with
+    Plan,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Shown {
+    /// Files of `lab run --out`
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    output: show::Output,
+}
+
+pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
+    match task {
+        Task::Run(arguments) => run::run(arguments),
+        Task::Show(shown) => {
+            let mut results = thinair_lab::plan::Results::default();
+            for path in &shown.files {
+                file::read(path, &mut results)?;
+            }
+            show::show(&shown.output, "", &results)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Plan => {
+            crate::analyze::print(thinair_lab::plan::TEMPLATE)?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! `thinair lab run`.
+
+use std::io::{IsTerminal as _, Write as _, stderr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use thinair_lab::plan::{Job, Plan, Results, Step, work};
+
+use super::{file, show};
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// The plan, in TOML; `thinair lab plan` prints one to begin with
+    #[arg(value_name = "PLAN")]
+    plan: PathBuf,
+    /// What everything random follows from, in the place of the plan's
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Runs of each cell, in the place of the plan's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    runs: Option<u32>,
+    /// Do part I of N of the runs: every N-th one
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    shard: Option<(usize, usize)>,
+    /// Add a line to this file for each run as soon as it is done
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    out: Option<PathBuf>,
+    /// Do only the runs that the file of --out has not
+    #[arg(long, requires = "out", help_heading = "Output")]
+    resume: bool,
+    #[command(flatten)]
+    output: show::Output,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let path = arguments.plan.display();
+    let text = std::fs::read_to_string(&arguments.plan).with_context(|| format!("cannot read {path}"))?;
+    let mut plan = match Plan::read(&text) {
+        Ok(plan) => plan,
+        Err(error) => {
+            eprintln!("thinair: {path}: {error}");
+            return Ok(ExitCode::from(2));
+        }
+    };
+    plan.count = arguments.runs.unwrap_or(plan.count);
+    plan.seed = arguments.seed.unwrap_or(plan.seed);
+    let mut results = Results::default();
+    let mut out = match &arguments.out {
+        Some(path) => Some(file::open(path, arguments.resume, &mut results)?),
+        None => None,
+    };
+    if !results.are_of(&plan.cells) {
+        anyhow::bail!("the file of --out has runs of another plan; give another name");
+    }
+    let (part, of) = arguments.shard.unwrap_or((1, 1));
+    let jobs: Vec<Job> = plan
+        .jobs()
+        .skip(part - 1)
+        .step_by(of)
+        .filter(|job| !results.has(&plan.cells[job.cell], plan.seed, job.run))
+        .collect();
+
+    #[cfg(target_os = "linux")]
+    let signals = thinair_os::signals::Signals::take()?;
+    let is_interrupted = || {
+        #[cfg(target_os = "linux")]
+        return matches!(signals.poll(), Some(thinair_os::signals::Signal::End { .. }));
+        #[cfg(not(target_os = "linux"))]
+        return false;
+    };
+    let bar = progress_bar(jobs.len() as u64);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut failed = None;
+    work(
+        &jobs,
+        threads,
+        |job| plan.run(job, plan.seed),
+        |step| {
+            if let Step::Done(record) = step {
+                let line = record.to_line() + "\n";
+                let written = out.as_mut().map_or(Ok(()), |out| out.write_all(line.as_bytes()));
+                let added = results.add(record);
+                failed = written.map_err(anyhow::Error::from).and(added.map_err(Into::into)).err();
+                bar.inc(1);
+            }
+            if is_interrupted() {
+                bar.finish_and_clear();
+                interrupted(arguments, bar.position(), jobs.len());
+            }
+            failed.is_none()
+        },
+    );
+    bar.finish_and_clear();
+    if let Some(error) = failed {
+        return Err(error.context("cannot keep a result"));
+    }
+    show::show(&arguments.output, &plan.title, &results)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Ends at once: a run that is under way may last for long, and what is done has been written.
+fn interrupted(arguments: &Arguments, done: u64, of: usize) -> ! {
+    match &arguments.out {
+        Some(path) => eprintln!(
+            "thinair: interrupted; {done} of {of} runs are in {}, --resume goes on with it",
+            path.display()
+        ),
+        None => eprintln!("thinair: interrupted; with --out FILE what is done is kept"),
+    }
+    std::process::exit(1)
+}
+
+fn shard(text: &str) -> Result<(usize, usize), String> {
+    let parts = text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
+    parts
+        .filter(|(part, of)| (1..=*of).contains(part))
+        .ok_or_else(|| "expected I/N with I from 1 to N, as 1/2".to_owned())
+}
+
+fn progress_bar(len: u64) -> ProgressBar {
+    if !stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(len);
+    match ProgressStyle::with_template("{wide_bar} {pos} of {len}, {eta} left") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}

@@ -1,0 +1,150 @@
+//! The sections and keys of a plan, as they are written. What is not told is left to `build`.
+
+use serde::Deserialize;
+use toml::Table;
+
+use super::words::{BitRate, Span};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Document {
+    pub(super) title: String,
+    pub(super) link: Link,
+    pub(super) rohc: Option<Rohc>,
+    pub(super) clients: Clients,
+    pub(super) requests: Requests,
+    pub(super) download: Option<Download>,
+    pub(super) runs: Runs,
+    pub(super) sweep: Table,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Link {
+    pub(super) preset: Option<String>,
+    pub(super) mtu: Option<u64>,
+    pub(super) half_duplex: Option<Span>,
+    pub(super) both: Direction,
+    pub(super) up: Direction,
+    pub(super) down: Direction,
+}
+
+/// One way, or both.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Direction {
+    pub(super) rate: Option<BitRate>,
+    pub(super) delay: Option<Span>,
+    pub(super) jitter: Option<Span>,
+    pub(super) spikes: Option<f64>,
+    pub(super) spike: Option<Span>,
+    pub(super) keeps_order: Option<bool>,
+    pub(super) queue: Queue,
+    pub(super) idle_wake: Option<IdleWake>,
+    pub(super) overhead: Option<u64>,
+    pub(super) loss: Option<f64>,
+    pub(super) burst: Option<f64>,
+    pub(super) loss_unit: Option<LossUnit>,
+    pub(super) ber: Option<f64>,
+    pub(super) deliver_damaged: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Queue {
+    pub(super) packets: Option<u64>,
+    pub(super) octets: Option<u64>,
+    pub(super) codel: Option<bool>,
+    pub(super) target: Option<Span>,
+    pub(super) interval: Option<Span>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct IdleWake {
+    pub(super) after: Span,
+    pub(super) wake: Span,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum LossUnit {
+    Frame,
+    Packet,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Rohc {
+    pub(super) mode: Option<RohcMode>,
+    pub(super) profiles: Option<Vec<String>>,
+    pub(super) feedback_wait: Option<Span>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum RohcMode {
+    Off,
+    U,
+    O,
+    R,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Clients {
+    pub(super) count: Option<u64>,
+    pub(super) spread: Option<Span>,
+    pub(super) transport: Option<Carrier>,
+    pub(super) nagle: Option<Nagle>,
+    pub(super) protection: Option<u64>,
+    pub(super) congestion: Option<String>,
+    pub(super) nstart: Option<u64>,
+    pub(super) ack_timeout: Option<Span>,
+    pub(super) ack_random_factor: Option<f64>,
+    pub(super) max_retransmit: Option<u64>,
+    pub(super) warm_up: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Carrier {
+    #[default]
+    Udp,
+    Tcp,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Nagle {
+    Off,
+    On,
+    Minshall,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Requests {
+    pub(super) path: Option<String>,
+    pub(super) content: Option<u64>,
+    pub(super) count: Option<u64>,
+    pub(super) start: Option<Span>,
+    pub(super) interval: Option<Span>,
+    pub(super) think: Option<Span>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Download {
+    pub(super) active: Option<bool>,
+    pub(super) window: Option<u64>,
+    pub(super) receive_buffer: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Runs {
+    pub(super) count: Option<u32>,
+    pub(super) seed: Option<u64>,
+    pub(super) end: Option<Span>,
+}

@@ -1,0 +1,95 @@
+//! What is measured of a run.
+
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::network::Outcome;
+
+/// What one run has come to. What cannot be said, as nothing was answered, is nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sample {
+    /// Flow completing time: from a client's first request to its last response, of the client that took longest; ms.
+    pub fct_ms: Option<f64>,
+    /// Mean time of an exchange that was answered; ms.
+    pub crtt_ms: Option<f64>,
+    /// The longest exchange that was answered; ms.
+    pub worst_ms: Option<f64>,
+    /// Retransmissions of clients per 100 requests.
+    pub rtr_percent: Option<f64>,
+    /// Exchanges answered per second, from the first request to the end of the run.
+    pub goodput_per_s: Option<f64>,
+    /// Transmissions of requests per exchange that was answered.
+    pub transmissions: Option<f64>,
+    /// Requests that were given up.
+    pub given_up: Option<f64>,
+    /// Octets that the link was given, both ways, per exchange that was answered: IP or ROHC packets, and all that
+    /// is beside the exchanges.
+    pub octets: Option<f64>,
+}
+
+impl Sample {
+    pub(super) fn of(outcome: &Outcome) -> Self {
+        let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
+        let all = || outcome.clients.iter().flat_map(|client| &client.exchanges);
+        let took = || all().filter_map(|exchange| exchange.took());
+        let (asked, answered) = (all().count() as f64, took().count() as f64);
+        let again: u64 = outcome.clients.iter().map(|client| client.retransmissions).sum();
+        let carried: u64 = outcome.totals.iter().map(|totals| totals.carried_octets).sum();
+        let begun = all().map(|exchange| exchange.made).min();
+        let lasted = begun.map_or(0.0, |begun| outcome.ended.since(begun).as_secs_f64());
+        let of = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
+        Self {
+            fct_ms: outcome.clients.iter().filter_map(|client| client.completed_after()).max().map(ms),
+            crtt_ms: of(took().map(ms).sum(), answered),
+            worst_ms: took().max().map(ms),
+            rtr_percent: of(100.0 * again as f64, asked),
+            goodput_per_s: of(answered, lasted),
+            transmissions: of(again as f64 + asked, answered),
+            given_up: Some(all().filter(|exchange| exchange.error.is_some()).count() as f64),
+            octets: of(carried as f64, answered),
+        }
+    }
+}
+
+/// A figure of a [`Sample`].
+#[derive(Clone, Copy, Debug)]
+pub struct Metric {
+    /// Its key in JSON.
+    pub key: &'static str,
+    /// In words.
+    pub title: &'static str,
+    /// Unit; empty for a number of things.
+    pub unit: &'static str,
+    /// Places worth showing.
+    pub decimals: u8,
+    /// Takes it from a sample.
+    pub of: fn(&Sample) -> Option<f64>,
+}
+
+impl Metric {
+    /// All, in the order in which they are shown.
+    pub const ALL: [Self; 8] = [
+        Self { key: "fct_ms", title: "FCT", unit: "ms", decimals: 1, of: |sample| sample.fct_ms },
+        Self { key: "crtt_ms", title: "C-RTT", unit: "ms", decimals: 1, of: |sample| sample.crtt_ms },
+        Self { key: "worst_ms", title: "worst", unit: "ms", decimals: 1, of: |sample| sample.worst_ms },
+        Self { key: "rtr_percent", title: "RTR", unit: "%", decimals: 2, of: |sample| sample.rtr_percent },
+        Self {
+            key: "goodput_per_s",
+            title: "goodput",
+            unit: "1/s",
+            decimals: 2,
+            of: |sample| sample.goodput_per_s,
+        },
+        Self {
+            key: "transmissions",
+            title: "transmissions",
+            unit: "",
+            decimals: 3,
+            of: |sample| sample.transmissions,
+        },
+        Self { key: "given_up", title: "given up", unit: "", decimals: 2, of: |sample| sample.given_up },
+        Self { key: "octets", title: "octets", unit: "B", decimals: 1, of: |sample| sample.octets },
+    ];
+}

@@ -1,0 +1,104 @@
+//! Values of a plan: times, rates; and a number that stands for all of them.
+
+use core::time::Duration;
+
+use serde::Deserialize;
+use toml::Value;
+
+/// A time: a text of a number and its unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Value")]
+pub(super) struct Span(pub(super) Duration);
+
+/// What a time is at most: a thousand hours.
+const LONGEST: Duration = Duration::from_secs(3_600_000);
+
+impl TryFrom<Value> for Span {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        let seconds = match &value {
+            Value::Integer(0) => Some(0.0),
+            Value::String(text) => {
+                let units = [("us", 1e-6), ("ms", 1e-3), ("min", 60.0), ("h", 3_600.0), ("s", 1.0)];
+                let found = units.into_iter().find_map(|(unit, of)| Some((text.strip_suffix(unit)?, of)));
+                found.and_then(|(number, of)| Some(number.trim().parse::<f64>().ok()? * of))
+            }
+            _ => None,
+        };
+        let span = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        span.filter(|span| *span <= LONGEST).map(Self).ok_or_else(|| {
+            "this is no time; give a text of a number and us, ms, s, min or h, as \"500ms\"; at most 1000h".to_owned()
+        })
+    }
+}
+
+/// Bits a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Value")]
+pub(super) struct BitRate(pub(super) u64);
+
+impl TryFrom<Value> for BitRate {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        let rate = match &value {
+            Value::Integer(rate) => Some(*rate as f64),
+            Value::Float(rate) => Some(*rate),
+            Value::String(text) => {
+                let units = [("k", 1e3), ("M", 1e6), ("G", 1e9), ("", 1.0)];
+                let found = units.into_iter().find_map(|(unit, of)| Some((text.strip_suffix(unit)?, of)));
+                found.and_then(|(number, of)| Some(number.trim().parse::<f64>().ok()? * of))
+            }
+            _ => None,
+        };
+        rate.filter(|rate| (1.0..=1e12).contains(rate)).map(|rate| Self(rate.round() as u64)).ok_or_else(
+            || "this is no rate; give bits a second, as 20000, \"20k\" or \"3.5M\"; 1 to 10^12".to_owned(),
+        )
+    }
+}
+
+/// The same value in JSON.
+pub(super) fn to_json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::String(text) => text.clone().into(),
+        Value::Integer(number) => (*number).into(),
+        Value::Float(number) => (*number).into(),
+        Value::Boolean(truth) => (*truth).into(),
+        Value::Array(values) => values.iter().map(to_json).collect(),
+        Value::Table(_) | Value::Datetime(_) => serde_json::Value::Null,
+    }
+}
+
+/// FNV-1a of the value with all keys in their order.
+pub(super) fn fingerprint(value: &Value) -> u64 {
+    let mut text = String::new();
+    canonical(value, &mut text);
+    text.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, octet| {
+        (hash ^ u64::from(octet)).wrapping_mul(0x0000_0100_0000_01B3)
+    })
+}
+
+fn canonical(value: &Value, text: &mut String) {
+    match value {
+        Value::Table(table) => {
+            let mut keys: Vec<_> = table.iter().collect();
+            keys.sort_by_key(|(key, _)| *key);
+            for (key, value) in keys {
+                *text += &format!("{key:?}{{");
+                canonical(value, text);
+                text.push('}');
+            }
+        }
+        // A number is what it is, whether it is written as 5 or as 5.0.
+        Value::Integer(number) => *text += &format!("{:?};", *number as f64),
+        Value::Float(number) => *text += &format!("{number:?};"),
+        Value::Array(values) => {
+            for value in values {
+                canonical(value, text);
+                text.push(',');
+            }
+        }
+        Value::String(_) | Value::Boolean(_) | Value::Datetime(_) => *text += &format!("{value:?};"),
+    }
+}
