@@ -92,6 +92,9 @@ fn to_json(title: &str, results: &Results) -> Value {
     json!({ "schema": SCHEMA, "title": title, "keys": keys(results), "cells": cells })
 }
 
+/// A name, and places, means and halves of intervals.
+type Curve = (String, Vec<(f64, f64, f64)>);
+
 fn page(title: &str, results: &Results) -> Document {
     let title = if title.is_empty() { "thinair lab" } else { title };
     let mut document = Document::new(title).section(Section::new("Figures").table(table("", results)));
@@ -103,7 +106,7 @@ fn page(title: &str, results: &Results) -> Document {
     let Some(x) = (0..keys.len()).find(numeric) else { return document };
     let mut plots = Section::new(format!("Over {}", keys[x]));
     for metric in Metric::ALL {
-        let mut curves: Vec<(String, Vec<(f64, f64, f64)>)> = Vec::new();
+        let mut curves: Vec<Curve> = Vec::new();
         for cell in results.cells() {
             let others = cell.sweep.iter().enumerate().filter(|(at, _)| *at != x);
             let names: Vec<_> = others.map(|(_, (_, value))| text(value)).collect();
