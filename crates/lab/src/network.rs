@@ -1,6 +1,6 @@
 //! Hosts at both sides of a link, in virtual time: real protocol code, whole IP packets, one queue of events.
 //!
-//! A [`Network`] knows who is where and what happens next. What is between the sides is an [`Engine`](crate::emulator::Engine):
+//! A [`Network`] knows who is where and what happens next. What is between the sides is an [`Engine`]:
 //! a link, with ROHC at both its ends if that is asked for. All hosts of a side share the link. A [`Host`] knows what it
 //! does with packets: [`CoapClient`], [`CoapServer`], [`Download`].
 

@@ -31,7 +31,7 @@ fn octets_of_each_are_those_of_the_documentation() {
         size_of::<Flight>(),
         size_of::<Observer>()
     );
-    assert!(peer <= 320, "{peer}");
+    assert!(peer <= 336, "{peer}");
     assert!(remembered <= 72, "{remembered}");
     assert!(request <= 176, "{request}");
 }
