@@ -77,11 +77,10 @@ impl Random {
         if bound == 0 {
             return 0;
         }
-        // The first 2^64 mod `bound` fractions would come once more often than the others.
-        let surplus = bound.wrapping_neg() % bound;
         loop {
             let product = u128::from(self.next_u64()) * u128::from(bound);
-            if product as u64 >= surplus {
+            // The first 2^64 mod `bound` fractions, fewer than `bound`, would come once more often than the others.
+            if product as u64 >= bound || product as u64 >= bound.wrapping_neg() % bound {
                 return (product >> 64) as u64;
             }
         }
