@@ -374,6 +374,9 @@ impl Connection {
             if piece.start == 0 {
                 options = self.syn_options(now);
             }
+            if !piece.payload.is_empty() {
+                self.inbox.on_data_sent(now);
+            }
             return Some(self.segment(piece, options));
         }
         if self.inbox.wants_acknowledgment() && !handshake {
