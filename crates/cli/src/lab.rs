@@ -4,6 +4,8 @@
 //! `thinair_lab::plan`.
 
 mod file;
+#[cfg(target_os = "linux")]
+mod real;
 mod run;
 mod show;
 
@@ -17,7 +19,7 @@ Exit status: 0 if all was done; 1 for a failure or an interrupt; 2 for wrong arg
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
-    /// Run a plan in virtual time: every cell, as often as it says
+    /// Run a plan in virtual time, or in real time: every cell, as often as it says
     #[command(after_help = EXIT_STATUS)]
     Run(run::Arguments),
     /// What runs come to that are done: files of `lab run --out`, as one

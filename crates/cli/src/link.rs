@@ -13,6 +13,9 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+#[cfg(target_os = "linux")]
+pub(crate) use run::advise;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
     /// An emulated link between two network namespaces, in real time; with --rohc, compressed

@@ -35,6 +35,7 @@ fn scenario() -> Scenario {
         spread: Duration::ZERO,
         content: 23,
         download: None,
+        download_octets: None,
         warm_up: 0,
         end: Instant::from_millis(3_600_000),
     }

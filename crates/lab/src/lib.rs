@@ -33,6 +33,8 @@ mod clock;
 pub mod emulator;
 mod header_cycle;
 #[cfg(target_os = "linux")]
+pub mod kernel;
+#[cfg(target_os = "linux")]
 pub mod load;
 pub mod network;
 pub mod plan;

@@ -1,4 +1,5 @@
-//! Hosts at both sides of a link, in virtual time: real protocol code, whole IP packets, one queue of events.
+//! Hosts at both sides of a link: real protocol code, whole IP packets, and one queue of events in virtual time; or, on
+//! Linux, the kernels of two network namespaces around the link in real time ([`RealTimeLink`]).
 //!
 //! A [`Network`] knows who is where and what happens next. What is between the sides is an [`Engine`]:
 //! a link, with ROHC at both its ends if that is asked for. All hosts of a side share the link. A [`Host`] knows what it
@@ -7,25 +8,31 @@
 mod coap_client;
 mod coap_server;
 mod download;
+mod hosts;
 mod ip;
+#[cfg(target_os = "linux")]
+mod real_time;
 mod scenario;
 mod stream;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-use std::collections::BTreeMap;
+use core::convert::Infallible;
 
 use thinair_link::{LinkModel, Side};
 use thinair_wire::time::Instant;
 
 use crate::emulator::{Engine, RohcChannel, Totals};
 use crate::queue::EventQueue;
+use hosts::{Hosts, World};
 
 pub use coap_client::{CoapClient, Exchange, Pace, Requests, Transport};
 pub use coap_server::CoapServer;
 pub use download::Download;
 pub use ip::{Address, Socket};
+#[cfg(target_os = "linux")]
+pub use real_time::{Punctuality, RealTimeError, RealTimeLink};
 pub use scenario::{ClientOutcome, Outcome, Scenario};
 
 /// A host: packets and time in, packets out.
@@ -46,20 +53,12 @@ pub trait Host {
 /// Hosts, and the link between them. `H` is one of them: most often an enum.
 pub struct Network<H> {
     engine: Engine,
-    hosts: Vec<Placed<H>>,
-    by_address: BTreeMap<Address, usize>,
+    hosts: Hosts<H>,
     queue: EventQueue<What>,
     /// When the link was to be polled next.
     link_at: Option<Instant>,
     events: u64,
     packet: Vec<u8>,
-}
-
-struct Placed<H> {
-    host: H,
-    address: Address,
-    /// When it was to be called next.
-    at: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -73,8 +72,7 @@ impl<H: Host> Network<H> {
     pub fn new(model: &LinkModel<'static>, seed: u64, channel: Option<&RohcChannel>) -> Self {
         Self {
             engine: Engine::new(model, seed, channel),
-            hosts: Vec::new(),
-            by_address: BTreeMap::new(),
+            hosts: Hosts::new(),
             queue: EventQueue::new(),
             link_at: None,
             events: 0,
@@ -84,15 +82,13 @@ impl<H: Host> Network<H> {
 
     /// One more host, which is called first when it wants to be.
     pub fn add(&mut self, address: Address, host: H) {
-        let number = self.hosts.len();
-        self.by_address.insert(address, number);
-        self.hosts.push(Placed { host, address, at: None });
+        let number = self.hosts.add(address, host);
         self.serve(number);
     }
 
     /// The hosts, to be changed between two runs; call [`Self::wake`] then.
     pub fn hosts_mut(&mut self) -> impl Iterator<Item = &mut H> {
-        self.hosts.iter_mut().map(|placed| &mut placed.host)
+        self.hosts.iter_mut()
     }
 
     /// Asks every host again what it wants.
@@ -102,7 +98,7 @@ impl<H: Host> Network<H> {
 
     /// The hosts, in the order in which they were added.
     pub fn hosts(&self) -> impl Iterator<Item = &H> {
-        self.hosts.iter().map(|placed| &placed.host)
+        self.hosts.iter()
     }
 
     /// What the link has carried from that side.
@@ -143,7 +139,7 @@ impl<H: Host> Network<H> {
                     placed.at = None;
                     placed.host.handle_timeout(now);
                     self.serve(number);
-                    if self.hosts.get(number).is_some_and(|placed| done(number, &placed.host)) {
+                    if self.hosts.get(number).is_some_and(|host| done(number, host)) {
                         return;
                     }
                 }
@@ -155,14 +151,11 @@ impl<H: Host> Network<H> {
     /// Brings what has arrived to its hosts. True if that is enough.
     fn carry(&mut self, now: Instant, done: &mut impl FnMut(usize, &H) -> bool) -> bool {
         while let Some(passage) = self.engine.poll(now) {
-            let Some(to) = Address::destination(&passage.delivered) else { continue };
-            let Some(&number) = self.by_address.get(&to).filter(|_| to.side() != passage.from) else {
-                continue;
-            };
+            let Some(number) = self.hosts.destination(passage.from, &passage.delivered) else { continue };
             if let Some(placed) = self.hosts.get_mut(number) {
                 placed.host.handle_packet(now, &passage.delivered);
                 self.serve(number);
-                if self.hosts.get(number).is_some_and(|placed| done(number, &placed.host)) {
+                if self.hosts.get(number).is_some_and(|host| done(number, host)) {
                     self.watch_link();
                     return true;
                 }
@@ -195,5 +188,44 @@ impl<H: Host> Network<H> {
                 self.queue.schedule(at, What::Link);
             }
         }
+    }
+}
+
+impl<H: Host> World<H> for Network<H> {
+    type Error = Infallible;
+
+    fn add(&mut self, address: Address, host: H) -> Result<(), Infallible> {
+        self.add(address, host);
+        Ok(())
+    }
+
+    fn run_until(&mut self, end: Instant, done: &mut dyn FnMut(usize, &H) -> bool) -> Result<(), Infallible> {
+        self.run_until(end, done);
+        Ok(())
+    }
+
+    fn wake(&mut self) -> Result<(), Infallible> {
+        self.wake();
+        Ok(())
+    }
+
+    fn hosts(&self) -> &Hosts<H> {
+        &self.hosts
+    }
+
+    fn hosts_mut(&mut self) -> &mut Hosts<H> {
+        &mut self.hosts
+    }
+
+    fn totals(&self, from: Side) -> Totals {
+        self.totals(from)
+    }
+
+    fn events(&self) -> u64 {
+        self.events()
+    }
+
+    fn now(&self) -> Instant {
+        self.now()
     }
 }

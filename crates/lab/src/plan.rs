@@ -37,9 +37,11 @@ use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
 use crate::network::Scenario;
+#[cfg(target_os = "linux")]
+use crate::network::{RealTimeError, RealTimeLink};
 
 pub use results::{CellResults, Merge, Record, Results};
-pub use sample::{Metric, Sample};
+pub use sample::{Lateness, Metric, Sample};
 
 /// A commented plan to begin with.
 pub const TEMPLATE: &str = include_str!("plan/template.toml");
@@ -160,7 +162,43 @@ impl Plan {
     pub fn run(&self, job: &Job, seed: u64) -> Record {
         let cell = &self.cells[job.cell];
         let sample = Sample::of(&cell.scenario.run(seed, job.run));
-        Record::new(job, seed, cell, sample)
+        Record::new(job, seed, cell, sample, None)
+    }
+
+    /// Whether all cells can be run in real time.
+    ///
+    /// # Errors
+    /// One has more hosts than one process can be in time for.
+    #[cfg(target_os = "linux")]
+    pub fn check_real_time(&self) -> Result<(), PlanError> {
+        let most = Scenario::MOST_IN_REAL_TIME;
+        let Some(cell) = self.cells.iter().find(|cell| cell.scenario.clients > most) else { return Ok(()) };
+        let clients = cell.scenario.clients;
+        Err(PlanError {
+            line: None,
+            message: format!(
+                "clients.count is {clients}, and in real time {most} have room; run it in virtual time"
+            ),
+        })
+    }
+
+    /// Does one of them in real time: it lasts as long as it takes.
+    ///
+    /// # Errors
+    /// A signal asks to end, or the system takes a device away.
+    ///
+    /// # Panics
+    /// It is not of this plan.
+    #[cfg(target_os = "linux")]
+    pub fn run_in_real_time(
+        &self,
+        link: &mut RealTimeLink,
+        job: &Job,
+        seed: u64,
+    ) -> Result<Record, RealTimeError> {
+        let cell = &self.cells[job.cell];
+        let (outcome, punctuality) = cell.scenario.run_in_real_time(link, seed, job.run)?;
+        Ok(Record::new(job, seed, cell, Sample::of(&outcome), Some(Lateness::of(&punctuality))))
     }
 }
 

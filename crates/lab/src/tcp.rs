@@ -76,7 +76,7 @@ pub struct Config {
     pub nagle: Nagle,
     /// How long an acknowledgment may wait for company, and whether it does. 40 ms.
     pub delayed_ack: Option<Duration>,
-    /// Segments at the start of a connection that are acknowledged at once. 16.
+    /// Segments at the start of a connection that are acknowledged at once, unless octets go both ways. 16.
     pub quick_acks: u32,
     /// What the retransmission timeout cannot be less than. 200 ms of variation, as in Linux.
     pub floor: Floor,

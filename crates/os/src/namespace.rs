@@ -140,6 +140,15 @@ impl Namespace {
         self.within(|| fs::write(path, "0 2147483647"))?.attempt(|| format!("write {path}"))
     }
 
+    /// Lets packets of IPv4 through it that are for others: from one of its interfaces to another, by its routes.
+    ///
+    /// # Errors
+    /// The caller may not (root of this namespace).
+    pub fn allow_forwarding(&self) -> Result<()> {
+        let path = "/proc/sys/net/ipv4/ip_forward";
+        self.within(|| fs::write(path, "1"))?.attempt(|| format!("write {path}"))
+    }
+
     /// Lets nothing speak in it that was not asked: the loopback interface is up, and interfaces that are made from
     /// here on get no link-local address, solicit no router, and do not ask whether somebody has their address.
     ///

@@ -1,5 +1,6 @@
 //! `thinair lab run`.
 
+use std::fs::File;
 use std::io::{IsTerminal as _, Write as _, stderr};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use thinair_lab::plan::{Job, Plan, Results};
+use thinair_lab::plan::{Job, Plan, Record, Results};
 use thinair_lab::{Step, work};
 
 use super::{file, show};
@@ -23,6 +24,10 @@ pub(crate) struct Arguments {
     /// Runs of each cell, in the place of the plan's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     runs: Option<u32>,
+    /// Run it in real time, one run after the other: the hosts' packets go through the kernels of two network namespaces,
+    /// with the link between them. Needs root
+    #[arg(long)]
+    real: bool,
     /// Do part I of N of the runs: every N-th one
     #[arg(long, value_name = "I/N", value_parser = shard)]
     shard: Option<(usize, usize)>,
@@ -64,6 +69,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .filter(|job| !results.has(&plan.cells[job.cell], plan.seed, job.run))
         .collect();
 
+    if arguments.real {
+        return in_real_time(arguments, &plan, &jobs, out, results);
+    }
     #[cfg(target_os = "linux")]
     let signals = thinair_os::signals::Signals::take()?;
     let is_interrupted = || {
@@ -81,10 +89,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         |job| plan.run(job, plan.seed),
         |step| {
             if let Step::Done(record) = step {
-                let line = record.to_line() + "\n";
-                let written = out.as_mut().map_or(Ok(()), |out| out.write_all(line.as_bytes()));
-                let added = results.add(record);
-                failed = written.map_err(anyhow::Error::from).and(added.map_err(Into::into)).err();
+                failed = keep(record, &mut out, &mut results).err();
                 bar.inc(1);
             }
             if is_interrupted() {
@@ -96,7 +101,41 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     );
     bar.finish_and_clear();
     if let Some(error) = failed {
-        return Err(error.context("cannot keep a result"));
+        return Err(error);
+    }
+    show::show(&arguments.output, &plan.title, &results)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a result, and adds it to the others.
+fn keep(record: Record, out: &mut Option<File>, results: &mut Results) -> anyhow::Result<()> {
+    let line = record.to_line() + "\n";
+    out.as_mut().map_or(Ok(()), |out| out.write_all(line.as_bytes())).context("cannot keep a result")?;
+    results.add(record).context("cannot keep a result")
+}
+
+#[cfg(not(target_os = "linux"))]
+fn in_real_time(_: &Arguments, _: &Plan, _: &[Job], _: Option<File>, _: Results) -> anyhow::Result<ExitCode> {
+    anyhow::bail!("--real needs network namespaces of Linux, which this system does not have")
+}
+
+#[cfg(target_os = "linux")]
+fn in_real_time(
+    arguments: &Arguments,
+    plan: &Plan,
+    jobs: &[Job],
+    mut out: Option<File>,
+    mut results: Results,
+) -> anyhow::Result<ExitCode> {
+    if let Err(error) = plan.check_real_time() {
+        eprintln!("thinair: {}: {error}", arguments.plan.display());
+        return Ok(ExitCode::from(2));
+    }
+    let bar = progress_bar(jobs.len() as u64);
+    let ended = super::real::run(plan, jobs, &bar, &mut |record| keep(record, &mut out, &mut results));
+    bar.finish_and_clear();
+    if !ended? {
+        interrupted(arguments, bar.position(), jobs.len());
     }
     show::show(&arguments.output, &plan.title, &results)?;
     Ok(ExitCode::SUCCESS)

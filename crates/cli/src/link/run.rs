@@ -15,6 +15,8 @@ use crate::rohc::ModeOption;
 mod linux;
 
 #[cfg(target_os = "linux")]
+pub(crate) use linux::advise;
+#[cfg(target_os = "linux")]
 pub(super) use linux::ended;
 
 pub(super) const EXIT_STATUS: &str = "\

@@ -70,6 +70,11 @@ impl Ends {
         &self.ends[side as usize].namespace
     }
 
+    /// What to wait for, to hear of signals.
+    pub(crate) const fn signals(&self) -> &Signals {
+        &self.signals
+    }
+
     /// Whether a signal has come that asks to end, since this was asked last.
     pub fn is_interrupted(&self) -> bool {
         std::iter::from_fn(|| self.signals.poll()).any(|signal| matches!(signal, Signal::End { .. }))

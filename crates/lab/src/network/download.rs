@@ -19,6 +19,8 @@ pub struct Download {
     /// Octets that are still to be sent.
     left: u64,
     received: u64,
+    /// When the latest of them have arrived.
+    latest: Option<Instant>,
 }
 
 /// Octets that are written at a time.
@@ -28,18 +30,41 @@ impl Download {
     /// The end that receives: it opens the connection at `start`.
     pub fn receiver(socket: Socket, other: Socket, config: tcp::Config, start: Instant) -> Self {
         let stream = TcpStream::connect(config, start, 0x1000_0000);
-        Self { socket, other, sender: Sender::new(0), stream, start: Some(start), left: 0, received: 0 }
+        Self {
+            socket,
+            other,
+            sender: Sender::new(0),
+            stream,
+            start: Some(start),
+            left: 0,
+            received: 0,
+            latest: None,
+        }
     }
 
     /// The end that sends `octets`, as soon as it is asked.
     pub fn sender(socket: Socket, other: Socket, config: tcp::Config, octets: u64) -> Self {
         let stream = TcpStream::listen(config, 0x2000_0000);
-        Self { socket, other, sender: Sender::new(0), stream, start: None, left: octets, received: 0 }
+        Self {
+            socket,
+            other,
+            sender: Sender::new(0),
+            stream,
+            start: None,
+            left: octets,
+            received: 0,
+            latest: None,
+        }
     }
 
     /// Octets that have arrived here.
     pub const fn received(&self) -> u64 {
         self.received
+    }
+
+    /// When the latest octets have arrived here.
+    pub const fn latest(&self) -> Option<Instant> {
+        self.latest
     }
 
     /// How its connection is.
@@ -61,7 +86,11 @@ impl Host for Download {
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         let Some((from, port, Payload::Tcp(segment))) = ip::read(packet) else { return };
         if from == self.other && port == self.socket.port {
-            self.received += self.stream.handle_segment(now, &segment).len() as u64;
+            let octets = self.stream.handle_segment(now, &segment).len() as u64;
+            if octets > 0 {
+                self.received += octets;
+                self.latest = Some(now);
+            }
         }
     }
 

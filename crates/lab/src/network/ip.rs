@@ -21,6 +21,12 @@ impl Address {
         Self([10, 1 + side as u8, high, low])
     }
 
+    /// All hosts of a side: an address, and how many of its bits count.
+    #[cfg(target_os = "linux")]
+    pub(super) const fn all(side: Side) -> (std::net::IpAddr, u8) {
+        (std::net::IpAddr::V4(std::net::Ipv4Addr::new(10, 1 + side as u8, 0, 0)), 16)
+    }
+
     /// Its side.
     pub const fn side(self) -> Side {
         if self.0[1] == 1 { Side::A } else { Side::B }

@@ -9,7 +9,10 @@ use thinair_wire::time::Instant;
 use super::coap_client::{CoapClient, Exchange, Requests, Transport};
 use super::coap_server::CoapServer;
 use super::download::Download;
+use super::hosts::World;
 use super::ip::{Address, Socket};
+#[cfg(target_os = "linux")]
+use super::real_time::{Punctuality, RealTimeError, RealTimeLink, RealTimeNetwork};
 use super::{Host, Network};
 use crate::emulator::{RohcChannel, Totals};
 use crate::streams::{Purpose, Streams};
@@ -42,6 +45,8 @@ pub struct Scenario {
     pub content: usize,
     /// A download of B's towards A, from the start of time.
     pub download: Option<tcp::Config>,
+    /// How many octets it brings; if nothing is said, it goes on as long as there is something else.
+    pub download_octets: Option<u64>,
     /// How often all clients run through their requests before what is measured, with a pause of a second.
     pub warm_up: usize,
     /// When it is over, at the latest.
@@ -57,6 +62,8 @@ pub struct Outcome {
     pub totals: [Totals; 2],
     /// Octets that the download has brought.
     pub downloaded: u64,
+    /// From the start of time until it had brought all of its octets, if it has an end.
+    pub download_took: Option<Duration>,
     /// When the last event was.
     pub ended: Instant,
     /// Events that were taken from the queue.
@@ -143,53 +150,99 @@ impl Host for Party {
 impl Scenario {
     /// Runs it. `seed` and `run` determine every octet.
     pub fn run(&self, seed: u64, run: u32) -> Outcome {
-        let streams = Streams::new(seed);
-        let link_seed = streams.stream(run, 0, Purpose::Link).next_u64();
+        let link_seed = link_seed(seed, run);
         let mut network = Network::new(&self.model, link_seed, self.rohc.as_ref());
-        self.populate(&mut network, streams, run);
+        let Ok(outcome) = self.run_in(&mut network, seed, run);
+        outcome
+    }
+
+    /// Clients that hosts in real time may be at most.
+    #[cfg(target_os = "linux")]
+    pub const MOST_IN_REAL_TIME: u16 = 100;
+
+    /// Runs it in real time, with all that is random as in virtual time; and how far its times can be trusted.
+    ///
+    /// # Errors
+    /// A signal asks to end, or the system takes a device away.
+    #[cfg(target_os = "linux")]
+    pub fn run_in_real_time(
+        &self,
+        link: &mut RealTimeLink,
+        seed: u64,
+        run: u32,
+    ) -> Result<(Outcome, Punctuality), RealTimeError> {
+        let mut network = RealTimeNetwork::new(link, &self.model, link_seed(seed, run), self.rohc.as_ref());
+        let outcome = self.run_in(&mut network, seed, run)?;
+        Ok((outcome, network.punctuality()))
+    }
+
+    fn run_in<W: World<Party>>(&self, world: &mut W, seed: u64, run: u32) -> Result<Outcome, W::Error> {
+        self.populate(world, Streams::new(seed), run)?;
         for round in 0..=self.warm_up {
             let mut left = usize::from(self.clients);
             // A client is done once: it is asked after each of its events.
             let mut done = vec![false; left];
-            network.run_until(self.end, |number, party| {
-                let Party::Client(client) = party else { return false };
-                if let Some(done) = done.get_mut(number - 1).filter(|done| !**done && client.is_done()) {
-                    *done = true;
-                    left -= 1;
+            let mut downloads = self.download.is_some() && self.download_octets.is_some();
+            if let Some(Party::Download(download)) = world.hosts().get(left + 1) {
+                downloads &= !self.has_brought_all(download);
+            }
+            world.run_until(self.end, &mut |number, party| {
+                match party {
+                    Party::Client(client) => {
+                        if let Some(done) =
+                            done.get_mut(number - 1).filter(|done| !**done && client.is_done())
+                        {
+                            *done = true;
+                            left -= 1;
+                        }
+                    }
+                    Party::Download(download) => downloads &= !self.has_brought_all(download),
+                    Party::Server(_) => return false,
                 }
-                left == 0
-            });
+                left == 0 && !downloads
+            })?;
             if round < self.warm_up {
-                let start = network.now() + Duration::from_secs(1);
-                for party in network.hosts_mut() {
+                let start = world.now() + Duration::from_secs(1);
+                for party in world.hosts_mut().iter_mut() {
                     if let Party::Client(client) = party {
                         client.begin(Requests { start, ..self.requests.clone() });
                     }
                 }
-                network.wake();
+                world.wake()?;
             }
         }
         let mut outcome = Outcome {
             clients: Vec::new(),
-            totals: Side::ALL.map(|side| network.totals(side)),
+            totals: Side::ALL.map(|side| world.totals(side)),
             downloaded: 0,
-            ended: network.now(),
-            events: network.events(),
+            download_took: None,
+            ended: world.now(),
+            events: world.events(),
         };
-        for party in network.hosts() {
+        for party in world.hosts().iter() {
             match party {
                 Party::Client(client) => outcome.clients.push(ClientOutcome {
                     exchanges: client.exchanges().to_vec(),
                     retransmissions: client.retransmissions(),
                 }),
-                Party::Download(download) => outcome.downloaded += download.received(),
+                Party::Download(download) => {
+                    outcome.downloaded += download.received();
+                    if self.has_brought_all(download) {
+                        outcome.download_took = download.latest().map(|latest| latest.since(Instant::ZERO));
+                    }
+                }
                 Party::Server(_) => {}
             }
         }
-        outcome
+        Ok(outcome)
     }
 
-    fn populate(&self, network: &mut Network<Party>, streams: Streams, run: u32) {
+    /// Whether a download with an end has come to it.
+    fn has_brought_all(&self, download: &Download) -> bool {
+        self.download_octets.is_some_and(|octets| download.received() >= octets)
+    }
+
+    fn populate<W: World<Party>>(&self, world: &mut W, streams: Streams, run: u32) -> Result<(), W::Error> {
         let server = Socket { address: Address::new(Side::B, 0), port: COAP };
         let choices = |node| streams.stream(run, node, Purpose::Choice);
         let (tcp, protection) = match self.transport {
@@ -198,7 +251,7 @@ impl Scenario {
         };
         let response = Response::content(vec![b'x'; self.content]).format(0);
         let party = CoapServer::new(server, protection, tcp, self.config, response, choices(0));
-        network.add(server.address, Party::Server(Box::new(party)));
+        world.add(server.address, Party::Server(Box::new(party)))?;
         for number in 0..self.clients {
             let node = u32::from(number) + 1;
             let socket = Socket { address: Address::new(Side::A, number), port: 40_000 };
@@ -208,15 +261,22 @@ impl Scenario {
             let start = self.requests.start + Duration::from_nanos(late);
             let requests = Requests { start, ..self.requests.clone() };
             let party = CoapClient::new(socket, server, self.transport, self.config, requests, choices(node));
-            network.add(socket.address, Party::Client(Box::new(party)));
+            world.add(socket.address, Party::Client(Box::new(party)))?;
         }
         if let Some(config) = self.download {
             let [to, from] =
                 Side::ALL.map(|side| Socket { address: Address::new(side, DOWNLOAD), port: FTP_DATA });
             let receiver = Download::receiver(to, from, config, Instant::ZERO);
-            network.add(to.address, Party::Download(Box::new(receiver)));
-            let sender = Download::sender(from, to, config, u64::MAX);
-            network.add(from.address, Party::Download(Box::new(sender)));
+            world.add(to.address, Party::Download(Box::new(receiver)))?;
+            let octets = self.download_octets.unwrap_or(u64::MAX);
+            let sender = Download::sender(from, to, config, octets);
+            world.add(from.address, Party::Download(Box::new(sender)))?;
         }
+        Ok(())
     }
+}
+
+/// The seed of the link: every run has its own.
+fn link_seed(seed: u64, run: u32) -> u64 {
+    Streams::new(seed).stream(run, 0, Purpose::Link).next_u64()
 }

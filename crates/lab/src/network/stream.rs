@@ -12,15 +12,21 @@ pub(super) struct TcpStream {
     pub(super) connection: Connection,
     waiting: VecDeque<u8>,
     opened: bool,
+    /// Segments that went out before the application was told anything.
+    segments: VecDeque<Segment>,
 }
 
 impl TcpStream {
     pub(super) fn connect(config: Config, now: Instant, isn: u32) -> Self {
-        Self { connection: Connection::connect(config, now, isn), waiting: VecDeque::new(), opened: false }
+        Self::new(Connection::connect(config, now, isn))
     }
 
     pub(super) fn listen(config: Config, isn: u32) -> Self {
-        Self { connection: Connection::listen(config, isn), waiting: VecDeque::new(), opened: false }
+        Self::new(Connection::listen(config, isn))
+    }
+
+    fn new(connection: Connection) -> Self {
+        Self { connection, waiting: VecDeque::new(), opened: false, segments: VecDeque::new() }
     }
 
     /// Octets that can be read once a segment has arrived.
@@ -30,7 +36,13 @@ impl TcpStream {
             self.opened |= event == Event::Connected;
         }
         self.push(now);
-        self.connection.read(usize::MAX)
+        let octets = self.connection.read(usize::MAX);
+        // What is acknowledged at once does not wait for what the application has to say: systems acknowledge before they
+        // wake it.
+        if self.connection.is_open() {
+            self.segments.extend(core::iter::from_fn(|| self.connection.poll_transmit(now)));
+        }
+        octets
     }
 
     /// Whether it has opened since this was asked last.
@@ -51,7 +63,7 @@ impl TcpStream {
     }
 
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        self.connection.poll_transmit(now)
+        self.segments.pop_front().or_else(|| self.connection.poll_transmit(now))
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {

@@ -25,6 +25,7 @@ fn scenario(model: &LinkModel<'static>, transport: Transport, nstart: u16) -> Sc
         spread: Duration::ZERO,
         content: 23,
         download: None,
+        download_octets: None,
         warm_up: 0,
         end: Instant::from_millis(600_000),
     }

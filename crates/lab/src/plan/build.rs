@@ -93,6 +93,7 @@ pub(super) fn scenario(document: &Document) -> Result<Scenario, Wrong> {
         // What goes in one message, without blocks.
         content: number("requests.content", requests.content, 23, 0..=1_024)? as usize,
         download: document.download.as_ref().map(download).transpose()?.flatten(),
+        download_octets: document.download.as_ref().map(download_octets).transpose()?.flatten(),
         warm_up: number("clients.warm_up", clients.warm_up, 0, 0..=1_000)? as usize,
         end: Instant::ZERO + end,
     })
@@ -162,6 +163,10 @@ fn download(download: &document::Download) -> Result<Option<tcp::Config>, Wrong>
     };
     let config = tcp::Config { window, receive_buffer: buffer as u32, ..usual };
     Ok(download.active.unwrap_or(true).then_some(config))
+}
+
+fn download_octets(download: &document::Download) -> Result<Option<u64>, Wrong> {
+    download.octets.map(|octets| number("download.octets", Some(octets), 0, 1..=1 << 40)).transpose()
 }
 
 fn rohc(rohc: &document::Rohc) -> Result<Option<RohcChannel>, Wrong> {

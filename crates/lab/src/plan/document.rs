@@ -137,6 +137,7 @@ pub(super) struct Requests {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Download {
     pub(super) active: Option<bool>,
+    pub(super) octets: Option<u64>,
     pub(super) window: Option<u64>,
     pub(super) receive_buffer: Option<u64>,
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::sample::{Metric, Sample};
+use super::sample::{Lateness, Metric, Sample};
 use super::{Cell, Job};
 use crate::summary::Summary;
 
@@ -30,10 +30,19 @@ pub struct Record {
     pub run: u32,
     /// What was measured.
     pub sample: Sample,
+    /// How late it was, if it was run in real time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub real_time: Option<Lateness>,
 }
 
 impl Record {
-    pub(super) fn new(job: &Job, seed: u64, cell: &Cell, sample: Sample) -> Self {
+    pub(super) fn new(
+        job: &Job,
+        seed: u64,
+        cell: &Cell,
+        sample: Sample,
+        real_time: Option<Lateness>,
+    ) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
             cell: job.cell,
@@ -42,6 +51,7 @@ impl Record {
             seed,
             run: job.run,
             sample,
+            real_time,
         }
     }
 
@@ -78,9 +88,13 @@ pub enum Merge {
     /// Not the same keys.
     #[error("is of another plan: it sweeps {0}")]
     OtherKeys(String),
+    /// Virtual and real time are not compared by their means.
+    #[error("is of virtual time, and others of real time, or the other way round; give another name")]
+    OtherTime,
     /// The same run, and not the same figures.
     #[error(
-        "has other figures for run {run} of {cell} with seed {seed} than another line: they are of two versions"
+        "has other figures for run {run} of {cell} with seed {seed} than another line: they are of two versions, or in real \
+         time"
     )]
     Differs {
         /// The cell's name.
@@ -100,6 +114,8 @@ pub struct Results {
     by_settings: BTreeMap<String, usize>,
     /// Those of that name.
     by_name: BTreeMap<String, usize>,
+    /// How late the worst run was, if they are of real time.
+    real_time: Option<Lateness>,
 }
 
 /// The runs of one cell.
@@ -119,6 +135,9 @@ impl Results {
     /// # Errors
     /// It does not go with the others; then nothing was added.
     pub fn add(&mut self, record: Record) -> Result<(), Merge> {
+        if !self.is_empty() && self.real_time.is_some() != record.real_time.is_some() {
+            return Err(Merge::OtherTime);
+        }
         let name = name(&record.sweep);
         let at = match self.by_name.get(&name) {
             Some(&at) if self.cells[at].settings != record.settings => {
@@ -151,6 +170,7 @@ impl Results {
         match self.cells[at].runs.entry((record.seed, record.run)) {
             std::collections::btree_map::Entry::Vacant(entry) => {
                 entry.insert(record.sample);
+                self.real_time = Lateness::worst(self.real_time, record.real_time);
             }
             std::collections::btree_map::Entry::Occupied(entry) if *entry.get() == record.sample => {}
             std::collections::btree_map::Entry::Occupied(_) => {
@@ -170,6 +190,11 @@ impl Results {
     pub fn are_of(&self, cells: &[Cell]) -> bool {
         let known: std::collections::BTreeSet<_> = cells.iter().map(hex).collect();
         self.cells.iter().all(|cell| known.contains(&cell.settings))
+    }
+
+    /// How late the worst of them was; nothing if they are of virtual time.
+    pub fn real_time(&self) -> Option<Lateness> {
+        self.real_time
     }
 
     /// Runs that are there.

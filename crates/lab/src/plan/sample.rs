@@ -5,6 +5,8 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::network::Outcome;
+#[cfg(target_os = "linux")]
+use crate::network::Punctuality;
 
 /// What one run has come to. What cannot be said, as nothing was answered, is nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,6 +29,9 @@ pub struct Sample {
     /// Octets that the link was given, both ways, per exchange that was answered: IP or ROHC packets, and all that
     /// is beside the exchanges.
     pub octets: Option<f64>,
+    /// From the start of time until a download has brought all of its octets; ms.
+    #[serde(default)]
+    pub download_ms: Option<f64>,
 }
 
 impl Sample {
@@ -50,7 +55,54 @@ impl Sample {
             transmissions: of(again as f64 + asked, answered),
             given_up: Some(all().filter(|exchange| exchange.error.is_some()).count() as f64),
             octets: of(carried as f64, answered),
+            download_ms: outcome.download_took.map(ms),
         }
+    }
+}
+
+/// How late packets came out of the link of a run in real time: how far its figures can be trusted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lateness {
+    /// 99 of 100 packets were not later; us.
+    pub p99_us: f64,
+    /// The latest one; us.
+    pub max_us: f64,
+    /// What the host of a virtual machine gave to others of the machine's time; percent.
+    pub stolen_percent: f64,
+}
+
+impl Lateness {
+    #[cfg(target_os = "linux")]
+    pub(super) fn of(punctuality: &Punctuality) -> Self {
+        let us = |nanos: u64| nanos as f64 / 1e3;
+        let late = &punctuality.lateness;
+        Self {
+            p99_us: us(late.percentile(99).unwrap_or(0)),
+            max_us: us(late.max()),
+            stolen_percent: 100.0 * punctuality.stolen,
+        }
+    }
+
+    /// Of two the worse.
+    fn worse(self, other: Self) -> Self {
+        Self {
+            p99_us: self.p99_us.max(other.p99_us),
+            max_us: self.max_us.max(other.max_us),
+            stolen_percent: self.stolen_percent.max(other.stolen_percent),
+        }
+    }
+
+    pub(super) fn worst(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
+            (Some(one), Some(other)) => Some(one.worse(other)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Whether times can be trusted to 1 ms.
+    pub fn is_good(&self) -> bool {
+        self.p99_us <= 1_000.0
     }
 }
 
@@ -71,7 +123,7 @@ pub struct Metric {
 
 impl Metric {
     /// All, in the order in which they are shown.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self { key: "fct_ms", title: "FCT", unit: "ms", decimals: 1, of: |sample| sample.fct_ms },
         Self { key: "crtt_ms", title: "C-RTT", unit: "ms", decimals: 1, of: |sample| sample.crtt_ms },
         Self { key: "worst_ms", title: "worst", unit: "ms", decimals: 1, of: |sample| sample.worst_ms },
@@ -92,5 +144,12 @@ impl Metric {
         },
         Self { key: "given_up", title: "given up", unit: "", decimals: 2, of: |sample| sample.given_up },
         Self { key: "octets", title: "octets", unit: "B", decimals: 1, of: |sample| sample.octets },
+        Self {
+            key: "download_ms",
+            title: "download",
+            unit: "ms",
+            decimals: 1,
+            of: |sample| sample.download_ms,
+        },
     ];
 }

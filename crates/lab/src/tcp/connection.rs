@@ -2,16 +2,18 @@
 //!
 //! Left out: simultaneous opening, urgent data, PAWS.
 
+mod opening;
+
 use core::time::Duration;
 use std::collections::VecDeque;
 
 use thinair_wire::time::Instant;
 
+use super::Config;
 use super::fast_open::Cookie;
 use super::inbox::Inbox;
 use super::outbox::{Acknowledgment, Outbox, Piece, Told};
 use super::segment::{Options, SackBlocks, Segment};
-use super::{Config, FastOpen};
 
 /// Something that an application, or a control of segment sizes, wants to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,57 +263,6 @@ impl Connection {
         }
     }
 
-    fn on_listen(&mut self, now: Instant, segment: &Segment) {
-        if !segment.syn || segment.rst || segment.acknowledgment.is_some() {
-            return;
-        }
-        self.negotiate(segment);
-        self.state = State::SynReceived;
-        self.syn_due = true;
-        let said = segment.options.fast_open;
-        self.fast = match (self.config.fast_open, said) {
-            (FastOpen::Cookieless, _) => true,
-            (FastOpen::Cookie(Some(right)), Some(cookie)) => {
-                // Whoever has none, or a wrong one, gets it.
-                self.cookie = (cookie != Some(right)).then_some(right);
-                cookie == Some(right)
-            }
-            _ => false,
-        };
-        if self.fast {
-            self.take(now, 1, segment);
-        }
-    }
-
-    fn on_syn_sent(&mut self, now: Instant, segment: &Segment) {
-        let Some(number) = segment.acknowledgment.and_then(|ack| unwrap(ack, self.isn, 1)) else { return };
-        if number == 0 || number > self.outbox.sent() {
-            return;
-        }
-        if segment.rst {
-            self.end(Event::Reset);
-            return;
-        }
-        if !segment.syn {
-            return;
-        }
-        self.negotiate(segment);
-        self.state = State::Open;
-        let window = u64::from(segment.window);
-        let ack = Acknowledgment { number, window, blocks: &[], alone: false, echoed: None };
-        let told = self.outbox.on_acknowledgment(now, &ack);
-        if self.outbox.acknowledged() < self.outbox.sent() {
-            self.outbox.resend_behind_syn();
-        }
-        self.inbox.acknowledge_at_once();
-        self.events.push_back(Event::Connected);
-        if let Some(Some(cookie)) = segment.options.fast_open {
-            self.events.push_back(Event::Cookie(cookie));
-        }
-        self.tell(&told);
-        self.take(now, 1, segment);
-    }
-
     fn on_open(&mut self, now: Instant, segment: &Segment) {
         let Some(start) = unwrap(segment.sequence_number, self.peer_isn, self.inbox.next()) else { return };
         let edge = self.inbox.next() + u64::from(self.inbox.window());
@@ -369,23 +320,6 @@ impl Connection {
         self.finish(now);
     }
 
-    /// What an MSS, a scale and the rest of a SYN's options say.
-    fn negotiate(&mut self, segment: &Segment) {
-        let options = &segment.options;
-        self.peer_isn = segment.sequence_number;
-        self.inbox.synchronize();
-        // Without the option 536: RFC 9293, section 3.7.1.
-        self.outbox.set_segment_size(options.mss.unwrap_or(536).min(self.config.mss));
-        self.config.mss = self.config.mss.min(options.mss.unwrap_or(536));
-        self.sack &= options.sack_permitted;
-        self.timestamps = options.timestamps.filter(|_| self.config.timestamps).map(|(value, _)| value);
-        match options.window_scale {
-            Some(shift) => self.scales.0 = shift,
-            None => self.scales = (0, 0),
-        }
-        self.outbox.set_window(u64::from(segment.window) + 1);
-    }
-
     fn take(&mut self, now: Instant, start: u64, segment: &Segment) {
         if self.inbox.take(now, start, &segment.payload, segment.fin) {
             if self.inbox.readable() > 0 {
@@ -440,6 +374,9 @@ impl Connection {
             if piece.start == 0 {
                 options = self.syn_options(now);
             }
+            if !piece.payload.is_empty() {
+                self.inbox.on_data_sent(now);
+            }
             return Some(self.segment(piece, options));
         }
         if self.inbox.wants_acknowledgment() && !handshake {
@@ -449,37 +386,6 @@ impl Connection {
             );
         }
         None
-    }
-
-    fn synchronize(&mut self, now: Instant) -> Segment {
-        self.syn_due = false;
-        let options = self.syn_options(now);
-        let may = match (self.state, self.config.fast_open) {
-            (State::SynReceived, _) => self.fast,
-            (_, FastOpen::Cookie(cookie)) => cookie.is_some(),
-            (_, fast_open) => fast_open == FastOpen::Cookieless,
-        };
-        let header = Segment { options, ..Segment::default() }.header_len() - 20;
-        let room = usize::from(self.outbox.segment_size()).saturating_sub(header);
-        let piece = self.outbox.first(now, if may { room as u64 } else { 0 });
-        self.segment(piece, options)
-    }
-
-    fn syn_options(&self, now: Instant) -> Options {
-        let answers = self.state == State::SynReceived;
-        let timestamps = if answers { self.timestamps.is_some() } else { self.config.timestamps };
-        Options {
-            mss: Some(self.config.mss),
-            window_scale: (!answers || self.scales != (0, 0)).then_some(self.scales.1),
-            sack_permitted: self.sack,
-            timestamps: timestamps.then(|| (milliseconds(now), self.timestamps.unwrap_or(0))),
-            fast_open: match (answers, self.config.fast_open) {
-                (true, _) => self.cookie.map(Some),
-                (false, FastOpen::Cookie(cookie)) => Some(cookie),
-                (false, _) => None,
-            },
-            ..Options::default()
-        }
     }
 
     fn options(&self, now: Instant) -> Options {

@@ -22,6 +22,10 @@ pub(super) struct Inbox {
     room: u32,
     delay: Option<Duration>,
     quick: u32,
+    /// When octets came last.
+    latest: Option<Instant>,
+    /// Octets go both ways: what is sent soon takes acknowledgments along, and none goes at once. Linux calls it pingpong.
+    interactive: bool,
     /// Segments that are not acknowledged.
     owed: u32,
     due: Option<Instant>,
@@ -39,6 +43,8 @@ impl Inbox {
             room: config.receive_buffer,
             delay: config.delayed_ack,
             quick: config.quick_acks,
+            latest: None,
+            interactive: false,
             owed: 0,
             due: None,
             at_once: false,
@@ -100,6 +106,7 @@ impl Inbox {
         if payload.is_empty() && !fin {
             return false;
         }
+        self.latest = Some(now);
         let before = self.next;
         if end + u64::from(fin) <= self.next || start > self.next || start >= edge && !payload.is_empty() {
             // Old, early, or not wanted: said at once. RFC 5681, section 4.2.
@@ -133,7 +140,7 @@ impl Inbox {
             && (!self.early.is_empty() || skipped == 0 && start == before && next > end);
         self.owed += 1;
         match self.delay {
-            Some(delay) if self.quick == 0 => {
+            Some(delay) if self.quick == 0 || self.interactive => {
                 if self.owed >= 2 || self.is_finished() {
                     self.at_once = true;
                 } else {
@@ -187,7 +194,14 @@ impl Inbox {
     pub(super) fn on_timer(&mut self, now: Instant) {
         if self.due.take_if(|due| *due <= now).is_some() {
             self.at_once = true;
+            self.interactive = false;
         }
+    }
+
+    /// Octets go out.
+    pub(super) fn on_data_sent(&mut self, now: Instant) {
+        let soon = |latest: Instant| self.delay.is_some_and(|delay| now.since(latest) < delay);
+        self.interactive |= self.latest.is_some_and(soon);
     }
 
     pub(super) const fn wants_acknowledgment(&self) -> bool {

@@ -170,6 +170,7 @@ impl Cell {
                 spread: Duration::ZERO,
                 content: 23,
                 download: None,
+                download_octets: None,
                 warm_up: usize::from(control.warm),
                 end: Instant::from_millis(3_600_000),
             },

@@ -210,6 +210,7 @@ impl Cell {
             spread: Duration::ZERO,
             content: CONTENT,
             download: None,
+            download_octets: None,
             warm_up: 0,
             end: Instant::from_millis(1_000_000_000),
         })

@@ -76,7 +76,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Result<(Asked, Option<RohcC
 }
 
 /// Says what is missing, where it is a privilege or a driver.
-fn advise(error: thinair_os::Error) -> anyhow::Error {
+pub(crate) fn advise(error: thinair_os::Error) -> anyhow::Error {
     let advice = match error.kind() {
         std::io::ErrorKind::PermissionDenied => {
             "; this needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN). Without root, put \

@@ -1,0 +1,109 @@
+//! How a connection is opened: what SYNs say and what they carry. RFC 9293, section 3.5; RFC 7413.
+
+use thinair_wire::time::Instant;
+
+use super::super::FastOpen;
+use super::super::outbox::Acknowledgment;
+use super::super::segment::{Options, Segment};
+use super::{Connection, Event, State, milliseconds, unwrap};
+
+impl Connection {
+    pub(super) fn on_listen(&mut self, now: Instant, segment: &Segment) {
+        if !segment.syn || segment.rst || segment.acknowledgment.is_some() {
+            return;
+        }
+        self.negotiate(segment);
+        self.state = State::SynReceived;
+        self.syn_due = true;
+        let said = segment.options.fast_open;
+        self.fast = match (self.config.fast_open, said) {
+            (FastOpen::Cookieless, _) => true,
+            (FastOpen::Cookie(Some(right)), Some(cookie)) => {
+                // Whoever has none, or a wrong one, gets it.
+                self.cookie = (cookie != Some(right)).then_some(right);
+                cookie == Some(right)
+            }
+            _ => false,
+        };
+        if self.fast {
+            self.take(now, 1, segment);
+        }
+    }
+
+    pub(super) fn on_syn_sent(&mut self, now: Instant, segment: &Segment) {
+        let Some(number) = segment.acknowledgment.and_then(|ack| unwrap(ack, self.isn, 1)) else { return };
+        if number == 0 || number > self.outbox.sent() {
+            return;
+        }
+        if segment.rst {
+            self.end(Event::Reset);
+            return;
+        }
+        if !segment.syn {
+            return;
+        }
+        self.negotiate(segment);
+        self.state = State::Open;
+        let window = u64::from(segment.window);
+        let ack = Acknowledgment { number, window, blocks: &[], alone: false, echoed: None };
+        let told = self.outbox.on_acknowledgment(now, &ack);
+        if self.outbox.acknowledged() < self.outbox.sent() {
+            self.outbox.resend_behind_syn();
+        }
+        self.inbox.acknowledge_at_once();
+        self.events.push_back(Event::Connected);
+        if let Some(Some(cookie)) = segment.options.fast_open {
+            self.events.push_back(Event::Cookie(cookie));
+        }
+        self.tell(&told);
+        self.take(now, 1, segment);
+    }
+
+    /// What an MSS, a scale and the rest of a SYN's options say.
+    fn negotiate(&mut self, segment: &Segment) {
+        let options = &segment.options;
+        self.peer_isn = segment.sequence_number;
+        self.inbox.synchronize();
+        // Without the option 536: RFC 9293, section 3.7.1.
+        self.outbox.set_segment_size(options.mss.unwrap_or(536).min(self.config.mss));
+        self.config.mss = self.config.mss.min(options.mss.unwrap_or(536));
+        self.sack &= options.sack_permitted;
+        self.timestamps = options.timestamps.filter(|_| self.config.timestamps).map(|(value, _)| value);
+        match options.window_scale {
+            Some(shift) => self.scales.0 = shift,
+            None => self.scales = (0, 0),
+        }
+        self.outbox.set_window(u64::from(segment.window) + 1);
+    }
+
+    pub(super) fn synchronize(&mut self, now: Instant) -> Segment {
+        self.syn_due = false;
+        let options = self.syn_options(now);
+        let may = match (self.state, self.config.fast_open) {
+            (State::SynReceived, _) => self.fast,
+            (_, FastOpen::Cookie(cookie)) => cookie.is_some(),
+            (_, fast_open) => fast_open == FastOpen::Cookieless,
+        };
+        let header = Segment { options, ..Segment::default() }.header_len() - 20;
+        let room = usize::from(self.outbox.segment_size()).saturating_sub(header);
+        let piece = self.outbox.first(now, if may { room as u64 } else { 0 });
+        self.segment(piece, options)
+    }
+
+    pub(super) fn syn_options(&self, now: Instant) -> Options {
+        let answers = self.state == State::SynReceived;
+        let timestamps = if answers { self.timestamps.is_some() } else { self.config.timestamps };
+        Options {
+            mss: Some(self.config.mss),
+            window_scale: (!answers || self.scales != (0, 0)).then_some(self.scales.1),
+            sack_permitted: self.sack,
+            timestamps: timestamps.then(|| (milliseconds(now), self.timestamps.unwrap_or(0))),
+            fast_open: match (answers, self.config.fast_open) {
+                (true, _) => self.cookie.map(Some),
+                (false, FastOpen::Cookie(cookie)) => Some(cookie),
+                (false, _) => None,
+            },
+            ..Options::default()
+        }
+    }
+}
