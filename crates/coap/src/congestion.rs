@@ -83,6 +83,13 @@ impl Transmission {
         self.series(u32::from(self.max_retransmit) + 1)
     }
 
+    /// How long after its first transmission a Confirmable message may be sent again: what is sent later, and is under way
+    /// for MAX_LATENCY, could come to a peer that takes it for a new one. 147 s: MAX_TRANSMIT_SPAN is less with the
+    /// timeouts of RFC 7252, section 4.2, but not with those that are learned.
+    pub fn retransmission_lifetime(&self) -> Duration {
+        self.exchange_lifetime().saturating_sub(MAX_LATENCY)
+    }
+
     /// EXCHANGE_LIFETIME: how long a Message ID of a Confirmable message means that message; 247 s.
     pub fn exchange_lifetime(&self) -> Duration {
         self.max_transmit_span().saturating_add(MAX_LATENCY * 2).saturating_add(self.ack_timeout)
@@ -259,7 +266,10 @@ pub struct UnknownAlgorithm;
 
 impl fmt::Display for UnknownAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no congestion control has that name; there are rfc7252, rfc6298, cocoa, fasor and fasor-quick")
+        write!(
+            f,
+            "no congestion control has that name; there are rfc7252, rfc6298, cocoa, fasor and fasor-quick"
+        )
     }
 }
 

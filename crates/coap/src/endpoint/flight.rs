@@ -164,8 +164,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let Some(flight) = self.flights.get_mut(key) else { return };
         let Some(peer) = self.peers.get_mut(flight.peer) else { return };
         flight.deadline = None;
-        let again =
-            flight.timer.as_mut().filter(|timer| timer.retransmissions() < peer.transmission.max_retransmit);
+        // With timeouts that were learned it may be too late before MAX_RETRANSMIT is reached.
+        let in_time = now < flight.first + peer.transmission.retransmission_lifetime();
+        let again = flight
+            .timer
+            .as_mut()
+            .filter(|timer| in_time && timer.retransmissions() < peer.transmission.max_retransmit);
         let Some(timer) = again else {
             let confirmable = flight.confirmable;
             if confirmable {

@@ -112,7 +112,7 @@ impl CoapClient {
             endpoint: Endpoint::new(config, move || choices.next_u64()),
             socket,
             server,
-            sender: Sender::new(identification),
+            sender: Sender::connected(identification),
             stream,
             protection,
             next: (requests.count > 0).then_some(requests.start),

@@ -39,7 +39,7 @@ impl CoapServer {
         mut choices: Stream,
     ) -> Self {
         Self {
-            sender: Sender::new(choices.next_u64() as u16),
+            sender: Sender::unconnected(choices.next_u64() as u16),
             isn: choices.next_u64() as u32,
             buffer: vec![0; config.max_message + protection],
             endpoint: Endpoint::new(config, move || choices.next_u64()),

@@ -33,7 +33,7 @@ impl Download {
         Self {
             socket,
             other,
-            sender: Sender::new(0),
+            sender: Sender::connected(0),
             stream,
             start: Some(start),
             left: 0,
@@ -48,7 +48,7 @@ impl Download {
         Self {
             socket,
             other,
-            sender: Sender::new(0),
+            sender: Sender::connected(0),
             stream,
             start: None,
             left: octets,

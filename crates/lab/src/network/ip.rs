@@ -56,15 +56,21 @@ pub(super) enum Payload<'p> {
     Tcp(Segment),
 }
 
-/// Writes packets of a host, which counts them.
+/// Writes packets of a host, which counts them. Datagrams of a socket that is not connected are not counted: their
+/// Identification is 0, as Linux has it where DF is set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sender {
     identification: u16,
+    is_connected: bool,
 }
 
 impl Sender {
-    pub(super) const fn new(identification: u16) -> Self {
-        Self { identification }
+    pub(super) const fn connected(identification: u16) -> Self {
+        Self { identification, is_connected: true }
+    }
+
+    pub(super) const fn unconnected(identification: u16) -> Self {
+        Self { identification, is_connected: false }
     }
 
     /// A UDP datagram in the place of what `packet` holds.
@@ -97,7 +103,7 @@ impl Sender {
         packet.resize(Ipv4::LEN + Udp::LEN, 0);
         let header = Ipv4 {
             total_length: Ipv4::LEN as u16 + len,
-            identification: self.identification,
+            identification: if protocol == TCP || self.is_connected { self.identification } else { 0 },
             df: true,
             ttl: 64,
             protocol,
@@ -163,7 +169,7 @@ mod tests {
             let [from, to] = sockets();
             let segment = Segment { sequence_number: 7, payload: payload.clone(), ..Segment::default() };
             let mut packet = vec![];
-            let mut sender = Sender::new(0xFFFF);
+            let mut sender = Sender::connected(0xFFFF);
             for tcp in [false, true] {
                 match tcp {
                     true => sender.tcp(from, to, &segment, &mut packet),

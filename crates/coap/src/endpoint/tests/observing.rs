@@ -106,7 +106,7 @@ fn notifications_that_were_overtaken_are_dropped() {
 /// Section 3.3.1: without a notification within Max-Age and some seconds, the client registers again.
 #[test]
 fn a_client_registers_again_when_the_representation_is_too_old() {
-    let mut pair = Pair::new(Config::default(), Config::default());
+    let mut pair = Pair::new(rfc7252(), rfc7252());
     let mut app = Thermometer::new();
     let call = pair.request(&Request::get("/temperature").observe());
     pair.run(&mut |server, now, event| app.handle(server, now, event));
@@ -165,7 +165,7 @@ fn observations_end() {
 /// Section 4.2: an error ends the observation; section 4.5: a client that does not acknowledge is removed.
 #[test]
 fn errors_and_silence_end_observations() {
-    let mut pair = Pair::new(Config::default(), Config::default());
+    let mut pair = Pair::new(rfc7252(), rfc7252());
     let mut app = Thermometer::new();
     let call = pair.request(&Request::get("/temperature").observe());
     pair.run(&mut |server, now, event| app.handle(server, now, event));
@@ -281,7 +281,7 @@ fn another_content_format_ends_an_observation() {
 /// A server that has forgotten everything counts from its beginning: the client is told the state all the same.
 #[test]
 fn a_client_registers_with_a_server_that_was_started_again() {
-    let mut pair = Pair::new(Config::default(), Config::default());
+    let mut pair = Pair::new(rfc7252(), rfc7252());
     let mut app = Thermometer::new();
     let call = pair.request(&Request::get("/temperature").observe());
     pair.run(&mut |server, now, event| app.handle(server, now, event));

@@ -26,7 +26,7 @@ fn figure_16_a_piggybacked_response() {
 /// once.
 #[test]
 fn figures_18_and_19_a_lost_message_is_sent_again() {
-    let (mut client, mut server) = (plain(Config::default()), endpoint(1));
+    let (mut client, mut server) = (plain(rfc7252()), endpoint(1));
     let call = request(&mut client, "/temperature");
     let first = sent(&mut client, at(0));
     assert_eq!(client.poll_timeout(), Some(at(2_000)));
@@ -87,7 +87,7 @@ fn figures_20_and_21_a_separate_response() {
 /// RFC 7252, section 4.8.2: 2 + 4 + 8 + 16 + 32 s.
 #[test]
 fn a_silent_peer_is_given_up_after_max_transmit_wait() {
-    let mut client = plain(Config::default());
+    let mut client = plain(rfc7252());
     let call = request(&mut client, "/");
     let mut times = Vec::new();
     while let Some(now) = client.poll_timeout() {

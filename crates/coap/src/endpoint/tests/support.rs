@@ -31,6 +31,11 @@ pub(crate) fn plain(config: Config) -> Endpoint<u8> {
     Endpoint::new(config, || 0)
 }
 
+/// With timeouts that can be read off the RFC.
+pub(crate) fn rfc7252() -> Config {
+    Config { congestion: congestion::Algorithm::Rfc7252, ..Config::default() }
+}
+
 /// Everything that is to be sent.
 pub(crate) fn sent(endpoint: &mut Endpoint<u8>, now: Instant) -> Vec<Vec<u8>> {
     let mut buffer = [0; 2_000];
