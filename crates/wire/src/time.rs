@@ -49,9 +49,36 @@ impl Add<Duration> for Instant {
     }
 }
 
+/// A span of time as people write it: digits, with a point if need be, and `us`, `ms`, `s`, `min` or `h`, as `1.5s`. Nothing
+/// if the text is something else, or too long for a [`Duration`].
+pub fn span(text: &str) -> Option<Duration> {
+    // Longer units first: `ms` ends with `s`.
+    let units = [("min", 60.0), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("h", 3_600.0)];
+    let (digits, seconds) =
+        units.into_iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)))?;
+    let digits = digits.trim_end();
+    // `parse` also takes signs, exponents, infinity and what is no number.
+    let plain = digits.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
+    let number: f64 = digits.parse().ok().filter(|_| plain)?;
+    Duration::try_from_secs_f64(number * seconds).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spans_are_numbers_with_units() {
+        for (text, micros) in
+            [("500us", 500), ("3ms", 3_000), ("1.5 s", 1_500_000), ("2min", 120_000_000), ("0h", 0)]
+        {
+            assert_eq!(span(text), Some(Duration::from_micros(micros)), "{text}");
+        }
+        for bad in ["", "3", "ms", "-3ms", "+3ms", "infs", "nans", "3 weeks", "1e3s", "1.2.3s"] {
+            assert_eq!(span(bad), None, "{bad}");
+        }
+        assert_eq!(span("99999999999999999999h"), None);
+    }
 
     #[test]
     fn spans_never_go_below_zero() {

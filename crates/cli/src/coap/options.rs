@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use thinair_coap::congestion::{Algorithm, FasorConfig, Transmission};
 use thinair_coap::{BlockSize, Config, OptionList, Tokens, Uri, number};
+use thinair_wire::time::span;
 
 use super::names::{self, Value};
 
@@ -167,11 +168,8 @@ impl RequestOptions {
 
 /// A number and its unit.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    let units = [("ms", 1e-3), ("us", 1e-6), ("s", 1.0), ("min", 60.0), ("h", 3_600.0)];
-    let found = units.into_iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
-    let seconds = found.and_then(|(number, unit)| Some(number.trim().parse::<f64>().ok()? * unit));
-    let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    time.filter(|time| !time.is_zero() && *time <= Duration::from_secs(366 * 86_400))
+    span(text)
+        .filter(|time| !time.is_zero() && *time <= Duration::from_secs(366 * 86_400))
         .ok_or_else(|| "expected a number above 0 with us, ms, s, min or h, as in 1.5s".to_owned())
 }
 

@@ -12,6 +12,7 @@ use thinair_link::{
     Airtime, BitErrorModel, CoDelConfig, Direction, Discipline, Duplex, GilbertElliott, IdleWake, Integrity,
     LinkModel, LossModel, MeanBurst, Probability, Queue, Rate,
 };
+use thinair_wire::time;
 
 use super::capacity::bitrate;
 
@@ -204,10 +205,7 @@ fn names() -> Vec<&'static str> {
 
 /// Milliseconds, or a number with its unit.
 pub(super) fn span(text: &str) -> Result<Duration, String> {
-    let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("", 1e-3)];
-    let found = units.into_iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
-    let seconds = found.and_then(|(number, unit)| Some(number.trim().parse::<f64>().ok()? * unit));
-    let span = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let span = time::span(text).or_else(|| time::span(&format!("{text}ms")));
     span.filter(|span| *span <= Duration::from_secs(3_600))
         .ok_or_else(|| "expected milliseconds, or a number with us, ms or s; at most 3600s".to_owned())
 }

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use serde::Deserialize;
+use thinair_wire::time;
 use toml::Value;
 
 /// A time: a text of a number and its unit.
@@ -17,16 +18,11 @@ impl TryFrom<Value> for Span {
     type Error = String;
 
     fn try_from(value: Value) -> Result<Self, String> {
-        let seconds = match &value {
-            Value::Integer(0) => Some(0.0),
-            Value::String(text) => {
-                let units = [("us", 1e-6), ("ms", 1e-3), ("min", 60.0), ("h", 3_600.0), ("s", 1.0)];
-                let found = units.into_iter().find_map(|(unit, of)| Some((text.strip_suffix(unit)?, of)));
-                found.and_then(|(number, of)| Some(number.trim().parse::<f64>().ok()? * of))
-            }
+        let span = match &value {
+            Value::Integer(0) => Some(Duration::ZERO),
+            Value::String(text) => time::span(text),
             _ => None,
         };
-        let span = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         span.filter(|span| *span <= LONGEST).map(Self).ok_or_else(|| {
             "this is no time; give a text of a number and us, ms, s, min or h, as \"500ms\"; at most 1000h".to_owned()
         })

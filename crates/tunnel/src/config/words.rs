@@ -6,6 +6,8 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
+use thinair_wire::time;
+
 /// The longest time that is taken.
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -43,12 +45,8 @@ pub(super) fn span(text: &str) -> Result<Duration, String> {
     if text == "0" {
         return Ok(Duration::ZERO);
     }
-    // Longer units first: `ms` ends with `s`.
-    let units = [("min", 60.0), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("h", 3_600.0)];
-    let found = units.into_iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
-    let seconds = found.and_then(|(number, unit)| Some(decimal(number.trim())? * unit));
-    let span = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    span.filter(|span| *span <= DAY)
+    time::span(text)
+        .filter(|span| *span <= DAY)
         .ok_or_else(|| "give a number and its unit, as in 500us, 3ms, 2s, 1min or 1h; at most 24h".to_owned())
 }
 
