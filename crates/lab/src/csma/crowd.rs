@@ -1,0 +1,1 @@
+//! Many senders around one node.
