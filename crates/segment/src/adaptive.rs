@@ -1,4 +1,20 @@
 //! Ours: the size that costs least for each octet that arrives, by what is known of losses.
+//!
+//! A segment of N frames costs N frames and an acknowledgment on the air, and arrives with (1 - q)^(N + 1), where q is the
+//! share of frames that is lost from end to end. q is counted: losses by frames, over the last [`AdaptiveConfig::memory`] of
+//! them. The size is the one with which an octet that arrives costs least; only sizes that fill their frames are
+//! considered.
+//!
+//! So one loss moves it little and a success cannot make it forget: it does not overshoot downwards, where what a wrong
+//! size costs rises most steeply, and it needs nothing but acknowledgments and losses. What a loss costs besides its own
+//! segment — what follows it in its window, what was sent again in vain on the way, what collided — is a factor on q
+//! ([`AdaptiveConfig::loss_cost`]), by which q becomes 3 times what it is. Losses in a time in which the channel was
+//! too busy to be accessed count less ([`AdaptiveConfig::contention`]): a shorter segment avoids them less than it
+//! avoids bit errors. A change must be worth it ([`AdaptiveConfig::hysteresis`]).
+//!
+//! The defaults were found by trial on chains of five hops of IEEE 802.15.4 with windows of 1 and 4 segments and bit error
+//! rates of 1e-5 to 4e-4. They are flat: 25 to 32 for the cost of a loss and 600 to 1,200 for the memory are within 2 % of
+//! each other.
 
 use core::time::Duration;
 
@@ -33,6 +49,11 @@ pub struct AdaptiveConfig {
     pub assumed: u32,
     /// Losses of a frame that are assumed at first, in millionths.
     pub assumed_loss: u32,
+    /// What a loss costs, in tenths of what its segment costs.
+    pub loss_cost: u16,
+    /// What a loss counts in whose time an access to the channel was given up: in tenths. It says more of contention than of
+    /// bits.
+    pub contention: u16,
     /// What a change has to save, in thousandths.
     pub hysteresis: u16,
 }
@@ -50,7 +71,9 @@ impl Default for AdaptiveConfig {
             memory: 600,
             assumed: 100,
             assumed_loss: 5_000,
-            hysteresis: 5,
+            loss_cost: 30,
+            contention: 8,
+            hysteresis: 10,
         }
     }
 }
@@ -64,6 +87,8 @@ pub struct Adaptive {
     /// Losses and frames that are remembered, in steps of 2^-16.
     lost: u64,
     sent: u64,
+    /// An access to the channel was given up since the last acknowledgment or loss.
+    is_busy: bool,
 }
 
 impl Adaptive {
@@ -71,10 +96,12 @@ impl Adaptive {
     pub fn new(config: AdaptiveConfig) -> Self {
         let sent = u64::from(config.assumed) << 16;
         let lost = sent / 1_000_000 * u64::from(config.assumed_loss.min(1_000_000));
-        let mut adaptive = Self { config, frames: 1, lost, sent };
+        let mut adaptive = Self { config, frames: 1, lost, sent, is_busy: false };
         adaptive.frames = adaptive.range().0;
         for _ in 0..=u16::MAX / WALK {
-            adaptive.choose(0);
+            if !adaptive.choose(0) {
+                break;
+            }
         }
         adaptive
     }
@@ -98,10 +125,10 @@ impl Adaptive {
         octets.clamp(least, config.most.max(least))
     }
 
-    /// The share of frames that is lost from end to end, in steps of 2^-32.
+    /// q, and what a loss costs besides: in steps of 2^-32, at most 0.9.
     fn loss(&self) -> u64 {
         let loss = (u128::from(self.lost) << 32) / u128::from(self.sent.max(1));
-        loss.min(u128::from(ONE * 9 / 10)) as u64
+        (loss * u128::from(self.config.loss_cost) / 10).min(u128::from(ONE * 9 / 10)) as u64
     }
 
     /// Octets that arrive for each octet on the air, times 2^32, with segments of so many frames.
@@ -114,8 +141,8 @@ impl Adaptive {
         (u128::from(self.octets(frames)) * u128::from(arrives) / u128::from(air.max(1))) as u64
     }
 
-    /// Goes uphill from the present size, if that is worth the change.
-    fn choose(&mut self, hysteresis: u16) {
+    /// Goes uphill from the present size, if that is worth the change; whether it was.
+    fn choose(&mut self, hysteresis: u16) -> bool {
         let (least, most) = self.range();
         let present = self.worth(self.frames);
         let (mut best, mut found) = (present, self.frames);
@@ -130,9 +157,11 @@ impl Adaptive {
                 (best, found, at) = (worth, next, next);
             }
         }
-        if u128::from(best) * 1_000 > u128::from(present) * (1_000 + u128::from(hysteresis)) {
+        let is_worth_it = u128::from(best) * 1_000 > u128::from(present) * (1_000 + u128::from(hysteresis));
+        if is_worth_it {
             self.frames = found;
         }
+        is_worth_it
     }
 
     /// So many frames, of which so many were lost.
@@ -169,16 +198,99 @@ fn power(base: u64, exponent: u32) -> u64 {
 impl SegmentSizer for Adaptive {
     fn on_acked(&mut self, octets: u32, _rtt: Option<Duration>, _now: Instant) {
         let segment = u64::from(self.size());
-        let sent = (u64::from(octets) << 16) / segment * (u64::from(self.frames) + 1);
+        let sent = ((u64::from(octets) << 16) / segment).saturating_mul(u64::from(self.frames) + 1);
         self.count(sent, 0);
+        self.is_busy = false;
     }
 
     fn on_lost(&mut self, _loss: Loss, _now: Instant) {
         // Half of its frames, on average, have gone before the one that was lost.
-        self.count((u64::from(self.frames) + 1) << 15, 1 << 16);
+        let tenths = if self.is_busy { self.config.contention.min(10) } else { 10 };
+        self.count((u64::from(self.frames) + 1) << 15, (u64::from(tenths) << 16) / 10);
+        self.is_busy = false;
+    }
+
+    fn on_frames(&mut self, _sent: u32, _failed: u32, busy: u32, _now: Instant) {
+        self.is_busy |= busy > 0;
     }
 
     fn size(&self) -> u16 {
         self.octets(self.frames)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many segments, of which every so many-th is lost; the size at the end.
+    fn after(adaptive: &mut Adaptive, segments: u32, every: u32) -> u16 {
+        for segment in 1..=segments {
+            if segment % every == 0 {
+                adaptive.on_lost(Loss::Rto, Instant::ZERO);
+            } else {
+                adaptive.on_acked(adaptive.size().into(), None, Instant::ZERO);
+            }
+        }
+        adaptive.size()
+    }
+
+    #[test]
+    fn without_losses_it_goes_to_the_greatest_size_that_fills_its_frames() {
+        let mut adaptive = Adaptive::default();
+        assert_eq!(adaptive.size(), 808, "by what is assumed");
+        assert_eq!(after(&mut adaptive, 200, u32::MAX), 1_020, "10 * 106 - 40");
+    }
+
+    #[test]
+    fn with_losses_it_goes_to_the_size_that_costs_least_and_stays_there() {
+        let mut adaptive = Adaptive::default();
+        let sizes = [1_000, 20, 5, 3].map(|every| after(&mut adaptive, 2_000, every));
+        assert!(sizes.is_sorted_by(|a, b| a > b), "{sizes:?}");
+        assert_eq!(adaptive.size() % 106, 66, "full frames");
+        assert_eq!(after(&mut adaptive, 2_000, 2), 66, "every other one is lost");
+        assert_eq!(after(&mut adaptive, 4_000, u32::MAX), 1_020, "and it comes back");
+    }
+
+    #[test]
+    fn one_loss_moves_it_little() {
+        let mut adaptive = Adaptive::default();
+        after(&mut adaptive, 400, u32::MAX);
+        adaptive.on_lost(Loss::Rto, Instant::ZERO);
+        assert!(adaptive.size() >= 808, "{}", adaptive.size());
+    }
+
+    #[test]
+    fn losses_on_a_busy_channel_count_less() {
+        let sizes = [0, 1].map(|busy| {
+            let mut adaptive = Adaptive::new(AdaptiveConfig { contention: 5, ..AdaptiveConfig::default() });
+            for _ in 0..200 {
+                adaptive.on_frames(10, 1, busy, Instant::ZERO);
+                after(&mut adaptive, 1, 1);
+                after(&mut adaptive, 14, u32::MAX);
+            }
+            adaptive.size()
+        });
+        assert!(sizes[0] < sizes[1], "{sizes:?}");
+    }
+
+    /// What is expected is the least cost there is, by trying all.
+    #[test]
+    fn the_walk_finds_the_best_of_all_sizes() {
+        for lost in (0..2_000).step_by(7) {
+            let mut adaptive = Adaptive { lost, sent: 40_000, ..Adaptive::default() };
+            adaptive.choose(0);
+            let (least, most) = adaptive.range();
+            let best = (least..=most).map(|frames| adaptive.worth(frames)).max();
+            assert_eq!(Some(adaptive.worth(adaptive.frames)), best, "{lost}");
+        }
+    }
+
+    #[test]
+    fn powers_are_those_of_the_library() {
+        for (base, exponent) in [(0.5_f64, 3), (0.999, 1_000), (0.1, 2), (1.0, 65_536), (0.3, 0)] {
+            let ours = power((base * ONE as f64) as u64, exponent) as f64 / ONE as f64;
+            assert!((ours - base.powi(exponent as i32)).abs() < 1e-6, "{base} {exponent} {ours}");
+        }
     }
 }

@@ -1,67 +1,73 @@
 //! A bit error rate that may change with time, and how many frames of each length survive it.
 
+use std::sync::Arc;
+
 use thinair_link::{Probability, Random};
 use thinair_wire::time::Instant;
+
+/// The longest frame with a probability of its own, in octets.
+const LONGEST: usize = 136;
 
 /// Bits are damaged independently of each other, each with a probability that holds from a time on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BitErrorRate {
-    /// From when on which rate holds, the earliest first.
-    steps: Vec<(Instant, f64)>,
+    /// The earliest first. Copies share it.
+    steps: Arc<[Step]>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Step {
+    from: Instant,
+    /// How likely a frame of so many octets is damaged.
+    damaged: Vec<Probability>,
 }
 
 impl BitErrorRate {
     /// The same rate all the time. What is not from 0 to 1 is taken for the nearer end.
     pub fn constant(rate: f64) -> Self {
-        Self { steps: vec![(Instant::ZERO, clean(rate))] }
+        Self { steps: [Step::new(Instant::ZERO, rate)].into() }
     }
 
     /// Another rate from `time` on, which is later than those before.
     #[must_use]
-    pub fn then(mut self, time: Instant, rate: f64) -> Self {
-        self.steps.push((time, clean(rate)));
-        self
+    pub fn then(self, time: Instant, rate: f64) -> Self {
+        Self { steps: self.steps.iter().cloned().chain([Step::new(time, rate)]).collect() }
     }
 }
 
-fn clean(rate: f64) -> f64 {
-    if rate.is_nan() { 0.0 } else { rate.clamp(0.0, 1.0) }
+impl Step {
+    fn new(from: Instant, rate: f64) -> Self {
+        let rate = if rate.is_nan() { 0.0 } else { rate.clamp(0.0, 1.0) };
+        // Without errors nobody asks.
+        let longest = if rate > 0.0 { LONGEST } else { 0 };
+        let damaged = (0..longest).map(|octets| -libm::expm1(8.0 * octets as f64 * libm::log1p(-rate)));
+        let damaged = damaged.map(|share| Probability::from_f64(share).unwrap_or(Probability::ALWAYS));
+        Self { from, damaged: damaged.collect() }
+    }
 }
-
-/// The longest frame with a probability of its own, in octets.
-const LONGEST: usize = 136;
 
 /// A [`BitErrorRate`] at work.
 #[derive(Clone, Debug)]
 pub(super) struct Survival {
     rate: BitErrorRate,
-    /// Steps that were taken.
-    taken: usize,
-    /// Until when the table holds.
+    /// The step that holds, and until when.
+    at: usize,
     until: Instant,
-    /// How likely a frame of so many octets is damaged.
-    damaged: Vec<Probability>,
-    none: bool,
 }
 
 impl Survival {
     pub(super) fn new(rate: BitErrorRate) -> Self {
-        Self { rate, taken: 0, until: Instant::ZERO, damaged: Vec::new(), none: true }
+        let mut survival = Self { rate, at: 0, until: Instant::ZERO };
+        survival.go_on(Instant::ZERO);
+        survival
     }
 
     fn go_on(&mut self, now: Instant) {
-        while let Some((_, rate)) = self.rate.steps.get(self.taken).filter(|(from, _)| *from <= now) {
-            self.taken += 1;
-            self.none = *rate <= 0.0;
-            let octet = 8.0 * libm::log1p(-rate);
-            // Without errors nobody asks: a table less.
-            let longest = if self.none { 0 } else { LONGEST };
-            let damaged = (0..longest).map(|octets| -libm::expm1(octet * octets as f64));
-            self.damaged =
-                damaged.map(|share| Probability::from_f64(share).unwrap_or(Probability::ALWAYS)).collect();
+        let steps = &self.rate.steps;
+        while steps.get(self.at + 1).is_some_and(|next| next.from <= now) {
+            self.at += 1;
         }
-        let next = self.rate.steps.get(self.taken).map(|(from, _)| *from);
-        self.until = next.unwrap_or(Instant::from_nanos(u64::MAX));
+        self.until = steps.get(self.at + 1).map_or(Instant::from_nanos(u64::MAX), |next| next.from);
     }
 
     /// Whether a frame of so many octets on the air arrives as it was sent.
@@ -69,11 +75,11 @@ impl Survival {
         if now >= self.until {
             self.go_on(now);
         }
-        if self.none {
-            return true;
+        let damaged = self.rate.steps.get(self.at).map_or(&[][..], |step| &step.damaged);
+        match damaged.get(usize::from(octets)).or(damaged.last()) {
+            Some(damaged) => !random.happens(*damaged),
+            None => true,
         }
-        let damaged = self.damaged.get(usize::from(octets)).or(self.damaged.last());
-        !random.happens(damaged.copied().unwrap_or(Probability::NEVER))
     }
 }
 

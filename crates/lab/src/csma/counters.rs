@@ -117,6 +117,10 @@ impl Total {
         }
         all.elapsed = all.transmit + all.receive + all.overhear + idle;
         let spent = RADIO.spends(&all, &CORTEX_M3, 1_000);
-        Self { airtime: spent.airtime(), with_overhearing: spent.with_overhearing(), with_idle: spent.with_idle() }
+        Self {
+            airtime: spent.airtime(),
+            with_overhearing: spent.with_overhearing(),
+            with_idle: spent.with_idle(),
+        }
     }
 }

@@ -1,7 +1,5 @@
 //! All nodes, and what happens among them: unslotted CSMA-CA, IEEE 802.15.4-2006, section 7.5.1.4.
 
-use std::collections::VecDeque;
-
 use thinair_link::Random;
 use thinair_wire::time::Instant;
 
@@ -45,7 +43,9 @@ pub struct Network<P> {
     /// Places of packets that are empty.
     free: Vec<u32>,
     events: EventQueue<Event>,
-    arrivals: VecDeque<Arrival<P>>,
+    arrival: Option<Arrival<P>>,
+    /// Since when nodes count.
+    since: Instant,
     handled: u64,
 }
 
@@ -108,9 +108,7 @@ impl<P> Network<P> {
         };
         let random = |node: u16, purpose| -> Random { streams.random(run, node.into(), purpose) };
         let nodes = (0..topology.nodes())
-            .map(|node| {
-                Node::new(near(node), random(node, Purpose::Choice), random(node, Purpose::LinkBack))
-            })
+            .map(|node| Node::new(near(node), random(node, Purpose::Choice), random(node, Purpose::LinkBack)))
             .collect();
         Self {
             mac: Times::new(config.mac),
@@ -122,7 +120,8 @@ impl<P> Network<P> {
             packets: Vec::new(),
             free: Vec::new(),
             events: EventQueue::new(),
-            arrivals: VecDeque::new(),
+            arrival: None,
+            since: Instant::ZERO,
             handled: 0,
         }
     }
@@ -137,10 +136,19 @@ impl<P> Network<P> {
         self.handled
     }
 
-    /// What a node has done since the start, its time up to now.
+    /// All nodes count from zero, and from now.
+    pub fn clear_counters(&mut self) {
+        self.since = self.now();
+        for node in &mut self.nodes {
+            node.counters = Counters::default();
+        }
+    }
+
+    /// What a node has done since it counts, up to now. Frames count when they begin.
     pub fn counters(&self, node: u16) -> Counters {
-        let mut counters = self.nodes.get(usize::from(node)).map_or_else(Counters::default, |node| node.counters);
-        counters.usage.elapsed = self.now().as_nanos();
+        let mut counters =
+            self.nodes.get(usize::from(node)).map_or_else(Counters::default, |node| node.counters);
+        counters.usage.elapsed = self.now().nanos_since(self.since);
         counters
     }
 
@@ -176,9 +184,6 @@ impl<P> Network<P> {
     /// The next packet that arrives before `end`; if none does, it is `end` now.
     pub fn next_before(&mut self, end: Instant) -> Option<Arrival<P>> {
         loop {
-            if let Some(arrival) = self.arrivals.pop_front() {
-                return Some(arrival);
-            }
             let (_, event) = self.events.next_before(end)?;
             self.handled += 1;
             match event {
@@ -189,12 +194,16 @@ impl<P> Network<P> {
                 Event::Acknowledged(node) => self.on_acknowledged(node),
                 Event::Silence(node) => self.on_silence(node),
             }
+            // An event is the end of one frame at most.
+            if let Some(arrival) = self.arrival.take() {
+                return Some(arrival);
+            }
         }
     }
 
     /// Whether nothing happens any more by itself.
     pub fn is_quiet(&self) -> bool {
-        self.events.is_empty() && self.arrivals.is_empty()
+        self.events.is_empty()
     }
 
     fn node(&mut self, node: u16) -> &mut Node {
@@ -210,7 +219,6 @@ impl<P> Network<P> {
     fn enqueue(&mut self, node: u16, place: u32, frame: u16) {
         let packet = &mut self.packets[place as usize];
         let to = self.topology.next_hop(node, packet.to);
-        let octets = self.framing.on_air(packet.octets, frame);
         let most = usize::from(self.mac.config.queue);
         let holder = &mut self.nodes[usize::from(node)];
         if holder.queue.len() >= most {
@@ -218,7 +226,7 @@ impl<P> Network<P> {
             return;
         }
         packet.live += 1;
-        holder.queue.push_back(Frame { packet: place, to, number: frame, octets });
+        holder.queue.push_back(Frame { packet: place, to, number: frame });
         if holder.phase == Phase::Idle && holder.acknowledges.is_none() {
             self.access(node, true);
         }
@@ -311,8 +319,15 @@ impl<P> Network<P> {
         this.phase = Phase::Sending;
         this.counters.sent += 1;
         this.counters.retries += u64::from(this.retries > 0);
-        let air = self.put_on_air(node, frame.to, frame.octets);
+        let octets = self.octets(&frame);
+        let air = self.put_on_air(node, frame.to, octets);
         self.after(air, Event::Sent(node));
+    }
+
+    /// Octets of a frame on the air.
+    fn octets(&self, frame: &Frame) -> u16 {
+        let octets = self.packets.get(frame.packet as usize).map_or(0, |packet| packet.octets);
+        self.framing.on_air(octets, frame.number)
     }
 
     /// A frame of so many octets begins; how long it lasts.
@@ -390,7 +405,8 @@ impl<P> Network<P> {
         let (dsn, front) = (this.dsn, this.queue.front().copied());
         let Some(frame) = front else { return };
         this.phase = Phase::Waiting;
-        let arrived = self.take_off_air(node, frame.to, frame.octets);
+        let octets = self.octets(&frame);
+        let arrived = self.take_off_air(node, frame.to, octets);
         let receiver = self.node(frame.to);
         if !arrived || receiver.is_transmitting || receiver.acknowledges.is_some() {
             return self.after(self.mac.ack_wait, Event::Silence(node));
@@ -422,7 +438,7 @@ impl<P> Network<P> {
         }
         let (at, packet) = (self.now(), &mut self.packets[place as usize]);
         if let Some(content) = packet.content.take() {
-            self.arrivals.push_back(Arrival { at, from: packet.from, to: node, packet: content });
+            self.arrival = Some(Arrival { at, from: packet.from, to: node, packet: content });
         }
     }
 
@@ -479,7 +495,8 @@ impl<P> Network<P> {
 
 impl Times {
     fn new(config: MacConfig) -> Self {
-        let nanos = |duration: core::time::Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX >> 16);
+        let nanos =
+            |duration: core::time::Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX >> 16);
         Self {
             config,
             unit: nanos(config.unit_backoff_period),

@@ -15,8 +15,6 @@ pub(super) struct Frame {
     pub(super) to: u16,
     /// Which part of the packet it is.
     pub(super) number: u16,
-    /// Octets on the air.
-    pub(super) octets: u16,
 }
 
 /// How far a node is with the frame at the front of its queue.

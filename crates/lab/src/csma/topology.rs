@@ -52,7 +52,11 @@ impl Topology {
             Self::Chain { .. } => toward(from, to, 1),
             Self::Grid { width, .. } => {
                 let width = if width == 0 { 1 } else { width };
-                if from % width == to % width { toward(from, to, width) } else { from / width * width + toward(from % width, to % width, 1) }
+                if from % width == to % width {
+                    toward(from, to, width)
+                } else {
+                    from / width * width + toward(from % width, to % width, 1)
+                }
             }
             Self::Star { .. } if from == 0 => to,
             Self::Star { .. } => 0,
@@ -61,7 +65,13 @@ impl Topology {
 }
 
 const fn toward(from: u16, to: u16, step: u16) -> u16 {
-    if to > from { from + step } else if to < from { from - step } else { from }
+    if to > from {
+        from + step
+    } else if to < from {
+        from - step
+    } else {
+        from
+    }
 }
 
 #[cfg(test)]
@@ -76,7 +86,9 @@ mod tests {
             Topology::Grid { width: 1, height: 3 },
             Topology::Star { leaves: 6 },
         ] {
-            for (from, to) in (0..topology.nodes()).flat_map(|from| (0..topology.nodes()).map(move |to| (from, to))) {
+            for (from, to) in
+                (0..topology.nodes()).flat_map(|from| (0..topology.nodes()).map(move |to| (from, to)))
+            {
                 let (mut at, mut left) = (from, topology.distance(from, to));
                 assert_eq!(left, topology.distance(to, from), "{topology:?} {from} {to}");
                 while at != to {

@@ -5,9 +5,9 @@ use core::time::Duration;
 use thinair_segment::{Loss, SegmentSizer};
 use thinair_wire::time::Instant;
 
+use super::Config;
 use super::counters::{Counters, Total};
 use super::network::Network;
-use super::Config;
 use crate::streams::Streams;
 use crate::tcp::{self, Algorithm, Connection, Event, Floor, Nagle, Segment};
 
@@ -123,8 +123,8 @@ pub struct Running {
     /// Octets that the client was given, and that were acknowledged.
     written: u64,
     acknowledged: u64,
-    /// When the connection was there, and what had happened until then.
-    began: Option<(Instant, Vec<Counters>)>,
+    /// When the connection was there.
+    began: Option<Instant>,
     ended: Option<Instant>,
     /// What the control was told of frames.
     told: Counters,
@@ -195,10 +195,10 @@ impl Running {
 
     /// Gives the client enough of the file that no segment is short, and no more.
     fn feed(&mut self, plan: &Transfer, now: Instant) {
-        let window = u64::from(plan.tcp.window.unwrap_or(64)) + 2;
-        let wanted = window * u64::from(plan.tcp.mss);
-        while self.written < plan.octets && (self.client.status().unacknowledged as u64) < wanted {
-            let len = (plan.octets - self.written).min(ZEROS.len() as u64) as usize;
+        let wanted = u64::from(plan.tcp.window.unwrap_or(64)) * u64::from(plan.tcp.mss);
+        while self.written < plan.octets {
+            let missing = wanted.saturating_sub(self.client.status().unacknowledged as u64);
+            let len = (plan.octets - self.written).min(missing).min(ZEROS.len() as u64) as usize;
             let taken = self.client.write(now, ZEROS.get(..len).unwrap_or(&ZEROS));
             if taken == 0 {
                 return;
@@ -213,8 +213,8 @@ impl Running {
         while let Some(event) = self.client.poll_event() {
             match event {
                 Event::Connected => {
-                    self.began = Some((now, self.all_counters(plan)));
-                    self.told = self.network.counters(plan.from);
+                    self.began = Some(now);
+                    self.network.clear_counters();
                     self.note(plan, sizer.size(), now);
                 }
                 Event::Acked { octets, rtt } => {
@@ -252,24 +252,18 @@ impl Running {
     }
 
     fn note(&mut self, plan: &Transfer, size: u16, now: Instant) {
-        let Some((began, _)) = self.began.as_ref().filter(|_| plan.trace) else { return };
+        let Some(began) = self.began.filter(|_| plan.trace) else { return };
         if self.sizes.last().is_none_or(|last| last.size != size) {
-            self.sizes.push(Point { at: now.since(*began), acknowledged: self.acknowledged, size });
+            self.sizes.push(Point { at: now.since(began), acknowledged: self.acknowledged, size });
         }
-    }
-
-    fn all_counters(&self, plan: &Transfer) -> Vec<Counters> {
-        (0..plan.network.topology.nodes()).map(|node| self.network.counters(node)).collect()
     }
 
     /// What it has cost so far.
     pub fn outcome(&self, plan: &Transfer) -> Outcome {
         let now = self.ended.unwrap_or(self.network.now());
-        let mut nodes = self.all_counters(plan);
-        let (began, before) = self.began.clone().unwrap_or_else(|| (now, nodes.clone()));
-        for (node, before) in nodes.iter_mut().zip(&before) {
-            *node = node.since(before);
-        }
+        let began = self.began.unwrap_or(now);
+        let nodes: Vec<_> =
+            (0..plan.network.topology.nodes()).map(|node| self.network.counters(node)).collect();
         Outcome {
             is_complete: self.ended.is_some(),
             duration: now.since(began),
