@@ -10,9 +10,7 @@ use core::time::Duration;
 use std::time::Instant as Wall;
 
 use thinair_lab::Streams;
-use thinair_lab::csma::{
-    BitErrorRate, Config, Forwarding, Framing, MacConfig, Running, Topology, Transfer,
-};
+use thinair_lab::csma::{BitErrorRate, Config, Forwarding, Framing, MacConfig, Running, Topology, Transfer};
 use thinair_segment::Fixed;
 use thinair_wire::time::Instant;
 

@@ -3,8 +3,9 @@
 //!
 //! This module knows unslotted CSMA-CA (IEEE 802.15.4-2006, section 7.5.1.4), who hears whom ([`Topology`]), how packets are
 //! cut into frames ([`Framing`]) and put together again on the way or at the end ([`Forwarding`]), damage by a bit error
-//! rate that may change ([`BitErrorRate`]), and what each node has done and spent ([`Counters`]). [`Network`] moves packets of
-//! whatever kind; a [`Transfer`] sends a file by TCP, its segments cut by a [`SegmentSizer`](thinair_segment::SegmentSizer); a
+//! rate that may change ([`BitErrorRate`]), and what each node has done and spent ([`Counters`]). [`Network`] moves packets
+//! of whatever kind; a [`Transfer`] sends a file by TCP, its segments cut by a
+//! [`SegmentSizer`](thinair_segment::SegmentSizer). It refuses to know routing protocols and which paper is run again.
 //!
 //! A frame is a handful of numbers: which packet, which part of it, how long. **Frames that overlap at a receiver are lost
 //! all of them** (no capture), a radio either sends or receives, and distances are whole hops.
@@ -14,6 +15,9 @@ mod counters;
 mod framing;
 mod network;
 mod node;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
 mod topology;
 mod transfer;
 

@@ -43,31 +43,44 @@ pub struct Counters {
     pub usage: Usage,
 }
 
-impl Counters {
-    /// What has happened since `earlier`.
-    #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
-        let usage = Usage {
-            transmit: self.usage.transmit - earlier.usage.transmit,
-            receive: self.usage.receive - earlier.usage.receive,
-            overhear: self.usage.overhear - earlier.usage.overhear,
-            elapsed: self.usage.elapsed.saturating_sub(earlier.usage.elapsed),
-            instructions: 0,
-        };
-        Self {
-            sent: self.sent - earlier.sent,
-            acks: self.acks - earlier.acks,
-            unacknowledged: self.unacknowledged - earlier.unacknowledged,
-            retries: self.retries - earlier.retries,
-            busy: self.busy - earlier.busy,
-            access_failures: self.access_failures - earlier.access_failures,
-            collisions: self.collisions - earlier.collisions,
-            damaged: self.damaged - earlier.damaged,
-            duplicates: self.duplicates - earlier.duplicates,
-            dropped: self.dropped - earlier.dropped,
-            overflowed: self.overflowed - earlier.overflowed,
-            octets: self.octets - earlier.octets,
-            usage,
+/// [`Counters`] in half the room: networks of many nodes are mostly that.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) sent: u32,
+    pub(super) acks: u32,
+    pub(super) unacknowledged: u32,
+    pub(super) retries: u32,
+    pub(super) busy: u32,
+    pub(super) access_failures: u32,
+    pub(super) collisions: u32,
+    pub(super) damaged: u32,
+    pub(super) duplicates: u32,
+    pub(super) dropped: u32,
+    pub(super) overflowed: u32,
+    pub(super) octets: u64,
+    pub(super) transmit: u64,
+    pub(super) receive: u64,
+    pub(super) overhear: u64,
+}
+
+impl Tally {
+    /// After so many nanoseconds.
+    pub(super) fn told(&self, elapsed: u64) -> Counters {
+        let Self { transmit, receive, overhear, .. } = *self;
+        Counters {
+            sent: self.sent.into(),
+            acks: self.acks.into(),
+            unacknowledged: self.unacknowledged.into(),
+            retries: self.retries.into(),
+            busy: self.busy.into(),
+            access_failures: self.access_failures.into(),
+            collisions: self.collisions.into(),
+            damaged: self.damaged.into(),
+            duplicates: self.duplicates.into(),
+            dropped: self.dropped.into(),
+            overflowed: self.overflowed.into(),
+            octets: self.octets,
+            usage: Usage { transmit, receive, overhear, elapsed, instructions: 0 },
         }
     }
 }

@@ -1,10 +1,11 @@
 //! All nodes, and what happens among them: unslotted CSMA-CA, IEEE 802.15.4-2006, section 7.5.1.4.
 
-use thinair_link::Random;
+use core::time::Duration;
+
 use thinair_wire::time::Instant;
 
 use super::bit_errors::Survival;
-use super::counters::Counters;
+use super::counters::{Counters, Tally};
 use super::framing::{ACK, Framing};
 use super::node::{Assembly, Frame, Near, Node, Phase, Reception};
 use super::{AccessFailure, Config, Forwarding, MacConfig, Topology};
@@ -33,7 +34,7 @@ pub struct Arrival<P> {
 /// [`next_before`](Self::next_before), up to the time at which the next packet is to be sent.**
 #[derive(Clone, Debug)]
 pub struct Network<P> {
-    mac: Times,
+    mac: Mac,
     topology: Topology,
     framing: Framing,
     forwarding: Forwarding,
@@ -43,7 +44,6 @@ pub struct Network<P> {
     /// Places of packets that are empty.
     free: Vec<u32>,
     events: EventQueue<Event>,
-    arrival: Option<Arrival<P>>,
     /// Since when nodes count.
     since: Instant,
     handled: u64,
@@ -75,15 +75,20 @@ enum Event {
     Silence(u16),
 }
 
-/// [`MacConfig`] in nanoseconds.
+/// [`MacConfig`] in nanoseconds, within bounds.
 #[derive(Clone, Copy, Debug)]
-struct Times {
-    config: MacConfig,
+struct Mac {
     unit: u64,
     cca: u64,
     turnaround: u64,
     ack_wait: u64,
     octet: u64,
+    min_be: u8,
+    max_be: u8,
+    max_csma_backoffs: u8,
+    max_frame_retries: u8,
+    access_failure: AccessFailure,
+    queue: u16,
 }
 
 impl<P> Network<P> {
@@ -97,21 +102,15 @@ impl<P> Network<P> {
                 .filter(|other| (1..=reach).contains(&topology.distance(node, *other)))
                 .map(|other| {
                     let hops = topology.distance(node, other);
-                    Near {
-                        node: other,
-                        understands: hops == 1,
-                        is_disturbed: hops <= u16::from(disturb),
-                        senses: hops <= u16::from(sense),
-                    }
+                    Near::new(other, hops == 1, hops <= u16::from(disturb), hops <= u16::from(sense))
                 })
                 .collect()
         };
-        let random = |node: u16, purpose| -> Random { streams.random(run, node.into(), purpose) };
         let nodes = (0..topology.nodes())
-            .map(|node| Node::new(near(node), random(node, Purpose::Choice), random(node, Purpose::LinkBack)))
+            .map(|node| Node::new(near(node), streams.random(run, node.into(), Purpose::Choice)))
             .collect();
         Self {
-            mac: Times::new(config.mac),
+            mac: Mac::new(&config.mac),
             topology,
             framing: config.framing,
             forwarding: config.forwarding,
@@ -120,7 +119,6 @@ impl<P> Network<P> {
             packets: Vec::new(),
             free: Vec::new(),
             events: EventQueue::new(),
-            arrival: None,
             since: Instant::ZERO,
             handled: 0,
         }
@@ -140,16 +138,14 @@ impl<P> Network<P> {
     pub fn clear_counters(&mut self) {
         self.since = self.now();
         for node in &mut self.nodes {
-            node.counters = Counters::default();
+            node.tally = Tally::default();
         }
     }
 
     /// What a node has done since it counts, up to now. Frames count when they begin.
     pub fn counters(&self, node: u16) -> Counters {
-        let mut counters =
-            self.nodes.get(usize::from(node)).map_or_else(Counters::default, |node| node.counters);
-        counters.usage.elapsed = self.now().nanos_since(self.since);
-        counters
+        let elapsed = self.now().nanos_since(self.since);
+        self.nodes.get(usize::from(node)).map_or_else(Counters::default, |node| node.tally.told(elapsed))
     }
 
     /// Frames that wait at a node.
@@ -171,6 +167,10 @@ impl<P> Network<P> {
                 place
             }
             None => {
+                // Few packets are under way at a time, in many networks.
+                if self.packets.len() == self.packets.capacity() {
+                    self.packets.reserve_exact(1 + self.packets.len() / 2);
+                }
                 self.packets.push(packet);
                 (self.packets.len() - 1) as u32
             }
@@ -185,20 +185,33 @@ impl<P> Network<P> {
     pub fn next_before(&mut self, end: Instant) -> Option<Arrival<P>> {
         loop {
             let (_, event) = self.events.next_before(end)?;
-            self.handled += 1;
-            match event {
-                Event::Assessed(node) => self.on_assessed(node),
-                Event::Send(node) => self.on_send(node),
-                Event::Sent(node) => self.on_sent(node),
-                Event::Acknowledge(node) => self.on_acknowledge(node),
-                Event::Acknowledged(node) => self.on_acknowledged(node),
-                Event::Silence(node) => self.on_silence(node),
-            }
-            // An event is the end of one frame at most.
-            if let Some(arrival) = self.arrival.take() {
+            if let Some(arrival) = self.handle(event) {
                 return Some(arrival);
             }
         }
+    }
+
+    /// The next packet that arrives; if none does, it is the time of what happened last.
+    pub fn next_arrival(&mut self) -> Option<Arrival<P>> {
+        loop {
+            let (_, event) = self.events.next()?;
+            if let Some(arrival) = self.handle(event) {
+                return Some(arrival);
+            }
+        }
+    }
+
+    fn handle(&mut self, event: Event) -> Option<Arrival<P>> {
+        self.handled += 1;
+        match event {
+            Event::Assessed(node) => self.on_assessed(node),
+            Event::Send(node) => self.on_send(node),
+            Event::Sent(node) => return self.on_sent(node),
+            Event::Acknowledge(node) => self.on_acknowledge(node),
+            Event::Acknowledged(node) => self.on_acknowledged(node),
+            Event::Silence(node) => self.on_silence(node),
+        }
+        None
     }
 
     /// Whether nothing happens any more by itself.
@@ -219,10 +232,10 @@ impl<P> Network<P> {
     fn enqueue(&mut self, node: u16, place: u32, frame: u16) {
         let packet = &mut self.packets[place as usize];
         let to = self.topology.next_hop(node, packet.to);
-        let most = usize::from(self.mac.config.queue);
+        let most = usize::from(self.mac.queue);
         let holder = &mut self.nodes[usize::from(node)];
         if holder.queue.len() >= most {
-            holder.counters.overflowed += 1;
+            holder.tally.overflowed += 1;
             return;
         }
         packet.live += 1;
@@ -243,7 +256,7 @@ impl<P> Network<P> {
 
     /// Begins an access to the channel for the frame at the front. `is_first`: it was not sent yet.
     fn access(&mut self, node: u16, is_first: bool) {
-        let min_be = self.mac.config.min_be.min(8);
+        let min_be = self.mac.min_be;
         let this = self.node(node);
         if is_first {
             this.retries = 0;
@@ -256,7 +269,7 @@ impl<P> Network<P> {
     fn back_off(&mut self, node: u16) {
         let this = self.node(node);
         this.phase = Phase::Access;
-        let periods = this.choice.below(1 << this.be);
+        let periods = this.random.below(1 << this.be);
         self.after(periods * self.mac.unit + self.mac.cca, Event::Assessed(node));
     }
 
@@ -271,13 +284,13 @@ impl<P> Network<P> {
             this.phase = Phase::Turnaround;
             return self.after(mac.turnaround, Event::Send(node));
         }
-        this.counters.busy += 1;
-        (this.nb, this.be) = (this.nb + 1, (this.be + 1).min(mac.config.max_be.min(8)));
-        if this.nb <= mac.config.max_csma_backoffs {
+        this.tally.busy += 1;
+        (this.nb, this.be) = (this.nb + 1, (this.be + 1).min(mac.max_be));
+        if this.nb <= mac.max_csma_backoffs {
             return self.back_off(node);
         }
-        this.counters.access_failures += 1;
-        match mac.config.access_failure {
+        this.tally.access_failures += 1;
+        match mac.access_failure {
             AccessFailure::Drop => self.drop_frame(node),
             AccessFailure::Retry => self.retry(node),
         }
@@ -285,7 +298,7 @@ impl<P> Network<P> {
 
     /// The frame at the front goes again, if it may.
     fn retry(&mut self, node: u16) {
-        let most = self.mac.config.max_frame_retries;
+        let most = self.mac.max_frame_retries;
         let this = self.node(node);
         if this.retries >= most {
             return self.drop_frame(node);
@@ -295,7 +308,7 @@ impl<P> Network<P> {
     }
 
     fn drop_frame(&mut self, node: u16) {
-        self.node(node).counters.dropped += 1;
+        self.node(node).tally.dropped += 1;
         self.finish(node);
     }
 
@@ -317,8 +330,8 @@ impl<P> Network<P> {
         let this = self.node(node);
         let Some(frame) = this.queue.front().copied() else { return };
         this.phase = Phase::Sending;
-        this.counters.sent += 1;
-        this.counters.retries += u64::from(this.retries > 0);
+        this.tally.sent += 1;
+        this.tally.retries += u32::from(this.retries > 0);
         let octets = self.octets(&frame);
         let air = self.put_on_air(node, frame.to, octets);
         self.after(air, Event::Sent(node));
@@ -341,24 +354,24 @@ impl<P> Network<P> {
         if let Reception::Whole(from) = this.reception {
             this.reception = Reception::Destroyed(from);
         }
-        this.counters.octets += u64::from(octets);
-        this.counters.usage.transmit += air;
+        this.tally.octets += u64::from(octets);
+        this.tally.transmit += air;
         for at in 0..this.near.len() {
             let near = self.nodes[usize::from(node)].near[at];
             let other = &mut self.nodes[usize::from(near.node)];
-            other.sensed += u16::from(near.senses);
-            if near.is_disturbed {
+            other.sensed += u16::from(near.senses());
+            if near.is_disturbed() {
                 other.disturbing += 1;
                 if let Reception::Whole(from) = other.reception {
                     other.reception = Reception::Destroyed(from);
                 }
             }
-            if near.understands && !other.is_transmitting {
+            if near.understands() && !other.is_transmitting {
                 let counted = end.nanos_since(other.counted_until.max(now));
                 other.counted_until = other.counted_until.max(end);
                 match near.node == to {
-                    true => other.counters.usage.receive += counted,
-                    false => other.counters.usage.overhear += counted,
+                    true => other.tally.receive += counted,
+                    false => other.tally.overhear += counted,
                 }
                 if other.disturbing == 1 {
                     other.reception = Reception::Whole(node);
@@ -378,68 +391,70 @@ impl<P> Network<P> {
         for at in 0..this.near.len() {
             let near = self.nodes[usize::from(node)].near[at];
             let other = &mut self.nodes[usize::from(near.node)];
-            if near.senses {
+            if near.senses() {
                 other.sensed -= 1;
                 other.clear_since = now;
             }
-            other.disturbing -= u16::from(near.is_disturbed);
+            other.disturbing -= u16::from(near.is_disturbed());
             let whole = other.reception == Reception::Whole(node);
             if whole || other.reception == Reception::Destroyed(node) {
                 other.reception = Reception::Nothing;
             }
             if near.node == to {
                 if !whole {
-                    other.counters.collisions += 1;
-                } else if self.survival.arrives(now, octets, &mut other.luck) {
+                    other.tally.collisions += 1;
+                } else if self.survival.arrives(now, octets, &mut other.random) {
                     arrived = true;
                 } else {
-                    other.counters.damaged += 1;
+                    other.tally.damaged += 1;
                 }
             }
         }
         arrived
     }
 
-    fn on_sent(&mut self, node: u16) {
+    fn on_sent(&mut self, node: u16) -> Option<Arrival<P>> {
         let this = self.node(node);
         let (dsn, front) = (this.dsn, this.queue.front().copied());
-        let Some(frame) = front else { return };
+        let frame = front?;
         this.phase = Phase::Waiting;
         let octets = self.octets(&frame);
         let arrived = self.take_off_air(node, frame.to, octets);
         let receiver = self.node(frame.to);
         if !arrived || receiver.is_transmitting || receiver.acknowledges.is_some() {
-            return self.after(self.mac.ack_wait, Event::Silence(node));
+            self.after(self.mac.ack_wait, Event::Silence(node));
+            return None;
         }
         receiver.acknowledges = Some(node);
         let is_new = receiver.is_new(node, dsn);
+        receiver.tally.duplicates += u32::from(!is_new);
         self.after(self.mac.turnaround, Event::Acknowledge(frame.to));
-        match is_new {
-            true => self.on_frame(frame.to, frame.packet, frame.number),
-            false => self.node(frame.to).counters.duplicates += 1,
-        }
+        if is_new { self.on_frame(frame) } else { None }
     }
 
     /// A frame has come to a node, for the first time.
-    fn on_frame(&mut self, node: u16, place: u32, number: u16) {
+    fn on_frame(&mut self, frame: Frame) -> Option<Arrival<P>> {
+        let Frame { packet: place, to: node, number } = frame;
         let packet = &self.packets[place as usize];
         let (is_end, frames) = (packet.to == node, packet.frames);
         let most = match self.forwarding {
-            Forwarding::Single if !is_end => return self.enqueue(node, place, number),
+            Forwarding::Single if !is_end => {
+                self.enqueue(node, place, number);
+                return None;
+            }
             Forwarding::Single => ASSEMBLIES,
             Forwarding::Reassembled(most) => usize::from(most.max(1)),
         };
         if frames > 1 && !self.assemble(node, place, frames, most) {
-            return;
+            return None;
         }
         if !is_end {
             (0..frames).for_each(|frame| self.enqueue(node, place, frame));
-            return;
+            return None;
         }
         let (at, packet) = (self.now(), &mut self.packets[place as usize]);
-        if let Some(content) = packet.content.take() {
-            self.arrival = Some(Arrival { at, from: packet.from, to: node, packet: content });
-        }
+        let content = packet.content.take()?;
+        Some(Arrival { at, from: packet.from, to: node, packet: content })
     }
 
     /// Counts a frame of a packet; whether all are there.
@@ -467,7 +482,7 @@ impl<P> Network<P> {
     fn on_acknowledge(&mut self, node: u16) {
         let this = self.node(node);
         let Some(to) = this.acknowledges else { return };
-        this.counters.acks += 1;
+        this.tally.acks += 1;
         let air = self.put_on_air(node, to, ACK);
         self.after(air, Event::Acknowledged(node));
     }
@@ -488,22 +503,27 @@ impl<P> Network<P> {
     }
 
     fn on_silence(&mut self, node: u16) {
-        self.node(node).counters.unacknowledged += 1;
+        self.node(node).tally.unacknowledged += 1;
         self.retry(node);
     }
 }
 
-impl Times {
-    fn new(config: MacConfig) -> Self {
+impl Mac {
+    fn new(config: &MacConfig) -> Self {
         let nanos =
-            |duration: core::time::Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX >> 16);
+            |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX >> 24);
         Self {
-            config,
             unit: nanos(config.unit_backoff_period),
             cca: nanos(config.cca),
             turnaround: nanos(config.turnaround),
             ack_wait: nanos(config.ack_wait),
             octet: nanos(config.octet),
+            min_be: config.min_be.min(8),
+            max_be: config.max_be.min(8),
+            max_csma_backoffs: config.max_csma_backoffs,
+            max_frame_retries: config.max_frame_retries,
+            access_failure: config.access_failure,
+            queue: config.queue,
         }
     }
 }

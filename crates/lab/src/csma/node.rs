@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use thinair_link::Random;
 use thinair_wire::time::Instant;
 
-use super::counters::Counters;
+use super::counters::Tally;
 
 /// A part of a packet, on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,13 +43,39 @@ pub(super) enum Reception {
     Destroyed(u16),
 }
 
-/// Another node, and what of this one's transmissions gets there.
+/// Another node, what of this one's transmissions gets there, and what has come from there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Near {
     pub(super) node: u16,
-    pub(super) understands: bool,
-    pub(super) is_disturbed: bool,
-    pub(super) senses: bool,
+    reach: u8,
+    /// The DSN of the frame that was received last, if there was one.
+    dsn: u8,
+}
+
+impl Near {
+    const UNDERSTANDS: u8 = 1;
+    const IS_DISTURBED: u8 = 2;
+    const SENSES: u8 = 4;
+    const HAS_SENT: u8 = 8;
+
+    pub(super) const fn new(node: u16, understands: bool, is_disturbed: bool, senses: bool) -> Self {
+        let reach = if understands { Self::UNDERSTANDS } else { 0 }
+            | if is_disturbed { Self::IS_DISTURBED } else { 0 }
+            | if senses { Self::SENSES } else { 0 };
+        Self { node, reach, dsn: 0 }
+    }
+
+    pub(super) const fn understands(self) -> bool {
+        self.reach & Self::UNDERSTANDS != 0
+    }
+
+    pub(super) const fn is_disturbed(self) -> bool {
+        self.reach & Self::IS_DISTURBED != 0
+    }
+
+    pub(super) const fn senses(self) -> bool {
+        self.reach & Self::SENSES != 0
+    }
 }
 
 /// Parts of a packet that have arrived.
@@ -81,16 +107,13 @@ pub(super) struct Node {
     /// Until when the radio has been counted as receiving.
     pub(super) counted_until: Instant,
     pub(super) near: Box<[Near]>,
-    /// The DSN that was received last, by sender.
-    pub(super) seen: Vec<(u16, u8)>,
     pub(super) assemblies: Vec<Assembly>,
-    pub(super) choice: Random,
-    pub(super) luck: Random,
-    pub(super) counters: Counters,
+    pub(super) random: Random,
+    pub(super) tally: Tally,
 }
 
 impl Node {
-    pub(super) fn new(near: Box<[Near]>, choice: Random, luck: Random) -> Self {
+    pub(super) fn new(near: Box<[Near]>, random: Random) -> Self {
         Self {
             queue: VecDeque::new(),
             phase: Phase::Idle,
@@ -107,22 +130,17 @@ impl Node {
             clear_since: Instant::ZERO,
             counted_until: Instant::ZERO,
             near,
-            seen: Vec::new(),
             assemblies: Vec::new(),
-            choice,
-            luck,
-            counters: Counters::default(),
+            random,
+            tally: Tally::default(),
         }
     }
 
     /// Notes the DSN of a frame; whether it is another one than that of the frame before.
     pub(super) fn is_new(&mut self, from: u16, dsn: u8) -> bool {
-        match self.seen.iter_mut().find(|(node, _)| *node == from) {
-            Some((_, seen)) => std::mem::replace(seen, dsn) != dsn,
-            None => {
-                self.seen.push((from, dsn));
-                true
-            }
-        }
+        let Some(near) = self.near.iter_mut().find(|near| near.node == from) else { return false };
+        let is_new = near.reach & Near::HAS_SENT == 0 || near.dsn != dsn;
+        (near.reach, near.dsn) = (near.reach | Near::HAS_SENT, dsn);
+        is_new
     }
 }

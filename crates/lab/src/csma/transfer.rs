@@ -127,7 +127,7 @@ pub struct Running {
     began: Option<Instant>,
     ended: Option<Instant>,
     /// What the control was told of frames.
-    told: Counters,
+    told: (u64, u64, u64),
     segments: u64,
     payload: u64,
     losses: (u64, u64),
@@ -145,7 +145,7 @@ impl Running {
             acknowledged: 0,
             began: None,
             ended: None,
-            told: Counters::default(),
+            told: (0, 0, 0),
             segments: 0,
             payload: 0,
             losses: (0, 0),
@@ -245,10 +245,10 @@ impl Running {
     }
 
     fn tell_frames(&mut self, plan: &Transfer, sizer: &mut impl SegmentSizer, now: Instant) {
-        let counters = self.network.counters(plan.from);
-        let new = counters.since(&self.told);
-        self.told = counters;
-        sizer.on_frames(new.sent as u32, new.unacknowledged as u32, new.access_failures as u32, now);
+        let Counters { sent, unacknowledged, access_failures, .. } = self.network.counters(plan.from);
+        let told = std::mem::replace(&mut self.told, (sent, unacknowledged, access_failures));
+        let new = (sent - told.0, unacknowledged - told.1, access_failures - told.2);
+        sizer.on_frames(new.0 as u32, new.1 as u32, new.2 as u32, now);
     }
 
     fn note(&mut self, plan: &Transfer, size: u16, now: Instant) {

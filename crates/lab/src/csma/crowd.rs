@@ -1,1 +1,0 @@
-//! Many senders around one node.
