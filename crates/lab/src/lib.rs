@@ -40,10 +40,14 @@ pub mod plan;
 mod queue;
 mod stack;
 mod streams;
+mod summary;
 pub mod tcp;
+mod work;
 
 pub use clock::Clock;
 pub use header_cycle::{HeaderCycleError, header_cycle};
 pub use queue::EventQueue;
 pub use stack::{Flow, ParseStackError, Stack};
 pub use streams::{Purpose, Stream, Streams};
+pub use summary::Summary;
+pub use work::{Step, work};

@@ -30,7 +30,6 @@ mod sample;
 #[allow(clippy::unwrap_used)]
 mod tests;
 mod words;
-mod work;
 
 use serde::Deserialize as _;
 use thiserror::Error;
@@ -39,9 +38,8 @@ use toml::{Table, Value};
 
 use crate::network::Scenario;
 
-pub use results::{CellResults, Merge, Record, Results, Summary};
+pub use results::{CellResults, Merge, Record, Results};
 pub use sample::{Metric, Sample};
-pub use work::{Step, work};
 
 /// A commented plan to begin with.
 pub const TEMPLATE: &str = include_str!("plan/template.toml");

@@ -2,24 +2,25 @@
 //! congestion control makes of links that are full or far.
 
 mod cell;
+mod conclusions;
 mod published;
 mod show;
-mod statistics;
 #[cfg(test)]
 mod tests;
 
 use core::time::Duration;
 use std::collections::BTreeMap;
 
+use thinair_lab::Summary;
+use thinair_lab::plan::Sample;
 use thinair_lab::tcp::Nagle;
 
-use cell::{Access, Cell, Control, Metric, Sample};
+use cell::{Access, Cell, Control, Metric};
 use published::LOSSES;
-use statistics::{Summary, band_of_three};
 
 use crate::paper::{About, Error, Findings, Paper, Plan, Progress};
 use crate::row::{Bar, Row};
-use crate::sweep::sweep;
+use crate::sweep::runs;
 
 /// The evaluation.
 #[derive(Debug)]
@@ -67,30 +68,16 @@ impl Paper for CoapLatency {
     }
 
     fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {
-        let cells = cells(plan.quick);
-        /// Runs that are done at a time.
-        const BLOCK: u32 = 10;
-        let jobs: Vec<(usize, u32, u32)> = cells
-            .iter()
-            .enumerate()
-            .flat_map(|(at, cell)| {
-                (0..cell.runs)
-                    .step_by(BLOCK as usize)
-                    .map(move |first| (at, first, cell.runs.min(first + BLOCK)))
-            })
-            .collect();
-        let cost = |&(at, first, end): &(usize, u32, u32)| {
-            cells.get(at).map_or(0, Cell::cost) * u64::from(end - first)
-        };
-        let blocks = sweep(&jobs, plan.threads, progress, cost, |&(at, first, end)| {
-            let runs = cells.get(at).map(|cell| (first..end).map(|run| cell.run(plan.seed, run)).collect());
-            Ok(runs.unwrap_or_else(Vec::new))
-        })?;
-        let mut results = Results::default();
-        for ((at, ..), samples) in jobs.into_iter().zip(blocks) {
-            let Some(cell) = cells.get(at) else { continue };
-            results.0.entry(cell.id.clone()).or_default().extend(samples);
-        }
+        let cells = cells(plan.quick)?;
+        let samples = runs(
+            &cells,
+            |cell| cell.runs,
+            plan.threads,
+            progress,
+            Cell::cost,
+            |cell, run| Ok(cell.run(plan.seed, run)),
+        )?;
+        let results = Results(cells.into_iter().map(|cell| cell.id).zip(samples).collect());
         let rows = rows(&results);
         let ours = show::sections(&results, &rows);
         Ok(Findings { rows, ours, left_out: Vec::new() })
@@ -106,13 +93,21 @@ impl Results {
         self.0.get(id).map_or(&[], Vec::as_slice)
     }
 
-    fn summary(&self, id: &str, of: impl Fn(&Sample) -> f64) -> Option<Summary> {
-        Summary::of(&self.samples(id).iter().map(of).collect::<Vec<_>>())
+    fn summary(&self, id: &str, of: impl Fn(&Sample) -> Option<f64>) -> Option<Summary> {
+        Summary::of(&self.samples(id).iter().filter_map(of).collect::<Vec<_>>())
     }
 
-    fn mean(&self, id: &str, of: impl Fn(&Sample) -> f64) -> Option<f64> {
+    fn mean(&self, id: &str, of: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
         self.summary(id, of).map(|summary| summary.mean)
     }
+}
+
+/// What 95 % of the means of three runs lie in.
+fn band_of_three(values: &[f64]) -> Option<(f64, f64)> {
+    let mut means: Vec<f64> = values.chunks_exact(3).map(|three| three.iter().sum::<f64>() / 3.0).collect();
+    means.sort_by(f64::total_cmp);
+    let at = |share: f64| means.get((share * (means.len() as f64 - 1.0)).round() as usize).copied();
+    Some((at(0.025)?, at(0.975)?))
 }
 
 /// Round trips on which every message might be sent again too early.
@@ -140,11 +135,21 @@ fn controls() -> [Control; 9] {
     ]
 }
 
+fn compressed_controls() -> [Control; 4] {
+    [Control::raw(), Control::cocoa(), Control::quick(), Control::quick().warm("fasor-quick-warm")]
+}
+
+/// What is also run with ROHC on the link.
+const COMPRESSED: [&str; 6] = ["raw", "cocoa", "fasor-quick", "fasor-quick-warm", "tcp-nagle", "tcp-nodelay"];
+
+/// Crowds with ROHC on the link.
+const COMPRESSED_CROWDS: [u16; 3] = [100, 200, 800];
+
 fn crowd_controls() -> [Control; 5] {
     [Control::raw(), Control::rfc6298(), Control::cocoa(), Control::fasor(), Control::quick()]
 }
 
-fn cells(quick: bool) -> Vec<Cell> {
+fn cells(quick: bool) -> Result<Vec<Cell>, Error> {
     let runs = if quick { 30 } else { 900 };
     let mut cells = Vec::new();
     for access in Access::ALL {
@@ -156,7 +161,12 @@ fn cells(quick: bool) -> Vec<Cell> {
             }
             for (name, nagle) in [("tcp-nagle", Nagle::Minshall), ("tcp-nodelay", Nagle::Off)] {
                 let id = format!("{}/{name}/{loss}", access.name());
-                cells.push(Cell::flow(access, Control::raw(), loss, runs / 3).over_tcp(nagle).named(id));
+                let cell = Cell::flow(access, Control::raw(), loss, runs / 3).over_tcp(nagle).named(id);
+                cells.push(Cell { runs: runs / 9, ..cell.clone().compressed()? });
+                cells.push(cell);
+            }
+            for control in compressed_controls() {
+                cells.push(Cell::flow(access, control, loss, runs / 9).compressed()?);
             }
             for nstart in [1, 4] {
                 for control in [Control::raw(), Control::cocoa(), Control::fasor()] {
@@ -181,11 +191,16 @@ fn cells(quick: bool) -> Vec<Cell> {
         for clients in CROWDS.into_iter().filter(|clients| !quick || *clients < 200) {
             cells.push(Cell::crowd(control, clients, if quick { 1 } else { 10 }));
         }
+        if control == Control::quick() {
+            for clients in COMPRESSED_CROWDS.into_iter().filter(|clients| !quick || *clients < 200) {
+                cells.push(Cell::crowd(control, clients, if quick { 1 } else { 3 }).compressed()?);
+            }
+        }
         for seconds in LONG {
             cells.push(Cell::long(control, Duration::from_secs(seconds), if quick { 3 } else { 30 }));
         }
     }
-    cells
+    Ok(cells)
 }
 
 impl Cell {
@@ -218,7 +233,7 @@ fn rows(results: &Results) -> Vec<Row> {
                     control.name
                 ),
                 "ms",
-                results.mean(&id, |sample| sample.worst),
+                results.mean(&id, |sample| sample.worst_ms),
             ));
         }
         rows.extend(better(results, access));
@@ -232,18 +247,30 @@ fn rows(results: &Results) -> Vec<Row> {
                         format!("{id}/crtt"),
                         what,
                         "ms",
-                        results.mean(&id, |sample| sample.crtt),
+                        results.mean(&id, |sample| sample.crtt_ms),
                     ));
                 }
             }
         }
+        for (name, loss) in COMPRESSED.into_iter().flat_map(|name| LOSSES.map(|loss| (name, loss))) {
+            let id = format!("{}/{name}/{loss}/rohc", access.name());
+            let what = format!("{}, {name}, +{loss} %, ROHC", access.title());
+            let row = |metric: &str, unit, of: fn(&Sample) -> Option<f64>| {
+                let what = format!("{what}: {metric}");
+                Row::new(format!("{id}/{metric}"), what, unit, results.mean(&id, of))
+            };
+            rows.push(row("crtt", "ms", |sample| sample.crtt_ms));
+            rows.push(row("octets", "octets", |sample| sample.octets));
+        }
         for protection in ["oscore", "dtls"] {
             let id = format!("{}/fasor/0/{protection}", access.name());
             let what = format!("{}, FASOR, with the octets of {protection}: C-RTT", access.title());
-            rows.push(Row::new(format!("{id}/crtt"), what, "ms", results.mean(&id, |sample| sample.crtt)));
+            rows.push(Row::new(format!("{id}/crtt"), what, "ms", results.mean(&id, |sample| sample.crtt_ms)));
         }
     }
     rows.extend(crowds(results));
+    let concluded = conclusions::rows(&rows);
+    rows.extend(concluded);
     rows
 }
 
@@ -257,7 +284,7 @@ fn table1(
     metric: Metric,
 ) -> Row {
     let id = format!("{}/{}/{loss}", access.name(), control.name);
-    let samples: Vec<f64> = results.samples(&id).iter().map(|sample| sample.of(metric)).collect();
+    let samples: Vec<f64> = results.samples(&id).iter().filter_map(|sample| metric.of(sample)).collect();
     let mean = Summary::of(&samples).map(|summary| summary.mean);
     let what = format!("{}, {}, +{loss} %: {}", access.title(), control.name, metric.name().to_uppercase());
     let row = Row::new(format!("{id}/{}", metric.name()), what, metric.unit(), mean);
@@ -310,7 +337,7 @@ fn table2(results: &Results, access: Access) -> Vec<Row> {
                 format!("{id}/{}", metric.name()),
                 what,
                 "ms",
-                results.mean(&id, |sample| sample.of(metric)),
+                results.mean(&id, |sample| metric.of(sample)),
             );
             rows.push(match theirs {
                 Some(theirs) => row
@@ -332,7 +359,7 @@ fn table3(results: &Results, access: Access, loss: u32, column: usize) -> Vec<Ro
                 format!("{id}/crtt"),
                 format!("{}, {name}, +{loss} %: C-RTT", access.title()),
                 "ms",
-                results.mean(&id, |sample| sample.crtt),
+                results.mean(&id, |sample| sample.crtt_ms),
             );
             let tolerance = match access {
                 Access::Gprs if loss == 0 => Some(0.15),
@@ -354,7 +381,7 @@ fn table3(results: &Results, access: Access, loss: u32, column: usize) -> Vec<Ro
 fn better(results: &Results, access: Access) -> Vec<Row> {
     let pairs = [("cold", "fasor-quick", "cocoa", 0.8), ("warm", "fasor-quick-warm", "cocoa-warm", 0.9)];
     let rows = pairs.into_iter().flat_map(|(name, ours, theirs, worst)| {
-        let share = |of: fn(&Sample) -> f64| {
+        let share = |of: fn(&Sample) -> Option<f64>| {
             let id = |control| format!("{}/{control}/5/steady", access.name());
             Some(results.mean(&id(ours), of)? / results.mean(&id(theirs), of)?)
         };
@@ -363,8 +390,8 @@ fn better(results: &Results, access: Access) -> Vec<Row> {
             Row::new(format!("{}/fasor-of-cocoa/{name}/{id}", access.name()), what, "", ours)
         };
         [
-            row("mean C-RTT", "mean", share(|sample| sample.crtt)).at_most(1.0),
-            row("longest exchange", "worst", share(|sample| sample.worst)).at_most(worst),
+            row("mean C-RTT", "mean", share(|sample| sample.crtt_ms)).at_most(1.0),
+            row("longest exchange", "worst", share(|sample| sample.worst_ms)).at_most(worst),
         ]
     });
     rows.collect()
@@ -378,7 +405,7 @@ fn crowds(results: &Results) -> Vec<Row> {
     for control in crowd_controls() {
         for clients in CROWDS {
             let id = format!("crowd/{clients}/{}", control.name);
-            let Some(goodput) = results.mean(&id, |sample| sample.goodput) else { continue };
+            let Some(goodput) = results.mean(&id, |sample| sample.goodput_per_s) else { continue };
             let what = format!("{clients} clients, {}: exchanges in a second", control.name);
             let row = Row::new(format!("{id}/goodput"), what, "1/s", goodput);
             let what = format!("{clients} clients, {}: transmissions for an exchange", control.name);
@@ -393,22 +420,28 @@ fn crowds(results: &Results) -> Vec<Row> {
             };
             rows.extend([row, sent]);
         }
+        for clients in COMPRESSED_CROWDS.into_iter().filter(|_| control == Control::quick()) {
+            let id = format!("crowd/{clients}/{}/rohc", control.name);
+            let Some(goodput) = results.mean(&id, |sample| sample.goodput_per_s) else { continue };
+            let what = format!("{clients} clients, {}, ROHC: exchanges in a second", control.name);
+            rows.push(Row::new(format!("{id}/goodput"), what, "1/s", goodput));
+        }
         for seconds in LONG {
             let id = format!("rtt/{seconds}/{}", control.name);
             let what = format!("round trip of {seconds} s, {}: RTR", control.name);
-            let row = Row::new(format!("{id}/rtr"), what, "%", results.mean(&id, |sample| sample.rtr));
+            let row = Row::new(format!("{id}/rtr"), what, "%", results.mean(&id, |sample| sample.rtr_percent));
             rows.push(if control.name == "fasor-quick" && seconds == 25 { row.at_most(5.0) } else { row });
         }
         for discipline in ["drop-tail", "codel"] {
             let id = format!("queue/{discipline}/{}", control.name);
             let what = format!("{discipline} of 20 kB at 40 kbit/s beside a download, {}", control.name);
-            let row = |name: &str, unit, of: fn(&Sample) -> f64| {
+            let row = |name: &str, unit, of: fn(&Sample) -> Option<f64>| {
                 Row::new(format!("{id}/{name}"), format!("{what}: {name}"), unit, results.mean(&id, of))
             };
             rows.extend([
-                row("fct", "ms", |sample| sample.fct),
-                row("crtt", "ms", |sample| sample.crtt),
-                row("rtr", "%", |sample| sample.rtr),
+                row("fct", "ms", |sample| sample.fct_ms),
+                row("crtt", "ms", |sample| sample.crtt_ms),
+                row("rtr", "%", |sample| sample.rtr_percent),
                 row("given-up", "", |sample| sample.given_up),
             ]);
         }

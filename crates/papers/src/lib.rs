@@ -25,6 +25,7 @@ mod coap_lossy;
 mod coap_robustness;
 mod coap_sizes;
 mod coap_tunnel_rtt;
+mod compressed;
 mod page;
 mod pair;
 mod paper;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use thinair_coap::congestion::{Algorithm, Transmission};
+use thinair_coap::congestion::{Algorithm, FasorConfig, Transmission};
 use thinair_coap::{BlockSize, Config, OptionList, Tokens, Uri, number};
 
 use super::names::{self, Value};
@@ -28,6 +28,8 @@ pub(crate) enum Congestion {
     Cocoa,
     /// draft-ietf-core-fasor-02
     Fasor,
+    /// The same with less dither where nothing is lost
+    FasorQuick,
 }
 
 impl Congestion {
@@ -36,7 +38,8 @@ impl Congestion {
             Self::Rfc7252 => Algorithm::Rfc7252,
             Self::Rfc6298 => Algorithm::Rfc6298(Default::default()),
             Self::Cocoa => Algorithm::Cocoa(Default::default()),
-            Self::Fasor => Algorithm::Fasor(Default::default()),
+            Self::Fasor => Algorithm::Fasor(FasorConfig::default()),
+            Self::FasorQuick => Algorithm::Fasor(FasorConfig::quick()),
         }
     }
 }
@@ -65,7 +68,7 @@ pub(crate) struct RequestOptions {
     non: bool,
 
     /// When messages are sent again
-    #[arg(long, value_enum, value_name = "NAME", default_value_t = Congestion::Rfc7252, help_heading = "Transmission")]
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = Congestion::FasorQuick, help_heading = "Transmission")]
     congestion: Congestion,
     /// ACK_TIMEOUT: the first timeout, as long as nothing was measured; above the round trip of the path [default: 2s]
     #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Transmission")]

@@ -15,7 +15,7 @@ Standard output gets the payload and nothing else; with a payload of text, and o
 Examples:\n  \
 thinair coap get coap://[2001:db8::1]/sensors/temp --accept json\n  \
 thinair coap put coap+tcp://example.net/firmware --file image.bin --timing\n  \
-thinair coap get coap://nb-iot.example/state --ack-timeout 10s --congestion fasor\n  \
+thinair coap get coap://nb-iot.example/state --ack-timeout 10s\n  \
 thinair coap observe coap://example.net/time --count 5\n\n\
 Exit status: 0 for a response of class 2; 1 for one of class 4 or 5, or for none; 2 for wrong arguments.";
 

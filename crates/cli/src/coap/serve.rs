@@ -54,7 +54,8 @@ pub(crate) struct Arguments {
     /// loopback addresses are listened to
     #[arg(long, help_heading = "Limits")]
     trust_addresses: bool,
-    /// Congestion control of what is sent to clients: rfc7252, rfc6298, cocoa or fasor
+    /// Congestion control of what is sent to clients: rfc7252, rfc6298, cocoa, fasor or
+    /// fasor-quick, which is the default
     #[arg(long, value_name = "NAME", help_heading = "Transmission")]
     congestion: Option<Algorithm>,
     /// Print what was done as JSON at the end

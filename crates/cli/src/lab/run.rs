@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use thinair_lab::plan::{Job, Plan, Results, Step, work};
+use thinair_lab::plan::{Job, Plan, Results};
+use thinair_lab::{Step, work};
 
 use super::{file, show};
 

@@ -51,9 +51,10 @@ impl Default for FasorConfig {
 }
 
 impl FasorConfig {
-    /// With a dither of SRTT/8 to SRTT/4 in state FAST: quicker after a loss, and as careful as the draft after two.
+    /// With a dither of SRTT/8 to SRTT/4 in state FAST: quicker after a loss, and as careful as the draft after two. G is
+    /// 5 ms, so that nobody sends again because a process had to wait for a processor, where round trips are short.
     pub fn quick() -> Self {
-        Self { fast_dither: (125, 250), ..Self::default() }
+        Self { g: Duration::from_millis(5), fast_dither: (125, 250), ..Self::default() }
     }
 }
 

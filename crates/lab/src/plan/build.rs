@@ -3,7 +3,7 @@
 use core::ops::RangeInclusive;
 use core::time::Duration;
 
-use thinair_coap::congestion::{Algorithm, CocoaConfig, FasorConfig, Transmission};
+use thinair_coap::congestion::{Algorithm, CocoaConfig, Transmission};
 use thinair_coap::{Config, Request};
 use thinair_link::preset::{self, presets};
 use thinair_link::{
@@ -37,7 +37,7 @@ const USUAL_MTU: u32 = 1_500;
 const MOST_CLIENTS: u64 = 9_000;
 
 /// Congestion control with another setting than that of its name in RFCs and drafts.
-const VARIANTS: &str = "fasor-quick (less dither) and cocoa-fine (no clock granularity)";
+const VARIANTS: &str = "cocoa-fine (no clock granularity)";
 
 /// A number in its range, or the default.
 fn number(
@@ -112,7 +112,6 @@ fn config(clients: &document::Clients) -> Result<Config, Wrong> {
     let max_retransmit = number("clients.max_retransmit", clients.max_retransmit, 4, 0..=20)? as u8;
     let congestion = match clients.congestion.as_deref() {
         None => Algorithm::default(),
-        Some("fasor-quick") => Algorithm::Fasor(FasorConfig::quick()),
         Some("cocoa-fine") => Algorithm::Cocoa(CocoaConfig { g: Duration::ZERO, ..CocoaConfig::default() }),
         Some(name) => name
             .parse()

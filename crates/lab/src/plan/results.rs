@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::sample::{Metric, Sample};
 use super::{Cell, Job};
+use crate::summary::Summary;
 
 /// What lines begin with.
 const SCHEMA: &str = "thinair.lab.run/1";
@@ -204,41 +205,6 @@ impl CellResults {
     pub fn summary(&self, metric: &Metric) -> Option<Summary> {
         Summary::of(&self.runs.values().filter_map(metric.of).collect::<Vec<_>>())
     }
-}
-
-/// A mean and what it is worth.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
-    /// Mean of the runs.
-    pub mean: f64,
-    /// Half of its interval of 95 %, by Student's t; nothing of one run.
-    pub half: Option<f64>,
-    /// Runs.
-    pub count: usize,
-}
-
-impl Summary {
-    /// Of runs that do not depend on each other; nothing of none.
-    pub fn of(values: &[f64]) -> Option<Self> {
-        let count = values.len() as f64;
-        if values.is_empty() {
-            return None;
-        }
-        let mean = values.iter().sum::<f64>() / count;
-        let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
-        let half = (values.len() > 1).then(|| t(values.len() - 1) * (squares / (count - 1.0) / count).sqrt());
-        Some(Self { mean, half, count: values.len() })
-    }
-}
-
-/// What 95 % of Student's t distribution lie within, with so many degrees of freedom, 1 at least. Right to 0.005.
-fn t(freedom: usize) -> f64 {
-    const TABLE: [f64; 30] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
-        2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048,
-        2.045, 2.042,
-    ];
-    TABLE.get(freedom - 1).copied().unwrap_or(1.96 + 2.4 / freedom as f64)
 }
 
 /// Keys and values of a cell.

@@ -30,7 +30,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    pub(super) fn of(outcome: &Outcome) -> Self {
+    /// What is measured of it.
+    pub fn of(outcome: &Outcome) -> Self {
         let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
         let all = || outcome.clients.iter().flat_map(|client| &client.exchanges);
         let took = || all().filter_map(|exchange| exchange.took());

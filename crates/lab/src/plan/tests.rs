@@ -178,33 +178,6 @@ fn a_run_without_a_response_has_no_times() {
 }
 
 #[test]
-fn an_interval_is_that_of_student() {
-    // 3.182 is what 95 % lie within with three degrees of freedom; the deviation of 1, 2, 3, 4 is 1.29099.
-    let summary = Summary::of(&[1.0, 2.0, 3.0, 4.0]).unwrap();
-    assert!((summary.mean - 2.5).abs() < 1e-12);
-    assert!((summary.half.unwrap() - 3.182 * 1.290_994 / 2.0).abs() < 1e-4);
-    assert_eq!(Summary::of(&[7.0]).unwrap().half, None);
-    assert_eq!(Summary::of(&[]), None);
-}
-
-#[test]
-fn work_ends_when_it_is_told_to() {
-    let mut seen = 0;
-    let jobs: Vec<u32> = (0..1_000).collect();
-    work(
-        &jobs,
-        3,
-        |job| *job,
-        |step| {
-            seen += u32::from(matches!(step, Step::Done(_)));
-            seen < 5
-        },
-    );
-    assert_eq!(seen, 5);
-    work(&[], 3, |job: &u32| *job, |_| panic!("nothing is to be done"));
-}
-
-#[test]
 fn the_template_is_a_plan() {
     let plan = Plan::read(TEMPLATE).unwrap();
     assert_eq!((plan.cells.len(), plan.count), (9, 30));

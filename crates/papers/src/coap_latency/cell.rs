@@ -4,13 +4,18 @@ use core::time::Duration;
 
 use thinair_coap::congestion::{Algorithm, CocoaConfig, FasorConfig, Rfc6298Config, Transmission};
 use thinair_coap::{Config, Request};
-use thinair_lab::network::{Outcome, Pace, Requests, Scenario, Transport};
+use thinair_lab::network::{Pace, Requests, Scenario, Transport};
+use thinair_lab::plan::Sample;
 use thinair_lab::tcp;
 use thinair_link::preset::{GPRS, WIFI};
 use thinair_link::{
     Airtime, CoDelConfig, Discipline, Jitter, LinkModel, LossModel, LossUnit, Probability, Queue, Rate,
 };
+use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
 use thinair_wire::time::Instant;
+
+use crate::compressed::channel;
+use crate::paper::Error;
 
 /// Requests of a flow. Section 2.6.
 const REQUESTS: usize = 100;
@@ -81,6 +86,14 @@ impl Metric {
             Self::Rtr => "%",
         }
     }
+
+    pub(super) const fn of(self, sample: &Sample) -> Option<f64> {
+        match self {
+            Self::Fct => sample.fct_ms,
+            Self::CRtt => sample.crtt_ms,
+            Self::Rtr => sample.rtr_percent,
+        }
+    }
 }
 
 /// Congestion control, and whether it knows the path from a flow before.
@@ -131,57 +144,6 @@ pub(super) struct Cell {
     pub(super) id: String,
     pub(super) runs: u32,
     pub(super) scenario: Scenario,
-}
-
-/// What one run has come to.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
-    pub(super) fct: f64,
-    pub(super) crtt: f64,
-    pub(super) rtr: f64,
-    /// The longest exchange, ms.
-    pub(super) worst: f64,
-    /// Exchanges that were answered, in a second.
-    pub(super) goodput: f64,
-    /// Transmissions of a request for each that was answered.
-    pub(super) transmissions: f64,
-    /// Requests that were given up.
-    pub(super) given_up: f64,
-    /// Octets that the link has carried for an exchange, both ways.
-    pub(super) octets: f64,
-}
-
-impl Sample {
-    pub(super) const fn of(&self, metric: Metric) -> f64 {
-        match metric {
-            Metric::Fct => self.fct,
-            Metric::CRtt => self.crtt,
-            Metric::Rtr => self.rtr,
-        }
-    }
-
-    pub(super) fn new(scenario: &Scenario, outcome: &Outcome) -> Self {
-        let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
-        let took = || outcome.clients.iter().flat_map(|client| client.took());
-        let answered = took().count() as f64;
-        let exchanges: usize = outcome.clients.iter().map(|client| client.exchanges.len()).sum();
-        let sent: u64 =
-            outcome.clients.iter().map(|client| client.retransmissions).sum::<u64>() + exchanges as u64;
-        let completed = outcome.clients.iter().filter_map(|client| client.completed_after()).max();
-        let given_up = outcome.clients.iter().flat_map(|client| &client.exchanges);
-        let lasted = outcome.ended.since(scenario.requests.start).as_secs_f64();
-        let carried: u64 = outcome.totals.iter().map(|totals| totals.carried_octets).sum();
-        Self {
-            fct: completed.map_or(f64::NAN, ms),
-            crtt: took().map(ms).sum::<f64>() / answered,
-            rtr: 100.0 * (sent - exchanges as u64) as f64 / exchanges as f64,
-            worst: took().map(ms).fold(0.0, f64::max),
-            goodput: answered / lasted,
-            transmissions: sent as f64 / answered,
-            given_up: given_up.filter(|exchange| exchange.error.is_some()).count() as f64,
-            octets: carried as f64 / answered,
-        }
-    }
 }
 
 impl Cell {
@@ -252,6 +214,15 @@ impl Cell {
         self
     }
 
+    /// With ROHC on the link: the CoAP profile for datagrams, the IP profile for segments. Each client is a flow each way.
+    pub(super) fn compressed(mut self) -> Result<Self, Error> {
+        let profiles = ProfileSet::v1().with(ProfileId::Coap)?;
+        let flows = self.scenario.clients;
+        self.scenario.rohc = Some(channel(profiles, flows, Mode::Optimistic, Refresh::default(), 1)?);
+        self.id.push_str("/rohc");
+        Ok(self)
+    }
+
     /// Octets that protect each message.
     pub(super) fn protected(mut self, protection: usize) -> Self {
         self.scenario.transport = Transport::Udp { protection };
@@ -304,7 +275,7 @@ impl Cell {
     }
 
     pub(super) fn run(&self, seed: u64, run: u32) -> Sample {
-        Sample::new(&self.scenario, &self.scenario.run(seed, run))
+        Sample::of(&self.scenario.run(seed, run))
     }
 }
 

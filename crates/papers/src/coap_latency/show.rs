@@ -1,10 +1,13 @@
 //! The rows as tables and plots.
 
+use thinair_lab::plan::Sample;
 use thinair_report::{Axis, Cell, Column, Figure, Lines, Point, Section, Series, Shape, Table};
 
-use super::cell::{Access, Metric, Sample};
+use super::cell::{Access, Metric};
 use super::published::{self, LOSSES};
-use super::{CAPACITY, CROWDS, LONG, Results, controls, crowd_controls};
+use super::{
+    CAPACITY, COMPRESSED, COMPRESSED_CROWDS, CROWDS, LONG, Results, conclusions, controls, crowd_controls,
+};
 use crate::row::Row;
 
 pub(super) fn sections(results: &Results, rows: &[Row]) -> Vec<Section> {
@@ -17,7 +20,7 @@ pub(super) fn sections(results: &Results, rows: &[Row]) -> Vec<Section> {
         .figure(shown.loss_plot(Access::Wifi));
     let tables =
         Section::new("A download, and TCP (tables 2 and 3)").table(shown.table2()).table(shown.table3());
-    let conclusions = Section::new("What the paper concludes").table(shown.conclusions());
+    let concluded = Section::new("What the paper concludes").table(conclusions::table(rows));
     let tail = Section::new("The longest exchange of a run")
         .text("Without jitter. Warm: with what a flow has learned that ended a second before.")
         .table(shown.worst(Access::Gprs))
@@ -26,13 +29,20 @@ pub(super) fn sections(results: &Results, rows: &[Row]) -> Vec<Section> {
     let crowd = Section::new("Many clients on 20 kbit/s")
         .text("Each asks again as soon as it is answered. The uplink carries 67.6 requests a second.")
         .table(shown.crowd())
-        .figure(shown.crowd_plot("Exchanges in a second", "1/s", |sample| sample.goodput))
+        .figure(shown.crowd_plot("Exchanges in a second", "1/s", |sample| sample.goodput_per_s))
         .figure(shown.crowd_plot("Transmissions for an exchange", "", |sample| sample.transmissions));
+    let compressed = Section::new("Compressed headers")
+        .text(
+            "Both ends of the link compress, in O-mode: datagrams by the CoAP profile, segments by the IP profile. Octets are \
+                those that the link was given, both ways.",
+        )
+        .table(shown.compressed())
+        .table(shown.compressed_crowds());
     let long = Section::new("Long round trips, full queues, protected messages")
         .table(shown.long())
         .table(shown.queues())
         .table(shown.protection());
-    vec![table1, tables, conclusions, tail, crowd, long]
+    vec![table1, tables, concluded, tail, crowd, compressed, long]
 }
 
 struct Shown<'a> {
@@ -61,7 +71,7 @@ impl Shown<'_> {
     }
 
     /// A mean with its interval, and whether it meets the bar of its row.
-    fn verdict(&self, id: &str, cell: &str, decimals: u8, of: impl Fn(&Sample) -> f64) -> Cell {
+    fn verdict(&self, id: &str, cell: &str, decimals: u8, of: impl Fn(&Sample) -> Option<f64>) -> Cell {
         let Some(summary) = self.results.summary(cell, of) else { return Cell::Empty };
         let sign = match self.row(id).filter(|row| row.bar().is_some()) {
             None => "",
@@ -69,14 +79,24 @@ impl Shown<'_> {
             Some(_) => " ✗",
         };
         let decimals = usize::from(decimals);
-        Cell::text(format!("{:.decimals$} ± {:.decimals$}{sign}", summary.mean, summary.half))
+        let half = summary.half.map_or(String::new(), |half| format!(" ± {half:.decimals$}"));
+        Cell::text(format!("{:.decimals$}{half}{sign}", summary.mean))
     }
 
     fn table1(&self, access: Access) -> Table {
         let mut columns = vec![Column::text(""), Column::number("added loss").unit("%")];
         columns.extend(
-            ["RAW, theirs", "RAW, ours", "CoCoA, theirs", "CoCoA, ours", "FASOR", "RFC 6298", "FASOR warm"]
-                .map(Column::number),
+            [
+                "RAW, theirs",
+                "RAW, ours",
+                "CoCoA, theirs",
+                "CoCoA, ours",
+                "default",
+                "default, warm",
+                "FASOR",
+                "RFC 6298",
+            ]
+            .map(Column::number),
         );
         let mut table = Table::new(access.title(), columns);
         for metric in Metric::ALL {
@@ -84,7 +104,7 @@ impl Shown<'_> {
                 let ours = |control: &str| {
                     let cell = format!("{}/{control}/{loss}", access.name());
                     let id = format!("{cell}/{}", metric.name());
-                    self.verdict(&id, &cell, decimals(metric), |sample| sample.of(metric))
+                    self.verdict(&id, &cell, decimals(metric), |sample| metric.of(sample))
                 };
                 let theirs = |cocoa| {
                     let printed = published::table1(access, cocoa, metric)[at];
@@ -102,9 +122,10 @@ impl Shown<'_> {
                     ours("raw"),
                     theirs(true),
                     ours("cocoa"),
+                    ours("fasor-quick"),
+                    ours("fasor-quick-warm"),
                     ours("fasor"),
                     ours("rfc6298"),
-                    ours("fasor-warm"),
                 ]);
             }
         }
@@ -116,8 +137,8 @@ impl Shown<'_> {
         let plot = controls().into_iter().fold(Lines::new(axes.0, axes.1), |plot, control| {
             let points = LOSSES.into_iter().filter_map(|loss| {
                 let cell = format!("{}/{}/{loss}", access.name(), control.name);
-                let summary = self.results.summary(&cell, |sample| sample.crtt)?;
-                let interval = Some((summary.mean - summary.half, summary.mean + summary.half));
+                let summary = self.results.summary(&cell, |sample| sample.crtt_ms)?;
+                let interval = summary.half.map(|half| (summary.mean - half, summary.mean + half));
                 Some(Point { x: f64::from(loss), y: summary.mean, interval })
             });
             plot.series(Series {
@@ -145,7 +166,7 @@ impl Shown<'_> {
                 let theirs =
                     |metric: &str| number(self.row(&format!("{cell}/{metric}")).and_then(Row::stated), 1);
                 let ours = |metric: Metric| {
-                    self.verdict(&format!("{cell}/{}", metric.name()), &cell, 1, |sample| sample.of(metric))
+                    self.verdict(&format!("{cell}/{}", metric.name()), &cell, 1, |sample| metric.of(sample))
                 };
                 table.row([
                     Cell::text(access.title()),
@@ -168,14 +189,14 @@ impl Shown<'_> {
             Column::number("TCP, Nagle"),
             Column::number("TCP_NODELAY"),
             Column::number("UDP, CoCoA"),
-            Column::number("UDP, FASOR"),
+            Column::number("UDP, default"),
         ];
         let mut table = Table::new("Table 3", columns);
         for access in Access::ALL {
             for (loss, at) in LOSSES.into_iter().zip(0..) {
                 let ours = |name: &str| {
                     let cell = format!("{}/{name}/{loss}", access.name());
-                    self.verdict(&format!("{cell}/crtt"), &cell, 1, |sample| sample.crtt)
+                    self.verdict(&format!("{cell}/crtt"), &cell, 1, |sample| sample.crtt_ms)
                 };
                 table.row([
                     Cell::text(access.title()),
@@ -184,68 +205,10 @@ impl Shown<'_> {
                     ours("tcp-nagle"),
                     ours("tcp-nodelay"),
                     ours("cocoa"),
-                    ours("fasor"),
+                    ours("fasor-quick"),
                 ]);
             }
         }
-        table
-    }
-
-    fn conclusions(&self) -> Table {
-        let columns = [Column::text("their conclusion"), Column::text("here"), Column::text("verdict")];
-        let mut table = Table::new("", columns);
-        let ratio = |one: &str, other: &str| Some(self.ours(one)? / self.ours(other)?);
-        let mut conclude = |claim: &str,
-                            figures: [Option<f64>; 2],
-                            words: &str,
-                            holds: fn([f64; 2]) -> &'static str| {
-            let ([Some(first), Some(second)], words) = (figures, words) else { return };
-            let here =
-                words.replacen("{}", &format!("{first:.2}"), 1).replacen("{}", &format!("{second:.2}"), 1);
-            table.row([Cell::text(claim), Cell::text(here), Cell::text(holds([first, second]))]);
-        };
-        conclude(
-            "CoCoA shortens exchanges where packets are lost",
-            [ratio("gprs/cocoa/5/crtt", "gprs/raw/5/crtt"), ratio("wifi/cocoa/5/crtt", "wifi/raw/5/crtt")],
-            "C-RTT at +5 %: {} of RAW's on GPRS, {} on WiFi",
-            |[gprs, wifi]| if gprs < 1.0 && wifi < 1.0 { "holds" } else { "does not hold" },
-        );
-        conclude(
-            "CoCoA sends again more often",
-            [ratio("gprs/cocoa/5/rtr", "gprs/raw/5/rtr"), ratio("wifi/cocoa/5/rtr", "wifi/raw/5/rtr")],
-            "RTR at +5 %: {} of RAW's on GPRS, {} on WiFi; FASOR less",
-            |[gprs, wifi]| if gprs > 1.0 && wifi > 1.0 { "holds" } else { "does not hold" },
-        );
-        conclude(
-            "Beside a download GPRS suffers, WiFi does not",
-            [
-                ratio("gprs/raw/download/crtt", "gprs/raw/0/crtt"),
-                ratio("wifi/raw/download/crtt", "wifi/raw/0/crtt"),
-            ],
-            "C-RTT {} times as long on GPRS, {} times on WiFi",
-            |[gprs, wifi]| {
-                if gprs > 3.0 && wifi < 2.0 {
-                    "holds; it is the window and the rate, not the queue's management"
-                } else {
-                    "does not hold"
-                }
-            },
-        );
-        conclude(
-            "CoAP over TCP is slow on GPRS, because of its headers",
-            [
-                ratio("gprs/tcp-nagle/0/crtt", "gprs/cocoa/0/crtt"),
-                ratio("gprs/tcp-nodelay/0/crtt", "gprs/cocoa/0/crtt"),
-            ],
-            "{} times UDP's C-RTT with Nagle's algorithm, {} times with TCP_NODELAY",
-            |[nagle, nodelay]| {
-                if nagle > 1.5 && nodelay < 1.3 {
-                    "the figure holds, the reason does not"
-                } else {
-                    "does not hold"
-                }
-            },
-        );
         table
     }
 
@@ -260,8 +223,8 @@ impl Shown<'_> {
             let cells = LOSSES.into_iter().flat_map(|loss| {
                 let cell = format!("{}/{}/{loss}/steady", access.name(), control.name);
                 [
-                    self.results.mean(&cell, |sample| sample.crtt),
-                    self.results.mean(&cell, |sample| sample.worst),
+                    self.results.mean(&cell, |sample| sample.crtt_ms),
+                    self.results.mean(&cell, |sample| sample.worst_ms),
                 ]
             });
             let cells: Vec<Cell> = cells.map(|value| number(value, 1)).collect();
@@ -308,7 +271,7 @@ impl Shown<'_> {
                 .flat_map(|control| {
                     let cell = format!("crowd/{clients}/{}", control.name);
                     [
-                        self.verdict(&format!("{cell}/goodput"), &cell, 1, |sample| sample.goodput),
+                        self.verdict(&format!("{cell}/goodput"), &cell, 1, |sample| sample.goodput_per_s),
                         self.verdict(&format!("{cell}/transmissions"), &cell, 2, |sample| {
                             sample.transmissions
                         }),
@@ -322,7 +285,7 @@ impl Shown<'_> {
         table.note(format!("The link carries {CAPACITY:.1} requests a second."))
     }
 
-    fn crowd_plot(&self, title: &str, unit: &'static str, of: fn(&Sample) -> f64) -> Figure {
+    fn crowd_plot(&self, title: &str, unit: &'static str, of: fn(&Sample) -> Option<f64>) -> Figure {
         let y = Axis::new(title.to_owned());
         let y = if unit.is_empty() { y } else { y.unit(unit) };
         let plot = crowd_controls().into_iter().fold(Lines::new(Axis::new("clients"), y), |plot, control| {
@@ -346,9 +309,54 @@ impl Shown<'_> {
         for seconds in LONG {
             let cells = crowd_controls().map(|control| {
                 let cell = format!("rtt/{seconds}/{}", control.name);
-                self.verdict(&format!("{cell}/rtr"), &cell, 1, |sample| sample.rtr)
+                self.verdict(&format!("{cell}/rtr"), &cell, 1, |sample| sample.rtr_percent)
             });
             table.row(std::iter::once(Cell::integer(seconds)).chain(cells));
+        }
+        table
+    }
+
+    fn compressed(&self) -> Table {
+        let columns = [
+            Column::text(""),
+            Column::text("control"),
+            Column::number("added loss").unit("%"),
+            Column::number("C-RTT").unit("ms"),
+            Column::number("with ROHC").unit("ms"),
+            Column::number("octets of an exchange"),
+            Column::number("with ROHC"),
+        ];
+        let mut table = Table::new("Compressed headers", columns);
+        for access in Access::ALL {
+            for (name, loss) in COMPRESSED.into_iter().flat_map(|name| LOSSES.map(|loss| (name, loss))) {
+                let plain = format!("{}/{name}/{loss}", access.name());
+                let rohc = format!("{plain}/rohc");
+                let mean = |id: &str, of: fn(&Sample) -> Option<f64>| number(self.results.mean(id, of), 1);
+                table.row([
+                    Cell::text(access.title()),
+                    Cell::text(name),
+                    Cell::integer(loss),
+                    mean(&plain, |sample| sample.crtt_ms),
+                    mean(&rohc, |sample| sample.crtt_ms),
+                    mean(&plain, |sample| sample.octets),
+                    mean(&rohc, |sample| sample.octets),
+                ]);
+            }
+        }
+        table
+    }
+
+    fn compressed_crowds(&self) -> Table {
+        let columns = [
+            Column::number("clients"),
+            Column::number("exchanges in a second").unit("1/s"),
+            Column::number("with ROHC").unit("1/s"),
+        ];
+        let mut table = Table::new("Compressed headers in a crowd, the default control", columns);
+        for clients in COMPRESSED_CROWDS {
+            let plain = format!("crowd/{clients}/fasor-quick");
+            let mean = |id: &str| number(self.results.mean(id, |sample| sample.goodput_per_s), 1);
+            table.row([Cell::integer(clients), mean(&plain), mean(&format!("{plain}/rohc"))]);
         }
         table
     }
@@ -393,7 +401,7 @@ impl Shown<'_> {
                 table.row([
                     Cell::text(access.title()),
                     Cell::text(name),
-                    number(self.results.mean(&cell, |sample| sample.crtt), 1),
+                    number(self.results.mean(&cell, |sample| sample.crtt_ms), 1),
                     number(self.results.mean(&cell, |sample| sample.octets), 1),
                 ]);
             }

@@ -2,19 +2,19 @@
 
 use core::time::Duration;
 
+use thinair_coap::congestion::Algorithm;
 use thinair_coap::{Config, Request};
-use thinair_lab::emulator::{RohcChannel, Totals};
+use thinair_lab::emulator::Totals;
 use thinair_lab::network::{Outcome, Pace, Requests, Scenario, Transport};
 use thinair_link::energy::{CC2538, CORTEX_M3, Usage};
 use thinair_link::{
     BitErrorModel, Direction, Duplex, GilbertElliott, Integrity, LinkModel, LossModel, LossUnit, MeanBurst,
     Probability,
 };
-use thinair_rohc::{
-    Channel, CidSpace, CompressorConfig, DecompressorConfig, Format, Mode, ProfileId, ProfileSet,
-};
+use thinair_rohc::{Format, Mode, ProfileId, ProfileSet, Refresh};
 use thinair_wire::time::Instant;
 
+use crate::compressed::channel;
 use crate::paper::Error;
 
 /// One way: the least that tables V and VI have is 7 and 8 ms for both.
@@ -70,8 +70,10 @@ impl Profile {
 pub(super) enum Way {
     /// O-mode.
     Bi,
-    /// U-mode.
+    /// U-mode; contexts are refreshed every 1,700 packets.
     Uni,
+    /// U-mode; contexts are refreshed by the clock, too.
+    UniClock,
 }
 
 impl Way {
@@ -81,13 +83,22 @@ impl Way {
         match self {
             Self::Bi => "bi",
             Self::Uni => "uni",
+            Self::UniClock => "uni-clock",
         }
     }
 
     const fn mode(self) -> Mode {
         match self {
             Self::Bi => Mode::Optimistic,
-            Self::Uni => Mode::Unidirectional,
+            Self::Uni | Self::UniClock => Mode::Unidirectional,
+        }
+    }
+
+    /// In U-mode that of rohc-lib, but for a clock, which runs on while a client backs off.
+    fn refresh(self) -> Refresh {
+        match self {
+            Self::Uni => Refresh::Periodic { packets: Some(1_700), time: None, backoff: false },
+            Self::Bi | Self::UniClock => Refresh::default(),
         }
     }
 }
@@ -182,24 +193,14 @@ impl Cell {
     }
 
     fn scenario(&self, seed: u64) -> Result<Scenario, Error> {
-        /// Small CIDs, as the paper's.
-        const MAX_CID: u16 = 15;
-        let channel = Channel::new(CidSpace::Small, MAX_CID, self.profile.profiles()?)?;
+        let (mode, refresh) = (self.way.mode(), self.way.refresh());
         Ok(Scenario {
             model: self.errors.model(self.rate),
-            rohc: Some(RohcChannel {
-                compressor: CompressorConfig { seed, ..CompressorConfig::new(channel) },
-                decompressor: DecompressorConfig {
-                    mode: self.way.mode(),
-                    ..DecompressorConfig::new(channel)
-                },
-                bases: Vec::new(),
-                feedback_wait: Duration::from_millis(10),
-            }),
+            rohc: Some(channel(self.profile.profiles()?, 1, mode, refresh, seed)?),
             clients: 1,
             transport: Transport::Udp { protection: 0 },
             // ACK_TIMEOUT 2 s, ACK_RANDOM_FACTOR 1.5, MAX_RETRANSMIT 4, NSTART 1.
-            config: Config::default(),
+            config: Config { congestion: Algorithm::Rfc7252, ..Config::default() },
             requests: Requests {
                 request: Request::get("/time"),
                 count: self.exchanges,
@@ -285,6 +286,11 @@ impl Sample {
             not_decompressed: self.not_decompressed + other.not_decompressed,
             energy: self.energy + other.energy,
         }
+    }
+
+    /// Whether there are enough exchanges to hold their figures to a bar.
+    pub(super) fn tells(&self) -> bool {
+        self.exchanges >= 50_000.0
     }
 
     /// Mean time of an exchange that was answered, seconds.

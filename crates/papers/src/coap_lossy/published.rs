@@ -18,7 +18,7 @@ const fn column(mean: f64, min: f64, max: f64, dropped: u32) -> Column {
 /// BER 10^-3: table V (bidirectional) and table VI (unidirectional). Its CoAP profile is our 0x0080.
 pub(super) const fn table(profile: Profile, way: Way) -> Option<Column> {
     Some(match (profile, way) {
-        (Profile::Coap, _) => return None,
+        (Profile::Coap, _) | (_, Way::UniClock) => return None,
         (Profile::Coap2015, Way::Bi) => column(1.040, 0.008, 8.048, 0),
         (Profile::Udp, Way::Bi) => column(1.715, 0.007, 8.275, 0),
         (Profile::Ip, Way::Bi) => column(2.873, 0.007, 14.324, 0),

@@ -35,7 +35,8 @@ pub(super) fn sections(results: &Results, rows: &[Row]) -> Vec<Section> {
     let cost = Section::new("What it costs")
         .text("Independent errors. IR and IR-DYN packets are those that set up and refresh contexts.")
         .table(shown.cost(Way::Bi))
-        .table(shown.cost(Way::Uni));
+        .table(shown.cost(Way::Uni))
+        .table(shown.clock());
     vec![tables, truth, plots, cost]
 }
 
@@ -203,6 +204,29 @@ impl Shown<'_> {
         Figure::new(format!("{title}, {}", errors.name()), plot)
     }
 
+    /// What a clock of refreshes does to coap.
+    fn clock(&self) -> Table {
+        let columns = [
+            Column::text("refreshed"),
+            Column::number("mean").unit("s"),
+            Column::number("given up").unit("%"),
+            Column::number("IR, IR-DYN").unit("%"),
+        ];
+        let mut table = Table::new("coap, unidirectional, BER 1e-3, independent", columns);
+        for (name, way) in
+            [("every 1,700 packets", Way::Uni), ("every 1,024 packets or 16 s, sooner at first", Way::UniClock)]
+        {
+            let id = id(Profile::Coap, way, Rate::OF_TABLES, Errors::Iid);
+            table.row([
+                Cell::text(name),
+                self.mean(&id, "rtt", Sample::rtt),
+                self.mean(&id, "give-ups", Sample::give_ups),
+                number(self.results.long(&id).refreshes(), 2),
+            ]);
+        }
+        table
+    }
+
     fn cost(&self, way: Way) -> Table {
         let columns = [
             Column::text("profile"),
@@ -217,6 +241,7 @@ impl Shown<'_> {
         let title = match way {
             Way::Bi => "Bidirectional",
             Way::Uni => "Unidirectional",
+            Way::UniClock => "Unidirectional, refreshed by the clock, too",
         };
         let mut table = Table::new(title, columns);
         for profile in Profile::ALL {

@@ -156,7 +156,7 @@ fn advice(error: &ClientError, asked: &Ask<'_>) -> String {
     let advice = match &last.why {
         AddressError::NoAnswer { .. } => {
             ". Is the server up, and does the path let UDP through? If a round trip takes longer than ACK_TIMEOUT, \
-             give a longer one, as in --ack-timeout 10s, or --congestion fasor"
+             give a longer one, as in --ack-timeout 10s"
         }
         AddressError::Refused { .. } if asked.arguments.uri.port == PORT => {
             ". Is the server up, and is it CoAP over this transport, on this port?"

@@ -162,7 +162,7 @@ fn anchor_mask(class: &Class<'_>, option: u16) -> u32 {
 }
 
 #[inline]
-fn counted_token(template: &Template, msn: u32) -> u64 {
+pub(super) fn counted_token(template: &Template, msn: u32) -> u64 {
     u64::from_be_bytes(template.token.octets).wrapping_add(u64::from(msn))
 }
 

@@ -8,7 +8,7 @@ use thinair_wire::header::coap::{CoapOption, End, Options};
 use super::Carries;
 use super::OBSERVE;
 use super::compress::{Context, Memory, Trial, has_step};
-use super::header::{mask, near};
+use super::header::{self, mask, near};
 use super::message::{Message, partial_iv, uint};
 use super::outline::{Class, Entries, MAX_DYNAMIC, MAX_OUTLINE, append};
 use super::state::{IpIdMode, MessageIdMode, Template, Token, TokenMode};
@@ -238,12 +238,19 @@ impl Context {
         }
         if carries.token {
             let of_request = request.is_some_and(|request| request.token() == message.token);
+            let (msn, new) = (x.msn, message.token);
             self.redefine(number, config, memory, |template| {
+                let counted = Token::of_uint(header::counted_token(template, msn), new.len);
                 template.token_mode = match template.token_mode {
+                    // It has come round, and has kept its length.
+                    TokenMode::CountedUint if counted == new && new.len > 0 => TokenMode::Counted,
                     TokenMode::Counted | TokenMode::CountedUint if of_request => TokenMode::OfRequest,
                     _ => TokenMode::Irregular,
                 };
-                template.token = Token::of_uint(0, message.token.len);
+                template.token = match template.token_mode {
+                    TokenMode::Counted => Token { len: new.len, ..template.token },
+                    _ => Token::of_uint(0, new.len),
+                };
             });
         }
         if carries.numbers {

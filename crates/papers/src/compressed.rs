@@ -1,0 +1,31 @@
+//! ROHC on a link of the lab.
+
+use core::time::Duration;
+
+use thinair_lab::emulator::RohcChannel;
+use thinair_rohc::{
+    Channel, CidSpace, CompressorConfig, DecompressorConfig, Mode, ProfileSet, Refresh,
+};
+
+use crate::paper::Error;
+
+/// Both ends of a channel for so many flows, one at least. Feedback waits for up to 10 ms for a packet to go in front of.
+pub(crate) fn channel(
+    profiles: ProfileSet,
+    flows: u16,
+    mode: Mode,
+    refresh: Refresh,
+    seed: u64,
+) -> Result<RohcChannel, Error> {
+    let (cids, max_cid) = match flows {
+        ..=16 => (CidSpace::Small, 15),
+        flows => (CidSpace::Large, flows - 1),
+    };
+    let channel = Channel::new(cids, max_cid, profiles)?;
+    Ok(RohcChannel {
+        compressor: CompressorConfig { seed, refresh, ..CompressorConfig::new(channel) },
+        decompressor: DecompressorConfig { mode, ..DecompressorConfig::new(channel) },
+        bases: Vec::new(),
+        feedback_wait: Duration::from_millis(10),
+    })
+}
