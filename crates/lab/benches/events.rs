@@ -54,8 +54,16 @@ fn main() {
         }
         let took = (clock::of_this_process() - before).as_secs_f64();
         let rates = [events as f64 / took, exchanges as f64 / took];
-        println!("{:.0} events/s, {:.0} exchanges/s, {:.1} events an exchange", rates[0], rates[1], rates[0] / rates[1]);
+        println!(
+            "{:.0} events/s, {:.0} exchanges/s, {:.1} events an exchange",
+            rates[0],
+            rates[1],
+            rates[0] / rates[1]
+        );
         best = [best[0].max(rates[0]), best[1].max(rates[1])];
     }
-    println!("best: {:.0} events/s (at least 2,000,000), {:.0} exchanges/s (at least 100,000)", best[0], best[1]);
+    println!(
+        "best: {:.0} events/s (at least 2,000,000), {:.0} exchanges/s (at least 100,000)",
+        best[0], best[1]
+    );
 }

@@ -429,7 +429,8 @@ fn crowds(results: &Results) -> Vec<Row> {
         for seconds in LONG {
             let id = format!("rtt/{seconds}/{}", control.name);
             let what = format!("round trip of {seconds} s, {}: RTR", control.name);
-            let row = Row::new(format!("{id}/rtr"), what, "%", results.mean(&id, |sample| sample.rtr_percent));
+            let row =
+                Row::new(format!("{id}/rtr"), what, "%", results.mean(&id, |sample| sample.rtr_percent));
             rows.push(if control.name == "fasor-quick" && seconds == 25 { row.at_most(5.0) } else { row });
         }
         for discipline in ["drop-tail", "codel"] {

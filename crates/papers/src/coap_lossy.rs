@@ -251,7 +251,9 @@ fn ratio(results: &Results, way: Way, rate: Rate, errors: Errors) -> Row {
     let what = format!("{at}: uncompressed takes so many times as long as coap");
     let row = Row::new(format!("ratio/{at}"), what, "", ratio);
     match (rate, errors) {
-        (Rate::OF_TABLES, Errors::Iid) if plain.tells() && coap.tells() => row.within(Bar { min: Some(5.0), max: None }),
+        (Rate::OF_TABLES, Errors::Iid) if plain.tells() && coap.tells() => {
+            row.within(Bar { min: Some(5.0), max: None })
+        }
         _ => row,
     }
 }

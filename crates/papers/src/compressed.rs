@@ -3,9 +3,7 @@
 use core::time::Duration;
 
 use thinair_lab::emulator::RohcChannel;
-use thinair_rohc::{
-    Channel, CidSpace, CompressorConfig, DecompressorConfig, Mode, ProfileSet, Refresh,
-};
+use thinair_rohc::{Channel, CidSpace, CompressorConfig, DecompressorConfig, Mode, ProfileSet, Refresh};
 
 use crate::paper::Error;
 

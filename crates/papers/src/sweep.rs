@@ -75,7 +75,8 @@ mod tests {
 
     #[test]
     fn runs_come_by_cell() {
-        let found = runs(&[2, 0, 3], |cell| *cell, 2, &|_, _| (), |_| 1, |cell, run| Ok((*cell, run))).unwrap();
+        let found =
+            runs(&[2, 0, 3], |cell| *cell, 2, &|_, _| (), |_| 1, |cell, run| Ok((*cell, run))).unwrap();
         assert_eq!(found, [vec![(2, 0), (2, 1)], vec![], vec![(3, 0), (3, 1), (3, 2)]]);
     }
 }

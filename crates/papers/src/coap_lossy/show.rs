@@ -213,9 +213,10 @@ impl Shown<'_> {
             Column::number("IR, IR-DYN").unit("%"),
         ];
         let mut table = Table::new("coap, unidirectional, BER 1e-3, independent", columns);
-        for (name, way) in
-            [("every 1,700 packets", Way::Uni), ("every 1,024 packets or 16 s, sooner at first", Way::UniClock)]
-        {
+        for (name, way) in [
+            ("every 1,700 packets", Way::Uni),
+            ("every 1,024 packets or 16 s, sooner at first", Way::UniClock),
+        ] {
             let id = id(Profile::Coap, way, Rate::OF_TABLES, Errors::Iid);
             table.row([
                 Cell::text(name),
