@@ -85,7 +85,7 @@ impl Tally {
     }
 }
 
-impl AddAssign<&Counters> for Counters {
+impl AddAssign<&Self> for Counters {
     fn add_assign(&mut self, other: &Self) {
         self.sent += other.sent;
         self.acks += other.acks;

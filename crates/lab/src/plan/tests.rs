@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::{Step, work};
 
 fn wrong(text: &str) -> String {
     Plan::read(text).unwrap_err().to_string()
