@@ -30,6 +30,7 @@
 
 pub mod broadcast;
 mod clock;
+pub mod csma;
 pub mod emulator;
 mod header_cycle;
 #[cfg(target_os = "linux")]

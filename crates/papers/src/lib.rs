@@ -32,6 +32,7 @@ mod paper;
 mod row;
 mod sweep;
 mod traffic;
+mod tssa;
 mod ule_throughput;
 
 pub use page::document;
@@ -47,5 +48,6 @@ pub const PAPERS: &[&dyn Paper] = &[
     &coap_robustness::CoapRobustness,
     &coap_sizes::CoapSizes,
     &coap_tunnel_rtt::CoapTunnelRtt,
+    &tssa::Tssa,
     &ule_throughput::UleThroughput,
 ];

@@ -14,7 +14,7 @@ use super::{Config, Nagle};
 /// Numbers count from the SYN, which is 0; the first octet is 1, and the FIN is behind the last.
 #[derive(Clone, Debug)]
 pub(super) struct Outbox {
-    config: Config,
+    config: Rules,
     /// Octets from `kept` on.
     octets: VecDeque<u8>,
     kept: u64,
@@ -40,6 +40,27 @@ pub(super) struct Outbox {
     /// A probe is to be sent, or was sent in this flight.
     probe: Probe,
     pub(super) retransmissions: u64,
+}
+
+/// What of a [`Config`] is asked for again and again: a simulation may hold many thousands.
+#[derive(Clone, Copy, Debug)]
+struct Rules {
+    window: Option<u32>,
+    send_buffer: usize,
+    sack: bool,
+    limited_transmit: bool,
+    tail_loss_probe: bool,
+    nagle: Nagle,
+    retries: u8,
+    syn_retries: u8,
+}
+
+impl Rules {
+    const fn of(config: &Config) -> Self {
+        let Config { window, send_buffer, sack, limited_transmit, tail_loss_probe, .. } = *config;
+        let Config { nagle, retries, syn_retries, .. } = *config;
+        Self { window, send_buffer, sack, limited_transmit, tail_loss_probe, nagle, retries, syn_retries }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +111,7 @@ pub(super) struct Told {
 impl Outbox {
     pub(super) fn new(config: &Config) -> Self {
         Self {
-            config: *config,
+            config: Rules::of(config),
             octets: VecDeque::new(),
             kept: 1,
             acknowledged: 0,

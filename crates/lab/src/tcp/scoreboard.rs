@@ -119,7 +119,9 @@ impl Scoreboard {
     /// Everything in front of `acknowledged` has arrived, and what is in `blocks`.
     pub(super) fn acknowledge(&mut self, now: Instant, acknowledged: u64, blocks: &[(u64, u64)]) -> Progress {
         let mut progress = Progress::default();
+        let mut again = false;
         while let Some(sent) = self.sent.front_mut().filter(|sent| sent.start < acknowledged) {
+            again |= sent.transmissions > 1 && sent.fate != Fate::Sacked;
             if sent.transmissions == 1 && sent.fate != Fate::Sacked && progress.rtt.is_none() {
                 progress.rtt = Some(now.since(sent.first));
             }
@@ -135,6 +137,9 @@ impl Scoreboard {
             progress.segments += u32::from(sent.fate != Fate::Sacked);
             self.sent.pop_front();
         }
+        // What came behind a hole has waited for it, so its time tells nothing of the path. RFC 6298, section 3: timing is
+        // given up with a retransmission, as Linux does for all that one acknowledgment covers.
+        progress.rtt = progress.rtt.filter(|_| !again);
         for (start, end) in blocks {
             for sent in self.sent.iter_mut().filter(|sent| sent.start >= *start && sent.end <= *end) {
                 if sent.fate == Fate::Sacked {
@@ -203,5 +208,25 @@ impl Scoreboard {
 
     pub(super) fn any_lost(&self) -> bool {
         self.sent.iter().any(|sent| sent.fate == Fate::Lost)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waited_behind_a_hole_tells_no_round_trip() {
+        let mut board = Scoreboard::default();
+        for at in 0..3 {
+            board.push(Instant::from_millis(at), 1 + 100 * at, 101 + 100 * at, false);
+        }
+        let first = board.acknowledge(Instant::from_millis(50), 101, &[]);
+        assert_eq!(first.rtt, Some(Duration::from_millis(50)));
+        board.mark_all_lost();
+        board.send_again(100);
+        // The third one had arrived: the acknowledgment of the second one covers it after a second.
+        let both = board.acknowledge(Instant::from_millis(1_050), 301, &[]);
+        assert_eq!((both.segments, both.rtt), (2, None));
     }
 }

@@ -1,0 +1,286 @@
+//! A file that goes by TCP over some hops, cut into segments as a control of sizes says.
+
+use core::time::Duration;
+
+use thinair_segment::{Loss, SegmentSizer};
+use thinair_wire::time::Instant;
+
+use super::Config;
+use super::counters::{Counters, Total};
+use super::network::Network;
+use crate::streams::Streams;
+use crate::tcp::{self, Algorithm, Connection, Event, Floor, Nagle, Segment};
+
+/// IPH of Ayadi and Awang (2010), table I: 160 bits.
+const IP_HEADER: u16 = 20;
+
+/// Octets that the file is made of.
+static ZEROS: [u8; 4_096] = [0; 4_096];
+
+/// A file from one node to another.
+#[derive(Clone, Debug)]
+pub struct Transfer {
+    /// Over what.
+    pub network: Config,
+    /// Who sends.
+    pub from: u16,
+    /// Who receives.
+    pub to: u16,
+    /// Octets of the file.
+    pub octets: u64,
+    /// How TCP behaves. Its MSS bounds what a control of sizes says.
+    pub tcp: tcp::Config,
+    /// When a transfer is given up.
+    pub limit: Duration,
+    /// Whether sizes are noted as they change.
+    pub trace: bool,
+}
+
+/// A size, from a time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// When, since the connection was there.
+    pub at: Duration,
+    /// Octets of the file that were acknowledged by then.
+    pub acknowledged: u64,
+    /// The size in octets.
+    pub size: u16,
+}
+
+/// What a transfer has cost. All of it without the handshake.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Whether all octets were acknowledged in time.
+    pub is_complete: bool,
+    /// From the moment at which the connection was there.
+    pub duration: Duration,
+    /// Octets that were acknowledged.
+    pub acknowledged: u64,
+    /// Segments with data, those that were sent again included.
+    pub segments: u64,
+    /// Of them, those that were sent again.
+    pub retransmissions: u64,
+    /// Losses as TCP has seen them: by the timer, and by acknowledgments.
+    pub losses: (u64, u64),
+    /// Octets of data in a segment, on average.
+    pub mean_size: f64,
+    /// By node.
+    pub nodes: Vec<Counters>,
+    /// All nodes together.
+    pub energy: Total,
+    /// Events that the network has handled, the handshake included.
+    pub events: u64,
+    /// Sizes as they changed, if they were noted.
+    pub sizes: Vec<Point>,
+}
+
+impl Outcome {
+    /// All counters added up.
+    pub fn all(&self) -> Counters {
+        self.nodes.iter().fold(Counters::default(), |mut all, node| {
+            all += node;
+            all
+        })
+    }
+}
+
+impl Transfer {
+    /// TCP as simulators have it: no options, each segment acknowledged at once, NewReno, at least 1 s of timeout, so many
+    /// segments under way at most.
+    pub fn tcp(mss: u16, window: u32) -> tcp::Config {
+        tcp::Config {
+            mss,
+            algorithm: Algorithm::Reno,
+            window: Some(window),
+            sack: false,
+            timestamps: false,
+            nagle: Nagle::Off,
+            delayed_ack: None,
+            tail_loss_probe: false,
+            floor: Floor::Timeout(Duration::from_secs(1)),
+            longest_timeout: Duration::from_secs(60),
+            retries: u8::MAX,
+            syn_retries: u8::MAX,
+            ..tcp::Config::default()
+        }
+    }
+
+    /// Sends the file. The same `streams`, `run` and control give the same outcome.
+    pub fn run(&self, sizer: &mut impl SegmentSizer, streams: Streams, run: u32) -> Outcome {
+        let mut state = Running::new(self, streams, run);
+        let end = Instant::ZERO + self.limit;
+        while state.step(self, sizer, end) {}
+        state.outcome(self)
+    }
+}
+
+/// A transfer under way: it can be left and taken up again.
+#[derive(Clone, Debug)]
+pub struct Running {
+    network: Network<Segment>,
+    client: Connection,
+    server: Connection,
+    /// Octets that the client was given, and that were acknowledged.
+    written: u64,
+    acknowledged: u64,
+    /// When the connection was there.
+    began: Option<Instant>,
+    ended: Option<Instant>,
+    /// What the control was told of frames.
+    told: (u64, u64, u64),
+    segments: u64,
+    payload: u64,
+    losses: (u64, u64),
+    sizes: Vec<Point>,
+}
+
+impl Running {
+    /// At time zero, the SYN about to be sent.
+    pub fn new(plan: &Transfer, streams: Streams, run: u32) -> Self {
+        Self {
+            network: Network::new(&plan.network, streams, run),
+            client: Connection::connect(plan.tcp, Instant::ZERO, 0),
+            server: Connection::listen(plan.tcp, 0),
+            written: 0,
+            acknowledged: 0,
+            began: None,
+            ended: None,
+            told: (0, 0, 0),
+            segments: 0,
+            payload: 0,
+            losses: (0, 0),
+            sizes: Vec::new(),
+        }
+    }
+
+    /// Goes on until a packet has arrived or a timer has run out, but not beyond `end`; whether there is more to do before
+    /// that.
+    pub fn step(&mut self, plan: &Transfer, sizer: &mut impl SegmentSizer, end: Instant) -> bool {
+        if self.ended.is_some() || self.client.is_closed() {
+            return false;
+        }
+        let now = self.network.now();
+        self.feed(plan, now);
+        self.client.set_segment_size(sizer.size());
+        while let Some(segment) = self.client.poll_transmit(now) {
+            if !segment.payload.is_empty() {
+                self.segments += 1;
+                self.payload += segment.payload.len() as u64;
+            }
+            send(&mut self.network, plan.from, plan.to, segment);
+        }
+        while let Some(segment) = self.server.poll_transmit(now) {
+            send(&mut self.network, plan.to, plan.from, segment);
+        }
+        let timer = [self.client.poll_timeout(), self.server.poll_timeout()].into_iter().flatten().min();
+        let until = timer.map_or(end, |timer| timer.min(end));
+        match self.network.next_before(until) {
+            Some(arrival) if arrival.to == plan.to => {
+                self.server.handle_segment(arrival.at, &arrival.packet);
+                while self.server.readable() > 0 {
+                    self.server.read(usize::MAX);
+                }
+                while self.server.poll_event().is_some() {}
+            }
+            Some(arrival) => self.client.handle_segment(arrival.at, &arrival.packet),
+            None if until < end || timer == Some(end) => {
+                self.client.handle_timeout(until);
+                self.server.handle_timeout(until);
+            }
+            None => return false,
+        }
+        self.tell(plan, sizer);
+        true
+    }
+
+    /// Gives the client enough of the file that no segment is short, and no more.
+    fn feed(&mut self, plan: &Transfer, now: Instant) {
+        let wanted = u64::from(plan.tcp.window.unwrap_or(64)) * u64::from(plan.tcp.mss);
+        while self.written < plan.octets {
+            let missing = wanted.saturating_sub(self.client.status().unacknowledged as u64);
+            let len = (plan.octets - self.written).min(missing).min(ZEROS.len() as u64) as usize;
+            let taken = self.client.write(now, ZEROS.get(..len).unwrap_or(&ZEROS));
+            if taken == 0 {
+                return;
+            }
+            self.written += taken as u64;
+        }
+    }
+
+    /// What the client has noticed goes to the control of sizes.
+    fn tell(&mut self, plan: &Transfer, sizer: &mut impl SegmentSizer) {
+        let now = self.network.now();
+        while let Some(event) = self.client.poll_event() {
+            match event {
+                Event::Connected => {
+                    self.began = Some(now);
+                    self.network.clear_counters();
+                    self.note(plan, sizer.size(), now);
+                }
+                Event::Acked { octets, rtt } => {
+                    self.tell_frames(plan, sizer, now);
+                    self.acknowledged += octets;
+                    sizer.on_acked(octets.min(u32::MAX.into()) as u32, rtt, now);
+                    self.note(plan, sizer.size(), now);
+                    if self.acknowledged >= plan.octets {
+                        self.ended = Some(now);
+                    }
+                }
+                Event::Lost(loss) if self.began.is_some() => {
+                    self.tell_frames(plan, sizer, now);
+                    let loss = match loss {
+                        tcp::Loss::Fast => Loss::Fast,
+                        tcp::Loss::Timeout => Loss::Rto,
+                    };
+                    match loss {
+                        Loss::Rto => self.losses.0 += 1,
+                        Loss::Fast => self.losses.1 += 1,
+                    }
+                    sizer.on_lost(loss, now);
+                    self.note(plan, sizer.size(), now);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn tell_frames(&mut self, plan: &Transfer, sizer: &mut impl SegmentSizer, now: Instant) {
+        let Counters { sent, unacknowledged, access_failures, .. } = self.network.counters(plan.from);
+        let told = std::mem::replace(&mut self.told, (sent, unacknowledged, access_failures));
+        let new = (sent - told.0, unacknowledged - told.1, access_failures - told.2);
+        sizer.on_frames(new.0 as u32, new.1 as u32, new.2 as u32, now);
+    }
+
+    fn note(&mut self, plan: &Transfer, size: u16, now: Instant) {
+        let Some(began) = self.began.filter(|_| plan.trace) else { return };
+        if self.sizes.last().is_none_or(|last| last.size != size) {
+            self.sizes.push(Point { at: now.since(began), acknowledged: self.acknowledged, size });
+        }
+    }
+
+    /// What it has cost so far.
+    pub fn outcome(&self, plan: &Transfer) -> Outcome {
+        let now = self.ended.unwrap_or(self.network.now());
+        let began = self.began.unwrap_or(now);
+        let nodes: Vec<_> =
+            (0..plan.network.topology.nodes()).map(|node| self.network.counters(node)).collect();
+        Outcome {
+            is_complete: self.ended.is_some(),
+            duration: now.since(began),
+            acknowledged: self.acknowledged,
+            segments: self.segments,
+            retransmissions: self.client.status().retransmissions,
+            losses: self.losses,
+            mean_size: self.payload as f64 / (self.segments as f64).max(1.0),
+            energy: Total::of(&nodes),
+            nodes,
+            events: self.network.events(),
+            sizes: self.sizes.clone(),
+        }
+    }
+}
+
+fn send(network: &mut Network<Segment>, from: u16, to: u16, segment: Segment) {
+    let octets = IP_HEADER as usize + segment.header_len() + segment.payload.len();
+    network.send(from, to, u16::try_from(octets).unwrap_or(u16::MAX), segment);
+}

@@ -1,0 +1,92 @@
+//! Section III: equations 1 and 2, and the energy that follows from them without collisions.
+
+/// Octets of the headers: TCPH and IPH, MACH and PHYH; and the MTU of equation 2.
+const TCPH: f64 = 20.0;
+const IPH: f64 = 20.0;
+const MACH: f64 = 15.0;
+const PHYH: f64 = 6.0;
+const MTU: f64 = 106.0;
+/// Octets of an acknowledgment of the MAC on the air: 40 bits, and PHYH.
+const ACK: f64 = 11.0;
+
+/// Microseconds of an octet at 250 kbit/s, and watts to send and to receive.
+const OCTET: f64 = 32e-6;
+const WATTS: f64 = 50.2e-3 + 59.1e-3;
+
+/// Transmissions of a frame, at most: one, and 3 again.
+const TRIES: i32 = 4;
+
+/// Equation 1, in octets.
+pub(super) fn frame_error_rate(rate: f64, octets: u16) -> f64 {
+    1.0 - (1.0 - rate).powi(8 * i32::from(octets))
+}
+
+/// N of equation 2, a whole number.
+fn frames(mss: f64) -> f64 {
+    ((mss + TCPH + IPH) / MTU).ceil()
+}
+
+/// S' of equation 2, in octets.
+fn frame(mss: f64) -> f64 {
+    (mss + TCPH + IPH) / frames(mss) + MACH + PHYH
+}
+
+/// Equation 2 as its middle part says it: 1 - (1 - FER)^N.
+pub(super) fn segment_error_rate(rate: f64, mss: u16) -> f64 {
+    let mss = f64::from(mss);
+    1.0 - (1.0 - rate).powf(8.0 * frame(mss) * frames(mss))
+}
+
+/// Equation 2 as its right part is printed: 1 - (1 - (1 - BER)^S')^N, where a complement is missing.
+pub(super) fn as_printed(rate: f64, mss: u16) -> f64 {
+    let mss = f64::from(mss);
+    1.0 - (1.0 - (1.0 - rate).powf(8.0 * frame(mss))).powf(frames(mss))
+}
+
+/// Joules for a file of so many octets over so many hops, without collisions: each frame is sent up to four times at each
+/// hop, and a segment or acknowledgment that is lost on the way goes again from the start.
+pub(super) fn energy(rate: f64, mss: u16, octets: u64, hops: i32) -> f64 {
+    let mss = f64::from(mss);
+    let (n, data, reply) = (frames(mss), frame(mss), TCPH + IPH + MACH + PHYH);
+    let (data_costs, data_arrives) = over(rate, data, hops);
+    let (reply_costs, reply_arrives) = over(rate, reply, hops);
+    let arrives = data_arrives.powf(n);
+    let tries = 1.0 / (arrives * reply_arrives);
+    let octets_of_segment = n * data_costs + arrives * reply_costs;
+    octets as f64 / mss * tries * octets_of_segment * OCTET * WATTS
+}
+
+/// Octets on the air for a frame over some hops, and how likely it gets there.
+fn over(rate: f64, octets: f64, hops: i32) -> (f64, f64) {
+    let arrives = (1.0 - rate).powf(8.0 * octets);
+    let acknowledged = arrives * (1.0 - rate).powf(8.0 * ACK);
+    let tries = (1.0 - (1.0 - acknowledged).powi(TRIES)) / acknowledged;
+    let hop = 1.0 - (1.0 - arrives).powi(TRIES);
+    let at_a_hop = tries * (octets + arrives * ACK);
+    let hops_gone: f64 = (0..hops).map(|before| hop.powi(before)).sum();
+    (at_a_hop * hops_gone, hop.powi(hops))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: 8,192 segments, 5 hops, 208 octets.
+    #[test]
+    fn without_errors_energy_is_that_of_the_octets() {
+        assert!((energy(0.0, 64, 524_288, 5) - 8_192.0 * 5.0 * 208.0 * 32e-6 * 0.1093).abs() < 1e-9);
+        assert!((energy(0.0, 512, 524_288, 5) - 14.61).abs() < 0.01);
+        assert!((energy(2e-4, 64, 524_288, 5) - 34.8).abs() < 0.4, "{}", energy(2e-4, 64, 524_288, 5));
+    }
+
+    #[test]
+    fn the_printed_equation_falls_where_it_should_rise() {
+        assert!(segment_error_rate(1e-3, 512) > segment_error_rate(1e-4, 512));
+        assert!(as_printed(1e-3, 512) < as_printed(1e-4, 512));
+        // One frame: both are one minus the other.
+        assert!(
+            (segment_error_rate(1e-4, 64) + as_printed(1e-4, 64) - 1.0).abs() < 1e-12 || frames(64.0) > 1.0
+        );
+        assert!((frame_error_rate(1e-4, 125) - segment_error_rate(1e-4, 64)).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,157 @@
+//! DMSS: J.-H. Choi, J.-G. Choi, C. Yoo: Adapting TCP Segment Size in Cellular Networks, ICN 2005, as Ayadi and Awang
+//! quote it (2010, section II): “The scheme judges that the channel condition is bad when the error rate is over the
+//! threshold, and the state is good when the rate is under the threshold”: the small MSS fits into one link frame, the
+//! large one is that of the path MTU.
+//!
+//! What the quotation leaves open is a parameter each of [`DmssConfig`]: what an error is ([`Measure`]), over how many
+//! the rate is taken, and the size before there is a rate (the large one).
+
+use core::time::Duration;
+
+use thinair_wire::time::Instant;
+
+use crate::{Loss, SegmentSizer};
+
+/// The frame error rate above which a channel is bad, in thousandths. “We consider the FER of 5%”.
+const THRESHOLD: u16 = 50;
+
+/// Of what the error rate is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Transmissions of frames of this host that were not acknowledged by the next one, collisions included: by
+    /// [`SegmentSizer::on_frames`]. Without it, the large size is kept.
+    Frames,
+    /// Segments that were lost from end to end, of those that were sent.
+    Segments,
+    /// What is told by [`Dmss::set_frame_error_rate`]: of a radio that knows it without collisions.
+    Told,
+}
+
+/// What DMSS leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DmssConfig {
+    /// Small MSS: fits into one frame, in octets.
+    pub small: u16,
+    /// Large MSS: that of the path MTU, in octets.
+    pub large: u16,
+    /// The error rate above which the channel is bad, in thousandths.
+    pub threshold: u16,
+    /// Of what the error rate is taken.
+    pub measure: Measure,
+    /// Frames, or segments, over which the rate is taken, one window after the other; 0 is taken for 1.
+    pub window: u16,
+}
+
+impl Default for DmssConfig {
+    fn default() -> Self {
+        Self { small: 64, large: 1_024, threshold: THRESHOLD, measure: Measure::Frames, window: 100 }
+    }
+}
+
+/// Two sizes, and a threshold between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dmss {
+    config: DmssConfig,
+    /// The channel is bad.
+    bad: bool,
+    /// Of the window that is being filled.
+    sent: u32,
+    failed: u32,
+}
+
+impl Dmss {
+    /// With the large size, until a window has told something else.
+    pub const fn new(config: DmssConfig) -> Self {
+        Self { config, bad: false, sent: 0, failed: 0 }
+    }
+
+    /// The frame error rate, in millionths, if it is [told](Measure::Told).
+    pub fn set_frame_error_rate(&mut self, millionths: u32) {
+        if self.config.measure == Measure::Told {
+            self.bad = millionths > u32::from(self.config.threshold) * 1_000;
+        }
+    }
+
+    fn count(&mut self, measure: Measure, sent: u32, failed: u32) {
+        if self.config.measure != measure {
+            return;
+        }
+        self.sent = self.sent.saturating_add(sent);
+        self.failed = self.failed.saturating_add(failed);
+        if self.sent >= u32::from(self.config.window).max(1) {
+            self.bad =
+                u64::from(self.failed) * 1_000 > u64::from(self.sent) * u64::from(self.config.threshold);
+            (self.sent, self.failed) = (0, 0);
+        }
+    }
+}
+
+impl Default for Dmss {
+    fn default() -> Self {
+        Self::new(DmssConfig::default())
+    }
+}
+
+impl SegmentSizer for Dmss {
+    fn on_acked(&mut self, _octets: u32, _rtt: Option<Duration>, _now: Instant) {
+        self.count(Measure::Segments, 1, 0);
+    }
+
+    fn on_lost(&mut self, _loss: Loss, _now: Instant) {
+        self.count(Measure::Segments, 1, 1);
+    }
+
+    fn on_frames(&mut self, sent: u32, failed: u32, _busy: u32, _now: Instant) {
+        self.count(Measure::Frames, sent, failed);
+    }
+
+    fn size(&self) -> u16 {
+        if self.bad { self.config.small.max(1) } else { self.config.large.max(1) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_five_percent_of_frames_are_a_bad_channel() {
+        let mut dmss = Dmss::default();
+        dmss.on_frames(99, 99, 0, Instant::ZERO);
+        assert_eq!(dmss.size(), 1_024, "a window that is not full says nothing");
+        dmss.on_frames(1, 0, 0, Instant::ZERO);
+        assert_eq!(dmss.size(), 64);
+        dmss.on_frames(100, 6, 0, Instant::ZERO);
+        assert_eq!(dmss.size(), 64);
+        dmss.on_frames(100, 5, 0, Instant::ZERO);
+        assert_eq!(dmss.size(), 1_024, "five of a hundred are not more than 5 %");
+    }
+
+    #[test]
+    fn segments_can_be_counted_instead_of_frames() {
+        let config = DmssConfig { measure: Measure::Segments, window: 50, ..DmssConfig::default() };
+        let mut dmss = Dmss::new(config);
+        for _ in 0..3 {
+            dmss.on_lost(Loss::Fast, Instant::ZERO);
+        }
+        for _ in 0..46 {
+            dmss.on_acked(1_024, None, Instant::ZERO);
+        }
+        dmss.on_frames(1_000, 1_000, 0, Instant::ZERO);
+        assert_eq!(dmss.size(), 1_024);
+        dmss.on_acked(1_024, None, Instant::ZERO);
+        assert_eq!(dmss.size(), 64, "3 of 50 are 6 %");
+    }
+
+    #[test]
+    fn a_rate_can_be_told() {
+        let mut dmss = Dmss::new(DmssConfig { measure: Measure::Told, ..DmssConfig::default() });
+        dmss.set_frame_error_rate(50_000);
+        assert_eq!(dmss.size(), 1_024);
+        dmss.set_frame_error_rate(50_001);
+        assert_eq!(dmss.size(), 64);
+        let mut other = Dmss::default();
+        other.set_frame_error_rate(1_000_000);
+        assert_eq!(other.size(), 1_024, "who counts frames is not told");
+    }
+}

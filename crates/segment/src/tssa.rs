@@ -1,0 +1,249 @@
+//! TSSA: A. Ayadi, A. Awang: Adaptive TCP Segment Size Control for Reducing Energy Consumption in 6LoWPANs, 2010,
+//! section IV.
+//!
+//! Fast Start doubles the size “until a TCP segment is lost”. Then “the TSSA algorithm increases the MSS by an MTU after
+//! S_MAX successful transmissions (i.e., the source node receives S_MAX TCP ACKs) [...] After a loss, the TSSA
+//! reinitialize S_MAX to zero” — the counter of successes is meant — “and after two losses, the TSSA reduces the MSS by
+//! MTU.” The MSS that was negotiated is the upper bound.
+//!
+//! What the section leaves open is a parameter each of [`TssaConfig`]: the size to begin with and the lower bound (a
+//! segment of one frame); what a step is, the MTU with or without the place of headers (106 octets); what Fast Start
+//! doubles by (each acknowledgment); what becomes of the size with the first loss (half is left); whether the two losses
+//! have to follow each other (a loss counts until the size changes); and whether what a timer tells counts.
+
+use core::time::Duration;
+
+use thinair_wire::time::Instant;
+
+use crate::{Loss, SegmentSizer};
+
+/// Acknowledgments after which the size grows. Section IV: “we have chosen S_MAX equals to ten”.
+const S_MAX: u16 = 10;
+
+/// Losses after which the size shrinks. Section IV: “after two losses”.
+const L_MAX: u16 = 2;
+
+/// What Fast Start doubles the size by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FastStart {
+    /// Each acknowledgment.
+    Acknowledgment,
+    /// As many acknowledged octets as a round trip holds, given in segments: 1 is the same as each acknowledgment.
+    Segments(u16),
+    /// Nothing: the second phase from the start.
+    Off,
+}
+
+/// What becomes of the size with the loss that ends Fast Start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterFirstLoss {
+    /// Half of it is left.
+    Halve,
+    /// It shrinks by a step.
+    Step,
+    /// It stays, and the loss is the first of two.
+    Keep,
+}
+
+/// What TSSA leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TssaConfig {
+    /// The size to begin with, in octets.
+    pub start: u16,
+    /// The least size, in octets; 0 is taken for 1.
+    pub least: u16,
+    /// The greatest size: the MSS that was negotiated, in octets.
+    pub most: u16,
+    /// What the size grows and shrinks by: the link MTU, in octets.
+    pub step: u16,
+    /// S_MAX, in acknowledgments; 0 is taken for 1.
+    pub s_max: u16,
+    /// Losses after which the size shrinks; 0 is taken for 1.
+    pub l_max: u16,
+    /// What Fast Start doubles by.
+    pub fast_start: FastStart,
+    /// What the first loss does.
+    pub after_first_loss: AfterFirstLoss,
+    /// Losses count only if no acknowledgment comes between them.
+    pub consecutive: bool,
+    /// A loss that the timer has told counts as two.
+    pub timer_counts_twice: bool,
+}
+
+impl Default for TssaConfig {
+    fn default() -> Self {
+        Self {
+            start: 64,
+            least: 64,
+            most: 1_024,
+            step: 106,
+            s_max: S_MAX,
+            l_max: L_MAX,
+            fast_start: FastStart::Acknowledgment,
+            after_first_loss: AfterFirstLoss::Halve,
+            consecutive: false,
+            timer_counts_twice: false,
+        }
+    }
+}
+
+/// What TSSA does at the moment. Fig. 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The size doubles.
+    FastStart,
+    /// The size goes by steps.
+    Steps,
+}
+
+/// TCP Segment Size Adaptation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tssa {
+    config: TssaConfig,
+    phase: Phase,
+    size: u16,
+    successes: u16,
+    losses: u16,
+}
+
+impl Tssa {
+    /// At the size to begin with, within its bounds.
+    pub fn new(config: TssaConfig) -> Self {
+        let phase = if config.fast_start == FastStart::Off { Phase::Steps } else { Phase::FastStart };
+        let mut tssa = Self { config, phase, size: 0, successes: 0, losses: 0 };
+        tssa.set(config.start);
+        tssa
+    }
+
+    /// What it does at the moment.
+    pub const fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// A new size, for which nothing has been counted yet.
+    fn set(&mut self, size: u16) {
+        let least = self.config.least.max(1);
+        self.size = size.clamp(least, self.config.most.max(least));
+        (self.successes, self.losses) = (0, 0);
+    }
+}
+
+impl Default for Tssa {
+    fn default() -> Self {
+        Self::new(TssaConfig::default())
+    }
+}
+
+impl SegmentSizer for Tssa {
+    fn on_acked(&mut self, _octets: u32, _rtt: Option<Duration>, _now: Instant) {
+        self.successes = self.successes.saturating_add(1);
+        match (self.phase, self.config.fast_start) {
+            (Phase::FastStart, FastStart::Segments(segments)) if self.successes < segments => {}
+            (Phase::FastStart, _) => self.set(self.size.saturating_mul(2)),
+            (Phase::Steps, _) => {
+                if self.config.consecutive {
+                    self.losses = 0;
+                }
+                if self.successes >= self.config.s_max.max(1) {
+                    self.set(self.size.saturating_add(self.config.step));
+                }
+            }
+        }
+    }
+
+    fn on_lost(&mut self, loss: Loss, _now: Instant) {
+        let counted = if self.config.timer_counts_twice && loss == Loss::Rto { 2 } else { 1 };
+        if self.phase == Phase::FastStart {
+            self.phase = Phase::Steps;
+            match self.config.after_first_loss {
+                AfterFirstLoss::Halve => return self.set(self.size / 2),
+                AfterFirstLoss::Step => return self.set(self.size.saturating_sub(self.config.step)),
+                AfterFirstLoss::Keep => {}
+            }
+        }
+        self.successes = 0;
+        self.losses = self.losses.saturating_add(counted);
+        if self.losses >= self.config.l_max.max(1) {
+            self.set(self.size.saturating_sub(self.config.step));
+        }
+    }
+
+    fn size(&self) -> u16 {
+        self.size
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn acked(tssa: &mut Tssa, times: usize) -> u16 {
+        (0..times).for_each(|_| tssa.on_acked(1, None, Instant::ZERO));
+        tssa.size()
+    }
+
+    fn lost(tssa: &mut Tssa) -> u16 {
+        tssa.on_lost(Loss::Fast, Instant::ZERO);
+        tssa.size()
+    }
+
+    /// Section IV, in the order of its sentences.
+    #[test]
+    fn sizes_follow_the_section() {
+        let mut tssa = Tssa::default();
+        assert_eq!([1, 1, 1, 1, 1].map(|times| acked(&mut tssa, times)), [128, 256, 512, 1_024, 1_024]);
+        assert_eq!(lost(&mut tssa), 512, "the first loss ends Fast Start");
+        assert_eq!(tssa.phase(), Phase::Steps);
+        assert_eq!((acked(&mut tssa, 9), acked(&mut tssa, 1)), (512, 618));
+        assert_eq!((lost(&mut tssa), lost(&mut tssa)), (618, 512), "two losses");
+        assert_eq!((acked(&mut tssa, 9), lost(&mut tssa), acked(&mut tssa, 9)), (512, 512, 512));
+        assert_eq!(acked(&mut tssa, 1), 618, "a loss has set the counter to zero");
+    }
+
+    #[test]
+    fn a_loss_counts_until_the_size_changes_or_until_an_acknowledgment() {
+        for (consecutive, size) in [(false, 406), (true, 512)] {
+            let mut tssa = Tssa::new(TssaConfig { consecutive, ..TssaConfig::default() });
+            acked(&mut tssa, 4);
+            lost(&mut tssa);
+            lost(&mut tssa);
+            acked(&mut tssa, 5);
+            assert_eq!(lost(&mut tssa), size, "{consecutive}");
+        }
+    }
+
+    #[test]
+    fn the_first_loss_halves_steps_or_is_one_of_two() {
+        for (after_first_loss, sizes) in [
+            (AfterFirstLoss::Halve, [512, 512]),
+            (AfterFirstLoss::Step, [918, 918]),
+            (AfterFirstLoss::Keep, [1_024, 918]),
+        ] {
+            let mut tssa = Tssa::new(TssaConfig { after_first_loss, ..TssaConfig::default() });
+            acked(&mut tssa, 4);
+            assert_eq!([lost(&mut tssa), lost(&mut tssa)], sizes);
+        }
+    }
+
+    #[test]
+    fn fast_start_can_go_by_round_trips_or_not_be() {
+        let config = TssaConfig { fast_start: FastStart::Segments(4), ..TssaConfig::default() };
+        let mut tssa = Tssa::new(config);
+        assert_eq!((acked(&mut tssa, 3), acked(&mut tssa, 1), acked(&mut tssa, 4)), (64, 128, 256));
+        let mut tssa = Tssa::new(TssaConfig { fast_start: FastStart::Off, ..TssaConfig::default() });
+        assert_eq!((acked(&mut tssa, 9), acked(&mut tssa, 1)), (64, 170));
+    }
+
+    #[test]
+    fn a_timer_can_count_twice() {
+        let config = TssaConfig {
+            timer_counts_twice: true,
+            fast_start: FastStart::Off,
+            start: 512,
+            ..TssaConfig::default()
+        };
+        let mut tssa = Tssa::new(config);
+        tssa.on_lost(Loss::Rto, Instant::ZERO);
+        assert_eq!((tssa.size(), lost(&mut tssa)), (406, 406));
+    }
+}
