@@ -37,6 +37,8 @@ mod compress;
 mod context;
 mod decompress;
 pub mod dispatch;
+pub mod fcs;
+pub mod frame;
 mod iphc;
 mod link;
 mod nhc;
