@@ -3,7 +3,7 @@
 //! ROHC has none in the registry. Here it has one for experiments, [`ROHC`], so that ROHC and LOWPAN_IPHC can be
 //! compared on the same frames. Why that one:
 //!
-//! - Page 15 of all patterns is "Reserved for Experimental Use" (RFC 8025, section 6), so nothing that is registered is
+//! - Page 15 of all patterns is "Reserved for Experimental Use" (RFC 8025), so nothing that is registered is
 //!   taken, and nodes that do not know the page drop the packet. One octet, 0xFF, switches to the page.
 //! - The packet cannot follow right behind: ROHC packets may begin with `1111xxxx` (IR, feedback, segments), and that is
 //!   a Page Switch on any page. So a second octet names ROHC on the page.
@@ -11,7 +11,7 @@
 //!   stand behind a fragmentation header.
 //!
 //! **Whoever compares sizes: a dispatch of the registry would be 1 octet, this is 2.** A fragmentation header in front
-//! counts octets of the ROHC packet, behind the dispatch: where a link compresses below, datagram_size is not that of
+//! counts octets of the ROHC packet, behind the dispatch: for ROHC, datagram_size is not that of
 //! the IP packet.
 
 /// `01 000001`: an IPv6 packet as it is.

@@ -38,10 +38,14 @@ mod context;
 mod decompress;
 pub mod dispatch;
 pub mod fcs;
+pub mod forward;
+pub mod fragment;
 pub mod frame;
 mod iphc;
 mod link;
 mod nhc;
+pub mod reassembly;
+pub mod stack;
 
 pub use compress::{CompressError, Compressed, compress};
 pub use context::{BadContext, Context, Contexts};
