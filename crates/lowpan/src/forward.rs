@@ -179,9 +179,9 @@ impl<const N: usize> Forwarder<N> {
             return Ok(None);
         }
         let total = usize::from(header.datagram_size);
-        let scratch = scratch
-            .get_mut(..total)
-            .ok_or(ForwardError::Header(DecompressError::OutputTooSmall { have: 0 }))?;
+        let have = scratch.len();
+        let too_small = ForwardError::Header(DecompressError::OutputTooSmall { have });
+        let scratch = scratch.get_mut(..total).ok_or(too_small)?;
         let (done, elided) =
             decompress_part(settings, links, content, Some(total), scratch).map_err(ForwardError::Header)?;
         let packet = scratch.get_mut(..done.len).unwrap_or_default();

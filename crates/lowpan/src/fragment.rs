@@ -129,7 +129,7 @@ impl Fragment<'_> {
 /// let compressed = compress(&Settings::default(), Links::default(), &packet, &mut out)?;
 /// let fragments = Fragments::new(&compressed, &out[..compressed.len], 7, 102)?;
 /// let octets: Vec<_> = fragments.map(|fragment| fragment.octets()).collect();
-/// assert_eq!(octets, [95, 101, 101, 17]);
+/// assert_eq!(octets, [95, 101, 97]);
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
