@@ -46,6 +46,7 @@ mod sides;
 mod survey;
 mod tally;
 mod timeline;
+mod unpack;
 
 pub use outcome::Outcome;
 pub use run::Analysis;

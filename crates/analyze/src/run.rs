@@ -16,6 +16,7 @@ use crate::settings::{SchemeSpec, Settings};
 use crate::survey::{self, Provision};
 use crate::tally::{Carried, Traffic, layers_out};
 use crate::timeline::Timeline;
+use crate::unpack::Unpack;
 
 #[cfg(test)]
 mod tests;
@@ -100,11 +101,12 @@ impl Analysis {
             }
         }
         self.flows.start(self.inputs.len());
+        let mut unpack = Unpack::new();
         let mut input = Input { path: path.to_owned(), ..Input::default() };
         (input.schc_rules, input.lowpan_contexts) = self.told_beforehand(&provision);
         while let Some(record) = reader.next_record() {
             match record {
-                Ok(record) => self.record(&mut input, &mut link, &record),
+                Ok(record) => self.record(&mut input, &mut link, &mut unpack, &record),
                 Err(error @ Error::Io { .. }) => return Err(error),
                 Err(error) if error.ends_reading() => {
                     input.damaged = !matches!(error, Error::Truncated { .. });
@@ -171,9 +173,9 @@ impl Analysis {
         (rules, schemes.contains(&SchemeSpec::Lowpan).then(|| contexts.collect()))
     }
 
-    fn record(&mut self, input: &mut Input, link: &mut Link, record: &Record<'_>) {
+    fn record(&mut self, input: &mut Input, link: &mut Link, unpack: &mut Unpack, record: &Record<'_>) {
         input.packets += 1;
-        let packet = match Packet::of(record) {
+        let packet = match unpack.packet(record) {
             Ok(packet) => packet,
             Err(reason) => {
                 *input.skipped.entry(reason).or_default() += 1;

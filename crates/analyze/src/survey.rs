@@ -12,6 +12,7 @@ use crate::packet::Packet;
 use crate::schc::{Checksum, Direction, Learner, Reading, RuleSet};
 use crate::settings::{SchemeSpec, Settings};
 use crate::sides::Side;
+use crate::unpack::Unpack;
 
 /// What both ends of a link are provisioned with.
 #[derive(Debug, Default)]
@@ -55,12 +56,13 @@ pub(crate) fn read<R: Read>(
     let mut learner = Learner::new(Reading { checksum, ports: settings.compressor.coap.ports });
     let mut prefixes = BTreeMap::new();
     let mut flows = Flows::default();
+    let mut unpack = Unpack::new();
     let mut reader = Reader::new(source)?;
     let mut records = 0_u64;
     while let Some(record) = reader.next_record() {
         match record {
             Ok(record) => {
-                if let Ok(packet) = Packet::of(&record) {
+                if let Ok(packet) = unpack.packet(&record) {
                     let from = flows.of(&packet, 0).side;
                     learner.observe(direction(from), packet.octets);
                     count_prefixes(&packet, &mut prefixes);

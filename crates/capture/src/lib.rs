@@ -5,8 +5,8 @@
 //! from: it reads from any [`std::io::Read`] and writes to any [`std::io::Write`].
 //!
 //! - [`Reader`] gives the records of a file one by one, in bounded memory; [`Error`] says what is wrong with it, where.
-//! - [`Record::network_packet`] finds the IP packet of a record, [`Record::rohc_packet`] the ROHC packet; [`Skip`] says
-//!   why there is none.
+//! - [`Record::network_packet`] finds the IP packet of a record, [`Record::rohc_packet`] the ROHC packet, [`Record::mac_frame`]
+//!   the frame of IEEE 802.15.4, whose packets are compressed; [`Skip`] says why there is none.
 //! - [`Writer`] writes a pcap file.
 //!
 //! ```
@@ -34,6 +34,7 @@
 mod error;
 mod link;
 mod link_type;
+mod mac_frame;
 mod pcap;
 mod pcapng;
 mod read;
@@ -48,6 +49,7 @@ pub use link::{
     network_packet, rohc_packet,
 };
 pub use link_type::LinkType;
+pub use mac_frame::{MacFrame, mac_frame};
 pub use read::{MAX_RECORD_LEN, Reader};
 pub use record::Record;
 pub use time::Timestamp;

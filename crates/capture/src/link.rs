@@ -67,7 +67,7 @@ pub enum Skip {
     NotIp,
     /// The link header says something else than ROHC.
     NotRohc,
-    /// The link type is none of the constants of [`LinkType`].
+    /// What is asked for is not to be found behind this link type.
     UnsupportedLinkType,
     /// Nothing follows the link header.
     Empty,

@@ -5,8 +5,8 @@ use std::fmt;
 /// What the records of an interface begin with: a `LINKTYPE_` value of the
 /// [registry](https://www.tcpdump.org/linktypes.html).
 ///
-/// Any value can be held; the constants are those which [`network_packet`](crate::network_packet) or
-/// [`rohc_packet`](crate::rohc_packet) can look into.
+/// Any value can be held; the constants are those which [`network_packet`](crate::network_packet),
+/// [`rohc_packet`](crate::rohc_packet) or [`mac_frame`](crate::mac_frame()) can look into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkType(pub u16);
 
@@ -31,12 +31,18 @@ impl LinkType {
     pub const LINUX_SLL: Self = Self(113);
     /// For private use. By the convention of this project each record is one ROHC packet.
     pub const USER0: Self = Self(147);
+    /// A frame of IEEE 802.15.4 with its check sequence.
+    pub const IEEE802_15_4_WITHFCS: Self = Self(195);
     /// An IPv4 packet.
     pub const IPV4: Self = Self(228);
     /// An IPv6 packet.
     pub const IPV6: Self = Self(229);
+    /// A frame of IEEE 802.15.4 without check sequence.
+    pub const IEEE802_15_4_NOFCS: Self = Self(230);
     /// Linux "cooked" capture, version 2.
     pub const LINUX_SLL2: Self = Self(276);
+    /// A frame of IEEE 802.15.4 behind a header that says how it was received.
+    pub const IEEE802_15_4_TAP: Self = Self(283);
 
     /// The name in the registry, without `LINKTYPE_`; `None` if it is none of the constants.
     pub const fn name(self) -> Option<&'static str> {
@@ -52,12 +58,15 @@ impl LinkType {
             Self::IPV4 => "IPV4",
             Self::IPV6 => "IPV6",
             Self::LINUX_SLL2 => "LINUX_SLL2",
+            Self::IEEE802_15_4_WITHFCS => "IEEE802_15_4_WITHFCS",
+            Self::IEEE802_15_4_NOFCS => "IEEE802_15_4_NOFCS",
+            Self::IEEE802_15_4_TAP => "IEEE802_15_4_TAP",
             _ => return None,
         })
     }
 }
 
-/// The name and the number, or the number: `ETHERNET (1)`, `195`.
+/// The name and the number, or the number: `ETHERNET (1)`, `105`.
 impl fmt::Display for LinkType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
@@ -74,6 +83,6 @@ mod tests {
     #[test]
     fn display_gives_name_and_number() {
         assert_eq!(LinkType::LINUX_SLL2.to_string(), "LINUX_SLL2 (276)");
-        assert_eq!(LinkType(195).to_string(), "195");
+        assert_eq!(LinkType(105).to_string(), "105");
     }
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::link::{self, Network, Rohc, Skip};
+use crate::mac_frame::{MacFrame, mac_frame};
 use crate::{LinkType, Timestamp};
 
 /// One captured frame, as it lies in the file.
@@ -40,6 +41,14 @@ impl<'a> Record<'a> {
     /// Why there is none, or none that is whole.
     pub fn rohc_packet(&self) -> Result<Rohc<'a>, Skip> {
         link::rohc_packet(self.link_type, self.data, self.original_len)
+    }
+
+    /// The MAC frame of IEEE 802.15.4: see [`mac_frame`](crate::mac_frame()).
+    ///
+    /// # Errors
+    /// Why there is none, or none that is whole.
+    pub fn mac_frame(&self) -> Result<MacFrame<'a>, Skip> {
+        mac_frame(self.link_type, self.data, self.original_len)
     }
 }
 

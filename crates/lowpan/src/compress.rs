@@ -22,6 +22,14 @@ pub struct Compressed {
     pub len: usize,
 }
 
+impl Compressed {
+    /// A ROHC packet behind [`dispatch::ROHC`], `len` octets with it: what is sent stands for no other octets, so
+    /// sizes and offsets of its fragments count those of the ROHC packet.
+    pub const fn rohc(len: usize) -> Self {
+        Self { header_in: 0, header_out: dispatch::ROHC.len(), len }
+    }
+}
+
 /// Why [`compress`] has done nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompressError {
@@ -56,11 +64,40 @@ pub fn compress(
     packet: &[u8],
     out: &mut [u8],
 ) -> Result<Compressed, CompressError> {
+    let part = Part { packet, total: packet.len(), elision: Elision::WhereRight };
+    compress_part(settings, links, &part, out)
+}
+
+/// The beginning of a packet, as a first fragment has it; or all of it.
+pub(crate) struct Part<'p> {
+    pub(crate) packet: &'p [u8],
+    /// Octets of the whole packet.
+    pub(crate) total: usize,
+    pub(crate) elision: Elision,
+}
+
+/// When the UDP checksum is left out, if that is agreed upon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Elision {
+    /// Where it is right, which only the whole packet tells.
+    WhereRight,
+    /// As the node before has done.
+    AsBefore(bool),
+}
+
+/// [`compress`], of a part.
+pub(crate) fn compress_part(
+    settings: &Settings,
+    links: Links,
+    part: &Part<'_>,
+    out: &mut [u8],
+) -> Result<Compressed, CompressError> {
+    let packet = part.packet;
     let outer = Ipv6::read(packet).map_err(|_| CompressError::NotIpv6)?;
     let have = out.len();
     let mut writer = Writer::new(out, 0);
-    let header_in = if is_whole(&outer, packet) {
-        headers(&mut writer, settings, Encapsulation::link(links), &outer, packet)
+    let header_in = if is_whole(&outer, part.total) {
+        headers(&mut writer, settings, Encapsulation::link(links), &outer, part)
     } else {
         writer.copy(&[dispatch::IPV6]);
         0
@@ -73,9 +110,9 @@ pub fn compress(
     }
 }
 
-/// Whether Payload Length can be inferred: the packet ends where it says.
-fn is_whole(header: &Ipv6, packet: &[u8]) -> bool {
-    packet.len() == Ipv6::LEN + usize::from(header.payload_length)
+/// Whether Payload Length can be inferred: the packet, of `len` octets, ends where it says.
+fn is_whole(header: &Ipv6, len: usize) -> bool {
+    len == Ipv6::LEN + usize::from(header.payload_length)
 }
 
 /// A header that can be compressed. LOWPAN_NHC says in a header whether the next one is, so that is looked at
@@ -89,6 +126,7 @@ enum Header<'p> {
 /// What has to be remembered of the headers before.
 struct Chain<'a> {
     settings: &'a Settings,
+    elision: Elision,
     /// Around the innermost IPv6 header so far.
     encapsulation: Encapsulation,
     /// That header.
@@ -104,18 +142,21 @@ fn headers(
     settings: &Settings,
     encapsulation: Encapsulation,
     outer: &Ipv6,
-    packet: &[u8],
+    part: &Part<'_>,
 ) -> usize {
-    let mut chain = Chain { settings, encapsulation, ip: *outer, ip_count: 1, is_checksum_plain: true };
+    let elision = part.elision;
+    let mut chain =
+        Chain { settings, elision, encapsulation, ip: *outer, ip_count: 1, is_checksum_plain: true };
     let mut at = Ipv6::LEN;
     let mut current = Header::Ipv6(*outer);
     loop {
-        let rest = packet.get(at..).unwrap_or_default();
+        let rest = part.packet.get(at..).unwrap_or_default();
+        let left = part.total.saturating_sub(at);
         let next = match &current {
-            Header::Ipv6(header) => chain.header(header.next_header, rest),
+            Header::Ipv6(header) => chain.header(header.next_header, rest, left),
             // What follows in a part of a packet only looks like a header.
             Header::Extension(header) if header.is_part() => None,
-            Header::Extension(header) => chain.header(header.next_header, rest),
+            Header::Extension(header) => chain.header(header.next_header, rest, left),
             Header::Udp(_) => None,
         };
         chain.write(writer, current, next.is_some());
@@ -127,18 +168,19 @@ fn headers(
 }
 
 impl Chain<'_> {
-    /// The header of type `protocol` at the start of `rest`, and its length, if it can be compressed.
-    fn header<'p>(&self, protocol: u8, rest: &'p [u8]) -> Option<(Header<'p>, usize)> {
+    /// The header of type `protocol` at the start of `rest`, and its length, if it can be compressed. From there on
+    /// the whole packet has `left` octets.
+    fn header<'p>(&self, protocol: u8, rest: &'p [u8], left: usize) -> Option<(Header<'p>, usize)> {
         match protocol {
             protocol::UDP => {
                 let header = Udp::read(rest).ok()?;
-                (usize::from(header.length) == rest.len()).then_some(())?;
+                (usize::from(header.length) == left).then_some(())?;
                 let elided = self.may_elide(&header, rest);
                 Some((Header::Udp(UdpNhc::compress(&header, elided)), Udp::LEN))
             }
             protocol::IPV6 => {
                 let header = Ipv6::read(rest).ok()?;
-                (is_whole(&header, rest) && self.ip_count < MAX_IP).then_some(())?;
+                (is_whole(&header, left) && self.ip_count < MAX_IP).then_some(())?;
                 Some((Header::Ipv6(header), Ipv6::LEN))
             }
             _ => {
@@ -150,9 +192,10 @@ impl Chain<'_> {
 
     /// A checksum is elided only if it is right: computing it again gives the same.
     fn may_elide(&self, header: &Udp, datagram: &[u8]) -> bool {
-        match self.settings.udp_checksum {
-            UdpChecksum::InLine => false,
-            UdpChecksum::Elided => {
+        match (self.settings.udp_checksum, self.elision) {
+            (UdpChecksum::InLine, _) => false,
+            (UdpChecksum::Elided, Elision::AsBefore(elided)) => elided && self.is_checksum_plain,
+            (UdpChecksum::Elided, Elision::WhereRight) => {
                 let Ipv6 { source, destination, .. } = &self.ip;
                 self.is_checksum_plain && header.checksum == udp::checksum(source, destination, datagram)
             }

@@ -107,13 +107,48 @@ pub fn decompress(
     octets: &[u8],
     out: &mut [u8],
 ) -> Result<Decompressed, DecompressError> {
+    let (done, elided) = decompress_part(settings, links, octets, None, out)?;
+    if let Some(elided) = elided {
+        elided.fill_in(out.get_mut(..done.len).unwrap_or_default());
+    }
+    Ok(done)
+}
+
+/// A UDP checksum that is to be computed when the whole packet is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ElidedChecksum {
+    /// Where the IPv6 header and the UDP header begin.
+    ip: usize,
+    udp: usize,
+}
+
+impl ElidedChecksum {
+    pub(crate) fn fill_in(self, packet: &mut [u8]) {
+        let Some(Ok(ip)) = packet.get(self.ip..).map(Ipv6::read) else { return };
+        let datagram = packet.get(self.udp..).unwrap_or_default();
+        let checksum = udp::checksum(&ip.source, &ip.destination, datagram);
+        if let Some(place) = packet.get_mut(self.udp + CHECKSUM..).and_then(|rest| rest.first_chunk_mut()) {
+            *place = checksum.to_be_bytes();
+        }
+    }
+}
+
+/// [`decompress`], but for an elided checksum. If a first fragment is given, then with the octets of the whole packet,
+/// `total`, from which lengths follow.
+pub(crate) fn decompress_part(
+    settings: &Settings,
+    links: Links,
+    octets: &[u8],
+    total: Option<usize>,
+    out: &mut [u8],
+) -> Result<(Decompressed, Option<ElidedChecksum>), DecompressError> {
     match *octets {
         [] => Err(DecompressError::Malformed { offset: 0 }),
         [dispatch::IPV6, ref packet @ ..] => {
             Ipv6::read(packet).map_err(|_| DecompressError::Malformed { offset: 1 })?;
             let mut packet_out = Output { out, at: 0 };
             packet_out.room(packet.len())?.copy_from_slice(packet);
-            Ok(Decompressed { header_in: 1, header_out: 0, len: packet.len() })
+            Ok((Decompressed { header_in: 1, header_out: 0, len: packet.len() }, None))
         }
         [octet, ..] if dispatch::is_lowpan_iphc(octet) => {
             let mut packet = Packet {
@@ -124,12 +159,11 @@ pub fn decompress(
                 ips: [0; MAX_IP],
                 ip_count: 0,
                 next_header_at: 0,
-                addresses: ([0; 16], [0; 16]),
                 is_checksum_plain: true,
                 udp: None,
             };
             packet.headers()?;
-            packet.payload()
+            packet.payload(total)
         }
         [octet, ..] => Err(DecompressError::Dispatch { octet }),
     }
@@ -171,8 +205,6 @@ struct Packet<'p, 'o> {
     ip_count: usize,
     /// Where in the output an elided Next Header belongs.
     next_header_at: usize,
-    /// Addresses of the IPv6 header before.
-    addresses: ([u8; 16], [u8; 16]),
     /// Whether the UDP checksum is over what follows.
     is_checksum_plain: bool,
     /// Where in the output the UDP header begins, and whether its checksum is to be computed.
@@ -231,7 +263,6 @@ impl<'p> Packet<'p, '_> {
         let _ = header.write(self.output.room(Ipv6::LEN)?, 0);
         self.next_header_at = start + NEXT_HEADER;
         self.encapsulation = Encapsulation::ipv6(&header.source, &header.destination);
-        self.addresses = (header.source, header.destination);
         self.is_checksum_plain = true;
         Ok(iphc.nh)
     }
@@ -267,25 +298,32 @@ impl<'p> Packet<'p, '_> {
     }
 
     /// Copies the payload, and fills in what follows from the length of the packet.
-    fn payload(mut self) -> Result<Decompressed, DecompressError> {
+    fn payload(
+        mut self,
+        total: Option<usize>,
+    ) -> Result<(Decompressed, Option<ElidedChecksum>), DecompressError> {
         let (header_in, header_out) = (self.reader.position(), self.output.at);
         let payload = self.reader.remaining();
         self.output.room(payload.len())?.copy_from_slice(payload);
         let len = self.output.at;
-        let length_from = |start: usize| u16::try_from(len - start).map_err(|_| DecompressError::TooLong);
+        let total = total.unwrap_or(len);
+        // A part is not longer than the whole.
+        if len > total {
+            return Err(DecompressError::Malformed { offset: header_in + payload.len() });
+        }
+        let length_from =
+            |start: usize| u16::try_from(total.saturating_sub(start)).map_err(|_| DecompressError::TooLong);
         for start in self.ips.into_iter().take(self.ip_count) {
             let length = length_from(start + Ipv6::LEN)?;
             self.output.set(start + PAYLOAD_LENGTH, length.to_be_bytes());
         }
+        let mut elided = None;
         if let Some((start, is_elided)) = self.udp {
             self.output.set(start + LENGTH, length_from(start)?.to_be_bytes());
-            if is_elided {
-                let datagram = self.output.out.get(start..len).unwrap_or_default();
-                let checksum = udp::checksum(&self.addresses.0, &self.addresses.1, datagram);
-                self.output.set(start + CHECKSUM, checksum.to_be_bytes());
-            }
+            let ip = self.ip_count.checked_sub(1).and_then(|last| self.ips.get(last));
+            elided = ip.filter(|_| is_elided).map(|&ip| ElidedChecksum { ip, udp: start });
         }
-        Ok(Decompressed { header_in, header_out, len })
+        Ok((Decompressed { header_in, header_out, len }, elided))
     }
 }
 

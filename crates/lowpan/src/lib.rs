@@ -1,10 +1,17 @@
-//! IPv6 over IEEE 802.15.4: header compression by LOWPAN_IPHC and LOWPAN_NHC (RFC 6282).
+//! IPv6 over IEEE 802.15.4: header compression by LOWPAN_IPHC and LOWPAN_NHC (RFC 6282), frames, fragments (RFC 4944).
 //!
 //! [`compress`] turns an IPv6 packet into what a link frame carries, dispatch octet included; [`decompress`] turns
 //! it back, bit for bit. Nothing is remembered from packet to packet: what both sides have to agree on lies in
-//! [`Settings`], and what the frame says of its sender and receiver in [`Links`]. This crate knows headers; it
-//! refuses to know frames, neighbours and security. It holds no clock, allocates nothing, and does not panic on
-//! octets from outside.
+//! [`Settings`], and what the frame says of its sender and receiver in [`Links`].
+//!
+//! What does not fit into a frame is cut by [`Fragments`](fragment::Fragments). On the other side,
+//! [`Frame`](frame::Frame) tells addresses and payload, [`Stack`](stack::Stack) the headers in front of a packet, and a
+//! [`Reassembler`](reassembly::Reassembler) puts fragments together; a node in between does the same, or hands
+//! fragments on by a [`Forwarder`](forward::Forwarder). These two remember packets, as many and as long as they are
+//! given room for. A ROHC packet can take the place of an IPv6 packet: [`dispatch`].
+//!
+//! This crate refuses to know neighbours, routes, keys, and when a radio sends. It holds no clock, allocates nothing,
+//! and does not panic on octets from outside.
 //!
 //! ```
 //! use thinair_lowpan::{LinkAddress, Links, Settings, compress, decompress};
@@ -23,7 +30,7 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
-//! Read first: `iphc.rs`, `nhc/extension.rs` and `nhc/udp.rs`, where each format is one function over a
+//! Read first: `iphc.rs`, `nhc/extension.rs`, `nhc/udp.rs`, `frame.rs`, `stack.rs` and `fragment.rs`, where each format is one function over a
 //! [`Coder`](thinair_wire::coder::Coder); then `address.rs`, which holds every way to say an address.
 
 #![no_std]
@@ -37,9 +44,15 @@ mod compress;
 mod context;
 mod decompress;
 pub mod dispatch;
+pub mod fcs;
+pub mod forward;
+pub mod fragment;
+pub mod frame;
 mod iphc;
 mod link;
 mod nhc;
+pub mod reassembly;
+pub mod stack;
 
 pub use compress::{CompressError, Compressed, compress};
 pub use context::{BadContext, Context, Contexts};

@@ -1,0 +1,218 @@
+//! The IP packets of a capture's records, one record at a time.
+//!
+//! Most frames have the packet in them. Those of IEEE 802.15.4 have it compressed and in fragments: it is put together
+//! here, and counts with the record that completes it. Contexts of LOWPAN_IPHC are not in a capture, so packets whose
+//! addresses need one are told and skipped. 6LoWPAN behind other headers (ZEP in UDP) is not looked for.
+
+use std::time::Duration;
+
+use thinair_capture::{LinkType, MacFrame, Record, Skip};
+use thinair_lowpan::frame::{Frame, FrameError, FrameType, Security};
+use thinair_lowpan::reassembly::{Kind, Reassembler, ReassemblyError, Received, Slot, TIMEOUT, WhenFull};
+use thinair_lowpan::stack::{Content, Stack, StackError};
+use thinair_lowpan::{
+    Contexts, DecompressError, Settings, UdpChecksum, decompress, fcs, fragment::MAX_DATAGRAM,
+};
+use thinair_wire::time::Instant;
+
+use crate::packet::Packet;
+
+/// Packets that are put together at the same time.
+const SLOTS: usize = 16;
+
+/// A capture hears the fragments of both directions and of all nodes; one that has a checksum elided is taken as sent.
+const SETTINGS: Settings = Settings { contexts: Contexts::NONE, udp_checksum: UdpChecksum::Elided };
+
+/// Octets of an IPv6 packet in one frame: no frame makes more of its headers.
+const ROOM: usize = 4_096;
+
+/// What is known of the frames before.
+pub(crate) struct Unpack {
+    reassembler: Reassembler<Vec<u8>, SLOTS>,
+    packet: Vec<u8>,
+    latest: Instant,
+}
+
+impl Unpack {
+    pub(crate) fn new() -> Self {
+        let slots = [(); SLOTS].map(|()| Slot::new(vec![0; MAX_DATAGRAM]));
+        let reassembler = Reassembler::new(slots, TIMEOUT, WhenFull::ReplaceOldest);
+        Self { reassembler, packet: vec![0; ROOM], latest: Instant::ZERO }
+    }
+
+    /// The IP packet that a record has or completes, or a stable name of why there is none.
+    pub(crate) fn packet<'p>(&'p mut self, record: &Record<'p>) -> Result<Packet<'p>, &'static str> {
+        let is_mac_frame =
+            [LinkType::IEEE802_15_4_WITHFCS, LinkType::IEEE802_15_4_NOFCS, LinkType::IEEE802_15_4_TAP]
+                .contains(&record.link_type);
+        if !is_mac_frame {
+            return Packet::of(record);
+        }
+        let frame = record.mac_frame().map_err(Skip::name)?;
+        // Captures jump back now and then; engines must not.
+        let time = Instant::ZERO + Duration::from_nanos(record.time.as_nanos());
+        self.latest = self.latest.max(time);
+        let octets = self.mac_frame(frame)?;
+        Packet::parse(octets).map_err(|_| Skip::NotIp.name())
+    }
+
+    fn mac_frame(&mut self, captured: MacFrame<'_>) -> Result<&[u8], &'static str> {
+        // Check sequences of 4 octets are not computed here.
+        if captured.fcs.len() == fcs::LEN && captured.fcs != fcs::fcs(captured.octets) {
+            return Err("wrong_fcs");
+        }
+        let frame = Frame::read(captured.octets).map_err(|error| match error {
+            FrameError::Type { .. } => Skip::NotIp.name(),
+            FrameError::Malformed { .. } => MALFORMED,
+            FrameError::Security2003 => ENCRYPTED,
+        })?;
+        if frame.frame_type != FrameType::Data {
+            return Err(Skip::NotIp.name());
+        }
+        if frame.security.is_some_and(Security::is_encrypted) {
+            return Err(ENCRYPTED);
+        }
+        let stack = Stack::read(frame.links(), frame.payload).map_err(|error| match error {
+            StackError::Truncated { .. } => MALFORMED,
+            StackError::Dispatch { .. } => Skip::NotIp.name(),
+        })?;
+        let Some(header) = stack.fragment else {
+            return match stack.content {
+                Content::Rohc(_) | Content::Part(_) => Err(Skip::NotIp.name()),
+                Content::Ipv6(octets) => {
+                    let done = decompress(&SETTINGS, stack.links, octets, &mut self.packet);
+                    let len = done.map_err(not_decompressed)?.len;
+                    Ok(self.packet.get(..len).unwrap_or_default())
+                }
+            };
+        };
+        let content = stack.content.octets();
+        match self.reassembler.receive(self.latest, &SETTINGS, stack.links, header, content) {
+            Ok(Received::Complete(datagram)) => match datagram.kind {
+                Kind::Ipv6 => Ok(datagram.octets),
+                Kind::Rohc => Err(Skip::NotIp.name()),
+            },
+            Ok(Received::Waiting | Received::Duplicate | Received::BegunAnew) => Err("fragment"),
+            Err(ReassemblyError::Header(error)) => Err(not_decompressed(error)),
+            Err(ReassemblyError::Malformed | ReassemblyError::TooLong { .. } | ReassemblyError::Full) => {
+                Err(MALFORMED)
+            }
+        }
+    }
+}
+
+const MALFORMED: &str = "malformed_frame";
+const ENCRYPTED: &str = "encrypted";
+
+const fn not_decompressed(error: DecompressError) -> &'static str {
+    match error {
+        DecompressError::NoContext { .. } => "no_context",
+        DecompressError::Dispatch { .. } => Skip::NotIp.name(),
+        DecompressError::Malformed { .. }
+        | DecompressError::UnknownNhc { .. }
+        | DecompressError::TooDeep { .. }
+        | DecompressError::NoLinkAddress { .. }
+        | DecompressError::ChecksumElided { .. }
+        | DecompressError::TooLong
+        | DecompressError::OutputTooSmall { .. } => MALFORMED,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use thinair_capture::Timestamp;
+    use thinair_lowpan::fragment::Fragments;
+    use thinair_lowpan::{Compressed, Context, LinkAddress, Links, compress, dispatch};
+
+    const LINKS: Links = Links { source: LinkAddress::Short(1), destination: LinkAddress::Short(2) };
+
+    /// ICMPv6 between link-local addresses of link addresses.
+    fn packet(payload: usize) -> Vec<u8> {
+        let mut packet =
+            b"\x60\0\0\0\0\0\x3a\x40\xfe\x80\0\0\0\0\0\0\0\0\0\xff\xfe\0\0\x01\xfe\x80\0\0\0\0\0\0".to_vec();
+        packet.extend(b"\0\0\0\xff\xfe\0\0\x02");
+        packet[4..6].copy_from_slice(&(payload as u16).to_be_bytes());
+        packet.resize(40 + payload, 0x55);
+        packet
+    }
+
+    fn frames(compressed: &Compressed, octets: &[u8]) -> Vec<Vec<u8>> {
+        let fragments = Fragments::new(compressed, octets, 1, 100).unwrap();
+        let frame = |fragment: thinair_lowpan::fragment::Fragment<'_>| {
+            let (mut payload, mut out) = ([0; 127], vec![0; 127]);
+            let end = fragment.write(&mut payload).unwrap();
+            let end = Frame::data(7, LINKS, 0, &payload[..end]).write(&mut out).unwrap();
+            out.truncate(end);
+            out
+        };
+        fragments.map(frame).collect()
+    }
+
+    fn sent(packet: &[u8], settings: &Settings) -> Vec<Vec<u8>> {
+        let mut out = vec![0; packet.len() + 1];
+        let compressed = compress(settings, LINKS, packet, &mut out).unwrap();
+        frames(&compressed, &out[..compressed.len])
+    }
+
+    /// What is told of frames, a second apart, with check sequence or without.
+    fn told(
+        unpack: &mut Unpack,
+        frames: &[Vec<u8>],
+        link_type: LinkType,
+    ) -> Vec<Result<Vec<u8>, &'static str>> {
+        let one = |(number, frame): (u64, &Vec<u8>)| {
+            let mut data = frame.clone();
+            if link_type == LinkType::IEEE802_15_4_WITHFCS {
+                data.extend(fcs::fcs(frame));
+            }
+            let time = Timestamp::from_nanos(number * 1_000_000_000);
+            let original_len = data.len() as u32;
+            let record = Record { number, time, link_type, data: &data, original_len };
+            unpack.packet(&record).map(|packet| packet.octets.to_vec())
+        };
+        (1..).zip(frames).map(one).collect()
+    }
+
+    #[test]
+    fn packets_are_whole_again_with_the_frame_that_completes_them() {
+        for link_type in [LinkType::IEEE802_15_4_WITHFCS, LinkType::IEEE802_15_4_NOFCS] {
+            let (short, long) = (packet(30), packet(300));
+            let mut all = sent(&short, &SETTINGS);
+            all.extend(sent(&long, &SETTINGS));
+            let expected = [Ok(short), Err("fragment"), Err("fragment"), Err("fragment"), Ok(long)];
+            assert_eq!(told(&mut Unpack::new(), &all, link_type), expected);
+        }
+    }
+
+    #[test]
+    fn a_frame_without_a_packet_says_why() {
+        let context =
+            Context::new([0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFE, 0, 0, 2], 128).unwrap();
+        let mut other = packet(30);
+        other[24..40].copy_from_slice(b"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01");
+        let global = Context::new(*b"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\0", 64).unwrap();
+        let contexts = Contexts::NONE.with(0, context).unwrap().with(1, global).unwrap();
+        let with_context = sent(&other, &Settings { contexts, ..SETTINGS }).remove(0);
+        let rohc = [&dispatch::ROHC[..], b"\x12\x34"].concat();
+        let rohc = frames(&Compressed::rohc(rohc.len()), &rohc).remove(0);
+        let acknowledgement = b"\x02\x00\x6a".to_vec();
+        let encrypted = b"\x49\x98\x07\xcd\xab\x04\x03\x02\x01\x05\0\0\0\0\x7a\0\0\0\0".to_vec();
+        let cut = b"\x41\x88\x07\xcd\xab\x04".to_vec();
+        let all = [with_context, rohc, acknowledgement, encrypted, cut];
+        let names = ["no_context", "not_ip", "not_ip", "encrypted", "malformed_frame"];
+        let expected = names.map(Err);
+        assert_eq!(told(&mut Unpack::new(), &all, LinkType::IEEE802_15_4_NOFCS), expected);
+        // With the check sequence of nothing.
+        let wrong = [packet(0)];
+        assert_eq!(
+            told(&mut Unpack::new(), &wrong, LinkType::IEEE802_15_4_TAP),
+            [Err("unsupported_link_type")]
+        );
+        let data = b"\x02\x00\x6a\xe4\x78";
+        let link_type = LinkType::IEEE802_15_4_WITHFCS;
+        let record = Record { number: 1, time: Timestamp::from_nanos(0), link_type, data, original_len: 5 };
+        assert_eq!(Unpack::new().packet(&record).err(), Some("wrong_fcs"));
+    }
+}

@@ -1,0 +1,82 @@
+//! The Frame Check Sequence of IEEE 802.15.4: CRC-16 of ITU-T (`x^16 + x^12 + x^5 + 1`, from zero on, least
+//! significant bit first). IEEE 802.15.4-2015, section 7.2.10.
+//!
+//! Radios check it and many take it off; captures of link type 195 have it.
+
+use crc::{CRC_16_KERMIT, Crc};
+
+const FCS: Crc<u16> = Crc::<u16>::new(&CRC_16_KERMIT);
+
+/// Octets of it.
+pub const LEN: usize = 2;
+
+/// The check sequence of a frame, as it stands behind it: least significant octet first.
+pub fn fcs(frame: &[u8]) -> [u8; LEN] {
+    FCS.checksum(frame).to_le_bytes()
+}
+
+/// The frame in front of its check sequence.
+pub fn check(octets: &[u8]) -> Result<&[u8], FcsError> {
+    let Some((frame, sent)) = octets.split_last_chunk::<LEN>() else { return Err(FcsError::Short) };
+    let computed = fcs(frame);
+    if computed == *sent { Ok(frame) } else { Err(FcsError::Wrong { sent: *sent, computed }) }
+}
+
+/// Why octets are no frame with a right check sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FcsError {
+    /// There are fewer than 2 octets.
+    Short,
+    /// The frame was damaged on the link.
+    Wrong {
+        /// What stands there.
+        sent: [u8; LEN],
+        /// What the octets in front give.
+        computed: [u8; LEN],
+    },
+}
+
+impl core::fmt::Display for FcsError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Short => write!(f, "no room for a check sequence"),
+            Self::Wrong { sent, computed } => write!(
+                f,
+                "check sequence {:#06x}, but the frame gives {:#06x}",
+                u16::from_le_bytes(*sent),
+                u16::from_le_bytes(*computed)
+            ),
+        }
+    }
+}
+
+impl core::error::Error for FcsError {}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// IEEE 802.15.4-2006, section 7.2.1.9: the FCS of `0100 0000 0000 0000 0101 0110` is
+    /// `0010 0111 1001 1110`, both first bit first: an acknowledgement with sequence number 0x6A.
+    #[test]
+    fn the_example_of_the_standard() {
+        let acknowledgement = [0x02, 0x00, 0x6A];
+        assert_eq!(fcs(&acknowledgement).map(u8::reverse_bits), [0b0010_0111, 0b1001_1110]);
+        assert_eq!(check(&[0x02, 0x00, 0x6A, 0xE4, 0x79]), Ok(&acknowledgement[..]));
+    }
+
+    #[test]
+    fn any_flipped_bit_is_noticed() {
+        let frame = *b"\x41\x88\x07\xcd\xab\x02\x00\x01\x00payload";
+        let mut octets = std::vec::Vec::from(frame);
+        octets.extend(fcs(&frame));
+        for bit in 0..8 * octets.len() {
+            octets[bit / 8] ^= 1 << (bit % 8);
+            assert!(matches!(check(&octets), Err(FcsError::Wrong { .. })), "bit {bit}");
+            octets[bit / 8] ^= 1 << (bit % 8);
+        }
+        assert_eq!(check(&octets).unwrap(), frame);
+        assert_eq!(check(&octets[..1]), Err(FcsError::Short));
+    }
+}

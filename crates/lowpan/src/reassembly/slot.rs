@@ -1,0 +1,209 @@
+//! Memory in which fragments of a packet are put together, and what is known of them: 256 units of 8 octets, each with
+//! a bit that says whether it has come, and one that says whether a fragment began with it.
+
+use thinair_wire::time::Instant;
+
+use super::{Datagram, Kind, ReassemblyError};
+use crate::decompress::ElidedChecksum;
+use crate::fcs;
+use crate::fragment::{FragmentHeader, UNIT};
+use crate::link::Links;
+
+/// Memory for one packet at a time. It is borrowed, or the slot has it: an array, a `Vec`.
+///
+/// 1,280 octets are enough for any packet that RFC 4944 asks nodes to take, 2,047 for any that fragments can say.
+/// Beside them a slot has about 160 octets.
+#[derive(Debug)]
+pub struct Slot<B> {
+    octets: B,
+    partial: Option<Partial>,
+}
+
+/// What says of which packet a fragment is. RFC 4944, section 5.3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    pub(super) links: Links,
+    pub(super) size: u16,
+    pub(super) tag: u16,
+}
+
+/// A packet of which fragments have come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Partial {
+    pub(super) key: Key,
+    pub(super) deadline: Instant,
+    pub(super) first: Option<First>,
+    pub(super) units: Units,
+    /// All have come, and the packet was handed up.
+    is_complete: bool,
+}
+
+/// What is known of a first fragment: what it is, and enough to tell it from another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct First {
+    kind: Kind,
+    elided: Option<ElidedChecksum>,
+    /// Of its octets as they were sent, which are not kept.
+    len: usize,
+    check: [u8; fcs::LEN],
+}
+
+impl First {
+    pub(super) fn of(kind: Kind, elided: Option<ElidedChecksum>, content: &[u8]) -> Self {
+        Self { kind, elided, len: content.len(), check: fcs::fcs(content) }
+    }
+
+    pub(super) fn is_of(&self, content: &[u8]) -> bool {
+        self.len == content.len() && self.check == fcs::fcs(content)
+    }
+}
+
+/// Where in the packet a fragment belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// At its start; how far it goes is seen when it is decompressed.
+    First,
+    /// In octets; `start` is a multiple of 8.
+    At { start: usize, end: usize },
+}
+
+impl Place {
+    pub(crate) fn of(header: FragmentHeader, content: &[u8]) -> Result<Self, ReassemblyError> {
+        let size = usize::from(header.datagram_size);
+        let Some(offset) = header.datagram_offset else { return Ok(Self::First) };
+        let start = usize::from(offset) * UNIT;
+        let end = start + content.len();
+        let is_sound = offset > 0
+            && !content.is_empty()
+            && end <= size
+            && (content.len().is_multiple_of(UNIT) || end == size);
+        if is_sound { Ok(Self::At { start, end }) } else { Err(ReassemblyError::Malformed) }
+    }
+}
+
+impl Partial {
+    pub(super) const fn new(key: Key, deadline: Instant) -> Self {
+        Self { key, deadline, first: None, units: Units::NONE, is_complete: false }
+    }
+}
+
+impl<B: AsRef<[u8]> + AsMut<[u8]>> Slot<B> {
+    /// A slot for packets of up to as many octets as `memory` has.
+    pub const fn new(memory: B) -> Self {
+        Self { octets: memory, partial: None }
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.octets.as_ref().len()
+    }
+
+    /// The packet that is in it, complete or not.
+    pub(super) const fn partial(&self) -> Option<Partial> {
+        self.partial
+    }
+
+    pub(super) fn key(&self) -> Option<Key> {
+        self.partial.map(|partial| partial.key)
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.partial.map(|partial| partial.deadline)
+    }
+
+    /// The packet of which fragments are missing.
+    pub(super) fn waiting(&self) -> Option<&Partial> {
+        self.partial.as_ref().filter(|partial| !partial.is_complete)
+    }
+
+    pub(super) const fn set(&mut self, partial: Partial) {
+        self.partial = Some(partial);
+    }
+
+    pub(super) const fn clear(&mut self) {
+        self.partial = None;
+    }
+
+    /// Forgets a packet whose time is over; returns whether fragments were missing.
+    pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
+        let Some(partial) = self.partial.filter(|partial| partial.deadline <= now) else { return false };
+        self.partial = None;
+        !partial.is_complete
+    }
+
+    pub(super) fn room(&mut self, len: usize) -> &mut [u8] {
+        self.octets.as_mut().get_mut(..len).unwrap_or_default()
+    }
+
+    pub(super) fn octets(&self, start: usize, end: usize) -> &[u8] {
+        self.octets.as_ref().get(start..end).unwrap_or_default()
+    }
+
+    pub(super) fn copy(&mut self, start: usize, content: &[u8]) {
+        if let Some(room) = self.octets.as_mut().get_mut(start..start + content.len()) {
+            room.copy_from_slice(content);
+        }
+    }
+
+    /// The packet, if this is the first time that nothing is missing.
+    pub(super) fn complete(&mut self) -> Option<Datagram<'_>> {
+        let partial = self.partial.as_mut().filter(|partial| !partial.is_complete)?;
+        let size = usize::from(partial.key.size);
+        let first = partial.first.filter(|_| partial.units.has_all(size.div_ceil(UNIT)))?;
+        partial.is_complete = true;
+        let octets = self.octets.as_mut().get_mut(..size)?;
+        if let Some(elided) = first.elided {
+            elided.fill_in(octets);
+        }
+        Some(Datagram { kind: first.kind, octets })
+    }
+}
+
+/// Which units of 8 octets have come, and with which of them a fragment began. Ranges are of units, and not empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Units {
+    came: [u64; 4],
+    began: [u64; 4],
+}
+
+/// Units of 2,047 octets.
+const UNITS: usize = 256;
+
+impl Units {
+    const NONE: Self = Self { came: [0; 4], began: [0; 4] };
+
+    /// A fragment has come.
+    pub(super) fn add(&mut self, from: usize, to: usize) {
+        (from..to).for_each(|unit| set(&mut self.came, unit));
+        set(&mut self.began, from);
+    }
+
+    pub(super) fn has_any(&self, from: usize, to: usize) -> bool {
+        (from..to).any(|unit| has(&self.came, unit))
+    }
+
+    pub(super) fn has_all(&self, to: usize) -> bool {
+        (0..to).all(|unit| has(&self.came, unit))
+    }
+
+    /// The first that has come.
+    pub(super) fn first(&self) -> usize {
+        (0..UNITS).find(|unit| has(&self.came, *unit)).unwrap_or(UNITS)
+    }
+
+    /// Whether a fragment has come that begins and ends here.
+    pub(super) fn is_one(&self, from: usize, to: usize) -> bool {
+        let is_all_here =
+            (from..to).all(|unit| has(&self.came, unit) && (has(&self.began, unit) == (unit == from)));
+        is_all_here && (!has(&self.came, to) || has(&self.began, to))
+    }
+}
+
+fn has(bits: &[u64; 4], unit: usize) -> bool {
+    bits.get(unit / 64).is_some_and(|word| word >> (unit % 64) & 1 == 1)
+}
+
+fn set(bits: &mut [u64; 4], unit: usize) {
+    if let Some(word) = bits.get_mut(unit / 64) {
+        *word |= 1 << (unit % 64);
+    }
+}
