@@ -7,7 +7,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -121,15 +121,16 @@ pub fn run(plan: &Plan) -> Result<Outcome, RunError> {
     let config = plan.refresh.map(|refresh| Stack::IPV6_UDP.compressor(1, refresh)).transpose();
     let rohc = config.map_err(Error::from)?.map(|config| (config, Mode::Unidirectional));
     // The sender first, so that the receiver hears all of it.
-    let [no_more_to_send, no_more_to_hear] = [(); 2].map(|()| AtomicBool::new(false));
+    let (no_more_to_send, to_hear) = (AtomicBool::new(false), AtomicU64::new(u64::MAX));
     let (a, b) = sockets;
     std::thread::scope(|scope| {
         let sending = scope.spawn(|| send(plan, rohc, ends.tun(Side::A), &a, &no_more_to_send));
-        let receiving = scope.spawn(|| receive(rohc, ends.tun(Side::B), &b, &no_more_to_hear));
+        let receiving = scope.spawn(|| receive(rohc, ends.tun(Side::B), &b, &to_hear));
         let told = iperf(plan, &ends);
         no_more_to_send.store(true, Ordering::Relaxed);
         let sent = sending.join();
-        no_more_to_hear.store(true, Ordering::Relaxed);
+        let slots = sent.as_ref().map_or(0, |sent| sent.as_ref().map_or(0, |sent| sent.slots));
+        to_hear.store(slots, Ordering::Relaxed);
         let received = receiving.join();
         let sent = sent.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let received = received.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
@@ -258,12 +259,15 @@ struct Heard {
     not_delivered: u64,
 }
 
+/// `to_hear`: the TS packets that were sent, once that is known.
 fn receive(
     rohc: Option<(CompressorConfig, Mode)>,
     tun: &Tun,
     sockets: &Sockets,
-    stop: &AtomicBool,
+    to_hear: &AtomicU64,
 ) -> Result<Heard, RunError> {
+    /// How long the last ones may be under way: on a busy machine the kernel does not pass them on at once.
+    const PATIENCE: Duration = Duration::from_secs(2);
     let pid = Pid::new(PID).ok_or(Error::Unfit("no PID"))?;
     let mut memory = vec![0; LONGEST];
     let mut listener = Listener::new(pid, &mut memory, rohc);
@@ -274,8 +278,15 @@ fn receive(
     let mut received = Received::new(32, TS_PER_DATAGRAM * size_of::<TsPacket>());
     let mut heard = Heard::default();
     let (mut ready, mut packet) = (Vec::new(), vec![0; LONGEST]);
+    let mut until = None;
     loop {
-        let is_last = stop.load(Ordering::Relaxed);
+        let expected = to_hear.load(Ordering::Relaxed);
+        if expected != u64::MAX {
+            let now = clock::now();
+            if heard.ts_packets >= expected || *until.get_or_insert(now + PATIENCE) <= now {
+                return Ok(heard);
+            }
+        }
         events.wait(Some(clock::now() + Duration::from_millis(20)), &mut ready)?;
         while there(received.receive(&sockets.stream))?.is_some() {
             let now = clock::now();
@@ -294,9 +305,6 @@ fn receive(
         }
         while let Some(len) = there(tun.read(&mut packet))? {
             sockets.beside.send(packet.get(..len).unwrap_or_default())?;
-        }
-        if is_last {
-            return Ok(heard);
         }
     }
 }
