@@ -111,7 +111,7 @@ impl Entry {
     }
 }
 
-/// Remembers up to `N` packets whose fragments are forwarded, about 80 octets each.
+/// Remembers up to `N` packets whose fragments are forwarded, in at most 80 octets each.
 ///
 /// **Give each first fragment to [`first`](Self::first), each other one to [`subsequent`](Self::subsequent)**; what
 /// these do not know is for this node, and goes to a [`Reassembler`](crate::reassembly::Reassembler).

@@ -170,3 +170,8 @@ fn what_is_for_this_node_and_what_is_not_ip_stays() {
     }
     assert_eq!(forwarder.forwarding(), 0);
 }
+
+#[test]
+fn an_entry_is_small() {
+    assert!(size_of::<Option<Entry>>() <= 80, "{}", size_of::<Option<Entry>>());
+}

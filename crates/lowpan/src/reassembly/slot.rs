@@ -12,7 +12,7 @@ use crate::link::Links;
 /// Memory for one packet at a time. It is borrowed, or the slot has it: an array, a `Vec`.
 ///
 /// 1,280 octets are enough for any packet that RFC 4944 asks nodes to take, 2,047 for any that fragments can say.
-/// Beside them a slot has about 160 octets.
+/// Beside them a slot has at most 192.
 #[derive(Debug)]
 pub struct Slot<B> {
     octets: B,

@@ -183,3 +183,8 @@ fn what_cannot_be_is_dropped_and_takes_no_slot() {
     give(&mut r, header, &rohc(b"01234567"));
     assert_eq!(give(&mut r, next(19, 7, 8), b"89abcdef"), complete(b"0123456789abcdefend"));
 }
+
+#[test]
+fn what_a_slot_has_beside_its_memory_is_bounded() {
+    assert!(size_of::<Slot<[u8; 0]>>() <= 192, "{}", size_of::<Slot<[u8; 0]>>());
+}
