@@ -45,7 +45,8 @@ const ABOUT: About = About {
             each way; both with jitter, as fitted to the rows RAW of table 1. Loss is added to responses. Requests do not wait \
             for each other: NSTART is 100, as FCT and C-RTT can only be had so (NSTART 1 is in the tables).",
         "A paper of 2016 with three runs a cell is no exact measure: the rows of RFC 7252 must lie in the band that holds 95 % of \
-            the means of three of our runs. Beside a download: a window of 4 segments on GPRS; of 64 KiB on WiFi, at 20 Mbit/s and without jitter.",
+            the means of three of our runs. Beside a download: a window of 4 segments on GPRS; of 64 KiB on WiFi, at 20 Mbit/s and without spikes of \
+            jitter.",
         "Worst case: the mean, over all runs, of each run's longest exchange, without jitter. Warm: with what was learned \
             in a flow that ended a second before. A crowd: clients that ask again as soon as they are answered, for 300 s, on one \
             uplink of 20 kbit/s (67.6 requests/s) with a queue without end; NSTART 1.",

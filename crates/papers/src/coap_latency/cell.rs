@@ -201,8 +201,9 @@ impl Cell {
             Access::Wifi => tcp::Config { receive_buffer: 65_535, ..tcp::Config::default() },
         });
         if access == Access::Wifi {
-            // Order is kept: with the jitter of single messages thousands of packets would wait for each other.
-            self = self.steady();
+            // Order is kept: with the spikes of single messages thousands of packets would wait for each other.
+            self.scenario.model.a_to_b.jitter.spikes = Probability::NEVER;
+            self.scenario.model.b_to_a.jitter.spikes = Probability::NEVER;
             self.scenario.model.b_to_a.airtime = rate(20_000_000);
             self.scenario.model.a_to_b.airtime = rate(20_000_000);
         }
