@@ -1,5 +1,5 @@
-//! Our TCP in virtual time beside that of the kernel over the same link in real time: exchanges over GPRS with Nagle's
-//! algorithm, and downloads with losses. Needs root and TUN.
+//! Our TCP in virtual time beside that of the kernel over the same link in real time: exchanges over GPRS and WiFi
+//! with Nagle's algorithm, and downloads with losses. Needs root and TUN.
 //!
 //! `cargo run --release -p thinair-lab --example kernel_tcp -- [RUNS [SECONDS OF EXCHANGES]]`
 
@@ -16,16 +16,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let count = numbers.next().transpose()?.unwrap_or(10) * 10;
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
 
-    println!("C-RTT, {count} exchanges over GPRS without loss, ms");
-    let ours: Vec<_> = (0..200).map(|run| ours_exchanges(count, run)).collect();
-    let mut theirs = Vec::new();
-    for run in 0..runs {
-        let (crtt, packets, late) = theirs_exchanges(count, run.into())?;
-        println!("  kernel {crtt:.1}, {packets:?} packets, p99 {late} us late");
-        theirs.push(crtt);
+    for (access, model, loss) in compare::ACCESSES {
+        println!("C-RTT, {count} exchanges over {access} with {loss} % of added loss, ms");
+        let ours: Vec<_> = (0..200).map(|run| ours_exchanges(model, loss, count, run)).collect();
+        let mut theirs = Vec::new();
+        for run in 0..runs {
+            let (crtt, packets, late) = theirs_exchanges(model, loss, count, run.into())?;
+            println!("  kernel {crtt:.1}, {packets:?} packets, p99 {late} us late");
+            theirs.push(crtt);
+        }
+        let (ours, theirs) = (mean(&ours), mean(&theirs));
+        println!("  kernel {theirs:.1}, ours {ours:.1} (200 runs): {:.3}", ours / theirs);
     }
-    let (ours, theirs) = (mean(&ours), mean(&theirs));
-    println!("  kernel {theirs:.1}, ours {ours:.1} (200 runs): {:.3}", ours / theirs);
 
     for loss in compare::LOSSES {
         println!("goodput, {} octets with {loss} % of loss, kbit/s", compare::OCTETS);

@@ -261,7 +261,10 @@ fn rows(results: &Results) -> Vec<Row> {
                 Row::new(format!("{id}/{metric}"), what, unit, results.mean(&id, of))
             };
             rows.push(row("crtt", "ms", |sample| sample.crtt_ms));
-            rows.push(row("octets", "octets", |sample| sample.octets));
+            // Those of a warm flow would be of the flow before it, too.
+            if !name.ends_with("-warm") {
+                rows.push(row("octets", "octets", |sample| sample.octets));
+            }
         }
         for protection in ["oscore", "dtls"] {
             let id = format!("{}/fasor/0/{protection}", access.name());

@@ -8,7 +8,7 @@ use thinair_lab::emulator::RunError;
 use thinair_lab::kernel::{self, Exchanges};
 use thinair_lab::network::{Pace, Requests, Scenario, Transport};
 use thinair_lab::tcp;
-use thinair_link::preset::GPRS;
+use thinair_link::preset::{GPRS, WIFI};
 use thinair_link::{Airtime, Direction, LinkModel, LossModel, LossUnit, Probability, Queue, Rate};
 use thinair_wire::time::Instant;
 
@@ -48,16 +48,32 @@ fn base(model: LinkModel<'static>, count: usize) -> Scenario {
     }
 }
 
+/// Links that exchanges go over, and by how many percent of the responses' packets are lost in addition.
+pub(crate) const ACCESSES: [(&str, LinkModel<'static>, u32); 4] =
+    [("GPRS", GPRS.model, 0), ("WiFi", WIFI.model, 0), ("WiFi", WIFI.model, 2), ("WiFi", WIFI.model, 5)];
+
+fn with_loss(mut model: LinkModel<'static>, percent: u32) -> LinkModel<'static> {
+    if let Some(loss) = Probability::from_percent(percent).filter(|_| percent > 0) {
+        (model.b_to_a.loss, model.b_to_a.loss_unit) = (LossModel::Random(loss), LossUnit::Packet);
+    }
+    model
+}
+
 /// Mean of exchanges in ms.
-pub(crate) fn ours_exchanges(count: u32, run: u32) -> f64 {
-    let outcome = base(GPRS.model, count as usize).run(1, run);
+pub(crate) fn ours_exchanges(model: LinkModel<'static>, loss: u32, count: u32, run: u32) -> f64 {
+    let outcome = base(with_loss(model, loss), count as usize).run(1, run);
     outcome.clients[0].mean().map_or(f64::NAN, |mean| mean.as_secs_f64() * 1e3)
 }
 
 /// The same of the kernel; packets of A and B, and how late they were in us (99 of 100).
-pub(crate) fn theirs_exchanges(count: u32, seed: u64) -> Result<(f64, [u64; 2], u64), RunError> {
+pub(crate) fn theirs_exchanges(
+    model: LinkModel<'static>,
+    loss: u32,
+    count: u32,
+    seed: u64,
+) -> Result<(f64, [u64; 2], u64), RunError> {
     let plan = Exchanges { request: REQUEST, response: RESPONSE, count, interval: INTERVAL };
-    let seen = kernel::exchanges(&GPRS.model, seed, plan)?;
+    let seen = kernel::exchanges(&with_loss(model, loss), seed, plan)?;
     let sum: Duration = seen.what.iter().sum();
     let late = seen.lateness.percentile(99).unwrap_or(0) / 1_000;
     Ok((sum.as_secs_f64() * 1e3 / f64::from(count), seen.totals.map(|totals| totals.packets), late))

@@ -332,14 +332,18 @@ impl Shown<'_> {
                 let plain = format!("{}/{name}/{loss}", access.name());
                 let rohc = format!("{plain}/rohc");
                 let mean = |id: &str, of: fn(&Sample) -> Option<f64>| number(self.results.mean(id, of), 1);
+                let octets = |id: &str| match name.ends_with("-warm") {
+                    true => Cell::Empty,
+                    false => mean(id, |sample| sample.octets),
+                };
                 table.row([
                     Cell::text(access.title()),
                     Cell::text(name),
                     Cell::integer(loss),
                     mean(&plain, |sample| sample.crtt_ms),
                     mean(&rohc, |sample| sample.crtt_ms),
-                    mean(&plain, |sample| sample.octets),
-                    mean(&rohc, |sample| sample.octets),
+                    octets(&plain),
+                    octets(&rohc),
                 ]);
             }
         }
