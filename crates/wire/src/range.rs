@@ -137,6 +137,19 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         self.filled = SAME - 1;
     }
 
+    /// The lowest and the highest candidate; `None` if there is none, or they span half the space or more.
+    #[inline]
+    pub fn bounds(&self) -> Option<(S, S)> {
+        if self.is_same() {
+            return Some((self.low[self.newest()], self.low[self.newest()]));
+        }
+        if self.is_empty() {
+            return None;
+        }
+        let (low, high) = self.merged();
+        (high.since(low) < 1 << (S::BITS - 1)).then_some((low, high))
+    }
+
     /// The bounds of all spans together.
     fn merged(&self) -> (S, S) {
         let (mut all, at) = (*self, self.newest());
