@@ -9,6 +9,7 @@
 mod functional;
 mod robustness;
 mod streams;
+mod tcp;
 
 use std::fs;
 use std::path::{Path, PathBuf};
