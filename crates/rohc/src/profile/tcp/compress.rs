@@ -30,7 +30,8 @@ mod aged {
     pub(super) const ECN_USED: usize = 6;
     pub(super) const LIST: usize = 7;
     pub(super) const OUTER_TTL: usize = 8;
-    pub(super) const COUNT: usize = 9;
+    pub(super) const FLAGS: usize = 9;
+    pub(super) const COUNT: usize = 10;
 }
 
 /// MSNs that 4 bits tell apart: 11 ahead of the oldest one that the other side may have.
@@ -288,6 +289,8 @@ impl Context {
             changed[aged::STRIDE] = stride != next.ack_stride;
             next.ack_stride = stride;
         }
+        // Formats that do not say these flags mean one value of them; other decompressors take the last one.
+        changed[aged::FLAGS] = (next.ack_flag, next.urg_flag) != (last.ack_flag, last.urg_flag);
         changed[aged::LIST] = next.options.structure() != last.options.structure();
         self.note_items(&next.options, &last.options, next.msn);
         let mut any = false;
@@ -308,6 +311,7 @@ impl Context {
         plan.dynamic = !matches!(next.rsf, 0b000 | 0b001 | 0b010 | 0b100);
         plan.common = !next.ack_flag
             || next.urg_flag
+            || is_due(aged::FLAGS)
             || is_due(aged::DSCP)
             || is_due(aged::DF)
             || is_due(aged::URG_PTR)

@@ -8,7 +8,7 @@ use super::options::Options;
 pub(super) const MAX_IP: usize = 2;
 
 /// Octets of all extension headers of a packet.
-pub(super) const EXTENSIONS: usize = 64;
+pub(super) const EXTENSIONS: usize = 112;
 
 /// `ip_id_behavior`: how an IP-ID changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
