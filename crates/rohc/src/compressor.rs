@@ -239,11 +239,9 @@ impl<'m> Compressor<'m> {
     pub fn learned_bases(&self) -> impl Iterator<Item = Base> + '_ {
         self.flows.kinds().filter_map(|kind| match kind {
             Kind::Coap(context) => Some(context.learned(&self.templates)),
-            Kind::Free
-            | Kind::Uncompressed(_)
-            | Kind::Rfc3095(_)
-            | Kind::Tcp(_)
-            | Kind::Rejected { .. } => None,
+            Kind::Free | Kind::Uncompressed(_) | Kind::Rfc3095(_) | Kind::Tcp(_) | Kind::Rejected { .. } => {
+                None
+            }
         })
     }
 
@@ -590,11 +588,9 @@ impl<'m> Compressor<'m> {
         let hash = self.flows.hash(&message.path);
         let found = self.flows.find(hash, |kind| match kind {
             Kind::Coap(context) => context.is_flow_of(&message.path),
-            Kind::Rejected { .. }
-            | Kind::Uncompressed(_)
-            | Kind::Rfc3095(_)
-            | Kind::Tcp(_)
-            | Kind::Free => false,
+            Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Rfc3095(_) | Kind::Tcp(_) | Kind::Free => {
+                false
+            }
         });
         let (sent, received) = match linked {
             Some(linked) => (Some(linked.sent), Some(linked.received)),

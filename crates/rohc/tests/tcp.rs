@@ -52,9 +52,8 @@ impl Link {
         *self.formats.entry(done.format).or_default() += 1;
         self.headers += done.header_out;
         let delivered = self.far.receive(now, &rohc[..len], &mut back);
-        let delivered = delivered.unwrap_or_else(|error| {
-            panic!("packet {}, {:?}, {packet:x?}: {error}", self.sent, done.format)
-        });
+        let delivered = delivered
+            .unwrap_or_else(|error| panic!("packet {}, {:?}, {packet:x?}: {error}", self.sent, done.format));
         assert_eq!(back[..delivered.len], octets, "packet {}, {:?}", self.sent, done.format);
         // A packet of the other direction brings feedback.
         let (_, len) = self.far.send(now, &[0x60; 40], &mut rohc).unwrap();
@@ -181,7 +180,8 @@ fn apply(packet: &mut Packet, change: &Change) {
         Change::Ack(step) => tcp.acknowledgment_number = tcp.acknowledgment_number.wrapping_add(step),
         Change::Window(window) => tcp.window = window,
         Change::Flags(bits) => {
-            (tcp.rst, tcp.syn, tcp.fin, tcp.ack) = (bits & 12 == 4, bits & 3 == 1, bits & 2 == 2, bits & 48 != 0);
+            (tcp.rst, tcp.syn, tcp.fin, tcp.ack) =
+                (bits & 12 == 4, bits & 3 == 1, bits & 2 == 2, bits & 48 != 0);
         }
         Change::Psh(psh) => tcp.psh = psh,
         Change::Ecn(bits) => {

@@ -112,11 +112,7 @@ impl Fields {
             ack_stride: state.ack_stride,
             outer_ttl: false,
             says: Says::default(),
-            options: Sent {
-                present: 0,
-                changed: 0,
-                timestamps: state.options.timestamps.map(Counter::read),
-            },
+            options: Sent { present: 0, changed: 0, timestamps: state.options.timestamps.map(Counter::read) },
             crc3: 0,
             crc7: 0,
         }

@@ -95,7 +95,13 @@ struct Plan {
 
 impl Context {
     /// A context for a new flow, whose CID had a `before` of this profile. `msn` is random.
-    pub(crate) fn new(room: &mut TcpRoom, reused: bool, msn: u16, now: Instant, config: &CompressorConfig) -> Self {
+    pub(crate) fn new(
+        room: &mut TcpRoom,
+        reused: bool,
+        msn: u16,
+        now: Instant,
+        config: &CompressorConfig,
+    ) -> Self {
         // RFC 6846, section 6.1.1: the MSN goes on if the CID had a flow of this profile.
         let msn = if reused { room.0.msn } else { msn };
         room.0 = State { msn, ..State::EMPTY };
@@ -272,9 +278,8 @@ impl Context {
             }
         }
         if next.extensions != last.extensions && !self.is_new {
-            let same = (0..=innermost).all(|i| {
-                same_extensions(next.ips[i].protocol, next.extensions_of(i), last.extensions_of(i))
-            });
+            let same = (0..=innermost)
+                .all(|i| same_extensions(next.ips[i].protocol, next.extensions_of(i), last.extensions_of(i)));
             if !same {
                 self.left_ir = self.left_ir.max(repetitions);
                 self.changed(next.msn);
@@ -532,9 +537,12 @@ impl Context {
         next.scale(payload);
         self.payload = u16::try_from(payload).unwrap_or(0);
         let goes_on = is_scaled && residue == next.seq_residue;
-        self.scaled_seqs = if goes_on { self.scaled_seqs.saturating_add(1) } else { u8::from(self.payload > 0) };
+        self.scaled_seqs =
+            if goes_on { self.scaled_seqs.saturating_add(1) } else { u8::from(self.payload > 0) };
         let stride = next.ack_stride;
-        let goes_on = stride != 0 && stride == last.ack_stride && next.ack % u32::from(stride) == last.ack % u32::from(stride);
+        let goes_on = stride != 0
+            && stride == last.ack_stride
+            && next.ack % u32::from(stride) == last.ack % u32::from(stride);
         self.scaled_acks = if goes_on { self.scaled_acks.saturating_add(1) } else { u8::from(stride != 0) };
         if format.is_initialization() || has_crc7(format) {
             self.expects_right = is_right;

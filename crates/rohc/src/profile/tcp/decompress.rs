@@ -389,7 +389,8 @@ fn apply(x: &Fields, format: Format, last: &State, next: &mut State) -> Result<(
 fn is_old(next: &State, last: &State) -> bool {
     let (ip, kept) = (next.inner(), last.inner());
     let is_behind = next.ip_id_offset().wrapping_sub(last.ip_id_offset()) as i16 <= 0;
-    (ip.ttl, ip.behavior, ip.df) == (kept.ttl, kept.behavior, kept.df) && (!ip.behavior.is_sequential() || is_behind)
+    (ip.ttl, ip.behavior, ip.df) == (kept.ttl, kept.behavior, kept.df)
+        && (!ip.behavior.is_sequential() || is_behind)
 }
 
 /// Whether a compressor can have sent such headers: "a compressor MUST NOT assign [a sequential behaviour] to tunneling

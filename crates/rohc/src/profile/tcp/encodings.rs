@@ -50,7 +50,8 @@ impl Counter {
     #[inline]
     pub(super) fn between<S: Serial>(value: S, bounds: Option<(S, S)>) -> Self {
         let mask = u32::MAX >> (32 - S::BITS);
-        let (value, knows) = (value.to_u32(), if bounds.is_some() { Knows::Candidates } else { Knows::Nothing });
+        let (value, knows) =
+            (value.to_u32(), if bounds.is_some() { Knows::Candidates } else { Knows::Nothing });
         let (low, high) = bounds.map_or((0, 0), |(low, high)| (low.to_u32(), high.to_u32()));
         Self { value, low, high, mask, knows, said: false }
     }
@@ -257,7 +258,12 @@ mod tests {
     type Method<'a> = &'a dyn Fn(&mut Writer<'_>, &mut Counter) -> Step;
     type Inverse<'a> = &'a dyn Fn(&mut Reader<'_>, &mut Counter) -> Step;
 
-    fn passes(value: u32, candidates: &[u32], write: Method<'_>, read: Inverse<'_>) -> Result<bool, TestCaseError> {
+    fn passes(
+        value: u32,
+        candidates: &[u32],
+        write: Method<'_>,
+        read: Inverse<'_>,
+    ) -> Result<bool, TestCaseError> {
         let mut range = Range::<u32>::new();
         candidates.iter().for_each(|candidate| range.push(*candidate, 4));
         let mut out = [0; 8];

@@ -189,7 +189,11 @@ pub(super) fn extension_static<'p, C: Coder<'p>>(
 pub(super) fn dynamic_chain<'p, C: Coder<'p>>(c: &mut C, state: &mut State) -> Step {
     let mut at = 0;
     for ip in state.ips.iter_mut().take(usize::from(state.ip_count)) {
-        if ip.v6 { ipv6_dynamic(c, ip)? } else { ipv4_dynamic(c, ip)? };
+        if ip.v6 {
+            ipv6_dynamic(c, ip)?
+        } else {
+            ipv4_dynamic(c, ip)?
+        };
         let end = at + usize::from(ip.extensions);
         let Some(octets) = state.extensions.get_mut(at..end) else { return refuse() };
         each_extension(ip.protocol, octets, |kind, header| {
@@ -220,7 +224,11 @@ pub(super) fn irregular_chain<'p, C: Coder<'p>>(
     let (mut at, ecn_used) = (0, state.ecn_used);
     let innermost = usize::from(state.ip_count).saturating_sub(1);
     for (i, ip) in state.ips.iter_mut().enumerate().take(innermost + 1) {
-        if i == innermost { ip_id_enc_irreg(c, ip)? } else { outer_irregular(c, ip, ecn_used, ttl)? };
+        if i == innermost {
+            ip_id_enc_irreg(c, ip)?
+        } else {
+            outer_irregular(c, ip, ecn_used, ttl)?
+        };
         if ip.extensions == 0 {
             continue;
         }
@@ -240,7 +248,8 @@ fn ah_irregular<'p, C: Coder<'p>>(
     header: &mut [u8],
     counter: &mut impl FnMut(u32) -> Counter,
 ) -> Step {
-    let Some((number, icv)) = header.get_mut(8..).and_then(|behind| behind.split_first_chunk_mut::<4>()) else {
+    let Some((number, icv)) = header.get_mut(8..).and_then(|behind| behind.split_first_chunk_mut::<4>())
+    else {
         return refuse();
     };
     let mut value = counter(u32::from_be_bytes(*number));
@@ -250,11 +259,7 @@ fn ah_irregular<'p, C: Coder<'p>>(
 }
 
 /// Hands out the extension headers behind one IP header, each with its type.
-fn each_extension(
-    first: u8,
-    octets: &mut [u8],
-    mut with: impl FnMut(u8, &mut [u8]) -> Step,
-) -> Step {
+fn each_extension(first: u8, octets: &mut [u8], mut with: impl FnMut(u8, &mut [u8]) -> Step) -> Step {
     let (mut kind, mut at) = (first, 0);
     while at < octets.len() {
         let Some(&[next, length]) = octets.get(at..at + 2) else { return refuse() };
@@ -282,7 +287,9 @@ pub(super) fn extension_replicate<'p, C: Coder<'p>>(c: &mut C, first: u8, octets
     each_extension(first, octets, |kind, header| {
         let is_new = c.flag("discriminator", &mut false)?;
         zeros(c, "discriminator", 7)?;
-        let Some((length, behind)) = header.get_mut(1..).and_then(<[u8]>::split_first_mut) else { return refuse() };
+        let Some((length, behind)) = header.get_mut(1..).and_then(<[u8]>::split_first_mut) else {
+            return refuse();
+        };
         if is_new {
             let mut other = *length;
             c.uint("length", 8, &mut other)?;

@@ -157,6 +157,9 @@ mod tests {
         let found: std::vec::Vec<_> = (0..40).map(|_| strides.watch(2896)).collect();
         assert!(found[..20].iter().all(Option::is_none));
         assert_eq!(found[39], Some(2896));
-        assert_eq!((strides.watch(2896 * 3), strides.watch(1448), strides.watch(1448)), (Some(2896), None, None));
+        assert_eq!(
+            (strides.watch(2896 * 3), strides.watch(1448), strides.watch(1448)),
+            (Some(2896), None, None)
+        );
     }
 }

@@ -132,7 +132,8 @@ impl Options {
                 (kind::SACK, &[_, 10 | 18 | 26 | 34, ref blocks @ ..]) if is_free(index::SACK) => {
                     self.sack = [[0; 2]; 4];
                     self.blocks = (blocks.len() / 8) as u8;
-                    for (block, octets) in self.sack.as_flattened_mut().iter_mut().zip(blocks.chunks_exact(4)) {
+                    for (block, octets) in self.sack.as_flattened_mut().iter_mut().zip(blocks.chunks_exact(4))
+                    {
                         *block = octets.try_into().map_or(0, u32::from_be_bytes);
                     }
                     index::SACK
@@ -154,7 +155,9 @@ impl Options {
         match walk.end()? {
             End::Exhausted => {}
             // 8 bits tell how many bits of padding there are.
-            End::EndOfOptionList { padding } if padding.len() <= 31 && padding.iter().all(|octet| *octet == 0) => {
+            End::EndOfOptionList { padding }
+                if padding.len() <= 31 && padding.iter().all(|octet| *octet == 0) =>
+            {
                 self.padding = padding.len() as u8;
                 self.append(index::EOL)?;
                 used |= 1 << index::EOL;

@@ -57,7 +57,11 @@ pub(super) fn replicate_chain<'p, C: Coder<'p>>(
 ) -> Step {
     let mut at = 0;
     for (ip, ttl) in state.ips.iter_mut().zip(ttl).take(usize::from(state.ip_count)) {
-        if ip.v6 { ipv6_replicate(c, ip)? } else { ipv4_replicate(c, ip, ttl)? };
+        if ip.v6 {
+            ipv6_replicate(c, ip)?
+        } else {
+            ipv4_replicate(c, ip, ttl)?
+        };
         let end = at + usize::from(ip.extensions);
         let Some(octets) = state.extensions.get_mut(at..end) else { return refuse() };
         extension_replicate(c, ip.protocol, octets)?;

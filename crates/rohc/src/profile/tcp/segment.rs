@@ -146,7 +146,11 @@ pub(super) fn rebuild(state: &State, payload: usize, out: &mut [u8]) -> Result<u
         let behind = end + payload - at - if ip.v6 { 40 } else { 0 };
         let len = u16::try_from(behind).map_err(|_| Unbuildable::Malformed)?;
         let Some(room) = headers.get_mut(at..at + ip.len()) else { return Err(Unbuildable::Malformed) };
-        if ip.v6 { ipv6(ip, len, room) } else { ipv4(ip, len, room) };
+        if ip.v6 {
+            ipv6(ip, len, room)
+        } else {
+            ipv4(ip, len, room)
+        };
         at += ip.len();
         if ip.extensions > 0 {
             let extensions = state.extensions_of(i);

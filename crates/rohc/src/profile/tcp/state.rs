@@ -214,9 +214,11 @@ impl State {
     pub(super) fn is_flow_of(&self, other: &Self) -> bool {
         (self.ip_count, self.source_port, self.destination_port)
             == (other.ip_count, other.source_port, other.destination_port)
-            && self.ips().iter().zip(other.ips()).all(|(a, b)| {
-                (a.v6, a.source, a.destination) == (b.v6, b.source, b.destination)
-            })
+            && self
+                .ips()
+                .iter()
+                .zip(other.ips())
+                .all(|(a, b)| (a.v6, a.source, a.destination) == (b.v6, b.source, b.destination))
     }
 }
 
