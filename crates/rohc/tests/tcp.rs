@@ -2,12 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "common/tcp.rs"]
 mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Outer, Packet, sack, timestamps};
+use common::tcp::{Outer, Packet, sack, timestamps};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use thinair_rohc::{

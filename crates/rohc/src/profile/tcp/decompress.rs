@@ -11,8 +11,8 @@ use super::formats::{base, formats, has_crc7};
 use super::header::Replicate;
 use super::options::index;
 use super::replicate::{Head, ir_cr, replicate_chain};
-use super::segment::{Unbuildable, checksum_is_right, rebuild};
-use super::state::{Ip, MAX_IP, State, TcpRoom};
+use super::segment::{Unbuildable, checksum_is_right, headers_of, rebuild};
+use super::state::{EXTENSIONS, Ip, MAX_IP, State, TcpRoom};
 use super::{Fields, ir, ir_dyn, irregular};
 use crate::cid::{Cid, CidSpace};
 use crate::packet::Header;
@@ -27,6 +27,8 @@ pub(crate) struct Context {
     pub(crate) state: DecompressorState,
     /// The last packet of 7 bits of CRC or more had a right TCP checksum.
     expects_right: bool,
+    /// The MSN since which no field has changed that the TCP checksum does not cover.
+    moved: u16,
     /// The last 16 MSNs before the newest one, of which the packet came: a bit each, the newest the lowest.
     came: u16,
     /// The outcome of the last 16 packets: 1 is a failure.
@@ -37,6 +39,15 @@ pub(crate) struct Context {
     pub(crate) ack_due: bool,
     msn: u16,
 }
+
+/// MSNs that 4 bits tell apart.
+const TURN: i16 = 16;
+
+/// From here on a packet that seems to be so much ahead may as well be one that is late.
+const FAR: i16 = 5;
+
+/// Octets that the headers of a packet can have.
+const MAX_HEADERS: usize = 2 * 40 + EXTENSIONS + 60;
 
 /// A packet that was read, not verified.
 struct Packet<'p> {
@@ -61,6 +72,7 @@ impl Context {
         Self {
             state: DecompressorState::Nc,
             expects_right: false,
+            moved: 0,
             came: 0,
             failures: 0,
             unrepaired: 0,
@@ -135,6 +147,7 @@ impl Context {
         let len = rebuild(&found.next, payload.len(), out).map_err(unbuildable)?;
         self.expects_right = is_right(&found, out, len);
         self.came = 0;
+        self.moved = found.next.msn;
         self.accept(&found.next, room);
         self.ack_due = true;
         deliver(packet, &found, len, out)
@@ -178,6 +191,7 @@ impl Context {
         }
         self.expects_right = is_right(&found, out, len);
         self.came = 0;
+        self.moved = found.next.msn;
         self.accept(&found.next, room);
         self.ack_due = true;
         deliver(packet, &found, len, out)
@@ -210,35 +224,86 @@ impl Context {
                 return Err(Failure::Crc(format));
             }
         }
-        let next = &found.next;
         let right = is_right(&found, out, len);
-        let is_proved = right && self.expects_right;
-        if !is_strong && self.expects_right && !right
-            || is_strong && self.state == DecompressorState::Sc && self.expects_right && !right
-        {
+        if self.expects_right && !right && !(is_strong && self.state == DecompressorState::Fc) {
             return Err(Failure::Crc(format));
         }
-        let ahead = next.msn.wrapping_sub(last.msn) as i16;
-        if ahead <= 0 {
-            // RFC 6846, section 5.3.1.1: an older packet need not update the context. What it does not say may have
-            // changed since; and after many losses a new packet seems old.
-            let is_missing = ahead < 0 && self.came >> (-1 - ahead) & 1 == 0;
-            if !is_missing || !is_strong && !(is_proved && is_old(next, last)) {
-                return Err(Failure::Ambiguous(format));
+        let ahead = found.next.msn.wrapping_sub(last.msn) as i16;
+        if ahead > 0 && (ahead < FAR || self.is_new(&found, last)?) {
+            // The packets in between have not come.
+            self.came = u32::from(self.came).checked_shl(ahead as u32).map_or(0, |came| came as u16);
+            self.came |= 1_u16.checked_shl(ahead as u32 - 1).unwrap_or(0);
+            if is_strong {
+                self.expects_right = right;
             }
-            self.came |= 1 << (-1 - ahead);
-            self.ack_due = false;
-            return deliver(packet, &found, len, out);
+            if !is_unmoved(&found.next, last) {
+                self.moved = found.next.msn;
+            }
+            self.ack_due = is_strong || self.state == DecompressorState::Sc;
+            self.accept(&found.next, room);
+        } else {
+            let behind = if ahead > 0 { TURN - ahead } else { -ahead };
+            self.accept_late(&found, last, behind, right)?;
         }
-        // The packets in between have not come.
-        self.came = u32::from(self.came).checked_shl(ahead as u32).map_or(0, |came| came as u16);
-        self.came |= 1_u16.checked_shl(ahead as u32 - 1).unwrap_or(0);
-        if is_strong {
-            self.expects_right = right;
-        }
-        self.ack_due = is_strong || self.state == DecompressorState::Sc;
-        self.accept(next, room);
         deliver(packet, &found, len, out)
+    }
+
+    /// Whether a packet whose 4 bits of MSN seem to be far ahead is a new one, after many losses, and not one that is
+    /// late: RFC 4224. The MSN of that is a turn of the bits earlier.
+    #[cold]
+    fn is_new(&self, found: &Packet<'_>, last: &State) -> Result<bool, Failure> {
+        let goes_on = |new: u32, old: u32| (new.wrapping_sub(old) as i32) > 0;
+        let (next, [value, echo]) = (&found.next, last.options.timestamps);
+        let [new_value, new_echo] = next.options.timestamps;
+        let goes_on = goes_on(next.seq, last.seq)
+            || goes_on(next.ack, last.ack)
+            || goes_on(new_value, value)
+            || goes_on(new_echo, echo);
+        let bits = match found.format {
+            Format::Seq4 => 3,
+            Format::Seq1 | Format::Seq3 | Format::Seq5 | Format::Seq8 => 4,
+            Format::Seq7 => 5,
+            Format::Seq2 | Format::Seq6 => 7,
+            // The headers are the same either way.
+            _ => return Ok(goes_on),
+        };
+        // A late packet would have another IP-ID, by a turn of the MSN, and perhaps one of the offset. If its CRC is right
+        // too, nothing tells.
+        for offset in [0, 1 << bits] {
+            let mut late = *next;
+            let ip = late.inner_mut();
+            ip.id = ip.behavior.nbo(ip.behavior.nbo(ip.id).wrapping_sub(TURN as u16).wrapping_sub(offset));
+            let late = Packet { next: late, ..*found };
+            let mut headers = [0; MAX_HEADERS];
+            let len = headers_of(&late.next, late.payload.len(), &mut headers).map_err(unbuildable)?;
+            if late.passes(&headers, len) {
+                return Err(Failure::Ambiguous(found.format));
+            }
+        }
+        if goes_on { Ok(true) } else { Err(Failure::Ambiguous(found.format)) }
+    }
+
+    /// A packet that is late, or a duplicate. RFC 6846, section 5.3.1.1: it need not update the context. What it does not
+    /// say may have changed since, so it must be proved to be right.
+    #[cold]
+    fn accept_late(
+        &mut self,
+        found: &Packet<'_>,
+        last: &State,
+        behind: i16,
+        right: bool,
+    ) -> Result<(), Failure> {
+        let bit = u32::try_from(behind - 1).ok().and_then(|at| 1_u16.checked_shl(at));
+        let is_missing = bit.is_some_and(|bit| self.came & bit == 0);
+        let msn = last.msn.wrapping_sub(behind as u16);
+        let is_covered = right && self.expects_right && (msn.wrapping_sub(self.moved) as i16) >= 0;
+        let is_proved = has_crc7(found.format) || is_covered && is_old(&found.next, last);
+        let Some(bit) = bit.filter(|_| is_missing && is_proved) else {
+            return Err(Failure::Ambiguous(found.format));
+        };
+        self.came |= bit;
+        self.ack_due = false;
+        Ok(())
     }
 
     /// Reads a compressed packet.
@@ -383,6 +448,13 @@ fn apply(x: &Fields, format: Format, last: &State, next: &mut State) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Whether the fields are the same that the TCP checksum does not cover; IP-IDs apart.
+#[inline]
+fn is_unmoved(next: &State, last: &State) -> bool {
+    let fields = |ip: &Ip| (ip.tos, ip.ttl, ip.df, ip.behavior);
+    next.ips().iter().map(fields).eq(last.ips().iter().map(fields))
 }
 
 /// Whether a late packet says of what its TCP checksum does not cover nothing that is newer than the context.

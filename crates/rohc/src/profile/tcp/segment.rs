@@ -133,14 +133,24 @@ pub(super) enum Unbuildable {
     NoRoom(usize),
 }
 
-/// Writes the headers of a packet, and returns their octets.
+/// Writes the headers of a packet in front of room for its payload, and returns their octets.
+#[inline]
 pub(super) fn rebuild(state: &State, payload: usize, out: &mut [u8]) -> Result<usize, Unbuildable> {
+    let len = headers_of(state, payload, out).map_err(|why| match why {
+        Unbuildable::NoRoom(len) => Unbuildable::NoRoom(len + payload),
+        Unbuildable::Malformed => Unbuildable::Malformed,
+    })?;
+    if len + payload > out.len() { Err(Unbuildable::NoRoom(len + payload)) } else { Ok(len) }
+}
+
+/// Writes the headers of a packet with a payload of so many octets.
+pub(super) fn headers_of(state: &State, payload: usize, out: &mut [u8]) -> Result<usize, Unbuildable> {
     let mut options = [0; MAX_OCTETS];
     let options_len = state.options.write(&mut options).ok_or(Unbuildable::Malformed)?;
     let ips = state.ips();
     let ips_len: usize = ips.iter().map(|ip| ip.len() + usize::from(ip.extensions)).sum();
     let end = ips_len + Tcp::LEN + options_len;
-    let headers = out.get_mut(..end + payload).ok_or(Unbuildable::NoRoom(end + payload))?;
+    let headers = out.get_mut(..end).ok_or(Unbuildable::NoRoom(end))?;
     let mut at = 0;
     for (i, ip) in ips.iter().enumerate() {
         let behind = end + payload - at - if ip.v6 { 40 } else { 0 };
