@@ -270,11 +270,11 @@ fn late_packets_and_duplicates_are_right_or_refused() {
             let what = Impairment { late, duplicate: 20, loss, burst, flip: 0 };
             let all = matrix(what, true, &COVERED, 1_000);
             assert_eq!(all.wrong, 0, "{all:?}");
-            assert!(all.lost_with_others * 500 < all.arrived, "{all:?}");
+            assert!(all.lost_with_others * 200 < all.arrived, "{all:?}");
             // The CRC alone covers IP-IDs that count.
             let all = matrix(what, true, &[Ids::Counts, Ids::Shared], 1_000);
-            assert!(all.wrong * 5_000 < all.arrived, "{all:?}");
-            assert!(all.lost_with_others * 100 < all.arrived, "{all:?}");
+            assert!(all.wrong * 4_000 < all.arrived, "{all:?}");
+            assert!(all.lost_with_others * 50 < all.arrived, "{all:?}");
         }
     }
 }

@@ -8,6 +8,9 @@ mod confirm;
 pub(crate) mod decompress;
 mod encodings;
 mod formats;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod formats_test;
 mod header;
 mod ip;
 mod learn;

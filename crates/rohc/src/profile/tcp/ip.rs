@@ -207,7 +207,7 @@ pub(super) fn dynamic_chain<'p, C: Coder<'p>>(c: &mut C, state: &mut State) -> S
                 }
                 _ => header.get_mut(2..).unwrap_or_default(),
             };
-            value.iter_mut().try_for_each(|octet| c.uint("value", 8, octet))
+            value.iter_mut().enumerate().try_for_each(|(i, octet)| c.uint(changing(kind, i), 8, octet))
         })?;
         at = end;
     }
@@ -302,6 +302,26 @@ pub(super) fn extension_replicate<'p, C: Coder<'p>>(c: &mut C, first: u8, octets
             (_, true) => behind,
             (_, false) => &mut [],
         };
-        value.iter_mut().try_for_each(|octet| c.uint("value", 8, octet))
+        if kind == protocol::AH && is_new {
+            // Reserved bits and SPI come first.
+            let Some((fixed, changing_octets)) = value.split_at_mut_checked(6) else { return refuse() };
+            let (res_bits, spi) = fixed.split_at_mut(2);
+            res_bits.iter_mut().try_for_each(|octet| c.uint("res_bits", 8, octet))?;
+            spi.iter_mut().try_for_each(|octet| c.uint("spi", 8, octet))?;
+            return changing_octets
+                .iter_mut()
+                .enumerate()
+                .try_for_each(|(i, o)| c.uint(changing(kind, i), 8, o));
+        }
+        value.iter_mut().enumerate().try_for_each(|(i, octet)| c.uint(changing(kind, i), 8, octet))
     })
+}
+
+/// The name of an octet that may change.
+fn changing(kind: u8, at: usize) -> &'static str {
+    match (kind, at) {
+        (protocol::AH, 0..4) => "sequence_number",
+        (protocol::AH, _) => "icv",
+        _ => "value",
+    }
 }
