@@ -189,7 +189,8 @@ fn acks(six: bool) -> Case {
     segments(six, |packet| {
         packet.ips[0].id += 1;
         packet.tcp.acknowledgment_number = packet.tcp.acknowledgment_number.wrapping_add(2 * 1_448);
-        packet.options = timestamps(packet.tcp.acknowledgment_number >> 10, packet.tcp.acknowledgment_number >> 10);
+        packet.options =
+            timestamps(packet.tcp.acknowledgment_number >> 10, packet.tcp.acknowledgment_number >> 10);
     })
 }
 

@@ -5,9 +5,13 @@ mod contexts;
 mod flows;
 mod glance;
 mod rtp_detection;
+mod segments;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod settled_test;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tcp_settled_test;
 
 use core::time::Duration;
 
@@ -355,7 +359,14 @@ impl<'m> Compressor<'m> {
     }
 
     /// The way of a packet whose headers must be looked at one by one.
+    #[inline(never)]
     fn in_full(&mut self, now: Instant, packet: &[u8], out: &mut [u8]) -> Result<Compressed, CompressError> {
+        if self.config.channel.profiles().has(ProfileId::Tcp)
+            && let Some(glance) = tcp::settled::Glance::of(packet)
+            && let Some(compressed) = self.settled_segment(now, &glance, out)
+        {
+            return Ok(compressed);
+        }
         let mut chain = HeaderChain::EMPTY;
         chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
         if self.config.channel.profiles().has(ProfileId::Tcp)
@@ -512,45 +523,6 @@ impl<'m> Compressor<'m> {
             Kind::Rfc3095(old) => old.release(&mut self.pool),
             Kind::Coap(old) => old.release(&mut self.templates),
             Kind::Free | Kind::Uncompressed(_) | Kind::Tcp(_) | Kind::Rejected { .. } => {}
-        }
-    }
-
-    /// Profile 0x0006; `None` if the packet goes by another one.
-    #[inline(never)]
-    fn segment(
-        &mut self,
-        now: Instant,
-        segment: &Segment<'_>,
-        out: &mut [u8],
-    ) -> Option<Result<Compressed, CompressError>> {
-        let hash = self.flows.hash(segment);
-        let (flows, rooms) = (&self.flows, &self.tcp);
-        let found = flows.find_with(hash, |cid, kind| {
-            let room = rooms.get(cid.index()).filter(|_| matches!(kind, Kind::Tcp(_)));
-            room.is_some_and(|room| tcp::compress::Context::is_flow_of(room, segment))
-        });
-        let cid = match found {
-            Some(cid) => cid,
-            None if self.flows.is_rejected(hash, now) || !segment.is_restorable() => return None,
-            None => {
-                let next = self.flows.next().filter(|cid| cid.index() < self.tcp.len())?;
-                let msn = self.next_random() as u16;
-                let cid = self.flows.claim(hash).filter(|cid| *cid == next)?;
-                self.release(cid);
-                let reused = matches!(self.flows.kind(cid), Kind::Tcp(_));
-                let room = self.tcp.get_mut(cid.index())?;
-                let context = tcp::compress::Context::new(room, reused, msn, now, &self.config);
-                self.flows.set(cid, Kind::Tcp(context));
-                cid
-            }
-        };
-        self.flows.touch(cid);
-        let room = self.tcp.get_mut(cid.index())?;
-        let Kind::Tcp(context) = self.flows.kind(cid) else { return None };
-        match context.compress(now, segment, room, cid, &self.config, out) {
-            Ok(compressed) => Some(Ok(compressed)),
-            Err(Refused::NoRoom) => Some(Err(CompressError::OutputTooSmall { have: out.len() })),
-            Err(Refused::ByThisPacket) => None,
         }
     }
 

@@ -125,7 +125,14 @@ impl<'m> Flows<'m> {
     /// The context of a flow.
     #[inline]
     pub(super) fn find(&self, hash: u32, is_it: impl Fn(&Kind) -> bool) -> Option<Cid> {
-        self.find_with(hash, |_, kind| is_it(kind))
+        let mut at = *self.buckets.get((hash & self.mask) as usize)?;
+        while let Some(link) = self.links.get(usize::from(at)) {
+            if link.hash == hash && self.contexts.get(usize::from(at)).is_some_and(|c| is_it(&c.kind)) {
+                return Cid::new(at);
+            }
+            at = link.next;
+        }
+        None
     }
 
     /// The same, where a part of the context lies elsewhere, by its CID.

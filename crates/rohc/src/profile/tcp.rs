@@ -17,6 +17,7 @@ mod learn;
 mod options;
 mod replicate;
 mod segment;
+pub(crate) mod settled;
 mod state;
 
 use thinair_wire::coder::{Coder, Step};

@@ -20,7 +20,7 @@ use crate::profile::{Format, ProfileId};
 use crate::refresh::{Due, Refresh, Timer};
 
 /// What a packet says only once it has changed; where its age is kept.
-mod aged {
+pub(super) mod aged {
     pub(super) const TTL: usize = 0;
     pub(super) const DSCP: usize = 1;
     pub(super) const DF: usize = 2;
@@ -32,6 +32,8 @@ mod aged {
     pub(super) const OUTER_TTL: usize = 8;
     pub(super) const FLAGS: usize = 9;
     pub(super) const COUNT: usize = 10;
+    /// Nothing is said again at this age and later.
+    pub(in super::super) const SETTLED: u8 = 100;
 }
 
 /// What the TCP checksum does not cover, and how old it is when it is said again.
@@ -39,7 +41,7 @@ const UNCOVERED: [usize; 4] = [aged::TTL, aged::DSCP, aged::DF, aged::OUTER_TTL]
 const AGAIN: [u8; 3] = [12, 32, 96];
 
 /// MSNs that 4 bits tell apart: 11 ahead of the oldest one that the other side may have.
-const MSNS: u8 = 11;
+pub(super) const MSNS: u8 = 11;
 
 /// The context of one flow at the compressor, beside its [`TcpRoom`].
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +56,8 @@ pub(crate) struct Context {
     reused: bool,
     /// Nothing was sent yet.
     pub(super) is_new: bool,
+    /// The next packet may take the short way.
+    pub(crate) settled: bool,
     /// MSN of the newest packet.
     pub(super) msn: u16,
     /// MSN of the newest change.
@@ -71,15 +75,15 @@ pub(crate) struct Context {
     pub(super) told: [u8; ITEMS],
     same: [u8; ITEMS],
     /// Octets of the last payload; packets in a row with it, and with the same residue of the sequence number.
-    payload: u16,
-    scaled_seqs: u8,
+    pub(super) payload: u16,
+    pub(super) scaled_seqs: u8,
     /// Packets in a row with the same stride and residue of the acknowledgment number.
-    scaled_acks: u8,
+    pub(super) scaled_acks: u8,
     /// The decompressor may expect that TCP checksums are right; packets that have told it otherwise.
-    expects_right: bool,
+    pub(super) expects_right: bool,
     pub(super) told_wrong: u8,
-    ip_ids: IpIds,
-    strides: Strides,
+    pub(super) ip_ids: IpIds,
+    pub(super) strides: Strides,
     ecn: Ecn,
 }
 
@@ -120,6 +124,7 @@ impl Context {
             refreshing: false,
             reused,
             is_new: true,
+            settled: false,
             msn,
             since: msn.wrapping_add(1),
             timer: Timer::start(now),
@@ -478,12 +483,16 @@ impl Context {
         let all = formats(next);
         let extended = plan.extended || x.says.list || plan.strong;
         let crc3 = if extended || plan.common { 0 } else { Check::Crc3.of(headers) };
+        let first = x;
         for &format in all {
             let is_strong = has_crc7(format);
             if plan.common && format != Format::CoCommon || extended && !is_strong {
                 continue;
             }
-            let mut x = x;
+            if !x.may_fit(format) {
+                continue;
+            }
+            let mut x = first;
             x.crc3 = crc3;
             if is_strong {
                 x.crc7 = Check::Crc7.of(headers);
@@ -518,21 +527,11 @@ impl Context {
         (payload, is_right): (usize, bool),
         config: &CompressorConfig,
     ) {
-        let width = usize::from(config.window);
-        self.seq.push(next.seq, width);
-        self.ack.push(next.ack, width);
-        self.window.push(next.window, width);
-        self.ip_id_offset.push(next.ip_id_offset(), width);
         let mut present = 0_u16;
         let mut used = 0_u16;
         for (k, &index) in next.options.structure().iter().enumerate() {
             used |= 1 << index;
             present |= (sent.present >> k & 1) << index;
-        }
-        if used >> index::TIMESTAMP & 1 == 1 {
-            for (range, value) in self.timestamps.iter_mut().zip(next.options.timestamps) {
-                range.push(value, width);
-            }
         }
         let mut left = used;
         while left != 0 {
@@ -544,18 +543,11 @@ impl Context {
         for age in &mut self.ages {
             *age = age.saturating_add(1);
         }
-        let residue = next.seq_residue;
-        let is_scaled = payload > 0 && payload == usize::from(self.payload);
-        next.scale(payload);
-        self.payload = u16::try_from(payload).unwrap_or(0);
-        let goes_on = is_scaled && residue == next.seq_residue;
-        self.scaled_seqs =
-            if goes_on { self.scaled_seqs.saturating_add(1) } else { u8::from(self.payload > 0) };
-        let stride = next.ack_stride;
-        let goes_on = stride != 0
-            && stride == last.ack_stride
-            && next.ack % u32::from(stride) == last.ack % u32::from(stride);
-        self.scaled_acks = if goes_on { self.scaled_acks.saturating_add(1) } else { u8::from(stride != 0) };
+        let has_stamps = used >> index::TIMESTAMP & 1 == 1;
+        if next.ack_stride != last.ack_stride {
+            self.scaled_acks = 0;
+        }
+        self.note_numbers(next, (last.ack, last.seq_residue), has_stamps, payload, config);
         if format.is_initialization() || has_crc7(format) {
             self.expects_right = is_right;
             self.told_wrong = if is_right { 0 } else { self.told_wrong.saturating_add(1) };
@@ -568,6 +560,63 @@ impl Context {
         }
         self.msn = next.msn;
         self.is_new = false;
+        self.settle(next, config);
+    }
+
+    /// Notes the numbers of a packet that was sent; `last` has the acknowledgment number of the one before it, and its
+    /// `seq_number_residue`.
+    #[inline]
+    pub(super) fn note_numbers(
+        &mut self,
+        next: &mut State,
+        last: (u32, u32),
+        has_stamps: bool,
+        payload: usize,
+        config: &CompressorConfig,
+    ) {
+        let width = usize::from(config.window);
+        self.seq.push(next.seq, width);
+        self.ack.push(next.ack, width);
+        self.window.push(next.window, width);
+        self.ip_id_offset.push(next.ip_id_offset(), width);
+        if has_stamps {
+            for (range, value) in self.timestamps.iter_mut().zip(next.options.timestamps) {
+                range.push(value, width);
+            }
+        }
+        let is_scaled = payload > 0 && payload == usize::from(self.payload);
+        next.scale(payload);
+        self.payload = u16::try_from(payload).unwrap_or(0);
+        let goes_on = is_scaled && last.1 == next.seq_residue;
+        self.scaled_seqs =
+            if goes_on { self.scaled_seqs.saturating_add(1) } else { u8::from(self.payload > 0) };
+        let stride = u32::from(next.ack_stride);
+        let goes_on = self.scaled_acks > 0 && stride != 0 && next.ack % stride == last.0 % stride;
+        self.scaled_acks = if goes_on { self.scaled_acks.saturating_add(1) } else { u8::from(stride != 0) };
+    }
+}
+
+impl Fields {
+    /// Whether a format has a place for each number that has changed, so that it is worth trying.
+    #[inline]
+    pub(super) fn may_fit(&self, format: Format) -> bool {
+        use Format::{
+            CoCommon, Rnd1, Rnd2, Rnd3, Rnd4, Rnd5, Rnd6, Rnd7, Rnd8, Seq1, Seq2, Seq3, Seq4, Seq5, Seq6,
+            Seq7, Seq8,
+        };
+        let (seq, ack, window) = match format {
+            Rnd1 | Seq1 => (true, false, false),
+            Rnd2 | Seq2 => (self.may_scale_seq, false, false),
+            Rnd3 | Seq3 => (false, true, false),
+            Rnd4 | Seq4 => (false, self.may_scale_ack, false),
+            Rnd5 | Seq5 => (true, true, false),
+            Rnd6 | Seq6 => (self.may_scale_seq, true, false),
+            Rnd7 | Seq7 => (false, true, true),
+            Rnd8 | Seq8 => (true, true, false),
+            CoCommon => return true,
+            _ => return false,
+        };
+        (seq || self.seq.is_static()) && (ack || self.ack.is_static()) && (window || self.window.is_static())
     }
 }
 
@@ -577,7 +626,7 @@ const EXTENDED: usize = 7;
 /// A scaled value, with the scaled candidates, which all have its residue. Nothing may wrap around: the residue is
 /// another one then.
 #[inline]
-fn scaled(value: u32, bounds: Option<(u32, u32)>, scale: Option<u32>) -> Option<Counter> {
+pub(super) fn scaled(value: u32, bounds: Option<(u32, u32)>, scale: Option<u32>) -> Option<Counter> {
     let (low, high) = bounds?;
     let scale = scale?;
     let is_in_step = low <= high && value >= low && value % scale == low % scale;

@@ -35,6 +35,7 @@ impl Context {
             self.two_way = true;
             self.timer.restart(now);
         }
+        self.settled = false;
         match feedback.ack {
             AckType::Ack => self.acknowledge(feedback, room, config),
             AckType::Nack if feedback.sn_bits > 0 => {
