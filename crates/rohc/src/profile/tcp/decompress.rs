@@ -101,7 +101,8 @@ impl Context {
         let mut sent = Fields::read(&next).options;
         let mut says_stride = false;
         ir(&mut reader, &mut next, &mut sent, &mut says_stride).map_err(unreadable)?;
-        if !says_stride && !(is_known && next.is_flow_of(&room.0)) {
+        let is_kept = is_known && next.is_flow_of(&room.0);
+        if !says_stride && !is_kept {
             next.ack_stride = 0;
         }
         self.initialize(packet, reader, next, sent.present, Format::Ir, room, out)

@@ -497,8 +497,8 @@ fn blocks_of(text: &str) -> Vec<(String, String)> {
         .filter(is_page)
         .map(|line| line.split("//").next().unwrap_or_default().trim_end().trim_start_matches('\x0c'))
         .collect();
-    let (mut method, mut found, mut open): (String, Vec<(String, String)>, Option<(String, String)>) =
-        (String::new(), Vec::new(), None);
+    let mut method = String::new();
+    let (mut found, mut open) = (Vec::new(), None::<(String, String)>);
     for (i, line) in lines.iter().enumerate() {
         if line.starts_with('{') {
             // `name` or `name(arguments)`, over up to three lines.

@@ -98,7 +98,7 @@ impl Strides {
             return None;
         }
         let candidate = u32::from(self.candidate);
-        if candidate != 0 && step % candidate == 0 && step / candidate <= FAR {
+        if candidate != 0 && step.is_multiple_of(candidate) && step / candidate <= FAR {
             self.run = self.run.saturating_add(1);
         } else {
             self.run = 0;

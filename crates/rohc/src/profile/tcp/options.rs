@@ -295,7 +295,7 @@ pub(super) fn list_item<'p, C: Coder<'p>>(
             let mut bits = options.padding * 8;
             c.uint("pad_len", 8, &mut bits)?;
             options.padding = bits / 8;
-            c.require(bits % 8 == 0)
+            c.require(bits.is_multiple_of(8))
         }
         index::MSS => c.uint("mss", 16, &mut options.mss),
         index::WINDOW_SCALE => c.uint("wscale", 8, &mut options.wscale),

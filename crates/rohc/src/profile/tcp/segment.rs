@@ -176,7 +176,7 @@ pub(super) fn headers_of(state: &State, payload: usize, out: &mut [u8]) -> Resul
     tcp[2..4].copy_from_slice(&state.destination_port.to_be_bytes());
     tcp[4..8].copy_from_slice(&state.seq.to_be_bytes());
     tcp[8..12].copy_from_slice(&state.ack.to_be_bytes());
-    tcp[12] = (5 + options_len / 4) as u8 * 16 | state.reserved & 0xF;
+    tcp[12] = ((5 + options_len / 4) as u8) << 4 | state.reserved & 0xF;
     let flag = |is: bool, bit: u32| u8::from(is) << bit;
     tcp[13] = state.ecn << 6
         | flag(state.urg_flag, 5)
