@@ -1,6 +1,6 @@
 //! Profile 0x0006, TCP/IP: ROHC-TCP. RFC 6846.
 //!
-//! A packet is a [`State`]: every field of its headers, and the control fields. Both ends keep that of the last packet.
+//! A packet is a `State`: every field of its headers, and the control fields. Both ends keep that of the last packet.
 //! The formats (`formats`, `header`, `ip`, `options`) say how a packet differs from it.
 
 pub(crate) mod compress;
