@@ -92,6 +92,8 @@ enum SchemeName {
     Coap2015,
     /// The same as rohc-v1 and profile `coap`
     Coap,
+    /// The same as rohc-v1 and profile `tcp` (RFC 6846)
+    Tcp,
     /// SCHC (RFC 8724, RFC 8824), both ends provisioned with the rules that are best for the capture
     Schc,
     /// 6LoWPAN (RFC 6282), for IPv6 only, with the prefixes of the capture as contexts
@@ -111,6 +113,7 @@ impl SchemeName {
             Self::RohcV1 => rohc(ROHC_V1, None),
             Self::Coap2015 => rohc("coap-2015", Some(ProfileId::Coap2015)),
             Self::Coap => rohc("coap", Some(ProfileId::Coap)),
+            Self::Tcp => rohc("tcp", Some(ProfileId::Tcp)),
             Self::Schc => Ok(vec![SchemeSpec::Schc]),
             Self::Lowpan => Ok(vec![SchemeSpec::Lowpan]),
         }
@@ -142,10 +145,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(verdict(arguments, &outcome))
 }
 
-/// Without the schemes that have no way for any packet, unless they were asked for.
+/// Without the schemes that have no way for any packet, and profile `tcp` where there is no TCP, unless they were asked
+/// for.
 fn applying(arguments: &Arguments, outcome: Outcome) -> Outcome {
     let packets = outcome.totals.packets;
-    let applies = |scheme: &Scheme| packets == 0 || scheme.not_applicable < packets;
+    let applies = |scheme: &Scheme| {
+        let has_tcp = scheme.scheme != "tcp" || scheme.profiles.contains_key("tcp");
+        packets == 0 || scheme.not_applicable < packets && has_tcp
+    };
     let schemes = outcome.totals.schemes.iter();
     let names: Vec<_> = match arguments.schemes {
         Some(_) => Vec::new(),

@@ -65,7 +65,7 @@ pub(crate) struct ChannelOptions {
     #[arg(long, value_name = "N", help_heading = "Channel")]
     pub(crate) max_cid: Option<u16>,
     /// Profiles of the channel besides `uncompressed`: names separated by commas, of rtp, udp, esp, ip, rtp-udp-lite,
-    /// udp-lite, coap-2015 and coap; v1 stands for the first six
+    /// udp-lite, tcp, coap-2015 and coap; v1 stands for the first six
     /// [default: v1,coap; `analyze` compares several sets]
     #[arg(long, value_name = "LIST", value_parser = profiles, help_heading = "Channel")]
     pub(crate) profiles: Option<ProfileSet>,

@@ -5,9 +5,13 @@ mod contexts;
 mod flows;
 mod glance;
 mod rtp_detection;
+mod segments;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod settled_test;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tcp_settled_test;
 
 use core::time::Duration;
 
@@ -25,11 +29,12 @@ use crate::profile::coap::{self, Base, CoapConfig, Message, Template, Templates}
 use crate::profile::rfc3095::compress::{Context, Refused};
 use crate::profile::rfc3095::table::{Block, Pool};
 use crate::profile::rfc3095::timer::Link;
+use crate::profile::tcp::{self, Segment, TcpRoom};
 use crate::profile::{Format, ProfileId, uncompressed};
 use crate::refresh::{Due, Refresh, Timer};
 use crate::storage::Slots;
 
-pub(crate) use classify::Plan;
+pub(crate) use classify::{Key, Plan};
 pub use flows::{CompressorContext, FlowLink};
 use flows::{Flows, Kind};
 pub(crate) use glance::{Above, Glance, Sight};
@@ -110,6 +115,9 @@ pub struct CompressorMemory<'m> {
     pub blocks: Slots<'m, Block>,
     /// Templates of CoAP messages, for all flows together; a flow takes at most 16.
     pub templates: Slots<'m, Template>,
+    /// Places for the flows of profile 0x0006, by CID: as many as contexts, or none. A flow whose CID has none goes by
+    /// another profile.
+    pub tcp: Slots<'m, TcpRoom>,
 }
 
 #[cfg(feature = "alloc")]
@@ -122,6 +130,7 @@ impl CompressorMemory<'static> {
             buckets: Slots::owned(alloc::vec![0; (channel.contexts() * 2).next_power_of_two()]),
             blocks: Slots::owned(alloc::vec![Block::default(); blocks]),
             templates: Slots::owned(alloc::vec![Template::EMPTY; coap::templates_for(channel)]),
+            tcp: Slots::owned(alloc::vec![TcpRoom::EMPTY; tcp::rooms_for(channel)]),
         }
     }
 }
@@ -184,6 +193,7 @@ pub struct Compressor<'m> {
     flows: Flows<'m>,
     pool: Pool<'m>,
     templates: Templates<'m>,
+    tcp: Slots<'m, TcpRoom>,
     bases: Slots<'m, Base>,
     /// What CLOCK and JITTER options have said: milliseconds, and units of TS_STRIDE.
     clock: Option<u8>,
@@ -214,6 +224,7 @@ impl<'m> Compressor<'m> {
             flows,
             pool: Pool::new(memory.blocks),
             templates: Templates::new(memory.templates),
+            tcp: memory.tcp,
             bases: Slots::Lent(&mut []),
             clock: None,
             jitter: 0,
@@ -232,7 +243,9 @@ impl<'m> Compressor<'m> {
     pub fn learned_bases(&self) -> impl Iterator<Item = Base> + '_ {
         self.flows.kinds().filter_map(|kind| match kind {
             Kind::Coap(context) => Some(context.learned(&self.templates)),
-            Kind::Free | Kind::Uncompressed(_) | Kind::Rfc3095(_) | Kind::Rejected { .. } => None,
+            Kind::Free | Kind::Uncompressed(_) | Kind::Rfc3095(_) | Kind::Tcp(_) | Kind::Rejected { .. } => {
+                None
+            }
         })
     }
 
@@ -284,8 +297,8 @@ impl<'m> Compressor<'m> {
     pub fn receive_feedback(&mut self, now: Instant, data: &[u8]) -> Result<(), FeedbackError> {
         let space = self.config.channel.cids();
         let cid = Feedback::cid(data, space).ok_or(FeedbackError::Truncated)?;
-        let is_coap = cid.index() < self.flows.capacity() && matches!(self.flows.kind(cid), Kind::Coap(_));
-        let feedback = if is_coap {
+        let is_known = cid.index() < self.flows.capacity();
+        let feedback = if is_known && matches!(self.flows.kind(cid), Kind::Coap(_) | Kind::Tcp(_)) {
             // A decompressor without context does not know the profile, and asks for one in the general form.
             let asks = |feedback: &Feedback| feedback.ack == AckType::StaticNack && feedback.protected;
             Feedback::read_rfc5225(data, space)
@@ -314,6 +327,14 @@ impl<'m> Compressor<'m> {
                 context.receive_feedback(now, &feedback, l, &mut self.templates);
                 Ok(())
             }
+            Kind::Tcp(context) => {
+                if feedback.reject || feedback.context_memory {
+                    self.flows.reject(feedback.cid, now + REJECTED_FOR);
+                } else if let Some(room) = self.tcp.get(feedback.cid.index()) {
+                    context.receive_feedback(now, &feedback, room, &self.config);
+                }
+                Ok(())
+            }
             Kind::Rfc3095(context) => {
                 if feedback.reject || feedback.context_memory && feedback.protected {
                     context.release(&mut self.pool);
@@ -338,9 +359,22 @@ impl<'m> Compressor<'m> {
     }
 
     /// The way of a packet whose headers must be looked at one by one.
+    #[inline(never)]
     fn in_full(&mut self, now: Instant, packet: &[u8], out: &mut [u8]) -> Result<Compressed, CompressError> {
+        if self.config.channel.profiles().has(ProfileId::Tcp)
+            && let Some(glance) = tcp::settled::Glance::of(packet)
+            && let Some(compressed) = self.settled_segment(now, &glance, out)
+        {
+            return Ok(compressed);
+        }
         let mut chain = HeaderChain::EMPTY;
         chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
+        if self.config.channel.profiles().has(ProfileId::Tcp)
+            && let Some(segment) = Segment::of(&chain)
+            && let Some(done) = self.segment(now, &segment, out)
+        {
+            return done;
+        }
         let plan = classify::plan(&chain, &self.config, |plan| self.has_place_for(now, plan));
         let Some(mut plan) = plan else { return self.uncompressed(now, packet, out) };
         plan.timer = self.timer();
@@ -361,7 +395,11 @@ impl<'m> Compressor<'m> {
                 let cid = self.flows.claim(hash).ok_or(CompressError::NoContexts)?;
                 let before = match self.flows.kind(cid) {
                     Kind::Rfc3095(old) => Some(&*old),
-                    Kind::Free | Kind::Uncompressed(_) | Kind::Rejected { .. } | Kind::Coap(_) => None,
+                    Kind::Free
+                    | Kind::Uncompressed(_)
+                    | Kind::Rejected { .. }
+                    | Kind::Coap(_)
+                    | Kind::Tcp(_) => None,
                 };
                 context.start(before, self.random as u8, &self.config);
                 self.release(cid);
@@ -394,7 +432,9 @@ impl<'m> Compressor<'m> {
     fn find(&self, hash: u32, plan: &Plan<'_>) -> Option<Cid> {
         self.flows.find(hash, |kind| match kind {
             Kind::Rfc3095(context) => context.is_flow_of(plan, &self.pool),
-            Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Coap(_) | Kind::Free => false,
+            Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Coap(_) | Kind::Tcp(_) | Kind::Free => {
+                false
+            }
         })
     }
 
@@ -463,7 +503,9 @@ impl<'m> Compressor<'m> {
         loop {
             let found = self.flows.find(self.flows.hash(&sight), |kind| match kind {
                 Kind::Rfc3095(context) => context.is_flow_at_sight(&sight),
-                Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Coap(_) | Kind::Free => false,
+                Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Coap(_) | Kind::Tcp(_) | Kind::Free => {
+                    false
+                }
             });
             let [ports, _] = glance.upper();
             match (found, sight.above) {
@@ -480,7 +522,7 @@ impl<'m> Compressor<'m> {
         match self.flows.kind(cid) {
             Kind::Rfc3095(old) => old.release(&mut self.pool),
             Kind::Coap(old) => old.release(&mut self.templates),
-            Kind::Free | Kind::Uncompressed(_) | Kind::Rejected { .. } => {}
+            Kind::Free | Kind::Uncompressed(_) | Kind::Tcp(_) | Kind::Rejected { .. } => {}
         }
     }
 
@@ -518,7 +560,9 @@ impl<'m> Compressor<'m> {
         let hash = self.flows.hash(&message.path);
         let found = self.flows.find(hash, |kind| match kind {
             Kind::Coap(context) => context.is_flow_of(&message.path),
-            Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Rfc3095(_) | Kind::Free => false,
+            Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Rfc3095(_) | Kind::Tcp(_) | Kind::Free => {
+                false
+            }
         });
         let (sent, received) = match linked {
             Some(linked) => (Some(linked.sent), Some(linked.received)),

@@ -23,8 +23,10 @@ use crate::packet::{self, Body, Header, PartsError};
 use crate::profile::coap::{self, Base, Template, Templates};
 use crate::profile::rfc3095::decompress::{Context, Failure, Verified};
 use crate::profile::rfc3095::table::Pool;
+use crate::profile::tcp::{self, TcpRoom};
 use crate::profile::{Format, ProfileId, uncompressed};
 use crate::segmentation::{Reassembler, SegmentError};
+use crate::state::DecompressorState;
 use crate::storage::Slots;
 
 pub use crate::profile::rfc3095::table::Block;
@@ -104,6 +106,9 @@ pub struct DecompressorMemory<'m> {
     pub blocks: Slots<'m, Block>,
     /// Templates of CoAP messages, for all flows together; a flow takes at most 16.
     pub templates: Slots<'m, Template>,
+    /// Places for the flows of profile 0x0006, by CID: as many as contexts, or none. A flow whose CID has none is
+    /// rejected.
+    pub tcp: Slots<'m, TcpRoom>,
     /// Room for a reconstructed unit: [`Channel::mrru`] octets.
     pub unit: Slots<'m, u8>,
 }
@@ -116,6 +121,7 @@ impl DecompressorMemory<'static> {
             contexts: Slots::owned(alloc::vec![DecompressorContext::EMPTY; channel.contexts()]),
             blocks: Slots::owned(alloc::vec![Block::default(); blocks]),
             templates: Slots::owned(alloc::vec![Template::EMPTY; coap::templates_for(channel)]),
+            tcp: Slots::owned(alloc::vec![TcpRoom::EMPTY; tcp::rooms_for(channel)]),
             unit: Slots::owned(alloc::vec![0; channel.mrru()]),
         }
     }
@@ -137,6 +143,7 @@ enum Kind {
     Uncompressed,
     Rfc3095(Context),
     Coap(coap::decompress::Context),
+    Tcp(tcp::decompress::Context),
 }
 
 impl Kind {
@@ -145,7 +152,7 @@ impl Kind {
         match self {
             Self::Rfc3095(context) => context.release(pool),
             Self::Coap(context) => context.release(templates),
-            Self::Empty | Self::Uncompressed => {}
+            Self::Empty | Self::Uncompressed | Self::Tcp(_) => {}
         }
     }
 }
@@ -296,6 +303,7 @@ pub struct Decompressor<'m> {
     contexts: Slots<'m, DecompressorContext>,
     pool: Pool<'m>,
     templates: Templates<'m>,
+    tcp: Slots<'m, TcpRoom>,
     bases: Slots<'m, Base>,
     reassembler: Reassembler<'m>,
     pending: [Option<Feedback>; PENDING],
@@ -316,6 +324,7 @@ impl<'m> Decompressor<'m> {
             contexts: memory.contexts,
             pool: Pool::new(memory.blocks),
             templates: Templates::new(memory.templates),
+            tcp: memory.tcp,
             bases: Slots::Lent(&mut []),
             reassembler: Reassembler::new(memory.unit),
             pending: [None; PENDING],
@@ -410,6 +419,13 @@ impl<'m> Decompressor<'m> {
             (None, Kind::Coap(context)) => {
                 let format = context.dissect(&header, &self.templates, &self.bases, tell)?;
                 Some((header.cid, ProfileId::Coap, format))
+            }
+            (Some(ProfileId::Tcp), _) | (None, Kind::Tcp(_)) => {
+                let room = self.tcp.get(header.cid.index())?;
+                let new = tcp::decompress::Context::new();
+                let context = if let Kind::Tcp(context) = kind { context } else { &new };
+                let format = context.dissect(&header, room, self.config.channel.cids(), tell)?;
+                Some((header.cid, ProfileId::Tcp, format))
             }
             (Some(profile), Kind::Rfc3095(context)) if context.profile == profile => {
                 let format = context.dissect(&header, &self.pool, tell)?;
@@ -540,6 +556,13 @@ impl<'m> Decompressor<'m> {
                     .map(|verified| delivered(cid, ProfileId::Coap, verified))
                     .map_err(Problem::Failure)
             }
+            Kind::Tcp(context) => {
+                let room = self.tcp.get_mut(cid.index()).ok_or(Problem::NoContext)?;
+                context
+                    .compressed(header, room, out)
+                    .map(|verified| delivered(cid, ProfileId::Tcp, verified))
+                    .map_err(Problem::Failure)
+            }
             Kind::Uncompressed => normal(header, out)
                 .map(|verified| delivered(cid, ProfileId::Uncompressed, verified))
                 .map_err(Problem::Failure),
@@ -568,6 +591,18 @@ impl<'m> Decompressor<'m> {
             let verified = uncompressed_ir(header, out).map_err(Problem::Failure)?;
             slot.kind.release(pool, memory.templates);
             slot.kind = Kind::Uncompressed;
+            return Ok(delivered(cid, profile, verified));
+        }
+        if profile == ProfileId::Tcp {
+            let context = match slot.kind {
+                Kind::Tcp(context) => context,
+                _ => tcp::decompress::Context::new(),
+            };
+            let context = self.segment(header, context, out)?;
+            let (context, verified) = context;
+            let Some(slot) = self.contexts.get_mut(cid.index()) else { return Err(Problem::NoContext) };
+            slot.kind.release(&mut self.pool, &mut self.templates);
+            slot.kind = Kind::Tcp(context);
             return Ok(delivered(cid, profile, verified));
         }
         if profile == ProfileId::Coap {
@@ -601,6 +636,34 @@ impl<'m> Decompressor<'m> {
         Ok(delivered(cid, profile, verified))
     }
 
+    /// An IR or IR-CR packet of profile 0x0006, for a context of the CID or a new one.
+    fn segment(
+        &mut self,
+        header: &Header<'_>,
+        mut context: tcp::decompress::Context,
+        out: &mut [u8],
+    ) -> Result<(tcp::decompress::Context, Verified), Problem> {
+        let (cid, space) = (header.cid, self.config.channel.cids());
+        if cid.index() >= self.tcp.len() {
+            return Err(Problem::Failure(Failure::NoMemory));
+        }
+        let verified = if header.first == 0xFC {
+            let base = tcp::decompress::Context::base_of(header, space).map_err(Problem::Failure)?;
+            let base = base.unwrap_or(cid);
+            let is_full = |place: &DecompressorContext| match &place.kind {
+                Kind::Tcp(context) => context.state == DecompressorState::Fc,
+                _ => false,
+            };
+            // RFC 4164, section 3.4: without its base the packet cannot be decompressed.
+            self.contexts.get(base.index()).filter(|place| is_full(place)).ok_or(Problem::NoContext)?;
+            let base = *self.tcp.get(base.index()).ok_or(Problem::NoContext)?;
+            context.ir_cr(header, space, &base, &mut self.tcp[cid.index()], out)
+        } else {
+            context.ir(header, &mut self.tcp[cid.index()], out)
+        };
+        Ok((context, verified.map_err(Problem::Failure)?))
+    }
+
     /// An IR-DYN packet, of whatever profile.
     #[inline(never)]
     fn ir_dyn(&mut self, now: Instant, header: &Header<'_>, out: &mut [u8]) -> Result<Decompressed, Problem> {
@@ -623,7 +686,14 @@ impl<'m> Decompressor<'m> {
                 *context = taken;
                 Ok(delivered(cid, profile, verified))
             }
-            Kind::Rfc3095(_) | Kind::Coap(_) | Kind::Uncompressed => {
+            Kind::Tcp(context) if profile == ProfileId::Tcp => {
+                let room = self.tcp.get_mut(cid.index()).ok_or(Problem::NoContext)?;
+                context
+                    .ir_dyn(header, room, out)
+                    .map(|verified| delivered(cid, profile, verified))
+                    .map_err(Problem::Failure)
+            }
+            Kind::Rfc3095(_) | Kind::Coap(_) | Kind::Tcp(_) | Kind::Uncompressed => {
                 Err(Problem::Failure(Failure::Malformed))
             }
             Kind::Empty => Err(Problem::NoContext),

@@ -34,7 +34,8 @@ pub enum Form {
     /// RFC 3095, section 5.7.6: mode, 12 bits of SN, options of which one is a CRC.
     #[default]
     Rfc3095,
-    /// RFC 5225, section 6.9.1: 14 bits of MSN and a CRC-8, then options. Profile 0x0081 has it.
+    /// RFC 5225, section 6.9.1, and RFC 6846, section 8.3: 14 bits of MSN and a CRC-8, then options. Profiles 0x0006 and
+    /// 0x0081 have it.
     Rfc5225,
 }
 
@@ -220,6 +221,11 @@ impl Feedback {
                 }
                 (option::REJECT, []) => self.reject = true,
                 (option::SN_NOT_VALID, []) => sn_valid = false,
+                // RFC 6846, section 8.3.2.3: "2 additional bits of MSN".
+                (option::SN, &[value]) if self.form == Form::Rfc5225 => {
+                    self.sn = self.sn << 2 | u32::from(value >> 6);
+                    self.sn_bits = 16;
+                }
                 (option::SN, &[value]) => {
                     self.sn = self.sn << 8 | u32::from(value);
                     self.sn_bits = (self.sn_bits + 8).min(32);

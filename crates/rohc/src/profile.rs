@@ -2,6 +2,7 @@
 
 pub mod coap;
 pub mod rfc3095;
+pub mod tcp;
 pub(crate) mod uncompressed;
 
 /// A profile identifier (RFC 5795, section 8). The 8 low bits name the profile in packets, the 8 high bits
@@ -20,6 +21,8 @@ pub enum ProfileId {
     Esp,
     /// 0x0004, IP only. RFC 3843, with RFC 4815.
     Ip,
+    /// 0x0006, TCP/IP: ROHC-TCP. RFC 6846.
+    Tcp,
     /// 0x0007, RTP/UDP-Lite/IP. RFC 4019, with RFC 4815.
     RtpUdpLite,
     /// 0x0008, UDP-Lite/IP. RFC 4019, with RFC 4815.
@@ -33,12 +36,13 @@ pub enum ProfileId {
 
 impl ProfileId {
     /// Every profile, by number.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Uncompressed,
         Self::Rtp,
         Self::Udp,
         Self::Esp,
         Self::Ip,
+        Self::Tcp,
         Self::RtpUdpLite,
         Self::UdpLite,
         Self::Coap2015,
@@ -53,6 +57,7 @@ impl ProfileId {
             Self::Udp => 0x0002,
             Self::Esp => 0x0003,
             Self::Ip => 0x0004,
+            Self::Tcp => 0x0006,
             Self::RtpUdpLite => 0x0007,
             Self::UdpLite => 0x0008,
             Self::Coap2015 => 0x0080,
@@ -73,6 +78,7 @@ impl ProfileId {
             Self::Udp => "udp",
             Self::Esp => "esp",
             Self::Ip => "ip",
+            Self::Tcp => "tcp",
             Self::RtpUdpLite => "rtp-udp-lite",
             Self::UdpLite => "udp-lite",
             Self::Coap2015 => "coap-2015",
@@ -200,13 +206,45 @@ pub enum Format {
     CoCommon,
     /// Everything that can change while a context lasts.
     CoRepair,
-    /// Context replication from a provisioned base.
+    /// Context replication: from a provisioned base, or (RFC 4164) from another context.
     IrCr,
+    /// Sequence number, where the IP-ID does not count. RFC 6846, section 8.2.
+    Rnd1,
+    /// Scaled sequence number. RFC 6846, section 8.2.
+    Rnd2,
+    /// Acknowledgment number. RFC 6846, section 8.2.
+    Rnd3,
+    /// Scaled acknowledgment number. RFC 6846, section 8.2.
+    Rnd4,
+    /// Acknowledgment and sequence number. RFC 6846, section 8.2.
+    Rnd5,
+    /// Acknowledgment number and scaled sequence number. RFC 6846, section 8.2.
+    Rnd6,
+    /// Acknowledgment number and window. RFC 6846, section 8.2.
+    Rnd7,
+    /// RSF flags, TTL, use of ECN, list of options. RFC 6846, section 8.2.
+    Rnd8,
+    /// Sequence number, where the IP-ID counts. RFC 6846, section 8.2.
+    Seq1,
+    /// Scaled sequence number. RFC 6846, section 8.2.
+    Seq2,
+    /// Acknowledgment number. RFC 6846, section 8.2.
+    Seq3,
+    /// Scaled acknowledgment number. RFC 6846, section 8.2.
+    Seq4,
+    /// Acknowledgment and sequence number. RFC 6846, section 8.2.
+    Seq5,
+    /// Acknowledgment number and scaled sequence number. RFC 6846, section 8.2.
+    Seq6,
+    /// Acknowledgment number and window. RFC 6846, section 8.2.
+    Seq7,
+    /// RSF flags, TTL, use of ECN, list of options. RFC 6846, section 8.2.
+    Seq8,
 }
 
 impl Format {
     /// Every format, in the order of their declaration.
-    pub const ALL: [Self; 56] = [
+    pub const ALL: [Self; 72] = [
         Self::Ir,
         Self::IrDyn,
         Self::Normal,
@@ -263,6 +301,22 @@ impl Format {
         Self::CoCommon,
         Self::CoRepair,
         Self::IrCr,
+        Self::Rnd1,
+        Self::Rnd2,
+        Self::Rnd3,
+        Self::Rnd4,
+        Self::Rnd5,
+        Self::Rnd6,
+        Self::Rnd7,
+        Self::Rnd8,
+        Self::Seq1,
+        Self::Seq2,
+        Self::Seq3,
+        Self::Seq4,
+        Self::Seq5,
+        Self::Seq6,
+        Self::Seq7,
+        Self::Seq8,
     ];
 
     /// The name in the RFC, which is also the one in reports.
@@ -324,6 +378,22 @@ impl Format {
             Self::CoCommon => "co_common",
             Self::CoRepair => "co_repair",
             Self::IrCr => "IR-CR",
+            Self::Rnd1 => "rnd_1",
+            Self::Rnd2 => "rnd_2",
+            Self::Rnd3 => "rnd_3",
+            Self::Rnd4 => "rnd_4",
+            Self::Rnd5 => "rnd_5",
+            Self::Rnd6 => "rnd_6",
+            Self::Rnd7 => "rnd_7",
+            Self::Rnd8 => "rnd_8",
+            Self::Seq1 => "seq_1",
+            Self::Seq2 => "seq_2",
+            Self::Seq3 => "seq_3",
+            Self::Seq4 => "seq_4",
+            Self::Seq5 => "seq_5",
+            Self::Seq6 => "seq_6",
+            Self::Seq7 => "seq_7",
+            Self::Seq8 => "seq_8",
         }
     }
 

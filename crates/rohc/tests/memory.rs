@@ -3,6 +3,7 @@
 #![allow(missing_docs)]
 
 use thinair_rohc::profile::coap::Template;
+use thinair_rohc::profile::tcp::TcpRoom;
 use thinair_rohc::{Compressor, Decompressor};
 
 /// Octets of the index of flows for one context: two buckets of two octets.
@@ -15,6 +16,16 @@ fn a_context_takes_at_most_512_octets_on_either_side() {
     assert!(context + block + INDEX <= 512, "compressor: {context} and {block}");
     let (context, block) = Decompressor::octets_per_context();
     assert!(context + block <= 512, "decompressor: {context} and {block}");
+}
+
+/// On a channel with profile 0x0006, a context with the place that a flow of it has beside it.
+#[test]
+fn a_context_of_tcp_takes_at_most_768_octets_on_either_side() {
+    let room = size_of::<TcpRoom>();
+    let (context, _) = Compressor::octets_per_context();
+    assert!(context + room + INDEX <= 768, "compressor: {context} and {room}");
+    let (context, _) = Decompressor::octets_per_context();
+    assert!(context + room <= 768, "decompressor: {context} and {room}");
 }
 
 #[test]

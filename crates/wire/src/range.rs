@@ -137,6 +137,29 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         self.filled = SAME - 1;
     }
 
+    /// The lowest and the highest candidate; `None` if there is none, or they span half the space or more.
+    #[inline]
+    pub fn bounds(&self) -> Option<(S, S)> {
+        if self.is_same() {
+            return Some((self.low[self.newest()], self.low[self.newest()]));
+        }
+        if self.is_empty() {
+            return None;
+        }
+        // Distances from one of them, with their sign.
+        let origin = self.low[self.newest()];
+        let beside = |value: S| ((value.since(origin) << (32 - S::BITS)) as i32 >> (32 - S::BITS)).into();
+        let (mut low, mut high) = (0_i64, 0_i64);
+        for (first, last) in self.spans() {
+            let (first, last): (i64, i64) = (beside(first), beside(last));
+            if last < first {
+                return None;
+            }
+            (low, high) = (low.min(first), high.max(last));
+        }
+        (high - low < 1 << (S::BITS - 1)).then(|| (origin.plus(low as u32), origin.plus(high as u32)))
+    }
+
     /// The bounds of all spans together.
     fn merged(&self) -> (S, S) {
         let (mut all, at) = (*self, self.newest());
@@ -519,6 +542,11 @@ mod tests {
                 for &reference in &candidates {
                     let bits = u32::from(value) & ((1_u64 << k) - 1) as u32;
                     prop_assert_eq!(lsb::decode(bits, k, reference, shift), value, "{} from {}", k, reference);
+                }
+            }
+            if let Some((low, high)) = range.bounds() {
+                for &reference in &candidates {
+                    prop_assert!(reference.since(low) <= high.since(low), "{} {} {}", low, reference, high);
                 }
             }
         }

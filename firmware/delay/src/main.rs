@@ -126,6 +126,7 @@ impl Memory {
             buckets: Slots::Lent(&mut self.buckets),
             blocks: Slots::Lent(&mut self.blocks),
             templates: Slots::Lent(&mut self.templates),
+            tcp: Slots::Lent(&mut []),
         };
         Compressor::new(config, memory)
     }
@@ -152,6 +153,7 @@ impl FarMemory {
             contexts: Slots::Lent(&mut self.contexts),
             blocks: Slots::Lent(&mut self.blocks),
             templates: Slots::Lent(&mut self.templates),
+            tcp: Slots::Lent(&mut []),
             // No segments.
             unit: Slots::Lent(&mut []),
         };

@@ -33,6 +33,7 @@ pub extern "C" fn _start() -> ! {
             buckets: Slots::Lent(BUCKETS.init_with(|| [0; CONTEXT_COUNT * 2])),
             blocks: Slots::Lent(BLOCKS.init_with(|| [Block::default(); BLOCK_COUNT])),
             templates: Slots::Lent(TEMPLATES.init_with(|| [Template::EMPTY; TEMPLATE_COUNT])),
+            tcp: Slots::Lent(&mut []),
         };
         run(COMPRESSOR.init_with(|| Compressor::new(CompressorConfig::new(channel), memory)));
     }

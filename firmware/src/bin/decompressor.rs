@@ -28,6 +28,7 @@ pub extern "C" fn _start() -> ! {
             contexts: Slots::Lent(CONTEXTS.init_with(|| [DecompressorContext::EMPTY; CONTEXT_COUNT])),
             blocks: Slots::Lent(BLOCKS.init_with(|| [Block::default(); BLOCK_COUNT])),
             templates: Slots::Lent(TEMPLATES.init_with(|| [Template::EMPTY; TEMPLATE_COUNT])),
+            tcp: Slots::Lent(&mut []),
             // No segments.
             unit: Slots::Lent(&mut []),
         };

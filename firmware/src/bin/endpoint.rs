@@ -52,6 +52,7 @@ fn endpoint(channel: Channel) -> Endpoint<'static> {
         buckets: Slots::Lent(BUCKETS.init_with(|| [0; CONTEXT_COUNT * 2])),
         blocks: Slots::Lent(blocks),
         templates: Slots::Lent(templates),
+        tcp: Slots::Lent(&mut []),
     };
     let compressor = Compressor::new(CompressorConfig::new(channel), memory);
     let memory = DecompressorMemory {
@@ -60,6 +61,7 @@ fn endpoint(channel: Channel) -> Endpoint<'static> {
         ),
         blocks: Slots::Lent(other_blocks),
         templates: Slots::Lent(other_templates),
+        tcp: Slots::Lent(&mut []),
         // No segments.
         unit: Slots::Lent(&mut []),
     };

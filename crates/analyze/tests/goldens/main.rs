@@ -9,6 +9,7 @@
 mod functional;
 mod robustness;
 mod streams;
+mod tcp;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -120,7 +121,10 @@ struct Pair {
 
 impl Pair {
     fn new(config: CompressorConfig, mode: Mode) -> Self {
-        let at = DecompressorConfig { mode, ..DecompressorConfig::new(channel(config.channel.cids())) };
+        let profiles = config.channel.profiles();
+        let decompressor =
+            Channel::new(config.channel.cids(), config.channel.cids().highest(), profiles).unwrap();
+        let at = DecompressorConfig { mode, ..DecompressorConfig::new(decompressor) };
         Self {
             compressor: Compressor::new(config, CompressorMemory::owned(&config.channel, 64)),
             decompressor: Decompressor::new(at, DecompressorMemory::owned(&at.channel, 64)),

@@ -5,13 +5,13 @@
 use std::path::{Path, PathBuf};
 
 use thinair_rohc::packet::{self, Body};
-use thinair_rohc::{CidSpace, CompressorConfig, Instant, Mode, ProfileSet};
+use thinair_rohc::{CidSpace, CompressorConfig, Decompressor, Instant, Mode, ProfileSet};
 
 use crate::{
     Pair, ROOM, captures, channel, compressor_config, decompressor, files, records, vectors, with_payload,
 };
 
-fn cids_of(golden: &Path) -> CidSpace {
+pub(crate) fn cids_of(golden: &Path) -> CidSpace {
     let large = golden.to_string_lossy().contains("largecid");
     if large { CidSpace::Large } else { CidSpace::Small }
 }
@@ -36,10 +36,18 @@ fn profiles_named(records: &[Vec<u8>], cids: CidSpace) -> Vec<u8> {
 
 /// What went wrong with a golden, if anything.
 fn decode(records: &[Vec<u8>], expected: &[Vec<u8>], cids: CidSpace) -> Result<(), String> {
+    decode_with(records, expected, [decompressor(cids), decompressor(cids)])
+}
+
+/// The same, with the decompressors of both directions.
+pub(crate) fn decode_with(
+    records: &[Vec<u8>],
+    expected: &[Vec<u8>],
+    mut sides: [Decompressor<'static>; 2],
+) -> Result<(), String> {
     if records.len() != expected.len() * 2 {
         return Err(format!("{} records for {} packets", records.len(), expected.len()));
     }
-    let mut sides = [decompressor(cids), decompressor(cids)];
     let mut out = vec![0; ROOM];
     for (i, record) in records.iter().enumerate() {
         let now = Instant::from_millis(10 * i as u64);

@@ -15,6 +15,7 @@ pub(crate) fn name(scheme: &Scheme) -> String {
         "rohc-v1" => "ROHC v1",
         "coap-2015" => "ROHC with CoAP (2015)",
         "coap" => "ROHC with CoAP",
+        "tcp" => "ROHC with TCP",
         "schc" => "SCHC",
         "6lowpan" => "6LoWPAN",
         other => other,

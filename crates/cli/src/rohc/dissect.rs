@@ -119,12 +119,17 @@ impl Dissector {
         Packet { octets, feedback, segment, format, fields, outcome }
     }
 
-    /// The form of an element is that of the profile of its context, which is at the compressor. The form of profile
-    /// 0x0081 has a CRC over all of it, and is known by that.
+    /// The form of an element is that of the profile of its context, which is at the compressor. The form of profiles
+    /// 0x0006 and 0x0081 has a CRC over all of it, and is known by that.
     fn feedback(&self, data: &[u8]) -> Result<Feedback, FeedbackError> {
         let space = self.channel.cids();
         match Feedback::read_rfc5225(data, space) {
-            Ok(feedback) if feedback.protected && self.channel.profiles().has(ProfileId::Coap) => {
+            Ok(feedback)
+                if feedback.protected
+                    && [ProfileId::Coap, ProfileId::Tcp]
+                        .iter()
+                        .any(|one| self.channel.profiles().has(*one)) =>
+            {
                 Ok(feedback)
             }
             _ => Feedback::read(data, space),

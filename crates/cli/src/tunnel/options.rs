@@ -76,7 +76,7 @@ pub(crate) struct TunnelOptions {
     #[arg(long, value_name = "N", help_heading = "Channel")]
     max_cid: Option<String>,
     /// Profiles besides `uncompressed`, the same at both ends: names separated by commas, of rtp, udp, esp, ip,
-    /// rtp-udp-lite, udp-lite, coap-2015 and coap; v1 stands for the first six [default: v1,coap]
+    /// rtp-udp-lite, udp-lite, tcp, coap-2015 and coap; v1 stands for the first six [default: v1,coap]
     #[arg(long, value_name = "LIST", help_heading = "Channel")]
     profiles: Option<String>,
     /// Octets of the longest packet that is sent in segments, 0 for none, the same at both ends [default: what is needed]

@@ -41,6 +41,11 @@ fn of(cid: Cid, kind: &Kind) -> Option<ContextState> {
             let mode = context.mode.mode();
             Some(ContextState { cid, profile: context.profile, state, mode, sn: Some(sn) })
         }
+        Kind::Tcp(context) => {
+            let (state, two_way, msn) = context.shown();
+            let mode = with_feedback(two_way);
+            Some(ContextState { cid, profile: ProfileId::Tcp, state, mode, sn: Some(u32::from(msn)) })
+        }
         Kind::Coap(context) => {
             let (state, two_way, msn) = context.shown();
             let mode = with_feedback(two_way);

@@ -10,6 +10,7 @@ use super::classify::Key;
 use crate::cid::Cid;
 use crate::profile::coap;
 use crate::profile::rfc3095::compress::Context;
+use crate::profile::tcp;
 use crate::storage::Slots;
 
 /// No context.
@@ -53,6 +54,7 @@ pub(crate) enum Kind {
     Uncompressed(Uncompressed),
     Rfc3095(Context),
     Coap(coap::compress::Context),
+    Tcp(tcp::compress::Context),
     /// The decompressor rejected the flow; it stays uncompressed until then.
     Rejected {
         until: Instant,
@@ -133,9 +135,31 @@ impl<'m> Flows<'m> {
         None
     }
 
+    /// The same, where a part of the context lies elsewhere, by its CID.
+    #[inline]
+    pub(super) fn find_with(&self, hash: u32, is_it: impl Fn(Cid, &Kind) -> bool) -> Option<Cid> {
+        let mut at = *self.buckets.get((hash & self.mask) as usize)?;
+        while let Some(link) = self.links.get(usize::from(at)) {
+            if link.hash == hash
+                && let Some(context) = self.contexts.get(usize::from(at))
+                && let Some(cid) = Cid::new(at)
+                && is_it(cid, &context.kind)
+            {
+                return Some(cid);
+            }
+            at = link.next;
+        }
+        None
+    }
+
     /// Whether the flow with that hash was rejected and must wait.
     pub(super) fn is_rejected(&self, hash: u32, now: Instant) -> bool {
         self.find(hash, |kind| matches!(kind, Kind::Rejected { until } if now < *until)).is_some()
+    }
+
+    /// The CID that [`claim`](Self::claim) would take.
+    pub(super) fn next(&self) -> Option<Cid> {
+        Cid::new(if self.used < self.capacity { self.used } else { self.oldest })
     }
 
     /// Takes a free context, or the one that was not used for longest. What it held is left in it, to be released

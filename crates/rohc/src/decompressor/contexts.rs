@@ -19,6 +19,9 @@ impl Decompressor<'_> {
                 Kind::Rfc3095(context) => {
                     (context.profile, context.state, context.mode.mode(), Some(context.sn()))
                 }
+                Kind::Tcp(context) => {
+                    (ProfileId::Tcp, context.state, self.config.mode, Some(u32::from(context.msn())))
+                }
                 Kind::Coap(context) => {
                     (ProfileId::Coap, context.state, self.config.mode, Some(u32::from(context.msn())))
                 }

@@ -42,6 +42,15 @@ impl Decompressor<'_> {
             }
             return;
         }
+        if let Kind::Tcp(context) = &mut slot.kind {
+            if outcome.is_ok() && !context.ack_due {
+                context.note_success();
+                slot.unheard = 0;
+            } else {
+                self.react_tcp(now, cid, outcome);
+            }
+            return;
+        }
         let config = self.config;
         let mut two_way = config.mode != Mode::Unidirectional;
         let mut feedback = None;
@@ -102,7 +111,7 @@ impl Decompressor<'_> {
                 }
             }
             (Err(_), Kind::Empty) => feedback = Some(AckType::StaticNack),
-            (Ok(_), Kind::Empty) | (Err(_), Kind::Uncompressed) | (_, Kind::Coap(_)) => {}
+            (Ok(_), Kind::Empty) | (Err(_), Kind::Uncompressed) | (_, Kind::Coap(_) | Kind::Tcp(_)) => {}
         }
         let (Some(ack), true) = (feedback, two_way) else { return };
         if ack != AckType::Ack {
@@ -206,6 +215,64 @@ impl Decompressor<'_> {
             element.protected = false;
         }
         context.ack_due = false;
+        element.reject = matches!(outcome, Err(Problem::Failure(Failure::NoMemory)));
+        self.enqueue(element);
+    }
+
+    /// The same for profile 0x0006: RFC 6846, sections 5.3 and 8.3.
+    fn react_tcp(&mut self, now: Instant, cid: Cid, outcome: &Result<Decompressed, Problem>) {
+        let config = self.config;
+        let two_way = config.mode != Mode::Unidirectional;
+        let Some(slot) = self.contexts.get_mut(cid.index()) else { return };
+        let Kind::Tcp(context) = &mut slot.kind else { return };
+        let ack = match outcome {
+            Ok(_) => {
+                context.note_success();
+                context.ack_due = false;
+                slot.unheard = 0;
+                AckType::Ack
+            }
+            Err(Problem::Failure(Failure::NoRoom(_) | Failure::Ambiguous(_))) => return,
+            Err(problem) => {
+                let failure = match problem {
+                    Problem::Failure(failure) => Some(failure),
+                    Problem::NoContext | Problem::UnsupportedProfile(_) => None,
+                };
+                context.note_failure(failure);
+                if two_way && context.is_beyond_repair(config.static_nack.k) {
+                    context.state.on_static_damage();
+                }
+                slot.unheard = slot.unheard.saturating_add(1);
+                let nack = if two_way { config.nack } else { config.one_way };
+                match (context.state, failure) {
+                    (DecompressorState::Fc, _) if nack.reached(context.failures) => {
+                        context.state.on_dynamic_damage();
+                        AckType::Nack
+                    }
+                    // "The header MUST be discarded and a NACK SHOULD be sent" (RFC 6846, section 6.3.2).
+                    (DecompressorState::Fc, Some(Failure::UnknownItem(_))) => AckType::Nack,
+                    (_, Some(Failure::NoMemory)) => AckType::StaticNack,
+                    (DecompressorState::Fc, _) => return,
+                    (DecompressorState::Sc, _) => AckType::Nack,
+                    (DecompressorState::Nc, _) => AckType::StaticNack,
+                }
+            }
+        };
+        if !two_way {
+            return;
+        }
+        if ack != AckType::Ack {
+            if now < slot.quiet_until && slot.unheard < NACK_EVERY {
+                return;
+            }
+            slot.quiet_until = now + config.nack_interval;
+            slot.unheard = 0;
+        }
+        let mut element = Feedback { protected: true, form: Form::Rfc5225, ..Feedback::new(cid, ack) };
+        if context.state != DecompressorState::Nc {
+            element.sn = u32::from(context.msn()) & 0x3FFF;
+            element.sn_bits = 14;
+        }
         element.reject = matches!(outcome, Err(Problem::Failure(Failure::NoMemory)));
         self.enqueue(element);
     }

@@ -234,7 +234,7 @@ const fn upper(profile: ProfileId) -> Upper {
         ProfileId::Rtp | ProfileId::Udp | ProfileId::Coap2015 | ProfileId::Coap => Upper::Udp,
         ProfileId::RtpUdpLite | ProfileId::UdpLite => Upper::UdpLite,
         ProfileId::Esp => Upper::Esp,
-        ProfileId::Ip | ProfileId::Uncompressed => Upper::None,
+        ProfileId::Ip | ProfileId::Tcp | ProfileId::Uncompressed => Upper::None,
     }
 }
 

@@ -5,6 +5,7 @@
 pub mod coap;
 pub mod damage;
 pub mod media;
+pub mod tcp;
 
 use media::Media;
 use thinair_wire::header::ipv4::Ipv4;

@@ -88,7 +88,7 @@ impl Combined {
             self.members.iter().position(|member| *member == from).ok_or(FeedbackError::Malformed)?;
         let (cid, _) = Feedback::glance(element, space).ok_or(FeedbackError::Malformed)?;
         let known = compressor.context(cid).ok_or(FeedbackError::UnknownCid(cid))?;
-        let feedback = if known.profile == ProfileId::Coap {
+        let feedback = if matches!(known.profile, ProfileId::Coap | ProfileId::Tcp) {
             // As the compressor reads it: a decompressor without context does not know the profile.
             let asks = |feedback: &Feedback| feedback.ack == AckType::StaticNack && feedback.protected;
             Feedback::read_rfc5225(element, space)
@@ -137,7 +137,7 @@ impl Combined {
         match context.profile {
             // RFC 5795, section 5.4.5: FEEDBACK-1 is all that there is. What was said counts once.
             Some(ProfileId::Uncompressed) => row.fill(Said::default()),
-            Some(ProfileId::Coap) if protected => {
+            Some(ProfileId::Coap | ProfileId::Tcp) if protected => {
                 feedback.form = Form::Rfc5225;
                 (feedback.sn, feedback.sn_bits) = (sn & 0x3FFF, 14);
                 feedback.protected = true;
@@ -145,8 +145,8 @@ impl Combined {
                     feedback.loss = row.iter_mut().filter_map(|said| said.loss.take()).max();
                 }
             }
-            Some(ProfileId::Coap) if back > 0xFF => return Ok(()),
-            Some(ProfileId::Coap) => feedback.form = Form::Rfc5225,
+            Some(ProfileId::Coap | ProfileId::Tcp) if back > 0xFF => return Ok(()),
+            Some(ProfileId::Coap | ProfileId::Tcp) => feedback.form = Form::Rfc5225,
             _ => {
                 (feedback.sn, feedback.sn_bits) = (sn & 0xFFF, 12);
                 feedback.mode = mode;

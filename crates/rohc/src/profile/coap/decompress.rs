@@ -532,7 +532,7 @@ fn read_base<'p>(
 }
 
 /// Over the ROHC header with the CRC field zero, CID included, payload not (RFC 3095, section 5.9.1).
-fn verify_crc8(
+pub(crate) fn verify_crc8(
     packet: &Header<'_>,
     len: usize,
     crc: Option<(u32, u8)>,

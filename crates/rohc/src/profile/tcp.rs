@@ -1,0 +1,153 @@
+//! Profile 0x0006, TCP/IP: ROHC-TCP. RFC 6846.
+//!
+//! A packet is a `State`: every field of its headers, and the control fields. Both ends keep that of the last packet.
+//! The formats (`formats`, `header`, `ip`, `options`) say how a packet differs from it.
+
+pub(crate) mod compress;
+mod confirm;
+pub(crate) mod decompress;
+mod encodings;
+mod formats;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod formats_test;
+mod header;
+mod ip;
+mod learn;
+mod options;
+mod replicate;
+mod segment;
+pub(crate) mod settled;
+mod state;
+
+use thinair_wire::coder::{Coder, Step};
+
+use encodings::Counter;
+use options::Sent;
+pub(crate) use segment::Segment;
+use state::Behavior;
+pub use state::TcpRoom;
+
+#[cfg(feature = "alloc")]
+use crate::channel::Channel;
+use crate::profile::ProfileId;
+use state::State;
+
+/// Places for the flows of a channel: one for each context if it has the profile.
+#[cfg(feature = "alloc")]
+pub(crate) fn rooms_for(channel: &Channel) -> usize {
+    if channel.profiles().has(ProfileId::Tcp) { channel.contexts() } else { 0 }
+}
+
+/// Fields that a packet of a compressed format may say in full, and whether it does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Says {
+    ack_stride: bool,
+    urg_ptr: bool,
+    dscp: bool,
+    ttl: bool,
+    list: bool,
+}
+
+/// What a base header says.
+#[derive(Clone, Copy, Debug)]
+struct Fields {
+    msn: Counter,
+    seq: Counter,
+    ack: Counter,
+    seq_scaled: Counter,
+    ack_scaled: Counter,
+    window: Counter,
+    ttl: Counter,
+    ip_id_offset: Counter,
+    /// The payload is a scale that the other side has; who reads does not know, and finds out.
+    may_scale_seq: bool,
+    /// There is a stride, and the other side has it.
+    may_scale_ack: bool,
+    /// The IP-ID stands as a whole.
+    has_whole_ip_id: bool,
+    ip_id: u16,
+    ack_flag: bool,
+    urg_flag: bool,
+    psh_flag: bool,
+    rsf: u8,
+    ecn_used: bool,
+    behavior: Behavior,
+    df: bool,
+    dscp: u8,
+    urg_ptr: u16,
+    ack_stride: u16,
+    /// `ttl_irregular_chain_flag`.
+    outer_ttl: bool,
+    says: Says,
+    options: Sent,
+    crc3: u8,
+    crc7: u8,
+}
+
+impl Fields {
+    /// To be read by a context with that state.
+    #[inline]
+    fn read(state: &State) -> Self {
+        let ip = state.inner();
+        let ack_scaled = if state.ack_stride == 0 { 0 } else { state.ack / u32::from(state.ack_stride) };
+        Self {
+            msn: Counter::read(state.msn),
+            seq: Counter::read(state.seq),
+            ack: Counter::read(state.ack),
+            seq_scaled: Counter::read(state.seq_scaled),
+            ack_scaled: Counter::read(ack_scaled),
+            window: Counter::read(state.window),
+            ttl: Counter::read(ip.ttl),
+            ip_id_offset: Counter::read(state.ip_id_offset()),
+            may_scale_seq: true,
+            may_scale_ack: true,
+            has_whole_ip_id: false,
+            ip_id: 0,
+            ack_flag: true,
+            urg_flag: false,
+            psh_flag: false,
+            rsf: 0,
+            ecn_used: state.ecn_used,
+            behavior: ip.behavior,
+            df: ip.df,
+            dscp: ip.tos >> 2,
+            urg_ptr: state.urg_ptr,
+            ack_stride: state.ack_stride,
+            outer_ttl: false,
+            says: Says::default(),
+            options: Sent { present: 0, changed: 0, timestamps: state.options.timestamps.map(Counter::read) },
+            crc3: 0,
+            crc7: 0,
+        }
+    }
+}
+
+/// `IR` packet: profile, CRC-8, static and dynamic chain. RFC 6846, section 7.1.
+fn ir<'p, C: Coder<'p>>(c: &mut C, state: &mut State, sent: &mut Sent, says_stride: &mut bool) -> Step {
+    c.discriminator(8, 0b1111_1101)?;
+    c.discriminator(8, u32::from(ProfileId::Tcp.low_octet()))?;
+    c.crc("CRC", 8)?;
+    ip::static_chain(c, state)?;
+    header::tcp_static(c, state)?;
+    ip::dynamic_chain(c, state)?;
+    header::tcp_dynamic(c, state, sent, says_stride)
+}
+
+/// `IR-DYN` packet: profile, CRC-8, dynamic chain. RFC 6846, section 7.1.
+fn ir_dyn<'p, C: Coder<'p>>(c: &mut C, state: &mut State, sent: &mut Sent, says_stride: &mut bool) -> Step {
+    c.discriminator(8, 0b1111_1000)?;
+    c.discriminator(8, u32::from(ProfileId::Tcp.low_octet()))?;
+    c.crc("CRC", 8)?;
+    ip::dynamic_chain(c, state)?;
+    header::tcp_dynamic(c, state, sent, says_stride)
+}
+
+/// What follows the base header: the irregular chain. RFC 6846, section 7.3.
+#[inline]
+fn irregular<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
+    ip::irregular_chain(c, state, x.outer_ttl, Counter::read)?;
+    header::tcp_irregular(c, state)?;
+    let ack = state.ack;
+    options::irregular(c, &mut state.options, &mut x.options, ack)
+}

@@ -1,0 +1,634 @@
+//! Compressing the packets of one flow. RFC 6846, section 5.2.
+
+use thinair_wire::coder::{Coder, Refusal, Step, Writer};
+use thinair_wire::crc::Check;
+use thinair_wire::range::Range;
+use thinair_wire::time::Instant;
+
+use super::encodings::{Counter, ts_fits};
+use super::formats::{base, co_common_len, formats, has_crc7};
+use super::ip::same_extensions;
+use super::learn::{Ecn, IpIds, Strides};
+use super::options::{ITEMS, Options, Sent, index};
+use super::segment::{Segment, checksum_is_right};
+use super::state::{Behavior, State, TcpRoom};
+use super::{Fields, Says, ir, ir_dyn, irregular};
+use crate::cid::Cid;
+use crate::compressor::{Compressed, CompressorConfig};
+use crate::profile::rfc3095::compress::{Refused, frame};
+use crate::profile::{Format, ProfileId};
+use crate::refresh::{Due, Refresh, Timer};
+
+/// What a packet says only once it has changed; where its age is kept.
+pub(super) mod aged {
+    pub(super) const TTL: usize = 0;
+    pub(super) const DSCP: usize = 1;
+    pub(super) const DF: usize = 2;
+    pub(super) const URG_PTR: usize = 3;
+    pub(super) const STRIDE: usize = 4;
+    pub(super) const BEHAVIOR: usize = 5;
+    pub(super) const ECN_USED: usize = 6;
+    pub(super) const LIST: usize = 7;
+    pub(super) const OUTER_TTL: usize = 8;
+    pub(super) const FLAGS: usize = 9;
+    pub(super) const COUNT: usize = 10;
+    /// Nothing is said again at this age and later.
+    pub(in super::super) const SETTLED: u8 = 100;
+}
+
+/// What the TCP checksum does not cover, and how old it is when it is said again.
+const UNCOVERED: [usize; 4] = [aged::TTL, aged::DSCP, aged::DF, aged::OUTER_TTL];
+const AGAIN: [u8; 3] = [12, 32, 96];
+
+/// MSNs that 4 bits tell apart: 11 ahead of the oldest one that the other side may have.
+pub(super) const MSNS: u8 = 11;
+
+/// The context of one flow at the compressor, beside its [`TcpRoom`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context {
+    /// Packets that must still say everything, and everything that can change.
+    pub(super) left_ir: u8,
+    pub(super) left_dyn: u8,
+    /// The decompressor has answered.
+    pub(super) two_way: bool,
+    pub(super) refreshing: bool,
+    /// The CID had another flow of this profile.
+    reused: bool,
+    /// Nothing was sent yet.
+    pub(super) is_new: bool,
+    /// The next packet may take the short way.
+    pub(crate) settled: bool,
+    /// MSN of the newest packet.
+    pub(super) msn: u16,
+    /// MSN of the newest change.
+    pub(super) since: u16,
+    pub(super) timer: Timer,
+    // What the decompressor may hold.
+    pub(super) seq: Range<u32>,
+    pub(super) ack: Range<u32>,
+    pub(super) window: Range<u16>,
+    pub(super) ip_id_offset: Range<u16>,
+    pub(super) timestamps: [Range<u32>; 2],
+    /// Packets since something has changed.
+    pub(super) ages: [u8; aged::COUNT],
+    /// Packets that had an item in their list; packets since the content of an item has changed.
+    pub(super) told: [u8; ITEMS],
+    same: [u8; ITEMS],
+    /// Octets of the last payload; packets in a row with it, and with the same residue of the sequence number.
+    pub(super) payload: u16,
+    pub(super) scaled_seqs: u8,
+    /// Packets in a row with the same stride and residue of the acknowledgment number.
+    pub(super) scaled_acks: u8,
+    /// The decompressor may expect that TCP checksums are right; packets that have told it otherwise.
+    pub(super) expects_right: bool,
+    pub(super) told_wrong: u8,
+    pub(super) ip_ids: IpIds,
+    pub(super) strides: Strides,
+    ecn: Ecn,
+}
+
+/// What is decided before a packet is written.
+struct Plan {
+    /// An IR-DYN packet says it, and nothing less.
+    dynamic: bool,
+    /// A CRC of 7 bits or more.
+    strong: bool,
+    /// The TCP checksum is right.
+    is_right: bool,
+    /// The list must be there, or the RSF flags, TTL or use of ECN.
+    extended: bool,
+    /// Only `co_common` says it.
+    common: bool,
+}
+
+impl Context {
+    /// A context for a new flow, whose CID had a `before` of this profile. `msn` is random.
+    pub(crate) fn new(
+        room: &mut TcpRoom,
+        reused: bool,
+        msn: u16,
+        now: Instant,
+        config: &CompressorConfig,
+    ) -> Self {
+        // RFC 6846, section 6.1.1: the MSN goes on if the CID had a flow of this profile.
+        let msn = if reused { room.0.msn } else { msn };
+        room.0 = State { msn, ..State::EMPTY };
+        let left_ir = match config.refresh {
+            Refresh::Cycle { ir, .. } => u8::try_from(ir).unwrap_or(u8::MAX),
+            Refresh::Periodic { .. } | Refresh::Off => config.repetitions,
+        };
+        Self {
+            left_ir,
+            left_dyn: 0,
+            two_way: false,
+            refreshing: false,
+            reused,
+            is_new: true,
+            settled: false,
+            msn,
+            since: msn.wrapping_add(1),
+            timer: Timer::start(now),
+            seq: Range::new(),
+            ack: Range::new(),
+            window: Range::new(),
+            ip_id_offset: Range::new(),
+            timestamps: [Range::new(); 2],
+            ages: [0; aged::COUNT],
+            told: [0; ITEMS],
+            same: [0; ITEMS],
+            payload: 0,
+            scaled_seqs: 0,
+            scaled_acks: 0,
+            expects_right: false,
+            told_wrong: 0,
+            ip_ids: IpIds::default(),
+            strides: Strides::default(),
+            ecn: Ecn::default(),
+        }
+    }
+
+    /// Whether a packet is of the flow.
+    #[inline]
+    pub(crate) fn is_flow_of(room: &TcpRoom, segment: &Segment<'_>) -> bool {
+        room.0.is_flow_of(&segment.state)
+    }
+
+    /// Compresses a packet of this flow.
+    pub(crate) fn compress(
+        &mut self,
+        now: Instant,
+        segment: &Segment<'_>,
+        room: &mut TcpRoom,
+        cid: Cid,
+        config: &CompressorConfig,
+        out: &mut [u8],
+    ) -> Result<Compressed, Refused> {
+        let mut next = segment.state;
+        next.options = room.0.options;
+        next.options.read(segment.options).ok_or(Refused::ByThisPacket)?;
+        self.note_refresh(now, config);
+        let plan = self.note(&mut next, &room.0, segment, config);
+
+        let space = config.channel.cids();
+        let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
+        let payload = segment.payload();
+        let mut writer = Writer::new(out, before + inside);
+        let mut sent = self.sent(&next, &room.0, config);
+        let format = if self.left_ir > 0 {
+            Format::Ir
+        } else if self.left_dyn > 0 || plan.dynamic {
+            Format::IrDyn
+        } else {
+            let found = self.write(&mut writer, &mut next, &mut sent, segment, &plan, config);
+            found.unwrap_or(Format::IrDyn)
+        };
+        if matches!(format, Format::Ir | Format::IrDyn) {
+            writer.rewind();
+            sent.present = u16::MAX;
+            let mut says_stride = next.ack_stride != 0 || self.reused;
+            let write = if format == Format::Ir { ir } else { ir_dyn };
+            write(&mut writer, &mut next, &mut sent, &mut says_stride).map_err(|_| Refused::ByThisPacket)?;
+        }
+        let end = writer.finish().map_err(|_| Refused::NoRoom)?;
+        let len = end + payload.len();
+        out.get_mut(end..len).ok_or(Refused::NoRoom)?.copy_from_slice(payload);
+        frame(out, cid, before, inside);
+        if format.is_initialization() {
+            // Behind the first octet, the CID and the profile.
+            let at = before + inside + 2;
+            out[at] = Check::Crc8.of(&out[..end]);
+        }
+        let refresh = self.refreshing && format.is_initialization();
+        self.commit(&mut next, &room.0, &sent, format, (payload.len(), plan.is_right), config);
+        room.0 = next;
+        Ok(Compressed {
+            cid,
+            profile: ProfileId::Tcp,
+            format,
+            header_in: segment.header_len,
+            header_out: end,
+            len,
+            refresh,
+        })
+    }
+
+    /// What is due by count or by clock.
+    #[inline]
+    fn note_refresh(&mut self, now: Instant, config: &CompressorConfig) {
+        let policy = if self.two_way { &config.refresh_two_way } else { &config.refresh };
+        match self.timer.tick(now, policy) {
+            Due::Nothing => {}
+            Due::Everything if self.left_ir == 0 => {
+                self.left_ir = match policy {
+                    Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
+                    Refresh::Periodic { .. } | Refresh::Off => 1,
+                };
+                self.refreshing = true;
+            }
+            Due::Dynamic if self.left_ir == 0 => {
+                self.left_dyn = self.left_dyn.max(1);
+                self.refreshing = true;
+            }
+            Due::Everything | Due::Dynamic => {}
+        }
+    }
+
+    /// Completes a packet by its control fields, and notes what has changed since the `last` one.
+    fn note(
+        &mut self,
+        next: &mut State,
+        last: &State,
+        segment: &Segment<'_>,
+        config: &CompressorConfig,
+    ) -> Plan {
+        let repetitions = config.repetitions;
+        next.msn = last.msn.wrapping_add(1);
+        next.ack_stride = last.ack_stride;
+        (next.seq_scaled, next.seq_residue, next.has_scaled) =
+            (last.seq_scaled, last.seq_residue, last.has_scaled);
+        let is_said = self.left_ir > 0 || self.left_dyn > 0;
+        let mut plan = Plan { dynamic: false, strong: false, is_right: true, extended: false, common: false };
+        let mut changed = [false; aged::COUNT];
+        let innermost = usize::from(next.ip_count).saturating_sub(1);
+        let mut ecn_changed = (next.reserved, next.ecn) != (last.reserved, last.ecn);
+        for i in 0..=innermost {
+            let (ip, kept) = (&mut next.ips[i], &last.ips[i]);
+            let is_inner = i == innermost;
+            if !ip.v6 {
+                ip.behavior = match (self.is_new, is_inner) {
+                    (true, true) => IpIds::first(ip.id),
+                    (true, false) if ip.id == 0 => Behavior::Zero,
+                    (false, true) => self.ip_ids.watch(kept.behavior, kept.id, ip.id, is_said),
+                    (false, false) if kept.behavior == Behavior::Zero && ip.id == 0 => Behavior::Zero,
+                    (_, false) => Behavior::Random,
+                };
+            }
+            if self.is_new {
+                continue;
+            }
+            if !ip.is_static(kept) {
+                self.left_ir = self.left_ir.max(repetitions);
+                self.changed(next.msn);
+                continue;
+            }
+            if is_inner {
+                changed[aged::TTL] = ip.ttl != kept.ttl;
+                changed[aged::DSCP] = ip.tos >> 2 != kept.tos >> 2;
+                changed[aged::DF] = ip.df != kept.df;
+                changed[aged::BEHAVIOR] = ip.behavior != kept.behavior;
+                ecn_changed |= ip.tos & 0b11 != kept.tos & 0b11;
+            } else {
+                changed[aged::OUTER_TTL] = ip.ttl != kept.ttl;
+                ecn_changed |= ip.tos != kept.tos;
+                if (ip.df, ip.behavior) != (kept.df, kept.behavior) {
+                    self.left_dyn = self.left_dyn.max(repetitions);
+                    self.changed(next.msn);
+                }
+            }
+        }
+        if next.extensions != last.extensions && !self.is_new {
+            let same = (0..=innermost)
+                .all(|i| same_extensions(next.ips[i].protocol, next.extensions_of(i), last.extensions_of(i)));
+            if !same {
+                self.left_ir = self.left_ir.max(repetitions);
+                self.changed(next.msn);
+            }
+        }
+        next.ecn_used = !self.is_new && self.ecn.watch(last.ecn_used, ecn_changed);
+        changed[aged::ECN_USED] = next.ecn_used != last.ecn_used;
+        changed[aged::URG_PTR] = next.urg_ptr != last.urg_ptr;
+        if !self.is_new
+            && let Some(stride) = self.strides.watch(next.ack.wrapping_sub(last.ack))
+        {
+            changed[aged::STRIDE] = stride != next.ack_stride;
+            next.ack_stride = stride;
+        }
+        // Formats that do not say these flags mean one value of them; other decompressors take the last one.
+        changed[aged::FLAGS] = (next.ack_flag, next.urg_flag) != (last.ack_flag, last.urg_flag);
+        changed[aged::LIST] = next.options.structure() != last.options.structure();
+        self.note_items(&next.options, &last.options, next.msn);
+        let mut any = false;
+        for (age, changed) in self.ages.iter_mut().zip(changed) {
+            if changed && !self.is_new {
+                *age = 0;
+                any = true;
+            }
+        }
+        if any {
+            self.changed(next.msn);
+        }
+
+        let is_due = |what: usize| self.is_due(what, config);
+        plan.is_right = checksum_is_right(next.inner(), segment.tcp(), segment.payload());
+        // A wrong checksum after right ones must not be taken for damage.
+        plan.strong = !plan.is_right && (self.expects_right || self.told_wrong < repetitions);
+        plan.dynamic = !matches!(next.rsf, 0b000 | 0b001 | 0b010 | 0b100);
+        plan.common = !next.ack_flag
+            || next.urg_flag
+            || is_due(aged::FLAGS)
+            || is_due(aged::DSCP)
+            || is_due(aged::DF)
+            || is_due(aged::URG_PTR)
+            || is_due(aged::STRIDE)
+            || is_due(aged::BEHAVIOR)
+            || next.ip_count > 1 && is_due(aged::OUTER_TTL);
+        plan.extended = next.rsf != 0 || is_due(aged::TTL) || is_due(aged::ECN_USED) || is_due(aged::LIST);
+        plan
+    }
+
+    /// Notes which items of the option table have changed.
+    #[inline]
+    fn note_items(&mut self, next: &Options, last: &Options, msn: u16) {
+        let mut changed = false;
+        for &index in next.structure() {
+            let at = usize::from(index) % ITEMS;
+            let is_other = match index {
+                index::EOL => next.padding != last.padding,
+                index::MSS => next.mss != last.mss,
+                index::WINDOW_SCALE => next.wscale != last.wscale,
+                index::SACK => {
+                    let is_same = (next.blocks, &next.sack) == (last.blocks, &last.sack);
+                    self.same[at] = if is_same { self.same[at] } else { 0 };
+                    false
+                }
+                index::NOP | index::TIMESTAMP | index::SACK_PERMITTED => false,
+                _ => {
+                    let (new, old) = (next.generic(index), last.generic(index));
+                    let irregular = (next.statics | last.statics) >> index & 1 == 0;
+                    let is_alike = new.len() == old.len() && new.first() == old.first();
+                    if new == old || irregular && is_alike {
+                        self.same[at] = if new == old { self.same[at] } else { 0 };
+                        (next.statics ^ last.statics) >> index & 1 == 1
+                    } else {
+                        true
+                    }
+                }
+            };
+            if is_other || !last.knows(index) {
+                self.told[at] = 0;
+                changed = true;
+            }
+        }
+        if changed {
+            self.changed(msn);
+        }
+    }
+
+    /// Whether a packet must say something that has changed. Without feedback, what the TCP checksum does not cover is
+    /// said again later: a CRC of 3 bits would let it be wrong for long, in one of eight cases.
+    #[inline]
+    fn is_due(&self, what: usize, config: &CompressorConfig) -> bool {
+        let age = self.ages[what];
+        age < config.repetitions || !self.two_way && AGAIN.contains(&age) && UNCOVERED.contains(&what)
+    }
+
+    /// Something is said from this packet on.
+    fn changed(&mut self, msn: u16) {
+        self.since = msn;
+    }
+
+    /// How the options of a packet are to be sent.
+    #[inline]
+    fn sent(&self, next: &State, last: &State, config: &CompressorConfig) -> Sent {
+        let [value, echo] = &self.timestamps;
+        let timestamps = [
+            Counter::write(next.options.timestamps[0], value),
+            Counter::write(next.options.timestamps[1], echo),
+        ];
+        let mut sent = Sent { present: 0, changed: 0, timestamps };
+        for (k, &index) in next.options.structure().iter().enumerate() {
+            let at = usize::from(index) % ITEMS;
+            let is_told = self.told[at] >= config.repetitions;
+            let fits = index != index::TIMESTAMP || timestamps.iter().all(ts_fits);
+            sent.present |= u16::from(!is_told || !fits) << k;
+            let is_same = self.same[at] >= config.repetitions.max(config.window) && last.options.knows(index);
+            sent.changed |= u16::from(!is_same) << index;
+        }
+        sent
+    }
+
+    /// What a compressed packet may have to say.
+    #[inline]
+    fn fields(&self, next: &State, sent: &Sent, segment: &Segment<'_>, config: &CompressorConfig) -> Fields {
+        let ip = next.inner();
+        let is_due = |what: usize| self.is_due(what, config);
+        let payload = segment.payload().len() as u32;
+        let (seq_bounds, ack_bounds) = (self.seq.bounds(), self.ack.bounds());
+        let seq_scale = (self.scaled_seqs >= config.window && payload == u32::from(self.payload))
+            .then_some(payload)
+            .filter(|payload| *payload > 0);
+        let stride = u32::from(next.ack_stride);
+        let ack_scale = (self.scaled_acks >= config.window && !is_due(aged::STRIDE))
+            .then_some(stride)
+            .filter(|stride| *stride > 0);
+        let seq_scaled = scaled(next.seq, seq_bounds, seq_scale);
+        let ack_scaled = scaled(next.ack, ack_bounds, ack_scale);
+        let nothing = Counter::between(0_u32, None);
+        let oldest = next.msn.wrapping_sub(u16::from(config.window.min(MSNS)));
+        let ttl = if is_due(aged::TTL) { None } else { Some((ip.ttl, ip.ttl)) };
+        Fields {
+            msn: Counter::between(next.msn, Some((oldest, next.msn.wrapping_sub(1)))),
+            seq: Counter::between(next.seq, seq_bounds),
+            ack: Counter::between(next.ack, ack_bounds),
+            seq_scaled: seq_scaled.unwrap_or(nothing),
+            ack_scaled: ack_scaled.unwrap_or(nothing),
+            window: Counter::write(next.window, &self.window),
+            ttl: Counter::between(ip.ttl, ttl),
+            // Offsets of another behaviour mean nothing.
+            ip_id_offset: if is_due(aged::BEHAVIOR) {
+                Counter::between(next.ip_id_offset(), None)
+            } else {
+                Counter::write(next.ip_id_offset(), &self.ip_id_offset)
+            },
+            may_scale_seq: seq_scaled.is_some(),
+            may_scale_ack: ack_scaled.is_some(),
+            has_whole_ip_id: false,
+            ip_id: ip.id,
+            ack_flag: next.ack_flag,
+            urg_flag: next.urg_flag,
+            psh_flag: next.psh_flag,
+            rsf: next.rsf,
+            ecn_used: next.ecn_used,
+            behavior: ip.behavior,
+            df: ip.df,
+            dscp: ip.tos >> 2,
+            urg_ptr: next.urg_ptr,
+            ack_stride: next.ack_stride,
+            outer_ttl: next.ip_count > 1 && is_due(aged::OUTER_TTL),
+            says: Says {
+                ack_stride: is_due(aged::STRIDE),
+                urg_ptr: is_due(aged::URG_PTR),
+                dscp: is_due(aged::DSCP),
+                ttl: is_due(aged::TTL),
+                list: is_due(aged::LIST) || sent.present != 0,
+            },
+            options: *sent,
+            crc3: 0,
+            crc7: 0,
+        }
+    }
+
+    /// Writes the least format that says everything; `None` if there is none.
+    fn write(
+        &self,
+        writer: &mut Writer<'_>,
+        next: &mut State,
+        sent: &mut Sent,
+        segment: &Segment<'_>,
+        plan: &Plan,
+        config: &CompressorConfig,
+    ) -> Option<Format> {
+        let x = self.fields(next, sent, segment, config);
+        let headers = segment.headers();
+        let all = formats(next);
+        let extended = plan.extended || x.says.list || plan.strong;
+        let crc3 = if extended || plan.common { 0 } else { Check::Crc3.of(headers) };
+        let first = x;
+        for &format in all {
+            let is_strong = has_crc7(format);
+            if plan.common && format != Format::CoCommon || extended && !is_strong {
+                continue;
+            }
+            if !x.may_fit(format) {
+                continue;
+            }
+            let mut x = first;
+            x.crc3 = crc3;
+            if is_strong {
+                x.crc7 = Check::Crc7.of(headers);
+                if format != Format::CoCommon && co_common_len(&x) < EXTENDED {
+                    continue;
+                }
+            }
+            writer.rewind();
+            if self.try_format(format, writer, next, &mut x).is_ok() {
+                *sent = x.options;
+                return Some(format);
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn try_format(&self, format: Format, writer: &mut Writer<'_>, next: &mut State, x: &mut Fields) -> Step {
+        base(format, writer, next, x)?;
+        let is_complete = x.seq.is_known() && x.ack.is_known() && x.window.is_known();
+        Coder::enforce(writer, is_complete)?;
+        irregular(writer, next, x).map_err(|_| Refusal::DoesNotFit)
+    }
+
+    /// A packet was written: both ends know what it said.
+    fn commit(
+        &mut self,
+        next: &mut State,
+        last: &State,
+        sent: &Sent,
+        format: Format,
+        (payload, is_right): (usize, bool),
+        config: &CompressorConfig,
+    ) {
+        let mut present = 0_u16;
+        let mut used = 0_u16;
+        for (k, &index) in next.options.structure().iter().enumerate() {
+            used |= 1 << index;
+            present |= (sent.present >> k & 1) << index;
+        }
+        let mut left = used;
+        while left != 0 {
+            let at = left.trailing_zeros() as usize;
+            left &= left - 1;
+            self.told[at] = self.told[at].saturating_add((present >> at & 1) as u8);
+            self.same[at] = self.same[at].saturating_add(1);
+        }
+        for age in &mut self.ages {
+            *age = age.saturating_add(1);
+        }
+        let has_stamps = used >> index::TIMESTAMP & 1 == 1;
+        if next.ack_stride != last.ack_stride {
+            self.scaled_acks = 0;
+        }
+        self.note_numbers(next, (last.ack, last.seq_residue), has_stamps, payload, config);
+        if format.is_initialization() || has_crc7(format) {
+            self.expects_right = is_right;
+            self.told_wrong = if is_right { 0 } else { self.told_wrong.saturating_add(1) };
+        }
+        let said = |left: &mut u8, is: bool| *left -= u8::from(is && *left > 0);
+        said(&mut self.left_ir, format == Format::Ir);
+        said(&mut self.left_dyn, format.is_initialization());
+        if self.left_ir == 0 && self.left_dyn == 0 {
+            self.refreshing = false;
+        }
+        self.msn = next.msn;
+        self.is_new = false;
+        self.settle(next, config);
+    }
+
+    /// Notes the numbers of a packet that was sent; `last` has the acknowledgment number of the one before it, and its
+    /// `seq_number_residue`.
+    #[inline]
+    pub(super) fn note_numbers(
+        &mut self,
+        next: &mut State,
+        last: (u32, u32),
+        has_stamps: bool,
+        payload: usize,
+        config: &CompressorConfig,
+    ) {
+        let width = usize::from(config.window);
+        self.seq.push(next.seq, width);
+        self.ack.push(next.ack, width);
+        self.window.push(next.window, width);
+        self.ip_id_offset.push(next.ip_id_offset(), width);
+        if has_stamps {
+            for (range, value) in self.timestamps.iter_mut().zip(next.options.timestamps) {
+                range.push(value, width);
+            }
+        }
+        let is_scaled = payload > 0 && payload == usize::from(self.payload);
+        next.scale(payload);
+        self.payload = u16::try_from(payload).unwrap_or(0);
+        let goes_on = is_scaled && last.1 == next.seq_residue;
+        self.scaled_seqs =
+            if goes_on { self.scaled_seqs.saturating_add(1) } else { u8::from(self.payload > 0) };
+        let stride = u32::from(next.ack_stride);
+        let goes_on = self.scaled_acks > 0 && stride != 0 && next.ack % stride == last.0 % stride;
+        self.scaled_acks = if goes_on { self.scaled_acks.saturating_add(1) } else { u8::from(stride != 0) };
+    }
+}
+
+impl Fields {
+    /// Whether a format has a place for each number that has changed, so that it is worth trying.
+    #[inline]
+    pub(super) fn may_fit(&self, format: Format) -> bool {
+        use Format::{
+            CoCommon, Rnd1, Rnd2, Rnd3, Rnd4, Rnd5, Rnd6, Rnd7, Rnd8, Seq1, Seq2, Seq3, Seq4, Seq5, Seq6,
+            Seq7, Seq8,
+        };
+        let (seq, ack, window) = match format {
+            Rnd1 | Seq1 => (true, false, false),
+            Rnd2 | Seq2 => (self.may_scale_seq, false, false),
+            Rnd3 | Seq3 => (false, true, false),
+            Rnd4 | Seq4 => (false, self.may_scale_ack, false),
+            Rnd5 | Seq5 => (true, true, false),
+            Rnd6 | Seq6 => (self.may_scale_seq, true, false),
+            Rnd7 | Seq7 => (false, true, true),
+            Rnd8 | Seq8 => (true, true, false),
+            CoCommon => return true,
+            _ => return false,
+        };
+        (seq || self.seq.is_static()) && (ack || self.ack.is_static()) && (window || self.window.is_static())
+    }
+}
+
+/// Octets of `rnd_8` and `seq_8` without their list.
+const EXTENDED: usize = 7;
+
+/// A scaled value, with the scaled candidates, which all have its residue. Nothing may wrap around: the residue is
+/// another one then.
+#[inline]
+pub(super) fn scaled(value: u32, bounds: Option<(u32, u32)>, scale: Option<u32>) -> Option<Counter> {
+    let (low, high) = bounds?;
+    let scale = scale?;
+    let is_in_step = low <= high && value >= low && value % scale == low % scale;
+    is_in_step.then(|| Counter::between(value / scale, Some((low / scale, high / scale))))
+}

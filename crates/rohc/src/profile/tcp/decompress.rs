@@ -1,0 +1,503 @@
+//! Decompressing the packets of one flow. RFC 6846, section 5.3.
+//!
+//! A CRC of 3 bits lets one wrong header in eight through. The TCP checksum is carried as it stands, so it is looked at
+//! too: where the last packet with a longer CRC had a right one, a packet of a short one is delivered only if its
+//! checksum is right as well.
+
+use thinair_wire::coder::{Reader, Refusal, Traced, Tracer};
+use thinair_wire::crc::Check;
+
+use super::formats::{base, formats, has_crc7};
+use super::header::Replicate;
+use super::options::index;
+use super::replicate::{Head, ir_cr, replicate_chain};
+use super::segment::{Unbuildable, checksum_is_right, headers_of, rebuild};
+use super::state::{EXTENSIONS, Ip, MAX_IP, State, TcpRoom};
+use super::{Fields, ir, ir_dyn, irregular};
+use crate::cid::{Cid, CidSpace};
+use crate::packet::Header;
+use crate::profile::Format;
+use crate::profile::coap::decompress::verify_crc8;
+use crate::profile::rfc3095::decompress::{Failure, Verified};
+use crate::state::DecompressorState;
+
+/// The context of one flow at the decompressor, beside its [`TcpRoom`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context {
+    pub(crate) state: DecompressorState,
+    /// The last packet of 7 bits of CRC or more had a right TCP checksum.
+    expects_right: bool,
+    /// The MSN since which no field has changed that the TCP checksum does not cover.
+    moved: u16,
+    /// The last 16 MSNs before the newest one, of which the packet came: a bit each, the newest the lowest.
+    came: u16,
+    /// The outcome of the last 16 packets: 1 is a failure.
+    pub(crate) failures: u16,
+    /// IR and IR-DYN packets that have failed one after the other.
+    unrepaired: u8,
+    /// The last packet has changed what the compressor wants to be told of.
+    pub(crate) ack_due: bool,
+    msn: u16,
+}
+
+/// MSNs that 4 bits tell apart.
+const TURN: i16 = 16;
+
+/// From here on a packet that seems to be so much ahead may as well be one that is late.
+const FAR: i16 = 5;
+
+/// Octets that the headers of a packet can have.
+const MAX_HEADERS: usize = 2 * 40 + EXTENSIONS + 60;
+
+/// A packet that was read, not verified.
+struct Packet<'p> {
+    next: State,
+    format: Format,
+    payload: &'p [u8],
+    /// `header_crc`.
+    crc: u8,
+}
+
+impl Packet<'_> {
+    /// Whether the headers that were rebuilt have the CRC that was sent.
+    #[inline]
+    fn passes(&self, out: &[u8], len: usize) -> bool {
+        let check = if has_crc7(self.format) { Check::Crc7 } else { Check::Crc3 };
+        check.of(out.get(..len).unwrap_or_default()) == self.crc
+    }
+}
+
+impl Context {
+    pub(crate) const fn new() -> Self {
+        Self {
+            state: DecompressorState::Nc,
+            expects_right: false,
+            moved: 0,
+            came: 0,
+            failures: 0,
+            unrepaired: 0,
+            ack_due: false,
+            msn: 0,
+        }
+    }
+
+    /// The last verified MSN.
+    pub(crate) fn msn(&self) -> u16 {
+        self.msn
+    }
+
+    /// An IR packet. `self` is the context of the CID if it is of this profile, or a new one.
+    pub(crate) fn ir(
+        &mut self,
+        packet: &Header<'_>,
+        room: &mut TcpRoom,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let mut reader = Reader::new(packet.first, packet.rest);
+        let is_known = self.state != DecompressorState::Nc;
+        let mut next = if is_known { room.0 } else { State::EMPTY };
+        next.ips = [Ip::EMPTY; MAX_IP];
+        next.extensions.fill(0);
+        let mut sent = Fields::read(&next).options;
+        let mut says_stride = false;
+        ir(&mut reader, &mut next, &mut sent, &mut says_stride).map_err(unreadable)?;
+        let is_kept = is_known && next.is_flow_of(&room.0);
+        if !says_stride && !is_kept {
+            next.ack_stride = 0;
+        }
+        self.initialize(packet, reader, next, sent.present, Format::Ir, room, out)
+    }
+
+    /// An IR-DYN packet.
+    pub(crate) fn ir_dyn(
+        &mut self,
+        packet: &Header<'_>,
+        room: &mut TcpRoom,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        if self.state == DecompressorState::Nc {
+            return Err(Failure::NotAllowed(Format::IrDyn));
+        }
+        let mut reader = Reader::new(packet.first, packet.rest);
+        let mut next = room.0;
+        let mut sent = Fields::read(&next).options;
+        ir_dyn(&mut reader, &mut next, &mut sent, &mut false).map_err(unreadable)?;
+        self.initialize(packet, reader, next, sent.present, Format::IrDyn, room, out)
+    }
+
+    /// What IR and IR-DYN have in common, once they are read.
+    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
+    fn initialize(
+        &mut self,
+        packet: &Header<'_>,
+        reader: Reader<'_>,
+        mut next: State,
+        present: u16,
+        format: Format,
+        room: &mut TcpRoom,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let payload = reader.remaining();
+        // RFC 6846, section 6.3.5: "all X-bits in the XI list MUST be set".
+        if present.count_ones() != u32::from(next.options.count) || !is_sound(&next) {
+            return Err(Failure::Malformed);
+        }
+        verify_crc8(packet, packet.len_before(payload), reader.crc_read(), format)?;
+        next.scale(payload.len());
+        let found = Packet { next, format, payload, crc: 0 };
+        let len = rebuild(&found.next, payload.len(), out).map_err(unbuildable)?;
+        self.expects_right = is_right(&found, out, len);
+        self.came = 0;
+        self.moved = found.next.msn;
+        self.accept(&found.next, room);
+        self.ack_due = true;
+        deliver(packet, &found, len, out)
+    }
+
+    /// The base context of an IR-CR packet, if it is another one.
+    pub(crate) fn base_of(packet: &Header<'_>, space: CidSpace) -> Result<Option<Cid>, Failure> {
+        let mut head = Head { crc7: 0, base: None };
+        let mut reader = Reader::new(packet.first, packet.rest);
+        ir_cr(&mut reader, space, &mut head).map_err(unreadable)?;
+        Ok(head.base)
+    }
+
+    /// An IR-CR packet, from the base context that it names.
+    pub(crate) fn ir_cr(
+        &mut self,
+        packet: &Header<'_>,
+        space: CidSpace,
+        base: &TcpRoom,
+        room: &mut TcpRoom,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let mut reader = Reader::new(packet.first, packet.rest);
+        let mut head = Head { crc7: 0, base: None };
+        ir_cr(&mut reader, space, &mut head).map_err(unreadable)?;
+        let mut next = base.0;
+        let mut sent = Fields::read(&next).options;
+        let mut says = Replicate::default();
+        replicate_chain(&mut reader, &mut next, &mut says, &mut [false; MAX_IP], &mut sent)
+            .map_err(unreadable)?;
+        let payload = reader.remaining();
+        verify_crc8(packet, packet.len_before(payload), reader.crc_read(), Format::IrCr)?;
+        if !is_sound(&next) {
+            return Err(Failure::Malformed);
+        }
+        next.scale(payload.len());
+        let found = Packet { next, format: Format::IrCr, payload, crc: head.crc7 };
+        let len = rebuild(&found.next, payload.len(), out).map_err(unbuildable)?;
+        if Check::Crc7.of(out.get(..len).unwrap_or_default()) != found.crc {
+            return Err(Failure::Crc(Format::IrCr));
+        }
+        self.expects_right = is_right(&found, out, len);
+        self.came = 0;
+        self.moved = found.next.msn;
+        self.accept(&found.next, room);
+        self.ack_due = true;
+        deliver(packet, &found, len, out)
+    }
+
+    /// A packet of an established context.
+    #[inline]
+    pub(crate) fn compressed(
+        &mut self,
+        packet: &Header<'_>,
+        room: &mut TcpRoom,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        if self.state == DecompressorState::Nc {
+            return Err(Failure::NotAllowed(Format::CoCommon));
+        }
+        let last = &room.0;
+        let mut found = self.read(packet, last)?;
+        let mut len = rebuild(&found.next, found.payload.len(), out).map_err(unbuildable)?;
+        let format = found.format;
+        let is_strong = has_crc7(format);
+        if !found.passes(out, len) {
+            // The notation says that `ack_flag` is 1 where it is not sent; other compressors mean that it is the last one.
+            if !is_strong || format == Format::CoCommon || last.ack_flag {
+                return Err(Failure::Crc(format));
+            }
+            found.next.ack_flag = false;
+            len = rebuild(&found.next, found.payload.len(), out).map_err(unbuildable)?;
+            if !found.passes(out, len) {
+                return Err(Failure::Crc(format));
+            }
+        }
+        let right = is_right(&found, out, len);
+        if self.expects_right && !right && !(is_strong && self.state == DecompressorState::Fc) {
+            return Err(Failure::Crc(format));
+        }
+        let ahead = found.next.msn.wrapping_sub(last.msn) as i16;
+        if ahead > 0 && (ahead < FAR || self.is_new(&found, last)?) {
+            // The packets in between have not come.
+            self.came = u32::from(self.came).checked_shl(ahead as u32).map_or(0, |came| came as u16);
+            self.came |= 1_u16.checked_shl(ahead as u32 - 1).unwrap_or(0);
+            if is_strong {
+                self.expects_right = right;
+            }
+            if !is_unmoved(&found.next, last) {
+                self.moved = found.next.msn;
+            }
+            self.ack_due = is_strong || self.state == DecompressorState::Sc;
+            self.accept(&found.next, room);
+        } else {
+            let behind = if ahead > 0 { TURN - ahead } else { -ahead };
+            self.accept_late(&found, last, behind, right)?;
+        }
+        deliver(packet, &found, len, out)
+    }
+
+    /// Whether a packet whose 4 bits of MSN seem to be far ahead is a new one, after many losses, and not one that is
+    /// late: RFC 4224. The MSN of that is a turn of the bits earlier.
+    #[cold]
+    fn is_new(&self, found: &Packet<'_>, last: &State) -> Result<bool, Failure> {
+        let goes_on = |new: u32, old: u32| (new.wrapping_sub(old) as i32) > 0;
+        let (next, [value, echo]) = (&found.next, last.options.timestamps);
+        let [new_value, new_echo] = next.options.timestamps;
+        let goes_on = goes_on(next.seq, last.seq)
+            || goes_on(next.ack, last.ack)
+            || goes_on(new_value, value)
+            || goes_on(new_echo, echo);
+        let bits = match found.format {
+            Format::Seq4 => 3,
+            Format::Seq1 | Format::Seq3 | Format::Seq5 | Format::Seq8 => 4,
+            Format::Seq7 => 5,
+            Format::Seq2 | Format::Seq6 => 7,
+            // The headers are the same either way.
+            _ => return Ok(goes_on),
+        };
+        // A late packet would have another IP-ID, by a turn of the MSN, and perhaps one of the offset. If its CRC is right
+        // too, nothing tells.
+        for offset in [0, 1 << bits] {
+            let mut late = *next;
+            let ip = late.inner_mut();
+            ip.id = ip.behavior.nbo(ip.behavior.nbo(ip.id).wrapping_sub(TURN as u16).wrapping_sub(offset));
+            let late = Packet { next: late, ..*found };
+            let mut headers = [0; MAX_HEADERS];
+            let len = headers_of(&late.next, late.payload.len(), &mut headers).map_err(unbuildable)?;
+            if late.passes(&headers, len) {
+                return Err(Failure::Ambiguous(found.format));
+            }
+        }
+        if goes_on { Ok(true) } else { Err(Failure::Ambiguous(found.format)) }
+    }
+
+    /// A packet that is late, or a duplicate. RFC 6846, section 5.3.1.1: it need not update the context. What it does not
+    /// say may have changed since, so it must be proved to be right.
+    #[cold]
+    fn accept_late(
+        &mut self,
+        found: &Packet<'_>,
+        last: &State,
+        behind: i16,
+        right: bool,
+    ) -> Result<(), Failure> {
+        let bit = u32::try_from(behind - 1).ok().and_then(|at| 1_u16.checked_shl(at));
+        let is_missing = bit.is_some_and(|bit| self.came & bit == 0);
+        let msn = last.msn.wrapping_sub(behind as u16);
+        let is_covered = right && self.expects_right && (msn.wrapping_sub(self.moved) as i16) >= 0;
+        let is_proved = has_crc7(found.format) || is_covered && is_old(&found.next, last);
+        let Some(bit) = bit.filter(|_| is_missing && is_proved) else {
+            return Err(Failure::Ambiguous(found.format));
+        };
+        self.came |= bit;
+        self.ack_due = false;
+        Ok(())
+    }
+
+    /// Reads a compressed packet.
+    #[inline]
+    fn read<'p>(&self, packet: &Header<'p>, last: &State) -> Result<Packet<'p>, Failure> {
+        let mut next = *last;
+        let mut x = Fields::read(last);
+        let (format, mut reader) = read_base(packet, &mut next, &mut x)?;
+        // RFC 5795, section 5.2.3: no attempt with 3 bits on a context that is damaged.
+        if self.state == DecompressorState::Sc && !has_crc7(format) {
+            return Err(Failure::NotAllowed(format));
+        }
+        apply(&x, format, last, &mut next)?;
+        for (k, &index) in next.options.structure().iter().enumerate() {
+            let has_content = !matches!(index, index::NOP | index::SACK_PERMITTED);
+            if has_content && x.options.present >> k & 1 == 0 && !next.options.knows(index) {
+                return Err(Failure::UnknownItem(format));
+            }
+        }
+        irregular(&mut reader, &mut next, &mut x).map_err(unreadable)?;
+        let payload = reader.remaining();
+        if matches!(format, Format::Rnd2 | Format::Rnd6 | Format::Seq2 | Format::Seq6) {
+            if payload.is_empty() || !last.has_scaled {
+                return Err(Failure::Malformed);
+            }
+            let scaled = x.seq_scaled.value.wrapping_mul(payload.len() as u32);
+            next.seq = scaled.wrapping_add(last.seq_residue);
+        }
+        next.scale(payload.len());
+        let crc = if has_crc7(format) { x.crc7 } else { x.crc3 };
+        Ok(Packet { next, format, payload, crc })
+    }
+
+    #[inline]
+    fn accept(&mut self, next: &State, room: &mut TcpRoom) {
+        self.msn = next.msn;
+        self.unrepaired = 0;
+        room.0 = *next;
+        self.state.on_success();
+    }
+
+    /// Counts a packet that was right.
+    #[inline]
+    pub(crate) fn note_success(&mut self) {
+        self.failures <<= 1;
+    }
+
+    /// Counts a packet that has failed.
+    pub(crate) fn note_failure(&mut self, failure: Option<&Failure>) {
+        self.failures = self.failures << 1 | 1;
+        if let Some(Failure::Crc(Format::IrDyn | Format::CoCommon | Format::Rnd8 | Format::Seq8)) = failure {
+            self.unrepaired = self.unrepaired.saturating_add(1);
+        }
+    }
+
+    /// Packets that should have repaired the context have failed one after the other: what cannot change is wrong.
+    pub(crate) fn is_beyond_repair(&self, limit: u8) -> bool {
+        self.state == DecompressorState::Sc && self.unrepaired >= limit
+    }
+
+    /// Tells the fields of a packet, as far as this context can, and its format.
+    pub(crate) fn dissect<'p>(
+        &self,
+        packet: &Header<'p>,
+        room: &TcpRoom,
+        space: CidSpace,
+        mut tell: impl FnMut(Traced<'p>),
+    ) -> Option<Format> {
+        let reader = Reader::new(packet.first, packet.rest);
+        let mut next = room.0;
+        let mut x = Fields::read(&next);
+        let mut tracer = Tracer::new(reader, &mut tell);
+        match packet.first {
+            0xFD => {
+                next.ips = [Ip::EMPTY; MAX_IP];
+                let _ = ir(&mut tracer, &mut next, &mut x.options, &mut false);
+                return Some(Format::Ir);
+            }
+            0xF8 => {
+                let _ = ir_dyn(&mut tracer, &mut next, &mut x.options, &mut false);
+                return Some(Format::IrDyn);
+            }
+            0xFC => {
+                let _ = ir_cr(&mut tracer, space, &mut Head { crc7: 0, base: None });
+                return Some(Format::IrCr);
+            }
+            _ => {}
+        }
+        let (format, _) = read_base(packet, &mut { next }, &mut { x }).ok()?;
+        base(format, &mut tracer, &mut next, &mut x).ok()?;
+        apply(&x, format, &room.0, &mut next).ok()?;
+        let _ = irregular(&mut tracer, &mut next, &mut x);
+        Some(format)
+    }
+}
+
+/// Finds the format of a packet and reads its base header.
+#[inline]
+fn read_base<'p>(
+    packet: &Header<'p>,
+    next: &mut State,
+    x: &mut Fields,
+) -> Result<(Format, Reader<'p>), Failure> {
+    for &format in formats(next) {
+        let mut reader = Reader::new(packet.first, packet.rest);
+        match base(format, &mut reader, next, x) {
+            Ok(()) => return Ok((format, reader)),
+            Err(Refusal::NotThis) => {}
+            Err(refusal) => return Err(unreadable(refusal)),
+        }
+    }
+    Err(Failure::Malformed)
+}
+
+/// Puts what a base header says into the state.
+#[inline]
+fn apply(x: &Fields, format: Format, last: &State, next: &mut State) -> Result<(), Failure> {
+    next.msn = x.msn.get();
+    next.seq = x.seq.value;
+    next.ack = x.ack.value;
+    next.ack_stride = x.ack_stride;
+    if matches!(format, Format::Rnd4 | Format::Seq4) {
+        let stride = u32::from(last.ack_stride);
+        let residue = last.ack.checked_rem(stride).ok_or(Failure::Malformed)?;
+        next.ack = x.ack_scaled.value.wrapping_mul(stride).wrapping_add(residue);
+    }
+    next.window = x.window.get();
+    (next.ack_flag, next.urg_flag, next.psh_flag, next.rsf) = (x.ack_flag, x.urg_flag, x.psh_flag, x.rsf);
+    (next.ecn_used, next.urg_ptr) = (x.ecn_used, x.urg_ptr);
+    let msn = next.msn;
+    let ip = next.inner_mut();
+    ip.ttl = x.ttl.get();
+    ip.tos = x.dscp << 2 | ip.tos & 0b11;
+    if !ip.v6 {
+        ip.df = x.df;
+        ip.behavior = x.behavior;
+        if x.has_whole_ip_id {
+            ip.id = x.ip_id;
+        } else if ip.behavior.is_sequential() {
+            let offset: u16 = x.ip_id_offset.get();
+            ip.id = ip.behavior.nbo(offset.wrapping_add(msn));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the fields are the same that the TCP checksum does not cover; IP-IDs apart.
+#[inline]
+fn is_unmoved(next: &State, last: &State) -> bool {
+    let fields = |ip: &Ip| (ip.tos, ip.ttl, ip.df, ip.behavior);
+    next.ips().iter().map(fields).eq(last.ips().iter().map(fields))
+}
+
+/// Whether a late packet says of what its TCP checksum does not cover nothing that is newer than the context.
+fn is_old(next: &State, last: &State) -> bool {
+    let (ip, kept) = (next.inner(), last.inner());
+    let is_behind = next.ip_id_offset().wrapping_sub(last.ip_id_offset()) as i16 <= 0;
+    (ip.ttl, ip.behavior, ip.df) == (kept.ttl, kept.behavior, kept.df)
+        && (!ip.behavior.is_sequential() || is_behind)
+}
+
+/// Whether a compressor can have sent such headers: "a compressor MUST NOT assign [a sequential behaviour] to tunneling
+/// headers" (RFC 6846, section 6.1.2).
+fn is_sound(state: &State) -> bool {
+    let outer = state.ips().split_last().map_or(&[][..], |(_, outer)| outer);
+    outer.iter().all(|ip| ip.v6 || !ip.behavior.is_sequential())
+}
+
+/// Whether the TCP checksum of a packet that was rebuilt is right.
+#[inline]
+fn is_right(packet: &Packet<'_>, out: &[u8], len: usize) -> bool {
+    let ips: usize = packet.next.ips().iter().map(|ip| ip.len() + usize::from(ip.extensions)).sum();
+    checksum_is_right(packet.next.inner(), out.get(ips..len).unwrap_or_default(), packet.payload)
+}
+
+fn deliver(packet: &Header<'_>, found: &Packet<'_>, len: usize, out: &mut [u8]) -> Result<Verified, Failure> {
+    let Packet { payload, format, .. } = *found;
+    let end = len + payload.len();
+    out.get_mut(len..end).ok_or(Failure::NoRoom(end))?.copy_from_slice(payload);
+    Ok(Verified { format, header_in: packet.len_before(payload), header_out: len, len: end })
+}
+
+fn unbuildable(why: Unbuildable) -> Failure {
+    match why {
+        Unbuildable::Malformed => Failure::Malformed,
+        Unbuildable::NoRoom(need) => Failure::NoRoom(need),
+    }
+}
+
+/// What octets could not be read, or not be kept.
+fn unreadable(refusal: Refusal) -> Failure {
+    match refusal {
+        Refusal::DoesNotFit => Failure::NoMemory,
+        Refusal::NotThis | Refusal::Malformed => Failure::Malformed,
+    }
+}

@@ -1,0 +1,320 @@
+//! The encoding methods that several formats share. RFC 6846, section 8.2, "General encoding methods".
+
+use thinair_wire::coder::{Coder, Refusal, Step, Word};
+use thinair_wire::range::Range;
+use thinair_wire::serial::Serial;
+
+/// A field of which least significant bits are sent: `lsb(k, p)` of RFC 4997, section 4.11.5.
+///
+/// Who reads knows one reference; who writes knows every value that the other side may hold as its reference. Bits are
+/// resolved when they are read, because the reference does not depend on the packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counter {
+    /// The whole value.
+    pub(super) value: u32,
+    /// The lowest and the highest value that may be the reference.
+    low: u32,
+    high: u32,
+    mask: u32,
+    knows: Knows,
+    /// The format says it.
+    pub(super) said: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Knows {
+    /// The reference: this is the side that reads.
+    Reference,
+    /// That the reference lies between two values.
+    Candidates,
+    /// Nothing: the value has to be sent as a whole.
+    Nothing,
+}
+
+impl Counter {
+    /// A field that is to be read; until then it has the value of its reference.
+    #[inline]
+    pub(super) fn read<S: Serial>(reference: S) -> Self {
+        let value = reference.to_u32();
+        let mask = u32::MAX >> (32 - S::BITS);
+        Self { value, low: value, high: value, mask, knows: Knows::Reference, said: false }
+    }
+
+    /// A field that is to be written, with what the other side may hold.
+    #[inline]
+    pub(super) fn write<S: Serial>(value: S, candidates: &Range<S>) -> Self {
+        Self::between(value, candidates.bounds())
+    }
+
+    /// A field that is to be written, with the bounds of what the other side may hold.
+    #[inline]
+    pub(super) fn between<S: Serial>(value: S, bounds: Option<(S, S)>) -> Self {
+        let mask = u32::MAX >> (32 - S::BITS);
+        let (value, knows) =
+            (value.to_u32(), if bounds.is_some() { Knows::Candidates } else { Knows::Nothing });
+        let (low, high) = bounds.map_or((0, 0), |(low, high)| (low.to_u32(), high.to_u32()));
+        Self { value, low, high, mask, knows, said: false }
+    }
+
+    /// Whether `k` bits tell the value, whichever candidate the other side holds. `p` is the offset of RFC 4997.
+    #[inline]
+    pub(super) fn fits(&self, k: u32, p: u32) -> bool {
+        let ahead = |reference: u32| self.value.wrapping_sub(reference).wrapping_add(p) & self.mask;
+        match self.knows {
+            Knows::Reference => true,
+            Knows::Nothing => false,
+            Knows::Candidates => ahead(self.low) < 1 << k && ahead(self.high) < 1 << k,
+        }
+    }
+
+    /// Whether the value is the one that the other side holds.
+    #[inline]
+    pub(super) fn is_static(&self) -> bool {
+        self.knows == Knows::Candidates && self.value == self.low && self.value == self.high
+    }
+
+    /// Whether the other side will know the value.
+    #[inline]
+    pub(super) fn is_known(&self) -> bool {
+        self.said || self.is_static()
+    }
+
+    /// `lsb(k, p)`, with `k` less than the width of the field.
+    #[inline(always)]
+    pub(super) fn lsb<'p, C: Coder<'p>>(&mut self, c: &mut C, name: &'static str, k: u32, p: u32) -> Step {
+        c.enforce(self.fits(k, p))?;
+        let mut bits = self.value & ((1 << k) - 1);
+        c.uint(name, k, &mut bits)?;
+        let start = self.low.wrapping_sub(p);
+        let ahead = bits.wrapping_sub(start) & ((1 << k) - 1);
+        self.value = start.wrapping_add(ahead) & self.mask;
+        self.said = true;
+        Ok(())
+    }
+
+    /// `irregular(width)`.
+    #[inline(always)]
+    pub(super) fn irregular<'p, C: Coder<'p>>(&mut self, c: &mut C, name: &'static str, width: u32) -> Step {
+        c.uint(name, width, &mut self.value)?;
+        self.said = true;
+        Ok(())
+    }
+
+    /// The value, in its own width.
+    #[inline]
+    pub(super) fn get<W: Word>(&self) -> W {
+        W::from_u32(self.value)
+    }
+}
+
+/// Bits that must be zero; "otherwise, the decompressor MUST discard the packet".
+#[inline(always)]
+pub(super) fn zeros<'p, C: Coder<'p>>(c: &mut C, name: &'static str, width: u32) -> Step {
+    let mut zeros = 0_u8;
+    c.uint(name, width, &mut zeros)?;
+    c.require(zeros == 0)
+}
+
+/// `static_or_irreg(flag, width)`.
+#[inline(always)]
+pub(super) fn static_or_irreg<'p, W: Word, C: Coder<'p>>(
+    c: &mut C,
+    name: &'static str,
+    flag: bool,
+    width: u32,
+    value: &mut W,
+) -> Step {
+    if flag { c.uint(name, width, value) } else { Ok(()) }
+}
+
+/// `zero_or_irreg(flag, width)`.
+#[inline(always)]
+pub(super) fn zero_or_irreg<'p, W: Word, C: Coder<'p>>(
+    c: &mut C,
+    name: &'static str,
+    is_zero: bool,
+    width: u32,
+    value: &mut W,
+) -> Step {
+    if is_zero {
+        *value = W::from_u32(0);
+        return Ok(());
+    }
+    c.uint(name, width, value)
+}
+
+/// `variable_length_32_enc(flag)`.
+pub(super) fn variable_length_32_enc<'p, C: Coder<'p>>(
+    c: &mut C,
+    name: &'static str,
+    flag: u8,
+    value: &mut Counter,
+) -> Step {
+    match flag {
+        0 => Ok(()),
+        1 => value.lsb(c, name, 8, 63),
+        2 => value.lsb(c, name, 16, 16_383),
+        _ => value.irregular(c, name, 32),
+    }
+}
+
+/// The shortest flag of [`variable_length_32_enc`] that says a value.
+pub(super) fn variable_length_32_flag(value: &Counter) -> u8 {
+    if value.is_static() {
+        0
+    } else if value.fits(8, 63) {
+        1
+    } else if value.fits(16, 16_383) {
+        2
+    } else {
+        3
+    }
+}
+
+/// `lsb_7_or_31`: the sequence number of an AH.
+pub(super) fn lsb_7_or_31<'p, C: Coder<'p>>(c: &mut C, name: &'static str, value: &mut Counter) -> Step {
+    if !c.flag("discriminator", &mut !value.fits(7, 8))? {
+        return value.lsb(c, name, 7, 8);
+    }
+    value.lsb(c, name, 31, 256)
+}
+
+/// `rsf_index_enc`: RST, SYN and FIN, of which at most one is set.
+#[inline(always)]
+pub(super) fn rsf_index_enc<'p, C: Coder<'p>>(c: &mut C, rsf: &mut u8) -> Step {
+    let index = match *rsf {
+        0b000 => Some(0),
+        0b100 => Some(1),
+        0b010 => Some(2),
+        0b001 => Some(3),
+        _ => None,
+    };
+    c.enforce(index.is_some())?;
+    let mut index = index.unwrap_or(0_u8);
+    c.uint("rsf_flags", 2, &mut index)?;
+    *rsf = [0b000, 0b100, 0b010, 0b001][usize::from(index & 3)];
+    Ok(())
+}
+
+/// `ts_lsb`: a timestamp of 7, 14, 21 or 29 bits.
+pub(super) fn ts_lsb<'p, C: Coder<'p>>(c: &mut C, name: &'static str, value: &mut Counter) -> Step {
+    if !c.flag("discriminator", &mut !value.fits(7, MINUS_ONE))? {
+        return value.lsb(c, name, 7, MINUS_ONE);
+    }
+    if !c.flag("discriminator", &mut !value.fits(14, MINUS_ONE))? {
+        return value.lsb(c, name, 14, MINUS_ONE);
+    }
+    if !c.flag("discriminator", &mut !value.fits(21, 0x0004_0000))? {
+        return value.lsb(c, name, 21, 0x0004_0000);
+    }
+    value.lsb(c, name, 29, 0x0400_0000)
+}
+
+/// Whether [`ts_lsb`] has a form for a value.
+pub(super) fn ts_fits(value: &Counter) -> bool {
+    value.fits(29, 0x0400_0000) || value.fits(21, 0x0004_0000) || value.fits(14, MINUS_ONE)
+}
+
+/// The offset of a field that always grows.
+const MINUS_ONE: u32 = u32::MAX;
+
+/// `sack_pure_lsb(base)`: a sequence number as the distance from another one.
+pub(super) fn sack_pure_lsb<'p, C: Coder<'p>>(
+    c: &mut C,
+    name: &'static str,
+    base: u32,
+    field: &mut u32,
+) -> Step {
+    let mut distance = field.wrapping_sub(base);
+    if !c.flag("discriminator", &mut (distance > 0x7FFF))? {
+        c.uint(name, 15, &mut distance)?;
+    } else if !c.flag("discriminator", &mut (distance > 0x3F_FFFF))? {
+        c.uint(name, 22, &mut distance)?;
+    } else if !c.flag("discriminator", &mut (distance > 0x1FFF_FFFF))? {
+        c.uint(name, 29, &mut distance)?;
+    } else {
+        let mut ones = 0b1_1111_u8;
+        c.uint("discriminator", 5, &mut ones)?;
+        c.require(ones == 0b1_1111)?;
+        c.uint(name, 32, &mut distance)?;
+    }
+    *field = base.wrapping_add(distance);
+    Ok(())
+}
+
+/// What a format cannot say.
+pub(super) fn refuse<T>() -> Step<T> {
+    Err(Refusal::DoesNotFit)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::prelude::*;
+    use thinair_wire::coder::{Reader, Writer};
+
+    use super::*;
+
+    type Method<'a> = &'a dyn Fn(&mut Writer<'_>, &mut Counter) -> Step;
+    type Inverse<'a> = &'a dyn Fn(&mut Reader<'_>, &mut Counter) -> Step;
+
+    fn passes(
+        value: u32,
+        candidates: &[u32],
+        write: Method<'_>,
+        read: Inverse<'_>,
+    ) -> Result<bool, TestCaseError> {
+        let mut range = Range::<u32>::new();
+        candidates.iter().for_each(|candidate| range.push(*candidate, 4));
+        let mut out = [0; 8];
+        let mut writer = Writer::new(&mut out, 0);
+        if write(&mut writer, &mut Counter::write(value, &range)).is_err() {
+            return Ok(false);
+        }
+        let len = writer.finish().unwrap();
+        for reference in candidates {
+            let mut field = Counter::read(*reference);
+            prop_assert!(read(&mut Reader::contiguous(&out[..len]), &mut field).is_ok());
+            prop_assert_eq!(field.value, value, "from {}", reference);
+        }
+        Ok(true)
+    }
+
+    proptest! {
+        /// What is written is read, whichever of the last four values the other side holds.
+        #[test]
+        fn lsbs_are_read_from_every_candidate(
+            first: u32,
+            steps in proptest::collection::vec(prop_oneof![Just(0_u32), 0..200_u32, 0..70_000_u32, any::<u32>()], 4),
+        ) {
+            let mut values = std::vec![first];
+            for step in steps {
+                values.push(values[values.len() - 1].wrapping_add(step));
+            }
+            let (candidates, value) = (&values[..4], values[4]);
+            for (k, p) in [(8, 63), (16, 16_383), (16, 32_767), (24, 65_535)] {
+                passes(value, candidates, &|w, v| v.lsb(w, "", k, p), &|r, v| v.lsb(r, "", k, p))?;
+            }
+            passes(value, candidates, &|w, v| lsb_7_or_31(w, "", v), &|r, v| lsb_7_or_31(r, "", v))?;
+            let mut range = Range::<u32>::new();
+            candidates.iter().for_each(|candidate| range.push(*candidate, 4));
+            let done = passes(value, candidates, &|w, v| ts_lsb(w, "", v), &|r, v| ts_lsb(r, "", v))?;
+            prop_assert_eq!(done, ts_fits(&Counter::write(value, &range)));
+            let field = Counter::write(value, &range);
+            prop_assert_eq!(field.is_static(), variable_length_32_flag(&field) == 0);
+        }
+
+        #[test]
+        fn sack_blocks_are_distances(base: u32, field: u32, near in 0..0x80_0000_u32) {
+            for field in [field, base.wrapping_add(near), base.wrapping_add(near >> 8), base.wrapping_sub(near)] {
+                let mut out = [0; 8];
+                let mut writer = Writer::new(&mut out, 0);
+                sack_pure_lsb(&mut writer, "", base, &mut { field }).unwrap();
+                let len = writer.finish().unwrap();
+                let mut back = 0;
+                sack_pure_lsb(&mut Reader::contiguous(&out[..len]), "", base, &mut back).unwrap();
+                prop_assert_eq!(back, field);
+            }
+        }
+    }
+}

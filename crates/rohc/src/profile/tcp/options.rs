@@ -1,0 +1,413 @@
+//! TCP options: the table of items, the compressed list, and the irregular items. RFC 6846, sections 6.3 and 8.2.
+
+use thinair_wire::coder::{Coder, Refusal, Step};
+use thinair_wire::header::tcp::{End, Options as Walk, kind};
+
+use super::encodings::{Counter, refuse, sack_pure_lsb, ts_lsb, zeros};
+
+/// Options of a list: `m` has 4 bits.
+pub(super) const MAX_OPTIONS: usize = 15;
+
+/// Octets of the options of a header.
+pub(super) const MAX_OCTETS: usize = 40;
+
+/// Indices of the item table. RFC 6846, section 6.3.4.
+pub(super) mod index {
+    pub(in super::super) const NOP: u8 = 0;
+    pub(in super::super) const EOL: u8 = 1;
+    pub(in super::super) const MSS: u8 = 2;
+    pub(in super::super) const WINDOW_SCALE: u8 = 3;
+    pub(in super::super) const TIMESTAMP: u8 = 4;
+    pub(in super::super) const SACK_PERMITTED: u8 = 5;
+    pub(in super::super) const SACK: u8 = 6;
+    /// The first of the generic options.
+    pub(in super::super) const GENERIC: u8 = 7;
+}
+
+/// Items of the table.
+pub(super) const ITEMS: usize = 16;
+
+/// Generic options of the table.
+const GENERICS: usize = 9;
+
+/// Octets of the generic options of a flow, together.
+const ARENA: usize = 80;
+
+/// The options of a header, and the table of items that they refer to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Options {
+    pub(super) count: u8,
+    structure: [u8; MAX_OPTIONS],
+    /// The items that are in the table, a bit each.
+    pub(super) known: u16,
+    /// Octets of padding behind the EOL option.
+    pub(super) padding: u8,
+    pub(super) wscale: u8,
+    pub(super) mss: u16,
+    /// `tsval` and `tsecho`.
+    pub(super) timestamps: [u32; 2],
+    /// Start and end of each block.
+    pub(super) sack: [[u32; 2]; 4],
+    pub(super) blocks: u8,
+    /// Octets of each generic option, with type and length; 0 if there is none.
+    lens: [u8; GENERICS],
+    /// `option_static`, a bit each.
+    pub(super) statics: u16,
+    arena: [u8; ARENA],
+}
+
+impl Options {
+    pub(super) const EMPTY: Self = Self {
+        count: 0,
+        structure: [0; MAX_OPTIONS],
+        known: 0,
+        padding: 0,
+        wscale: 0,
+        mss: 0,
+        timestamps: [0; 2],
+        sack: [[0; 2]; 4],
+        blocks: 0,
+        lens: [0; GENERICS],
+        statics: 0,
+        arena: [0; ARENA],
+    };
+
+    /// The index of each option, in their order.
+    #[inline]
+    pub(super) fn structure(&self) -> &[u8] {
+        self.structure.get(..usize::from(self.count)).unwrap_or_default()
+    }
+
+    /// Whether an item is in the table.
+    #[inline]
+    pub(super) fn knows(&self, index: u8) -> bool {
+        self.known >> index & 1 == 1
+    }
+
+    /// A generic option, from its type on.
+    pub(super) fn generic(&self, index: u8) -> &[u8] {
+        let at = usize::from(index.saturating_sub(index::GENERIC));
+        let start = self.lens.iter().take(at).map(|len| usize::from(*len)).sum::<usize>();
+        let len = self.lens.get(at).map_or(0, |len| usize::from(*len));
+        self.arena.get(start..start + len).unwrap_or_default()
+    }
+
+    /// Puts a generic option into the table. Returns whether there is room for it.
+    fn set_generic(&mut self, index: u8, option: &[u8]) -> bool {
+        let at = usize::from(index.saturating_sub(index::GENERIC));
+        let Some(old) = self.lens.get(at).map(|len| usize::from(*len)) else { return false };
+        let used = self.lens.iter().map(|len| usize::from(*len)).sum::<usize>();
+        if used - old + option.len() > ARENA {
+            return false;
+        }
+        let start = self.lens.iter().take(at).map(|len| usize::from(*len)).sum::<usize>();
+        self.arena.copy_within(start + old..used, start + option.len());
+        if let Some(room) = self.arena.get_mut(start..start + option.len()) {
+            room.copy_from_slice(option);
+        }
+        // What is not used is zero, so that equal tables are equal.
+        if let Some(behind) = self.arena.get_mut(used - old + option.len()..) {
+            behind.fill(0);
+        }
+        self.lens[at] = option.len() as u8;
+        true
+    }
+
+    /// Takes over the options of a header as it stands. `None` if a list cannot say them; the table is spoilt then.
+    pub(super) fn read(&mut self, octets: &[u8]) -> Option<()> {
+        self.count = 0;
+        if octets.is_empty() {
+            return Some(());
+        }
+        let mut used = 0_u16;
+        let mut walk = Walk::new(octets);
+        for (kind, option) in walk.by_ref() {
+            let is_free = |index: u8| used >> index & 1 == 0;
+            let index = match (kind, option) {
+                (kind::NOP, _) => index::NOP,
+                (kind::TIMESTAMPS, &[_, _, a, b, c, d, e, f, g, h]) if is_free(index::TIMESTAMP) => {
+                    self.timestamps = [[a, b, c, d], [e, f, g, h]].map(u32::from_be_bytes);
+                    index::TIMESTAMP
+                }
+                (kind::SACK, &[_, 10 | 18 | 26 | 34, ref blocks @ ..]) if is_free(index::SACK) => {
+                    self.sack = [[0; 2]; 4];
+                    self.blocks = (blocks.len() / 8) as u8;
+                    for (block, octets) in self.sack.as_flattened_mut().iter_mut().zip(blocks.chunks_exact(4))
+                    {
+                        *block = octets.try_into().map_or(0, u32::from_be_bytes);
+                    }
+                    index::SACK
+                }
+                (kind::MSS, &[_, _, high, low]) if is_free(index::MSS) => {
+                    self.mss = u16::from_be_bytes([high, low]);
+                    index::MSS
+                }
+                (kind::WINDOW_SCALE, &[_, _, wscale]) if is_free(index::WINDOW_SCALE) => {
+                    self.wscale = wscale;
+                    index::WINDOW_SCALE
+                }
+                (kind::SACK_PERMITTED, &[_, _]) if is_free(index::SACK_PERMITTED) => index::SACK_PERMITTED,
+                _ => self.place_generic(option, used)?,
+            };
+            used |= 1 << index;
+            self.append(index)?;
+        }
+        match walk.end()? {
+            End::Exhausted => {}
+            // 8 bits tell how many bits of padding there are.
+            End::EndOfOptionList { padding }
+                if padding.len() <= 31 && padding.iter().all(|octet| *octet == 0) =>
+            {
+                self.padding = padding.len() as u8;
+                self.append(index::EOL)?;
+                used |= 1 << index::EOL;
+            }
+            End::EndOfOptionList { .. } | End::Malformed { .. } => return None,
+        }
+        self.known |= used;
+        Some(())
+    }
+
+    fn append(&mut self, index: u8) -> Option<()> {
+        *self.structure.get_mut(usize::from(self.count))? = index;
+        self.count += 1;
+        Some(())
+    }
+
+    /// Finds an index for a generic option: the one of an option of its type, or a free one, or that of an option which
+    /// is not in the header.
+    fn place_generic(&mut self, option: &[u8], used: u16) -> Option<u8> {
+        let kind = option.first();
+        let all = || (index::GENERIC..ITEMS as u8).filter(|index| used >> index & 1 == 0);
+        let found = all()
+            .find(|index| self.generic(*index) == option)
+            .or_else(|| all().find(|index| self.generic(*index).first() == kind))
+            .or_else(|| all().find(|index| self.generic(*index).is_empty()))
+            .or_else(|| all().next())?;
+        let before = self.generic(found);
+        if before == option {
+            return Some(found);
+        }
+        // What has changed once may change again.
+        let changes = before.first() == kind && before.len() == option.len();
+        self.statics = if changes { self.statics & !(1 << found) } else { self.statics | 1 << found };
+        if !self.set_generic(found, option) {
+            for index in all().filter(|index| *index != found) {
+                self.known &= !(1 << index);
+                self.set_generic(index, &[]);
+            }
+            self.set_generic(found, option).then_some(())?;
+        }
+        Some(found)
+    }
+
+    /// Writes the options as they stand in a header, and returns their octets; `None` if they are too long, or not
+    /// whole words.
+    pub(super) fn write(&self, out: &mut [u8; MAX_OCTETS]) -> Option<usize> {
+        let mut at = 0;
+        for &index in self.structure() {
+            let mut put = |octets: &[u8]| {
+                out.get_mut(at..at + octets.len())?.copy_from_slice(octets);
+                at += octets.len();
+                Some(())
+            };
+            match index {
+                index::NOP => put(&[kind::NOP])?,
+                index::EOL => (0..=self.padding).try_for_each(|_| put(&[kind::EOL]))?,
+                index::MSS => {
+                    put(&[kind::MSS, 4])?;
+                    put(&self.mss.to_be_bytes())?;
+                }
+                index::WINDOW_SCALE => put(&[kind::WINDOW_SCALE, 3, self.wscale])?,
+                index::TIMESTAMP => {
+                    put(&[kind::TIMESTAMPS, 10])?;
+                    self.timestamps.iter().try_for_each(|stamp| put(&stamp.to_be_bytes()))?;
+                }
+                index::SACK_PERMITTED => put(&[kind::SACK_PERMITTED, 2])?,
+                index::SACK => {
+                    put(&[kind::SACK, 2 + 8 * self.blocks])?;
+                    let blocks = self.sack.iter().take(usize::from(self.blocks));
+                    blocks.flatten().try_for_each(|edge| put(&edge.to_be_bytes()))?;
+                }
+                _ => put(self.generic(index))?,
+            }
+        }
+        (at % 4 == 0).then_some(at)
+    }
+}
+
+/// How the options of a packet are sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    /// Options that are in the list as a whole, a bit for each place: X.
+    pub(super) present: u16,
+    /// Items that the other side may hold with other content, a bit for each index. (Writing only.)
+    pub(super) changed: u16,
+    /// `tsval` and `tsecho`, against their references.
+    pub(super) timestamps: [Counter; 2],
+}
+
+/// `list_tcp_options`. RFC 6846, section 6.3.3.
+pub(super) fn list_tcp_options<'p, C: Coder<'p>>(
+    c: &mut C,
+    options: &mut Options,
+    sent: &mut Sent,
+    ack: u32,
+) -> Step {
+    zeros(c, "reserved", 3)?;
+    let wide = c.flag("PS", &mut options.structure().iter().any(|index| *index > 7))?;
+    c.uint("m", 4, &mut options.count)?;
+    let count = usize::from(options.count);
+    let mut present = 0;
+    for (k, index) in options.structure.iter_mut().enumerate().take(count) {
+        let is_present = c.flag("X", &mut (sent.present >> k & 1 == 1))?;
+        present |= u16::from(is_present) << k;
+        if wide {
+            zeros(c, "reserved", 3)?;
+        }
+        c.uint("Index", if wide { 4 } else { 3 }, index)?;
+    }
+    sent.present = present;
+    if !wide && count % 2 == 1 {
+        zeros(c, "Padding", 4)?;
+    }
+    for k in 0..count {
+        if present >> k & 1 == 1 {
+            let index = options.structure[k];
+            list_item(c, index, options, sent, ack)?;
+            options.known |= 1 << index;
+        }
+    }
+    Ok(())
+}
+
+/// The formats of options whose names end in `_list_item`.
+pub(super) fn list_item<'p, C: Coder<'p>>(
+    c: &mut C,
+    index: u8,
+    options: &mut Options,
+    sent: &mut Sent,
+    ack: u32,
+) -> Step {
+    match index {
+        index::NOP | index::SACK_PERMITTED => Ok(()),
+        index::EOL => {
+            let mut bits = options.padding * 8;
+            c.uint("pad_len", 8, &mut bits)?;
+            options.padding = bits / 8;
+            c.require(bits.is_multiple_of(8))
+        }
+        index::MSS => c.uint("mss", 16, &mut options.mss),
+        index::WINDOW_SCALE => c.uint("wscale", 8, &mut options.wscale),
+        index::TIMESTAMP => {
+            for ((value, stamp), name) in
+                sent.timestamps.iter_mut().zip(&mut options.timestamps).zip(["tsval", "tsecho"])
+            {
+                value.irregular(c, name, 32)?;
+                *stamp = value.value;
+            }
+            Ok(())
+        }
+        index::SACK => {
+            let mut blocks = options.blocks;
+            c.uint("discriminator", 8, &mut blocks)?;
+            c.require((1..=4).contains(&blocks))?;
+            sack_blocks(c, options, blocks, ack)
+        }
+        _ => {
+            let mut option = [0; MAX_OCTETS];
+            let before = options.generic(index);
+            let mut len = before.len() as u8;
+            if let Some(room) = option.get_mut(..before.len()) {
+                room.copy_from_slice(before);
+            }
+            c.uint("type", 8, &mut option[0])?;
+            let is_static = c.flag("option_static", &mut (options.statics >> index & 1 == 1))?;
+            c.uint("length_lsb", 7, &mut len)?;
+            c.require((2..=MAX_OCTETS as u8).contains(&len))?;
+            option[1] = len;
+            for octet in option.iter_mut().take(usize::from(len)).skip(2) {
+                c.uint("contents", 8, octet)?;
+            }
+            options.statics = options.statics & !(1 << index) | u16::from(is_static) << index;
+            let option = option.get(..usize::from(len)).unwrap_or_default();
+            if options.set_generic(index, option) { Ok(()) } else { refuse() }
+        }
+    }
+}
+
+fn sack_blocks<'p, C: Coder<'p>>(c: &mut C, options: &mut Options, blocks: u8, ack: u32) -> Step {
+    options.blocks = blocks;
+    let (used, unused) = options.sack.split_at_mut(usize::from(blocks).min(4));
+    unused.fill([0; 2]);
+    let mut base = ack;
+    for [start, end] in used {
+        sack_pure_lsb(c, "block_start", base, start)?;
+        sack_pure_lsb(c, "block_end", *start, end)?;
+        base = *end;
+    }
+    Ok(())
+}
+
+/// The irregular items of all options that are not in a list as a whole. RFC 6846, section 6.3.6.
+pub(super) fn irregular<'p, C: Coder<'p>>(
+    c: &mut C,
+    options: &mut Options,
+    sent: &mut Sent,
+    ack: u32,
+) -> Step {
+    for k in 0..usize::from(options.count) {
+        if sent.present >> k & 1 == 0 {
+            let index = options.structure[k];
+            irregular_item(c, index, options, sent, ack)?;
+        }
+    }
+    Ok(())
+}
+
+/// The formats of options whose names end in `_irregular`.
+pub(super) fn irregular_item<'p, C: Coder<'p>>(
+    c: &mut C,
+    index: u8,
+    options: &mut Options,
+    sent: &mut Sent,
+    ack: u32,
+) -> Step {
+    let has_changed = sent.changed >> index & 1 == 1;
+    match index {
+        index::NOP | index::EOL | index::MSS | index::WINDOW_SCALE | index::SACK_PERMITTED => Ok(()),
+        index::TIMESTAMP => {
+            for ((value, stamp), name) in
+                sent.timestamps.iter_mut().zip(&mut options.timestamps).zip(["tsval", "tsecho"])
+            {
+                ts_lsb(c, name, value)?;
+                *stamp = value.value;
+            }
+            Ok(())
+        }
+        index::SACK => {
+            let mut blocks = if has_changed { options.blocks } else { 0 };
+            c.uint("discriminator", 8, &mut blocks)?;
+            c.require(blocks <= 4)?;
+            if blocks == 0 { Ok(()) } else { sack_blocks(c, options, blocks, ack) }
+        }
+        _ if options.statics >> index & 1 == 1 => Ok(()),
+        _ => {
+            let mut discriminator = if has_changed { 0 } else { 0xFF_u8 };
+            c.uint("discriminator", 8, &mut discriminator)?;
+            if discriminator == 0xFF {
+                return Ok(());
+            }
+            c.require(discriminator == 0)?;
+            let mut option = [0; MAX_OCTETS];
+            let before = options.generic(index);
+            let len = before.len();
+            option.get_mut(..len).ok_or(Refusal::Malformed)?.copy_from_slice(before);
+            for octet in option.iter_mut().take(len).skip(2) {
+                c.uint("contents", 8, octet)?;
+            }
+            options.set_generic(index, option.get(..len).unwrap_or_default());
+            Ok(())
+        }
+    }
+}

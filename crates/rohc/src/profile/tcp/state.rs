@@ -1,0 +1,232 @@
+//! What both ends know of a flow: the values of its last packet. RFC 6846, sections 6.1 and 8.2.
+
+use thinair_wire::coder::Word;
+
+use super::options::Options;
+
+/// IP headers of a packet.
+pub(super) const MAX_IP: usize = 2;
+
+/// Octets of all extension headers of a packet.
+pub(super) const EXTENSIONS: usize = 112;
+
+/// `ip_id_behavior`: how an IP-ID changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Behavior {
+    /// It counts with the MSN.
+    Sequential,
+    /// It counts with the MSN once its octets are swapped.
+    Swapped,
+    /// It may be anything. Also where there is none, in IPv6.
+    #[default]
+    Random,
+    /// It is zero.
+    Zero,
+}
+
+impl Behavior {
+    /// Whether the "sequential" set of formats is used.
+    #[inline]
+    pub(super) fn is_sequential(self) -> bool {
+        matches!(self, Self::Sequential | Self::Swapped)
+    }
+
+    /// The IP-ID as a number that counts, and back.
+    #[inline]
+    pub(super) fn nbo(self, id: u16) -> u16 {
+        if self == Self::Swapped { id.swap_bytes() } else { id }
+    }
+}
+
+impl Word for Behavior {
+    #[inline]
+    fn to_u32(self) -> u32 {
+        self as u32
+    }
+
+    #[inline]
+    fn from_u32(value: u32) -> Self {
+        match value {
+            0 => Self::Sequential,
+            1 => Self::Swapped,
+            2 => Self::Random,
+            _ => Self::Zero,
+        }
+    }
+}
+
+/// One IP header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ip {
+    pub(super) v6: bool,
+    /// DSCP and ECN.
+    pub(super) tos: u8,
+    /// TTL or Hop Limit.
+    pub(super) ttl: u8,
+    pub(super) df: bool,
+    pub(super) behavior: Behavior,
+    /// Protocol, or the first Next Header.
+    pub(super) protocol: u8,
+    /// Octets of extension headers behind it.
+    pub(super) extensions: u8,
+    /// IP-ID as it stands.
+    pub(super) id: u16,
+    pub(super) flow_label: u32,
+    /// Addresses; of IPv4 they take the first four octets.
+    pub(super) source: [u8; 16],
+    pub(super) destination: [u8; 16],
+}
+
+impl Ip {
+    pub(super) const EMPTY: Self = Self {
+        v6: false,
+        tos: 0,
+        ttl: 0,
+        df: false,
+        behavior: Behavior::Random,
+        protocol: 0,
+        extensions: 0,
+        id: 0,
+        flow_label: 0,
+        source: [0; 16],
+        destination: [0; 16],
+    };
+
+    /// Octets of the header.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        if self.v6 { 40 } else { 20 }
+    }
+
+    /// Whether the static chain says the same of both.
+    pub(super) fn is_static(&self, other: &Self) -> bool {
+        (self.v6, self.protocol, self.flow_label, self.source, self.destination, self.extensions)
+            == (other.v6, other.protocol, other.flow_label, other.source, other.destination, other.extensions)
+    }
+}
+
+/// The fields of a packet, and the control fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct State {
+    pub(super) ips: [Ip; MAX_IP],
+    pub(super) ip_count: u8,
+    /// Extension headers, those of the outer header first.
+    pub(super) extensions: [u8; EXTENSIONS],
+    pub(super) source_port: u16,
+    pub(super) destination_port: u16,
+    pub(super) seq: u32,
+    pub(super) ack: u32,
+    /// `tcp_res_flags`, 4 bits.
+    pub(super) reserved: u8,
+    /// `tcp_ecn_flags`: CWR and ECE.
+    pub(super) ecn: u8,
+    pub(super) urg_flag: bool,
+    pub(super) ack_flag: bool,
+    pub(super) psh_flag: bool,
+    /// RST, SYN and FIN.
+    pub(super) rsf: u8,
+    pub(super) window: u16,
+    pub(super) checksum: u16,
+    pub(super) urg_ptr: u16,
+    pub(super) options: Options,
+    // Control fields.
+    pub(super) msn: u16,
+    pub(super) ecn_used: bool,
+    /// 0 if acknowledgment numbers are not scaled.
+    pub(super) ack_stride: u16,
+    /// `seq_number_scaled` and `seq_number_residue`, as of the last packet with payload.
+    pub(super) seq_scaled: u32,
+    pub(super) seq_residue: u32,
+    /// A packet with payload was seen.
+    pub(super) has_scaled: bool,
+}
+
+impl State {
+    pub(super) const EMPTY: Self = Self {
+        ips: [Ip::EMPTY; MAX_IP],
+        ip_count: 0,
+        extensions: [0; EXTENSIONS],
+        source_port: 0,
+        destination_port: 0,
+        seq: 0,
+        ack: 0,
+        reserved: 0,
+        ecn: 0,
+        urg_flag: false,
+        ack_flag: false,
+        psh_flag: false,
+        rsf: 0,
+        window: 0,
+        checksum: 0,
+        urg_ptr: 0,
+        options: Options::EMPTY,
+        msn: 0,
+        ecn_used: false,
+        ack_stride: 0,
+        seq_scaled: 0,
+        seq_residue: 0,
+        has_scaled: false,
+    };
+
+    /// The IP headers, outermost first.
+    #[inline]
+    pub(super) fn ips(&self) -> &[Ip] {
+        self.ips.get(..usize::from(self.ip_count)).unwrap_or_default()
+    }
+
+    /// The innermost IP header.
+    #[inline]
+    pub(super) fn inner(&self) -> &Ip {
+        &self.ips[usize::from(self.ip_count.saturating_sub(1)) % MAX_IP]
+    }
+
+    #[inline]
+    pub(super) fn inner_mut(&mut self) -> &mut Ip {
+        &mut self.ips[usize::from(self.ip_count.saturating_sub(1)) % MAX_IP]
+    }
+
+    /// `ip_id_offset`: the IP-ID minus the MSN.
+    #[inline]
+    pub(super) fn ip_id_offset(&self) -> u16 {
+        let ip = self.inner();
+        ip.behavior.nbo(ip.id).wrapping_sub(self.msn)
+    }
+
+    /// The extension headers behind an IP header.
+    pub(super) fn extensions_of(&self, index: usize) -> &[u8] {
+        let start = self.ips.iter().take(index).map(|ip| usize::from(ip.extensions)).sum::<usize>();
+        let len = self.ips.get(index).map_or(0, |ip| usize::from(ip.extensions));
+        self.extensions.get(start..start + len).unwrap_or_default()
+    }
+
+    /// `field_scaling` of the sequence number, by the payload of a packet. The notation has a packet without payload
+    /// forget the scale; like other implementations, a context here keeps it, and its compressor relies on neither.
+    #[inline]
+    pub(super) fn scale(&mut self, payload: usize) {
+        if let Ok(stride @ 1..) = u32::try_from(payload) {
+            self.seq_scaled = self.seq / stride;
+            self.seq_residue = self.seq % stride;
+            self.has_scaled = true;
+        }
+    }
+
+    /// Whether both are of one flow: all that tells flows apart is the same.
+    pub(super) fn is_flow_of(&self, other: &Self) -> bool {
+        (self.ip_count, self.source_port, self.destination_port)
+            == (other.ip_count, other.source_port, other.destination_port)
+            && self
+                .ips()
+                .iter()
+                .zip(other.ips())
+                .all(|(a, b)| (a.v6, a.source, a.destination) == (b.v6, b.source, b.destination))
+    }
+}
+
+/// The place of one flow of profile 0x0006 at either end: its last packet.
+#[derive(Clone, Copy, Debug)]
+pub struct TcpRoom(pub(super) State);
+
+impl TcpRoom {
+    /// No flow.
+    pub const EMPTY: Self = Self(State::EMPTY);
+}

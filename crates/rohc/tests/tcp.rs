@@ -1,0 +1,246 @@
+//! Profile 0x0006 from one end to the other: every packet comes out as it went in, or not at all.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::tcp::{Outer, Packet, sack, timestamps};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use thinair_rohc::{
+    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
+    DecompressorMemory, Endpoint, Format, Instant, Mode, ProfileId, ProfileSet,
+};
+
+fn channel(cids: CidSpace) -> Channel {
+    Channel::new(cids, 15, ProfileSet::v1().with(ProfileId::Tcp).unwrap()).unwrap()
+}
+
+fn endpoint(cids: CidSpace, mode: Mode, seed: u64) -> Endpoint<'static> {
+    let channel = channel(cids);
+    let config = CompressorConfig { seed, ..CompressorConfig::new(channel) };
+    let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+    let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
+    Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 4)))
+}
+
+/// A link without losses, and what it has carried.
+struct Link {
+    near: Endpoint<'static>,
+    far: Endpoint<'static>,
+    sent: u64,
+    formats: BTreeMap<Format, usize>,
+    headers: usize,
+}
+
+impl Link {
+    fn new(mode: Mode) -> Self {
+        let (near, far) = (endpoint(CidSpace::Small, mode, 1), endpoint(CidSpace::Small, mode, 2));
+        Self { near, far, sent: 0, formats: BTreeMap::new(), headers: 0 }
+    }
+
+    /// Carries a packet, and returns its format and the octets of its header.
+    fn carry(&mut self, packet: &Packet) -> (ProfileId, Format, usize) {
+        let octets = packet.octets();
+        let now = Instant::from_millis(10 * self.sent);
+        self.sent += 1;
+        let (mut rohc, mut back) = (vec![0; 4096], vec![0; 4096]);
+        let (done, len) = self.near.send(now, &octets, &mut rohc).unwrap();
+        *self.formats.entry(done.format).or_default() += 1;
+        self.headers += done.header_out;
+        let delivered = self.far.receive(now, &rohc[..len], &mut back);
+        let delivered = delivered
+            .unwrap_or_else(|error| panic!("packet {}, {:?}, {packet:x?}: {error}", self.sent, done.format));
+        assert_eq!(back[..delivered.len], octets, "packet {}, {:?}", self.sent, done.format);
+        // A packet of the other direction brings feedback.
+        let (_, len) = self.far.send(now, &[0x60; 40], &mut rohc).unwrap();
+        self.near.receive(now, &rohc[..len], &mut back).unwrap();
+        (done.profile, done.format, done.header_out)
+    }
+}
+
+#[test]
+fn a_stream_of_acknowledgments_takes_few_octets() {
+    for six in [false, true] {
+        let mut link = Link::new(Mode::Unidirectional);
+        let mut packet = Packet::new(vec![Outer::new(six)], 4000);
+        let mut last = 0;
+        for i in 0..200 {
+            packet.tcp.acknowledgment_number = packet.tcp.acknowledgment_number.wrapping_add(2896);
+            packet.ips[0].id += 1;
+            packet.options = timestamps(1000 + 3 * i, 70 + 3 * i);
+            let (profile, _, len) = link.carry(&packet);
+            assert_eq!(profile, ProfileId::Tcp);
+            last = len;
+        }
+        println!("{six}: {:?}, {} octets, at last {last}", link.formats, link.headers);
+        assert!(last <= 2 + 2 + 2, "{last}");
+    }
+}
+
+#[test]
+fn a_bulk_transfer_is_scaled() {
+    for six in [false, true] {
+        let mut link = Link::new(Mode::Unidirectional);
+        let mut packet = Packet::new(vec![Outer::new(six)], 4000);
+        packet.payload = vec![7; 1448];
+        let mut last = 0;
+        for _ in 0..100 {
+            packet.tcp.sequence_number = packet.tcp.sequence_number.wrapping_add(1448);
+            packet.ips[0].id += 1;
+            last = link.carry(&packet).2;
+        }
+        println!("{six}: {:?}, {} octets, at last {last}", link.formats, link.headers);
+        assert!(last <= 5, "{last}");
+    }
+}
+
+/// What changes from one packet to the next.
+#[derive(Clone, Debug)]
+enum Change {
+    Seq(u32),
+    Ack(u32),
+    Window(u16),
+    Flags(u8),
+    Psh(bool),
+    Ecn(u8),
+    Reserved(u8),
+    Urgent(bool, u16),
+    Tos(usize, u8),
+    Ttl(usize, u8),
+    Df(usize, bool),
+    FlowLabel(u32),
+    Id(usize, u16),
+    Options(Vec<u8>),
+    Payload(usize),
+    Wrong(u16),
+    Nothing,
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let step = prop_oneof![3 => Just(1448_u32), 2 => 0..3000_u32, 1 => any::<u32>(), 1 => Just(0_u32.wrapping_sub(1448))];
+    prop_oneof![
+        6 => step.clone().prop_map(Change::Seq),
+        6 => step.prop_map(Change::Ack),
+        2 => any::<u16>().prop_map(Change::Window),
+        1 => any::<u8>().prop_map(Change::Flags),
+        2 => any::<bool>().prop_map(Change::Psh),
+        1 => (0..16_u8).prop_map(Change::Ecn),
+        1 => (0..16_u8).prop_map(Change::Reserved),
+        1 => any::<(bool, u16)>().prop_map(|(is, at)| Change::Urgent(is, at)),
+        1 => any::<(usize, u8)>().prop_map(|(i, tos)| Change::Tos(i, tos)),
+        1 => any::<(usize, u8)>().prop_map(|(i, ttl)| Change::Ttl(i, ttl)),
+        1 => any::<(usize, bool)>().prop_map(|(i, df)| Change::Df(i, df)),
+        1 => (0..0x10_0000_u32).prop_map(Change::FlowLabel),
+        2 => any::<(usize, u16)>().prop_map(|(i, id)| Change::Id(i, id)),
+        4 => options().prop_map(Change::Options),
+        2 => prop_oneof![Just(0_usize), Just(1448), 0..50_usize].prop_map(Change::Payload),
+        1 => any::<u16>().prop_map(Change::Wrong),
+        6 => Just(Change::Nothing),
+    ]
+}
+
+/// Options as stacks send them, and as none does.
+fn options() -> impl Strategy<Value = Vec<u8>> {
+    let one = prop_oneof![
+        3 => Just(vec![1]),
+        1 => any::<u16>().prop_map(|mss| [&[2, 4][..], &mss.to_be_bytes()].concat()),
+        1 => any::<u8>().prop_map(|scale| vec![3, 3, scale]),
+        1 => Just(vec![4, 2]),
+        3 => any::<(u8, u8)>().prop_map(|(a, b)| timestamps(1000 + u32::from(a), u32::from(b))[2..].to_vec()),
+        1 => any::<[u32; 2]>().prop_map(|[a, b]| timestamps(a, b)[2..].to_vec()),
+        2 => vec(any::<(u32, u32)>(), 1..4).prop_map(|blocks| sack(&blocks)[2..].to_vec()),
+        1 => (prop_oneof![Just(34_u8), Just(19), any::<u8>()], vec(0..3_u8, 0..12)).prop_map(|(kind, content)| {
+            [&[kind.max(2), 2 + content.len() as u8][..], &content].concat()
+        }),
+        1 => (0..4_usize).prop_map(|padding| vec![0; padding + 1]),
+    ];
+    vec(one, 0..7).prop_map(|options| {
+        let mut octets = Vec::new();
+        for option in options {
+            if octets.len() + option.len() <= 40 {
+                octets.extend_from_slice(&option);
+            }
+        }
+        while octets.len() % 4 != 0 {
+            octets.push(1);
+        }
+        octets
+    })
+}
+
+fn apply(packet: &mut Packet, change: &Change) {
+    let count = packet.ips.len();
+    let tcp = &mut packet.tcp;
+    match change.clone() {
+        Change::Seq(step) => tcp.sequence_number = tcp.sequence_number.wrapping_add(step),
+        Change::Ack(step) => tcp.acknowledgment_number = tcp.acknowledgment_number.wrapping_add(step),
+        Change::Window(window) => tcp.window = window,
+        Change::Flags(bits) => {
+            (tcp.rst, tcp.syn, tcp.fin, tcp.ack) =
+                (bits & 12 == 4, bits & 3 == 1, bits & 2 == 2, bits & 48 != 0);
+        }
+        Change::Psh(psh) => tcp.psh = psh,
+        Change::Ecn(bits) => {
+            (tcp.cwr, tcp.ece) = (bits & 1 == 1, bits & 2 == 2);
+            packet.ips[count - 1].tos = packet.ips[count - 1].tos & !3 | bits >> 2;
+        }
+        Change::Reserved(bits) => tcp.reserved = bits,
+        Change::Urgent(is, at) => (tcp.urg, tcp.urgent_pointer) = (is, at),
+        Change::Tos(i, tos) => packet.ips[i % count].tos = tos,
+        Change::Ttl(i, ttl) => packet.ips[i % count].ttl = ttl,
+        Change::Df(i, df) => packet.ips[i % count].df = df,
+        Change::FlowLabel(label) => packet.ips[0].flow_label = label,
+        Change::Id(i, id) => packet.ips[i % count].id = id,
+        Change::Options(options) => packet.options = options,
+        Change::Payload(len) => packet.payload = vec![5; len],
+        Change::Wrong(wrong) => packet.wrong = if wrong < 0x8000 { 0 } else { wrong },
+        Change::Nothing => {}
+    }
+}
+
+fn chains() -> impl Strategy<Value = Vec<Outer>> {
+    (vec(any::<bool>(), 1..3), 0..3_usize).prop_map(|(sixes, options)| {
+        let mut ips: Vec<_> = sixes.into_iter().map(Outer::new).collect();
+        ips[0].options = if ips[0].six { options } else { 0 };
+        ips
+    })
+}
+
+/// How IP-IDs go on.
+fn count_ids(packet: &mut Packet, how: u8, random: u16) {
+    for ip in &mut packet.ips {
+        ip.id = match how {
+            0 => ip.id.wrapping_add(1),
+            1 => ip.id.swap_bytes().wrapping_add(1).swap_bytes(),
+            2 => 0,
+            3 => random,
+            4 => ip.id.wrapping_add(random % 20),
+            _ => ip.id,
+        };
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    /// Without losses every packet is delivered as it was, whatever changes.
+    #[test]
+    fn every_packet_comes_back(
+        ips in chains(),
+        ids in 0..6_u8,
+        steps in vec((vec(change(), 0..3), any::<u16>()), 1..60),
+        optimistic: bool,
+    ) {
+        let mode = if optimistic { Mode::Optimistic } else { Mode::Unidirectional };
+        let mut link = Link::new(mode);
+        let mut packet = Packet::new(ips, 4000);
+        for (changes, random) in &steps {
+            count_ids(&mut packet, ids, *random);
+            changes.iter().for_each(|change| apply(&mut packet, change));
+            link.carry(&packet);
+        }
+    }
+}

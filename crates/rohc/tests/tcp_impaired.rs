@@ -1,0 +1,289 @@
+//! Profile 0x0006 over links that lose, delay, repeat and damage packets: a packet that is delivered is the one that was
+//! sent.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::VecDeque;
+
+use common::Random;
+use common::tcp::{Outer, Packet, sack, timestamps};
+use thinair_rohc::{
+    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
+    DecompressorMemory, Endpoint, Instant, Mode, ProfileId, ProfileSet,
+};
+
+/// What a flow carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Segments of one size, with retransmissions.
+    Bulk,
+    /// Acknowledgments, with SACK now and then.
+    Acks,
+    /// Segments of any size in both directions.
+    Talk,
+}
+
+/// How IP-IDs go on; `None` is IPv6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ids {
+    None,
+    Zero,
+    Random,
+    Counts,
+    /// Other flows of the host take some too.
+    Shared,
+}
+
+const KINDS: [Kind; 3] = [Kind::Bulk, Kind::Acks, Kind::Talk];
+const IDS: [Ids; 5] = [Ids::None, Ids::Zero, Ids::Random, Ids::Counts, Ids::Shared];
+
+/// One direction of a connection.
+struct Flow {
+    packet: Packet,
+    kind: Kind,
+    ids: Ids,
+    stamps: bool,
+    /// TTL and DSCP change now and then: the TCP checksum does not cover them.
+    moves: bool,
+    time: u32,
+}
+
+impl Flow {
+    fn new(kind: Kind, ids: Ids, stamps: bool) -> Self {
+        let packet = Packet::new(vec![Outer::new(ids == Ids::None)], 4000);
+        Self { packet, kind, ids, stamps, moves: true, time: 90_000 }
+    }
+
+    fn next(&mut self, random: &mut Random) -> Vec<u8> {
+        let packet = &mut self.packet;
+        let ip = &mut packet.ips[0];
+        match self.ids {
+            Ids::None => {}
+            Ids::Zero => ip.id = 0,
+            Ids::Random => ip.id = random.next() as u16,
+            Ids::Counts => ip.id = ip.id.wrapping_add(1),
+            Ids::Shared => ip.id = ip.id.wrapping_add(1 + random.below(3) as u16),
+        }
+        if self.moves && random.once_in(100) {
+            ip.ttl = 60 + random.below(4) as u8;
+        }
+        if self.moves && random.once_in(200) {
+            ip.tos = (random.below(3) as u8) << 2;
+        }
+        let tcp = &mut packet.tcp;
+        let forward = |value: &mut u32, by: u64| *value = value.wrapping_add(by as u32);
+        self.time += random.below(4) as u32;
+        let mut options = if self.stamps { timestamps(self.time, self.time - 40) } else { Vec::new() };
+        tcp.psh = random.once_in(4);
+        match self.kind {
+            Kind::Bulk => {
+                forward(&mut tcp.sequence_number, packet.payload.len() as u64);
+                packet.payload = vec![random.next() as u8; 1448];
+                if random.once_in(40) {
+                    forward(&mut tcp.sequence_number, 0_u64.wrapping_sub(1448 * 5));
+                }
+            }
+            Kind::Acks => {
+                forward(&mut tcp.acknowledgment_number, 1448 * (1 + random.below(2)));
+                if random.once_in(8) {
+                    tcp.window = tcp.window.wrapping_add(random.below(2_000) as u16);
+                }
+                if random.once_in(10) {
+                    let start = tcp.acknowledgment_number.wrapping_add(1448);
+                    options.extend_from_slice(&sack(&[(start, start.wrapping_add(1448))]));
+                }
+            }
+            Kind::Talk => {
+                forward(&mut tcp.sequence_number, packet.payload.len() as u64);
+                forward(&mut tcp.acknowledgment_number, random.below(300));
+                packet.payload = vec![random.next() as u8; random.below(200) as usize];
+            }
+        }
+        packet.options = options;
+        packet.octets()
+    }
+}
+
+/// What a channel does to packets; each once in so many, 0 never.
+#[derive(Clone, Copy, Debug, Default)]
+struct Impairment {
+    loss: u64,
+    /// Packets of a loss event.
+    burst: u64,
+    /// A packet is held back behind at most this many others.
+    late: u64,
+    duplicate: u64,
+    flip: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    sent: usize,
+    arrived: usize,
+    right: usize,
+    /// Delivered with other octets.
+    wrong: usize,
+    refused: usize,
+    /// Refused, and neither damaged, late nor a duplicate.
+    lost_with_others: usize,
+    octets: usize,
+}
+
+impl Count {
+    fn add(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.arrived += other.arrived;
+        self.right += other.right;
+        self.wrong += other.wrong;
+        self.refused += other.refused;
+        self.lost_with_others += other.lost_with_others;
+        self.octets += other.octets;
+    }
+}
+
+fn endpoint(mode: Mode, seed: u64) -> Endpoint<'static> {
+    let profiles = ProfileSet::v1().with(ProfileId::Tcp).unwrap();
+    let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
+    let config = CompressorConfig { seed, ..CompressorConfig::new(channel) };
+    let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+    let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
+    Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 4)))
+}
+
+fn run(mut flow: Flow, mode: Mode, what: Impairment, seed: u64, packets: usize) -> Count {
+    let (mut near, mut far) = (endpoint(mode, seed), endpoint(mode, seed));
+    let mut random = Random(seed);
+    let mut count = Count::default();
+    let (mut rohc, mut back) = (vec![0; 4096], vec![0; 4096]);
+    let (mut losing, mut quiet) = (0, 20);
+    // Packets under way: how many others still pass them, the packet, what was sent, whether nothing befell it.
+    let mut held: VecDeque<(u64, Vec<u8>, Vec<u8>, bool)> = VecDeque::new();
+    for i in 0..packets {
+        let now = Instant::from_millis(20 * i as u64);
+        let packet = flow.next(&mut random);
+        let (done, len) = near.send(now, &packet, &mut rohc).unwrap();
+        count.sent += 1;
+        count.octets += done.header_out;
+        let mut arriving = Vec::new();
+        if quiet == 0 && what.loss > 0 && random.once_in(what.loss) {
+            losing = what.burst;
+            // Two events in a row would be a longer one.
+            quiet = what.burst + 4;
+        }
+        quiet = u64::saturating_sub(quiet, 1);
+        if losing > 0 {
+            losing -= 1;
+        } else {
+            let mut octets = rohc[..len].to_vec();
+            let mut is_sound = true;
+            if what.flip > 0 && random.once_in(what.flip) {
+                // The payload is not covered by ROHC.
+                let bit = random.below(done.header_out as u64 * 8) as usize;
+                octets[bit / 8] ^= 1 << (bit % 8);
+                is_sound = false;
+            }
+            if what.duplicate > 0 && random.once_in(what.duplicate) {
+                held.push_back((random.below(9), octets.clone(), packet.clone(), false));
+            }
+            if what.late > 0 && random.once_in(20) {
+                held.push_back((1 + random.below(what.late), octets, packet.clone(), false));
+            } else {
+                arriving.push((octets, packet.clone(), is_sound));
+            }
+        }
+        for (left, octets, packet, is_sound) in std::mem::take(&mut held) {
+            match left {
+                0 => arriving.push((octets, packet, is_sound)),
+                _ => held.push_back((left - 1, octets, packet, is_sound)),
+            }
+        }
+        for (octets, packet, is_sound) in arriving {
+            count.arrived += 1;
+            match far.receive(now, &octets, &mut back) {
+                Ok(done) if back[..done.len] == packet => count.right += 1,
+                Ok(_) => count.wrong += 1,
+                Err(_) => {
+                    count.refused += 1;
+                    count.lost_with_others += usize::from(is_sound);
+                }
+            }
+        }
+        if mode != Mode::Unidirectional {
+            let (_, len) = far.send(now, &[0x60; 40], &mut rohc).unwrap();
+            near.receive(now, &rohc[..len], &mut back).unwrap();
+        }
+    }
+    count
+}
+
+fn matrix(what: Impairment, moves: bool, ids: &[Ids], packets: usize) -> Count {
+    let mut all = Count::default();
+    for (kind, ids) in KINDS.iter().flat_map(|kind| ids.iter().map(move |ids| (*kind, *ids))) {
+        for mode in [Mode::Unidirectional, Mode::Optimistic] {
+            for stamps in [false, true] {
+                for seed in 0..4 {
+                    let seed = 77 + seed;
+                    let flow = Flow { moves, ..Flow::new(kind, ids, stamps) };
+                    let count = run(flow, mode, what, seed, packets);
+                    if count.wrong > 0 {
+                        println!("{kind:?} {ids:?} {mode:?} {stamps} {seed}: {count:?}");
+                    }
+                    all.add(count);
+                }
+            }
+        }
+    }
+    println!("{what:?}: {all:?}");
+    all
+}
+
+#[test]
+fn losses_that_the_window_covers_cost_no_packet_that_arrives() {
+    for burst in 1..=3 {
+        let all = matrix(Impairment { loss: 20, burst, ..Impairment::default() }, true, &IDS, 1_000);
+        assert!(all.arrived + 1_000 < all.sent, "{all:?}");
+        assert_eq!((all.wrong, all.refused), (0, 0), "{all:?}");
+    }
+}
+
+#[test]
+fn packets_behind_long_losses_are_right_or_refused() {
+    for burst in [6, 12, 20, 40] {
+        let what = Impairment { loss: 80, burst, ..Impairment::default() };
+        // The TCP checksum covers everything that these flows change.
+        let all = matrix(what, false, &[Ids::None, Ids::Zero, Ids::Random], 1_000);
+        assert_eq!(all.wrong, 0, "{all:?}");
+        // TTLs, DSCPs, and IP-IDs that count with the MSN are covered by the CRC alone, of which one in eight is right
+        // by chance.
+        let all = matrix(what, true, &IDS, 1_000);
+        assert!(all.wrong * 200 < all.arrived, "{all:?}");
+    }
+}
+
+#[test]
+fn late_packets_and_duplicates_are_right_or_refused() {
+    const COVERED: [Ids; 3] = [Ids::None, Ids::Zero, Ids::Random];
+    for late in [1, 3, 8] {
+        for (loss, burst) in [(0, 0), (30, 2)] {
+            let what = Impairment { late, duplicate: 20, loss, burst, flip: 0 };
+            let all = matrix(what, true, &COVERED, 1_000);
+            // More than a turn of the MSN behind TTLs and DSCPs that have changed, a CRC of 3 bits is all that there is.
+            assert!(all.wrong == 0 || late > 4 && all.wrong * 50_000 < all.arrived, "{all:?}");
+            assert!(all.lost_with_others * 200 < all.arrived, "{all:?}");
+            // The CRC alone covers IP-IDs that count.
+            let all = matrix(what, true, &[Ids::Counts, Ids::Shared], 1_000);
+            assert!(all.wrong * 4_000 < all.arrived, "{all:?}");
+            assert!(all.lost_with_others * 50 < all.arrived, "{all:?}");
+        }
+    }
+}
+
+#[test]
+fn damaged_packets_are_refused_and_take_few_others_with_them() {
+    let all = matrix(Impairment { flip: 20, ..Impairment::default() }, true, &IDS, 1_000);
+    // A CRC of 3 bits would let one in eight through.
+    assert!(all.wrong * 40 <= all.refused, "{all:?}");
+    assert!(all.lost_with_others * 8 <= all.refused, "{all:?}");
+}
