@@ -259,7 +259,8 @@ impl Connection {
             State::Listen => self.on_listen(now, segment),
             State::SynSent => self.on_syn_sent(now, segment),
             State::SynReceived | State::Open | State::TimeWait(_) => self.on_open(now, segment),
-            State::Closed => {}
+            // Whoever lost the last acknowledgment would wait for ever. RFC 9293, section 3.10.7.1.
+            State::Closed => self.reset_due |= !segment.rst,
         }
     }
 
