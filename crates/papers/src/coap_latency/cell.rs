@@ -80,6 +80,14 @@ impl Metric {
         }
     }
 
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::Fct => "FCT",
+            Self::CRtt => "C-RTT",
+            Self::Rtr => "RTR",
+        }
+    }
+
     pub(super) const fn unit(self) -> &'static str {
         match self {
             Self::Fct | Self::CRtt => "ms",

@@ -13,7 +13,10 @@ use crate::row::Row;
 pub(super) fn sections(results: &Results, rows: &[Row]) -> Vec<Section> {
     let shown = Shown { results, rows };
     let table1 = Section::new("Loss (table 1)")
-        .text("Means with their interval of 95 %. ✓ and ✗: whether the bar is met; without either there is none.")
+        .text(
+            "Means with their interval of 95 %. ✓ and ✗: whether the bar is met; without either there is none. Default: \
+                fasor-quick, which is FASOR with less dither.",
+        )
         .table(shown.table1(Access::Gprs))
         .table(shown.table1(Access::Wifi))
         .figure(shown.loss_plot(Access::Gprs))
@@ -93,8 +96,6 @@ impl Shown<'_> {
                 "CoCoA, ours",
                 "default",
                 "default, warm",
-                "FASOR",
-                "RFC 6298",
             ]
             .map(Column::number),
         );
@@ -116,7 +117,7 @@ impl Shown<'_> {
                     Cell::text(format!("{printed}{mark}"))
                 };
                 table.row([
-                    Cell::text(format!("{}, {}", metric.name().to_uppercase(), metric.unit())),
+                    Cell::text(format!("{}, {}", metric.title(), metric.unit())),
                     Cell::integer(loss),
                     theirs(false),
                     ours("raw"),
@@ -124,8 +125,6 @@ impl Shown<'_> {
                     ours("cocoa"),
                     ours("fasor-quick"),
                     ours("fasor-quick-warm"),
-                    ours("fasor"),
-                    ours("rfc6298"),
                 ]);
             }
         }
