@@ -396,7 +396,7 @@ mod tests {
             analysis.read(name, File::open(format!("../../captures/{name}")).unwrap(), |_| ()).unwrap();
         }
         let outcome = analysis.finish();
-        assert_eq!(outcome.totals.schemes.len(), 8);
+        assert_eq!(outcome.totals.schemes.len(), 10);
         let text = report(&settings, &outcome, MOST_FLOWS, &Style::plain(80));
         let (_, tables) = text.split_once("\nSchemes\n").unwrap();
         let (tables, _) = tables.split_once("\nROHC v1 in U-mode").unwrap();
