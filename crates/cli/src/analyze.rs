@@ -92,7 +92,7 @@ enum SchemeName {
     Coap2015,
     /// The same as rohc-v1 and profile `coap`
     Coap,
-    /// The same as rohc-v1 and profile `tcp` (RFC 6846)
+    /// The same as rohc-v1 and profile `tcp` (RFC 6846); shown where it is asked for
     Tcp,
     /// SCHC (RFC 8724, RFC 8824), both ends provisioned with the rules that are best for the capture
     Schc,
@@ -102,6 +102,9 @@ enum SchemeName {
 }
 
 impl SchemeName {
+    /// Those that are shown if none is named: as many as fit into a line.
+    const USUAL: [Self; 5] = [Self::RohcV1, Self::Coap2015, Self::Coap, Self::Schc, Self::Lowpan];
+
     /// What it is in each of these modes, if it has modes.
     fn specs(self, modes: &[Mode]) -> Result<Vec<SchemeSpec>, String> {
         let rohc = |name, more: Option<ProfileId>| {
@@ -145,14 +148,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(verdict(arguments, &outcome))
 }
 
-/// Without the schemes that have no way for any packet, and profile `tcp` where there is no TCP, unless they were asked
-/// for.
+/// Without the schemes that have no way for any packet, unless they were asked for.
 fn applying(arguments: &Arguments, outcome: Outcome) -> Outcome {
     let packets = outcome.totals.packets;
-    let applies = |scheme: &Scheme| {
-        let has_tcp = scheme.scheme != "tcp" || scheme.profiles.contains_key("tcp");
-        packets == 0 || scheme.not_applicable < packets && has_tcp
-    };
+    let applies = |scheme: &Scheme| packets == 0 || scheme.not_applicable < packets;
     let schemes = outcome.totals.schemes.iter();
     let names: Vec<_> = match arguments.schemes {
         Some(_) => Vec::new(),
@@ -186,7 +185,7 @@ fn schemes(arguments: &Arguments, modes: &[Mode]) -> Result<Vec<SchemeSpec>, Str
     if let Some(profiles) = arguments.channel.profiles {
         return Ok(modes.iter().map(|&mode| SchemeSpec::Rohc { name: ROHC_V1, profiles, mode }).collect());
     }
-    let named = arguments.schemes.as_deref().unwrap_or(SchemeName::value_variants());
+    let named = arguments.schemes.as_deref().unwrap_or(&SchemeName::USUAL);
     let mut specs = Vec::new();
     for name in named {
         for spec in name.specs(modes)? {

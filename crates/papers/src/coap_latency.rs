@@ -335,12 +335,7 @@ fn table2(results: &Results, access: Access) -> Vec<Row> {
             _ => None,
         };
         for (metric, at) in [(Metric::Fct, 0), (Metric::CRtt, 1)] {
-            let what = format!(
-                "{}, {}, beside a download: {}",
-                access.title(),
-                control.name,
-                metric.title()
-            );
+            let what = format!("{}, {}, beside a download: {}", access.title(), control.name, metric.title());
             let row = Row::new(
                 format!("{id}/{}", metric.name()),
                 what,

@@ -89,15 +89,8 @@ impl Shown<'_> {
     fn table1(&self, access: Access) -> Table {
         let mut columns = vec![Column::text(""), Column::number("added loss").unit("%")];
         columns.extend(
-            [
-                "RAW, theirs",
-                "RAW, ours",
-                "CoCoA, theirs",
-                "CoCoA, ours",
-                "default",
-                "default, warm",
-            ]
-            .map(Column::number),
+            ["RAW, theirs", "RAW, ours", "CoCoA, theirs", "CoCoA, ours", "default", "default, warm"]
+                .map(Column::number),
         );
         let mut table = Table::new(access.title(), columns);
         for metric in Metric::ALL {

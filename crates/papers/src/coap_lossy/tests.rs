@@ -11,7 +11,8 @@ fn a_quick_run_has_every_figure_once_and_twice_the_same() {
     for row in &findings.rows {
         // Where nothing is answered there is no time, and nothing to share octets among: every packet that sets up a context
         // has more octets than the counter lets through.
-        let is_silent = row.id().contains("3e-3/rohctunnel16");
+        // With independent errors few of them arrive, and without feedback none may be sent again for long.
+        let is_silent = row.id().contains("3e-3/rohctunnel16") || row.id().contains("uni/3e-3/iid");
         assert!(row.ours().map_or(is_silent, f64::is_finite), "{}", row.id());
     }
     assert_eq!(findings.missed().map(Row::id).collect::<Vec<_>>(), [""; 0]);

@@ -80,7 +80,8 @@ fn a_response_comes_with_what_it_took() {
     let report = outcome.report;
     assert_eq!((report.sent, report.received, report.transmissions, report.retransmissions), (1, 1, 1, 0));
     assert_eq!(report.address.map(|address| address.port()), Some(port));
-    assert!(report.first.is_some() && report.rto == Some(Duration::from_secs(2)));
+    // By what was measured, with what of it varies.
+    assert!(report.first.is_some() && report.rto.is_some_and(|rto| Some(rto) > report.first));
     // The header with its Token and the path, and the header with the payload.
     assert_eq!((report.sent_octets, report.received_octets), (4 + 4 + 2, 4 + 4 + 5));
 }
