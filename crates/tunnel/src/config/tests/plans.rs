@@ -70,7 +70,7 @@ fn what_a_channel_cannot_be_is_told() {
     for (key, value, words) in [
         ("cid", "smal", &["--cid: is \"smal\"", "did you mean small?"][..]),
         ("max_cid", "16", &["--max-cid", "highest CID is 15", "`cid` \"large\" has more"]),
-        ("profiles", "rtp,tcp", &["has \"tcp\"", "coap-2015", "the set v1"]),
+        ("profiles", "rtp,sctp", &["has \"sctp\"", "coap-2015", "the set v1"]),
         ("mode", "x", &["there are u, o, r"]),
         ("refresh", "sometimes", &["expected `packets=N"]),
         ("rtp", "ports", &["`rtp_ports`"]),
