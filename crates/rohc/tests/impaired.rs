@@ -8,24 +8,12 @@ mod common;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use common::{Flow, Layer, Random};
+use common::{Flow, Impairment, Layer, Random};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Endpoint, Instant, Mode, ProfileSet,
 };
 use thinair_wire::crc::Check;
-
-/// What a channel does to packets; each once in so many, 0 never.
-#[derive(Clone, Copy, Debug, Default)]
-struct Impairment {
-    loss: u64,
-    /// Packets of a loss event.
-    burst: u64,
-    /// A packet is held back behind this many others.
-    late: u64,
-    duplicate: u64,
-    flip: u64,
-}
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {

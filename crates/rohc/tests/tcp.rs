@@ -80,6 +80,34 @@ fn a_stream_of_acknowledgments_takes_few_octets() {
     }
 }
 
+/// Who goes on behind a SYN has heard that it arrived.
+#[test]
+fn a_connection_that_is_seen_from_its_start_takes_one_ir_packet() {
+    for six in [false, true] {
+        let mut link = Link::new(Mode::Unidirectional);
+        let mut packet = Packet::new(vec![Outer::new(six)], 4000);
+        (packet.tcp.syn, packet.tcp.ack) = (true, false);
+        packet.tcp.acknowledgment_number = 0;
+        packet.options =
+            [&[2, 4, 5, 180, 4, 2, 8, 10][..], &[0, 0, 3, 232, 0, 0, 0, 0], &[1, 3, 3, 7]].concat();
+        // Nobody has answered the first one yet.
+        assert_eq!([link.carry(&packet).1, link.carry(&packet).1], [Format::Ir; 2]);
+        (packet.tcp.syn, packet.tcp.ack) = (false, true);
+        packet.tcp.sequence_number += 1;
+        packet.tcp.acknowledgment_number = 77_000;
+        packet.options = timestamps(1_001, 500);
+        let (_, format, len) = link.carry(&packet);
+        assert_eq!((format, len <= 30), (Format::CoCommon, true), "{len}");
+        for i in 0..6 {
+            packet.ips[0].id += 1;
+            packet.payload = vec![7; 100];
+            packet.tcp.sequence_number += 100;
+            packet.options = timestamps(1_002 + i, 501 + i);
+            assert_ne!(link.carry(&packet).1, Format::Ir);
+        }
+    }
+}
+
 #[test]
 fn a_bulk_transfer_is_scaled() {
     for six in [false, true] {

@@ -69,7 +69,7 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
     }
 
     /// Adds a value that was sent with a CRC; at least the last `width` of them, up to 64, are kept.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, value: S, width: usize) {
         if self.is_same() && value == self.low[self.newest()] {
             return;
@@ -77,10 +77,15 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         self.insert(value, width);
     }
 
+    #[inline(never)]
     fn insert(&mut self, value: S, width: usize) {
         self.insert_all(value, value, 1, width);
-        let mut bounds = self.low.iter().chain(&self.high);
-        if self.used() == SPANS && bounds.all(|bound| *bound == value) {
+        let at = (self.newest() + 1) % SPANS;
+        // As a rule the oldest span tells that they are not.
+        if self.low[at] != value || self.used() < SPANS {
+            return;
+        }
+        if self.low.iter().chain(&self.high).all(|bound| *bound == value) {
             self.filled |= SAME;
         }
     }
@@ -137,6 +142,12 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         self.filled = SAME - 1;
     }
 
+    /// Whether a value is the only candidate, and has been for as long as the range looks back.
+    #[inline]
+    pub fn holds_only(&self, value: S) -> bool {
+        self.is_same() && value == self.low[self.newest()]
+    }
+
     /// The lowest and the highest candidate; `None` if there is none, or they span half the space or more.
     #[inline]
     pub fn bounds(&self) -> Option<(S, S)> {
@@ -146,18 +157,25 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         if self.is_empty() {
             return None;
         }
-        // Distances from one of them, with their sign.
+        // Distances from one of them, with their sign. In which order they are looked at is all the same, so where every
+        // span has values this is a loop over two arrays.
         let origin = self.low[self.newest()];
-        let beside = |value: S| ((value.since(origin) << (32 - S::BITS)) as i32 >> (32 - S::BITS)).into();
-        let (mut low, mut high) = (0_i64, 0_i64);
-        for (first, last) in self.spans() {
-            let (first, last): (i64, i64) = (beside(first), beside(last));
-            if last < first {
-                return None;
-            }
+        let beside = |value: S| (value.since(origin) << (32 - S::BITS)) as i32 >> (32 - S::BITS);
+        let (mut low, mut high, mut is_wide) = (0, 0, false);
+        let mut look = |first: S, last: S| {
+            let (first, last) = (beside(first), beside(last));
+            is_wide |= last < first;
             (low, high) = (low.min(first), high.max(last));
+        };
+        if self.used() == SPANS {
+            for (first, last) in self.low.iter().zip(&self.high) {
+                look(*first, *last);
+            }
+        } else {
+            self.spans().for_each(|(first, last)| look(first, last));
         }
-        (high - low < 1 << (S::BITS - 1)).then(|| (origin.plus(low as u32), origin.plus(high as u32)))
+        let span = high.wrapping_sub(low) as u32;
+        (!is_wide && span < 1 << (S::BITS - 1)).then(|| (origin.plus(low as u32), origin.plus(high as u32)))
     }
 
     /// The bounds of all spans together.

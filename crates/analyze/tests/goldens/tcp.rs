@@ -39,8 +39,7 @@ fn streams(folder: &Path) -> Vec<(PathBuf, Vec<PathBuf>)> {
     sources.into_iter().map(|source| (source.clone(), goldens(&source))).collect()
 }
 
-/// 61 streams with 8 goldens each. The flows of one have 128 octets of extension headers and more, for which a context
-/// has no room: it rejects them.
+/// 61 streams with 8 goldens each.
 #[test]
 fn goldens_of_tcp_decode_to_their_source_packets() {
     let Some(folder) = vectors("goldens of profile 0x0006") else { return };
@@ -52,16 +51,12 @@ fn goldens_of_tcp_decode_to_their_source_packets() {
             let cids = cids_of(&golden);
             match decode_with(&records(&golden), &expected, [decompressor(cids), decompressor(cids)]) {
                 Ok(()) => good += 1,
-                Err(why) => {
-                    println!("{}: {why}", golden.display());
-                    assert!(why.contains("no memory for its extension headers"), "{why}");
-                    assert!(golden.to_string_lossy().contains("ipv6ext/ipv6ext/tcp"), "{}", golden.display());
-                }
+                Err(why) => println!("{}: {why}", golden.display()),
             }
         }
     }
     println!("{good} of {all} goldens decode to their source packets");
-    assert_eq!((good, all), (480, 488));
+    assert_eq!((good, all), (488, 488));
 }
 
 /// Packets of a tester for base stations: an IR, and a stream of IRs that ends with a co_common.

@@ -1,8 +1,10 @@
 //! When feedback is sent, and what it says. RFC 3095, sections 5.3.2.2.3, 5.4.2.2, 5.5.2.2 and 5.6.
 
+use core::time::Duration;
+
 use thinair_wire::time::Instant;
 
-use super::{Decompressed, Decompressor, Kind, PENDING, Problem};
+use super::{Decompressed, Decompressor, DecompressorContext, Kind, PENDING, Problem, Threshold};
 use crate::cid::Cid;
 use crate::feedback::{AckType, Feedback, Form};
 use crate::mode::Mode;
@@ -12,6 +14,9 @@ use crate::state::DecompressorState;
 
 /// Failing packets of one context after which a NACK is repeated, whatever the time.
 const NACK_EVERY: u8 = 8;
+
+/// The threshold of U-mode where the IP-ID counts in profile 0x0006: it is said anew soon.
+const COUNTS: Threshold = Threshold { k: 3, n: 3 };
 
 impl Decompressor<'_> {
     /// Counts failures, moves the state down, and decides what feedback to send. RFC 3095, sections 5.3.2.2.3
@@ -157,10 +162,7 @@ impl Decompressor<'_> {
             }
             Err(Problem::Failure(Failure::NoRoom(_) | Failure::OnTrial(_))) => return,
             Err(problem) => {
-                let failure = match problem {
-                    Problem::Failure(failure) => Some(failure),
-                    Problem::NoContext | Problem::UnsupportedProfile(_) => None,
-                };
+                let failure = problem.failure();
                 context.note_failure(failure);
                 if config.mode != Mode::Unidirectional && context.is_beyond_repair(config.static_nack.k) {
                     context.state.on_static_damage();
@@ -190,23 +192,12 @@ impl Decompressor<'_> {
             let _ = context.report();
             return;
         }
-        if ack != AckType::Ack {
-            if now < slot.quiet_until && slot.unheard < NACK_EVERY {
-                return;
-            }
-            slot.quiet_until = now + config.nack_interval;
-            slot.unheard = 0;
+        if ack != AckType::Ack && !slot.is_its_turn(now, config.nack_interval) {
+            return;
         }
-        let mut element = Feedback {
-            protected: true,
-            form: Form::Rfc5225,
-            loss: context.report(),
-            ..Feedback::new(cid, ack)
-        };
-        if context.state != DecompressorState::Nc {
-            element.sn = u32::from(context.msn()) & 0x3FFF;
-            element.sn_bits = 14;
-        }
+        let Kind::Coap(context) = &mut slot.kind else { return };
+        let loss = context.report();
+        let mut element = Feedback { loss, ..rfc5225(cid, ack, context.state, context.msn()) };
         let is_first = matches!(outcome, Ok(done) if done.format.is_initialization());
         if ack == AckType::Ack && !is_first && element.loss.is_none() {
             // FEEDBACK-1: the compressor knows already that there is feedback.
@@ -232,18 +223,19 @@ impl Decompressor<'_> {
                 slot.unheard = 0;
                 AckType::Ack
             }
-            Err(Problem::Failure(Failure::NoRoom(_) | Failure::Ambiguous(_))) => return,
+            Err(Problem::Failure(Failure::NoRoom(_) | Failure::OnTrial(_) | Failure::Ambiguous(_))) => return,
             Err(problem) => {
-                let failure = match problem {
-                    Problem::Failure(failure) => Some(failure),
-                    Problem::NoContext | Problem::UnsupportedProfile(_) => None,
-                };
+                let failure = problem.failure();
                 context.note_failure(failure);
                 if two_way && context.is_beyond_repair(config.static_nack.k) {
                     context.state.on_static_damage();
                 }
                 slot.unheard = slot.unheard.saturating_add(1);
-                let nack = if two_way { config.nack } else { config.one_way };
+                let nack = match (two_way, context.counts()) {
+                    (true, _) => config.nack,
+                    (false, true) => COUNTS,
+                    (false, false) => config.one_way,
+                };
                 match (context.state, failure) {
                     (DecompressorState::Fc, _) if nack.reached(context.failures) => {
                         context.state.on_dynamic_damage();
@@ -261,18 +253,11 @@ impl Decompressor<'_> {
         if !two_way {
             return;
         }
-        if ack != AckType::Ack {
-            if now < slot.quiet_until && slot.unheard < NACK_EVERY {
-                return;
-            }
-            slot.quiet_until = now + config.nack_interval;
-            slot.unheard = 0;
+        if ack != AckType::Ack && !slot.is_its_turn(now, config.nack_interval) {
+            return;
         }
-        let mut element = Feedback { protected: true, form: Form::Rfc5225, ..Feedback::new(cid, ack) };
-        if context.state != DecompressorState::Nc {
-            element.sn = u32::from(context.msn()) & 0x3FFF;
-            element.sn_bits = 14;
-        }
+        let Kind::Tcp(context) = &mut slot.kind else { return };
+        let mut element = rfc5225(cid, ack, context.state, context.msn());
         element.reject = matches!(outcome, Err(Problem::Failure(Failure::NoMemory)));
         self.enqueue(element);
     }
@@ -284,6 +269,39 @@ impl Decompressor<'_> {
         }
         if let Some(free) = self.pending.iter_mut().find(|slot| slot.is_none()) {
             *free = Some(feedback);
+        }
+    }
+}
+
+/// Feedback in the form of RFC 5225, with 14 bits of MSN if there is one.
+fn rfc5225(cid: Cid, ack: AckType, state: DecompressorState, msn: u16) -> Feedback {
+    let element = Feedback { protected: true, form: Form::Rfc5225, ..Feedback::new(cid, ack) };
+    match state {
+        DecompressorState::Nc => element,
+        DecompressorState::Sc | DecompressorState::Fc => {
+            Feedback { sn: u32::from(msn) & 0x3FFF, sn_bits: 14, ..element }
+        }
+    }
+}
+
+impl DecompressorContext {
+    /// Whether a negative acknowledgment may be sent: not often, and seldom in vain.
+    fn is_its_turn(&mut self, now: Instant, interval: Duration) -> bool {
+        if now < self.quiet_until && self.unheard < NACK_EVERY {
+            return false;
+        }
+        self.quiet_until = now + interval;
+        self.unheard = 0;
+        true
+    }
+}
+
+impl Problem {
+    /// What a profile has found, if one was asked.
+    fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::Failure(failure) => Some(failure),
+            Self::NoContext | Self::UnsupportedProfile(_) => None,
         }
     }
 }

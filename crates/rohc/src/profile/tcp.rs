@@ -2,10 +2,20 @@
 //!
 //! A packet is a `State`: every field of its headers, and the control fields. Both ends keep that of the last packet.
 //! The formats (`formats`, `header`, `ip`, `options`) say how a packet differs from it.
+//!
+//! **What is delivered is what was sent.** In the matrix of `tests/tcp_impaired.rs` nothing wrong is: not behind losses of 1 to
+//! 40 packets, nor among late packets and duplicates (`doubt` says how). There are two exceptions. Losses of 16 to 19, or 32
+//! to 35 packets look like none to 4 bits of MSN: where the IP-ID counts, 1 packet in 2,000 was wrong where every loss had
+//! 16 or 17. Damage that reaches the decompressor has 3 bits of CRC against it; 1 damaged packet in 70 was wrong.
+//!
+//! What that costs: a change of TTL, DSCP or DF goes into 48 packets of 5 octets more; and without feedback every 16th packet
+//! of a flow whose IP-ID counts has 5 more. Flows of the matrix, which change one of them every 67 packets: 9.76 octets,
+//! where 8.99 let 1 packet in 400 be wrong behind 12 losses.
 
 pub(crate) mod compress;
 mod confirm;
 pub(crate) mod decompress;
+mod doubt;
 mod encodings;
 mod formats;
 #[cfg(test)]
@@ -150,4 +160,18 @@ fn irregular<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> 
     header::tcp_irregular(c, state)?;
     let ack = state.ack;
     options::irregular(c, &mut state.options, &mut x.options, ack)
+}
+
+/// [`irregular`] where there is one IP header without extension headers, ECN is not used, and there is no option but
+/// timestamps.
+#[inline(always)]
+fn settled_irregular<'p, C: Coder<'p>>(
+    c: &mut C,
+    state: &mut State,
+    x: &mut Fields,
+    has_stamps: bool,
+) -> Step {
+    ip::ip_id_enc_irreg(c, state.inner_mut())?;
+    header::tcp_irregular(c, state)?;
+    if has_stamps { options::timestamps_irregular(c, &mut state.options, &mut x.options) } else { Ok(()) }
 }

@@ -10,6 +10,18 @@ pub mod tcp;
 use media::Media;
 use thinair_wire::header::ipv4::Ipv4;
 
+/// What a channel does to packets; each once in so many, 0 never.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Impairment {
+    pub loss: u64,
+    /// Packets of a loss event.
+    pub burst: u64,
+    /// A packet is held back behind at most this many others.
+    pub late: u64,
+    pub duplicate: u64,
+    pub flip: u64,
+}
+
 /// SplitMix64.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);

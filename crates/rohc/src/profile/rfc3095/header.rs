@@ -112,6 +112,8 @@ pub(super) struct Layout {
 
 impl Layout {
     /// One IP header without options and extension headers, and what a profile has behind it, without CSRC identifiers.
+    /// Where it is inlined nothing of it is left but what the CRC looks at; whether it is must not depend on other profiles.
+    #[inline(always)]
     pub(super) const fn of_one_ip(version: Version, profile: ProfileId) -> Self {
         let mut ips = [(0, Version::V4, 0); MAX_IP];
         ips[0] = (0, version, 0);

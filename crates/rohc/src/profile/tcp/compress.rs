@@ -31,17 +31,29 @@ pub(super) mod aged {
     pub(super) const LIST: usize = 7;
     pub(super) const OUTER_TTL: usize = 8;
     pub(super) const FLAGS: usize = 9;
-    pub(super) const COUNT: usize = 10;
-    /// Nothing is said again at this age and later.
-    pub(in super::super) const SETTLED: u8 = 100;
+    pub(in super::super) const COUNT: usize = 10;
 }
 
-/// What the TCP checksum does not cover, and how old it is when it is said again.
+/// What the TCP checksum does not cover: where a change of it is lost, a CRC of 3 bits is all that tells.
 const UNCOVERED: [usize; 4] = [aged::TTL, aged::DSCP, aged::DF, aged::OUTER_TTL];
-const AGAIN: [u8; 3] = [12, 32, 96];
+
+/// Packets that say such a change with a CRC of 7 bits, until one is acknowledged: more in a row than are likely to be
+/// lost. Routes change seldom.
+const SURE: u8 = 48;
+
+/// Without feedback, one packet of so many has a CRC of 7 bits and 8 bits of IP-ID where the IP-ID counts: it is told by the
+/// MSN, which cannot be trusted behind a gap, and nothing but the CRC covers it.
+const ANEW: u16 = 16;
+
+/// The flag SYN alone, in `rsf_flags`.
+const SYN: u8 = 0b010;
 
 /// MSNs that 4 bits tell apart: 11 ahead of the oldest one that the other side may have.
 pub(super) const MSNS: u8 = 11;
+
+/// Numbers that go on with every packet. Of two spans with a window of four, the other side may be thought to hold up to two
+/// values more; that is half the work for each packet.
+pub(super) type Numbers = Range<u32, 2>;
 
 /// The context of one flow at the compressor, beside its [`TcpRoom`].
 #[derive(Clone, Copy, Debug)]
@@ -64,11 +76,11 @@ pub(crate) struct Context {
     pub(super) since: u16,
     pub(super) timer: Timer,
     // What the decompressor may hold.
-    pub(super) seq: Range<u32>,
-    pub(super) ack: Range<u32>,
+    pub(super) seq: Numbers,
+    pub(super) ack: Numbers,
     pub(super) window: Range<u16>,
     pub(super) ip_id_offset: Range<u16>,
-    pub(super) timestamps: [Range<u32>; 2],
+    pub(super) timestamps: [Numbers; 2],
     /// Packets since something has changed.
     pub(super) ages: [u8; aged::COUNT],
     /// Packets that had an item in their list; packets since the content of an item has changed.
@@ -91,8 +103,6 @@ pub(crate) struct Context {
 struct Plan {
     /// An IR-DYN packet says it, and nothing less.
     dynamic: bool,
-    /// A CRC of 7 bits or more.
-    strong: bool,
     /// The TCP checksum is right.
     is_right: bool,
     /// The list must be there, or the RSF flags, TTL or use of ECN.
@@ -133,7 +143,8 @@ impl Context {
             window: Range::new(),
             ip_id_offset: Range::new(),
             timestamps: [Range::new(); 2],
-            ages: [0; aged::COUNT],
+            // The IR packets say everything.
+            ages: [u8::MAX; aged::COUNT],
             told: [0; ITEMS],
             same: [0; ITEMS],
             payload: 0,
@@ -247,7 +258,8 @@ impl Context {
         (next.seq_scaled, next.seq_residue, next.has_scaled) =
             (last.seq_scaled, last.seq_residue, last.has_scaled);
         let is_said = self.left_ir > 0 || self.left_dyn > 0;
-        let mut plan = Plan { dynamic: false, strong: false, is_right: true, extended: false, common: false };
+        self.note_handshake(next, last);
+        let mut plan = Plan { dynamic: false, is_right: true, extended: false, common: false };
         let mut changed = [false; aged::COUNT];
         let innermost = usize::from(next.ip_count).saturating_sub(1);
         let mut ecn_changed = (next.reserved, next.ecn) != (last.reserved, last.ecn);
@@ -274,8 +286,11 @@ impl Context {
             if is_inner {
                 changed[aged::TTL] = ip.ttl != kept.ttl;
                 changed[aged::DSCP] = ip.tos >> 2 != kept.tos >> 2;
-                changed[aged::DF] = ip.df != kept.df;
                 changed[aged::BEHAVIOR] = ip.behavior != kept.behavior;
+                // Another behaviour has other formats, or other octets in the irregular chain, and then the TCP checksum
+                // stands elsewhere; but not these two.
+                let is_swapped = ip.behavior.is_sequential() && kept.behavior.is_sequential();
+                changed[aged::DF] = ip.df != kept.df || changed[aged::BEHAVIOR] && is_swapped;
                 ecn_changed |= ip.tos & 0b11 != kept.tos & 0b11;
             } else {
                 changed[aged::OUTER_TTL] = ip.ttl != kept.ttl;
@@ -321,8 +336,8 @@ impl Context {
         let is_due = |what: usize| self.is_due(what, config);
         plan.is_right = checksum_is_right(next.inner(), segment.tcp(), segment.payload());
         // A wrong checksum after right ones must not be taken for damage.
-        plan.strong = !plan.is_right && (self.expects_right || self.told_wrong < repetitions);
-        plan.dynamic = !matches!(next.rsf, 0b000 | 0b001 | 0b010 | 0b100);
+        let is_wrong_now = !plan.is_right && (self.expects_right || self.told_wrong < repetitions);
+        plan.dynamic = is_wrong_now || !matches!(next.rsf, 0b000 | 0b001 | 0b010 | 0b100);
         plan.common = !next.ack_flag
             || next.urg_flag
             || is_due(aged::FLAGS)
@@ -331,9 +346,26 @@ impl Context {
             || is_due(aged::URG_PTR)
             || is_due(aged::STRIDE)
             || is_due(aged::BEHAVIOR)
-            || next.ip_count > 1 && is_due(aged::OUTER_TTL);
+            || next.ip_count > 1 && is_due(aged::OUTER_TTL)
+            || self.says_ip_id_anew(next.inner().behavior, next.msn);
         plan.extended = next.rsf != 0 || is_due(aged::TTL) || is_due(aged::ECN_USED) || is_due(aged::LIST);
         plan
+    }
+
+    /// What TCP itself tells of the IR packets: who goes on behind its SYN has heard of the other side that it arrived, and it
+    /// was an IR packet. So one is enough, without feedback as well. A SYN that is repeated says that it did not.
+    fn note_handshake(&mut self, next: &State, last: &State) {
+        let is_next = next.ack_flag && next.seq == last.seq.wrapping_add(1);
+        match (last.rsf == SYN, next.rsf & SYN == 0) {
+            (true, true) if self.left_ir > 0 && !self.refreshing && is_next => {
+                self.left_ir = 0;
+                for &index in last.options.structure() {
+                    self.told[usize::from(index) % ITEMS] = u8::MAX;
+                }
+            }
+            (true, false) if !self.two_way => self.left_ir = self.left_ir.max(1),
+            _ => {}
+        }
     }
 
     /// Notes which items of the option table have changed.
@@ -374,12 +406,17 @@ impl Context {
         }
     }
 
-    /// Whether a packet must say something that has changed. Without feedback, what the TCP checksum does not cover is
-    /// said again later: a CRC of 3 bits would let it be wrong for long, in one of eight cases.
+    /// Whether a packet must say something that has changed.
     #[inline]
-    fn is_due(&self, what: usize, config: &CompressorConfig) -> bool {
-        let age = self.ages[what];
-        age < config.repetitions || !self.two_way && AGAIN.contains(&age) && UNCOVERED.contains(&what)
+    pub(super) fn is_due(&self, what: usize, config: &CompressorConfig) -> bool {
+        let enough = if UNCOVERED.contains(&what) { SURE } else { 0 };
+        self.ages[what] < config.repetitions.max(enough)
+    }
+
+    /// Whether it is the turn of a packet that can be told without the MSN.
+    #[inline]
+    pub(super) fn says_ip_id_anew(&self, behavior: Behavior, msn: u16) -> bool {
+        !self.two_way && behavior.is_sequential() && msn.is_multiple_of(ANEW)
     }
 
     /// Something is said from this packet on.
@@ -481,7 +518,7 @@ impl Context {
         let x = self.fields(next, sent, segment, config);
         let headers = segment.headers();
         let all = formats(next);
-        let extended = plan.extended || x.says.list || plan.strong;
+        let extended = plan.extended || x.says.list;
         let crc3 = if extended || plan.common { 0 } else { Check::Crc3.of(headers) };
         let first = x;
         for &format in all {

@@ -1,19 +1,20 @@
 //! Decompressing the packets of one flow. RFC 6846, section 5.3.
 //!
 //! A CRC of 3 bits lets one wrong header in eight through. The TCP checksum is carried as it stands, so it is looked at
-//! too: where the last packet with a longer CRC had a right one, a packet of a short one is delivered only if its
-//! checksum is right as well.
+//! too: where that of the last IR or IR-DYN packet was right, a packet is delivered only if its own is right as well. A
+//! compressor says by an IR-DYN packet that checksums are wrong from now on. What that does not cover, and packets behind gaps: `doubt`.
 
 use thinair_wire::coder::{Reader, Refusal, Traced, Tracer};
 use thinair_wire::crc::Check;
 
+use super::doubt::FAR;
 use super::formats::{base, formats, has_crc7};
 use super::header::Replicate;
 use super::options::index;
 use super::replicate::{Head, ir_cr, replicate_chain};
-use super::segment::{Unbuildable, checksum_is_right, headers_of, rebuild};
-use super::state::{EXTENSIONS, Ip, MAX_IP, State, TcpRoom};
-use super::{Fields, ir, ir_dyn, irregular};
+use super::segment::{Unbuildable, checksum_is_right, rebuild};
+use super::state::{Ip, MAX_IP, State, TcpRoom};
+use super::{Fields, ir, ir_dyn, irregular, settled_irregular};
 use crate::cid::{Cid, CidSpace};
 use crate::packet::Header;
 use crate::profile::Format;
@@ -25,12 +26,20 @@ use crate::state::DecompressorState;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context {
     pub(crate) state: DecompressorState,
-    /// The last packet of 7 bits of CRC or more had a right TCP checksum.
-    expects_right: bool,
+    /// The last packet of 7 bits of CRC or more had a right TCP checksum, and those behind it must have one.
+    pub(super) expects_right: bool,
     /// The MSN since which no field has changed that the TCP checksum does not cover.
-    moved: u16,
+    pub(super) moved: u16,
     /// The last 16 MSNs before the newest one, of which the packet came: a bit each, the newest the lowest.
-    came: u16,
+    pub(super) came: u16,
+    /// The IP-ID counts, and is told by the MSN.
+    counts: bool,
+    /// 4 bits of MSN of the last packet, if it has failed and stood behind a gap.
+    pub(super) stray: Option<u8>,
+    /// Packets that must still be right before one is delivered.
+    pub(super) trial: u8,
+    /// The highest sequence number so far.
+    pub(super) highest: u32,
     /// The outcome of the last 16 packets: 1 is a failure.
     pub(crate) failures: u16,
     /// IR and IR-DYN packets that have failed one after the other.
@@ -40,28 +49,25 @@ pub(crate) struct Context {
     msn: u16,
 }
 
-/// MSNs that 4 bits tell apart.
-const TURN: i16 = 16;
-
-/// From here on a packet that seems to be so much ahead may as well be one that is late.
-const FAR: i16 = 5;
-
-/// Octets that the headers of a packet can have.
-const MAX_HEADERS: usize = 2 * 40 + EXTENSIONS + 60;
+/// Packets by which an IR or IR-DYN packet may be late; a compressor that starts anew seldom hits these MSNs.
+const LATE: u16 = 32;
 
 /// A packet that was read, not verified.
-struct Packet<'p> {
-    next: State,
-    format: Format,
-    payload: &'p [u8],
+#[derive(Clone, Copy)]
+pub(super) struct Packet<'p> {
+    pub(super) next: State,
+    pub(super) format: Format,
+    pub(super) payload: &'p [u8],
     /// `header_crc`.
     crc: u8,
+    /// The IP-ID stood there as a whole.
+    pub(super) has_whole_ip_id: bool,
 }
 
 impl Packet<'_> {
     /// Whether the headers that were rebuilt have the CRC that was sent.
     #[inline]
-    fn passes(&self, out: &[u8], len: usize) -> bool {
+    pub(super) fn passes(&self, out: &[u8], len: usize) -> bool {
         let check = if has_crc7(self.format) { Check::Crc7 } else { Check::Crc3 };
         check.of(out.get(..len).unwrap_or_default()) == self.crc
     }
@@ -74,6 +80,10 @@ impl Context {
             expects_right: false,
             moved: 0,
             came: 0,
+            counts: false,
+            stray: None,
+            trial: 0,
+            highest: 0,
             failures: 0,
             unrepaired: 0,
             ack_due: false,
@@ -144,13 +154,16 @@ impl Context {
         }
         verify_crc8(packet, packet.len_before(payload), reader.crc_read(), format)?;
         next.scale(payload.len());
-        let found = Packet { next, format, payload, crc: 0 };
+        let found = Packet { next, format, payload, crc: 0, has_whole_ip_id: true };
         let len = rebuild(&found.next, payload.len(), out).map_err(unbuildable)?;
+        let behind = self.msn.wrapping_sub(next.msn);
+        if self.state == DecompressorState::Fc && behind <= LATE && next.is_flow_of(&room.0) {
+            // It came late: what is known is newer.
+            self.ack_due = false;
+            return deliver(packet, &found, len, out);
+        }
         self.expects_right = is_right(&found, out, len);
-        self.came = 0;
-        self.moved = found.next.msn;
-        self.accept(&found.next, room);
-        self.ack_due = true;
+        self.begin(&found.next, room);
         deliver(packet, &found, len, out)
     }
 
@@ -184,17 +197,17 @@ impl Context {
         if !is_sound(&next) {
             return Err(Failure::Malformed);
         }
+        if says.list && !knows_options(&next, sent.present) {
+            return Err(Failure::UnknownItem(Format::IrCr));
+        }
         next.scale(payload.len());
-        let found = Packet { next, format: Format::IrCr, payload, crc: head.crc7 };
+        let found = Packet { next, format: Format::IrCr, payload, crc: head.crc7, has_whole_ip_id: true };
         let len = rebuild(&found.next, payload.len(), out).map_err(unbuildable)?;
         if Check::Crc7.of(out.get(..len).unwrap_or_default()) != found.crc {
             return Err(Failure::Crc(Format::IrCr));
         }
         self.expects_right = is_right(&found, out, len);
-        self.came = 0;
-        self.moved = found.next.msn;
-        self.accept(&found.next, room);
-        self.ack_due = true;
+        self.begin(&found.next, room);
         deliver(packet, &found, len, out)
     }
 
@@ -210,7 +223,14 @@ impl Context {
             return Err(Failure::NotAllowed(Format::CoCommon));
         }
         let last = &room.0;
-        let mut found = self.read(packet, last)?;
+        // The state is copied once here, and back once it is verified.
+        let mut found =
+            Packet { next: *last, format: Format::CoCommon, payload: &[], crc: 0, has_whole_ip_id: false };
+        self.read(packet, last, &mut found)?;
+        let ahead = found.next.msn.wrapping_sub(last.msn) as i16;
+        if self.is_doubtful(&found, ahead) {
+            return self.compressed_in_doubt(packet, &mut found, room, out);
+        }
         let mut len = rebuild(&found.next, found.payload.len(), out).map_err(unbuildable)?;
         let format = found.format;
         let is_strong = has_crc7(format);
@@ -226,105 +246,69 @@ impl Context {
             }
         }
         let right = is_right(&found, out, len);
-        if self.expects_right && !right && !(is_strong && self.state == DecompressorState::Fc) {
+        // Other compressors say that by 7 bits of CRC.
+        let may_be_wrong = is_strong && self.state == DecompressorState::Fc && ahead == 1;
+        if self.expects_right && !right && !may_be_wrong {
             return Err(Failure::Crc(format));
         }
-        let ahead = found.next.msn.wrapping_sub(last.msn) as i16;
-        if ahead > 0 && (ahead < FAR || self.is_new(&found, last)?) {
-            // The packets in between have not come.
-            self.came = u32::from(self.came).checked_shl(ahead as u32).map_or(0, |came| came as u16);
-            self.came |= 1_u16.checked_shl(ahead as u32 - 1).unwrap_or(0);
-            if is_strong {
-                self.expects_right = right;
-            }
-            if !is_unmoved(&found.next, last) {
-                self.moved = found.next.msn;
-            }
-            self.ack_due = is_strong || self.state == DecompressorState::Sc;
-            self.accept(&found.next, room);
+        let ahead = if (1..FAR).contains(&ahead) { ahead } else { self.place(&found, last, ahead, right) };
+        if ahead > 0 {
+            self.take(&found, room, ahead, right)?;
         } else {
-            let behind = if ahead > 0 { TURN - ahead } else { -ahead };
-            self.accept_late(&found, last, behind, right)?;
+            self.accept_late(&found, last, -ahead, right)?;
         }
         deliver(packet, &found, len, out)
     }
 
-    /// Whether a packet whose 4 bits of MSN seem to be far ahead is a new one, after many losses, and not one that is
-    /// late: RFC 4224. The MSN of that is a turn of the bits earlier.
-    #[cold]
-    fn is_new(&self, found: &Packet<'_>, last: &State) -> Result<bool, Failure> {
-        let goes_on = |new: u32, old: u32| (new.wrapping_sub(old) as i32) > 0;
-        let (next, [value, echo]) = (&found.next, last.options.timestamps);
-        let [new_value, new_echo] = next.options.timestamps;
-        let goes_on = goes_on(next.seq, last.seq)
-            || goes_on(next.ack, last.ack)
-            || goes_on(new_value, value)
-            || goes_on(new_echo, echo);
-        let bits = match found.format {
-            Format::Seq4 => 3,
-            Format::Seq1 | Format::Seq3 | Format::Seq5 | Format::Seq8 => 4,
-            Format::Seq7 => 5,
-            Format::Seq2 | Format::Seq6 => 7,
-            // The headers are the same either way.
-            _ => return Ok(goes_on),
-        };
-        // A late packet would have another IP-ID, by a turn of the MSN, and perhaps one of the offset. If its CRC is right
-        // too, nothing tells.
-        for offset in [0, 1 << bits] {
-            let mut late = *next;
-            let ip = late.inner_mut();
-            ip.id = ip.behavior.nbo(ip.behavior.nbo(ip.id).wrapping_sub(TURN as u16).wrapping_sub(offset));
-            let late = Packet { next: late, ..*found };
-            let mut headers = [0; MAX_HEADERS];
-            let len = headers_of(&late.next, late.payload.len(), &mut headers).map_err(unbuildable)?;
-            if late.passes(&headers, len) {
-                return Err(Failure::Ambiguous(found.format));
-            }
-        }
-        if goes_on { Ok(true) } else { Err(Failure::Ambiguous(found.format)) }
-    }
-
-    /// A packet that is late, or a duplicate. RFC 6846, section 5.3.1.1: it need not update the context. What it does not
-    /// say may have changed since, so it must be proved to be right.
-    #[cold]
-    fn accept_late(
+    /// A packet is the newest one, `ahead` of the last.
+    #[inline]
+    pub(super) fn take(
         &mut self,
         found: &Packet<'_>,
-        last: &State,
-        behind: i16,
+        room: &mut TcpRoom,
+        ahead: i16,
         right: bool,
     ) -> Result<(), Failure> {
-        let bit = u32::try_from(behind - 1).ok().and_then(|at| 1_u16.checked_shl(at));
-        let is_missing = bit.is_some_and(|bit| self.came & bit == 0);
-        let msn = last.msn.wrapping_sub(behind as u16);
-        let is_covered = right && self.expects_right && (msn.wrapping_sub(self.moved) as i16) >= 0;
-        let is_proved = has_crc7(found.format) || is_covered && is_old(&found.next, last);
-        let Some(bit) = bit.filter(|_| is_missing && is_proved) else {
-            return Err(Failure::Ambiguous(found.format));
-        };
-        self.came |= bit;
-        self.ack_due = false;
+        let is_strong = has_crc7(found.format);
+        // The packets in between have not come.
+        self.came = u32::from(self.came).checked_shl(ahead as u32).map_or(0, |came| came as u16);
+        self.came |= 1_u16.checked_shl(ahead as u32 - 1).unwrap_or(0);
+        if is_strong {
+            self.expects_right = right;
+            self.trial = 0;
+        }
+        if !is_unmoved(&found.next, &room.0) {
+            self.moved = found.next.msn;
+        }
+        self.ack_due = is_strong || self.state == DecompressorState::Sc;
+        self.accept(&found.next, room);
+        if self.trial > 0 {
+            self.trial -= 1;
+            return Err(Failure::OnTrial(found.format));
+        }
         Ok(())
     }
 
-    /// Reads a compressed packet.
+    /// Reads a compressed packet into `found`, whose state is the last one.
     #[inline]
-    fn read<'p>(&self, packet: &Header<'p>, last: &State) -> Result<Packet<'p>, Failure> {
-        let mut next = *last;
+    fn read<'p>(&self, packet: &Header<'p>, last: &State, found: &mut Packet<'p>) -> Result<(), Failure> {
+        let next = &mut found.next;
         let mut x = Fields::read(last);
-        let (format, mut reader) = read_base(packet, &mut next, &mut x)?;
+        let (format, mut reader) = read_base(packet, next, &mut x)?;
         // RFC 5795, section 5.2.3: no attempt with 3 bits on a context that is damaged.
         if self.state == DecompressorState::Sc && !has_crc7(format) {
             return Err(Failure::NotAllowed(format));
         }
-        apply(&x, format, last, &mut next)?;
-        for (k, &index) in next.options.structure().iter().enumerate() {
-            let has_content = !matches!(index, index::NOP | index::SACK_PERMITTED);
-            if has_content && x.options.present >> k & 1 == 0 && !next.options.knows(index) {
-                return Err(Failure::UnknownItem(format));
-            }
+        apply(&x, format, last, next)?;
+        // Without a list the options are those of the last packet, and all of them known.
+        if x.says.list && !knows_options(next, x.options.present) {
+            return Err(Failure::UnknownItem(format));
         }
-        irregular(&mut reader, &mut next, &mut x).map_err(unreadable)?;
+        match next.has_stamps_alone().filter(|_| !x.says.list) {
+            Some(has_stamps) => settled_irregular(&mut reader, next, &mut x, has_stamps),
+            None => irregular(&mut reader, next, &mut x),
+        }
+        .map_err(unreadable)?;
         let payload = reader.remaining();
         if matches!(format, Format::Rnd2 | Format::Rnd6 | Format::Seq2 | Format::Seq6) {
             if payload.is_empty() || !last.has_scaled {
@@ -334,16 +318,37 @@ impl Context {
             next.seq = scaled.wrapping_add(last.seq_residue);
         }
         next.scale(payload.len());
-        let crc = if has_crc7(format) { x.crc7 } else { x.crc3 };
-        Ok(Packet { next, format, payload, crc })
+        (found.format, found.payload, found.has_whole_ip_id) = (format, payload, x.has_whole_ip_id);
+        found.crc = if has_crc7(format) { x.crc7 } else { x.crc3 };
+        Ok(())
+    }
+
+    /// Everything is known from this packet on.
+    fn begin(&mut self, next: &State, room: &mut TcpRoom) {
+        self.came = 0;
+        self.moved = next.msn;
+        self.trial = 0;
+        self.highest = next.seq;
+        self.accept(next, room);
+        self.ack_due = true;
     }
 
     #[inline]
     fn accept(&mut self, next: &State, room: &mut TcpRoom) {
+        if (next.seq.wrapping_sub(self.highest) as i32) > 0 {
+            self.highest = next.seq;
+        }
         self.msn = next.msn;
         self.unrepaired = 0;
+        self.stray = None;
+        self.counts = next.inner().behavior.is_sequential();
         room.0 = *next;
         self.state.on_success();
+    }
+
+    /// Whether the IP-ID counts, and is told by the MSN.
+    pub(crate) fn counts(&self) -> bool {
+        self.counts
     }
 
     /// Counts a packet that was right.
@@ -451,19 +456,12 @@ fn apply(x: &Fields, format: Format, last: &State, next: &mut State) -> Result<(
     Ok(())
 }
 
-/// Whether the fields are the same that the TCP checksum does not cover; IP-IDs apart.
+/// Whether the fields are the same that the TCP checksum does not cover; IP-IDs apart. What stands behind the last IP header
+/// does not change.
 #[inline]
 fn is_unmoved(next: &State, last: &State) -> bool {
-    let fields = |ip: &Ip| (ip.tos, ip.ttl, ip.df, ip.behavior);
-    next.ips().iter().map(fields).eq(last.ips().iter().map(fields))
-}
-
-/// Whether a late packet says of what its TCP checksum does not cover nothing that is newer than the context.
-fn is_old(next: &State, last: &State) -> bool {
-    let (ip, kept) = (next.inner(), last.inner());
-    let is_behind = next.ip_id_offset().wrapping_sub(last.ip_id_offset()) as i16 <= 0;
-    (ip.ttl, ip.behavior, ip.df) == (kept.ttl, kept.behavior, kept.df)
-        && (!ip.behavior.is_sequential() || is_behind)
+    let fields = |ip: &Ip| u32::from_le_bytes([ip.tos, ip.ttl, u8::from(ip.df), ip.behavior as u8]);
+    next.ips.each_ref().map(fields) == last.ips.each_ref().map(fields)
 }
 
 /// Whether a compressor can have sent such headers: "a compressor MUST NOT assign [a sequential behaviour] to tunneling
@@ -473,21 +471,34 @@ fn is_sound(state: &State) -> bool {
     outer.iter().all(|ip| ip.v6 || !ip.behavior.is_sequential())
 }
 
+/// Whether the options of a list that were not `present` in it are in the table.
+fn knows_options(state: &State, present: u16) -> bool {
+    state.options.structure().iter().enumerate().all(|(k, &index)| {
+        let has_content = !matches!(index, index::NOP | index::SACK_PERMITTED);
+        !has_content || present >> k & 1 == 1 || state.options.knows(index)
+    })
+}
+
 /// Whether the TCP checksum of a packet that was rebuilt is right.
 #[inline]
-fn is_right(packet: &Packet<'_>, out: &[u8], len: usize) -> bool {
+pub(super) fn is_right(packet: &Packet<'_>, out: &[u8], len: usize) -> bool {
     let ips: usize = packet.next.ips().iter().map(|ip| ip.len() + usize::from(ip.extensions)).sum();
     checksum_is_right(packet.next.inner(), out.get(ips..len).unwrap_or_default(), packet.payload)
 }
 
-fn deliver(packet: &Header<'_>, found: &Packet<'_>, len: usize, out: &mut [u8]) -> Result<Verified, Failure> {
+pub(super) fn deliver(
+    packet: &Header<'_>,
+    found: &Packet<'_>,
+    len: usize,
+    out: &mut [u8],
+) -> Result<Verified, Failure> {
     let Packet { payload, format, .. } = *found;
     let end = len + payload.len();
     out.get_mut(len..end).ok_or(Failure::NoRoom(end))?.copy_from_slice(payload);
     Ok(Verified { format, header_in: packet.len_before(payload), header_out: len, len: end })
 }
 
-fn unbuildable(why: Unbuildable) -> Failure {
+pub(super) fn unbuildable(why: Unbuildable) -> Failure {
     match why {
         Unbuildable::Malformed => Failure::Malformed,
         Unbuildable::NoRoom(need) => Failure::NoRoom(need),

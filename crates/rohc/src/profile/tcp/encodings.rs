@@ -41,13 +41,13 @@ impl Counter {
     }
 
     /// A field that is to be written, with what the other side may hold.
-    #[inline]
-    pub(super) fn write<S: Serial>(value: S, candidates: &Range<S>) -> Self {
+    #[inline(always)]
+    pub(super) fn write<S: Serial, const SPANS: usize>(value: S, candidates: &Range<S, SPANS>) -> Self {
         Self::between(value, candidates.bounds())
     }
 
     /// A field that is to be written, with the bounds of what the other side may hold.
-    #[inline]
+    #[inline(always)]
     pub(super) fn between<S: Serial>(value: S, bounds: Option<(S, S)>) -> Self {
         let mask = u32::MAX >> (32 - S::BITS);
         let (value, knows) =
@@ -211,8 +211,10 @@ pub(super) fn ts_lsb<'p, C: Coder<'p>>(c: &mut C, name: &'static str, value: &mu
 }
 
 /// Whether [`ts_lsb`] has a form for a value.
+#[inline]
 pub(super) fn ts_fits(value: &Counter) -> bool {
-    value.fits(29, 0x0400_0000) || value.fits(21, 0x0004_0000) || value.fits(14, MINUS_ONE)
+    // As a rule it is a little later.
+    value.fits(14, MINUS_ONE) || value.fits(21, 0x0004_0000) || value.fits(29, 0x0400_0000)
 }
 
 /// The offset of a field that always grows.

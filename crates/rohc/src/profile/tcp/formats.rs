@@ -128,7 +128,7 @@ fn co_common<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> 
 }
 
 /// `optional_ip_id_lsb`: 8 bits of the offset, or the IP-ID as a whole.
-fn optional_ip_id_lsb<'p, C: Coder<'p>>(c: &mut C, indicator: bool, x: &mut Fields) -> Step {
+pub(super) fn optional_ip_id_lsb<'p, C: Coder<'p>>(c: &mut C, indicator: bool, x: &mut Fields) -> Step {
     if indicator {
         x.has_whole_ip_id = true;
         return c.uint("ip_id", 16, &mut x.ip_id);

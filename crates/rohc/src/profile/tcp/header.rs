@@ -53,7 +53,12 @@ pub(super) struct Replicate {
 }
 
 /// `port_replicate`.
-fn port_replicate<'p, C: Coder<'p>>(c: &mut C, name: &'static str, flags: u8, port: &mut u16) -> Step {
+pub(super) fn port_replicate<'p, C: Coder<'p>>(
+    c: &mut C,
+    name: &'static str,
+    flags: u8,
+    port: &mut u16,
+) -> Step {
     match flags {
         0b00 => Ok(()),
         0b01 => {

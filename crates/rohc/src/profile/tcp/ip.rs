@@ -71,7 +71,7 @@ pub(super) fn ipv4_dynamic<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
 }
 
 /// `ip_id_enc_dyn`: the IP-ID as it stands, unless it is always zero.
-fn ip_id_enc_dyn<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
+pub(super) fn ip_id_enc_dyn<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
     if ip.behavior == Behavior::Zero {
         ip.id = 0;
         return Ok(());
@@ -104,7 +104,8 @@ pub(super) fn ipv6_replicate<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
 }
 
 /// `ip_id_enc_irreg`: the IP-ID if it is random.
-fn ip_id_enc_irreg<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
+#[inline(always)]
+pub(super) fn ip_id_enc_irreg<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
     match ip.behavior {
         Behavior::Random if !ip.v6 => c.uint("ip_id", 16, &mut ip.id),
         Behavior::Zero => {

@@ -30,8 +30,8 @@ pub(super) const ITEMS: usize = 16;
 /// Generic options of the table.
 const GENERICS: usize = 9;
 
-/// Octets of the generic options of a flow, together.
-const ARENA: usize = 80;
+/// Octets of the generic options of a flow, together: those of a header, and some before.
+const ARENA: usize = 48;
 
 /// The options of a header, and the table of items that they refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +111,19 @@ impl Options {
         }
         self.lens[at] = option.len() as u8;
         true
+    }
+
+    /// Gives up all generic options but those of the list up to an index, and those behind it that are not `present`.
+    fn forget_generics(&mut self, index: u8, present: u16) {
+        let at = self.structure().iter().position(|i| *i == index).unwrap_or(0);
+        let mut kept = 0_u16;
+        for (k, index) in self.structure().iter().enumerate() {
+            kept |= u16::from(k < at || present >> k & 1 == 0) << index;
+        }
+        for index in (index::GENERIC..ITEMS as u8).filter(|index| kept >> index & 1 == 0) {
+            self.known &= !(1 << index);
+            self.set_generic(index, &[]);
+        }
     }
 
     /// Takes over the options of a header as it stands. `None` if a list cannot say them; the table is spoilt then.
@@ -331,7 +344,14 @@ pub(super) fn list_item<'p, C: Coder<'p>>(
             }
             options.statics = options.statics & !(1 << index) | u16::from(is_static) << index;
             let option = option.get(..usize::from(len)).unwrap_or_default();
-            if options.set_generic(index, option) { Ok(()) } else { refuse() }
+            if !options.set_generic(index, option) {
+                // The other side has made room in the same way: what this list does not say is given up.
+                options.forget_generics(index, sent.present);
+                if !options.set_generic(index, option) {
+                    return refuse();
+                }
+            }
+            Ok(())
         }
     }
 }
@@ -365,6 +385,20 @@ pub(super) fn irregular<'p, C: Coder<'p>>(
     Ok(())
 }
 
+/// `tsopt_irregular`.
+#[inline(always)]
+pub(super) fn timestamps_irregular<'p, C: Coder<'p>>(
+    c: &mut C,
+    options: &mut Options,
+    sent: &mut Sent,
+) -> Step {
+    let [value, echo] = &mut sent.timestamps;
+    ts_lsb(c, "tsval", value)?;
+    ts_lsb(c, "tsecho", echo)?;
+    options.timestamps = [value.value, echo.value];
+    Ok(())
+}
+
 /// The formats of options whose names end in `_irregular`.
 pub(super) fn irregular_item<'p, C: Coder<'p>>(
     c: &mut C,
@@ -376,15 +410,7 @@ pub(super) fn irregular_item<'p, C: Coder<'p>>(
     let has_changed = sent.changed >> index & 1 == 1;
     match index {
         index::NOP | index::EOL | index::MSS | index::WINDOW_SCALE | index::SACK_PERMITTED => Ok(()),
-        index::TIMESTAMP => {
-            for ((value, stamp), name) in
-                sent.timestamps.iter_mut().zip(&mut options.timestamps).zip(["tsval", "tsecho"])
-            {
-                ts_lsb(c, name, value)?;
-                *stamp = value.value;
-            }
-            Ok(())
-        }
+        index::TIMESTAMP => timestamps_irregular(c, options, sent),
         index::SACK => {
             let mut blocks = if has_changed { options.blocks } else { 0 };
             c.uint("discriminator", 8, &mut blocks)?;

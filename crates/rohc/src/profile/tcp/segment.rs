@@ -88,6 +88,11 @@ impl Key for Segment<'_> {
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
         for ip in self.state.ips() {
+            if !ip.v6 {
+                let ([a, b, c, d, ..], [e, f, g, h, ..]) = (ip.source, ip.destination);
+                word(u64::from_ne_bytes([a, b, c, d, e, f, g, h]));
+                continue;
+            }
             for address in [&ip.source, &ip.destination] {
                 for half in address.chunks_exact(8) {
                     word(half.try_into().map_or(0, u64::from_ne_bytes));

@@ -7,15 +7,15 @@ use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
 use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::protocol;
-use thinair_wire::header::tcp::kind;
+use thinair_wire::header::tcp::{Tcp, kind};
 use thinair_wire::time::Instant;
 
-use super::compress::{Context, MSNS, aged, scaled};
+use super::compress::{Context, MSNS, Numbers, aged, scaled};
 use super::encodings::{Counter, ts_fits};
 use super::formats::{base, formats, has_crc7};
 use super::options::{Sent, index};
-use super::state::{Ip, State, TcpRoom};
-use super::{Fields, Says, irregular};
+use super::state::{State, TcpRoom};
+use super::{Fields, Says, settled_irregular};
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Key};
 use crate::profile::ProfileId;
@@ -25,111 +25,151 @@ use crate::profile::rfc3095::compress::frame;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Glance<'p> {
     packet: &'p [u8],
-    v6: bool,
-    /// Octets of the IP header, and of all headers.
-    ip_len: usize,
+    ip: IpHeader<'p>,
+    tcp: &'p [u8; Tcp::LEN],
+    /// Octets of all headers.
     header_len: usize,
+}
+
+/// An IP header of the usual length. Of arrays, no place has to be checked.
+#[derive(Clone, Copy, Debug)]
+enum IpHeader<'p> {
+    V4(&'p [u8; 20]),
+    V6(&'p [u8; 40]),
 }
 
 impl<'p> Glance<'p> {
     /// `None` if the packet has another form.
     #[inline]
     pub(crate) fn of(packet: &'p [u8]) -> Option<Self> {
-        let (v6, ip_len, next) = match *packet.first()? {
-            0x45 => (false, 20, *packet.get(9)?),
-            first if first >> 4 == 6 => (true, 40, *packet.get(6)?),
+        let (ip, behind, next) = match *packet.first()? {
+            0x45 => {
+                let (ip, behind) = packet.split_first_chunk()?;
+                (IpHeader::V4(ip), behind, ip[9])
+            }
+            first if first >> 4 == 6 => {
+                let (ip, behind) = packet.split_first_chunk()?;
+                (IpHeader::V6(ip), behind, ip[6])
+            }
             _ => return None,
         };
-        let data_offset = usize::from(packet.get(ip_len + 12)? >> 4) * 4;
-        let header_len = ip_len + data_offset;
-        let is_whole = data_offset >= 20 && header_len <= packet.len();
-        (next == protocol::TCP && is_whole).then_some(Self { packet, v6, ip_len, header_len })
+        let tcp = behind.first_chunk::<{ Tcp::LEN }>()?;
+        let data_offset = usize::from(tcp[12] >> 4) * 4;
+        let header_len = packet.len() - behind.len() + data_offset;
+        let is_whole = data_offset >= Tcp::LEN && header_len <= packet.len();
+        (next == protocol::TCP && is_whole).then_some(Self { packet, ip, tcp, header_len })
     }
 
-    fn tcp(&self) -> &'p [u8] {
-        self.packet.get(self.ip_len..self.header_len).unwrap_or_default()
+    /// The segment with its TCP header.
+    #[inline]
+    fn segment(&self) -> &'p [u8] {
+        let at = match self.ip {
+            IpHeader::V4(_) => 20,
+            IpHeader::V6(_) => 40,
+        };
+        self.packet.get(at..).unwrap_or_default()
     }
 
+    #[inline]
     fn payload(&self) -> &'p [u8] {
         self.packet.get(self.header_len..).unwrap_or_default()
     }
 
-    /// Source and destination address, as they stand.
-    #[inline]
-    fn addresses(&self) -> &'p [u8] {
-        let (from, to) = if self.v6 { (8, 40) } else { (12, 20) };
-        self.packet.get(from..to).unwrap_or_default()
-    }
-
+    /// Four octets of the TCP header.
+    #[inline(always)]
     fn word(&self, at: usize) -> u32 {
-        let octets = self.packet.get(at..at + 4).and_then(|octets| octets.try_into().ok());
-        octets.map_or(0, u32::from_be_bytes)
+        u32::from_be_bytes([self.tcp[at], self.tcp[at + 1], self.tcp[at + 2], self.tcp[at + 3]])
     }
 
+    /// Two octets of the TCP header.
+    #[inline(always)]
     fn half(&self, at: usize) -> u16 {
-        let octets = self.packet.get(at..at + 2).and_then(|octets| octets.try_into().ok());
-        octets.map_or(0, u16::from_be_bytes)
+        u16::from_be_bytes([self.tcp[at], self.tcp[at + 1]])
     }
 
     /// Whether the packet is of the flow.
     #[inline]
     pub(crate) fn is_of(&self, room: &TcpRoom) -> bool {
-        let (state, addresses) = (&room.0, self.addresses());
+        let state = &room.0;
         let ip = state.inner();
-        let (source, destination) = addresses.split_at(addresses.len() / 2);
+        let is_path = match self.ip {
+            IpHeader::V4(h) => {
+                !ip.v6
+                    && ip.source.first_chunk::<4>() == h[12..].first_chunk()
+                    && ip.destination.first_chunk::<4>() == h[16..].first_chunk()
+            }
+            IpHeader::V6(h) => {
+                ip.v6
+                    && Some(&ip.source) == h[8..].first_chunk()
+                    && Some(&ip.destination) == h[24..].first_chunk()
+            }
+        };
         let ports = u32::from(state.source_port) << 16 | u32::from(state.destination_port);
-        state.ip_count == 1
-            && ip.v6 == self.v6
-            && ports == self.word(self.ip_len)
-            && ip.source.starts_with(source)
-            && ip.destination.starts_with(destination)
+        state.ip_count == 1 && is_path && ports == self.word(0)
     }
 
     /// Whether IP header, flags, window and urgent pointer are those of the last packet, but for the IP-ID and PSH.
     #[inline]
     fn is_like(&self, state: &State) -> bool {
-        let ip = state.inner();
-        let packet = self.packet;
-        let at = self.ip_len;
-        let is_ip = if self.v6 {
-            let first = 6 << 28 | u32::from(ip.tos) << 20 | ip.flow_label;
-            self.word(0) == first
-                && usize::from(self.half(4)) == packet.len() - at
-                && packet.get(7) == Some(&ip.ttl)
-        } else {
-            packet.get(1) == Some(&ip.tos)
-                && usize::from(self.half(2)) == packet.len()
-                && self.half(6) == u16::from(ip.df) << 14
-                && packet.get(8) == Some(&ip.ttl)
-                && Ipv4::checksum_is_right(packet.get(..20).unwrap_or_default())
+        let (ip, len) = (state.inner(), self.packet.len());
+        let half = |high: u8, low: u8| u16::from_be_bytes([high, low]);
+        let is_ip = match self.ip {
+            IpHeader::V4(h) => {
+                h[1] == ip.tos
+                    && usize::from(half(h[2], h[3])) == len
+                    && half(h[6], h[7]) == u16::from(ip.df) << 14
+                    && h[8] == ip.ttl
+                    && Ipv4::checksum_is_right(h)
+            }
+            IpHeader::V6(h) => {
+                let first = 6 << 28 | u32::from(ip.tos) << 20 | ip.flow_label;
+                [h[0], h[1], h[2], h[3]] == first.to_be_bytes()
+                    && usize::from(half(h[4], h[5])) == len - 40
+                    && h[7] == ip.ttl
+            }
         };
-        let flags = self.half(at + 12) & 0x0FF7;
+        let flags = self.half(12) & 0x0FF7;
         is_ip
             && flags == u16::from(state.reserved) << 8 | u16::from(state.ecn) << 6 | ACK
-            && self.half(at + 14) == state.window
-            && self.half(at + 18) == state.urg_ptr
+            && self.half(14) == state.window
+            && self.half(18) == state.urg_ptr
     }
 
     /// The timestamps, or none, if the options are those of the last packet.
     #[inline]
     fn timestamps(&self, state: &State) -> Option<Option<[u32; 2]>> {
-        let at = self.ip_len + 20;
-        match (self.header_len - at, state.options.structure()) {
-            (0, []) => Some(None),
-            (12, [index::NOP, index::NOP, index::TIMESTAMP]) => {
-                (self.word(at) == TIMESTAMPS).then(|| Some([self.word(at + 4), self.word(at + 8)]))
+        let octets = self.segment().get(Tcp::LEN..)?;
+        match (self.tcp[12] >> 4, state.options.structure()) {
+            (5, []) => Some(None),
+            (8, [index::NOP, index::NOP, index::TIMESTAMP]) => {
+                let &[kind_0, kind_1, kind_2, len, a, b, c, d, e, f, g, h] = octets.first_chunk()?;
+                let is_it = [kind_0, kind_1, kind_2, len] == [kind::NOP, kind::NOP, kind::TIMESTAMPS, 10];
+                is_it.then(|| Some([[a, b, c, d], [e, f, g, h]].map(u32::from_be_bytes)))
             }
             _ => None,
+        }
+    }
+
+    /// The IP-ID; 0 if there is none.
+    #[inline]
+    fn ip_id(&self) -> u16 {
+        match self.ip {
+            IpHeader::V4(h) => u16::from_be_bytes([h[4], h[5]]),
+            IpHeader::V6(_) => 0,
         }
     }
 
     /// Whether the TCP checksum is right.
     #[inline]
     fn checksum_is_right(&self) -> bool {
-        let len = self.packet.len() - self.ip_len;
-        let sum = Sum::ZERO.octets(self.addresses()).word(u16::from(protocol::TCP)).word(len as u16);
+        let segment = self.segment();
+        let sum = Sum::ZERO.word(u16::from(protocol::TCP)).word(segment.len() as u16);
+        let sum = match self.ip {
+            IpHeader::V4(h) => sum.octets(&h[12..]),
+            IpHeader::V6(h) => sum.octets(&h[8..]),
+        };
         // A header has whole words.
-        sum.octets(self.packet.get(self.ip_len..).unwrap_or_default()).checksum() == 0
+        sum.octets(self.tcp).octets(segment.get(Tcp::LEN..).unwrap_or_default()).checksum() == 0
     }
 }
 
@@ -137,27 +177,20 @@ impl Key for Glance<'_> {
     /// The same as that of a segment.
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
-        let addresses = self.addresses();
-        if self.v6 {
-            for half in addresses.chunks_exact(8) {
-                word(half.try_into().map_or(0, u64::from_ne_bytes));
+        match self.ip {
+            IpHeader::V6(h) => {
+                for at in [8, 16, 24, 32] {
+                    word(h[at..at + 8].try_into().map_or(0, u64::from_ne_bytes));
+                }
             }
-        } else {
-            for address in addresses.chunks_exact(4) {
-                let mut half = [0; 8];
-                half[..4].copy_from_slice(address);
-                word(u64::from_ne_bytes(half));
-                word(0);
+            IpHeader::V4(h) => {
+                word(u64::from_ne_bytes([h[12], h[13], h[14], h[15], h[16], h[17], h[18], h[19]]));
             }
         }
-        let ports = u64::from(self.word(self.ip_len));
+        let ports = u64::from(self.word(0));
         word(ports << 16 | u64::from(protocol::TCP) << 8 | ProfileId::Tcp as u64);
     }
 }
-
-/// `NOP NOP TIMESTAMPS`, and the length of the last.
-const TIMESTAMPS: u32 =
-    (kind::NOP as u32) << 24 | (kind::NOP as u32) << 16 | (kind::TIMESTAMPS as u32) << 8 | 10;
 
 /// The flag ACK, in its octet.
 const ACK: u16 = 0x10;
@@ -165,13 +198,12 @@ const ACK: u16 = 0x10;
 impl Context {
     /// Notes whether the next packet may take the short way: nothing has to be said but numbers.
     pub(super) fn settle(&mut self, state: &State, config: &CompressorConfig) {
-        let enough = if self.two_way { config.repetitions } else { aged::SETTLED };
         let used = state.options.structure();
         self.settled = self.left_ir == 0
             && self.left_dyn == 0
             && state.ip_count == 1
             && state.inner().extensions == 0
-            && self.ages.iter().all(|age| *age >= enough)
+            && (0..aged::COUNT).all(|what| !self.is_due(what, config))
             && used.iter().all(|index| self.told[usize::from(*index)] >= config.repetitions)
             && !state.ecn_used
             && state.ack_flag
@@ -200,47 +232,52 @@ impl Context {
         if !glance.checksum_is_right() {
             return None;
         }
-        let at = glance.ip_len;
-        let (seq, ack) = (glance.word(at + 4), glance.word(at + 8));
+        let (seq, ack) = (glance.word(4), glance.word(8));
         let msn = state.msn.wrapping_add(1);
         let mut strides = self.strides;
         if strides.watch(ack.wrapping_sub(state.ack)).is_some_and(|stride| stride != state.ack_stride) {
             return None;
         }
         let mut ip_ids = self.ip_ids;
-        let kept = *state.inner();
-        let id = if glance.v6 { 0 } else { glance.half(4) };
-        if !glance.v6 && ip_ids.watch(kept.behavior, kept.id, id, false) != kept.behavior {
+        let ip = state.inner();
+        let (behavior, id) = (ip.behavior, glance.ip_id());
+        if !ip.v6 && ip_ids.watch(behavior, ip.id, id, false) != behavior
+            || self.says_ip_id_anew(behavior, msn)
+        {
             return None;
         }
         let payload = glance.payload();
-        let mut x = self.settled_fields(state, &kept, (seq, ack, msn, id), payload.len(), stamps, config)?;
-        let tcp = glance.tcp();
-        x.psh_flag = tcp.get(13)? & 0x08 != 0;
+        let mut x = self.settled_fields(state, (seq, ack, msn, id), payload.len(), stamps, config)?;
+        x.psh_flag = glance.tcp[13] & 0x08 != 0;
         x.crc3 = Check::Crc3.of(glance.packet.get(..glance.header_len)?);
 
         let space = config.channel.cids();
         let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
         let mut writer = Writer::new(out, before + inside);
-        let format = *formats(state).iter().find(|format| {
-            if has_crc7(**format) || !x.may_fit(**format) {
-                return false;
+        let mut found = None;
+        for &format in formats(state) {
+            if has_crc7(format) || !x.may_fit(format) {
+                continue;
             }
             writer.rewind();
             // What a format of a short CRC says is not in the state.
-            base(**format, &mut writer, state, &mut x).is_ok()
-        })?;
+            if base(format, &mut writer, state, &mut x).is_ok() {
+                found = Some(format);
+                break;
+            }
+        }
+        let format = found?;
         let last = (state.ack, state.seq_residue);
         (state.seq, state.ack, state.msn) = (seq, ack, msn);
         state.psh_flag = x.psh_flag;
         state.rsf = 0;
-        state.checksum = glance.half(at + 16);
+        state.checksum = glance.half(16);
         state.inner_mut().id = id;
         if let Some(stamps) = stamps {
             state.options.timestamps = stamps;
         }
         // There is a form for the timestamps, and for everything else.
-        let is_said = irregular(&mut writer, state, &mut x).is_ok();
+        let is_said = settled_irregular(&mut writer, state, &mut x, stamps.is_some()).is_ok();
         debug_assert!(is_said);
         (self.strides, self.ip_ids) = (strides, ip_ids);
         self.timer.count();
@@ -255,18 +292,24 @@ impl Context {
     }
 
     /// What a base header may have to say: numbers alone.
-    #[inline]
+    #[inline(always)]
     fn settled_fields(
         &self,
         state: &State,
-        ip: &Ip,
         (seq, ack, msn, id): (u32, u32, u16, u16),
         payload: usize,
         stamps: Option<[u32; 2]>,
         config: &CompressorConfig,
     ) -> Option<Fields> {
+        let ip = state.inner();
         let still = |value: u16| Counter::between(value, Some((value, value)));
-        let (seq_bounds, ack_bounds) = (self.seq.bounds(), self.ack.bounds());
+        if !self.window.holds_only(state.window) {
+            return None;
+        }
+        let bounds = |range: &Numbers, value: u32| {
+            if range.holds_only(value) { Some((value, value)) } else { range.bounds() }
+        };
+        let (seq_bounds, ack_bounds) = (bounds(&self.seq, seq), bounds(&self.ack, ack));
         let payload = payload as u32;
         let is_scaled =
             self.scaled_seqs >= config.window && payload == u32::from(self.payload) && payload > 0;
@@ -275,20 +318,19 @@ impl Context {
         let is_scaled = self.scaled_acks >= config.window && stride > 0;
         let ack_scaled = scaled(ack, ack_bounds, is_scaled.then_some(stride));
         let nothing = Counter::between(0_u32, None);
-        let window = self.window.bounds()?;
         let offset = ip.behavior.nbo(id).wrapping_sub(msn);
-        let is_sequential = ip.behavior.is_sequential();
-        let [value, echo] = stamps.unwrap_or_default();
+        let is_still = !ip.behavior.is_sequential() || self.ip_id_offset.holds_only(offset);
         let timestamps = match stamps {
-            Some(_) => {
+            Some([value, echo]) => {
                 let [values, echoes] = &self.timestamps;
-                [Counter::write(value, values), Counter::write(echo, echoes)]
+                let timestamps = [Counter::write(value, values), Counter::write(echo, echoes)];
+                if !(ts_fits(&timestamps[0]) && ts_fits(&timestamps[1])) {
+                    return None;
+                }
+                timestamps
             }
             None => [nothing; 2],
         };
-        if stamps.is_some() && !timestamps.iter().all(ts_fits) {
-            return None;
-        }
         let x = Fields {
             msn: Counter::between(
                 msn,
@@ -298,13 +340,9 @@ impl Context {
             ack: Counter::between(ack, ack_bounds),
             seq_scaled: seq_scaled.unwrap_or(nothing),
             ack_scaled: ack_scaled.unwrap_or(nothing),
-            window: Counter::between(state.window, Some(window)),
+            window: still(state.window),
             ttl: still(u16::from(ip.ttl)),
-            ip_id_offset: if is_sequential {
-                Counter::write(offset, &self.ip_id_offset)
-            } else {
-                still(offset)
-            },
+            ip_id_offset: if is_still { still(offset) } else { Counter::write(offset, &self.ip_id_offset) },
             may_scale_seq: seq_scaled.is_some(),
             may_scale_ack: ack_scaled.is_some(),
             has_whole_ip_id: false,

@@ -2,13 +2,13 @@
 
 use thinair_wire::coder::Word;
 
-use super::options::Options;
+use super::options::{Options, index};
 
 /// IP headers of a packet.
 pub(super) const MAX_IP: usize = 2;
 
 /// Octets of all extension headers of a packet.
-pub(super) const EXTENSIONS: usize = 112;
+pub(super) const EXTENSIONS: usize = 144;
 
 /// `ip_id_behavior`: how an IP-ID changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -183,6 +183,20 @@ impl State {
     #[inline]
     pub(super) fn inner_mut(&mut self) -> &mut Ip {
         &mut self.ips[usize::from(self.ip_count.saturating_sub(1)) % MAX_IP]
+    }
+
+    /// Where there is one IP header without extension headers, ECN is not used, and there is no option but timestamps as they
+    /// stand as a rule: whether there are some.
+    #[inline]
+    pub(super) fn has_stamps_alone(&self) -> Option<bool> {
+        if self.ip_count != 1 || self.ips[0].extensions != 0 || self.ecn_used {
+            return None;
+        }
+        match self.options.structure() {
+            [] => Some(false),
+            [index::NOP, index::NOP, index::TIMESTAMP] => Some(true),
+            _ => None,
+        }
     }
 
     /// `ip_id_offset`: the IP-ID minus the MSN.
