@@ -1,4 +1,4 @@
-//! The first decisions of a seed, which may never change, on any machine and in any release.
+//! The first decisions of a seed: the same on every machine, and in every release after the first one.
 //!
 //! What is lost and which bits are damaged is as a second implementation, in another language, has it.
 

@@ -3,9 +3,12 @@
 //!
 //! Radios check it and many take it off; captures of link type 195 have it.
 
-use crc::{CRC_16_KERMIT, Crc};
+use crc::{CRC_16_KERMIT, Crc, Table};
 
-const FCS: Crc<u16> = Crc::<u16>::new(&CRC_16_KERMIT);
+/// Octets that are taken at a time, for 512 octets of table each.
+const WIDTH: usize = if cfg!(feature = "large-tables") { 16 } else { 1 };
+
+static FCS: Crc<u16, Table<WIDTH>> = Crc::<u16, Table<WIDTH>>::new(&CRC_16_KERMIT);
 
 /// Octets of it.
 pub const LEN: usize = 2;

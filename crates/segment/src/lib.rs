@@ -33,6 +33,7 @@ extern crate std;
 mod adaptive;
 mod dmss;
 mod fixed;
+mod network;
 mod sizer;
 mod tssa;
 
@@ -43,6 +44,7 @@ use thinair_wire::time::Instant;
 pub use adaptive::{Adaptive, AdaptiveConfig};
 pub use dmss::{Dmss, DmssConfig, Measure};
 pub use fixed::Fixed;
+pub use network::Network;
 pub use sizer::{ParseSizerError, Sizer};
 pub use tssa::{AfterFirstLoss, FastStart, Phase, Tssa, TssaConfig};
 
