@@ -29,10 +29,11 @@
 //! ```
 //!
 //! Read these first: `run.rs` (one packet's way), `scheme.rs` (the round trip; a file per scheme in `scheme/`; SCHC itself is in [`schc`]),
-//! [`outcome`] (what is counted), `course.rs` (which scheme is cheaper, from which packet on).
+//! [`outcome`] (what is counted), `course.rs` (which scheme is cheaper, from which packet on). [`chart`] stands beside: who sent what to whom.
 
 #![deny(missing_docs)]
 
+pub mod chart;
 mod course;
 mod flow;
 mod loss;

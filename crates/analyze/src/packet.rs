@@ -74,6 +74,12 @@ impl<'p> Packet<'p> {
         Ok(Self { octets, key, odd, ip, transport: transport.len, datagram })
     }
 
+    /// The payload of a whole datagram of UDP to a port.
+    pub(crate) fn datagram_to(&self, port: u16) -> Option<&'p [u8]> {
+        let is_to_it = self.key.ports.is_some_and(|(_, destination)| destination == port);
+        self.datagram.filter(|_| is_to_it && self.key.protocol == protocol::UDP)
+    }
+
     /// Octets of IP and transport headers.
     pub(crate) fn headers(&self) -> usize {
         self.ip + self.transport

@@ -101,7 +101,7 @@ impl Analysis {
             }
         }
         self.flows.start(self.inputs.len());
-        let mut unpack = Unpack::new();
+        let mut unpack = Unpack::new(self.settings.contexts);
         let mut input = Input { path: path.to_owned(), ..Input::default() };
         (input.schc_rules, input.lowpan_contexts) = self.told_beforehand(&provision);
         while let Some(record) = reader.next_record() {

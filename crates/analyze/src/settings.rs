@@ -1,5 +1,6 @@
 //! What an analysis is told at start.
 
+use thinair_lowpan::Contexts;
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Integrity, Mode, ProfileSet};
 
@@ -23,6 +24,8 @@ pub struct Settings {
     pub billing: Option<Billing>,
     /// Octets that the link carries in one frame, if packets above that are to be counted.
     pub link_mtu: Option<u32>,
+    /// The contexts of LOWPAN_IPHC that nodes of a captured network have: no capture has them.
+    pub contexts: Contexts,
     /// Damage one octet of one compressed packet of each scheme, to prove that the comparison sees it.
     pub damage_one: bool,
 }
@@ -39,6 +42,7 @@ impl Settings {
             loss: None,
             billing: None,
             link_mtu: None,
+            contexts: Contexts::NONE,
             damage_one: false,
         }
     }

@@ -1,12 +1,13 @@
 //! The IP packets of a capture's records, one record at a time.
 //!
 //! Most frames have the packet in them. Those of IEEE 802.15.4 have it compressed and in fragments: it is put together
-//! here, and counts with the record that completes it. Contexts of LOWPAN_IPHC are not in a capture, so packets whose
-//! addresses need one are told and skipped. 6LoWPAN behind other headers (ZEP in UDP) is not looked for.
+//! here, and counts with the record that completes it. Contexts of LOWPAN_IPHC are not in a capture: packets whose
+//! addresses need one that was not told are counted and skipped. Frames that a sniffer has sent on in datagrams (ZEP) are
+//! taken out of them.
 
 use std::time::Duration;
 
-use thinair_capture::{LinkType, MacFrame, Record, Skip};
+use thinair_capture::{LinkType, MacFrame, Record, Skip, ZEP_PORT, zep_frame};
 use thinair_lowpan::frame::{Frame, FrameError, FrameType, Security};
 use thinair_lowpan::reassembly::{Kind, Reassembler, ReassemblyError, Received, Slot, TIMEOUT, WhenFull};
 use thinair_lowpan::stack::{Content, Stack, StackError};
@@ -20,24 +21,24 @@ use crate::packet::Packet;
 /// Packets that are put together at the same time.
 const SLOTS: usize = 16;
 
-/// A capture hears the fragments of both directions and of all nodes; one that has a checksum elided is taken as sent.
-const SETTINGS: Settings = Settings { contexts: Contexts::NONE, udp_checksum: UdpChecksum::Elided };
-
 /// Octets of an IPv6 packet in one frame: no frame makes more of its headers.
 const ROOM: usize = 4_096;
 
 /// What is known of the frames before.
 pub(crate) struct Unpack {
+    /// A capture hears the fragments of both directions and of all nodes; one that has a checksum elided is taken as sent.
+    settings: Settings,
     reassembler: Reassembler<Vec<u8>, SLOTS>,
     packet: Vec<u8>,
     latest: Instant,
 }
 
 impl Unpack {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(contexts: Contexts) -> Self {
         let slots = [(); SLOTS].map(|()| Slot::new(vec![0; MAX_DATAGRAM]));
         let reassembler = Reassembler::new(slots, TIMEOUT, WhenFull::ReplaceOldest);
-        Self { reassembler, packet: vec![0; ROOM], latest: Instant::ZERO }
+        let settings = Settings { contexts, udp_checksum: UdpChecksum::Elided };
+        Self { settings, reassembler, packet: vec![0; ROOM], latest: Instant::ZERO }
     }
 
     /// The IP packet that a record has or completes, or a stable name of why there is none.
@@ -45,10 +46,16 @@ impl Unpack {
         let is_mac_frame =
             [LinkType::IEEE802_15_4_WITHFCS, LinkType::IEEE802_15_4_NOFCS, LinkType::IEEE802_15_4_TAP]
                 .contains(&record.link_type);
-        if !is_mac_frame {
-            return Packet::of(record);
-        }
-        let frame = record.mac_frame().map_err(Skip::name)?;
+        let frame = if is_mac_frame {
+            record.mac_frame()
+        } else {
+            let packet = Packet::of(record)?;
+            match packet.datagram_to(ZEP_PORT).and_then(zep_frame) {
+                Some(frame) => frame,
+                None => return Ok(packet),
+            }
+        };
+        let frame = frame.map_err(Skip::name)?;
         // Captures jump back now and then; engines must not.
         let time = Instant::ZERO + Duration::from_nanos(record.time.as_nanos());
         self.latest = self.latest.max(time);
@@ -80,14 +87,14 @@ impl Unpack {
             return match stack.content {
                 Content::Rohc(_) | Content::Part(_) => Err(Skip::NotIp.name()),
                 Content::Ipv6(octets) => {
-                    let done = decompress(&SETTINGS, stack.links, octets, &mut self.packet);
+                    let done = decompress(&self.settings, stack.links, octets, &mut self.packet);
                     let len = done.map_err(not_decompressed)?.len;
                     Ok(self.packet.get(..len).unwrap_or_default())
                 }
             };
         };
         let content = stack.content.octets();
-        match self.reassembler.receive(self.latest, &SETTINGS, stack.links, header, content) {
+        match self.reassembler.receive(self.latest, &self.settings, stack.links, header, content) {
             Ok(Received::Complete(datagram)) => match datagram.kind {
                 Kind::Ipv6 => Ok(datagram.octets),
                 Kind::Rohc => Err(Skip::NotIp.name()),
@@ -125,6 +132,8 @@ mod tests {
     use thinair_capture::Timestamp;
     use thinair_lowpan::fragment::Fragments;
     use thinair_lowpan::{Compressed, Context, LinkAddress, Links, compress, dispatch};
+
+    const SETTINGS: Settings = Settings { contexts: Contexts::NONE, udp_checksum: UdpChecksum::Elided };
 
     const LINKS: Links = Links { source: LinkAddress::Short(1), destination: LinkAddress::Short(2) };
 
@@ -182,7 +191,7 @@ mod tests {
             let mut all = sent(&short, &SETTINGS);
             all.extend(sent(&long, &SETTINGS));
             let expected = [Ok(short), Err("fragment"), Err("fragment"), Err("fragment"), Ok(long)];
-            assert_eq!(told(&mut Unpack::new(), &all, link_type), expected);
+            assert_eq!(told(&mut Unpack::new(Contexts::NONE), &all, link_type), expected);
         }
     }
 
@@ -203,16 +212,60 @@ mod tests {
         let all = [with_context, rohc, acknowledgement, encrypted, cut];
         let names = ["no_context", "not_ip", "not_ip", "encrypted", "malformed_frame"];
         let expected = names.map(Err);
-        assert_eq!(told(&mut Unpack::new(), &all, LinkType::IEEE802_15_4_NOFCS), expected);
+        assert_eq!(told(&mut Unpack::new(Contexts::NONE), &all, LinkType::IEEE802_15_4_NOFCS), expected);
         // With the check sequence of nothing.
         let wrong = [packet(0)];
         assert_eq!(
-            told(&mut Unpack::new(), &wrong, LinkType::IEEE802_15_4_TAP),
+            told(&mut Unpack::new(Contexts::NONE), &wrong, LinkType::IEEE802_15_4_TAP),
             [Err("unsupported_link_type")]
         );
         let data = b"\x02\x00\x6a\xe4\x78";
         let link_type = LinkType::IEEE802_15_4_WITHFCS;
         let record = Record { number: 1, time: Timestamp::from_nanos(0), link_type, data, original_len: 5 };
-        assert_eq!(Unpack::new().packet(&record).err(), Some("wrong_fcs"));
+        assert_eq!(Unpack::new(Contexts::NONE).packet(&record).err(), Some("wrong_fcs"));
+    }
+
+    /// Frames in datagrams of IPv4, as version 2 of ZEP has them, with a check sequence.
+    fn zep(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        let datagram = |frame: &Vec<u8>| {
+            let whole = [&frame[..], &fcs::fcs(frame)].concat();
+            let zep = [&b"EX\x02\x01\x0b\0\x01\x01\xff"[..], &[0; 22], &[whole.len() as u8], &whole].concat();
+            let udp =
+                [&b"\x45\x5a\x45\x5a"[..], &(8 + zep.len() as u16).to_be_bytes(), b"\0\0", &zep].concat();
+            let ip = thinair_wire::header::ipv4::Ipv4 {
+                total_length: 20 + udp.len() as u16,
+                ttl: 64,
+                protocol: 17,
+                source: [127, 0, 0, 1],
+                destination: [127, 0, 0, 1],
+                ..Default::default()
+            };
+            let mut octets = vec![0; 20];
+            ip.write(&mut octets, 0).unwrap();
+            octets.extend(udp);
+            octets
+        };
+        frames.iter().map(datagram).collect()
+    }
+
+    #[test]
+    fn frames_in_datagrams_are_as_those_of_a_link() {
+        let (short, long) = (packet(30), packet(300));
+        let mut all = sent(&short, &SETTINGS);
+        all.extend(sent(&long, &SETTINGS));
+        let expected = [Ok(short), Err("fragment"), Err("fragment"), Err("fragment"), Ok(long)];
+        assert_eq!(told(&mut Unpack::new(Contexts::NONE), &zep(&all), LinkType::RAW), expected);
+    }
+
+    #[test]
+    fn contexts_that_are_told_are_used() {
+        let mut other = packet(30);
+        other[24..40].copy_from_slice(b"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01");
+        let global = Context::new(*b"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\0", 64).unwrap();
+        let contexts = Contexts::NONE.with(3, global).unwrap();
+        let frames = sent(&other, &Settings { contexts, ..SETTINGS });
+        let told = |contexts| told(&mut Unpack::new(contexts), &frames, LinkType::IEEE802_15_4_NOFCS);
+        assert_eq!(told(contexts), [Ok(other)]);
+        assert_eq!(told(Contexts::NONE), [Err("no_context")]);
     }
 }

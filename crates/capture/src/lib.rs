@@ -42,6 +42,7 @@ mod record;
 mod time;
 mod window;
 mod write;
+mod zep;
 
 pub use error::{Error, Flaw};
 pub use link::{
@@ -54,3 +55,4 @@ pub use read::{MAX_RECORD_LEN, Reader};
 pub use record::Record;
 pub use time::Timestamp;
 pub use write::{ETHERNET_DESTINATION, ETHERNET_SOURCE, MAX_WRITTEN_LEN, Writer, ethernet_header};
+pub use zep::{ZEP_PORT, zep_frame};

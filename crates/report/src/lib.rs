@@ -33,6 +33,7 @@ mod json;
 mod number;
 mod page;
 mod plot;
+mod sequence;
 mod table;
 mod terminal;
 mod text;
@@ -44,6 +45,7 @@ pub use plot::bars::Bars;
 pub use plot::lines::{Lines, Point, Series, Shape};
 pub use plot::stacked::StackedBars;
 pub use plot::{Figure, Plot};
+pub use sequence::{Message, Sequence};
 pub use table::{Cell, Column, Kind, Table};
 pub use terminal::Style;
 

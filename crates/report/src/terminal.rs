@@ -51,6 +51,10 @@ impl Style {
         Cow::Owned(format!("\u{1b}[{code}m{text}\u{1b}[0m"))
     }
 
+    pub(crate) fn bold(self, text: &str) -> Cow<'_, str> {
+        self.paint(Paint::Bold, text)
+    }
+
     fn prose_width(self) -> usize {
         self.width.min(WIDEST_PROSE)
     }

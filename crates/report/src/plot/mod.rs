@@ -3,7 +3,7 @@
 
 pub(crate) mod axis;
 pub(crate) mod bars;
-mod canvas;
+pub(crate) mod canvas;
 mod decimate;
 pub(crate) mod lines;
 pub(crate) mod stacked;
