@@ -4,29 +4,36 @@
 //! This module knows unslotted CSMA-CA (IEEE 802.15.4-2006, section 7.5.1.4), who hears whom ([`Topology`]), how packets are
 //! cut into frames ([`Framing`]) and put together again on the way or at the end ([`Forwarding`]), damage by a bit error
 //! rate that may change ([`BitErrorRate`]), and what each node has done and spent ([`Counters`]). [`Network`] moves packets
-//! of whatever kind; a [`Transfer`] sends a file by TCP, its segments cut by a
+//! of whatever kind ([`Packet`]); a [`Transfer`] sends a file by TCP, its segments cut by a
 //! [`SegmentSizer`](thinair_segment::SegmentSizer). It refuses to know routing protocols and which paper is run again.
 //!
-//! A frame is a handful of numbers: which packet, which part of it, how long. **Frames that overlap at a receiver are lost
-//! all of them** (no capture), a radio either sends or receives, and distances are whole hops.
+//! A frame is a handful of numbers: which packet, which part of it, how long; or it is there octet by octet, with what is
+//! in it compressed, cut and read again by the code of a real node ([`Framing::Rfc4944`]). **Frames that overlap at a
+//! receiver are lost all of them** (no capture), a radio either sends or receives, and distances are whole hops.
 
+mod air;
 mod bit_errors;
+mod counted;
 mod counters;
 mod framing;
+mod lowpan;
 mod network;
 mod node;
+mod packet;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
 mod topology;
 mod transfer;
+mod tunnel;
 
 use core::time::Duration;
 
 pub use bit_errors::BitErrorRate;
 pub use counters::{Counters, Total};
-pub use framing::Framing;
+pub use framing::{Compression, Framing, Plain};
 pub use network::{Arrival, Network};
+pub use packet::{Packet, address};
 pub use topology::Topology;
 pub use transfer::{Outcome, Point, Running, Transfer};
 
@@ -101,7 +108,7 @@ pub enum Forwarding {
 }
 
 /// Everything about a network but who sends what.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Config {
     /// Who is where.
     pub topology: Topology,

@@ -16,6 +16,7 @@ mod realtime;
 mod totals;
 
 pub use channel::RohcChannel;
+pub(crate) use channel::Terminal;
 #[cfg(target_os = "linux")]
 pub use command::Ended;
 #[cfg(target_os = "linux")]

@@ -39,6 +39,13 @@ pub struct Counters {
     pub overflowed: u64,
     /// Octets that were sent, on the air.
     pub octets: u64,
+    /// Frames that were sent for the first time; 0 where frames are only counted.
+    pub begun: u64,
+    /// Nanoseconds that these have waited for that: behind others, and for the channel.
+    pub waited: u64,
+    /// Packets and fragments that could not be used: headers that cannot be read or compressed, contexts that are not
+    /// there, packets that were given up for others. 0 where frames are only counted.
+    pub refused: u64,
     /// Nanoseconds of the radio.
     pub usage: Usage,
 }
@@ -80,6 +87,9 @@ impl Tally {
             dropped: self.dropped.into(),
             overflowed: self.overflowed.into(),
             octets: self.octets,
+            begun: 0,
+            waited: 0,
+            refused: 0,
             usage: Usage { transmit, receive, overhear, elapsed, instructions: 0 },
         }
     }
@@ -99,6 +109,9 @@ impl AddAssign<&Self> for Counters {
         self.dropped += other.dropped;
         self.overflowed += other.overflowed;
         self.octets += other.octets;
+        self.begun += other.begun;
+        self.waited += other.waited;
+        self.refused += other.refused;
         self.usage.transmit += other.usage.transmit;
         self.usage.receive += other.usage.receive;
         self.usage.overhear += other.usage.overhear;

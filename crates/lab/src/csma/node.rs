@@ -7,14 +7,14 @@ use thinair_wire::time::Instant;
 
 use super::counters::Tally;
 
-/// A part of a packet, on its way.
+/// A frame that waits, or is on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
-    pub(super) packet: u32,
-    /// Where it goes next.
+    /// What it is of, and which part of it: whoever has enqueued it knows.
+    pub(super) load: u32,
+    pub(super) part: u16,
+    /// The addressee.
     pub(super) to: u16,
-    /// Which part of the packet it is.
-    pub(super) number: u16,
 }
 
 /// How far a node is with the frame at the front of its queue.
@@ -78,13 +78,7 @@ impl Near {
     }
 }
 
-/// Parts of a packet that have arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Assembly {
-    pub(super) packet: u32,
-    pub(super) frames: u16,
-}
-
+/// A node and its radio.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) queue: VecDeque<Frame>,
@@ -107,7 +101,6 @@ pub(super) struct Node {
     /// Until when the radio has been counted as receiving.
     pub(super) counted_until: Instant,
     pub(super) near: Box<[Near]>,
-    pub(super) assemblies: Vec<Assembly>,
     pub(super) random: Random,
     pub(super) tally: Tally,
 }
@@ -130,7 +123,6 @@ impl Node {
             clear_since: Instant::ZERO,
             counted_until: Instant::ZERO,
             near,
-            assemblies: Vec::new(),
             random,
             tally: Tally::default(),
         }

@@ -42,7 +42,30 @@ fn of_ns3() -> Config {
     }
 }
 
-fn all<P>(network: &mut Network<P>) -> Vec<Arrival<P>> {
+/// A packet by its number: there is nothing in it.
+#[derive(Clone, Copy, Debug)]
+struct Numbered {
+    octets: u16,
+    number: usize,
+}
+
+const fn octets(octets: u16, number: usize) -> Numbered {
+    Numbered { octets, number }
+}
+
+impl Packet for Numbered {
+    fn octets(&self) -> u16 {
+        self.octets
+    }
+
+    fn write(&self, _from: u16, _to: u16, _out: &mut Vec<u8>) {}
+
+    fn read(_ipv6: &[u8]) -> Option<Self> {
+        None
+    }
+}
+
+fn all<P: Packet>(network: &mut Network<P>) -> Vec<Arrival<P>> {
     std::iter::from_fn(|| network.next_arrival()).collect()
 }
 
@@ -115,7 +138,7 @@ fn a_frame_takes_its_backoff_assessment_turnaround_and_airtime() {
     let mut seen = std::collections::BTreeSet::new();
     for run in 0..100 {
         let mut network = Network::new(&chain(1), Streams::new(1), run);
-        network.send(0, 1, 100, ());
+        network.send(0, 1, octets(100, 0));
         let at = all(&mut network).first().unwrap().at.as_nanos() / 1_000;
         let backoff = at - (128 + 192 + 121 * 32);
         assert!(backoff.is_multiple_of(320) && backoff <= 7 * 320, "{backoff}");
@@ -132,8 +155,8 @@ fn an_acknowledgment_that_is_lost_makes_no_packet_come_twice() {
         Network::new(&Config { errors: BitErrorRate::constant(1e-3), ..chain(1) }, Streams::new(1), 0);
     let mut arrived = Vec::new();
     for packet in 0..2_000 {
-        network.send(0, 1, 60, packet);
-        arrived.extend(all(&mut network).into_iter().map(|arrival| arrival.packet));
+        network.send(0, 1, octets(60, packet));
+        arrived.extend(all(&mut network).into_iter().map(|arrival| arrival.packet.number));
     }
     let counters = network.counters(1);
     assert!(counters.duplicates > 50, "{counters:?}");
@@ -149,7 +172,7 @@ fn stations_that_do_not_hear_each_other_collide_more() {
         let mut network =
             Network::new(&Config { mac, ..config(Topology::Star { leaves: 8 }) }, Streams::new(1), 0);
         for _ in 0..50 {
-            (1..=8).for_each(|leaf| network.send(leaf, 0, 80, ()));
+            (1..=8).for_each(|leaf| network.send(leaf, 0, octets(80, 0)));
             all(&mut network);
         }
         network.counters(0).collisions
@@ -164,7 +187,7 @@ fn a_busy_channel_drops_frames_or_has_them_tried_again() {
         let mut network =
             Network::new(&Config { mac, ..config(Topology::Star { leaves: 20 }) }, Streams::new(1), 0);
         for _ in 0..20 {
-            (1..=20).for_each(|leaf| network.send(leaf, 0, 100, ()));
+            (1..=20).for_each(|leaf| network.send(leaf, 0, octets(100, 0)));
             all(&mut network);
         }
         let failures: u64 = (1..=20).map(|leaf| network.counters(leaf).access_failures).sum();
@@ -178,16 +201,16 @@ fn a_busy_channel_drops_frames_or_has_them_tried_again() {
 fn a_queue_that_is_full_takes_no_more() {
     let mac = MacConfig { queue: 3, ..MacConfig::default() };
     let mut network = Network::new(&Config { mac, ..chain(1) }, Streams::new(1), 0);
-    (0..5).for_each(|packet| network.send(0, 1, 60, packet));
+    (0..5).for_each(|packet| network.send(0, 1, octets(60, packet)));
     assert_eq!((network.waiting(0), network.counters(0).overflowed), (3, 2));
-    assert!(all(&mut network).into_iter().map(|arrival| arrival.packet).eq(0..3));
+    assert!(all(&mut network).into_iter().map(|arrival| arrival.packet.number).eq(0..3));
 }
 
 #[test]
 fn who_does_not_exist_is_sent_nothing() {
     let mut network = Network::new(&chain(1), Streams::new(1), 0);
-    network.send(0, 2, 60, ());
-    network.send(1, 1, 60, ());
+    network.send(0, 2, octets(60, 0));
+    network.send(1, 1, octets(60, 0));
     assert!(network.is_quiet() && all(&mut network).is_empty());
 }
 
@@ -199,7 +222,7 @@ fn a_packet_takes_the_place_of_the_oldest_that_is_not_complete() {
             Config { forwarding: Forwarding::Reassembled(places), ..config(Topology::Star { leaves: 3 }) };
         let mut network = Network::new(&config, Streams::new(1), 0);
         for _ in 0..20 {
-            (1..=3).for_each(|leaf| network.send(leaf, 0, 200, ()));
+            (1..=3).for_each(|leaf| network.send(leaf, 0, octets(200, 0)));
         }
         all(&mut network).len()
     };
@@ -236,14 +259,14 @@ proptest! {
         for (number, (from, to, octets, wait)) in packets.iter().enumerate() {
             let (from, to) = (from % nodes, to % nodes);
             sent += usize::from(from != to);
-            network.send(from, to, *octets, number);
+            network.send(from, to, Numbered { octets: *octets, number });
             now = now + Duration::from_millis(*wait);
             while let Some(arrival) = network.next_before(now) {
                 prop_assert_eq!((arrival.from, arrival.to), from_of(&packets, &arrival, nodes));
-                arrived.push(arrival.packet);
+                arrived.push(arrival.packet.number);
             }
         }
-        arrived.extend(all(&mut network).into_iter().map(|arrival| arrival.packet));
+        arrived.extend(all(&mut network).into_iter().map(|arrival| arrival.packet.number));
         prop_assert!(network.is_quiet());
         let count = arrived.len();
         arrived.sort_unstable();
@@ -266,7 +289,7 @@ proptest! {
     }
 }
 
-fn from_of(packets: &[(u16, u16, u16, u64)], arrival: &Arrival<usize>, nodes: u16) -> (u16, u16) {
-    let (from, to, ..) = packets[arrival.packet];
+fn from_of(packets: &[(u16, u16, u16, u64)], arrival: &Arrival<Numbered>, nodes: u16) -> (u16, u16) {
+    let (from, to, ..) = packets[arrival.packet.number];
     (from % nodes, to % nodes)
 }

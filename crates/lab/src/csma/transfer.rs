@@ -11,9 +11,6 @@ use super::network::Network;
 use crate::streams::Streams;
 use crate::tcp::{self, Algorithm, Connection, Event, Floor, Nagle, Segment};
 
-/// IPH of Ayadi and Awang (2010), table I: 160 bits.
-const IP_HEADER: u16 = 20;
-
 /// Octets that the file is made of.
 static ZEROS: [u8; 4_096] = [0; 4_096];
 
@@ -115,7 +112,7 @@ impl Transfer {
 }
 
 /// A transfer under way: it can be left and taken up again.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Running {
     network: Network<Segment>,
     client: Connection,
@@ -167,10 +164,10 @@ impl Running {
                 self.segments += 1;
                 self.payload += segment.payload.len() as u64;
             }
-            send(&mut self.network, plan.from, plan.to, segment);
+            self.network.send(plan.from, plan.to, segment);
         }
         while let Some(segment) = self.server.poll_transmit(now) {
-            send(&mut self.network, plan.to, plan.from, segment);
+            self.network.send(plan.to, plan.from, segment);
         }
         let timer = [self.client.poll_timeout(), self.server.poll_timeout()].into_iter().flatten().min();
         let until = timer.map_or(end, |timer| timer.min(end));
@@ -258,6 +255,12 @@ impl Running {
         }
     }
 
+    /// What frames are of.
+    #[cfg(test)]
+    pub(super) const fn load(&self) -> &super::network::Loads<Segment> {
+        self.network.load()
+    }
+
     /// What it has cost so far.
     pub fn outcome(&self, plan: &Transfer) -> Outcome {
         let now = self.ended.unwrap_or(self.network.now());
@@ -278,9 +281,4 @@ impl Running {
             sizes: self.sizes.clone(),
         }
     }
-}
-
-fn send(network: &mut Network<Segment>, from: u16, to: u16, segment: Segment) {
-    let octets = IP_HEADER as usize + segment.header_len() + segment.payload.len();
-    network.send(from, to, u16::try_from(octets).unwrap_or(u16::MAX), segment);
 }

@@ -9,23 +9,18 @@ use thinair_rohc::profile::coap::Base;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{
     CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory, DecompressError, Decompressed,
-    Decompressor, DecompressorConfig, DecompressorMemory, Endpoint,
+    Decompressor, DecompressorConfig, DecompressorMemory, Endpoint, ProfileId,
 };
 use thinair_wire::time::Instant;
 
 use super::totals::FeedbackTotals;
 
-/// Blocks for extension headers of each compressor and decompressor.
-const BLOCKS: usize = 256;
+/// Octets of room that no packet is too long for, whether it is compressed (an IR packet adds a few to each header at most) or
+/// rebuilt (no IP packet is longer than 65,575).
+pub(crate) const ROOM: usize = 132_000;
 
 /// Messages of each direction that the other one can refer to.
 const EXCHANGES: usize = 64;
-
-/// Octets that a header may grow by when it is compressed. An IR packet adds a few to each header at most.
-const COMPRESSED_ROOM: usize = 1_024;
-
-/// Octets that a header may grow by when it is rebuilt: no IP packet is longer.
-const REBUILT_ROOM: usize = 65_536;
 
 /// Octets of the longest feedback element.
 const FEEDBACK_ROOM: usize = 512;
@@ -45,7 +40,7 @@ pub struct RohcChannel {
 
 /// One side: an endpoint, and the feedback that it has to send.
 #[derive(Debug)]
-pub(super) struct Terminal {
+pub(crate) struct Terminal {
     endpoint: Endpoint<'static>,
     waiting: VecDeque<Vec<u8>>,
     /// When what waits goes alone.
@@ -53,55 +48,58 @@ pub(super) struct Terminal {
     wait: Duration,
     /// The latest time that the endpoint was told: packets that were polled late have arrived before others entered.
     now: Instant,
-    /// Room for one packet.
-    room: Vec<u8>,
 }
 
 impl Terminal {
-    pub(super) fn new(channel: &RohcChannel, side: Side) -> Self {
+    /// With so many blocks for extension headers in each direction.
+    pub(crate) fn new(channel: &RohcChannel, side: Side, blocks: usize) -> Self {
         let shape = channel.compressor.channel;
         // Otherwise the two directions would count alike, and a mix-up of them could stay unseen.
         let seed = channel.compressor.seed.wrapping_add(side as u64);
         let compressor = CompressorConfig { seed, ..channel.compressor };
         let bases = || Slots::owned(channel.bases.clone());
         let endpoint = Endpoint::new(
-            Compressor::new(compressor, CompressorMemory::owned(&shape, BLOCKS)).with_bases(bases()),
-            Decompressor::new(channel.decompressor, DecompressorMemory::owned(&shape, BLOCKS))
+            Compressor::new(compressor, CompressorMemory::owned(&shape, blocks)).with_bases(bases()),
+            Decompressor::new(channel.decompressor, DecompressorMemory::owned(&shape, blocks))
                 .with_bases(bases()),
-        )
-        .with_exchanges(Exchanges::owned(EXCHANGES), Exchanges::owned(EXCHANGES));
+        );
+        // Only messages of CoAP refer to each other.
+        let endpoint = match shape.profiles().has(ProfileId::Coap) {
+            true => endpoint.with_exchanges(Exchanges::owned(EXCHANGES), Exchanges::owned(EXCHANGES)),
+            false => endpoint,
+        };
         let wait = channel.feedback_wait;
-        Self { endpoint, waiting: VecDeque::new(), due: None, wait, now: Instant::ZERO, room: Vec::new() }
+        Self { endpoint, waiting: VecDeque::new(), due: None, wait, now: Instant::ZERO }
     }
 
-    /// A packet as it goes over the link, with all feedback that waits in front of it.
-    pub(super) fn compress(
+    /// A packet as it goes over the link, with all feedback that waits in front of it. `room` is used, as [`ROOM`].
+    pub(crate) fn compress(
         &mut self,
         now: Instant,
         packet: &[u8],
+        room: &mut [u8],
         feedback: &mut FeedbackTotals,
     ) -> Result<(Compressed, Vec<u8>), CompressError> {
-        self.room.resize(packet.len() + COMPRESSED_ROOM, 0);
         self.now = self.now.max(now);
-        let (compressed, len) = self.endpoint.send(self.now, packet, &mut self.room)?;
+        let (compressed, len) = self.endpoint.send(self.now, packet, room)?;
         let mut octets = Vec::new();
         feedback.in_front += self.waiting.len() as u64;
         self.take_waiting(&mut octets);
-        octets.extend_from_slice(self.room.get(..len).unwrap_or_default());
+        octets.extend_from_slice(room.get(..len).unwrap_or_default());
         Ok((compressed, octets))
     }
 
     /// What is at the end of the link: the IP packet of a ROHC packet.
-    pub(super) fn decompress(
+    pub(crate) fn decompress(
         &mut self,
         now: Instant,
         rohc: &[u8],
+        room: &mut [u8],
         feedback: &mut FeedbackTotals,
     ) -> Result<(Decompressed, Vec<u8>), DecompressError> {
-        self.room.resize(rohc.len() + REBUILT_ROOM, 0);
         self.now = self.now.max(now);
-        let result = self.endpoint.receive(self.now, rohc, &mut self.room);
-        let result = result.map(|done| (done, self.room.get(..done.len).unwrap_or_default().to_vec()));
+        let result = self.endpoint.receive(self.now, rohc, room);
+        let result = result.map(|done| (done, room.get(..done.len).unwrap_or_default().to_vec()));
         let mut element = [0; FEEDBACK_ROOM];
         while let Some(len) = self.endpoint.poll_feedback(&mut element) {
             feedback.elements += 1;
@@ -113,12 +111,12 @@ impl Terminal {
     }
 
     /// When feedback goes alone, if no packet takes it along before.
-    pub(super) fn feedback_at(&self) -> Option<Instant> {
+    pub(crate) fn feedback_at(&self) -> Option<Instant> {
         self.due
     }
 
     /// The feedback that is due, as a packet of its own.
-    pub(super) fn poll_feedback(&mut self, now: Instant, feedback: &mut FeedbackTotals) -> Option<Vec<u8>> {
+    pub(crate) fn poll_feedback(&mut self, now: Instant, feedback: &mut FeedbackTotals) -> Option<Vec<u8>> {
         self.due.filter(|due| *due <= now)?;
         let mut octets = Vec::new();
         self.take_waiting(&mut octets);

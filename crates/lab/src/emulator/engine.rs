@@ -5,8 +5,11 @@ use thinair_rohc::{CompressError, DecompressError};
 use thinair_wire::header::chain::NotIp;
 use thinair_wire::time::Instant;
 
-use super::channel::{RohcChannel, Terminal};
+use super::channel::{ROOM, RohcChannel, Terminal};
 use super::totals::Totals;
+
+/// Blocks for extension headers of each compressor and decompressor.
+const BLOCKS: usize = 256;
 
 /// A link, and, if it is asked for, ROHC at both its ends: compressed where a packet enters the queue, decompressed
 /// where it leaves the link.
@@ -18,6 +21,8 @@ pub struct Engine {
     model: LinkModel<'static>,
     link: ConstrainedLink<'static, Carried>,
     terminals: Option<[Terminal; 2]>,
+    /// For them.
+    room: Vec<u8>,
     totals: [Totals; 2],
     next: u64,
     /// What the link refused before it was polled.
@@ -106,7 +111,8 @@ impl Engine {
         Self {
             model: *model,
             link: ConstrainedLink::new(model, seed),
-            terminals: channel.map(|channel| Side::ALL.map(|side| Terminal::new(channel, side))),
+            terminals: channel.map(|channel| Side::ALL.map(|side| Terminal::new(channel, side, BLOCKS))),
+            room: vec![0; if channel.is_some() { ROOM } else { 0 }],
             totals: Default::default(),
             next: 0,
             refused: Vec::new(),
@@ -123,23 +129,25 @@ impl Engine {
         self.next += 1;
         let octets = match &mut self.terminals {
             None => packet.to_vec(),
-            Some(terminals) => match terminals[from as usize].compress(now, packet, &mut totals.feedback) {
-                Ok((compressed, octets)) => {
-                    totals.header_octets += compressed.header_in as u64;
-                    totals.compressed_header_octets += compressed.header_out as u64;
-                    *totals.formats.entry(compressed.format).or_default() += 1;
-                    octets
+            Some(terminals) => {
+                match terminals[from as usize].compress(now, packet, &mut self.room, &mut totals.feedback) {
+                    Ok((compressed, octets)) => {
+                        totals.header_octets += compressed.header_in as u64;
+                        totals.compressed_header_octets += compressed.header_out as u64;
+                        *totals.formats.entry(compressed.format).or_default() += 1;
+                        octets
+                    }
+                    Err(error) => {
+                        let why = name(error);
+                        *totals.not_compressed.entry(why).or_default() += 1;
+                        let carried =
+                            Carried { number, octets: Vec::new(), ip: Some(packet.to_vec()), entered: now };
+                        let passage = self.passage(from, carried, now, None, Fate::NotCompressed(why));
+                        self.refused.push(passage);
+                        return;
+                    }
                 }
-                Err(error) => {
-                    let why = name(error);
-                    *totals.not_compressed.entry(why).or_default() += 1;
-                    let carried =
-                        Carried { number, octets: Vec::new(), ip: Some(packet.to_vec()), entered: now };
-                    let passage = self.passage(from, carried, now, None, Fate::NotCompressed(why));
-                    self.refused.push(passage);
-                    return;
-                }
-            },
+            }
         };
         self.offer(now, from, Carried { number, octets, ip: Some(packet.to_vec()), entered: now });
     }
@@ -228,7 +236,7 @@ impl Engine {
                 let to = from.other() as usize;
                 // Feedback on this packet goes the other way.
                 let feedback = &mut self.totals[to].feedback;
-                match terminals[to].decompress(now, &carried.octets, feedback) {
+                match terminals[to].decompress(now, &carried.octets, &mut self.room, feedback) {
                     Ok((done, packet)) if done.len > 0 && carried.ip.is_some() => {
                         (delivered(carried.ip.as_deref(), &packet), packet)
                     }
