@@ -9,8 +9,6 @@ mod show;
 mod tests;
 
 use core::time::Duration;
-use std::collections::BTreeMap;
-
 use thinair_lab::Summary;
 use thinair_lab::plan::Sample;
 use thinair_lab::tcp::Nagle;
@@ -20,7 +18,7 @@ use published::LOSSES;
 
 use crate::paper::{About, Error, Findings, Paper, Plan, Progress};
 use crate::row::{Bar, Row};
-use crate::sweep::runs;
+use crate::sweep::{Samples, runs};
 
 /// The evaluation.
 #[derive(Debug)]
@@ -74,15 +72,8 @@ impl Paper for CoapLatency {
 
     fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {
         let cells = cells(plan.quick)?;
-        let samples = runs(
-            &cells,
-            |cell| cell.runs,
-            plan.threads,
-            progress,
-            Cell::cost,
-            |cell, run| Ok(cell.run(plan.seed, run)),
-        )?;
-        let results = Results(cells.into_iter().map(|cell| cell.id).zip(samples).collect());
+        let samples = runs(&cells, plan, progress)?;
+        let results = Samples::new(cells.into_iter().map(|cell| cell.id).zip(samples));
         let rows = rows(&results);
         let ours = show::sections(&results, &rows);
         Ok(Findings { rows, ours, left_out: Vec::new() })
@@ -90,22 +81,7 @@ impl Paper for CoapLatency {
 }
 
 /// Samples by cell.
-#[derive(Debug, Default)]
-struct Results(BTreeMap<String, Vec<Sample>>);
-
-impl Results {
-    fn samples(&self, id: &str) -> &[Sample] {
-        self.0.get(id).map_or(&[], Vec::as_slice)
-    }
-
-    fn summary(&self, id: &str, of: impl Fn(&Sample) -> Option<f64>) -> Option<Summary> {
-        Summary::of(&self.samples(id).iter().filter_map(of).collect::<Vec<_>>())
-    }
-
-    fn mean(&self, id: &str, of: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
-        self.summary(id, of).map(|summary| summary.mean)
-    }
-}
+type Results = Samples<Sample>;
 
 /// What 95 % of the means of three runs lie in.
 fn band_of_three(values: &[f64]) -> Option<(f64, f64)> {
@@ -208,16 +184,6 @@ fn cells(quick: bool) -> Result<Vec<Cell>, Error> {
     Ok(cells)
 }
 
-impl Cell {
-    /// About how long a run takes, for the progress.
-    fn cost(&self) -> u64 {
-        match self.scenario.requests.count {
-            usize::MAX => 200 * u64::from(self.scenario.clients),
-            _ => 100 * (1 + self.scenario.warm_up as u64),
-        }
-    }
-}
-
 fn rows(results: &Results) -> Vec<Row> {
     let mut rows = Vec::new();
     for access in Access::ALL {
@@ -292,7 +258,7 @@ fn table1(
     metric: Metric,
 ) -> Row {
     let id = format!("{}/{}/{loss}", access.name(), control.name);
-    let samples: Vec<f64> = results.samples(&id).iter().filter_map(|sample| metric.of(sample)).collect();
+    let samples: Vec<f64> = results.of(&id).iter().filter_map(|sample| metric.of(sample)).collect();
     let mean = Summary::of(&samples).map(|summary| summary.mean);
     let what = format!("{}, {}, +{loss} %: {}", access.title(), control.name, metric.title());
     let row = Row::new(format!("{id}/{}", metric.name()), what, metric.unit(), mean);

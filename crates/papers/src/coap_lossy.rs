@@ -76,14 +76,7 @@ impl Paper for CoapLossy {
 
     fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {
         let cells = cells(plan.quick);
-        let samples = runs(
-            &cells,
-            |cell| cell.runs,
-            plan.threads,
-            progress,
-            |cell| cell.exchanges as u64,
-            |cell, run| cell.run(plan.seed, run),
-        )?;
+        let samples = runs(&cells, plan, progress)?;
         let mut results = Results::default();
         for (cell, samples) in cells.iter().zip(samples) {
             let of = if cell.exchanges == TWENTY { &mut results.of_20 } else { &mut results.long };

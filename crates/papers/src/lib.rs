@@ -22,6 +22,7 @@ mod coap_delay;
 mod coap_energy;
 mod coap_latency;
 mod coap_lossy;
+mod coap_many;
 mod coap_robustness;
 mod coap_sizes;
 mod coap_tunnel_rtt;
@@ -45,6 +46,7 @@ pub const PAPERS: &[&dyn Paper] = &[
     &coap_energy::CoapEnergy,
     &coap_latency::CoapLatency,
     &coap_lossy::CoapLossy,
+    &coap_many::CoapMany,
     &coap_robustness::CoapRobustness,
     &coap_sizes::CoapSizes,
     &coap_tunnel_rtt::CoapTunnelRtt,

@@ -1,8 +1,10 @@
 //! Many independent measurements, shared among threads.
 
-use thinair_lab::{Step, work};
+use std::collections::BTreeMap;
 
-use crate::paper::{Error, Progress};
+use thinair_lab::{Step, Summary, work};
+
+use crate::paper::{Error, Plan, Progress};
 
 /// Measures each of `jobs`; results in their order, whichever thread took which. The first error of that order
 /// is told. `cost` weighs them for the progress.
@@ -35,21 +37,66 @@ pub(crate) fn sweep<J: Sync, R: Send>(
     results.into_iter().flatten().collect()
 }
 
-/// Measures runs of each of `cells`, as many as `runs` says; results by cell, in the order of the runs. `cost` is that of
-/// one run.
-pub(crate) fn runs<C: Sync, R: Send>(
+/// A scenario that is run again and again, each time with other luck.
+pub(crate) trait Repeated: Sync {
+    /// What a run gives.
+    type Sample: Send;
+
+    /// How often it is run.
+    fn runs(&self) -> u32;
+
+    /// What a run of it costs, as the progress has it.
+    fn cost(&self) -> u64 {
+        1
+    }
+
+    /// A run: the same `seed` and number give the same sample.
+    fn run(&self, seed: u64, run: u32) -> Result<Self::Sample, Error>;
+}
+
+/// All runs of each of `cells`, by cell and in the order of the runs.
+pub(crate) fn runs<C: Repeated>(
     cells: &[C],
-    runs: impl Fn(&C) -> u32,
-    threads: usize,
+    plan: &Plan,
     progress: Progress<'_>,
-    cost: impl Fn(&C) -> u64,
-    measure: impl Fn(&C, u32) -> Result<R, Error> + Sync,
-) -> Result<Vec<Vec<R>>, Error> {
+) -> Result<Vec<Vec<C::Sample>>, Error> {
     let jobs: Vec<(&C, u32)> =
-        cells.iter().flat_map(|cell| (0..runs(cell)).map(move |run| (cell, run))).collect();
-    let results = sweep(&jobs, threads, progress, |(cell, _)| cost(cell), |(cell, run)| measure(cell, *run))?;
+        cells.iter().flat_map(|cell| (0..cell.runs()).map(move |run| (cell, run))).collect();
+    let results = sweep(
+        &jobs,
+        plan.threads,
+        progress,
+        |(cell, _)| cell.cost(),
+        |(cell, run)| cell.run(plan.seed, *run),
+    )?;
     let mut results = results.into_iter();
-    Ok(cells.iter().map(|cell| results.by_ref().take(runs(cell) as usize).collect()).collect())
+    Ok(cells.iter().map(|cell| results.by_ref().take(cell.runs() as usize).collect()).collect())
+}
+
+/// Samples by the id of their cell, in the order of the runs.
+#[derive(Debug, Default)]
+pub(crate) struct Samples<S>(BTreeMap<String, Vec<S>>);
+
+impl<S> Samples<S> {
+    /// Of cells and what [`runs`] has found of them.
+    pub(crate) fn new(found: impl IntoIterator<Item = (String, Vec<S>)>) -> Self {
+        Self(found.into_iter().collect())
+    }
+
+    /// Those of a cell; none if there is no such cell.
+    pub(crate) fn of(&self, id: &str) -> &[S] {
+        self.0.get(id).map_or(&[], Vec::as_slice)
+    }
+
+    /// Of the runs of a cell in which there is such a figure.
+    pub(crate) fn summary(&self, id: &str, of: impl Fn(&S) -> Option<f64>) -> Option<Summary> {
+        Summary::of(&self.of(id).iter().filter_map(of).collect::<Vec<_>>())
+    }
+
+    /// The mean of it.
+    pub(crate) fn mean(&self, id: &str, of: impl Fn(&S) -> Option<f64>) -> Option<f64> {
+        self.summary(id, of).map(|summary| summary.mean)
+    }
 }
 
 #[cfg(test)]
@@ -73,10 +120,22 @@ mod tests {
         assert_eq!(seen.into_inner(), 4 * 101);
     }
 
+    impl Repeated for u32 {
+        type Sample = (Self, u64, Self);
+
+        fn runs(&self) -> u32 {
+            *self
+        }
+
+        fn run(&self, seed: u64, run: u32) -> Result<Self::Sample, Error> {
+            Ok((*self, seed, run))
+        }
+    }
+
     #[test]
     fn runs_come_by_cell() {
-        let found =
-            runs(&[2, 0, 3], |cell| *cell, 2, &|_, _| (), |_| 1, |cell, run| Ok((*cell, run))).unwrap();
-        assert_eq!(found, [vec![(2, 0), (2, 1)], vec![], vec![(3, 0), (3, 1), (3, 2)]]);
+        let plan = Plan { threads: 2, seed: 7, ..Plan::default() };
+        let found = runs(&[2, 0, 3], &plan, &|_, _| ()).unwrap();
+        assert_eq!(found, [vec![(2, 7, 0), (2, 7, 1)], vec![], vec![(3, 7, 0), (3, 7, 1), (3, 7, 2)]]);
     }
 }

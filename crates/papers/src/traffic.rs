@@ -201,6 +201,13 @@ impl Flow {
         Self::between(kind, hosts, random)
     }
 
+    /// Notifications ([`Kind::D`]) that a server sends to a client over IPv6.
+    pub(crate) fn notifications(server: [u8; 16], client: [u8; 16], seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let hosts = Hosts { client, server, ..Hosts::new(Version::V6, &mut random) };
+        Self::between(Kind::D, hosts, random)
+    }
+
     /// A conversation: GET requests with random Message IDs and tokens, and the flow of their responses.
     pub(crate) fn exchange(version: Version, seed: u64) -> (Self, Self) {
         let mut random = Random::new(seed);

@@ -16,6 +16,7 @@ use thinair_wire::time::Instant;
 
 use crate::compressed::channel;
 use crate::paper::Error;
+use crate::sweep::Repeated;
 
 /// Requests of a flow. Section 2.6.
 const REQUESTS: usize = 100;
@@ -283,9 +284,24 @@ impl Cell {
         let discipline = if codel { "codel" } else { "drop-tail" };
         Self { id: format!("queue/{discipline}/{}", control.name), runs, scenario }
     }
+}
 
-    pub(super) fn run(&self, seed: u64, run: u32) -> Sample {
-        Sample::of(&self.scenario.run(seed, run))
+impl Repeated for Cell {
+    type Sample = Sample;
+
+    fn runs(&self) -> u32 {
+        self.runs
+    }
+
+    fn cost(&self) -> u64 {
+        match self.scenario.requests.count {
+            usize::MAX => 200 * u64::from(self.scenario.clients),
+            _ => 100 * (1 + self.scenario.warm_up as u64),
+        }
+    }
+
+    fn run(&self, seed: u64, run: u32) -> Result<Sample, Error> {
+        Ok(Sample::of(&self.scenario.run(seed, run)))
     }
 }
 

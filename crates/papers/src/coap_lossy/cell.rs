@@ -16,6 +16,7 @@ use thinair_wire::time::Instant;
 
 use crate::compressed::channel;
 use crate::paper::Error;
+use crate::sweep::Repeated;
 
 /// One way: the least that tables V and VI have is 7 and 8 ms for both.
 const DELAY: Duration = Duration::from_millis(4);
@@ -187,11 +188,6 @@ impl Cell {
         format!("{}/{}/{}/{}", profile.name(), way.name(), rate.name(), errors.name())
     }
 
-    pub(super) fn run(&self, seed: u64, run: u32) -> Result<Sample, Error> {
-        let outcome = self.scenario(seed.wrapping_add(u64::from(run)))?.run(seed, run);
-        Ok(Sample::new(&outcome))
-    }
-
     fn scenario(&self, seed: u64) -> Result<Scenario, Error> {
         let (mode, refresh) = (self.way.mode(), self.way.refresh());
         Ok(Scenario {
@@ -214,6 +210,23 @@ impl Cell {
             warm_up: 0,
             end: Instant::from_millis(1_000_000_000),
         })
+    }
+}
+
+impl Repeated for Cell {
+    type Sample = Sample;
+
+    fn runs(&self) -> u32 {
+        self.runs
+    }
+
+    fn cost(&self) -> u64 {
+        self.exchanges as u64
+    }
+
+    fn run(&self, seed: u64, run: u32) -> Result<Sample, Error> {
+        let outcome = self.scenario(seed.wrapping_add(u64::from(run)))?.run(seed, run);
+        Ok(Sample::new(&outcome))
     }
 }
 

@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::sweep::Repeated;
 
 #[test]
 fn a_quick_run_has_every_figure_once_and_twice_the_same() {

@@ -4,12 +4,18 @@ use core::time::Duration;
 
 use thinair_lab::Streams;
 use thinair_lab::csma::{
-    AccessFailure, BitErrorRate, Config, Forwarding, Framing, MacConfig, Outcome, Point, Topology, Transfer,
+    AccessFailure, BitErrorRate, Compression, Config, Forwarding, Framing, MacConfig, Outcome, Point,
+    Topology, Transfer,
 };
+use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
 use thinair_segment::{
     Adaptive, AfterFirstLoss, Dmss, DmssConfig, FastStart, Fixed, Measure, Sizer, Tssa, TssaConfig,
 };
 use thinair_wire::time::Instant;
+
+use crate::compressed::channel;
+use crate::paper::Error;
+use crate::sweep::Repeated;
 
 /// Sizes of which the best is what others are held against.
 pub(super) const SIZES: [u16; 8] = [64, 106, 170, 276, 382, 512, 700, 1_024];
@@ -33,7 +39,7 @@ pub(super) const STEPS: [Duration; 2] = [Duration::from_secs(60), Duration::from
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
     pub(super) id: String,
-    pub(super) runs: u32,
+    runs: u32,
     transfer: Transfer,
     sizer: Sizer,
 }
@@ -48,6 +54,44 @@ pub(super) struct Setting {
     pub(super) sense_range: u8,
     pub(super) access_failure: AccessFailure,
     pub(super) forwarding: Forwarding,
+    pub(super) headers: Headers,
+}
+
+/// What stands in front of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Headers {
+    /// As table I has them, in frames of numbers.
+    Paper,
+    /// IPv6, in frames of octets, as all that follow.
+    Ipv6,
+    /// LOWPAN_IPHC.
+    Iphc,
+    /// ROHC, profile 0x0006, with feedback.
+    Rohc,
+}
+
+impl Headers {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Paper => "table I",
+            Self::Ipv6 => "ipv6",
+            Self::Iphc => "6lowpan",
+            Self::Rohc => "rohc",
+        }
+    }
+
+    fn framing(self) -> Result<Framing, Error> {
+        Ok(match self {
+            Self::Paper => Framing::PAPER,
+            Self::Ipv6 => Framing::Rfc4944(Compression::None),
+            Self::Iphc => Framing::Rfc4944(Compression::Iphc),
+            Self::Rohc => {
+                let profiles = ProfileSet::of(&[ProfileId::Tcp])?;
+                let channel = channel(profiles, 1, Mode::Optimistic, Refresh::default(), 1)?;
+                Framing::Rfc4944(Compression::Rohc(Box::new(channel)))
+            }
+        })
+    }
 }
 
 /// What figures 5 to 7 are run with: selected, see “Why different”.
@@ -59,6 +103,7 @@ pub(super) const BASE: Setting = Setting {
     sense_range: 2,
     access_failure: AccessFailure::Retry,
     forwarding: Forwarding::Single,
+    headers: Headers::Paper,
 };
 
 /// Four segments under way.
@@ -67,6 +112,20 @@ pub(super) const WINDOW4: Setting = Setting { name: "window-4", window: 4, ..BAS
 /// As the runs of ns-3.
 pub(super) const NS3: Setting =
     Setting { name: "ns3", sense_range: 1, forwarding: Forwarding::Reassembled(4), ..BASE };
+
+/// The base set with the octets of real frames, one segment under way, and four.
+pub(super) const REAL: [[Setting; 3]; 2] = [
+    [
+        Setting { name: "ipv6", headers: Headers::Ipv6, ..BASE },
+        Setting { name: "6lowpan", headers: Headers::Iphc, ..BASE },
+        Setting { name: "rohc", headers: Headers::Rohc, ..BASE },
+    ],
+    [
+        Setting { name: "ipv6-window-4", headers: Headers::Ipv6, ..WINDOW4 },
+        Setting { name: "6lowpan-window-4", headers: Headers::Iphc, ..WINDOW4 },
+        Setting { name: "rohc-window-4", headers: Headers::Rohc, ..WINDOW4 },
+    ],
+];
 
 /// Hidden terminals, as figure 2 reads.
 pub(super) const HIDDEN: Setting = Setting { name: "cs-1", sense_range: 1, ..BASE };
@@ -156,8 +215,8 @@ pub(super) fn id(setting: &Setting, rate: f64, control: &str) -> String {
 }
 
 impl Cell {
-    pub(super) fn new(setting: &Setting, rate: f64, control: &Control, runs: u32) -> Self {
-        Self {
+    pub(super) fn new(setting: &Setting, rate: f64, control: &Control, runs: u32) -> Result<Self, Error> {
+        Ok(Self {
             id: id(setting, rate, &control.name),
             runs,
             transfer: Transfer {
@@ -168,7 +227,7 @@ impl Cell {
                         access_failure: setting.access_failure,
                         ..MacConfig::default()
                     },
-                    framing: Framing::PAPER,
+                    framing: setting.headers.framing()?,
                     forwarding: setting.forwarding,
                     errors: BitErrorRate::constant(rate),
                 },
@@ -180,18 +239,18 @@ impl Cell {
                 trace: true,
             },
             sizer: control.sizer.clone(),
-        }
+        })
     }
 
     /// A rate of 1e-5 that is 3e-4 for a while.
-    pub(super) fn stepped(control: &Control, runs: u32) -> Self {
-        let mut cell = Self::new(&BASE, 1e-5, control, runs);
+    pub(super) fn stepped(control: &Control, runs: u32) -> Result<Self, Error> {
+        let mut cell = Self::new(&BASE, 1e-5, control, runs)?;
         let [up, down] = STEPS.map(|time| Instant::ZERO + time);
         cell.id = format!("stepped/{}", control.name);
         cell.transfer.network.errors = BitErrorRate::constant(1e-5).then(up, 3e-4).then(down, 1e-5);
         // As long as it takes to see what comes after.
         cell.transfer.octets *= 2;
-        cell
+        Ok(cell)
     }
 
     /// Less of the file, for quick runs.
@@ -199,14 +258,22 @@ impl Cell {
         self.transfer.octets = kib * 1_024;
         self
     }
+}
 
-    pub(super) fn run(&self, seed: u64, run: u32) -> Sample {
+impl Repeated for Cell {
+    type Sample = Sample;
+
+    fn runs(&self) -> u32 {
+        self.runs
+    }
+
+    fn run(&self, seed: u64, run: u32) -> Result<Sample, Error> {
         let mut sample = Sample::of(self.transfer.run(&mut self.sizer.clone(), Streams::new(seed), run));
         // Sizes are looked at in a few runs only.
         if run >= TRACED {
             sample.sizes = Vec::new();
         }
-        sample
+        Ok(sample)
     }
 }
 

@@ -1,9 +1,11 @@
 //! The figures, and their bars.
 
-use super::cell::{BASE, Control, NS3, TURNED, WINDOW4};
-use super::cell::{ELSEWHERE, SIZES, Sample, Setting, ambiguities, id, written};
+use super::cell::{
+    BASE, Control, ELSEWHERE, NS3, REAL, SIZES, Sample, Setting, TURNED, WINDOW4, ambiguities, id, written,
+};
 use super::{
-    AMBIGUOUS, DMSS_RATES, DMSS_WAYS, OUTSIDE, Results, model, rates, rates_elsewhere, rates_of_window_4,
+    AMBIGUOUS, DMSS_RATES, DMSS_WAYS, OUTSIDE, Results, model, rates, rates_elsewhere, rates_of_real,
+    rates_of_window_4,
 };
 use crate::row::{Bar, Row};
 
@@ -26,6 +28,12 @@ pub(super) fn rows(results: &Results, quick: bool) -> Vec<Row> {
             rows.extend(adaptive(results, &setting, *rate, false));
         }
     }
+    for setting in REAL.as_flattened() {
+        for rate in rates_of_real(quick) {
+            rows.extend(measured(results, setting, *rate));
+            rows.extend(adaptive(results, setting, *rate, false));
+        }
+    }
     if quick {
         return rows;
     }
@@ -42,6 +50,12 @@ pub(super) fn rows(results: &Results, quick: bool) -> Vec<Row> {
                 results,
                 &id(&BASE, rate, &control.name),
                 &format!("TSSA, {name}, BER {rate:e}"),
+            ));
+            rows.push(Row::new(
+                format!("{}/duration-above-dmss", id(&BASE, rate, &control.name)),
+                format!("TSSA, {name}, BER {rate:e}: duration above that of DMSS"),
+                "%",
+                longer_than_dmss(results, rate, &control.name).map(|(mean, _)| mean),
             ));
         }
     }
@@ -163,15 +177,14 @@ fn adaptive(results: &Results, setting: &Setting, rate: f64, is_held: bool) -> [
 }
 
 /// Figures 6 and 7.
-fn against_dmss(results: &Results, rate: f64, is_held: bool) -> [Row; 2] {
+fn against_dmss(results: &Results, rate: f64, is_held: bool) -> [Row; 3] {
     let of = |name: &str, of: fn(&Sample) -> f64| results.summary(&id(&BASE, rate, name), of);
     let (tssa, dmss) = (of("tssa", |sample| sample.energy), of("dmss", |sample| sample.energy));
     // The upper end of what the difference may be, at 95 %.
     let upper =
         tssa.zip(dmss).and_then(|(tssa, dmss)| Some(tssa.mean - dmss.mean + tssa.half?.hypot(dmss.half?)));
-    let (tssa, dmss) = (of("tssa", |sample| sample.duration), of("dmss", |sample| sample.duration));
-    let longer = tssa.zip(dmss).map(|(tssa, dmss)| 100.0 * (tssa.mean / dmss.mean - 1.0));
     let cell = id(&BASE, rate, "tssa");
+    let longer = longer_than_dmss(results, rate, "tssa");
     [
         Row::new(
             format!("{cell}/energy-above-dmss"),
@@ -184,8 +197,23 @@ fn against_dmss(results: &Results, rate: f64, is_held: bool) -> [Row; 2] {
             format!("{cell}/duration-above-dmss"),
             format!("BER {rate:e}: duration of TSSA above that of DMSS"),
             "%",
-            longer,
+            longer.map(|(mean, _)| mean),
         )
         .at_most(is_held.then_some(-10.0)),
+        Row::new(
+            format!("{cell}/duration-above-dmss-half"),
+            format!("BER {rate:e}: duration of TSSA above that of DMSS, half of its interval of 95 %"),
+            "%",
+            longer.and_then(|(_, half)| half),
+        ),
     ]
+}
+
+/// How much longer a transfer of the base set takes than with DMSS, in percent: the mean, and half of its interval of 95 %.
+fn longer_than_dmss(results: &Results, rate: f64, control: &str) -> Option<(f64, Option<f64>)> {
+    let of = |name: &str| results.summary(&id(&BASE, rate, name), |sample| sample.duration);
+    let (one, dmss) = (of(control)?, of("dmss")?);
+    let ratio = one.mean / dmss.mean;
+    let half = one.half.zip(dmss.half).map(|(a, b)| 100.0 * ratio * (a / one.mean).hypot(b / dmss.mean));
+    Some((100.0 * (ratio - 1.0), half))
 }

@@ -4,12 +4,13 @@ use thinair_lab::csma::Point as Size;
 use thinair_report::{Axis, Cell, Column, Figure, Lines, Point, Section, Series, Shape, Table};
 
 use super::cell::{
-    BASE, Control, ELSEWHERE, HIDDEN, SIZES, STEPS, Sample, Setting, TURNED, WINDOW4, ambiguities, id,
+    BASE, Control, ELSEWHERE, HIDDEN, REAL, SIZES, STEPS, Sample, Setting, TURNED, WINDOW4, ambiguities, id,
     written,
 };
 use super::rows::best;
 use super::{
-    AMBIGUOUS, DMSS_RATES, DMSS_WAYS, OUTSIDE, Results, model, rates, rates_elsewhere, rates_of_window_4,
+    AMBIGUOUS, DMSS_RATES, DMSS_WAYS, OUTSIDE, Results, model, rates, rates_elsewhere, rates_of_real,
+    rates_of_window_4,
 };
 use crate::row::Row;
 
@@ -35,6 +36,14 @@ pub(super) fn sections(results: &Results, rows: &[Row], quick: bool) -> Vec<Sect
         Section::new("Four segments under way")
             .table(shown.fixed(&WINDOW4, rates_of_window_4(quick)))
             .table(shown.controls(&WINDOW4, rates_of_window_4(quick))),
+        Section::new("Real frames")
+            .text(
+                "The base set with every octet of RFC 4944: MAC headers of short addresses, IPv6, or LOWPAN_IPHC, or ROHC's profile 0x0006; \
+                TCP is read again out of what has arrived. LOWPAN_IPHC goes by fragment forwarding, the others by mesh headers. All controls \
+                are as they were.",
+            )
+            .table(shown.real("One segment under way", [&BASE].into_iter().chain(&REAL[0]), rates_of_real(quick)))
+            .table(shown.real("Four segments under way", [&WINDOW4].into_iter().chain(&REAL[1]), rates_of_real(quick))),
         Section::new("Size over time")
             .text("The first time that a fixed transfer of the size in use would cost at most 10 % more than the best one.")
             .table(shown.convergence(rates(quick)))
@@ -90,6 +99,20 @@ impl Shown<'_> {
             Some(_) => " ✗",
         };
         Cell::text(format!("{ours:.decimals$}{sign}"))
+    }
+
+    /// The same, with half of its interval, which is a row of its own.
+    fn with_half(&self, id: &str, decimals: usize) -> Cell {
+        let half =
+            self.rows.iter().find(|row| row.id().strip_suffix("-half") == Some(id)).and_then(Row::ours);
+        let row = self.rows.iter().find(|row| row.id() == id);
+        match (half, row.and_then(|row| Some((row.ours()?, row.bar().map(|_| row.met()))))) {
+            (Some(half), Some((ours, met))) => {
+                let sign = met.map_or("", |met| if met { " ✓" } else { " ✗" });
+                Cell::text(format!("{ours:.decimals$} ± {half:.decimals$}{sign}"))
+            }
+            _ => self.verdict(id, decimals),
+        }
     }
 
     fn estimate(&self, cell: &str, decimals: usize, of: impl Fn(&Sample) -> f64) -> Cell {
@@ -226,10 +249,45 @@ impl Shown<'_> {
                 duration("dmss"),
                 duration("adaptive"),
                 self.verdict(&format!("{}/energy-above-dmss", of("tssa")), 2),
-                self.verdict(&format!("{}/duration-above-dmss", of("tssa")), 1),
+                self.with_half(&format!("{}/duration-above-dmss", of("tssa")), 1),
                 self.estimate(&of("tssa"), 0, |sample| sample.mean_size),
                 self.estimate(&of("adaptive"), 0, |sample| sample.mean_size),
             ]);
+        }
+        table
+    }
+
+    /// What headers make of controls.
+    fn real<'s>(
+        &self,
+        title: &str,
+        settings: impl Iterator<Item = &'s Setting> + Clone,
+        rates: &[f64],
+    ) -> Table {
+        const CONTROLS: [&str; 6] = ["64", "512", "1024", "tssa", "dmss", "adaptive"];
+        let energies = CONTROLS.map(|control| Column::number(control).unit("J"));
+        let rest = [
+            Column::number("best size"),
+            Column::number("Adaptive above it").unit("%"),
+            Column::number("tssa").unit("s"),
+            Column::number("adaptive").unit("s"),
+        ];
+        let columns = [Column::text("BER"), Column::text("headers")].into_iter().chain(energies).chain(rest);
+        let mut table = Table::new(title, columns);
+        for rate in rates {
+            for setting in settings.clone() {
+                let of = |control: &str| id(setting, *rate, control);
+                let energies = CONTROLS.map(|control| self.estimate(&of(control), 2, |sample| sample.energy));
+                let best = best(self.results, setting.name, Some(*rate));
+                let rest = [
+                    best.map_or(Cell::Empty, |(size, _)| Cell::integer(size)),
+                    self.verdict(&format!("{}/above-best", of("adaptive")), 1),
+                    self.estimate(&of("tssa"), 0, |sample| sample.duration),
+                    self.estimate(&of("adaptive"), 0, |sample| sample.duration),
+                ];
+                let names = [Cell::text(written(*rate)), Cell::text(setting.headers.name())];
+                table.row(names.into_iter().chain(energies).chain(rest));
+            }
         }
         table
     }
@@ -248,11 +306,16 @@ impl Shown<'_> {
         let mut table = Table::new("Three energies, and all bits sent", columns);
         for rate in rates {
             for control in ["64", "512", "1024", "tssa", "dmss", "adaptive"] {
-                let mean = |of: fn(&Sample) -> f64| self.results.mean(&id(&BASE, *rate, control), of);
+                let cell = id(&BASE, *rate, control);
+                let mean = |of: fn(&Sample) -> f64| self.results.mean(&cell, of);
+                let airtime = match mean(|sample| sample.energy) {
+                    None => Cell::text("not finished"),
+                    airtime => number(airtime, 2),
+                };
                 table.row([
                     Cell::text(written(*rate)),
                     Cell::text(control),
-                    number(mean(|sample| sample.energy), 2),
+                    airtime,
                     number(mean(|sample| sample.overhearing), 2),
                     number(mean(|sample| sample.idle), 1),
                     number(mean(|sample| sample.bits / 1e6), 1),
@@ -344,7 +407,11 @@ impl Shown<'_> {
 
     fn ambiguities(&self) -> Table {
         let columns = AMBIGUOUS.into_iter().flat_map(|rate| {
-            [Column::number(format!("{rate:e}")).unit("J"), Column::number(format!("{rate:e}")).unit("s")]
+            [
+                Column::number(format!("{rate:e}")).unit("J"),
+                Column::number(format!("{rate:e}")).unit("s"),
+                Column::number("above DMSS").unit("%"),
+            ]
         });
         let mut table =
             Table::new("Turned, one at a time", [Column::text("what")].into_iter().chain(columns));
@@ -355,6 +422,7 @@ impl Shown<'_> {
                 [
                     self.estimate(&cell, 2, |sample| sample.energy),
                     self.estimate(&cell, 0, |sample| sample.duration),
+                    self.verdict(&format!("{cell}/duration-above-dmss"), 1),
                 ]
             });
             table.row([Cell::text(name)].into_iter().chain(cells));

@@ -17,7 +17,7 @@ fn a_quick_run_has_every_figure_once_and_twice_the_same() {
 
 #[test]
 fn ids_of_a_full_run_are_unique() {
-    let cells = cells(false);
+    let cells = cells(false).expect("channels can be");
     let ids: BTreeSet<_> = cells.iter().map(|cell| &cell.id).collect();
     assert_eq!(ids.len(), cells.len());
 }

@@ -1,0 +1,301 @@
+//! What is run: a star of senders around a sink, whose readings contend for one channel.
+
+use core::cmp::Reverse;
+use core::time::Duration;
+use std::collections::{BinaryHeap, VecDeque};
+
+use thinair_lab::csma::{
+    AccessFailure, BitErrorRate, Compression, Config, Counters, Forwarding, Framing, MacConfig, Network,
+    Topology, address,
+};
+use thinair_lab::{Purpose, Stream, Streams};
+use thinair_link::energy::{CC2538, CORTEX_M3, Energy, Spent};
+use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
+use thinair_wire::time::Instant;
+
+use crate::compressed::channel;
+use crate::paper::Error;
+use crate::sweep::Repeated;
+use crate::traffic::{Flow, Packet};
+
+/// Senders of a star.
+pub(super) const SENDERS: [u16; 6] = [10, 20, 50, 100, 150, 200];
+
+/// From one reading of a sender to the next, on average; each gap is from half of it to one and a half.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long readings are sent, and how long they may take after that.
+const SPAN: Duration = Duration::from_secs(120);
+const SPAN_QUICK: Duration = Duration::from_secs(10);
+const AFTERWARDS: Duration = Duration::from_secs(10);
+
+/// Frames that wait in a sender.
+const QUEUE: u16 = 8;
+
+/// The node in the middle.
+const SINK: u16 = 0;
+
+/// What stands for the headers of a reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// They do.
+    Plain,
+    /// LOWPAN_IPHC and LOWPAN_NHC.
+    Lowpan,
+    /// Profile 0x0081.
+    Rohc,
+    /// Profile 0x0081 in UDP datagrams, whose own headers go by LOWPAN_IPHC and LOWPAN_NHC.
+    Both,
+}
+
+impl Way {
+    pub(super) const ALL: [Self; 4] = [Self::Plain, Self::Lowpan, Self::Rohc, Self::Both];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Lowpan => "6lowpan",
+            Self::Rohc => "rohc",
+            Self::Both => "both",
+        }
+    }
+
+    fn compression(self) -> Result<Compression, Error> {
+        // O-mode, feedback after 10 ms in a frame of its own; each sender has a channel of its own.
+        let rohc = || {
+            let profiles = ProfileSet::of(&[ProfileId::Coap])?;
+            Ok::<_, Error>(Box::new(channel(profiles, 1, Mode::Optimistic, Refresh::default(), 1)?))
+        };
+        Ok(match self {
+            Self::Plain => Compression::None,
+            Self::Lowpan => Compression::Iphc,
+            Self::Rohc => Compression::Rohc(rohc()?),
+            Self::Both => Compression::RohcInUdp(rohc()?),
+        })
+    }
+}
+
+/// Whether senders hear each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hearing {
+    /// All sense all.
+    All,
+    /// A sender senses the sink alone.
+    Hidden,
+}
+
+impl Hearing {
+    pub(super) const ALL: [Self; 2] = [Self::All, Self::Hidden];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::All => "hearing",
+            Self::Hidden => "hidden",
+        }
+    }
+
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::All => "senders hear each other",
+            Self::Hidden => "senders hear the sink alone",
+        }
+    }
+}
+
+/// A scenario.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    pub(super) hearing: Hearing,
+    pub(super) senders: u16,
+    pub(super) way: Way,
+    runs: u32,
+    span: Duration,
+}
+
+/// How a cell is named.
+pub(super) fn id(hearing: Hearing, senders: u16, way: Way) -> String {
+    format!("{}/{senders}/{}", hearing.name(), way.name())
+}
+
+impl Cell {
+    pub(super) const fn new(hearing: Hearing, senders: u16, way: Way, quick: bool) -> Self {
+        let (runs, span) = if quick { (2, SPAN_QUICK) } else { (20, SPAN) };
+        Self { hearing, senders, way, runs, span }
+    }
+
+    pub(super) fn id(&self) -> String {
+        id(self.hearing, self.senders, self.way)
+    }
+
+    fn config(&self) -> Result<Config, Error> {
+        let sense_range = match self.hearing {
+            Hearing::All => 2,
+            Hearing::Hidden => 1,
+        };
+        Ok(Config {
+            topology: Topology::Star { leaves: self.senders },
+            mac: MacConfig {
+                access_failure: AccessFailure::Drop,
+                queue: QUEUE,
+                sense_range,
+                ..MacConfig::default()
+            },
+            framing: Framing::Rfc4944(self.way.compression()?),
+            forwarding: Forwarding::Single,
+            errors: BitErrorRate::constant(0.0),
+        })
+    }
+}
+
+impl Repeated for Cell {
+    type Sample = Sample;
+
+    fn runs(&self) -> u32 {
+        self.runs
+    }
+
+    fn cost(&self) -> u64 {
+        self.senders.into()
+    }
+
+    fn run(&self, seed: u64, run: u32) -> Result<Sample, Error> {
+        let streams = Streams::new(seed);
+        let mut star = Star::new(&self.config()?, self.senders, streams, run);
+        star.run(Instant::ZERO + self.span);
+        Ok(star.sample(self.senders))
+    }
+}
+
+/// A run under way.
+struct Star {
+    network: Network<Vec<u8>>,
+    senders: Vec<Sender>,
+    /// When which sender has its next reading.
+    next: BinaryHeap<Reverse<(Instant, u16)>>,
+    sent: u64,
+    /// Of readings that have arrived, seconds.
+    delays: Vec<f64>,
+    altered: u64,
+}
+
+struct Sender {
+    flow: Flow,
+    gaps: Stream,
+    /// What has not arrived yet, the earliest first.
+    under_way: VecDeque<(Instant, Vec<u8>)>,
+}
+
+impl Star {
+    fn new(config: &Config, senders: u16, streams: Streams, run: u32) -> Self {
+        let mut next = BinaryHeap::new();
+        let senders = (1..=senders)
+            .map(|node| {
+                let mut gaps = streams.stream(run, node.into(), Purpose::Arrivals);
+                let first = gaps.below(INTERVAL.as_nanos() as u64);
+                next.push(Reverse((Instant::from_nanos(first), node)));
+                let content = streams.stream(run, node.into(), Purpose::Content).next_u64();
+                let flow = Flow::notifications(address(node), address(SINK), content);
+                Sender { flow, gaps, under_way: VecDeque::new() }
+            })
+            .collect();
+        let network = Network::new(config, streams, run);
+        Self { network, senders, next, sent: 0, delays: Vec::new(), altered: 0 }
+    }
+
+    fn run(&mut self, end: Instant) {
+        let mut packet = Packet::default();
+        while let Some(Reverse((at, node))) = self.next.pop().filter(|Reverse((at, _))| *at < end) {
+            self.go_on(at);
+            let Some(sender) = self.senders.get_mut(usize::from(node) - 1) else { return };
+            sender.flow.next(&mut packet);
+            sender.under_way.push_back((at, packet.octets.clone()));
+            self.network.send(node, SINK, packet.octets.clone());
+            self.sent += 1;
+            let interval = INTERVAL.as_nanos() as u64;
+            let gap = interval / 2 + sender.gaps.below(interval);
+            self.next.push(Reverse((Instant::from_nanos(at.as_nanos() + gap), node)));
+        }
+        self.go_on(end + AFTERWARDS);
+    }
+
+    fn go_on(&mut self, until: Instant) {
+        while let Some(arrival) = self.network.next_before(until) {
+            let sender = usize::from(arrival.from).checked_sub(1).and_then(|at| self.senders.get_mut(at));
+            let Some(sender) = sender.filter(|_| arrival.to == SINK) else { continue };
+            match sender.under_way.iter().position(|(_, octets)| *octets == arrival.packet) {
+                Some(place) => {
+                    // What was sent before it, and is not there, is lost: frames do not overtake each other.
+                    if let Some((since, _)) = sender.under_way.drain(..=place).next_back() {
+                        self.delays.push(arrival.at.since(since).as_secs_f64());
+                    }
+                }
+                None => self.altered += 1,
+            }
+        }
+    }
+
+    fn sample(mut self, senders: u16) -> Sample {
+        let mut all = Counters::default();
+        (1..=senders).for_each(|node| all += &self.network.counters(node));
+        let sink = self.network.counters(SINK);
+        let spent = CC2538.spends(&all.usage, &CORTEX_M3, 0);
+        self.delays.sort_by(f64::total_cmp);
+        let (sent, arrived) = (self.sent as f64, self.delays.len() as f64);
+        let p95 = self.delays.get((0.95 * arrived) as usize).or(self.delays.last()).copied();
+        let energy = |of: fn(&Spent) -> Energy| of(&spent).as_joules();
+        Sample {
+            sent,
+            arrived,
+            altered: self.altered as f64,
+            collisions: (all.collisions + sink.collisions) as f64 / sent,
+            access_failures: all.access_failures as f64 / sent,
+            dropped: (all.dropped + all.overflowed) as f64 / sent,
+            refused: sink.refused as f64 / sent,
+            feedback: sink.sent as f64 / sent,
+            octets: all.octets as f64 / sent,
+            tries: all.sent as f64 / all.begun.max(1) as f64,
+            waited: 1e-9 * all.waited as f64 / all.begun.max(1) as f64,
+            delay: (arrived > 0.0).then(|| self.delays.iter().sum::<f64>() / arrived),
+            p95,
+            airtime: (arrived > 0.0).then(|| energy(Spent::airtime) / arrived),
+            overhearing: (arrived > 0.0).then(|| energy(Spent::with_overhearing) / arrived),
+        }
+    }
+}
+
+/// A run in figures; where nothing else is said, for each reading that was sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sample {
+    pub(super) sent: f64,
+    pub(super) arrived: f64,
+    /// That arrived and were not what was sent.
+    pub(super) altered: f64,
+    /// Frames that were destroyed, acknowledgments included.
+    pub(super) collisions: f64,
+    pub(super) access_failures: f64,
+    /// Frames that were given up by senders.
+    pub(super) dropped: f64,
+    /// That arrived at the sink and were of no use.
+    pub(super) refused: f64,
+    /// Frames of the sink, which are feedback.
+    pub(super) feedback: f64,
+    /// On the air, of senders, acknowledgments of feedback included.
+    pub(super) octets: f64,
+    /// How often a frame that was sent at all was sent.
+    pub(super) tries: f64,
+    /// Seconds from the queue to the air, of frames that got there.
+    pub(super) waited: f64,
+    /// Seconds from the sender to the sink, of readings that arrived: mean, and what 95 % are below.
+    pub(super) delay: Option<f64>,
+    pub(super) p95: Option<f64>,
+    /// Joules of all senders for each reading that arrived.
+    pub(super) airtime: Option<f64>,
+    pub(super) overhearing: Option<f64>,
+}
+
+impl Sample {
+    /// The share of readings that arrived.
+    pub(super) fn delivered(&self) -> f64 {
+        self.arrived / self.sent
+    }
+}
