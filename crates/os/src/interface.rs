@@ -23,6 +23,9 @@ use nix::net::if_::if_nametoindex;
 use crate::error::{Attempt as _, Error, Result};
 use crate::namespace::{Namespace, quiet_ipv6};
 
+/// The number of the metric MTU in linux/rtnetlink.h.
+const RTAX_MTU: u32 = 2;
+
 /// An interface of this thread's network namespace.
 ///
 /// **Every method must be called in the namespace where the interface is** ([`Namespace::within`]).
@@ -194,6 +197,32 @@ impl Interface {
     /// (CAP_NET_ADMIN).
     pub fn add_route(&self, route: &Route) -> Result<()> {
         let (to, bits) = route.to;
+        let mut message = self.route_message(to, bits, route.from);
+        let mut metrics = Vec::new();
+        if route.mtu > 0 {
+            metrics.push(RouteMetric::Mtu(route.mtu));
+            // Linux would not announce less than 256 octets by itself (net.ipv4.route.min_adv_mss).
+            let headers = if to.is_ipv4() { 40 } else { 60 };
+            metrics.push(RouteMetric::Advmss(route.mtu.saturating_sub(headers).max(1)));
+        }
+        metrics.extend(route.congestion.clone().map(RouteMetric::CcAlgo));
+        if !metrics.is_empty() {
+            message.attributes.push(RouteAttribute::Metrics(metrics));
+        }
+        ask(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_REPLACE)
+            .attempt(|| format!("send packets for {to}/{bits} by `{}`", self.name))
+    }
+
+    /// What limits packets for single hosts by this interface, from now on and in this namespace, wherever the caller is then.
+    ///
+    /// # Errors
+    /// The system has no room for another file.
+    pub fn limits(&self) -> Result<Limits> {
+        let socket = open().attempt(|| "ask for routes".to_owned())?;
+        Ok(Limits { interface: self.clone(), socket })
+    }
+
+    fn route_message(&self, to: IpAddr, bits: u8, from: Option<IpAddr>) -> RouteMessage {
         let mut message = RouteMessage::default();
         message.header.address_family = family(to);
         message.header.destination_prefix_length = bits;
@@ -204,20 +233,8 @@ impl Interface {
         let attributes = &mut message.attributes;
         attributes.push(RouteAttribute::Destination(route_address(to)));
         attributes.push(RouteAttribute::Oif(self.index));
-        attributes.extend(route.from.map(|from| RouteAttribute::PrefSource(route_address(from))));
-        let mut metrics = Vec::new();
-        if route.mtu > 0 {
-            metrics.push(RouteMetric::Mtu(route.mtu));
-            // Linux would not announce less than 256 octets by itself (net.ipv4.route.min_adv_mss).
-            let headers = if to.is_ipv4() { 40 } else { 60 };
-            metrics.push(RouteMetric::Advmss(route.mtu.saturating_sub(headers).max(1)));
-        }
-        metrics.extend(route.congestion.clone().map(RouteMetric::CcAlgo));
-        if !metrics.is_empty() {
-            attributes.push(RouteAttribute::Metrics(metrics));
-        }
-        ask(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_REPLACE)
-            .attempt(|| format!("send packets for {to}/{bits} by `{}`", self.name))
+        attributes.extend(from.map(|from| RouteAttribute::PrefSource(route_address(from))));
+        message
     }
 
     fn message(&self) -> LinkMessage {
@@ -229,6 +246,45 @@ impl Interface {
     fn set(&self, message: LinkMessage, what: &str) -> Result<()> {
         ask(RouteNetlinkMessage::SetLink(message), 0).attempt(|| format!("set `{}` {what}", self.name))
     }
+}
+
+/// Limits of packets for single hosts, each by a route to this very host.
+#[derive(Debug)]
+pub struct Limits {
+    interface: Interface,
+    socket: Socket,
+}
+
+impl Limits {
+    /// From now on no packet for this host is longer than `octets`, and nothing that routers tell changes that (`mtu
+    /// lock`); streams that are open keep to it, too, with what they send again. IPv6 as well, below 1,280. `from`: as in
+    /// [`Route`].
+    ///
+    /// # Errors
+    /// The interface is gone, or the caller may not (CAP_NET_ADMIN).
+    pub fn set(&mut self, host: IpAddr, from: Option<IpAddr>, octets: u32) -> Result<()> {
+        let mut message = self.interface.route_message(host, bits_of(host), from);
+        let metrics = vec![RouteMetric::Lock(1 << RTAX_MTU), RouteMetric::Mtu(octets)];
+        message.attributes.push(RouteAttribute::Metrics(metrics));
+        let message = RouteNetlinkMessage::NewRoute(message);
+        ask_by(&mut self.socket, message, NLM_F_CREATE | NLM_F_REPLACE)
+            .attempt(|| format!("limit packets for {host} by `{}` to {octets} octets", self.interface.name))
+    }
+
+    /// Takes the limit of this host away.
+    ///
+    /// # Errors
+    /// There is none, or the caller may not (CAP_NET_ADMIN).
+    pub fn remove(&mut self, host: IpAddr) -> Result<()> {
+        let message = self.interface.route_message(host, bits_of(host), None);
+        ask_by(&mut self.socket, RouteNetlinkMessage::DelRoute(message), 0)
+            .attempt(|| format!("take the route to {host} by `{}` away", self.interface.name))
+    }
+}
+
+/// Bits of an address.
+fn bits_of(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
 }
 
 fn family(address: IpAddr) -> AddressFamily {
@@ -244,15 +300,24 @@ fn route_address(address: IpAddr) -> RouteAddress {
 
 /// Asks the kernel for one thing, and waits for its answer.
 fn ask(message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+    ask_by(&mut open()?, message, flags)
+}
+
+/// Opens what the kernel is asked by.
+fn open() -> io::Result<Socket> {
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    Ok(socket)
+}
+
+fn ask_by(socket: &mut Socket, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
     let mut request = NetlinkMessage::from(message);
     request.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
     request.finalize();
     let mut octets = vec![0; request.buffer_len()];
     request.serialize(&mut octets);
 
-    let mut socket = Socket::new(NETLINK_ROUTE)?;
-    socket.bind_auto()?;
-    socket.connect(&SocketAddr::new(0, 0))?;
     socket.send(&octets, 0)?;
     let (answer, _) = socket.recv_from_full()?;
     let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer);

@@ -64,7 +64,7 @@ mod waker;
 pub use self::{
     error::{Error, Result},
     event_loop::{EventLoop, Interest},
-    interface::{Interface, Route},
+    interface::{Interface, Limits, Route},
     namespace::Namespace,
     ping::Ping,
     realtime::RealTime,

@@ -1,8 +1,13 @@
-//! Listening for streams. Streams themselves are those of the standard library.
+//! Listening for streams, and opening them without waiting. Streams themselves are those of the standard library; where
+//! they are cut into segments: [`segments`].
+
+pub mod segments;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::net::sockopt;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
@@ -33,11 +38,44 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener> {
     listen().attempt(|| format!("listen to {address} (TCP)"))
 }
 
+/// Begins to open a stream, which does not block, and does not wait until it is open: there is room to write when it is,
+/// or has failed, which [`TcpStream::take_error`] tells.
+///
+/// # Errors
+/// There is no way to that address.
+pub fn connect(to: SocketAddr) -> Result<TcpStream> {
+    let connect = || -> io::Result<TcpStream> {
+        let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+        match rustix::net::connect(&socket, &to) {
+            Ok(()) | Err(Errno::INPROGRESS) => Ok(socket.into()),
+            Err(why) => Err(why.into()),
+        }
+    };
+    connect().attempt(|| format!("connect to {to} (TCP)"))
+}
+
+/// Finds out about the other side of a stream that is gone without a word, with what the system has for it
+/// (SO_KEEPALIVE): after two hours of silence, by default.
+///
+/// # Errors
+/// There is no socket.
+pub fn keep_alive(stream: &TcpStream) -> Result<()> {
+    sockopt::set_socket_keepalive(stream, true).attempt(|| "ask for keep-alives".to_owned())
+}
+
+/// Ends a stream so that the other side is told that something is missing: by a reset, and with nothing more of what waits
+/// (SO_LINGER).
+pub fn reset(stream: TcpStream) {
+    // Without it the stream is closed all the same.
+    let _ = sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::io::ErrorKind;
-    use std::net::TcpStream;
 
     use super::*;
 
@@ -55,5 +93,25 @@ mod tests {
         drop(four.accept().unwrap());
         drop((stream, four));
         listen(address).unwrap();
+    }
+
+    #[test]
+    fn a_stream_is_open_when_there_is_room_to_write() {
+        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut events = crate::EventLoop::new(std::time::Duration::ZERO).unwrap();
+        let mut ready = Vec::new();
+        let stream = connect(address).unwrap();
+        keep_alive(&stream).unwrap();
+        events.add_for(&stream, 1, crate::Interest::Writing).unwrap();
+        events.wait(None, &mut ready).unwrap();
+        assert_eq!((ready.as_slice(), stream.take_error().unwrap().is_none()), ([1].as_slice(), true));
+        assert_eq!(stream.peer_addr().unwrap(), address);
+        // Nobody listens there any more.
+        drop((listener, stream));
+        let refused = connect(address).unwrap();
+        events.add_for(&refused, 2, crate::Interest::Writing).unwrap();
+        events.wait(None, &mut ready).unwrap();
+        assert_eq!(refused.take_error().unwrap().unwrap().kind(), ErrorKind::ConnectionRefused);
     }
 }

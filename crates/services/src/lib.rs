@@ -9,3 +9,5 @@
 
 #[cfg(target_os = "linux")]
 pub mod coap;
+#[cfg(target_os = "linux")]
+pub mod segment;

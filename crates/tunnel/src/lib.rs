@@ -12,6 +12,7 @@ pub mod mtu;
 pub mod packaging;
 pub mod plan;
 pub mod seal;
+pub mod segments;
 pub mod site;
 pub mod status;
 pub mod unit;

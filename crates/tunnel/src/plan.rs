@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::{CidSpace, CompressorConfig, Mode, ProfileSet, Refresh, RtpDetection};
+use thinair_segment::Sizer;
 use thinair_ule::{Npa, Pid};
 
 use crate::unit::SiteId;
@@ -51,6 +52,8 @@ pub struct Inside {
     pub mtu: Option<u16>,
     /// Packets that wait in it (txqueuelen); `None`: as the system does.
     pub queue: Option<u32>,
+    /// What says how large segments of TCP are ([`segments`](crate::segments)); `None`: the system.
+    pub segments: Option<Sizer>,
 }
 
 /// What carries datagrams, or units.

@@ -52,6 +52,9 @@ pub struct Status {
     pub latency: LatencyStatus,
     /// What a bill would say.
     pub billing: Billing,
+    /// Hosts whose TCP segments have a size that is controlled.
+    #[serde(default)]
+    pub segments: Vec<SegmentStatus>,
     /// Counters of parts, by part and by name: `packaging`, `seal`, `line`.
     #[serde(default)]
     pub parts: BTreeMap<String, BTreeMap<String, u64>>,
@@ -103,6 +106,21 @@ pub struct LatencyStatus {
     pub sent: Latency,
     /// From the carrier to the interface.
     pub received: Latency,
+}
+
+/// TCP segments to a host, of connections that begin here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SegmentStatus {
+    /// The host, by its address.
+    pub host: String,
+    /// Octets of payload that a segment may have now.
+    pub size: u16,
+    /// Octets of the longest packet that the system was told; nothing before the first one.
+    pub longest_packet: Option<u16>,
+    /// Segments that were acknowledged.
+    pub acknowledged: u64,
+    /// Segments that were sent again.
+    pub sent_again: u64,
 }
 
 /// One of the others.
@@ -196,6 +214,7 @@ impl Status {
                 received: counters.latency_received.summary(),
             },
             billing: counters.billing,
+            segments: Vec::new(),
             parts: BTreeMap::new(),
         }
     }
@@ -264,6 +283,13 @@ pub(crate) mod tests {
             }],
         });
         status.parts.insert("packaging".to_owned(), BTreeMap::from([("sndus".to_owned(), 9)]));
+        status.segments.push(SegmentStatus {
+            host: "10.0.0.2".to_owned(),
+            size: 278,
+            longest_packet: Some(330),
+            acknowledged: 1_200,
+            sent_again: 33,
+        });
         status
     }
 

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use thinair_segment::{Network, Sizer};
+
 use super::settings::Settings;
 use super::told::ConfigError;
 use super::{Surroundings, words};
@@ -38,7 +40,39 @@ pub(super) fn inside(settings: &Settings) -> Result<Inside, ConfigError> {
         routes,
         mtu,
         queue: section.read("queue", words::number(1..=u32::MAX))?,
+        segments: segments(settings)?,
     })
+}
+
+/// `[segments]`: what says how large segments of TCP are.
+fn segments(settings: &Settings) -> Result<Option<Sizer>, ConfigError> {
+    let section = settings.section("segments");
+    let sizer = section.read("sizer", |text| text.parse::<Sizer>().map_err(|why| format!("is {why}")))?;
+    let usual = Network::default();
+    let network = Network {
+        frame: section.read("frame", words::number(16..=2_048))?.unwrap_or(usual.frame),
+        headers: section.read("headers", words::number(0..=200))?.unwrap_or(usual.headers),
+        least: section.read("least", words::number(1..=u16::MAX))?.unwrap_or(usual.least),
+        most: section.read("most", words::number(1..=u16::MAX))?.unwrap_or(usual.most),
+    };
+    if let Some((key, told)) = section.iter().next().filter(|_| sizer.is_none()) {
+        return Err(told.error(format!(
+            "says what `sizer` is to know, and there is none; give `sizer`, or take `{key}` out"
+        )));
+    }
+    if let Some(told) =
+        section.told("least").or(section.told("most")).filter(|_| network.least > network.most)
+    {
+        return Err(
+            told.error(format!("makes the least size {} and the greatest {}", network.least, network.most))
+        );
+    }
+    if let Some(told) =
+        section.told("sizer").filter(|_| settings.section("inside").is_true("tap").unwrap_or(false))
+    {
+        return Err(told.error("needs IP packets inside, and there are frames; take it out, or `tap`"));
+    }
+    Ok(sizer.map(|sizer| network.tell(&sizer)))
 }
 
 pub(super) fn interface(settings: &Settings) -> Result<String, ConfigError> {

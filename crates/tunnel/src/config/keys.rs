@@ -104,6 +104,17 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
         keys: &[("id", All), ("name", All), ("pid", All), ("npa", All), ("allowed", All)],
     },
     SectionKeys {
+        name: "segments",
+        repeated: false,
+        keys: &[
+            ("sizer", OneEnd),
+            ("frame", OneEnd),
+            ("headers", OneEnd),
+            ("least", OneEnd),
+            ("most", OneEnd),
+        ],
+    },
+    SectionKeys {
         name: "seeing",
         repeated: false,
         keys: &[

@@ -4,10 +4,12 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use thinair_os::{Error, Interface, Namespace, Route, Tun, TunKind};
+use thinair_os::{Error, Interface, Limits, Namespace, Route, Tun, TunKind, clock};
 use thinair_wire::time::Instant;
 
 use crate::plan;
+use crate::segments::Segments;
+use crate::status::SegmentStatus;
 
 /// How often an interface that is gone is looked for.
 const RETRY: Duration = Duration::from_secs(1);
@@ -22,6 +24,16 @@ pub(super) struct Inside {
     /// was.
     tun: Tun,
     retry_at: Option<Instant>,
+    /// How large segments of TCP are, if that is controlled.
+    segments: Option<Controlled>,
+}
+
+/// What controls the size of segments, and how the system is told.
+#[derive(Debug)]
+struct Controlled {
+    segments: Segments,
+    /// Nothing where it failed once.
+    limits: Option<Limits>,
 }
 
 /// What came of reading.
@@ -44,19 +56,28 @@ impl Inside {
             Some(namespace) => Tun::open_in(namespace, &plan.name, kind)?,
             None => Tun::open(&plan.name, kind)?,
         };
-        let inside = Self { plan: plan.clone(), mtu, namespace, tun, retry_at: None };
+        let mut inside = Self { plan: plan.clone(), mtu, namespace, tun, retry_at: None, segments: None };
         inside.set_up()?;
+        if let Some(sizer) = &plan.segments {
+            let own = plan.addresses.iter().map(|(address, _)| *address).collect();
+            let segments = Segments::new(sizer.clone(), own);
+            let limits = inside.within(|name| Interface::named(name)?.limits())?;
+            inside.segments = Some(Controlled { segments, limits: Some(limits) });
+        }
         Ok(inside)
+    }
+
+    /// Does something in the namespace of the interface, whose name it gets.
+    fn within<T: Send>(&self, work: impl FnOnce(&str) -> Result<T, Error> + Send) -> Result<T, Error> {
+        match &self.namespace {
+            Some(namespace) => namespace.within(|| work(self.tun.name())).and_then(|result| result),
+            None => work(self.tun.name()),
+        }
     }
 
     /// Gives the interface its addresses and all the rest.
     fn set_up(&self) -> Result<(), Error> {
-        let work = || set_up(&self.plan, self.mtu, self.tun.name());
-        let result = match &self.namespace {
-            Some(namespace) => namespace.within(work).and_then(|result| result),
-            None => work(),
-        };
-        match result {
+        match self.within(|name| set_up(&self.plan, self.mtu, name)) {
             // A persistent interface of the user that the daemon runs as: whoever made it has set it up.
             Err(error) if error.is_permission() => {
                 tracing::info!(interface = self.name(), "taken as it is, without the right to set it up");
@@ -84,7 +105,12 @@ impl Inside {
     /// The next packet of the system.
     pub(super) fn read(&mut self, now: Instant, out: &mut [u8]) -> Read {
         match self.tun.read(out) {
-            Ok(len) => Read::Packet(len),
+            Ok(len) => {
+                if let Some(controlled) = &mut self.segments {
+                    controlled.segments.sent(now, out.get(..len).unwrap_or_default());
+                }
+                Read::Packet(len)
+            }
             Err(error) if Tun::is_gone(&error) => {
                 tracing::warn!(
                     interface = self.name(),
@@ -99,8 +125,43 @@ impl Inside {
     }
 
     /// Hands a packet to the system; whether it took it.
-    pub(super) fn write(&self, packet: &[u8]) -> bool {
+    pub(super) fn write(&mut self, packet: &[u8]) -> bool {
+        if let Some(controlled) = &mut self.segments {
+            controlled.segments.received(clock::now(), packet);
+        }
         self.tun.write(packet).is_ok()
+    }
+
+    /// Tells the system how long packets may be, where that has changed.
+    pub(super) fn tell_limits(&mut self) {
+        let Some(Controlled { segments, limits }) = &mut self.segments else { return };
+        while let Some(limit) = segments.poll() {
+            let Some(open) = limits else { continue };
+            tracing::debug!(host = %limit.host, octets = limit.octets, "longest packet");
+            let told = match limit.octets {
+                Some(octets) => open.set(limit.host, Some(limit.own), octets.into()),
+                None => open.remove(limit.host),
+            };
+            if let Err(error) = told {
+                tracing::error!(%error, "the size of TCP segments is not controlled any more");
+                *limits = None;
+            }
+        }
+    }
+
+    /// How it stands with the size of segments.
+    pub(super) fn segment_status(&self) -> Vec<SegmentStatus> {
+        self.segments.as_ref().map(|controlled| controlled.segments.status()).unwrap_or_default()
+    }
+
+    /// Takes back what was told.
+    pub(super) fn take_limits_back(&mut self) {
+        let Some(Controlled { segments, limits: Some(limits) }) = &mut self.segments else { return };
+        for limit in segments.told() {
+            if let Err(error) = limits.remove(limit.host) {
+                tracing::debug!(%error, "a limit is gone already");
+            }
+        }
     }
 
     /// When an interface that is gone is looked for.

@@ -199,11 +199,13 @@ impl Daemon {
 
     /// Goes on as the user of the plan, or, if root has started it, as one who may nothing.
     fn give_up_rights(&self, plan: &Plan) -> Result<(), RunError> {
+        // Limits of packets are routes, which change as long as it runs.
+        let keep = if plan.inside.segments.is_some() { Keep::Network } else { Keep::Nothing };
         let user = match &plan.user {
             Some(user) => user,
             None if privileges::is_root() => NOBODY,
             // A service that was given some rights, and is not root.
-            None => return Ok(privileges::become_account(&Account::own(), Keep::Nothing)?),
+            None => return Ok(privileges::become_account(&Account::own(), keep)?),
         };
         let account = Account::named(user)?;
         if privileges::is_root() {
@@ -217,8 +219,15 @@ impl Daemon {
             keys::give_to(plan, &account)?;
             self.inside.tun().set_owner(account.uid())?;
         }
-        privileges::become_account(&account, Keep::Nothing)?;
-        tracing::info!(user, "all other rights are given up");
+        privileges::become_account(&account, keep)?;
+        match keep {
+            Keep::Nothing => tracing::info!(user, "all other rights are given up"),
+            Keep::Network => tracing::info!(
+                user,
+                "all other rights are given up, but for that to change routes and interfaces (CAP_NET_ADMIN), by which the \
+                 size of TCP segments is controlled"
+            ),
+        }
         Ok(())
     }
 
@@ -228,6 +237,7 @@ impl Daemon {
         identity.inside.up = self.inside.is_there();
         let uptime = now.since(self.started).as_secs_f64();
         let mut status = self.site.status(now, identity, uptime, clock::of_this_process().as_secs_f64());
+        status.segments = self.inside.segment_status();
         if let Some(line) = self.outside.line_status() {
             status.parts.insert("line".to_owned(), line);
         }

@@ -35,7 +35,7 @@ const CHORES: Duration = Duration::from_millis(500);
 
 /// What a site hands over goes here.
 struct Hands<'a> {
-    inside: &'a Inside,
+    inside: &'a mut Inside,
     outside: &'a mut Outside,
     record_inside: &'a mut Option<Recorder>,
     record_outside: &'a mut Option<Recorder>,
@@ -195,6 +195,8 @@ impl Daemon {
                 }
             }
         }
+        // Before the system has cut much more.
+        self.inside.tell_limits();
         self.batches = if drained { 0 } else { self.batches + 1 };
         if drained || self.batches >= BATCHES {
             self.batches = 0;
@@ -236,6 +238,7 @@ impl Daemon {
                 Arrival::TooLong => site.note(Drop::MalformedDatagram, 1),
             }
         });
+        self.inside.tell_limits();
         let nanos = clock::now().nanos_since(started);
         for _ in 0..taken {
             self.site.note_way_in(nanos);
@@ -312,6 +315,7 @@ impl Daemon {
         site.poll(now, &mut hands);
         self.flush(now)?;
         self.do_chores(now);
+        self.inside.take_limits_back();
         if let Err(error) = self.site.close() {
             tracing::error!(%error, "how far others have come cannot be kept");
         }
@@ -335,7 +339,7 @@ fn wait_for_room(events: &EventLoop, outside: &Outside, waits: bool) -> Result<(
 
 /// What comes goes to the interface. What is answered waits, as the carrier is busy.
 struct Taking<'a> {
-    inside: &'a Inside,
+    inside: &'a mut Inside,
     record_inside: &'a mut Option<Recorder>,
     answers: &'a mut Vec<(Option<SocketAddr>, Vec<u8>)>,
     said: &'a mut Option<Instant>,

@@ -15,6 +15,7 @@ fn plan(carrier: Carrier, security: Security) -> Plan {
             routes: Vec::new(),
             mtu: None,
             queue: None,
+            segments: None,
         },
         carrier,
         security,

@@ -19,6 +19,7 @@ pub fn render(before: Option<&Status>, now: &Status, style: &Style) -> String {
         ("Peers", peers(since.as_ref(), now)),
         ("Contexts", contexts(now)),
         ("Feedback", feedback(now)),
+        ("TCP segments", segments(now)),
         ("Not carried", drops(since.as_ref(), now)),
     ] {
         if !table.rows().is_empty() {
@@ -221,6 +222,21 @@ fn feedback(now: &Status) -> Table {
     table
 }
 
+fn segments(now: &Status) -> Table {
+    let columns = ["size", "longest packet", "acknowledged", "sent again"].map(Column::number);
+    let mut table = Table::new("", [vec![Column::text("to")], columns.to_vec()].concat());
+    for of in &now.segments {
+        table.row([
+            Cell::text(&of.host),
+            Cell::integer(of.size),
+            of.longest_packet.map_or(Cell::Empty, Cell::integer),
+            Cell::integer(of.acknowledged),
+            Cell::integer(of.sent_again),
+        ]);
+    }
+    table
+}
+
 fn drops(since: Option<&Since<'_>>, now: &Status) -> Table {
     let mut columns = vec![Column::text("reason"), Column::number("count")];
     if since.is_some() {
@@ -298,6 +314,7 @@ mod tests {
             "hill  received    7     0            0       0",
             "forged             1  The tag is wrong",
             "hill: bad_crc      1  The CRC does not match.",
+            "10.0.0.2   278             330         1,200          33",
         ] {
             assert!(text.contains(line), "{line}\nis not in\n{text}");
         }

@@ -1,0 +1,188 @@
+//! Where a stream is cut into segments, and what became of them.
+//!
+//! Linux cuts a stream where it likes: at the MSS, and between writes only if nothing waits. Two things make it cut where
+//! it is told. What is sent with `MSG_EOR` is never put together with what follows; and with `TCP_NOTSENT_LOWAT` there is
+//! room to write only when all that was written is on its way, so that the next size is chosen when the segment goes, not
+//! seconds before. A segment that is lost goes again as it was cut first. No privilege is needed for any of it.
+
+use std::io;
+use std::net::TcpStream;
+use std::os::fd::AsRawFd as _;
+use std::time::Duration;
+
+use rustix::net::{SendFlags, sockopt};
+
+use crate::error::{Attempt as _, Result};
+
+/// What the system tells of a stream that it sends (`TCP_INFO`), since the stream is open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Octets that were acknowledged; one more on streams that this side has opened.
+    pub acknowledged: u64,
+    /// Segments that have arrived, acknowledged or told so by SACK. Linux 4.18; 0 before.
+    pub delivered: u32,
+    /// Segments that were sent again.
+    pub sent_again: u32,
+    /// Segments that are on their way.
+    pub unacknowledged: u32,
+    /// Octets that are not on their way yet.
+    pub unsent: u32,
+    /// Octets of the longest segment.
+    pub mss: u32,
+    /// The round trip, smoothed; zero before there was one.
+    pub round_trip: Duration,
+    /// Timeouts in a row, without an acknowledgment since: the last ones were told by a timer.
+    pub timeouts: u8,
+}
+
+/// Lets the stream be cut by [`send`].
+///
+/// # Errors
+/// There is no socket.
+pub fn prepare(stream: &TcpStream) -> Result<()> {
+    let set = || -> io::Result<()> {
+        sockopt::set_tcp_nodelay(stream, true)?;
+        set_option(stream, libc::TCP_NOTSENT_LOWAT, 1)
+    };
+    set().attempt(|| "have a stream cut".to_owned())
+}
+
+/// Sends octets as a segment, if they are no more than [`Told::mss`]; how many of them were taken. If there is no room
+/// ([`WouldBlock`](io::ErrorKind::WouldBlock)), what was sent before has not left yet.
+///
+/// # Errors
+/// Those of send(2). A stream that the other side has closed is an error, not a signal.
+pub fn send(stream: &TcpStream, octets: &[u8]) -> io::Result<usize> {
+    let flags = SendFlags::EOR | SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    Ok(rustix::net::send(stream, octets, flags)?)
+}
+
+/// What has become of what was sent.
+///
+/// # Errors
+/// There is no socket.
+pub fn told(stream: &TcpStream) -> Result<Told> {
+    // `struct tcp_info` of linux/tcp.h; what an older system does not tell stays 0.
+    let info = information(stream).attempt(|| "ask what has become of segments".to_owned())?;
+    let u32_at = |at: usize| u32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]]);
+    let mut acknowledged = [0; 8];
+    acknowledged.copy_from_slice(&info[120..128]);
+    Ok(Told {
+        acknowledged: u64::from_ne_bytes(acknowledged),
+        delivered: u32_at(192),
+        sent_again: u32_at(100),
+        unacknowledged: u32_at(24),
+        unsent: u32_at(144),
+        mss: u32_at(16),
+        round_trip: Duration::from_micros(u32_at(68).into()),
+        timeouts: info[2],
+    })
+}
+
+/// Octets of `struct tcp_info` that are looked at.
+const INFORMATION: usize = 200;
+
+#[allow(unsafe_code)]
+fn information(stream: &TcpStream) -> io::Result<[u8; INFORMATION]> {
+    let mut octets = [0; INFORMATION];
+    let mut length = INFORMATION as libc::socklen_t;
+    // SAFETY: the system writes at most `length` octets, which `octets` has, and is done when the call returns.
+    let code = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            octets.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if code == 0 { Ok(octets) } else { Err(io::Error::last_os_error()) }
+}
+
+#[allow(unsafe_code)]
+fn set_option(stream: &TcpStream, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    // SAFETY: the system reads one int, which lives until the call returns.
+    let code = unsafe {
+        libc::setsockopt(
+            stream.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            name,
+            (&raw const value).cast(),
+            size_of_val(&value) as libc::socklen_t,
+        )
+    };
+    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn each_write_is_a_segment() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut other, _) = listener.accept().unwrap();
+        prepare(&stream).unwrap();
+        let before = told(&stream).unwrap();
+        for _ in 0..20 {
+            // All of them fit into the first window.
+            while send(&stream, &[7; 100]).is_err_and(|why| why.kind() == io::ErrorKind::WouldBlock) {
+                std::thread::yield_now();
+            }
+        }
+        let mut octets = [0; 2_000];
+        other.read_exact(&mut octets).unwrap();
+        let after = loop {
+            let after = told(&stream).unwrap();
+            if after.unacknowledged == 0 {
+                break after;
+            }
+            // Its answer brings the acknowledgment.
+            other.write_all(b"x").unwrap();
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        assert_eq!(after.acknowledged - before.acknowledged, 2_000);
+        assert_eq!(after.delivered - before.delivered, 20);
+        assert_eq!((after.sent_again, after.unsent, after.timeouts), (0, 0, 0));
+        assert!(after.mss > 1_000 && after.round_trip > Duration::ZERO);
+    }
+
+    /// Where all of it waits (`TCP_CORK`), and could be one segment.
+    #[test]
+    fn what_waits_is_not_put_together() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut other, _) = listener.accept().unwrap();
+        let before = told(&stream).unwrap();
+        set_option(&stream, libc::TCP_CORK, 1).unwrap();
+        for _ in 0..8 {
+            assert_eq!(send(&stream, &[7; 100]).unwrap(), 100);
+        }
+        set_option(&stream, libc::TCP_CORK, 0).unwrap();
+        other.read_exact(&mut [0; 800]).unwrap();
+        while told(&stream).unwrap().unacknowledged > 0 {
+            other.write_all(b"x").unwrap();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(told(&stream).unwrap().delivered - before.delivered, 8);
+    }
+
+    #[test]
+    fn who_sends_to_nobody_gets_an_error_and_no_signal() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        prepare(&stream).unwrap();
+        drop(listener.accept().unwrap());
+        let why = (0..1_000).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            send(&stream, &[0; 10]).err()
+        });
+        let kind = why.unwrap().kind();
+        assert!(matches!(kind, io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe), "{kind:?}");
+    }
+}

@@ -1,0 +1,294 @@
+//! One stream on its way through: two sockets, and what waits between them.
+
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use thinair_os::{EventLoop, Interest, tcp};
+use thinair_wire::time::Instant;
+
+use super::cut::{Counts, Cut, Sent};
+use super::sizers::Sizers;
+
+/// Octets that wait on one way, at most: what the constrained side has not taken is not read from the other one.
+const WAITING: usize = 65_536;
+
+/// How long the other side may take to be connected.
+const CONNECT: Duration = Duration::from_secs(30);
+
+/// How soon it is looked again whether a short segment was acknowledged: nothing tells.
+const HELD: Duration = Duration::from_millis(5);
+
+/// How often it is looked whether the last segments have arrived. It ends: the system gives up what nobody acknowledges.
+const LAST: Duration = Duration::from_millis(50);
+
+/// A socket, and what is waited for.
+#[derive(Debug)]
+struct End {
+    stream: TcpStream,
+    token: u64,
+    waits_for: Option<Interest>,
+}
+
+/// What goes one way.
+#[derive(Debug, Default)]
+struct Way {
+    octets: Vec<u8>,
+    /// Of them have gone.
+    gone: usize,
+    /// Nothing more will come.
+    ended: bool,
+    /// The other side was told so.
+    shut: bool,
+    /// Less than a segment waits for more.
+    held: bool,
+    /// Octets that came, all in all.
+    total: u64,
+}
+
+impl Way {
+    fn waits(&self) -> &[u8] {
+        self.octets.get(self.gone..).unwrap_or_default()
+    }
+
+    /// Reads what there is, as far as there is room.
+    fn read(&mut self, mut from: &TcpStream, room: &mut [u8]) -> io::Result<()> {
+        while !self.ended && self.waits().len() < WAITING {
+            let most = room.len().min(WAITING - self.waits().len());
+            match from.read(&mut room[..most]) {
+                Ok(0) => self.ended = true,
+                Ok(count) => {
+                    self.octets.drain(..self.gone);
+                    self.gone = 0;
+                    self.octets.extend_from_slice(&room[..count]);
+                    self.total += count as u64;
+                }
+                Err(why) if why.kind() == ErrorKind::WouldBlock => break,
+                Err(why) if why.kind() == ErrorKind::Interrupted => {}
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what waits, until there is no room, and says if that was all.
+    fn write(
+        &mut self,
+        to: &TcpStream,
+        mut write: impl FnMut(&TcpStream, &[u8], bool) -> io::Result<Sent>,
+    ) -> io::Result<()> {
+        self.held = false;
+        while !self.waits().is_empty() {
+            match write(to, self.waits(), self.ended)? {
+                Sent::Octets(count) => self.gone += count,
+                Sent::NoRoom => return Ok(()),
+                Sent::Held => {
+                    self.held = true;
+                    return Ok(());
+                }
+            }
+        }
+        self.octets.clear();
+        self.gone = 0;
+        if self.ended && !self.shut {
+            self.shut = true;
+            match to.shutdown(Shutdown::Write) {
+                Err(why) if why.kind() != ErrorKind::NotConnected => return Err(why),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// As the system cuts it.
+fn uncut(mut to: &TcpStream, octets: &[u8], _ended: bool) -> io::Result<Sent> {
+    match to.write(octets) {
+        Ok(count) => Ok(Sent::Octets(count)),
+        Err(why) if why.kind() == ErrorKind::WouldBlock => Ok(Sent::NoRoom),
+        Err(why) if why.kind() == ErrorKind::Interrupted => Ok(Sent::Octets(0)),
+        Err(why) => Err(why),
+    }
+}
+
+/// How it stands with a stream.
+#[derive(Debug)]
+pub(super) enum Standing {
+    Open,
+    /// All that was cut was acknowledged, and both ways have ended.
+    Complete,
+    /// It was given up, and both sides will be told.
+    Failed(io::Error),
+}
+
+/// The stream. The plain end is as it is; what goes to the constrained end is cut.
+#[derive(Debug)]
+pub(super) struct Relay {
+    pub(super) client: SocketAddr,
+    pub(super) opened: Instant,
+    plain: End,
+    constrained: End,
+    /// Cut, once it is connected.
+    cut: Option<Cut>,
+    /// The host at the constrained end.
+    host: IpAddr,
+    /// The end that is opened by us.
+    connects_constrained: bool,
+    connected: bool,
+    to_constrained: Way,
+    to_plain: Way,
+    /// When to look again, whatever happens.
+    pub(super) due: Option<Instant>,
+}
+
+impl Relay {
+    /// `accepted` came from `client`; `opened` is on its way to where it goes.
+    pub(super) fn new(
+        now: Instant,
+        (accepted, client): (TcpStream, SocketAddr),
+        (connecting, server): (TcpStream, SocketAddr),
+        constrained_is_client: bool,
+        tokens: (u64, u64),
+    ) -> Self {
+        let end = |stream, token| End { stream, token, waits_for: None };
+        let (client_end, server_end) = (end(accepted, tokens.0), end(connecting, tokens.1));
+        let (plain, constrained, host) = if constrained_is_client {
+            (server_end, client_end, client.ip())
+        } else {
+            (client_end, server_end, server.ip())
+        };
+        Self {
+            client,
+            opened: now,
+            plain,
+            constrained,
+            cut: None,
+            host,
+            connects_constrained: !constrained_is_client,
+            connected: false,
+            to_constrained: Way::default(),
+            to_plain: Way::default(),
+            due: Some(now + CONNECT),
+        }
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        self.cut.as_ref().map(|cut| cut.counts).unwrap_or_default()
+    }
+
+    pub(super) fn host(&self) -> IpAddr {
+        self.host
+    }
+
+    /// Octets that came from the constrained side.
+    pub(super) fn back(&self) -> u64 {
+        self.to_plain.total
+    }
+
+    /// Moves what can be moved.
+    pub(super) fn turn(
+        &mut self,
+        now: Instant,
+        sizers: &mut Sizers,
+        room: &mut [u8],
+        events: &EventLoop,
+    ) -> Standing {
+        match self.moved(now, sizers, room).and_then(|complete| {
+            if !complete {
+                self.wait(events).map_err(io::Error::other)?;
+            }
+            Ok(complete)
+        }) {
+            Ok(true) => Standing::Complete,
+            Ok(false) => Standing::Open,
+            Err(why) => Standing::Failed(why),
+        }
+    }
+
+    fn moved(&mut self, now: Instant, sizers: &mut Sizers, room: &mut [u8]) -> io::Result<bool> {
+        if !self.connected && !self.is_connected(now)? {
+            return Ok(false);
+        }
+        if self.cut.is_none() {
+            self.cut = Some(Cut::new(&self.constrained.stream).map_err(io::Error::other)?);
+        }
+        let Some(cut) = &mut self.cut else { return Ok(false) };
+        let sizer = sizers.of(self.host, now);
+        self.to_constrained.read(&self.plain.stream, room)?;
+        self.to_constrained.write(&self.constrained.stream, |stream, octets, ended| {
+            cut.send(stream, octets, ended, sizer, now)
+        })?;
+        self.to_plain.read(&self.constrained.stream, room)?;
+        self.to_plain.write(&self.plain.stream, uncut)?;
+
+        self.due = self.to_constrained.held.then(|| now + HELD);
+        if !(self.to_constrained.shut && self.to_plain.shut) {
+            return Ok(false);
+        }
+        // It is closed when what was cut has arrived, however long the last of it takes: only then is known what was lost,
+        // and that nothing is missing. Whoever resets a stream after that has got all of it.
+        self.due = Some(now + LAST);
+        if cut.look(&self.constrained.stream, sizer, now).map_err(io::Error::other)? {
+            return Ok(true);
+        }
+        self.constrained.stream.take_error()?.map_or(Ok(false), Err)
+    }
+
+    fn is_connected(&mut self, now: Instant) -> io::Result<bool> {
+        let connecting = if self.connects_constrained { &self.constrained } else { &self.plain };
+        if let Some(why) = connecting.stream.take_error()? {
+            return Err(why);
+        }
+        match connecting.stream.peer_addr() {
+            Ok(_) => {
+                self.connected = true;
+                self.due = None;
+                Ok(true)
+            }
+            Err(why) if why.kind() != ErrorKind::NotConnected => Err(why),
+            Err(_) if self.due.is_some_and(|due| now >= due) => Err(ErrorKind::TimedOut.into()),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Says what is waited for.
+    fn wait(&mut self, events: &EventLoop) -> Result<(), thinair_os::Error> {
+        let connecting = |is_opened_here: bool| !self.connected && is_opened_here;
+        let wants = |from: &Way, to: &Way, connecting: bool| {
+            let reads = self.connected && !from.ended && from.waits().len() < WAITING;
+            let writes = connecting || self.connected && !to.waits().is_empty() && !to.held;
+            match (reads, writes) {
+                (true, true) => Some(Interest::ReadingAndWriting),
+                (true, false) => Some(Interest::Reading),
+                (false, true) => Some(Interest::Writing),
+                // Not even for errors: one that stays would be told all the time.
+                (false, false) => None,
+            }
+        };
+        let plain = wants(&self.to_constrained, &self.to_plain, connecting(!self.connects_constrained));
+        let constrained = wants(&self.to_plain, &self.to_constrained, connecting(self.connects_constrained));
+        self.plain.wait_for(plain, events)?;
+        self.constrained.wait_for(constrained, events)
+    }
+
+    /// Takes both ends away: for good, or so that both sides know that something is missing.
+    pub(super) fn close(self, is_complete: bool) {
+        if !is_complete {
+            tcp::reset(self.plain.stream);
+            tcp::reset(self.constrained.stream);
+        }
+    }
+}
+
+impl End {
+    fn wait_for(&mut self, what: Option<Interest>, events: &EventLoop) -> Result<(), thinair_os::Error> {
+        match (self.waits_for, what) {
+            (before, after) if before == after => {}
+            (None, Some(what)) => events.add_for(&self.stream, self.token, what)?,
+            (Some(_), Some(what)) => events.change(&self.stream, self.token, what)?,
+            (_, None) => events.remove(&self.stream)?,
+        }
+        self.waits_for = what;
+        Ok(())
+    }
+}
