@@ -9,6 +9,7 @@ mod text;
 mod words;
 
 use std::io::{self, IsTerminal, Write};
+use std::net::Ipv6Addr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -16,6 +17,7 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use thinair_analyze::outcome::Scheme;
 use thinair_analyze::{Analysis, Billing, Loss, Outcome, SchemeSpec, Settings};
+use thinair_lowpan as lowpan;
 use thinair_report::Style;
 use thinair_rohc::{Mode, ProfileId, ProfileSet};
 
@@ -62,6 +64,10 @@ pub(crate) struct Arguments {
     /// Count the packets that are larger than this, before and after
     #[arg(long, value_name = "OCTETS", help_heading = "Link")]
     link_mtu: Option<u32>,
+    /// Context of 6LoWPAN that the nodes of a captured network of IEEE 802.15.4 have: its number and its prefix, as in
+    /// 0=2001:db8::/64; may be repeated
+    #[arg(long, value_name = "ID=PREFIX/BITS", value_parser = context, help_heading = "Link")]
+    lowpan_context: Vec<(u8, lowpan::Context)>,
     /// Everything that was found as JSON (thinair.analyze/1)
     #[arg(long, conflicts_with = "csv", help_heading = "Output")]
     json: bool,
@@ -176,8 +182,24 @@ fn settings(arguments: &Arguments) -> Result<Settings, String> {
     settings.billing =
         arguments.billing_unit.map(|unit| Billing { unit, price: arguments.price.unwrap_or(1.0) });
     settings.link_mtu = arguments.link_mtu;
+    for &(id, context) in &arguments.lowpan_context {
+        settings.contexts = settings.contexts.with(id, context).map_err(|error| error.to_string())?;
+    }
     settings.damage_one = arguments.damage;
     Ok(settings)
+}
+
+/// A context of 6LoWPAN.
+pub(crate) fn context(text: &str) -> Result<(u8, lowpan::Context), String> {
+    let parts = || {
+        let (id, prefix) = text.split_once('=')?;
+        let (address, bits) = prefix.split_once('/')?;
+        Some((id.parse().ok()?, address.parse::<Ipv6Addr>().ok()?, bits.parse().ok()?))
+    };
+    let (id, address, bits) = parts().ok_or("expected a number and a prefix, as in 0=2001:db8::/64")?;
+    lowpan::Context::new(address.octets(), bits)
+        .map(|context| (id, context))
+        .map_err(|error| error.to_string())
 }
 
 /// The schemes, each once.

@@ -1,12 +1,14 @@
 //! `thinair`: thin headers, over the air.
 
 mod analyze;
+mod chart;
 mod coap;
 mod lab;
 mod link;
 mod options;
 mod paper;
 mod rohc;
+mod segment;
 mod template;
 mod tunnel;
 
@@ -26,6 +28,8 @@ struct Command {
 enum Task {
     /// What each flow of a capture costs, and what header compression saves
     Analyze(analyze::Arguments),
+    /// Who sent what to whom: a message sequence chart of a capture
+    Chart(chart::Arguments),
     /// Robust Header Compression: captures of IP packets to captures of ROHC packets, and back
     #[command(subcommand)]
     Rohc(rohc::Task),
@@ -38,6 +42,9 @@ enum Task {
     /// CoAP over UDP and TCP: fetch, change and observe resources, or serve them
     #[command(subcommand)]
     Coap(coap::Task),
+    /// The size of TCP segments for networks of short frames
+    #[command(subcommand)]
+    Segment(segment::Task),
     /// Experiments from a file: CoAP clients over a modelled link, in virtual time
     #[command(subcommand)]
     Lab(lab::Task),
@@ -50,10 +57,12 @@ enum Task {
 fn main() -> ExitCode {
     let result = match Command::parse().task {
         Task::Analyze(arguments) => analyze::run(&arguments),
+        Task::Chart(arguments) => chart::run(&arguments),
         Task::Rohc(task) => rohc::run(&task),
         Task::Link(task) => link::run(&task),
         Task::Tunnel(task) => tunnel::run(&task),
         Task::Coap(task) => coap::run(&task),
+        Task::Segment(task) => segment::run(&task),
         Task::Lab(task) => lab::run(&task),
         Task::Paper(task) => paper::run(&task),
     };

@@ -45,6 +45,10 @@ pub(crate) struct TunnelOptions {
     /// Packets that wait in the interface (txqueuelen)
     #[arg(long, value_name = "N", help_heading = "Interface")]
     queue: Option<String>,
+    /// Let the size of TCP segments that begin here follow what is lost: fixed:OCTETS, dmss, tssa or adaptive. The daemon
+    /// then keeps the right to change routes (CAP_NET_ADMIN); docs/segment-size.md
+    #[arg(long, value_name = "SIZER", help_heading = "Interface")]
+    segments: Option<String>,
 
     /// Address and port of the socket [default: the port of the carrier, on every address]
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Carrier")]
@@ -146,6 +150,7 @@ impl TunnelOptions {
             ("inside", "namespace", "--netns", &self.netns),
             ("inside", "mtu", "--mtu", &self.mtu),
             ("inside", "queue", "--queue", &self.queue),
+            ("segments", "sizer", "--segments", &self.segments),
             ("carrier", "listen", "--listen", &self.listen),
             ("carrier", "keepalive", "--keepalive", &self.keepalive),
             ("security", "key", "--key", &self.key),

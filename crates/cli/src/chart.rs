@@ -1,0 +1,142 @@
+//! `thinair chart`: a message sequence chart of a capture.
+
+use std::fs::File;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Args;
+use thinair_analyze::chart::{self, Chart, Choice, Octets};
+use thinair_report::{Cell, Column, Message, Sequence, Table};
+use thinair_rohc::profile::coap::CoapPorts;
+
+use crate::analyze::source::is_stdin;
+use crate::analyze::{context, print, style};
+
+/// Columns of the output when it does not go to a terminal.
+const PLAIN_WIDTH: usize = 110;
+
+const AFTER_HELP: &str = "\
+Examples:\n  \
+thinair chart capture.pcap\n  \
+thinair chart link.pcapng --port 5683 --count 20 --svg exchange.svg\n\n\
+Exit status: 0, 1 if a file cannot be read or holds no packet that was asked for, 2 for wrong arguments.";
+
+#[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Arguments {
+    /// Capture (pcap or pcapng); `-` is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Only packets between hosts that are named; to be given at least twice
+    #[arg(long, value_name = "ADDRESS")]
+    host: Vec<IpAddr>,
+    /// Only packets from this port or to it
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+    /// Leave out so many packets at the beginning
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    skip: u64,
+    /// Show so many packets
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    count: u32,
+    /// UDP ports on which there is CoAP, separated by commas [default: 5683]
+    #[arg(long, value_name = "LIST", value_parser = crate::options::coap_ports)]
+    coap_ports: Option<CoapPorts>,
+    /// Context of 6LoWPAN that the nodes of a captured network of IEEE 802.15.4 have, as in 0=2001:db8::/64; may be repeated
+    #[arg(long, value_name = "ID=PREFIX/BITS", value_parser = context)]
+    lowpan_context: Vec<(u8, thinair_lowpan::Context)>,
+    /// Also write the chart as a drawing
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// The messages as JSON (thinair.chart/1)
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let wrong = |what: String| {
+        eprintln!("thinair: {what}");
+        Ok(ExitCode::from(2))
+    };
+    if arguments.host.len() == 1 {
+        return wrong("--host names one end; give the other one, too".to_owned());
+    }
+    let mut choice = Choice {
+        hosts: arguments.host.clone(),
+        port: arguments.port,
+        skip: arguments.skip,
+        most: arguments.count as usize,
+        coap_ports: arguments.coap_ports.unwrap_or_default(),
+        ..Choice::default()
+    };
+    for &(id, context) in &arguments.lowpan_context {
+        choice.contexts = match choice.contexts.with(id, context) {
+            Ok(contexts) => contexts,
+            Err(error) => return wrong(error.to_string()),
+        };
+    }
+    let name = arguments.file.display().to_string();
+    let read = match is_stdin(&arguments.file) {
+        true => chart::read(std::io::stdin().lock(), &choice),
+        false => {
+            chart::read(File::open(&arguments.file).with_context(|| format!("cannot open {name}"))?, &choice)
+        }
+    };
+    let chart = read.with_context(|| name.clone())?;
+    for (reason, count) in &chart.skipped {
+        eprintln!("thinair: {count} records without an IP packet: {reason}");
+    }
+    if let Some(why) = &chart.ended_by {
+        eprintln!("thinair: {name} was not read to its end: {why}");
+    }
+    anyhow::ensure!(!chart.messages.is_empty(), "{name} holds no packet that was asked for");
+    if let Some(path) = &arguments.svg {
+        std::fs::write(path, drawn(&name, &chart).to_svg())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        eprintln!("thinair: wrote {}", path.display());
+    }
+    if arguments.json {
+        let mut value = serde_json::to_value(&chart)?;
+        value["schema"] = "thinair.chart/1".into();
+        print(&(serde_json::to_string_pretty(&value)? + "\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let style = style(PLAIN_WIDTH);
+    let mut text = drawn(&name, &chart).to_text(&style) + "\n" + &ways(&chart).to_text(&style);
+    if chart.more > 0 {
+        text += &format!("\n{} more packets; --skip and --count choose others.\n", chart.more);
+    }
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn drawn(name: &str, chart: &Chart) -> Sequence {
+    let mut sequence = Sequence::new(name, "ms", chart.hosts.iter().map(String::as_str));
+    for message in &chart.messages {
+        let again = if message.again { ", again" } else { "" };
+        sequence.message(Message {
+            time: format!("{:.3}", message.time_ns as f64 / 1e6),
+            from: message.from,
+            to: message.to,
+            label: message.label.clone(),
+            note: format!("{} octets{again}", message.octets.total()),
+        });
+    }
+    sequence
+}
+
+fn ways(chart: &Chart) -> Table {
+    let columns = ["packets", "again", "octets", "IP", "transport", "CoAP", "payload"].map(Column::number);
+    let mut table =
+        Table::new("", [vec![Column::text("from"), Column::text("to")], columns.to_vec()].concat());
+    for way in &chart.ways {
+        let host = |number: usize| Cell::text(chart.hosts.get(number).map_or("", String::as_str));
+        let Octets { ip, transport, application, payload } = way.octets;
+        let total = way.octets.total();
+        let counts = [way.packets, way.again, total, ip, transport, application, payload];
+        table.row([host(way.from), host(way.to)].into_iter().chain(counts.map(Cell::integer)));
+    }
+    table
+}

@@ -1,0 +1,197 @@
+//! `thinair segment proxy`.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use thinair_segment::{Network, Sizer};
+
+use crate::rohc::Usage;
+
+const AFTER_HELP: &str = "\
+Examples:\n  \
+thinair segment proxy --listen 8080 --to 10.9.0.2:80 --constrained server\n  \
+thinair segment proxy --listen [fd00::1]:5000 --to 127.0.0.1:5000 --constrained client --sizer fixed:168 --json\n\n\
+It needs no privilege. It ends on SIGINT and SIGTERM; streams that are open then get a reset, as does each side of a stream \
+whose other side has failed: nothing that is cut short looks complete.\n\n\
+Exit status: 0 if it was told to end; 1 for a failure; 2 for wrong arguments.";
+
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Arguments {
+    /// Port to listen at, on 127.0.0.1, or address and port
+    #[arg(long, value_name = "[ADDR:]PORT", value_parser = listen)]
+    listen: SocketAddr,
+    /// Where every stream goes on to: an address or a name, and a port
+    #[arg(long, value_name = "HOST:PORT")]
+    to: String,
+    /// Which side the constrained network is on: of those who connect, or of what is connected to
+    #[arg(long, value_name = "SIDE")]
+    constrained: Side,
+    /// How large segments are: fixed:OCTETS, dmss, tssa or adaptive
+    #[arg(long, value_name = "NAME", default_value = "adaptive")]
+    sizer: Sizer,
+    /// Octets of a packet that a frame of the constrained network carries: the step of tssa, and what adaptive fills
+    #[arg(long, value_name = "OCTETS", default_value_t = 106, value_parser = clap::value_parser!(u16).range(16..=2_048), help_heading = "Segments")]
+    frame: u16,
+    /// Octets of headers in front of a segment, as the constrained network carries them: for adaptive
+    #[arg(long, value_name = "OCTETS", default_value_t = 52, value_parser = clap::value_parser!(u16).range(0..=200), help_heading = "Segments")]
+    headers: u16,
+    /// Least size, in octets; the smaller one of dmss
+    #[arg(long, value_name = "OCTETS", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Segments")]
+    least: u16,
+    /// Greatest size, in octets; the larger one of dmss. Never more than the MSS of a stream
+    #[arg(long, value_name = "OCTETS", default_value_t = 1_024, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Segments")]
+    most: u16,
+    /// Streams at the same time; others wait
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    max_connections: u16,
+    /// Tell how open streams stand each so many seconds, not only at their ends
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    every: Option<Duration>,
+    /// Print a JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Side {
+    Client,
+    Server,
+}
+
+fn listen(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse() {
+        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
+    }
+    text.parse().map_err(|_| "expected a port, or an address and a port, as in 8080 or [::1]:8080".to_owned())
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.01..=86_400.0).contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "expected seconds, 0.01 to 86400".to_owned())
+}
+
+impl Arguments {
+    /// The control, with what is known of the network.
+    fn sizer(&self) -> Result<Sizer, String> {
+        let &Self { frame, headers, least, most, .. } = self;
+        if least > most {
+            return Err(format!("--least {least} is more than --most {most}"));
+        }
+        Ok(Network { frame, headers, least, most }.tell(&self.sizer))
+    }
+}
+
+/// Elsewhere there is none.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn run(_arguments: &Arguments) -> anyhow::Result<()> {
+    anyhow::bail!("a proxy that cuts segments needs Linux")
+}
+
+/// Carries streams until it is told to end.
+#[cfg(target_os = "linux")]
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    use std::net::ToSocketAddrs as _;
+
+    use anyhow::Context as _;
+    use thinair_services::segment::{Constrained, Progress, Proxy, Settings};
+
+    let sizer = arguments.sizer().map_err(Usage::error)?;
+    let to = arguments
+        .to
+        .to_socket_addrs()
+        .map_err(|why| Usage::error(format!("cannot find `{}`: {why}; expected HOST:PORT", arguments.to)))?;
+    let to = to.into_iter().next().with_context(|| format!("`{}` has no address", arguments.to))?;
+    let constrained = match arguments.constrained {
+        Side::Client => Constrained::Client,
+        Side::Server => Constrained::Server,
+    };
+    let mut proxy = Proxy::open(Settings {
+        listen: arguments.listen,
+        to,
+        constrained,
+        sizer,
+        max_connections: arguments.max_connections.into(),
+        tell: arguments.every,
+    })?;
+    eprintln!("thinair: streams to {} go on to {to}", proxy.address());
+    let mut output = Ok(());
+    proxy.run(&mut |progress: &Progress<'_>| {
+        let line = if arguments.json { json(progress).to_string() } else { words(progress) };
+        let mut stdout = std::io::stdout().lock();
+        let written = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
+        if output.is_ok() {
+            output = written;
+        }
+    })?;
+    match output {
+        // Who has read enough has closed the pipe.
+        Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => Err(why).context("tell of streams"),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn words(progress: &thinair_services::segment::Progress<'_>) -> String {
+    use thinair_services::segment::Ending;
+    let seconds = progress.age.as_secs_f64();
+    let ending = match progress.ending {
+        None => "open".to_owned(),
+        Some(Ending::Complete) => "complete".to_owned(),
+        Some(Ending::Failed(why)) => format!("failed: {why}"),
+    };
+    format!(
+        "{} {}: {seconds:.1} s, {} octets in {} segments of {} to {}, now {}; {} sent again; {} octets back; {ending}",
+        progress.number,
+        progress.client,
+        progress.octets,
+        progress.segments,
+        progress.sizes.0,
+        progress.sizes.1,
+        progress.size,
+        progress.sent_again,
+        progress.back,
+    )
+}
+
+#[cfg(target_os = "linux")]
+fn json(progress: &thinair_services::segment::Progress<'_>) -> serde_json::Value {
+    use thinair_services::segment::Ending;
+    let (state, error) = match progress.ending {
+        None => ("open", None),
+        Some(Ending::Complete) => ("complete", None),
+        Some(Ending::Failed(why)) => ("failed", Some(why.to_string())),
+    };
+    serde_json::json!({
+        "stream": progress.number,
+        "client": progress.client.to_string(),
+        "state": state,
+        "error": error,
+        "seconds": progress.age.as_secs_f64(),
+        "size": progress.size,
+        "least": progress.sizes.0,
+        "most": progress.sizes.1,
+        "segments": progress.segments,
+        "octets": progress.octets,
+        "acknowledged": progress.acknowledged,
+        "sent_again": progress.sent_again,
+        "octets_back": progress.back,
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_is_one_of_this_machine() {
+        assert_eq!(listen("8080"), Ok("127.0.0.1:8080".parse().unwrap()));
+        assert_eq!(listen("[::1]:80"), Ok("[::1]:80".parse().unwrap()));
+        for text in ["", "localhost:80", "70000", "::1"] {
+            assert!(listen(text).is_err(), "{text}");
+        }
+    }
+}
