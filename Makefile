@@ -74,9 +74,9 @@ test: ## set up, then run every test
 	$(call heading,Without an operating system)
 	for target in $$(scripts/targets $(NO_STD)); do
 		build() { cargo build --locked --quiet --target "$$target" "$$@"; }
-		build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-coap -p thinair-lowpan -p thinair-ule
+		build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-coap -p thinair-lowpan -p thinair-segment -p thinair-ule
 		build -p thinair-rohc -p thinair-link
-		echo "thinair-wire, thinair-rohc, thinair-link, thinair-coap, thinair-lowpan and thinair-ule are built for $$target"
+		echo "thinair-wire, -rohc, -link, -coap, -lowpan, -segment and -ule are built for $$target"
 	done
 	$(MAKE) sizes
 	$(call heading,All tests passed)
@@ -119,6 +119,9 @@ bench: ## time and instructions per packet, memory per context, what damage cost
 	$(call heading,Sealing; the tunnel beside a plain forwarder, as root)
 	cargo bench --locked -p thinair-tunnel --bench seal
 	cargo bench --locked -p thinair-tunnel --bench throughput
+	$(call heading,Virtual time: events and exchanges a second; hops of CSMA-CA)
+	cargo bench --locked -p thinair-lab --bench events
+	cargo bench --locked -p thinair-lab --bench chains
 	$(call heading,A CoAP server beside that of libcoap)
 	cargo bench --locked -p thinair-services --bench server -- 300000
 	$(MAKE) sizes

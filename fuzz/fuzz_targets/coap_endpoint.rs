@@ -14,11 +14,21 @@ use thinair_wire::time::Instant;
 enum Step<'a> {
     Datagram(u8, &'a [u8]),
     /// The octets behind a header that is well formed.
-    Message { peer: u8, first: u8, code: u8, message_id: u8, rest: &'a [u8] },
+    Message {
+        peer: u8,
+        first: u8,
+        code: u8,
+        message_id: u8,
+        rest: &'a [u8],
+    },
     Octets(u8, &'a [u8]),
     Connect(u8),
     Disconnect(u8),
-    Get { peer: u8, observe: bool, confirmable: bool },
+    Get {
+        peer: u8,
+        observe: bool,
+        confirmable: bool,
+    },
     Post(u8, u16),
     Cancel,
     Deregister,
@@ -88,10 +98,13 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
             Step::Deregister => {
                 calls.last().map(|call| endpoint.deregister(now, *call));
             }
-            Step::Accept => observers.extend(requests.last().and_then(|request| endpoint.accept(now, *request))),
+            Step::Accept => {
+                observers.extend(requests.last().and_then(|request| endpoint.accept(now, *request)))
+            }
             Step::Respond(len) => {
                 if let Some(request) = requests.pop() {
-                    let _ = endpoint.respond(now, request, &Response::content(vec![0; usize::from(len % 5_000)]));
+                    let _ =
+                        endpoint.respond(now, request, &Response::content(vec![0; usize::from(len % 5_000)]));
                 }
             }
             Step::Notify(len, confirmable) => {

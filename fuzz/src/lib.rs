@@ -5,6 +5,7 @@
 
 pub mod coap;
 pub mod packaging;
+pub mod tcp;
 
 use arbitrary::Arbitrary;
 use thinair_rohc::{
