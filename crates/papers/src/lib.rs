@@ -18,6 +18,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(target_os = "linux")]
+mod children;
 mod coap_delay;
 mod coap_energy;
 mod coap_latency;

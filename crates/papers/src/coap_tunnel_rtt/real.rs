@@ -10,15 +10,15 @@ use std::time::Duration;
 use tempfile::TempDir;
 use thinair_lab::load::{Hosts, INTERFACE, LoadError, forward};
 use thinair_lab::{Purpose, Streams};
-use thinair_os::{Interface, Namespace, Route, Signals, Waker, clock};
+use thinair_os::{Interface, Namespace, Route, Waker, clock};
 use thinair_tunnel::status::socket::ask;
 use thinair_tunnel::status::{Side, Status, Way as Counted};
 
 use super::cell::{Cell, Place, Version, Way};
-use super::children::Children;
 use super::exchange::{self, Exchange, PORT};
 use super::summary::Summary;
 use super::{Carried, Measured, Scale, Told};
+use crate::children::{Children, Interrupt};
 use crate::paper::{Error, Plan};
 
 /// libcoap's programs, and who counts the time.
@@ -73,14 +73,14 @@ pub(super) fn measure(
     plan: &Plan,
     program: &Path,
     scale: Scale,
-    signals: &Signals,
+    interrupt: &Interrupt,
     progress: &dyn Fn(),
 ) -> Result<Measured, Error> {
     let site = Site::open(place)?;
     let stop = Waker::new()?;
     std::thread::scope(|scope| {
         let forwarding = site.tuns.as_ref().map(|[a, b]| scope.spawn(|| forward([a, b], &stop)));
-        let measured = site.measure(plan, program, scale, signals, progress);
+        let measured = site.measure(plan, program, scale, interrupt, progress);
         stop.ring();
         let forwarded = forwarding.map(|forwarding| forwarding.join());
         let forwarded = forwarded.map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
@@ -160,10 +160,10 @@ impl Site {
         plan: &Plan,
         program: &Path,
         scale: Scale,
-        signals: &Signals,
+        interrupt: &Interrupt,
         progress: &dyn Fn(),
     ) -> Result<Measured, Error> {
-        let mut children = Children::new(signals)?;
+        let mut children = Children::new(interrupt)?;
         let [here, there] = self.namespaces();
         let folder = self.folder.path();
         if self.place == Place::Link {

@@ -1,0 +1,13 @@
+// Fetches one object by SPDY/3.1 without TLS: ADDRESS PORT PATH.
+const [host, port, path] = process.argv.slice(2);
+const http = require('http');
+const spdy = require('spdy');
+const agent = spdy.createAgent({ host, port, spdy: { ssl: false, plain: true, protocol: 'spdy/3.1' } });
+const request = http.get({ host, port, path, agent }, (response) => {
+  response.on('data', () => {});
+  response.on('end', () => agent.close());
+});
+request.on('error', (error) => {
+  console.error(error.message);
+  process.exit(1);
+});
