@@ -1,8 +1,8 @@
 //! Programs that run beside the measurement, and that end with it.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use thinair_os::signals::{Ask, ask};
@@ -13,6 +13,9 @@ use crate::paper::Error;
 
 /// How long those that were asked to end may take. With what they are then made to, less than a second.
 const PATIENCE: Duration = Duration::from_millis(500);
+
+/// How long a link may take to begin.
+const SOON: Duration = Duration::from_secs(10);
 
 /// Between two looks at something that cannot be waited for.
 const A_MOMENT: Duration = Duration::from_millis(10);
@@ -71,6 +74,25 @@ impl<'s> Children<'s> {
         Ok(())
     }
 
+    /// Starts an emulated link between two hosts, in a process of its own, and waits until its interfaces are there.
+    pub(crate) fn start_link(
+        &mut self,
+        hosts: [&Namespace; 2],
+        folder: &Path,
+        program: &Path,
+        options: &[&str],
+    ) -> Result<(), Error> {
+        let names = hosts.map(Namespace::called).join(",");
+        let mut link = Command::new(program);
+        link.args(["link", "run", "--json", "--netns", &names]).args(options);
+        self.start(hosts[0], folder, "link", &mut link)?;
+        // `link run` gives the interfaces addresses of its own, and then says so.
+        let says = folder.join("link.err");
+        self.until("the link is there", SOON, || {
+            std::fs::read_to_string(&says).is_ok_and(|said| said.contains("until it is interrupted"))
+        })
+    }
+
     /// Runs a program to its end.
     pub(crate) fn run(
         &mut self,
@@ -122,6 +144,11 @@ impl<'s> Children<'s> {
         Ok(())
     }
 
+    /// Waits for so long, or until any child has ended.
+    pub(crate) fn pause(&mut self, time: Duration) -> Result<(), Error> {
+        self.wait(clock::now() + time)
+    }
+
     /// Looks whether all are there.
     pub(crate) fn look(&mut self) -> Result<(), Error> {
         for (name, child) in &mut self.others {
@@ -166,6 +193,12 @@ impl Drop for Children<'_> {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// An error with its reasons.
+pub(crate) fn said(error: impl std::error::Error) -> Error {
+    let reasons = std::iter::successors(error.source(), |error| error.source());
+    Error::RealTime(reasons.fold(error.to_string(), |said, reason| format!("{said}: {reason}")))
 }
 
 fn has_ended(child: &mut Child) -> bool {

@@ -35,6 +35,7 @@ mod paper;
 mod row;
 mod sweep;
 mod traffic;
+mod transports;
 mod tssa;
 mod ule_throughput;
 
@@ -52,6 +53,7 @@ pub const PAPERS: &[&dyn Paper] = &[
     &coap_robustness::CoapRobustness,
     &coap_sizes::CoapSizes,
     &coap_tunnel_rtt::CoapTunnelRtt,
+    &transports::Transports,
     &tssa::Tssa,
     &ule_throughput::UleThroughput,
 ];

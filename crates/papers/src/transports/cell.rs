@@ -240,8 +240,7 @@ pub(super) fn sites(scale: Scale) -> Vec<Vec<Cell>> {
 fn site(scale: Scale, link: Link, options: Options) -> Vec<Cell> {
     let cell = |service, size, temper| Cell { service, link, options, size, temper };
     let of = |services: &[Service], sizes: &[usize]| -> Vec<Cell> {
-        let each =
-            services.iter().flat_map(|&service| sizes.iter().map(move |&size| (service, size)));
+        let each = services.iter().flat_map(|&service| sizes.iter().map(move |&size| (service, size)));
         each.map(|(service, size)| cell(service, size, Temper::Warm)).collect()
     };
     if options == Options::Cookieless {
@@ -251,9 +250,10 @@ fn site(scale: Scale, link: Link, options: Options) -> Vec<Cell> {
     let mut cells = of(&Service::PUBLISHED, scale.sizes);
     cells.extend(of(&Service::OTHERS, scale.others));
     let with_cookie = Service::PUBLISHED.into_iter().filter(|service| service.has_cookie());
-    cells.extend(with_cookie.flat_map(|service| {
-        scale.others.iter().map(move |&size| cell(service, size, Temper::Cold))
-    }));
+    cells.extend(
+        with_cookie
+            .flat_map(|service| scale.others.iter().map(move |&size| cell(service, size, Temper::Cold))),
+    );
     cells
 }
 
@@ -268,7 +268,11 @@ mod tests {
         let cells: Vec<Cell> = sites(FULL).into_iter().flatten().collect();
         let ids: BTreeSet<String> = cells.iter().map(|cell| cell.id("packets")).collect();
         assert_eq!(ids.len(), cells.len());
-        for id in ["coap/20k/128/10/packets", "spdy/250k/1280/1000/packets/default", "iot-http/20k/128/10/packets/cold"] {
+        for id in [
+            "coap/20k/128/10/packets",
+            "spdy/250k/1280/1000/packets/default",
+            "iot-http/20k/128/10/packets/cold",
+        ] {
             assert!(ids.contains(id), "{id}");
         }
     }

@@ -21,8 +21,6 @@ pub(super) struct Passed {
     pub(super) ip_octets: u64,
     /// Octets that the link was given for it: fewer where it is compressed.
     pub(super) link_octets: u64,
-    /// Frames that these were.
-    pub(super) frames: u64,
     /// What came out of the link: the IP packet, or a packet of ROHC. Empty if it did not arrive.
     pub(super) octets: Vec<u8>,
 }
@@ -31,7 +29,8 @@ pub(super) struct Passed {
 pub(super) fn read(log: &Path, captures: &[&Path]) -> Result<Vec<Passed>, Error> {
     let text = std::fs::read_to_string(log).map_err(|source| Error::Open { path: log.to_owned(), source })?;
     let records = captures.iter().map(|path| records(path)).collect::<Result<Vec<_>, _>>()?;
-    join(&text, records).ok_or_else(|| Error::RealTime(format!("{} is not the log of its captures", log.display())))
+    join(&text, records)
+        .ok_or_else(|| Error::RealTime(format!("{} is not the log of its captures", log.display())))
 }
 
 /// Times and octets of a capture.
@@ -56,8 +55,8 @@ fn join(log: &str, mut records: Vec<Records>) -> Option<Vec<Passed>> {
     let mut lines = log.lines();
     let names: Vec<&str> = lines.next()?.split(',').collect();
     let column = |name: &str| names.iter().position(|other| *other == name);
-    let [from, entered, out, late, ip_octets, link_octets, frames, fate] =
-        ["from", "in_ns", "out_ns", "late_ns", "ip_octets", "link_octets", "frames", "fate"].map(column);
+    let [from, entered, out, late, ip_octets, link_octets, fate] =
+        ["from", "in_ns", "out_ns", "late_ns", "ip_octets", "link_octets", "fate"].map(column);
     let mut passed = Vec::new();
     let mut origin = None;
     for line in lines {
@@ -80,7 +79,6 @@ fn join(log: &str, mut records: Vec<Records>) -> Option<Vec<Passed>> {
             late: number(late).unwrap_or(0),
             ip_octets: number(ip_octets)?,
             link_octets: number(link_octets)?,
-            frames: number(frames)?,
             octets,
         });
     }
@@ -101,8 +99,7 @@ fn join(log: &str, mut records: Vec<Records>) -> Option<Vec<Passed>> {
 mod tests {
     use super::*;
 
-    const HEADER: &str =
-        "number,from,in_ns,start_ns,tx_ns,out_ns,late_ns,ip_octets,link_octets,frames,frame_octets,fate,reason\n";
+    const HEADER: &str = "number,from,in_ns,start_ns,tx_ns,out_ns,late_ns,ip_octets,link_octets,frames,frame_octets,fate,reason\n";
 
     #[test]
     fn lines_and_records_are_joined_in_their_order() {
@@ -112,11 +109,8 @@ mod tests {
         let records = || Records::from([(1_000_040, vec![1]), (1_000_042, vec![2, 3])]);
         let passed = join(&log, vec![records()]).unwrap();
         let times: Vec<_> = passed.iter().map(|packet| (packet.entered, packet.delivered)).collect();
-        assert_eq!(
-            times,
-            [(1_000_010, Some(1_000_040)), (1_000_012, Some(1_000_042)), (1_000_015, None)]
-        );
-        assert_eq!((passed[0].late, &*passed[1].octets, passed[1].frames), (3, &[2, 3][..], 2));
+        assert_eq!(times, [(1_000_010, Some(1_000_040)), (1_000_012, Some(1_000_042)), (1_000_015, None)]);
+        assert_eq!((passed[0].late, &*passed[1].octets), (3, &[2, 3][..]));
         assert_eq!((passed[0].ip_octets, passed[0].link_octets), (30, 20));
 
         let of_each = vec![Records::from([(1_000_040, vec![1])]), Records::from([(1_000_042, vec![2, 3])])];

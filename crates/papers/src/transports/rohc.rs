@@ -1,0 +1,122 @@
+//! The same services over a link that carries ROHC: what exchanges take when contexts are there.
+
+use super::cell::{Cell, Link, Options, Service, Temper};
+use super::{Range, Sample};
+use crate::row::Row;
+
+/// Exchanges that are not counted, as contexts are made meanwhile.
+const BEFORE: usize = 19;
+
+/// Exchanges that are counted.
+const COUNTED: usize = 4;
+
+/// Octets of a request and a response of CoAP, with their checksums and without.
+const MOST_CARRIED: f64 = 16.0;
+const MOST_ELIDED: f64 = 14.0;
+
+/// Octets of IoT-HTTP, as a share of those without compression.
+const MOST_OF_PLAIN: f64 = 0.45;
+
+/// What becomes of checksums of UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Checksum {
+    Carried,
+    Elided,
+}
+
+impl Checksum {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Carried => "carried",
+            Self::Elided => "elided",
+        }
+    }
+}
+
+/// Exchanges of a service, one after the other, of 10 octets over 20 kbit/s with an MTU of 128 and lean options.
+#[derive(Clone, Debug)]
+pub(super) struct Compressed {
+    pub(super) service: Service,
+    pub(super) checksum: Checksum,
+    samples: Vec<Sample>,
+}
+
+impl Compressed {
+    /// Of exchanges with contexts.
+    fn range(&self, of: fn(&Sample) -> f64) -> Option<Range> {
+        Range::of(self.samples.iter().skip(BEFORE).map(of).collect())
+    }
+
+    /// Octets on the link.
+    pub(super) fn octets(&self) -> Option<Range> {
+        self.range(|sample| sample.link_octets as f64)
+    }
+
+    /// Octets of the IP packets.
+    pub(super) fn plain(&self) -> Option<Range> {
+        self.range(|sample| sample.ip_octets as f64)
+    }
+
+    /// Octets on the link of the first exchange.
+    pub(super) fn first(&self) -> Option<u64> {
+        self.samples.first().map(|sample| sample.link_octets)
+    }
+
+    /// What is left of the octets, from 0 to 1 and more.
+    pub(super) fn share(&self) -> Option<f64> {
+        Some(self.octets()?.median / self.plain()?.median)
+    }
+
+    pub(super) fn what(&self) -> String {
+        match self.checksum {
+            Checksum::Carried => self.service.what().to_owned(),
+            Checksum::Elided => format!("{}, checksums elided", self.service.what()),
+        }
+    }
+}
+
+pub(super) fn rows(of: &Compressed) -> Vec<Row> {
+    let id = |figure: &str| format!("{}/20k/128/10/rohc/{}/{figure}", of.service.name(), of.checksum.name());
+    let what = |words: &str| format!("{} over ROHC, from exchange {}: {words}", of.what(), BEFORE + 1);
+    // The most, so that every exchange meets the bar.
+    let most = of.octets().map(|octets| octets.max);
+    let octets = Row::new(id("octets"), what("octets on the link, at most"), "octets", most);
+    let share = Row::new(id("share"), what("share of the octets without"), "", of.share());
+    match (of.service, of.checksum) {
+        (Service::Coap, Checksum::Carried) => vec![octets.at_most(MOST_CARRIED), share],
+        (Service::Coap, Checksum::Elided) => vec![octets.at_most(MOST_ELIDED), share],
+        (Service::IotHttp, _) => vec![octets, share.at_most(MOST_OF_PLAIN)],
+        _ => vec![octets, share],
+    }
+}
+
+/// Measures each service of the paper that is there.
+#[cfg(target_os = "linux")]
+pub(super) fn measure(
+    plan: &crate::paper::Plan,
+    missing: &std::collections::BTreeMap<Service, String>,
+    program: &std::path::Path,
+    interrupt: &crate::children::Interrupt,
+) -> Result<Vec<Compressed>, crate::paper::Error> {
+    let elided = (Service::Coap, Checksum::Elided);
+    let all = Service::PUBLISHED.map(|service| (service, Checksum::Carried)).into_iter().chain([elided]);
+    let jobs: Vec<_> = all.filter(|(service, _)| !missing.contains_key(service)).collect();
+    crate::sweep::sweep(
+        &jobs,
+        plan.threads,
+        &|_, _| (),
+        |_| 1,
+        |&(service, checksum)| {
+            let mut options = vec!["--rohc", "--mode", "o", "--profiles", "v1,tcp,coap"];
+            if checksum == Checksum::Elided {
+                options.extend(["--coap-checksum", "elide"]);
+            }
+            let site = super::site::Site::open(Link::Slow, Options::Lean, program, &options)?;
+            let cell =
+                Cell { service, link: Link::Slow, options: Options::Lean, size: 10, temper: Temper::Warm };
+            let mut children = crate::children::Children::new(interrupt)?;
+            let samples = site.round(&vec![cell; BEFORE + COUNTED], &mut children)?;
+            Ok(Compressed { service, checksum, samples })
+        },
+    )
+}
