@@ -56,6 +56,9 @@ pub(crate) struct Arguments {
     /// How the TCP connection ends, for all but coap and coap-tcp
     #[arg(long, value_name = "HOW", default_value = "response")]
     close: Close,
+    /// Acknowledge the SYN-ACK of Fast Open by a packet of its own, as Linux does by itself, and not by what is sent next
+    #[arg(long)]
+    quick_ack: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -172,4 +172,8 @@ pub trait ServerEngine: Send + core::fmt::Debug {
 
     /// Whether nothing follows what is in the output.
     fn is_closing(&self) -> bool;
+
+    /// Whether the client has said that nothing follows from its side either, and nothing did: the connection need not wait
+    /// for its end.
+    fn is_last(&self) -> bool;
 }

@@ -10,7 +10,7 @@ mod url;
 use thinair_http::http1::{self, Form};
 use thinair_http::{ClientEngine, Error, Limits, ServerEngine, Target};
 
-pub use client::{Close, FetchError, Outcome, Report, Task, fetch};
+pub use client::{Acknowledgment, Close, FetchError, Outcome, Report, Task, fetch};
 pub use server::{Server, Settings, Statistics};
 pub use url::{Url, UrlError};
 

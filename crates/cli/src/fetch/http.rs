@@ -24,10 +24,13 @@ pub(super) fn run(arguments: &Arguments, protocol: Protocol) -> anyhow::Result<E
         Close::Request => http::Close::Request,
         Close::Reset => http::Close::Reset,
     };
+    let acknowledgment =
+        if arguments.quick_ack { http::Acknowledgment::AtOnce } else { http::Acknowledgment::Held };
     let task = Task {
         url: &url,
         protocol,
         close,
+        acknowledgment,
         limits: Limits { body: arguments.max_body as usize, ..Limits::default() },
         connect_timeout: CONNECT,
         limit: arguments.timeout,

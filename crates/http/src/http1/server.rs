@@ -20,6 +20,8 @@ pub struct Server {
     asked: Option<Asked>,
     out: Outbox,
     closing: bool,
+    /// The client has said that it closes after this request, or it cannot have another one.
+    last: bool,
     /// The client has said that it sends no more.
     ended: bool,
 }
@@ -42,13 +44,16 @@ impl Server {
             asked: None,
             out: Outbox::default(),
             closing: false,
+            last: false,
             ended: false,
         }
     }
 
     /// Says what is wrong, and no more.
     fn refuse(&mut self, status: u16) {
+        // There may be more of it.
         self.answer(&Response::empty(status), Asked { method: Method::Get, persists: false });
+        self.last = false;
     }
 
     fn answer(&mut self, response: &Response, asked: Asked) {
@@ -70,6 +75,7 @@ impl Server {
             self.out.push(body);
         }
         if !persists {
+            self.last = !asked.persists && self.input.is_empty();
             (self.closing, self.input) = (true, Vec::new());
         }
     }
@@ -77,6 +83,7 @@ impl Server {
 
 impl ServerEngine for Server {
     fn handle_input(&mut self, octets: &[u8]) {
+        self.last = false;
         if !self.closing {
             self.input.extend_from_slice(octets);
         }
@@ -139,5 +146,9 @@ impl ServerEngine for Server {
 
     fn is_closing(&self) -> bool {
         self.closing
+    }
+
+    fn is_last(&self) -> bool {
+        self.last || self.ended
     }
 }

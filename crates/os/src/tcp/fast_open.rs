@@ -9,6 +9,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, sockopt};
 
+use super::segments::information;
 use super::{set_option, stream_socket};
 use crate::error::{Attempt as _, Result};
 
@@ -27,6 +28,15 @@ pub struct Opening {
     pub sent: usize,
 }
 
+/// When a SYN-ACK is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acknowledgment {
+    /// With what is sent next.
+    Held,
+    /// By a segment of its own, as Linux does by itself.
+    AtOnce,
+}
+
 /// Takes data with SYNs, where the system lets it happen.
 ///
 /// # Errors
@@ -36,16 +46,19 @@ pub fn accept_data(listener: &TcpListener) -> Result<()> {
 }
 
 /// Begins to open a stream, as [`connect`](super::connect) does, and sends the first of these octets with the SYN, if the
-/// system lets it happen and has a cookie of the other side. The SYN-ACK is acknowledged by the first octets that are
-/// sent or by the end of the stream, if either comes soon, and not by a segment of its own.
+/// system lets it happen and has a cookie of the other side. If the acknowledgment is held, the SYN-ACK is acknowledged
+/// by the first octets that are sent or by the end of the stream, if either comes within some 200 ms, and not by a segment
+/// of its own.
 ///
 /// # Errors
 /// There is no way to that address.
-pub fn connect(to: SocketAddr, octets: &[u8]) -> Result<Opening> {
+pub fn connect(to: SocketAddr, octets: &[u8], acknowledgment: Acknowledgment) -> Result<Opening> {
     let connect = || -> io::Result<Option<Opening>> {
         let socket = stream_socket(to)?;
         sockopt::set_tcp_nodelay(&socket, true)?;
-        sockopt::set_tcp_quickack(&socket, false)?;
+        if acknowledgment == Acknowledgment::Held {
+            sockopt::set_tcp_quickack(&socket, false)?;
+        }
         let sent = match rustix::net::sendto(&socket, octets, FAST_OPEN | SendFlags::NOSIGNAL, &to) {
             Ok(sent) => sent,
             // Only the SYN is on its way, and asks for a cookie.
@@ -70,6 +83,14 @@ pub fn send(stream: &TcpStream, octets: &[u8], more: bool) -> io::Result<usize> 
     Ok(rustix::net::send(stream, octets, flags | SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?)
 }
 
+/// Whether the handshake is over. Octets can be sent before that to a client that has sent data with its SYN; but a FIN,
+/// and what waits for it, goes only when the stream is closed as a whole.
+pub fn is_open(stream: &TcpStream) -> bool {
+    /// TCP_SYN_RECV of linux/tcp_states.h.
+    const SYN_RECEIVED: u8 = 3;
+    information(stream).is_ok_and(|information| information[0] != SYN_RECEIVED)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -83,7 +104,8 @@ mod tests {
     fn octets_arrive_however_the_stream_is_opened() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         accept_data(&listener).unwrap();
-        let Opening { stream, sent } = connect(listener.local_addr().unwrap(), b"request").unwrap();
+        let Opening { stream, sent } =
+            connect(listener.local_addr().unwrap(), b"request", Acknowledgment::Held).unwrap();
         let (mut accepted, _) = listener.accept().unwrap();
         stream.set_nonblocking(false).unwrap();
         let rest = &b"request"[sent..];
@@ -104,7 +126,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
-        let refused = match connect(address, b"request") {
+        let refused = match connect(address, b"request", Acknowledgment::AtOnce) {
             Ok(opening) => {
                 opening.stream.set_nonblocking(false).unwrap();
                 std::thread::sleep(std::time::Duration::from_millis(20));

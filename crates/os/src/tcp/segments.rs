@@ -84,7 +84,7 @@ pub fn told(stream: &TcpStream) -> Result<Told> {
 const INFORMATION: usize = 200;
 
 #[allow(unsafe_code)]
-fn information(stream: &TcpStream) -> io::Result<[u8; INFORMATION]> {
+pub(super) fn information(stream: &TcpStream) -> io::Result<[u8; INFORMATION]> {
     let mut octets = [0; INFORMATION];
     let mut length = INFORMATION as libc::socklen_t;
     // SAFETY: the system writes at most `length` octets, which `octets` has, and is done when the call returns.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use thinair_http::{ClientEngine, Error, Limits, Response};
 use thinair_os::clock::now;
+pub use thinair_os::tcp::fast_open::Acknowledgment;
 use thinair_os::tcp::{self, fast_open};
 use thinair_os::{Interest, Signals};
 use thinair_wire::time::Instant;
@@ -26,6 +27,8 @@ pub struct Task<'t> {
     pub protocol: Protocol,
     /// How the stream ends.
     pub close: Close,
+    /// When the SYN-ACK is acknowledged, with Fast Open.
+    pub acknowledgment: Acknowledgment,
     /// What the server can make us hold.
     pub limits: Limits,
     /// How long an address has for the handshake.
@@ -175,7 +178,8 @@ impl<'t> Exchange<'t> {
     ) -> Result<Self, FetchError> {
         let refused = |why: &thinair_os::Error| FetchError::Connect(address, why.kind().into());
         let stream = if task.protocol.is_fast() {
-            let opening = fast_open::connect(address, engine.output()).map_err(|why| refused(&why))?;
+            let opening = fast_open::connect(address, engine.output(), task.acknowledgment)
+                .map_err(|why| refused(&why))?;
             engine.sent(opening.sent);
             (report.sent, report.sent_with_syn) = (opening.sent as u64, opening.sent as u64);
             opening.stream

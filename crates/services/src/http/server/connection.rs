@@ -147,8 +147,10 @@ impl Connection {
 
     /// The last octets wait for the FIN, so that both are one segment.
     fn write(&mut self, statistics: &mut Statistics) -> std::io::Result<()> {
+        let waits =
+            self.engine.is_closing() && (self.engine.is_last() || fast_open::is_open(&self.end.stream));
         while !self.engine.output().is_empty() {
-            match fast_open::send(&self.end.stream, self.engine.output(), self.engine.is_closing()) {
+            match fast_open::send(&self.end.stream, self.engine.output(), waits) {
                 Ok(len) => {
                     self.engine.sent(len);
                     statistics.sent += len as u64;
@@ -166,7 +168,8 @@ impl Connection {
         let (phase, patience) = if !self.engine.output().is_empty() {
             (Phase::Writing, STALL)
         } else if self.engine.is_closing() {
-            if self.end.stream.shutdown(Shutdown::Write).is_err() || self.ended {
+            // Before the handshake is over Linux sends no FIN, and nothing that waits for one, unless the stream is closed.
+            if self.engine.is_last() || self.end.stream.shutdown(Shutdown::Write).is_err() {
                 return Standing::Over;
             }
             (Phase::Lingering, LINGER)
