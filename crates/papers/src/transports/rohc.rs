@@ -17,17 +17,22 @@ const MOST_ELIDED: f64 = 14.0;
 /// Octets of IoT-HTTP, as a share of those without compression.
 const MOST_OF_PLAIN: f64 = 0.45;
 
-/// What becomes of checksums of UDP.
+/// How the service is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Checksum {
-    Carried,
+pub(super) enum Way {
+    /// A new client each time, checksums of UDP carried.
+    Anew,
+    /// One client of CoAP that goes on, checksums carried.
+    GoesOn,
+    /// The same, checksums elided: computed anew where they were right.
     Elided,
 }
 
-impl Checksum {
+impl Way {
     const fn name(self) -> &'static str {
         match self {
-            Self::Carried => "carried",
+            Self::Anew => "anew",
+            Self::GoesOn => "carried",
             Self::Elided => "elided",
         }
     }
@@ -37,7 +42,7 @@ impl Checksum {
 #[derive(Clone, Debug)]
 pub(super) struct Compressed {
     pub(super) service: Service,
-    pub(super) checksum: Checksum,
+    pub(super) way: Way,
     samples: Vec<Sample>,
 }
 
@@ -68,23 +73,25 @@ impl Compressed {
     }
 
     pub(super) fn what(&self) -> String {
-        match self.checksum {
-            Checksum::Carried => self.service.what().to_owned(),
-            Checksum::Elided => format!("{}, checksums elided", self.service.what()),
+        let service = self.service.what();
+        match self.way {
+            Way::Anew => service.to_owned(),
+            Way::GoesOn => format!("{service}, one client that goes on"),
+            Way::Elided => format!("{service}, one client that goes on, checksums elided"),
         }
     }
 }
 
 pub(super) fn rows(of: &Compressed) -> Vec<Row> {
-    let id = |figure: &str| format!("{}/20k/128/10/rohc/{}/{figure}", of.service.name(), of.checksum.name());
+    let id = |figure: &str| format!("{}/20k/128/10/rohc/{}/{figure}", of.service.name(), of.way.name());
     let what = |words: &str| format!("{} over ROHC, from exchange {}: {words}", of.what(), BEFORE + 1);
     // The most, so that every exchange meets the bar.
     let most = of.octets().map(|octets| octets.max);
     let octets = Row::new(id("octets"), what("octets on the link, at most"), "octets", most);
     let share = Row::new(id("share"), what("share of the octets without"), "", of.share());
-    match (of.service, of.checksum) {
-        (Service::Coap, Checksum::Carried) => vec![octets.at_most(MOST_CARRIED), share],
-        (Service::Coap, Checksum::Elided) => vec![octets.at_most(MOST_ELIDED), share],
+    match (of.service, of.way) {
+        (Service::Coap, Way::GoesOn) => vec![octets.at_most(MOST_CARRIED), share],
+        (Service::Coap, Way::Elided) => vec![octets.at_most(MOST_ELIDED), share],
         (Service::IotHttp, _) => vec![octets, share.at_most(MOST_OF_PLAIN)],
         _ => vec![octets, share],
     }
@@ -98,25 +105,29 @@ pub(super) fn measure(
     program: &std::path::Path,
     interrupt: &crate::children::Interrupt,
 ) -> Result<Vec<Compressed>, crate::paper::Error> {
-    let elided = (Service::Coap, Checksum::Elided);
-    let all = Service::PUBLISHED.map(|service| (service, Checksum::Carried)).into_iter().chain([elided]);
+    let of_coap = [(Service::Coap, Way::GoesOn), (Service::Coap, Way::Elided)];
+    let all = of_coap.into_iter().chain(Service::PUBLISHED.map(|service| (service, Way::Anew)));
     let jobs: Vec<_> = all.filter(|(service, _)| !missing.contains_key(service)).collect();
     crate::sweep::sweep(
         &jobs,
         plan.threads,
         &|_, _| (),
         |_| 1,
-        |&(service, checksum)| {
+        |&(service, way)| {
             let mut options = vec!["--rohc", "--mode", "o", "--profiles", "v1,tcp,coap"];
-            if checksum == Checksum::Elided {
+            if way == Way::Elided {
                 options.extend(["--coap-checksum", "elide"]);
             }
             let site = super::site::Site::open(Link::Slow, Options::Lean, program, &options)?;
             let cell =
                 Cell { service, link: Link::Slow, options: Options::Lean, size: 10, temper: Temper::Warm };
             let mut children = crate::children::Children::new(interrupt)?;
-            let samples = site.round(&vec![cell; BEFORE + COUNTED], &mut children)?;
-            Ok(Compressed { service, checksum, samples })
+            let client = match way {
+                Way::Anew => super::site::Client::Processes,
+                Way::GoesOn | Way::Elided => super::site::Client::OneOfCoap,
+            };
+            let samples = site.round(&vec![cell; BEFORE + COUNTED], client, &mut children)?;
+            Ok(Compressed { service, way, samples })
         },
     )
 }

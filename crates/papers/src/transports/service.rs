@@ -223,7 +223,8 @@ impl Service {
             match self {
                 Self::Coap => {
                     command = Command::new("coap-client-notls");
-                    command.args(["-B", "10", &url("coap")]);
+                    // From one port, so that all exchanges are of one flow.
+                    command.args(["-B", "10", "-p", "40000", &url("coap")]);
                 }
                 Self::Http => {
                     command = Command::new("curl");

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -69,7 +70,7 @@ pub(super) fn run(
             continue;
         }
         let asked: Vec<Cell> = due.iter().map(|&at| cells[at]).collect();
-        for (at, sample) in due.into_iter().zip(site.round(&asked, &mut children)?) {
+        for (at, sample) in due.into_iter().zip(site.round(&asked, Client::Processes, &mut children)?) {
             samples[at].push(sample);
         }
     }
@@ -91,6 +92,26 @@ impl Served {
         samples.truncate(runs);
         Self { cell, samples, repeated }
     }
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Client {
+    /// A new process for each exchange.
+    Processes,
+    /// One client of CoAP that goes on: its Message IDs and Tokens rise by one.
+    OneOfCoap,
+}
+
+/// A confirmable GET with a Token of one octet, as libcoap sends it. RFC 7252, section 3.
+fn coap_get(number: u16, size: usize) -> Vec<u8> {
+    let path = size.to_string();
+    let message_id = 0x4000_u16.wrapping_add(number).to_be_bytes();
+    let [.., token] = number.to_be_bytes();
+    // Version 1, Confirmable, a Token of 1 octet; GET. Uri-Path is option 11, and the names of objects are short.
+    let mut message = vec![0b0100_0001, 0x01, message_id[0], message_id[1], token, 0xb0 | path.len() as u8];
+    message.extend(path.as_bytes());
+    message
 }
 
 /// The hosts.
@@ -134,7 +155,12 @@ impl Site {
     }
 
     /// Runs the link and fetches each of them once.
-    pub(super) fn round(&self, cells: &[Cell], children: &mut Children<'_>) -> Result<Vec<Sample>, Error> {
+    pub(super) fn round(
+        &self,
+        cells: &[Cell],
+        client: Client,
+        children: &mut Children<'_>,
+    ) -> Result<Vec<Sample>, Error> {
         let (here, there) = (self.hosts.here(), self.hosts.there());
         let (log, capture) = (self.file("link.csv"), self.file("link.pcap"));
         let mut options: Vec<&str> = self.link.iter().map(String::as_str).collect();
@@ -164,8 +190,12 @@ impl Site {
         }
         self.rest(children)?;
 
+        let socket = match client {
+            Client::Processes => None,
+            Client::OneOfCoap => Some(self.socket()?),
+        };
         let mut spans = Vec::new();
-        for cell in cells {
+        for (number, cell) in (0..).zip(cells) {
             children.look()?;
             if cell.temper == Temper::Cold {
                 let mut forget = Command::new("ip");
@@ -173,7 +203,16 @@ impl Site {
                 children.run(here, &mut forget, PATIENCE)?;
             }
             let begin = clock::epoch() + clock::now().as_nanos();
-            children.run_for(here, &mut cell.service.client(&self.place, cell.size), LONGEST)?;
+            match &socket {
+                None => {
+                    children.run_for(here, &mut cell.service.client(&self.place, cell.size), LONGEST)?;
+                }
+                // Without a response the exchange has none, which tells.
+                Some(socket) => {
+                    socket.send(&coap_get(number, cell.size))?;
+                    let _ = socket.recv(&mut [0; 1_500]);
+                }
+            }
             self.rest(children)?;
             spans.push((begin, clock::epoch() + clock::now().as_nanos()));
         }
@@ -187,6 +226,19 @@ impl Site {
         let captures: Vec<&Path> = captures.iter().map(PathBuf::as_path).collect();
         let packets = passed::read(&log, &captures)?;
         Ok(cells.iter().zip(spans).map(|(cell, span)| sample(cell, &packets, span, self.is_rohc)).collect())
+    }
+
+    /// What a client that goes on asks libcoap's server from.
+    fn socket(&self) -> Result<UdpSocket, Error> {
+        let own = thinair_lab::emulator::addresses(Side::A)[0].0;
+        let server = (self.place.server, Service::Coap.port());
+        let socket = self.hosts.here().within(|| -> std::io::Result<UdpSocket> {
+            let socket = UdpSocket::bind((own, 40_001))?;
+            socket.connect(server)?;
+            socket.set_read_timeout(Some(LONGEST))?;
+            Ok(socket)
+        })??;
+        Ok(socket)
     }
 
     /// Waits until nothing is under way any more.
@@ -260,4 +312,21 @@ fn listens(namespace: &Namespace, port: u16) -> bool {
 pub(super) fn services_missing(program: &Path) -> BTreeMap<Service, String> {
     let all = Service::PUBLISHED.into_iter().chain(Service::OTHERS);
     all.filter_map(|service| Some((service, service.missing(program)?))).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use thinair_wire::header::coap::Coap;
+
+    use super::*;
+
+    #[test]
+    fn a_get_is_one() {
+        let message = coap_get(258, 1_000);
+        let read = Coap::read(&message).unwrap();
+        assert_eq!((read.message_id, read.token), (0x4102, &[2][..]));
+        let options: Vec<_> = read.options().map(|option| (option.number, option.value)).collect();
+        assert_eq!(options, [(11, &b"1000"[..])]);
+    }
 }
