@@ -46,7 +46,7 @@ enum Task {
     /// CoAP over UDP and TCP: fetch, change and observe resources, or serve them
     #[command(subcommand)]
     Coap(coap::Task),
-    /// One object, by a service of your choice: CoAP, lean HTTP
+    /// One object, by a service of your choice: CoAP, lean HTTP or SPDY
     Fetch(fetch::Arguments),
     /// The files of a folder, by a service of your choice
     Serve(serve::Arguments),

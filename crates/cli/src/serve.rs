@@ -60,7 +60,7 @@ impl Arguments {
     fn address(&self) -> SocketAddr {
         let port = match self.service {
             Service::Coap | Service::CoapTcp => thinair_coap::uri::PORT,
-            Service::Http | Service::IotHttp => HTTP_PORT,
+            Service::Http | Service::IotHttp | Service::IotSpdy => HTTP_PORT,
         };
         self.bind.unwrap_or(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port))
     }

@@ -13,6 +13,8 @@ pub(crate) enum Service {
     Http,
     /// HTTP/1.0 without any field, with TCP Fast Open
     IotHttp,
+    /// SPDY/3.1 with header blocks as short as they can be, with TCP Fast Open
+    IotSpdy,
 }
 
 impl Service {
@@ -23,6 +25,7 @@ impl Service {
             Self::CoapTcp => "coap-tcp",
             Self::Http => "http",
             Self::IotHttp => "iot-http",
+            Self::IotSpdy => "iot-spdy",
         }
     }
 
@@ -34,6 +37,7 @@ impl Service {
             Self::Coap | Self::CoapTcp => None,
             Self::Http => Some(Protocol::Http),
             Self::IotHttp => Some(Protocol::IotHttp),
+            Self::IotSpdy => Some(Protocol::IotSpdy),
         }
     }
 }

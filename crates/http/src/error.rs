@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::spdy::{FrameError, HeaderBlockError};
+
 /// Why a connection is to be given up, or a request cannot be made. Whose fault it is stands at each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -18,6 +20,12 @@ pub enum Error {
     BodyTooLarge(usize),
     /// The peer, or the network: the stream has ended after so many octets of a body that has more, or before it.
     Truncated(usize),
+    /// The peer: a stream of SPDY was reset, for this reason.
+    Reset(u32),
+    /// The peer: frames of SPDY that make no sense.
+    Frame(FrameError),
+    /// The peer: headers of SPDY that make no sense.
+    HeaderBlock(HeaderBlockError),
     /// The peer: octets behind the end of the response, or a second one.
     Unexpected,
 }
@@ -35,9 +43,26 @@ impl fmt::Display for Error {
             Self::Truncated(octets) => {
                 write!(f, "the connection was closed after {octets} octets of the object, which are not all")
             }
+            Self::Reset(reason) => {
+                write!(f, "the server has reset the stream (status {reason} of RST_STREAM)")
+            }
+            Self::Frame(why) => write!(f, "what the server sent is {why}"),
+            Self::HeaderBlock(why) => write!(f, "the headers that the server sent are of no use: {why}"),
             Self::Unexpected => f.write_str("the server sent more than the response"),
         }
     }
 }
 
 impl core::error::Error for Error {}
+
+impl From<FrameError> for Error {
+    fn from(why: FrameError) -> Self {
+        Self::Frame(why)
+    }
+}
+
+impl From<HeaderBlockError> for Error {
+    fn from(why: HeaderBlockError) -> Self {
+        Self::HeaderBlock(why)
+    }
+}

@@ -37,9 +37,11 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod deflate;
 mod error;
 pub mod http1;
 mod outbox;
+pub mod spdy;
 pub mod status;
 
 use alloc::string::String;

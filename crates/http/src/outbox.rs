@@ -14,6 +14,10 @@ impl Outbox {
         self.octets.extend_from_slice(octets);
     }
 
+    pub(crate) fn push_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(&mut self.octets);
+    }
+
     pub(crate) fn waiting(&self) -> &[u8] {
         self.octets.get(self.gone..).unwrap_or_default()
     }

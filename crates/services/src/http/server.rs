@@ -181,7 +181,10 @@ impl Server {
                     break;
                 }
             };
-            if stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true)).is_err() {
+            let fast = self.settings.protocol.is_fast();
+            let prepared = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
+            // The response acknowledges the rest of its request.
+            if prepared.and_then(|()| if fast { fast_open::hold(&stream) } else { Ok(()) }).is_err() {
                 continue;
             }
             while self.connections.len() >= self.settings.max_connections.max(1) {
