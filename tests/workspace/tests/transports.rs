@@ -134,7 +134,7 @@ fn http_with_fast_open_takes_six() {
         trap 'kill $server' EXIT
         sleep 1
         for i in 1 2; do
-            $THINAIR fetch --service iot-http http://10.9.0.2:8080/10 --output fetched
+            $THINAIR fetch --service iot-http --quick-ack http://10.9.0.2:8080/10 --output fetched
             cmp fetched objects/10
             sleep 1
         done";

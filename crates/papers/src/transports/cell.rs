@@ -8,7 +8,8 @@ pub(super) const SIZES: [usize; 6] = [10, 50, 100, 200, 500, 1_000];
 pub(super) enum Service {
     /// libcoap, both ends.
     Coap,
-    /// Ours: Fast Open, few headers, the response and the FIN in one write.
+    /// Ours: Fast Open, few headers, the response and the FIN in one write. The SYN-ACK is acknowledged at once, as by the paper's
+    /// client.
     IotHttp,
     /// curl with the headers of a browser, and Apache.
     Http,
@@ -16,6 +17,8 @@ pub(super) enum Service {
     IotSpdy,
     /// The package `spdy` of npm on Node, both ends.
     Spdy,
+    /// IoT-HTTP with the SYN-ACK acknowledged by what is sent next.
+    IotHttpHeld,
     /// Our CoAP, both ends.
     CoapOurs,
     /// Our CoAP over TCP, both ends.
@@ -36,8 +39,15 @@ impl Service {
         [Self::Coap, Self::IotHttp, Self::IotSpdy, Self::Spdy, Self::Http];
 
     /// The others.
-    pub(super) const OTHERS: [Self; 6] =
-        [Self::CoapOurs, Self::CoapTcp, Self::HttpOurs, Self::Nginx, Self::Http2, Self::Mqtt];
+    pub(super) const OTHERS: [Self; 7] = [
+        Self::IotHttpHeld,
+        Self::CoapOurs,
+        Self::CoapTcp,
+        Self::HttpOurs,
+        Self::Nginx,
+        Self::Http2,
+        Self::Mqtt,
+    ];
 
     /// As ids have it.
     pub(super) const fn name(self) -> &'static str {
@@ -47,6 +57,7 @@ impl Service {
             Self::Http => "http",
             Self::IotSpdy => "iot-spdy",
             Self::Spdy => "spdy",
+            Self::IotHttpHeld => "iot-http-held",
             Self::CoapOurs => "coap-ours",
             Self::CoapTcp => "coap-tcp",
             Self::HttpOurs => "http-ours",
@@ -64,6 +75,7 @@ impl Service {
             Self::Http => "HTTP (curl as a browser, Apache)",
             Self::IotSpdy => "IoT-SPDY (ours)",
             Self::Spdy => "SPDY (npm)",
+            Self::IotHttpHeld => "IoT-HTTP, ACK held (ours)",
             Self::CoapOurs => "CoAP (ours)",
             Self::CoapTcp => "CoAP over TCP (ours)",
             Self::HttpOurs => "HTTP/1.1 (ours)",
@@ -75,12 +87,12 @@ impl Service {
 
     /// Whether packets and octets must be the same in every run at 20 kbit/s.
     pub(super) const fn is_steady(self) -> bool {
-        matches!(self, Self::Coap | Self::IotHttp | Self::IotSpdy)
+        matches!(self, Self::Coap | Self::IotHttp | Self::IotHttpHeld | Self::IotSpdy)
     }
 
     /// Whether its first contact with a host differs from later ones, as it gets a cookie (RFC 7413, section 4.1.2).
     pub(super) const fn has_cookie(self) -> bool {
-        matches!(self, Self::IotHttp | Self::IotSpdy)
+        matches!(self, Self::IotHttp | Self::IotHttpHeld | Self::IotSpdy)
     }
 
     /// Whether an object is fetched.
@@ -245,7 +257,7 @@ fn site(scale: Scale, link: Link, options: Options) -> Vec<Cell> {
     };
     if options == Options::Cookieless {
         // Where there are no cookies, only those differ that would have had one.
-        return of(&[Service::IotHttp, Service::IotSpdy], scale.others);
+        return of(&[Service::IotHttp, Service::IotHttpHeld, Service::IotSpdy], scale.others);
     }
     let mut cells = of(&Service::PUBLISHED, scale.sizes);
     cells.extend(of(&Service::OTHERS, scale.others));

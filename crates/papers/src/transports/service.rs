@@ -110,6 +110,7 @@ impl Service {
     pub(super) const fn port(self) -> u16 {
         match self {
             Self::Coap => 5_683,
+            Self::IotHttpHeld => 8_087,
             Self::CoapOurs => 5_685,
             Self::CoapTcp => 5_687,
             Self::Http => 8_080,
@@ -126,7 +127,7 @@ impl Service {
     /// What `thinair fetch` and `thinair serve` call it; `None` if it is of others.
     const fn ours(self) -> Option<&'static str> {
         match self {
-            Self::IotHttp => Some("iot-http"),
+            Self::IotHttp | Self::IotHttpHeld => Some("iot-http"),
             Self::IotSpdy => Some("iot-spdy"),
             Self::CoapOurs => Some("coap"),
             Self::CoapTcp => Some("coap-tcp"),
@@ -219,6 +220,9 @@ impl Service {
             };
             command = Command::new(&place.program);
             command.args(["fetch", "--service", name, &url(scheme)]);
+            if self == Self::IotHttp {
+                command.arg("--quick-ack");
+            }
         } else {
             match self {
                 Self::Coap => {

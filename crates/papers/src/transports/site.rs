@@ -180,7 +180,8 @@ impl Site {
             children.until(&what, PATIENCE, || listens(there, service.port()))?;
             for cell in cells.iter().filter(|cell| cell.service == service) {
                 if let Some(mut put) = service.provision(&self.place, cell.size) {
-                    children.run(here, &mut put, PATIENCE)?;
+                    // From its own host, so that the link hears nothing of it.
+                    children.run(there, &mut put, PATIENCE)?;
                 }
             }
         }

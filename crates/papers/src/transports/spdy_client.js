@@ -5,9 +5,6 @@ const spdy = require('spdy');
 const agent = spdy.createAgent({ host, port, spdy: { ssl: false, plain: true, protocol: 'spdy/3.1' } });
 const request = http.get({ host, port, path, agent }, (response) => {
   response.on('data', () => {});
-  response.on('end', () => agent.close());
+  response.on('end', () => process.exit(0));
 });
-request.on('error', (error) => {
-  console.error(error.message);
-  process.exit(1);
-});
+request.on('error', () => process.exit(1));

@@ -4,8 +4,6 @@ const fs = require('fs');
 const spdy = require('spdy');
 const options = { spdy: { ssl: false, plain: true, protocol: 'spdy/3.1' } };
 const server = spdy.createServer(options, (request, response) => {
-  const object = fs.readFileSync(folder + request.url);
-  response.writeHead(200, { 'content-type': 'text/plain', 'content-length': object.length });
-  response.end(object);
+  response.end(fs.readFileSync(folder + request.url));
 });
 server.listen(port, address);
