@@ -78,6 +78,9 @@ struct Sample {
     /// Octets of IP packets, and of what the link was given for them.
     ip_octets: u64,
     link_octets: u64,
+    /// Frames on the link, and their octets.
+    frames: u64,
+    frame_octets: u64,
 }
 
 /// What was measured of a cell.
@@ -129,6 +132,12 @@ impl Served {
     /// Of the runs that finished; `None` if none did.
     fn range(&self, of: impl Fn(&Exchange) -> Option<f64>) -> Option<Range> {
         Range::of(self.finished().filter_map(of).collect())
+    }
+
+    /// Of the runs that finished, what the link alone knows.
+    fn of_link(&self, of: fn(&Sample) -> u64) -> Option<Range> {
+        let finished = self.samples.iter().filter(|sample| self.time_of(&sample.exchange).is_some());
+        Range::of(finished.map(|sample| of(sample) as f64).collect())
     }
 
     fn time(&self) -> Option<Range> {

@@ -110,18 +110,35 @@ pub(super) enum Link {
     Fast,
     /// 250 kbit/s, MTU 1,280.
     Wide,
+    /// 20 kbit/s with IPv6, whose packets go in frames of 128 octets: RFC 4944, section 5.3. Not of the paper.
+    Frames,
 }
 
 impl Link {
-    pub(super) const ALL: [Self; 3] = [Self::Slow, Self::Fast, Self::Wide];
+    /// Those of the paper.
+    pub(super) const PUBLISHED: [Self; 3] = [Self::Slow, Self::Fast, Self::Wide];
 
-    /// Rate and MTU, as ids and options of `thinair link run` have them.
+    /// Rate and octets of a packet in a frame, as options of `thinair link run` have them.
     pub(super) const fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Slow => ("20k", "128"),
+            Self::Slow | Self::Frames => ("20k", "128"),
             Self::Fast => ("250k", "128"),
             Self::Wide => ("250k", "1280"),
         }
+    }
+
+    /// As ids have it.
+    pub(super) const fn id(self) -> &'static str {
+        match self {
+            Self::Slow => "20k/128",
+            Self::Fast => "250k/128",
+            Self::Wide => "250k/1280",
+            Self::Frames => "20k/128-frames",
+        }
+    }
+
+    pub(super) const fn is_ipv6(self) -> bool {
+        matches!(self, Self::Frames)
     }
 
     pub(super) const fn what(self) -> &'static str {
@@ -129,6 +146,7 @@ impl Link {
             Self::Slow => "20 kbit/s, MTU 128",
             Self::Fast => "250 kbit/s, MTU 128",
             Self::Wide => "250 kbit/s, MTU 1,280",
+            Self::Frames => "20 kbit/s, IPv6 in frames of 128",
         }
     }
 }
@@ -212,10 +230,9 @@ pub(super) struct Cell {
 impl Cell {
     /// The id of one of its figures.
     pub(super) fn id(&self, figure: &str) -> String {
-        let (rate, mtu) = self.link.words();
         let temper = if self.temper == Temper::Cold { "/cold" } else { "" };
-        let (service, size, suffix) = (self.service.name(), self.size, self.options.suffix());
-        format!("{service}/{rate}/{mtu}/{size}/{figure}{suffix}{temper}")
+        let (service, link, size) = (self.service.name(), self.link.id(), self.size);
+        format!("{service}/{link}/{size}/{figure}{}{temper}", self.options.suffix())
     }
 
     pub(super) fn what(&self) -> String {
@@ -239,14 +256,27 @@ pub(super) struct Scale {
 /// A look at what is most worth looking at.
 pub(super) const QUICK: Scale = Scale { runs: 1, links: &[Link::Slow], sizes: &[10, 1_000], others: &[10] };
 /// Within minutes.
-pub(super) const USUAL: Scale = Scale { runs: 3, links: &Link::ALL, sizes: &SIZES, others: &[10, 1_000] };
+pub(super) const USUAL: Scale =
+    Scale { runs: 3, links: &Link::PUBLISHED, sizes: &SIZES, others: &[10, 1_000] };
 /// All there is.
-pub(super) const FULL: Scale = Scale { runs: 5, links: &Link::ALL, sizes: &SIZES, others: &SIZES };
+pub(super) const FULL: Scale = Scale { runs: 5, links: &Link::PUBLISHED, sizes: &SIZES, others: &SIZES };
 
 /// Cells by the hosts and the link that they have in common, those that take longest first.
 pub(super) fn sites(scale: Scale) -> Vec<Vec<Cell>> {
     let places = scale.links.iter().flat_map(|&link| Options::ALL.map(|options| (link, options)));
-    places.map(|(link, options)| site(scale, link, options)).filter(|cells| !cells.is_empty()).collect()
+    let mut sites: Vec<_> = places.map(|(link, options)| site(scale, link, options)).collect();
+    let cell = |service, size| Cell {
+        service,
+        link: Link::Frames,
+        options: Options::Lean,
+        size,
+        temper: Temper::Warm,
+    };
+    let services = Service::PUBLISHED.into_iter();
+    sites.push(
+        services.flat_map(|service| scale.others.iter().map(move |&size| cell(service, size))).collect(),
+    );
+    sites
 }
 
 fn site(scale: Scale, link: Link, options: Options) -> Vec<Cell> {
@@ -293,7 +323,7 @@ mod tests {
     fn the_usual_run_has_the_matrix_of_the_paper_with_both_options() {
         let cells: BTreeSet<Cell> = sites(USUAL).into_iter().flatten().collect();
         for service in Service::PUBLISHED {
-            for (link, size) in Link::ALL.into_iter().flat_map(|link| SIZES.map(|size| (link, size))) {
+            for (link, size) in Link::PUBLISHED.into_iter().flat_map(|link| SIZES.map(|size| (link, size))) {
                 for options in [Options::Lean, Options::Default] {
                     let cell = Cell { service, link, options, size, temper: Temper::Warm };
                     assert!(cells.contains(&cell), "{}", cell.id("packets"));

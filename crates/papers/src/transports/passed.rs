@@ -21,6 +21,9 @@ pub(super) struct Passed {
     pub(super) ip_octets: u64,
     /// Octets that the link was given for it: fewer where it is compressed.
     pub(super) link_octets: u64,
+    /// Frames that these were, and their octets with all that the link adds.
+    pub(super) frames: u64,
+    pub(super) frame_octets: u64,
     /// What came out of the link: the IP packet, or a packet of ROHC. Empty if it did not arrive.
     pub(super) octets: Vec<u8>,
 }
@@ -55,8 +58,9 @@ fn join(log: &str, mut records: Vec<Records>) -> Option<Vec<Passed>> {
     let mut lines = log.lines();
     let names: Vec<&str> = lines.next()?.split(',').collect();
     let column = |name: &str| names.iter().position(|other| *other == name);
-    let [from, entered, out, late, ip_octets, link_octets, fate] =
-        ["from", "in_ns", "out_ns", "late_ns", "ip_octets", "link_octets", "fate"].map(column);
+    let [from, entered, out, late] = ["from", "in_ns", "out_ns", "late_ns"].map(column);
+    let [ip_octets, link_octets, frames, frame_octets, fate] =
+        ["ip_octets", "link_octets", "frames", "frame_octets", "fate"].map(column);
     let mut passed = Vec::new();
     let mut origin = None;
     for line in lines {
@@ -79,6 +83,8 @@ fn join(log: &str, mut records: Vec<Records>) -> Option<Vec<Passed>> {
             late: number(late).unwrap_or(0),
             ip_octets: number(ip_octets)?,
             link_octets: number(link_octets)?,
+            frames: number(frames)?,
+            frame_octets: number(frame_octets)?,
             octets,
         });
     }
@@ -111,6 +117,7 @@ mod tests {
         let times: Vec<_> = passed.iter().map(|packet| (packet.entered, packet.delivered)).collect();
         assert_eq!(times, [(1_000_010, Some(1_000_040)), (1_000_012, Some(1_000_042)), (1_000_015, None)]);
         assert_eq!((passed[0].late, &*passed[1].octets), (3, &[2, 3][..]));
+        assert_eq!((passed[1].frames, passed[1].frame_octets), (2, 58));
         assert_eq!((passed[0].ip_octets, passed[0].link_octets), (30, 20));
 
         let of_each = vec![Records::from([(1_000_040, vec![1])]), Records::from([(1_000_042, vec![2, 3])])];

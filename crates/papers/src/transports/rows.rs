@@ -105,6 +105,11 @@ fn of_served(served: &Served) -> Vec<Row> {
         let share = served.range(|of| of.set_up_share().map(|share| share * 100.0));
         rows.push(row("set-up", "share of the time before the request", "%", median(share), None));
     }
+    if cell.link == Link::Frames {
+        rows.push(row("frames", "frames on the link", "", median(served.of_link(|of| of.frames)), None));
+        let octets = median(served.of_link(|of| of.frame_octets));
+        rows.push(row("frame-octets", "octets of frames", "octets", octets, None));
+    }
     let unfinished = served.unfinished();
     if unfinished > 0 {
         rows.push(row("unfinished", "runs that did not finish", "", Some(unfinished as f64), None));

@@ -2,7 +2,7 @@
 //! own, and a client for one object.
 
 use std::fs;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -60,7 +60,7 @@ impl Place {
                     LoadModule mime_module modules/mod_mime.so\n\
                     TypesConfig /etc/mime.types\n\
                     ServerName thing\n\
-                    Listen {server}:{}\n\
+                    Listen {}\n\
                     PidFile {folder}/apache.pid\n\
                     DefaultRuntimeDir {folder}\n\
                     DocumentRoot {objects}\n\
@@ -69,7 +69,7 @@ impl Place {
                     ServerLimit 1\n\
                     ThreadsPerChild 25\n\
                     MaxRequestWorkers 25\n",
-                    Service::Http.port()
+                    self.address(Service::Http)
                 ),
             ),
             (
@@ -80,8 +80,8 @@ impl Place {
                     http {{ access_log off; default_type text/plain;\n\
                     client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};\n\
                     uwsgi_temp_path {folder}; scgi_temp_path {folder};\n\
-                    server {{ listen {server}:{}; root {objects}; }} }}\n",
-                    Service::Nginx.port()
+                    server {{ listen {}; root {objects}; }} }}\n",
+                    self.address(Service::Nginx)
                 ),
             ),
             ("mosquitto.conf", format!("listener {} {server}\nallow_anonymous true\n", Service::Mqtt.port())),
@@ -96,12 +96,17 @@ impl Place {
         self.folder.join("objects")
     }
 
+    /// Where a service listens.
+    fn address(&self, service: Service) -> SocketAddr {
+        SocketAddr::new(self.server, service.port())
+    }
+
     fn object(&self, size: usize) -> PathBuf {
         self.objects().join(size.to_string())
     }
 
     fn url(&self, scheme: &str, service: Service, size: usize) -> String {
-        format!("{scheme}://{}:{}/{size}", self.server, service.port())
+        format!("{scheme}://{}/{size}", self.address(service))
     }
 }
 
@@ -171,7 +176,7 @@ impl Service {
         let (folder, server, port) = (&place.folder, place.server.to_string(), self.port().to_string());
         if let Some(name) = self.ours() {
             let mut ours = Command::new(&place.program);
-            ours.args(["serve", "--service", name, "--bind", &format!("{server}:{port}")])
+            ours.args(["serve", "--service", name, "--bind", &place.address(self).to_string()])
                 .arg(place.objects());
             return ours;
         }

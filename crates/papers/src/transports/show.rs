@@ -8,9 +8,10 @@ use super::{Measured, Range, Served, published};
 
 pub(super) fn sections(measured: &Measured, scale: Scale) -> Vec<Section> {
     let mut sections = vec![of_paper(measured)];
-    sections.extend(Link::ALL.iter().filter_map(|link| of_link(measured, *link)));
+    sections.extend(Link::PUBLISHED.iter().filter_map(|link| of_link(measured, *link)));
     sections.push(others(measured));
     sections.push(fast_open(measured));
+    sections.push(framed(measured));
     if !measured.compressed.is_empty() {
         sections.push(compressed(measured));
     }
@@ -181,6 +182,33 @@ fn fast_open(measured: &Measured) -> Section {
                 has not proven to be its own.",
         )
         .table(listed("First contact, with a cookie, without cookies", cells.into_iter()))
+}
+
+/// IPv6 over short frames.
+fn framed(measured: &Measured) -> Section {
+    let mut columns = vec![Column::text("service"), Column::number("object")];
+    let numbers = ["time, ms", "IP packets", "octets", "frames", "octets"];
+    columns.extend(numbers.map(Column::number));
+    let mut table = Table::new("IPv6 over 20 kbit/s in frames of 128 octets, lean options", columns);
+    for served in measured.served.iter().filter(|served| served.cell.link == Link::Frames) {
+        let some = Some(served);
+        table.row([
+            Field::text(served.cell.service.what()),
+            Field::integer(served.cell.size),
+            time(some),
+            count(some, |of| of.packets),
+            count(some, Exchange::total),
+            range(some, served.of_link(|of| of.frames), 0),
+            range(some, served.of_link(|of| of.frame_octets), 0),
+        ]);
+    }
+    Section::new("An MTU below that of IPv6")
+        .text(
+            "IPv6 has no packets of less than 1,280 octets to fragment to: below IP, packets are cut into frames with the headers of RFC \
+                4944, section 5.3. The request fits into the SYN, so that all of IoT-SPDY is there; an object of 1,000 octets \
+                is one segment, with one acknowledgment.",
+        )
+        .table(table)
 }
 
 fn compressed(measured: &Measured) -> Section {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::UdpSocket;
+use std::net::{IpAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -119,6 +119,7 @@ pub(super) struct Site {
     hosts: Hosts,
     place: Place,
     link: Vec<String>,
+    is_ipv6: bool,
     /// Whether the link carries ROHC: then its captures have no IP packets.
     is_rohc: bool,
     _folder: TempDir,
@@ -141,13 +142,13 @@ impl Site {
         let place = Place {
             program: program.to_owned(),
             folder: folder.path().to_owned(),
-            server: thinair_lab::emulator::addresses(Side::B)[0].0,
+            server: address(Side::B, link.is_ipv6()),
         };
         place.prepare()?;
-        let (rate, mtu) = link.words();
+        let (is_ipv6, (rate, mtu)) = (link.is_ipv6(), link.words());
         let link = ["--rate", rate, "--delay", "20ms", "--mtu", mtu, "--queue", "50"];
         let link = link.iter().chain(more).map(|word| (*word).to_owned()).collect();
-        Ok(Self { hosts, place, link, is_rohc: more.contains(&"--rohc"), _folder: folder })
+        Ok(Self { hosts, place, link, is_ipv6, is_rohc: more.contains(&"--rohc"), _folder: folder })
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -231,7 +232,7 @@ impl Site {
 
     /// What a client that goes on asks libcoap's server from.
     fn socket(&self) -> Result<UdpSocket, Error> {
-        let own = thinair_lab::emulator::addresses(Side::A)[0].0;
+        let own = address(Side::A, self.is_ipv6);
         let server = (self.place.server, Service::Coap.port());
         let socket = self.hosts.here().within(|| -> std::io::Result<UdpSocket> {
             let socket = UdpSocket::bind((own, 40_001))?;
@@ -297,7 +298,15 @@ fn sample(cell: &Cell, packets: &[Passed], (begin, end): (u64, u64), is_rohc: bo
         late_ns: own.iter().map(|packet| packet.late).max().unwrap_or(0),
         ip_octets: sum(|packet| packet.ip_octets),
         link_octets: sum(|packet| packet.link_octets),
+        frames: sum(|packet| packet.frames),
+        frame_octets: sum(|packet| packet.frame_octets),
     }
+}
+
+/// The address of a host.
+fn address(side: Side, is_ipv6: bool) -> IpAddr {
+    let [four, six] = thinair_lab::emulator::addresses(side).map(|(address, _)| address);
+    if is_ipv6 { six } else { four }
 }
 
 /// Whether somebody listens on a port of a host, by UDP or TCP.
