@@ -74,9 +74,9 @@ test: ## set up, then run every test
 	$(call heading,Without an operating system)
 	for target in $$(scripts/targets $(NO_STD)); do
 		build() { cargo build --locked --quiet --target "$$target" "$$@"; }
-		build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-coap -p thinair-lowpan -p thinair-segment -p thinair-ule
+		build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-coap -p thinair-http -p thinair-lowpan -p thinair-segment -p thinair-ule
 		build -p thinair-rohc -p thinair-link
-		echo "thinair-wire, -rohc, -link, -coap, -lowpan, -segment and -ule are built for $$target"
+		echo "thinair-wire, -rohc, -link, -coap, -http, -lowpan, -segment and -ule are built for $$target"
 	done
 	$(MAKE) sizes
 	$(call heading,All tests passed)

@@ -3,7 +3,7 @@
 //! Header blocks are short, share one stream, and each must be readable as soon as it has come. What everybody does is to
 //! let zlib compress and flush (`Z_SYNC_FLUSH`): its greedy parsing, and 4 or 5 octets of an empty stored block behind each
 //! piece. This [`Encoder`] differs in three ways. It finds the cheapest of all ways to say a piece, by dynamic programming
-//! over every match in the dictionary and in what came before ([`parse`]). It says it in whatever kind of block takes least,
+//! over every match in the dictionary and in what came before . It says it in whatever kind of block takes least,
 //! or goes on in the block that is open. And it does not flush: the code of the last symbol ends somewhere in an octet, the
 //! rest of that octet is filled with the first bits of the code that ends a block, and whatever comes next begins with
 //! these bits. An inflater has all octets of a piece once it has all its bits: RFC 1951 does not ask for more.

@@ -1,6 +1,6 @@
 use alloc::string::String;
 use alloc::vec::Vec;
-use alloc::{format, vec};
+use alloc::format;
 
 use proptest::prelude::*;
 
@@ -221,7 +221,7 @@ proptest! {
         let chunked: Vec<u8> = body.chunks(piece).flat_map(|chunk| {
             [format!("{:x}\r\n", chunk.len()).as_bytes(), chunk, b"\r\n"].concat()
         }).collect();
-        let head = vec![b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec(), chunked, b"0\r\n\r\n".to_vec()];
+        let head = [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec(), chunked, b"0\r\n\r\n".to_vec()];
         prop_assert_eq!(read(&head.concat()), Ok(ok(&body)));
     }
 }

@@ -154,11 +154,11 @@ impl Head {
         let (first, flags, len) = match self {
             Self::Data { stream, fin, len } => (stream, if fin { FIN } else { 0 }, len),
             Self::Control { kind, flags, len } => {
-                (0x8000_0000 | u32::from(VERSION) << 16 | u32::from(kind), flags, len)
+                (0x8000_0000 | (u32::from(VERSION) << 16) | u32::from(kind), flags, len)
             }
         };
         out.extend_from_slice(&first.to_be_bytes());
-        out.extend_from_slice(&(u32::from(flags) << 24 | len as u32).to_be_bytes());
+        out.extend_from_slice(&((u32::from(flags) << 24) | len as u32).to_be_bytes());
     }
 }
 
@@ -223,7 +223,7 @@ impl<'f> Control<'f> {
         let start = out.len();
         let (kind, flags) = match self {
             Self::SynStream { fin, unidirectional, .. } => {
-                (1, u8::from(*fin) * FIN | u8::from(*unidirectional) * UNIDIRECTIONAL)
+                (1, (u8::from(*fin) * FIN) | (u8::from(*unidirectional) * UNIDIRECTIONAL))
             }
             Self::SynReply { fin, .. } => (2, u8::from(*fin) * FIN),
             Self::RstStream { .. } => (3, 0),

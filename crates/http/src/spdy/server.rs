@@ -160,7 +160,7 @@ impl Server {
 
     fn open(&mut self, stream: u32, unidirectional: bool, headers: &Headers) -> Result<(), Error> {
         // Section 2.3.2.
-        if stream % 2 == 0 || stream <= self.last {
+        if stream.is_multiple_of(2) || stream <= self.last {
             return Err(Error::Head);
         }
         self.last = stream;
@@ -181,19 +181,20 @@ impl Server {
         Ok(())
     }
 
-    /// Sends of bodies what is allowed.
+    /// Sends of bodies what is allowed. A client that sends no more cannot allow more: it takes what comes, as TCP lets it.
     fn pump(&mut self) {
-        let (window, out) = (&mut self.window, &mut self.out);
+        let (window, out, ended) = (&mut self.window, &mut self.out, self.ended);
         for body in &mut self.bodies {
-            let allowed = usize::try_from(body.window.min(*window)).unwrap_or(0);
+            let allowed = if ended { i64::MAX } else { body.window.min(*window) };
+            let allowed = usize::try_from(allowed).unwrap_or(0);
             let len = body.waiting().min(allowed).min(LONGEST);
             if len == 0 {
                 continue;
             }
             let octets = body.octets.get(body.sent..body.sent + len).unwrap_or_default();
             body.sent += len;
-            body.window -= len as i64;
-            *window -= len as i64;
+            body.window = body.window.saturating_sub(len as i64);
+            *window = window.saturating_sub(len as i64);
             let fin = body.waiting() == 0;
             out.push_with(|out| write_data(body.stream, fin, octets, out));
         }
@@ -212,7 +213,9 @@ impl Server {
 fn request(stream: u32, headers: &Headers) -> Result<Request, u16> {
     let value = |name: &str| headers.value(name).ok_or(status::BAD_REQUEST);
     let (method, target) = (value(":method")?, value(":path")?);
-    (value(":version")?, value(":host")?, value(":scheme")?);
+    for name in [":version", ":host", ":scheme"] {
+        value(name)?;
+    }
     let method = match method {
         "GET" => Method::Get,
         "HEAD" => Method::Head,

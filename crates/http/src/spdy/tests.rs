@@ -157,6 +157,17 @@ fn settings_change_what_may_be_sent() {
 }
 
 #[test]
+fn who_can_allow_nothing_more_takes_what_comes() {
+    let mut server = server(false);
+    server.handle_input(client("a", "/10").output());
+    server.handle_end();
+    server.poll_request().unwrap();
+    server.respond(1, ok(&[7; 200_000]));
+    assert_eq!(frames(&out(&mut server)), ["SynReply 1 false", "Data 1 200000 fin"]);
+    assert!(server.is_closing() && server.is_last());
+}
+
+#[test]
 fn what_makes_no_sense_ends_the_connection() {
     let good = client("a", "/10").output().to_vec();
     let syn_of = |stream: u32| {

@@ -240,6 +240,12 @@ impl<'t> Exchange<'t> {
     }
 
     fn send(&mut self, report: &mut Report) -> Result<(), FetchError> {
+        if self.shut {
+            // What would be said of windows: the server knows that it will not be told.
+            let octets = self.engine.output().len();
+            self.engine.sent(octets);
+            return Ok(());
+        }
         let closes = self.task.close == Close::Request;
         while !self.engine.output().is_empty() {
             match fast_open::send(&self.stream, self.engine.output(), closes) {
@@ -252,7 +258,7 @@ impl<'t> Exchange<'t> {
                 Err(why) => return Err(FetchError::Stream(self.address, why)),
             }
         }
-        if closes && !self.shut {
+        if closes {
             self.shut = true;
             self.stream.shutdown(Shutdown::Write).map_err(|why| FetchError::Stream(self.address, why))?;
         }
