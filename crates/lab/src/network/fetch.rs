@@ -131,6 +131,9 @@ pub struct Fetch {
     /// Whether the acknowledgment of a SYN-ACK waits for what is sent next, and so does that of a request: as `thinair fetch`
     /// and `thinair serve` have it with Fast Open. It does.
     pub holds: bool,
+    /// Whether acknowledgments of data wait for a second segment from the beginning on, and not only behind the first 16. They do
+    /// not.
+    pub thins: bool,
 }
 
 /// What came of it.
@@ -165,6 +168,7 @@ impl Fetch {
             options: TcpOptions::LEAN,
             close: Close::Response,
             holds: true,
+            thins: false,
         }
     }
 
@@ -173,8 +177,8 @@ impl Fetch {
         let mut network = Network::new(&self.model, seed, self.rohc.as_ref());
         let sockets = Side::ALL.map(|side| Socket { address: Address::new(side, 0), port: 40_000 });
         let [client, server] = sockets;
-        let server = Socket { port: if self.service == Service::Coap { 5_683 } else { 8_080 }, ..server };
-        if let Some([at_client, at_server]) = self.parties(client, server, seed) {
+        let server = Socket { port: self.port(), ..server };
+        if let Some([at_client, at_server]) = self.parties(client, server, Instant::ZERO, seed) {
             network.add(server.address, Recorded::new(at_server, self.mtu));
             network.add(client.address, Recorded::new(at_client, self.mtu));
         }
@@ -192,7 +196,36 @@ impl Fetch {
         Fetched { took, packets, octets }
     }
 
-    fn parties(&self, client: Socket, server: Socket, seed: u64) -> Option<[Party; 2]> {
+    /// So many clients share the link, each with a server of its own at the other end; each begins at a time within `spread`.
+    /// How long each took; nothing where the object did not come.
+    pub fn crowd(&self, clients: u16, spread: Duration, seed: u64) -> Vec<Option<Duration>> {
+        let mut network = Network::new(&self.model, seed, self.rohc.as_ref());
+        let mut begins = Streams::new(seed).random(0, 0, Purpose::Arrivals);
+        for number in 0..clients {
+            let start = Instant::ZERO + Duration::from_nanos(begins.below(spread.as_nanos() as u64 + 1));
+            let [client, server] =
+                Side::ALL.map(|side| Socket { address: Address::new(side, number), port: 40_000 });
+            let server = Socket { port: self.port(), ..server };
+            let seed = seed.wrapping_mul(u64::from(u16::MAX)).wrapping_add(number.into());
+            if let Some([at_client, at_server]) = self.parties(client, server, start, seed) {
+                network.add(server.address, Recorded::new(at_server, self.mtu));
+                network.add(client.address, Recorded::new(at_client, self.mtu));
+            }
+        }
+        network.run_until(Instant::ZERO + END, |_, _| false);
+        // Servers stand before their clients.
+        network.hosts().skip(1).step_by(2).map(|client| client.host.took()).collect()
+    }
+
+    /// Where the server listens.
+    const fn port(&self) -> u16 {
+        match self.service {
+            Service::Coap => 5_683,
+            Service::Http | Service::IotHttp | Service::IotSpdy => 8_080,
+        }
+    }
+
+    fn parties(&self, client: Socket, server: Socket, start: Instant, seed: u64) -> Option<[Party; 2]> {
         let body = vec![b'x'; self.octets];
         let path = format!("/{}", self.octets);
         if self.service == Service::Coap {
@@ -200,12 +233,8 @@ impl Fetch {
             let choices = |node| Streams::new(seed).stream(0, node, Purpose::Choice);
             let mut request = Request::get("");
             request.options.push(number::URI_PATH, self.octets.to_string().as_bytes());
-            let requests = Requests {
-                request,
-                count: 1,
-                start: Instant::ZERO,
-                pace: Pace::Closed { think: Duration::ZERO },
-            };
+            let requests =
+                Requests { request, count: 1, start, pace: Pace::Closed { think: Duration::ZERO } };
             let transport = Transport::Udp { protection: 0 };
             let asks = CoapClient::new(client, server, transport, config, requests, choices(1));
             let tcp = tcp::Config::default();
@@ -214,8 +243,10 @@ impl Fetch {
         }
         let (asks, serves) = self.engines(&path).ok()?;
         let manners = self.manners();
-        let asks = Client::new([client, server], self.tcp(), manners, self.close, asks);
-        let server_tcp = tcp::Config { quick_acks: if manners.holds { 0 } else { 16 }, ..self.tcp() };
+        let client_tcp = self.tcp();
+        let asks = Client::new([client, server], client_tcp, manners, self.close, start, asks);
+        let quick_acks = if manners.holds { 0 } else { client_tcp.quick_acks };
+        let server_tcp = tcp::Config { quick_acks, ..client_tcp };
         let serves = Server::new([server, client], server_tcp, manners, serves, body);
         Some([Party::Client(Box::new(asks)), Party::Server(Box::new(serves))])
     }
@@ -266,6 +297,7 @@ impl Fetch {
             nagle: tcp::Nagle::Off,
             syn_data: (self.stack == Stack::Kernel).then(|| mss.saturating_sub(OPTIONS)),
             syn_ack_wait: self.manners().holds.then_some(Duration::from_millis(200)),
+            quick_acks: if self.thins { 0 } else { tcp::Config::default().quick_acks },
             ..tcp::Config::default()
         }
     }

@@ -76,6 +76,8 @@ pub(super) struct Client {
     wire: Wire,
     engine: Box<dyn ClientEngine>,
     close: Close,
+    /// When it begins, and whether it has.
+    start: Instant,
     started: bool,
     /// When the object was there.
     done: Option<Instant>,
@@ -87,14 +89,15 @@ impl Client {
         tcp: Config,
         manners: Manners,
         close: Close,
+        start: Instant,
         engine: Box<dyn ClientEngine>,
     ) -> Self {
-        let connection = Connection::connect(tcp, Instant::ZERO, 0x1000_0000);
-        let mut client =
-            Self { wire: Wire::new(connection, sockets, manners), engine, close, started: false, done: None };
+        let connection = Connection::connect(tcp, start, 0x1000_0000);
+        let wire = Wire::new(connection, sockets, manners);
+        let mut client = Self { wire, engine, close, start, started: false, done: None };
         // A kernel takes at first what the SYN has room for.
         let most = tcp.syn_data.map_or(usize::MAX, usize::from);
-        client.write(Instant::ZERO, if tcp.fast_open == crate::tcp::FastOpen::Off { 0 } else { most });
+        client.write(start, if tcp.fast_open == crate::tcp::FastOpen::Off { 0 } else { most });
         client
     }
 
@@ -132,16 +135,18 @@ impl Host for Client {
     }
 
     fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
-        self.started = true;
-        self.wire.poll_packet(now, packet)
+        self.started |= now >= self.start;
+        self.started && self.wire.poll_packet(now, packet)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        if self.started { self.wire.connection.poll_timeout() } else { Some(Instant::ZERO) }
+        if self.started { self.wire.connection.poll_timeout() } else { Some(self.start) }
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.wire.connection.handle_timeout(now);
+        if self.started {
+            self.wire.connection.handle_timeout(now);
+        }
     }
 }
 
@@ -208,7 +213,7 @@ impl Party {
     pub(super) fn took(&self) -> Option<Duration> {
         match self {
             Self::CoapClient(client) => client.exchanges().first()?.took(),
-            Self::Client(client) => client.done.map(|at| at.since(Instant::ZERO)),
+            Self::Client(client) => client.done.map(|at| at.since(client.start)),
             Self::CoapServer(_) | Self::Server(_) => None,
         }
     }

@@ -107,3 +107,26 @@ fn losses_are_repaired_or_told() {
     }
     assert!(came > 70, "{came}");
 }
+
+/// One client of many is as one alone; of many that share a short queue, some wait for a retransmission.
+#[test]
+fn a_crowd_shares_the_link() {
+    for service in [Service::Coap, Service::IotHttp, Service::IotSpdy] {
+        let mut fetch = zigbee(service, 10);
+        let alone = fetch.run(1).took.unwrap();
+        assert_eq!(fetch.crowd(1, Duration::from_secs(1), 3), [Some(alone)], "{service:?}");
+        fetch.model.a_to_b.queue = thinair_link::Queue::packets(5);
+        fetch.model.b_to_a.queue = thinair_link::Queue::packets(5);
+        let crowd = fetch.crowd(40, Duration::from_secs(1), 3);
+        assert_eq!(crowd, fetch.crowd(40, Duration::from_secs(1), 3));
+        let longest = crowd.iter().flatten().max().unwrap();
+        assert!(*longest > Duration::from_secs(1) && crowd.len() == 40, "{service:?}: {longest:?}");
+    }
+}
+
+#[test]
+fn fewer_acknowledgments_are_fewer_packets() {
+    let plain = zigbee(Service::IotHttp, 1_000);
+    let thinned = Fetch { thins: true, ..plain.clone() };
+    assert!(figures(&thinned).0 < figures(&plain).0);
+}
