@@ -64,6 +64,7 @@ demo: ## what header compression saves on a real capture; CAPTURE=FILE takes ano
 test: ## set up, then run every test
 	@scripts/need test
 	tests/workspace/peers/setup '$(TARGET)/coap-peers/python'
+	tests/workspace/peers/setup-node '$(TARGET)/http-peers/node'
 	$(call heading,Tests)
 	# What tests print is shown: how many vectors there were, and what was skipped.
 	# The command is built with them, and run by those that run it: they would build it once more otherwise.

@@ -47,6 +47,11 @@ pub(crate) struct Arguments {
     /// [default: 10s for http, 0s for all others but CoAP]
     #[arg(long, value_name = "TIME", value_parser = keep, help_heading = "Limits")]
     keep: Option<Duration>,
+    /// With coap, answer with more than three times the octets of a request even clients that may not be where they seem to
+    /// be: only where addresses cannot be forged. Without it they are asked to echo a value first (RFC 9175), unless only
+    /// a loopback address is listened to
+    #[arg(long, help_heading = "Limits")]
+    trust_addresses: bool,
     /// Print what was done as JSON at the end
     #[arg(long)]
     json: bool,
@@ -131,7 +136,10 @@ fn serve_coap(arguments: &Arguments) -> anyhow::Result<()> {
     let tcp = arguments.service == Service::CoapTcp;
     let listen = Listen { address: arguments.address(), udp: !tcp, tcp, optional: false };
     let max_body = arguments.max_body as usize;
-    let settings = Settings::secured(vec![listen], max_body, usize::from(arguments.max_connections));
+    let mut settings = Settings::secured(vec![listen], max_body, usize::from(arguments.max_connections));
+    if arguments.trust_addresses {
+        settings.endpoint.amplification = None;
+    }
     let mut site = Site::new();
     site.add(Files::open(&arguments.folder, max_body, false)?.bare());
     let mut server = Server::open(&settings, site)?;

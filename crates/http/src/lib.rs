@@ -41,6 +41,7 @@ pub mod deflate;
 mod error;
 pub mod http1;
 mod outbox;
+mod protocol;
 pub mod spdy;
 pub mod status;
 
@@ -48,6 +49,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 pub use error::Error;
+pub use protocol::Protocol;
 
 /// What others can make an engine hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,6 +25,8 @@ pub struct Server {
     out: Outbox,
     limits: Limits,
     keeps: bool,
+    /// The client has said more than requests: it is one that means to use the connection again.
+    settles: bool,
     /// Requests that were not handed out yet; and all that were not answered yet.
     requests: VecDeque<Request>,
     asked: Vec<Asked>,
@@ -65,7 +67,8 @@ impl Body {
 
 impl Server {
     /// `keeps`: the connection stays when there is nothing to answer. Otherwise it closes as soon as all that was asked is
-    /// answered, and does not say so by a GOAWAY, which would be 16 octets.
+    /// answered, and does not say so by a GOAWAY, which would be 16 octets; unless the client has sent SETTINGS, as those do
+    /// that take a connection for one that stays.
     pub fn new(keeps: bool, flush: Flush, limits: Limits) -> Self {
         Self {
             blocks: HeaderBlocks::new(flush, limits.head),
@@ -73,6 +76,7 @@ impl Server {
             out: Outbox::default(),
             limits,
             keeps,
+            settles: false,
             requests: VecDeque::new(),
             asked: Vec::new(),
             bodies: VecDeque::new(),
@@ -121,6 +125,7 @@ impl Server {
                 Ok(())
             }
             Control::Settings(ref pairs) => {
+                self.settles = true;
                 for (_, value) in pairs.iter().filter(|(name, _)| *name == INITIAL_WINDOW_SIZE) {
                     let delta = i64::from(*value) - self.initial_window;
                     self.initial_window += delta;
@@ -205,7 +210,7 @@ impl Server {
     fn settle(&mut self) {
         self.pump();
         let is_done = self.requests.is_empty() && self.asked.is_empty() && self.bodies.is_empty();
-        self.closing |= is_done && (self.ended || !self.keeps && self.last > 0);
+        self.closing |= is_done && (self.ended || !self.keeps && !self.settles && self.last > 0);
     }
 }
 

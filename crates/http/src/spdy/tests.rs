@@ -153,7 +153,10 @@ fn settings_change_what_may_be_sent() {
     server.handle_input(&written(&Control::WindowUpdate { stream: 1, delta: 4 }));
     assert_eq!(frames(&out(&mut server)), ["Data 1 1"]);
     server.handle_input(&written(&Control::RstStream { stream: 1, reset: Reset::CANCEL }));
-    assert!(server.is_closing() && server.output().is_empty());
+    // Whoever says SETTINGS may have more to ask.
+    assert!(server.is_idle() && !server.is_closing() && server.output().is_empty());
+    server.handle_end();
+    assert!(server.is_closing());
 }
 
 #[test]

@@ -27,9 +27,7 @@ mod tests;
 use core::time::Duration;
 
 use thinair_coap::{Config, Request, Response, number};
-use thinair_http::deflate::Flush;
-use thinair_http::http1::{self, Form};
-use thinair_http::{ClientEngine, Error, Limits, ServerEngine, Target, spdy};
+use thinair_http::{Limits, Protocol, Target};
 use thinair_link::{LinkModel, Side};
 use thinair_wire::time::Instant;
 
@@ -64,6 +62,17 @@ pub enum Service {
     IotHttp,
     /// SPDY/3.1 with header blocks as short as they can be, with Fast Open.
     IotSpdy,
+}
+
+impl Service {
+    const fn protocol(self) -> Option<Protocol> {
+        match self {
+            Self::Coap => None,
+            Self::Http => Some(Protocol::Http),
+            Self::IotHttp => Some(Protocol::IotHttp),
+            Self::IotSpdy => Some(Protocol::IotSpdy),
+        }
+    }
 }
 
 /// How TCP and those above it work together.
@@ -228,7 +237,7 @@ impl Fetch {
     fn parties(&self, client: Socket, server: Socket, start: Instant, seed: u64) -> Option<[Party; 2]> {
         let body = vec![b'x'; self.octets];
         let path = format!("/{}", self.octets);
-        if self.service == Service::Coap {
+        let Some(protocol) = self.service.protocol() else {
             let config = Config::default();
             let choices = |node| Streams::new(seed).stream(0, node, Purpose::Choice);
             let mut request = Request::get("");
@@ -240,8 +249,11 @@ impl Fetch {
             let tcp = tcp::Config::default();
             let serves = CoapServer::new(server, 0, tcp, config, Response::content(body), choices(0));
             return Some([Party::CoapClient(Box::new(asks)), Party::CoapServer(Box::new(serves))]);
-        }
-        let (asks, serves) = self.engines(&path).ok()?;
+        };
+        let target = Target { host: &self.host, path: &path };
+        let limits = Limits { body: self.octets, ..Limits::default() };
+        let asks = protocol.client(target, limits).ok()?;
+        let serves = protocol.server(false, limits);
         let manners = self.manners();
         let client_tcp = self.tcp();
         let asks = Client::new([client, server], client_tcp, manners, self.close, start, asks);
@@ -251,27 +263,8 @@ impl Fetch {
         Some([Party::Client(Box::new(asks)), Party::Server(Box::new(serves))])
     }
 
-    fn engines(&self, path: &str) -> Result<(Box<dyn ClientEngine>, Box<dyn ServerEngine>), Error> {
-        let target = Target { host: &self.host, path };
-        let limits = Limits { body: self.octets, ..Limits::default() };
-        Ok(match self.service {
-            Service::Coap | Service::Http => (
-                Box::new(http1::Client::new(Form::Minimal, target, limits)?),
-                Box::new(http1::Server::new(Form::Minimal, false, limits)),
-            ),
-            Service::IotHttp => (
-                Box::new(http1::Client::new(Form::Reduced, target, limits)?),
-                Box::new(http1::Server::new(Form::Reduced, false, limits)),
-            ),
-            Service::IotSpdy => (
-                Box::new(spdy::Client::new(target, Flush::Least, limits)?),
-                Box::new(spdy::Server::new(false, Flush::Least, limits)),
-            ),
-        })
-    }
-
     fn is_fast(&self) -> bool {
-        matches!(self.service, Service::IotHttp | Service::IotSpdy)
+        self.service.protocol().is_some_and(Protocol::is_fast)
     }
 
     fn manners(&self) -> Manners {

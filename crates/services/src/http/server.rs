@@ -47,7 +47,8 @@ pub struct Settings {
     pub limits: Limits,
     /// Connections at the same time: one more closes that which has had no request for longest. 0 is taken for 1.
     pub max_connections: usize,
-    /// How long a connection without a request is kept for the next one. Zero: it is closed with the response.
+    /// How long a connection without a request is kept for the next one, 10 s at least. Zero: it is closed with the response,
+    /// unless the client means to use it again.
     pub keep: Duration,
 }
 

@@ -22,6 +22,9 @@ const STALL: Duration = Duration::from_secs(60);
 /// How long the end of the other side is waited for.
 const LINGER: Duration = Duration::from_secs(10);
 
+/// How long a connection is kept that the engine does not close, at least.
+const IDLE: Duration = Duration::from_secs(10);
+
 /// Octets that wait to be written, from which on no request is answered.
 const ENOUGH: usize = 65_536;
 
@@ -174,7 +177,7 @@ impl Connection {
             }
             (Phase::Lingering, LINGER)
         } else if self.engine.is_idle() && self.asked {
-            (Phase::Idle, self.keep)
+            (Phase::Idle, self.keep.max(IDLE))
         } else {
             (Phase::Request, REQUEST)
         };
