@@ -14,7 +14,111 @@ pub(super) fn rows(measured: &Measured) -> Vec<Row> {
         measured.latest().map(|nanos| nanos as f64 / 1e3),
     ));
     rows.extend(measured.compressed.iter().flat_map(super::rohc::rows));
+    rows.extend(CONCLUSIONS.iter().map(|conclusion| conclusion.row(measured)));
     rows
+}
+
+/// What the paper concludes, as a share: a figure of one cell, in percent of that of another one. All with lean options.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Conclusion {
+    id: &'static str,
+    pub(super) what: &'static str,
+    figure: Figure,
+    of: (Service, Link, usize),
+    to: (Service, Link, usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Figure {
+    Time,
+    Octets,
+}
+
+/// The object that the paper's tables are about.
+const TEN: usize = 10;
+
+pub(super) const CONCLUSIONS: [Conclusion; 7] = [
+    Conclusion {
+        id: "time/iot-http/http",
+        what: "time of IoT-HTTP in that of HTTP, 20 kbit/s",
+        figure: Figure::Time,
+        of: (Service::IotHttp, Link::Slow, TEN),
+        to: (Service::Http, Link::Slow, TEN),
+    },
+    Conclusion {
+        id: "time/iot-http/spdy",
+        what: "time of IoT-HTTP in that of SPDY, 20 kbit/s",
+        figure: Figure::Time,
+        of: (Service::IotHttp, Link::Slow, TEN),
+        to: (Service::Spdy, Link::Slow, TEN),
+    },
+    Conclusion {
+        id: "time/iot-spdy/http",
+        what: "time of IoT-SPDY in that of HTTP, 20 kbit/s",
+        figure: Figure::Time,
+        of: (Service::IotSpdy, Link::Slow, TEN),
+        to: (Service::Http, Link::Slow, TEN),
+    },
+    Conclusion {
+        id: "time/iot-spdy/spdy",
+        what: "time of IoT-SPDY in that of SPDY, 20 kbit/s",
+        figure: Figure::Time,
+        of: (Service::IotSpdy, Link::Slow, TEN),
+        to: (Service::Spdy, Link::Slow, TEN),
+    },
+    Conclusion {
+        id: "time/iot-http/coap/250k",
+        what: "time of IoT-HTTP in that of CoAP, 250 kbit/s",
+        figure: Figure::Time,
+        of: (Service::IotHttp, Link::Fast, TEN),
+        to: (Service::Coap, Link::Fast, TEN),
+    },
+    Conclusion {
+        id: "octets/http/mtu",
+        what: "octets of HTTP with an MTU of 1,280 in those with 128, 1,000 octets",
+        figure: Figure::Octets,
+        of: (Service::Http, Link::Wide, 1_000),
+        to: (Service::Http, Link::Fast, 1_000),
+    },
+    Conclusion {
+        id: "octets/spdy/mtu",
+        what: "octets of SPDY with an MTU of 1,280 in those with 128, 1,000 octets",
+        figure: Figure::Octets,
+        of: (Service::Spdy, Link::Wide, 1_000),
+        to: (Service::Spdy, Link::Fast, 1_000),
+    },
+];
+
+impl Conclusion {
+    const fn cell((service, link, size): (Service, Link, usize)) -> Cell {
+        Cell { service, link, options: Options::Lean, size, temper: Temper::Warm }
+    }
+
+    /// In percent.
+    pub(super) fn ours(&self, measured: &Measured) -> Option<f64> {
+        let figure = |cell| {
+            let served = measured.of(&Self::cell(cell))?;
+            let range = match self.figure {
+                Figure::Time => served.time(),
+                Figure::Octets => served.range(|of| Some(of.total() as f64)),
+            };
+            Some(range?.median)
+        };
+        Some(figure(self.of)? / figure(self.to)? * 100.0)
+    }
+
+    /// In percent, where the paper has both figures.
+    pub(super) fn theirs(&self) -> Option<f64> {
+        let [of, to] = [self.of, self.to].map(|cell| published::totals(&Self::cell(cell)));
+        match self.figure {
+            Figure::Time => Some(of?.odt / to?.odt * 100.0),
+            Figure::Octets => Some(of?.octets / to?.octets * 100.0),
+        }
+    }
+
+    fn row(&self, measured: &Measured) -> Row {
+        Row::new(format!("share/{}", self.id), self.what, "%", self.ours(measured)).theirs(self.theirs())
+    }
 }
 
 /// The range around a figure of the paper that a run of today's programs must meet.

@@ -4,10 +4,11 @@ use thinair_analyze::exchange::Exchange;
 use thinair_report::{Axis, Cell as Field, Column, Figure, Lines, Section, Series, Table};
 
 use super::cell::{Cell, Link, Options, SIZES, Scale, Service, Temper};
+use super::rows::CONCLUSIONS;
 use super::{Measured, Range, Served, published};
 
 pub(super) fn sections(measured: &Measured, scale: Scale) -> Vec<Section> {
-    let mut sections = vec![of_paper(measured)];
+    let mut sections = vec![names(), of_paper(measured)];
     sections.extend(Link::PUBLISHED.iter().filter_map(|link| of_link(measured, *link)));
     sections.push(others(measured));
     sections.push(fast_open(measured));
@@ -23,6 +24,15 @@ fn cell(service: Service, link: Link, options: Options, size: usize) -> Cell {
     Cell { service, link, options, size, temper: Temper::Warm }
 }
 
+/// Which service is called what.
+fn names() -> Section {
+    let mut table = Table::new("Services", ["name", "client and server"].map(Column::text));
+    for service in Service::PUBLISHED.into_iter().chain(Service::OTHERS) {
+        table.row([service.name(), service.what()].map(Field::text));
+    }
+    Section::new("").table(table)
+}
+
 /// What the paper has in numbers.
 fn of_paper(measured: &Measured) -> Section {
     let mut columns = vec![Column::text("service")];
@@ -33,7 +43,7 @@ fn of_paper(measured: &Measured) -> Section {
     for service in Service::PUBLISHED {
         let cells = [Options::Lean, Options::Default].map(|options| cell(service, Link::Slow, options, 10));
         let theirs = published::totals(&cells[0]);
-        let mut row = vec![Field::text(service.what())];
+        let mut row = vec![Field::text(service.name())];
         row.push(theirs.map_or(Field::Empty, |theirs| Field::number(theirs.odt, 0)));
         row.extend(cells.map(|cell| time(measured.of(&cell))));
         row.push(theirs.map_or(Field::Empty, |theirs| Field::number(theirs.packets, 0)));
@@ -52,7 +62,7 @@ fn of_paper(measured: &Measured) -> Section {
         Service::PUBLISHED.into_iter().flat_map(|service| [(service, 10), (service, 1_000)])
     {
         let cells = [Options::Lean, Options::Default].map(|options| cell(service, Link::Slow, options, size));
-        let mut row = vec![Field::text(service.what()), Field::integer(size)];
+        let mut row = vec![Field::text(service.name()), Field::integer(size)];
         match published::overhead(&cells[0]) {
             Some(of) => {
                 row.extend([of.ip, of.transport, of.application].map(|octets| Field::number(octets, 0)))
@@ -67,8 +77,24 @@ fn of_paper(measured: &Measured) -> Section {
         }
         overhead.row(row);
     }
-    let note = "Medians; in brackets the range, where runs differ. Packets and octets include the end of the connection.";
-    Section::new("The paper's tables").table(totals.note(note)).table(overhead)
+    let note = "Medians; in brackets the range, where counts differ, or times by more than 1 %. Packets and octets include the end of the \
+        connection.";
+    let columns = ["theirs, %", "ours"].map(Column::number);
+    let mut shares =
+        Table::new("What the paper concludes", std::iter::once(Column::text("share")).chain(columns));
+    for conclusion in &CONCLUSIONS {
+        let number = |value: Option<f64>| value.map_or(Field::Empty, |value| Field::number(value, 0));
+        shares.row([
+            Field::text(conclusion.what),
+            number(conclusion.theirs()),
+            number(conclusion.ours(measured)),
+        ]);
+    }
+    let shares = shares.note(
+        "Lean options. The paper says that lean forms take 50 to 75 % less time, that CoAP and IoT-HTTP are comparable at 250 kbit/s, \
+            and that a larger MTU saves octets.",
+    );
+    Section::new("The paper's tables").table(totals.note(note)).table(overhead).table(shares)
 }
 
 /// The matrix over one link.
@@ -93,7 +119,7 @@ fn of_link(measured: &Measured, link: Link) -> Option<Section> {
             .flat_map(|service| [Options::Lean, Options::Default].map(|options| (service, options)))
         {
             let fields = sizes.iter().map(|&size| of(measured.of(&cell(service, link, options, size))));
-            let names = [service.what(), options.name()].map(Field::text);
+            let names = [service.name(), options.name()].map(Field::text);
             table.row(names.into_iter().chain(fields));
         }
         table
@@ -134,8 +160,7 @@ fn listed<'m>(title: &str, cells: impl Iterator<Item = &'m Served>) -> Table {
     for served in cells {
         let Cell { service, link, options, size, temper } = served.cell;
         let temper = if temper == Temper::Cold { ", first contact" } else { "" };
-        let names =
-            [service.what().to_owned(), link.what().to_owned(), format!("{}{temper}", options.name())];
+        let names = [service.name().to_owned(), link.id().to_owned(), format!("{}{temper}", options.name())];
         let served = Some(served);
         let share = served.and_then(|served| served.range(|of| of.set_up_share()));
         let numbers = [
@@ -158,7 +183,7 @@ fn others(measured: &Measured) -> Section {
     let is_other = |served: &&Served| Service::OTHERS.contains(&served.cell.service);
     Section::new("Other services")
         .text(
-            "MQTT publishes the object: its time is that until the acknowledgment of QoS 1. HTTP/3 is not here: RFC 9000 needs \
+            "MQTT publishes the object: its time is that until the acknowledgment of QoS 1. HTTP/3 was not built: RFC 9000 needs \
                 datagrams of 1,200 octets, which an MTU of 128 does not carry.",
         )
         .table(listed("Services that the paper does not have", measured.served.iter().filter(is_other)))
@@ -193,7 +218,7 @@ fn framed(measured: &Measured) -> Section {
     for served in measured.served.iter().filter(|served| served.cell.link == Link::Frames) {
         let some = Some(served);
         table.row([
-            Field::text(served.cell.service.what()),
+            Field::text(served.cell.service.name()),
             Field::integer(served.cell.size),
             time(some),
             count(some, |of| of.packets),
@@ -282,7 +307,8 @@ fn range(served: Option<&Served>, range: Option<Range>, decimals: usize) -> Fiel
     match range {
         None => Field::text("did not finish"),
         Some(Range { median, min, max }) => {
-            let text = if max - min > 0.5 * 10_f64.powi(-(decimals as i32)) {
+            let is_range = if decimals > 0 { max - min > median / 100.0 } else { max > min };
+            let text = if is_range {
                 format!("{median:.decimals$} [{min:.decimals$}–{max:.decimals$}]{unfinished}")
             } else {
                 format!("{median:.decimals$}{unfinished}")
