@@ -64,6 +64,7 @@ demo: ## what header compression saves on a real capture; CAPTURE=FILE takes ano
 test: ## set up, then run every test
 	@scripts/need test
 	tests/workspace/peers/setup '$(TARGET)/coap-peers/python'
+	tests/workspace/peers/setup-node '$(TARGET)/http-peers/node'
 	$(call heading,Tests)
 	# What tests print is shown: how many vectors there were, and what was skipped.
 	# The command is built with them, and run by those that run it: they would build it once more otherwise.
@@ -74,9 +75,9 @@ test: ## set up, then run every test
 	$(call heading,Without an operating system)
 	for target in $$(scripts/targets $(NO_STD)); do
 		build() { cargo build --locked --quiet --target "$$target" "$$@"; }
-		build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-coap -p thinair-lowpan -p thinair-segment -p thinair-ule
+		build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-coap -p thinair-http -p thinair-lowpan -p thinair-segment -p thinair-ule
 		build -p thinair-rohc -p thinair-link
-		echo "thinair-wire, -rohc, -link, -coap, -lowpan, -segment and -ule are built for $$target"
+		echo "thinair-wire, -rohc, -link, -coap, -http, -lowpan, -segment and -ule are built for $$target"
 	done
 	$(MAKE) sizes
 	$(call heading,All tests passed)

@@ -2,8 +2,8 @@
 
 #[cfg(target_os = "linux")]
 mod discover;
-mod names;
-mod options;
+pub(crate) mod names;
+pub(crate) mod options;
 #[cfg(target_os = "linux")]
 mod output;
 mod request;

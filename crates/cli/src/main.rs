@@ -1,14 +1,18 @@
 //! `thinair`: thin headers, over the air.
 
 mod analyze;
+mod base64;
 mod chart;
 mod coap;
+mod fetch;
 mod lab;
 mod link;
 mod options;
 mod paper;
 mod rohc;
 mod segment;
+mod serve;
+mod service;
 mod template;
 mod tunnel;
 
@@ -42,6 +46,10 @@ enum Task {
     /// CoAP over UDP and TCP: fetch, change and observe resources, or serve them
     #[command(subcommand)]
     Coap(coap::Task),
+    /// One object, by a service of your choice: CoAP, lean HTTP or SPDY
+    Fetch(fetch::Arguments),
+    /// The files of a folder, by a service of your choice
+    Serve(serve::Arguments),
     /// The size of TCP segments for networks of short frames
     #[command(subcommand)]
     Segment(segment::Task),
@@ -62,6 +70,8 @@ fn main() -> ExitCode {
         Task::Link(task) => link::run(&task),
         Task::Tunnel(task) => tunnel::run(&task),
         Task::Coap(task) => coap::run(&task),
+        Task::Fetch(arguments) => fetch::run(&arguments),
+        Task::Serve(arguments) => serve::run(&arguments),
         Task::Segment(task) => segment::run(&task),
         Task::Lab(task) => lab::run(&task),
         Task::Paper(task) => paper::run(&task),

@@ -2,6 +2,8 @@
 
 mod proxy;
 
+pub(crate) use proxy::listen;
+
 use std::process::ExitCode;
 
 use clap::Subcommand;

@@ -8,6 +8,7 @@
 mod coap_client;
 mod coap_server;
 mod download;
+pub mod fetch;
 mod hosts;
 mod ip;
 #[cfg(target_os = "linux")]

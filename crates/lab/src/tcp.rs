@@ -88,8 +88,15 @@ pub struct Config {
     pub retries: u8,
     /// How often a SYN, or a SYN-ACK, is sent again.
     pub syn_retries: u8,
+    /// Window Scale is said. RFC 7323. Yes.
+    pub window_scaling: bool,
     /// Fast Open. Off.
     pub fast_open: FastOpen,
+    /// Octets of data in a SYN, at most; nothing: as many as fit beside its options. Linux leaves room for all options that
+    /// there can be, 40 octets. Nothing.
+    pub syn_data: Option<u16>,
+    /// How long the acknowledgment of a SYN-ACK waits for what is sent next. Nothing: not at all.
+    pub syn_ack_wait: Option<Duration>,
     /// TIME-WAIT. 60 s.
     pub time_wait: Duration,
 }
@@ -115,7 +122,10 @@ impl Default for Config {
             longest_timeout: Duration::from_secs(120),
             retries: 15,
             syn_retries: 6,
+            window_scaling: true,
             fast_open: FastOpen::Off,
+            syn_data: None,
+            syn_ack_wait: None,
             time_wait: Duration::from_secs(60),
         }
     }

@@ -1,10 +1,12 @@
 //! Listening for streams, and opening them without waiting. Streams themselves are those of the standard library; where
-//! they are cut into segments: [`segments`].
+//! they are cut into segments: [`segments`]; where octets travel with the SYN: [`fast_open`].
 
+pub mod fast_open;
 pub mod segments;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -24,9 +26,7 @@ const BACKLOG: i32 = 128;
 /// There is no such address here, or somebody else has it.
 pub fn listen(address: SocketAddr) -> Result<TcpListener> {
     let listen = || -> io::Result<TcpListener> {
-        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+        let socket = stream_socket(address)?;
         sockopt::set_socket_reuseaddr(&socket, true)?;
         if address.is_ipv6() {
             sockopt::set_ipv6_v6only(&socket, true)?;
@@ -45,9 +45,7 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener> {
 /// There is no way to that address.
 pub fn connect(to: SocketAddr) -> Result<TcpStream> {
     let connect = || -> io::Result<TcpStream> {
-        let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+        let socket = stream_socket(to)?;
         match rustix::net::connect(&socket, &to) {
             Ok(()) | Err(Errno::INPROGRESS) => Ok(socket.into()),
             Err(why) => Err(why.into()),
@@ -70,6 +68,29 @@ pub fn keep_alive(stream: &TcpStream) -> Result<()> {
 pub fn reset(stream: TcpStream) {
     // Without it the stream is closed all the same.
     let _ = sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
+}
+
+/// A socket of the family of this address, which does not block.
+fn stream_socket(address: SocketAddr) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(rustix::net::socket_with(family, SocketType::STREAM, flags, None)?)
+}
+
+/// An option of TCP that is one number, and that no library sets.
+#[allow(unsafe_code)]
+fn set_option(socket: &impl AsRawFd, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    // SAFETY: the system reads one int, which lives until the call returns.
+    let code = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            name,
+            (&raw const value).cast(),
+            size_of_val(&value) as libc::socklen_t,
+        )
+    };
+    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]

@@ -10,4 +10,16 @@
 #[cfg(target_os = "linux")]
 pub mod coap;
 #[cfg(target_os = "linux")]
+mod end;
+#[cfg(target_os = "linux")]
+mod file;
+#[cfg(target_os = "linux")]
+pub mod http;
+#[cfg(target_os = "linux")]
+mod name;
+#[cfg(target_os = "linux")]
+mod resolve;
+#[cfg(target_os = "linux")]
 pub mod segment;
+#[cfg(target_os = "linux")]
+mod wait;

@@ -60,7 +60,7 @@ enum Side {
     Server,
 }
 
-fn listen(text: &str) -> Result<SocketAddr, String> {
+pub(crate) fn listen(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.parse() {
         return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
     }

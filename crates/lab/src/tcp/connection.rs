@@ -104,6 +104,8 @@ pub struct Connection {
     timestamps: Option<u32>,
     /// Shifts of the other side's window and of ours.
     scales: (u8, u8),
+    /// The other side has said Window Scale, and so do we.
+    scaled: bool,
     /// This side has closed before the other one.
     active: bool,
     peer_closed: bool,
@@ -135,7 +137,8 @@ impl Connection {
             cookie: None,
             sack: config.sack,
             timestamps: None,
-            scales: (0, shift.min(14)),
+            scales: (0, if config.window_scaling { shift.min(14) } else { 0 }),
+            scaled: false,
             active: false,
             peer_closed: false,
             events: VecDeque::new(),

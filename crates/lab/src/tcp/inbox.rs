@@ -208,6 +208,10 @@ impl Inbox {
         self.at_once
     }
 
+    pub(super) fn acknowledge_by(&mut self, at: Instant) {
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
+    }
+
     pub(super) fn acknowledge_at_once(&mut self) {
         self.at_once = true;
     }

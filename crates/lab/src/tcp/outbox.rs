@@ -370,9 +370,11 @@ impl Outbox {
         Some(self.piece(start, end))
     }
 
-    /// The SYN, with as many octets as may go with it.
-    pub(super) fn first(&mut self, now: Instant, most: u64) -> Piece {
-        let end = 1 + (self.octets.len() as u64).min(most);
+    /// The SYN, with as many octets as may go with it; and with the FIN, if it may and nothing is left.
+    pub(super) fn first(&mut self, now: Instant, most: u64, fin: bool) -> Piece {
+        let octets = (self.octets.len() as u64).min(most);
+        let fin = fin && self.closed && 1 + octets == self.end();
+        let end = 1 + octets + u64::from(fin);
         self.send_new(now, 0, end, false);
         self.piece(0, end)
     }

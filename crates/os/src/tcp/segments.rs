@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use rustix::net::{SendFlags, sockopt};
 
+use super::set_option;
 use crate::error::{Attempt as _, Result};
 
 /// What the system tells of a stream that it sends (`TCP_INFO`), since the stream is open.
@@ -83,7 +84,7 @@ pub fn told(stream: &TcpStream) -> Result<Told> {
 const INFORMATION: usize = 200;
 
 #[allow(unsafe_code)]
-fn information(stream: &TcpStream) -> io::Result<[u8; INFORMATION]> {
+pub(super) fn information(stream: &TcpStream) -> io::Result<[u8; INFORMATION]> {
     let mut octets = [0; INFORMATION];
     let mut length = INFORMATION as libc::socklen_t;
     // SAFETY: the system writes at most `length` octets, which `octets` has, and is done when the call returns.
@@ -97,21 +98,6 @@ fn information(stream: &TcpStream) -> io::Result<[u8; INFORMATION]> {
         )
     };
     if code == 0 { Ok(octets) } else { Err(io::Error::last_os_error()) }
-}
-
-#[allow(unsafe_code)]
-fn set_option(stream: &TcpStream, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
-    // SAFETY: the system reads one int, which lives until the call returns.
-    let code = unsafe {
-        libc::setsockopt(
-            stream.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            name,
-            (&raw const value).cast(),
-            size_of_val(&value) as libc::socklen_t,
-        )
-    };
-    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]

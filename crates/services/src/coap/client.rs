@@ -20,8 +20,6 @@
 mod carrier;
 mod error;
 mod exchange;
-mod resolve;
-mod wait;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -33,7 +31,8 @@ use thinair_wire::time::Instant;
 
 pub use error::{AddressError, Attempt, ClientError};
 
-use wait::Waiting;
+use crate::resolve::resolve;
+use crate::wait::Waiting;
 
 /// A request, and how it is made.
 #[derive(Debug)]
@@ -172,7 +171,7 @@ fn try_all(
 ) -> Result<Ending, ClientError> {
     getrandom::u64().map_err(|_| ClientError::NoRandomness)?;
     let mut waiting = Waiting::new(task.signals, task.limit.map(|limit| start + limit))?;
-    let addresses = resolve::resolve(&task.uri.host, task.uri.port, &mut waiting)?;
+    let addresses = resolve(&task.uri.host, task.uri.port, &mut waiting)?;
     report.resolved = now().since(start);
     let last = addresses.len() - 1;
     for (index, address) in addresses.into_iter().enumerate() {

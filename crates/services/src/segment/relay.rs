@@ -4,8 +4,10 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use thinair_os::{EventLoop, Interest, tcp};
+use thinair_os::{EventLoop, tcp};
 use thinair_wire::time::Instant;
+
+use crate::end::End;
 
 use super::cut::{Counts, Cut, Sent};
 use super::sizers::Sizers;
@@ -21,14 +23,6 @@ const HELD: Duration = Duration::from_millis(5);
 
 /// How often it is looked whether the last segments have arrived. It ends: the system gives up what nobody acknowledges.
 const LAST: Duration = Duration::from_millis(50);
-
-/// A socket, and what is waited for.
-#[derive(Debug)]
-struct End {
-    stream: TcpStream,
-    token: u64,
-    waits_for: Option<Interest>,
-}
 
 /// What goes one way.
 #[derive(Debug, Default)]
@@ -150,8 +144,7 @@ impl Relay {
         constrained_is_client: bool,
         tokens: (u64, u64),
     ) -> Self {
-        let end = |stream, token| End { stream, token, waits_for: None };
-        let (client_end, server_end) = (end(accepted, tokens.0), end(connecting, tokens.1));
+        let (client_end, server_end) = (End::new(accepted, tokens.0), End::new(connecting, tokens.1));
         let (plain, constrained, host) = if constrained_is_client {
             (server_end, client_end, client.ip())
         } else {
@@ -257,13 +250,7 @@ impl Relay {
         let wants = |from: &Way, to: &Way, connecting: bool| {
             let reads = self.connected && !from.ended && from.waits().len() < WAITING;
             let writes = connecting || self.connected && !to.waits().is_empty() && !to.held;
-            match (reads, writes) {
-                (true, true) => Some(Interest::ReadingAndWriting),
-                (true, false) => Some(Interest::Reading),
-                (false, true) => Some(Interest::Writing),
-                // Not even for errors: one that stays would be told all the time.
-                (false, false) => None,
-            }
+            End::interest(reads, writes)
         };
         let plain = wants(&self.to_constrained, &self.to_plain, connecting(!self.connects_constrained));
         let constrained = wants(&self.to_plain, &self.to_constrained, connecting(self.connects_constrained));
@@ -277,18 +264,5 @@ impl Relay {
             tcp::reset(self.plain.stream);
             tcp::reset(self.constrained.stream);
         }
-    }
-}
-
-impl End {
-    fn wait_for(&mut self, what: Option<Interest>, events: &EventLoop) -> Result<(), thinair_os::Error> {
-        match (self.waits_for, what) {
-            (before, after) if before == after => {}
-            (None, Some(what)) => events.add_for(&self.stream, self.token, what)?,
-            (Some(_), Some(what)) => events.change(&self.stream, self.token, what)?,
-            (_, None) => events.remove(&self.stream)?,
-        }
-        self.waits_for = what;
-        Ok(())
     }
 }

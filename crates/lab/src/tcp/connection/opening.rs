@@ -50,7 +50,10 @@ impl Connection {
         if self.outbox.acknowledged() < self.outbox.sent() {
             self.outbox.resend_behind_syn();
         }
-        self.inbox.acknowledge_at_once();
+        match self.config.syn_ack_wait {
+            Some(wait) => self.inbox.acknowledge_by(now + wait),
+            None => self.inbox.acknowledge_at_once(),
+        }
         self.events.push_back(Event::Connected);
         if let Some(Some(cookie)) = segment.options.fast_open {
             self.events.push_back(Event::Cookie(cookie));
@@ -69,8 +72,8 @@ impl Connection {
         self.config.mss = self.config.mss.min(options.mss.unwrap_or(536));
         self.sack &= options.sack_permitted;
         self.timestamps = options.timestamps.filter(|_| self.config.timestamps).map(|(value, _)| value);
-        match options.window_scale {
-            Some(shift) => self.scales.0 = shift,
+        match options.window_scale.filter(|_| self.config.window_scaling) {
+            Some(shift) => (self.scales.0, self.scaled) = (shift, true),
             None => self.scales = (0, 0),
         }
         self.outbox.set_window(u64::from(segment.window) + 1);
@@ -85,8 +88,15 @@ impl Connection {
             (_, fast_open) => fast_open == FastOpen::Cookieless,
         };
         let header = Segment { options, ..Segment::default() }.header_len() - 20;
-        let room = usize::from(self.outbox.segment_size()).saturating_sub(header);
-        let piece = self.outbox.first(now, if may { room as u64 } else { 0 });
+        let fits = usize::from(self.outbox.segment_size()).saturating_sub(header);
+        let room = match self.state {
+            State::SynSent => self.config.syn_data.map_or(fits, |most| fits.min(most.into())),
+            _ => fits,
+        };
+        // A FIN goes with all there is to say, if the answer to a SYN with data is ready. RFC 7413, section 4.2.2, lets data
+        // go; whoever gets it looks at data and FIN as ever. RFC 9293, section 3.10.7.3, fourth step.
+        let fin = self.state == State::SynReceived && may;
+        let piece = self.outbox.first(now, if may { room as u64 } else { 0 }, fin);
         self.segment(piece, options)
     }
 
@@ -95,7 +105,8 @@ impl Connection {
         let timestamps = if answers { self.timestamps.is_some() } else { self.config.timestamps };
         Options {
             mss: Some(self.config.mss),
-            window_scale: (!answers || self.scales != (0, 0)).then_some(self.scales.1),
+            window_scale: (if answers { self.scaled } else { self.config.window_scaling })
+                .then_some(self.scales.1),
             sack_permitted: self.sack,
             timestamps: timestamps.then(|| (milliseconds(now), self.timestamps.unwrap_or(0))),
             fast_open: match (answers, self.config.fast_open) {

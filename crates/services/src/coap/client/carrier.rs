@@ -11,8 +11,8 @@ use thinair_wire::time::Instant;
 use super::Report;
 use super::error::{AddressError, ClientError};
 use super::exchange::Stop;
-use super::wait::{Waiting, Woken};
 use crate::coap::Peer;
+use crate::wait::{Waiting, Woken};
 
 /// Octets that are read at a time: the largest datagram.
 pub(super) const ROOM: usize = 1 << 16;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::resolve::ResolveError;
 use thinair_coap::{CallError, Code, RequestError, code};
 
 /// Why there is no response.
@@ -41,6 +42,16 @@ pub enum ClientError {
     /// The system gives no random numbers.
     #[error("the system has no random numbers")]
     NoRandomness,
+}
+
+impl From<ResolveError> for ClientError {
+    fn from(why: ResolveError) -> Self {
+        match why {
+            ResolveError::Unknown { host, why } => Self::Resolve { host, why },
+            ResolveError::Interrupted => Self::Interrupted,
+            ResolveError::System(why) => Self::System(why),
+        }
+    }
 }
 
 /// Whom a request was sent to, and how often.

@@ -8,9 +8,9 @@ use thinair_wire::time::Instant;
 
 use super::carrier::{Carrier, ROOM};
 use super::error::{AddressError, ClientError, Sent};
-use super::wait::{Waiting, Woken};
 use super::{Ending, Flow, Report, Task, Told};
 use crate::coap::Peer;
+use crate::wait::{Waiting, Woken};
 
 /// Why an attempt is over without an ending.
 #[derive(Debug)]
@@ -30,6 +30,12 @@ impl Stop {
 impl From<ClientError> for Stop {
     fn from(error: ClientError) -> Self {
         Self::All(error)
+    }
+}
+
+impl From<thinair_os::Error> for Stop {
+    fn from(error: thinair_os::Error) -> Self {
+        Self::All(error.into())
     }
 }
 

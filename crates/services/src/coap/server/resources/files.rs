@@ -5,12 +5,10 @@
 //! removes one. Names that begin with a dot are neither shown nor written, and no path leads out of the folder
 //! ([`thinair_os::folder`]).
 
-mod name;
 mod write;
 
 use std::fs::{File, Metadata};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -21,7 +19,8 @@ use thinair_os::folder::Folder;
 use super::format::{self, LINKS};
 use crate::coap::server::resource::{Answer, Moment, Resource, State, accepted};
 
-use name::{Name, escaped};
+use crate::file::{self, Refusal};
+use crate::name::{Name, escaped};
 
 /// Links of one folder, at most.
 const MOST_LINKS: usize = 1_000;
@@ -38,6 +37,8 @@ pub struct Files {
     /// Octets of a file.
     most: usize,
     writable: bool,
+    /// Nothing is said of a file beside its octets.
+    bare: bool,
     /// How many files were written, for names that nothing else has.
     written: u64,
 }
@@ -48,7 +49,14 @@ impl Files {
     /// # Errors
     /// It is no folder, or may not be read; the system has no openat2(2).
     pub fn open(path: &Path, most: usize, writable: bool) -> Result<Self, FilesError> {
-        Ok(Self { folder: Folder::open(path)?, most, writable, written: 0 })
+        Ok(Self { folder: Folder::open(path)?, most, writable, bare: false, written: 0 })
+    }
+
+    /// Files are served without ETag and Content-Format, which are 9 to 12 octets of a response: for links on which those
+    /// matter, and files that do not change while they are fetched block by block.
+    #[must_use]
+    pub fn bare(self) -> Self {
+        Self { bare: true, ..self }
     }
 
     fn get(&self, name: &Name, request: &Received<'_>) -> Response<'static> {
@@ -81,25 +89,20 @@ impl Files {
         if request.options.accept().is_some_and(|wanted| Some(wanted) != format) {
             return Response::new(code::NOT_ACCEPTABLE);
         }
-        let too_large = || {
-            let text = format!("a file of more than {} octets", self.most);
-            Response::new(code::INTERNAL_SERVER_ERROR).payload(text.into_bytes())
-        };
-        if metadata.len() > self.most as u64 {
-            return too_large();
-        }
-        let mut octets = Vec::with_capacity(metadata.len() as usize);
-        // It may grow meanwhile.
-        match file.take(self.most as u64 + 1).read_to_end(&mut octets) {
-            Ok(len) if len > self.most => too_large(),
-            Ok(_) => {
+        match file::read(file, metadata, self.most) {
+            Ok(octets) if self.bare => Response::content(octets),
+            Ok(octets) => {
                 let response = Response::content(octets).etag(&etag);
                 match format {
                     Some(format) => response.format(format),
                     None => response,
                 }
             }
-            Err(why) => refused(&why),
+            Err(Refusal::TooLarge) => {
+                let text = format!("a file of more than {} octets", self.most);
+                Response::new(code::INTERNAL_SERVER_ERROR).payload(text.into_bytes())
+            }
+            Err(why) => told(why),
         }
     }
 
@@ -148,7 +151,7 @@ impl Resource for Files {
     }
 
     fn handle<'a>(&'a mut self, _at: Moment, request: &Received<'_>) -> Option<Answer<'a>> {
-        let response = match Name::of(&request.options) {
+        let response = match Name::of(request.options.path()) {
             None => Response::new(code::NOT_FOUND),
             Some(name) => match request.code {
                 Code::GET => self.get(&name, request),
@@ -165,7 +168,7 @@ impl Resource for Files {
     }
 
     fn state(&mut self, _at: Moment, request: &Received<'_>) -> Option<State> {
-        let name = Name::of(&request.options)?;
+        let name = Name::of(request.options.path())?;
         // What is gone is in another state, too.
         let version = self.etag_of(&name).map_or(0, u64::from_be_bytes);
         Some(State { version, confirmable: true })
@@ -174,21 +177,17 @@ impl Resource for Files {
 
 /// What the system has refused, as a response.
 fn refused(why: &std::io::Error) -> Response<'static> {
-    Response::new(match why.kind() {
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => code::FORBIDDEN,
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => code::SERVICE_UNAVAILABLE,
-        // What leads out of the folder is not there: CrossesDevices, and FilesystemLoop of too many links.
-        ErrorKind::NotFound
-        | ErrorKind::NotADirectory
-        | ErrorKind::CrossesDevices
-        | ErrorKind::InvalidFilename => code::NOT_FOUND,
-        _ if why.raw_os_error() == Some(LOOP) => code::NOT_FOUND,
-        _ => code::INTERNAL_SERVER_ERROR,
-    })
+    told(Refusal::from(why))
 }
 
-/// ELOOP.
-const LOOP: i32 = 40;
+fn told(why: Refusal) -> Response<'static> {
+    Response::new(match why {
+        Refusal::Forbidden => code::FORBIDDEN,
+        Refusal::Missing => code::NOT_FOUND,
+        Refusal::Full => code::SERVICE_UNAVAILABLE,
+        Refusal::TooLarge | Refusal::Failed => code::INTERNAL_SERVER_ERROR,
+    })
+}
 
 /// Another one for another file, another length or another time of change. A file that is written over in its place,
 /// twice within a tick of the file system's clock and to the same length, keeps its own.

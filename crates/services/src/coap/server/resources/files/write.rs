@@ -6,8 +6,8 @@ use std::path::Path;
 use thinair_coap::{Code, Received, Response, code, number};
 use thinair_os::folder::Before;
 
-use super::name::Name;
 use super::{Files, etag, format, refused};
+use crate::name::Name;
 
 /// Names that a POST tries.
 const TRIES: u64 = 10_000;

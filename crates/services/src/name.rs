@@ -1,8 +1,6 @@
-//! Uri-Path as the name of a file.
+//! The path of a URI as the name of a file.
 
 use std::path::{Path, PathBuf};
-
-use thinair_coap::Options;
 
 /// Octets of a name, at most: NAME_MAX of Linux.
 const LONGEST: usize = 255;
@@ -12,7 +10,7 @@ const DEEPEST: usize = 32;
 
 /// The name of a file or folder: every segment is a name by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Name {
+pub(crate) struct Name {
     path: PathBuf,
     segments: Vec<String>,
     /// It ends with an empty segment, as in `/folder/`.
@@ -20,12 +18,12 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// The name that a request is about. Nothing if it cannot be one: an empty segment before the last, one that begins with
+    /// The name that these segments are, without percent-encoding. Nothing if it cannot be one: an empty segment before the last, one that begins with
     /// a dot, has a slash or a zero in it, or is not UTF-8.
-    pub(super) fn of(options: &Options<'_>) -> Option<Self> {
+    pub(crate) fn of<'s>(path: impl IntoIterator<Item = &'s [u8]>) -> Option<Self> {
         let mut segments = Vec::new();
         let mut is_folder = false;
-        for segment in options.path() {
+        for segment in path {
             let segment = std::str::from_utf8(segment).ok()?;
             if is_folder || segments.len() >= DEEPEST {
                 return None;
@@ -48,39 +46,39 @@ impl Name {
     }
 
     /// For the system; `.` for the root.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn is_folder(&self) -> bool {
+    pub(crate) fn is_folder(&self) -> bool {
         self.is_folder
     }
 
     /// The last segment; nothing for the root.
-    pub(super) fn last(&self) -> &str {
+    pub(crate) fn last(&self) -> &str {
         self.segments.last().map_or("", String::as_str)
     }
 
     /// The folder in which it is.
-    pub(super) fn above(&self) -> &Path {
+    pub(crate) fn above(&self) -> &Path {
         match self.path.parent() {
             Some(above) if !above.as_os_str().is_empty() => above,
             _ => Path::new("."),
         }
     }
 
-    pub(super) fn segments(&self) -> &[String] {
+    pub(crate) fn segments(&self) -> &[String] {
         &self.segments
     }
 
     /// As the target of a link, without the last slash.
-    pub(super) fn target(&self) -> String {
+    pub(crate) fn target(&self) -> String {
         self.segments.iter().map(|segment| format!("/{}", escaped(segment))).collect()
     }
 }
 
 /// A segment in a URI: what is not unreserved there is encoded. RFC 3986, section 2.3.
-pub(super) fn escaped(segment: &str) -> String {
+pub(crate) fn escaped(segment: &str) -> String {
     let mut text = String::with_capacity(segment.len());
     for octet in segment.bytes() {
         if octet.is_ascii_alphanumeric() || b"-._~".contains(&octet) {
@@ -95,15 +93,10 @@ pub(super) fn escaped(segment: &str) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use thinair_coap::OptionList;
-    use thinair_coap::number::URI_PATH;
-
     use super::*;
 
     fn name(segments: &[&[u8]]) -> Option<Name> {
-        let mut options = OptionList::new();
-        segments.iter().for_each(|segment| options.push(URI_PATH, segment));
-        Name::of(&options.as_options())
+        Name::of(segments.iter().copied())
     }
 
     #[test]

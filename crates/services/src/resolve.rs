@@ -5,16 +5,32 @@ use std::net::{SocketAddr, SocketAddrV6, ToSocketAddrs as _};
 use thinair_coap::uri::Host;
 use thinair_os::Interface;
 
-use super::error::ClientError;
-use super::wait::{Waiting, Woken};
+use crate::wait::{Waiting, Woken};
+
+/// Why there are no addresses.
+#[derive(Debug)]
+pub(crate) enum ResolveError {
+    /// The name is not known, or cannot be asked for: as in the URI, and in the words of the system.
+    Unknown { host: String, why: String },
+    /// A signal has come meanwhile.
+    Interrupted,
+    /// The system has no room for files or threads.
+    System(thinair_os::Error),
+}
+
+impl From<thinair_os::Error> for ResolveError {
+    fn from(why: thinair_os::Error) -> Self {
+        Self::System(why)
+    }
+}
 
 /// Addresses in the order in which they are to be tried, at least one. The order is the system's (RFC 6724).
-pub(super) fn resolve(
+pub(crate) fn resolve(
     host: &Host,
     port: u16,
     waiting: &mut Waiting<'_>,
-) -> Result<Vec<SocketAddr>, ClientError> {
-    let refused = |why: String| ClientError::Resolve { host: host.to_string(), why };
+) -> Result<Vec<SocketAddr>, ResolveError> {
+    let refused = |why: String| ResolveError::Unknown { host: host.to_string(), why };
     let name = match host {
         Host::V4(address) => return Ok(vec![(*address, port).into()]),
         Host::V6 { address, zone } => {
@@ -31,7 +47,7 @@ pub(super) fn resolve(
     let mut addresses = match found {
         Ok(Ok(addresses)) => addresses,
         Ok(Err(why)) => return Err(refused(why.to_string())),
-        Err(Woken::Interrupted) => return Err(ClientError::Interrupted),
+        Err(Woken::Interrupted) => return Err(ResolveError::Interrupted),
         Err(_) => return Err(refused("the name servers do not answer in time".to_owned())),
     };
     // A name may be found twice, as in two files.

@@ -8,14 +8,12 @@ use thinair_os::signals::Signal;
 use thinair_os::{EventLoop, Signals, Waker};
 use thinair_wire::time::Instant;
 
-use super::error::ClientError;
-
 const SIGNALS: u64 = 0;
 const FILE: u64 = 1;
 
 /// Why waiting is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Woken {
+pub(crate) enum Woken {
     /// The file is ready, or its point in time has come; perhaps neither.
     Look,
     /// A signal asks for the end.
@@ -24,16 +22,19 @@ pub(super) enum Woken {
     TimeLimit,
 }
 
-pub(super) struct Waiting<'s> {
+pub(crate) struct Waiting<'s> {
     event_loop: EventLoop,
     signals: Option<&'s Signals>,
     /// Until when all of it has to be done.
-    pub(super) deadline: Option<Instant>,
+    pub(crate) deadline: Option<Instant>,
     ready: Vec<u64>,
 }
 
 impl<'s> Waiting<'s> {
-    pub(super) fn new(signals: Option<&'s Signals>, deadline: Option<Instant>) -> Result<Self, ClientError> {
+    pub(crate) fn new(
+        signals: Option<&'s Signals>,
+        deadline: Option<Instant>,
+    ) -> Result<Self, thinair_os::Error> {
         let event_loop = EventLoop::new(std::time::Duration::ZERO)?;
         if let Some(signals) = signals {
             event_loop.add(signals, SIGNALS)?;
@@ -42,17 +43,22 @@ impl<'s> Waiting<'s> {
     }
 
     /// From now on it is this file that is waited for. It goes when it is closed.
-    pub(super) fn add(&self, file: impl AsFd) -> Result<(), ClientError> {
-        Ok(self.event_loop.add(file, FILE)?)
+    pub(crate) fn add(&self, file: impl AsFd) -> Result<(), thinair_os::Error> {
+        self.add_for(file, Interest::Reading)
+    }
+
+    /// The same, and says what for.
+    pub(crate) fn add_for(&self, file: impl AsFd, what: Interest) -> Result<(), thinair_os::Error> {
+        self.event_loop.add_for(file, FILE, what)
     }
 
     /// Whether room to write is waited for, too.
-    pub(super) fn change(&self, file: impl AsFd, writing: bool) -> Result<(), ClientError> {
+    pub(crate) fn change(&self, file: impl AsFd, writing: bool) -> Result<(), thinair_os::Error> {
         let interest = if writing { Interest::ReadingAndWriting } else { Interest::Reading };
-        Ok(self.event_loop.change(file, FILE, interest)?)
+        self.event_loop.change(file, FILE, interest)
     }
 
-    pub(super) fn wait(&mut self, until: Option<Instant>) -> Result<Woken, ClientError> {
+    pub(crate) fn wait(&mut self, until: Option<Instant>) -> Result<Woken, thinair_os::Error> {
         let until = match (until, self.deadline) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
@@ -71,10 +77,10 @@ impl<'s> Waiting<'s> {
 
     /// Does what cannot be waited for in another way in a thread of its own. If it is interrupted the thread goes on by
     /// itself, and what it finds is dropped.
-    pub(super) fn elsewhere<T: Send + 'static>(
+    pub(crate) fn elsewhere<T: Send + 'static>(
         &mut self,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<Result<T, Woken>, ClientError> {
+    ) -> Result<Result<T, Woken>, thinair_os::Error> {
         let (sender, receiver) = mpsc::channel();
         let waker = Waker::new()?;
         self.add(&waker)?;

@@ -1,0 +1,94 @@
+//! `thinair fetch`.
+
+#[cfg(target_os = "linux")]
+mod coap;
+#[cfg(target_os = "linux")]
+mod http;
+#[cfg(target_os = "linux")]
+mod output;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::coap::options::time;
+use crate::service::Service;
+
+const AFTER_HELP: &str = "\
+Standard output gets the object and nothing else. With --json it gets one JSON object (thinair.fetch/1): status as a number, \
+octets of the object, seconds from the first packet to its last octet; and the object too, unless --output says where it \
+goes.\n\n\
+Fast Open needs `sysctl net.ipv4.tcp_fastopen=3` at both ends, and sends the first request to a server as any other, to get \
+a cookie; 0x207 does without cookies.\n\n\
+Examples:\n  \
+thinair fetch --service coap coap://[2001:db8::1]/sensors/temp\n  \
+thinair fetch --service iot-http http://10.9.0.2:8080/10 --json\n  \
+thinair fetch --service http http://example.net/index.html --output index.html\n\n\
+Exit status: 0 for an object; 1 for a response without one, or none; 2 for wrong arguments.";
+
+#[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Arguments {
+    /// How it is carried
+    #[arg(long, value_name = "NAME")]
+    service: Service,
+    // No documentation comment: brackets would be links.
+    #[arg(
+        value_name = "URL",
+        help = "coap://HOST[:PORT]/PATH for coap and coap-tcp, http://HOST[:PORT]/PATH for all others. \
+        HOST is a name, an IPv4 address, or an IPv6 address in brackets"
+    )]
+    url: String,
+    /// Write the object to a file
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print a JSON object: status, octets, seconds
+    #[arg(long)]
+    json: bool,
+    /// How long there is for all of it, as in 500ms or 2min
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
+    timeout: Duration,
+    /// Octets of the object, at most
+    #[arg(long, value_name = "OCTETS", default_value_t = 1 << 26, value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
+    max_body: u32,
+    /// How the TCP connection ends, for all but coap and coap-tcp
+    #[arg(long, value_name = "HOW", default_value = "response")]
+    close: Close,
+    /// Acknowledge the SYN-ACK of Fast Open by a packet of its own, as Linux does by itself, and not by what is sent next
+    #[arg(long)]
+    quick_ack: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Close {
+    /// By FIN, when the response is there
+    Response,
+    /// By FIN at the end of the request, so that the server knows that nothing follows
+    Request,
+    /// By RST, when the response is there: a packet less
+    Reset,
+}
+
+/// Elsewhere there is none.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn run(_arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    anyhow::bail!("objects are fetched on Linux alone, so far")
+}
+
+/// Fetches it.
+#[cfg(target_os = "linux")]
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let result = match arguments.service.http() {
+        Some(protocol) => http::run(arguments, protocol),
+        None => coap::run(arguments),
+    };
+    match result {
+        Err(error) if error.is::<crate::rohc::Usage>() => {
+            eprintln!("thinair: {error:#}");
+            Ok(ExitCode::from(2))
+        }
+        result => result,
+    }
+}

@@ -1,0 +1,183 @@
+//! `thinair serve`.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::coap::options::time;
+use crate::rohc::Usage;
+use crate::service::Service;
+
+/// Port of all that is not CoAP, for which no privilege is needed.
+const HTTP_PORT: u16 = 8080;
+
+const AFTER_HELP: &str = "\
+Files are served by their paths, but for those whose names begin with a dot; no path leads out of the folder. Responses say \
+nothing but the object: no date, no type, no ETag. `thinair coap serve` says more.\n\n\
+Examples:\n  \
+thinair serve --service iot-http sensors\n  \
+thinair serve --service coap --bind 0.0.0.0:5683 sensors\n  \
+thinair serve --service http --bind [::]:8080 --keep 1min\n\n\
+It ends cleanly on SIGINT and SIGTERM.\n\n\
+Exit status: 0 if it was told to end; 1 for a failure; 2 for wrong arguments.";
+
+#[derive(Args, Debug)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Arguments {
+    /// How objects are carried
+    #[arg(long, value_name = "NAME")]
+    service: Service,
+    /// Where to listen: a port on 127.0.0.1, or address and port. Port 0 is one that is free [default: 127.0.0.1, port 5683
+    /// for CoAP, 8080 for all others]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = crate::segment::listen)]
+    bind: Option<SocketAddr>,
+    /// Whose files are served
+    #[arg(value_name = "FOLDER", default_value = ".")]
+    folder: PathBuf,
+    /// Longest file that is served, in octets
+    #[arg(long, value_name = "OCTETS", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1_024..=1 << 28), help_heading = "Limits")]
+    max_body: u32,
+    /// TCP connections at the same time; one more closes that which has been idle for longest
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=10_000), help_heading = "Limits")]
+    max_connections: u16,
+    /// How long a TCP connection is kept for another request, for http; 0s closes it with the response
+    /// [default: 10s for http, 0s for all others but CoAP]
+    #[arg(long, value_name = "TIME", value_parser = keep, help_heading = "Limits")]
+    keep: Option<Duration>,
+    /// With coap, answer with more than three times the octets of a request even clients that may not be where they seem to
+    /// be: only where addresses cannot be forged. Without it they are asked to echo a value first (RFC 9175), unless only
+    /// a loopback address is listened to
+    #[arg(long, help_heading = "Limits")]
+    trust_addresses: bool,
+    /// Print what was done as JSON at the end
+    #[arg(long)]
+    json: bool,
+}
+
+fn keep(text: &str) -> Result<Duration, String> {
+    if text == "0s" { Ok(Duration::ZERO) } else { time(text) }
+}
+
+impl Arguments {
+    fn address(&self) -> SocketAddr {
+        let port = match self.service {
+            Service::Coap | Service::CoapTcp => thinair_coap::uri::PORT,
+            Service::Http | Service::IotHttp | Service::IotSpdy => HTTP_PORT,
+        };
+        self.bind.unwrap_or(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port))
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    match serve(arguments) {
+        Err(error) if error.is::<Usage>() => {
+            eprintln!("thinair: {error:#}");
+            Ok(ExitCode::from(2))
+        }
+        result => result.map(|()| ExitCode::SUCCESS),
+    }
+}
+
+/// Elsewhere there is none.
+#[cfg(not(target_os = "linux"))]
+fn serve(_arguments: &Arguments) -> anyhow::Result<()> {
+    anyhow::bail!("a server needs Linux")
+}
+
+/// Serves until it is told to end.
+#[cfg(target_os = "linux")]
+fn serve(arguments: &Arguments) -> anyhow::Result<()> {
+    if !arguments.folder.is_dir() {
+        return Err(Usage::error(format!("`{}` is no folder", arguments.folder.display())));
+    }
+    match arguments.service.http() {
+        Some(protocol) => serve_http(arguments, protocol),
+        None => serve_coap(arguments),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn serve_http(arguments: &Arguments, protocol: thinair_services::http::Protocol) -> anyhow::Result<()> {
+    use thinair_http::Limits;
+    use thinair_services::http::{Server, Settings};
+
+    let default = if arguments.service == Service::Http { Duration::from_secs(10) } else { Duration::ZERO };
+    let mut server = Server::open(Settings {
+        listen: arguments.address(),
+        protocol,
+        folder: arguments.folder.clone(),
+        limits: Limits { body: arguments.max_body as usize, ..Limits::default() },
+        max_connections: arguments.max_connections.into(),
+        keep: arguments.keep.unwrap_or(default),
+    })?;
+    eprintln!("serving http://{}", server.address());
+    server.run()?;
+    let done = server.statistics();
+    tell(arguments, done.requests, done.requests - done.successes, || {
+        serde_json::json!({
+            "connections": done.connections,
+            "displaced": done.displaced,
+            "too_slow": done.too_slow,
+            "octets": { "received": done.received, "sent": done.sent },
+        })
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn serve_coap(arguments: &Arguments) -> anyhow::Result<()> {
+    use thinair_services::coap::server::{Files, Listen, Server, Settings, Site};
+
+    if arguments.keep.is_some() {
+        return Err(Usage::error("--keep is for http; connections of coap-tcp are kept as RFC 8323 says"));
+    }
+    let tcp = arguments.service == Service::CoapTcp;
+    let listen = Listen { address: arguments.address(), udp: !tcp, tcp, optional: false };
+    let max_body = arguments.max_body as usize;
+    let mut settings = Settings::secured(vec![listen], max_body, usize::from(arguments.max_connections));
+    if arguments.trust_addresses {
+        settings.endpoint.amplification = None;
+    }
+    let mut site = Site::new();
+    site.add(Files::open(&arguments.folder, max_body, false)?.bare());
+    let mut server = Server::open(&settings, site)?;
+    eprintln!("serving {}", server.uris().join(", "));
+    server.run()?;
+    let done = server.statistics();
+    tell(arguments, done.requests, done.client_errors + done.server_errors, || {
+        serde_json::json!({
+            "connections": done.connections,
+            "displaced": done.displaced,
+            "too_slow": done.too_slow,
+            "retransmissions": done.endpoint.retransmissions,
+        })
+    })
+}
+
+/// What was done: in words on standard error, or as JSON on standard output.
+#[cfg(target_os = "linux")]
+fn tell(
+    arguments: &Arguments,
+    requests: u64,
+    errors: u64,
+    more: impl FnOnce() -> serde_json::Value,
+) -> anyhow::Result<()> {
+    use anyhow::Context as _;
+    if !arguments.json {
+        eprintln!("{requests} requests answered, {errors} of them with an error");
+        return Ok(());
+    }
+    let mut json = serde_json::json!({
+        "schema": "thinair.serve/1",
+        "service": arguments.service.name(),
+        "requests": requests,
+        "errors": errors,
+    });
+    if let (Some(object), serde_json::Value::Object(more)) = (json.as_object_mut(), more()) {
+        object.extend(more);
+    }
+    let text = serde_json::to_string_pretty(&json)? + "\n";
+    crate::analyze::print(&text).context("print what was done")
+}

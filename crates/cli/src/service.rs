@@ -1,0 +1,43 @@
+//! Ways to carry an object, by name.
+
+use clap::ValueEnum;
+
+/// A way to carry an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Service {
+    /// CoAP over UDP (RFC 7252)
+    Coap,
+    /// CoAP over TCP (RFC 8323)
+    CoapTcp,
+    /// HTTP/1.1 with no more head than it needs
+    Http,
+    /// HTTP/1.0 without any field, with TCP Fast Open
+    IotHttp,
+    /// SPDY/3.1 with header blocks as short as they can be, with TCP Fast Open
+    IotSpdy,
+}
+
+impl Service {
+    /// As it is named.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Coap => "coap",
+            Self::CoapTcp => "coap-tcp",
+            Self::Http => "http",
+            Self::IotHttp => "iot-http",
+            Self::IotSpdy => "iot-spdy",
+        }
+    }
+
+    /// How HTTP is spoken; nothing for CoAP.
+    #[cfg(target_os = "linux")]
+    pub(crate) const fn http(self) -> Option<thinair_services::http::Protocol> {
+        use thinair_services::http::Protocol;
+        match self {
+            Self::Coap | Self::CoapTcp => None,
+            Self::Http => Some(Protocol::Http),
+            Self::IotHttp => Some(Protocol::IotHttp),
+            Self::IotSpdy => Some(Protocol::IotSpdy),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Blocks with codes made to measure: how the codes are said. RFC 1951, section 3.2.7.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::bits::Bits;
+use super::code::{Code, DISTANCES, END, LITERALS};
+use super::parse::{Codes, Matches, Step};
+
+/// In which order lengths of the codes for lengths of codes are said.
+const ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
+
+/// How often steps and codes are made for each other. They settle after a few.
+const ROUNDS: usize = 8;
+
+/// A block.
+#[derive(Clone, Debug)]
+pub(super) struct Dynamic {
+    pub(super) codes: Codes,
+    pub(super) steps: Vec<Step>,
+    said: Said,
+    /// Bits of all of it but the three of its header.
+    pub(super) bits: u32,
+}
+
+/// The codes, as they are said.
+#[derive(Clone, Debug)]
+struct Said {
+    literals: usize,
+    distances: usize,
+    /// Symbol, and the bits behind it: number and how many.
+    runs: Vec<(u8, u16, u8)>,
+    code: Code,
+    /// Lengths of `code` that are said.
+    lengths: usize,
+}
+
+impl Dynamic {
+    /// The least of what is found by turns: steps for codes, codes for steps.
+    pub(super) fn of(matches: &Matches<'_>) -> Option<Self> {
+        let mut codes = Codes::fixed();
+        let mut best: Option<Self> = None;
+        for _ in 0..ROUNDS {
+            let (steps, _) = matches.cheapest(&codes, 0)?;
+            codes = measured(&steps);
+            let said = Said::of(&codes);
+            let bits =
+                said.bits() + steps.iter().map(|step| codes.cost(*step)).sum::<u32>() + codes.end_cost();
+            if best.as_ref().is_some_and(|best| best.bits <= bits) {
+                break;
+            }
+            best = Some(Self { codes: codes.clone(), steps, said, bits });
+        }
+        best
+    }
+
+    /// Writes how the codes are.
+    pub(super) fn write_codes(&self, out: &mut Bits) {
+        let said = &self.said;
+        out.push((said.literals - 257) as u16, 5);
+        out.push((said.distances - 1) as u16, 5);
+        out.push((said.lengths - 4) as u16, 4);
+        for symbol in ORDER.iter().take(said.lengths) {
+            out.push(said.code.lengths[*symbol].into(), 3);
+        }
+        for &(symbol, extra, extra_bits) in &said.runs {
+            let symbol = usize::from(symbol);
+            out.push_code(said.code.codes[symbol], said.code.lengths[symbol]);
+            out.push(extra, extra_bits);
+        }
+    }
+}
+
+/// The codes in which these steps take the fewest bits.
+fn measured(steps: &[Step]) -> Codes {
+    let (mut literals, mut distances) = (vec![0; LITERALS], vec![0; DISTANCES]);
+    literals[END] = 1;
+    for step in steps {
+        let (symbol, distance) = step.symbols();
+        literals[symbol.number] += 1;
+        if let Some(distance) = distance {
+            distances[distance.number] += 1;
+        }
+    }
+    Codes { literals: Code::of_counts(&literals, 15), distances: Code::of_counts(&distances, 15) }
+}
+
+impl Said {
+    fn of(codes: &Codes) -> Self {
+        let used =
+            |code: &Code| code.lengths.iter().rposition(|length| *length > 0).map_or(0, |last| last + 1);
+        let (literals, distances) = (used(&codes.literals).max(257), used(&codes.distances).max(1));
+        let lengths: Vec<u8> =
+            [&codes.literals.lengths[..literals], &codes.distances.lengths[..distances]].concat();
+        let runs = runs(&lengths);
+        let mut counts = [0_u32; 19];
+        runs.iter().for_each(|(symbol, ..)| counts[usize::from(*symbol)] += 1);
+        let code = Code::of_counts(&counts, 7);
+        let last = ORDER.iter().rposition(|symbol| code.lengths[*symbol] > 0).unwrap_or(0);
+        Self { literals, distances, runs, code, lengths: (last + 1).max(4) }
+    }
+
+    fn bits(&self) -> u32 {
+        let run = |(symbol, _, extra_bits): &(u8, u16, u8)| {
+            u32::from(self.code.lengths[usize::from(*symbol)]) + u32::from(*extra_bits)
+        };
+        14 + 3 * self.lengths as u32 + self.runs.iter().map(run).sum::<u32>()
+    }
+}
+
+/// Lengths as themselves, and as repetitions: 16 of the one before, 17 and 18 of zeros.
+fn runs(lengths: &[u8]) -> Vec<(u8, u16, u8)> {
+    let mut runs = Vec::new();
+    let mut rest = lengths;
+    let mut before = None;
+    while let Some(&length) = rest.first() {
+        let count = rest.iter().take_while(|other| **other == length).count();
+        let (run, taken) = match (length, count) {
+            (0, 11..) => ((18, count.min(138) as u16 - 11, 7), count.min(138)),
+            (0, 3..) => ((17, count as u16 - 3, 3), count),
+            (_, 3..) if before == Some(length) => ((16, count.min(6) as u16 - 3, 2), count.min(6)),
+            _ => ((length, 0, 0), 1),
+        };
+        runs.push(run);
+        before = Some(length);
+        rest = &rest[taken..];
+    }
+    runs
+}

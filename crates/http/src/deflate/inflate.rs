@@ -1,0 +1,125 @@
+//! The other end: any zlib stream with this dictionary, whoever has written it.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+use miniz_oxide::inflate::TINFLStatus;
+use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_HAS_MORE_INPUT;
+use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
+
+use super::adler_32;
+
+/// Octets in front of the blocks: CMF, FLG, DICTID. RFC 1950, section 2.2.
+const HEAD: usize = 6;
+
+/// What is wrong with a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InflateError {
+    /// It does not begin as a zlib stream does.
+    Head,
+    /// It names another dictionary, or none.
+    Dictionary,
+    /// A block says what no block can.
+    Block,
+    /// More octets come out of it than are taken.
+    TooLarge,
+    /// It has ended, and more came.
+    Ended,
+}
+
+impl fmt::Display for InflateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Head => "no zlib stream",
+            Self::Dictionary => "another dictionary is needed",
+            Self::Block => "a block of deflate is malformed",
+            Self::TooLarge => "more octets than are taken come out of it",
+            Self::Ended => "the zlib stream has ended before",
+        })
+    }
+}
+
+impl core::error::Error for InflateError {}
+
+/// One direction of a connection. **After an error it is of no use any more.**
+pub struct Decoder {
+    dictionary: &'static [u8],
+    head: Vec<u8>,
+    inflater: Box<DecompressorOxide>,
+    /// A ring of what came out last, as long as the head of the stream says; at first the end of the dictionary.
+    window: Vec<u8>,
+    at: usize,
+    ended: bool,
+}
+
+impl fmt::Debug for Decoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decoder").field("window", &self.window.len()).field("ended", &self.ended).finish()
+    }
+}
+
+impl Decoder {
+    /// For a stream that needs this dictionary. It takes up to 32 KiB, and some 11 KiB for codes.
+    pub fn new(dictionary: &'static [u8]) -> Self {
+        let inflater = Box::<DecompressorOxide>::default();
+        Self { dictionary, head: Vec::new(), inflater, window: Vec::new(), at: 0, ended: false }
+    }
+
+    /// What the next octets of the stream stand for, `most` octets at most.
+    ///
+    /// # Errors
+    /// They make no sense.
+    pub fn decode(&mut self, octets: &[u8], most: usize) -> Result<Vec<u8>, InflateError> {
+        let missing = HEAD - self.head.len();
+        let (head, mut rest) = octets.split_at(missing.min(octets.len()));
+        self.head.extend_from_slice(head);
+        if self.window.is_empty() {
+            if self.head.len() < HEAD {
+                return Ok(Vec::new());
+            }
+            self.begin()?;
+        }
+        let mut out = Vec::new();
+        loop {
+            if self.ended {
+                return if rest.is_empty() { Ok(out) } else { Err(InflateError::Ended) };
+            }
+            let (status, taken, written) =
+                decompress(&mut self.inflater, rest, &mut self.window, self.at, TINFL_FLAG_HAS_MORE_INPUT);
+            rest = rest.get(taken..).unwrap_or_default();
+            let end = self.at + written;
+            out.extend_from_slice(self.window.get(self.at..end).unwrap_or_default());
+            self.at = end & (self.window.len() - 1);
+            if out.len() > most {
+                return Err(InflateError::TooLarge);
+            }
+            match status {
+                TINFLStatus::NeedsMoreInput => return Ok(out),
+                TINFLStatus::HasMoreOutput => {}
+                TINFLStatus::Done => self.ended = true,
+                _ => return Err(InflateError::Block),
+            }
+        }
+    }
+
+    /// Reads the head, and lays the dictionary into the window.
+    fn begin(&mut self) -> Result<(), InflateError> {
+        let [first, second, name @ ..] = self.head.as_slice() else { return Err(InflateError::Head) };
+        let is_deflate = first & 0x0F == 8 && first >> 4 <= 7;
+        let is_checked = (u16::from(*first) << 8 | u16::from(*second)) % 31 == 0;
+        if !is_deflate || !is_checked {
+            return Err(InflateError::Head);
+        }
+        if second & 0b0010_0000 == 0 || name != adler_32(self.dictionary).to_be_bytes() {
+            return Err(InflateError::Dictionary);
+        }
+        self.window = vec![0; 256 << (first >> 4)];
+        let known = self.dictionary.len().min(self.window.len());
+        let end = self.dictionary.len() - known;
+        self.window.get_mut(..known).unwrap_or_default().copy_from_slice(&self.dictionary[end..]);
+        self.at = known & (self.window.len() - 1);
+        Ok(())
+    }
+}

@@ -1,0 +1,152 @@
+//! The cheapest way to say octets as literals and matches, for given codes: a shortest path over all matches there are.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::code::{Code, END, LEAST, MOST, Symbol, distance_symbol, length_symbol};
+
+/// A literal, or a match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Literal(u8),
+    Match { length: usize, distance: usize },
+}
+
+impl Step {
+    /// The symbol of a literal or a length, and that of a distance.
+    pub(super) fn symbols(self) -> (Symbol, Option<Symbol>) {
+        match self {
+            Self::Literal(octet) => (Symbol { number: octet.into(), extra: 0, extra_bits: 0 }, None),
+            Self::Match { length, distance } => (length_symbol(length), Some(distance_symbol(distance))),
+        }
+    }
+
+    fn octets(self) -> usize {
+        match self {
+            Self::Literal(_) => 1,
+            Self::Match { length, .. } => length,
+        }
+    }
+}
+
+/// The codes that steps are written in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Codes {
+    pub(super) literals: Code,
+    pub(super) distances: Code,
+}
+
+impl Codes {
+    pub(super) fn fixed() -> Self {
+        Self { literals: Code::fixed_literals(), distances: Code::fixed_distances() }
+    }
+
+    /// Bits of a step.
+    pub(super) fn cost(&self, step: Step) -> u32 {
+        let (symbol, distance) = step.symbols();
+        self.literals.cost(symbol) + distance.map_or(0, |distance| self.distances.cost(distance))
+    }
+
+    /// Whether the code of a step begins with so many zero bits.
+    fn begins_with_zeros(&self, step: Step, zeros: u8) -> bool {
+        let number = step.symbols().0.number;
+        let bits = self.literals.lengths.get(number).copied().unwrap_or(0);
+        bits >= zeros && self.literals.codes.get(number).is_some_and(|code| code >> (bits - zeros) == 0)
+    }
+
+    /// Bits of the end of a block.
+    pub(super) fn end_cost(&self) -> u32 {
+        self.literals.cost(Symbol { number: END, extra: 0, extra_bits: 0 })
+    }
+}
+
+/// For each octet behind `start` the matches that begin there: for each length the nearest, which is the cheapest.
+#[derive(Debug)]
+pub(super) struct Matches<'o> {
+    octets: &'o [u8],
+    start: usize,
+    /// Of each octet: length and distance of matches, each longer and farther than the one before it.
+    found: Vec<Vec<(usize, usize)>>,
+}
+
+impl<'o> Matches<'o> {
+    /// In `octets`, of which those up to `start` are known to both ends; no farther back than `window`.
+    pub(super) fn find(octets: &'o [u8], start: usize, window: usize) -> Self {
+        // Where three octets like those at a place stood before it.
+        const PLACES: usize = 1 << 12;
+        const NONE: usize = usize::MAX;
+        let place = |at: usize| {
+            let three = octets.get(at..at + LEAST)?;
+            let number = three.iter().fold(0_usize, |number, octet| number * 0x9E5 + usize::from(*octet));
+            Some(number % PLACES)
+        };
+        let mut last = vec![NONE; PLACES];
+        let mut before = vec![NONE; octets.len()];
+        let mut found = Vec::with_capacity(octets.len() - start);
+        for at in 0..octets.len() {
+            let mut matches: Vec<(usize, usize)> = Vec::new();
+            if let Some(place) = place(at) {
+                let mut candidate = last[place];
+                while at >= start && candidate != NONE && at - candidate <= window {
+                    let length = common(octets, candidate, at);
+                    if length >= LEAST && matches.last().is_none_or(|(longest, _)| length > *longest) {
+                        matches.push((length, at - candidate));
+                    }
+                    candidate = if length == MOST { NONE } else { before[candidate] };
+                }
+                before[at] = last[place];
+                last[place] = at;
+            }
+            if at >= start {
+                found.push(matches);
+            }
+        }
+        Self { octets, start, found }
+    }
+
+    /// The steps that take the fewest bits, and how many. The code of the first one begins with `zeros` zero bits, which are
+    /// not counted; nothing if there is none.
+    pub(super) fn cheapest(&self, codes: &Codes, zeros: u8) -> Option<(Vec<Step>, u32)> {
+        let len = self.octets.len() - self.start;
+        let mut best: Vec<Option<(u32, Step)>> = vec![None; len + 1];
+        for at in 0..len {
+            let so_far = match (at, &best[at]) {
+                (0, _) => 0,
+                (_, Some((bits, _))) => *bits,
+                (_, None) => continue,
+            };
+            let mut offer = |step: Step| {
+                if at == 0 && zeros > 0 && !codes.begins_with_zeros(step, zeros) {
+                    return;
+                }
+                let bits = so_far + codes.cost(step) - if at == 0 { u32::from(zeros) } else { 0 };
+                let there = &mut best[at + step.octets()];
+                if there.is_none_or(|(other, _)| bits < other) {
+                    *there = Some((bits, step));
+                }
+            };
+            offer(Step::Literal(self.octets[self.start + at]));
+            let mut shortest = LEAST;
+            for &(longest, distance) in &self.found[at] {
+                (shortest..=longest).for_each(|length| offer(Step::Match { length, distance }));
+                shortest = longest + 1;
+            }
+        }
+        let mut steps = Vec::new();
+        let mut at = len;
+        while at > 0 {
+            let (_, step) = best[at]?;
+            steps.push(step);
+            at -= step.octets();
+        }
+        steps.reverse();
+        let bits = best[len].map_or(0, |(bits, _)| bits);
+        Some((steps, bits))
+    }
+}
+
+/// Octets that are the same at both places, 258 at most.
+fn common(octets: &[u8], one: usize, other: usize) -> usize {
+    let (one, other) = (octets[one..].iter(), octets[other..].iter());
+    one.zip(other).take(MOST).take_while(|(one, other)| one == other).count()
+}

@@ -1,0 +1,154 @@
+//! A connection with requests, one after the other.
+
+use alloc::borrow::ToOwned as _;
+use alloc::format;
+use alloc::vec::Vec;
+
+use super::{Form, head};
+use crate::outbox::Outbox;
+use crate::status;
+use crate::{Limits, Method, Request, Response, ServerEngine};
+
+/// Answers requests in their order.
+#[derive(Clone, Debug)]
+pub struct Server {
+    form: Form,
+    keeps: bool,
+    limits: Limits,
+    /// What has come and was not looked at.
+    input: Vec<u8>,
+    asked: Option<Asked>,
+    out: Outbox,
+    closing: bool,
+    /// The client has said that it closes after this request, or it cannot have another one.
+    last: bool,
+    /// The client has said that it sends no more.
+    ended: bool,
+}
+
+/// A request that waits for its response.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    method: Method,
+    persists: bool,
+}
+
+impl Server {
+    /// `keeps`: a connection may have more than one request, if the client does not mind.
+    pub fn new(form: Form, keeps: bool, limits: Limits) -> Self {
+        Self {
+            form,
+            keeps,
+            limits,
+            input: Vec::new(),
+            asked: None,
+            out: Outbox::default(),
+            closing: false,
+            last: false,
+            ended: false,
+        }
+    }
+
+    /// Says what is wrong, and no more.
+    fn refuse(&mut self, status: u16) {
+        // There may be more of it.
+        self.answer(&Response::empty(status), Asked { method: Method::Get, persists: false });
+        self.last = false;
+    }
+
+    fn answer(&mut self, response: &Response, asked: Asked) {
+        let Response { status, body } = response;
+        let phrase = status::phrase(*status);
+        // Without a length the end of the stream is the end of the object.
+        let persists = asked.persists && self.keeps && self.form == Form::Minimal && !self.ended;
+        let head = match self.form {
+            Form::Reduced => format!("HTTP/1.0 {status} {phrase}\r\n\r\n"),
+            Form::Minimal => {
+                let allow = if *status == status::METHOD_NOT_ALLOWED { "Allow: GET, HEAD\r\n" } else { "" };
+                let close = if persists { "" } else { "Connection: close\r\n" };
+                let length = body.len();
+                format!("HTTP/1.1 {status} {phrase}\r\nContent-Length: {length}\r\n{allow}{close}\r\n")
+            }
+        };
+        self.out.push(head.as_bytes());
+        if asked.method == Method::Get {
+            self.out.push(body);
+        }
+        if !persists {
+            self.last = !asked.persists && self.input.is_empty();
+            (self.closing, self.input) = (true, Vec::new());
+        }
+    }
+}
+
+impl ServerEngine for Server {
+    fn handle_input(&mut self, octets: &[u8]) {
+        self.last = false;
+        if !self.closing {
+            self.input.extend_from_slice(octets);
+        }
+    }
+
+    fn handle_end(&mut self) {
+        self.ended = true;
+        // What is not complete will not become so; what is will be answered.
+        if self.asked.is_none() && !matches!(head::request(&self.input), Ok(Some(_))) {
+            self.closing = true;
+        }
+    }
+
+    fn poll_request(&mut self) -> Option<Request> {
+        if self.closing || self.asked.is_some() {
+            return None;
+        }
+        match head::request(&self.input) {
+            Ok(Some(head)) if head.len <= self.limits.head => {
+                let request = Request { stream: 0, method: head.method, target: head.target.to_owned() };
+                self.asked = Some(Asked { method: head.method, persists: head.persists });
+                let len = head.len;
+                self.input.drain(..len);
+                Some(request)
+            }
+            Ok(head) => {
+                if head.is_some() || self.input.len() >= self.limits.head {
+                    self.refuse(status::HEADER_FIELDS_TOO_LARGE);
+                }
+                None
+            }
+            Err(status) => {
+                self.refuse(status);
+                None
+            }
+        }
+    }
+
+    fn respond(&mut self, _stream: u32, response: Response) {
+        if let Some(asked) = self.asked.take() {
+            self.answer(&response, asked);
+        }
+    }
+
+    fn output(&self) -> &[u8] {
+        self.out.waiting()
+    }
+
+    fn sent(&mut self, octets: usize) {
+        self.out.sent(octets);
+    }
+
+    fn wants_input(&self) -> bool {
+        self.closing || self.out.waiting().is_empty() && self.input.len() < self.limits.head
+    }
+
+    fn is_idle(&self) -> bool {
+        self.asked.is_none() && self.input.is_empty() && self.out.waiting().is_empty()
+    }
+
+    fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    fn is_last(&self) -> bool {
+        self.last || self.ended
+    }
+}

@@ -1,0 +1,32 @@
+//! Octets that wait to be sent.
+
+use alloc::vec::Vec;
+
+/// Octets, of which some are gone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outbox {
+    octets: Vec<u8>,
+    gone: usize,
+}
+
+impl Outbox {
+    pub(crate) fn push(&mut self, octets: &[u8]) {
+        self.octets.extend_from_slice(octets);
+    }
+
+    pub(crate) fn push_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(&mut self.octets);
+    }
+
+    pub(crate) fn waiting(&self) -> &[u8] {
+        self.octets.get(self.gone..).unwrap_or_default()
+    }
+
+    pub(crate) fn sent(&mut self, octets: usize) {
+        self.gone = self.gone.saturating_add(octets);
+        if self.gone >= self.octets.len() {
+            // Memory of a burst is not kept.
+            *self = Self::default();
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Frames: what stands in front of DATA, and control frames as a whole. Section 2.2.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+/// The version that stands in control frames of SPDY/3 and SPDY/3.1.
+const VERSION: u16 = 3;
+
+/// Octets in front of every frame.
+pub(super) const HEAD: usize = 8;
+
+/// Octets of a frame behind its head, at most: what 24 bits can say.
+pub(super) const LONGEST: usize = (1 << 24) - 1;
+
+/// Flags. FLAG_FIN: the sender's last frame of a stream; FLAG_UNIDIRECTIONAL: the receiver sends none.
+const FIN: u8 = 0x01;
+const UNIDIRECTIONAL: u8 = 0x02;
+
+/// Why a stream is reset. Section 2.6.3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reset(pub u32);
+
+impl Reset {
+    /// What came breaks the protocol.
+    pub const PROTOCOL_ERROR: Self = Self(1);
+    /// The stream was not looked at.
+    pub const REFUSED_STREAM: Self = Self(3);
+    /// The sender does not want it any more.
+    pub const CANCEL: Self = Self(5);
+    /// More DATA came than was allowed.
+    pub const FLOW_CONTROL_ERROR: Self = Self(7);
+}
+
+/// A control frame. Header blocks are compressed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Control<'f> {
+    /// Section 2.6.1.
+    SynStream {
+        /// Odd if the client opens it.
+        stream: u32,
+        /// The stream that it belongs to; 0: none.
+        associated: u32,
+        /// 0 is the highest, 7 the lowest.
+        priority: u8,
+        /// Nothing follows of the sender's.
+        fin: bool,
+        /// Nothing is answered.
+        unidirectional: bool,
+        /// Headers.
+        block: &'f [u8],
+    },
+    /// Section 2.6.2.
+    SynReply {
+        /// Which one is answered.
+        stream: u32,
+        /// Nothing follows.
+        fin: bool,
+        /// Headers.
+        block: &'f [u8],
+    },
+    /// Section 2.6.3.
+    RstStream {
+        /// Which one is over.
+        stream: u32,
+        /// Why.
+        reset: Reset,
+    },
+    /// Section 2.6.4: pairs of an identifier and a value.
+    Settings(Vec<(u32, u32)>),
+    /// Section 2.6.5.
+    Ping(u32),
+    /// Section 2.6.6.
+    GoAway {
+        /// The last stream of the receiver's that was looked at.
+        last_good: u32,
+        /// Why: 0 if nothing is wrong, 1 if the protocol was broken.
+        status: u32,
+    },
+    /// Section 2.6.7.
+    Headers {
+        /// Which one they belong to.
+        stream: u32,
+        /// Nothing follows.
+        fin: bool,
+        /// Headers.
+        block: &'f [u8],
+    },
+    /// Section 2.6.8.
+    WindowUpdate {
+        /// Which one; 0: all together.
+        stream: u32,
+        /// Octets more that may be sent.
+        delta: u32,
+    },
+    /// A type that is not known, which is left alone.
+    Other(u16),
+}
+
+/// SETTINGS_INITIAL_WINDOW_SIZE. Section 2.6.4.
+pub(super) const INITIAL_WINDOW_SIZE: u32 = 7;
+
+/// The head of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Head {
+    Data { stream: u32, fin: bool, len: usize },
+    Control { kind: u16, flags: u8, len: usize },
+}
+
+/// What is no frame of this protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameError {
+    /// Another version, or another protocol.
+    Version,
+    /// Shorter than what it has to say, or longer.
+    Length,
+    /// A stream that cannot be.
+    Stream,
+    /// A control frame that is longer than is taken.
+    TooLarge,
+}
+
+impl fmt::Display for FrameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Version => "no SPDY/3",
+            Self::Length => "a frame with a wrong length",
+            Self::Stream => "a frame of a stream that cannot be",
+            Self::TooLarge => "a control frame that is longer than is taken",
+        })
+    }
+}
+
+impl core::error::Error for FrameError {}
+
+impl Head {
+    pub(super) fn read(octets: [u8; HEAD]) -> Result<Self, FrameError> {
+        let [a, b, c, d, flags, rest @ ..] = octets;
+        let len = rest.iter().fold(0, |len, octet| len << 8 | usize::from(*octet));
+        if a & 0x80 == 0 {
+            let stream = u32::from_be_bytes([a, b, c, d]);
+            return if stream == 0 {
+                Err(FrameError::Stream)
+            } else {
+                Ok(Self::Data { stream, fin: flags & FIN != 0, len })
+            };
+        }
+        if u16::from_be_bytes([a & 0x7F, b]) != VERSION {
+            return Err(FrameError::Version);
+        }
+        Ok(Self::Control { kind: u16::from_be_bytes([c, d]), flags, len })
+    }
+
+    fn write(self, out: &mut Vec<u8>) {
+        let (first, flags, len) = match self {
+            Self::Data { stream, fin, len } => (stream, if fin { FIN } else { 0 }, len),
+            Self::Control { kind, flags, len } => {
+                (0x8000_0000 | (u32::from(VERSION) << 16) | u32::from(kind), flags, len)
+            }
+        };
+        out.extend_from_slice(&first.to_be_bytes());
+        out.extend_from_slice(&((u32::from(flags) << 24) | len as u32).to_be_bytes());
+    }
+}
+
+/// Writes DATA of a stream. Section 2.2.2. **No more than [`LONGEST`] octets.**
+pub(super) fn write_data(stream: u32, fin: bool, octets: &[u8], out: &mut Vec<u8>) {
+    Head::Data { stream, fin, len: octets.len() }.write(out);
+    out.extend_from_slice(octets);
+}
+
+/// The next number, without the bit in front that is reserved.
+fn number<'f>(octets: &mut &'f [u8]) -> Result<u32, FrameError> {
+    let (number, rest): (&'f [u8; 4], &'f [u8]) = octets.split_first_chunk().ok_or(FrameError::Length)?;
+    *octets = rest;
+    Ok(u32::from_be_bytes(*number))
+}
+
+fn stream(octets: &mut &[u8]) -> Result<u32, FrameError> {
+    match number(octets)? & 0x7FFF_FFFF {
+        0 => Err(FrameError::Stream),
+        stream => Ok(stream),
+    }
+}
+
+impl<'f> Control<'f> {
+    /// Reads what is behind the head of a control frame.
+    pub(super) fn read(kind: u16, flags: u8, mut octets: &'f [u8]) -> Result<Self, FrameError> {
+        let rest = &mut octets;
+        let fin = flags & FIN != 0;
+        let control = match kind {
+            1 => {
+                let (stream, associated) = (stream(rest)?, number(rest)? & 0x7FFF_FFFF);
+                let ([priority, _slot], block) = rest.split_first_chunk().ok_or(FrameError::Length)?;
+                let (priority, unidirectional) = (priority >> 5, flags & UNIDIRECTIONAL != 0);
+                return Ok(Self::SynStream { stream, associated, priority, fin, unidirectional, block });
+            }
+            2 => return Ok(Self::SynReply { stream: stream(rest)?, fin, block: rest }),
+            3 => Self::RstStream { stream: stream(rest)?, reset: Reset(number(rest)?) },
+            4 => {
+                let count = number(rest)?;
+                let (pairs, behind) = rest.as_chunks::<8>();
+                if pairs.len() as u64 != u64::from(count) || !behind.is_empty() {
+                    return Err(FrameError::Length);
+                }
+                let pair = |[_, a, b, c, value @ ..]: &[u8; 8]| {
+                    (u32::from_be_bytes([0, *a, *b, *c]), u32::from_be_bytes(*value))
+                };
+                return Ok(Self::Settings(pairs.iter().map(pair).collect()));
+            }
+            6 => Self::Ping(number(rest)?),
+            7 => Self::GoAway { last_good: number(rest)? & 0x7FFF_FFFF, status: number(rest)? },
+            8 => return Ok(Self::Headers { stream: stream(rest)?, fin, block: rest }),
+            9 => {
+                Self::WindowUpdate { stream: number(rest)? & 0x7FFF_FFFF, delta: number(rest)? & 0x7FFF_FFFF }
+            }
+            other => return Ok(Self::Other(other)),
+        };
+        if octets.is_empty() { Ok(control) } else { Err(FrameError::Length) }
+    }
+
+    /// Writes it.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        let (kind, flags) = match self {
+            Self::SynStream { fin, unidirectional, .. } => {
+                (1, (u8::from(*fin) * FIN) | (u8::from(*unidirectional) * UNIDIRECTIONAL))
+            }
+            Self::SynReply { fin, .. } => (2, u8::from(*fin) * FIN),
+            Self::RstStream { .. } => (3, 0),
+            Self::Settings(_) => (4, 0),
+            Self::Ping(_) => (6, 0),
+            Self::GoAway { .. } => (7, 0),
+            Self::Headers { fin, .. } => (8, u8::from(*fin) * FIN),
+            Self::WindowUpdate { .. } => (9, 0),
+            Self::Other(kind) => (*kind, 0),
+        };
+        Head::Control { kind, flags, len: 0 }.write(out);
+        let mut numbers = |numbers: &[u32]| {
+            numbers.iter().for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
+        };
+        match self {
+            Self::SynStream { stream, associated, priority, block, .. } => {
+                numbers(&[*stream, *associated]);
+                out.extend_from_slice(&[priority << 5, 0]);
+                out.extend_from_slice(block);
+            }
+            Self::SynReply { stream, block, .. } | Self::Headers { stream, block, .. } => {
+                numbers(&[*stream]);
+                out.extend_from_slice(block);
+            }
+            Self::RstStream { stream, reset } => numbers(&[*stream, reset.0]),
+            Self::Settings(pairs) => {
+                numbers(&[pairs.len() as u32]);
+                pairs.iter().for_each(|(name, value)| numbers(&[*name, *value]));
+            }
+            Self::Ping(number) => numbers(&[*number]),
+            Self::GoAway { last_good, status } => numbers(&[*last_good, *status]),
+            Self::WindowUpdate { stream, delta } => numbers(&[*stream, *delta]),
+            Self::Other(_) => {}
+        }
+        let len = (out.len() - start - HEAD) as u32;
+        if let Some([_, low @ ..]) = out.get_mut(start + 4..start + HEAD) {
+            low.copy_from_slice(&len.to_be_bytes()[1..]);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Names and values, compressed: each direction of a connection is one zlib stream. Section 2.6.10.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::dictionary::DICTIONARY;
+use crate::deflate::{Decoder, Encoder, Flush, InflateError};
+
+/// What is wrong with a header block. The connection is of no use any more: what follows refers to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderBlockError {
+    /// It cannot be inflated.
+    Inflate(InflateError),
+    /// Lengths in it make no sense.
+    Length,
+}
+
+impl fmt::Display for HeaderBlockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inflate(why) => write!(f, "{why}"),
+            Self::Length => f.write_str("names and values with wrong lengths"),
+        }
+    }
+}
+
+impl core::error::Error for HeaderBlockError {}
+
+impl From<InflateError> for HeaderBlockError {
+    fn from(why: InflateError) -> Self {
+        Self::Inflate(why)
+    }
+}
+
+/// Names and values of one block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Headers(Vec<(Vec<u8>, Vec<u8>)>);
+
+impl Headers {
+    fn read(octets: &[u8]) -> Option<Self> {
+        let (count, mut rest) = octets.split_first_chunk::<4>()?;
+        let mut pairs = Vec::new();
+        for _ in 0..u32::from_be_bytes(*count) {
+            let name = text(&mut rest).filter(|name| !name.is_empty())?;
+            pairs.push((name, text(&mut rest)?));
+        }
+        rest.is_empty().then_some(Self(pairs))
+    }
+
+    /// The value of a name; nothing if it is not there, or more than once.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        let mut values = self.0.iter().filter(|(other, _)| other == name.as_bytes());
+        match (values.next(), values.next()) {
+            (Some((_, value)), None) => core::str::from_utf8(value).ok(),
+            _ => None,
+        }
+    }
+}
+
+/// What stands behind its length.
+fn text(rest: &mut &[u8]) -> Option<Vec<u8>> {
+    let (len, behind) = rest.split_first_chunk::<4>()?;
+    let (text, behind) = behind.split_at_checked(u32::from_be_bytes(*len) as usize)?;
+    *rest = behind;
+    Some(text.to_vec())
+}
+
+/// Both directions of a connection, as one of its ends has them.
+#[derive(Debug)]
+pub struct HeaderBlocks {
+    encoder: Encoder,
+    decoder: Decoder,
+    most: usize,
+}
+
+impl HeaderBlocks {
+    /// Blocks of at most so many octets, uncompressed.
+    pub fn new(flush: Flush, most: usize) -> Self {
+        Self { encoder: Encoder::new(DICTIONARY, flush), decoder: Decoder::new(DICTIONARY), most }
+    }
+
+    /// The block of these names and values, in this order.
+    pub fn write(&mut self, pairs: &[(&str, &str)]) -> Vec<u8> {
+        let mut octets = (pairs.len() as u32).to_be_bytes().to_vec();
+        for text in pairs.iter().flat_map(|(name, value)| [name, value]) {
+            octets.extend_from_slice(&(text.len() as u32).to_be_bytes());
+            octets.extend_from_slice(text.as_bytes());
+        }
+        self.encoder.encode(&octets)
+    }
+
+    /// What a block says. **Blocks are read in the order in which they come, and none is left out.**
+    ///
+    /// # Errors
+    /// It makes no sense, or is too long.
+    pub fn read(&mut self, block: &[u8]) -> Result<Headers, HeaderBlockError> {
+        let octets = self.decoder.decode(block, self.most)?;
+        Headers::read(&octets).ok_or(HeaderBlockError::Length)
+    }
+}

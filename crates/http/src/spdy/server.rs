@@ -1,0 +1,300 @@
+//! A connection with streams, which are answered in the order in which they came.
+
+use alloc::borrow::ToOwned as _;
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::vec::Vec;
+
+use super::WINDOW;
+use super::frame::{Control, INITIAL_WINDOW_SIZE, LONGEST, Reset, write_data};
+use super::header_block::{HeaderBlocks, Headers};
+use super::reader::{Incoming, Reader};
+use crate::deflate::Flush;
+use crate::outbox::Outbox;
+use crate::status;
+use crate::{Error, Limits, Method, Request, Response, ServerEngine};
+
+/// Octets of responses that wait, from which on no other request is handed out.
+const ENOUGH: usize = 65_536;
+
+/// Answers streams.
+#[derive(Debug)]
+pub struct Server {
+    blocks: HeaderBlocks,
+    reader: Reader,
+    out: Outbox,
+    limits: Limits,
+    keeps: bool,
+    /// The client has said more than requests: it is one that means to use the connection again.
+    settles: bool,
+    /// Requests that were not handed out yet; and all that were not answered yet.
+    requests: VecDeque<Request>,
+    asked: Vec<Asked>,
+    /// Bodies for which the client has not allowed enough yet.
+    bodies: VecDeque<Body>,
+    /// Octets of DATA that may be sent, of all streams together and of a new one.
+    window: i64,
+    initial_window: i64,
+    /// The highest stream so far.
+    last: u32,
+    closing: bool,
+    /// The client has said that it sends no more.
+    ended: bool,
+}
+
+/// A stream that waits for its response.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    stream: u32,
+    method: Method,
+    window: i64,
+}
+
+/// The rest of a response.
+#[derive(Debug)]
+struct Body {
+    stream: u32,
+    octets: Vec<u8>,
+    sent: usize,
+    window: i64,
+}
+
+impl Body {
+    fn waiting(&self) -> usize {
+        self.octets.len() - self.sent
+    }
+}
+
+impl Server {
+    /// `keeps`: the connection stays when there is nothing to answer. Otherwise it closes as soon as all that was asked is
+    /// answered, and does not say so by a GOAWAY, which would be 16 octets; unless the client has sent SETTINGS, as those do
+    /// that take a connection for one that stays.
+    pub fn new(keeps: bool, flush: Flush, limits: Limits) -> Self {
+        Self {
+            blocks: HeaderBlocks::new(flush, limits.head),
+            reader: Reader::new(limits.head),
+            out: Outbox::default(),
+            limits,
+            keeps,
+            settles: false,
+            requests: VecDeque::new(),
+            asked: Vec::new(),
+            bodies: VecDeque::new(),
+            window: WINDOW,
+            initial_window: WINDOW,
+            last: 0,
+            closing: false,
+            ended: false,
+        }
+    }
+
+    fn send(&mut self, control: &Control<'_>) {
+        self.out.push_with(|out| control.write(out));
+    }
+
+    /// Reads what has come. An error is one of the connection.
+    fn read(&mut self) -> Result<(), Error> {
+        while !self.closing
+            && let Some(incoming) = self.reader.next()?
+        {
+            match incoming {
+                Incoming::Control(whole) => self.take(&whole.control()?)?,
+                // Another protocol, mostly.
+                Incoming::Data { stream, .. } if stream > self.last => return Err(Error::Head),
+                // Requests have no bodies: it is left, and nothing more is allowed.
+                Incoming::Data { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, control: &Control<'_>) -> Result<(), Error> {
+        match *control {
+            Control::SynStream { stream, block, unidirectional, .. } => {
+                let headers = self.blocks.read(block)?;
+                self.open(stream, unidirectional, &headers)
+            }
+            Control::SynReply { block, .. } | Control::Headers { block, .. } => {
+                self.blocks.read(block)?;
+                Ok(())
+            }
+            Control::RstStream { stream, .. } => {
+                self.requests.retain(|request| request.stream != stream);
+                self.asked.retain(|asked| asked.stream != stream);
+                self.bodies.retain(|body| body.stream != stream);
+                Ok(())
+            }
+            Control::Settings(ref pairs) => {
+                self.settles = true;
+                for (_, value) in pairs.iter().filter(|(name, _)| *name == INITIAL_WINDOW_SIZE) {
+                    let delta = i64::from(*value) - self.initial_window;
+                    self.initial_window += delta;
+                    self.asked.iter_mut().for_each(|asked| asked.window += delta);
+                    self.bodies.iter_mut().for_each(|body| body.window += delta);
+                }
+                Ok(())
+            }
+            // Those of the client are odd. Section 2.6.5.
+            Control::Ping(number) if number % 2 == 1 => {
+                self.send(&Control::Ping(number));
+                Ok(())
+            }
+            Control::WindowUpdate { stream, delta } => self.allow(stream, i64::from(delta)),
+            Control::GoAway { .. } | Control::Ping(_) | Control::Other(_) => Ok(()),
+        }
+    }
+
+    /// More may be sent. Section 2.6.8.
+    fn allow(&mut self, stream: u32, delta: i64) -> Result<(), Error> {
+        let mut windows: Vec<&mut i64> = match stream {
+            0 => Vec::from([&mut self.window]),
+            _ => {
+                let asked = self.asked.iter_mut().filter(|asked| asked.stream == stream);
+                let bodies = self.bodies.iter_mut().filter(|body| body.stream == stream);
+                asked.map(|asked| &mut asked.window).chain(bodies.map(|body| &mut body.window)).collect()
+            }
+        };
+        for window in &mut windows {
+            **window += delta;
+            if **window > i64::from(i32::MAX) {
+                return Err(Error::Head);
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, stream: u32, unidirectional: bool, headers: &Headers) -> Result<(), Error> {
+        // Section 2.3.2.
+        if stream.is_multiple_of(2) || stream <= self.last {
+            return Err(Error::Head);
+        }
+        self.last = stream;
+        if unidirectional || self.asked.len() >= self.limits.streams as usize {
+            self.send(&Control::RstStream { stream, reset: Reset::REFUSED_STREAM });
+            return Ok(());
+        }
+        match request(stream, headers) {
+            Ok(request) => {
+                self.asked.push(Asked { stream, method: request.method, window: self.initial_window });
+                self.requests.push_back(request);
+            }
+            Err(status) => {
+                self.asked.push(Asked { stream, method: Method::Get, window: self.initial_window });
+                self.respond(stream, Response::empty(status));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends of bodies what is allowed. A client that sends no more cannot allow more: it takes what comes, as TCP lets it.
+    fn pump(&mut self) {
+        let (window, out, ended) = (&mut self.window, &mut self.out, self.ended);
+        for body in &mut self.bodies {
+            let allowed = if ended { i64::MAX } else { body.window.min(*window) };
+            let allowed = usize::try_from(allowed).unwrap_or(0);
+            let len = body.waiting().min(allowed).min(LONGEST);
+            if len == 0 {
+                continue;
+            }
+            let octets = body.octets.get(body.sent..body.sent + len).unwrap_or_default();
+            body.sent += len;
+            body.window = body.window.saturating_sub(len as i64);
+            *window = window.saturating_sub(len as i64);
+            let fin = body.waiting() == 0;
+            out.push_with(|out| write_data(body.stream, fin, octets, out));
+        }
+        self.bodies.retain(|body| body.waiting() > 0);
+    }
+
+    /// Looks whether all is done.
+    fn settle(&mut self) {
+        self.pump();
+        let is_done = self.requests.is_empty() && self.asked.is_empty() && self.bodies.is_empty();
+        self.closing |= is_done && (self.ended || !self.keeps && !self.settles && self.last > 0);
+    }
+}
+
+/// What a stream asks for; or the status that it is answered with. Section 3.2.1.
+fn request(stream: u32, headers: &Headers) -> Result<Request, u16> {
+    let value = |name: &str| headers.value(name).ok_or(status::BAD_REQUEST);
+    let (method, target) = (value(":method")?, value(":path")?);
+    for name in [":version", ":host", ":scheme"] {
+        value(name)?;
+    }
+    let method = match method {
+        "GET" => Method::Get,
+        "HEAD" => Method::Head,
+        _ => return Err(status::METHOD_NOT_ALLOWED),
+    };
+    if !target.starts_with('/') {
+        return Err(status::BAD_REQUEST);
+    }
+    Ok(Request { stream, method, target: target.to_owned() })
+}
+
+impl ServerEngine for Server {
+    fn handle_input(&mut self, octets: &[u8]) {
+        if self.closing {
+            return;
+        }
+        self.reader.push(octets);
+        if self.read().is_err() {
+            // Nothing that follows can be understood. Section 2.4.1.
+            (self.closing, self.bodies) = (true, VecDeque::new());
+            self.requests.clear();
+            self.asked.clear();
+            self.send(&Control::GoAway { last_good: self.last, status: Reset::PROTOCOL_ERROR.0 });
+            return;
+        }
+        self.settle();
+    }
+
+    fn handle_end(&mut self) {
+        self.ended = true;
+        self.settle();
+    }
+
+    fn poll_request(&mut self) -> Option<Request> {
+        let waiting: usize = self.bodies.iter().map(Body::waiting).sum();
+        if waiting >= ENOUGH { None } else { self.requests.pop_front() }
+    }
+
+    fn respond(&mut self, stream: u32, response: Response) {
+        let Some(at) = self.asked.iter().position(|asked| asked.stream == stream) else { return };
+        let asked = self.asked.swap_remove(at);
+        let Response { status, body } = response;
+        let line = format!("{status} {}", status::phrase(status));
+        let block = self.blocks.write(&[(":status", &line), (":version", "HTTP/1.1")]);
+        let fin = body.is_empty() || asked.method == Method::Head;
+        self.send(&Control::SynReply { stream, fin, block: &block });
+        if !fin {
+            self.bodies.push_back(Body { stream, octets: body, sent: 0, window: asked.window });
+        }
+        self.settle();
+    }
+
+    fn output(&self) -> &[u8] {
+        self.out.waiting()
+    }
+
+    fn sent(&mut self, octets: usize) {
+        self.out.sent(octets);
+    }
+
+    fn wants_input(&self) -> bool {
+        self.closing || self.out.waiting().len() < ENOUGH && self.reader.has_room()
+    }
+
+    fn is_idle(&self) -> bool {
+        let nothing = self.requests.is_empty() && self.asked.is_empty() && self.bodies.is_empty();
+        nothing && self.reader.is_empty() && self.out.waiting().is_empty()
+    }
+
+    fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    fn is_last(&self) -> bool {
+        self.ended
+    }
+}

@@ -1,0 +1,251 @@
+//! Both ends of a fetch: engines of HTTP and SPDY over our TCP, and those of CoAP.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use thinair_http::{ClientEngine, Response, ServerEngine};
+use thinair_wire::time::Instant;
+
+use super::Close;
+use crate::network::Host;
+use crate::network::coap_client::CoapClient;
+use crate::network::coap_server::CoapServer;
+use crate::network::ip::{self, Payload, Sender, Socket};
+use crate::tcp::{Config, Connection, Segment};
+
+/// What happens first when a segment comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Manners {
+    /// Acknowledgments go before the application is told, unless the other side is done.
+    pub(super) acknowledges_first: bool,
+    /// The application is told of data with a SYN before it is answered.
+    pub(super) answers_in_syn_ack: bool,
+    /// Acknowledgments wait for what is sent next.
+    pub(super) holds: bool,
+}
+
+/// A connection between two sockets, as IP packets.
+#[derive(Debug)]
+struct Wire {
+    connection: Connection,
+    own: Socket,
+    other: Socket,
+    sender: Sender,
+    manners: Manners,
+    /// Segments that went before the application was told anything.
+    segments: VecDeque<Segment>,
+}
+
+impl Wire {
+    fn new(connection: Connection, [own, other]: [Socket; 2], manners: Manners) -> Self {
+        Self { connection, own, other, sender: Sender::connected(0), manners, segments: VecDeque::new() }
+    }
+
+    /// Octets that have come, if the packet is one of this connection.
+    fn handle_packet(&mut self, now: Instant, packet: &[u8]) -> Option<Vec<u8>> {
+        let (from, port, Payload::Tcp(segment)) = ip::read(packet)? else { return None };
+        if from != self.other || port != self.own.port {
+            return None;
+        }
+        self.connection.handle_segment(now, &segment);
+        let first = if self.connection.is_open() {
+            self.manners.acknowledges_first && !self.connection.is_finished()
+        } else {
+            !self.manners.answers_in_syn_ack
+        };
+        if first {
+            self.flush(now);
+        }
+        Some(self.connection.read(usize::MAX))
+    }
+
+    fn flush(&mut self, now: Instant) {
+        self.segments.extend(core::iter::from_fn(|| self.connection.poll_transmit(now)));
+    }
+
+    fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
+        let segment = self.segments.pop_front().or_else(|| self.connection.poll_transmit(now));
+        let Some(segment) = segment else { return false };
+        self.sender.tcp(self.own, self.other, &segment, packet);
+        true
+    }
+}
+
+/// The end that asks.
+pub(super) struct Client {
+    wire: Wire,
+    engine: Box<dyn ClientEngine>,
+    close: Close,
+    started: bool,
+    /// When the object was there.
+    done: Option<Instant>,
+}
+
+impl Client {
+    pub(super) fn new(
+        sockets: [Socket; 2],
+        tcp: Config,
+        manners: Manners,
+        close: Close,
+        engine: Box<dyn ClientEngine>,
+    ) -> Self {
+        let connection = Connection::connect(tcp, Instant::ZERO, 0x1000_0000);
+        let mut client =
+            Self { wire: Wire::new(connection, sockets, manners), engine, close, started: false, done: None };
+        // A kernel takes at first what the SYN has room for.
+        let most = tcp.syn_data.map_or(usize::MAX, usize::from);
+        client.write(Instant::ZERO, if tcp.fast_open == crate::tcp::FastOpen::Off { 0 } else { most });
+        client
+    }
+
+    fn write(&mut self, now: Instant, most: usize) {
+        let output = self.engine.output();
+        let taken = self.wire.connection.write(now, output.get(..most).unwrap_or(output));
+        self.engine.sent(taken);
+        // Only behind a SYN of its own: one with a FIN is dropped by many.
+        let all = self.engine.output().is_empty() && self.wire.connection.is_open();
+        if all && self.close == Close::Request {
+            self.wire.connection.close(now);
+        }
+    }
+}
+
+impl Host for Client {
+    fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
+        let Some(octets) = self.wire.handle_packet(now, packet) else { return };
+        // What makes no sense ends as what does not come.
+        let read = self.engine.handle_input(&octets);
+        if self.wire.connection.is_open() {
+            self.write(now, usize::MAX);
+        }
+        let ended = self.wire.connection.is_finished();
+        let complete = read.and_then(|()| if ended { self.engine.handle_end() } else { Ok(()) }).is_ok();
+        let is_there = self.engine.response().is_some_and(|response| response.status == 200);
+        if !(complete && is_there) || self.done.is_some() {
+            return;
+        }
+        self.done = Some(now);
+        match self.close {
+            Close::Reset => self.wire.connection.abort(),
+            Close::Response | Close::Request => self.wire.connection.close(now),
+        }
+    }
+
+    fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
+        self.started = true;
+        self.wire.poll_packet(now, packet)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        if self.started { self.wire.connection.poll_timeout() } else { Some(Instant::ZERO) }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.wire.connection.handle_timeout(now);
+    }
+}
+
+/// The end that has the object.
+pub(super) struct Server {
+    wire: Wire,
+    engine: Box<dyn ServerEngine>,
+    object: Vec<u8>,
+}
+
+impl Server {
+    pub(super) fn new(
+        sockets: [Socket; 2],
+        tcp: Config,
+        manners: Manners,
+        engine: Box<dyn ServerEngine>,
+        object: Vec<u8>,
+    ) -> Self {
+        let connection = Connection::listen(tcp, 0x2000_0000);
+        Self { wire: Wire::new(connection, sockets, manners), engine, object }
+    }
+}
+
+impl Host for Server {
+    fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
+        let Some(octets) = self.wire.handle_packet(now, packet) else { return };
+        self.engine.handle_input(&octets);
+        if self.wire.connection.is_finished() {
+            self.engine.handle_end();
+        }
+        while let Some(request) = self.engine.poll_request() {
+            self.engine.respond(request.stream, Response { status: 200, body: self.object.clone() });
+        }
+        let taken = self.wire.connection.write(now, self.engine.output());
+        self.engine.sent(taken);
+        if self.engine.is_closing() && self.engine.output().is_empty() {
+            self.wire.connection.close(now);
+        }
+    }
+
+    fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
+        self.wire.poll_packet(now, packet)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.wire.connection.poll_timeout()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.wire.connection.handle_timeout(now);
+    }
+}
+
+/// One end of either sort.
+pub(super) enum Party {
+    CoapClient(Box<CoapClient>),
+    CoapServer(Box<CoapServer>),
+    Client(Box<Client>),
+    Server(Box<Server>),
+}
+
+impl Party {
+    /// How long the object took; nothing if it has not come, or at the end that has it.
+    pub(super) fn took(&self) -> Option<Duration> {
+        match self {
+            Self::CoapClient(client) => client.exchanges().first()?.took(),
+            Self::Client(client) => client.done.map(|at| at.since(Instant::ZERO)),
+            Self::CoapServer(_) | Self::Server(_) => None,
+        }
+    }
+
+    fn host(&self) -> &dyn Host {
+        match self {
+            Self::CoapClient(host) => &**host,
+            Self::CoapServer(host) => &**host,
+            Self::Client(host) => &**host,
+            Self::Server(host) => &**host,
+        }
+    }
+
+    fn host_mut(&mut self) -> &mut dyn Host {
+        match self {
+            Self::CoapClient(host) => &mut **host,
+            Self::CoapServer(host) => &mut **host,
+            Self::Client(host) => &mut **host,
+            Self::Server(host) => &mut **host,
+        }
+    }
+}
+
+impl Host for Party {
+    fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
+        self.host_mut().handle_packet(now, packet);
+    }
+
+    fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
+        self.host_mut().poll_packet(now, packet)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.host().poll_timeout()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.host_mut().handle_timeout(now);
+    }
+}
