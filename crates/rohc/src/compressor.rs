@@ -647,7 +647,8 @@ impl<'m> Compressor<'m> {
             state.ir_left -= 1;
             let mut writer = Writer::new(out, before + inside);
             let _ = uncompressed::ir(&mut writer);
-            let end = writer.position();
+            // There is room for them: `header_out` octets.
+            let end = writer.finish().unwrap_or(header_out);
             out[before] = out[before + inside];
             cid.write_large(&mut out[before + 1..before + 1 + inside]);
             out[end - 1] = Check::Crc8.of(&out[..end - 1]);
