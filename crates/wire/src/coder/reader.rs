@@ -97,6 +97,8 @@ impl<'p> Reader<'p> {
 }
 
 impl<'p> Coder<'p> for Reader<'p> {
+    const READS: bool = true;
+
     #[inline(always)]
     fn enforce(&mut self, guard: bool) -> Step {
         if guard { Ok(()) } else { Err(Refusal::NotThis) }

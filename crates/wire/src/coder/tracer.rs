@@ -44,6 +44,8 @@ impl<'p, F: FnMut(Traced<'p>)> Tracer<'p, F> {
 }
 
 impl<'p, F: FnMut(Traced<'p>)> Coder<'p> for Tracer<'p, F> {
+    const READS: bool = true;
+
     fn enforce(&mut self, guard: bool) -> Step {
         self.reader.enforce(guard)
     }

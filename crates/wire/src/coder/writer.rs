@@ -162,6 +162,8 @@ impl<'o> Writer<'o> {
 }
 
 impl<'p> Coder<'p> for Writer<'_> {
+    const READS: bool = false;
+
     #[inline(always)]
     fn enforce(&mut self, guard: bool) -> Step {
         if guard { Ok(()) } else { Err(Refusal::NotThis) }
