@@ -235,7 +235,12 @@ impl Decompressor<'_> {
                 slot.unheard = 0;
                 AckType::Ack
             }
-            Err(Problem::Failure(Failure::NoRoom(_) | Failure::OnTrial(_) | Failure::Ambiguous(_))) => return,
+            Err(Problem::Failure(Failure::NoRoom(_))) => return,
+            // It may be sent again, ever more seldom, and the next ones would look the same.
+            Err(Problem::Failure(Failure::OnTrial(_) | Failure::Ambiguous(_))) => {
+                slot.unheard = slot.unheard.saturating_add(1);
+                AckType::Nack
+            }
             Err(problem) => {
                 let failure = problem.failure();
                 context.note_failure(failure);
