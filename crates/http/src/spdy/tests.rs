@@ -144,6 +144,26 @@ fn no_more_data_goes_than_is_allowed() {
 }
 
 #[test]
+fn streams_share_what_is_allowed_for_all_of_them() {
+    let mut blocks = HeaderBlocks::new(Flush::Sync, 8_192);
+    let mut server = server(true);
+    for stream in [1, 3] {
+        let block = blocks.write(&pairs("GET", "/"));
+        server.handle_input(&syn(stream, &block));
+        server.poll_request().unwrap();
+    }
+    server.respond(1, ok(&[1; 40_000]));
+    server.respond(3, ok(&[3; 40_000]));
+    let expected =
+        ["SynReply 1 false", "Data 1 40000 fin", "SynReply 3 false", "Data 3 25536"].map(String::from);
+    assert_eq!(frames(&out(&mut server)), expected);
+    server.handle_input(&written(&Control::WindowUpdate { stream: 3, delta: 1_000 }));
+    assert!(server.output().is_empty());
+    server.handle_input(&written(&Control::WindowUpdate { stream: 0, delta: 20_000 }));
+    assert_eq!(frames(&out(&mut server)), ["Data 3 14464 fin"]);
+}
+
+#[test]
 fn settings_change_what_may_be_sent() {
     let mut server = server(false);
     server.handle_input(&written(&Control::Settings(vec![(4, 100), (7, 5)])));
