@@ -29,13 +29,16 @@
 //! ```
 //!
 //! Read these first: `run.rs` (one packet's way), `scheme.rs` (the round trip; a file per scheme in `scheme/`; SCHC itself is in [`schc`]),
-//! [`outcome`] (what is counted), `course.rs` (which scheme is cheaper, from which packet on). [`chart`] stands beside: who sent what to whom.
+//! [`outcome`] (what is counted), `course.rs` (which scheme is cheaper, from which packet on). [`chart`] stands beside: who sent what to whom;
+//! [`exchange`]: what a request and its response took of a link.
 
 #![deny(missing_docs)]
 
 pub mod chart;
 mod course;
+pub mod exchange;
 mod flow;
+mod follow;
 mod loss;
 pub mod outcome;
 mod packet;

@@ -42,6 +42,9 @@ pub(crate) struct Arguments {
     /// Fewer packets and seeds: seconds instead of minutes
     #[arg(long)]
     quick: bool,
+    /// All there is, where a run leaves something out otherwise to take a few minutes: `transports`
+    #[arg(long, conflicts_with = "quick")]
+    full: bool,
     /// What looks random follows from this number
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -82,6 +85,7 @@ fn run_one(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let is_quick = arguments.quick && !paper.is_real_time();
     let plan = Plan {
         quick: arguments.quick,
+        full: arguments.full,
         seed: arguments.seed,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         shared: std::env::var_os("THINAIR_SHARED").filter(|shared| !shared.is_empty()).map(PathBuf::from),

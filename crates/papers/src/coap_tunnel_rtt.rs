@@ -1,8 +1,6 @@
 //! `coap-tunnel-rtt`: how long a CoAP request takes through two tunnels, by profile, and how long without.
 
 mod cell;
-#[cfg(target_os = "linux")]
-mod children;
 mod exchange;
 mod published;
 #[cfg(target_os = "linux")]
@@ -170,7 +168,7 @@ fn measure(
         return Ok(Err("it takes the command `thinair` to run tunnels".to_owned()));
     };
     // Before any thread, so that all of them leave signals to this one, and before anything that must be taken away again.
-    let signals = thinair_os::Signals::take()?;
+    let interrupt = crate::children::Interrupt::take()?;
     if let Some(missing) = real::missing() {
         return Ok(Err(missing));
     }
@@ -179,7 +177,7 @@ fn measure(
     progress(0, all);
     let mut measured = Vec::new();
     for place in Place::ALL {
-        measured.push(real::measure(place, plan, program, scale, &signals, &|| {
+        measured.push(real::measure(place, plan, program, scale, &interrupt, &|| {
             done.set(done.get() + 1);
             progress(done.get(), all);
         })?);

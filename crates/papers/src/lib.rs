@@ -18,6 +18,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(target_os = "linux")]
+mod children;
 mod coap_delay;
 mod coap_energy;
 mod coap_latency;
@@ -33,6 +35,7 @@ mod paper;
 mod row;
 mod sweep;
 mod traffic;
+mod transports;
 mod tssa;
 mod ule_throughput;
 
@@ -50,6 +53,7 @@ pub const PAPERS: &[&dyn Paper] = &[
     &coap_robustness::CoapRobustness,
     &coap_sizes::CoapSizes,
     &coap_tunnel_rtt::CoapTunnelRtt,
+    &transports::Transports,
     &tssa::Tssa,
     &ule_throughput::UleThroughput,
 ];

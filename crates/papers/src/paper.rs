@@ -53,6 +53,8 @@ pub struct About {
 pub struct Plan {
     /// Fewer packets and seeds: seconds instead of minutes.
     pub quick: bool,
+    /// All there is, where a run that is not quick still leaves something out: minutes more. Of no effect with `quick`.
+    pub full: bool,
     /// Everything that looks random follows from it.
     pub seed: u64,
     /// Threads that share the work, at least 1. They change no figure.
@@ -68,9 +70,9 @@ pub struct Plan {
 }
 
 impl Default for Plan {
-    /// In full, seed 1, one thread, no shared captures, nothing in real time.
+    /// Not quick, seed 1, one thread, no shared captures, nothing in real time.
     fn default() -> Self {
-        Self { quick: false, seed: 1, threads: 1, shared: None, real_time: false, program: None }
+        Self { quick: false, full: false, seed: 1, threads: 1, shared: None, real_time: false, program: None }
     }
 }
 

@@ -285,6 +285,11 @@ impl<'m> Compressor<'m> {
         packet: &[u8],
         out: &mut [u8],
     ) -> Result<Compressed, CompressError> {
+        if self.config.channel.profiles().has(ProfileId::Tcp)
+            && let Some(compressed) = self.settled_segment(now, packet, out)
+        {
+            return Ok(compressed);
+        }
         let settled = Glance::of(packet).and_then(|glance| self.settled(now, &glance, packet, out));
         match settled {
             Some(compressed) => Ok(compressed),
@@ -361,12 +366,6 @@ impl<'m> Compressor<'m> {
     /// The way of a packet whose headers must be looked at one by one.
     #[inline(never)]
     fn in_full(&mut self, now: Instant, packet: &[u8], out: &mut [u8]) -> Result<Compressed, CompressError> {
-        if self.config.channel.profiles().has(ProfileId::Tcp)
-            && let Some(glance) = tcp::settled::Glance::of(packet)
-            && let Some(compressed) = self.settled_segment(now, &glance, out)
-        {
-            return Ok(compressed);
-        }
         let mut chain = HeaderChain::EMPTY;
         chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
         if self.config.channel.profiles().has(ProfileId::Tcp)
@@ -647,7 +646,8 @@ impl<'m> Compressor<'m> {
             state.ir_left -= 1;
             let mut writer = Writer::new(out, before + inside);
             let _ = uncompressed::ir(&mut writer);
-            let end = writer.position();
+            // There is room for them: `header_out` octets.
+            let end = writer.finish().unwrap_or(header_out);
             out[before] = out[before + inside];
             cid.write_large(&mut out[before + 1..before + 1 + inside]);
             out[end - 1] = Check::Crc8.of(&out[..end - 1]);

@@ -272,6 +272,14 @@ impl Packager {
         }
     }
 
+    /// Packed units go together in bodies of at most so many octets from now on, and those that are longer alone: what a
+    /// carrier loses as one is not more than that.
+    pub fn keep_together(&mut self, octets: usize) {
+        if let Sending::Packed(packer) = &mut self.0 {
+            packer.keep_together(octets);
+        }
+    }
+
     /// No more units wait: what is begun is sent, now or when it has waited as long as the plan says.
     pub fn pause(&mut self, now: Instant, sink: BodySink<'_>) {
         match &mut self.0 {

@@ -200,6 +200,11 @@ impl Segments {
         Some(Limit { host: host.address, own: host.own, octets: Some(octets) })
     }
 
+    /// Octets of the longest packet to the host that takes the shortest ones; `None`: nobody was told of any.
+    pub fn shortest_limit(&self) -> Option<u16> {
+        self.hosts.iter().filter_map(|host| host.told).min()
+    }
+
     /// All limits that were told, to be taken back.
     pub fn told(&self) -> impl Iterator<Item = Limit> + '_ {
         let told = self.hosts.iter().filter(|host| host.told.is_some());

@@ -112,6 +112,13 @@ impl Site {
         }
     }
 
+    /// Packets go together in one datagram up to so many octets from now on.
+    pub fn keep_together(&mut self, octets: usize) {
+        for way in &mut self.ways {
+            way.packager.keep_together(octets);
+        }
+    }
+
     /// No more packets wait: what is begun goes now, or when it has waited as long as the plan says.
     pub fn pause(&mut self, now: Instant, shell: &mut dyn Shell) {
         let Self { ways, seal, counters, datagram, outer, .. } = self;

@@ -125,6 +125,10 @@ word!(u8, u16, u32);
 /// `'p` is the life of the packet that is read, so that long fields are borrowed from it and not copied.
 /// Widths are in bits, 1 to 32 unless said.
 pub trait Coder<'p> {
+    /// Whether values come out of octets: what is only needed to write need not be looked at, and what is only needed to
+    /// read neither.
+    const READS: bool;
+
     /// Goes on only if `guard` holds; the guard is a property of the context, never of the octets.
     fn enforce(&mut self, guard: bool) -> Step;
 

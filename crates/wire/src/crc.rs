@@ -76,8 +76,8 @@ impl Check {
         octets.iter().fold(state, |state, octet| table[usize::from(state ^ octet)])
     }
 
-    /// [`update`](Self::update) of CRC-3, for many octets: `x^7` is 1 there, so seven octets weigh the same wherever they
-    /// stand, and may be added up first.
+    /// [`update`](Self::update) of CRC-3, for many octets: `x^7` is 1 there, so bits that stand a multiple of seven apart
+    /// weigh the same, and are added up first.
     #[inline]
     fn update_crc3(state: u8, octets: &[u8]) -> u8 {
         let (mut sum, mut rest) = (0, octets);
@@ -86,9 +86,19 @@ impl Check {
             sum ^= u64::from_le_bytes(*chunk);
             rest = rest.get(7..).unwrap_or_default();
         }
-        let [a, b, c, d, e, f, g, _] = sum.to_le_bytes();
-        let state = Self::Crc3.update(state, &[a, b, c, d, e, f, g]);
-        Self::Crc3.update(state, rest)
+        // At most seven octets.
+        let behind = match octets.last_chunk::<8>() {
+            Some(last) => u64::from_le_bytes(*last).checked_shr(64 - 8 * rest.len() as u32).unwrap_or(0),
+            None => rest.iter().rev().fold(0, |all, octet| all << 8 | u64::from(*octet)),
+        };
+        sum = (sum ^ behind ^ u64::from(state)) & ((1 << 56) - 1);
+        sum ^= sum >> 28;
+        sum ^= sum >> 14 & 0x3FFF;
+        sum ^= sum >> 7;
+        // Seven bits as of whole periods; the octets that were left over are a bit more than one each.
+        let seven = sum & 0x7F;
+        let turned = (seven << 7 | seven) >> rest.len() & 0x7F;
+        TABLES[Self::Crc3 as usize][turned as usize * 2]
     }
 
     /// The check of `octets`.

@@ -26,6 +26,7 @@ const LIMIT: &str = "300";
 const TAKES: &str = "
 import hashlib, socket, sys
 listener = socket.create_server(('::', 5000), family=socket.AF_INET6, dualstack_ipv6=True)
+open('listens', 'w').close()
 while True:
     stream, _ = listener.accept()
     octets = b''.join(iter(lambda: stream.recv(65536), b''))
@@ -37,7 +38,7 @@ while True:
 const SENDS: &str = "
 import hashlib, random, socket, sys, time
 octets = random.Random(7).randbytes(int(sys.argv[3]))
-for attempt in range(200):
+while True:
     try:
         stream = socket.create_connection((sys.argv[1], int(sys.argv[2])))
         break
@@ -151,12 +152,13 @@ const HEADERS: usize = 40 + 32;
 /// A script that sends a file through the proxy, and waits until the proxy has told of it.
 fn proxied(sizer: &str, octets: usize) -> String {
     format!(
-        "ip netns exec $THINAIR_B python3 takes.py & takes=$!
+        "rm -f listens
+        ip netns exec $THINAIR_B python3 takes.py & takes=$!
         $THINAIR segment proxy --listen 4999 --to [fd09::2]:5000 --constrained server --sizer {sizer} --json >told & proxy=$!
         trap 'kill $takes $proxy' EXIT
-        sleep 0.5
+        until test -e listens; do sleep 0.05; done
         python3 sends.py 127.0.0.1 4999 {octets}
-        for i in $(seq 100); do test -s told && break; sleep 0.05; done"
+        until test -s told; do sleep 0.05; done"
     )
 }
 
@@ -211,13 +213,14 @@ fn the_tunnel_lets_the_system_cut_and_what_is_sent_again_too() {
         [("fixed", "10.77.0.2", "fixed:200", 12_000), ("six", "fd77::2", "tssa", 80_000)]
     {
         let script = format!(
-            "ip netns exec $THINAIR_B python3 takes.py & takes=$!
+            "rm -f listens
+            ip netns exec $THINAIR_B python3 takes.py & takes=$!
             tunnel='tunnel run --key k --tun air0 --status'
             ip netns exec $THINAIR_B $THINAIR $tunnel none udp://[::]:7000 --address 10.77.0.2/30 --address fd77::2/64 2>there & b=$!
             $THINAIR $tunnel {name}.sock udp://[fd09::2]:7000 --address 10.77.0.1/30 --address fd77::1/64 \\
                 --segments {sizer} --pcap-inside {name}.pcap 2>{name}.here & a=$!
             trap 'kill $takes $a $b; wait $a $b' EXIT
-            sleep 1
+            until test -e listens && grep -q 'new keys' {name}.here; do sleep 0.05; done
             python3 sends.py {there} 5000 {octets}
             $THINAIR tunnel status {name}.sock --json >{name}.told
             ip -4 route; ip -6 route"

@@ -10,15 +10,15 @@ use std::time::Duration;
 use tempfile::TempDir;
 use thinair_lab::load::{Hosts, INTERFACE, LoadError, forward};
 use thinair_lab::{Purpose, Streams};
-use thinair_os::{Interface, Namespace, Route, Signals, Waker, clock};
+use thinair_os::{Interface, Namespace, Route, Waker, clock};
 use thinair_tunnel::status::socket::ask;
 use thinair_tunnel::status::{Side, Status, Way as Counted};
 
 use super::cell::{Cell, Place, Version, Way};
-use super::children::Children;
 use super::exchange::{self, Exchange, PORT};
 use super::summary::Summary;
 use super::{Carried, Measured, Scale, Told};
+use crate::children::{Children, Interrupt, said};
 use crate::paper::{Error, Plan};
 
 /// libcoap's programs, and who counts the time.
@@ -73,14 +73,14 @@ pub(super) fn measure(
     plan: &Plan,
     program: &Path,
     scale: Scale,
-    signals: &Signals,
+    interrupt: &Interrupt,
     progress: &dyn Fn(),
 ) -> Result<Measured, Error> {
     let site = Site::open(place)?;
     let stop = Waker::new()?;
     std::thread::scope(|scope| {
         let forwarding = site.tuns.as_ref().map(|[a, b]| scope.spawn(|| forward([a, b], &stop)));
-        let measured = site.measure(plan, program, scale, signals, progress);
+        let measured = site.measure(plan, program, scale, interrupt, progress);
         stop.ring();
         let forwarded = forwarding.map(|forwarding| forwarding.join());
         let forwarded = forwarded.map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
@@ -160,14 +160,14 @@ impl Site {
         plan: &Plan,
         program: &Path,
         scale: Scale,
-        signals: &Signals,
+        interrupt: &Interrupt,
         progress: &dyn Fn(),
     ) -> Result<Measured, Error> {
-        let mut children = Children::new(signals)?;
+        let mut children = Children::new(interrupt)?;
         let [here, there] = self.namespaces();
         let folder = self.folder.path();
         if self.place == Place::Link {
-            self.start_link(program, &mut children)?;
+            children.start_link(self.namespaces(), self.folder.path(), program, &["--delay", DELAY])?;
         }
         children.start(there, folder, "server", &mut Command::new(SERVER))?;
         let key = folder.join("tunnel.key");
@@ -238,20 +238,6 @@ impl Site {
             measured.cells.push(ready.told(&exchanges, scale, carried));
         }
         Ok(measured)
-    }
-
-    /// The emulated link, in a process of its own, and the addresses of its interfaces.
-    fn start_link(&self, program: &Path, children: &mut Children<'_>) -> Result<(), Error> {
-        let namespaces = self.namespaces();
-        let names = namespaces.map(Namespace::called).join(",");
-        let mut link = Command::new(program);
-        link.args(["link", "run", "--delay", DELAY, "--json", "--netns", &names]);
-        children.start(namespaces[0], self.folder.path(), "link", &mut link)?;
-        // `link run` gives the interfaces addresses of its own, and then says so.
-        let says = self.folder.path().join("link.err");
-        children.until("the link is there", PATIENCE, || {
-            fs::read_to_string(&says).is_ok_and(|said| said.contains("until it is interrupted"))
-        })
     }
 
     /// Microseconds that the link was late for 99 % of its packets; `None` if there was none.
@@ -383,10 +369,4 @@ fn listens(namespace: &Namespace) -> bool {
     namespace
         .within(|| has("/proc/thread-self/net/udp") || has("/proc/thread-self/net/udp6"))
         .unwrap_or_default()
-}
-
-/// An error with its reasons.
-fn said(error: impl std::error::Error) -> Error {
-    let reasons = std::iter::successors(error.source(), |error| error.source());
-    Error::RealTime(reasons.fold(error.to_string(), |said, reason| format!("{said}: {reason}")))
 }

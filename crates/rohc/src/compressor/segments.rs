@@ -8,13 +8,14 @@ use crate::profile::tcp::{self, Segment};
 
 impl Compressor<'_> {
     /// The short way of a TCP segment whose flow has settled.
-    #[inline]
+    #[inline(never)]
     pub(super) fn settled_segment(
         &mut self,
         now: Instant,
-        glance: &tcp::settled::Glance<'_>,
+        packet: &[u8],
         out: &mut [u8],
     ) -> Option<Compressed> {
+        let glance = &tcp::settled::Glance::of(packet)?;
         let hash = self.flows.hash(glance);
         let rooms = &self.tcp;
         let cid = self.flows.find_with(hash, |cid, kind| {

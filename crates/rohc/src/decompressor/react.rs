@@ -15,6 +15,10 @@ use crate::state::DecompressorState;
 /// Failing packets of one context after which a NACK is repeated, whatever the time.
 const NACK_EVERY: u8 = 8;
 
+/// Packets in a row that may have been right and were not delivered, at which the compressor is asked for one that is
+/// beyond doubt.
+const HELD_BACK: u8 = 2;
+
 /// The threshold of U-mode where the IP-ID counts in profile 0x0006: it is said anew soon.
 const COUNTS: Threshold = Threshold { k: 3, n: 3 };
 
@@ -74,12 +78,18 @@ impl Decompressor<'_> {
                 }
                 return;
             }
+            (Err(Problem::Failure(Failure::NoRoom(_))), _) => {}
+            // None of them says that the context is damaged, and a strong CRC would settle it. That can wait while
+            // others are under way; behind a pause each of them may be the last one for long.
             (
-                Err(Problem::Failure(
-                    Failure::NoRoom(_) | Failure::OnTrial(_) | Failure::Ambiguous(_) | Failure::Suspect(_),
-                )),
-                _,
-            ) => {}
+                Err(Problem::Failure(Failure::OnTrial(_) | Failure::Ambiguous(_) | Failure::Suspect(_))),
+                Kind::Rfc3095(context),
+            ) => {
+                slot.unheard = slot.unheard.saturating_add(1);
+                two_way |= context.mode.is_two_way();
+                let in_vain = slot.unheard >= HELD_BACK || context.is_behind_pause(now);
+                feedback = in_vain.then_some(AckType::Nack);
+            }
             (Err(Problem::Failure(Failure::NoMemory)), Kind::Rfc3095(_) | Kind::Empty) => {
                 slot.unheard = slot.unheard.saturating_add(1);
                 feedback = Some(AckType::StaticNack);
@@ -104,7 +114,9 @@ impl Decompressor<'_> {
                         context.update_failures = 0;
                         feedback = Some(AckType::Nack);
                     }
-                    DecompressorState::Fc => {}
+                    DecompressorState::Fc => {
+                        feedback = context.is_behind_pause(now).then_some(AckType::Nack);
+                    }
                     DecompressorState::Sc
                         if update && config.static_nack.reached(context.update_failures) =>
                     {
@@ -223,7 +235,12 @@ impl Decompressor<'_> {
                 slot.unheard = 0;
                 AckType::Ack
             }
-            Err(Problem::Failure(Failure::NoRoom(_) | Failure::OnTrial(_) | Failure::Ambiguous(_))) => return,
+            Err(Problem::Failure(Failure::NoRoom(_))) => return,
+            // It may be sent again, ever more seldom, and the next ones would look the same.
+            Err(Problem::Failure(Failure::OnTrial(_) | Failure::Ambiguous(_))) => {
+                slot.unheard = slot.unheard.saturating_add(1);
+                AckType::Nack
+            }
             Err(problem) => {
                 let failure = problem.failure();
                 context.note_failure(failure);

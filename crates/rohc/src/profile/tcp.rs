@@ -24,6 +24,7 @@ mod formats_test;
 mod header;
 mod ip;
 mod learn;
+mod numbers;
 mod options;
 mod replicate;
 mod segment;

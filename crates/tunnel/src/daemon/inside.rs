@@ -132,10 +132,13 @@ impl Inside {
         self.tun.write(packet).is_ok()
     }
 
-    /// Tells the system how long packets may be, where that has changed.
-    pub(super) fn tell_limits(&mut self) {
-        let Some(Controlled { segments, limits }) = &mut self.segments else { return };
+    /// Tells the system how long packets may be, where that has changed. What it is for the shortest ones is returned
+    /// then.
+    pub(super) fn tell_limits(&mut self) -> Option<u16> {
+        let Controlled { segments, limits } = self.segments.as_mut()?;
+        let mut has_changed = false;
         while let Some(limit) = segments.poll() {
+            has_changed = true;
             let Some(open) = limits else { continue };
             tracing::debug!(host = %limit.host, octets = limit.octets, "longest packet");
             let told = match limit.octets {
@@ -147,6 +150,7 @@ impl Inside {
                 *limits = None;
             }
         }
+        segments.shortest_limit().filter(|_| has_changed)
     }
 
     /// How it stands with the size of segments.

@@ -196,7 +196,7 @@ impl Daemon {
             }
         }
         // Before the system has cut much more.
-        self.inside.tell_limits();
+        self.tell_limits();
         self.batches = if drained { 0 } else { self.batches + 1 };
         if drained || self.batches >= BATCHES {
             self.batches = 0;
@@ -238,7 +238,7 @@ impl Daemon {
                 Arrival::TooLong => site.note(Drop::MalformedDatagram, 1),
             }
         });
-        self.inside.tell_limits();
+        self.tell_limits();
         let nanos = clock::now().nanos_since(started);
         for _ in 0..taken {
             self.site.note_way_in(nanos);
@@ -255,6 +255,14 @@ impl Daemon {
         // Feedback, and what a handshake asks for.
         site.poll(started, &mut hands);
         self.flush(started)
+    }
+
+    /// Tells the system how long packets may be. Where segments are cut because much is lost, several in one datagram
+    /// would be lost together.
+    fn tell_limits(&mut self) {
+        if let Some(octets) = self.inside.tell_limits() {
+            self.site.keep_together(octets.into());
+        }
     }
 
     /// Sends what waits, and waits for room if there is none.

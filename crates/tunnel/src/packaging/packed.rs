@@ -47,6 +47,8 @@ pub struct Packer {
     last: Option<(usize, usize)>,
     /// Where the length of the unit before begins.
     before: Option<usize>,
+    /// Octets of a body of several units, at most.
+    together: usize,
     counters: PackagerCounters,
 }
 
@@ -58,7 +60,12 @@ impl Packer {
             return Err(PackagingError::NoRoom { room: config.largest_body, needed });
         }
         let buffer = Vec::with_capacity(config.largest_body + 4);
-        Ok(Self { config, buffer, last: None, before: None, counters: PackagerCounters::default() })
+        let (together, counters) = (config.largest_body, PackagerCounters::default());
+        Ok(Self { config, buffer, last: None, before: None, together, counters })
+    }
+
+    pub(super) fn keep_together(&mut self, octets: usize) {
+        self.together = octets.min(self.config.largest_body);
     }
 
     /// One octet of the body may be the number of a site.
@@ -75,7 +82,7 @@ impl Packer {
         let octets = header.len() + unit.octets.len();
         self.counters.units += 1;
         self.counters.octets += unit.octets.len() as u64;
-        let no_room = self.buffer.len() + octets > self.config.largest_body;
+        let no_room = self.buffer.len() + octets > self.together;
         if no_room || unit.to.is_some() || self.last_length() > LONGEST_WITH_LENGTH {
             self.pause(sink);
         }

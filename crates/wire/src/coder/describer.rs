@@ -55,6 +55,8 @@ impl<const N: usize> Describer<N> {
 }
 
 impl<'p, const N: usize> Coder<'p> for Describer<N> {
+    const READS: bool = true;
+
     fn enforce(&mut self, _guard: bool) -> Step {
         Ok(())
     }

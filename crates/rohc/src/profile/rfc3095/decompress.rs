@@ -30,6 +30,9 @@ use crate::state::DecompressorState;
 /// included. RFC 3095, section 5.3.2.2.4 e).
 const TRIAL: u8 = 2;
 
+/// Packets that could have come meanwhile, for a pause to be none of the usual ones.
+const PAUSE: u64 = 16;
+
 /// The last packets, as `Context::failures` has them, behind which one header that is right with CRC-3 is not enough:
 /// it is held back.
 pub(super) const DOUBTFUL: u16 = 0b11;
@@ -563,6 +566,11 @@ impl Context {
     #[inline]
     pub(super) fn waited(&self, now: Instant) -> u64 {
         now.nanos_since(self.arrival) / 1_000
+    }
+
+    /// Whether nothing was verified for so long that no channel would hold a packet back until now.
+    pub(crate) fn is_behind_pause(&self, now: Instant) -> bool {
+        self.waited(now) > u64::from(self.gap) * PAUSE
     }
 
     #[inline]

@@ -9,6 +9,7 @@ use super::encodings::{Counter, ts_fits};
 use super::formats::{base, co_common_len, formats, has_crc7};
 use super::ip::same_extensions;
 use super::learn::{Ecn, IpIds, Strides};
+use super::numbers::Numbers;
 use super::options::{ITEMS, Options, Sent, index};
 use super::segment::{Segment, checksum_is_right};
 use super::state::{Behavior, State, TcpRoom};
@@ -50,10 +51,6 @@ const SYN: u8 = 0b010;
 
 /// MSNs that 4 bits tell apart: 11 ahead of the oldest one that the other side may have.
 pub(super) const MSNS: u8 = 11;
-
-/// Numbers that go on with every packet. Of two spans with a window of four, the other side may be thought to hold up to two
-/// values more; that is half the work for each packet.
-pub(super) type Numbers = Range<u32, 2>;
 
 /// The context of one flow at the compressor, beside its [`TcpRoom`].
 #[derive(Clone, Copy, Debug)]
@@ -138,11 +135,11 @@ impl Context {
             msn,
             since: msn.wrapping_add(1),
             timer: Timer::start(now),
-            seq: Range::new(),
-            ack: Range::new(),
+            seq: Numbers::default(),
+            ack: Numbers::default(),
             window: Range::new(),
             ip_id_offset: Range::new(),
-            timestamps: [Range::new(); 2],
+            timestamps: [Numbers::default(); 2],
             // The IR packets say everything.
             ages: [u8::MAX; aged::COUNT],
             told: [0; ITEMS],
@@ -429,8 +426,8 @@ impl Context {
     fn sent(&self, next: &State, last: &State, config: &CompressorConfig) -> Sent {
         let [value, echo] = &self.timestamps;
         let timestamps = [
-            Counter::write(next.options.timestamps[0], value),
-            Counter::write(next.options.timestamps[1], echo),
+            Counter::between(next.options.timestamps[0], value.bounds()),
+            Counter::between(next.options.timestamps[1], echo.bounds()),
         ];
         let mut sent = Sent { present: 0, changed: 0, timestamps };
         for (k, &index) in next.options.structure().iter().enumerate() {
@@ -615,7 +612,11 @@ impl Context {
         self.seq.push(next.seq, width);
         self.ack.push(next.ack, width);
         self.window.push(next.window, width);
-        self.ip_id_offset.push(next.ip_id_offset(), width);
+        if next.inner().behavior.is_sequential() {
+            self.ip_id_offset.push(next.ip_id_offset(), width);
+        } else {
+            self.ip_id_offset.clear();
+        }
         if has_stamps {
             for (range, value) in self.timestamps.iter_mut().zip(next.options.timestamps) {
                 range.push(value, width);

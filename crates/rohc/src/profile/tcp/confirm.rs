@@ -63,8 +63,8 @@ impl Context {
         let newer = newest.wrapping_sub(feedback.sn as u16) & mask;
         let acked = newest.wrapping_sub(newer);
         let width = usize::from(config.window);
-        for range in [&mut self.seq, &mut self.ack] {
-            range.acknowledge(usize::from(newer), width);
+        for numbers in [&mut self.seq, &mut self.ack] {
+            numbers.acknowledge(usize::from(newer));
         }
         for range in [&mut self.window, &mut self.ip_id_offset] {
             range.acknowledge(usize::from(newer), width);

@@ -16,19 +16,11 @@ pub(super) struct Counter {
     low: u32,
     high: u32,
     mask: u32,
-    knows: Knows,
+    /// The other side may hold a value between these two; who reads, and who writes what the other side has nothing of,
+    /// does not know.
+    has_candidates: bool,
     /// The format says it.
     pub(super) said: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Knows {
-    /// The reference: this is the side that reads.
-    Reference,
-    /// That the reference lies between two values.
-    Candidates,
-    /// Nothing: the value has to be sent as a whole.
-    Nothing,
 }
 
 impl Counter {
@@ -37,7 +29,7 @@ impl Counter {
     pub(super) fn read<S: Serial>(reference: S) -> Self {
         let value = reference.to_u32();
         let mask = u32::MAX >> (32 - S::BITS);
-        Self { value, low: value, high: value, mask, knows: Knows::Reference, said: false }
+        Self { value, low: value, high: value, mask, has_candidates: false, said: false }
     }
 
     /// A field that is to be written, with what the other side may hold.
@@ -50,27 +42,22 @@ impl Counter {
     #[inline(always)]
     pub(super) fn between<S: Serial>(value: S, bounds: Option<(S, S)>) -> Self {
         let mask = u32::MAX >> (32 - S::BITS);
-        let (value, knows) =
-            (value.to_u32(), if bounds.is_some() { Knows::Candidates } else { Knows::Nothing });
         let (low, high) = bounds.map_or((0, 0), |(low, high)| (low.to_u32(), high.to_u32()));
-        Self { value, low, high, mask, knows, said: false }
+        Self { value: value.to_u32(), low, high, mask, has_candidates: bounds.is_some(), said: false }
     }
 
-    /// Whether `k` bits tell the value, whichever candidate the other side holds. `p` is the offset of RFC 4997.
-    #[inline]
+    /// Whether `k` bits tell the value, whichever candidate the other side holds. `p` is the offset of RFC 4997. (Writing
+    /// only.)
+    #[inline(always)]
     pub(super) fn fits(&self, k: u32, p: u32) -> bool {
         let ahead = |reference: u32| self.value.wrapping_sub(reference).wrapping_add(p) & self.mask;
-        match self.knows {
-            Knows::Reference => true,
-            Knows::Nothing => false,
-            Knows::Candidates => ahead(self.low) < 1 << k && ahead(self.high) < 1 << k,
-        }
+        self.has_candidates && ahead(self.low) | ahead(self.high) < 1 << k
     }
 
-    /// Whether the value is the one that the other side holds.
+    /// Whether the value is the one that the other side holds. (Writing only.)
     #[inline]
     pub(super) fn is_static(&self) -> bool {
-        self.knows == Knows::Candidates && self.value == self.low && self.value == self.high
+        self.has_candidates && self.value == self.low && self.value == self.high
     }
 
     /// Whether the other side will know the value.
@@ -82,12 +69,22 @@ impl Counter {
     /// `lsb(k, p)`, with `k` less than the width of the field.
     #[inline(always)]
     pub(super) fn lsb<'p, C: Coder<'p>>(&mut self, c: &mut C, name: &'static str, k: u32, p: u32) -> Step {
-        c.enforce(self.fits(k, p))?;
+        if !C::READS {
+            c.enforce(self.fits(k, p))?;
+        }
+        self.low_bits(c, name, k, p)
+    }
+
+    /// [`lsb`](Self::lsb) of a value of which it is known that `k` bits tell it.
+    #[inline(always)]
+    fn low_bits<'p, C: Coder<'p>>(&mut self, c: &mut C, name: &'static str, k: u32, p: u32) -> Step {
         let mut bits = self.value & ((1 << k) - 1);
         c.uint(name, k, &mut bits)?;
-        let start = self.low.wrapping_sub(p);
-        let ahead = bits.wrapping_sub(start) & ((1 << k) - 1);
-        self.value = start.wrapping_add(ahead) & self.mask;
+        if C::READS {
+            let start = self.low.wrapping_sub(p);
+            let ahead = bits.wrapping_sub(start) & ((1 << k) - 1);
+            self.value = start.wrapping_add(ahead) & self.mask;
+        }
         self.said = true;
         Ok(())
     }
@@ -197,24 +194,35 @@ pub(super) fn rsf_index_enc<'p, C: Coder<'p>>(c: &mut C, rsf: &mut u8) -> Step {
 }
 
 /// `ts_lsb`: a timestamp of 7, 14, 21 or 29 bits.
+#[inline]
 pub(super) fn ts_lsb<'p, C: Coder<'p>>(c: &mut C, name: &'static str, value: &mut Counter) -> Step {
-    if !c.flag("discriminator", &mut !value.fits(7, MINUS_ONE))? {
-        return value.lsb(c, name, 7, MINUS_ONE);
+    let form = if C::READS { None } else { ts_form(value) };
+    if !C::READS {
+        c.enforce(form.is_some())?;
     }
-    if !c.flag("discriminator", &mut !value.fits(14, MINUS_ONE))? {
-        return value.lsb(c, name, 14, MINUS_ONE);
+    if !c.flag("discriminator", &mut (form > Some(0)))? {
+        return value.low_bits(c, name, 7, MINUS_ONE);
     }
-    if !c.flag("discriminator", &mut !value.fits(21, 0x0004_0000))? {
-        return value.lsb(c, name, 21, 0x0004_0000);
+    if !c.flag("discriminator", &mut (form > Some(1)))? {
+        return value.low_bits(c, name, 14, MINUS_ONE);
     }
-    value.lsb(c, name, 29, 0x0400_0000)
+    if !c.flag("discriminator", &mut (form > Some(2)))? {
+        return value.low_bits(c, name, 21, 0x0004_0000);
+    }
+    value.low_bits(c, name, 29, 0x0400_0000)
+}
+
+/// The shortest form of [`ts_lsb`] that tells a value, by its place among them.
+#[inline(always)]
+fn ts_form(value: &Counter) -> Option<u8> {
+    let forms = [(7, MINUS_ONE), (14, MINUS_ONE), (21, 0x0004_0000), (29, 0x0400_0000)];
+    forms.iter().zip(0..).find_map(|((k, p), form)| value.fits(*k, *p).then_some(form))
 }
 
 /// Whether [`ts_lsb`] has a form for a value.
 #[inline]
 pub(super) fn ts_fits(value: &Counter) -> bool {
-    // As a rule it is a little later.
-    value.fits(14, MINUS_ONE) || value.fits(21, 0x0004_0000) || value.fits(29, 0x0400_0000)
+    ts_form(value).is_some()
 }
 
 /// The offset of a field that always grows.

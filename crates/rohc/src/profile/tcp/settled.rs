@@ -10,7 +10,7 @@ use thinair_wire::header::protocol;
 use thinair_wire::header::tcp::{Tcp, kind};
 use thinair_wire::time::Instant;
 
-use super::compress::{Context, MSNS, Numbers, aged, scaled};
+use super::compress::{Context, MSNS, aged, scaled};
 use super::encodings::{Counter, ts_fits};
 use super::formats::{base, formats, has_crc7};
 use super::options::{Sent, index};
@@ -91,7 +91,7 @@ impl<'p> Glance<'p> {
     #[inline]
     pub(crate) fn is_of(&self, room: &TcpRoom) -> bool {
         let state = &room.0;
-        let ip = state.inner();
+        let ip = &state.ips[0];
         let is_path = match self.ip {
             IpHeader::V4(h) => {
                 !ip.v6
@@ -111,7 +111,7 @@ impl<'p> Glance<'p> {
     /// Whether IP header, flags, window and urgent pointer are those of the last packet, but for the IP-ID and PSH.
     #[inline]
     fn is_like(&self, state: &State) -> bool {
-        let (ip, len) = (state.inner(), self.packet.len());
+        let (ip, len) = (&state.ips[0], self.packet.len());
         let half = |high: u8, low: u8| u16::from_be_bytes([high, low]);
         let is_ip = match self.ip {
             IpHeader::V4(h) => {
@@ -142,9 +142,11 @@ impl<'p> Glance<'p> {
         match (self.tcp[12] >> 4, state.options.structure()) {
             (5, []) => Some(None),
             (8, [index::NOP, index::NOP, index::TIMESTAMP]) => {
-                let &[kind_0, kind_1, kind_2, len, a, b, c, d, e, f, g, h] = octets.first_chunk()?;
-                let is_it = [kind_0, kind_1, kind_2, len] == [kind::NOP, kind::NOP, kind::TIMESTAMPS, 10];
-                is_it.then(|| Some([[a, b, c, d], [e, f, g, h]].map(u32::from_be_bytes)))
+                let (head, stamps) = octets.split_first_chunk::<4>()?;
+                let (value, behind) = stamps.split_first_chunk::<4>()?;
+                let echo = behind.first_chunk::<4>()?;
+                let is_it = *head == [kind::NOP, kind::NOP, kind::TIMESTAMPS, 10];
+                is_it.then_some(Some([u32::from_be_bytes(*value), u32::from_be_bytes(*echo)]))
             }
             _ => None,
         }
@@ -239,7 +241,7 @@ impl Context {
             return None;
         }
         let mut ip_ids = self.ip_ids;
-        let ip = state.inner();
+        let ip = &state.ips[0];
         let (behavior, id) = (ip.behavior, glance.ip_id());
         if !ip.v6 && ip_ids.watch(behavior, ip.id, id, false) != behavior
             || self.says_ip_id_anew(behavior, msn)
@@ -272,7 +274,7 @@ impl Context {
         state.psh_flag = x.psh_flag;
         state.rsf = 0;
         state.checksum = glance.half(16);
-        state.inner_mut().id = id;
+        state.ips[0].id = id;
         if let Some(stamps) = stamps {
             state.options.timestamps = stamps;
         }
@@ -301,15 +303,12 @@ impl Context {
         stamps: Option<[u32; 2]>,
         config: &CompressorConfig,
     ) -> Option<Fields> {
-        let ip = state.inner();
+        let ip = &state.ips[0];
         let still = |value: u16| Counter::between(value, Some((value, value)));
         if !self.window.holds_only(state.window) {
             return None;
         }
-        let bounds = |range: &Numbers, value: u32| {
-            if range.holds_only(value) { Some((value, value)) } else { range.bounds() }
-        };
-        let (seq_bounds, ack_bounds) = (bounds(&self.seq, seq), bounds(&self.ack, ack));
+        let (seq_bounds, ack_bounds) = (self.seq.bounds(), self.ack.bounds());
         let payload = payload as u32;
         let is_scaled =
             self.scaled_seqs >= config.window && payload == u32::from(self.payload) && payload > 0;
@@ -323,7 +322,8 @@ impl Context {
         let timestamps = match stamps {
             Some([value, echo]) => {
                 let [values, echoes] = &self.timestamps;
-                let timestamps = [Counter::write(value, values), Counter::write(echo, echoes)];
+                let timestamps =
+                    [Counter::between(value, values.bounds()), Counter::between(echo, echoes.bounds())];
                 if !(ts_fits(&timestamps[0]) && ts_fits(&timestamps[1])) {
                     return None;
                 }

@@ -35,6 +35,19 @@ fn one_alone_costs_nothing_and_several_have_lengths() {
 }
 
 #[test]
+fn units_go_together_up_to_what_was_said() {
+    let long = [b'x'; 100];
+    let units = [rohc(&long), rohc(b"one"), rohc(b"two"), rohc(&long), rohc(&long)];
+    let mut packager = packager(&Packaging::Packed, &mesh(1), config(false, 0));
+    let mut together = |octets| {
+        packager.keep_together(octets);
+        packed(&mut packager, &units).iter().map(|body| body.octets.len()).collect::<Vec<_>>()
+    };
+    assert_eq!(together(50), [100, 7, 100, 100], "what is longer goes alone");
+    assert_eq!(together(9_000), [2 + 100 + 4 + 4 + 2 + 100 + 100], "as much as there is room for");
+}
+
+#[test]
 fn a_unit_for_one_site_is_alone_behind_its_number() {
     let to = Unit { to: SiteId::new(3), ..rohc(b"feedback") };
     let got = bodies(config(false, 0), &[rohc(b"one"), to, rohc(b"two")]);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use thinair_os::signals::{Ask, ask};
@@ -13,26 +14,54 @@ use crate::paper::Error;
 /// How long those that were asked to end may take. With what they are then made to, less than a second.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// How long a link may take to begin.
+const SOON: Duration = Duration::from_secs(10);
+
 /// Between two looks at something that cannot be waited for.
 const A_MOMENT: Duration = Duration::from_millis(10);
 
+/// Whether this process was asked to end, for all of its threads.
+///
+/// **Must be made before any other thread,** as [`Signals`] must.
+#[derive(Debug)]
+pub(crate) struct Interrupt {
+    signals: Signals,
+    has_come: AtomicBool,
+}
+
+impl Interrupt {
+    pub(crate) fn take() -> Result<Self, Error> {
+        Ok(Self { signals: Signals::take()?, has_come: AtomicBool::new(false) })
+    }
+
+    /// An error from the time on when it has come.
+    pub(crate) fn look(&self) -> Result<(), Error> {
+        while let Some(signal) = self.signals.poll() {
+            if matches!(signal, Signal::End { .. }) {
+                self.has_come.store(true, Ordering::Relaxed);
+            }
+        }
+        if self.has_come.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
+    }
+}
+
 /// Programs in namespaces. All end on drop.
 #[derive(Debug)]
-pub(super) struct Children<'s> {
-    signals: &'s Signals,
+pub(crate) struct Children<'s> {
+    interrupt: &'s Interrupt,
     events: EventLoop,
     others: Vec<(String, Child)>,
 }
 
 impl<'s> Children<'s> {
-    pub(super) fn new(signals: &'s Signals) -> Result<Self, Error> {
+    pub(crate) fn new(interrupt: &'s Interrupt) -> Result<Self, Error> {
         let events = EventLoop::new(Duration::ZERO)?;
-        events.add(signals, 0)?;
-        Ok(Self { signals, events, others: Vec::new() })
+        events.add(&interrupt.signals, 0)?;
+        Ok(Self { interrupt, events, others: Vec::new() })
     }
 
     /// Starts a program that runs until the end. What it says goes to the file of that name in `folder`.
-    pub(super) fn start(
+    pub(crate) fn start(
         &mut self,
         namespace: &Namespace,
         folder: &Path,
@@ -45,30 +74,60 @@ impl<'s> Children<'s> {
         Ok(())
     }
 
+    /// Starts an emulated link between two hosts, in a process of its own, and waits until its interfaces are there.
+    pub(crate) fn start_link(
+        &mut self,
+        hosts: [&Namespace; 2],
+        folder: &Path,
+        program: &Path,
+        options: &[&str],
+    ) -> Result<(), Error> {
+        let names = hosts.map(Namespace::called).join(",");
+        let mut link = Command::new(program);
+        link.args(["link", "run", "--json", "--netns", &names]).args(options);
+        self.start(hosts[0], folder, "link", &mut link)?;
+        // `link run` gives the interfaces addresses of its own, and then says so.
+        let says = folder.join("link.err");
+        self.until("the link is there", SOON, || {
+            std::fs::read_to_string(&says).is_ok_and(|said| said.contains("until it is interrupted"))
+        })
+    }
+
     /// Runs a program to its end.
-    pub(super) fn run(
+    pub(crate) fn run(
         &mut self,
         namespace: &Namespace,
         command: &mut Command,
         patience: Duration,
     ) -> Result<ExitStatus, Error> {
+        self.run_for(namespace, command, patience)?.ok_or_else(|| {
+            Error::RealTime(format!("{} does not end", command.get_program().to_string_lossy()))
+        })
+    }
+
+    /// Runs a program to its end, or ends it; `None` if it took too long.
+    pub(crate) fn run_for(
+        &mut self,
+        namespace: &Namespace,
+        command: &mut Command,
+        patience: Duration,
+    ) -> Result<Option<ExitStatus>, Error> {
         let mut child = Kept(namespace.spawn(command)?);
         let until = clock::now() + patience;
         loop {
             if let Some(status) = child.0.try_wait()? {
-                return Ok(status);
+                return Ok(Some(status));
             }
             if clock::now() >= until {
-                let program = command.get_program().to_string_lossy();
-                return Err(Error::RealTime(format!("{program} does not end")));
+                return Ok(None);
             }
-            // The end of a child is a signal.
-            self.wait(until)?;
+            // The end of a child is a signal; but another thread may have heard it.
+            self.wait(until.min(clock::now() + A_MOMENT))?;
         }
     }
 
     /// Waits until something is so.
-    pub(super) fn until(
+    pub(crate) fn until(
         &mut self,
         what: &str,
         patience: Duration,
@@ -85,8 +144,13 @@ impl<'s> Children<'s> {
         Ok(())
     }
 
+    /// Waits for so long, or until any child has ended.
+    pub(crate) fn pause(&mut self, time: Duration) -> Result<(), Error> {
+        self.wait(clock::now() + time)
+    }
+
     /// Looks whether all are there.
-    pub(super) fn look(&mut self) -> Result<(), Error> {
+    pub(crate) fn look(&mut self) -> Result<(), Error> {
         for (name, child) in &mut self.others {
             if let Some(status) = child.try_wait()? {
                 return Err(Error::RealTime(format!("{name} has ended: {status}")));
@@ -98,16 +162,11 @@ impl<'s> Children<'s> {
     /// Waits for that time or for any signal, and tells those that ask to end.
     fn wait(&mut self, until: Instant) -> Result<(), Error> {
         self.events.wait(Some(until), &mut Vec::new())?;
-        while let Some(signal) = self.signals.poll() {
-            if matches!(signal, Signal::End { .. }) {
-                return Err(Error::Interrupted);
-            }
-        }
-        Ok(())
+        self.interrupt.look()
     }
 
     /// Ends one of them, and waits until it has written all that it knows.
-    pub(super) fn finish(&mut self, name: &str, patience: Duration) -> Result<(), Error> {
+    pub(crate) fn finish(&mut self, name: &str, patience: Duration) -> Result<(), Error> {
         let Some(at) = self.others.iter().position(|(other, _)| other == name) else { return Ok(()) };
         let mut child = Kept(self.others.remove(at).1);
         ask(&mut child.0, Ask::Interrupt);
@@ -115,7 +174,7 @@ impl<'s> Children<'s> {
     }
 
     /// Ends all of them, and waits until they have.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         for (_, child) in &mut self.others {
             ask(child, Ask::Terminate);
         }
@@ -134,6 +193,12 @@ impl Drop for Children<'_> {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// An error with its reasons.
+pub(crate) fn said(error: impl std::error::Error) -> Error {
+    let reasons = std::iter::successors(error.source(), |error| error.source());
+    Error::RealTime(reasons.fold(error.to_string(), |said, reason| format!("{said}: {reason}")))
 }
 
 fn has_ended(child: &mut Child) -> bool {

@@ -1,0 +1,334 @@
+//! What is measured: services, links, options of the kernel, sizes.
+
+/// Octets of the objects. The first and the last are those of every service.
+pub(super) const SIZES: [usize; 6] = [10, 50, 100, 200, 500, 1_000];
+
+/// Who asks whom, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Service {
+    /// libcoap, both ends.
+    Coap,
+    /// Ours: Fast Open, few headers, the response and the FIN in one write. The SYN-ACK is acknowledged at once, as by the paper's
+    /// client.
+    IotHttp,
+    /// curl with the headers of a browser, and Apache.
+    Http,
+    /// Ours: SPDY/3.1 with Fast Open and few headers.
+    IotSpdy,
+    /// The package `spdy` of npm on Node, both ends.
+    Spdy,
+    /// IoT-HTTP with the SYN-ACK acknowledged by what is sent next.
+    IotHttpHeld,
+    /// Our CoAP, both ends.
+    CoapOurs,
+    /// Our CoAP over TCP, both ends.
+    CoapTcp,
+    /// Our HTTP/1.1 without Fast Open, both ends.
+    HttpOurs,
+    /// curl as it is, and nginx.
+    Nginx,
+    /// nghttp and nghttpd, without TLS.
+    Http2,
+    /// mosquitto: PUBLISH with QoS 1. The object goes to the server.
+    Mqtt,
+}
+
+impl Service {
+    /// Those of the paper, in the order of its tables.
+    pub(super) const PUBLISHED: [Self; 5] =
+        [Self::Coap, Self::IotHttp, Self::IotSpdy, Self::Spdy, Self::Http];
+
+    /// The others.
+    pub(super) const OTHERS: [Self; 7] = [
+        Self::IotHttpHeld,
+        Self::CoapOurs,
+        Self::CoapTcp,
+        Self::HttpOurs,
+        Self::Nginx,
+        Self::Http2,
+        Self::Mqtt,
+    ];
+
+    /// As ids have it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Coap => "coap",
+            Self::IotHttp => "iot-http",
+            Self::Http => "http",
+            Self::IotSpdy => "iot-spdy",
+            Self::Spdy => "spdy",
+            Self::IotHttpHeld => "iot-http-held",
+            Self::CoapOurs => "coap-ours",
+            Self::CoapTcp => "coap-tcp",
+            Self::HttpOurs => "http-ours",
+            Self::Nginx => "nginx",
+            Self::Http2 => "http2",
+            Self::Mqtt => "mqtt",
+        }
+    }
+
+    /// In words.
+    pub(super) const fn what(self) -> &'static str {
+        match self {
+            Self::Coap => "CoAP (libcoap)",
+            Self::IotHttp => "IoT-HTTP (ours)",
+            Self::Http => "HTTP (curl as a browser, Apache)",
+            Self::IotSpdy => "IoT-SPDY (ours)",
+            Self::Spdy => "SPDY (npm)",
+            Self::IotHttpHeld => "IoT-HTTP, ACK held (ours)",
+            Self::CoapOurs => "CoAP (ours)",
+            Self::CoapTcp => "CoAP over TCP (ours)",
+            Self::HttpOurs => "HTTP/1.1 (ours)",
+            Self::Nginx => "HTTP/1.1 (curl, nginx)",
+            Self::Http2 => "HTTP/2 (nghttp2)",
+            Self::Mqtt => "MQTT publish (mosquitto)",
+        }
+    }
+
+    /// Whether packets and octets must be the same in every run at 20 kbit/s.
+    pub(super) const fn is_steady(self) -> bool {
+        matches!(self, Self::Coap | Self::IotHttp | Self::IotHttpHeld | Self::IotSpdy)
+    }
+
+    /// Whether its first contact with a host differs from later ones, as it gets a cookie (RFC 7413, section 4.1.2).
+    pub(super) const fn has_cookie(self) -> bool {
+        matches!(self, Self::IotHttp | Self::IotHttpHeld | Self::IotSpdy)
+    }
+
+    /// Whether an object is fetched.
+    pub(super) const fn is_download(self) -> bool {
+        !matches!(self, Self::Mqtt)
+    }
+}
+
+/// A link of the paper. All have 20 ms each way, full duplex, and a queue of 50 packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Link {
+    /// 20 kbit/s, MTU 128.
+    Slow,
+    /// 250 kbit/s, MTU 128.
+    Fast,
+    /// 250 kbit/s, MTU 1,280.
+    Wide,
+    /// 20 kbit/s with IPv6, whose packets go in frames of 128 octets: RFC 4944, section 5.3. Not of the paper.
+    Frames,
+}
+
+impl Link {
+    /// Those of the paper.
+    pub(super) const PUBLISHED: [Self; 3] = [Self::Slow, Self::Fast, Self::Wide];
+
+    /// Rate and octets of a packet in a frame, as options of `thinair link run` have them.
+    pub(super) const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Slow | Self::Frames => ("20k", "128"),
+            Self::Fast => ("250k", "128"),
+            Self::Wide => ("250k", "1280"),
+        }
+    }
+
+    /// As ids have it.
+    pub(super) const fn id(self) -> &'static str {
+        match self {
+            Self::Slow => "20k/128",
+            Self::Fast => "250k/128",
+            Self::Wide => "250k/1280",
+            Self::Frames => "20k/128-frames",
+        }
+    }
+
+    pub(super) const fn is_ipv6(self) -> bool {
+        matches!(self, Self::Frames)
+    }
+
+    pub(super) const fn what(self) -> &'static str {
+        match self {
+            Self::Slow => "20 kbit/s, MTU 128",
+            Self::Fast => "250 kbit/s, MTU 128",
+            Self::Wide => "250 kbit/s, MTU 1,280",
+            Self::Frames => "20 kbit/s, IPv6 in frames of 128",
+        }
+    }
+}
+
+/// Options of the kernel's TCP, at both hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Options {
+    /// Without timestamps and SACK: what the paper's octets of TCP headers say of its hosts.
+    Lean,
+    /// As Linux has them.
+    Default,
+    /// Lean, without window scaling, and Fast Open without cookies.
+    Cookieless,
+}
+
+impl Options {
+    pub(super) const ALL: [Self; 3] = [Self::Lean, Self::Default, Self::Cookieless];
+
+    /// What stands at the end of ids. Rows of the paper's configuration have nothing there.
+    pub(super) const fn suffix(self) -> &'static str {
+        match self {
+            Self::Lean => "",
+            Self::Default => "/default",
+            Self::Cookieless => "/cookieless",
+        }
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Lean => "lean",
+            Self::Default => "default",
+            Self::Cookieless => "cookieless",
+        }
+    }
+
+    /// What is written below /proc/sys/net/ipv4, in both namespaces, before anything runs. What is not here follows from the
+    /// kernel alone, and has changed no count.
+    pub(super) const fn sysctls(self) -> [(&'static str, &'static str); 11] {
+        let (fast_open, timestamps, sack, scaling) = match self {
+            Self::Lean => ("3", "0", "0", "1"),
+            Self::Default => ("3", "1", "1", "1"),
+            // Client, server, data without cookie both ways: ip-sysctl of Linux.
+            Self::Cookieless => ("519", "0", "0", "0"),
+        };
+        [
+            ("tcp_fastopen", fast_open),
+            ("tcp_timestamps", timestamps),
+            ("tcp_sack", sack),
+            ("tcp_window_scaling", scaling),
+            ("tcp_ecn", "2"),
+            ("tcp_mtu_probing", "0"),
+            ("tcp_slow_start_after_idle", "1"),
+            ("tcp_autocorking", "1"),
+            // What one exchange has learned of the path is not to change the next one. Cookies are kept nonetheless.
+            ("tcp_no_metrics_save", "1"),
+            ("tcp_fastopen_blackhole_timeout_sec", "0"),
+            ("tcp_min_snd_mss", "48"),
+        ]
+    }
+}
+
+/// What is known of the server before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Temper {
+    /// There was contact before: a client of Fast Open has its cookie.
+    Warm,
+    /// There was none.
+    Cold,
+}
+
+/// One figure of the matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Cell {
+    pub(super) service: Service,
+    pub(super) link: Link,
+    pub(super) options: Options,
+    pub(super) size: usize,
+    pub(super) temper: Temper,
+}
+
+impl Cell {
+    /// The id of one of its figures.
+    pub(super) fn id(&self, figure: &str) -> String {
+        let temper = if self.temper == Temper::Cold { "/cold" } else { "" };
+        let (service, link, size) = (self.service.name(), self.link.id(), self.size);
+        format!("{service}/{link}/{size}/{figure}{}{temper}", self.options.suffix())
+    }
+
+    pub(super) fn what(&self) -> String {
+        let temper = if self.temper == Temper::Cold { ", first contact" } else { "" };
+        let (service, link, options) = (self.service.what(), self.link.what(), self.options.name());
+        format!("{service}, {} octets, {link}, {options} options{temper}", self.size)
+    }
+}
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Scale {
+    /// Runs of each cell.
+    pub(super) runs: usize,
+    links: &'static [Link],
+    sizes: &'static [usize],
+    /// Sizes of services that the paper does not have.
+    others: &'static [usize],
+}
+
+/// A look at what is most worth looking at.
+pub(super) const QUICK: Scale = Scale { runs: 1, links: &[Link::Slow], sizes: &[10, 1_000], others: &[10] };
+/// Within minutes.
+pub(super) const USUAL: Scale =
+    Scale { runs: 3, links: &Link::PUBLISHED, sizes: &SIZES, others: &[10, 1_000] };
+/// All there is.
+pub(super) const FULL: Scale = Scale { runs: 5, links: &Link::PUBLISHED, sizes: &SIZES, others: &SIZES };
+
+/// Cells by the hosts and the link that they have in common, those that take longest first.
+pub(super) fn sites(scale: Scale) -> Vec<Vec<Cell>> {
+    let places = scale.links.iter().flat_map(|&link| Options::ALL.map(|options| (link, options)));
+    let mut sites: Vec<_> = places.map(|(link, options)| site(scale, link, options)).collect();
+    let cell = |service, size| Cell {
+        service,
+        link: Link::Frames,
+        options: Options::Lean,
+        size,
+        temper: Temper::Warm,
+    };
+    let services = Service::PUBLISHED.into_iter();
+    sites.push(
+        services.flat_map(|service| scale.others.iter().map(move |&size| cell(service, size))).collect(),
+    );
+    sites
+}
+
+fn site(scale: Scale, link: Link, options: Options) -> Vec<Cell> {
+    let cell = |service, size, temper| Cell { service, link, options, size, temper };
+    let of = |services: &[Service], sizes: &[usize]| -> Vec<Cell> {
+        let each = services.iter().flat_map(|&service| sizes.iter().map(move |&size| (service, size)));
+        each.map(|(service, size)| cell(service, size, Temper::Warm)).collect()
+    };
+    if options == Options::Cookieless {
+        // Where there are no cookies, only those differ that would have had one.
+        return of(&[Service::IotHttp, Service::IotHttpHeld, Service::IotSpdy], scale.others);
+    }
+    let mut cells = of(&Service::PUBLISHED, scale.sizes);
+    cells.extend(of(&Service::OTHERS, scale.others));
+    let with_cookie = Service::PUBLISHED.into_iter().filter(|service| service.has_cookie());
+    cells.extend(
+        with_cookie
+            .flat_map(|service| scale.others.iter().map(move |&size| cell(service, size, Temper::Cold))),
+    );
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn ids_are_those_of_the_issue_and_tell_cells_apart() {
+        let cells: Vec<Cell> = sites(FULL).into_iter().flatten().collect();
+        let ids: BTreeSet<String> = cells.iter().map(|cell| cell.id("packets")).collect();
+        assert_eq!(ids.len(), cells.len());
+        for id in [
+            "coap/20k/128/10/packets",
+            "spdy/250k/1280/1000/packets/default",
+            "iot-http/20k/128/10/packets/cold",
+        ] {
+            assert!(ids.contains(id), "{id}");
+        }
+    }
+
+    #[test]
+    fn the_usual_run_has_the_matrix_of_the_paper_with_both_options() {
+        let cells: BTreeSet<Cell> = sites(USUAL).into_iter().flatten().collect();
+        for service in Service::PUBLISHED {
+            for (link, size) in Link::PUBLISHED.into_iter().flat_map(|link| SIZES.map(|size| (link, size))) {
+                for options in [Options::Lean, Options::Default] {
+                    let cell = Cell { service, link, options, size, temper: Temper::Warm };
+                    assert!(cells.contains(&cell), "{}", cell.id("packets"));
+                }
+            }
+        }
+    }
+}

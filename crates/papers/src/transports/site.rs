@@ -1,0 +1,342 @@
+//! Two hosts, an emulated link between them, a server of each service at one, and a client at the other that fetches one
+//! object after the other. What the link has written tells what each took.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{IpAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use thinair_analyze::exchange::{Exchange, Passage, measure};
+use thinair_lab::load::{Hosts, LoadError};
+use thinair_link::Side;
+use thinair_os::{Namespace, clock};
+use thinair_rohc::profile::coap::CoapPorts;
+
+use super::cell::{Cell, Link, Options, Service, Temper};
+use super::passed::{self, Passed};
+use super::service::{Place, object};
+use super::{Sample, Served};
+use crate::children::{Children, Interrupt, said};
+use crate::paper::Error;
+
+/// How long anything may take to begin or to end.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long an exchange may take. What does not end within it did not finish.
+const LONGEST: Duration = Duration::from_secs(25);
+
+/// The link is at rest when nothing was under way for so long: longer than an acknowledgment is delayed, at these
+/// exchanges.
+const REST: Duration = Duration::from_millis(80);
+
+/// Between two looks whether it is.
+const A_MOMENT: Duration = Duration::from_millis(10);
+
+/// Beyond so many nanoseconds an exchange was delivered too late to be counted, if it can be repeated.
+const MOST_LATE: u64 = 1_000_000;
+
+/// Rounds in which exchanges of late links are repeated.
+const REPEATS: usize = 2;
+
+/// What is missing to have hosts at all, in words; `None` if nothing is.
+pub(super) fn missing() -> Option<String> {
+    match Hosts::create() {
+        Ok(_) => None,
+        Err(LoadError::Os(why)) if why.is_permission() => Some(format!("{why}: this needs root")),
+        Err(why) => Some(why.to_string()),
+    }
+}
+
+/// Measures cells that are all of one link and of the same options: at least `runs` samples of each.
+pub(super) fn run(
+    cells: &[Cell],
+    runs: usize,
+    program: &Path,
+    interrupt: &Interrupt,
+) -> Result<Vec<Served>, Error> {
+    let Some(first) = cells.first() else { return Ok(Vec::new()) };
+    let site = Site::open(first.link, first.options, program, &[])?;
+    let mut children = Children::new(interrupt)?;
+    let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); cells.len()];
+    for round in 0..runs + REPEATS {
+        let lacks = |samples: &Vec<Sample>| {
+            samples.iter().filter(|sample| !sample.is_late()).count() < runs.min(round + 1)
+        };
+        let due: Vec<usize> = (0..cells.len()).filter(|&at| lacks(&samples[at])).collect();
+        if due.is_empty() {
+            continue;
+        }
+        let asked: Vec<Cell> = due.iter().map(|&at| cells[at]).collect();
+        for (at, sample) in due.into_iter().zip(site.round(&asked, Client::Processes, &mut children)?) {
+            samples[at].push(sample);
+        }
+    }
+    children.end();
+    Ok(cells.iter().zip(samples).map(|(cell, samples)| Served::of(*cell, samples, runs)).collect())
+}
+
+impl Sample {
+    fn is_late(&self) -> bool {
+        self.late_ns > MOST_LATE
+    }
+}
+
+impl Served {
+    /// Of all samples those that count: on time if there are enough of them.
+    fn of(cell: Cell, mut samples: Vec<Sample>, runs: usize) -> Self {
+        samples.sort_by_key(Sample::is_late);
+        let repeated = samples.len().saturating_sub(runs);
+        samples.truncate(runs);
+        Self { cell, samples, repeated }
+    }
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Client {
+    /// A new process for each exchange.
+    Processes,
+    /// One client of CoAP that goes on: its Message IDs and Tokens rise by one.
+    OneOfCoap,
+}
+
+/// A confirmable GET with a Token of one octet, as libcoap sends it. RFC 7252, section 3.
+fn coap_get(number: u16, size: usize) -> Vec<u8> {
+    let path = size.to_string();
+    let message_id = 0x4000_u16.wrapping_add(number).to_be_bytes();
+    let [.., token] = number.to_be_bytes();
+    // Version 1, Confirmable, a Token of 1 octet; GET. Uri-Path is option 11, and the names of objects are short.
+    let mut message = vec![0b0100_0001, 0x01, message_id[0], message_id[1], token, 0xb0 | path.len() as u8];
+    message.extend(path.as_bytes());
+    message
+}
+
+/// The hosts.
+pub(super) struct Site {
+    hosts: Hosts,
+    place: Place,
+    link: Vec<String>,
+    is_ipv6: bool,
+    /// Whether the link carries ROHC: then its captures have no IP packets.
+    is_rohc: bool,
+    _folder: TempDir,
+}
+
+impl Site {
+    /// Two hosts with these options of the kernel, and a link with more options of `thinair link run`.
+    pub(super) fn open(link: Link, options: Options, program: &Path, more: &[&str]) -> Result<Self, Error> {
+        let hosts = Hosts::create().map_err(said)?;
+        for namespace in [hosts.here(), hosts.there()] {
+            namespace.quiet()?;
+            for (name, value) in options.sysctls() {
+                let path = format!("/proc/sys/net/ipv4/{name}");
+                namespace
+                    .within(|| fs::write(&path, value))?
+                    .map_err(|why| Error::RealTime(format!("{path} cannot be {value}: {why}")))?;
+            }
+        }
+        let folder = tempfile::Builder::new().prefix("thinair-paper").tempdir()?;
+        let place = Place {
+            program: program.to_owned(),
+            folder: folder.path().to_owned(),
+            server: address(Side::B, link.is_ipv6()),
+        };
+        place.prepare()?;
+        let (is_ipv6, (rate, mtu)) = (link.is_ipv6(), link.words());
+        let link = ["--rate", rate, "--delay", "20ms", "--mtu", mtu, "--queue", "50"];
+        let link = link.iter().chain(more).map(|word| (*word).to_owned()).collect();
+        Ok(Self { hosts, place, link, is_ipv6, is_rohc: more.contains(&"--rohc"), _folder: folder })
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.place.folder.join(name)
+    }
+
+    /// Runs the link and fetches each of them once.
+    pub(super) fn round(
+        &self,
+        cells: &[Cell],
+        client: Client,
+        children: &mut Children<'_>,
+    ) -> Result<Vec<Sample>, Error> {
+        let (here, there) = (self.hosts.here(), self.hosts.there());
+        let (log, capture) = (self.file("link.csv"), self.file("link.pcap"));
+        let mut options: Vec<&str> = self.link.iter().map(String::as_str).collect();
+        let files = [log.display().to_string(), capture.display().to_string()];
+        options.extend(["--log", &files[0], "--pcap", &files[1]]);
+        children.start_link([here, there], &self.place.folder, &self.place.program, &options)?;
+
+        let mut services: Vec<Service> = cells.iter().map(|cell| cell.service).collect();
+        services.sort_unstable();
+        services.dedup();
+        for service in services {
+            if listens(there, service.port()) {
+                continue;
+            }
+            children.start(there, &self.place.folder, service.name(), &mut service.server(&self.place))?;
+            let what = format!("{} listens", service.name());
+            children.until(&what, PATIENCE, || listens(there, service.port()))?;
+            for cell in cells.iter().filter(|cell| cell.service == service) {
+                if let Some(mut put) = service.provision(&self.place, cell.size) {
+                    // From its own host, so that the link hears nothing of it.
+                    children.run(there, &mut put, PATIENCE)?;
+                }
+            }
+        }
+        // The cookie, which is the same for all services of a host.
+        if let Some(cell) = cells.iter().find(|cell| cell.service.has_cookie()) {
+            children.run_for(here, &mut cell.service.client(&self.place, cell.size), LONGEST)?;
+        }
+        self.rest(children)?;
+
+        let socket = match client {
+            Client::Processes => None,
+            Client::OneOfCoap => Some(self.socket()?),
+        };
+        let mut spans = Vec::new();
+        for (number, cell) in (0..).zip(cells) {
+            children.look()?;
+            if cell.temper == Temper::Cold {
+                let mut forget = Command::new("ip");
+                forget.args(["tcp_metrics", "flush", "all"]);
+                children.run(here, &mut forget, PATIENCE)?;
+            }
+            let begin = clock::epoch() + clock::now().as_nanos();
+            match &socket {
+                None => {
+                    children.run_for(here, &mut cell.service.client(&self.place, cell.size), LONGEST)?;
+                }
+                // Without a response the exchange has none, which tells.
+                Some(socket) => {
+                    socket.send(&coap_get(number, cell.size))?;
+                    let _ = socket.recv(&mut [0; 1_500]);
+                }
+            }
+            self.rest(children)?;
+            spans.push((begin, clock::epoch() + clock::now().as_nanos()));
+        }
+        children.finish("link", PATIENCE)?;
+
+        let captures = if self.is_rohc {
+            vec![self.file("link.ab.pcap"), self.file("link.ba.pcap")]
+        } else {
+            vec![capture]
+        };
+        let captures: Vec<&Path> = captures.iter().map(PathBuf::as_path).collect();
+        let packets = passed::read(&log, &captures)?;
+        Ok(cells.iter().zip(spans).map(|(cell, span)| sample(cell, &packets, span, self.is_rohc)).collect())
+    }
+
+    /// What a client that goes on asks libcoap's server from.
+    fn socket(&self) -> Result<UdpSocket, Error> {
+        let own = address(Side::A, self.is_ipv6);
+        let server = (self.place.server, Service::Coap.port());
+        let socket = self.hosts.here().within(|| -> std::io::Result<UdpSocket> {
+            let socket = UdpSocket::bind((own, 40_001))?;
+            socket.connect(server)?;
+            socket.set_read_timeout(Some(LONGEST))?;
+            Ok(socket)
+        })??;
+        Ok(socket)
+    }
+
+    /// Waits until nothing is under way any more.
+    fn rest(&self, children: &mut Children<'_>) -> Result<(), Error> {
+        let until = clock::now() + LONGEST;
+        let mut seen = (self.counters(), clock::now());
+        while clock::now() < until {
+            children.pause(A_MOMENT)?;
+            let counters = self.counters();
+            if counters != seen.0 {
+                seen = (counters, clock::now());
+            }
+            // What one host has sent, the other one has got.
+            let [here, there] = counters;
+            let is_under_way = here.1 != there.0 || there.1 != here.0;
+            if !is_under_way && clock::now() >= seen.1 + REST {
+                break;
+            }
+            // What was dropped never comes.
+            if clock::now() >= seen.1 + REST * 20 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Packets that each host has got from its end of the link, and given to it.
+    fn counters(&self) -> [(u64, u64); 2] {
+        [self.hosts.here(), self.hosts.there()].map(|namespace| {
+            let read = || fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+            let table = namespace.within(read).unwrap_or_default();
+            // proc_pid_net(5): 8 columns of what came, and then of what went.
+            let line = table.lines().find_map(|line| line.trim_start().strip_prefix("thinair"));
+            let fields: Vec<&str> =
+                line.unwrap_or_default().split([' ', ':']).filter(|field| !field.is_empty()).collect();
+            let field = |at: usize| fields.get(at).and_then(|field| field.parse().ok()).unwrap_or(0);
+            (field(2), field(10))
+        })
+    }
+}
+
+/// What an exchange took, out of all packets of the link.
+fn sample(cell: &Cell, packets: &[Passed], (begin, end): (u64, u64), is_rohc: bool) -> Sample {
+    let own: Vec<&Passed> = packets.iter().filter(|packet| (begin..end).contains(&packet.entered)).collect();
+    let passages = own.iter().map(|packet| Passage {
+        entered: packet.entered,
+        delivered: packet.delivered,
+        octets: &packet.octets,
+    });
+    let ports = CoapPorts::of(&[Service::Coap.port(), Service::CoapOurs.port()]).unwrap_or_default();
+    let exchange = if is_rohc { Exchange::default() } else { measure(passages, &object(cell.size), ports) };
+    let sum = |of: fn(&Passed) -> u64| own.iter().map(|packet| of(packet)).sum();
+    Sample {
+        exchange,
+        late_ns: own.iter().map(|packet| packet.late).max().unwrap_or(0),
+        ip_octets: sum(|packet| packet.ip_octets),
+        link_octets: sum(|packet| packet.link_octets),
+        frames: sum(|packet| packet.frames),
+        frame_octets: sum(|packet| packet.frame_octets),
+    }
+}
+
+/// The address of a host.
+fn address(side: Side, is_ipv6: bool) -> IpAddr {
+    let [four, six] = thinair_lab::emulator::addresses(side).map(|(address, _)| address);
+    if is_ipv6 { six } else { four }
+}
+
+/// Whether somebody listens on a port of a host, by UDP or TCP.
+fn listens(namespace: &Namespace, port: u16) -> bool {
+    // proc_pid_net(5): local addresses and ports are in hexadecimal digits; the other end of who listens is 0.
+    let entry = format!(":{port:04X} 00000000");
+    let has = |table: &str| fs::read_to_string(table).is_ok_and(|table| table.contains(&entry));
+    let tables = ["udp", "udp6", "tcp", "tcp6"].map(|table| format!("/proc/thread-self/net/{table}"));
+    namespace.within(|| tables.iter().any(|table| has(table))).unwrap_or_default()
+}
+
+/// What all of the services were missing, by their names.
+pub(super) fn services_missing(program: &Path) -> BTreeMap<Service, String> {
+    let all = Service::PUBLISHED.into_iter().chain(Service::OTHERS);
+    all.filter_map(|service| Some((service, service.missing(program)?))).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use thinair_wire::header::coap::Coap;
+
+    use super::*;
+
+    #[test]
+    fn a_get_is_one() {
+        let message = coap_get(258, 1_000);
+        let read = Coap::read(&message).unwrap();
+        assert_eq!((read.message_id, read.token), (0x4102, &[2][..]));
+        let options: Vec<_> = read.options().map(|option| (option.number, option.value)).collect();
+        assert_eq!(options, [(11, &b"1000"[..])]);
+    }
+}
