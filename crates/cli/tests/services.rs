@@ -277,6 +277,15 @@ fn a_connection_has_several_requests_if_it_is_kept() {
     let first = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789";
     let second = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     assert_eq!(answer, format!("{first}{second}"));
+    // Several that are asked for at once, of which each is more than a socket holds.
+    let large = "GET /large HTTP/1.1\r\nHost: h\r\n\r\n".repeat(5);
+    let last = "GET /10 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+    let answer = server.ask(&[large.as_bytes(), last.as_bytes()].concat());
+    assert!(answer.len() > 5 * 700_000 && answer.ends_with(b"0123456789"), "{}", answer.len());
+    // And many small ones: more than are answered in a row.
+    let small = "GET /10 HTTP/1.1\r\nHost: h\r\n\r\n".repeat(5_000);
+    let answer = server.ask(&[small.as_bytes(), last.as_bytes()].concat());
+    assert_eq!(answer.len(), 5_000 * first.len() + first.len() + "Connection: close\r\n".len());
     let done = server.end();
-    assert_eq!((&done["connections"], &done["requests"]), (&1.into(), &2.into()));
+    assert_eq!((&done["connections"], &done["requests"]), (&3.into(), &5_009.into()));
 }

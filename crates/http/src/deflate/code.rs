@@ -101,38 +101,77 @@ impl Code {
 }
 
 /// Lengths of codes by the package-merge algorithm (Larmore and Hirschberg, 1990): with each bit that may be used once more,
-/// the cheapest pairs of what there is are packed, and offered beside the symbols.
+/// the cheapest pairs of what there is are packed, and offered beside the symbols. Of what is offered last, the cheapest are
+/// taken, and with a package both of what is in it, down to the symbols: as often as one is taken, so long is its code.
 fn package_merge(counts: &[u32], most: u8) -> Vec<u8> {
-    let mut used: Vec<(u32, usize)> = counts
-        .iter()
-        .enumerate()
-        .filter(|(_, count)| **count > 0)
-        .map(|(symbol, count)| (*count, symbol))
-        .collect();
-    for symbol in 0..counts.len() {
-        if used.len() >= 2 {
-            break;
-        }
-        if !used.iter().any(|(_, other)| *other == symbol) {
-            used.push((1, symbol));
-        }
-    }
-    used.sort_unstable();
-    let coins: Vec<(u64, Vec<usize>)> =
-        used.iter().map(|(count, symbol)| (u64::from(*count), vec![*symbol])).collect();
-    let mut offered = coins.clone();
+    let used = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+    let mut symbols: Vec<(u64, usize)> = used.map(|(symbol, count)| (u64::from(*count), symbol)).collect();
+    let unused = (0..counts.len()).filter(|symbol| counts[*symbol] == 0);
+    symbols.extend(unused.take(2_usize.saturating_sub(symbols.len())).map(|symbol| (1, symbol)));
+    symbols.sort_unstable();
+    // Of each round what is offered, the cheapest first: how often it is used, and whether it is a package.
+    let first: Vec<(u64, bool)> = symbols.iter().map(|(count, _)| (*count, false)).collect();
+    let mut rounds = vec![first.clone()];
     for _ in 1..most {
-        let pairs = offered.chunks_exact(2).map(|pair| {
-            let symbols = pair.iter().flat_map(|(_, symbols)| symbols.iter().copied()).collect();
-            (pair.iter().map(|(count, _)| count).sum(), symbols)
-        });
-        let mut next: Vec<(u64, Vec<usize>)> = coins.iter().cloned().chain(pairs).collect();
-        next.sort_by_key(|(count, _)| *count);
-        offered = next;
+        let packages = rounds.last().map(Vec::as_slice).unwrap_or_default().chunks_exact(2);
+        let packages = packages.map(|pair| (pair[0].0 + pair[1].0, true));
+        let mut offered: Vec<(u64, bool)> = first.iter().copied().chain(packages).collect();
+        offered.sort_unstable();
+        rounds.push(offered);
     }
     let mut lengths = vec![0; counts.len()];
-    for (_, symbols) in offered.iter().take(2 * used.len() - 2) {
-        symbols.iter().for_each(|symbol| lengths[*symbol] += 1);
+    let mut taken = 2 * symbols.len() - 2;
+    for offered in rounds.iter().rev() {
+        let packages = offered.iter().take(taken).filter(|(_, is_package)| *is_package).count();
+        symbols.iter().take(taken - packages).for_each(|(_, symbol)| lengths[*symbol] += 1);
+        taken = 2 * packages;
     }
     lengths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 1951, sections 3.2.2 and 3.2.5.
+    #[test]
+    fn the_examples_of_the_rfc() {
+        let code = Code::of_lengths(vec![3, 3, 3, 3, 3, 2, 4, 4]);
+        assert_eq!(code.codes, [0b010, 0b011, 0b100, 0b101, 0b110, 0b00, 0b1110, 0b1111]);
+        for (length, number, extra, extra_bits) in [
+            (3, 257, 0, 0),
+            (10, 264, 0, 0),
+            (12, 265, 1, 1),
+            (130, 280, 15, 4),
+            (257, 284, 30, 5),
+            (258, 285, 0, 0),
+        ] {
+            assert_eq!(length_symbol(length), Symbol { number, extra, extra_bits }, "{length}");
+        }
+        for (distance, number, extra, extra_bits) in [
+            (1, 0, 0, 0),
+            (4, 3, 0, 0),
+            (6, 4, 1, 1),
+            (193, 15, 0, 6),
+            (24_577, 29, 0, 13),
+            (32_768, 29, 8_191, 13),
+        ] {
+            assert_eq!(distance_symbol(distance), Symbol { number, extra, extra_bits }, "{distance}");
+        }
+    }
+
+    #[test]
+    fn codes_are_complete_and_no_longer_than_they_may_be() {
+        let fibonacci = [1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89];
+        assert_eq!(Code::of_counts(&fibonacci, 15).lengths, [10, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
+        for (counts, most) in
+            [(&fibonacci[..], 4), (&fibonacci, 7), (&[0, 7, 0], 15), (&[0, 0], 7), (&[9; 16], 4)]
+        {
+            let lengths = Code::of_counts(counts, most).lengths;
+            let room: u32 =
+                lengths.iter().filter(|length| **length > 0).map(|length| 1 << (15 - length)).sum();
+            assert_eq!(room, 1 << 15, "{counts:?}: {lengths:?}");
+            assert!(lengths.iter().all(|length| *length <= most), "{counts:?}: {lengths:?}");
+        }
+    }
 }

@@ -150,3 +150,51 @@ fn common(octets: &[u8], one: usize, other: usize) -> usize {
     let (one, other) = (octets[one..].iter(), octets[other..].iter());
     one.zip(other).take(MOST).take_while(|(one, other)| one == other).count()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The fewest bits for what is behind `at`, over every literal and every match at every distance.
+    fn fewest(octets: &[u8], at: usize, codes: &Codes, zeros: u8) -> Option<u32> {
+        let Some(octet) = octets.get(at) else { return Some(0) };
+        let matches = (1..=at).flat_map(|distance| {
+            let longest = common(octets, at - distance, at);
+            (LEAST..=longest).map(move |length| Step::Match { length, distance })
+        });
+        let steps = core::iter::once(Step::Literal(*octet)).chain(matches);
+        let may_begin = |step: &Step| zeros == 0 || codes.begins_with_zeros(*step, zeros);
+        let bits = steps.filter(may_begin).filter_map(|step| {
+            Some(codes.cost(step) - u32::from(zeros) + fewest(octets, at + step.octets(), codes, 0)?)
+        });
+        bits.min()
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_takes_fewer_bits(
+            known in proptest::collection::vec(b'a'..b'd', 0..40),
+            piece in proptest::collection::vec(b'a'..b'd', 1..11),
+            shift: u8,
+            zeros in 0..4_u8,
+        ) {
+            let octets: Vec<u8> = known.iter().chain(&piece).map(|octet| octet.wrapping_add(shift)).collect();
+            let codes = Codes::fixed();
+            let matches = Matches::find(&octets, known.len(), 2_048);
+            let found = matches.cheapest(&codes, zeros).map(|(_, bits)| bits);
+            prop_assert_eq!(found, fewest(&octets, known.len(), &codes, zeros));
+        }
+
+        /// Long runs, where matches are as long as they can be.
+        #[test]
+        fn long_matches_are_found(len in 3..600_usize) {
+            let octets = vec![7; 1 + len];
+            let (steps, _) = Matches::find(&octets, 1, 2_048).cheapest(&Codes::fixed(), 0).unwrap();
+            prop_assert_eq!(steps.iter().map(|step| step.octets()).sum::<usize>(), len);
+            prop_assert!(steps.len() <= len.div_ceil(MOST) + 1, "{:?}", steps);
+        }
+    }
+}

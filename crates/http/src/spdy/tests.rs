@@ -56,11 +56,13 @@ fn frames(octets: &[u8]) -> Vec<String> {
     frames
 }
 
-/// The floor is 72 octets; what those of others take for the same headers is 80 (zlib with `Z_SYNC_FLUSH`).
+/// zlib with `Z_SYNC_FLUSH` takes 80 for the first of them.
 #[test]
 fn five_headers_and_their_frame_are_71_octets() {
     assert_eq!(client("a", "/10").output().len(), 71);
-    assert_eq!(client("10.9.0.2", "/10").output().len(), 77);
+    assert_eq!(client("10.9.0.2:8080", "/10").output().len(), 83);
+    let sync = Client::new(Target { host: "a", path: "/10" }, Flush::Sync, Limits::default()).unwrap();
+    assert_eq!(sync.output().len(), 77);
 }
 
 #[test]
@@ -139,6 +141,26 @@ fn no_more_data_goes_than_is_allowed() {
     }
     assert_eq!(client.response(), Some(&ok(&body)));
     assert!(rounds > 1 && server.is_closing());
+}
+
+#[test]
+fn streams_share_what_is_allowed_for_all_of_them() {
+    let mut blocks = HeaderBlocks::new(Flush::Sync, 8_192);
+    let mut server = server(true);
+    for stream in [1, 3] {
+        let block = blocks.write(&pairs("GET", "/"));
+        server.handle_input(&syn(stream, &block));
+        server.poll_request().unwrap();
+    }
+    server.respond(1, ok(&[1; 40_000]));
+    server.respond(3, ok(&[3; 40_000]));
+    let expected =
+        ["SynReply 1 false", "Data 1 40000 fin", "SynReply 3 false", "Data 3 25536"].map(String::from);
+    assert_eq!(frames(&out(&mut server)), expected);
+    server.handle_input(&written(&Control::WindowUpdate { stream: 3, delta: 1_000 }));
+    assert!(server.output().is_empty());
+    server.handle_input(&written(&Control::WindowUpdate { stream: 0, delta: 20_000 }));
+    assert_eq!(frames(&out(&mut server)), ["Data 3 14464 fin"]);
 }
 
 #[test]

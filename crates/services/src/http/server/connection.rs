@@ -125,18 +125,24 @@ impl Connection {
                 Err(_) => return Standing::Over,
             }
         }
-        let before = self.engine.output().len();
-        self.answer(now, site, statistics);
-        let added = self.engine.output().len() > before;
         let sent = statistics.sent;
-        if self.write(statistics).is_err() {
-            return Standing::Over;
+        loop {
+            let answered = self.answer(now, site, statistics);
+            if self.write(statistics).is_err() {
+                return Standing::Over;
+            }
+            // Requests that had to wait until there was room are not told of by the system.
+            if !answered || !self.engine.output().is_empty() {
+                break;
+            }
         }
-        let moved = added || statistics.sent > sent;
+        let moved = statistics.sent > sent;
         self.proceed(now, moved)
     }
 
-    fn answer(&mut self, now: Instant, site: &Site, statistics: &mut Statistics) {
+    /// Answers what there is room for. Whether there was something.
+    fn answer(&mut self, now: Instant, site: &Site, statistics: &mut Statistics) -> bool {
+        let before = statistics.requests;
         while self.engine.output().len() < ENOUGH
             && let Some(request) = self.engine.poll_request()
         {
@@ -146,6 +152,7 @@ impl Connection {
             statistics.successes += u64::from(response.status < 300);
             self.engine.respond(request.stream, response);
         }
+        statistics.requests > before
     }
 
     /// The last octets wait for the FIN, so that both are one segment.
