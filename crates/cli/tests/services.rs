@@ -217,6 +217,22 @@ fn a_fetch_ends_when_it_is_asked_to() {
     assert!(start.elapsed() < LIMIT / 4);
 }
 
+/// A server that says something all the time, and never what was asked for.
+#[test]
+fn a_server_that_does_not_stop_talking_is_left_when_the_time_is_over() {
+    let talks = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", talks.local_addr().unwrap());
+    let talking = std::thread::spawn(move || {
+        let (mut stream, _) = talks.accept().unwrap();
+        let more = b"HTTP/1.1 100 Continue\r\n\r\n".repeat(1_000);
+        while stream.write_all(&more).is_ok() {}
+    });
+    let output = fetch("http", &url, &["--timeout", "300ms"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(told(&output).contains("300ms"), "{}", told(&output));
+    talking.join().unwrap();
+}
+
 #[test]
 fn no_path_leads_out_and_what_is_no_request_is_refused() {
     let folder = folder();

@@ -35,7 +35,7 @@ use super::Network;
 use super::coap_client::{CoapClient, Pace, Requests, Transport};
 use super::coap_server::CoapServer;
 use super::ip::{Address, Socket};
-use crate::emulator::RohcChannel;
+use crate::emulator::{RohcChannel, Totals};
 use crate::streams::{Purpose, Streams};
 use crate::tcp;
 use party::{Client, Manners, Party, Server};
@@ -154,6 +154,8 @@ pub struct Fetched {
     pub packets: Vec<Packet>,
     /// Octets of all packets by layer.
     pub octets: Octets,
+    /// What the link has carried from A and from B; with ROHC that is less.
+    pub totals: [Totals; 2],
 }
 
 impl Fetched {
@@ -192,9 +194,10 @@ impl Fetch {
             network.add(client.address, Recorded::new(at_client, self.mtu));
         }
         network.run_until(Instant::ZERO + END, |_, _| false);
+        let totals = Side::ALL.map(|side| network.totals(side));
         let hosts: Vec<_> = network.hosts().collect();
         let [at_server, at_client] = hosts.as_slice() else {
-            return Fetched { took: None, packets: Vec::new(), octets: Octets::default() };
+            return Fetched { took: None, packets: Vec::new(), octets: Octets::default(), totals };
         };
         let took = at_client.host.took();
         let packets = recorded::packets([at_client, at_server]);
@@ -202,7 +205,7 @@ impl Fetch {
         // Of what applications have said, the object is the object; what was sent again counts as overhead.
         let object = if took.is_some() { self.octets.min(sum.header) } else { 0 };
         let octets = Octets { header: sum.header - object, object, ..sum };
-        Fetched { took, packets, octets }
+        Fetched { took, packets, octets, totals }
     }
 
     /// So many clients share the link, each with a server of its own at the other end; each begins at a time within `spread`.

@@ -162,7 +162,7 @@ struct Exchange<'t> {
     address: SocketAddr,
     stream: TcpStream,
     start: Instant,
-    /// We have said that nothing follows.
+    /// Nothing more is sent.
     shut: bool,
 }
 
@@ -208,7 +208,6 @@ impl<'t> Exchange<'t> {
         let mut room = vec![0; READ];
         let response = loop {
             self.send(report)?;
-            // Whoever answers before all of the request is there is not written to any more.
             match (&self.stream).read(&mut room) {
                 Ok(0) => {
                     report.total = now().since(self.start);
@@ -224,6 +223,8 @@ impl<'t> Exchange<'t> {
                     if let Some(response) = self.engine.response() {
                         break response.clone();
                     }
+                    // A server that always has something to say does not keep signals and time away.
+                    waiting.look(Some(now()), self.task.limit)?;
                     continue;
                 }
                 Err(why) if why.kind() == ErrorKind::WouldBlock => {}
@@ -241,7 +242,7 @@ impl<'t> Exchange<'t> {
 
     fn send(&mut self, report: &mut Report) -> Result<(), FetchError> {
         if self.shut {
-            // What would be said of windows: the server knows that it will not be told.
+            // The server takes no more, or knows that it will be told no more, as of windows.
             let octets = self.engine.output().len();
             self.engine.sent(octets);
             return Ok(());
@@ -255,6 +256,11 @@ impl<'t> Exchange<'t> {
                 }
                 Err(why) if why.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(why) if why.kind() == ErrorKind::Interrupted => {}
+                // Whoever wants no more of the request may have answered: that is read.
+                Err(why) if matches!(why.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
+                    self.shut = true;
+                    return Ok(());
+                }
                 Err(why) => return Err(FetchError::Stream(self.address, why)),
             }
         }

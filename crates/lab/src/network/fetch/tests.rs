@@ -4,6 +4,7 @@
 use super::*;
 use thinair_link::preset::{ZIGBEE_20K, ZIGBEE_250K};
 use thinair_link::{LossModel, Probability};
+use thinair_rohc::{Channel, CidSpace, CompressorConfig, DecompressorConfig, ProfileId, ProfileSet};
 
 fn zigbee(service: Service, octets: usize) -> Fetch {
     Fetch::new(service, octets, ZIGBEE_20K.model, 128)
@@ -16,6 +17,10 @@ fn figures(fetch: &Fetch) -> (usize, usize, usize, usize, u128) {
     assert!(fetched.packets.iter().all(|packet| packet.arrived.is_some()));
     let Octets { ip, transport, header, .. } = fetched.octets;
     assert_eq!(fetched.packets.iter().map(|packet| packet.packet.len()).sum::<usize>(), fetched.total());
+    assert_eq!(
+        fetched.totals.iter().map(|totals| totals.carried_octets).sum::<u64>(),
+        fetched.total() as u64
+    );
     (fetched.packets.len(), ip, transport, header, fetched.took.unwrap().as_micros())
 }
 
@@ -87,6 +92,28 @@ fn a_faster_link_with_larger_packets() {
     for (service, packets) in [(Service::Coap, 2), (Service::IotHttp, 5), (Service::IotSpdy, 5)] {
         let fetch = Fetch::new(service, 1_000, ZIGBEE_250K.model, 1_280);
         assert_eq!(figures(&fetch).0, packets, "{service:?}");
+    }
+}
+
+/// Headers of UDP and TCP go through ROHC, and the object is the same.
+#[test]
+fn compressed_packets_bring_the_same_object() {
+    let profiles = ProfileSet::v1().with(ProfileId::Tcp).unwrap();
+    let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
+    let rohc = RohcChannel {
+        compressor: CompressorConfig::new(channel),
+        decompressor: DecompressorConfig::new(channel),
+        bases: Vec::new(),
+        feedback_wait: Duration::ZERO,
+    };
+    for service in [Service::Coap, Service::IotHttp, Service::IotSpdy] {
+        let plain = zigbee(service, 200).run(1);
+        let fetched = Fetch { rohc: Some(rohc.clone()), ..zigbee(service, 200) }.run(1);
+        assert_eq!(fetched.octets, plain.octets, "{service:?}");
+        assert!(fetched.took.is_some());
+        let carried =
+            |fetched: &Fetched| fetched.totals.iter().map(|totals| totals.carried_octets).sum::<u64>();
+        assert!(carried(&fetched) != carried(&plain), "{service:?}");
     }
 }
 
