@@ -336,7 +336,11 @@ impl<'m> Compressor<'m> {
                 if feedback.reject || feedback.context_memory {
                     self.flows.reject(feedback.cid, now + REJECTED_FOR);
                 } else if let Some(room) = self.tcp.get(feedback.cid.index()) {
+                    let base = context.named_base().filter(|_| feedback.ack == AckType::StaticNack);
                     context.receive_feedback(now, &feedback, room, &self.config);
+                    if let Some(base) = base {
+                        self.give_up_base(base);
+                    }
                 }
                 Ok(())
             }

@@ -2,7 +2,8 @@
 
 /// A sum in one's-complement arithmetic that is not folded yet.
 ///
-/// Every part but the last must have an even number of octets.
+/// Every part but the last must have an even number of octets. Words are added up in the order of octets of the machine,
+/// and swapped once at the end (RFC 1071, section 2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum(u64);
 
@@ -16,13 +17,13 @@ impl Sum {
         // Four octets at a time: a 32-bit word is congruent to the sum of its halves modulo 2^16 - 1.
         let mut words = octets.chunks_exact(4);
         for word in &mut words {
-            self.0 += u64::from(u32::from_be_bytes([word[0], word[1], word[2], word[3]]));
+            self.0 += u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
         }
         match *words.remainder() {
             [] => {}
-            [a] => self.0 += u64::from(a) << 8,
-            [a, b] => self.0 += u64::from(u16::from_be_bytes([a, b])),
-            [a, b, c, ..] => self.0 += u64::from(u16::from_be_bytes([a, b])) + (u64::from(c) << 8),
+            [a] => self.0 += u64::from(u16::from_ne_bytes([a, 0])),
+            [a, b] => self.0 += u64::from(u16::from_ne_bytes([a, b])),
+            [a, b, c, ..] => self.0 += u64::from(u32::from_ne_bytes([a, b, c, 0])),
         }
         self
     }
@@ -30,7 +31,7 @@ impl Sum {
     /// Adds one word.
     #[inline]
     pub fn word(mut self, word: u16) -> Self {
-        self.0 += u64::from(word);
+        self.0 += u64::from(word.to_be());
         self
     }
 
@@ -41,7 +42,7 @@ impl Sum {
         let (sum, carry) = ((self.0 >> 32) as u32).overflowing_add(self.0 as u32);
         let sum = sum.wrapping_add(carry.into());
         let (sum, carry) = ((sum >> 16) as u16).overflowing_add(sum as u16);
-        sum.wrapping_add(carry.into())
+        u16::from_be(sum.wrapping_add(carry.into()))
     }
 
     /// The checksum: the complement of the sum.

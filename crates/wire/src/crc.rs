@@ -88,7 +88,7 @@ impl Check {
         }
         // At most seven octets.
         let behind = match octets.last_chunk::<8>() {
-            Some(last) => u64::from_le_bytes(*last).checked_shr(64 - 8 * rest.len() as u32).unwrap_or(0),
+            Some(last) => u64::from_le_bytes(*last) >> 8 >> (56 - 8 * (rest.len() & 7)),
             None => rest.iter().rev().fold(0, |all, octet| all << 8 | u64::from(*octet)),
         };
         sum = (sum ^ behind ^ u64::from(state)) & ((1 << 56) - 1);

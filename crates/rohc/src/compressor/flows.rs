@@ -220,6 +220,17 @@ impl<'m> Flows<'m> {
         self.contexts.iter().take(usize::from(self.used)).map(|context| &context.kind)
     }
 
+    /// The contexts that were used last, and what they hold: the newest first.
+    pub(super) fn latest(&self) -> impl Iterator<Item = (Cid, &Kind)> {
+        let mut at = self.newest;
+        core::iter::from_fn(move || {
+            let (link, context) = (self.links.get(usize::from(at))?, self.contexts.get(usize::from(at))?);
+            let cid = Cid::new(at)?;
+            at = link.older;
+            Some((cid, &context.kind))
+        })
+    }
+
     /// Makes a context the most recently used one.
     #[inline]
     pub(super) fn touch(&mut self, cid: Cid) {

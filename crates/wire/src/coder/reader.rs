@@ -9,7 +9,7 @@ use super::{Coder, Refusal, SLOTS, Slot, Step, Word};
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'p> {
     pub(super) rest: &'p [u8],
-    at: usize,
+    pub(super) at: usize,
     acc: u64,
     bits: u32,
     crc_width: u32,
@@ -45,34 +45,17 @@ impl<'p> Reader<'p> {
     /// Octets taken from `rest`.
     #[inline]
     pub fn position(&self) -> usize {
-        // The first octet was not taken from there.
-        self.at.saturating_sub((self.bits / 8) as usize)
+        self.at
     }
 
     /// What follows the header: its octets in `rest` that were not read.
     #[inline]
     pub fn remaining(&self) -> &'p [u8] {
-        self.rest.get(self.position()..).unwrap_or_default()
+        self.rest.get(self.at..).unwrap_or_default()
     }
 
     #[inline(always)]
     fn take(&mut self, width: u32) -> Step<u32> {
-        if self.bits < width {
-            self.fetch(width)?;
-        }
-        self.bits -= width;
-        Ok((self.acc >> self.bits & ((1 << width) - 1)) as u32)
-    }
-
-    /// Fetches octets until there are `width` bits: four at once where there are so many.
-    #[inline(always)]
-    fn fetch(&mut self, width: u32) -> Step {
-        if let Some(four) = self.rest.get(self.at..).and_then(<[u8]>::first_chunk) {
-            self.at += 4;
-            self.acc = self.acc << 32 | u64::from(u32::from_be_bytes(*four));
-            self.bits += 32;
-            return Ok(());
-        }
         while self.bits < width {
             let Some(&octet) = self.rest.get(self.at) else {
                 return Err(Refusal::Malformed);
@@ -81,14 +64,13 @@ impl<'p> Reader<'p> {
             self.acc = self.acc << 8 | u64::from(octet);
             self.bits += 8;
         }
-        Ok(())
+        self.bits -= width;
+        Ok((self.acc >> self.bits & ((1 << width) - 1)) as u32)
     }
 
     #[inline(always)]
     fn take_octets(&mut self, len: usize) -> Step<&'p [u8]> {
-        debug_assert_eq!(self.bits % 8, 0, "octets are read on an octet boundary");
-        self.at = self.position();
-        self.bits = 0;
+        debug_assert_eq!(self.bits, 0, "octets are read on an octet boundary");
         let octets =
             self.at.checked_add(len).and_then(|end| self.rest.get(self.at..end)).ok_or(Refusal::Malformed)?;
         self.at += len;

@@ -38,7 +38,7 @@ impl<'p, F: FnMut(Traced<'p>)> Tracer<'p, F> {
     }
 
     fn since(&mut self, name: &'static str, before: usize) {
-        let octets = self.reader.rest.get(before..self.reader.position()).unwrap_or_default();
+        let octets = self.reader.rest.get(before..self.reader.at).unwrap_or_default();
         (self.tell)(Traced { name, bits: octets.len() as u32 * 8, value: 0, octets });
     }
 }
@@ -91,14 +91,14 @@ impl<'p, F: FnMut(Traced<'p>)> Coder<'p> for Tracer<'p, F> {
     }
 
     fn octets<const N: usize>(&mut self, name: &'static str, value: &mut [u8; N]) -> Step {
-        let before = self.reader.position();
+        let before = self.reader.at;
         self.reader.octets(name, value)?;
         self.since(name, before);
         Ok(())
     }
 
     fn slice(&mut self, name: &'static str, len: usize, value: &mut &'p [u8]) -> Step {
-        let before = self.reader.position();
+        let before = self.reader.at;
         self.reader.slice(name, len, value)?;
         self.since(name, before);
         Ok(())

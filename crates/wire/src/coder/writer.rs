@@ -62,7 +62,7 @@ impl<'o> Writer<'o> {
     /// Where the next octet goes, counted from the start of the buffer.
     #[inline]
     pub fn position(&self) -> usize {
-        self.at + (self.bits / 8) as usize
+        self.at
     }
 
     /// Width in bits of the CRC that the format has asked for, 0 if none.
@@ -87,7 +87,6 @@ impl<'o> Writer<'o> {
     /// Puts the CRC where the format has left a hole for it.
     #[inline]
     pub fn fill_crc(&mut self, value: u8) {
-        self.flush();
         // Without room there is no hole, and the octet before is not ours.
         if self.overflow || self.crc_width == 0 {
             return;
@@ -99,15 +98,13 @@ impl<'o> Writer<'o> {
 
     /// The octets written so far, from the start of the buffer.
     #[inline]
-    pub fn written(&mut self) -> &[u8] {
-        self.flush();
+    pub fn written(&self) -> &[u8] {
         self.out.get(..self.at).unwrap_or_default()
     }
 
     /// Ends the header and returns its end in the buffer.
     #[inline]
-    pub fn finish(mut self) -> Result<usize, NoRoom> {
-        self.flush();
+    pub fn finish(self) -> Result<usize, NoRoom> {
         debug_assert_eq!(self.bits, 0, "a header ends on an octet boundary");
         if self.overflow { Err(NoRoom) } else { Ok(self.at) }
     }
@@ -115,7 +112,6 @@ impl<'o> Writer<'o> {
     /// Copies octets that do not belong to the packet that is read.
     #[inline]
     pub fn copy(&mut self, octets: &[u8]) {
-        self.flush();
         debug_assert_eq!(self.bits, 0);
         let end = self.at + octets.len();
         match self.out.get_mut(self.at..end) {
@@ -127,27 +123,10 @@ impl<'o> Writer<'o> {
         }
     }
 
-    /// Bits wait until there are four octets of them: one look at the room for all.
     #[inline(always)]
     fn put(&mut self, width: u32, value: u32) {
         self.acc = self.acc << width | u64::from(value) & ((1 << width) - 1);
         self.bits += width;
-        if self.bits >= 32 {
-            self.bits -= 32;
-            let four = ((self.acc >> self.bits) as u32).to_be_bytes();
-            match self.out.get_mut(self.at..).and_then(<[u8]>::first_chunk_mut) {
-                Some(room) => {
-                    *room = four;
-                    self.at += 4;
-                }
-                None => self.overflow = true,
-            }
-        }
-    }
-
-    /// Writes the octets that wait.
-    #[inline]
-    fn flush(&mut self) {
         while self.bits >= 8 {
             self.bits -= 8;
             match self.out.get_mut(self.at) {
@@ -209,8 +188,8 @@ impl<'p> Coder<'p> for Writer<'_> {
     #[inline(always)]
     fn crc(&mut self, _name: &'static str, width: u32) -> Step {
         self.put(width, 0);
-        debug_assert_eq!(self.bits % 8, 0, "a CRC ends on an octet boundary");
-        self.crc_at = self.position().wrapping_sub(1);
+        debug_assert_eq!(self.bits, 0, "a CRC ends on an octet boundary");
+        self.crc_at = self.at.wrapping_sub(1);
         self.crc_width = width;
         Ok(())
     }

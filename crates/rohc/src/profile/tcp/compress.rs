@@ -11,6 +11,7 @@ use super::ip::same_extensions;
 use super::learn::{Ecn, IpIds, Strides};
 use super::numbers::Numbers;
 use super::options::{ITEMS, Options, Sent, index};
+use super::replicate::{self, Base};
 use super::segment::{Segment, checksum_is_right};
 use super::state::{Behavior, State, TcpRoom};
 use super::{Fields, Says, ir, ir_dyn, irregular};
@@ -63,6 +64,10 @@ pub(crate) struct Context {
     pub(super) refreshing: bool,
     /// The CID had another flow of this profile.
     reused: bool,
+    /// What has changed last was acknowledged by feedback with a CRC.
+    pub(super) confirmed: bool,
+    /// The base of the context, until an IR packet is better.
+    pub(super) base: Option<Cid>,
     /// Nothing was sent yet.
     pub(super) is_new: bool,
     /// The next packet may take the short way.
@@ -109,10 +114,11 @@ struct Plan {
 }
 
 impl Context {
-    /// A context for a new flow, whose CID had a `before` of this profile. `msn` is random.
+    /// A context for a new flow, whose CID was `reused` if it had one of this profile. `msn` is random.
     pub(crate) fn new(
         room: &mut TcpRoom,
         reused: bool,
+        base: Option<Cid>,
         msn: u16,
         now: Instant,
         config: &CompressorConfig,
@@ -130,16 +136,18 @@ impl Context {
             two_way: false,
             refreshing: false,
             reused,
+            confirmed: false,
+            base,
             is_new: true,
             settled: false,
             msn,
             since: msn.wrapping_add(1),
             timer: Timer::start(now),
-            seq: Numbers::default(),
-            ack: Numbers::default(),
+            seq: Numbers::NONE,
+            ack: Numbers::NONE,
             window: Range::new(),
             ip_id_offset: Range::new(),
-            timestamps: [Numbers::default(); 2],
+            timestamps: [Numbers::NONE; 2],
             // The IR packets say everything.
             ages: [u8::MAX; aged::COUNT],
             told: [0; ITEMS],
@@ -161,12 +169,35 @@ impl Context {
         room.0.is_flow_of(&segment.state)
     }
 
+    /// Whether the context may be the base of another one.
+    pub(crate) fn is_base(&self) -> bool {
+        self.confirmed && self.left_ir == 0 && self.left_dyn == 0
+    }
+
+    /// The context is no base until it is acknowledged again.
+    pub(crate) fn is_no_base(&mut self) {
+        self.confirmed = false;
+    }
+
+    /// The base that the next packet of the flow may name. RFC 4164, section 3.5.2: "It is not recommended to use this packet
+    /// to repair a damaged context."
+    pub(crate) fn base(&self) -> Option<Cid> {
+        self.base.filter(|_| self.left_ir > 0 && !self.refreshing)
+    }
+
+    /// The base that was named, until the context is acknowledged.
+    pub(crate) fn named_base(&self) -> Option<Cid> {
+        self.base
+    }
+
     /// Compresses a packet of this flow.
+    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
     pub(crate) fn compress(
         &mut self,
         now: Instant,
         segment: &Segment<'_>,
         room: &mut TcpRoom,
+        base: Option<&Base>,
         cid: Cid,
         config: &CompressorConfig,
         out: &mut [u8],
@@ -182,7 +213,7 @@ impl Context {
         let payload = segment.payload();
         let mut writer = Writer::new(out, before + inside);
         let mut sent = self.sent(&next, &room.0, config);
-        let format = if self.left_ir > 0 {
+        let mut format = if self.left_ir > 0 {
             Format::Ir
         } else if self.left_dyn > 0 || plan.dynamic {
             Format::IrDyn
@@ -191,8 +222,18 @@ impl Context {
             found.unwrap_or(Format::IrDyn)
         };
         if matches!(format, Format::Ir | Format::IrDyn) {
-            writer.rewind();
             sent.present = u16::MAX;
+            if let Some(base) =
+                base.filter(|base| format == Format::Ir && replicate::suits(&base.room.0, &next))
+            {
+                let crc7 = Check::Crc7.of(segment.headers());
+                if replicate::write(&mut writer, base, space, crc7, &mut next, &mut sent).is_ok() {
+                    format = Format::IrCr;
+                }
+            }
+        }
+        if matches!(format, Format::Ir | Format::IrDyn) {
+            writer.rewind();
             let mut says_stride = next.ack_stride != 0 || self.reused;
             let write = if format == Format::Ir { ir } else { ir_dyn };
             write(&mut writer, &mut next, &mut sent, &mut says_stride).map_err(|_| Refused::ByThisPacket)?;
@@ -419,6 +460,7 @@ impl Context {
     /// Something is said from this packet on.
     fn changed(&mut self, msn: u16) {
         self.since = msn;
+        self.confirmed = false;
     }
 
     /// How the options of a packet are to be sent.
@@ -587,7 +629,7 @@ impl Context {
             self.told_wrong = if is_right { 0 } else { self.told_wrong.saturating_add(1) };
         }
         let said = |left: &mut u8, is: bool| *left -= u8::from(is && *left > 0);
-        said(&mut self.left_ir, format == Format::Ir);
+        said(&mut self.left_ir, matches!(format, Format::Ir | Format::IrCr));
         said(&mut self.left_dyn, format.is_initialization());
         if self.left_ir == 0 && self.left_dyn == 0 {
             self.refreshing = false;

@@ -36,6 +36,10 @@ impl Context {
             self.timer.restart(now);
         }
         self.settled = false;
+        if feedback.ack != AckType::Ack {
+            // RFC 4164, section 3.3.3.4.
+            (self.confirmed, self.base) = (false, None);
+        }
         match feedback.ack {
             AckType::Ack => self.acknowledge(feedback, room, config),
             AckType::Nack if feedback.sn_bits > 0 => {
@@ -63,7 +67,9 @@ impl Context {
         let newer = newest.wrapping_sub(feedback.sn as u16) & mask;
         let acked = newest.wrapping_sub(newer);
         let width = usize::from(config.window);
-        for numbers in [&mut self.seq, &mut self.ack] {
+        // Of timestamps, which not every packet has, there are as many newer ones at most.
+        let [values, echoes] = &mut self.timestamps;
+        for numbers in [&mut self.seq, &mut self.ack, values, echoes] {
             numbers.acknowledge(usize::from(newer));
         }
         for range in [&mut self.window, &mut self.ip_id_offset] {
@@ -72,6 +78,8 @@ impl Context {
         if (acked.wrapping_sub(self.since) as i16) < 0 {
             return;
         }
+        self.confirmed |= feedback.protected;
+        self.base = None;
         // Everything that has changed is in the packet that was acknowledged, or in one before it.
         (self.left_ir, self.left_dyn, self.refreshing) = (0, 0, false);
         self.ages.fill(u8::MAX);

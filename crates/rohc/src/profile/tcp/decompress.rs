@@ -156,15 +156,20 @@ impl Context {
         next.scale(payload.len());
         let found = Packet { next, format, payload, crc: 0, has_whole_ip_id: true };
         let len = rebuild(&found.next, payload.len(), out).map_err(unbuildable)?;
-        let behind = self.msn.wrapping_sub(next.msn);
-        if self.state == DecompressorState::Fc && behind <= LATE && next.is_flow_of(&room.0) {
-            // It came late: what is known is newer.
-            self.ack_due = false;
+        if self.is_late(&found.next, room) {
             return deliver(packet, &found, len, out);
         }
         self.expects_right = is_right(&found, out, len);
         self.begin(&found.next, room);
         deliver(packet, &found, len, out)
+    }
+
+    /// Whether a packet that says everything came late: what is known is newer.
+    fn is_late(&mut self, next: &State, room: &TcpRoom) -> bool {
+        let behind = self.msn.wrapping_sub(next.msn);
+        let is_late = self.state == DecompressorState::Fc && behind <= LATE && next.is_flow_of(&room.0);
+        self.ack_due &= !is_late;
+        is_late
     }
 
     /// The base context of an IR-CR packet, if it is another one.
@@ -205,6 +210,9 @@ impl Context {
         let len = rebuild(&found.next, payload.len(), out).map_err(unbuildable)?;
         if Check::Crc7.of(out.get(..len).unwrap_or_default()) != found.crc {
             return Err(Failure::Crc(Format::IrCr));
+        }
+        if self.is_late(&found.next, room) {
+            return deliver(packet, &found, len, out);
         }
         self.expects_right = is_right(&found, out, len);
         self.begin(&found.next, room);

@@ -62,7 +62,8 @@ pub(super) fn port_replicate<'p, C: Coder<'p>>(
     match flags {
         0b00 => Ok(()),
         0b01 => {
-            let mut counter = Counter::read(*port);
+            // Who writes has seen that they tell it.
+            let mut counter = Counter::between(*port, Some((*port, *port)));
             counter.lsb(c, name, 8, 64)?;
             *port = counter.get();
             Ok(())

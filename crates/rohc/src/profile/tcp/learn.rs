@@ -45,17 +45,23 @@ impl IpIds {
         self.counts = run(self.counts, is_near(last, id));
         self.swapped = run(self.swapped, is_near(last.swap_bytes(), id.swap_bytes()));
         self.zeros = run(self.zeros, id == 0);
-        let next = self.best(if is_said { 1 } else { COUNTS });
+        // As a rule it goes on as it was.
         match behavior {
-            Behavior::Zero if id == 0 => Behavior::Zero,
-            Behavior::Zero => next.unwrap_or(if is_said { Behavior::Sequential } else { Behavior::Random }),
-            Behavior::Random => next.unwrap_or(Behavior::Random),
+            Behavior::Zero if id == 0 => return Behavior::Zero,
             Behavior::Sequential | Behavior::Swapped => {
                 let counts = if behavior == Behavior::Sequential { self.counts } else { self.swapped };
                 if counts > 0 {
                     self.misses = self.misses.saturating_sub(1);
                     return behavior;
                 }
+            }
+            Behavior::Zero | Behavior::Random => {}
+        }
+        let next = self.best(if is_said { 1 } else { COUNTS });
+        match behavior {
+            Behavior::Zero => next.unwrap_or(if is_said { Behavior::Sequential } else { Behavior::Random }),
+            Behavior::Random => next.unwrap_or(Behavior::Random),
+            Behavior::Sequential | Behavior::Swapped => {
                 if let Some(next) = next.filter(|next| *next != behavior) {
                     self.misses = 0;
                     return next;

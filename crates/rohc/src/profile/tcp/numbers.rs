@@ -7,29 +7,31 @@ const HALF: u32 = 1 << 31;
 ///
 /// A [`Range`](thinair_wire::range::Range) of two spans whose bounds are put together when a value comes, not when they are
 /// looked at: each packet asks for them several times.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Numbers {
-    /// All values.
+    /// All values; none, or too many, if half of the numbers lies between them.
     low: u32,
     high: u32,
     /// The newest ones among them.
     newest: [u32; 2],
-    /// How many of those there are; 0 says that there is no value at all.
+    /// How many of those there are; 0 if there is no value at all.
     filled: u8,
 }
 
 impl Numbers {
+    /// No value.
+    pub(super) const NONE: Self = Self { low: HALF, high: 0, newest: [HALF, 0], filled: 0 };
+
     /// The lowest and the highest value; `None` if there is none, or if they are half of the numbers or more apart.
     #[inline]
     pub(super) fn bounds(&self) -> Option<(u32, u32)> {
-        let is_narrow = self.high.wrapping_sub(self.low) < HALF;
-        (self.filled > 0 && is_narrow).then_some((self.low, self.high))
+        (self.high.wrapping_sub(self.low) < HALF).then_some((self.low, self.high))
     }
 
     /// Adds a value that was sent with a CRC; at least the last `width` of them are kept.
     #[inline]
     pub(super) fn push(&mut self, value: u32, width: usize) {
-        if value == self.low && value == self.high && self.filled > 0 {
+        if value == self.low && value == self.high {
             return;
         }
         self.insert(value, width);
@@ -41,7 +43,8 @@ impl Numbers {
             *self = Self { low: value, high: value, newest: [value; 2], filled: 1 };
             return;
         }
-        if usize::from(self.filled) >= width.saturating_sub(1).max(1) {
+        // With the value that comes now they are as many as the window has.
+        if usize::from(self.filled) + 1 >= width {
             [self.low, self.high] = self.newest;
             self.newest = [value; 2];
             self.filled = 1;
@@ -93,7 +96,7 @@ mod tests {
             first: u32,
             steps in proptest::collection::vec((step(), 0..40_usize), 0..80),
         ) {
-            let (mut numbers, mut value) = (Numbers::default(), first);
+            let (mut numbers, mut value) = (Numbers::NONE, first);
             prop_assert_eq!(numbers.bounds(), None);
             let mut kept = std::vec::Vec::new();
             for (step, acked) in steps {
@@ -116,7 +119,7 @@ mod tests {
         /// A number that stays is the only one at last.
         #[test]
         fn what_is_too_old_is_forgotten(width in 1..17_usize, before: u32, now: u32) {
-            let mut numbers = Numbers::default();
+            let mut numbers = Numbers::NONE;
             numbers.push(before, width);
             (0..2 * width).for_each(|_| numbers.push(now, width));
             prop_assert_eq!(numbers.bounds(), Some((now, now)));
@@ -125,7 +128,7 @@ mod tests {
 
     #[test]
     fn an_acknowledged_number_leaves_nothing_older() {
-        let mut numbers = Numbers::default();
+        let mut numbers = Numbers::NONE;
         (0..9).for_each(|i| numbers.push(100 * i, 4));
         numbers.acknowledge(1);
         assert_eq!(numbers.bounds(), Some((600, 800)));

@@ -1,14 +1,75 @@
 //! Context replication: the IR-CR packet. RFC 6846, section 7.2; RFC 4164.
 
-use thinair_wire::coder::{Coder, Step};
+use thinair_wire::coder::{Coder, Step, Writer};
 
-use super::encodings::{refuse, zeros};
+use super::encodings::{Counter, refuse, zeros};
 use super::header::{Replicate, tcp_replicate};
 use super::ip::{extension_replicate, ipv4_replicate, ipv6_replicate};
 use super::options::Sent;
-use super::state::State;
+use super::state::{Ip, MAX_IP, State, TcpRoom};
 use crate::cid::{Cid, CidSpace};
 use crate::profile::ProfileId;
+
+/// The base of a new context, as its compressor sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Base {
+    pub(crate) cid: Cid,
+    pub(crate) room: TcpRoom,
+}
+
+/// Whether an IR-CR packet can say what tells a packet from the last one of another flow: hosts and what else only a static
+/// chain says are the same. Its own base must have been acknowledged by feedback with a CRC since anything has changed in it
+/// that is replicated (RFC 4164, section 3.3.3.1).
+pub(super) fn suits(base: &State, next: &State) -> bool {
+    let alike = |(a, b): (&Ip, &Ip)| {
+        (a.v6, a.protocol, a.source, a.destination) == (b.v6, b.protocol, b.source, b.destination)
+            && (a.extensions, b.extensions) == (0, 0)
+            // The replicate chain has no Hop Limit.
+            && (!a.v6 || a.ttl == b.ttl)
+    };
+    base.ip_count == next.ip_count
+        && base.ips().iter().zip(next.ips()).all(alike)
+        && !base.ecn_used
+        && (base.reserved, base.ecn) == (next.reserved, next.ecn)
+}
+
+/// Writes an IR-CR packet that [`suits`] its base. Whatever may differ is said in full.
+pub(super) fn write(
+    writer: &mut Writer<'_>,
+    base: &Base,
+    space: CidSpace,
+    crc7: u8,
+    next: &mut State,
+    sent: &mut Sent,
+) -> Step {
+    let old = &base.room.0;
+    ir_cr(writer, space, &mut Head { crc7, base: Some(base.cid) })?;
+    let mut ttl = [false; MAX_IP];
+    for (says, (kept, ip)) in ttl.iter_mut().zip(old.ips().iter().zip(next.ips())) {
+        *says = kept.ttl != ip.ttl;
+    }
+    let mut says = Replicate {
+        window: true,
+        list: true,
+        source_port: port(old.source_port, next.source_port),
+        destination_port: port(old.destination_port, next.destination_port),
+        ack_stride: old.ack_stride != next.ack_stride,
+        ack: true,
+        urg_ptr: old.urg_ptr != next.urg_ptr,
+    };
+    replicate_chain(writer, next, &mut says, &mut ttl, sent)
+}
+
+/// The shortest form of `port_replicate`.
+fn port(base: u16, port: u16) -> u8 {
+    if port == base {
+        0b00
+    } else if Counter::between(port, Some((base, base))).fits(8, 64) {
+        0b01
+    } else {
+        0b10
+    }
+}
 
 /// What an IR-CR packet says before its chain.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +113,7 @@ pub(super) fn replicate_chain<'p, C: Coder<'p>>(
     c: &mut C,
     state: &mut State,
     x: &mut Replicate,
-    ttl: &mut [bool; 2],
+    ttl: &mut [bool; MAX_IP],
     sent: &mut Sent,
 ) -> Step {
     let mut at = 0;

@@ -7,7 +7,8 @@ use thinair_wire::header::protocol;
 use thinair_wire::header::tcp::Tcp;
 
 use super::options::{MAX_OCTETS, Options};
-use super::state::{Behavior, EXTENSIONS, Ip, MAX_IP, State};
+use super::replicate::suits;
+use super::state::{Behavior, EXTENSIONS, Ip, MAX_IP, State, TcpRoom};
 use crate::compressor::Key;
 
 /// A packet whose headers profile 0x0006 can rebuild: all but its options is in `state`.
@@ -68,6 +69,11 @@ impl<'p> Segment<'p> {
     /// Whether a list of options can say those of the packet.
     pub(crate) fn is_restorable(&self) -> bool {
         { Options::EMPTY }.read(self.options).is_some()
+    }
+
+    /// Whether the context of its flow may be replicated from another one.
+    pub(crate) fn suits(&self, base: &TcpRoom) -> bool {
+        suits(&base.0, &self.state)
     }
 
     /// The TCP header, as it stands.

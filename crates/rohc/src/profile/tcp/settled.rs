@@ -12,7 +12,7 @@ use thinair_wire::time::Instant;
 
 use super::compress::{Context, MSNS, aged, scaled};
 use super::encodings::{Counter, ts_fits};
-use super::formats::{base, formats, has_crc7};
+use super::formats::{base, short_formats};
 use super::options::{Sent, index};
 use super::state::{State, TcpRoom};
 use super::{Fields, Says, settled_irregular};
@@ -257,8 +257,8 @@ impl Context {
         let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
         let mut writer = Writer::new(out, before + inside);
         let mut found = None;
-        for &format in formats(state) {
-            if has_crc7(format) || !x.may_fit(format) {
+        for &format in short_formats(state) {
+            if !x.may_fit(format) {
                 continue;
             }
             writer.rewind();

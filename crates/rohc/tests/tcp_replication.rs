@@ -1,0 +1,150 @@
+//! Context replication of profile 0x0006 (RFC 4164; RFC 6846, section 7.2): connections to a host that was connected to.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::Random;
+use common::tcp::{Outer, Packet, timestamps};
+use thinair_rohc::{
+    Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
+    DecompressorConfig, DecompressorMemory, Endpoint, Format, Instant, Mode, ProfileId, ProfileSet,
+};
+
+fn endpoint(cids: CidSpace, mode: Mode, seed: u64) -> Endpoint<'static> {
+    let channel = Channel::new(cids, 15, ProfileSet::v1().with(ProfileId::Tcp).unwrap()).unwrap();
+    let config = CompressorConfig { seed, ..CompressorConfig::new(channel) };
+    let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+    let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
+    Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 4)))
+}
+
+struct Link {
+    near: Endpoint<'static>,
+    far: Endpoint<'static>,
+    sent: u64,
+    delivered: usize,
+}
+
+impl Link {
+    fn new(cids: CidSpace, mode: Mode) -> Self {
+        Self { near: endpoint(cids, mode, 1), far: endpoint(cids, mode, 2), sent: 0, delivered: 0 }
+    }
+
+    /// Carries a packet unless it `is_lost`, and feedback back.
+    fn carry(&mut self, packet: &Packet, is_lost: bool) -> Compressed {
+        let octets = packet.octets();
+        let now = Instant::from_millis(10 * self.sent);
+        self.sent += 1;
+        let (mut rohc, mut back) = (vec![0; 4096], vec![0; 4096]);
+        let (done, len) = self.near.send(now, &octets, &mut rohc).unwrap();
+        if !is_lost && let Ok(got) = self.far.receive(now, &rohc[..len], &mut back) {
+            assert_eq!(back[..got.len], octets, "packet {}, {:?}", self.sent, done.format);
+            self.delivered += 1;
+        }
+        let (_, len) = self.far.send(now, &[0x60; 40], &mut rohc).unwrap();
+        self.near.receive(now, &rohc[..len], &mut back).unwrap();
+        done
+    }
+}
+
+/// The packets of one side of a short connection.
+fn connection(six: bool, count: u16) -> Vec<Packet> {
+    let mut packet = Packet::new(vec![Outer::new(six)], 40_000 + 3 * count);
+    packet.tcp.sequence_number = packet.tcp.sequence_number.wrapping_mul(u32::from(count) | 1);
+    (packet.tcp.syn, packet.tcp.ack) = (true, false);
+    packet.tcp.acknowledgment_number = 0;
+    packet.ips[0].id = count.wrapping_mul(99);
+    let stamp = u32::from(count) * 1_000;
+    packet.options = [&[2, 4, 5, 180, 4, 2][..], &timestamps(stamp, 0)[2..], &[1, 3, 3, 7]].concat();
+    let mut packets = vec![packet.clone()];
+    (packet.tcp.syn, packet.tcp.ack) = (false, true);
+    packet.tcp.sequence_number = packet.tcp.sequence_number.wrapping_add(1);
+    packet.tcp.acknowledgment_number = 70_000 + u32::from(count);
+    for i in 0..5 {
+        packet.ips[0].id = packet.ips[0].id.wrapping_add(1);
+        packet.options = timestamps(stamp + 1 + i, 500 + i);
+        packet.payload = vec![7; if i == 1 { 100 } else { 0 }];
+        packet.tcp.fin = i == 4;
+        packets.push(packet.clone());
+        packet.tcp.sequence_number = packet.tcp.sequence_number.wrapping_add(packet.payload.len() as u32);
+    }
+    packets
+}
+
+#[test]
+fn a_new_connection_to_the_same_host_is_replicated() {
+    for (six, cids) in [(false, CidSpace::Small), (true, CidSpace::Small), (false, CidSpace::Large)] {
+        let mut link = Link::new(cids, Mode::Optimistic);
+        let mut first = Vec::new();
+        for count in 0..40 {
+            for (i, packet) in connection(six, count).iter().enumerate() {
+                let done = link.carry(packet, false);
+                if i == 0 {
+                    first.push((done.format, done.header_out));
+                }
+            }
+        }
+        assert_eq!(link.delivered as u64, link.sent);
+        println!("{six}, {cids:?}: {first:?}");
+        let (format, whole) = first[0];
+        assert_eq!(format, Format::Ir);
+        let saves = if six { 26 } else { 4 };
+        assert!(first[1..].iter().all(|(format, len)| *format == Format::IrCr && len + saves <= whole));
+    }
+}
+
+/// RFC 4164, section 3.3.3.1: "a compressor is not allowed to use the context replication mechanism if a feedback channel is
+/// not present".
+#[test]
+fn without_feedback_nothing_is_replicated() {
+    let mut link = Link::new(CidSpace::Small, Mode::Unidirectional);
+    for packet in (0..20).flat_map(|count| connection(false, count)) {
+        assert_ne!(link.carry(&packet, false).format, Format::IrCr);
+    }
+}
+
+#[test]
+fn another_host_or_a_context_in_doubt_is_no_base() {
+    let mut link = Link::new(CidSpace::Small, Mode::Optimistic);
+    for packet in connection(true, 1) {
+        link.carry(&packet, false);
+    }
+    // No field of the replicate chain says the Hop Limit, so it has to be that of the base.
+    let mut packet = connection(true, 2).remove(0);
+    packet.ips[0].ttl = 17;
+    assert_eq!(link.carry(&packet, false).format, Format::Ir);
+    // Nothing of this flow has arrived since its TTL has changed.
+    let mut link = Link::new(CidSpace::Small, Mode::Optimistic);
+    for (i, mut packet) in connection(false, 1).into_iter().enumerate() {
+        packet.ips[0].ttl = if i < 4 { 64 } else { 50 };
+        link.carry(&packet, i >= 4);
+    }
+    assert_eq!(link.carry(&connection(false, 2)[0], false).format, Format::Ir);
+}
+
+/// Whatever is lost, nothing wrong is delivered, and connections are replicated again.
+#[test]
+fn replicated_connections_stand_losses() {
+    for seed in 0..20 {
+        for loss in [3, 10, 50] {
+            let mut link = Link::new(CidSpace::Small, Mode::Optimistic);
+            let mut random = Random(seed);
+            let (mut replicated, mut arrived) = (0, 0);
+            for packet in (0..60).flat_map(|count| connection(seed % 2 == 1, count)) {
+                loop {
+                    let (is_lost, before) = (random.once_in(loss), link.delivered);
+                    let done = link.carry(&packet, is_lost);
+                    replicated += usize::from(done.format == Format::IrCr);
+                    arrived += usize::from(!is_lost);
+                    // Nobody goes on before the SYN has arrived.
+                    if !packet.tcp.syn || link.delivered > before {
+                        break;
+                    }
+                }
+            }
+            assert!(replicated > 10, "{seed}, 1 in {loss}: {replicated}");
+            assert!(link.delivered * 10 > arrived * 6, "{seed}, 1 in {loss}: {} of {arrived}", link.delivered);
+        }
+    }
+}
