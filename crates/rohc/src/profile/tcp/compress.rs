@@ -111,6 +111,8 @@ struct Plan {
     extended: bool,
     /// Only `co_common` says it.
     common: bool,
+    /// Acknowledgment number and `seq_number_residue` of the packet before.
+    last: (u32, u32),
 }
 
 impl Context {
@@ -297,7 +299,13 @@ impl Context {
             (last.seq_scaled, last.seq_residue, last.has_scaled);
         let is_said = self.left_ir > 0 || self.left_dyn > 0;
         self.note_handshake(next, last);
-        let mut plan = Plan { dynamic: false, is_right: true, extended: false, common: false };
+        let mut plan = Plan {
+            dynamic: false,
+            is_right: true,
+            extended: false,
+            common: false,
+            last: (last.ack, last.seq_residue),
+        };
         let mut changed = [false; aged::COUNT];
         let innermost = usize::from(next.ip_count).saturating_sub(1);
         let mut ecn_changed = (next.reserved, next.ecn) != (last.reserved, last.ecn);
@@ -485,7 +493,14 @@ impl Context {
 
     /// What a compressed packet may have to say.
     #[inline]
-    fn fields(&self, next: &State, sent: &Sent, segment: &Segment<'_>, config: &CompressorConfig) -> Fields {
+    fn fields(
+        &self,
+        next: &State,
+        sent: &Sent,
+        segment: &Segment<'_>,
+        plan: &Plan,
+        config: &CompressorConfig,
+    ) -> Fields {
         let ip = next.inner();
         let is_due = |what: usize| self.is_due(what, config);
         let payload = segment.payload().len() as u32;
@@ -497,8 +512,9 @@ impl Context {
         let ack_scale = (self.scaled_acks >= config.window && !is_due(aged::STRIDE))
             .then_some(stride)
             .filter(|stride| *stride > 0);
-        let seq_scaled = scaled(next.seq, seq_bounds, seq_scale);
-        let ack_scaled = scaled(next.ack, ack_bounds, ack_scale);
+        let (last_ack, seq_residue) = plan.last;
+        let seq_scaled = scaled(next.seq, seq_bounds, seq_scale, seq_residue);
+        let ack_scaled = scaled(next.ack, ack_bounds, ack_scale, last_ack.checked_rem(stride).unwrap_or(0));
         let nothing = Counter::between(0_u32, None);
         let oldest = next.msn.wrapping_sub(u16::from(config.window.min(MSNS)));
         let ttl = if is_due(aged::TTL) { None } else { Some((ip.ttl, ip.ttl)) };
@@ -554,7 +570,7 @@ impl Context {
         plan: &Plan,
         config: &CompressorConfig,
     ) -> Option<Format> {
-        let x = self.fields(next, sent, segment, config);
+        let x = self.fields(next, sent, segment, plan, config);
         let headers = segment.headers();
         let all = formats(next);
         let extended = plan.extended || x.says.list;
@@ -703,12 +719,22 @@ impl Fields {
 /// Octets of `rnd_8` and `seq_8` without their list.
 const EXTENDED: usize = 7;
 
-/// A scaled value, with the scaled candidates, which all have its residue. Nothing may wrap around: the residue is
-/// another one then.
+/// A scaled value, with the scaled candidates. What the other side may hold has the `residue` of the last value. Bounds may be
+/// of an older one: where its residue is another, they say nothing of the scaled ones. Nothing may wrap around: the residue
+/// is another one then.
 #[inline]
-pub(super) fn scaled(value: u32, bounds: Option<(u32, u32)>, scale: Option<u32>) -> Option<Counter> {
+pub(super) fn scaled(
+    value: u32,
+    bounds: Option<(u32, u32)>,
+    scale: Option<u32>,
+    residue: u32,
+) -> Option<Counter> {
     let (low, high) = bounds?;
     let scale = scale?;
-    let is_in_step = low <= high && value >= low && value % scale == low % scale;
+    let is_in_step = low <= high
+        && value >= low
+        && value % scale == residue
+        && low % scale == residue
+        && high % scale == residue;
     is_in_step.then(|| Counter::between(value / scale, Some((low / scale, high / scale))))
 }
