@@ -17,6 +17,7 @@
 //! before (`replicate`). `cargo bench -p thinair-rohc --bench figures` prints what short connections, segments,
 //! acknowledgments and keep-alives cost; `thinair analyze --schemes tcp` what each flow of a capture costs.
 
+mod choose;
 pub(crate) mod compress;
 mod confirm;
 pub(crate) mod decompress;

@@ -10,7 +10,8 @@ use thinair_wire::header::protocol;
 use thinair_wire::header::tcp::{Tcp, kind};
 use thinair_wire::time::Instant;
 
-use super::compress::{Context, MSNS, aged, scaled};
+use super::choose::scaled;
+use super::compress::{Context, MSNS, aged};
 use super::encodings::{Counter, ts_fits};
 use super::formats::{base, short_formats};
 use super::options::{Sent, index};
