@@ -3,17 +3,23 @@
 //! `cargo bench -p thinair-rohc --bench figures` prints
 //!
 //! - octets of memory per context and side, of this machine's build;
+//! - octets of compressed TCP headers, by what a flow carries, in U-mode and O-mode, without and with timestamps;
 //! - octets of a CoAP GET on the wire: in IR (the first packet), FO (the first IR-DYN) and SO (the first UO-0),
 //!   on CID 0 of a channel with small CIDs, beside what rohc-lib sends for the same packet.
 //!
 //! The figures of rohc-lib (master of 2019-09-24) were measured elsewhere, with a GET of the same length.
 
 use thinair_rohc::profile::coap::Template;
+use thinair_rohc::profile::tcp::TcpRoom;
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
-    DecompressorMemory, Format, Instant, ProfileId, ProfileSet,
+    DecompressorMemory, Endpoint, Format, Instant, Mode, ProfileId, ProfileSet,
 };
 
+use common::tcp::{Outer, Packet, timestamps};
+
+#[path = "../tests/common/mod.rs"]
+mod common;
 mod get;
 
 /// Octets of the index of flows for one context: two buckets of two octets.
@@ -22,12 +28,127 @@ const INDEX: usize = 2 * 2;
 /// Most octets per context and side, with a block of extension headers and without templates.
 const BAR: usize = 512;
 
+/// Most octets per context and side with the place of a flow of TCP.
+const TCP_BAR: usize = 768;
+
 /// The packet with that count.
 type Get = fn(u16) -> Vec<u8>;
 
 fn main() {
     memory();
+    connections();
     sizes();
+}
+
+/// A kind of TCP flow: the packets before those that are counted, how many are, and what changes before each.
+type Kind = (&'static str, usize, usize, fn(&mut Packet, usize));
+
+/// What rohc-lib needs for acknowledgments with timestamps over IPv4, on average (measured elsewhere).
+const ROHC_LIB_ACKS: &str = "10.47 (acknowledgments over IPv4 with timestamps)";
+
+const KINDS: [Kind; 6] = [
+    ("new connection, 6 packets", 20 * 6, 6, short),
+    ("acknowledgments, from the first", 0, 500, acknowledge),
+    ("acknowledgments, settled", 100, 400, acknowledge),
+    ("segments of 1,448, settled", 100, 400, bulk),
+    ("exchanges of 60 octets, settled", 100, 400, exchange),
+    ("keep-alives, settled", 100, 400, |_, _| ()),
+];
+
+fn connections() {
+    println!(
+        "Octets of a TCP header on the wire, mean; connections are opened one after the other to one host"
+    );
+    println!("{:<34}{:^22}{:^22}", "", "IPv4, IP-ID counts", "IPv6");
+    print!("{:<34}", "");
+    (0..4).for_each(|i| print!("{:>11}", if i % 2 == 0 { "plain" } else { "stamps" }));
+    println!();
+    for mode in [Mode::Unidirectional, Mode::Optimistic] {
+        for (name, before, counted, change) in KINDS {
+            print!("{:<34}", format!("{} {name}", mode.letter()));
+            for (six, stamps) in [(false, false), (false, true), (true, false), (true, true)] {
+                print!("{:>11.2}", mean(mode, six, stamps, before, counted, change));
+            }
+            println!();
+        }
+    }
+    println!("rohc-lib: {ROHC_LIB_ACKS}");
+    println!();
+}
+
+fn mean(
+    mode: Mode,
+    six: bool,
+    stamps: bool,
+    before: usize,
+    counted: usize,
+    change: fn(&mut Packet, usize),
+) -> f64 {
+    let profiles = ProfileSet::v1().with(ProfileId::Tcp).expect("it has no rival");
+    let channel = Channel::new(CidSpace::Small, 15, profiles).expect("15 is a small CID");
+    let end = || {
+        let compressor =
+            Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(&channel, 0));
+        let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
+        Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 0)))
+    };
+    let (mut near, mut far) = (end(), end());
+    let mut packet = Packet::new(vec![Outer::new(six)], 4_000);
+    let (mut rohc, mut back) = ([0; 2_048], [0; 2_048]);
+    let mut octets = 0;
+    for count in 0..before + counted {
+        let now = Instant::from_millis(20 * count as u64);
+        packet.ips[0].id = packet.ips[0].id.wrapping_add(1);
+        change(&mut packet, count);
+        let time = 1_000 + 3 * count as u32;
+        let is_syn = packet.tcp.syn;
+        packet.options = match (is_syn, stamps) {
+            (false, false) => Vec::new(),
+            (false, true) => timestamps(time, time - 40),
+            (true, false) => vec![2, 4, 5, 180, 1, 1, 4, 2, 1, 3, 3, 7],
+            (true, true) => [&[2, 4, 5, 180, 4, 2][..], &timestamps(time, 0)[2..], &[1, 3, 3, 7]].concat(),
+        };
+        let whole = packet.octets();
+        let (sent, len) = near.send(now, &whole, &mut rohc).expect("the packet is sound");
+        let got = far.receive(now, &rohc[..len], &mut back).expect("nothing is lost");
+        assert_eq!(back[..got.len], whole);
+        if count >= before {
+            octets += sent.header_out;
+        }
+        // A packet of the other direction brings feedback.
+        let (_, len) = far.send(now, &[0x60; 40], &mut rohc).expect("there is room");
+        near.receive(now, &rohc[..len], &mut back).expect("nothing is lost");
+    }
+    octets as f64 / counted as f64
+}
+
+/// SYN, ACK, a request, two acknowledgments, FIN.
+fn short(packet: &mut Packet, count: usize) {
+    let (connection, step) = ((count / 6) as u32, count % 6);
+    let tcp = &mut packet.tcp;
+    tcp.source_port = 40_000 + 3 * connection as u16;
+    let first = 77_777_u32.wrapping_mul(connection + 1);
+    tcp.sequence_number = first.wrapping_add([0, 1, 1, 101, 101, 101][step]);
+    tcp.acknowledgment_number =
+        if step == 0 { 0 } else { first.rotate_left(9).wrapping_add([0, 1, 1, 1, 1_449, 2_897][step]) };
+    (tcp.syn, tcp.ack, tcp.fin) = (step == 0, step > 0, step == 5);
+    packet.payload = vec![7; if step == 2 { 100 } else { 0 }];
+}
+
+fn acknowledge(packet: &mut Packet, _: usize) {
+    packet.tcp.acknowledgment_number = packet.tcp.acknowledgment_number.wrapping_add(2 * 1_448);
+}
+
+fn bulk(packet: &mut Packet, _: usize) {
+    packet.tcp.sequence_number = packet.tcp.sequence_number.wrapping_add(packet.payload.len() as u32);
+    packet.payload = vec![7; 1_448];
+}
+
+fn exchange(packet: &mut Packet, count: usize) {
+    packet.tcp.sequence_number = packet.tcp.sequence_number.wrapping_add(packet.payload.len() as u32);
+    packet.tcp.acknowledgment_number = packet.tcp.acknowledgment_number.wrapping_add(40 + count as u32 % 7);
+    packet.tcp.psh = true;
+    packet.payload = vec![7; 60];
 }
 
 fn memory() {
@@ -47,6 +168,14 @@ fn memory() {
         "A block holds the extension headers of one list, and is taken when there are any; a template is taken"
     );
     println!("for each kind of CoAP message, at most 16 a context.");
+    let place = size_of::<TcpRoom>();
+    let (compressor, decompressor) =
+        (Compressor::octets_per_context().0, Decompressor::octets_per_context().0);
+    println!(
+        "A flow of TCP takes a place of {place} and no block: {} and {}, of at most {TCP_BAR}",
+        compressor + INDEX + place,
+        decompressor + place
+    );
     println!();
 }
 

@@ -29,7 +29,9 @@ use crate::profile::coap::{self, Base, CoapConfig, Message, Template, Templates}
 use crate::profile::rfc3095::compress::{Context, Refused};
 use crate::profile::rfc3095::table::{Block, Pool};
 use crate::profile::rfc3095::timer::Link;
-use crate::profile::tcp::{self, Segment, TcpRoom};
+#[cfg(feature = "alloc")]
+use crate::profile::tcp::rooms_for;
+use crate::profile::tcp::{Segment, TcpRoom};
 use crate::profile::{Format, ProfileId, uncompressed};
 use crate::refresh::{Due, Refresh, Timer};
 use crate::storage::Slots;
@@ -130,7 +132,7 @@ impl CompressorMemory<'static> {
             buckets: Slots::owned(alloc::vec![0; (channel.contexts() * 2).next_power_of_two()]),
             blocks: Slots::owned(alloc::vec![Block::default(); blocks]),
             templates: Slots::owned(alloc::vec![Template::EMPTY; coap::templates_for(channel)]),
-            tcp: Slots::owned(alloc::vec![TcpRoom::EMPTY; tcp::rooms_for(channel)]),
+            tcp: Slots::owned(alloc::vec![TcpRoom::EMPTY; rooms_for(channel)]),
         }
     }
 }

@@ -144,7 +144,11 @@ fn replicated_connections_stand_losses() {
                 }
             }
             assert!(replicated > 10, "{seed}, 1 in {loss}: {replicated}");
-            assert!(link.delivered * 10 > arrived * 6, "{seed}, 1 in {loss}: {} of {arrived}", link.delivered);
+            assert!(
+                link.delivered * 10 > arrived * 6,
+                "{seed}, 1 in {loss}: {} of {arrived}",
+                link.delivered
+            );
         }
     }
 }

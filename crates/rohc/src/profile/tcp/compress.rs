@@ -1,12 +1,12 @@
 //! Compressing the packets of one flow. RFC 6846, section 5.2.
 
-use thinair_wire::coder::{Coder, Refusal, Step, Writer};
+use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
 use thinair_wire::range::Range;
 use thinair_wire::time::Instant;
 
 use super::encodings::{Counter, ts_fits};
-use super::formats::{base, co_common_len, formats, has_crc7};
+use super::formats::has_crc7;
 use super::ip::same_extensions;
 use super::learn::{Ecn, IpIds, Strides};
 use super::numbers::Numbers;
@@ -14,7 +14,7 @@ use super::options::{ITEMS, Options, Sent, index};
 use super::replicate::{self, Base};
 use super::segment::{Segment, checksum_is_right};
 use super::state::{Behavior, State, TcpRoom};
-use super::{Fields, Says, ir, ir_dyn, irregular};
+use super::{ir, ir_dyn};
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig};
 use crate::profile::rfc3095::compress::{Refused, frame};
@@ -23,16 +23,16 @@ use crate::refresh::{Due, Refresh, Timer};
 
 /// What a packet says only once it has changed; where its age is kept.
 pub(super) mod aged {
-    pub(super) const TTL: usize = 0;
-    pub(super) const DSCP: usize = 1;
-    pub(super) const DF: usize = 2;
-    pub(super) const URG_PTR: usize = 3;
-    pub(super) const STRIDE: usize = 4;
-    pub(super) const BEHAVIOR: usize = 5;
-    pub(super) const ECN_USED: usize = 6;
-    pub(super) const LIST: usize = 7;
-    pub(super) const OUTER_TTL: usize = 8;
-    pub(super) const FLAGS: usize = 9;
+    pub(in super::super) const TTL: usize = 0;
+    pub(in super::super) const DSCP: usize = 1;
+    pub(in super::super) const DF: usize = 2;
+    pub(in super::super) const URG_PTR: usize = 3;
+    pub(in super::super) const STRIDE: usize = 4;
+    pub(in super::super) const BEHAVIOR: usize = 5;
+    pub(in super::super) const ECN_USED: usize = 6;
+    pub(in super::super) const LIST: usize = 7;
+    pub(in super::super) const OUTER_TTL: usize = 8;
+    pub(in super::super) const FLAGS: usize = 9;
     pub(in super::super) const COUNT: usize = 10;
 }
 
@@ -102,15 +102,17 @@ pub(crate) struct Context {
 }
 
 /// What is decided before a packet is written.
-struct Plan {
+pub(super) struct Plan {
     /// An IR-DYN packet says it, and nothing less.
-    dynamic: bool,
+    pub(super) dynamic: bool,
     /// The TCP checksum is right.
-    is_right: bool,
+    pub(super) is_right: bool,
     /// The list must be there, or the RSF flags, TTL or use of ECN.
-    extended: bool,
+    pub(super) extended: bool,
     /// Only `co_common` says it.
-    common: bool,
+    pub(super) common: bool,
+    /// Acknowledgment number and `seq_number_residue` of the packet before.
+    pub(super) last: (u32, u32),
 }
 
 impl Context {
@@ -297,7 +299,13 @@ impl Context {
             (last.seq_scaled, last.seq_residue, last.has_scaled);
         let is_said = self.left_ir > 0 || self.left_dyn > 0;
         self.note_handshake(next, last);
-        let mut plan = Plan { dynamic: false, is_right: true, extended: false, common: false };
+        let mut plan = Plan {
+            dynamic: false,
+            is_right: true,
+            extended: false,
+            common: false,
+            last: (last.ack, last.seq_residue),
+        };
         let mut changed = [false; aged::COUNT];
         let innermost = usize::from(next.ip_count).saturating_sub(1);
         let mut ecn_changed = (next.reserved, next.ecn) != (last.reserved, last.ecn);
@@ -483,116 +491,6 @@ impl Context {
         sent
     }
 
-    /// What a compressed packet may have to say.
-    #[inline]
-    fn fields(&self, next: &State, sent: &Sent, segment: &Segment<'_>, config: &CompressorConfig) -> Fields {
-        let ip = next.inner();
-        let is_due = |what: usize| self.is_due(what, config);
-        let payload = segment.payload().len() as u32;
-        let (seq_bounds, ack_bounds) = (self.seq.bounds(), self.ack.bounds());
-        let seq_scale = (self.scaled_seqs >= config.window && payload == u32::from(self.payload))
-            .then_some(payload)
-            .filter(|payload| *payload > 0);
-        let stride = u32::from(next.ack_stride);
-        let ack_scale = (self.scaled_acks >= config.window && !is_due(aged::STRIDE))
-            .then_some(stride)
-            .filter(|stride| *stride > 0);
-        let seq_scaled = scaled(next.seq, seq_bounds, seq_scale);
-        let ack_scaled = scaled(next.ack, ack_bounds, ack_scale);
-        let nothing = Counter::between(0_u32, None);
-        let oldest = next.msn.wrapping_sub(u16::from(config.window.min(MSNS)));
-        let ttl = if is_due(aged::TTL) { None } else { Some((ip.ttl, ip.ttl)) };
-        Fields {
-            msn: Counter::between(next.msn, Some((oldest, next.msn.wrapping_sub(1)))),
-            seq: Counter::between(next.seq, seq_bounds),
-            ack: Counter::between(next.ack, ack_bounds),
-            seq_scaled: seq_scaled.unwrap_or(nothing),
-            ack_scaled: ack_scaled.unwrap_or(nothing),
-            window: Counter::write(next.window, &self.window),
-            ttl: Counter::between(ip.ttl, ttl),
-            // Offsets of another behaviour mean nothing.
-            ip_id_offset: if is_due(aged::BEHAVIOR) {
-                Counter::between(next.ip_id_offset(), None)
-            } else {
-                Counter::write(next.ip_id_offset(), &self.ip_id_offset)
-            },
-            may_scale_seq: seq_scaled.is_some(),
-            may_scale_ack: ack_scaled.is_some(),
-            has_whole_ip_id: false,
-            ip_id: ip.id,
-            ack_flag: next.ack_flag,
-            urg_flag: next.urg_flag,
-            psh_flag: next.psh_flag,
-            rsf: next.rsf,
-            ecn_used: next.ecn_used,
-            behavior: ip.behavior,
-            df: ip.df,
-            dscp: ip.tos >> 2,
-            urg_ptr: next.urg_ptr,
-            ack_stride: next.ack_stride,
-            outer_ttl: next.ip_count > 1 && is_due(aged::OUTER_TTL),
-            says: Says {
-                ack_stride: is_due(aged::STRIDE),
-                urg_ptr: is_due(aged::URG_PTR),
-                dscp: is_due(aged::DSCP),
-                ttl: is_due(aged::TTL),
-                list: is_due(aged::LIST) || sent.present != 0,
-            },
-            options: *sent,
-            crc3: 0,
-            crc7: 0,
-        }
-    }
-
-    /// Writes the least format that says everything; `None` if there is none.
-    fn write(
-        &self,
-        writer: &mut Writer<'_>,
-        next: &mut State,
-        sent: &mut Sent,
-        segment: &Segment<'_>,
-        plan: &Plan,
-        config: &CompressorConfig,
-    ) -> Option<Format> {
-        let x = self.fields(next, sent, segment, config);
-        let headers = segment.headers();
-        let all = formats(next);
-        let extended = plan.extended || x.says.list;
-        let crc3 = if extended || plan.common { 0 } else { Check::Crc3.of(headers) };
-        let first = x;
-        for &format in all {
-            let is_strong = has_crc7(format);
-            if plan.common && format != Format::CoCommon || extended && !is_strong {
-                continue;
-            }
-            if !x.may_fit(format) {
-                continue;
-            }
-            let mut x = first;
-            x.crc3 = crc3;
-            if is_strong {
-                x.crc7 = Check::Crc7.of(headers);
-                if format != Format::CoCommon && co_common_len(&x) < EXTENDED {
-                    continue;
-                }
-            }
-            writer.rewind();
-            if self.try_format(format, writer, next, &mut x).is_ok() {
-                *sent = x.options;
-                return Some(format);
-            }
-        }
-        None
-    }
-
-    #[inline]
-    fn try_format(&self, format: Format, writer: &mut Writer<'_>, next: &mut State, x: &mut Fields) -> Step {
-        base(format, writer, next, x)?;
-        let is_complete = x.seq.is_known() && x.ack.is_known() && x.window.is_known();
-        Coder::enforce(writer, is_complete)?;
-        irregular(writer, next, x).map_err(|_| Refusal::DoesNotFit)
-    }
-
     /// A packet was written: both ends know what it said.
     fn commit(
         &mut self,
@@ -674,41 +572,4 @@ impl Context {
         let goes_on = self.scaled_acks > 0 && stride != 0 && next.ack % stride == last.0 % stride;
         self.scaled_acks = if goes_on { self.scaled_acks.saturating_add(1) } else { u8::from(stride != 0) };
     }
-}
-
-impl Fields {
-    /// Whether a format has a place for each number that has changed, so that it is worth trying.
-    #[inline]
-    pub(super) fn may_fit(&self, format: Format) -> bool {
-        use Format::{
-            CoCommon, Rnd1, Rnd2, Rnd3, Rnd4, Rnd5, Rnd6, Rnd7, Rnd8, Seq1, Seq2, Seq3, Seq4, Seq5, Seq6,
-            Seq7, Seq8,
-        };
-        let (seq, ack, window) = match format {
-            Rnd1 | Seq1 => (true, false, false),
-            Rnd2 | Seq2 => (self.may_scale_seq, false, false),
-            Rnd3 | Seq3 => (false, true, false),
-            Rnd4 | Seq4 => (false, self.may_scale_ack, false),
-            Rnd5 | Seq5 => (true, true, false),
-            Rnd6 | Seq6 => (self.may_scale_seq, true, false),
-            Rnd7 | Seq7 => (false, true, true),
-            Rnd8 | Seq8 => (true, true, false),
-            CoCommon => return true,
-            _ => return false,
-        };
-        (seq || self.seq.is_static()) && (ack || self.ack.is_static()) && (window || self.window.is_static())
-    }
-}
-
-/// Octets of `rnd_8` and `seq_8` without their list.
-const EXTENDED: usize = 7;
-
-/// A scaled value, with the scaled candidates, which all have its residue. Nothing may wrap around: the residue is
-/// another one then.
-#[inline]
-pub(super) fn scaled(value: u32, bounds: Option<(u32, u32)>, scale: Option<u32>) -> Option<Counter> {
-    let (low, high) = bounds?;
-    let scale = scale?;
-    let is_in_step = low <= high && value >= low && value % scale == low % scale;
-    is_in_step.then(|| Counter::between(value / scale, Some((low / scale, high / scale))))
 }

@@ -10,7 +10,8 @@ use thinair_wire::header::protocol;
 use thinair_wire::header::tcp::{Tcp, kind};
 use thinair_wire::time::Instant;
 
-use super::compress::{Context, MSNS, aged, scaled};
+use super::choose::scaled;
+use super::compress::{Context, MSNS, aged};
 use super::encodings::{Counter, ts_fits};
 use super::formats::{base, short_formats};
 use super::options::{Sent, index};
@@ -312,10 +313,11 @@ impl Context {
         let payload = payload as u32;
         let is_scaled =
             self.scaled_seqs >= config.window && payload == u32::from(self.payload) && payload > 0;
-        let seq_scaled = scaled(seq, seq_bounds, is_scaled.then_some(payload));
+        let seq_scaled = scaled(seq, seq_bounds, is_scaled.then_some(payload), state.seq_residue);
         let stride = u32::from(state.ack_stride);
         let is_scaled = self.scaled_acks >= config.window && stride > 0;
-        let ack_scaled = scaled(ack, ack_bounds, is_scaled.then_some(stride));
+        let ack_scaled =
+            scaled(ack, ack_bounds, is_scaled.then_some(stride), state.ack.checked_rem(stride).unwrap_or(0));
         let nothing = Counter::between(0_u32, None);
         let offset = ip.behavior.nbo(id).wrapping_sub(msn);
         let is_still = !ip.behavior.is_sequential() || self.ip_id_offset.holds_only(offset);
