@@ -60,11 +60,12 @@ pub(super) fn write(
     replicate_chain(writer, next, &mut says, &mut ttl, sent)
 }
 
-/// The shortest form of `port_replicate`.
+/// The shortest form of `port_replicate` that says the same to everybody: rohc-lib takes the octet of `lsb(8, 64)` for the
+/// lower one of a port whose upper one stays.
 fn port(base: u16, port: u16) -> u8 {
     if port == base {
         0b00
-    } else if Counter::between(port, Some((base, base))).fits(8, 64) {
+    } else if port >> 8 == base >> 8 && Counter::between(port, Some((base, base))).fits(8, 64) {
         0b01
     } else {
         0b10
@@ -129,4 +130,17 @@ pub(super) fn replicate_chain<'p, C: Coder<'p>>(
         at = end;
     }
     tcp_replicate(c, state, x, sent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::port;
+
+    #[test]
+    fn a_port_is_said_so_that_both_readings_are_one() {
+        assert_eq!([port(0x9340, 0x9340), port(0x9340, 0x9341), port(0x9340, 0x9301)], [0b00, 0b01, 0b01]);
+        // 64 below and 191 above are `lsb(8, 64)`; a carry is not for everybody.
+        assert_eq!([port(0x9340, 0x9300), port(0x9300, 0x93BF), port(0x9300, 0x93C0)], [0b01, 0b01, 0b10]);
+        assert_eq!([port(0x93FF, 0x9400), port(0x9400, 0x93FF)], [0b10, 0b10]);
+    }
 }
