@@ -111,6 +111,24 @@ fn a_connection_that_is_seen_from_its_start_takes_one_ir_packet() {
 }
 
 #[test]
+fn flags_that_no_packet_can_say_together_do_not_stay() {
+    for mode in [Mode::Unidirectional, Mode::Optimistic] {
+        for six in [false, true] {
+            let mut link = Link::new(mode);
+            for port in [4000, 4001] {
+                let mut packet = Packet::new(vec![Outer::new(six)], port);
+                for i in 0..24 {
+                    packet.ips[0].id += 1;
+                    packet.tcp.sequence_number += 100;
+                    (packet.tcp.syn, packet.tcp.fin, packet.tcp.rst) = (i % 8 > 3, i % 8 > 3, i % 8 > 3);
+                    assert_eq!(link.carry(&packet).0, ProfileId::Tcp);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_bulk_transfer_is_scaled() {
     for six in [false, true] {
         let mut link = Link::new(Mode::Unidirectional);

@@ -186,7 +186,10 @@ pub(super) fn rsf_index_enc<'p, C: Coder<'p>>(c: &mut C, rsf: &mut u8) -> Step {
         0b001 => Some(3),
         _ => None,
     };
-    c.enforce(index.is_some())?;
+    if !C::READS {
+        // What is read stands for what the packet before had, which may have been several.
+        c.enforce(index.is_some())?;
+    }
     let mut index = index.unwrap_or(0_u8);
     c.uint("rsf_flags", 2, &mut index)?;
     *rsf = [0b000, 0b100, 0b010, 0b001][usize::from(index & 3)];
