@@ -1,6 +1,7 @@
 //! `transports`: which service fetches a small object over a constrained link in the fewest octets and the shortest time.
 
 mod cell;
+mod over_rohc;
 #[cfg(target_os = "linux")]
 mod passed;
 mod published;
@@ -9,6 +10,7 @@ mod rows;
 #[cfg(target_os = "linux")]
 mod service;
 mod show;
+mod show_over_rohc;
 mod show_virtual;
 #[cfg(target_os = "linux")]
 mod site;
@@ -195,6 +197,7 @@ impl Paper for Transports {
             Err(missing) => (Measured::default(), Some(missing)),
         };
         let exact = virtual_time::measure(plan, progress)?;
+        let over_rohc = over_rohc::measure(plan, progress)?;
         let mut findings = Findings { left_out: measured.left_out.clone(), ..Findings::default() };
         if let Some(missing) = missing {
             let why = format!(
@@ -207,6 +210,8 @@ impl Paper for Transports {
         }
         findings.rows.extend(virtual_time::rows(&exact));
         findings.ours.extend(show_virtual::sections(&exact, &measured));
+        findings.rows.extend(over_rohc::rows(&over_rohc));
+        findings.ours.extend(show_over_rohc::sections(&over_rohc));
         Ok(findings)
     }
 }

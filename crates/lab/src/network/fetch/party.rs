@@ -11,6 +11,7 @@ use crate::network::Host;
 use crate::network::coap_client::CoapClient;
 use crate::network::coap_server::CoapServer;
 use crate::network::ip::{self, Payload, Sender, Socket};
+use crate::streams::Stream;
 use crate::tcp::{Config, Connection, Segment};
 
 /// What happens first when a segment comes.
@@ -22,6 +23,20 @@ pub(super) struct Manners {
     pub(super) answers_in_syn_ack: bool,
     /// Acknowledgments wait for what is sent next.
     pub(super) holds: bool,
+}
+
+/// What a host draws for a connection: RFC 9293, section 3.4.1; RFC 6864, section 4.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Drawn {
+    pub(super) isn: u32,
+    /// Identification of its first packet; that of a SYN-ACK is 0.
+    pub(super) identification: u16,
+}
+
+impl Drawn {
+    pub(super) fn from(choices: &mut Stream) -> Self {
+        Self { isn: choices.next_u64() as u32, identification: choices.next_u64() as u16 }
+    }
 }
 
 /// A connection between two sockets, as IP packets.
@@ -37,8 +52,9 @@ struct Wire {
 }
 
 impl Wire {
-    fn new(connection: Connection, [own, other]: [Socket; 2], manners: Manners) -> Self {
-        Self { connection, own, other, sender: Sender::connected(0), manners, segments: VecDeque::new() }
+    fn new(connection: Connection, [own, other]: [Socket; 2], manners: Manners, drawn: Drawn) -> Self {
+        let sender = Sender::connected(drawn.identification);
+        Self { connection, own, other, sender, manners, segments: VecDeque::new() }
     }
 
     /// Octets that have come, if the packet is one of this connection.
@@ -90,10 +106,11 @@ impl Client {
         manners: Manners,
         close: Close,
         start: Instant,
+        drawn: Drawn,
         engine: Box<dyn ClientEngine>,
     ) -> Self {
-        let connection = Connection::connect(tcp, start, 0x1000_0000);
-        let wire = Wire::new(connection, sockets, manners);
+        let connection = Connection::connect(tcp, start, drawn.isn);
+        let wire = Wire::new(connection, sockets, manners, drawn);
         let mut client = Self { wire, engine, close, start, started: false, done: None };
         // A kernel takes at first what the SYN has room for.
         let most = tcp.syn_data.map_or(usize::MAX, usize::from);
@@ -162,11 +179,12 @@ impl Server {
         sockets: [Socket; 2],
         tcp: Config,
         manners: Manners,
+        drawn: Drawn,
         engine: Box<dyn ServerEngine>,
         object: Vec<u8>,
     ) -> Self {
-        let connection = Connection::listen(tcp, 0x2000_0000);
-        Self { wire: Wire::new(connection, sockets, manners), engine, object }
+        let connection = Connection::listen(tcp, drawn.isn);
+        Self { wire: Wire::new(connection, sockets, manners, drawn), engine, object }
     }
 }
 
@@ -215,6 +233,15 @@ impl Party {
             Self::CoapClient(client) => client.exchanges().first()?.took(),
             Self::Client(client) => client.done.map(|at| at.since(client.start)),
             Self::CoapServer(_) | Self::Server(_) => None,
+        }
+    }
+
+    /// Whether nothing more will come of what was asked: the object is there, or was given up.
+    pub(super) fn is_over(&self) -> bool {
+        match self {
+            Self::CoapClient(client) => client.is_done(),
+            Self::Client(client) => client.done.is_some() || client.wire.connection.is_closed(),
+            Self::CoapServer(_) | Self::Server(_) => true,
         }
     }
 
