@@ -8,6 +8,7 @@ use thinair_lab::network::fetch::{Carried, Fetch, Round, Rounds, Service, Stack,
 use thinair_link::Queue;
 use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
 
+use super::Range;
 use super::cell::Link;
 use super::virtual_time::{CROWDS, Harm, QUEUES, SERVICES, SPREAD, both, fetch, name, what};
 use crate::compressed::channel;
@@ -131,9 +132,7 @@ impl Case {
         match self {
             Self::Clean => (plain, 1),
             Self::Thinned => (Fetch { thins: true, ..plain }, 1),
-            Self::Best => {
-                (Fetch { options: TcpOptions::LEAN, holds: true, stack: Stack::Best, ..plain }, 1)
-            }
+            Self::Best => (Fetch { options: TcpOptions::LEAN, holds: true, stack: Stack::Best, ..plain }, 1),
             Self::Harmed(harm) => (Fetch { model: harm.on(&plain.model), ..plain }, 1),
             Self::Crowd { queue, clients } => {
                 let model = both(&plain.model, |direction| direction.queue = Queue::packets(queue));
@@ -154,7 +153,7 @@ struct Scale {
 }
 
 const QUICK: Scale = Scale { links: 1, exchanges: 20, rounds: 1 };
-const USUAL: Scale = Scale { links: 10, exchanges: 40, rounds: 8 };
+const USUAL: Scale = Scale { links: 20, exchanges: 40, rounds: 8 };
 
 /// What exchanges came to, when contexts are there.
 #[derive(Clone, Debug)]
@@ -164,28 +163,32 @@ pub(super) struct Came {
     pub(super) below: Below,
     pub(super) case: Case,
     /// Octets on the link of the first exchange, or round.
-    pub(super) first: Option<u64>,
-    /// Objects that came, and that were asked for.
-    came: usize,
+    first: Option<u64>,
+    /// Objects that were asked for.
     asked: usize,
-    /// Milliseconds that those that came took, all together.
-    took: f64,
+    /// Milliseconds that each took of those that came.
+    times: Vec<f64>,
     pub(super) carried: Carried,
 }
 
 impl Came {
     /// The share of the objects, 0 to 1.
     pub(super) fn share(&self) -> f64 {
-        self.came as f64 / self.asked.max(1) as f64
+        self.times.len() as f64 / self.asked.max(1) as f64
     }
 
     fn an_object(&self, sum: f64) -> Option<f64> {
-        (self.came > 0).then(|| sum / self.came as f64)
+        (!self.times.is_empty()).then(|| sum / self.times.len() as f64)
     }
 
     /// Mean time of an object that came, milliseconds.
     pub(super) fn mean(&self) -> Option<f64> {
-        self.an_object(self.took)
+        self.an_object(self.times.iter().sum())
+    }
+
+    /// Median of it.
+    fn median(&self) -> Option<f64> {
+        Range::of(self.times.clone()).map(|range| range.median)
     }
 
     /// Octets on the link for an object that came, with all that was lost.
@@ -195,8 +198,7 @@ impl Came {
 
     fn add(&mut self, round: &Round) {
         self.asked += round.took.len();
-        self.came += round.took.iter().flatten().count();
-        self.took += round.took.iter().flatten().map(Duration::as_secs_f64).sum::<f64>() * 1e3;
+        self.times.extend(round.took.iter().flatten().map(|took| took.as_secs_f64() * 1e3));
         self.carried = self.carried + round.carried;
     }
 }
@@ -224,7 +226,7 @@ pub(super) fn measure(plan: &Plan, progress: Progress<'_>) -> Result<Vec<Came>, 
         };
         let rounds = Rounds { clients, rounds: before + counted, spread, pause: PAUSE };
         let (first, carried) = (None, Carried::default());
-        let mut came = Came { service, size, below, case, first, came: 0, asked: 0, took: 0.0, carried };
+        let mut came = Came { service, size, below, case, first, asked: 0, times: Vec::new(), carried };
         for link in 0..links {
             let seed = plan.seed.wrapping_mul(1_000_003).wrapping_add(link);
             let fetch = Fetch { rohc: below.channel(clients, seed)?, ..fetch.clone() };
@@ -238,15 +240,21 @@ pub(super) fn measure(plan: &Plan, progress: Progress<'_>) -> Result<Vec<Came>, 
 
 pub(super) fn rows(all: &[Came]) -> Vec<Row> {
     let mut rows: Vec<Row> = all.iter().flat_map(of_one).collect();
-    let sum = all
-        .iter()
-        .filter(|came| came.below != Below::Plain)
-        .fold(Carried::default(), |sum, came| sum + came.carried);
-    let altered = "packets that came out of ROHC and were not, bit for bit, what went in";
-    rows.push(Row::new("virtual/rohc/altered", altered, "", Some(sum.altered as f64)).at_most(0.0));
-    let compared = "packets that came out of ROHC, each compared with what went in";
-    rows.push(Row::new("virtual/rohc/compared", compared, "", Some(sum.delivered as f64)));
+    for below in [Below::Unidirectional, Below::Optimistic] {
+        let sum = compared(all, below);
+        let row = |figure, words: &str, count: u64| {
+            let id = format!("virtual/rohc/{}/{figure}", below.name());
+            Row::new(id, format!("{}: packets that came out{words}", below.what()), "", Some(count as f64))
+        };
+        rows.push(row("compared", ", each compared with what went in", sum.delivered));
+        rows.push(row("altered", " and were not, bit for bit, what went in", sum.altered).at_most(0.0));
+    }
     rows
+}
+
+/// What the link has carried in all exchanges that count.
+pub(super) fn compared(all: &[Came], below: Below) -> Carried {
+    all.iter().filter(|came| came.below == below).fold(Carried::default(), |sum, came| sum + came.carried)
 }
 
 fn of_one(of: &Came) -> Vec<Row> {
@@ -258,12 +266,15 @@ fn of_one(of: &Came) -> Vec<Row> {
     };
     let mut rows = vec![
         row("came", "objects that came", "%", Some(of.share() * 100.0)),
+        row("median", "time of those, median", "ms", of.median()),
         row("mean", "time of those, mean", "ms", of.mean()),
         row("octets", "octets on the link for each of those", "octets", of.octets()),
     ];
     if of.below != Below::Plain {
         let lost = of.carried.not_decompressed as f64 / of.carried.packets.max(1) as f64 * 100.0;
         rows.push(row("not-decompressed", "packets that arrived in vain", "%", Some(lost)));
+        let first = of.first.filter(|_| of.case == Case::Clean).map(|octets| octets as f64);
+        rows.extend(first.map(|first| row("first", "octets of the first exchange", "octets", Some(first))));
     }
     rows
 }

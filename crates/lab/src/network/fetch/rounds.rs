@@ -147,8 +147,7 @@ impl Host for Ongoing {
 impl Fetch {
     /// Fetches it in rounds. `seed` determines every octet.
     pub fn rounds(&self, rounds: &Rounds, seed: u64) -> Vec<Round> {
-        let mut network: Network<Fragmenting<Ongoing>> =
-            Network::new(&self.model, seed, self.rohc.as_ref());
+        let mut network: Network<Fragmenting<Ongoing>> = Network::new(&self.model, seed, self.rohc.as_ref());
         for number in 0..rounds.clients {
             // Servers stand before their clients.
             for side in [Side::B, Side::A] {

@@ -224,9 +224,7 @@ fn fragments_of_two_packets_are_not_put_together() {
     let run = lossy.run(5);
     let of_server = run.packets.iter().filter(|packet| packet.from == Side::B);
     let mut heads: Vec<[u8; 4]> = of_server
-        .map(|packet| {
-            [packet.packet[4], packet.packet[5], packet.packet[6] & 0x1F, packet.packet[7]]
-        })
+        .map(|packet| [packet.packet[4], packet.packet[5], packet.packet[6] & 0x1F, packet.packet[7]])
         .collect();
     let sent = heads.len();
     heads.sort_unstable();
