@@ -80,7 +80,6 @@ const ABOUT: About = About {
 /// What a client process took of the link.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
-    /// Nothing where the link carries ROHC.
     exchange: Exchange,
     /// The most nanoseconds that a packet of it was late.
     late_ns: u64,

@@ -239,9 +239,11 @@ fn framed(measured: &Measured) -> Section {
 fn compressed(measured: &Measured) -> Section {
     let mut columns = vec![Column::text("service")];
     columns.extend(
-        ["first, octets", "from exchange 20", "at most", "without ROHC", "share, %"].map(Column::number),
+        ["octets: first", "from exchange 20", "at most", "without ROHC", "%", "ms", "without ROHC"]
+            .map(Column::number),
     );
-    let mut table = Table::new("Exchanges of 10 octets over ROHC, octets on the link", columns);
+    let mut table =
+        Table::new("Exchanges of 10 octets over ROHC, octets on the link and download time", columns);
     for of in &measured.compressed {
         let number = |value: Option<f64>| value.map_or(Field::Empty, |value| Field::number(value, 0));
         table.row([
@@ -251,6 +253,8 @@ fn compressed(measured: &Measured) -> Section {
             number(of.octets().map(|range| range.max)),
             number(of.plain().map(|range| range.median)),
             number(of.share().map(|share| share * 100.0)),
+            of.time().map_or(Field::Empty, |time| Field::number(time.median, 1)),
+            time(measured.of(&of.without())),
         ]);
     }
     Section::new("Over ROHC")

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use thinair_analyze::exchange::{Exchange, Passage, measure};
+use thinair_analyze::exchange::{Passage, measure};
 use thinair_lab::load::{Hosts, LoadError};
 use thinair_link::Side;
 use thinair_os::{Namespace, clock};
@@ -120,8 +120,6 @@ pub(super) struct Site {
     place: Place,
     link: Vec<String>,
     is_ipv6: bool,
-    /// Whether the link carries ROHC: then its captures have no IP packets.
-    is_rohc: bool,
     _folder: TempDir,
 }
 
@@ -148,7 +146,7 @@ impl Site {
         let (is_ipv6, (rate, mtu)) = (link.is_ipv6(), link.words());
         let link = ["--rate", rate, "--delay", "20ms", "--mtu", mtu, "--queue", "50"];
         let link = link.iter().chain(more).map(|word| (*word).to_owned()).collect();
-        Ok(Self { hosts, place, link, is_ipv6, is_rohc: more.contains(&"--rohc"), _folder: folder })
+        Ok(Self { hosts, place, link, is_ipv6, _folder: folder })
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -166,7 +164,7 @@ impl Site {
         let (log, capture) = (self.file("link.csv"), self.file("link.pcap"));
         let mut options: Vec<&str> = self.link.iter().map(String::as_str).collect();
         let files = [log.display().to_string(), capture.display().to_string()];
-        options.extend(["--log", &files[0], "--pcap", &files[1]]);
+        options.extend(["--log", &files[0], "--ip-pcap", &files[1]]);
         children.start_link([here, there], &self.place.folder, &self.place.program, &options)?;
 
         let mut services: Vec<Service> = cells.iter().map(|cell| cell.service).collect();
@@ -220,14 +218,8 @@ impl Site {
         }
         children.finish("link", PATIENCE)?;
 
-        let captures = if self.is_rohc {
-            vec![self.file("link.ab.pcap"), self.file("link.ba.pcap")]
-        } else {
-            vec![capture]
-        };
-        let captures: Vec<&Path> = captures.iter().map(PathBuf::as_path).collect();
-        let packets = passed::read(&log, &captures)?;
-        Ok(cells.iter().zip(spans).map(|(cell, span)| sample(cell, &packets, span, self.is_rohc)).collect())
+        let packets = passed::read(&log, &capture)?;
+        Ok(cells.iter().zip(spans).map(|(cell, span)| sample(cell, &packets, span)).collect())
     }
 
     /// What a client that goes on asks libcoap's server from.
@@ -283,7 +275,7 @@ impl Site {
 }
 
 /// What an exchange took, out of all packets of the link.
-fn sample(cell: &Cell, packets: &[Passed], (begin, end): (u64, u64), is_rohc: bool) -> Sample {
+fn sample(cell: &Cell, packets: &[Passed], (begin, end): (u64, u64)) -> Sample {
     let own: Vec<&Passed> = packets.iter().filter(|packet| (begin..end).contains(&packet.entered)).collect();
     let passages = own.iter().map(|packet| Passage {
         entered: packet.entered,
@@ -291,7 +283,7 @@ fn sample(cell: &Cell, packets: &[Passed], (begin, end): (u64, u64), is_rohc: bo
         octets: &packet.octets,
     });
     let ports = CoapPorts::of(&[Service::Coap.port(), Service::CoapOurs.port()]).unwrap_or_default();
-    let exchange = if is_rohc { Exchange::default() } else { measure(passages, &object(cell.size), ports) };
+    let exchange = measure(passages, &object(cell.size), ports);
     let sum = |of: fn(&Passed) -> u64| own.iter().map(|packet| of(packet)).sum();
     Sample {
         exchange,
