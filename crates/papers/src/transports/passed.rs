@@ -114,9 +114,19 @@ mod tests {
         assert_eq!((passed[0].late, &*passed[1].octets), (3, &[2, 3][..]));
         assert_eq!((passed[1].frames, passed[1].frame_octets), (2, 58));
         assert_eq!((passed[0].ip_octets, passed[0].link_octets), (30, 20));
+    }
 
-        let of_each = vec![Records::from([(1_000_040, vec![1])]), Records::from([(1_000_042, vec![2, 3])])];
-        assert_eq!(join(&log, of_each).unwrap(), passed);
+    /// Feedback, and what cannot be decompressed, arrives and is no packet.
+    #[test]
+    fn what_arrives_without_a_packet_has_no_record() {
+        let log = format!(
+            "{HEADER}0,B,10,10,20,40,,0,4,1,4,consumed,\n1,A,12,12,22,42,,30,9,1,9,not-decompressed,bad_crc\n\
+            2,A,14,14,24,44,,30,9,1,9,delivered,\n"
+        );
+        let passed = join(&log, Records::from([(1_000_044, vec![1])])).unwrap();
+        let times: Vec<_> = passed.iter().map(|packet| (packet.entered, packet.delivered)).collect();
+        assert_eq!(times, [(1_000_010, None), (1_000_012, None), (1_000_014, Some(1_000_044))]);
+        assert_eq!(passed.iter().map(|packet| packet.octets.len()).collect::<Vec<_>>(), [0, 0, 1]);
     }
 
     #[test]
