@@ -45,7 +45,9 @@ const REPEATS: usize = 2;
 pub(super) fn missing() -> Option<String> {
     match Hosts::create() {
         Ok(_) => None,
-        Err(LoadError::Os(why)) if why.is_permission() => Some(format!("{why}: this needs root")),
+        Err(LoadError::Os(why)) if why.is_permission() => {
+            Some(format!("it takes network namespaces, and so root (with sudo it is measured): {why}"))
+        }
         Err(why) => Some(why.to_string()),
     }
 }
