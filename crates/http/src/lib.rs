@@ -121,7 +121,7 @@ impl Response {
     }
 }
 
-/// One request and its response, as the side that asks has them.
+/// One request and its response, and perhaps others behind them, as the side that asks has them.
 pub trait ClientEngine {
     /// Octets to send. **They stay until they are [sent](Self::sent).**
     fn output(&self) -> &[u8];
@@ -143,6 +143,12 @@ pub trait ClientEngine {
 
     /// The response, once it is complete.
     fn response(&self) -> Option<&Response>;
+
+    /// Asks for another object on the same connection, when the response is there: it then waits for the next one.
+    ///
+    /// # Errors
+    /// [`Error::Target`], [`Error::NoOther`].
+    fn ask(&mut self, target: Target<'_>) -> Result<(), Error>;
 }
 
 /// One connection, as the side that answers has it.
