@@ -3,7 +3,7 @@
 //! This crate knows how requests and responses lie in octets, in two protocols: [`http1`] (RFC 9112) and [`spdy`]
 //! (SPDY/3.1), whose header blocks are made short by an encoder of its own ([`deflate`], RFC 1950 and RFC 1951). It refuses
 //! to know sockets, clocks and what is served: octets come in, octets, requests and responses go out. A client
-//! ([`ClientEngine`]) fetches one object; a server ([`ServerEngine`]) answers what one connection asks. `no_std` with
+//! ([`ClientEngine`]) fetches one object, or one after the other; a server ([`ServerEngine`]) answers what one connection asks. `no_std` with
 //! `alloc`; what a peer can make them hold is bounded by [`Limits`]; no panic on octets from outside.
 //!
 //! IoT-HTTP is [`http1::Form::Reduced`]: 20 octets of request for `/10`, 19 octets before the object.

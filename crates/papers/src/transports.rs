@@ -1,6 +1,9 @@
 //! `transports`: which service fetches a small object over a constrained link in the fewest octets and the shortest time.
 
 mod cell;
+mod kept;
+#[cfg(target_os = "linux")]
+mod kept_real;
 mod over_rohc;
 #[cfg(target_os = "linux")]
 mod passed;
@@ -10,6 +13,7 @@ mod rows;
 #[cfg(target_os = "linux")]
 mod service;
 mod show;
+mod show_kept;
 mod show_over_rohc;
 mod show_virtual;
 #[cfg(target_os = "linux")]
@@ -159,6 +163,8 @@ struct Measured {
     served: Vec<Served>,
     /// Services over a link with ROHC.
     compressed: Vec<rohc::Compressed>,
+    /// Several objects on one connection.
+    kept: Vec<kept::KeptReal>,
     /// The share of the machine's time that its host gave to others.
     stolen: f64,
     left_out: Vec<String>,
@@ -197,6 +203,7 @@ impl Paper for Transports {
         };
         let exact = virtual_time::measure(plan, progress)?;
         let over_rohc = over_rohc::measure(plan, progress)?;
+        let kept = kept::measure(plan)?;
         let mut findings = Findings { left_out: measured.left_out.clone(), ..Findings::default() };
         if let Some(missing) = missing {
             let why = format!(
@@ -211,6 +218,8 @@ impl Paper for Transports {
         findings.ours.extend(show_virtual::sections(&exact, &measured));
         findings.rows.extend(over_rohc::rows(&over_rohc));
         findings.ours.extend(show_over_rohc::sections(&over_rohc));
+        findings.rows.extend(kept::rows(&kept));
+        findings.ours.push(show_kept::section(&measured.kept, &kept));
         Ok(findings)
     }
 }
@@ -242,12 +251,13 @@ fn measure(plan: &Plan, scale: Scale, progress: Progress<'_>) -> Result<Result<M
         site::run(cells, scale.runs, program, &interrupt)
     })?;
     let compressed = rohc::measure(plan, &missing, program, &interrupt)?;
+    let kept = kept_real::run(plan, scale, &missing, program, &interrupt)?;
     let stolen = match (begin, thinair_os::clock::ProcessorTime::until_now()) {
         (Some(begin), Some(end)) => end.stolen_since(begin),
         _ => 0.0,
     };
     let served = served.into_iter().flatten().collect();
-    Ok(Ok(Measured { served, compressed, stolen, left_out }))
+    Ok(Ok(Measured { served, compressed, kept, stolen, left_out }))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -107,7 +107,9 @@ impl Client {
                 Ok(())
             }
             Control::RstStream { stream, reset } if stream == self.stream => Err(Error::Reset(reset.0)),
-            Control::GoAway { last_good, .. } if last_good < self.stream => Err(Error::Reset(Reset::REFUSED_STREAM.0)),
+            Control::GoAway { last_good, .. } if last_good < self.stream => {
+                Err(Error::Reset(Reset::REFUSED_STREAM.0))
+            }
             // Those of the server are even. Section 2.6.5.
             Control::Ping(number) if number % 2 == 0 => {
                 self.send(&Control::Ping(number));

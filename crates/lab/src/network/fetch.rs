@@ -60,6 +60,8 @@ const OPTIONS: u16 = 40;
 pub enum Service {
     /// CoAP over UDP, confirmable. What does not fit into a packet goes in fragments of IP.
     Coap,
+    /// CoAP over TCP, whose connection stays: RFC 8323.
+    CoapTcp,
     /// HTTP/1.1 with no more head than it needs, over TCP as it is.
     Http,
     /// HTTP/1.0 without a field, with Fast Open.
@@ -71,7 +73,7 @@ pub enum Service {
 impl Service {
     const fn protocol(self) -> Option<Protocol> {
         match self {
-            Self::Coap => None,
+            Self::Coap | Self::CoapTcp => None,
             Self::Http => Some(Protocol::Http),
             Self::IotHttp => Some(Protocol::IotHttp),
             Self::IotSpdy => Some(Protocol::IotSpdy),
@@ -118,6 +120,9 @@ pub enum Close {
     Request,
     /// By RST, when the object is there.
     Reset,
+    /// It does not: what is fetched in [rounds](Fetch::rounds) comes over the same connection, where the service has one that
+    /// stays.
+    Never,
 }
 
 /// What to fetch, and over what.
@@ -215,7 +220,7 @@ impl Fetch {
     /// Where the server listens.
     const fn port(&self) -> u16 {
         match self.service {
-            Service::Coap => 5_683,
+            Service::Coap | Service::CoapTcp => 5_683,
             Service::Http | Service::IotHttp | Service::IotSpdy => 8_080,
         }
     }
@@ -223,20 +228,24 @@ impl Fetch {
     fn parties(&self, client: Socket, server: Socket, start: Instant, seed: u64) -> Option<[Party; 2]> {
         let choices = |node| Streams::new(seed).stream(0, node, Purpose::Choice);
         let body = vec![b'x'; self.octets];
-        let path = format!("/{}", self.octets);
         let Some(protocol) = self.service.protocol() else {
             let config = Config::default();
-            let transport = Transport::Udp { protection: 0 };
+            let tcp = self.tcp();
+            let transport = match self.service {
+                Service::CoapTcp => Transport::Tcp(tcp),
+                _ => Transport::Udp { protection: 0 },
+            };
             let asks = CoapClient::new(client, server, transport, config, self.requests(start), choices(1));
-            let tcp = tcp::Config::default();
             let serves = CoapServer::new(server, 0, tcp, config, Response::content(body), choices(0));
             let serves = serves.stepping(choices(2));
             return Some([Party::CoapClient(Box::new(asks)), Party::CoapServer(Box::new(serves))]);
         };
-        let target = Target { host: &self.host, path: &path };
-        let limits = Limits { body: self.octets, ..Limits::default() };
-        let asks = protocol.client(target, limits).ok()?;
-        let serves = protocol.server(false, limits);
+        let (path, limits) = (self.path(), Limits { body: self.octets, ..Limits::default() });
+        let (target, lasts) = (Target { host: &self.host, path: &path }, self.close == Close::Never);
+        let asks =
+            if lasts { protocol.lasting_client(target, limits) } else { protocol.client(target, limits) };
+        let asks = asks.ok()?;
+        let serves = protocol.server(lasts, limits);
         let manners = self.manners();
         let client_tcp = self.tcp();
         let drawn = Drawn::from(&mut choices(1));
@@ -246,6 +255,10 @@ impl Fetch {
         let drawn = Drawn::from(&mut choices(0));
         let serves = Server::new([server, client], server_tcp, manners, drawn, serves, body);
         Some([Party::Client(Box::new(asks)), Party::Server(Box::new(serves))])
+    }
+
+    fn path(&self) -> String {
+        format!("/{}", self.octets)
     }
 
     /// What a client of CoAP asks, once.

@@ -23,7 +23,7 @@ const BEFORE: usize = 19;
 const ROUNDS_BEFORE: usize = 4;
 
 /// From the end of an exchange to the next one.
-const PAUSE: Duration = Duration::from_secs(1);
+pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
 /// Octets of the objects.
 pub(super) const SIZES: [usize; 2] = [10, 1_000];
@@ -61,7 +61,7 @@ impl Below {
     }
 
     /// For so many clients: each has a flow, and another one while a new connection takes the place of an old one.
-    fn channel(self, clients: u16, seed: u64) -> Result<Option<RohcChannel>, Error> {
+    pub(super) fn channel(self, clients: u16, seed: u64) -> Result<Option<RohcChannel>, Error> {
         let mode = match self {
             Self::Plain => return Ok(None),
             Self::Unidirectional => Mode::Unidirectional,

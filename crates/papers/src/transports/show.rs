@@ -310,14 +310,16 @@ fn range(served: Option<&Served>, range: Option<Range>, decimals: usize) -> Fiel
     };
     match range {
         None => Field::text("did not finish"),
-        Some(Range { median, min, max }) => {
-            let is_range = if decimals > 0 { max - min > median / 100.0 } else { max > min };
-            let text = if is_range {
-                format!("{median:.decimals$} [{min:.decimals$}–{max:.decimals$}]{unfinished}")
-            } else {
-                format!("{median:.decimals$}{unfinished}")
-            };
-            Field::text(text)
-        }
+        Some(range) => Field::text(format!("{}{unfinished}", text(range, decimals))),
+    }
+}
+
+/// The median, and the range where there is one that matters.
+pub(super) fn text(Range { median, min, max }: Range, decimals: usize) -> String {
+    let is_range = if decimals > 0 { max - min > median / 100.0 } else { max > min };
+    if is_range {
+        format!("{median:.decimals$} [{min:.decimals$}–{max:.decimals$}]")
+    } else {
+        format!("{median:.decimals$}")
     }
 }

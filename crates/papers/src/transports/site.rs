@@ -162,36 +162,8 @@ impl Site {
         client: Client,
         children: &mut Children<'_>,
     ) -> Result<Vec<Sample>, Error> {
-        let (here, there) = (self.hosts.here(), self.hosts.there());
-        let (log, capture) = (self.file("link.csv"), self.file("link.pcap"));
-        let mut options: Vec<&str> = self.link.iter().map(String::as_str).collect();
-        let files = [log.display().to_string(), capture.display().to_string()];
-        options.extend(["--log", &files[0], "--ip-pcap", &files[1]]);
-        children.start_link([here, there], &self.place.folder, &self.place.program, &options)?;
-
-        let mut services: Vec<Service> = cells.iter().map(|cell| cell.service).collect();
-        services.sort_unstable();
-        services.dedup();
-        for service in services {
-            if listens(there, service.port()) {
-                continue;
-            }
-            children.start(there, &self.place.folder, service.name(), &mut service.server(&self.place))?;
-            let what = format!("{} listens", service.name());
-            children.until(&what, PATIENCE, || listens(there, service.port()))?;
-            for cell in cells.iter().filter(|cell| cell.service == service) {
-                if let Some(mut put) = service.provision(&self.place, cell.size) {
-                    // From its own host, so that the link hears nothing of it.
-                    children.run(there, &mut put, PATIENCE)?;
-                }
-            }
-        }
-        // The cookie, which is the same for all services of a host.
-        if let Some(cell) = cells.iter().find(|cell| cell.service.has_cookie()) {
-            children.run_for(here, &mut cell.service.client(&self.place, cell.size), LONGEST)?;
-        }
-        self.rest(children)?;
-
+        self.open_up(cells, children)?;
+        let here = self.hosts.here();
         let socket = match client {
             Client::Processes => None,
             Client::OneOfCoap => Some(self.socket()?),
@@ -218,10 +190,69 @@ impl Site {
             self.rest(children)?;
             spans.push((begin, clock::epoch() + clock::now().as_nanos()));
         }
-        children.finish("link", PATIENCE)?;
-
-        let packets = passed::read(&log, &capture)?;
+        let packets = self.close_down(children)?;
         Ok(cells.iter().zip(spans).map(|(cell, span)| sample(cell, &packets, span)).collect())
+    }
+
+    /// Runs the link, has one client fetch the objects over one connection, and tells every packet.
+    pub(super) fn kept(&self, cell: Cell, children: &mut Children<'_>) -> Result<Vec<Passed>, Error> {
+        self.open_up(&[cell], children)?;
+        let here = self.hosts.here();
+        match cell.service.keeping_client(&self.place, cell.size) {
+            Some(mut client) => {
+                children.run_for(here, &mut client, LONGEST)?;
+            }
+            None => {
+                here.within(|| super::kept_real::ask(cell.service, &self.place, cell.size, LONGEST))??
+            }
+        }
+        self.rest(children)?;
+        self.close_down(children)
+    }
+
+    /// The link, and servers of all services, ready to be asked.
+    fn open_up(&self, cells: &[Cell], children: &mut Children<'_>) -> Result<(), Error> {
+        let (here, there) = (self.hosts.here(), self.hosts.there());
+        let mut options: Vec<&str> = self.link.iter().map(String::as_str).collect();
+        let files = self.files().map(|file| file.display().to_string());
+        options.extend(["--log", &files[0], "--ip-pcap", &files[1]]);
+        children.start_link([here, there], &self.place.folder, &self.place.program, &options)?;
+
+        let mut services: Vec<Service> = cells.iter().map(|cell| cell.service).collect();
+        services.sort_unstable();
+        services.dedup();
+        for service in services {
+            if listens(there, service.port()) {
+                continue;
+            }
+            children.start(there, &self.place.folder, service.name(), &mut service.server(&self.place))?;
+            let what = format!("{} listens", service.name());
+            children.until(&what, PATIENCE, || listens(there, service.port()))?;
+            for cell in cells.iter().filter(|cell| cell.service == service) {
+                if let Some(mut put) = service.provision(&self.place, cell.size) {
+                    // From its own host, so that the link hears nothing of it.
+                    children.run(there, &mut put, PATIENCE)?;
+                }
+            }
+        }
+        // The cookie, which is the same for all services of a host.
+        if let Some(cell) = cells.iter().find(|cell| cell.service.has_cookie()) {
+            children.run_for(here, &mut cell.service.client(&self.place, cell.size), LONGEST)?;
+        }
+        self.rest(children)?;
+        Ok(())
+    }
+
+    /// Ends the link: all that it has carried.
+    fn close_down(&self, children: &mut Children<'_>) -> Result<Vec<Passed>, Error> {
+        children.finish("link", PATIENCE)?;
+        let [log, capture] = self.files();
+        passed::read(&log, &capture)
+    }
+
+    /// The log of the link, and the capture of its IP packets.
+    fn files(&self) -> [PathBuf; 2] {
+        ["link.csv", "link.pcap"].map(|name| self.file(name))
     }
 
     /// What a client that goes on asks libcoap's server from.

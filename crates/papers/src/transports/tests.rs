@@ -62,6 +62,13 @@ fn without_real_time_there_is_virtual_time_and_it_says_so() {
             assert!(plain.is_some() && u < plain && o < plain, "{service} {size} {figure}");
         }
     }
+    // What follows on a connection is less than the first object, and nearer to CoAP.
+    for service in ["coap-tcp", "http", "iot-spdy"] {
+        let [first, next] = ["first", "next"]
+            .map(|which| ours(&format!("virtual/{service}/20k/128/10/kept/plain/{which}/odt")));
+        assert!(next.is_some() && next < first, "{service}");
+    }
+    assert_eq!(ours("virtual/http/20k/128/10/kept/plain/next/packets"), Some(3.0));
     assert_eq!(ours("virtual/rohc/u/altered"), Some(0.0));
     assert!(ours("virtual/rohc/o/compared") > Some(10_000.0));
     // The response comes with the SYN-ACK, and so does nothing behind it.

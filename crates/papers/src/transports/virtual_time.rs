@@ -94,6 +94,7 @@ pub(super) struct Virtual {
 pub(super) const fn name(service: Service) -> &'static str {
     match service {
         Service::Coap => "coap",
+        Service::CoapTcp => "coap-tcp",
         Service::Http => "http",
         Service::IotHttp => "iot-http",
         Service::IotSpdy => "iot-spdy",
@@ -103,6 +104,7 @@ pub(super) const fn name(service: Service) -> &'static str {
 pub(super) const fn what(service: Service) -> &'static str {
     match service {
         Service::Coap => "CoAP",
+        Service::CoapTcp => "CoAP over TCP",
         Service::Http => "HTTP/1.1",
         Service::IotHttp => "IoT-HTTP",
         Service::IotSpdy => "IoT-SPDY",

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use thinair_http::{ClientEngine, Response, ServerEngine};
+use thinair_http::{ClientEngine, Response, ServerEngine, Target};
 use thinair_wire::time::Instant;
 
 use super::Close;
@@ -95,6 +95,8 @@ pub(super) struct Client {
     /// When it begins, and whether it has.
     start: Instant,
     started: bool,
+    /// When it asks for the next object on this connection.
+    asks: Option<Instant>,
     /// When the object was there.
     done: Option<Instant>,
 }
@@ -111,11 +113,21 @@ impl Client {
     ) -> Self {
         let connection = Connection::connect(tcp, start, drawn.isn);
         let wire = Wire::new(connection, sockets, manners, drawn);
-        let mut client = Self { wire, engine, close, start, started: false, done: None };
+        let mut client = Self { wire, engine, close, start, started: false, asks: None, done: None };
         // A kernel takes at first what the SYN has room for.
         let most = tcp.syn_data.map_or(usize::MAX, usize::from);
         client.write(start, if tcp.fast_open == crate::tcp::FastOpen::Off { 0 } else { most });
         client
+    }
+
+    /// Asks for another object at that time, if the connection has come to the end of the one before. False if not.
+    pub(super) fn ask(&mut self, at: Instant, target: Target<'_>) -> bool {
+        let asks =
+            self.done.is_some() && !self.wire.connection.is_closed() && self.engine.ask(target).is_ok();
+        if asks {
+            (self.start, self.asks, self.done) = (at, Some(at), None);
+        }
+        asks
     }
 
     fn write(&mut self, now: Instant, most: usize) {
@@ -135,7 +147,7 @@ impl Host for Client {
         let Some(octets) = self.wire.handle_packet(now, packet) else { return };
         // What makes no sense ends as what does not come.
         let read = self.engine.handle_input(&octets);
-        if self.wire.connection.is_open() {
+        if self.wire.connection.is_open() && self.asks.is_none() {
             self.write(now, usize::MAX);
         }
         let ended = self.wire.connection.is_finished();
@@ -148,16 +160,24 @@ impl Host for Client {
         match self.close {
             Close::Reset => self.wire.connection.abort(),
             Close::Response | Close::Request => self.wire.connection.close(now),
+            Close::Never => {}
         }
     }
 
     fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
         self.started |= now >= self.start;
+        if self.asks.is_some_and(|asks| asks <= now) {
+            self.asks = None;
+            self.write(now, usize::MAX);
+        }
         self.started && self.wire.poll_packet(now, packet)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        if self.started { self.wire.connection.poll_timeout() } else { Some(self.start) }
+        if !self.started {
+            return Some(self.start);
+        }
+        [self.asks, self.wire.connection.poll_timeout()].into_iter().flatten().min()
     }
 
     fn handle_timeout(&mut self, now: Instant) {

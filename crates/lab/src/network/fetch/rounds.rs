@@ -4,6 +4,7 @@ use core::ops::{Add, Sub};
 use core::time::Duration;
 use std::collections::VecDeque;
 
+use thinair_http::Target;
 use thinair_link::Side;
 use thinair_wire::time::Instant;
 
@@ -29,7 +30,7 @@ const CONNECTIONS: usize = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounds {
     /// Clients, each with a server of its own at the other end. A client of CoAP goes on from round to round, from the same
-    /// port; others make a new connection each time.
+    /// port; others make a new connection each time, but with [`Close::Never`](super::Close::Never).
     pub clients: u16,
     /// How often each of them fetches it.
     pub rounds: usize,
@@ -208,9 +209,19 @@ impl Fetch {
         let server = Socket { port: self.port(), ..server };
         let mut hosts = network.hosts_mut().skip(2 * usize::from(number));
         let (Some(at_server), Some(at_client)) = (hosts.next(), hosts.next()) else { return };
-        if let Some(Party::CoapClient(client)) = at_client.host.parties.back_mut() {
-            client.begin(self.requests(begin));
-        } else if let Some([asks, serves]) = self.parties(client, server, begin, seed) {
+        let path = self.path();
+        let goes_on = match at_client.host.parties.back_mut() {
+            Some(Party::CoapClient(client)) => {
+                client.begin(self.requests(begin));
+                true
+            }
+            Some(Party::Client(client)) => client.ask(begin, Target { host: &self.host, path: &path }),
+            _ => false,
+        };
+        if goes_on {
+            return;
+        }
+        if let Some([asks, serves]) = self.parties(client, server, begin, seed) {
             at_server.host.push(serves);
             at_client.host.push(asks);
         }

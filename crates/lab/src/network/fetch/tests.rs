@@ -233,6 +233,34 @@ fn fragments_of_two_packets_are_not_put_together() {
     assert_eq!(heads.len(), sent);
 }
 
+/// The second object takes no handshake: a request, a response, and the acknowledgment of that.
+#[test]
+fn a_connection_that_stays_is_paid_for_once() {
+    let headers = 3 * 40;
+    for (service, request, response) in [
+        // Length, code, a Token of one octet, Uri-Path; and a payload marker. RFC 8323, section 3.2.
+        (Service::CoapTcp, 1 + 1 + 1 + 3, 1 + 1 + 1 + 1),
+        (Service::Http, 18 + 21 + 2, 17 + 20 + 2),
+        // Both frames with their headers and what refers to the blocks before, and the header of DATA.
+        (Service::IotSpdy, 18 + 7, 12 + 8),
+    ] {
+        let fetch = Fetch { close: Close::Never, ..zigbee(service, 10) };
+        let rounds = fetch.rounds(&Rounds { rounds: 4, ..ONE_AFTER_THE_OTHER }, 1);
+        let [first, next, ..] = rounds.as_slice() else { panic!() };
+        let octets = headers + request + response + 10;
+        assert_eq!((next.carried.packets, next.carried.ip_octets), (3, octets), "{service:?}");
+        assert!(first.carried.packets >= 5 && first.carried.ip_octets > octets + 80, "{service:?}");
+        assert!(rounds[3].took <= next.took, "{service:?}");
+        // Each octet takes 0.4 ms, and each way 20.
+        let micros = 400 * (2 * 40 + request + response + 10) + 40_000;
+        assert_eq!(u128::from(micros), next.took[0].unwrap().as_micros(), "{service:?}");
+        assert!(next.took < first.took, "{service:?}");
+    }
+    // It ends where the object does.
+    let fetch = Fetch { close: Close::Never, ..zigbee(Service::IotHttp, 10) };
+    assert_eq!(fetch.rounds(&ONE_AFTER_THE_OTHER, 1)[0].took, [None]);
+}
+
 #[test]
 fn fewer_acknowledgments_are_fewer_packets() {
     let plain = zigbee(Service::IotHttp, 1_000);
