@@ -250,7 +250,10 @@ impl Party {
     /// How long the object took; nothing if it has not come, or at the end that has it.
     pub(super) fn took(&self) -> Option<Duration> {
         match self {
-            Self::CoapClient(client) => client.exchanges().first()?.took(),
+            Self::CoapClient(client) => {
+                let exchange = client.exchanges().first().filter(|exchange| exchange.error.is_none())?;
+                Some(exchange.ended?.since(client.start()))
+            }
             Self::Client(client) => client.done.map(|at| at.since(client.start)),
             Self::CoapServer(_) | Self::Server(_) => None,
         }
