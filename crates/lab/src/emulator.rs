@@ -10,6 +10,7 @@ mod command;
 #[cfg(target_os = "linux")]
 mod ends;
 mod engine;
+mod iphc;
 mod lateness;
 #[cfg(target_os = "linux")]
 mod realtime;

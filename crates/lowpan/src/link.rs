@@ -25,6 +25,14 @@ pub struct Links {
 pub(crate) type Iid = [u8; 8];
 
 impl LinkAddress {
+    /// The address that a node has whose interface identifier is this one.
+    pub const fn of_iid(iid: [u8; 8]) -> Self {
+        match iid {
+            [0, 0, 0, 0xFF, 0xFE, 0, high, low] => Self::Short(u16::from_be_bytes([high, low])),
+            [first, b, c, d, e, f, g, h] => Self::Extended([first ^ 0x02, b, c, d, e, f, g, h]),
+        }
+    }
+
     /// The interface identifier of the node with this address.
     pub(crate) const fn iid(self) -> Option<Iid> {
         match self {

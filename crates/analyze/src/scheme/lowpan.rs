@@ -69,9 +69,6 @@ impl Carrier for Lowpan {
 fn link_address(address: &[u8; 16]) -> LinkAddress {
     match *address {
         [0xFF, ..] => LinkAddress::None,
-        [.., 0, 0, 0, 0xFF, 0xFE, 0, high, low] => LinkAddress::Short(u16::from_be_bytes([high, low])),
-        [_, _, _, _, _, _, _, _, first, b, c, d, e, f, g, h] => {
-            LinkAddress::Extended([first ^ 0x02, b, c, d, e, f, g, h])
-        }
+        [_, _, _, _, _, _, _, _, ref iid @ ..] => LinkAddress::of_iid(*iid),
     }
 }

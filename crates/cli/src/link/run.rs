@@ -52,6 +52,9 @@ pub(crate) struct Arguments {
     pub(super) feedback_wait: Duration,
     #[command(flatten)]
     pub(super) channel: ChannelOptions,
+    /// Compress IPv6 packets by LOWPAN_IPHC (RFC 6282), one by one; nothing but IPv6 is carried. A capture of it is --ip-pcap
+    #[arg(long, conflicts_with_all = ["rohc", "pcap"], help_heading = "6LoWPAN")]
+    pub(super) iphc: bool,
     /// Congestion control of TCP on both routes
     #[arg(long, value_name = "NAME", default_value = "cubic", help_heading = "Hosts")]
     pub(super) congestion: String,

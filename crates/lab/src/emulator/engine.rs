@@ -6,6 +6,7 @@ use thinair_wire::header::chain::NotIp;
 use thinair_wire::time::Instant;
 
 use super::channel::{ROOM, RohcChannel, Terminal};
+use super::iphc::Iphc;
 use super::totals::Totals;
 
 /// Blocks for extension headers of each compressor and decompressor.
@@ -21,6 +22,7 @@ pub struct Engine {
     model: LinkModel<'static>,
     link: ConstrainedLink<'static, Carried>,
     terminals: Option<[Terminal; 2]>,
+    iphc: Option<Iphc>,
     /// For them.
     room: Vec<u8>,
     totals: [Totals; 2],
@@ -112,11 +114,18 @@ impl Engine {
             model: *model,
             link: ConstrainedLink::new(model, seed),
             terminals: channel.map(|channel| Side::ALL.map(|side| Terminal::new(channel, side, BLOCKS))),
+            iphc: None,
             room: vec![0; if channel.is_some() { ROOM } else { 0 }],
             totals: Default::default(),
             next: 0,
             refused: Vec::new(),
         }
+    }
+
+    /// The same with LOWPAN_IPHC at both ends of the link, where there is no ROHC: it then carries IPv6 alone.
+    #[must_use]
+    pub fn with_iphc(self) -> Self {
+        Self { iphc: self.terminals.is_none().then(Iphc::new), room: vec![0; ROOM], ..self }
     }
 
     /// An IP packet enters at `from`.
@@ -127,29 +136,39 @@ impl Engine {
         totals.octets += packet.len() as u64;
         let number = self.next;
         self.next += 1;
-        let octets = match &mut self.terminals {
-            None => packet.to_vec(),
-            Some(terminals) => {
-                match terminals[from as usize].compress(now, packet, &mut self.room, &mut totals.feedback) {
-                    Ok((compressed, octets)) => {
-                        totals.header_octets += compressed.header_in as u64;
-                        totals.compressed_header_octets += compressed.header_out as u64;
-                        *totals.formats.entry(compressed.format).or_default() += 1;
-                        octets
-                    }
-                    Err(error) => {
-                        let why = name(error);
-                        *totals.not_compressed.entry(why).or_default() += 1;
-                        let carried =
-                            Carried { number, octets: Vec::new(), ip: Some(packet.to_vec()), entered: now };
-                        let passage = self.passage(from, carried, now, None, Fate::NotCompressed(why));
-                        self.refused.push(passage);
-                        return;
-                    }
-                }
+        match self.compressed(now, from, packet) {
+            Ok(octets) => {
+                self.offer(now, from, Carried { number, octets, ip: Some(packet.to_vec()), entered: now });
+            }
+            Err(why) => {
+                *self.totals[from as usize].not_compressed.entry(why).or_default() += 1;
+                let carried = Carried { number, octets: Vec::new(), ip: Some(packet.to_vec()), entered: now };
+                let passage = self.passage(from, carried, now, None, Fate::NotCompressed(why));
+                self.refused.push(passage);
+            }
+        }
+    }
+
+    /// A packet as the link carries it; an error in a word.
+    fn compressed(&mut self, now: Instant, from: Side, packet: &[u8]) -> Result<Vec<u8>, &'static str> {
+        let totals = &mut self.totals[from as usize];
+        let (header_in, header_out, octets) = match (&mut self.terminals, self.iphc) {
+            (None, None) => return Ok(packet.to_vec()),
+            (None, Some(iphc)) => {
+                let (done, octets) = iphc.compress(from, packet, &mut self.room)?;
+                (done.header_in, done.header_out, octets)
+            }
+            (Some(terminals), _) => {
+                let terminal = &mut terminals[from as usize];
+                let done = terminal.compress(now, packet, &mut self.room, &mut totals.feedback);
+                let (compressed, octets) = done.map_err(name)?;
+                *totals.formats.entry(compressed.format).or_default() += 1;
+                (compressed.header_in, compressed.header_out, octets)
             }
         };
-        self.offer(now, from, Carried { number, octets, ip: Some(packet.to_vec()), entered: now });
+        totals.header_octets += header_in as u64;
+        totals.compressed_header_octets += header_out as u64;
+        Ok(octets)
     }
 
     /// When to poll next; `None` if nothing is under way.
@@ -230,9 +249,13 @@ impl Engine {
 
     /// A packet has come out of the link.
     fn arrive(&mut self, from: Side, carried: Carried, now: Instant, times: Option<Times>) -> Passage {
-        let (fate, delivered) = match &mut self.terminals {
-            None => (delivered(carried.ip.as_deref(), &carried.octets), carried.octets.clone()),
-            Some(terminals) => {
+        let (fate, delivered) = match (&mut self.terminals, self.iphc) {
+            (None, Some(iphc)) => match iphc.decompress(from, &carried.octets, &mut self.room) {
+                Ok(packet) => (delivered(carried.ip.as_deref(), &packet), packet),
+                Err(why) => (Fate::NotDecompressed(why), Vec::new()),
+            },
+            (None, None) => (delivered(carried.ip.as_deref(), &carried.octets), carried.octets.clone()),
+            (Some(terminals), _) => {
                 let to = from.other() as usize;
                 // Feedback on this packet goes the other way.
                 let feedback = &mut self.totals[to].feedback;

@@ -112,6 +112,8 @@ pub(super) enum Link {
     Wide,
     /// 20 kbit/s with IPv6, whose packets go in frames of 128 octets: RFC 4944, section 5.3. Not of the paper.
     Frames,
+    /// The same with headers by LOWPAN_IPHC: RFC 6282.
+    Iphc,
 }
 
 impl Link {
@@ -121,7 +123,7 @@ impl Link {
     /// Rate and octets of a packet in a frame, as options of `thinair link run` have them.
     pub(super) const fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Slow | Self::Frames => ("20k", "128"),
+            Self::Slow | Self::Frames | Self::Iphc => ("20k", "128"),
             Self::Fast => ("250k", "128"),
             Self::Wide => ("250k", "1280"),
         }
@@ -134,11 +136,17 @@ impl Link {
             Self::Fast => "250k/128",
             Self::Wide => "250k/1280",
             Self::Frames => "20k/128-frames",
+            Self::Iphc => "20k/128-iphc",
         }
     }
 
+    /// What else it is told.
+    pub(super) const fn more(self) -> &'static [&'static str] {
+        if matches!(self, Self::Iphc) { &["--iphc"] } else { &[] }
+    }
+
     pub(super) const fn is_ipv6(self) -> bool {
-        matches!(self, Self::Frames)
+        matches!(self, Self::Frames | Self::Iphc)
     }
 
     pub(super) const fn what(self) -> &'static str {
@@ -147,6 +155,7 @@ impl Link {
             Self::Fast => "250 kbit/s, MTU 128",
             Self::Wide => "250 kbit/s, MTU 1,280",
             Self::Frames => "20 kbit/s, IPv6 in frames of 128",
+            Self::Iphc => "20 kbit/s, IPv6 by IPHC in frames of 128",
         }
     }
 }
@@ -265,17 +274,13 @@ pub(super) const FULL: Scale = Scale { runs: 5, links: &Link::PUBLISHED, sizes: 
 pub(super) fn sites(scale: Scale) -> Vec<Vec<Cell>> {
     let places = scale.links.iter().flat_map(|&link| Options::ALL.map(|options| (link, options)));
     let mut sites: Vec<_> = places.map(|(link, options)| site(scale, link, options)).collect();
-    let cell = |service, size| Cell {
-        service,
-        link: Link::Frames,
-        options: Options::Lean,
-        size,
-        temper: Temper::Warm,
-    };
-    let services = Service::PUBLISHED.into_iter();
-    sites.push(
-        services.flat_map(|service| scale.others.iter().map(move |&size| cell(service, size))).collect(),
-    );
+    sites.extend([Link::Frames, Link::Iphc].map(|link| {
+        let each = Service::PUBLISHED
+            .into_iter()
+            .flat_map(|service| scale.others.iter().map(move |&size| (service, size)));
+        each.map(|(service, size)| Cell { service, link, options: Options::Lean, size, temper: Temper::Warm })
+            .collect()
+    }));
     sites
 }
 

@@ -210,7 +210,7 @@ fn of_served(served: &Served) -> Vec<Row> {
         let share = served.range(|of| of.set_up_share().map(|share| share * 100.0));
         rows.push(row("set-up", "share of the time before the request", "%", median(share), None));
     }
-    if cell.link == Link::Frames {
+    if cell.link.is_ipv6() {
         rows.push(row("frames", "frames on the link", "", median(served.of_link(|of| of.frames)), None));
         let octets = median(served.of_link(|of| of.frame_octets));
         rows.push(row("frame-octets", "octets of frames", "octets", octets, None));

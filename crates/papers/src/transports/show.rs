@@ -211,14 +211,15 @@ fn fast_open(measured: &Measured) -> Section {
 
 /// IPv6 over short frames.
 fn framed(measured: &Measured) -> Section {
-    let mut columns = vec![Column::text("service"), Column::number("object")];
+    let mut columns = vec![Column::text("service"), Column::text("headers"), Column::number("object")];
     let numbers = ["time, ms", "IP packets", "octets", "frames", "octets"];
     columns.extend(numbers.map(Column::number));
     let mut table = Table::new("IPv6 over 20 kbit/s in frames of 128 octets, lean options", columns);
-    for served in measured.served.iter().filter(|served| served.cell.link == Link::Frames) {
+    for served in measured.served.iter().filter(|served| served.cell.link.is_ipv6()) {
         let some = Some(served);
         table.row([
             Field::text(served.cell.service.name()),
+            Field::text(if served.cell.link == Link::Iphc { "IPHC" } else { "as they are" }),
             Field::integer(served.cell.size),
             time(some),
             count(some, |of| of.packets),
@@ -231,7 +232,8 @@ fn framed(measured: &Measured) -> Section {
         .text(
             "IPv6 has no packets of less than 1,280 octets to fragment to: below IP, packets are cut into frames with the headers of RFC \
                 4944, section 5.3. The request fits into the SYN, so that all of IoT-SPDY is there; an object of 1,000 octets \
-                is one segment, with one acknowledgment.",
+                is one segment, with one acknowledgment. LOWPAN_IPHC (RFC 6282) takes headers of IPv6 and UDP, in the best case: addresses \
+                are made of those of the link. It has nothing for TCP.",
         )
         .table(table)
 }

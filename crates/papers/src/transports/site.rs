@@ -145,9 +145,9 @@ impl Site {
             server: address(Side::B, link.is_ipv6()),
         };
         place.prepare()?;
-        let (is_ipv6, (rate, mtu)) = (link.is_ipv6(), link.words());
+        let (is_ipv6, (rate, mtu), own) = (link.is_ipv6(), link.words(), link.more());
         let link = ["--rate", rate, "--delay", "20ms", "--mtu", mtu, "--queue", "50"];
-        let link = link.iter().chain(more).map(|word| (*word).to_owned()).collect();
+        let link = link.iter().chain(own).chain(more).map(|word| (*word).to_owned()).collect();
         Ok(Self { hosts, place, link, is_ipv6, _folder: folder })
     }
 

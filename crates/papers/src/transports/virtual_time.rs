@@ -113,7 +113,7 @@ pub(super) const fn what(service: Service) -> &'static str {
 
 pub(super) fn fetch(service: Service, link: Link, size: usize) -> Fetch {
     let (model, mtu) = match link {
-        Link::Slow | Link::Frames => (ZIGBEE_20K.model, 128),
+        Link::Slow | Link::Frames | Link::Iphc => (ZIGBEE_20K.model, 128),
         Link::Fast => (ZIGBEE_250K.model, 128),
         Link::Wide => (thinair_lab::emulator::with_mtu(&ZIGBEE_250K.model, 1_280), 1_280),
     };

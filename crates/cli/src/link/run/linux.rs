@@ -31,7 +31,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         None => Where::Create,
     };
     let ends = Ends::open(&place, route_mtus(asked.mtu), &arguments.congestion).map_err(advise)?;
-    let mut engine = Engine::new(&asked.model, arguments.link.seed, channel.as_ref());
+    let engine = Engine::new(&asked.model, arguments.link.seed, channel.as_ref());
+    let mut engine = if arguments.iphc { engine.with_iphc() } else { engine };
     let mut record = Record::create(arguments, clock::now(), clock::epoch())?;
     let mut command = command(arguments, &ends)?;
     if command.is_none() {

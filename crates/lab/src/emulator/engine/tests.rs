@@ -273,3 +273,23 @@ proptest! {
         prop_assert_eq!(totals, totals_again);
     }
 }
+
+/// RFC 6282: two octets for IPv6, whose addresses are those of the link and whose prefix is context 0, and seven for UDP: that,
+/// ports, checksum. Nothing of IPv4 is carried.
+#[test]
+fn iphc_carries_ipv6_in_fewer_octets_and_gives_it_back() {
+    let mut engine = Engine::new(&model(slow()), 1, None).with_iphc();
+    let packets = Side::ALL.map(|side| datagram(side, 1, 10));
+    engine.handle_packet(at(0), Side::A, &packets[0]);
+    engine.handle_packet(at(0), Side::B, &packets[1]);
+    engine.handle_packet(at(0), Side::A, &[0x45; 40]);
+    let mut passages = finish(&mut engine);
+    passages.sort_by_key(|passage| passage.number);
+    for (passage, packet) in passages.iter().zip(&packets) {
+        assert_eq!((passage.fate, &passage.delivered), (Fate::Delivered, packet));
+        assert_eq!(passage.carried_octets, 2 + 7 + 10);
+    }
+    assert_eq!(passages[2].fate, Fate::NotCompressed("not_ipv6"));
+    assert_eq!(engine.totals(Side::A).compressed_header_octets, 9);
+    assert_accounts(&engine);
+}

@@ -1,0 +1,68 @@
+//! LOWPAN_IPHC and LOWPAN_NHC at both ends of the link (RFC 6282): IPv6 packets are made shorter one by one, and nothing is
+//! remembered. Both ends know each other's link address, of which interface identifiers are made, and the prefix.
+
+use std::net::IpAddr;
+
+use thinair_link::Side;
+use thinair_lowpan::{
+    CompressError, Compressed, Context, Contexts, DecompressError, LinkAddress, Links, Settings, UdpChecksum,
+    compress, decompress,
+};
+
+use super::addresses;
+
+/// Both ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Iphc {
+    settings: Settings,
+    /// The addresses of a frame from each side.
+    links: [Links; 2],
+}
+
+impl Iphc {
+    /// Between hosts with the addresses that [`addresses`] tells.
+    pub(super) fn new() -> Self {
+        let mut contexts = Contexts::NONE;
+        let link = Side::ALL.map(|side| {
+            let [_, (address, length)] = addresses(side);
+            let IpAddr::V6(address) = address else { return LinkAddress::None };
+            let [prefix @ .., a, b, c, d, e, f, g, h] = address.octets();
+            let mut octets = [0; 16];
+            octets[..prefix.len()].copy_from_slice(&prefix);
+            let context = Context::new(octets, length).and_then(|context| contexts.with(0, context));
+            contexts = context.unwrap_or(contexts);
+            LinkAddress::of_iid([a, b, c, d, e, f, g, h])
+        });
+        let [a, b] = link;
+        let links = [Links { source: a, destination: b }, Links { source: b, destination: a }];
+        Self { settings: Settings { contexts, udp_checksum: UdpChecksum::InLine }, links }
+    }
+
+    /// A packet of that side, as it goes over the link. `room` is used.
+    pub(super) fn compress(
+        &self,
+        from: Side,
+        packet: &[u8],
+        room: &mut [u8],
+    ) -> Result<(Compressed, Vec<u8>), &'static str> {
+        match compress(&self.settings, self.links[from as usize], packet, room) {
+            Ok(done) => Ok((done, room.get(..done.len).unwrap_or_default().to_vec())),
+            Err(CompressError::NotIpv6) => Err("not_ipv6"),
+            Err(CompressError::OutputTooSmall { .. }) => Err("output_too_small"),
+        }
+    }
+
+    /// What has come from that side, as an IPv6 packet again.
+    pub(super) fn decompress(
+        &self,
+        from: Side,
+        octets: &[u8],
+        room: &mut [u8],
+    ) -> Result<Vec<u8>, &'static str> {
+        match decompress(&self.settings, self.links[from as usize], octets, room) {
+            Ok(done) => Ok(room.get(..done.len).unwrap_or_default().to_vec()),
+            Err(DecompressError::OutputTooSmall { .. } | DecompressError::TooLong) => Err("output_too_small"),
+            Err(_) => Err("malformed"),
+        }
+    }
+}
