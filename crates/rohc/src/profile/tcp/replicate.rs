@@ -5,7 +5,7 @@ use thinair_wire::coder::{Coder, Step, Writer};
 use super::encodings::{Counter, refuse, zeros};
 use super::header::{Replicate, tcp_replicate};
 use super::ip::{extension_replicate, ipv4_replicate, ipv6_replicate};
-use super::options::Sent;
+use super::options::{Options, Sent, index};
 use super::state::{Ip, MAX_IP, State, TcpRoom};
 use crate::cid::{Cid, CidSpace};
 use crate::profile::ProfileId;
@@ -15,6 +15,9 @@ use crate::profile::ProfileId;
 pub(crate) struct Base {
     pub(crate) cid: Cid,
     pub(crate) room: TcpRoom,
+    /// Its last packet is the one that was acknowledged, so that the decompressor has all of this, and not only what seldom
+    /// changes.
+    pub(crate) is_exact: bool,
 }
 
 /// Whether an IR-CR packet can say what tells a packet from the last one of another flow: hosts and what else only a static
@@ -33,7 +36,8 @@ pub(super) fn suits(base: &State, next: &State) -> bool {
         && (base.reserved, base.ecn) == (next.reserved, next.ecn)
 }
 
-/// Writes an IR-CR packet that [`suits`] its base. Whatever may differ is said in full.
+/// Writes an IR-CR packet that [`suits`] its base. Whatever may differ is said in full. The table of options that `next` reads
+/// its own into was that of the base.
 pub(super) fn write(
     writer: &mut Writer<'_>,
     base: &Base,
@@ -48,16 +52,32 @@ pub(super) fn write(
     for (says, (kept, ip)) in ttl.iter_mut().zip(old.ips().iter().zip(next.ips())) {
         *says = kept.ttl != ip.ttl;
     }
+    sent.present = news(base, &next.options);
     let mut says = Replicate {
-        window: true,
-        list: true,
+        window: !base.is_exact || old.window != next.window,
+        list: sent.present != 0 || old.options.structure() != next.options.structure(),
         source_port: port(old.source_port, next.source_port),
         destination_port: port(old.destination_port, next.destination_port),
         ack_stride: old.ack_stride != next.ack_stride,
-        ack: true,
+        ack: !base.is_exact || old.ack != next.ack,
         urg_ptr: old.urg_ptr != next.urg_ptr,
     };
     replicate_chain(writer, next, &mut says, &mut ttl, sent)
+}
+
+/// The options that the table of the base does not say, a bit for each place.
+fn news(base: &Base, options: &Options) -> u16 {
+    let old = &base.room.0.options;
+    let is_known = |index: u8| {
+        let may_have_changed = match index {
+            index::TIMESTAMP | index::SACK => true,
+            index::NOP..=index::SACK_PERMITTED => false,
+            _ => (old.statics & options.statics) >> index & 1 == 0,
+        };
+        old.knows(index) && old.has_same(options, index) && (base.is_exact || !may_have_changed)
+    };
+    let places = (0..).zip(options.structure());
+    places.fold(0, |news, (place, &index)| news | u16::from(!is_known(index)) << place)
 }
 
 /// The shortest form of `port_replicate` that says the same to everybody: rohc-lib takes the octet of `lsb(8, 64)` for the
