@@ -257,8 +257,6 @@ impl Context {
                 if replicate::write(&mut writer, base, space, crc7, &mut next, &mut sent).is_ok() {
                     format = Format::IrCr;
                 }
-                // The other end knows the others as well, by its base.
-                sent.present = u16::MAX;
             }
         }
         if matches!(format, Format::Ir | Format::IrDyn) {

@@ -52,10 +52,9 @@ pub(super) fn write(
     for (says, (kept, ip)) in ttl.iter_mut().zip(old.ips().iter().zip(next.ips())) {
         *says = kept.ttl != ip.ttl;
     }
-    sent.present = news(base, &next.options);
     let mut says = Replicate {
         window: !base.is_exact || old.window != next.window,
-        list: sent.present != 0 || old.options.structure() != next.options.structure(),
+        list: !has_same_list(base, &next.options),
         source_port: port(old.source_port, next.source_port),
         destination_port: port(old.destination_port, next.destination_port),
         ack_stride: old.ack_stride != next.ack_stride,
@@ -65,19 +64,20 @@ pub(super) fn write(
     replicate_chain(writer, next, &mut says, &mut ttl, sent)
 }
 
-/// The options that the table of the base does not say, a bit for each place.
-fn news(base: &Base, options: &Options) -> u16 {
+/// Whether the options are those of the base, one by one. Where only some are, the list says all of them: "the entire table of TCP
+/// options items is always replicated" (RFC 6846, section 6.3.7), but rohc-lib does not know them by it.
+fn has_same_list(base: &Base, options: &Options) -> bool {
     let old = &base.room.0.options;
-    let is_known = |index: u8| {
-        let may_have_changed = match index {
-            index::TIMESTAMP | index::SACK => true,
-            index::NOP..=index::SACK_PERMITTED => false,
-            _ => (old.statics & options.statics) >> index & 1 == 0,
-        };
-        old.knows(index) && old.has_same(options, index) && (base.is_exact || !may_have_changed)
+    let may_have_changed = |index: u8| match index {
+        index::TIMESTAMP | index::SACK => true,
+        index::NOP..=index::SACK_PERMITTED => false,
+        _ => (old.statics & options.statics) >> index & 1 == 0,
     };
-    let places = (0..).zip(options.structure());
-    places.fold(0, |news, (place, &index)| news | u16::from(!is_known(index)) << place)
+    old.structure() == options.structure()
+        && options
+            .structure()
+            .iter()
+            .all(|&index| old.has_same(options, index) && (base.is_exact || !may_have_changed(index)))
 }
 
 /// The shortest form of `port_replicate` that says the same to everybody: rohc-lib takes the octet of `lsb(8, 64)` for the
