@@ -576,7 +576,7 @@ impl Context {
 
     /// Notes the numbers of a packet that was sent; `last` has the acknowledgment number of the one before it, and its
     /// `seq_number_residue`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn note_numbers(
         &mut self,
         next: &mut State,
@@ -588,13 +588,9 @@ impl Context {
         let width = usize::from(config.window);
         self.seq.push(next.seq, width);
         self.ack.push(next.ack, width);
-        let push = |range: &mut Range<u16>, value| {
-            // Where nothing is lost, one value is all that the other side may hold.
-            if width <= 1 { range.set_only(value) } else { range.push(value, width) }
-        };
-        push(&mut self.window, next.window);
+        self.window.push(next.window, width);
         if next.inner().behavior.is_sequential() {
-            push(&mut self.ip_id_offset, next.ip_id_offset());
+            self.ip_id_offset.push(next.ip_id_offset(), width);
         } else {
             self.ip_id_offset.clear();
         }
@@ -602,6 +598,9 @@ impl Context {
             for (range, value) in self.timestamps.iter_mut().zip(next.options.timestamps) {
                 range.push(value, width);
             }
+        }
+        if width == 1 {
+            self.window.set_only(next.window);
         }
         let is_scaled = payload > 0 && payload == usize::from(self.payload);
         next.scale(payload);
