@@ -7,21 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::cell::{SIZES, Service};
+use super::header_blocks::BROWSER;
 use crate::paper::Error;
 
 /// The scripts around the package of npm.
 const SPDY_SERVER: &str = include_str!("spdy_server.js");
 const SPDY_CLIENT: &str = include_str!("spdy_client.js");
-
-/// What Chrome 37 sent in 2014, besides Host.
-const BROWSER: [&str; 6] = [
-    "Connection: keep-alive",
-    "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8",
-    "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/37.0.2062.94 Safari/537.36",
-    "Accept-Encoding: gzip,deflate,sdch",
-    "Accept-Language: en-US,en;q=0.8",
-    "Cookie:",
-];
 
 /// What everything needs to know.
 #[derive(Debug)]
@@ -237,7 +228,10 @@ impl Service {
                 }
                 Self::Http => {
                     command = Command::new("curl");
-                    command.arg("--silent").args(BROWSER.iter().flat_map(|header| ["--header", header]));
+                    command.args(["--silent", "--header", "Connection: keep-alive"]);
+                    for (name, value) in BROWSER {
+                        command.arg("--header").arg(format!("{name}: {value}"));
+                    }
                     command.arg(url("http"));
                 }
                 Self::Nginx => {
