@@ -4,6 +4,8 @@
 mod coap;
 #[cfg(target_os = "linux")]
 mod http;
+#[cfg(all(target_os = "linux", feature = "http3"))]
+mod http3;
 #[cfg(target_os = "linux")]
 mod output;
 
@@ -37,7 +39,7 @@ pub(crate) struct Arguments {
     // No documentation comment: brackets would be links.
     #[arg(
         value_name = "URL",
-        help = "coap://HOST[:PORT]/PATH for coap and coap-tcp, http://HOST[:PORT]/PATH for all others. \
+        help = "coap://HOST[:PORT]/PATH for coap and coap-tcp, https://HOST[:PORT]/PATH for http3, http://HOST[:PORT]/PATH for all others. \
         HOST is a name, an IPv4 address, or an IPv6 address in brackets"
     )]
     url: String,
@@ -53,12 +55,20 @@ pub(crate) struct Arguments {
     /// Octets of the object, at most
     #[arg(long, value_name = "OCTETS", default_value_t = 1 << 26, value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
     max_body: u32,
-    /// How the TCP connection ends, for all but coap and coap-tcp
+    /// How the TCP connection ends, for http, iot-http and iot-spdy
     #[arg(long, value_name = "HOW", default_value = "response")]
     close: Close,
     /// Acknowledge the SYN-ACK of Fast Open by a packet of its own, as Linux does by itself, and not by what is sent next
     #[arg(long)]
     quick_ack: bool,
+    /// Certificates in PEM that are taken: the server's own, or those of who vouches for it, as in
+    /// /etc/ssl/certs/ca-certificates.crt. With http3, which takes no others
+    #[arg(long, value_name = "FILE")]
+    trust_certificate: Option<PathBuf>,
+    /// With http3, fetch it twice: what is told is the second time, over a new connection that resumes the session of the first
+    /// one, with the request in its first datagram (0-RTT)
+    #[arg(long)]
+    resume: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -80,9 +90,10 @@ pub(crate) fn run(_arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// Fetches it.
 #[cfg(target_os = "linux")]
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let result = match arguments.service.http() {
-        Some(protocol) => http::run(arguments, protocol),
-        None => coap::run(arguments),
+    let result = match (arguments.service, arguments.service.http()) {
+        (Service::Http3, _) => http3(arguments),
+        (_, Some(protocol)) => http::run(arguments, protocol),
+        (_, None) => coap::run(arguments),
     };
     match result {
         Err(error) if error.is::<crate::rohc::Usage>() => {
@@ -91,4 +102,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         result => result,
     }
+}
+
+#[cfg(all(target_os = "linux", feature = "http3"))]
+fn http3(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    http3::run(arguments)
+}
+
+#[cfg(all(target_os = "linux", not(feature = "http3")))]
+fn http3(_arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    Err(crate::service::without_http3())
 }
