@@ -27,7 +27,8 @@ a cookie; 0x207 does without cookies.\n\n\
 Examples:\n  \
 thinair fetch --service coap coap://[2001:db8::1]/sensors/temp\n  \
 thinair fetch --service iot-http http://10.9.0.2:8080/10 --json\n  \
-thinair fetch --service http http://example.net/index.html --output index.html\n\n\
+thinair fetch --service http http://example.net/index.html --output index.html\n  \
+thinair fetch --service http3 https://127.0.0.1:8080/10 --trust-certificate server.pem\n\n\
 Exit status: 0 for an object; 1 for a response without one, or none; 2 for wrong arguments.";
 
 #[derive(Args, Debug)]

@@ -21,7 +21,7 @@ Examples:\n  \
 thinair serve --service iot-http sensors\n  \
 thinair serve --service coap --bind 0.0.0.0:5683 sensors\n  \
 thinair serve --service http --bind [::]:8080 --keep 1min\n  \
-  thinair serve --service http3 --save-certificate server.pem sensors\n\n\
+thinair serve --service http3 --save-certificate server.pem sensors\n\n\
 It ends cleanly on SIGINT and SIGTERM.\n\n\
 Exit status: 0 if it was told to end; 1 for a failure; 2 for wrong arguments.";
 

@@ -49,6 +49,6 @@ impl Service {
 #[cfg(all(target_os = "linux", not(feature = "http3")))]
 pub(crate) fn without_http3() -> anyhow::Error {
     crate::rohc::Usage::error(
-        "this thinair is built without http3, which is a feature: cargo build --release -p thinair-cli --features http3",
+        "this thinair is built without http3: `cargo build --release -p thinair-cli` builds one with it",
     )
 }

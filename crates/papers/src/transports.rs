@@ -2,6 +2,7 @@
 
 mod cell;
 mod header_blocks;
+mod http3;
 #[cfg(target_os = "linux")]
 mod passed;
 mod published;

@@ -54,7 +54,7 @@ fn a_session_is_resumed_with_the_request_in_its_first_datagram() {
 #[test]
 fn nobody_is_trusted_who_was_not_named() {
     let folder = folder();
-    let (server, certificate) = start(&folder, "server.pem");
+    let (server, _) = start(&folder, "server.pem");
     let (_other, others) = start(&folder, "other.pem");
     let url = format!("https://{}/10", server.address);
     let output = fetch("http3", &url, &["--trust-certificate", &others]);
@@ -94,8 +94,7 @@ fn a_certificate_that_the_server_is_given_must_have_its_address_in_it() {
             return;
         };
         assert!(made.status.success(), "{}", told(&made));
-        let server =
-            Server::start("http3", &folder, &["--certificate", &certificate, "--key", &key]);
+        let server = Server::start("http3", &folder, &["--certificate", &certificate, "--key", &key]);
         let url = format!("https://{}/10", server.address);
         let output = fetch("http3", &url, &["--trust-certificate", &certificate]);
         assert_eq!(output.status.success(), is_right, "{}", told(&output));
