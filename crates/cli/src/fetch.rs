@@ -91,8 +91,12 @@ pub(crate) fn run(_arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// Fetches it.
 #[cfg(target_os = "linux")]
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let is_of_http3 = arguments.trust_certificate.is_some() || arguments.resume;
     let result = match (arguments.service, arguments.service.http()) {
         (Service::Http3, _) => http3(arguments),
+        _ if is_of_http3 => Err(crate::rohc::Usage::error(
+            "--trust-certificate and --resume are for http3; nothing else here is encrypted",
+        )),
         (_, Some(protocol)) => http::run(arguments, protocol),
         (_, None) => coap::run(arguments),
     };

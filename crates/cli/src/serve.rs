@@ -104,6 +104,11 @@ fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     if !arguments.folder.is_dir() {
         return Err(Usage::error(format!("`{}` is no folder", arguments.folder.display())));
     }
+    if arguments.service != Service::Http3
+        && (arguments.certificate.is_some() || arguments.save_certificate.is_some())
+    {
+        return Err(Usage::error("certificates are for http3; nothing else here is encrypted"));
+    }
     match (arguments.service, arguments.service.http()) {
         (Service::Http3, _) => serve_http3(arguments),
         (_, Some(protocol)) => serve_http(arguments, protocol),

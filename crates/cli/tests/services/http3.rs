@@ -72,9 +72,27 @@ fn nobody_is_trusted_who_was_not_named() {
     let plain = fetch("http3", &format!("http://{}/10", server.address), &[]);
     assert_eq!(plain.status.code(), Some(2));
     assert!(told(&plain).contains("https://HOST"), "{}", told(&plain));
-    let nobody =
-        Command::new(env!("CARGO_BIN_EXE_thinair")).args(["serve", "--service", "http3"]).output().unwrap();
-    assert_eq!(nobody.status.code(), Some(2));
+    let plain = fetch("http", &format!("http://{}/10", server.address), &["--trust-certificate", &others]);
+    assert_eq!(plain.status.code(), Some(2));
+    for wrong in [&["http3"][..], &["http", "--save-certificate", &others], &["http3", "--key", &others]] {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_thinair")).args(["serve", "--service"]).args(wrong).output();
+        assert_eq!(output.unwrap().status.code(), Some(2), "{wrong:?}");
+    }
+}
+
+/// Nobody answers, as where the MTU is too small.
+#[test]
+fn a_fetch_by_http3_ends_when_its_time_is_over() {
+    let folder = folder();
+    let (_server, certificate) = start(&folder, "server.pem");
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/", silent.local_addr().unwrap());
+    let output = fetch("http3", &url, &["--timeout", "300ms", "--json", "--trust-certificate", &certificate]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(told(&output).contains("--timeout"), "{}", told(&output));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(json["status"].is_null() && json["error"].as_str().unwrap().contains("300ms"), "{json}");
 }
 
 #[test]
