@@ -23,8 +23,9 @@ use crate::wait::{Waiting, Woken};
 /// How long a connection stays for the ticket of its session, which comes after the handshake: nobody tells when.
 const TICKET: Duration = Duration::from_millis(500);
 
-/// How long is waited for the end of a connection to be sent.
-const END: Duration = Duration::from_millis(50);
+/// How long at most a connection that is closed waits for what is under way to it (RFC 9000, section 10.2). To a port that is gone the
+/// system would answer by ICMP.
+const END: Duration = Duration::from_secs(1);
 
 /// What to fetch, and how.
 #[derive(Debug)]
