@@ -30,7 +30,13 @@ struct Link {
 
 impl Link {
     fn new(cids: CidSpace, mode: Mode) -> Self {
-        Self { near: endpoint(cids, mode, 1), far: endpoint(cids, mode, 2), sent: 0, delivered: 0, feedback: Vec::new() }
+        Self {
+            near: endpoint(cids, mode, 1),
+            far: endpoint(cids, mode, 2),
+            sent: 0,
+            delivered: 0,
+            feedback: Vec::new(),
+        }
     }
 
     /// Carries a packet unless it `is_lost`, and feedback back.

@@ -69,11 +69,9 @@ impl Compressor<'_> {
     ) -> Option<Cid> {
         self.flows.find_with(hash, |cid, kind| match kind {
             Kind::Tcp(context) => self.tcp.get(cid.index()).is_some_and(|room| is_it(context, room)),
-            Kind::Free
-            | Kind::Rejected { .. }
-            | Kind::Uncompressed(_)
-            | Kind::Rfc3095(_)
-            | Kind::Coap(_) => false,
+            Kind::Free | Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Rfc3095(_) | Kind::Coap(_) => {
+                false
+            }
         })
     }
 
@@ -143,7 +141,11 @@ impl Compressor<'_> {
         let base = context.base()?;
         let Kind::Tcp(context) = self.flows.kind(base) else { return None };
         let (is_base, is_exact) = (context.is_base(), context.is_pattern());
-        self.tcp.get(base.index()).filter(|_| is_base).map(|room| tcp::Base { cid: base, room: *room, is_exact })
+        self.tcp.get(base.index()).filter(|_| is_base).map(|room| tcp::Base {
+            cid: base,
+            room: *room,
+            is_exact,
+        })
     }
 
     /// A base that the decompressor could not use: it is none until it is acknowledged again (RFC 4164, section 3.3.3.4). Who has

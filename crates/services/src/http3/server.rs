@@ -1,6 +1,7 @@
 //! Files of a folder.
 //!
-//! One thread. What others can make it hold is bounded: [`Settings::max_connections`], and the streams and windows of each.
+//! One thread. What others can make it hold is bounded: [`Settings::max_connections`], and the streams and windows of each; whoever
+//! says nothing, takes too long over a request, or does not read its response, is closed.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use rustls::version::TLS13;
 use thinair_http::{self as lean, Limits, Response, status};
 use thinair_os::Signals;
 use tokio::runtime::Runtime;
+use tokio::time::timeout;
 
 use super::certificate::{IdentityError, provider};
 use super::{ALPN, Identity, NO_ERROR, runtime, transport};
@@ -25,6 +27,13 @@ use crate::wait::{Waiting, Woken};
 
 /// How long connections have to hear that the server ends.
 const END: Duration = Duration::from_millis(200);
+
+/// How long a connection has for its next request, and a request for its headers.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a client has to read a piece of a response, and its octets.
+const READING: Duration = Duration::from_secs(60);
+const PIECE: usize = 16_384;
 
 /// What a server does.
 #[derive(Debug)]
@@ -156,7 +165,7 @@ impl Server {
                         tokio::spawn(serve(incoming, done.clone()));
                     }
                 }
-                let _ = tokio::time::timeout(END, serving.wait_idle()).await;
+                let _ = timeout(END, serving.wait_idle()).await;
             });
             // Whoever does not listen any more has ended.
             let _ = ended.send(());
@@ -215,14 +224,26 @@ async fn serve(incoming: Incoming, shared: Arc<Shared>) {
         .build(h3_quinn::Connection::new(connection))
         .await;
     let Ok(mut connection) = built else { return };
-    while let Ok(Some(request)) = connection.accept().await {
-        tokio::spawn(answer(request, shared.clone()));
+    // As many as hold it are being answered, and one more.
+    let answers = Arc::new(());
+    loop {
+        match timeout(PATIENCE, connection.accept()).await {
+            Ok(Ok(Some(request))) => {
+                let (shared, answers) = (shared.clone(), answers.clone());
+                tokio::spawn(async move {
+                    let _ = answer(request, &shared).await;
+                    drop(answers);
+                });
+            }
+            Err(_) if Arc::strong_count(&answers) > 1 => {}
+            _ => return,
+        }
     }
 }
 
-/// Answers one request. Whoever is gone meanwhile gets none.
-async fn answer(request: RequestResolver<h3_quinn::Connection, Bytes>, shared: Arc<Shared>) {
-    let Ok((request, mut stream)) = request.resolve_request().await else { return };
+/// Answers one request; nothing if the client is gone meanwhile, or too slow.
+async fn answer(request: RequestResolver<h3_quinn::Connection, Bytes>, shared: &Shared) -> Option<()> {
+    let (request, mut stream) = timeout(PATIENCE, request.resolve_request()).await.ok()?.ok()?;
     shared.requests.fetch_add(1, Ordering::Relaxed);
     let target = request.uri().path_and_query().map_or("", |target| target.as_str()).to_owned();
     let respond = |method| shared.site.respond(&lean::Request { stream: 0, method, target });
@@ -232,10 +253,12 @@ async fn answer(request: RequestResolver<h3_quinn::Connection, Bytes>, shared: A
         _ => Response::empty(status::METHOD_NOT_ALLOWED),
     };
     shared.successes.fetch_add(u64::from((200..300).contains(&status)), Ordering::Relaxed);
-    let Ok(head) = http::Response::builder().status(status).body(()) else { return };
-    if stream.send_response(head).await.is_ok()
-        && (body.is_empty() || stream.send_data(Bytes::from(body)).await.is_ok())
-    {
-        let _ = stream.finish().await;
+    let head = http::Response::builder().status(status).body(()).ok()?;
+    stream.send_response(head).await.ok()?;
+    let mut body = Bytes::from(body);
+    while !body.is_empty() {
+        let piece = body.split_to(body.len().min(PIECE));
+        timeout(READING, stream.send_data(piece)).await.ok()?.ok()?;
     }
+    stream.finish().await.ok()
 }
