@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use thinair_http::Limits;
 use thinair_os::Signals;
-use thinair_services::http::{Url, UrlError};
+use thinair_services::http::{self, Url, UrlError};
 use thinair_services::http3::{self, FetchError, Report, Task, Trust};
 
 use super::Arguments;
@@ -56,7 +56,7 @@ fn advice(error: &FetchError) -> &'static str {
             ". Is it the server's certificate that is trusted, is its address in it, and does the path carry datagrams of 1,200 octets?"
         }
         FetchError::BodyTooLarge(_) => ". Raise it with --max-body",
-        FetchError::TimeLimit(_) => {
+        FetchError::Common(http::FetchError::TimeLimit(_)) => {
             ". Give it more time with --timeout; does the path carry datagrams of 1,200 octets?"
         }
         _ => "",

@@ -16,8 +16,8 @@ use thinair_os::clock::now;
 
 use super::certificate::provider;
 use super::{ALPN, NO_ERROR, Trust, runtime, transport};
-use crate::http::Url;
-use crate::resolve::{ResolveError, resolve};
+use crate::http::{FetchError as Common, Url};
+use crate::resolve::resolve;
 use crate::wait::{Waiting, Woken};
 
 /// How long a connection stays for the ticket of its session, which comes after the handshake: nobody tells when.
@@ -49,14 +49,9 @@ pub struct Task<'t> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
-    /// The name is not known, or cannot be asked for.
-    #[error("cannot find the host `{host}`: {why}")]
-    Resolve {
-        /// As in the URL.
-        host: String,
-        /// In the words of the system.
-        why: String,
-    },
+    /// What every way to fetch can end with: no address, no time, a signal, no room in the system.
+    #[error(transparent)]
+    Common(#[from] Common),
     /// The URL cannot be asked for.
     #[error("{0}")]
     Target(#[from] http::Error),
@@ -81,25 +76,6 @@ pub enum FetchError {
     /// The system has no socket.
     #[error("a socket: {0}")]
     Socket(#[from] std::io::Error),
-    /// The time for all of it is over.
-    #[error("no complete response within {0:?}")]
-    TimeLimit(Duration),
-    /// A signal has ended it.
-    #[error("interrupted")]
-    Interrupted,
-    /// The system has no room for files or threads.
-    #[error(transparent)]
-    System(#[from] thinair_os::Error),
-}
-
-impl From<ResolveError> for FetchError {
-    fn from(why: ResolveError) -> Self {
-        match why {
-            ResolveError::Unknown { host, why } => Self::Resolve { host, why },
-            ResolveError::Interrupted => Self::Interrupted,
-            ResolveError::System(why) => Self::System(why),
-        }
-    }
 }
 
 /// What it took. Times are since the connection was asked for.
@@ -138,8 +114,8 @@ pub fn fetch(task: &Task<'_>) -> Outcome {
 }
 
 fn try_all(task: &Task<'_>, report: &mut Report) -> Result<Response, FetchError> {
-    let mut waiting = Waiting::new(task.signals, Some(now() + task.limit))?;
-    let addresses = resolve(&task.url.host, task.url.port, &mut waiting)?;
+    let mut waiting = Waiting::new(task.signals, Some(now() + task.limit)).map_err(Common::from)?;
+    let addresses = resolve(&task.url.host, task.url.port, &mut waiting).map_err(Common::from)?;
     let config = config(task.trust)?;
     let last = addresses.len().saturating_sub(1);
     for (index, address) in addresses.into_iter().enumerate() {
@@ -153,18 +129,18 @@ fn try_all(task: &Task<'_>, report: &mut Report) -> Result<Response, FetchError>
         let resumes = task.resumes;
         *report = Report { address: Some(address), ..Report::default() };
         // It ends by the limit in any case.
-        let done = waiting.elsewhere(move || client.run(resumes))?;
+        let done = waiting.elsewhere(move || client.run(resumes)).map_err(Common::from)?;
         match done {
             Ok((Err(FetchError::Connection(_)), _)) if index < last => {}
             Ok((result, took)) => {
                 *report = took;
                 return result;
             }
-            Err(Woken::Interrupted) => return Err(FetchError::Interrupted),
+            Err(Woken::Interrupted) => return Err(Common::Interrupted.into()),
             Err(Woken::TimeLimit | Woken::Look) => break,
         }
     }
-    Err(FetchError::TimeLimit(task.limit))
+    Err(Common::TimeLimit(task.limit).into())
 }
 
 /// TLS 1.3 with these certificates, and what is remembered of sessions.
@@ -201,7 +177,7 @@ impl Client {
                 }
                 self.exchange(Duration::ZERO, &mut report).await
             }),
-            Err(why) => Err(why.into()),
+            Err(why) => Err(Common::System(why).into()),
         };
         (result, report)
     }
