@@ -161,3 +161,32 @@ fn what_is_measured_in_real_time_alone_can_be_left_out() {
     assert_eq!(found["rows"], Value::Array(Vec::new()));
     assert!(stderr(&output).contains("Left out: all rows"), "{}", stderr(&output));
 }
+
+/// As nobody if this is run by root, from a place where nobody may read.
+#[cfg(target_os = "linux")]
+#[test]
+fn services_without_root_are_measured_in_virtual_time_and_it_is_said_why() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    use std::os::unix::process::CommandExt as _;
+    const NOBODY: u32 = 65_534;
+
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("thinair");
+    fs::copy(env!("CARGO_BIN_EXE_thinair"), &program).unwrap();
+    for path in [folder.path(), &program] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut command = Command::new(&program);
+    command.current_dir(folder.path()).env("HOME", folder.path()).env_remove("THINAIR_SHARED");
+    command.args(["paper", "run", "transports", "--quick", "--json"]);
+    if fs::metadata("/proc/self").unwrap().uid() == 0 {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let output = command.output().unwrap();
+    let said = stderr(&output);
+    assert!(said.contains("Left out: what is measured in real time") && said.contains("root"), "{said}");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = found["rows"].as_array().unwrap();
+    assert!(!rows.is_empty());
+    assert!(rows.iter().all(|row| row["id"].as_str().unwrap().starts_with("virtual/")));
+}

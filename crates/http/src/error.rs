@@ -10,6 +10,8 @@ use crate::spdy::{FrameError, HeaderBlockError};
 pub enum Error {
     /// The caller: a host or a path has octets that cannot stand in a request.
     Target,
+    /// The caller: there can be no other request, as the response to this one is not there, or the connection ends with it.
+    NoOther,
     /// The peer: a line of the head is none.
     Head,
     /// The peer: a head, or the headers of a stream, that is longer than the limit in octets.
@@ -34,6 +36,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Target => f.write_str("the host or the path has characters that cannot stand in a request"),
+            Self::NoOther => f.write_str("the connection cannot have another request"),
             Self::Head => f.write_str("what the server sent is no response of this protocol"),
             Self::HeadTooLarge(limit) => {
                 write!(f, "the headers of the response are longer than {limit} octets")

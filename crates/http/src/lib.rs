@@ -3,7 +3,7 @@
 //! This crate knows how requests and responses lie in octets, in two protocols: [`http1`] (RFC 9112) and [`spdy`]
 //! (SPDY/3.1), whose header blocks are made short by an encoder of its own ([`deflate`], RFC 1950 and RFC 1951). It refuses
 //! to know sockets, clocks and what is served: octets come in, octets, requests and responses go out. A client
-//! ([`ClientEngine`]) fetches one object; a server ([`ServerEngine`]) answers what one connection asks. `no_std` with
+//! ([`ClientEngine`]) fetches one object, or one after the other; a server ([`ServerEngine`]) answers what one connection asks. `no_std` with
 //! `alloc`; what a peer can make them hold is bounded by [`Limits`]; no panic on octets from outside.
 //!
 //! IoT-HTTP is [`http1::Form::Reduced`]: 20 octets of request for `/10`, 19 octets before the object.
@@ -121,7 +121,7 @@ impl Response {
     }
 }
 
-/// One request and its response, as the side that asks has them.
+/// One request and its response, and perhaps others behind them, as the side that asks has them.
 pub trait ClientEngine {
     /// Octets to send. **They stay until they are [sent](Self::sent).**
     fn output(&self) -> &[u8];
@@ -143,6 +143,12 @@ pub trait ClientEngine {
 
     /// The response, once it is complete.
     fn response(&self) -> Option<&Response>;
+
+    /// Asks for another object on the same connection, when the response is there: it then waits for the next one.
+    ///
+    /// # Errors
+    /// [`Error::Target`], [`Error::NoOther`].
+    fn ask(&mut self, target: Target<'_>) -> Result<(), Error>;
 }
 
 /// One connection, as the side that answers has it.

@@ -38,6 +38,18 @@ impl Protocol {
         })
     }
 
+    /// One that asks for this, and can ask for others on the same connection.
+    ///
+    /// # Errors
+    /// [`Error::Target`]; [`Error::NoOther`] of IoT-HTTP, where the end of the connection is that of the object.
+    pub fn lasting_client(self, target: Target<'_>, limits: Limits) -> Result<Box<dyn ClientEngine>, Error> {
+        match self {
+            Self::Http => Ok(Box::new(http1::Client::lasting(target, limits)?)),
+            Self::IotHttp => Err(Error::NoOther),
+            Self::IotSpdy => self.client(target, limits),
+        }
+    }
+
     /// One connection of a server. `keeps`: it may have more than one request.
     pub fn server(self, keeps: bool, limits: Limits) -> Box<dyn ServerEngine> {
         match self {

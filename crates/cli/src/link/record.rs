@@ -24,6 +24,8 @@ pub(super) struct Record {
     epoch: u64,
     log: Option<BufWriter<File>>,
     captures: Captures,
+    /// IP packets as hosts got them.
+    delivered: Option<Capture>,
 }
 
 enum Captures {
@@ -48,7 +50,8 @@ impl Record {
             }
             Some(path) => Captures::Ip(capture(path, LinkType::RAW)?),
         };
-        Ok(Self { origin, epoch, log, captures })
+        let delivered = arguments.ip_pcap.as_deref().map(|path| capture(path, LinkType::RAW)).transpose()?;
+        Ok(Self { origin, epoch, log, captures, delivered })
     }
 
     pub(super) fn add(&mut self, passage: &Passage, late: Option<u64>) -> io::Result<()> {
@@ -75,6 +78,9 @@ impl Record {
         }
         let Some(times) = passage.times else { return Ok(()) };
         let time = Timestamp::from_nanos(self.epoch.saturating_add(times.arrival.as_nanos()));
+        if let Some(capture) = self.delivered.as_mut().filter(|_| !passage.delivered.is_empty()) {
+            capture.write(time, &passage.delivered)?;
+        }
         match &mut self.captures {
             Captures::None => Ok(()),
             Captures::Ip(capture) => capture.write(time, &passage.carried),
@@ -92,7 +98,7 @@ impl Record {
             Captures::Ip(capture) => vec![capture],
             Captures::Rohc(captures) => captures.into(),
         };
-        for mut capture in captures {
+        for mut capture in captures.into_iter().chain(self.delivered) {
             result = result.and(capture.flush());
         }
         result.context("cannot write what the link carried")

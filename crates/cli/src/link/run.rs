@@ -65,6 +65,9 @@ pub(crate) struct Arguments {
     /// two files: of link.pcap, link.ab.pcap and link.ba.pcap, in Ethernet frames of type 0x22F1
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) pcap: Option<PathBuf>,
+    /// Write the IP packets that hosts got from the link, when they were due: with --rohc as they were decompressed
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) ip_pcap: Option<PathBuf>,
     /// Print what the directions carried as JSON (thinair.link/1); what CMD prints then goes to standard error
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,

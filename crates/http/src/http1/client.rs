@@ -1,4 +1,4 @@
-//! One GET.
+//! One GET, or several, one after the other.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -9,12 +9,14 @@ use super::head;
 use crate::outbox::Outbox;
 use crate::{ClientEngine, Error, Limits, Response, Target};
 
-/// A GET on a connection of its own, and the response.
+/// A GET and the response: on a connection of its own, or on one that others may follow on.
 #[derive(Clone, Debug)]
 pub struct Client {
     out: Outbox,
     state: State,
     limits: Limits,
+    /// Nobody has said that the connection ends with this response.
+    lasts: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -31,19 +33,37 @@ impl Client {
     /// # Errors
     /// [`Error::Target`].
     pub fn new(form: Form, target: Target<'_>, limits: Limits) -> Result<Self, Error> {
+        let mut client = Self::silent(limits);
+        client.push(form, target)?;
+        Ok(client)
+    }
+
+    /// Asks for it in [`Form::Minimal`], on a connection that stays if the server does not mind.
+    ///
+    /// # Errors
+    /// [`Error::Target`].
+    pub fn lasting(target: Target<'_>, limits: Limits) -> Result<Self, Error> {
+        let mut client = Self { lasts: true, ..Self::silent(limits) };
+        client.push(Form::Minimal, target)?;
+        Ok(client)
+    }
+
+    fn silent(limits: Limits) -> Self {
+        Self { out: Outbox::default(), state: State::Head(Vec::new()), limits, lasts: false }
+    }
+
+    fn push(&mut self, form: Form, target: Target<'_>) -> Result<(), Error> {
         if !target.is_valid() {
             return Err(Error::Target);
         }
         let Target { host, path } = target;
-        let mut out = Outbox::default();
-        out.push(
-            match form {
-                Form::Minimal => format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"),
-                Form::Reduced => format!("GET {path} HTTP/1.0\r\n\r\n"),
-            }
-            .as_bytes(),
-        );
-        Ok(Self { out, state: State::Head(Vec::new()), limits })
+        let close = if self.lasts { "" } else { "Connection: close\r\n" };
+        let head = match form {
+            Form::Minimal => format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{close}\r\n"),
+            Form::Reduced => format!("GET {path} HTTP/1.0\r\n\r\n"),
+        };
+        self.out.push(head.as_bytes());
+        Ok(())
     }
 
     /// Takes a head that is complete, and what is behind it.
@@ -62,6 +82,7 @@ impl Client {
                 *octets = behind;
                 continue;
             }
+            self.lasts &= head.persists;
             let mut body = Body::new(head.length, self.limits.body)?;
             body.take(&behind)?;
             self.state = State::Body(head.status, body);
@@ -121,5 +142,14 @@ impl ClientEngine for Client {
             State::Complete(response) => Some(response),
             State::Head(_) | State::Body(..) => None,
         }
+    }
+
+    fn ask(&mut self, target: Target<'_>) -> Result<(), Error> {
+        if !self.lasts || self.response().is_none() {
+            return Err(Error::NoOther);
+        }
+        self.push(Form::Minimal, target)?;
+        self.state = State::Head(Vec::new());
+        Ok(())
     }
 }

@@ -25,6 +25,8 @@ pub(super) struct ResponseHead {
     pub(super) len: usize,
     pub(super) status: u16,
     pub(super) length: Length,
+    /// Whether the connection can have another response.
+    pub(super) persists: bool,
 }
 
 /// How long a body is. RFC 9112, section 6.3.
@@ -62,7 +64,10 @@ pub(super) fn response(octets: &[u8]) -> Result<Option<ResponseHead>, Error> {
         Fields { content_length: Some(octets), .. } => Length::Octets(octets),
         _ => Length::UntilEnd,
     };
-    Ok(Some(ResponseHead { len, status, length }))
+    // RFC 9112, section 9.3. Without a length the end of the stream is the end of the object.
+    let is_asked = if response.version == Some(0) { fields.keep_alive } else { true };
+    let persists = is_asked && !fields.close && length != Length::UntilEnd;
+    Ok(Some(ResponseHead { len, status, length, persists }))
 }
 
 /// Reads the head of a request; nothing if it is not complete. The error is the status that it is answered with.

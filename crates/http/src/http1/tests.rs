@@ -79,6 +79,37 @@ fn a_connection_can_have_several_requests() {
 }
 
 #[test]
+fn a_client_asks_for_others_on_a_connection_that_stays() {
+    let mut server = Server::new(Form::Minimal, true, Limits::default());
+    let mut client = Client::lasting(TARGET, Limits::default()).unwrap();
+    for body in [&b"first"[..], b"second"] {
+        assert_eq!(client.ask(TARGET), Err(Error::NoOther), "nothing has come yet");
+        let request = client.output().to_vec();
+        assert!(!request.windows(5).any(|at| at == b"close"));
+        client.sent(request.len());
+        server.handle_input(&request);
+        let request = server.poll_request().unwrap();
+        server.respond(request.stream, ok(body));
+        let response = server.output().to_vec();
+        server.sent(response.len());
+        client.handle_input(&response).unwrap();
+        assert_eq!(client.response().unwrap().body, body);
+        client.ask(TARGET).unwrap();
+    }
+    // As the server says that it closes, or does not say where the object ends.
+    for response in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx",
+        "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx",
+        "HTTP/1.1 200 OK\r\n\r\nx",
+    ] {
+        let mut client = Client::lasting(TARGET, Limits::default()).unwrap();
+        client.handle_input(response.as_bytes()).unwrap();
+        client.handle_end().unwrap();
+        assert_eq!(client.ask(TARGET), Err(Error::NoOther), "{response}");
+    }
+}
+
+#[test]
 fn what_is_no_request_is_answered_once_and_closed() {
     let long = format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", "a".repeat(9_000));
     let many = format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "A: b\r\n".repeat(65));

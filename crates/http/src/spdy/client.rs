@@ -1,4 +1,4 @@
-//! One GET on one stream.
+//! One GET on one stream, or several, one after the other.
 
 use alloc::vec::Vec;
 
@@ -10,21 +10,23 @@ use crate::deflate::Flush;
 use crate::outbox::Outbox;
 use crate::{ClientEngine, Error, Limits, Response, Target};
 
-/// The stream.
-const STREAM: u32 = 1;
+/// The first stream; those of a client are odd. Section 2.3.2.
+const FIRST: u32 = 1;
 
-/// A GET on a connection of its own, and the response.
+/// A GET and the response: on a connection of its own, or on one that others follow on.
 #[derive(Debug)]
 pub struct Client {
     blocks: HeaderBlocks,
     reader: Reader,
     out: Outbox,
     limits: Limits,
+    stream: u32,
     /// The status, once it is there.
     status: Option<u16>,
     body: Vec<u8>,
-    /// Octets of DATA that the server has not been told to be read: of the stream, and of all.
+    /// Octets of DATA that the server has not been told to be read: of the stream, and of those before it.
     unsaid: i64,
+    before: i64,
     response: Option<Response>,
 }
 
@@ -34,37 +36,43 @@ impl Client {
     /// # Errors
     /// [`Error::Target`].
     pub fn new(target: Target<'_>, flush: Flush, limits: Limits) -> Result<Self, Error> {
+        let mut client = Self {
+            blocks: HeaderBlocks::new(flush, limits.head),
+            reader: Reader::new(limits.head),
+            out: Outbox::default(),
+            limits,
+            stream: FIRST,
+            status: None,
+            body: Vec::new(),
+            unsaid: 0,
+            before: 0,
+            response: None,
+        };
+        client.push(target)?;
+        Ok(client)
+    }
+
+    fn push(&mut self, target: Target<'_>) -> Result<(), Error> {
         if !target.is_valid() {
             return Err(Error::Target);
         }
-        let mut blocks = HeaderBlocks::new(flush, limits.head);
         // What section 3.2.1 demands, in the order that takes the fewest octets.
-        let block = blocks.write(&[
+        let block = self.blocks.write(&[
             (":path", target.path),
             (":host", target.host),
             (":version", "HTTP/1.1"),
             (":method", "GET"),
             (":scheme", "http"),
         ]);
-        let mut client = Self {
-            blocks,
-            reader: Reader::new(limits.head),
-            out: Outbox::default(),
-            limits,
-            status: None,
-            body: Vec::new(),
-            unsaid: 0,
-            response: None,
-        };
-        client.send(&Control::SynStream {
-            stream: STREAM,
+        self.send(&Control::SynStream {
+            stream: self.stream,
             associated: 0,
             priority: 0,
             fin: true,
             unidirectional: false,
             block: &block,
         });
-        Ok(client)
+        Ok(())
     }
 
     fn send(&mut self, control: &Control<'_>) {
@@ -82,7 +90,7 @@ impl Client {
         match *control {
             Control::SynReply { stream, fin, block } => {
                 let headers = self.blocks.read(block)?;
-                if stream != STREAM || self.status.is_some() {
+                if stream != self.stream || self.status.is_some() {
                     return Err(Error::Head);
                 }
                 self.status = Some(status(&headers)?);
@@ -90,7 +98,7 @@ impl Client {
             }
             Control::Headers { stream, fin, block } => {
                 self.blocks.read(block)?;
-                self.complete(fin && stream == STREAM)
+                self.complete(fin && stream == self.stream)
             }
             Control::SynStream { stream, block, .. } => {
                 // Something is pushed. It is not wanted; but what follows refers to its headers.
@@ -98,8 +106,10 @@ impl Client {
                 self.send(&Control::RstStream { stream, reset: Reset::REFUSED_STREAM });
                 Ok(())
             }
-            Control::RstStream { stream: STREAM, reset } => Err(Error::Reset(reset.0)),
-            Control::GoAway { last_good: 0, .. } => Err(Error::Reset(Reset::REFUSED_STREAM.0)),
+            Control::RstStream { stream, reset } if stream == self.stream => Err(Error::Reset(reset.0)),
+            Control::GoAway { last_good, .. } if last_good < self.stream => {
+                Err(Error::Reset(Reset::REFUSED_STREAM.0))
+            }
             // Those of the server are even. Section 2.6.5.
             Control::Ping(number) if number % 2 == 0 => {
                 self.send(&Control::Ping(number));
@@ -115,7 +125,7 @@ impl Client {
     }
 
     fn take_data(&mut self, stream: u32, octets: &[u8], fin: bool) -> Result<(), Error> {
-        if stream != STREAM || self.status.is_none() {
+        if stream != self.stream || self.status.is_none() {
             return Err(Error::Head);
         }
         if octets.len() > self.limits.body - self.body.len() {
@@ -125,9 +135,10 @@ impl Client {
         self.unsaid += octets.len() as i64;
         // Most objects are over before that.
         if self.unsaid >= WINDOW / 2 && !fin {
-            let delta = self.unsaid as u32;
-            self.unsaid = 0;
-            [0, STREAM].into_iter().for_each(|stream| self.send(&Control::WindowUpdate { stream, delta }));
+            let (of_all, of_it) = ((self.before + self.unsaid) as u32, self.unsaid as u32);
+            (self.unsaid, self.before) = (0, 0);
+            self.send(&Control::WindowUpdate { stream: 0, delta: of_all });
+            self.send(&Control::WindowUpdate { stream: self.stream, delta: of_it });
         }
         self.complete(fin)
     }
@@ -172,5 +183,23 @@ impl ClientEngine for Client {
 
     fn response(&self) -> Option<&Response> {
         self.response.as_ref()
+    }
+
+    fn ask(&mut self, target: Target<'_>) -> Result<(), Error> {
+        // Numbers of streams have 31 bits.
+        let next = self.stream.checked_add(2).filter(|next| *next <= i32::MAX as u32);
+        let (Some(next), Some(_)) = (next, &self.response) else { return Err(Error::NoOther) };
+        let before = core::mem::replace(&mut self.stream, next);
+        if let Err(why) = self.push(target) {
+            self.stream = before;
+            return Err(why);
+        }
+        (self.status, self.response) = (None, None);
+        self.before += core::mem::take(&mut self.unsaid);
+        if self.before >= WINDOW / 2 {
+            let delta = core::mem::take(&mut self.before) as u32;
+            self.send(&Control::WindowUpdate { stream: 0, delta });
+        }
+        Ok(())
     }
 }

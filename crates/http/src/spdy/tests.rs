@@ -56,6 +56,37 @@ fn frames(octets: &[u8]) -> Vec<String> {
     frames
 }
 
+/// What follows is short, as header blocks refer to those before; and windows never close.
+#[test]
+fn a_client_asks_for_others_on_the_same_connection() {
+    let mut server = server(true);
+    let mut client = client("192.0.2.1", "/10");
+    let mut lengths = Vec::new();
+    for number in 0..20_u8 {
+        assert_eq!(client.ask(Target { host: "a", path: "/" }), Err(Error::NoOther), "nothing has come yet");
+        let request = client.output().to_vec();
+        lengths.push(request.len());
+        client.sent(request.len());
+        server.handle_input(&request);
+        let request = server.poll_request().unwrap();
+        assert_eq!(request.stream, 1 + 2 * u32::from(number));
+        let body = vec![number; 30_000];
+        server.respond(request.stream, ok(&body));
+        // Updates of a window let the rest go.
+        while client.response().is_none() {
+            let response = out(&mut server);
+            assert!(!response.is_empty(), "{number}");
+            client.handle_input(&response).unwrap();
+            let updates = client.output().to_vec();
+            client.sent(updates.len());
+            server.handle_input(&updates);
+        }
+        assert_eq!(client.response().unwrap().body, body);
+        client.ask(Target { host: "192.0.2.1", path: "/10" }).unwrap();
+    }
+    assert!(lengths[1] < 40 && lengths[1] + 30 < lengths[0], "{lengths:?}");
+}
+
 /// zlib with `Z_SYNC_FLUSH` takes 80 for the first of them.
 #[test]
 fn five_headers_and_their_frame_are_71_octets() {

@@ -128,6 +128,11 @@ impl CoapClient {
         &self.exchanges
     }
 
+    /// When the first request was to be made: with a stream that is opened first, before it was.
+    pub(super) const fn start(&self) -> Instant {
+        self.requests.start
+    }
+
     /// Whether every request was made and has ended.
     pub fn is_done(&self) -> bool {
         self.exchanges.len() == self.requests.count && self.under_way.is_empty()

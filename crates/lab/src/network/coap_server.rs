@@ -52,6 +52,11 @@ impl CoapServer {
         }
     }
 
+    /// The same, whose datagrams are counted in random steps: [`Sender::stepping`].
+    pub(super) fn stepping(self, mut steps: Stream) -> Self {
+        Self { sender: Sender::stepping(steps.next_u64() as u16, steps), ..self }
+    }
+
     /// What the message layer has counted.
     pub fn counters(&self) -> &Counters {
         self.endpoint.counters()

@@ -18,8 +18,10 @@
 //! assert!(best.took < kernel.took);
 //! ```
 
+mod fragmenting;
 mod party;
 mod recorded;
+mod rounds;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
@@ -38,10 +40,12 @@ use super::ip::{Address, Socket};
 use crate::emulator::{RohcChannel, Totals};
 use crate::streams::{Purpose, Streams};
 use crate::tcp;
-use party::{Client, Manners, Party, Server};
+use fragmenting::Fragmenting;
+use party::{Client, Drawn, Manners, Party, Server};
 use recorded::Recorded;
 
 pub use recorded::{Octets, Packet};
+pub use rounds::{Carried, Round, Rounds};
 
 /// When it is over, at the latest.
 const END: Duration = Duration::from_secs(600);
@@ -56,6 +60,8 @@ const OPTIONS: u16 = 40;
 pub enum Service {
     /// CoAP over UDP, confirmable. What does not fit into a packet goes in fragments of IP.
     Coap,
+    /// CoAP over TCP, whose connection stays: RFC 8323.
+    CoapTcp,
     /// HTTP/1.1 with no more head than it needs, over TCP as it is.
     Http,
     /// HTTP/1.0 without a field, with Fast Open.
@@ -67,7 +73,7 @@ pub enum Service {
 impl Service {
     const fn protocol(self) -> Option<Protocol> {
         match self {
-            Self::Coap => None,
+            Self::Coap | Self::CoapTcp => None,
             Self::Http => Some(Protocol::Http),
             Self::IotHttp => Some(Protocol::IotHttp),
             Self::IotSpdy => Some(Protocol::IotSpdy),
@@ -114,6 +120,9 @@ pub enum Close {
     Request,
     /// By RST, when the object is there.
     Reset,
+    /// It does not: what is fetched in [rounds](Fetch::rounds) comes over the same connection, where the service has one that
+    /// stays.
+    Never,
 }
 
 /// What to fetch, and over what.
@@ -190,8 +199,8 @@ impl Fetch {
         let [client, server] = sockets;
         let server = Socket { port: self.port(), ..server };
         if let Some([at_client, at_server]) = self.parties(client, server, Instant::ZERO, seed) {
-            network.add(server.address, Recorded::new(at_server, self.mtu));
-            network.add(client.address, Recorded::new(at_client, self.mtu));
+            network.add(server.address, Recorded::new(Fragmenting::new(at_server, self.mtu)));
+            network.add(client.address, Recorded::new(Fragmenting::new(at_client, self.mtu)));
         }
         network.run_until(Instant::ZERO + END, |_, _| false);
         let totals = Side::ALL.map(|side| network.totals(side));
@@ -199,7 +208,7 @@ impl Fetch {
         let [at_server, at_client] = hosts.as_slice() else {
             return Fetched { took: None, packets: Vec::new(), octets: Octets::default(), totals };
         };
-        let took = at_client.host.took();
+        let took = at_client.host.host.took();
         let packets = recorded::packets([at_client, at_server]);
         let sum = packets.iter().fold(Octets::default(), |sum, packet| sum + packet.octets);
         // Of what applications have said, the object is the object; what was sent again counts as overhead.
@@ -208,62 +217,55 @@ impl Fetch {
         Fetched { took, packets, octets, totals }
     }
 
-    /// So many clients share the link, each with a server of its own at the other end; each begins at a time within `spread`.
-    /// How long each took; nothing where the object did not come.
-    pub fn crowd(&self, clients: u16, spread: Duration, seed: u64) -> Vec<Option<Duration>> {
-        let mut network = Network::new(&self.model, seed, self.rohc.as_ref());
-        let mut begins = Streams::new(seed).random(0, 0, Purpose::Arrivals);
-        for number in 0..clients {
-            let start = Instant::ZERO + Duration::from_nanos(begins.below(spread.as_nanos() as u64 + 1));
-            let [client, server] =
-                Side::ALL.map(|side| Socket { address: Address::new(side, number), port: 40_000 });
-            let server = Socket { port: self.port(), ..server };
-            let seed = seed.wrapping_mul(u64::from(u16::MAX)).wrapping_add(number.into());
-            if let Some([at_client, at_server]) = self.parties(client, server, start, seed) {
-                network.add(server.address, Recorded::new(at_server, self.mtu));
-                network.add(client.address, Recorded::new(at_client, self.mtu));
-            }
-        }
-        network.run_until(Instant::ZERO + END, |_, _| false);
-        // Servers stand before their clients.
-        network.hosts().skip(1).step_by(2).map(|client| client.host.took()).collect()
-    }
-
     /// Where the server listens.
     const fn port(&self) -> u16 {
         match self.service {
-            Service::Coap => 5_683,
+            Service::Coap | Service::CoapTcp => 5_683,
             Service::Http | Service::IotHttp | Service::IotSpdy => 8_080,
         }
     }
 
     fn parties(&self, client: Socket, server: Socket, start: Instant, seed: u64) -> Option<[Party; 2]> {
+        let choices = |node| Streams::new(seed).stream(0, node, Purpose::Choice);
         let body = vec![b'x'; self.octets];
-        let path = format!("/{}", self.octets);
         let Some(protocol) = self.service.protocol() else {
             let config = Config::default();
-            let choices = |node| Streams::new(seed).stream(0, node, Purpose::Choice);
-            let mut request = Request::get("");
-            request.options.push(number::URI_PATH, self.octets.to_string().as_bytes());
-            let requests =
-                Requests { request, count: 1, start, pace: Pace::Closed { think: Duration::ZERO } };
-            let transport = Transport::Udp { protection: 0 };
-            let asks = CoapClient::new(client, server, transport, config, requests, choices(1));
-            let tcp = tcp::Config::default();
+            let tcp = self.tcp();
+            let transport = match self.service {
+                Service::CoapTcp => Transport::Tcp(tcp),
+                _ => Transport::Udp { protection: 0 },
+            };
+            let asks = CoapClient::new(client, server, transport, config, self.requests(start), choices(1));
             let serves = CoapServer::new(server, 0, tcp, config, Response::content(body), choices(0));
+            let serves = serves.stepping(choices(2));
             return Some([Party::CoapClient(Box::new(asks)), Party::CoapServer(Box::new(serves))]);
         };
-        let target = Target { host: &self.host, path: &path };
-        let limits = Limits { body: self.octets, ..Limits::default() };
-        let asks = protocol.client(target, limits).ok()?;
-        let serves = protocol.server(false, limits);
+        let (path, limits) = (self.path(), Limits { body: self.octets, ..Limits::default() });
+        let (target, lasts) = (Target { host: &self.host, path: &path }, self.close == Close::Never);
+        let asks =
+            if lasts { protocol.lasting_client(target, limits) } else { protocol.client(target, limits) };
+        let asks = asks.ok()?;
+        let serves = protocol.server(lasts, limits);
         let manners = self.manners();
         let client_tcp = self.tcp();
-        let asks = Client::new([client, server], client_tcp, manners, self.close, start, asks);
+        let drawn = Drawn::from(&mut choices(1));
+        let asks = Client::new([client, server], client_tcp, manners, self.close, start, drawn, asks);
         let quick_acks = if manners.holds { 0 } else { client_tcp.quick_acks };
         let server_tcp = tcp::Config { quick_acks, ..client_tcp };
-        let serves = Server::new([server, client], server_tcp, manners, serves, body);
+        let drawn = Drawn::from(&mut choices(0));
+        let serves = Server::new([server, client], server_tcp, manners, drawn, serves, body);
         Some([Party::Client(Box::new(asks)), Party::Server(Box::new(serves))])
+    }
+
+    fn path(&self) -> String {
+        format!("/{}", self.octets)
+    }
+
+    /// What a client of CoAP asks, once.
+    fn requests(&self, start: Instant) -> Requests {
+        let mut request = Request::get("");
+        request.options.push(number::URI_PATH, self.octets.to_string().as_bytes());
+        Requests { request, count: 1, start, pace: Pace::Closed { think: Duration::ZERO } }
     }
 
     fn is_fast(&self) -> bool {

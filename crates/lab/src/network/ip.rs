@@ -5,6 +5,7 @@ use thinair_wire::checksum::Sum;
 use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::udp::Udp;
 
+use crate::streams::Stream;
 use crate::tcp::Segment;
 
 const UDP: u8 = 17;
@@ -56,27 +57,55 @@ pub(super) enum Payload<'p> {
     Tcp(Segment),
 }
 
-/// Writes packets of a host, which counts them. Datagrams of a socket that is not connected are not counted: their
-/// Identification is 0, as Linux has it where DF is set.
-#[derive(Clone, Copy, Debug)]
+/// Writes packets of a host, which counts them in their Identification as Linux does.
+#[derive(Clone, Debug)]
 pub(super) struct Sender {
     identification: u16,
-    is_connected: bool,
+    datagrams: Datagrams,
 }
+
+/// What Identifications of datagrams do.
+#[derive(Clone, Debug)]
+enum Datagrams {
+    /// The socket is connected, and counts.
+    Count,
+    /// They are 0.
+    Zero,
+    /// The host counts for all sockets that are not connected, in random steps.
+    Step(Stream),
+}
+
+/// Steps of [`Datagrams::Step`] are below it: up to as many as the clock has ticked since the datagram before, 250 a second.
+const STEPS: u64 = 250;
 
 impl Sender {
     pub(super) const fn connected(identification: u16) -> Self {
-        Self { identification, is_connected: true }
+        Self { identification, datagrams: Datagrams::Count }
     }
 
+    /// Of a socket that is not connected, where DF is set: until Linux 5.16.
     pub(super) const fn unconnected(identification: u16) -> Self {
-        Self { identification, is_connected: false }
+        Self { identification, datagrams: Datagrams::Zero }
+    }
+
+    /// Of a socket that is not connected, since then; and wherever packets are longer than the MTU, which are told apart by it
+    /// when they are put together. RFC 6864, section 4.
+    pub(super) const fn stepping(identification: u16, steps: Stream) -> Self {
+        Self { identification, datagrams: Datagrams::Step(steps) }
     }
 
     /// A UDP datagram in the place of what `packet` holds.
     pub(super) fn udp(&mut self, from: Socket, to: Socket, payload: &[u8], packet: &mut Vec<u8>) {
         let length = (Udp::LEN + payload.len()) as u16;
-        self.header(from, to, UDP, length, packet);
+        let identification = match &mut self.datagrams {
+            Datagrams::Zero => 0,
+            Datagrams::Count => self.next(1),
+            Datagrams::Step(steps) => {
+                let step = 1 + steps.below(STEPS) as u16;
+                self.next(step)
+            }
+        };
+        header(from, to, UDP, length, identification, packet);
         let header = Udp { source_port: from.port, destination_port: to.port, length, checksum: 0 };
         // The room is there.
         let _ = header.write(packet, Ipv4::LEN);
@@ -93,30 +122,38 @@ impl Sender {
     /// A TCP segment in the place of what `packet` holds.
     pub(super) fn tcp(&mut self, from: Socket, to: Socket, segment: &Segment, packet: &mut Vec<u8>) {
         let octets = segment.write(from.port, to.port, pseudo(from, to, TCP));
-        self.header(from, to, TCP, octets.len() as u16, packet);
+        // A SYN is answered before there is a socket that could count.
+        let identification = if segment.syn && segment.acknowledgment.is_some() { 0 } else { self.next(1) };
+        header(from, to, TCP, octets.len() as u16, identification, packet);
         packet.truncate(Ipv4::LEN);
         packet.extend_from_slice(&octets);
     }
 
-    fn header(&mut self, from: Socket, to: Socket, protocol: u8, len: u16, packet: &mut Vec<u8>) {
-        packet.clear();
-        packet.resize(Ipv4::LEN + Udp::LEN, 0);
-        let header = Ipv4 {
-            total_length: Ipv4::LEN as u16 + len,
-            identification: if protocol == TCP || self.is_connected { self.identification } else { 0 },
-            df: true,
-            ttl: 64,
-            protocol,
-            source: from.address.0,
-            destination: to.address.0,
-            ..Ipv4::default()
-        };
-        self.identification = self.identification.wrapping_add(1);
-        // The room is there.
-        let _ = header.write(packet, 0);
-        let checksum = Ipv4::checksum_of(packet.get(..Ipv4::LEN).unwrap_or_default());
-        packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+    /// The Identification of this packet; that of the next one is so much higher.
+    const fn next(&mut self, step: u16) -> u16 {
+        let identification = self.identification;
+        self.identification = identification.wrapping_add(step);
+        identification
     }
+}
+
+fn header(from: Socket, to: Socket, protocol: u8, len: u16, identification: u16, packet: &mut Vec<u8>) {
+    packet.clear();
+    packet.resize(Ipv4::LEN + Udp::LEN, 0);
+    let header = Ipv4 {
+        total_length: Ipv4::LEN as u16 + len,
+        identification,
+        df: true,
+        ttl: 64,
+        protocol,
+        source: from.address.0,
+        destination: to.address.0,
+        ..Ipv4::default()
+    };
+    // The room is there.
+    let _ = header.write(packet, 0);
+    let checksum = Ipv4::checksum_of(packet.get(..Ipv4::LEN).unwrap_or_default());
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
 }
 
 fn pseudo(from: Socket, to: Socket, protocol: u8) -> Sum {

@@ -1,5 +1,5 @@
-//! What a link has written of its packets: the log of `thinair link run`, a line per packet, joined with its captures, which
-//! have the octets of those that arrived, in the same order.
+//! What a link has written of its packets: the log of `thinair link run`, a line per packet, joined with its capture of IP
+//! packets, which has the octets of those that hosts got, in the same order.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -24,16 +24,15 @@ pub(super) struct Passed {
     /// Frames that these were, and their octets with all that the link adds.
     pub(super) frames: u64,
     pub(super) frame_octets: u64,
-    /// What came out of the link: the IP packet, or a packet of ROHC. Empty if it did not arrive.
+    /// The IP packet that came out at the end. Empty if none did.
     pub(super) octets: Vec<u8>,
 }
 
-/// All packets of a link, in the order in which they entered. `captures` is one of both directions, or one of each.
-pub(super) fn read(log: &Path, captures: &[&Path]) -> Result<Vec<Passed>, Error> {
+/// All packets of a link, in the order in which they entered.
+pub(super) fn read(log: &Path, capture: &Path) -> Result<Vec<Passed>, Error> {
     let text = std::fs::read_to_string(log).map_err(|source| Error::Open { path: log.to_owned(), source })?;
-    let records = captures.iter().map(|path| records(path)).collect::<Result<Vec<_>, _>>()?;
-    join(&text, records)
-        .ok_or_else(|| Error::RealTime(format!("{} is not the log of its captures", log.display())))
+    join(&text, records(capture)?)
+        .ok_or_else(|| Error::RealTime(format!("{} is not the log of its capture", log.display())))
 }
 
 /// Times and octets of a capture.
@@ -46,19 +45,17 @@ fn records(path: &Path) -> Result<Records, Error> {
     let mut records = Records::new();
     while let Some(record) = reader.next_record() {
         let record = record.map_err(failed)?;
-        // A packet of IP as it is; one of ROHC is in a frame, whose header says nothing here.
-        let octets = record.network_packet().map_or(record.data, |network| network.packet);
-        records.push_back((record.time.as_nanos(), octets.to_vec()));
+        records.push_back((record.time.as_nanos(), record.data.to_vec()));
     }
     Ok(records)
 }
 
 /// `None` if they do not fit together.
-fn join(log: &str, mut records: Vec<Records>) -> Option<Vec<Passed>> {
+fn join(log: &str, mut records: Records) -> Option<Vec<Passed>> {
     let mut lines = log.lines();
     let names: Vec<&str> = lines.next()?.split(',').collect();
     let column = |name: &str| names.iter().position(|other| *other == name);
-    let [from, entered, out, late] = ["from", "in_ns", "out_ns", "late_ns"].map(column);
+    let [entered, out, late] = ["in_ns", "out_ns", "late_ns"].map(column);
     let [ip_octets, link_octets, frames, frame_octets, fate] =
         ["ip_octets", "link_octets", "frames", "frame_octets", "fate"].map(column);
     let mut passed = Vec::new();
@@ -67,14 +64,12 @@ fn join(log: &str, mut records: Vec<Records>) -> Option<Vec<Passed>> {
         let fields: Vec<&str> = line.split(',').collect();
         let number = |at: Option<usize>| fields.get(at?)?.parse::<u64>().ok();
         let (mut delivered, mut octets) = (None, Vec::new());
-        if let Some(out) = number(out) {
-            let of_b = fields.get(from?) == Some(&"B");
-            let capture = if records.len() > 1 && of_b { 1 } else { 0 };
-            let (time, came) = records.get_mut(capture)?.pop_front()?;
+        let fate = *fields.get(fate?)?;
+        if let Some(out) = number(out).filter(|_| matches!(fate, "delivered" | "altered")) {
+            let (time, came) = records.pop_front()?;
             // The log counts from when the link began, captures from 1970.
             let origin = *origin.get_or_insert(time.checked_sub(out)?);
-            let is_whole = matches!(*fields.get(fate?)?, "delivered" | "consumed");
-            delivered = is_whole.then_some(origin + out);
+            delivered = (fate == "delivered").then_some(origin + out);
             octets = came;
         }
         passed.push(Passed {
@@ -88,7 +83,7 @@ fn join(log: &str, mut records: Vec<Records>) -> Option<Vec<Passed>> {
             octets,
         });
     }
-    if records.iter().any(|records| !records.is_empty()) {
+    if !records.is_empty() {
         return None;
     }
     // What never arrived still has a time, from the same origin. Without any arrival there is none to compare with.
@@ -113,23 +108,33 @@ mod tests {
             "{HEADER}0,A,10,10,20,40,3,30,20,1,20,delivered,\n2,A,15,,,,,30,20,0,0,dropped,queue\n1,B,12,12,22,42,,50,50,2,58,delivered,\n"
         );
         let records = || Records::from([(1_000_040, vec![1]), (1_000_042, vec![2, 3])]);
-        let passed = join(&log, vec![records()]).unwrap();
+        let passed = join(&log, records()).unwrap();
         let times: Vec<_> = passed.iter().map(|packet| (packet.entered, packet.delivered)).collect();
         assert_eq!(times, [(1_000_010, Some(1_000_040)), (1_000_012, Some(1_000_042)), (1_000_015, None)]);
         assert_eq!((passed[0].late, &*passed[1].octets), (3, &[2, 3][..]));
         assert_eq!((passed[1].frames, passed[1].frame_octets), (2, 58));
         assert_eq!((passed[0].ip_octets, passed[0].link_octets), (30, 20));
+    }
 
-        let of_each = vec![Records::from([(1_000_040, vec![1])]), Records::from([(1_000_042, vec![2, 3])])];
-        assert_eq!(join(&log, of_each).unwrap(), passed);
+    /// Feedback, and what cannot be decompressed, arrives and is no packet.
+    #[test]
+    fn what_arrives_without_a_packet_has_no_record() {
+        let log = format!(
+            "{HEADER}0,B,10,10,20,40,,0,4,1,4,consumed,\n1,A,12,12,22,42,,30,9,1,9,not-decompressed,bad_crc\n\
+            2,A,14,14,24,44,,30,9,1,9,delivered,\n"
+        );
+        let passed = join(&log, Records::from([(1_000_044, vec![1])])).unwrap();
+        let times: Vec<_> = passed.iter().map(|packet| (packet.entered, packet.delivered)).collect();
+        assert_eq!(times, [(1_000_010, None), (1_000_012, None), (1_000_014, Some(1_000_044))]);
+        assert_eq!(passed.iter().map(|packet| packet.octets.len()).collect::<Vec<_>>(), [0, 0, 1]);
     }
 
     #[test]
     fn a_capture_of_another_run_is_refused() {
         let log = format!("{HEADER}0,A,10,10,20,40,3,30,20,1,20,delivered,\n");
-        assert_eq!(join(&log, vec![Records::new()]), None);
-        assert_eq!(join(&log, vec![Records::from([(40, vec![1]), (41, vec![1])])]), None);
-        assert_eq!(join("", vec![Records::new()]), None);
-        assert_eq!(join(HEADER, vec![Records::new()]), Some(Vec::new()));
+        assert_eq!(join(&log, Records::new()), None);
+        assert_eq!(join(&log, Records::from([(40, vec![1]), (41, vec![1])])), None);
+        assert_eq!(join("", Records::new()), None);
+        assert_eq!(join(HEADER, Records::new()), Some(Vec::new()));
     }
 }

@@ -32,6 +32,13 @@ pub(super) enum Way {
 }
 
 impl Way {
+    const fn link(self) -> Link {
+        match self {
+            Self::Anew | Self::GoesOn => Link::Slow,
+            Self::GoesOnV6 | Self::Elided => Link::Frames,
+        }
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::Anew => "anew",
@@ -61,6 +68,12 @@ impl Compressed {
         self.range(|sample| sample.link_octets as f64)
     }
 
+    /// Milliseconds until the object was there.
+    pub(super) fn time(&self) -> Option<Range> {
+        let times = self.samples.iter().skip(BEFORE).filter_map(|sample| sample.exchange.download_ns);
+        Range::of(times.map(|nanos| nanos as f64 / 1e6).collect())
+    }
+
     /// Octets of the IP packets.
     pub(super) fn plain(&self) -> Option<Range> {
         self.range(|sample| sample.ip_octets as f64)
@@ -74,6 +87,12 @@ impl Compressed {
     /// What is left of the octets, from 0 to 1 and more.
     pub(super) fn share(&self) -> Option<f64> {
         Some(self.octets()?.median / self.plain()?.median)
+    }
+
+    /// The same without ROHC, of a new client each time; over IPv6 in frames.
+    pub(super) const fn without(&self) -> Cell {
+        let link = self.way.link();
+        Cell { service: self.service, link, options: Options::Lean, size: 10, temper: Temper::Warm }
     }
 
     pub(super) fn what(&self) -> String {
@@ -94,11 +113,13 @@ pub(super) fn rows(of: &Compressed) -> Vec<Row> {
     let most = of.octets().map(|octets| octets.max);
     let octets = Row::new(id("octets"), what("octets on the link, at most"), "octets", most);
     let share = Row::new(id("share"), what("share of the octets without"), "", of.share());
+    let time = of.time().map(|time| time.median);
+    let time = Row::new(id("odt"), what("object download time"), "ms", time);
     match (of.service, of.way) {
-        (Service::Coap, Way::GoesOnV6) => vec![octets.at_most(MOST_CARRIED), share],
-        (Service::Coap, Way::Elided) => vec![octets.at_most(MOST_ELIDED), share],
-        (Service::IotHttp, _) => vec![octets, share.at_most(MOST_OF_PLAIN)],
-        _ => vec![octets, share],
+        (Service::Coap, Way::GoesOnV6) => vec![octets.at_most(MOST_CARRIED), share, time],
+        (Service::Coap, Way::Elided) => vec![octets.at_most(MOST_ELIDED), share, time],
+        (Service::IotHttp, _) => vec![octets, share.at_most(MOST_OF_PLAIN), time],
+        _ => vec![octets, share, time],
     }
 }
 
@@ -123,10 +144,7 @@ pub(super) fn measure(
             if way == Way::Elided {
                 options.extend(["--coap-checksum", "elide"]);
             }
-            let link = match way {
-                Way::Anew | Way::GoesOn => Link::Slow,
-                Way::GoesOnV6 | Way::Elided => Link::Frames,
-            };
+            let link = way.link();
             let site = super::site::Site::open(link, Options::Lean, program, &options)?;
             let cell = Cell { service, link, options: Options::Lean, size: 10, temper: Temper::Warm };
             let mut children = crate::children::Children::new(interrupt)?;

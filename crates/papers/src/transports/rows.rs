@@ -15,6 +15,7 @@ pub(super) fn rows(measured: &Measured) -> Vec<Row> {
         measured.latest().map(|nanos| nanos as f64 / 1e3),
     ));
     rows.extend(measured.compressed.iter().flat_map(super::rohc::rows));
+    rows.extend(measured.kept.iter().flat_map(super::kept::real_rows));
     rows.extend(CONCLUSIONS.iter().map(|conclusion| conclusion.row(measured)));
     rows
 }

@@ -28,7 +28,17 @@ pub(super) struct Place {
 
 /// An object of so many octets: text, so that no client stumbles over it, that is in no header.
 pub(super) fn object(size: usize) -> Vec<u8> {
-    (0..size).map(|at| b'!' + ((at * 7 + at / 90 + size) % 90) as u8).collect()
+    object_named(size, size)
+}
+
+/// The same with another name, and so with other text.
+pub(super) fn object_named(name: usize, size: usize) -> Vec<u8> {
+    (0..size).map(|at| b'!' + ((at * 7 + at / 90 + name) % 90) as u8).collect()
+}
+
+/// Names of objects of that size that are fetched over one connection.
+pub(super) const fn several(size: usize) -> [usize; 3] {
+    [size, size + 1, size + 2]
 }
 
 impl Place {
@@ -37,7 +47,9 @@ impl Place {
         let objects = self.objects();
         fs::create_dir_all(&objects)?;
         for size in SIZES {
-            fs::write(objects.join(size.to_string()), object(size))?;
+            for name in several(size) {
+                fs::write(objects.join(name.to_string()), object_named(name, size))?;
+            }
         }
         let (folder, objects, server) = (self.folder.display(), objects.display(), self.server);
         let configurations = [
@@ -89,7 +101,7 @@ impl Place {
     }
 
     /// Where a service listens.
-    fn address(&self, service: Service) -> SocketAddr {
+    pub(super) fn address(&self, service: Service) -> SocketAddr {
         SocketAddr::new(self.server, service.port())
     }
 
@@ -281,6 +293,18 @@ impl Service {
         }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
+    }
+
+    /// A client that fetches [several] objects over one connection, one after the other; `None` if there is no program for it.
+    pub(super) fn keeping_client(self, place: &Place, size: usize) -> Option<Command> {
+        let mut command = self.client(place, size);
+        let [_, more @ ..] = several(size);
+        match self {
+            Self::Nginx => command.args(more.map(|name| place.url("http", self, name))),
+            Self::Spdy => command.args(more.map(|name| format!("/{name}"))),
+            _ => return None,
+        };
+        Some(command)
     }
 
     /// What must run once before the first exchange, so that the object is there: libcoap's server has none of its own.

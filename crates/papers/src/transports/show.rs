@@ -254,9 +254,11 @@ fn framed(measured: &Measured) -> Section {
 fn compressed(measured: &Measured) -> Section {
     let mut columns = vec![Column::text("service")];
     columns.extend(
-        ["first, octets", "from exchange 20", "at most", "without ROHC", "share, %"].map(Column::number),
+        ["octets: first", "from exchange 20", "at most", "without ROHC", "%", "ms", "without ROHC"]
+            .map(Column::number),
     );
-    let mut table = Table::new("Exchanges of 10 octets over ROHC, octets on the link", columns);
+    let mut table =
+        Table::new("Exchanges of 10 octets over ROHC, octets on the link and download time", columns);
     for of in &measured.compressed {
         let number = |value: Option<f64>| value.map_or(Field::Empty, |value| Field::number(value, 0));
         table.row([
@@ -266,6 +268,8 @@ fn compressed(measured: &Measured) -> Section {
             number(of.octets().map(|range| range.max)),
             number(of.plain().map(|range| range.median)),
             number(of.share().map(|share| share * 100.0)),
+            of.time().map_or(Field::Empty, |time| Field::number(time.median, 1)),
+            time(measured.of(&of.without())),
         ]);
     }
     Section::new("Over ROHC")
@@ -321,14 +325,16 @@ fn range(served: Option<&Served>, range: Option<Range>, decimals: usize) -> Fiel
     };
     match range {
         None => Field::text("did not finish"),
-        Some(Range { median, min, max }) => {
-            let is_range = if decimals > 0 { max - min > median / 100.0 } else { max > min };
-            let text = if is_range {
-                format!("{median:.decimals$} [{min:.decimals$}–{max:.decimals$}]{unfinished}")
-            } else {
-                format!("{median:.decimals$}{unfinished}")
-            };
-            Field::text(text)
-        }
+        Some(range) => Field::text(format!("{}{unfinished}", text(range, decimals))),
+    }
+}
+
+/// The median, and the range where there is one that matters.
+pub(super) fn text(Range { median, min, max }: Range, decimals: usize) -> String {
+    let is_range = if decimals > 0 { max - min > median / 100.0 } else { max > min };
+    if is_range {
+        format!("{median:.decimals$} [{min:.decimals$}–{max:.decimals$}]")
+    } else {
+        format!("{median:.decimals$}")
     }
 }

@@ -28,6 +28,7 @@ impl Virtual {
 fn real(measured: &Measured, service: Service, link: Link, size: usize) -> Option<Range> {
     let service = match service {
         Service::Coap => cell::Service::Coap,
+        Service::CoapTcp => cell::Service::CoapTcp,
         Service::Http => cell::Service::HttpOurs,
         Service::IotHttp => cell::Service::IotHttp,
         Service::IotSpdy => cell::Service::IotSpdy,

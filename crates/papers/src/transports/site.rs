@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use thinair_analyze::exchange::{Exchange, Passage, measure};
+use thinair_analyze::exchange::{Passage, measure};
 use thinair_lab::load::{Hosts, LoadError};
 use thinair_link::Side;
 use thinair_os::{Namespace, clock};
@@ -46,7 +46,9 @@ const REPEATS: usize = 2;
 pub(super) fn missing() -> Option<String> {
     match Hosts::create() {
         Ok(_) => None,
-        Err(LoadError::Os(why)) if why.is_permission() => Some(format!("{why}: this needs root")),
+        Err(LoadError::Os(why)) if why.is_permission() => {
+            Some(format!("it takes network namespaces, and so root (with sudo it is measured): {why}"))
+        }
         Err(why) => Some(why.to_string()),
     }
 }
@@ -121,8 +123,6 @@ pub(super) struct Site {
     place: Place,
     link: Vec<String>,
     is_ipv6: bool,
-    /// Whether the link carries ROHC: then its captures have no IP packets.
-    is_rohc: bool,
     _folder: TempDir,
 }
 
@@ -149,7 +149,7 @@ impl Site {
         let (is_ipv6, (rate, mtu)) = (link.is_ipv6(), link.words());
         let link = ["--rate", rate, "--delay", "20ms", "--mtu", mtu, "--queue", "50"];
         let link = link.iter().chain(more).map(|word| (*word).to_owned()).collect();
-        Ok(Self { hosts, place, link, is_ipv6, is_rohc: more.contains(&"--rohc"), _folder: folder })
+        Ok(Self { hosts, place, link, is_ipv6, _folder: folder })
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -163,36 +163,8 @@ impl Site {
         client: Client,
         children: &mut Children<'_>,
     ) -> Result<Vec<Sample>, Error> {
-        let (here, there) = (self.hosts.here(), self.hosts.there());
-        let (log, capture) = (self.file("link.csv"), self.file("link.pcap"));
-        let mut options: Vec<&str> = self.link.iter().map(String::as_str).collect();
-        let files = [log.display().to_string(), capture.display().to_string()];
-        options.extend(["--log", &files[0], "--pcap", &files[1]]);
-        children.start_link([here, there], &self.place.folder, &self.place.program, &options)?;
-
-        let mut services: Vec<Service> = cells.iter().map(|cell| cell.service).collect();
-        services.sort_unstable();
-        services.dedup();
-        for service in services {
-            if listens(there, service.port()) {
-                continue;
-            }
-            children.start(there, &self.place.folder, service.name(), &mut service.server(&self.place))?;
-            let what = format!("{} listens", service.name());
-            children.until(&what, PATIENCE, || listens(there, service.port()))?;
-            for cell in cells.iter().filter(|cell| cell.service == service) {
-                if let Some(mut put) = service.provision(&self.place, cell.size) {
-                    // From its own host, so that the link hears nothing of it.
-                    children.run(there, &mut put, PATIENCE)?;
-                }
-            }
-        }
-        // The cookie, which is the same for all services of a host.
-        if let Some(cell) = cells.iter().find(|cell| cell.service.has_cookie()) {
-            children.run_for(here, &mut cell.service.client(&self.place, cell.size), LONGEST)?;
-        }
-        self.rest(children)?;
-
+        self.open_up(cells, children)?;
+        let here = self.hosts.here();
         let socket = match client {
             Client::Processes => None,
             Client::OneOfCoap => Some(self.socket()?),
@@ -225,16 +197,69 @@ impl Site {
             let told = (cell.service == Service::Http3).then(|| Told::read(&said, cell.size));
             spans.push((begin, clock::epoch() + clock::now().as_nanos(), told));
         }
-        children.finish("link", PATIENCE)?;
+        let packets = self.close_down(children)?;
+        Ok(cells.iter().zip(spans).map(|(cell, span)| sample(cell, &packets, span)).collect())
+    }
 
-        let captures = if self.is_rohc {
-            vec![self.file("link.ab.pcap"), self.file("link.ba.pcap")]
-        } else {
-            vec![capture]
-        };
-        let captures: Vec<&Path> = captures.iter().map(PathBuf::as_path).collect();
-        let packets = passed::read(&log, &captures)?;
-        Ok(cells.iter().zip(spans).map(|(cell, span)| sample(cell, &packets, span, self.is_rohc)).collect())
+    /// Runs the link, has one client fetch the objects over one connection, and tells every packet.
+    pub(super) fn kept(&self, cell: Cell, children: &mut Children<'_>) -> Result<Vec<Passed>, Error> {
+        self.open_up(&[cell], children)?;
+        let here = self.hosts.here();
+        match cell.service.keeping_client(&self.place, cell.size) {
+            Some(mut client) => {
+                children.run_for(here, &mut client, LONGEST)?;
+            }
+            None => {
+                here.within(|| super::kept_real::ask(cell.service, &self.place, cell.size, LONGEST))??
+            }
+        }
+        self.rest(children)?;
+        self.close_down(children)
+    }
+
+    /// The link, and servers of all services, ready to be asked.
+    fn open_up(&self, cells: &[Cell], children: &mut Children<'_>) -> Result<(), Error> {
+        let (here, there) = (self.hosts.here(), self.hosts.there());
+        let mut options: Vec<&str> = self.link.iter().map(String::as_str).collect();
+        let files = self.files().map(|file| file.display().to_string());
+        options.extend(["--log", &files[0], "--ip-pcap", &files[1]]);
+        children.start_link([here, there], &self.place.folder, &self.place.program, &options)?;
+
+        let mut services: Vec<Service> = cells.iter().map(|cell| cell.service).collect();
+        services.sort_unstable();
+        services.dedup();
+        for service in services {
+            if listens(there, service.port()) {
+                continue;
+            }
+            children.start(there, &self.place.folder, service.name(), &mut service.server(&self.place))?;
+            let what = format!("{} listens", service.name());
+            children.until(&what, PATIENCE, || listens(there, service.port()))?;
+            for cell in cells.iter().filter(|cell| cell.service == service) {
+                if let Some(mut put) = service.provision(&self.place, cell.size) {
+                    // From its own host, so that the link hears nothing of it.
+                    children.run(there, &mut put, PATIENCE)?;
+                }
+            }
+        }
+        // The cookie, which is the same for all services of a host.
+        if let Some(cell) = cells.iter().find(|cell| cell.service.has_cookie()) {
+            children.run_for(here, &mut cell.service.client(&self.place, cell.size), LONGEST)?;
+        }
+        self.rest(children)?;
+        Ok(())
+    }
+
+    /// Ends the link: all that it has carried.
+    fn close_down(&self, children: &mut Children<'_>) -> Result<Vec<Passed>, Error> {
+        children.finish("link", PATIENCE)?;
+        let [log, capture] = self.files();
+        passed::read(&log, &capture)
+    }
+
+    /// The log of the link, and the capture of its IP packets.
+    fn files(&self) -> [PathBuf; 2] {
+        ["link.csv", "link.pcap"].map(|name| self.file(name))
     }
 
     /// What a client that goes on asks libcoap's server from.
@@ -290,12 +315,7 @@ impl Site {
 }
 
 /// What an exchange took, out of all packets of the link, and of what a client told whose packets say nothing.
-fn sample(
-    cell: &Cell,
-    packets: &[Passed],
-    (begin, end, told): (u64, u64, Option<Option<Told>>),
-    is_rohc: bool,
-) -> Sample {
+fn sample(cell: &Cell, packets: &[Passed], (begin, end, told): (u64, u64, Option<Option<Told>>)) -> Sample {
     let mut own: Vec<&Passed> =
         packets.iter().filter(|packet| (begin..end).contains(&packet.entered)).collect();
     if told.is_some() {
@@ -307,8 +327,7 @@ fn sample(
         octets: &packet.octets,
     });
     let ports = CoapPorts::of(&[Service::Coap.port(), Service::CoapOurs.port()]).unwrap_or_default();
-    let mut exchange =
-        if is_rohc { Exchange::default() } else { measure(passages, &object(cell.size), ports) };
+    let mut exchange = measure(passages, &object(cell.size), ports);
     if let Some(told) = told.flatten() {
         told.complete(&mut exchange, cell.size);
     }

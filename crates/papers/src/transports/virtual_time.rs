@@ -22,7 +22,7 @@ pub(super) const SERVICES: [Service; 4] = [Service::Coap, Service::Http, Service
 const OPTIONS: TcpOptions = TcpOptions { window_scaling: true, cookie: Some(8), ..TcpOptions::LEAN };
 
 /// Clients of a crowd begin within it.
-const SPREAD: Duration = Duration::from_secs(1);
+pub(super) const SPREAD: Duration = Duration::from_secs(1);
 
 /// What happens to packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,6 +94,7 @@ pub(super) struct Virtual {
 pub(super) const fn name(service: Service) -> &'static str {
     match service {
         Service::Coap => "coap",
+        Service::CoapTcp => "coap-tcp",
         Service::Http => "http",
         Service::IotHttp => "iot-http",
         Service::IotSpdy => "iot-spdy",
@@ -103,13 +104,14 @@ pub(super) const fn name(service: Service) -> &'static str {
 pub(super) const fn what(service: Service) -> &'static str {
     match service {
         Service::Coap => "CoAP",
+        Service::CoapTcp => "CoAP over TCP",
         Service::Http => "HTTP/1.1",
         Service::IotHttp => "IoT-HTTP",
         Service::IotSpdy => "IoT-SPDY",
     }
 }
 
-fn fetch(service: Service, link: Link, size: usize) -> Fetch {
+pub(super) fn fetch(service: Service, link: Link, size: usize) -> Fetch {
     let (model, mtu) = match link {
         Link::Slow | Link::Frames => (ZIGBEE_20K.model, 128),
         Link::Fast => (ZIGBEE_250K.model, 128),
@@ -119,7 +121,7 @@ fn fetch(service: Service, link: Link, size: usize) -> Fetch {
     Fetch { options: OPTIONS, holds: service != Service::IotHttp, ..Fetch::new(service, size, model, mtu) }
 }
 
-fn both(
+pub(super) fn both(
     model: &LinkModel<'static>,
     change: impl Fn(&mut thinair_link::Direction<'static>),
 ) -> LinkModel<'static> {
@@ -130,7 +132,7 @@ fn both(
 }
 
 impl Harm {
-    fn on(self, model: &LinkModel<'static>) -> LinkModel<'static> {
+    pub(super) fn on(self, model: &LinkModel<'static>) -> LinkModel<'static> {
         both(model, |direction| match self {
             Self::Bits(rate) => {
                 direction.bit_errors =

@@ -19,6 +19,9 @@ const FETCH_NOTHING: &str = "default-src 'none'; style-src 'unsafe-inline'; scri
 /// Values of more characters than this are set smaller, to stay inside their tile.
 const WIDEST_LARGE_VALUE: usize = 8;
 
+/// Tables with more columns than this are set closer, so that they need not scroll on a wide screen.
+const ROOMY: usize = 9;
+
 /// Tables longer than this break across pages rather than leaving one half empty.
 const MOST_ROWS_KEPT_TOGETHER: usize = 16;
 
@@ -135,7 +138,7 @@ fn bare_table(table: &Table) -> Markup {
     html! {
         // Can be reached by keyboard, since it may scroll.
         div class="scroll" role="region" tabindex="0" aria-label=(printable(label)) {
-            table {
+            table class=[is_dense(table).then_some("dense")] {
                 thead { tr { @for column in table.columns() { (heading(column)) } } }
                 tbody { @for (cells, texts) in rows { (row(table, cells, texts)) } }
                 @if !table.totals().is_empty() {
@@ -144,6 +147,11 @@ fn bare_table(table: &Table) -> Markup {
             }
         }
     }
+}
+
+/// Whether the columns are so many that they need the room between them.
+fn is_dense(table: &Table) -> bool {
+    table.columns().len() > ROOMY
 }
 
 fn heading(column: &Column) -> Markup {
@@ -246,6 +254,15 @@ mod tests {
         let html = bare_table(&table).into_string();
         assert!(html.contains("<td class=\"n\" data-v=\"0.125\">12.5\u{202f}%</td>"));
         assert!(html.contains("<td class=\"n\">–</td>"));
+    }
+
+    #[test]
+    fn many_columns_are_set_closer() {
+        let with = |columns: usize| {
+            let table = Table::new("", (0..columns).map(|_| Column::number("n")));
+            bare_table(&table).into_string().contains("dense")
+        };
+        assert_eq!([2, 9, 10].map(with), [false, false, true]);
     }
 
     fn evil() -> Document {

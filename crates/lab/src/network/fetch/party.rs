@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use thinair_http::{ClientEngine, Response, ServerEngine};
+use thinair_http::{ClientEngine, Response, ServerEngine, Target};
 use thinair_wire::time::Instant;
 
 use super::Close;
@@ -11,6 +11,7 @@ use crate::network::Host;
 use crate::network::coap_client::CoapClient;
 use crate::network::coap_server::CoapServer;
 use crate::network::ip::{self, Payload, Sender, Socket};
+use crate::streams::Stream;
 use crate::tcp::{Config, Connection, Segment};
 
 /// What happens first when a segment comes.
@@ -22,6 +23,20 @@ pub(super) struct Manners {
     pub(super) answers_in_syn_ack: bool,
     /// Acknowledgments wait for what is sent next.
     pub(super) holds: bool,
+}
+
+/// What a host draws for a connection: RFC 9293, section 3.4.1; RFC 6864, section 4.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Drawn {
+    pub(super) isn: u32,
+    /// Identification of its first packet; that of a SYN-ACK is 0.
+    pub(super) identification: u16,
+}
+
+impl Drawn {
+    pub(super) fn from(choices: &mut Stream) -> Self {
+        Self { isn: choices.next_u64() as u32, identification: choices.next_u64() as u16 }
+    }
 }
 
 /// A connection between two sockets, as IP packets.
@@ -37,8 +52,9 @@ struct Wire {
 }
 
 impl Wire {
-    fn new(connection: Connection, [own, other]: [Socket; 2], manners: Manners) -> Self {
-        Self { connection, own, other, sender: Sender::connected(0), manners, segments: VecDeque::new() }
+    fn new(connection: Connection, [own, other]: [Socket; 2], manners: Manners, drawn: Drawn) -> Self {
+        let sender = Sender::connected(drawn.identification);
+        Self { connection, own, other, sender, manners, segments: VecDeque::new() }
     }
 
     /// Octets that have come, if the packet is one of this connection.
@@ -79,6 +95,8 @@ pub(super) struct Client {
     /// When it begins, and whether it has.
     start: Instant,
     started: bool,
+    /// When it asks for the next object on this connection.
+    asks: Option<Instant>,
     /// When the object was there.
     done: Option<Instant>,
 }
@@ -90,15 +108,26 @@ impl Client {
         manners: Manners,
         close: Close,
         start: Instant,
+        drawn: Drawn,
         engine: Box<dyn ClientEngine>,
     ) -> Self {
-        let connection = Connection::connect(tcp, start, 0x1000_0000);
-        let wire = Wire::new(connection, sockets, manners);
-        let mut client = Self { wire, engine, close, start, started: false, done: None };
+        let connection = Connection::connect(tcp, start, drawn.isn);
+        let wire = Wire::new(connection, sockets, manners, drawn);
+        let mut client = Self { wire, engine, close, start, started: false, asks: None, done: None };
         // A kernel takes at first what the SYN has room for.
         let most = tcp.syn_data.map_or(usize::MAX, usize::from);
         client.write(start, if tcp.fast_open == crate::tcp::FastOpen::Off { 0 } else { most });
         client
+    }
+
+    /// Asks for another object at that time, if the connection has come to the end of the one before. False if not.
+    pub(super) fn ask(&mut self, at: Instant, target: Target<'_>) -> bool {
+        let asks =
+            self.done.is_some() && !self.wire.connection.is_closed() && self.engine.ask(target).is_ok();
+        if asks {
+            (self.start, self.asks, self.done) = (at, Some(at), None);
+        }
+        asks
     }
 
     fn write(&mut self, now: Instant, most: usize) {
@@ -118,7 +147,7 @@ impl Host for Client {
         let Some(octets) = self.wire.handle_packet(now, packet) else { return };
         // What makes no sense ends as what does not come.
         let read = self.engine.handle_input(&octets);
-        if self.wire.connection.is_open() {
+        if self.wire.connection.is_open() && self.asks.is_none() {
             self.write(now, usize::MAX);
         }
         let ended = self.wire.connection.is_finished();
@@ -131,16 +160,24 @@ impl Host for Client {
         match self.close {
             Close::Reset => self.wire.connection.abort(),
             Close::Response | Close::Request => self.wire.connection.close(now),
+            Close::Never => {}
         }
     }
 
     fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
         self.started |= now >= self.start;
+        if self.asks.is_some_and(|asks| asks <= now) {
+            self.asks = None;
+            self.write(now, usize::MAX);
+        }
         self.started && self.wire.poll_packet(now, packet)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        if self.started { self.wire.connection.poll_timeout() } else { Some(self.start) }
+        if !self.started {
+            return Some(self.start);
+        }
+        [self.asks, self.wire.connection.poll_timeout()].into_iter().flatten().min()
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -162,11 +199,12 @@ impl Server {
         sockets: [Socket; 2],
         tcp: Config,
         manners: Manners,
+        drawn: Drawn,
         engine: Box<dyn ServerEngine>,
         object: Vec<u8>,
     ) -> Self {
-        let connection = Connection::listen(tcp, 0x2000_0000);
-        Self { wire: Wire::new(connection, sockets, manners), engine, object }
+        let connection = Connection::listen(tcp, drawn.isn);
+        Self { wire: Wire::new(connection, sockets, manners, drawn), engine, object }
     }
 }
 
@@ -212,9 +250,21 @@ impl Party {
     /// How long the object took; nothing if it has not come, or at the end that has it.
     pub(super) fn took(&self) -> Option<Duration> {
         match self {
-            Self::CoapClient(client) => client.exchanges().first()?.took(),
+            Self::CoapClient(client) => {
+                let exchange = client.exchanges().first().filter(|exchange| exchange.error.is_none())?;
+                Some(exchange.ended?.since(client.start()))
+            }
             Self::Client(client) => client.done.map(|at| at.since(client.start)),
             Self::CoapServer(_) | Self::Server(_) => None,
+        }
+    }
+
+    /// Whether nothing more will come of what was asked: the object is there, or was given up.
+    pub(super) fn is_over(&self) -> bool {
+        match self {
+            Self::CoapClient(client) => client.is_done(),
+            Self::Client(client) => client.done.is_some() || client.wire.connection.is_closed(),
+            Self::CoapServer(_) | Self::Server(_) => true,
         }
     }
 

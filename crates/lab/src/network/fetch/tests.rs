@@ -4,7 +4,7 @@
 use super::*;
 use thinair_link::preset::{ZIGBEE_20K, ZIGBEE_250K};
 use thinair_link::{LossModel, Probability};
-use thinair_rohc::{Channel, CidSpace, CompressorConfig, DecompressorConfig, ProfileId, ProfileSet};
+use thinair_rohc::{Channel, CidSpace, CompressorConfig, DecompressorConfig, Mode, ProfileId, ProfileSet};
 
 fn zigbee(service: Service, octets: usize) -> Fetch {
     Fetch::new(service, octets, ZIGBEE_20K.model, 128)
@@ -95,17 +95,23 @@ fn a_faster_link_with_larger_packets() {
     }
 }
 
+fn rohc(mode: Mode) -> RohcChannel {
+    let profiles = ProfileSet::v1().with(ProfileId::Tcp).unwrap().with(ProfileId::Coap).unwrap();
+    let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
+    RohcChannel {
+        compressor: CompressorConfig::new(channel),
+        decompressor: DecompressorConfig { mode, ..DecompressorConfig::new(channel) },
+        bases: Vec::new(),
+        feedback_wait: Duration::from_millis(10),
+    }
+}
+
+const SERVICES: [Service; 4] = [Service::Coap, Service::Http, Service::IotHttp, Service::IotSpdy];
+
 /// Headers of UDP and TCP go through ROHC, and the object is the same.
 #[test]
 fn compressed_packets_bring_the_same_object() {
-    let profiles = ProfileSet::v1().with(ProfileId::Tcp).unwrap();
-    let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
-    let rohc = RohcChannel {
-        compressor: CompressorConfig::new(channel),
-        decompressor: DecompressorConfig::new(channel),
-        bases: Vec::new(),
-        feedback_wait: Duration::ZERO,
-    };
+    let rohc = rohc(Mode::Unidirectional);
     for service in [Service::Coap, Service::IotHttp, Service::IotSpdy] {
         let plain = zigbee(service, 200).run(1);
         let fetched = Fetch { rohc: Some(rohc.clone()), ..zigbee(service, 200) }.run(1);
@@ -149,6 +155,113 @@ fn a_crowd_shares_the_link() {
         let longest = crowd.iter().flatten().max().unwrap();
         assert!(*longest > Duration::from_secs(1) && crowd.len() == 40, "{service:?}: {longest:?}");
     }
+}
+
+const ONE_AFTER_THE_OTHER: Rounds =
+    Rounds { clients: 1, rounds: 24, spread: Duration::ZERO, pause: Duration::from_secs(1) };
+
+/// Without ROHC one round is as the other, and as a fetch alone.
+#[test]
+fn rounds_are_alike_where_nothing_is_learned() {
+    for service in SERVICES {
+        let fetch = zigbee(service, 10);
+        let alone = fetch.run(1);
+        let rounds = fetch.rounds(&ONE_AFTER_THE_OTHER, 1);
+        assert_eq!(rounds.len(), 24);
+        for round in &rounds {
+            assert_eq!(round.took, [alone.took], "{service:?}");
+            assert_eq!(round.carried.packets, alone.packets.len() as u64, "{service:?}");
+            assert_eq!(round.carried.octets, alone.total() as u64, "{service:?}");
+        }
+    }
+}
+
+/// Contexts of a round are there in the next one, and time is saved with octets.
+#[test]
+fn what_rohc_learns_of_a_round_helps_the_next() {
+    for mode in [Mode::Unidirectional, Mode::Optimistic] {
+        for service in SERVICES {
+            let plain = zigbee(service, 10);
+            let alone = plain.run(1);
+            let rounds = Fetch { rohc: Some(rohc(mode)), ..plain }.rounds(&ONE_AFTER_THE_OTHER, 1);
+            let [first, .., last] = rounds.as_slice() else { panic!() };
+            // Without feedback nothing is shared between connections (RFC 6846, section 5.1.1).
+            if mode == Mode::Optimistic || service == Service::Coap {
+                assert!(last.carried.octets < first.carried.octets, "{service:?}");
+            }
+            assert!(last.carried.octets < alone.total() as u64, "{service:?}");
+            assert!(last.took[0].unwrap() < alone.took.unwrap(), "{service:?}");
+        }
+    }
+}
+
+/// Every packet that comes out of ROHC is compared with what went in: bursts and bit errors cost packets, and change none.
+#[test]
+fn no_packet_is_altered_by_rohc_on_a_bad_link() {
+    for mode in [Mode::Unidirectional, Mode::Optimistic] {
+        for service in SERVICES {
+            let mut fetch = Fetch { rohc: Some(rohc(mode)), ..zigbee(service, 300) };
+            fetch.model.a_to_b.loss = LossModel::Random(Probability::from_percent(10).unwrap());
+            fetch.model.b_to_a.loss = fetch.model.a_to_b.loss;
+            let rounds = fetch.rounds(&ONE_AFTER_THE_OTHER, 2);
+            assert_eq!(rounds, fetch.rounds(&ONE_AFTER_THE_OTHER, 2));
+            let sum = rounds.iter().fold(Carried::default(), |sum, round| sum + round.carried);
+            assert!(sum.delivered > 0 && sum.delivered < sum.packets, "{service:?}");
+            assert_eq!(sum.altered, 0, "{service:?}");
+            let came = rounds.iter().filter(|round| round.took[0].is_some()).count();
+            assert!(came > 20, "{service:?}: {came}");
+        }
+    }
+}
+
+/// Fragments of a response that was sent again do not fit those of the first one. RFC 6864, section 4.
+#[test]
+fn fragments_of_two_packets_are_not_put_together() {
+    let fetched = zigbee(Service::Coap, 1_000).rounds(&Rounds { rounds: 2, ..ONE_AFTER_THE_OTHER }, 1);
+    assert_eq!(fetched.len(), 2);
+    let mut lossy = zigbee(Service::Coap, 1_000);
+    lossy.model.b_to_a.loss = LossModel::Random(Probability::from_percent(30).unwrap());
+    let run = lossy.run(5);
+    let of_server = run.packets.iter().filter(|packet| packet.from == Side::B);
+    let mut heads: Vec<[u8; 4]> = of_server
+        .map(|packet| [packet.packet[4], packet.packet[5], packet.packet[6] & 0x1F, packet.packet[7]])
+        .collect();
+    let sent = heads.len();
+    heads.sort_unstable();
+    heads.dedup();
+    assert!(sent > 10, "{sent}");
+    assert_eq!(heads.len(), sent);
+}
+
+/// The second object takes no handshake: a request, a response, and the acknowledgment of that.
+#[test]
+fn a_connection_that_stays_is_paid_for_once() {
+    let headers = 3 * 40;
+    for (service, request, response) in [
+        // Length, code, a Token of one octet, Uri-Path; and a payload marker. RFC 8323, section 3.2.
+        (Service::CoapTcp, 1 + 1 + 1 + 3, 1 + 1 + 1 + 1),
+        (Service::Http, 18 + 21 + 2, 17 + 20 + 2),
+        // Both frames with their headers and what refers to the blocks before, and the header of DATA.
+        (Service::IotSpdy, 18 + 7, 12 + 8),
+    ] {
+        let fetch = Fetch { close: Close::Never, ..zigbee(service, 10) };
+        let rounds = fetch.rounds(&Rounds { rounds: 4, ..ONE_AFTER_THE_OTHER }, 1);
+        let [first, next, ..] = rounds.as_slice() else { panic!() };
+        let octets = headers + request + response + 10;
+        assert_eq!((next.carried.packets, next.carried.ip_octets), (3, octets), "{service:?}");
+        assert!(first.carried.packets >= 5 && first.carried.ip_octets > octets + 80, "{service:?}");
+        assert!(rounds[3].took <= next.took, "{service:?}");
+        // Each octet takes 0.4 ms, and each way 20.
+        let micros = 400 * (2 * 40 + request + response + 10) + 40_000;
+        assert_eq!(u128::from(micros), next.took[0].unwrap().as_micros(), "{service:?}");
+        // The handshake is in the first.
+        let handshake = if service == Service::IotSpdy { 40 } else { 70 };
+        let more = first.took[0].unwrap() - next.took[0].unwrap();
+        assert!(more > Duration::from_millis(handshake), "{service:?}: {more:?}");
+    }
+    // It ends where the object does.
+    let fetch = Fetch { close: Close::Never, ..zigbee(Service::IotHttp, 10) };
+    assert_eq!(fetch.rounds(&ONE_AFTER_THE_OTHER, 1)[0].took, [None]);
 }
 
 #[test]
