@@ -49,7 +49,8 @@ help: ## this list
 
 demo: ## what header compression saves on a real capture; CAPTURE=FILE takes another one
 	@$(call heading,Building the command)
-	cargo build --release --locked -p thinair-cli
+	# Without what needs more than Rust.
+	cargo build --release --locked -p thinair-cli --no-default-features
 	case $$CAPTURE in
 	'') CAPTURE=captures/coap_udp6_get_con.pcap ;;
 	/*) ;;
@@ -57,7 +58,7 @@ demo: ## what header compression saves on a real capture; CAPTURE=FILE takes ano
 	esac
 	$(call heading,Every packet compressed and decompressed)
 	mkdir -p "$$(dirname "$$REPORT")"
-	cargo run --quiet --release --locked -p thinair-cli -- analyze "$$CAPTURE" --html "$$REPORT"
+	cargo run --quiet --release --locked -p thinair-cli --no-default-features -- analyze "$$CAPTURE" --html "$$REPORT"
 	echo
 	echo "Report: $$PWD/$$REPORT"
 

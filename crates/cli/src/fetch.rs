@@ -4,6 +4,8 @@
 mod coap;
 #[cfg(target_os = "linux")]
 mod http;
+#[cfg(all(target_os = "linux", feature = "http3"))]
+mod http3;
 #[cfg(target_os = "linux")]
 mod output;
 
@@ -25,7 +27,8 @@ a cookie; 0x207 does without cookies.\n\n\
 Examples:\n  \
 thinair fetch --service coap coap://[2001:db8::1]/sensors/temp\n  \
 thinair fetch --service iot-http http://10.9.0.2:8080/10 --json\n  \
-thinair fetch --service http http://example.net/index.html --output index.html\n\n\
+thinair fetch --service http http://example.net/index.html --output index.html\n  \
+thinair fetch --service http3 https://127.0.0.1:8080/10 --trust-certificate server.pem\n\n\
 Exit status: 0 for an object; 1 for a response without one, or none; 2 for wrong arguments.";
 
 #[derive(Args, Debug)]
@@ -37,7 +40,7 @@ pub(crate) struct Arguments {
     // No documentation comment: brackets would be links.
     #[arg(
         value_name = "URL",
-        help = "coap://HOST[:PORT]/PATH for coap and coap-tcp, http://HOST[:PORT]/PATH for all others. \
+        help = "coap://HOST[:PORT]/PATH for coap and coap-tcp, https://HOST[:PORT]/PATH for http3, http://HOST[:PORT]/PATH for all others. \
         HOST is a name, an IPv4 address, or an IPv6 address in brackets"
     )]
     url: String,
@@ -53,12 +56,20 @@ pub(crate) struct Arguments {
     /// Octets of the object, at most
     #[arg(long, value_name = "OCTETS", default_value_t = 1 << 26, value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
     max_body: u32,
-    /// How the TCP connection ends, for all but coap and coap-tcp
+    /// How the TCP connection ends, for http, iot-http and iot-spdy
     #[arg(long, value_name = "HOW", default_value = "response")]
     close: Close,
     /// Acknowledge the SYN-ACK of Fast Open by a packet of its own, as Linux does by itself, and not by what is sent next
     #[arg(long)]
     quick_ack: bool,
+    /// Certificates in PEM that are taken: the server's own, or those of who vouches for it, as in
+    /// /etc/ssl/certs/ca-certificates.crt. With http3, which takes no others
+    #[arg(long, value_name = "FILE")]
+    trust_certificate: Option<PathBuf>,
+    /// With http3, fetch it twice: what is told is the second time, over a new connection that resumes the session of the first
+    /// one, with the request in its first datagram (0-RTT)
+    #[arg(long)]
+    resume: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -80,9 +91,14 @@ pub(crate) fn run(_arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// Fetches it.
 #[cfg(target_os = "linux")]
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let result = match arguments.service.http() {
-        Some(protocol) => http::run(arguments, protocol),
-        None => coap::run(arguments),
+    let is_of_http3 = arguments.trust_certificate.is_some() || arguments.resume;
+    let result = match (arguments.service, arguments.service.http()) {
+        (Service::Http3, _) => http3(arguments),
+        _ if is_of_http3 => Err(crate::rohc::Usage::error(
+            "--trust-certificate and --resume are for http3; nothing else here is encrypted",
+        )),
+        (_, Some(protocol)) => http::run(arguments, protocol),
+        (_, None) => coap::run(arguments),
     };
     match result {
         Err(error) if error.is::<crate::rohc::Usage>() => {
@@ -91,4 +107,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         result => result,
     }
+}
+
+#[cfg(all(target_os = "linux", feature = "http3"))]
+fn http3(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    http3::run(arguments)
+}
+
+#[cfg(all(target_os = "linux", not(feature = "http3")))]
+fn http3(_arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    Err(crate::service::without_http3())
 }

@@ -20,7 +20,8 @@ nothing but the object: no date, no type, no ETag. `thinair coap serve` says mor
 Examples:\n  \
 thinair serve --service iot-http sensors\n  \
 thinair serve --service coap --bind 0.0.0.0:5683 sensors\n  \
-thinair serve --service http --bind [::]:8080 --keep 1min\n\n\
+thinair serve --service http --bind [::]:8080 --keep 1min\n  \
+thinair serve --service http3 --save-certificate server.pem sensors\n\n\
 It ends cleanly on SIGINT and SIGTERM.\n\n\
 Exit status: 0 if it was told to end; 1 for a failure; 2 for wrong arguments.";
 
@@ -37,10 +38,20 @@ pub(crate) struct Arguments {
     /// Whose files are served
     #[arg(value_name = "FOLDER", default_value = ".")]
     folder: PathBuf,
+    /// Who the server is, with http3: its certificate, and those that vouch for it, in PEM
+    #[arg(long, value_name = "FILE", requires = "key", conflicts_with = "save_certificate")]
+    certificate: Option<PathBuf>,
+    /// The key of that certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    key: Option<PathBuf>,
+    /// With http3, make a certificate for the address that is listened to and for localhost, with a key that is gone with the server,
+    /// and write it to a file, for --trust-certificate of `thinair fetch`
+    #[arg(long, value_name = "FILE")]
+    save_certificate: Option<PathBuf>,
     /// Longest file that is served, in octets
     #[arg(long, value_name = "OCTETS", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1_024..=1 << 28), help_heading = "Limits")]
     max_body: u32,
-    /// TCP connections at the same time; one more closes that which has been idle for longest
+    /// Connections at the same time; one more closes that which has been idle for longest, and is refused with http3
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=10_000), help_heading = "Limits")]
     max_connections: u16,
     /// How long a TCP connection is kept for another request, for http; 0s closes it with the response
@@ -65,7 +76,7 @@ impl Arguments {
     fn address(&self) -> SocketAddr {
         let port = match self.service {
             Service::Coap | Service::CoapTcp => thinair_coap::uri::PORT,
-            Service::Http | Service::IotHttp | Service::IotSpdy => HTTP_PORT,
+            Service::Http | Service::IotHttp | Service::IotSpdy | Service::Http3 => HTTP_PORT,
         };
         self.bind.unwrap_or(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port))
     }
@@ -93,10 +104,58 @@ fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     if !arguments.folder.is_dir() {
         return Err(Usage::error(format!("`{}` is no folder", arguments.folder.display())));
     }
-    match arguments.service.http() {
-        Some(protocol) => serve_http(arguments, protocol),
-        None => serve_coap(arguments),
+    if arguments.service != Service::Http3
+        && (arguments.certificate.is_some() || arguments.save_certificate.is_some())
+    {
+        return Err(Usage::error("certificates are for http3; nothing else here is encrypted"));
     }
+    match (arguments.service, arguments.service.http()) {
+        (Service::Http3, _) => serve_http3(arguments),
+        (_, Some(protocol)) => serve_http(arguments, protocol),
+        (_, None) => serve_coap(arguments),
+    }
+}
+
+#[cfg(all(target_os = "linux", not(feature = "http3")))]
+fn serve_http3(_arguments: &Arguments) -> anyhow::Result<()> {
+    Err(crate::service::without_http3())
+}
+
+#[cfg(all(target_os = "linux", feature = "http3"))]
+fn serve_http3(arguments: &Arguments) -> anyhow::Result<()> {
+    use anyhow::Context as _;
+    use thinair_http::Limits;
+    use thinair_services::http3::{Identity, Server, Settings};
+
+    let listen = arguments.address();
+    let identity = match (&arguments.certificate, &arguments.key, &arguments.save_certificate) {
+        (Some(certificate), Some(key), _) => Identity::read(certificate, key)?,
+        (_, _, Some(path)) => {
+            let (identity, pem) = Identity::make(&[listen.ip()])?;
+            std::fs::write(path, pem).with_context(|| format!("cannot write {}", path.display()))?;
+            identity
+        }
+        _ => {
+            return Err(Usage::error(
+                "http3 needs --save-certificate FILE, for a certificate that it makes, or --certificate FILE and --key FILE",
+            ));
+        }
+    };
+    let server = Server::open(Settings {
+        listen,
+        identity,
+        folder: arguments.folder.clone(),
+        limits: Limits { body: arguments.max_body as usize, ..Limits::default() },
+        max_connections: arguments.max_connections.into(),
+    })?;
+    eprintln!("serving https://{}", server.address());
+    let done = server.run()?;
+    tell(
+        arguments,
+        done.requests,
+        done.requests - done.successes,
+        || serde_json::json!({ "connections": done.connections, "refused": done.refused }),
+    )
 }
 
 #[cfg(target_os = "linux")]

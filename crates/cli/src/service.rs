@@ -15,6 +15,8 @@ pub(crate) enum Service {
     IotHttp,
     /// SPDY/3.1 with header blocks as short as they can be, with TCP Fast Open
     IotSpdy,
+    /// HTTP/3 over QUIC (RFC 9114), if it is built with it
+    Http3,
 }
 
 impl Service {
@@ -26,18 +28,27 @@ impl Service {
             Self::Http => "http",
             Self::IotHttp => "iot-http",
             Self::IotSpdy => "iot-spdy",
+            Self::Http3 => "http3",
         }
     }
 
-    /// How HTTP is spoken; nothing for CoAP.
+    /// How HTTP is spoken over TCP; nothing for all others.
     #[cfg(target_os = "linux")]
     pub(crate) const fn http(self) -> Option<thinair_services::http::Protocol> {
         use thinair_services::http::Protocol;
         match self {
-            Self::Coap | Self::CoapTcp => None,
+            Self::Coap | Self::CoapTcp | Self::Http3 => None,
             Self::Http => Some(Protocol::Http),
             Self::IotHttp => Some(Protocol::IotHttp),
             Self::IotSpdy => Some(Protocol::IotSpdy),
         }
     }
+}
+
+/// What to do without HTTP/3.
+#[cfg(all(target_os = "linux", not(feature = "http3")))]
+pub(crate) fn without_http3() -> anyhow::Error {
+    crate::rohc::Usage::error(
+        "this thinair is built without http3: `cargo build --release -p thinair-cli` builds one with it",
+    )
 }

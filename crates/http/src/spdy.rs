@@ -17,7 +17,7 @@ mod tests;
 pub use client::Client;
 pub use dictionary::DICTIONARY;
 pub use frame::{Control, FrameError, Reset};
-pub use header_block::{HeaderBlockError, HeaderBlocks, Headers};
+pub use header_block::{HeaderBlockError, HeaderBlocks, Headers, uncompressed};
 pub use server::Server;
 
 /// Octets of DATA that may be under way before the other side allows more: on a stream, and on all of them together. Section

@@ -1,6 +1,8 @@
 //! `transports`: which service fetches a small object over a constrained link in the fewest octets and the shortest time.
 
 mod cell;
+mod header_blocks;
+mod http3;
 mod kept;
 #[cfg(target_os = "linux")]
 mod kept_real;
@@ -216,6 +218,9 @@ impl Paper for Transports {
         }
         findings.rows.extend(virtual_time::rows(&exact));
         findings.ours.extend(show_virtual::sections(&exact, &measured));
+        let blocks = header_blocks::Blocks::measure();
+        findings.rows.extend(blocks.rows());
+        findings.ours.push(blocks.section());
         findings.rows.extend(over_rohc::rows(&over_rohc));
         findings.ours.extend(show_over_rohc::sections(&over_rohc));
         findings.rows.extend(kept::rows(&kept));

@@ -341,7 +341,7 @@ impl<'m> Compressor<'m> {
                     let base = context.named_base().filter(|_| feedback.ack == AckType::StaticNack);
                     context.receive_feedback(now, &feedback, room, &self.config);
                     if let Some(base) = base {
-                        self.give_up_base(base);
+                        self.give_up_bases(base);
                     }
                 }
                 Ok(())

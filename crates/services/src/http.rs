@@ -8,6 +8,8 @@ mod server;
 mod url;
 
 pub use client::{Acknowledgment, Close, FetchError, Outcome, Report, Task, fetch};
+#[cfg(feature = "http3")]
+pub(crate) use server::Site;
 pub use server::{Server, Settings, Statistics};
 pub use thinair_http::Protocol;
 pub use url::{Url, UrlError};

@@ -15,6 +15,8 @@ mod end;
 mod file;
 #[cfg(target_os = "linux")]
 pub mod http;
+#[cfg(all(target_os = "linux", feature = "http3"))]
+pub mod http3;
 #[cfg(target_os = "linux")]
 mod name;
 #[cfg(target_os = "linux")]

@@ -5,7 +5,7 @@ use crate::serial::Serial;
 
 /// The lowest and the highest of the values that the other side may hold as its reference.
 ///
-/// A [`Window`](crate::window::Window) keeps every candidate; a range keeps the bounds of a few spans of them, as a rule four,, and
+/// A [`Window`](crate::window::Window) keeps every candidate; a range keeps the bounds of a few spans of them, as a rule four, and
 /// gives up a span at a time. So it may take a value for a candidate that is one no more, which can only cost bits: of
 /// 2 to 4 candidates it keeps exactly so many, of 16 it keeps 16 to 20.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +88,11 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         if self.low.iter().chain(&self.high).all(|bound| *bound == value) {
             self.filled |= SAME;
         }
+    }
+
+    /// Makes a value the only candidate.
+    pub fn set_only(&mut self, value: S) {
+        *self = Self { low: [value; SPANS], high: [value; SPANS], place: SPANS as u8, filled: SAME | 1 };
     }
 
     /// Adds `count` values from `low` to `high`, which were sent one after the other.

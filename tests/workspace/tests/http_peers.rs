@@ -1,5 +1,5 @@
 //! `thinair serve` with clients of others, and `thinair fetch` with servers of others: curl and Python's server by HTTP, the
-//! `spdy` of npm by SPDY/3.1, libcoap by CoAP.
+//! `spdy` of npm by SPDY/3.1, aioquic by HTTP/3, libcoap by CoAP.
 //!
 //! All on loopback, at free ports. Where one of the others is missing, the test says what it skips. No process outlives its
 //! test.
@@ -85,7 +85,9 @@ fn run(command: &[&str]) -> Output {
         .args(["--signal", "KILL", LIMIT])
         .args(command)
         .env("NODE_PATH", modules())
-        .env("NODE_NO_WARNINGS", "1");
+        .env("NODE_NO_WARNINGS", "1")
+        .env("PYTHONPATH", python())
+        .env("PYTHONDONTWRITEBYTECODE", "1");
     timeout.stdin(Stdio::null()).output().unwrap()
 }
 
@@ -113,6 +115,20 @@ fn has_spdy() -> bool {
     let is_there = has("node", "nodejs") && modules().join("spdy").is_dir();
     if !is_there {
         println!("skipped: SPDY of others, which `make test` has npm install");
+    }
+    is_there
+}
+
+/// Where `make test` has put packages of Python.
+fn python() -> PathBuf {
+    let target = common::text(&common::metadata(), "target_directory");
+    Path::new(&target).join("coap-peers/python")
+}
+
+fn has_aioquic() -> bool {
+    let is_there = has("python3", "python3") && python().join("aioquic").is_dir();
+    if !is_there {
+        println!("skipped: HTTP/3 of others, which `make test` has pip install");
     }
     is_there
 }
@@ -201,6 +217,57 @@ fn we_fetch_from_a_server_of_others() {
     }
 }
 
+/// The lines of a client of others that fetches four objects of ours: path, status, octets, SHA-256.
+fn four(folder: &Folder) -> [String; 4] {
+    let sums = |path: &str| {
+        let sum = run(&["sha256sum", folder.0.join(path).to_str().unwrap()]);
+        text(&sum.stdout).split(' ').next().unwrap().to_owned()
+    };
+    let nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    [
+        format!("/10 200 10 {}", sums("10")),
+        format!("/large 200 262144 {}", sums("large")),
+        format!("/missing 404 0 {nothing}"),
+        format!("/10 200 10 {}", sums("10")),
+    ]
+}
+
+#[test]
+fn aioquic_fetches_from_our_server() {
+    if !has_aioquic() {
+        return;
+    }
+    let folder = Folder::new("http3");
+    let certificate = folder.0.join("server.pem").to_str().unwrap().to_owned();
+    let (_server, port) = serve("http3", &folder, &["--save-certificate", &certificate]);
+    let paths = ["/10", "/large", "/missing", "/10"];
+    let client = ["python3", "-s", &script("http3.py"), "client", &port.to_string(), &certificate];
+    let done = run(&[&client[..], &paths].concat());
+    assert_eq!(text(&done.stdout).lines().collect::<Vec<_>>(), four(&folder), "{}", text(&done.stderr));
+}
+
+#[test]
+fn we_fetch_from_aioquic() {
+    if !has_aioquic() {
+        return;
+    }
+    let folder = Folder::new("aioquic");
+    let mut command = Command::new("python3");
+    command.args(["-s", &script("http3.py"), "server"]).arg(&folder.0).env("PYTHONPATH", python());
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let port = port(child.stdout.take().unwrap());
+    let _server = Running(child);
+    let certificate = folder.0.join("aioquic.pem").to_str().unwrap().to_owned();
+    let trusting = ["--trust-certificate", &certificate];
+    for octets in [10, 0, 1_000, 300_000] {
+        let (told, body) = fetch("http3", &format!("https://127.0.0.1:{port}/{octets}"), &trusting);
+        assert_eq!((&told["status"], &told["octets"]), (&200.into(), &octets.into()), "{told}");
+        assert!(body == vec![b'x'; octets], "{} octets", body.len());
+    }
+    let (told, _) = fetch("http3", &format!("https://127.0.0.1:{port}/missing"), &trusting);
+    assert_eq!(told["status"], 404, "{told}");
+}
+
 /// zlib reads our header blocks, which end with their last bit.
 #[test]
 fn spdy_of_npm_fetches_from_our_server() {
@@ -208,22 +275,11 @@ fn spdy_of_npm_fetches_from_our_server() {
         return;
     }
     let folder = Folder::new("spdy");
-    let sums = |path: &str| {
-        let sum = run(&["sha256sum", folder.0.join(path).to_str().unwrap()]);
-        text(&sum.stdout).split(' ').next().unwrap().to_owned()
-    };
-    let nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     for options in [&[][..], &["--keep", "1min"]] {
         let (_server, port) = serve("iot-spdy", &folder, options);
         let paths = ["/10", "/large", "/missing", "/10"];
         let done = run(&[&["node", &script("spdy_client.js"), &port.to_string()], &paths[..]].concat());
-        let expected = [
-            format!("/10 200 10 {}", sums("10")),
-            format!("/large 200 262144 {}", sums("large")),
-            format!("/missing 404 0 {nothing}"),
-            format!("/10 200 10 {}", sums("10")),
-        ];
-        assert_eq!(text(&done.stdout).lines().collect::<Vec<_>>(), expected, "{}", text(&done.stderr));
+        assert_eq!(text(&done.stdout).lines().collect::<Vec<_>>(), four(&folder), "{}", text(&done.stderr));
     }
 }
 

@@ -38,7 +38,17 @@ pub(super) fn run(arguments: &Arguments, protocol: Protocol) -> anyhow::Result<E
     };
     let outcome = http::fetch(&task);
     let facts = facts(&outcome.report);
-    let fetched = match &outcome.result {
+    let result = outcome.result.map_err(|error| format!("{error}{}", advice(&error)));
+    show_response(arguments, &result, facts)
+}
+
+/// Shows a response of any HTTP, or why there is none.
+pub(super) fn show_response(
+    arguments: &Arguments,
+    result: &Result<Response, String>,
+    facts: Facts,
+) -> anyhow::Result<ExitCode> {
+    let fetched = match result {
         Ok(Response { status, body }) => Fetched {
             status: Some((*status, format!("{status} {}", status::phrase(*status)))),
             is_success: (200..300).contains(status),
@@ -47,8 +57,7 @@ pub(super) fn run(arguments: &Arguments, protocol: Protocol) -> anyhow::Result<E
             facts,
         },
         Err(error) => {
-            let error = Some(format!("{error}{}", advice(error)));
-            Fetched { status: None, is_success: false, body: &[], error, facts }
+            Fetched { status: None, is_success: false, body: &[], error: Some(error.clone()), facts }
         }
     };
     show(arguments, &fetched)

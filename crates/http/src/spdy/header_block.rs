@@ -65,6 +65,16 @@ fn text(rest: &mut &[u8]) -> Option<Vec<u8>> {
     Some(text.to_vec())
 }
 
+/// What a block says, before it is compressed: each text behind its length. Section 2.6.10.
+pub fn uncompressed(pairs: &[(&str, &str)]) -> Vec<u8> {
+    let mut octets = (pairs.len() as u32).to_be_bytes().to_vec();
+    for text in pairs.iter().flat_map(|(name, value)| [name, value]) {
+        octets.extend_from_slice(&(text.len() as u32).to_be_bytes());
+        octets.extend_from_slice(text.as_bytes());
+    }
+    octets
+}
+
 /// Both directions of a connection, as one of its ends has them.
 #[derive(Debug)]
 pub struct HeaderBlocks {
@@ -81,12 +91,7 @@ impl HeaderBlocks {
 
     /// The block of these names and values, in this order.
     pub fn write(&mut self, pairs: &[(&str, &str)]) -> Vec<u8> {
-        let mut octets = (pairs.len() as u32).to_be_bytes().to_vec();
-        for text in pairs.iter().flat_map(|(name, value)| [name, value]) {
-            octets.extend_from_slice(&(text.len() as u32).to_be_bytes());
-            octets.extend_from_slice(text.as_bytes());
-        }
-        self.encoder.encode(&octets)
+        self.encoder.encode(&uncompressed(pairs))
     }
 
     /// What a block says. **Blocks are read in the order in which they come, and none is left out.**

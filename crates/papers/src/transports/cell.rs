@@ -31,6 +31,8 @@ pub(super) enum Service {
     Http2,
     /// mosquitto: PUBLISH with QoS 1. The object goes to the server.
     Mqtt,
+    /// Our client and server of HTTP/3, which are those of quinn and h3.
+    Http3,
 }
 
 impl Service {
@@ -49,6 +51,11 @@ impl Service {
         Self::Mqtt,
     ];
 
+    /// All of them. HTTP/3 is neither of the paper nor for all links: its datagrams have 1,200 octets at least.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        Self::PUBLISHED.into_iter().chain(Self::OTHERS).chain([Self::Http3])
+    }
+
     /// As ids have it.
     pub(super) const fn name(self) -> &'static str {
         match self {
@@ -64,6 +71,7 @@ impl Service {
             Self::Nginx => "nginx",
             Self::Http2 => "http2",
             Self::Mqtt => "mqtt",
+            Self::Http3 => "http3",
         }
     }
 
@@ -82,6 +90,7 @@ impl Service {
             Self::Nginx => "HTTP/1.1 (curl, nginx)",
             Self::Http2 => "HTTP/2 (nghttp2)",
             Self::Mqtt => "MQTT publish (mosquitto)",
+            Self::Http3 => "HTTP/3 (ours, on quinn and h3)",
         }
     }
 
@@ -301,6 +310,13 @@ fn site(scale: Scale, link: Link, options: Options) -> Vec<Cell> {
         with_cookie
             .flat_map(|service| scale.others.iter().map(move |&size| cell(service, size, Temper::Cold))),
     );
+    if link == Link::Wide && options == Options::Lean {
+        let tempers = [Temper::Cold, Temper::Warm].into_iter();
+        cells.extend(
+            tempers
+                .flat_map(|temper| scale.others.iter().map(move |&size| cell(Service::Http3, size, temper))),
+        );
+    }
     cells
 }
 

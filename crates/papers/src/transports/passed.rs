@@ -10,7 +10,7 @@ use thinair_capture::Reader;
 use crate::paper::Error;
 
 /// The way of a packet. Times are nanoseconds since 1970.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Passed {
     pub(super) entered: u64,
     /// `None` if it was not delivered.

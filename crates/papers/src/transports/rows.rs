@@ -7,6 +7,7 @@ use crate::row::{Bar, Row};
 /// Of all that was measured.
 pub(super) fn rows(measured: &Measured) -> Vec<Row> {
     let mut rows: Vec<Row> = measured.served.iter().flat_map(of_served).collect();
+    rows.extend(super::http3::rows());
     rows.push(Row::new(
         "late/max",
         "how late the link delivered a packet of a run that counts, at most",

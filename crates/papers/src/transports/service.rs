@@ -7,21 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::cell::{SIZES, Service};
+use super::header_blocks::BROWSER;
+use super::http3;
 use crate::paper::Error;
 
 /// The scripts around the package of npm.
 const SPDY_SERVER: &str = include_str!("spdy_server.js");
 const SPDY_CLIENT: &str = include_str!("spdy_client.js");
-
-/// What Chrome 37 sent in 2014, besides Host.
-const BROWSER: [&str; 6] = [
-    "Connection: keep-alive",
-    "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8",
-    "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/37.0.2062.94 Safari/537.36",
-    "Accept-Encoding: gzip,deflate,sdch",
-    "Accept-Language: en-US,en;q=0.8",
-    "Cookie:",
-];
 
 /// What everything needs to know.
 #[derive(Debug)]
@@ -138,6 +130,7 @@ impl Service {
             Self::Nginx => 8_085,
             Self::Http2 => 8_086,
             Self::Mqtt => 1_883,
+            Self::Http3 => 8_088,
         }
     }
 
@@ -149,6 +142,7 @@ impl Service {
             Self::CoapOurs => Some("coap"),
             Self::CoapTcp => Some("coap-tcp"),
             Self::HttpOurs => Some("http"),
+            Self::Http3 => Some("http3"),
             Self::Coap | Self::Http | Self::Spdy | Self::Nginx | Self::Http2 | Self::Mqtt => None,
         }
     }
@@ -161,7 +155,10 @@ impl Service {
         if let Some(name) = self.ours() {
             let help = Command::new(program).args(["fetch", "--help"]).output();
             let knows = help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains(name));
-            return (!knows).then(|| format!("this `thinair` does not know {name}"));
+            if !knows {
+                return Some(format!("this `thinair` does not know {name}"));
+            }
+            return if self == Self::Http3 { http3::missing(program) } else { None };
         }
         let needed: &[(&str, &str)] = match self {
             Self::Coap => &[("coap-client-notls", "libcoap3-bin"), ("coap-server-notls", "libcoap3-bin")],
@@ -190,6 +187,9 @@ impl Service {
             let mut ours = Command::new(&place.program);
             ours.args(["serve", "--service", name, "--bind", &place.address(self).to_string()])
                 .arg(place.objects());
+            if self == Self::Http3 {
+                ours.arg("--save-certificate").arg(http3::certificate(place));
+            }
             return ours;
         }
         let mut command;
@@ -233,12 +233,16 @@ impl Service {
             let scheme = match self {
                 Self::CoapOurs => "coap",
                 Self::CoapTcp => "coap+tcp",
+                Self::Http3 => "https",
                 _ => "http",
             };
             command = Command::new(&place.program);
             command.args(["fetch", "--service", name, &url(scheme)]);
             if self == Self::IotHttp {
                 command.arg("--quick-ack");
+            }
+            if self == Self::Http3 {
+                command.arg("--json").arg("--trust-certificate").arg(http3::certificate(place));
             }
         } else {
             match self {
@@ -249,7 +253,10 @@ impl Service {
                 }
                 Self::Http => {
                     command = Command::new("curl");
-                    command.arg("--silent").args(BROWSER.iter().flat_map(|header| ["--header", header]));
+                    command.args(["--silent", "--header", "Connection: keep-alive"]);
+                    for (name, value) in BROWSER {
+                        command.arg("--header").arg(format!("{name}: {value}"));
+                    }
                     command.arg(url("http"));
                 }
                 Self::Nginx => {

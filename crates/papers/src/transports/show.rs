@@ -5,12 +5,13 @@ use thinair_report::{Axis, Cell as Field, Column, Figure, Lines, Section, Series
 
 use super::cell::{Cell, Link, Options, SIZES, Scale, Service, Temper};
 use super::rows::CONCLUSIONS;
-use super::{Measured, Range, Served, published};
+use super::{Measured, Range, Served, http3, published};
 
 pub(super) fn sections(measured: &Measured, scale: Scale) -> Vec<Section> {
     let mut sections = vec![names(), of_paper(measured)];
     sections.extend(Link::PUBLISHED.iter().filter_map(|link| of_link(measured, *link)));
     sections.push(others(measured));
+    sections.push(of_http3(measured));
     sections.push(fast_open(measured));
     sections.push(framed(measured));
     if !measured.compressed.is_empty() {
@@ -27,7 +28,7 @@ fn cell(service: Service, link: Link, options: Options, size: usize) -> Cell {
 /// Which service is called what.
 fn names() -> Section {
     let mut table = Table::new("Services", ["name", "client and server"].map(Column::text));
-    for service in Service::PUBLISHED.into_iter().chain(Service::OTHERS) {
+    for service in Service::all() {
         table.row([service.name(), service.what()].map(Field::text));
     }
     Section::new("").table(table)
@@ -182,11 +183,25 @@ fn listed<'m>(title: &str, cells: impl Iterator<Item = &'m Served>) -> Table {
 fn others(measured: &Measured) -> Section {
     let is_other = |served: &&Served| Service::OTHERS.contains(&served.cell.service);
     Section::new("Other services")
-        .text(
-            "MQTT publishes the object: its time is that until the acknowledgment of QoS 1. HTTP/3 was not built: RFC 9000 needs \
-                datagrams of 1,200 octets, which an MTU of 128 does not carry.",
-        )
+        .text("MQTT publishes the object: its time is that until the acknowledgment of QoS 1.")
         .table(listed("Services that the paper does not have", measured.served.iter().filter(is_other)))
+}
+
+fn of_http3(measured: &Measured) -> Section {
+    let is_of_it = |served: &&Served| served.cell.service == Service::Http3;
+    let mut table = listed("HTTP/3, full handshake and 0-RTT", measured.served.iter().filter(is_of_it));
+    for cell in http3::impossible() {
+        let names = [cell.service.name(), cell.link.id(), ""].map(Field::text);
+        table.row(names.into_iter().chain([Field::integer(cell.size), Field::text("MTU too small")]));
+    }
+    Section::new("HTTP/3")
+        .text(
+            "What is said is encrypted: the time is by the clock of the client, from the connect to the last octet of the object, and all \
+                above UDP counts as the service's header. First contact: with certificate and handshake. Otherwise the same \
+                client had a connection before, and resumes its session: the request is in the first datagram (0-RTT, RFC 9001). A \
+                first datagram has 1,200 octets, either way, so that an MTU of 128 carries none (RFC 9000, section 14).",
+        )
+        .table(table)
 }
 
 fn fast_open(measured: &Measured) -> Section {

@@ -16,6 +16,7 @@ use thinair_os::{Namespace, clock};
 use thinair_rohc::profile::coap::CoapPorts;
 
 use super::cell::{Cell, Link, Options, Service, Temper};
+use super::http3::{self, Told};
 use super::passed::{self, Passed};
 use super::service::{Place, object};
 use super::{Sample, Served};
@@ -169,6 +170,7 @@ impl Site {
             Client::OneOfCoap => Some(self.socket()?),
         };
         let mut spans = Vec::new();
+        let said = self.file("client.json");
         for (number, cell) in (0..).zip(cells) {
             children.look()?;
             if cell.temper == Temper::Cold {
@@ -179,7 +181,11 @@ impl Site {
             let begin = clock::epoch() + clock::now().as_nanos();
             match &socket {
                 None => {
-                    children.run_for(here, &mut cell.service.client(&self.place, cell.size), LONGEST)?;
+                    let mut client = cell.service.client(&self.place, cell.size);
+                    if cell.service == Service::Http3 {
+                        http3::prepare(&mut client, cell.temper, &said)?;
+                    }
+                    children.run_for(here, &mut client, LONGEST)?;
                 }
                 // Without a response the exchange has none, which tells.
                 Some(socket) => {
@@ -188,7 +194,8 @@ impl Site {
                 }
             }
             self.rest(children)?;
-            spans.push((begin, clock::epoch() + clock::now().as_nanos()));
+            let told = (cell.service == Service::Http3).then(|| Told::read(&said, cell.size));
+            spans.push((begin, clock::epoch() + clock::now().as_nanos(), told));
         }
         let packets = self.close_down(children)?;
         Ok(cells.iter().zip(spans).map(|(cell, span)| sample(cell, &packets, span)).collect())
@@ -307,16 +314,23 @@ impl Site {
     }
 }
 
-/// What an exchange took, out of all packets of the link.
-fn sample(cell: &Cell, packets: &[Passed], (begin, end): (u64, u64)) -> Sample {
-    let own: Vec<&Passed> = packets.iter().filter(|packet| (begin..end).contains(&packet.entered)).collect();
+/// What an exchange took, out of all packets of the link, and of what a client told whose packets say nothing.
+fn sample(cell: &Cell, packets: &[Passed], (begin, end, told): (u64, u64, Option<Option<Told>>)) -> Sample {
+    let mut own: Vec<&Passed> =
+        packets.iter().filter(|packet| (begin..end).contains(&packet.entered)).collect();
+    if told.is_some() {
+        http3::keep_last_connection(&mut own);
+    }
     let passages = own.iter().map(|packet| Passage {
         entered: packet.entered,
         delivered: packet.delivered,
         octets: &packet.octets,
     });
     let ports = CoapPorts::of(&[Service::Coap.port(), Service::CoapOurs.port()]).unwrap_or_default();
-    let exchange = measure(passages, &object(cell.size), ports);
+    let mut exchange = measure(passages, &object(cell.size), ports);
+    if let Some(told) = told.flatten() {
+        told.complete(&mut exchange, cell.size);
+    }
     let sum = |of: fn(&Passed) -> u64| own.iter().map(|packet| of(packet)).sum();
     Sample {
         exchange,
@@ -345,8 +359,7 @@ fn listens(namespace: &Namespace, port: u16) -> bool {
 
 /// What all of the services were missing, by their names.
 pub(super) fn services_missing(program: &Path) -> BTreeMap<Service, String> {
-    let all = Service::PUBLISHED.into_iter().chain(Service::OTHERS);
-    all.filter_map(|service| Some((service, service.missing(program)?))).collect()
+    Service::all().filter_map(|service| Some((service, service.missing(program)?))).collect()
 }
 
 #[cfg(test)]

@@ -165,16 +165,19 @@ impl<'m> Flows<'m> {
     /// Takes a free context, or the one that was not used for longest. What it held is left in it, to be released
     /// and replaced.
     pub(super) fn claim(&mut self, hash: u32) -> Option<Cid> {
-        let at = if self.used < self.capacity {
+        let cid = self.next()?;
+        self.take(cid, hash)
+    }
+
+    /// Takes a context: the [`next`](Self::next) one, or one that was used before.
+    pub(super) fn take(&mut self, cid: Cid, hash: u32) -> Option<Cid> {
+        let at = cid.value();
+        if at == self.used && self.used < self.capacity {
             self.used += 1;
-            self.used - 1
         } else {
-            let at = self.oldest;
             self.unlink_use(at);
             self.unlink_bucket(at);
-            at
-        };
-        let cid = Cid::new(at)?;
+        }
         if self.uncompressed == Some(cid) {
             self.uncompressed = None;
         }

@@ -5,10 +5,13 @@ use thinair_wire::time::Instant;
 use super::{CompressError, Compressed, Compressor, Kind};
 use crate::cid::Cid;
 use crate::profile::rfc3095::compress::Refused;
-use crate::profile::tcp::{self, Segment};
+use crate::profile::tcp::{self, Pattern, Segment};
 
-/// Contexts that are looked at for a base.
-const BASES: usize = 16;
+/// Contexts that are looked at for a base, or for one that is over: those that were used last.
+const RECENT: usize = 16;
+
+/// Contexts of a channel that has some to spare for patterns.
+const ENOUGH_FOR_PATTERNS: usize = 4;
 
 impl Compressor<'_> {
     /// The short way of a TCP segment whose flow has settled.
@@ -41,26 +44,11 @@ impl Compressor<'_> {
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         let hash = self.flows.hash(segment);
-        let (flows, rooms) = (&self.flows, &self.tcp);
-        let found = flows.find_with(hash, |cid, kind| {
-            let room = rooms.get(cid.index()).filter(|_| matches!(kind, Kind::Tcp(_)));
-            room.is_some_and(|room| tcp::compress::Context::is_flow_of(room, segment))
-        });
+        let found = self.find_segment(hash, |context, room| context.is_flow_of(room, segment));
         let cid = match found {
             Some(cid) => cid,
             None if self.flows.is_rejected(hash, now) || !segment.is_restorable() => return None,
-            None => {
-                let next = self.flows.next().filter(|cid| cid.index() < self.tcp.len())?;
-                let msn = self.next_random() as u16;
-                let base = self.find_base(segment).filter(|base| *base != next);
-                let cid = self.flows.claim(hash).filter(|cid| *cid == next)?;
-                self.release(cid);
-                let reused = matches!(self.flows.kind(cid), Kind::Tcp(_));
-                let room = self.tcp.get_mut(cid.index())?;
-                let context = tcp::compress::Context::new(room, reused, base, msn, now, &self.config);
-                self.flows.set(cid, Kind::Tcp(context));
-                cid
-            }
+            None => self.begin_segment(now, segment, hash)?,
         };
         self.flows.touch(cid);
         let base = self.base_of(cid);
@@ -73,6 +61,70 @@ impl Compressor<'_> {
         }
     }
 
+    /// A context of this profile, by its hash.
+    fn find_segment(
+        &self,
+        hash: u32,
+        is_it: impl Fn(&tcp::compress::Context, &tcp::TcpRoom) -> bool,
+    ) -> Option<Cid> {
+        self.flows.find_with(hash, |cid, kind| match kind {
+            Kind::Tcp(context) => self.tcp.get(cid.index()).is_some_and(|room| is_it(context, room)),
+            Kind::Free | Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Rfc3095(_) | Kind::Coap(_) => {
+                false
+            }
+        })
+    }
+
+    /// A context for a packet that has none: that of its flow, or a pattern that the packet becomes.
+    fn begin_segment(&mut self, now: Instant, segment: &Segment<'_>, hash: u32) -> Option<Cid> {
+        let base = self.find_base(segment);
+        let Some(pattern) = Pattern::of(segment) else { return self.claim_segment(now, hash, base, false) };
+        let pattern_hash = self.flows.hash(&pattern);
+        match self.find_segment(pattern_hash, |context, room| context.is_pattern() && pattern.is_in(room)) {
+            Some(cid) if self.is_pattern_of(cid, &pattern) => self.claim_segment(now, hash, Some(cid), false),
+            // It was not acknowledged, or says something else: it is said again.
+            Some(cid) => {
+                let base = base.filter(|base| *base != cid);
+                self.set_segment(now, cid, base, true)
+            }
+            None if base.is_some() && self.flows.capacity() >= ENOUGH_FOR_PATTERNS => {
+                self.claim_segment(now, pattern_hash, base, true)
+            }
+            None => self.claim_segment(now, hash, base, false),
+        }
+    }
+
+    /// Whether a pattern may be the base of a SYN.
+    fn is_pattern_of(&self, cid: Cid, pattern: &Pattern<'_>) -> bool {
+        let is_base = matches!(self.flows.look(cid), Some(Kind::Tcp(context)) if context.is_base());
+        is_base && self.tcp.get(cid.index()).is_some_and(|room| pattern.is_like(room))
+    }
+
+    /// Takes a context: that of a connection which is over, of the lowest CID, as that of 0 costs nothing; or the next one.
+    fn claim_segment(&mut self, now: Instant, hash: u32, base: Option<Cid>, is_pattern: bool) -> Option<Cid> {
+        let is_over = |(cid, kind): &(Cid, &Kind)| {
+            matches!(kind, Kind::Tcp(context) if context.is_over(now)) && Some(*cid) != base
+        };
+        let over = self.flows.latest().take(RECENT).filter(is_over).map(|(cid, _)| cid).min();
+        let next = over.or_else(|| self.flows.next()).filter(|cid| cid.index() < self.tcp.len())?;
+        if let Some(base) = base.filter(|base| *base != next) {
+            self.flows.touch(base);
+        }
+        let cid = self.flows.take(next, hash)?;
+        self.set_segment(now, cid, base.filter(|base| *base != next), is_pattern)
+    }
+
+    /// Begins a context anew.
+    fn set_segment(&mut self, now: Instant, cid: Cid, base: Option<Cid>, is_pattern: bool) -> Option<Cid> {
+        let msn = self.next_random() as u16;
+        self.release(cid);
+        let reused = matches!(self.flows.kind(cid), Kind::Tcp(_));
+        let room = self.tcp.get_mut(cid.index())?;
+        let context = tcp::compress::Context::new(room, reused, base, msn, now, &self.config);
+        self.flows.set(cid, Kind::Tcp(if is_pattern { context.pattern() } else { context }));
+        Some(cid)
+    }
+
     /// A context from which that of a new flow can be replicated (RFC 4164, section 3.3.3.1): of those that were used last,
     /// the newest one that suits.
     fn find_base(&self, segment: &Segment<'_>) -> Option<Cid> {
@@ -80,21 +132,33 @@ impl Compressor<'_> {
             matches!(kind, Kind::Tcp(context) if context.is_base())
                 && self.tcp.get(cid.index()).is_some_and(|room| segment.suits(room))
         };
-        self.flows.latest().take(BASES).find(suits).map(|(cid, _)| cid)
+        self.flows.latest().take(RECENT).find(suits).map(|(cid, _)| cid)
     }
 
     /// The base that the next packet of a flow may name, as it is now.
     fn base_of(&mut self, cid: Cid) -> Option<tcp::Base> {
         let Kind::Tcp(context) = self.flows.kind(cid) else { return None };
         let base = context.base()?;
-        let is_base = matches!(self.flows.kind(base), Kind::Tcp(context) if context.is_base());
-        self.tcp.get(base.index()).filter(|_| is_base).map(|room| tcp::Base { cid: base, room: *room })
+        let Kind::Tcp(context) = self.flows.kind(base) else { return None };
+        let (is_base, is_exact) = (context.is_base(), context.is_pattern());
+        self.tcp.get(base.index()).filter(|_| is_base).map(|room| tcp::Base {
+            cid: base,
+            room: *room,
+            is_exact,
+        })
     }
 
-    /// A base that the decompressor could not use: it is none until it is acknowledged again (RFC 4164, section 3.3.3.4).
-    pub(super) fn give_up_base(&mut self, base: Cid) {
-        if let Kind::Tcp(context) = self.flows.kind(base) {
-            context.is_no_base();
+    /// A base that the decompressor could not use: it is none until it is acknowledged again (RFC 4164, section 3.3.3.4). Who has
+    /// lost one may have lost all of them.
+    pub(super) fn give_up_bases(&mut self, base: Cid) {
+        let mut recent = [base; RECENT + 1];
+        for (place, (cid, _)) in recent[1..].iter_mut().zip(self.flows.latest()) {
+            *place = cid;
+        }
+        for cid in recent {
+            if let Kind::Tcp(context) = self.flows.kind(cid) {
+                context.is_no_base();
+            }
         }
     }
 }

@@ -14,7 +14,7 @@
 //!
 //! **New connections.** One IR packet begins a connection that is seen from its SYN on: who goes on behind it has heard that
 //! it arrived. Where the decompressor answers, that is an IR-CR packet if there was a connection between the same hosts
-//! before (`replicate`). `cargo bench -p thinair-rohc --bench figures` prints what short connections, segments,
+//! before (`replicate`), and a short one if there was one to the same port (`pattern`). `cargo bench -p thinair-rohc --bench figures` prints what short connections, segments,
 //! acknowledgments and keep-alives cost; `thinair analyze --schemes tcp` what each flow of a capture costs.
 
 mod choose;
@@ -30,8 +30,10 @@ mod formats_test;
 mod header;
 mod ip;
 mod learn;
+mod life;
 mod numbers;
 mod options;
+mod pattern;
 mod replicate;
 mod segment;
 pub(crate) mod settled;
@@ -41,6 +43,7 @@ use thinair_wire::coder::{Coder, Step};
 
 use encodings::Counter;
 use options::Sent;
+pub(crate) use pattern::Pattern;
 pub(crate) use replicate::Base;
 pub(crate) use segment::Segment;
 use state::Behavior;

@@ -19,7 +19,7 @@ use thinair_wire::time::Instant;
 
 use super::Protocol;
 use connection::{Connection, Standing};
-use site::Site;
+pub(crate) use site::Site;
 
 /// What signals and the listener are called; connections have numbers from 0 on.
 const SIGNALS: u64 = u64::MAX - 1;

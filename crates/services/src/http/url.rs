@@ -1,4 +1,4 @@
-//! `http://` URLs. RFC 9110, section 4.2.1.
+//! `http://` and `https://` URLs. RFC 9110, section 4.2.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,16 +6,37 @@ use std::str::FromStr;
 use thinair_coap::uri::{self, Host};
 use thinair_http::Target;
 
-/// Port of `http`.
-const PORT: u16 = 80;
+/// What URLs begin with, and the port if they name none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scheme {
+    Http,
+    Https,
+}
+
+impl Scheme {
+    const fn begin(self) -> &'static str {
+        match self {
+            Self::Http => "http://",
+            Self::Https => "https://",
+        }
+    }
+
+    const fn port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+}
 
 /// What a URL says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
     /// Who has it.
     pub host: Host,
-    /// TCP port.
+    /// TCP port; that of UDP in HTTP/3.
     pub port: u16,
+    scheme: Scheme,
     /// Host and port as they stand in it.
     authority: String,
     /// Path and query, from the slash on.
@@ -28,8 +49,11 @@ pub enum UrlError {
     /// Another scheme, or none.
     #[error("expected http://HOST[:PORT]/PATH")]
     Scheme,
+    /// Another scheme, or none, where TLS is spoken.
+    #[error("expected https://HOST[:PORT]/PATH")]
+    NotSecure,
     /// TLS is not spoken.
-    #[error("https needs TLS, which is not spoken here; there is http")]
+    #[error("https needs TLS, which http3 alone speaks here; there is http")]
     NeedsTls,
     /// Not a host.
     #[error(
@@ -48,12 +72,29 @@ impl FromStr for Url {
     type Err = UrlError;
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
-        let scheme_is =
-            |scheme: &str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
-        if scheme_is("https://") {
+        if behind(text, Scheme::Https).is_some() {
             return Err(UrlError::NeedsTls);
         }
-        let rest = text.get("http://".len()..).filter(|_| scheme_is("http://")).ok_or(UrlError::Scheme)?;
+        Self::behind(behind(text, Scheme::Http).ok_or(UrlError::Scheme)?, Scheme::Http)
+    }
+}
+
+/// What follows the scheme, if it is that one.
+fn behind(text: &str, scheme: Scheme) -> Option<&str> {
+    let (start, rest) = text.split_at_checked(scheme.begin().len())?;
+    start.eq_ignore_ascii_case(scheme.begin()).then_some(rest)
+}
+
+impl Url {
+    /// Of what TLS protects: `https://`.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn secure(text: &str) -> Result<Self, UrlError> {
+        Self::behind(behind(text, Scheme::Https).ok_or(UrlError::NotSecure)?, Scheme::Https)
+    }
+
+    fn behind(rest: &str, scheme: Scheme) -> Result<Self, UrlError> {
         // What is behind # is for whoever looks at the object.
         let rest = rest.split('#').next().unwrap_or_default();
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -65,18 +106,16 @@ impl FromStr for Url {
                 let number = port.parse().ok().filter(|port| is_number && *port != 0);
                 (name, number.ok_or(UrlError::Port)?)
             }
-            _ => (authority, PORT),
+            _ => (authority, scheme.port()),
         };
         // Hosts are the same in all schemes. RFC 3986, section 3.2.2.
         let host = format!("coap://{name}").parse::<uri::Uri>().map_err(|_| UrlError::Host)?.host;
         if !path.bytes().all(|octet| octet.is_ascii_graphic()) {
             return Err(UrlError::Character);
         }
-        Ok(Self { host, port, authority: authority.to_owned(), path })
+        Ok(Self { host, port, scheme, authority: authority.to_owned(), path })
     }
-}
 
-impl Url {
     /// As it is asked for. A zone is nothing that the server knows. RFC 6874, section 4.
     pub fn target(&self) -> Target<'_> {
         Target { host: &self.authority, path: &self.path }
@@ -85,7 +124,7 @@ impl Url {
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}{}", self.authority, self.path)
+        write!(f, "{}{}{}", self.scheme.begin(), self.authority, self.path)
     }
 }
 
@@ -108,6 +147,15 @@ mod tests {
         }
         let url: Url = "http://10.9.0.2:8080/10".parse().unwrap();
         assert_eq!(url.target().host, "10.9.0.2:8080");
+    }
+
+    #[test]
+    fn what_tls_protects_has_a_scheme_and_a_port_of_its_own() {
+        let url = Url::secure("HTTPS://example.net/a").unwrap();
+        assert_eq!((url.port, url.target().path, &*url.to_string()), (443, "/a", "https://example.net/a"));
+        assert_eq!(Url::secure("https://[::1]:8443").unwrap().port, 8443);
+        assert_eq!(Url::secure("http://h/"), Err(UrlError::NotSecure));
+        assert_eq!(Url::secure("https:/"), Err(UrlError::NotSecure));
     }
 
     #[test]

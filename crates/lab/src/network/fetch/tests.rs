@@ -242,7 +242,7 @@ fn a_connection_that_stays_is_paid_for_once() {
         (Service::CoapTcp, 1 + 1 + 1 + 3, 1 + 1 + 1 + 1),
         (Service::Http, 18 + 21 + 2, 17 + 20 + 2),
         // Both frames with their headers and what refers to the blocks before, and the header of DATA.
-        (Service::IotSpdy, 18 + 7, 12 + 8),
+        (Service::IotSpdy, 18 + 4, 12 + 3 + 8),
     ] {
         let fetch = Fetch { close: Close::Never, ..zigbee(service, 10) };
         let rounds = fetch.rounds(&Rounds { rounds: 4, ..ONE_AFTER_THE_OTHER }, 1);

@@ -135,7 +135,7 @@ impl Context {
 
 impl Fields {
     /// Whether a format has a place for each number that has changed, so that it is worth trying.
-    #[inline]
+    #[inline(always)]
     pub(super) fn may_fit(&self, format: Format) -> bool {
         use Format::{
             CoCommon, Rnd1, Rnd2, Rnd3, Rnd4, Rnd5, Rnd6, Rnd7, Rnd8, Seq1, Seq2, Seq3, Seq4, Seq5, Seq6,
@@ -163,7 +163,7 @@ const EXTENDED: usize = 7;
 /// A scaled value, with the scaled candidates. What the other side may hold has the `residue` of the last value. Bounds may be
 /// of an older one: where its residue is another, they say nothing of the scaled ones. Nothing may wrap around: the residue
 /// is another one then.
-#[inline]
+#[inline(always)]
 pub(super) fn scaled(
     value: u32,
     bounds: Option<(u32, u32)>,

@@ -9,11 +9,12 @@ use super::encodings::{Counter, ts_fits};
 use super::formats::has_crc7;
 use super::ip::same_extensions;
 use super::learn::{Ecn, IpIds, Strides};
+use super::life::Life;
 use super::numbers::Numbers;
 use super::options::{ITEMS, Options, Sent, index};
 use super::replicate::{self, Base};
 use super::segment::{Segment, checksum_is_right};
-use super::state::{Behavior, State, TcpRoom};
+use super::state::{Behavior, SYN, State, TcpRoom};
 use super::{ir, ir_dyn};
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig};
@@ -47,9 +48,6 @@ const SURE: u8 = 48;
 /// MSN, which cannot be trusted behind a gap, and nothing but the CRC covers it.
 const ANEW: u16 = 16;
 
-/// The flag SYN alone, in `rsf_flags`.
-const SYN: u8 = 0b010;
-
 /// MSNs that 4 bits tell apart: 11 ahead of the oldest one that the other side may have.
 pub(super) const MSNS: u8 = 11;
 
@@ -64,12 +62,17 @@ pub(crate) struct Context {
     pub(super) refreshing: bool,
     /// The CID had another flow of this profile.
     reused: bool,
+    /// Something of the flow was acknowledged.
+    pub(super) is_heard: bool,
     /// What has changed last was acknowledged by feedback with a CRC.
     pub(super) confirmed: bool,
     /// The base of the context, until an IR packet is better.
     pub(super) base: Option<Cid>,
     /// Nothing was sent yet.
     pub(super) is_new: bool,
+    /// It holds the SYN of a connection, for others like it to be replicated from, and is no flow.
+    pub(super) pattern: bool,
+    pub(super) life: Life,
     /// The next packet may take the short way.
     pub(crate) settled: bool,
     /// MSN of the newest packet.
@@ -103,7 +106,9 @@ pub(crate) struct Context {
 
 /// What is decided before a packet is written.
 pub(super) struct Plan {
-    /// An IR-DYN packet says it, and nothing less.
+    /// An IR packet says it, and nothing less.
+    pub(super) whole: bool,
+    /// The same for an IR-DYN packet.
     pub(super) dynamic: bool,
     /// The TCP checksum is right.
     pub(super) is_right: bool,
@@ -138,9 +143,12 @@ impl Context {
             two_way: false,
             refreshing: false,
             reused,
+            is_heard: false,
             confirmed: false,
             base,
             is_new: true,
+            pattern: false,
+            life: Life::default(),
             settled: false,
             msn,
             since: msn.wrapping_add(1),
@@ -165,10 +173,25 @@ impl Context {
         }
     }
 
+    /// The same for a [`Pattern`], which is no flow.
+    pub(crate) fn pattern(self) -> Self {
+        Self { pattern: true, ..self }
+    }
+
+    /// Whether it is one.
+    pub(crate) fn is_pattern(&self) -> bool {
+        self.pattern
+    }
+
     /// Whether a packet is of the flow.
     #[inline]
-    pub(crate) fn is_flow_of(room: &TcpRoom, segment: &Segment<'_>) -> bool {
-        room.0.is_flow_of(&segment.state)
+    pub(crate) fn is_flow_of(&self, room: &TcpRoom, segment: &Segment<'_>) -> bool {
+        !self.pattern && room.0.is_flow_of(&segment.state)
+    }
+
+    /// Whether nothing more of its flow is to come.
+    pub(crate) fn is_over(&self, now: Instant) -> bool {
+        self.life.is_over(now)
     }
 
     /// Whether the context may be the base of another one.
@@ -205,8 +228,10 @@ impl Context {
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
         let mut next = segment.state;
-        next.options = room.0.options;
+        // "The entire table of TCP options items is always replicated" (RFC 6846, section 6.3.7).
+        next.options = base.filter(|_| self.is_new).map_or(&room.0, |base| &base.room.0).options;
         next.options.read(segment.options).ok_or(Refused::ByThisPacket)?;
+        self.life.note(now, &next, &room.0);
         self.note_refresh(now, config);
         let plan = self.note(&mut next, &room.0, segment, config);
 
@@ -215,7 +240,7 @@ impl Context {
         let payload = segment.payload();
         let mut writer = Writer::new(out, before + inside);
         let mut sent = self.sent(&next, &room.0, config);
-        let mut format = if self.left_ir > 0 {
+        let mut format = if self.left_ir > 0 || plan.whole {
             Format::Ir
         } else if self.left_dyn > 0 || plan.dynamic {
             Format::IrDyn
@@ -300,6 +325,7 @@ impl Context {
         let is_said = self.left_ir > 0 || self.left_dyn > 0;
         self.note_handshake(next, last);
         let mut plan = Plan {
+            whole: false,
             dynamic: false,
             is_right: true,
             extended: false,
@@ -382,8 +408,8 @@ impl Context {
         let is_due = |what: usize| self.is_due(what, config);
         plan.is_right = checksum_is_right(next.inner(), segment.tcp(), segment.payload());
         // A wrong checksum after right ones must not be taken for damage.
-        let is_wrong_now = !plan.is_right && (self.expects_right || self.told_wrong < repetitions);
-        plan.dynamic = is_wrong_now || !matches!(next.rsf, 0b000 | 0b001 | 0b010 | 0b100);
+        plan.whole = !plan.is_right && (self.expects_right || self.told_wrong < repetitions);
+        plan.dynamic = !matches!(next.rsf, 0b000 | 0b001 | 0b010 | 0b100);
         plan.common = !next.ack_flag
             || next.urg_flag
             || is_due(aged::FLAGS)
@@ -398,10 +424,12 @@ impl Context {
         plan
     }
 
-    /// What TCP itself tells of the IR packets: who goes on behind its SYN has heard of the other side that it arrived, and it
-    /// was an IR packet. So one is enough, without feedback as well. A SYN that is repeated says that it did not.
+    /// What TCP itself tells of the IR packets: who goes on behind its SYN, and what that carried, has heard of the other side
+    /// that it arrived, and it was an IR packet. So one is enough, without feedback as well. A SYN that is repeated says that
+    /// it did not.
     fn note_handshake(&mut self, next: &State, last: &State) {
-        let is_next = next.ack_flag && next.seq == last.seq.wrapping_add(1);
+        let goes_on = next.seq.wrapping_sub(last.seq).wrapping_sub(1);
+        let is_next = next.ack_flag && goes_on <= u32::from(self.payload);
         match (last.rsf == SYN, next.rsf & SYN == 0) {
             (true, true) if self.left_ir > 0 && !self.refreshing && is_next => {
                 self.left_ir = 0;
@@ -507,6 +535,13 @@ impl Context {
             used |= 1 << index;
             present |= (sent.present >> k & 1) << index;
         }
+        if format == Format::Ir {
+            // Whether anything else is in the table of the other side hangs on what it had before.
+            next.options.known = used;
+            for (index, told) in self.told.iter_mut().enumerate() {
+                *told = if used >> index & 1 == 1 { *told } else { 0 };
+            }
+        }
         let mut left = used;
         while left != 0 {
             let at = left.trailing_zeros() as usize;
@@ -535,11 +570,13 @@ impl Context {
         self.msn = next.msn;
         self.is_new = false;
         self.settle(next, config);
+        // The end of a connection is looked at packet by packet.
+        self.settled &= !self.life.is_closing();
     }
 
     /// Notes the numbers of a packet that was sent; `last` has the acknowledgment number of the one before it, and its
     /// `seq_number_residue`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn note_numbers(
         &mut self,
         next: &mut State,
@@ -561,6 +598,9 @@ impl Context {
             for (range, value) in self.timestamps.iter_mut().zip(next.options.timestamps) {
                 range.push(value, width);
             }
+        }
+        if width == 1 {
+            self.window.set_only(next.window);
         }
         let is_scaled = payload > 0 && payload == usize::from(self.payload);
         next.scale(payload);

@@ -42,12 +42,13 @@ impl Context {
         }
         match feedback.ack {
             AckType::Ack => self.acknowledge(feedback, room, config),
-            AckType::Nack if feedback.sn_bits > 0 => {
+            // The context that is damaged may be that of the last flow with this CID: nothing tells that this one has arrived.
+            AckType::Nack if feedback.sn_bits > 0 && self.is_heard => {
                 self.left_dyn = self.left_dyn.max(config.repetitions);
                 self.since = room.0.msn.wrapping_add(1);
                 self.refreshing = true;
             }
-            // Section 8.3.2.2: without an MSN, a NACK means the same.
+            // Section 8.3.2.2: without an MSN, a NACK means the same as a STATIC-NACK.
             AckType::Nack | AckType::StaticNack => {
                 self.left_ir = self.left_ir.max(config.repetitions);
                 self.since = room.0.msn.wrapping_add(1);
@@ -78,6 +79,7 @@ impl Context {
         if (acked.wrapping_sub(self.since) as i16) < 0 {
             return;
         }
+        self.is_heard = true;
         self.confirmed |= feedback.protected;
         self.base = None;
         // Everything that has changed is in the packet that was acknowledged, or in one before it.

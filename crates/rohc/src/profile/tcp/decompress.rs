@@ -2,7 +2,7 @@
 //!
 //! A CRC of 3 bits lets one wrong header in eight through. The TCP checksum is carried as it stands, so it is looked at
 //! too: where that of the last IR or IR-DYN packet was right, a packet is delivered only if its own is right as well. A
-//! compressor says by an IR-DYN packet that checksums are wrong from now on. What that does not cover, and packets behind gaps: `doubt`.
+//! compressor says by an IR packet that checksums are wrong from now on. What that does not cover, and packets behind gaps: `doubt`.
 
 use thinair_wire::coder::{Reader, Refusal, Traced, Tracer};
 use thinair_wire::crc::Check;
@@ -13,7 +13,7 @@ use super::header::Replicate;
 use super::options::index;
 use super::replicate::{Head, ir_cr, replicate_chain};
 use super::segment::{Unbuildable, checksum_is_right, rebuild};
-use super::state::{Ip, MAX_IP, State, TcpRoom};
+use super::state::{Ip, MAX_IP, SYN, State, TcpRoom};
 use super::{Fields, ir, ir_dyn, irregular, settled_irregular};
 use crate::cid::{Cid, CidSpace};
 use crate::packet::Header;
@@ -46,11 +46,16 @@ pub(crate) struct Context {
     unrepaired: u8,
     /// The last packet has changed what the compressor wants to be told of.
     pub(crate) ack_due: bool,
+    /// Packets from now on that are not acknowledged.
+    unanswered: u8,
     msn: u16,
 }
 
 /// Packets by which an IR or IR-DYN packet may be late; a compressor that starts anew seldom hits these MSNs.
 const LATE: u16 = 32;
+
+/// Packets behind a SYN that are not acknowledged if that was not: short connections have no more of them in one direction.
+const SHORT: u8 = 2;
 
 /// A packet that was read, not verified.
 #[derive(Clone, Copy)]
@@ -87,6 +92,7 @@ impl Context {
             failures: 0,
             unrepaired: 0,
             ack_due: false,
+            unanswered: 0,
             msn: 0,
         }
     }
@@ -159,7 +165,13 @@ impl Context {
         if self.is_late(&found.next, room) {
             return deliver(packet, &found, len, out);
         }
-        self.expects_right = is_right(&found, out, len);
+        let right = is_right(&found, out, len);
+        if format == Format::IrDyn && self.expects_right && !right {
+            // No CRC covers what the context says: it may be that of another flow, whose CID was taken by one of which nothing
+            // has come. Where checksums are wrong from now on, an IR packet says so.
+            return Err(Failure::Crc(format));
+        }
+        self.expects_right = right;
         self.begin(&found.next, room);
         deliver(packet, &found, len, out)
     }
@@ -216,6 +228,11 @@ impl Context {
         }
         self.expects_right = is_right(&found, out, len);
         self.begin(&found.next, room);
+        if found.next.rsf == SYN && !says.list {
+            // Its base stands at a SYN, too, and is the better base for those that come. TCP itself tells the compressor
+            // that the SYN has arrived.
+            (self.ack_due, self.unanswered) = (false, SHORT);
+        }
         deliver(packet, &found, len, out)
     }
 
@@ -288,7 +305,8 @@ impl Context {
         if !is_unmoved(&found.next, &room.0) {
             self.moved = found.next.msn;
         }
-        self.ack_due = is_strong || self.state == DecompressorState::Sc;
+        self.ack_due = (is_strong || self.state == DecompressorState::Sc) && self.unanswered == 0;
+        self.unanswered = self.unanswered.saturating_sub(1);
         self.accept(&found.next, room);
         if self.trial > 0 {
             self.trial -= 1;
@@ -338,7 +356,7 @@ impl Context {
         self.trial = 0;
         self.highest = next.seq;
         self.accept(next, room);
-        self.ack_due = true;
+        (self.ack_due, self.unanswered) = (true, 0);
     }
 
     #[inline]

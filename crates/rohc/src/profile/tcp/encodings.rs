@@ -197,7 +197,7 @@ pub(super) fn rsf_index_enc<'p, C: Coder<'p>>(c: &mut C, rsf: &mut u8) -> Step {
 }
 
 /// `ts_lsb`: a timestamp of 7, 14, 21 or 29 bits.
-#[inline]
+#[inline(always)]
 pub(super) fn ts_lsb<'p, C: Coder<'p>>(c: &mut C, name: &'static str, value: &mut Counter) -> Step {
     let form = if C::READS { None } else { ts_form(value) };
     if !C::READS {
@@ -218,14 +218,21 @@ pub(super) fn ts_lsb<'p, C: Coder<'p>>(c: &mut C, name: &'static str, value: &mu
 /// The shortest form of [`ts_lsb`] that tells a value, by its place among them.
 #[inline(always)]
 fn ts_form(value: &Counter) -> Option<u8> {
-    let forms = [(7, MINUS_ONE), (14, MINUS_ONE), (21, 0x0004_0000), (29, 0x0400_0000)];
-    forms.iter().zip(0..).find_map(|((k, p), form)| value.fits(*k, *p).then_some(form))
+    if value.fits(7, MINUS_ONE) {
+        Some(0)
+    } else if value.fits(14, MINUS_ONE) {
+        Some(1)
+    } else if value.fits(21, 0x0004_0000) {
+        Some(2)
+    } else {
+        ts_fits(value).then_some(3)
+    }
 }
 
-/// Whether [`ts_lsb`] has a form for a value.
+/// Whether [`ts_lsb`] has a form for a value: the longest one tells all that the others do.
 #[inline]
 pub(super) fn ts_fits(value: &Counter) -> bool {
-    ts_form(value).is_some()
+    value.fits(29, 0x0400_0000)
 }
 
 /// The offset of a field that always grows.

@@ -59,7 +59,8 @@ impl IpIds {
         }
         let next = self.best(if is_said { 1 } else { COUNTS });
         match behavior {
-            Behavior::Zero => next.unwrap_or(if is_said { Behavior::Sequential } else { Behavior::Random }),
+            // Linux has 0 in a SYN-ACK, and counts from then on.
+            Behavior::Zero => next.unwrap_or(Behavior::Sequential),
             Behavior::Random => next.unwrap_or(Behavior::Random),
             Behavior::Sequential | Behavior::Swapped => {
                 if let Some(next) = next.filter(|next| *next != behavior) {
@@ -149,6 +150,7 @@ mod tests {
         assert_eq!(watch(&[5, 6, 9, 10, 11]), [Sequential; 5]);
         assert_eq!(watch(&[0, 0, 0, 0]), [Zero; 4]);
         assert_eq!(watch(&[0, 700, 701, 702]), [Zero, Sequential, Sequential, Sequential]);
+        assert_eq!(watch(&[0, 0, 0, 700, 701]), [Zero, Zero, Zero, Sequential, Sequential]);
         assert_eq!(watch(&[0x0500, 0x0600, 0x0700, 0x0800])[1..], [Swapped; 3]);
         assert_eq!(watch(&[5, 900, 50, 7, 10_000])[1..], [Random; 4]);
         // One jump is no change of behaviour, three are.

@@ -3,7 +3,7 @@
 /// Half of the numbers: from here on it cannot be told which of two comes first.
 const HALF: u32 = 1 << 31;
 
-/// Bounds of the last values: at least of as many as a window has, at most of twice as many.
+/// Bounds of the last values: at least of as many as a window has, at most of twice as many, and of one if it has one.
 ///
 /// A [`Range`](thinair_wire::range::Range) of two spans whose bounds are put together when a value comes, not when they are
 /// looked at: each packet asks for them several times.
@@ -39,7 +39,7 @@ impl Numbers {
 
     #[inline(never)]
     fn insert(&mut self, value: u32, width: usize) {
-        if self.filled == 0 {
+        if self.filled == 0 || width <= 1 {
             *self = Self { low: value, high: value, newest: [value; 2], filled: 1 };
             return;
         }

@@ -84,6 +84,28 @@ impl Options {
         self.known >> index & 1 == 1
     }
 
+    /// Whether an item stands for the same octets in both tables.
+    pub(super) fn has_same(&self, other: &Self, index: u8) -> bool {
+        match index {
+            index::NOP | index::SACK_PERMITTED => true,
+            index::EOL => self.padding == other.padding,
+            index::MSS => self.mss == other.mss,
+            index::WINDOW_SCALE => self.wscale == other.wscale,
+            index::TIMESTAMP => self.timestamps == other.timestamps,
+            index::SACK => (self.blocks, &self.sack) == (other.blocks, &other.sack),
+            _ => self.generic(index) == other.generic(index),
+        }
+    }
+
+    /// Whether the options of a header stand in the table as they are, but for timestamps.
+    pub(super) fn says_all_of(&self, octets: &[u8]) -> bool {
+        let mut options = *self;
+        options.read(octets).is_some()
+            && options.structure().iter().all(|&index| {
+                index == index::TIMESTAMP || self.knows(index) && self.has_same(&options, index)
+            })
+    }
+
     /// A generic option, from its type on.
     pub(super) fn generic(&self, index: u8) -> &[u8] {
         let at = usize::from(index.saturating_sub(index::GENERIC));

@@ -5,7 +5,7 @@ use thinair_wire::coder::{Coder, Step, Writer};
 use super::encodings::{Counter, refuse, zeros};
 use super::header::{Replicate, tcp_replicate};
 use super::ip::{extension_replicate, ipv4_replicate, ipv6_replicate};
-use super::options::Sent;
+use super::options::{Options, Sent, index};
 use super::state::{Ip, MAX_IP, State, TcpRoom};
 use crate::cid::{Cid, CidSpace};
 use crate::profile::ProfileId;
@@ -15,6 +15,9 @@ use crate::profile::ProfileId;
 pub(crate) struct Base {
     pub(crate) cid: Cid,
     pub(crate) room: TcpRoom,
+    /// Its last packet is the one that was acknowledged, so that the decompressor has all of this, and not only what seldom
+    /// changes.
+    pub(crate) is_exact: bool,
 }
 
 /// Whether an IR-CR packet can say what tells a packet from the last one of another flow: hosts and what else only a static
@@ -33,7 +36,8 @@ pub(super) fn suits(base: &State, next: &State) -> bool {
         && (base.reserved, base.ecn) == (next.reserved, next.ecn)
 }
 
-/// Writes an IR-CR packet that [`suits`] its base. Whatever may differ is said in full.
+/// Writes an IR-CR packet that [`suits`] its base. Whatever may differ is said in full. The table of options that `next` reads
+/// its own into was that of the base.
 pub(super) fn write(
     writer: &mut Writer<'_>,
     base: &Base,
@@ -49,15 +53,31 @@ pub(super) fn write(
         *says = kept.ttl != ip.ttl;
     }
     let mut says = Replicate {
-        window: true,
-        list: true,
+        window: !base.is_exact || old.window != next.window,
+        list: !has_same_list(base, &next.options),
         source_port: port(old.source_port, next.source_port),
         destination_port: port(old.destination_port, next.destination_port),
         ack_stride: old.ack_stride != next.ack_stride,
-        ack: true,
+        ack: !base.is_exact || old.ack != next.ack,
         urg_ptr: old.urg_ptr != next.urg_ptr,
     };
     replicate_chain(writer, next, &mut says, &mut ttl, sent)
+}
+
+/// Whether the options are those of the base, one by one. Where only some are, the list says all of them: "the entire table of TCP
+/// options items is always replicated" (RFC 6846, section 6.3.7), but rohc-lib does not know them by it.
+fn has_same_list(base: &Base, options: &Options) -> bool {
+    let old = &base.room.0.options;
+    let may_have_changed = |index: u8| match index {
+        index::TIMESTAMP | index::SACK => true,
+        index::NOP..=index::SACK_PERMITTED => false,
+        _ => (old.statics & options.statics) >> index & 1 == 0,
+    };
+    old.structure() == options.structure()
+        && options
+            .structure()
+            .iter()
+            .all(|&index| old.has_same(options, index) && (base.is_exact || !may_have_changed(index)))
 }
 
 /// The shortest form of `port_replicate` that says the same to everybody: rohc-lib takes the octet of `lsb(8, 64)` for the

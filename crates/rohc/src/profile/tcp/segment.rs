@@ -93,18 +93,7 @@ impl<'p> Segment<'p> {
 impl Key for Segment<'_> {
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
-        for ip in self.state.ips() {
-            if !ip.v6 {
-                let ([a, b, c, d, ..], [e, f, g, h, ..]) = (ip.source, ip.destination);
-                word(u64::from_ne_bytes([a, b, c, d, e, f, g, h]));
-                continue;
-            }
-            for address in [&ip.source, &ip.destination] {
-                for half in address.chunks_exact(8) {
-                    word(half.try_into().map_or(0, u64::from_ne_bytes));
-                }
-            }
-        }
+        self.state.hosts(&mut word);
         let ports = u64::from(self.state.source_port) << 16 | u64::from(self.state.destination_port);
         word(ports << 16 | u64::from(protocol::TCP) << 8 | crate::profile::ProfileId::Tcp as u64);
     }

@@ -10,6 +10,9 @@ pub(super) const MAX_IP: usize = 2;
 /// Octets of all extension headers of a packet.
 pub(super) const EXTENSIONS: usize = 144;
 
+/// The flag SYN alone, in `rsf_flags`.
+pub(super) const SYN: u8 = 0b010;
+
 /// `ip_id_behavior`: how an IP-ID changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Behavior {
@@ -221,6 +224,23 @@ impl State {
             self.seq_scaled = self.seq / stride;
             self.seq_residue = self.seq % stride;
             self.has_scaled = true;
+        }
+    }
+
+    /// The addresses, as words of a hash.
+    #[inline]
+    pub(super) fn hosts(&self, word: &mut impl FnMut(u64)) {
+        for ip in self.ips() {
+            if !ip.v6 {
+                let ([a, b, c, d, ..], [e, f, g, h, ..]) = (ip.source, ip.destination);
+                word(u64::from_ne_bytes([a, b, c, d, e, f, g, h]));
+                continue;
+            }
+            for address in [&ip.source, &ip.destination] {
+                for half in address.chunks_exact(8) {
+                    word(half.try_into().map_or(0, u64::from_ne_bytes));
+                }
+            }
         }
     }
 

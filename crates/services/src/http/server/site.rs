@@ -10,19 +10,19 @@ use crate::name::Name;
 
 /// A folder.
 #[derive(Debug)]
-pub(super) struct Site {
+pub(crate) struct Site {
     folder: Folder,
     /// Octets of a file.
     most: usize,
 }
 
 impl Site {
-    pub(super) fn open(path: &Path, most: usize) -> Result<Self, thinair_os::Error> {
+    pub(crate) fn open(path: &Path, most: usize) -> Result<Self, thinair_os::Error> {
         Ok(Self { folder: Folder::open(path)?, most })
     }
 
     /// The whole of a file; a folder is none.
-    pub(super) fn respond(&self, request: &Request) -> Response {
+    pub(crate) fn respond(&self, request: &Request) -> Response {
         match self.content(&request.target) {
             Ok(body) => Response { status: status::OK, body },
             Err(status) => Response::empty(status),
