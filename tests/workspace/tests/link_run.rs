@@ -169,6 +169,35 @@ fn ipv6_over_frames_of_128_octets_is_fragmented_below_ip() {
     }
 }
 
+/// 40 octets of IPv6 in 6 (RFC 6282: two, the Flow Label that Linux sets, and Next Header, as ICMPv6 is not compressed); and hosts get what was sent, by ROHC, too.
+#[test]
+fn headers_by_iphc_are_short_and_hosts_get_whole_packets() {
+    let Some(thinair) = thinair() else { return };
+    if !has("ping", "iputils-ping") {
+        return;
+    }
+    let pcap = folder("iphc").join("hosts.pcap");
+    let ping = ["ping", "-6", "-c", "5", "-i", "0.2", "-s", "16", "fd09::2"];
+    for (name, options, octets) in
+        [("iphc", &["--iphc"][..], Some(5 * (2 + 3 + 1 + 24))), ("rohc", &["--rohc", "--mode", "o"], None)]
+    {
+        let options =
+            [&["--preset", "zigbee-250k", "--ip-pcap", pcap.to_str().unwrap()][..], options].concat();
+        let (json, printed) = told(&link(thinair, &options, &ping), name);
+        assert_eq!(round_trips(&printed).len(), 5, "{name}: {printed}");
+        for direction in ["a_to_b", "b_to_a"] {
+            assert_eq!(count(&json, direction, "octets"), 5 * 64, "{name}");
+            let carried = count(&json, direction, "carried_octets");
+            assert!(octets.is_none_or(|octets| carried == octets) && carried < 5 * 64, "{name}: {carried}");
+        }
+        let packets = records(&pcap);
+        assert_eq!(packets.len(), 10, "{name}");
+        // Echo Request and Echo Reply.
+        let is_echo = |packet: &Vec<u8>| packet.len() == 64 && packet[0] == 0x60 && packet[40] >> 1 == 64;
+        assert!(packets.iter().all(is_echo), "{name}: {packets:02x?}");
+    }
+}
+
 #[test]
 fn libcoap_talks_over_the_link_plain_and_compressed() {
     let Some(thinair) = thinair() else { return };
