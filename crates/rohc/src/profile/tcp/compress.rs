@@ -233,19 +233,23 @@ impl Context {
         next.options.read(segment.options).ok_or(Refused::ByThisPacket)?;
         self.life.note(now, &next, &room.0);
         self.note_refresh(now, config);
-        let plan = self.note(&mut next, &room.0, segment, config);
+        self.note(&mut next, &room.0, config);
 
         let space = config.channel.cids();
         let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
         let payload = segment.payload();
         let mut writer = Writer::new(out, before + inside);
-        let mut sent = self.sent(&next, &room.0, config);
+        let brief = (payload.is_empty() && self.life.is_farewell(&next, &room.0))
+            .then(|| (self.behind(&room.0), CompressorConfig { repetitions: 1, window: 1, ..*config }));
+        let (context, terms) = brief.as_ref().map_or((&*self, config), |(context, terms)| (context, terms));
+        let plan = context.plan(&next, &room.0, segment, terms);
+        let mut sent = context.sent(&next, &room.0, terms);
         let mut format = if self.left_ir > 0 || plan.whole {
             Format::Ir
         } else if self.left_dyn > 0 || plan.dynamic {
             Format::IrDyn
         } else {
-            let found = self.write(&mut writer, &mut next, &mut sent, segment, &plan, config);
+            let found = context.write(&mut writer, &mut next, &mut sent, segment, &plan, terms);
             found.unwrap_or(Format::IrDyn)
         };
         if matches!(format, Format::Ir | Format::IrDyn) {
@@ -309,14 +313,25 @@ impl Context {
         }
     }
 
+    /// The context of a compressor that knows that its last packet has arrived.
+    fn behind(&self, last: &State) -> Self {
+        let only = |value: u32| {
+            let mut numbers = Numbers::NONE;
+            numbers.push(value, 1);
+            numbers
+        };
+        let mut context = *self;
+        (context.seq, context.ack) = (only(last.seq), only(last.ack));
+        context.timestamps = last.options.timestamps.map(only);
+        context.window.set_only(last.window);
+        if last.inner().behavior.is_sequential() {
+            context.ip_id_offset.set_only(last.ip_id_offset());
+        }
+        context
+    }
+
     /// Completes a packet by its control fields, and notes what has changed since the `last` one.
-    fn note(
-        &mut self,
-        next: &mut State,
-        last: &State,
-        segment: &Segment<'_>,
-        config: &CompressorConfig,
-    ) -> Plan {
+    fn note(&mut self, next: &mut State, last: &State, config: &CompressorConfig) {
         let repetitions = config.repetitions;
         next.msn = last.msn.wrapping_add(1);
         next.ack_stride = last.ack_stride;
@@ -324,14 +339,6 @@ impl Context {
             (last.seq_scaled, last.seq_residue, last.has_scaled);
         let is_said = self.left_ir > 0 || self.left_dyn > 0;
         self.note_handshake(next, last);
-        let mut plan = Plan {
-            whole: false,
-            dynamic: false,
-            is_right: true,
-            extended: false,
-            common: false,
-            last: (last.ack, last.seq_residue),
-        };
         let mut changed = [false; aged::COUNT];
         let innermost = usize::from(next.ip_count).saturating_sub(1);
         let mut ecn_changed = (next.reserved, next.ecn) != (last.reserved, last.ecn);
@@ -404,13 +411,16 @@ impl Context {
         if any {
             self.changed(next.msn);
         }
+    }
 
+    /// What a packet that was noted has to say.
+    fn plan(&self, next: &State, last: &State, segment: &Segment<'_>, config: &CompressorConfig) -> Plan {
         let is_due = |what: usize| self.is_due(what, config);
-        plan.is_right = checksum_is_right(next.inner(), segment.tcp(), segment.payload());
+        let is_right = checksum_is_right(next.inner(), segment.tcp(), segment.payload());
         // A wrong checksum after right ones must not be taken for damage.
-        plan.whole = !plan.is_right && (self.expects_right || self.told_wrong < repetitions);
-        plan.dynamic = !matches!(next.rsf, 0b000 | 0b001 | 0b010 | 0b100);
-        plan.common = !next.ack_flag
+        let whole = !is_right && (self.expects_right || self.told_wrong < config.repetitions);
+        let dynamic = !matches!(next.rsf, 0b000 | 0b001 | 0b010 | 0b100);
+        let common = !next.ack_flag
             || next.urg_flag
             || is_due(aged::FLAGS)
             || is_due(aged::DSCP)
@@ -420,8 +430,8 @@ impl Context {
             || is_due(aged::BEHAVIOR)
             || next.ip_count > 1 && is_due(aged::OUTER_TTL)
             || self.says_ip_id_anew(next.inner().behavior, next.msn);
-        plan.extended = next.rsf != 0 || is_due(aged::TTL) || is_due(aged::ECN_USED) || is_due(aged::LIST);
-        plan
+        let extended = next.rsf != 0 || is_due(aged::TTL) || is_due(aged::ECN_USED) || is_due(aged::LIST);
+        Plan { whole, dynamic, is_right, extended, common, last: (last.ack, last.seq_residue) }
     }
 
     /// What TCP itself tells of the IR packets: who goes on behind its SYN, and what that carried, has heard of the other side
