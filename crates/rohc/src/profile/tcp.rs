@@ -32,6 +32,7 @@ mod header;
 mod ip;
 mod learn;
 mod life;
+mod note;
 mod numbers;
 mod options;
 mod pattern;
