@@ -13,7 +13,8 @@ pub(crate) struct Life {
     /// Milliseconds from its SYN to the first packet that acknowledges more: at least a round trip. 0 while it is not known.
     handshake: u16,
     is_opening: bool,
-    is_closing: bool,
+    /// Packets since it has begun to end, with the one that says so; 0 before.
+    closing: u8,
 }
 
 impl Life {
@@ -29,27 +30,39 @@ impl Life {
             self.handshake = u16::try_from(now.wrapping_sub(self.mark)).unwrap_or(u16::MAX).max(1);
         }
         let has = |flag: u8| next.rsf & flag != 0;
-        self.is_closing |= has(FIN) || has(RST);
+        if self.is_closing() || has(FIN) || has(RST) {
+            self.closing = self.closing.saturating_add(1);
+        }
         if has(RST) {
             (self.is_opening, self.handshake) = (false, 1);
         }
-        if self.is_closing && !self.is_opening {
+        if self.is_closing() && !self.is_opening {
             self.mark = now;
         }
     }
 
     /// It has sent its FIN, or RST.
     pub(super) fn is_closing(&self) -> bool {
-        self.is_closing
+        self.closing > 0
+    }
+
+    /// The packet just noted is a FIN, or the next one behind it, and no other one like it is known to be under way: if it is
+    /// lost, TCP sends another one, and nothing else waits for it.
+    pub(super) fn is_farewell(&self, next: &State, last: &State) -> bool {
+        let numbers = |state: &State| (state.seq, state.ack, state.rsf);
+        matches!(self.closing, 1..=FAREWELLS) && next.rsf & RST == 0 && numbers(next) != numbers(last)
     }
 
     /// Nothing more is to come: since its FIN there was nothing for as long as its handshake took, in which the FIN of the
     /// other side would have come and been acknowledged. Whoever is wrong here pays for a larger packet, and no more.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         let quiet = if self.handshake > 0 { self.handshake } else { LONG };
-        self.is_closing && milliseconds(now).wrapping_sub(self.mark) >= u32::from(quiet)
+        self.is_closing() && milliseconds(now).wrapping_sub(self.mark) >= u32::from(quiet)
     }
 }
+
+/// A FIN, and what acknowledges that of the other side.
+const FAREWELLS: u8 = 2;
 
 /// Milliseconds for a handshake that was not seen: few links take longer.
 const LONG: u16 = 1_000;
