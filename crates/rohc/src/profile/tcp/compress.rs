@@ -48,8 +48,9 @@ pub(crate) struct Context {
     pub(super) refreshing: bool,
     /// The CID had another flow of this profile.
     pub(super) reused: bool,
-    /// Something of the flow was acknowledged.
-    pub(super) is_heard: bool,
+    /// The other side has the static context: it was acknowledged, or said often enough, or TCP tells that it arrived. Before
+    /// that it may have the one of another flow with this CID, which no IR-DYN packet corrects, nor its CRC detects.
+    pub(super) is_rooted: bool,
     /// What has changed last was acknowledged by feedback with a CRC.
     pub(super) confirmed: bool,
     /// The base of the context, until an IR packet is better.
@@ -129,7 +130,7 @@ impl Context {
             two_way: false,
             refreshing: false,
             reused,
-            is_heard: false,
+            is_rooted: false,
             confirmed: false,
             base,
             is_new: true,
@@ -218,6 +219,7 @@ impl Context {
         next.options = base.filter(|_| self.is_new).map_or(&room.0, |base| &base.room.0).options;
         next.options.read(segment.options).ok_or(Refused::ByThisPacket)?;
         self.life.note(now, &next, &room.0);
+        self.is_rooted |= self.life.has_shaken_hands();
         self.note_refresh(now, config);
         self.note(&mut next, &room.0, config);
 
@@ -238,6 +240,9 @@ impl Context {
             let found = context.write(&mut writer, &mut next, &mut sent, segment, &plan, terms);
             found.unwrap_or(Format::IrDyn)
         };
+        if format == Format::IrDyn && !self.is_rooted {
+            format = Format::Ir;
+        }
         if matches!(format, Format::Ir | Format::IrDyn) {
             sent.present = u16::MAX;
             if let Some(base) =

@@ -42,8 +42,7 @@ impl Context {
         }
         match feedback.ack {
             AckType::Ack => self.acknowledge(feedback, room, config),
-            // The context that is damaged may be that of the last flow with this CID: nothing tells that this one has arrived.
-            AckType::Nack if feedback.sn_bits > 0 && self.is_heard => {
+            AckType::Nack if feedback.sn_bits > 0 && self.is_rooted => {
                 self.left_dyn = self.left_dyn.max(config.repetitions);
                 self.since = room.0.msn.wrapping_add(1);
                 self.refreshing = true;
@@ -79,7 +78,7 @@ impl Context {
         if (acked.wrapping_sub(self.since) as i16) < 0 {
             return;
         }
-        self.is_heard = true;
+        self.is_rooted = true;
         self.confirmed |= feedback.protected;
         self.base = None;
         // Everything that has changed is in the packet that was acknowledged, or in one before it.

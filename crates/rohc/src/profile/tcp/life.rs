@@ -2,7 +2,7 @@
 
 use thinair_wire::time::Instant;
 
-use super::state::{SYN, State};
+use super::state::{FIN, RST, SYN, State};
 
 /// What is known of it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,12 +33,15 @@ impl Life {
         if self.is_closing() || has(FIN) || has(RST) {
             self.closing = self.closing.saturating_add(1);
         }
-        if has(RST) {
-            (self.is_opening, self.handshake) = (false, 1);
-        }
+        self.is_opening &= !has(RST);
         if self.is_closing() && !self.is_opening {
             self.mark = now;
         }
+    }
+
+    /// The other side has answered its SYN, by what comes only behind that.
+    pub(super) fn has_shaken_hands(&self) -> bool {
+        self.handshake > 0
     }
 
     /// It has sent its FIN, or RST.
@@ -66,10 +69,6 @@ const FAREWELLS: u8 = 2;
 
 /// Milliseconds for a handshake that was not seen: few links take longer.
 const LONG: u16 = 1_000;
-
-/// RST and FIN in `rsf_flags`.
-const RST: u8 = 0b100;
-const FIN: u8 = 0b001;
 
 fn milliseconds(now: Instant) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
@@ -106,8 +105,8 @@ mod tests {
 
     #[test]
     fn a_reset_ends_it_and_a_syn_begins_it_anew() {
-        assert_eq!(over(&[(0, SYN, 0), (80, RST, 0)]), Some(81));
-        assert_eq!(over(&[(0, SYN, 0), (80, 0, 5), (99, RST, 5)]), Some(100));
+        assert_eq!(over(&[(0, SYN, 0), (80, RST, 0)]), Some(1_080));
+        assert_eq!(over(&[(0, SYN, 0), (80, 0, 5), (99, RST, 5)]), Some(179));
         assert_eq!(over(&[(0, SYN, 0), (80, 0, 5), (81, FIN, 5), (300, SYN, 0)]), None);
     }
 

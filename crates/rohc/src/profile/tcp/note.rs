@@ -10,7 +10,7 @@ use super::learn::IpIds;
 use super::numbers::Numbers;
 use super::options::{ITEMS, Options, Sent, index};
 use super::segment::{Segment, checksum_is_right};
-use super::state::{Behavior, SYN, State};
+use super::state::{Behavior, FIN, SYN, State};
 use crate::compressor::CompressorConfig;
 use crate::profile::Format;
 use crate::refresh::{Due, Refresh};
@@ -160,7 +160,8 @@ impl Context {
         let is_right = checksum_is_right(next.inner(), segment.tcp(), segment.payload());
         // A wrong checksum after right ones must not be taken for damage.
         let whole = !is_right && (self.expects_right || self.told_wrong < config.repetitions);
-        let dynamic = !matches!(next.rsf, 0b000 | 0b001 | 0b010 | 0b100);
+        let has_many = !matches!(next.rsf, 0b000 | 0b001 | 0b010 | 0b100);
+        let dynamic = has_many || self.is_repeated((next.seq, next.rsf), last, segment.payload().len());
         let common = !next.ack_flag
             || next.urg_flag
             || is_due(aged::FLAGS)
@@ -173,6 +174,15 @@ impl Context {
             || self.says_ip_id_anew(next.inner().behavior, next.msn);
         let extended = next.rsf != 0 || is_due(aged::TTL) || is_due(aged::ECN_USED) || is_due(aged::LIST);
         Plan { whole, dynamic, is_right, extended, common, last: (last.ack, last.seq_residue) }
+    }
+
+    /// Whether a segment, by its sequence number and flags, was sent before. Something was lost then, be it only a packet that
+    /// stood on another one that was; and if this one cannot be read either, TCP waits for twice as long.
+    #[inline]
+    pub(super) fn is_repeated(&self, (seq, rsf): (u32, u8), last: &State, payload: usize) -> bool {
+        let len = payload as u32 + u32::from(rsf & FIN);
+        let end = last.seq.wrapping_add(u32::from(self.payload)).wrapping_add(u32::from(last.rsf & FIN));
+        len > 0 && end.wrapping_sub(seq.wrapping_add(len)) as i32 >= 0
     }
 
     /// What TCP itself tells of the IR packets: who goes on behind its SYN, and what that carried, has heard of the other side
@@ -313,7 +323,9 @@ impl Context {
             self.told_wrong = if is_right { 0 } else { self.told_wrong.saturating_add(1) };
         }
         let said = |left: &mut u8, is: bool| *left -= u8::from(is && *left > 0);
+        let is_initial = self.left_ir > 0;
         said(&mut self.left_ir, matches!(format, Format::Ir | Format::IrCr));
+        self.is_rooted |= is_initial && self.left_ir == 0;
         said(&mut self.left_dyn, format.is_initialization());
         if self.left_ir == 0 && self.left_dyn == 0 {
             self.refreshing = false;

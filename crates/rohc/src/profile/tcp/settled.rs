@@ -236,6 +236,9 @@ impl Context {
             return None;
         }
         let (seq, ack) = (glance.word(4), glance.word(8));
+        if self.is_repeated((seq, 0), state, glance.payload().len()) {
+            return None;
+        }
         let msn = state.msn.wrapping_add(1);
         let mut strides = self.strides;
         if strides.watch(ack.wrapping_sub(state.ack)).is_some_and(|stride| stride != state.ack_stride) {

@@ -10,8 +10,10 @@ pub(super) const MAX_IP: usize = 2;
 /// Octets of all extension headers of a packet.
 pub(super) const EXTENSIONS: usize = 144;
 
-/// The flag SYN alone, in `rsf_flags`.
+/// The flags RST, SYN and FIN alone, in `rsf_flags`.
+pub(super) const RST: u8 = 0b100;
 pub(super) const SYN: u8 = 0b010;
+pub(super) const FIN: u8 = 0b001;
 
 /// `ip_id_behavior`: how an IP-ID changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
