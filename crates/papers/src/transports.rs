@@ -75,8 +75,7 @@ const ABOUT: About = About {
         "Linux puts at most MTU - 80 octets into a SYN: 48 at an MTU of 128. A first SPDY request takes 72 at least, as its dictionary \
             does not have the names that SPDY/3 needs, so that a part waits for the SYN-ACK.",
         "Over ROHC a connection costs what its first packets cost, as each fetch is a new one: SYN and SYN-ACK say in IR-CR packets all \
-            but what they share with an earlier connection (RFC 6846, section 7.2), so that of IoT-HTTP 65 % is left, where the bar \
-            is 45 %.",
+            but what they share with an earlier connection (RFC 6846, section 7.2).",
         "libcoap of today sends tokens of one octet, and no Content-Format or Max-Age: 14 octets of headers, theirs 20. 1,000 octets go \
             in IP fragments there and here.",
         "Times of theirs are those of hosts and an emulator of 2014, and in the browser rows those of a browser.",

@@ -10,7 +10,7 @@ use thinair_wire::time::Instant;
 
 use super::fragmenting::Fragmenting;
 use super::party::Party;
-use super::{END, Fetch};
+use super::{Close, END, Fetch};
 use crate::emulator::Totals;
 use crate::network::ip::{Address, Socket};
 use crate::network::{Host, Network};
@@ -30,7 +30,7 @@ const CONNECTIONS: usize = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounds {
     /// Clients, each with a server of its own at the other end. A client of CoAP goes on from round to round, from the same
-    /// port; others make a new connection each time, but with [`Close::Never`](super::Close::Never).
+    /// port; others make a new connection each time, but with [`Close::Never`].
     pub clients: u16,
     /// How often each of them fetches it.
     pub rounds: usize,
@@ -215,7 +215,10 @@ impl Fetch {
                 client.begin(self.requests(begin));
                 true
             }
-            Some(Party::Client(client)) => client.ask(begin, Target { host: &self.host, path: &path }),
+            // One that closes is not asked: what is lost may hold it up for long.
+            Some(Party::Client(client)) if self.close == Close::Never => {
+                client.ask(begin, Target { host: &self.host, path: &path })
+            }
             _ => false,
         };
         if goes_on {

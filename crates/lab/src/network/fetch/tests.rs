@@ -209,7 +209,7 @@ fn no_packet_is_altered_by_rohc_on_a_bad_link() {
             assert!(sum.delivered > 0 && sum.delivered < sum.packets, "{service:?}");
             assert_eq!(sum.altered, 0, "{service:?}");
             let came = rounds.iter().filter(|round| round.took[0].is_some()).count();
-            assert!(came > 20, "{service:?}: {came}");
+            assert!(came >= 23, "{service:?}: {came}");
         }
     }
 }
