@@ -48,8 +48,8 @@ pub(crate) struct Context {
     pub(super) refreshing: bool,
     /// The CID had another flow of this profile.
     pub(super) reused: bool,
-    /// The other side has the static context: it was acknowledged, or said often enough, or TCP tells that it arrived. Before
-    /// that it may have the one of another flow with this CID, which no IR-DYN packet corrects, nor its CRC detects.
+    /// The other side has the static context: it was acknowledged, or TCP tells that it arrived. Before that it may have the
+    /// one of another flow with this CID, which no IR-DYN packet corrects, nor its CRC detects: then it is an IR packet.
     pub(super) is_rooted: bool,
     /// What has changed last was acknowledged by feedback with a CRC.
     pub(super) confirmed: bool,

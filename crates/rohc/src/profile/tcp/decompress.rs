@@ -271,9 +271,7 @@ impl Context {
             }
         }
         let right = is_right(&found, out, len);
-        // Other compressors say that by 7 bits of CRC.
-        let may_be_wrong = is_strong && self.state == DecompressorState::Fc && ahead == 1;
-        if self.expects_right && !right && !may_be_wrong {
+        if self.expects_right && !right {
             return Err(Failure::Crc(format));
         }
         let ahead = if (1..FAR).contains(&ahead) { ahead } else { self.place(&found, last, ahead, right) };

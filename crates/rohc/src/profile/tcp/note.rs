@@ -323,9 +323,7 @@ impl Context {
             self.told_wrong = if is_right { 0 } else { self.told_wrong.saturating_add(1) };
         }
         let said = |left: &mut u8, is: bool| *left -= u8::from(is && *left > 0);
-        let is_initial = self.left_ir > 0;
         said(&mut self.left_ir, matches!(format, Format::Ir | Format::IrCr));
-        self.is_rooted |= is_initial && self.left_ir == 0;
         said(&mut self.left_dyn, format.is_initialization());
         if self.left_ir == 0 && self.left_dyn == 0 {
             self.refreshing = false;
