@@ -87,11 +87,16 @@ impl Compressor<'_> {
                 let base = base.filter(|base| *base != cid);
                 self.set_segment(now, cid, base, true)
             }
-            None if base.is_some() && self.flows.capacity() >= ENOUGH_FOR_PATTERNS => {
+            None if self.is_third(base) && self.flows.capacity() >= ENOUGH_FOR_PATTERNS => {
                 self.claim_segment(now, pattern_hash, base, true)
             }
             None => self.claim_segment(now, hash, base, false),
         }
+    }
+
+    /// Whether a connection with this base comes behind two others between the same hosts.
+    fn is_third(&self, base: Option<Cid>) -> bool {
+        matches!(base.and_then(|base| self.flows.look(base)), Some(Kind::Tcp(context)) if context.is_replica())
     }
 
     /// Whether a pattern may be the base of a SYN.
@@ -100,12 +105,14 @@ impl Compressor<'_> {
         is_base && self.tcp.get(cid.index()).is_some_and(|room| pattern.is_like(room))
     }
 
-    /// Takes a context: that of a connection which is over, of the lowest CID, as that of 0 costs nothing; or the next one.
+    /// Takes a context. For a flow it is that of a connection which is over, of the lowest CID, as that of 0 costs nothing; or the
+    /// next one.
     fn claim_segment(&mut self, now: Instant, hash: u32, base: Option<Cid>, is_pattern: bool) -> Option<Cid> {
         let is_over = |(cid, kind): &(Cid, &Kind)| {
             matches!(kind, Kind::Tcp(context) if context.is_over(now)) && Some(*cid) != base
         };
-        let over = self.flows.latest().take(RECENT).filter(is_over).map(|(cid, _)| cid).min();
+        let over = || self.flows.latest().take(RECENT).filter(is_over).map(|(cid, _)| cid).min();
+        let over = if is_pattern { None } else { over() };
         let next = over.or_else(|| self.flows.next()).filter(|cid| cid.index() < self.tcp.len())?;
         if let Some(base) = base.filter(|base| *base != next) {
             self.flows.touch(base);

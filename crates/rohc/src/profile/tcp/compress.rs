@@ -7,6 +7,7 @@ use thinair_wire::time::Instant;
 
 use super::learn::{Ecn, IpIds, Strides};
 use super::life::Life;
+use super::note::moment;
 use super::numbers::Numbers;
 use super::options::ITEMS;
 use super::replicate::{self, Base};
@@ -53,8 +54,9 @@ pub(crate) struct Context {
     pub(super) is_rooted: bool,
     /// What has changed last was acknowledged by feedback with a CRC.
     pub(super) confirmed: bool,
-    /// The base of the context, until an IR packet is better.
+    /// The base of the context, until an IR packet is better; whether it had one.
     pub(super) base: Option<Cid>,
+    is_replica: bool,
     /// Nothing was sent yet.
     pub(super) is_new: bool,
     /// It holds the SYN of a connection, for others like it to be replicated from, and is no flow.
@@ -62,6 +64,8 @@ pub(crate) struct Context {
     pub(super) life: Life,
     /// The next packet may take the short way.
     pub(crate) settled: bool,
+    /// When the last packet was sent, as [`moment`] tells it.
+    pub(super) sent: u32,
     /// MSN of the newest packet.
     pub(super) msn: u16,
     /// MSN of the newest change.
@@ -93,9 +97,7 @@ pub(crate) struct Context {
 
 /// What is decided before a packet is written.
 pub(super) struct Plan {
-    /// An IR packet says it, and nothing less.
-    pub(super) whole: bool,
-    /// The same for an IR-DYN packet.
+    /// An IR-DYN packet says it, and nothing less.
     pub(super) dynamic: bool,
     /// The TCP checksum is right.
     pub(super) is_right: bool,
@@ -133,10 +135,12 @@ impl Context {
             is_rooted: false,
             confirmed: false,
             base,
+            is_replica: base.is_some(),
             is_new: true,
             pattern: false,
             life: Life::default(),
             settled: false,
+            sent: 0,
             msn,
             since: msn.wrapping_add(1),
             timer: Timer::start(now),
@@ -179,6 +183,11 @@ impl Context {
     /// Whether nothing more of its flow is to come.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         self.life.is_over(now)
+    }
+
+    /// Whether the context was replicated from another one.
+    pub(crate) fn is_replica(&self) -> bool {
+        self.is_replica
     }
 
     /// Whether the context may be the base of another one.
@@ -230,9 +239,9 @@ impl Context {
         let brief = (payload.is_empty() && self.life.is_farewell(&next, &room.0))
             .then(|| (self.behind(&room.0), CompressorConfig { repetitions: 1, window: 1, ..*config }));
         let (context, terms) = brief.as_ref().map_or((&*self, config), |(context, terms)| (context, terms));
-        let plan = context.plan(&next, &room.0, segment, terms);
+        let plan = context.plan(now, &next, &room.0, segment, terms);
         let mut sent = context.sent(&next, &room.0, terms);
-        let mut format = if self.left_ir > 0 || plan.whole {
+        let mut format = if self.left_ir > 0 {
             Format::Ir
         } else if self.left_dyn > 0 || plan.dynamic {
             Format::IrDyn
@@ -270,6 +279,7 @@ impl Context {
             out[at] = Check::Crc8.of(&out[..end]);
         }
         let refresh = self.refreshing && format.is_initialization();
+        self.sent = moment(now);
         self.commit(&mut next, &room.0, &sent, format, (payload.len(), plan.is_right), config);
         room.0 = next;
         Ok(Compressed {

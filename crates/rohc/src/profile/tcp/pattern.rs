@@ -1,9 +1,9 @@
 //! Patterns: contexts that hold the SYN of a connection, or its SYN-ACK, for those of others to be replicated from.
 //!
 //! The context of a connection that is over is a poor base for the next one (RFC 4164): its window is another one, its
-//! acknowledgment number is none, and its options are not those of a SYN. So the SYN of a second connection goes by a context
-//! of its own, in which no other packet follows. Once it is acknowledged it is the base of those that come after it: what is
-//! left to be said are numbers and ports.
+//! acknowledgment number is none, and its options are not those of a SYN. So the SYN of a third connection goes by a context
+//! of its own, in which no other packet follows: where there were two before, more will come. Once it is acknowledged it is the
+//! base of those that come after it, and what is left to be said are numbers and ports.
 
 use thinair_wire::header::protocol;
 

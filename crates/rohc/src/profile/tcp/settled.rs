@@ -14,6 +14,7 @@ use super::choose::scaled;
 use super::compress::{Context, MSNS, aged};
 use super::encodings::{Counter, ts_fits};
 use super::formats::{base, short_formats};
+use super::note::moment;
 use super::options::{Sent, index};
 use super::state::{State, TcpRoom};
 use super::{Fields, Says, settled_irregular};
@@ -236,7 +237,7 @@ impl Context {
             return None;
         }
         let (seq, ack) = (glance.word(4), glance.word(8));
-        if self.is_repeated((seq, 0), state, glance.payload().len()) {
+        if self.is_repeated(now, (seq, 0), state, glance.payload().len()) {
             return None;
         }
         let msn = state.msn.wrapping_add(1);
@@ -286,6 +287,7 @@ impl Context {
         let is_said = settled_irregular(&mut writer, state, &mut x, stamps.is_some()).is_ok();
         debug_assert!(is_said);
         (self.strides, self.ip_ids) = (strides, ip_ids);
+        self.sent = moment(now);
         self.timer.count();
         self.note_numbers(state, last, stamps.is_some(), payload.len(), config);
         self.msn = msn;
