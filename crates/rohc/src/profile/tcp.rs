@@ -15,8 +15,9 @@
 //! **New connections.** One IR packet begins a connection that is seen from its SYN on: who goes on behind it has heard that
 //! it arrived. Where the decompressor answers, that is an IR-CR packet if there was a connection between the same hosts
 //! before (`replicate`), and a short one if there was one to the same port (`pattern`). What ends a connection does not stand
-//! losses right before it, which TCP mends (`life`); what TCP sends again behind a pause is an IR-DYN packet (`note`). `cargo bench -p thinair-rohc --bench figures` prints what short connections, segments,
-//! acknowledgments and keep-alives cost; `thinair analyze --schemes tcp` what each flow of a capture costs.
+//! losses right before it, which TCP mends (`life`); what TCP sends again behind a pause is an IR-DYN packet (`note`).
+//! `cargo bench -p thinair-rohc --bench figures` prints what short connections, segments, acknowledgments and keep-alives cost;
+//! `thinair analyze --schemes tcp` what each flow of a capture costs.
 
 mod choose;
 pub(crate) mod compress;
