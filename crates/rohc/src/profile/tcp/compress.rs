@@ -97,7 +97,9 @@ pub(crate) struct Context {
 
 /// What is decided before a packet is written.
 pub(super) struct Plan {
-    /// An IR-DYN packet says it, and nothing less.
+    /// An IR packet says it, and nothing less.
+    pub(super) whole: bool,
+    /// The same for an IR-DYN packet.
     pub(super) dynamic: bool,
     /// The TCP checksum is right.
     pub(super) is_right: bool,
@@ -241,7 +243,7 @@ impl Context {
         let (context, terms) = brief.as_ref().map_or((&*self, config), |(context, terms)| (context, terms));
         let plan = context.plan(now, &next, &room.0, segment, terms);
         let mut sent = context.sent(&next, &room.0, terms);
-        let mut format = if self.left_ir > 0 {
+        let mut format = if self.left_ir > 0 || plan.whole {
             Format::Ir
         } else if self.left_dyn > 0 || plan.dynamic {
             Format::IrDyn

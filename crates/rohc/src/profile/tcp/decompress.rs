@@ -167,7 +167,7 @@ impl Context {
         }
         let right = is_right(&found, out, len);
         // No CRC of an IR-DYN packet covers what the context says.
-        if format == Format::IrDyn && self.expects_right && !right && !goes_on(&found.next, &room.0) {
+        if format == Format::IrDyn && self.expects_right && !right && !found.next.goes_on(&room.0) {
             return Err(Failure::Crc(format));
         }
         self.expects_right = right;
@@ -272,7 +272,7 @@ impl Context {
         let right = is_right(&found, out, len);
         // Other compressors say that by 7 bits of CRC.
         let may_be_wrong =
-            is_strong && self.state == DecompressorState::Fc && ahead == 1 && goes_on(&found.next, last);
+            is_strong && self.state == DecompressorState::Fc && ahead == 1 && found.next.goes_on(last);
         if self.expects_right && !right && !may_be_wrong {
             return Err(Failure::Crc(format));
         }
@@ -489,16 +489,6 @@ fn is_unmoved(next: &State, last: &State) -> bool {
     let fields = |ip: &Ip| u32::from_le_bytes([ip.tos, ip.ttl, u8::from(ip.df), ip.behavior as u8]);
     next.ips.each_ref().map(fields) == last.ips.each_ref().map(fields)
 }
-
-/// Whether the numbers of a packet are anywhere near the last ones. A checksum that is wrong now may be one that was sent so; but
-/// with other numbers it is a packet of another flow, which has taken the CID of this one and of which nothing has come before.
-fn goes_on(next: &State, last: &State) -> bool {
-    let is_near = |next: u32, last: u32| next.wrapping_sub(last).wrapping_add(NEAR) < 2 * NEAR;
-    is_near(next.seq, last.seq) || next.ack_flag && last.ack_flag && is_near(next.ack, last.ack)
-}
-
-/// Octets of sequence numbers that are near: some windows.
-const NEAR: u32 = 1 << 20;
 
 /// Whether a compressor can have sent such headers: "a compressor MUST NOT assign [a sequential behaviour] to tunneling
 /// headers" (RFC 6846, section 6.1.2).

@@ -185,7 +185,14 @@ impl Context {
             || next.ip_count > 1 && is_due(aged::OUTER_TTL)
             || self.says_ip_id_anew(next.inner().behavior, next.msn);
         let extended = next.rsf != 0 || is_due(aged::TTL) || is_due(aged::ECN_USED) || is_due(aged::LIST);
-        Plan { dynamic, is_right, extended, common, last: (last.ack, last.seq_residue) }
+        Plan {
+            whole: is_wrong_now && !next.goes_on(last),
+            dynamic,
+            is_right,
+            extended,
+            common,
+            last: (last.ack, last.seq_residue),
+        }
     }
 
     /// Whether a segment, by its sequence number and flags, was sent before, and TCP has waited before it is sent again. Much was

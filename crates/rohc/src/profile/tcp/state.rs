@@ -10,6 +10,9 @@ pub(super) const MAX_IP: usize = 2;
 /// Octets of all extension headers of a packet.
 pub(super) const EXTENSIONS: usize = 144;
 
+/// Octets of sequence numbers that are near: some windows.
+const NEAR: u32 = 1 << 20;
+
 /// The flags RST, SYN and FIN alone, in `rsf_flags`.
 pub(super) const RST: u8 = 0b100;
 pub(super) const SYN: u8 = 0b010;
@@ -244,6 +247,14 @@ impl State {
                 }
             }
         }
+    }
+
+    /// Whether the numbers of a packet are anywhere near those of the `last` one. A checksum that is wrong now may be one that was
+    /// sent so; but with other numbers it looks like a packet of another flow, which has taken the CID of this one and of which
+    /// nothing has come before: then only an IR packet is beyond doubt.
+    pub(super) fn goes_on(&self, last: &Self) -> bool {
+        let is_near = |next: u32, last: u32| next.wrapping_sub(last).wrapping_add(NEAR) < 2 * NEAR;
+        is_near(self.seq, last.seq) || self.ack_flag && last.ack_flag && is_near(self.ack, last.ack)
     }
 
     /// Whether both are of one flow: all that tells flows apart is the same.
