@@ -60,7 +60,8 @@ impl Below {
         }
     }
 
-    /// For so many clients: each has a flow, and another one while a new connection takes the place of an old one.
+    /// For so many clients: each has a flow, another one while a new connection takes the place of an old one, and the pattern
+    /// of its connections.
     pub(super) fn channel(self, clients: u16, seed: u64) -> Result<Option<RohcChannel>, Error> {
         let mode = match self {
             Self::Plain => return Ok(None),
@@ -68,7 +69,7 @@ impl Below {
             Self::Optimistic => Mode::Optimistic,
         };
         let profiles = ProfileSet::v1().with(ProfileId::Tcp)?.with(ProfileId::Coap)?;
-        channel(profiles, 2 * clients, mode, Refresh::default(), seed).map(Some)
+        channel(profiles, 3 * clients, mode, Refresh::default(), seed).map(Some)
     }
 }
 

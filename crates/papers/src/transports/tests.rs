@@ -70,6 +70,7 @@ fn without_real_time_there_is_virtual_time_and_it_says_so() {
     }
     assert_eq!(ours("virtual/http/20k/128/10/kept/plain/next/packets"), Some(3.0));
     assert_eq!(ours("virtual/rohc/u/altered"), Some(0.0));
+    assert_eq!(ours("virtual/rohc/o/altered"), Some(0.0));
     assert!(ours("virtual/rohc/o/compared") > Some(10_000.0));
     // The response comes with the SYN-ACK, and so does nothing behind it.
     assert_eq!(ours("virtual/iot-spdy/20k/128/10/packets/best"), Some(4.0));
