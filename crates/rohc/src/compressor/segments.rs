@@ -8,7 +8,7 @@ use crate::profile::rfc3095::compress::Refused;
 use crate::profile::tcp::{self, Pattern, Segment};
 
 /// Contexts that are looked at for a base, or for one that is over: those that were used last.
-const RECENT: usize = 16;
+const RECENT: usize = 128;
 
 /// Contexts of a channel that has some to spare for patterns.
 const ENOUGH_FOR_PATTERNS: usize = 4;
