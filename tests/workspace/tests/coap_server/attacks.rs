@@ -140,7 +140,7 @@ fn streams_are_released_when_the_server_ends() {
     assert_eq!([(); 2].map(|()| read_code(&mut stream)), [Some(CSM), Some(CONTENT)]);
     served.ask_to_end();
     assert_eq!([(); 2].map(|()| read_code(&mut stream)), [Some(RELEASE), None]);
-    assert_eq!(served.end()["requests"], 1);
+    assert_eq!(served.ended()["requests"], 1);
 }
 
 #[test]

@@ -138,6 +138,11 @@ impl Served {
     /// Asks it to end, and says what it has done.
     pub(crate) fn end(mut self) -> Value {
         self.ask_to_end();
+        self.ended()
+    }
+
+    /// Says what it has done once it was asked to end. Asked twice, it might end without a word.
+    pub(crate) fn ended(mut self) -> Value {
         let mut said = String::new();
         self.child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
         assert!(self.child.wait().unwrap().success());
