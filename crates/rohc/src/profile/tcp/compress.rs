@@ -6,8 +6,7 @@ use thinair_wire::range::Range;
 use thinair_wire::time::Instant;
 
 use super::learn::{Ecn, IpIds, Strides};
-use super::life::Life;
-use super::note::moment;
+use super::life::{Life, moment};
 use super::numbers::Numbers;
 use super::options::ITEMS;
 use super::replicate::{self, Base};
@@ -184,7 +183,7 @@ impl Context {
 
     /// Whether nothing more of its flow is to come.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
-        self.life.is_over(now)
+        self.life.is_over(moment(now).wrapping_sub(self.sent))
     }
 
     /// Whether the context was replicated from another one.
@@ -229,7 +228,7 @@ impl Context {
         // "The entire table of TCP options items is always replicated" (RFC 6846, section 6.3.7).
         next.options = base.filter(|_| self.is_new).map_or(&room.0, |base| &base.room.0).options;
         next.options.read(segment.options).ok_or(Refused::ByThisPacket)?;
-        self.life.note(now, &next, &room.0);
+        self.life.note(moment(now), &next, &room.0);
         self.is_rooted |= self.life.has_shaken_hands();
         self.note_refresh(now, config);
         self.note(&mut next, &room.0, config);
@@ -260,6 +259,7 @@ impl Context {
                 base.filter(|base| format == Format::Ir && replicate::suits(&base.room.0, &next))
             {
                 let crc7 = Check::Crc7.of(segment.headers());
+                writer.rewind();
                 if replicate::write(&mut writer, base, space, crc7, &mut next, &mut sent).is_ok() {
                     format = Format::IrCr;
                 }

@@ -7,10 +7,9 @@ use super::state::{FIN, RST, SYN, State};
 /// What is known of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Life {
-    /// When it has begun; once its handshake is over, or was not seen, and its end has begun, when something of it was sent
-    /// last. In milliseconds, of which 32 bits are enough.
-    mark: u32,
-    /// Milliseconds from its SYN to the first packet that acknowledges more: at least a round trip. 0 while it is not known.
+    /// When it has begun, as [`moment`] tells it.
+    begun: u32,
+    /// From its SYN to the first packet that acknowledges more: at least a round trip. 0 while it is not known.
     handshake: u16,
     is_opening: bool,
     /// Packets since it has begun to end, with the one that says so; 0 before.
@@ -19,24 +18,20 @@ pub(crate) struct Life {
 
 impl Life {
     /// A packet is sent, behind the `last` one.
-    pub(super) fn note(&mut self, now: Instant, next: &State, last: &State) {
-        let now = milliseconds(now);
+    pub(super) fn note(&mut self, now: u32, next: &State, last: &State) {
         if next.rsf == SYN {
-            *self = Self { mark: now, is_opening: true, ..Self::default() };
+            *self = Self { begun: now, is_opening: true, ..Self::default() };
             return;
         }
         if self.is_opening && next.ack_flag && (!last.ack_flag || next.ack != last.ack) {
             self.is_opening = false;
-            self.handshake = u16::try_from(now.wrapping_sub(self.mark)).unwrap_or(u16::MAX).max(1);
+            self.handshake = u16::try_from(now.wrapping_sub(self.begun)).unwrap_or(u16::MAX).max(1);
         }
         let has = |flag: u8| next.rsf & flag != 0;
         if self.is_closing() || has(FIN) || has(RST) {
             self.closing = self.closing.saturating_add(1);
         }
         self.is_opening &= !has(RST);
-        if self.is_closing() && !self.is_opening {
-            self.mark = now;
-        }
     }
 
     /// The other side has answered its SYN, by what comes only behind that.
@@ -56,69 +51,68 @@ impl Life {
         matches!(self.closing, 1..=FAREWELLS) && next.rsf & RST == 0 && numbers(next) != numbers(last)
     }
 
-    /// Nothing more is to come: since its FIN there was nothing for as long as its handshake took, in which the FIN of the
+    /// Nothing more is to come: its end has begun, and it was `quiet` for as long as its handshake took, in which the FIN of the
     /// other side would have come and been acknowledged. Whoever is wrong here pays for a larger packet, and no more.
-    pub(crate) fn is_over(&self, now: Instant) -> bool {
-        let quiet = if self.handshake > 0 { self.handshake } else { LONG };
-        self.is_closing() && milliseconds(now).wrapping_sub(self.mark) >= u32::from(quiet)
+    pub(super) fn is_over(&self, quiet: u32) -> bool {
+        let enough = if self.handshake > 0 { self.handshake } else { LONG };
+        self.is_closing() && quiet >= u32::from(enough)
     }
 }
 
 /// A FIN, and what acknowledges that of the other side.
 const FAREWELLS: u8 = 2;
 
-/// Milliseconds for a handshake that was not seen: few links take longer.
-const LONG: u16 = 1_000;
+/// For a handshake that was not seen: few links take longer than a second.
+const LONG: u16 = 954;
 
-fn milliseconds(now: Instant) -> u32 {
-    (now.as_nanos() / 1_000_000) as u32
+/// A time in units of 1.05 ms (2^20 ns), of which 32 bits are enough.
+#[inline]
+pub(super) fn moment(now: Instant) -> u32 {
+    (now.as_nanos() >> 20) as u32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Notes packets: when, RST, SYN and FIN, acknowledgment number (0 is none). Returns when it is over, looked at each
-    /// millisecond.
-    fn over(packets: &[(u64, u8, u32)]) -> Option<u64> {
+    /// Notes packets: when, RST, SYN and FIN, acknowledgment number (0 is none). Returns how long it must be quiet to be over.
+    fn over(packets: &[(u32, u8, u32)]) -> Option<u32> {
         let (mut life, mut last) = (Life::default(), State::EMPTY);
         for &(at, rsf, ack) in packets {
             let next = State { rsf, ack, ack_flag: ack > 0, ..State::EMPTY };
-            life.note(Instant::from_millis(at), &next, &last);
+            life.note(at, &next, &last);
             last = next;
         }
-        let end = packets.last()?.0;
-        (end..end + 10_000).find(|at| life.is_over(Instant::from_millis(*at)))
+        (0..10_000).find(|quiet| life.is_over(*quiet))
     }
 
     #[test]
     fn who_closes_last_is_quiet_for_a_round_trip() {
-        assert_eq!(over(&[(5, SYN, 0), (105, 0, 1), (130, FIN, 30)]), Some(230));
+        assert_eq!(over(&[(5, SYN, 0), (105, 0, 1), (130, FIN, 30)]), Some(100));
     }
 
     /// With Fast Open the response goes with the SYN-ACK; the round trip ends with what acknowledges the FIN.
     #[test]
     fn a_response_at_once_tells_no_round_trip() {
-        assert_eq!(over(&[(0, SYN, 21), (1, FIN, 21)]), Some(1_000));
-        assert_eq!(over(&[(0, SYN, 21), (1, FIN, 21), (80, 0, 22)]), Some(160));
+        assert_eq!(over(&[(0, SYN, 21), (1, FIN, 21)]), Some(LONG.into()));
+        assert_eq!(over(&[(0, SYN, 21), (1, FIN, 21), (80, 0, 22)]), Some(80));
     }
 
     #[test]
     fn a_reset_ends_it_and_a_syn_begins_it_anew() {
-        assert_eq!(over(&[(0, SYN, 0), (80, RST, 0)]), Some(1_080));
-        assert_eq!(over(&[(0, SYN, 0), (80, 0, 5), (99, RST, 5)]), Some(179));
+        assert_eq!(over(&[(0, SYN, 0), (80, RST, 0)]), Some(LONG.into()));
+        assert_eq!(over(&[(0, SYN, 0), (80, 0, 5), (99, RST, 5)]), Some(80));
         assert_eq!(over(&[(0, SYN, 0), (80, 0, 5), (81, FIN, 5), (300, SYN, 0)]), None);
     }
 
     #[test]
     fn what_was_not_seen_from_its_syn_on_is_quiet_for_longer() {
-        assert_eq!(over(&[(0, 0, 5), (80, 0, 6), (90, FIN, 7)]), Some(1_090));
+        assert_eq!(over(&[(0, 0, 5), (80, 0, 6), (90, FIN, 7)]), Some(LONG.into()));
     }
 
-    /// 32 bits of milliseconds turn round after 49 days.
     #[test]
     fn clocks_turn_round() {
-        let turn = 1 << 32;
-        assert_eq!(over(&[(turn - 50, SYN, 0), (turn + 50, 0, 1), (turn + 60, FIN, 30)]), Some(turn + 160));
+        assert_eq!(over(&[(u32::MAX - 49, SYN, 0), (50, 0, 1), (60, FIN, 30)]), Some(100));
+        assert_eq!(moment(Instant::from_nanos((1 << 52) + (7 << 20))), 7);
     }
 }

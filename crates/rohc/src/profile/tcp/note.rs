@@ -7,6 +7,7 @@ use super::encodings::{Counter, ts_fits};
 use super::formats::has_crc7;
 use super::ip::same_extensions;
 use super::learn::IpIds;
+use super::life::moment;
 use super::numbers::Numbers;
 use super::options::{ITEMS, Options, Sent, index};
 use super::segment::{Segment, checksum_is_right};
@@ -28,12 +29,6 @@ const ANEW: u16 = 16;
 
 /// The least that TCP waits for before it sends again what was not acknowledged: 150 ms, and 200 in Linux.
 const TIMEOUT: u32 = 143;
-
-/// A time in units of 1.05 ms, which is all that is needed of it.
-#[inline]
-pub(super) fn moment(now: Instant) -> u32 {
-    (now.as_nanos() >> 20) as u32
-}
 
 impl Context {
     /// What is due by count or by clock.
@@ -57,7 +52,8 @@ impl Context {
         }
     }
 
-    /// The context of a compressor that knows that its last packet has arrived.
+    /// The context of a compressor that knows that its last packet has arrived. Not so of the IP-ID: whoever is wrong there is
+    /// found out by no TCP checksum.
     pub(super) fn behind(&self, last: &State) -> Self {
         let only = |value: u32| {
             let mut numbers = Numbers::NONE;
@@ -68,9 +64,6 @@ impl Context {
         (context.seq, context.ack) = (only(last.seq), only(last.ack));
         context.timestamps = last.options.timestamps.map(only);
         context.window.set_only(last.window);
-        if last.inner().behavior.is_sequential() {
-            context.ip_id_offset.set_only(last.ip_id_offset());
-        }
         context
     }
 

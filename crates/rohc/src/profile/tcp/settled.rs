@@ -14,7 +14,7 @@ use super::choose::scaled;
 use super::compress::{Context, MSNS, aged};
 use super::encodings::{Counter, ts_fits};
 use super::formats::{base, short_formats};
-use super::note::moment;
+use super::life::moment;
 use super::options::{Sent, index};
 use super::state::{State, TcpRoom};
 use super::{Fields, Says, settled_irregular};
