@@ -59,6 +59,83 @@ impl Link {
         self.near.receive(now, &rohc[..len], &mut back).unwrap();
         (done.profile, done.format, done.header_out)
     }
+
+    /// Carries packets, and returns the last one.
+    fn carry_all(&mut self, packets: impl Iterator<Item = Packet>) -> Option<Packet> {
+        let mut last = None;
+        for packet in packets {
+            self.carry(&packet);
+            last = Some(packet);
+        }
+        last
+    }
+}
+
+/// Segments of one flow, of 20 octets each.
+fn segments(port: u16, sequence_number: u32) -> impl Iterator<Item = Packet> {
+    (0..).map(move |i: u16| {
+        let mut packet = Packet::new(vec![Outer::new(false)], port);
+        packet.ips[0].id = i;
+        packet.tcp.sequence_number = sequence_number.wrapping_add(20 * u32::from(i));
+        packet.payload = vec![7; 20];
+        packet
+    })
+}
+
+/// TCP has waited for an acknowledgment then, and would wait for twice as long: whatever was lost before, this one can be read.
+#[test]
+fn a_segment_that_is_sent_again_behind_a_pause_says_everything() {
+    let mut link = Link::new(Mode::Optimistic);
+    let mut packets = segments(4000, 1);
+    let last = link.carry_all(packets.by_ref().take(20)).unwrap();
+    let formats = [0, 30, 0].map(|pause| {
+        link.sent += pause;
+        link.carry(&last).1
+    });
+    assert!(formats[0] != Format::IrDyn && formats[1] == Format::IrDyn, "{formats:?}");
+    // What goes on says no more than ever, pause or not.
+    link.sent += 30;
+    assert_ne!(link.carry(&packets.next().unwrap()).1, Format::IrDyn);
+}
+
+/// Both come back at once where nothing is lost: next to the last numbers, and far from them.
+#[test]
+fn wrong_checksums_come_back_wherever_the_numbers_are() {
+    for far in [false, true] {
+        let mut link = Link::new(Mode::Optimistic);
+        let mut packets = segments(4000, 1);
+        link.carry_all(packets.by_ref().take(20));
+        let mut packet = packets.next().unwrap();
+        packet.wrong = 77;
+        if far {
+            packet.tcp.sequence_number ^= 1 << 30;
+            packet.tcp.acknowledgment_number ^= 1 << 30;
+        }
+        let expected = if far { Format::Ir } else { Format::IrDyn };
+        assert_eq!(link.carry(&packet).1, expected);
+    }
+}
+
+/// The context of the CID is that of another flow, of which the ports would be taken: no CRC of an IR-DYN packet covers them.
+#[test]
+fn an_ir_dyn_packet_of_another_flow_is_refused() {
+    let flows = [(4000, 1), (5000, 0x4000_0000)];
+    let [mut ours, mut theirs] = flows.map(|(port, sequence_number)| {
+        let mut link = Link::new(Mode::Optimistic);
+        link.carry_all(segments(port, sequence_number).take(20));
+        link
+    });
+    // Two flags at once, which no other format says.
+    let mut packet = segments(5000, 0x4000_0000).nth(20).unwrap();
+    packet.tcp.acknowledgment_number ^= 0x4000_0000;
+    (packet.tcp.syn, packet.tcp.fin) = (true, true);
+    let now = Instant::from_millis(1_000);
+    let (mut rohc, mut back) = ([0; 200], [0; 200]);
+    let (done, len) = theirs.near.send(now, &packet.octets(), &mut rohc).unwrap();
+    assert_eq!((done.format, done.cid.value()), (Format::IrDyn, 0));
+    assert!(ours.far.receive(now, &rohc[..len], &mut back).is_err());
+    let received = theirs.far.receive(now, &rohc[..len], &mut back).unwrap();
+    assert_eq!(back[..received.len], packet.octets());
 }
 
 #[test]

@@ -421,6 +421,17 @@ mod tests {
     }
 
     #[test]
+    fn one_value_can_be_made_the_only_candidate() {
+        let mut range = Range::<u16>::new();
+        (1..9_u16).for_each(|value| range.push(value * 100, 4));
+        range.set_only(7);
+        assert!(range.holds_only(7) && !range.holds_only(800));
+        assert_eq!([range.needed_bits(7, Shift::Zero), range.needed_bits(8, Shift::Zero)], [0, 1]);
+        range.push(8, 4);
+        assert!(!range.holds_only(8) && range.needed_bits(8, Shift::Zero) > 0);
+    }
+
+    #[test]
     fn a_counter_has_exactly_the_last_values_as_candidates() {
         let mut count = Count::new();
         for sn in 100_u16..140 {

@@ -88,6 +88,15 @@ mod tests {
         prop_oneof![6 => 0..3_000_u32, 1 => (0..9_000_u32).prop_map(u32::wrapping_neg), 1 => any::<u32>()]
     }
 
+    #[test]
+    fn a_window_of_one_holds_the_last_value() {
+        let mut numbers = Numbers::NONE;
+        for value in [5, 900, 7, u32::MAX] {
+            numbers.push(value, 1);
+            assert_eq!(numbers.bounds(), Some((value, value)));
+        }
+    }
+
     proptest! {
         /// Whatever the other side may hold is between the bounds, and nothing that is older than two windows.
         #[test]
