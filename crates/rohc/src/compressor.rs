@@ -4,6 +4,7 @@ mod classify;
 mod contexts;
 mod flows;
 mod glance;
+mod messages;
 mod rtp_detection;
 mod segments;
 #[cfg(test)]
@@ -12,11 +13,10 @@ mod settled_test;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tcp_settled_test;
+mod uncompressed;
 
 use core::time::Duration;
 
-use thinair_wire::coder::Writer;
-use thinair_wire::crc::Check;
 use thinair_wire::header::chain::{HeaderChain, NotIp};
 use thinair_wire::time::Instant;
 use thinair_wire::window::CAPACITY;
@@ -25,15 +25,15 @@ use crate::channel::Channel;
 use crate::cid::Cid;
 use crate::exchange::Exchanges;
 use crate::feedback::{AckType, Feedback, FeedbackError};
-use crate::profile::coap::{self, Base, CoapConfig, Message, Template, Templates};
+use crate::profile::coap::{self, Base, CoapConfig, Template, Templates};
 use crate::profile::rfc3095::compress::{Context, Refused};
 use crate::profile::rfc3095::table::{Block, Pool};
 use crate::profile::rfc3095::timer::Link;
 #[cfg(feature = "alloc")]
 use crate::profile::tcp::rooms_for;
 use crate::profile::tcp::{Segment, TcpRoom};
-use crate::profile::{Format, ProfileId, uncompressed};
-use crate::refresh::{Due, Refresh, Timer};
+use crate::profile::{Format, ProfileId};
+use crate::refresh::Refresh;
 use crate::storage::Slots;
 
 pub(crate) use classify::{Key, Plan};
@@ -41,6 +41,7 @@ pub use flows::{CompressorContext, FlowLink};
 use flows::{Flows, Kind};
 pub(crate) use glance::{Above, Glance, Sight};
 pub use rtp_detection::{MAX_RTP_PORTS, RtpDetection};
+pub(crate) use uncompressed::Uncompressed;
 
 /// How long a flow that was rejected stays uncompressed. RFC 3095, section 5.7.6.4: "for some time".
 const REJECTED_FOR: Duration = Duration::from_secs(30);
@@ -531,149 +532,6 @@ impl<'m> Compressor<'m> {
         }
     }
 
-    /// Profile 0x0081; `None` if the packet goes by another one.
-    #[inline(never)]
-    fn coap(
-        &mut self,
-        now: Instant,
-        glance: &Glance<'_>,
-        packet: &[u8],
-        out: &mut [u8],
-        linked: Option<Linked<'_, 'm>>,
-    ) -> Option<Result<Compressed, CompressError>> {
-        let Some(message) = Message::of(glance, packet, &self.config.coap.ports) else {
-            if self.guessed > 0 {
-                self.not_coap(glance);
-            }
-            return None;
-        };
-        match self.message(now, &message, out, linked) {
-            Ok(compressed) => Some(Ok(compressed)),
-            Err(Refused::NoRoom) => Some(Err(CompressError::OutputTooSmall { have: out.len() })),
-            Err(Refused::ByThisPacket) => None,
-        }
-    }
-
-    /// A CoAP message, by profile 0x0081.
-    fn message(
-        &mut self,
-        now: Instant,
-        message: &Message<'_>,
-        out: &mut [u8],
-        linked: Option<Linked<'_, 'm>>,
-    ) -> Result<Compressed, Refused> {
-        let hash = self.flows.hash(&message.path);
-        let found = self.flows.find(hash, |kind| match kind {
-            Kind::Coap(context) => context.is_flow_of(&message.path),
-            Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Rfc3095(_) | Kind::Tcp(_) | Kind::Free => {
-                false
-            }
-        });
-        let (sent, received) = match linked {
-            Some(linked) => (Some(linked.sent), Some(linked.received)),
-            None => (None, None),
-        };
-        let cid = match found {
-            Some(cid) => cid,
-            None if self.flows.is_rejected(hash, now) => return Err(Refused::ByThisPacket),
-            None => {
-                let cid = self.flows.claim(hash).ok_or(Refused::ByThisPacket)?;
-                self.release(cid);
-                let context = coap::compress::Context::new(message, now, &self.config);
-                self.flows.set(cid, Kind::Coap(context));
-                self.guessed = self.guessed.saturating_add(u32::from(message.by_parse));
-                cid
-            }
-        };
-        let mut memory =
-            coap::compress::Memory { templates: &mut self.templates, sent, received, bases: &self.bases };
-        self.flows.touch(cid);
-        let Kind::Coap(context) = self.flows.kind(cid) else { return Err(Refused::ByThisPacket) };
-        if message.by_parse && context.is_abandoned() {
-            return Err(Refused::ByThisPacket);
-        }
-        if found.is_none() {
-            context.begin_with_base(message, &self.config, &mut memory);
-        }
-        if let Some(compressed) = context.compress_settled(now, message, cid, &self.config, &mut memory, out)
-        {
-            return Ok(compressed);
-        }
-        context.compress(now, message, cid, &self.config, &mut memory, out)
-    }
-
-    /// A packet is not CoAP: if its flow was taken for it by a parse alone, it is not, any more.
-    fn not_coap(&mut self, glance: &Glance<'_>) {
-        let (_, path, _) = coap::Path::of(glance);
-        let hash = self.flows.hash(&path);
-        let found =
-            self.flows.find(hash, |kind| matches!(kind, Kind::Coap(context) if context.is_flow_of(&path)));
-        if let Some(cid) = found
-            && let Kind::Coap(context) = self.flows.kind(cid)
-        {
-            context.abandon();
-        }
-    }
-
-    /// Profile 0x0000. RFC 5795, section 5.4.
-    fn uncompressed(
-        &mut self,
-        now: Instant,
-        packet: &[u8],
-        out: &mut [u8],
-    ) -> Result<Compressed, CompressError> {
-        let cid = match self.flows.uncompressed() {
-            Some(cid) => cid,
-            None => {
-                let cid = self.flows.claim(0).ok_or(CompressError::NoContexts)?;
-                self.release(cid);
-                let state = Uncompressed::start(now, self.config.repetitions);
-                self.flows.set(cid, Kind::Uncompressed(state));
-                cid
-            }
-        };
-        self.flows.touch(cid);
-        let Kind::Uncompressed(state) = self.flows.kind(cid) else { return Err(CompressError::NoContexts) };
-        let refresh = state.tick(now, &self.config);
-        let space = self.config.channel.cids();
-        let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
-        let format = if state.ir_left > 0 { Format::Ir } else { Format::Normal };
-        let header_out = match format {
-            Format::Ir => before + 1 + inside + 2,
-            _ => before + inside,
-        };
-        let len = header_out + packet.len();
-        let have = out.len();
-        let out = out.get_mut(..len).ok_or(CompressError::OutputTooSmall { have })?;
-        if before > 0 {
-            out[0] = cid.add_cid();
-        }
-        if format == Format::Ir {
-            state.ir_left -= 1;
-            let mut writer = Writer::new(out, before + inside);
-            let _ = uncompressed::ir(&mut writer);
-            // There is room for them: `header_out` octets.
-            let end = writer.finish().unwrap_or(header_out);
-            out[before] = out[before + inside];
-            cid.write_large(&mut out[before + 1..before + 1 + inside]);
-            out[end - 1] = Check::Crc8.of(&out[..end - 1]);
-            out[end..].copy_from_slice(packet);
-        } else {
-            out[before] = packet[0];
-            cid.write_large(&mut out[before + 1..before + 1 + inside]);
-            out[before + 1 + inside..].copy_from_slice(&packet[1..]);
-        }
-        Ok(Compressed {
-            cid,
-            profile: ProfileId::Uncompressed,
-            format,
-            header_in: 0,
-            header_out,
-            len,
-            refresh,
-        })
-    }
-
     /// SplitMix64: sequence numbers need to differ, not to be secret.
     fn next_random(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -681,36 +539,6 @@ impl<'m> Compressor<'m> {
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^ (z >> 31)
-    }
-}
-
-/// The one context of profile 0x0000.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Uncompressed {
-    /// Feedback was received: IR packets are no longer repeated.
-    two_way: bool,
-    /// IR packets still to be sent before Normal packets.
-    ir_left: u8,
-    timer: Timer,
-}
-
-impl Uncompressed {
-    fn start(now: Instant, repetitions: u8) -> Self {
-        Self { two_way: false, ir_left: repetitions.max(1), timer: Timer::start(now) }
-    }
-
-    /// Returns whether the packet is a refresh.
-    fn tick(&mut self, now: Instant, config: &CompressorConfig) -> bool {
-        let policy = if self.two_way { &config.refresh_two_way } else { &config.refresh };
-        let due = self.timer.tick(now, policy) == Due::Everything && self.ir_left == 0;
-        if due {
-            // RFC 3095, section 5.10.3 a): "only one when refreshing".
-            self.ir_left = match policy {
-                Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
-                Refresh::Periodic { .. } | Refresh::Off => 1,
-            };
-        }
-        due
     }
 }
 

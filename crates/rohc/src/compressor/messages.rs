@@ -1,0 +1,94 @@
+//! CoAP messages: which flow of profile 0x0081 one belongs to.
+
+use thinair_wire::time::Instant;
+
+use super::flows::Kind;
+use super::{CompressError, Compressed, Compressor, Glance, Linked};
+use crate::profile::coap::{self, Message};
+use crate::profile::rfc3095::compress::Refused;
+
+impl<'m> Compressor<'m> {
+    /// Profile 0x0081; `None` if the packet goes by another one.
+    #[inline(never)]
+    pub(super) fn coap(
+        &mut self,
+        now: Instant,
+        glance: &Glance<'_>,
+        packet: &[u8],
+        out: &mut [u8],
+        linked: Option<Linked<'_, 'm>>,
+    ) -> Option<Result<Compressed, CompressError>> {
+        let Some(message) = Message::of(glance, packet, &self.config.coap.ports) else {
+            if self.guessed > 0 {
+                self.not_coap(glance);
+            }
+            return None;
+        };
+        match self.message(now, &message, out, linked) {
+            Ok(compressed) => Some(Ok(compressed)),
+            Err(Refused::NoRoom) => Some(Err(CompressError::OutputTooSmall { have: out.len() })),
+            Err(Refused::ByThisPacket) => None,
+        }
+    }
+
+    /// A CoAP message, by profile 0x0081.
+    fn message(
+        &mut self,
+        now: Instant,
+        message: &Message<'_>,
+        out: &mut [u8],
+        linked: Option<Linked<'_, 'm>>,
+    ) -> Result<Compressed, Refused> {
+        let hash = self.flows.hash(&message.path);
+        let found = self.flows.find(hash, |kind| match kind {
+            Kind::Coap(context) => context.is_flow_of(&message.path),
+            Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Rfc3095(_) | Kind::Tcp(_) | Kind::Free => {
+                false
+            }
+        });
+        let (sent, received) = match linked {
+            Some(linked) => (Some(linked.sent), Some(linked.received)),
+            None => (None, None),
+        };
+        let cid = match found {
+            Some(cid) => cid,
+            None if self.flows.is_rejected(hash, now) => return Err(Refused::ByThisPacket),
+            None => {
+                let cid = self.flows.claim(hash).ok_or(Refused::ByThisPacket)?;
+                self.release(cid);
+                let context = coap::compress::Context::new(message, now, &self.config);
+                self.flows.set(cid, Kind::Coap(context));
+                self.guessed = self.guessed.saturating_add(u32::from(message.by_parse));
+                cid
+            }
+        };
+        let mut memory =
+            coap::compress::Memory { templates: &mut self.templates, sent, received, bases: &self.bases };
+        self.flows.touch(cid);
+        let Kind::Coap(context) = self.flows.kind(cid) else { return Err(Refused::ByThisPacket) };
+        if message.by_parse && context.is_abandoned() {
+            return Err(Refused::ByThisPacket);
+        }
+        if found.is_none() {
+            context.begin_with_base(message, &self.config, &mut memory);
+        }
+        if let Some(compressed) = context.compress_settled(now, message, cid, &self.config, &mut memory, out)
+        {
+            return Ok(compressed);
+        }
+        context.compress(now, message, cid, &self.config, &mut memory, out)
+    }
+
+    /// A packet is not CoAP: if its flow was taken for it by a parse alone, it is not, any more.
+    pub(super) fn not_coap(&mut self, glance: &Glance<'_>) {
+        let (_, path, _) = coap::Path::of(glance);
+        let hash = self.flows.hash(&path);
+        let found =
+            self.flows.find(hash, |kind| matches!(kind, Kind::Coap(context) if context.is_flow_of(&path)));
+        if let Some(cid) = found
+            && let Kind::Coap(context) = self.flows.kind(cid)
+        {
+            context.abandon();
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Packets that no other profile takes: profile 0x0000.
+
+use thinair_wire::coder::Writer;
+use thinair_wire::crc::Check;
+use thinair_wire::time::Instant;
+
+use super::flows::Kind;
+use super::{CompressError, Compressed, Compressor, CompressorConfig};
+use crate::profile::{Format, ProfileId, uncompressed};
+use crate::refresh::{Due, Refresh, Timer};
+
+impl Compressor<'_> {
+    /// Profile 0x0000. RFC 5795, section 5.4.
+    pub(super) fn uncompressed(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Compressed, CompressError> {
+        let cid = match self.flows.uncompressed() {
+            Some(cid) => cid,
+            None => {
+                let cid = self.flows.claim(0).ok_or(CompressError::NoContexts)?;
+                self.release(cid);
+                let state = Uncompressed::start(now, self.config.repetitions);
+                self.flows.set(cid, Kind::Uncompressed(state));
+                cid
+            }
+        };
+        self.flows.touch(cid);
+        let Kind::Uncompressed(state) = self.flows.kind(cid) else { return Err(CompressError::NoContexts) };
+        let refresh = state.tick(now, &self.config);
+        let space = self.config.channel.cids();
+        let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
+        let format = if state.ir_left > 0 { Format::Ir } else { Format::Normal };
+        let header_out = match format {
+            Format::Ir => before + 1 + inside + 2,
+            _ => before + inside,
+        };
+        let len = header_out + packet.len();
+        let have = out.len();
+        let out = out.get_mut(..len).ok_or(CompressError::OutputTooSmall { have })?;
+        if before > 0 {
+            out[0] = cid.add_cid();
+        }
+        if format == Format::Ir {
+            state.ir_left -= 1;
+            let mut writer = Writer::new(out, before + inside);
+            let _ = uncompressed::ir(&mut writer);
+            // There is room for them: `header_out` octets.
+            let end = writer.finish().unwrap_or(header_out);
+            out[before] = out[before + inside];
+            cid.write_large(&mut out[before + 1..before + 1 + inside]);
+            out[end - 1] = Check::Crc8.of(&out[..end - 1]);
+            out[end..].copy_from_slice(packet);
+        } else {
+            out[before] = packet[0];
+            cid.write_large(&mut out[before + 1..before + 1 + inside]);
+            out[before + 1 + inside..].copy_from_slice(&packet[1..]);
+        }
+        Ok(Compressed {
+            cid,
+            profile: ProfileId::Uncompressed,
+            format,
+            header_in: 0,
+            header_out,
+            len,
+            refresh,
+        })
+    }
+}
+
+/// The one context of profile 0x0000.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Uncompressed {
+    /// Feedback was received: IR packets are no longer repeated.
+    pub(super) two_way: bool,
+    /// IR packets still to be sent before Normal packets.
+    pub(super) ir_left: u8,
+    timer: Timer,
+}
+
+impl Uncompressed {
+    fn start(now: Instant, repetitions: u8) -> Self {
+        Self { two_way: false, ir_left: repetitions.max(1), timer: Timer::start(now) }
+    }
+
+    /// Returns whether the packet is a refresh.
+    fn tick(&mut self, now: Instant, config: &CompressorConfig) -> bool {
+        let policy = if self.two_way { &config.refresh_two_way } else { &config.refresh };
+        let due = self.timer.tick(now, policy) == Due::Everything && self.ir_left == 0;
+        if due {
+            // RFC 3095, section 5.10.3 a): "only one when refreshing".
+            self.ir_left = match policy {
+                Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
+                Refresh::Periodic { .. } | Refresh::Off => 1,
+            };
+        }
+        due
+    }
+}
