@@ -25,6 +25,11 @@ impl Error {
         self.why.kind()
     }
 
+    /// The number of the reason, if the system gave one (errno(3)).
+    pub fn raw_os_error(&self) -> Option<i32> {
+        self.why.raw_os_error()
+    }
+
     /// Whether the caller lacks a privilege for it (EPERM or EACCES).
     pub fn is_permission(&self) -> bool {
         self.kind() == io::ErrorKind::PermissionDenied

@@ -34,6 +34,18 @@ pub enum Before {
     Nothing,
 }
 
+/// Locks an open file or folder, for as long as somebody has this open file, children included. `false`: it is locked.
+///
+/// # Errors
+/// The file system has no locks.
+pub fn lock(file: &File) -> io::Result<bool> {
+    match rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Never out of the folder, and not by links of /proc.
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 

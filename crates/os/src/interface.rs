@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use std::os::fd::AsRawFd as _;
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+    NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkMessage,
+    NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{
@@ -18,10 +19,11 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 use nix::ifaddrs::{InterfaceAddress, getifaddrs};
-use nix::net::if_::if_nametoindex;
+use nix::net::if_::{if_nameindex, if_nametoindex};
 
 use crate::error::{Attempt as _, Error, Result};
 use crate::namespace::{Namespace, quiet_ipv6};
+use crate::rule::MAIN_TABLE;
 
 /// The number of the metric MTU in linux/rtnetlink.h.
 const RTAX_MTU: u32 = 2;
@@ -59,6 +61,15 @@ impl Interface {
         Ok(Self { name: name.to_owned(), index })
     }
 
+    /// The numbers of all interfaces.
+    ///
+    /// # Errors
+    /// The system cannot list them.
+    pub fn indices() -> Result<Vec<u32>> {
+        let all = if_nameindex().attempt(|| "list interfaces".to_owned())?;
+        Ok(all.iter().map(|interface| interface.index()).collect())
+    }
+
     /// Whether there is an interface of that name.
     pub fn exists(name: &str) -> bool {
         Self::named(name).is_ok()
@@ -72,15 +83,8 @@ impl Interface {
         let by_name = Self::named(text);
         let (Err(_), Ok(address)) = (&by_name, text.parse::<IpAddr>()) else { return by_name };
         let what = || format!("find the interface with the address {address}");
-        let interfaces = getifaddrs().attempt(what)?;
-        let has_it = |of: &InterfaceAddress| {
-            let own = of.address.as_ref()?;
-            let four = own.as_sockaddr_in().map(|four| IpAddr::V4(four.ip()));
-            four.or_else(|| own.as_sockaddr_in6().map(|six| IpAddr::V6(six.ip())))
-        };
-        let found = interfaces.into_iter().find(|of| has_it(of) == Some(address));
-        let found = found.ok_or_else(|| Error::new(what(), io::ErrorKind::NotFound))?;
-        Self::named(&found.interface_name)
+        let found = holders(address).attempt(what)?.next();
+        Self::named(&found.ok_or_else(|| Error::new(what(), io::ErrorKind::NotFound))?)
     }
 
     /// Makes two ends of a cable, each in a namespace and of that name there.
@@ -190,14 +194,38 @@ impl Interface {
             .attempt(|| format!("give `{}` the address {address}/{bits}", self.name))
     }
 
-    /// Sends packets by it. A route to the same destination is replaced.
+    /// Takes an address away, and with it the routes from it.
     ///
     /// # Errors
-    /// The source is no address of this namespace, there is no such congestion control, or the caller may not
-    /// (CAP_NET_ADMIN).
+    /// It has no such address, or the caller may not (CAP_NET_ADMIN).
+    pub fn remove_address(&self, address: IpAddr, bits: u8) -> Result<()> {
+        let mut message = AddressMessage::default();
+        message.header.family = family(address);
+        message.header.prefix_len = bits;
+        message.header.index = self.index;
+        message.attributes.push(AddressAttribute::Local(address));
+        ask(RouteNetlinkMessage::DelAddress(message), 0)
+            .attempt(|| format!("take the address {address}/{bits} from `{}`", self.name))
+    }
+
+    /// Routes packets to it, by the main table. Routes that are there stay, and of two with the same destination the
+    /// older one is used.
+    ///
+    /// # Errors
+    /// The very same route is there ([`AlreadyExists`](io::ErrorKind::AlreadyExists)), the source is no address of this
+    /// namespace, there is no such congestion control, or the caller may not (CAP_NET_ADMIN).
     pub fn add_route(&self, route: &Route) -> Result<()> {
+        self.add_route_in(MAIN_TABLE, route)
+    }
+
+    /// Like [`add_route`](Self::add_route), by another table.
+    ///
+    /// # Errors
+    /// Those of [`add_route`](Self::add_route).
+    pub fn add_route_in(&self, table: u32, route: &Route) -> Result<()> {
         let (to, bits) = route.to;
         let mut message = self.route_message(to, bits, route.from);
+        set_table(&mut message, table);
         let mut metrics = Vec::new();
         if route.mtu > 0 {
             metrics.push(RouteMetric::Mtu(route.mtu));
@@ -209,8 +237,26 @@ impl Interface {
         if !metrics.is_empty() {
             message.attributes.push(RouteAttribute::Metrics(metrics));
         }
-        ask(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_REPLACE)
+        // IPv6 has no order of routes; without NLM_F_EXCL none is replaced.
+        let flags = if to.is_ipv4() { NLM_F_CREATE | NLM_F_APPEND } else { NLM_F_CREATE };
+        ask(RouteNetlinkMessage::NewRoute(message), flags)
             .attempt(|| format!("send packets for {to}/{bits} by `{}`", self.name))
+    }
+
+    /// Removes its route to `to` from a table.
+    ///
+    /// # Errors
+    /// There is none, or the caller may not (CAP_NET_ADMIN).
+    pub fn remove_route_in(&self, table: u32, (to, bits): (IpAddr, u8)) -> Result<()> {
+        let mut message = self.route_message(to, bits, None);
+        set_table(&mut message, table);
+        ask(RouteNetlinkMessage::DelRoute(message), 0)
+            .attempt(|| format!("take the route to {to}/{bits} by `{}` away", self.name))
+    }
+
+    /// The other interface of this namespace that has the address.
+    pub fn other_with(&self, address: IpAddr) -> Option<String> {
+        holders(address).ok()?.find(|name| *name != self.name)
     }
 
     /// What limits packets for single hosts by this interface, from now on and in this namespace, wherever the caller is then.
@@ -282,6 +328,23 @@ impl Limits {
     }
 }
 
+/// Names of the interfaces of this thread's namespace that have the address.
+fn holders(address: IpAddr) -> nix::Result<impl Iterator<Item = String>> {
+    let has_it = move |of: &InterfaceAddress| {
+        let own = of.address.as_ref()?;
+        let four = own.as_sockaddr_in().map(|four| IpAddr::V4(four.ip()));
+        four.or_else(|| own.as_sockaddr_in6().map(|six| IpAddr::V6(six.ip())))
+    };
+    let interfaces = getifaddrs()?;
+    Ok(interfaces.filter(move |of| has_it(of) == Some(address)).map(|of| of.interface_name))
+}
+
+/// Sets the table of a route, which has 32 bits and a place for eight of them in the header.
+fn set_table(message: &mut RouteMessage, table: u32) {
+    message.header.table = u8::try_from(table).unwrap_or(libc::RT_TABLE_UNSPEC);
+    message.attributes.push(RouteAttribute::Table(table));
+}
+
 /// Bits of an address.
 fn bits_of(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
@@ -299,8 +362,29 @@ fn route_address(address: IpAddr) -> RouteAddress {
 }
 
 /// Asks the kernel for one thing, and waits for its answer.
-fn ask(message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+pub(crate) fn ask(message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
     ask_by(&mut open()?, message, flags)
+}
+
+/// Asks the kernel for all of a kind.
+pub(crate) fn list(message: RouteNetlinkMessage, flags: u16) -> io::Result<Vec<RouteNetlinkMessage>> {
+    let mut socket = open()?;
+    send(&mut socket, message, flags)?;
+    let mut found = Vec::new();
+    loop {
+        let (octets, _) = socket.recv_from_full()?;
+        let mut rest = &octets[..];
+        while !rest.is_empty() {
+            let one = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest).map_err(io::Error::other)?;
+            let length = usize::try_from(one.header.length).unwrap_or(usize::MAX).next_multiple_of(4);
+            match one.payload {
+                NetlinkPayload::InnerMessage(message) => found.push(message),
+                NetlinkPayload::Error(error) if error.code.is_some() => return Err(error.to_io()),
+                _ => return Ok(found),
+            }
+            rest = rest.get(length..).unwrap_or_default();
+        }
+    }
 }
 
 /// Opens what the kernel is asked by.
@@ -311,14 +395,17 @@ fn open() -> io::Result<Socket> {
     Ok(socket)
 }
 
-fn ask_by(socket: &mut Socket, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+fn send(socket: &mut Socket, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
     let mut request = NetlinkMessage::from(message);
-    request.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+    request.header.flags = NLM_F_REQUEST | flags;
     request.finalize();
     let mut octets = vec![0; request.buffer_len()];
     request.serialize(&mut octets);
+    socket.send(&octets, 0).map(drop)
+}
 
-    socket.send(&octets, 0)?;
+fn ask_by(socket: &mut Socket, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+    send(socket, message, NLM_F_ACK | flags)?;
     let (answer, _) = socket.recv_from_full()?;
     let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer);
     match answer.map_err(io::Error::other)?.payload {

@@ -34,6 +34,8 @@ pub mod event_loop;
 #[cfg(target_os = "linux")]
 pub mod folder;
 #[cfg(target_os = "linux")]
+pub mod helper;
+#[cfg(target_os = "linux")]
 pub mod interface;
 #[cfg(target_os = "linux")]
 pub mod namespace;
@@ -47,6 +49,8 @@ pub mod privileges;
 pub mod realtime;
 #[cfg(target_os = "linux")]
 pub mod resource;
+#[cfg(target_os = "linux")]
+pub mod rule;
 #[cfg(target_os = "linux")]
 pub mod serial;
 #[cfg(target_os = "linux")]

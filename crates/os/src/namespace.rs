@@ -16,6 +16,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 
 use crate::error::{Attempt as _, Error, Result};
 use crate::interface::Interface;
+use crate::signals;
 
 /// Where `ip netns` keeps its names.
 const FOLDER: &str = "/run/netns";
@@ -127,8 +128,7 @@ impl Namespace {
     /// There is no such command, or it may not be run; those of [`within`](Self::within).
     pub fn spawn(&self, command: &mut Command) -> Result<Child> {
         let program = command.get_program().to_string_lossy().into_owned();
-        unblocked::let_signals_through(command);
-        self.within(|| command.spawn())?.attempt(|| format!("run `{program}`"))
+        self.within(|| signals::spawn(command))?.attempt(|| format!("run `{program}`"))
     }
 
     /// Lets everybody in it send echo requests ([`Ping`](crate::Ping)).
@@ -223,21 +223,4 @@ fn in_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
         let thread = std::thread::Builder::new().spawn_scoped(scope, work).attempt(what)?;
         thread.join().or_else(|panic| std::panic::resume_unwind(panic))
     })
-}
-
-/// Children inherit blocked signals, and most programs would never notice those that are.
-#[allow(unsafe_code, reason = "what runs between fork and exec must be chosen with care")]
-mod unblocked {
-    use std::os::unix::process::CommandExt as _;
-    use std::process::Command;
-
-    use nix::sys::signal::SigSet;
-
-    pub(super) fn let_signals_through(command: &mut Command) {
-        // SAFETY: between fork and exec only async-signal-safe functions may be called. sigemptyset(3) and
-        // pthread_sigmask(3) are; nothing is allocated, and no lock is taken.
-        unsafe {
-            command.pre_exec(|| Ok(SigSet::empty().thread_set_mask()?));
-        }
-    }
 }

@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -58,6 +58,24 @@ impl Serial {
             None => format!("set the serial line {shown}"),
         })?;
         Ok(line)
+    }
+
+    /// The line as an open file, to be handed to another process ([`from_file`](Self::from_file)). It stays locked.
+    pub fn into_file(self) -> io::Result<OwnedFd> {
+        // Dropping this line lets others in, which locks do not depend on: it is locked again by whoever takes the file.
+        self.file.try_clone().map(OwnedFd::from)
+    }
+
+    /// A line that another process has opened and set.
+    ///
+    /// # Errors
+    /// The file is no serial line, or somebody else has it.
+    pub fn from_file(file: OwnedFd, path: &Path) -> Result<Self> {
+        let shown = path.display();
+        let file = File::from(file);
+        let settings = tcgetattr(&file).attempt(|| format!("use {shown} as a serial line"))?;
+        ioctl_tiocexcl(&file).attempt(|| format!("lock the serial line {shown}"))?;
+        Ok(Self { speed: settings.output_speed(), file, path: path.to_owned() })
     }
 
     /// What it was opened by.

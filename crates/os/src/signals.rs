@@ -1,7 +1,8 @@
 //! Signals as something to wait for, not as something that interrupts.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::process::Child;
+use std::process::{Child, Command};
 
 use nix::sys::signal::{self, SigSet, Signal as Number};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -76,6 +77,31 @@ pub fn ask(child: &mut Child, how: Ask) {
             Ask::Terminate => Number::SIGTERM,
         };
         let _ = signal::kill(Pid::from_raw(pid), signal);
+    }
+}
+
+/// Starts a command with no signal blocked: children inherit blocked ones, and most programs would never notice them.
+///
+/// # Errors
+/// There is no such command, or it may not be run.
+pub fn spawn(command: &mut Command) -> io::Result<Child> {
+    unblocked::let_signals_through(command);
+    command.spawn()
+}
+
+#[allow(unsafe_code, reason = "what runs between fork and exec must be chosen with care")]
+mod unblocked {
+    use std::os::unix::process::CommandExt as _;
+    use std::process::Command;
+
+    use nix::sys::signal::SigSet;
+
+    pub(super) fn let_signals_through(command: &mut Command) {
+        // SAFETY: between fork and exec only async-signal-safe functions may be called. sigemptyset(3) and
+        // pthread_sigmask(3) are; nothing is allocated, and no lock is taken.
+        unsafe {
+            command.pre_exec(|| Ok(SigSet::empty().thread_set_mask()?));
+        }
     }
 }
 

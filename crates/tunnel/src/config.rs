@@ -34,7 +34,7 @@ use crate::plan::{Carrier, Packaging, Plan};
 
 /// What a plan depends on besides what was told.
 pub struct Surroundings<'s> {
-    /// The folder in which the status socket is, if nobody says anything else; `None`: there is none.
+    /// The folder of the tunnel while it runs: its lock, its sockets. `None`: there is none.
     pub runtime: Option<PathBuf>,
     /// The folder in which epochs are kept, if nobody says anything else.
     pub state: PathBuf,
@@ -76,6 +76,7 @@ pub fn plan(settings: &Settings, surroundings: &Surroundings<'_>) -> Result<Plan
         seeing: inside::seeing(settings, surroundings)?,
         user: inside::user(settings)?,
         state: settings.section("daemon").path("state")?.unwrap_or_else(|| surroundings.state.clone()),
+        runtime: surroundings.runtime.clone(),
     })
 }
 

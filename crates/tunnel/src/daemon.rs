@@ -3,11 +3,19 @@
 //! One thread waits for both and for points in time, takes up to 64 packets in a row, and hands over datagrams in
 //! batches. When no more packets wait, nothing is kept back. The live page has a thread of its own.
 
+pub mod control;
+mod helper;
+mod host;
 mod inside;
 mod keys;
+mod name_servers;
 mod outside;
 mod recorder;
+mod reload;
+mod run_folder;
 mod setup;
 mod turn;
 
+pub use helper::{Resolve, Source};
+pub use run_folder::{RunFolder, RunFolderError};
 pub use setup::{Daemon, RunError};

@@ -33,6 +33,19 @@ pub struct Plan {
     pub user: Option<String>,
     /// Where the highest epochs are kept (one-way carriers).
     pub state: PathBuf,
+    /// The folder of the tunnel while it runs, below `/run`: its sockets, and its lock. `None`: there is none.
+    pub runtime: Option<PathBuf>,
+}
+
+impl Plan {
+    /// Every key file.
+    pub fn key_files(&self) -> Vec<PathBuf> {
+        let Security::Key { path, .. } = &self.security else { return Vec::new() };
+        let Others::Peers(peers) = &self.others else { return vec![path.clone()] };
+        let is_used = peers.iter().any(|peer| peer.key.is_none());
+        let common = is_used.then(|| path.clone());
+        common.into_iter().chain(peers.iter().filter_map(|peer| peer.key.clone())).collect()
+    }
 }
 
 /// The interface of the system.
@@ -48,6 +61,8 @@ pub struct Inside {
     pub addresses: Vec<(IpAddr, u8)>,
     /// What is routed to it besides.
     pub routes: Vec<(IpAddr, u8)>,
+    /// Name servers behind the tunnel, for all names, and search domains.
+    pub dns: Vec<String>,
     /// Octets of its longest packet; `None`: as many as the carrier has room for, and at least 1,280.
     pub mtu: Option<u16>,
     /// Packets that wait in it (txqueuelen); `None`: as the system does.
@@ -256,6 +271,8 @@ pub struct Peer {
     pub name: String,
     /// Where it is; `None`: it comes to us. Not for serial lines and files.
     pub address: Option<SocketAddr>,
+    /// The name by which it was found, and its port: looked up again when nothing is heard. `None`: it has none.
+    pub host: Option<(String, u16)>,
     /// Sources of packets that it may send, and destinations that it gets; empty: all.
     pub allowed: Vec<(IpAddr, u8)>,
     /// The key file of this peer, if it is not the one of the site.

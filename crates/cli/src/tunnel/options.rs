@@ -36,6 +36,10 @@ pub(crate) struct TunnelOptions {
     /// Network behind the tunnel, to which a route is made; may be repeated
     #[arg(long, value_name = "NETWORK/BITS", help_heading = "Interface")]
     route: Vec<String>,
+    /// Name server behind the tunnel, or search domain, while the tunnel is there; may be repeated. Set by systemd-resolved
+    /// or resolvconf
+    #[arg(long, value_name = "ADDRESS", help_heading = "Interface")]
+    dns: Vec<String>,
     /// Network namespace that the interface is in, by its name in `ip netns`
     #[arg(long, value_name = "NAME", help_heading = "Interface")]
     netns: Option<String>,
@@ -182,7 +186,11 @@ impl TunnelOptions {
                 settings.set(section, key, argument, value.as_str());
             }
         }
-        let lists = [("address", "--address", &self.address), ("route", "--route", &self.route)];
+        let lists = [
+            ("address", "--address", &self.address),
+            ("route", "--route", &self.route),
+            ("dns", "--dns", &self.dns),
+        ];
         for (key, argument, values) in lists {
             if !values.is_empty() {
                 settings.set_list("inside", key, argument, values);

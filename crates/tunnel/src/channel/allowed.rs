@@ -1,5 +1,6 @@
 //! Which sources a peer may send from, and to which peer a packet goes: by the longest prefix.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use crate::plan::{Peer, Site};
@@ -63,37 +64,41 @@ pub enum AllowedError {
 }
 
 impl AllowedIps {
-    /// The prefixes of peers. A peer without any has every address; so there may be one such peer, besides others that have
+    /// The prefixes of peers, by their numbers. A peer without any has every address; so there may be one such peer, besides others that have
     /// some.
-    pub fn of_peers(peers: &[Peer], bridged: bool) -> Result<Self, AllowedError> {
-        if bridged && peers.len() > 1 {
-            return Err(AllowedError::BridgedPeers(peers.len()));
+    pub fn of_peers<'p>(
+        peers: impl Iterator<Item = (usize, &'p Peer)> + Clone,
+        bridged: bool,
+    ) -> Result<Self, AllowedError> {
+        let count = peers.clone().count();
+        if bridged && count > 1 {
+            return Err(AllowedError::BridgedPeers(count));
         }
-        let of = |peer: &Peer| (peer.name.clone(), peer.allowed.clone());
-        Self::new(peers.iter().map(of), bridged, false)
+        let of = |(number, peer): (usize, &Peer)| (number, peer.name.clone(), peer.allowed.clone());
+        Self::new(peers.map(of), bridged, false)
     }
 
     /// The prefixes of the sites of a mesh, of which each may have the same.
     pub fn of_sites(sites: &[Site], bridged: bool) -> Result<Self, AllowedError> {
-        let of = |site: &Site| (site.name.clone(), site.allowed.clone());
-        Self::new(sites.iter().map(of), bridged, true)
+        let of = |(number, site): (usize, &Site)| (number, site.name.clone(), site.allowed.clone());
+        Self::new(sites.iter().enumerate().map(of), bridged, true)
     }
 
     fn new(
-        lists: impl Iterator<Item = (String, Vec<(IpAddr, u8)>)>,
+        lists: impl Iterator<Item = (usize, String, Vec<(IpAddr, u8)>)>,
         bridged: bool,
         shared: bool,
     ) -> Result<Self, AllowedError> {
         let mut prefixes: Vec<Prefix> = Vec::new();
-        let mut names = Vec::new();
-        for (owner, (name, mut list)) in lists.enumerate() {
+        let mut names = BTreeMap::new();
+        for (owner, name, mut list) in lists {
             if bridged && !list.is_empty() {
                 return Err(AllowedError::Bridged(name));
             }
             if list.is_empty() {
                 list = vec![(IpAddr::from([0; 4]), 0), (IpAddr::from([0_u16; 8]), 0)];
             }
-            names.push(name);
+            names.insert(owner, name);
             for (address, length) in list {
                 let prefix = Prefix { owner, ..prefix(address, length)? };
                 let same = |other: &&Prefix| Prefix { owner, ..**other } == prefix;
@@ -102,8 +107,8 @@ impl AllowedIps {
                         return Err(AllowedError::Twice {
                             prefix: address,
                             length,
-                            first: names[other.owner].clone(),
-                            second: names[owner].clone(),
+                            first: names.get(&other.owner).cloned().unwrap_or_default(),
+                            second: names.get(&owner).cloned().unwrap_or_default(),
                         });
                     }
                     Some(other) if other.owner == owner => {}
@@ -190,6 +195,7 @@ mod tests {
         Peer {
             name: name.into(),
             address: None,
+            host: None,
             allowed: allowed.collect(),
             key: None,
             keepalive: None,

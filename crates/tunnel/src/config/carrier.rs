@@ -50,6 +50,12 @@ impl Carried {
         matches!(self.carrier, Carrier::Udp { group: Some(_), .. })
     }
 
+    /// The part of the URL that says where the other end is.
+    pub(super) fn url_rest(&self) -> &str {
+        let rest = self.url.text().ok().and_then(|text| url::parse(text).ok()).map(|url| url.rest);
+        rest.map_or("", |rest| rest.strip_suffix('/').unwrap_or(rest))
+    }
+
     /// Sets what this site sends as, which a mesh tells of its own site.
     pub(super) fn send_as(&mut self, own_pid: Option<Pid>, own_npa: Option<Npa>) {
         let (Carrier::Udp { packaging, .. } | Carrier::File { packaging, .. }) = &mut self.carrier else {
@@ -109,6 +115,13 @@ pub(super) fn carried(
         Scheme::UleFile => file(&url, &told, &section)?,
     };
     Ok(carried)
+}
+
+/// The name and the port in a text that [`address`] has looked up; `None`: there is an address in it.
+pub(super) fn host(text: &str) -> Option<(String, u16)> {
+    let (host, port) = url::host_and_port(text).ok()?;
+    let is_name = !host.is_empty() && host.parse::<IpAddr>().is_err();
+    is_name.then(|| (host.to_owned(), port))
 }
 
 /// The two ends of a UDP carrier.
@@ -191,8 +204,8 @@ pub(super) fn address(
         return Ok(SocketAddr::new(address, port));
     }
     let found = (surroundings.resolve)(host, port)
-        .map_err(|error| told.error(format!("the address of {host} is not known: {error}")))?;
-    found.first().copied().ok_or_else(|| told.error(format!("{host} has no address")))
+        .map_err(|error| told.error(format!("the address of {host} is not known: {error}")).passing())?;
+    found.first().copied().ok_or_else(|| told.error(format!("{host} has no address")).passing())
 }
 
 /// The port that the other end has, on every address; of a group the group itself, so that nothing else is heard.

@@ -28,6 +28,13 @@ pub(super) fn inside(settings: &Settings) -> Result<Inside, ConfigError> {
              {LEAST_OF_IPV6} or more, or take the IPv6 addresses and routes out"
         )));
     }
+    let dns = section.read_all("dns", name_server)?;
+    if let (Some(told), true) = (section.told("dns"), section.told("namespace").is_some()) {
+        return Err(told.error(
+            "sets the name servers of this host, and the interface is in another namespace; take it out, and write \
+             /etc/netns/NAME/resolv.conf",
+        ));
+    }
     let namespace = section.read("namespace", |text| {
         let plain = !text.is_empty() && !text.contains('/') && text != "." && text != "..";
         if plain { Ok(text.to_owned()) } else { Err("give a name of `ip netns`".to_owned()) }
@@ -38,6 +45,7 @@ pub(super) fn inside(settings: &Settings) -> Result<Inside, ConfigError> {
         namespace,
         addresses,
         routes,
+        dns,
         mtu,
         queue: section.read("queue", words::number(1..=u32::MAX))?,
         segments: segments(settings)?,
@@ -86,6 +94,15 @@ fn interface_address(text: &str) -> Result<(IpAddr, u8), String> {
         return Err("is no address that an interface can have".to_owned());
     }
     Ok((address, bits))
+}
+
+/// An address of a name server, or a search domain.
+fn name_server(text: &str) -> Result<String, String> {
+    let plain = text.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"-_.:".contains(&octet));
+    if text.is_empty() || !plain || text.starts_with('-') {
+        return Err("give the address of a name server, or a search domain".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 /// A name that the system takes: at most 15 octets (IFNAMSIZ), no blanks, slashes or colons.

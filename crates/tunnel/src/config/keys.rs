@@ -31,6 +31,7 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
             ("namespace", OneEnd),
             ("address", OneEnd),
             ("route", OneEnd),
+            ("dns", OneEnd),
             ("mtu", All),
             ("queue", OneEnd),
         ],

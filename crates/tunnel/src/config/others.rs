@@ -6,7 +6,7 @@ use thinair_ule::Pid;
 
 use super::carrier::{self, Carried};
 use super::settings::{Section, Settings};
-use super::told::{ConfigError, Place};
+use super::told::{ConfigError, Place, Told};
 use super::{Surroundings, security, words};
 use crate::plan::{Mesh, Others, Packaging, Peer, Security, Site};
 use crate::unit::SiteId;
@@ -54,6 +54,7 @@ fn peers(
         peers.push(Peer {
             name: "peer".to_owned(),
             address: None,
+            host: None,
             allowed: Vec::new(),
             key: None,
             keepalive: carried.keepalive,
@@ -63,7 +64,10 @@ fn peers(
     let url = &carried.url;
     if let Some(to) = carried.to {
         match &mut peers[..] {
-            [one] if one.address.is_none() => one.address = Some(to),
+            [one] if one.address.is_none() => {
+                one.address = Some(to);
+                one.host = carrier::host(carried.url_rest());
+            }
             _ => {
                 return Err(url.error(format!(
                     "leads to {to}, and the peers have addresses of their own; write {}:// and `listen`, as in \
@@ -124,7 +128,9 @@ fn peer(
         return Err(told.error("is no address of a peer; give that of one host, and its port"));
     }
     let own = section.read("keepalive", carrier::positive)?;
+    let text = section.told("address").map(Told::text).transpose()?;
     Ok(Peer {
+        host: text.and_then(carrier::host),
         name: section.read("name", name)?.unwrap_or_else(|| format!("peer {number}")),
         address,
         allowed: section.read_all("allowed", words::network)?,

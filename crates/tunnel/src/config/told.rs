@@ -52,21 +52,31 @@ impl fmt::Display for Place {
 pub struct ConfigError {
     place: Option<Place>,
     what: String,
+    may_pass: bool,
 }
 
 impl ConfigError {
+    /// Whether the same configuration may be right at another time: a host name is not known now.
+    pub fn may_pass(&self) -> bool {
+        self.may_pass
+    }
+
+    pub(super) fn passing(self) -> Self {
+        Self { may_pass: true, ..self }
+    }
+
     pub(super) fn at(place: &Place, what: impl Into<String>) -> Self {
-        Self { place: Some(place.clone()), what: what.into() }
+        Self { place: Some(place.clone()), what: what.into(), may_pass: false }
     }
 
     /// At a place, if it is known.
     pub(super) fn maybe_at(place: Option<&Place>, what: impl Into<String>) -> Self {
-        Self { place: place.cloned(), what: what.into() }
+        Self { place: place.cloned(), what: what.into(), may_pass: false }
     }
 
     /// Of all that was told together.
     pub(super) fn of_all(what: impl Into<String>) -> Self {
-        Self { place: None, what: what.into() }
+        Self { place: None, what: what.into(), may_pass: false }
     }
 
     /// Where it was told; `None` if it was not.

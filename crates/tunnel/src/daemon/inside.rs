@@ -1,12 +1,11 @@
-//! The interface of the system: made or found, given its addresses and routes, and found again when it was taken away.
+//! The interface of the system: made or found, set up by the helper, and found again when it was taken away.
 
-use std::io;
-use std::net::IpAddr;
 use std::time::Duration;
 
-use thinair_os::{Error, Interface, Limits, Namespace, Route, Tun, TunKind, clock};
+use thinair_os::{Error, Interface, Limits, Namespace, Tun, TunKind, clock};
 use thinair_wire::time::Instant;
 
+use super::helper::Helper;
 use crate::plan;
 use crate::segments::Segments;
 use crate::status::SegmentStatus;
@@ -17,8 +16,9 @@ const RETRY: Duration = Duration::from_secs(1);
 /// The interface, and what is known of its health.
 #[derive(Debug)]
 pub(super) struct Inside {
-    plan: plan::Inside,
     mtu: u16,
+    /// Port of the carrier's socket, whose datagrams must not go into the interface.
+    carrier_port: Option<u16>,
     namespace: Option<Namespace>,
     /// Stays when the interface is taken away: by the same descriptor it is attached to again, in the namespace where it
     /// was.
@@ -49,15 +49,20 @@ pub(super) enum Read {
 
 impl Inside {
     /// Makes the interface, or takes the persistent one of that name.
-    pub(super) fn open(plan: &plan::Inside, mtu: u16) -> Result<Self, Error> {
+    pub(super) fn open(
+        plan: &plan::Inside,
+        mtu: u16,
+        carrier_port: Option<u16>,
+        helper: &mut Helper,
+    ) -> Result<Self, Error> {
         let kind = if plan.bridged { TunKind::Tap } else { TunKind::Tun };
         let namespace = plan.namespace.as_deref().map(Namespace::open).transpose()?;
         let tun = match &namespace {
             Some(namespace) => Tun::open_in(namespace, &plan.name, kind)?,
             None => Tun::open(&plan.name, kind)?,
         };
-        let mut inside = Self { plan: plan.clone(), mtu, namespace, tun, retry_at: None, segments: None };
-        inside.set_up()?;
+        let mut inside = Self { mtu, carrier_port, namespace, tun, retry_at: None, segments: None };
+        inside.set_up(helper)?;
         if let Some(sizer) = &plan.segments {
             let own = plan.addresses.iter().map(|(address, _)| *address).collect();
             let segments = Segments::new(sizer.clone(), own);
@@ -76,9 +81,19 @@ impl Inside {
     }
 
     /// Gives the interface its addresses and all the rest.
-    fn set_up(&self) -> Result<(), Error> {
-        match self.within(|name| set_up(&self.plan, self.mtu, name)) {
-            // A persistent interface of the user that the daemon runs as: whoever made it has set it up.
+    fn set_up(&self, helper: &mut Helper) -> Result<(), Error> {
+        self.unless_forbidden(helper.set_up(self.name(), self.mtu, self.carrier_port))
+    }
+
+    /// Sets the octets of the longest packet.
+    pub(super) fn set_mtu(&mut self, octets: u16, helper: &mut Helper) -> Result<(), Error> {
+        self.mtu = octets;
+        self.unless_forbidden(helper.set_mtu(octets))
+    }
+
+    /// A persistent interface of the user that the daemon runs as was set up by whoever made it.
+    fn unless_forbidden(&self, done: Result<(), Error>) -> Result<(), Error> {
+        match done {
             Err(error) if error.is_permission() => {
                 tracing::info!(interface = self.name(), "taken as it is, without the right to set it up");
                 Ok(())
@@ -174,12 +189,12 @@ impl Inside {
     }
 
     /// Looks for an interface that is gone. Whether there is one again.
-    pub(super) fn retry(&mut self, now: Instant) -> bool {
+    pub(super) fn retry(&mut self, now: Instant, helper: &mut Helper) -> bool {
         if self.retry_at.is_none_or(|at| now < at) {
             return false;
         }
         self.retry_at = Some(now + RETRY);
-        match self.tun.attach_again().and_then(|()| self.set_up()) {
+        match self.tun.attach_again().and_then(|()| self.set_up(helper)) {
             Ok(()) => {
                 tracing::info!(interface = self.name(), "the interface is back");
                 self.retry_at = None;
@@ -190,63 +205,5 @@ impl Inside {
                 false
             }
         }
-    }
-}
-
-/// Gives an interface of this thread's namespace what the plan says.
-fn set_up(plan: &plan::Inside, mtu: u16, name: &str) -> Result<(), Error> {
-    let interface = Interface::named(name)?;
-    // Nobody has to be asked whether an address is taken: there is one neighbour, and it is told of ours.
-    interface.quiet()?;
-    interface.set_mtu(u32::from(mtu))?;
-    if let Some(queue) = plan.queue {
-        interface.set_queue(queue)?;
-    }
-    interface.up()?;
-    for &(address, bits) in &plan.addresses {
-        match interface.add_address(address, bits) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            result => result?,
-        }
-        interface.add_route(&Route {
-            to: (network(address, bits), bits),
-            from: Some(address),
-            mtu: 0,
-            congestion: None,
-        })?;
-    }
-    for &(to, bits) in &plan.routes {
-        let from = plan.addresses.iter().map(|&(own, _)| own).find(|own| own.is_ipv4() == to.is_ipv4());
-        interface.add_route(&Route { to: (network(to, bits), bits), from, mtu: 0, congestion: None })?;
-    }
-    Ok(())
-}
-
-/// The address with all bits behind the first `bits` zero.
-fn network(address: IpAddr, bits: u8) -> IpAddr {
-    match address {
-        IpAddr::V4(address) => {
-            let mask = u32::MAX.checked_shl(32 - u32::from(bits.min(32))).unwrap_or(0);
-            IpAddr::V4((u32::from(address) & mask).into())
-        }
-        IpAddr::V6(address) => {
-            let mask = u128::MAX.checked_shl(128 - u32::from(bits.min(128))).unwrap_or(0);
-            IpAddr::V6((u128::from(address) & mask).into())
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_network_has_no_bits_of_its_hosts() {
-        let of = |address: &str, bits| address.parse().map(|address| network(address, bits).to_string());
-        assert_eq!(of("10.1.2.3", 30).as_deref(), Ok("10.1.2.0"));
-        assert_eq!(of("10.1.2.3", 0).as_deref(), Ok("0.0.0.0"));
-        assert_eq!(of("10.1.2.3", 32).as_deref(), Ok("10.1.2.3"));
-        assert_eq!(of("fd00:1::5", 64).as_deref(), Ok("fd00:1::"));
-        assert_eq!(of("fd00:1::5", 0).as_deref(), Ok("::"));
     }
 }

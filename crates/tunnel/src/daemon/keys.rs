@@ -9,6 +9,7 @@ use thinair_os::privileges::Account;
 use thinair_rohc::CidSpace;
 use thinair_wire::time::Instant;
 
+use super::helper::words;
 use super::setup::RunError;
 use crate::mtu::Budget;
 use crate::plan::{Others, Plan, Security};
@@ -64,14 +65,6 @@ pub(super) fn seal(now: Instant, plan: &Plan, budget: &Budget) -> Result<Option<
             Some(Seal::Group(group.map_err(|bad| RunError::Keys(words(&bad)))?))
         }
     })
-}
-
-/// An error with what is behind it.
-fn words(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {}", words(source)),
-        None => error.to_string(),
-    }
 }
 
 /// Epochs are kept by whoever the daemon goes on as.

@@ -11,6 +11,7 @@ use std::os::fd::BorrowedFd;
 use thinair_os::Error;
 use thinair_wire::time::Instant;
 
+use super::helper::Helper;
 use crate::plan::Carrier;
 use crate::site::add_counters;
 
@@ -77,6 +78,14 @@ impl Outside {
                 Self::File(Box::new(Files::open(from.as_deref(), to.as_deref())?))
             }
         })
+    }
+
+    /// The port of the socket; `None`: there is none.
+    pub(super) fn port(&self) -> Option<u16> {
+        match self {
+            Self::Udp(socket) => socket.port(),
+            Self::Serial(_) | Self::File(_) => None,
+        }
     }
 
     /// The file that is waited for, to be read. `None`: there is none now, or it is always ready.
@@ -147,9 +156,9 @@ impl Outside {
     }
 
     /// Looks for a line that is gone. Whether it is there again.
-    pub(super) fn retry(&mut self, now: Instant) -> bool {
+    pub(super) fn retry(&mut self, now: Instant, helper: &mut Helper) -> bool {
         match self {
-            Self::Serial(line) => line.retry(now),
+            Self::Serial(line) => line.retry(now, helper),
             Self::Udp(_) | Self::File(_) => false,
         }
     }

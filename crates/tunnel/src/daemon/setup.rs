@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,17 +10,20 @@ use thinair_os::privileges::{self, Account, Keep};
 use thinair_os::{Error, EventLoop, Signals, Waker, clock};
 use thinair_wire::time::Instant;
 
+use super::control::ControlSocket;
+use super::helper::{Helper, Source, words};
 use super::inside::Inside;
 use super::keys;
 use super::outside::Outside;
 use super::recorder::Recorder;
-use super::turn::{INSIDE, OUTSIDE, SIGNALS, STATUS, WAKER};
+use super::run_folder::{RunFolder, RunFolderError};
+use super::turn::{CONTROL, HELPER, INSIDE, OUTSIDE, SIGNALS, STATUS, WAKER};
 use crate::live::{Feed, Live, LiveError};
 use crate::mtu::{Budget, BudgetError};
 use crate::plan::{Carrier, Plan};
 use crate::seal::KeyFileError;
 use crate::site::{BuildError, Site};
-use crate::status::socket::{BindError, StatusSocket};
+use crate::status::socket::StatusSocket;
 use crate::status::{CarrierStatus, Identity, InsideStatus, Status};
 
 /// Octets of the longest packet that an interface gives, with the header of a frame.
@@ -50,9 +53,9 @@ pub enum RunError {
     /// Where epochs are kept.
     #[error("cannot use {}, where epochs are kept", .0.display())]
     State(PathBuf, #[source] io::Error),
-    /// The status socket.
+    /// Another tunnel has the name.
     #[error(transparent)]
-    Status(#[from] BindError),
+    Folder(#[from] RunFolderError),
     /// The page.
     #[error(transparent)]
     Page(#[from] LiveError),
@@ -73,6 +76,13 @@ pub struct Daemon {
     pub(super) site: Site,
     pub(super) inside: Inside,
     pub(super) outside: Outside,
+    pub(super) helper: Helper,
+    /// What is done now.
+    pub(super) plan: Plan,
+    pub(super) budget: Budget,
+    pub(super) source: Option<Arc<Source>>,
+    pub(super) control: Option<ControlSocket>,
+    folder: Option<RunFolder>,
     pub(super) events: EventLoop,
     pub(super) signals: Signals,
     pub(super) status_socket: Option<StatusSocket>,
@@ -105,16 +115,20 @@ impl Daemon {
     ///
     /// # Errors
     /// Something cannot be opened, or the plan contradicts itself.
-    pub fn open(plan: &Plan) -> Result<Self, RunError> {
+    pub fn open(plan: &Plan, source: Option<Arc<Source>>) -> Result<Self, RunError> {
         let signals = Signals::take()?;
         let started = clock::now();
         let budget = Budget::of(plan)?;
+        let folder = claim(plan)?;
+        let place = folder.as_ref().map(|folder| folder.path().to_owned());
+        let mut helper = Helper::start(plan, place, source.clone())?;
         let mut random = keys::SystemRandom;
         let seal = keys::seal(started, plan, &budget)?;
         let site = Site::new(started, plan, &budget, seal, &mut random)?;
         let outside = Outside::open(&plan.carrier, budget.largest_datagram)?;
-        let inside = Inside::open(&plan.inside, budget.mtu)?;
-        let status_socket = plan.seeing.status.as_deref().map(StatusSocket::bind).transpose()?;
+        let inside = Inside::open(&plan.inside, budget.mtu, outside.port(), &mut helper)?;
+        let status_socket = plan.seeing.status.as_deref().and_then(status_socket);
+        let control = folder.as_ref().and_then(|folder| control_socket(folder.path()));
         let record = |path: &PathBuf, recorder: io::Result<Recorder>| {
             recorder.map_err(|why| RunError::Record(path.clone(), why))
         };
@@ -136,6 +150,12 @@ impl Daemon {
         events.add(&signals, SIGNALS)?;
         if let Some(socket) = &status_socket {
             events.add(socket, STATUS)?;
+        }
+        if let Some(socket) = &control {
+            events.add(socket, CONTROL)?;
+        }
+        if let Some(socket) = helper.as_fd() {
+            events.add(socket, HELPER)?;
         }
         for line in budget.to_string().lines() {
             tracing::info!("{line}");
@@ -166,6 +186,12 @@ impl Daemon {
             site,
             inside,
             outside,
+            helper,
+            plan: plan.clone(),
+            budget,
+            source,
+            control,
+            folder,
             events,
             signals,
             status_socket,
@@ -211,6 +237,9 @@ impl Daemon {
         if privileges::is_root() {
             // For those who ask for the status, for epochs that are to be kept, for whoever starts it next time without
             // any rights.
+            if let Some(folder) = &self.folder {
+                folder.give_to(&account).map_err(|why| Error::new("hand over the folder of the tunnel", why))?;
+            }
             if let Some(socket) = &self.status_socket {
                 socket
                     .give_to(account.uid(), account.gid())
@@ -243,6 +272,29 @@ impl Daemon {
         }
         status
     }
+}
+
+/// Locks the folder of the tunnel. A tunnel that may not have one goes without.
+fn claim(plan: &Plan) -> Result<Option<RunFolder>, RunError> {
+    let Some(path) = &plan.runtime else { return Ok(None) };
+    match RunFolder::claim(path) {
+        Ok(folder) => Ok(Some(folder)),
+        Err(error @ RunFolderError::InUse { .. }) => Err(error.into()),
+        Err(error @ RunFolderError::Io { .. }) => {
+            tracing::warn!("no folder for sockets, so the tunnel cannot be reloaded: {}", words(&error));
+            Ok(None)
+        }
+    }
+}
+
+/// The status socket; none where it cannot be made, as packets matter more.
+fn status_socket(path: &Path) -> Option<StatusSocket> {
+    StatusSocket::bind(path).inspect_err(|error| tracing::warn!("no status socket: {error}")).ok()
+}
+
+fn control_socket(folder: &Path) -> Option<ControlSocket> {
+    let bound = ControlSocket::bind(folder);
+    bound.inspect_err(|error| tracing::warn!("no socket for `tunnel reload` and `down`: {error}")).ok()
 }
 
 fn own(carrier: &Carrier) -> Option<SocketAddr> {

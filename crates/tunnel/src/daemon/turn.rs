@@ -22,6 +22,8 @@ pub(super) const SIGNALS: u64 = 2;
 pub(super) const STATUS: u64 = 3;
 pub(super) const WAKER: u64 = 4;
 const ROOM: u64 = 5;
+pub(super) const HELPER: u64 = 6;
+pub(super) const CONTROL: u64 = 7;
 
 /// Packets that are taken from the interface in a row.
 const BATCH: usize = 64;
@@ -124,6 +126,12 @@ impl Daemon {
                     INSIDE => self.take_packets()?,
                     OUTSIDE => self.take_datagrams()?,
                     STATUS => self.tell(clock::now()),
+                    HELPER => self.take_late_answers()?,
+                    CONTROL => {
+                        if self.take_verbs() {
+                            return self.end();
+                        }
+                    }
                     WAKER => {
                         if let Some(page) = &self.page {
                             page.waker.heard();
@@ -144,11 +152,11 @@ impl Daemon {
                 return self.end();
             }
             let now = clock::now();
-            if self.inside.retry(now) {
+            if self.inside.retry(now, &mut self.helper) {
                 self.events.add(self.inside.tun(), INSIDE)?;
                 self.inside_waits = true;
             }
-            if self.outside.retry(now)
+            if self.outside.retry(now, &mut self.helper)
                 && let Some(file) = self.outside.readable()
             {
                 self.events.add(file, OUTSIDE)?;
@@ -327,6 +335,7 @@ impl Daemon {
         if let Err(error) = self.site.close() {
             tracing::error!(%error, "how far others have come cannot be kept");
         }
+        self.helper.end();
         tracing::info!("the tunnel is closed");
         Ok(())
     }

@@ -162,6 +162,12 @@ impl Keys {
 
     /// Reads a file that only its owner may read.
     pub fn read(path: &Path) -> Result<Self, KeyFileError> {
+        let bad = |source| KeyFileError::Text { path: path.into(), source };
+        Self::parse(&Self::read_text(path)?).map_err(bad)
+    }
+
+    /// The text of a file that only its owner may read, and that has keys.
+    pub fn read_text(path: &Path) -> Result<Zeroizing<String>, KeyFileError> {
         let io = |source| KeyFileError::Io { path: path.into(), source };
         let mut file = File::open(path).map_err(io)?;
         // Of what was opened, so that nobody can put another file in its place in between.
@@ -180,7 +186,9 @@ impl Keys {
         if text.len() as u64 > LARGEST {
             return Err(bad(KeyTextError::TooLong));
         }
-        Self::parse(str::from_utf8(&text).map_err(|_| bad(KeyTextError::NotText))?).map_err(bad)
+        let text = str::from_utf8(&text).map_err(|_| bad(KeyTextError::NotText))?;
+        Self::parse(text).map_err(bad)?;
+        Ok(Zeroizing::new(text.to_owned()))
     }
 
     /// The keys of a text.

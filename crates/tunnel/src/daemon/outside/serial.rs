@@ -10,6 +10,7 @@ use thinair_os::serial::Serial;
 use thinair_wire::time::Instant;
 
 use super::{Arrival, CHUNK, Flushed, Received};
+use crate::daemon::helper::Helper;
 use crate::line::{Deframer, DeframerCounters, FrameError, Framer, FramerCounters};
 use crate::plan::Framing;
 
@@ -23,7 +24,6 @@ const FULL: usize = 2_048;
 #[derive(Debug)]
 pub(in crate::daemon) struct Line {
     path: PathBuf,
-    speed: Option<u32>,
     serial: Option<Serial>,
     retry_at: Option<Instant>,
     /// Whether it was said that the line may not be opened.
@@ -48,7 +48,6 @@ impl Line {
     ) -> Result<Self, Error> {
         Ok(Self {
             path: path.to_owned(),
-            speed,
             serial: Some(Serial::open(path, speed)?),
             retry_at: None,
             complained: false,
@@ -130,12 +129,12 @@ impl Line {
         self.retry_at
     }
 
-    pub(super) fn retry(&mut self, now: Instant) -> bool {
+    pub(super) fn retry(&mut self, now: Instant, helper: &mut Helper) -> bool {
         if self.retry_at.is_none_or(|at| now < at) {
             return false;
         }
         self.retry_at = Some(now + RETRY);
-        match Serial::open(&self.path, self.speed) {
+        match helper.open_line().and_then(|file| Serial::from_file(file, &self.path)) {
             Ok(serial) => {
                 tracing::info!(line = %self.path.display(), "the line is back");
                 self.serial = Some(serial);
@@ -147,7 +146,7 @@ impl Line {
                 if error.is_permission() && !std::mem::replace(&mut self.complained, true) {
                     tracing::error!(
                         line = %self.path.display(),
-                        "the line is there, and may not be opened any more: start with --user and one who may"
+                        "the line is there, and may not be opened: start as root, or as a user who may"
                     );
                 }
                 tracing::debug!(%error, kind = %error.kind(), "there is no line yet");

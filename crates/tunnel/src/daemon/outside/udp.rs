@@ -47,7 +47,13 @@ impl Socket {
                 )?;
                 socket
             }
-            None => UdpSocket::bind(listen).map_err(|why| Error::new(what(), why))?,
+            None => UdpSocket::bind(listen).map_err(|why| match why.kind() {
+                io::ErrorKind::AddrInUse => Error::new(
+                    format!("{}, where another program listens: see `ss -ulpn`, or give --listen", what()),
+                    why,
+                ),
+                _ => Error::new(what(), why),
+            })?,
         };
         socket.set_nonblocking(true).map_err(|why| Error::new(what(), why))?;
         options::set_too_long(&socket, TooLong::Lost)?;
@@ -56,6 +62,10 @@ impl Socket {
         }
         // One octet more, so that what is too long is seen to be.
         Ok(Self { socket, out: Outgoing::new(), received: udp::Received::new(BATCH, largest + 1) })
+    }
+
+    pub(super) fn port(&self) -> Option<u16> {
+        self.socket.local_addr().ok().map(|own| own.port())
     }
 
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {

@@ -1,0 +1,182 @@
+//! A second process that keeps the privileges which the first one gives up, and does the few things that need them.
+//!
+//! The helper is a fork of the process, made while there is one thread. Both talk over a socket of messages; a message
+//! may bring an open file. The helper lives until the other end of its socket is closed: also when the process was killed,
+//! so that what it has changed on the host can be undone then. Signals that end the process do not end the helper.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg,
+    setsockopt, socketpair, sockopt,
+};
+use nix::sys::time::TimeVal;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use crate::error::{Attempt as _, Result};
+
+/// Octets of the longest message.
+pub const LONGEST: usize = 128 << 10;
+
+/// Time that a helper gets to end after its socket was closed.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// One end of the socket between a process and its helper.
+#[derive(Debug)]
+pub struct Line {
+    socket: OwnedFd,
+    room: Vec<u8>,
+}
+
+/// The helper of this process. **When this is dropped, the helper ends, and is waited for.**
+#[derive(Debug)]
+pub struct Helper {
+    line: Option<Line>,
+    pid: Pid,
+}
+
+/// Starts a helper, which does `serve` and ends.
+///
+/// **Must be called before the process has other threads**, and with the signals that end it blocked
+/// ([`Signals::take`](crate::Signals::take)).
+///
+/// # Errors
+/// The system has no room for another process.
+pub fn start(serve: impl FnOnce(Line)) -> Result<Helper> {
+    let what = || "start a helper process".to_owned();
+    let (ours, theirs) =
+        socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC).attempt(what)?;
+    let line = |socket| Line { socket, room: vec![0; LONGEST] };
+    match forked::fork().attempt(what)? {
+        Some(pid) => Ok(Helper { line: Some(line(ours)), pid }),
+        None => {
+            drop(ours);
+            // Shown by ps(1); nothing depends on it.
+            let _ = nix::sys::prctl::set_name(c"thinair-helper");
+            let status = catch_unwind(AssertUnwindSafe(|| serve(line(theirs))));
+            forked::exit(status.is_err().into())
+        }
+    }
+}
+
+impl Helper {
+    /// The socket to the helper.
+    ///
+    /// # Errors
+    /// The helper was [ended](Self::end).
+    pub fn line(&mut self) -> io::Result<&mut Line> {
+        self.line.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    /// The number of its process.
+    pub fn pid(&self) -> u32 {
+        self.pid.as_raw().unsigned_abs()
+    }
+
+    /// Ends the helper, and waits until it has undone what it has to.
+    pub fn end(&mut self) {
+        if self.line.take().is_none() {
+            return;
+        }
+        let until = Instant::now() + GRACE;
+        while waitpid(self.pid, Some(WaitPidFlag::WNOHANG)) == Ok(WaitStatus::StillAlive)
+            && Instant::now() < until
+        {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl AsFd for Line {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Line {
+    /// Another handle of the same end.
+    ///
+    /// # Errors
+    /// The system has no room for another file.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { socket: self.socket.try_clone()?, room: vec![0; LONGEST] })
+    }
+
+    /// Sends a message of at most [`LONGEST`] octets, with an open file.
+    ///
+    /// # Errors
+    /// The other end is gone.
+    pub fn send(&self, message: &[u8], file: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        let raw = file.map(|file| [file.as_raw_fd()]);
+        let rights: Vec<_> = raw.iter().map(|raw| ControlMessage::ScmRights(raw)).collect();
+        let octets = [IoSlice::new(message)];
+        sendmsg::<()>(self.socket.as_raw_fd(), &octets, &rights, MsgFlags::MSG_NOSIGNAL, None)?;
+        Ok(())
+    }
+
+    /// Waits for a message; `limit`: at most so long. `None`: the other end is gone.
+    ///
+    /// # Errors
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock): no message came in time.
+    pub fn receive(&mut self, limit: Option<Duration>) -> io::Result<Option<(&[u8], Option<OwnedFd>)>> {
+        let limit = limit.unwrap_or_default();
+        let time = TimeVal::new(limit.as_secs().try_into().unwrap_or(i64::MAX), limit.subsec_micros().into());
+        setsockopt(&self.socket, sockopt::ReceiveTimeout, &time)?;
+        let mut control = nix::cmsg_space!([std::os::fd::RawFd; 1]);
+        let mut octets = [IoSliceMut::new(&mut self.room)];
+        let raw = self.socket.as_raw_fd();
+        let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+        let received = loop {
+            match recvmsg::<()>(raw, &mut octets, Some(&mut control), flags) {
+                Err(Errno::EINTR) => {}
+                result => break result?,
+            }
+        };
+        let file = received.cmsgs()?.find_map(|message| match message {
+            ControlMessageOwned::ScmRights(files) => files.first().map(|&file| forked::owned(file)),
+            _ => None,
+        });
+        let length = received.bytes;
+        Ok((length > 0).then(|| (self.room.get(..length).unwrap_or_default(), file)))
+    }
+}
+
+#[allow(unsafe_code, reason = "fork(2), _exit(2), and files that come by number")]
+mod forked {
+    use std::os::fd::{FromRawFd as _, OwnedFd, RawFd};
+
+    use nix::unistd::{ForkResult, Pid};
+
+    /// The number of the child; `None`: this is the child.
+    pub(super) fn fork() -> nix::Result<Option<Pid>> {
+        // SAFETY: the caller has promised that there is one thread, so no lock is held by another one, and the memory of
+        // the child is whole.
+        match unsafe { nix::unistd::fork() }? {
+            ForkResult::Parent { child } => Ok(Some(child)),
+            ForkResult::Child => Ok(None),
+        }
+    }
+
+    /// Ends the child, and runs nothing that the parent has registered for its own end.
+    pub(super) fn exit(status: i32) -> ! {
+        // SAFETY: _exit(2) touches nothing of this process.
+        unsafe { libc::_exit(status) }
+    }
+
+    /// A file that a message has brought.
+    pub(super) fn owned(file: RawFd) -> OwnedFd {
+        // SAFETY: the system has just opened it for this process, and nobody else knows its number.
+        unsafe { OwnedFd::from_raw_fd(file) }
+    }
+}

@@ -1,0 +1,316 @@
+//! The helper of a daemon: a process that keeps its rights, does the few things that need them, and undoes them at the end.
+//!
+//! The daemon talks to the network, so it runs as a user who may nothing. What needs more is asked here: addresses, routes
+//! and the MTU of the interface, a serial line that was unplugged, the configuration and its key files to be read again.
+//! The helper takes no path and no command from the daemon. It outlives the daemon by a moment: routing rules and name
+//! servers go also where the daemon was killed.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use thinair_os::helper::{self, Line};
+use thinair_os::{Error, Serial};
+use zeroize::Zeroizing;
+
+use super::host::Host;
+use super::run_folder;
+use crate::plan::{Carrier, Inside, Plan};
+use crate::seal::Keys;
+
+/// The longest time that a change of the host takes: name servers are set by programs.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where a plan comes from, and comes from again.
+pub struct Source {
+    /// Reads the files of the configuration: their names and texts.
+    pub files: Box<dyn Fn() -> Result<Vec<(PathBuf, String)>, String> + Send + Sync>,
+    /// The plan of these files, with the addresses of hosts from this function.
+    #[expect(clippy::type_complexity, reason = "one function, with another one among its arguments")]
+    pub plan: Box<dyn Fn(&[(PathBuf, String)], &Resolve<'_>) -> Result<Plan, String> + Send + Sync>,
+}
+
+/// Looks up the addresses of a host.
+pub type Resolve<'r> = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + 'r;
+
+/// What the daemon asks for.
+#[derive(Debug, Deserialize, Serialize)]
+enum Request {
+    SetUp { interface: String, mtu: u16, carrier_port: Option<u16> },
+    SetMtu(u16),
+    Change { addresses: Vec<(IpAddr, u8)>, routes: Vec<(IpAddr, u8)>, dns: Vec<String> },
+    OpenLine,
+    Load,
+    Resolve(String, u16),
+}
+
+/// What the helper answers.
+#[derive(Debug, Deserialize, Serialize)]
+enum Reply {
+    Done,
+    Refused { what: String, is_permission: bool },
+    Late(Late),
+}
+
+/// An answer that comes when it is there, and is not waited for.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) enum Late {
+    /// The configuration, read again; or what is wrong with it.
+    Loaded(Result<Loaded, String>),
+    /// Addresses of a host; none if it is not known now.
+    Resolved(String, u16, Vec<SocketAddr>),
+}
+
+/// A configuration that was read again.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Loaded {
+    /// Its files, and their texts.
+    pub(super) files: Vec<(PathBuf, String)>,
+    /// Addresses of the hosts in it.
+    pub(super) hosts: BTreeMap<String, Vec<SocketAddr>>,
+    /// Its key files, and their texts.
+    keys: Vec<(PathBuf, Zeroizing<String>)>,
+}
+
+impl Loaded {
+    /// The keys of a file, which the helper has looked over.
+    pub(super) fn keys(&self, file: &std::path::Path) -> Option<Keys> {
+        let (_, text) = self.keys.iter().find(|(path, _)| path == file)?;
+        Keys::parse(text).ok()
+    }
+
+    /// Addresses of a host, as they were when the files were read.
+    pub(super) fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        let found = self.hosts.get(&format!("{host}:{port}")).cloned();
+        found.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+/// The daemon's end.
+#[derive(Debug)]
+pub(super) struct Helper {
+    process: helper::Helper,
+    /// Answers that came while another one was waited for.
+    late: Vec<Late>,
+}
+
+impl Helper {
+    /// Starts the helper of a plan. `folder`: that of the tunnel below `/run`.
+    ///
+    /// **Must be called while there is one thread**, with signals blocked.
+    pub(super) fn start(
+        plan: &Plan,
+        folder: Option<PathBuf>,
+        source: Option<Arc<Source>>,
+    ) -> Result<Self, Error> {
+        let (inside, carrier) = (plan.inside.clone(), plan.carrier.clone());
+        let process = helper::start(move |line| {
+            serve(line, inside, carrier, folder.clone(), source);
+            if let Some(folder) = folder {
+                run_folder::clear(&folder);
+            }
+        })?;
+        Ok(Self { process, late: Vec::new() })
+    }
+
+    /// Gives the interface its MTU, addresses and routes: [`Host::set_up`].
+    pub(super) fn set_up(
+        &mut self,
+        interface: &str,
+        mtu: u16,
+        carrier_port: Option<u16>,
+    ) -> Result<(), Error> {
+        self.ask(&Request::SetUp { interface: interface.to_owned(), mtu, carrier_port }).map(drop)
+    }
+
+    /// Sets the octets of the longest packet of the interface.
+    pub(super) fn set_mtu(&mut self, mtu: u16) -> Result<(), Error> {
+        self.ask(&Request::SetMtu(mtu)).map(drop)
+    }
+
+    /// Other addresses, routes and name servers: those of `inside`.
+    pub(super) fn change(&mut self, inside: &Inside) -> Result<(), Error> {
+        let Inside { addresses, routes, dns, .. } = inside.clone();
+        self.ask(&Request::Change { addresses, routes, dns }).map(drop)
+    }
+
+    /// The serial line of the plan, opened and set.
+    pub(super) fn open_line(&mut self) -> Result<OwnedFd, Error> {
+        let file = self.ask(&Request::OpenLine)?;
+        file.ok_or_else(|| Error::new("open the serial line", io::ErrorKind::UnexpectedEof))
+    }
+
+    /// Asks for the configuration to be read again.
+    pub(super) fn load(&mut self) -> Result<(), Error> {
+        self.send(&Request::Load)
+    }
+
+    /// Asks for the addresses of a host.
+    pub(super) fn resolve(&mut self, host: &str, port: u16) -> Result<(), Error> {
+        self.send(&Request::Resolve(host.to_owned(), port))
+    }
+
+    /// The next answer that was not waited for, once the helper is [readable](Self::as_fd). `None`: the helper is gone.
+    pub(super) fn next_late(&mut self) -> Option<Late> {
+        if !self.late.is_empty() {
+            return Some(self.late.remove(0));
+        }
+        match self.receive(None) {
+            Ok((Reply::Late(late), _)) => Some(late),
+            Ok(_) | Err(_) => None,
+        }
+    }
+
+    /// Whether answers wait that came while another one was waited for.
+    pub(super) fn has_late(&self) -> bool {
+        !self.late.is_empty()
+    }
+
+    /// The socket, to be waited for.
+    pub(super) fn as_fd(&mut self) -> Option<BorrowedFd<'_>> {
+        self.process.line().ok().map(|line| line.as_fd())
+    }
+
+    /// Ends the helper, and waits until it has undone what it has changed.
+    pub(super) fn end(&mut self) {
+        self.process.end();
+    }
+
+    fn send(&mut self, request: &Request) -> Result<(), Error> {
+        let message = serde_json::to_vec(request).unwrap_or_default();
+        self.process.line().and_then(|line| line.send(&message, None)).map_err(gone)
+    }
+
+    fn ask(&mut self, request: &Request) -> Result<Option<OwnedFd>, Error> {
+        self.send(request)?;
+        loop {
+            match self.receive(Some(PATIENCE)).map_err(gone)? {
+                (Reply::Done, file) => return Ok(file),
+                (Reply::Refused { what, is_permission }, _) => return Err(refused(&what, is_permission)),
+                (Reply::Late(late), _) => self.late.push(late),
+            }
+        }
+    }
+
+    fn receive(&mut self, limit: Option<Duration>) -> io::Result<(Reply, Option<OwnedFd>)> {
+        let received = self.process.line()?.receive(limit)?;
+        let (message, file) = received.ok_or(io::ErrorKind::UnexpectedEof)?;
+        Ok((serde_json::from_slice(message)?, file))
+    }
+}
+
+fn gone(why: io::Error) -> Error {
+    Error::new("ask the helper process, which has the rights for it", why)
+}
+
+/// An error as the helper has reported it: "cannot WHAT: REASON".
+fn refused(text: &str, is_permission: bool) -> Error {
+    let text = text.strip_prefix("cannot ").unwrap_or(text);
+    let (what, why) = text.rsplit_once(": ").unwrap_or((text, "refused"));
+    let kind = if is_permission { io::ErrorKind::PermissionDenied } else { io::ErrorKind::Other };
+    Error::new(what, io::Error::new(kind, why.to_owned()))
+}
+
+/// What the helper does until the daemon is gone.
+fn serve(
+    mut line: Line,
+    inside: Inside,
+    carrier: Carrier,
+    folder: Option<PathBuf>,
+    source: Option<Arc<Source>>,
+) {
+    // What it does not undo is undone by the next start.
+    let mut host = match Host::new(inside, folder) {
+        Ok(host) => host,
+        Err(error) => {
+            tracing::error!("{}", words(&error));
+            return;
+        }
+    };
+    loop {
+        let request = match line.receive(None) {
+            Ok(Some((message, _))) => serde_json::from_slice(message),
+            Ok(None) | Err(_) => return,
+        };
+        let mut file = None;
+        let done = match request {
+            Ok(Request::SetUp { interface, mtu, carrier_port }) => host.set_up(&interface, mtu, carrier_port),
+            Ok(Request::SetMtu(mtu)) => host.set_mtu(mtu),
+            Ok(Request::Change { addresses, routes, dns }) => host.change(addresses, routes, dns),
+            Ok(Request::OpenLine) => open_line(&carrier).map(|line| file = Some(line)),
+            Ok(Request::Load) => {
+                let source = source.clone();
+                answer_later(&line, move || Late::Loaded(source.ok_or_else(no_file).and_then(|it| load(&it))));
+                continue;
+            }
+            Ok(Request::Resolve(name, port)) => {
+                answer_later(&line, move || {
+                    let found = crate::config::system_resolver(&name, port).unwrap_or_default();
+                    Late::Resolved(name, port, found)
+                });
+                continue;
+            }
+            Err(error) => Err(Error::new("understand the daemon", io::Error::other(error))),
+        };
+        let reply = match done {
+            Ok(()) => Reply::Done,
+            Err(error) => Reply::Refused { what: words(&error), is_permission: error.is_permission() },
+        };
+        let message = serde_json::to_vec(&reply).unwrap_or_default();
+        if line.send(&message, file.as_ref().map(|file| file.as_fd())).is_err() {
+            return;
+        }
+    }
+}
+
+fn no_file() -> String {
+    "the tunnel was started without a file; give it one by --config or --name".to_owned()
+}
+
+/// Does in a thread of its own what may wait for the network.
+fn answer_later(line: &Line, work: impl FnOnce() -> Late + Send + 'static) {
+    let Ok(line) = line.try_clone() else { return };
+    std::thread::spawn(move || {
+        let message = serde_json::to_vec(&Reply::Late(work())).unwrap_or_default();
+        // Without the daemon there is nobody to be answered.
+        let _ = line.send(&message, None);
+    });
+}
+
+fn open_line(carrier: &Carrier) -> Result<OwnedFd, Error> {
+    let Carrier::Serial { path, speed, .. } = carrier else {
+        return Err(Error::new("open a serial line: the carrier has none", io::ErrorKind::InvalidInput));
+    };
+    let what = || format!("open the serial line {}", path.display());
+    Serial::open(path, *speed)?.into_file().map_err(|why| Error::new(what(), why))
+}
+
+/// Reads the configuration and its key files, as at the start.
+fn load(source: &Source) -> Result<Loaded, String> {
+    let files = (source.files)()?;
+    let hosts = std::cell::RefCell::new(BTreeMap::new());
+    let plan = (source.plan)(&files, &|host, port| {
+        let found = crate::config::system_resolver(host, port)?;
+        hosts.borrow_mut().insert(format!("{host}:{port}"), found.clone());
+        Ok(found)
+    })?;
+    let read = |path: PathBuf| {
+        let text = Keys::read_text(&path).map_err(|error| words(&error))?;
+        Ok::<_, String>((path, text))
+    };
+    let keys = plan.key_files().into_iter().map(read).collect::<Result<_, _>>()?;
+    Ok(Loaded { files, hosts: hosts.into_inner(), keys })
+}
+
+/// An error with the reasons behind it.
+pub(super) fn words(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", words(source)),
+        None => error.to_string(),
+    }
+}

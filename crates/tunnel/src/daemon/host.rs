@@ -1,0 +1,332 @@
+//! Changes of a tunnel to its host: addresses, routes, routing rules and name servers, and how they are undone.
+//!
+//! Nothing that is there is replaced. Routes of the plan are in a table of their own, which routing rules look up; they go
+//! with the interface, and the rules are removed when the tunnel ends. Rules of a tunnel that was killed are found by their
+//! protocol, as the interface of their table is gone.
+//!
+//! **Everything here is called by the helper process**, which has the rights for it ([`helper`](super::helper)).
+
+use std::io;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use thinair_os::rule::{self, Family, MAIN_TABLE, Rule, Selector};
+use thinair_os::{Error, Interface, Namespace, Route};
+
+use super::name_servers::NameServers;
+use crate::plan;
+
+/// Protocol of the rules of all tunnels (RTPROT_*, as `proto` of ip-rule(8)).
+const PROTOCOL: u8 = 116;
+
+/// Priorities of rules: one for each tunnel, behind those that people write and before that of the main table (32,766).
+const PRIORITIES: std::ops::Range<u32> = 31_000..32_000;
+
+/// The table of a tunnel is this and the number of its interface.
+const TABLES: u32 = 74_000_000;
+
+/// An address or a network, and how many of its bits count.
+type Prefix = (IpAddr, u8);
+
+/// What a tunnel changes on its host.
+#[derive(Debug)]
+pub(super) struct Host {
+    plan: plan::Inside,
+    namespace: Option<Namespace>,
+    names: NameServers,
+    set: Option<Set>,
+}
+
+/// What is set up now.
+#[derive(Debug)]
+struct Set {
+    interface: Interface,
+    carrier_port: Option<u16>,
+    priority: u32,
+    rules: Vec<Rule>,
+}
+
+impl Host {
+    /// Removes what tunnels have left that are gone. `folder`: that of this tunnel below `/run`.
+    pub(super) fn new(plan: plan::Inside, folder: Option<PathBuf>) -> Result<Self, Error> {
+        let namespace = plan.namespace.as_deref().map(Namespace::open).transpose()?;
+        let names = NameServers::new(folder);
+        let host = Self { plan, namespace, names, set: None };
+        host.names.restore();
+        match host.within(remove_stale_rules) {
+            Err(error) if !error.is_permission() => tracing::warn!(%error, "rules of earlier tunnels"),
+            _ => {}
+        }
+        Ok(host)
+    }
+
+    /// Does something in the namespace of the interface.
+    fn within<T: Send>(&self, work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
+        match &self.namespace {
+            Some(namespace) => namespace.within(work).and_then(|result| result),
+            None => work(),
+        }
+    }
+
+    /// Gives the interface its MTU, addresses and routes, in place of those of an interface that is gone.
+    /// `carrier_port`: port of the UDP socket whose datagrams must not go into the tunnel.
+    ///
+    /// # Errors
+    /// The system refuses something. What was changed until then is undone.
+    pub(super) fn set_up(&mut self, name: &str, mtu: u16, carrier_port: Option<u16>) -> Result<(), Error> {
+        self.restore();
+        let plan = &self.plan;
+        let interface = self.within(|| bring_up(plan, name, mtu))?;
+        let priority = self.within(free_priority)?;
+        let carrier_port = carrier_port.filter(|_| self.namespace.is_none());
+        self.set = Some(Set { interface, carrier_port, priority, rules: Vec::new() });
+        let routes = self.plan.routes.clone();
+        let done = self.change_routes(&[], &routes).and_then(|()| self.names.set(name, &self.plan.dns));
+        if done.is_err() {
+            self.restore();
+        }
+        done
+    }
+
+    /// Sets the octets of the longest packet of the interface.
+    pub(super) fn set_mtu(&self, mtu: u16) -> Result<(), Error> {
+        let Some(Set { interface, .. }) = &self.set else { return Ok(()) };
+        self.within(|| interface.set_mtu(mtu.into()))
+    }
+
+    /// Takes other addresses, routes and name servers, in place of those of the plan.
+    pub(super) fn change(
+        &mut self,
+        addresses: Vec<Prefix>,
+        routes: Vec<Prefix>,
+        dns: Vec<String>,
+    ) -> Result<(), Error> {
+        let before = self.plan.clone();
+        self.plan = plan::Inside { addresses, routes, dns, ..before.clone() };
+        let Some(Set { interface, .. }) = &self.set else { return Ok(()) };
+        let after = &self.plan;
+        self.within(|| {
+            for &(address, bits) in before.addresses.iter().filter(|one| !after.addresses.contains(one)) {
+                interface.remove_address(address, bits)?;
+            }
+            let new = after.addresses.iter().filter(|one| !before.addresses.contains(one));
+            new.copied().try_for_each(|address| add_address(interface, address))
+        })?;
+        let (name, dns) = (interface.name().to_owned(), self.plan.dns.clone());
+        let routes = self.plan.routes.clone();
+        self.change_routes(&before.routes, &routes)?;
+        if before.dns != dns {
+            self.names.restore();
+            self.names.set(&name, &dns)?;
+        }
+        Ok(())
+    }
+
+    /// Routes to the tunnel what `after` has, and no more what `before` has and `after` has not.
+    fn change_routes(&mut self, before: &[Prefix], after: &[Prefix]) -> Result<(), Error> {
+        let Some(Set { interface, carrier_port, priority, rules }) = &self.set else { return Ok(()) };
+        let table = TABLES + interface.index();
+        let wanted = rules_for(after, *priority, table, *carrier_port);
+        let keep = *rules == wanted;
+        let own = &self.plan.addresses;
+        let changed = self.within(|| {
+            for &to in before.iter().filter(|to| !after.contains(to)) {
+                match interface.remove_route_in(table, to) {
+                    Err(error) if !is_gone(&error) => return Err(error),
+                    _ => {}
+                }
+            }
+            for &to in after.iter().filter(|to| !before.contains(to)) {
+                let from = own.iter().map(|&(own, _)| own).find(|own| own.is_ipv4() == to.0.is_ipv4());
+                interface.add_route_in(table, &Route { to, from, mtu: 0, congestion: None })?;
+            }
+            if keep {
+                return Ok(());
+            }
+            remove(rules);
+            wanted.iter().try_for_each(Rule::add)
+        });
+        if let Some(set) = &mut self.set {
+            set.rules = wanted;
+        }
+        changed
+    }
+
+    /// Undoes what outlives the interface.
+    pub(super) fn restore(&mut self) {
+        self.names.restore();
+        if let Some(Set { rules, .. }) = self.set.take() {
+            let _ = self.within(|| {
+                remove(&rules);
+                Ok(())
+            });
+        }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.restore();
+    }
+}
+
+/// Rules by which `routes`, in `table`, and the routes of the main table are looked up as if they were in one table: the
+/// longest prefix is used, and of two that are as long that of the tunnel. The carrier's own datagrams, from UDP port
+/// `carrier_port`, and reverse path checks of what it receives never look the table up.
+fn rules_for(routes: &[Prefix], priority: u32, table: u32, carrier_port: Option<u16>) -> Vec<Rule> {
+    let mut rules = Vec::new();
+    for family in [Family::Ipv4, Family::Ipv6] {
+        let of_family = routes.iter().filter(|(to, _)| to.is_ipv4() == (family == Family::Ipv4));
+        let mut lengths: Vec<u8> = of_family.map(|&(_, bits)| bits).collect();
+        lengths.sort_unstable_by(|a, b| b.cmp(a));
+        lengths.dedup();
+        for bits in lengths {
+            let rule = |selector, table, suppress| Rule {
+                family,
+                priority,
+                protocol: PROTOCOL,
+                selector,
+                table,
+                suppress,
+            };
+            rules.push(rule(Selector::All, MAIN_TABLE, Some(bits)));
+            let shorter = bits.checked_sub(1);
+            match carrier_port {
+                Some(port) => {
+                    rules.push(rule(Selector::Forwarded, table, shorter));
+                    rules.push(rule(Selector::NotFromUdpPort(port), table, shorter));
+                }
+                None => rules.push(rule(Selector::All, table, shorter)),
+            }
+        }
+    }
+    rules
+}
+
+/// Gives an interface of this thread's namespace its MTU, and its addresses.
+fn bring_up(plan: &plan::Inside, name: &str, mtu: u16) -> Result<Interface, Error> {
+    let interface = Interface::named(name)?;
+    // There is one neighbor, so no address has to be asked for.
+    interface.quiet()?;
+    interface.set_mtu(mtu.into())?;
+    if let Some(queue) = plan.queue {
+        interface.set_queue(queue)?;
+    }
+    interface.up()?;
+    plan.addresses.iter().try_for_each(|&address| add_address(&interface, address))?;
+    Ok(interface)
+}
+
+/// Gives an interface an address, and routes the network of the address to it, unless it has both.
+fn add_address(interface: &Interface, (address, bits): Prefix) -> Result<(), Error> {
+    // Without a network around it, an address may be that of another interface: a line without numbers of its own.
+    let is_whole = bits == if address.is_ipv4() { 32 } else { 128 };
+    if let Some(other) = interface.other_with(address).filter(|_| !is_whole) {
+        let what = format!("give `{}` the address {address}/{bits}, which `{other}` has", interface.name());
+        return Err(Error::new(what, io::Error::other("choose one that is free")));
+    }
+    let unless_there = |result: Result<(), Error>| match result {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        result => result,
+    };
+    unless_there(interface.add_address(address, bits))?;
+    let to = (network(address, bits), bits);
+    unless_there(interface.add_route(&Route { to, from: Some(address), mtu: 0, congestion: None }))
+}
+
+fn remove(rules: &[Rule]) {
+    for rule in rules {
+        match rule.remove() {
+            Err(error) if !is_gone(&error) => tracing::warn!(%error, "a routing rule stays"),
+            _ => {}
+        }
+    }
+}
+
+/// Whether something cannot be removed because it is not there.
+fn is_gone(error: &Error) -> bool {
+    // ESRCH, which has no kind, for routes; ENOENT for rules.
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ESRCH)
+}
+
+/// errno(3) of a route that is not there.
+const ESRCH: i32 = 3;
+
+/// The first priority that no tunnel has.
+fn free_priority() -> Result<u32, Error> {
+    let used = rule::of_protocol(PROTOCOL)?;
+    let free = PRIORITIES.into_iter().find(|priority| used.iter().all(|rule| rule.priority != *priority));
+    free.ok_or_else(|| Error::new("add routing rules: 1,000 tunnels have some", io::ErrorKind::QuotaExceeded))
+}
+
+/// Removes the rules of tunnels whose interfaces are gone. Returns how many there were.
+pub(super) fn remove_stale_rules() -> Result<usize, Error> {
+    let rules = rule::of_protocol(PROTOCOL)?;
+    let there: Vec<u32> = Interface::indices()?.iter().map(|index| TABLES + index).collect();
+    let stale: Vec<u32> = rules
+        .iter()
+        .filter(|rule| rule.table != MAIN_TABLE && !there.contains(&rule.table))
+        .map(|rule| rule.priority)
+        .collect();
+    let stale: Vec<_> = rules.into_iter().filter(|rule| stale.contains(&rule.priority)).collect();
+    let count = stale.len();
+    stale.into_iter().try_for_each(rule::Found::remove)?;
+    Ok(count)
+}
+
+/// The address with all bits behind the first `bits` zero.
+fn network(address: IpAddr, bits: u8) -> IpAddr {
+    match address {
+        IpAddr::V4(address) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(bits.min(32))).unwrap_or(0);
+            IpAddr::V4((u32::from(address) & mask).into())
+        }
+        IpAddr::V6(address) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(bits.min(128))).unwrap_or(0);
+            IpAddr::V6((u128::from(address) & mask).into())
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_has_no_bits_of_its_hosts() {
+        let of = |address: &str, bits| address.parse().map(|address| network(address, bits).to_string());
+        assert_eq!(of("10.1.2.3", 30).as_deref(), Ok("10.1.2.0"));
+        assert_eq!(of("10.1.2.3", 0).as_deref(), Ok("0.0.0.0"));
+        assert_eq!(of("10.1.2.3", 32).as_deref(), Ok("10.1.2.3"));
+        assert_eq!(of("fd00:1::5", 64).as_deref(), Ok("fd00:1::"));
+        assert_eq!(of("fd00:1::5", 0).as_deref(), Ok("::"));
+    }
+
+    #[test]
+    fn longer_prefixes_of_either_table_are_looked_up_first() {
+        let prefix = |text: &str, bits| (text.parse().unwrap(), bits);
+        let routes = [prefix("0.0.0.0", 0), prefix("10.0.0.0", 8), prefix("11.0.0.0", 8), prefix("::", 0)];
+        let rules = rules_for(&routes, 31_000, 9, None);
+        let shown: Vec<_> = rules.iter().map(|rule| (rule.family, rule.table, rule.suppress)).collect();
+        let (four, six, main) = (Family::Ipv4, Family::Ipv6, MAIN_TABLE);
+        assert_eq!(
+            shown,
+            [
+                (four, main, Some(8)),
+                (four, 9, Some(7)),
+                (four, main, Some(0)),
+                (four, 9, None),
+                (six, main, Some(0)),
+                (six, 9, None),
+            ]
+        );
+    }
+
+    #[test]
+    fn datagrams_of_the_carrier_stay_outside_and_those_of_others_do_not() {
+        let rules = rules_for(&[("0.0.0.0".parse().unwrap(), 0)], 31_000, 9, Some(7_000));
+        let selectors: Vec<_> = rules.iter().map(|rule| rule.selector).collect();
+        assert_eq!(selectors, [Selector::All, Selector::Forwarded, Selector::NotFromUdpPort(7_000)]);
+    }
+}

@@ -1,0 +1,150 @@
+//! A tunnel that runs takes another configuration: what can change does, without a packet lost; what cannot is named.
+
+use std::fmt::Debug;
+use std::net::IpAddr;
+
+use thinair_os::clock;
+
+use super::control::{Answer, Verb};
+use super::helper::{Late, Loaded, words};
+use super::keys::SystemRandom;
+use super::setup::{Daemon, RunError};
+use crate::plan::{Others, Peer, Plan, Security};
+
+impl Daemon {
+    /// Does what clients of the control socket ask for. Whether the daemon is to end.
+    pub(super) fn take_verbs(&mut self) -> bool {
+        let Some(mut control) = self.control.take() else { return false };
+        let mut ends = false;
+        while let Some(verb) = control.accept() {
+            match verb {
+                Verb::Stop => {
+                    control.answer(&Answer { ok: true, messages: vec!["the tunnel ends".to_owned()] });
+                    ends = true;
+                }
+                Verb::Reload => {
+                    if let Err(error) = self.helper.load() {
+                        control.answer(&Answer { ok: false, messages: vec![words(&error)] });
+                    }
+                }
+            }
+        }
+        self.control = Some(control);
+        ends
+    }
+
+    /// Takes what the helper has found out.
+    pub(super) fn take_late_answers(&mut self) -> Result<(), RunError> {
+        loop {
+            match self.helper.next_late() {
+                Some(Late::Loaded(loaded)) => {
+                    let answer = match loaded.and_then(|loaded| self.reload(&loaded)) {
+                        Ok(messages) => Answer { ok: true, messages },
+                        Err(wrong) => Answer { ok: false, messages: vec![wrong] },
+                    };
+                    for message in &answer.messages {
+                        tracing::info!("reload: {message}");
+                    }
+                    if let Some(control) = &mut self.control {
+                        control.answer(&answer);
+                    }
+                }
+                Some(Late::Resolved(host, port, addresses)) => {
+                    self.take_addresses(&host, port, &addresses);
+                }
+                None => {
+                    if let Some(socket) = self.helper.as_fd() {
+                        self.events.remove(socket)?;
+                    }
+                    tracing::error!("the helper process is gone: routes and MTU stay as they are");
+                    self.helper.end();
+                }
+            }
+            if !self.helper.has_late() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Daemon {
+    /// Takes a configuration that was read again: what has changed; or why nothing has.
+    fn reload(&mut self, loaded: &Loaded) -> Result<Vec<String>, String> {
+        let source = self.source.clone().ok_or("the tunnel has no configuration to be read again")?;
+        let plan = (source.plan)(&loaded.files, &|host, port| loaded.addresses(host, port))?;
+        let fixed = needs_restart(&self.plan, &plan);
+        if !fixed.is_empty() {
+            return Err(format!("nothing was changed: a restart is needed for {}", fixed.join(", ")));
+        }
+        let mut changes = Vec::new();
+        let before = self.plan.inside.clone();
+        let after = &plan.inside;
+        if (&before.addresses, &before.routes, &before.dns) != (&after.addresses, &after.routes, &after.dns) {
+            self.helper.change(after).map_err(|error| words(&error))?;
+            changes.extend(difference("address", &before.addresses, &after.addresses, shown));
+            changes.extend(difference("route", &before.routes, &after.routes, shown));
+            changes.extend(difference("name server", &before.dns, &after.dns, String::clone));
+        }
+        let now = clock::now();
+        if let Others::Peers(peers) = &plan.others
+            && !matches!(plan.security, Security::Open)
+        {
+            let keys = |peer: &Peer| match &plan.security {
+                Security::Key { path, .. } => loaded.keys(peer.key.as_ref().unwrap_or(path)),
+                Security::Open | Security::Insecure => None,
+            };
+            let peers: Vec<_> = peers.iter().map(|peer| (peer, keys(peer))).collect();
+            let mut random = SystemRandom;
+            let changed = self.site.change_peers(now, &plan, &self.budget, &peers, &mut random);
+            changes.extend(changed.map_err(|error| error.to_string())?);
+        }
+        self.plan = plan;
+        if changes.is_empty() {
+            changes.push("nothing has changed".to_owned());
+        }
+        Ok(changes)
+    }
+}
+
+/// Parts of a configuration that differ and are fixed while a tunnel runs.
+fn needs_restart(before: &Plan, after: &Plan) -> Vec<&'static str> {
+    let insides = [before, after].map(|plan| {
+        let inside = plan.inside.clone();
+        crate::plan::Inside { addresses: Vec::new(), routes: Vec::new(), dns: Vec::new(), ..inside }
+    });
+    let with_keys = |plan: &Plan| matches!(plan.security, Security::Key { .. });
+    // Without keys, peers are told apart by their addresses alone.
+    let others = |plan: &Plan| match &plan.others {
+        Others::Peers(_) if with_keys(plan) => None,
+        others => Some(others.clone()),
+    };
+    // What two values look like in full is equal where they are.
+    let differs = |a: &dyn Debug, b: &dyn Debug| format!("{a:?}") != format!("{b:?}");
+    let parts = [
+        ("[inside] and [segments], but for `address`, `route` and `dns`", differs(&insides[0], &insides[1])),
+        ("[carrier]", differs(&before.carrier, &after.carrier)),
+        ("[security]", differs(&before.security, &after.security)),
+        ("[channel]", differs(&before.channel, &after.channel)),
+        ("[mesh] and [[site]], or [[peer]] without keys", differs(&others(before), &others(after))),
+        ("[seeing]", differs(&before.seeing, &after.seeing)),
+        ("[daemon]", differs(&(&before.user, &before.state), &(&after.user, &after.state))),
+    ];
+    parts.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
+}
+
+/// What was added to a list, and what was removed.
+fn difference<T: PartialEq>(
+    what: &str,
+    before: &[T],
+    after: &[T],
+    shown: impl Fn(&T) -> String,
+) -> Vec<String> {
+    let removed = before.iter().filter(|one| !after.contains(one));
+    let added = after.iter().filter(|one| !before.contains(one));
+    let removed = removed.map(|one| format!("{what} {} removed", shown(one)));
+    removed.chain(added.map(|one| format!("{what} {} added", shown(one)))).collect()
+}
+
+fn shown((address, bits): &(IpAddr, u8)) -> String {
+    format!("{address}/{bits}")
+}
