@@ -8,7 +8,7 @@ use serde_json::json;
 use thinair_tunnel::config::agreement::{Disagreement, disagreements};
 use thinair_tunnel::mtu::{Budget, BudgetError};
 use thinair_tunnel::plan::{Others, Plan, Security};
-use thinair_tunnel::seal::{KeyFileError, Keys};
+use thinair_tunnel::seal::Keys;
 
 use super::{describe, sources};
 use crate::analyze::print;
@@ -89,14 +89,7 @@ fn keys(plan: &Plan) -> (Vec<String>, Vec<String>) {
                 let ids: Vec<_> = keys.iter().map(|key| key.id().to_string()).collect();
                 found.push(format!("{} in {}", ids.join(", then "), file.display()));
             }
-            Err(error) => {
-                let makes = match error {
-                    KeyFileError::Io { .. } => "; `thinair tunnel keygen` makes key files",
-                    KeyFileError::Exposed { .. } | KeyFileError::Text { .. } => "",
-                };
-                // With what is behind it.
-                wrong.push(format!("{:#}{makes}", anyhow::Error::from(error)));
-            }
+            Err(error) => wrong.push(error.to_string()),
         }
     }
     (found, wrong)
