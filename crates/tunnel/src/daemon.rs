@@ -5,8 +5,10 @@
 
 mod inside;
 mod keys;
+mod notices;
 mod outside;
 mod recorder;
+mod remembered;
 mod setup;
 mod turn;
 

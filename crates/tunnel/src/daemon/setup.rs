@@ -12,8 +12,10 @@ use thinair_wire::time::Instant;
 
 use super::inside::Inside;
 use super::keys;
+use super::notices::Notices;
 use super::outside::Outside;
 use super::recorder::Recorder;
+use super::remembered::Remembered;
 use super::turn::{INSIDE, OUTSIDE, SIGNALS, STATUS, WAKER};
 use crate::live::{Feed, Live, LiveError};
 use crate::mtu::{Budget, BudgetError};
@@ -81,8 +83,10 @@ pub struct Daemon {
     pub(super) record_outside: Option<Recorder>,
     /// Datagrams that answer others, until the carrier is free.
     pub(super) answers: Vec<(Option<SocketAddr>, Vec<u8>)>,
-    /// When something that is wrong was last said.
-    pub(super) said: Option<Instant>,
+    /// Notices that were logged.
+    pub(super) notices: Notices,
+    /// Addresses of peers, for the next start.
+    pub(super) remembered: Option<Remembered>,
     /// Room for a packet.
     pub(super) packet: Vec<u8>,
     /// Whether the interface, and room in the carrier, are waited for.
@@ -110,7 +114,8 @@ impl Daemon {
         let started = clock::now();
         let budget = Budget::of(plan)?;
         let mut random = keys::SystemRandom;
-        let seal = keys::seal(started, plan, &budget)?;
+        let remembered = Remembered::open(plan);
+        let seal = keys::seal(started, plan, &budget, remembered.as_ref())?;
         let site = Site::new(started, plan, &budget, seal, &mut random)?;
         let outside = Outside::open(&plan.carrier, budget.largest_datagram)?;
         let inside = Inside::open(&plan.inside, budget.mtu)?;
@@ -173,7 +178,8 @@ impl Daemon {
             record_inside,
             record_outside,
             answers: Vec::new(),
-            said: None,
+            notices: Notices::default(),
+            remembered,
             packet: vec![0; LONGEST],
             inside_waits: true,
             outside_waits: false,
@@ -217,6 +223,9 @@ impl Daemon {
                     .map_err(|why| Error::new("hand over the status socket", why))?;
             }
             keys::give_to(plan, &account)?;
+            if let Some(remembered) = &self.remembered {
+                remembered.give_to(&account);
+            }
             self.inside.tun().set_owner(account.uid())?;
         }
         privileges::become_account(&account, keep)?;

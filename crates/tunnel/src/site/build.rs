@@ -142,6 +142,7 @@ fn source(name: &str, id: Option<SiteId>, unpackager: Option<Unpackager>) -> Sou
         address: None,
         heard_at: None,
         session_at: None,
+        trouble: None,
     }
 }
 

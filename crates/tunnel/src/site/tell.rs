@@ -12,6 +12,7 @@ use super::way::Way;
 use crate::channel;
 use crate::status::{
     ContextCount, Feedback, FeedbackTypes, Identity, PeerCounters, PeerKind, PeerStatus, Side, Status,
+    TroubleStatus,
 };
 
 impl Site {
@@ -59,6 +60,7 @@ impl Site {
                 address: way.link.configured.map(|address| address.to_string()),
                 session_seconds: None,
                 heard_seconds: None,
+                trouble: None,
                 counters,
                 contexts: contexts(way),
             }
@@ -78,6 +80,12 @@ fn heard(source: &Source, kind: PeerKind, now: Instant) -> PeerStatus {
         address: source.address.map(|address| address.to_string()),
         session_seconds: since(source.session_at),
         heard_seconds: since(source.heard_at),
+        trouble: source.trouble.as_ref().map(|(trouble, at)| TroubleStatus {
+            reason: trouble.reason().to_owned(),
+            text: trouble.to_string(),
+            since_seconds: now.since(*at).as_secs_f64(),
+            address: trouble.address().map(|address| address.to_string()),
+        }),
         counters: source.counters,
         contexts: Vec::new(),
     }
