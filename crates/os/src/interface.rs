@@ -19,7 +19,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 use nix::ifaddrs::{InterfaceAddress, getifaddrs};
-use nix::net::if_::{if_nameindex, if_nametoindex};
+use nix::net::if_::{InterfaceFlags, if_nameindex, if_nametoindex};
 
 use crate::error::{Attempt as _, Error, Result};
 use crate::namespace::{Namespace, quiet_ipv6};
@@ -27,6 +27,9 @@ use crate::rule::MAIN_TABLE;
 
 /// The number of the metric MTU in linux/rtnetlink.h.
 const RTAX_MTU: u32 = 2;
+
+/// Up, and with a carrier.
+const RUNNING: InterfaceFlags = InterfaceFlags::IFF_UP.union(InterfaceFlags::IFF_LOWER_UP);
 
 /// An interface of this thread's network namespace.
 ///
@@ -113,6 +116,12 @@ impl Interface {
     /// Its number in the namespace, which is not given again soon.
     pub fn index(&self) -> u32 {
         self.index
+    }
+
+    /// Whether it is up and somebody is at its other end: at a TUN device, a process.
+    pub fn is_running(&self) -> bool {
+        let flags = |of: &InterfaceAddress| of.interface_name == self.name && of.flags.contains(RUNNING);
+        getifaddrs().is_ok_and(|mut all| all.any(|of| flags(&of)))
     }
 
     /// The interface takes and gives packets.

@@ -144,6 +144,7 @@ impl MadeUp {
                 address: (at == 0 || !is_quiet).then(|| format!("198.51.100.{}:4754", 7 + at)),
                 session_seconds: (!is_quiet).then_some(self.uptime),
                 heard_seconds: (!is_quiet).then_some(0.02),
+                trouble: None,
                 counters: self.peers[at],
                 contexts: if is_quiet { Vec::new() } else { contexts },
             });

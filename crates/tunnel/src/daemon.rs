@@ -9,13 +9,15 @@ mod host;
 mod inside;
 mod keys;
 mod name_servers;
+mod notices;
 mod outside;
 mod recorder;
 mod reload;
+mod remembered;
 mod run_folder;
 mod setup;
 mod turn;
 
-pub use helper::{Resolve, Source};
+pub use helper::{Resolve, Source, clean_up};
 pub use run_folder::{RunFolder, RunFolderError};
 pub use setup::{Daemon, RunError};

@@ -36,7 +36,7 @@ pub use epochs::{Epoch, EpochStore, FileStore};
 pub use group::{BadGroup, Group, GroupPlan};
 pub use insecure::Insecure;
 pub use key_file::{Key, KeyFileError, KeyId, Keys};
-pub use two_way::{BadPeers, Over, PEERS, PeerKeys, SessionState, TwoWay};
+pub use two_way::{BadPeers, Over, PEERS, PeerKeys, SessionState, TwoWay, Unanswered, Whereabouts};
 
 /// Where random octets come from. They must be good: keys are made of them.
 pub trait Random: Send {
@@ -55,7 +55,8 @@ impl<F: FnMut(&mut [u8]) + Send> Random for F {
 pub struct BodyFlags {
     /// More than one unit is in it.
     pub several: bool,
-    /// It begins with the number of the one site of a mesh that it is for.
+    /// It begins with the number of the one site of a mesh that it is for. Of an empty body between two peers: its
+    /// sender has ended the session.
     pub addressed: bool,
 }
 
@@ -100,7 +101,17 @@ pub enum Opened<'d> {
         /// What is new.
         session: NewSession,
     },
-    /// Something authentic that is none of the caller's business: part of a handshake, or a sign of life.
+    /// A sign of life.
+    Alive {
+        /// Whose.
+        from: Sender,
+    },
+    /// The other end has ended the session, and says so. There is none any more.
+    Closed {
+        /// Who has.
+        from: Sender,
+    },
+    /// Something authentic that is none of the caller's business: part of a handshake.
     Handled,
     /// Refused, and nothing was changed by it.
     Refused(Refused),
@@ -124,8 +135,13 @@ pub enum Refused {
     #[error("of nobody who is known")]
     Unknown,
     /// It asks for a session, or announces keys, by a key that is in no key file here.
-    #[error("by a key that is not known here")]
-    UnknownKey,
+    #[error("by key {key}, which is not known here")]
+    UnknownKey {
+        /// The key that it names.
+        key: KeyId,
+        /// Who may have sent it. **Not authenticated**: a guess by its address, or the only one without a session.
+        of: Option<Sender>,
+    },
     /// It was not sealed by the key that it names.
     #[error("forged, damaged, or sealed by another key")]
     Forged,
@@ -173,7 +189,7 @@ impl Refused {
         match self {
             Self::Malformed => "malformed",
             Self::Unknown => "unknown",
-            Self::UnknownKey => "unknown_key",
+            Self::UnknownKey { .. } => "unknown_key",
             Self::Forged => "forged",
             Self::Replayed => "replayed",
             Self::TooOld => "too_old",
@@ -269,6 +285,40 @@ impl Seal {
             Self::Insecure(seal) => seal.address(peer),
             Self::TwoWay(seal) => seal.address(peer),
             Self::Group(_) => None,
+        }
+    }
+
+    /// Next peer that was found not to answer. To be called after [`poll`](Self::poll) until there is none.
+    pub fn poll_unanswered(&mut self) -> Option<(usize, Unanswered)> {
+        match self {
+            Self::TwoWay(seal) => seal.poll_unanswered(),
+            Self::Insecure(_) | Self::Group(_) => None,
+        }
+    }
+
+    /// Hint, by ICMP, that nothing listens at `address`. **It is not authenticated**: at most every 30 s it makes a peer
+    /// there be asked for new keys, and no session ends.
+    pub fn note_unreachable(&mut self, now: Instant, address: SocketAddr) {
+        match self {
+            Self::TwoWay(seal) => seal.note_unreachable(now, address),
+            Self::Insecure(_) | Self::Group(_) => {}
+        }
+    }
+
+    /// Key that the peer of that number is asked with first.
+    pub fn key(&self, peer: usize) -> Option<KeyId> {
+        match self {
+            Self::TwoWay(seal) => seal.key(peer),
+            Self::Group(seal) => Some(seal.key()),
+            Self::Insecure(_) => None,
+        }
+    }
+
+    /// Ends all sessions between two peers: [`poll`](Self::poll) gives a farewell for each. Nothing is sealed after.
+    pub fn farewell(&mut self, now: Instant) {
+        match self {
+            Self::TwoWay(seal) => seal.farewell(now),
+            Self::Insecure(_) | Self::Group(_) => {}
         }
     }
 

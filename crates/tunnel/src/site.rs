@@ -8,8 +8,10 @@
 
 mod build;
 mod inlet;
+mod membership;
 mod source;
 mod tell;
+mod trouble;
 mod way;
 
 #[cfg(test)]
@@ -22,15 +24,17 @@ use thinair_wire::time::Instant;
 
 use crate::channel::{AllowedIps, NotSent};
 use crate::packaging::{BodyIn, Unpackager};
-use crate::seal::{BodyFlags, Destination, NewSession, Opened, Refused, Seal, Sender};
+use crate::seal::{BodyFlags, Destination, KeyId, NewSession, Opened, Refused, Seal, Sender, TwoWay};
 use crate::status::{Counters, Drop};
 
 pub use build::BuildError;
+pub use membership::ChangeError;
 pub(crate) use build::packaging;
 use inlet::Inlet;
 use source::Source;
 #[cfg(target_os = "linux")]
 pub(crate) use tell::add_counters;
+pub use trouble::Trouble;
 use way::{Outlet, Way};
 
 /// What a site hands over to whoever moves octets.
@@ -45,7 +49,7 @@ pub trait Shell {
     fn notice(&mut self, notice: Notice<'_>);
 }
 
-/// What people want to know of a peer, or of a site, by its name. Only what is authentic.
+/// What people want to know of a peer, or of a site, by its name. Authentic, but for what a [`Trouble`] says is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice<'n> {
     /// New keys were agreed on, or announced.
@@ -57,10 +61,20 @@ pub enum Notice<'n> {
         /// Whether it has started anew since it was heard before.
         restarted: bool,
     },
-    /// It has other parameters of channels: nothing is possible with it.
-    OtherParameters(&'n str),
-    /// It seals with another cipher.
-    OtherSuite(&'n str),
+    /// Something is wrong from now on.
+    Trouble {
+        /// With whom; empty if that is not known.
+        name: &'n str,
+        /// What it is.
+        trouble: &'n Trouble,
+    },
+    /// Nothing is wrong any more.
+    Over {
+        /// With whom.
+        name: &'n str,
+        /// What it was.
+        trouble: &'n Trouble,
+    },
 }
 
 /// One end of a tunnel.
@@ -155,6 +169,7 @@ impl Site {
                 if let Some(source) = self.sources.get_mut(source) {
                     source.counters.received.datagram(octets);
                     source.heard_at = Some(now);
+                    source.works(shell);
                     if newest && from.is_some() {
                         source.address = from;
                     }
@@ -167,19 +182,22 @@ impl Site {
                     self.begin_session(now, source, session, shell);
                 }
             }
+            Opened::Alive { from: sender } => {
+                let source = number(&self.sources, sender);
+                if let Some(source) = source.and_then(|source| self.sources.get_mut(source)) {
+                    source.heard_at = Some(now);
+                    source.works(shell);
+                }
+            }
+            Opened::Closed { from: sender } => {
+                if let Some(source) = number(&self.sources, sender) {
+                    self.end_session(now, source, shell);
+                }
+            }
             Opened::Handled => {}
             Opened::Refused(refused) => {
                 self.counters.drops.count(reason_refused(refused));
-                let name = |sender| number(&self.sources, sender).and_then(|source| self.sources.get(source));
-                match refused {
-                    Refused::OtherParameters(sender) => {
-                        name(sender).inspect(|source| shell.notice(Notice::OtherParameters(&source.name)));
-                    }
-                    Refused::OtherSuite(sender) => {
-                        name(sender).inspect(|source| shell.notice(Notice::OtherSuite(&source.name)));
-                    }
-                    _ => {}
-                }
+                self.note_refused(now, from, refused, shell);
             }
         }
     }
@@ -201,12 +219,38 @@ impl Site {
         }
     }
 
+    /// Ends all sessions: tells peers so, and sends nothing to them any more.
+    pub fn farewell(&mut self, now: Instant, shell: &mut dyn Shell) {
+        if let Some(seal) = &mut self.seal {
+            seal.farewell(now);
+        }
+        self.poll(now, shell);
+    }
+
     /// The end: what is to be kept for the next time is kept.
     ///
     /// # Errors
     /// It cannot be written.
     pub fn close(&mut self) -> std::io::Result<()> {
         self.seal.as_mut().map_or(Ok(()), Seal::close)
+    }
+
+    /// Addresses of peers that are worth to be remembered for the next start: name, key that it is asked with, address.
+    pub fn whereabouts(&self) -> impl Iterator<Item = (&str, KeyId, SocketAddr)> {
+        let two_way = match &self.seal {
+            Some(Seal::TwoWay(seal)) => Some(seal),
+            Some(Seal::Insecure(_) | Seal::Group(_)) | None => None,
+        };
+        let known = two_way.into_iter().flat_map(TwoWay::whereabouts);
+        known.filter_map(|at| Some((self.ways.get(at.peer)?.name.as_str(), at.key, at.address)))
+    }
+
+    /// Changes with every change of [`whereabouts`](Self::whereabouts).
+    pub fn moves(&self) -> u64 {
+        match &self.seal {
+            Some(Seal::TwoWay(seal)) => seal.moves(),
+            Some(Seal::Insecure(_) | Seal::Group(_)) | None => 0,
+        }
     }
 
     /// What the carrier could not make a datagram of, or a packet that went no further outside of here.
@@ -248,6 +292,8 @@ impl Site {
                 }
             }
         }
+        self.note_unanswered(now, shell);
+        let Self { ways, seal, counters, datagram, outer, .. } = self;
         for way in ways {
             let Way { channel, packager, link, .. } = way;
             let mut outlet = Outlet { now, seal, counters, datagram, outer: *outer, link, shell };
@@ -267,6 +313,7 @@ impl Site {
         source.counters.sessions += 1;
         source.session_at = Some(now);
         source.heard_at = Some(now);
+        source.works(shell);
         let way = if *mesh { 0 } else { number };
         let Some(way) = ways.get_mut(way) else { return };
         if session.restarted {
@@ -277,6 +324,17 @@ impl Site {
         shell.notice(Notice::Session { name: &source.name, address, restarted: session.restarted });
         let mut outlet = Outlet { now, seal, counters, datagram, outer: *outer, link: &mut way.link, shell };
         outlet.carry_held();
+    }
+
+    /// The other end goes. What is sent meanwhile waits for its next start, which knows no contexts.
+    fn end_session(&mut self, now: Instant, number: usize, shell: &mut dyn Shell) {
+        let Some(source) = self.sources.get_mut(number) else { return };
+        source.session_at = None;
+        source.heard_at = Some(now);
+        source.suffers(now, Trouble::Closed, shell);
+        if let Some(way) = self.ways.get_mut(number) {
+            way.channel.reset(None);
+        }
     }
 
     /// Takes a body, of a source if the seal tells which.
@@ -336,7 +394,7 @@ fn reason_refused(refused: Refused) -> Drop {
         Refused::Forged | Refused::WornOut => Drop::Forged,
         Refused::Replayed | Refused::TooOld => Drop::Replayed,
         Refused::Reflected => Drop::Reflected,
-        Refused::UnknownKey | Refused::Unasked | Refused::OtherSuite(_) => Drop::Handshake,
+        Refused::UnknownKey { .. } | Refused::Unasked | Refused::OtherSuite(_) => Drop::Handshake,
         Refused::OtherParameters(_) => Drop::OtherChannel,
         Refused::StaleEpoch(_) | Refused::OtherSalt(_) | Refused::NotKept(_) => Drop::StaleEpoch,
     }

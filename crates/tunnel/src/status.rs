@@ -136,11 +136,28 @@ pub struct PeerStatus {
     pub session_seconds: Option<f64>,
     /// Since its last datagram that was genuine. Nothing: there was none.
     pub heard_seconds: Option<f64>,
+    /// What is wrong. Nothing: nothing that is known.
+    #[serde(default)]
+    pub trouble: Option<TroubleStatus>,
     /// What was counted.
     #[serde(flatten)]
     pub counters: PeerCounters,
     /// Contexts that are in use now.
     pub contexts: Vec<ContextCount>,
+}
+
+/// Reason why nothing goes to a peer, or comes from it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TroubleStatus {
+    /// Its name, which does not change: `no_answer`, `silent`, `other_key`, `unreachable`, `other_parameters`,
+    /// `other_suite`, `closed`.
+    pub reason: String,
+    /// The same in words, with addresses and ids of keys.
+    pub text: String,
+    /// Since it began.
+    pub since_seconds: f64,
+    /// Where, if it is about an address.
+    pub address: Option<String>,
 }
 
 /// What one of the others is to us.
@@ -273,6 +290,12 @@ pub(crate) mod tests {
             address: Some("192.0.2.2:4754".to_owned()),
             session_seconds: Some(65.0),
             heard_seconds: Some(0.2),
+            trouble: Some(TroubleStatus {
+                reason: "unreachable".to_owned(),
+                text: "nothing listens at 192.0.2.2:4754".to_owned(),
+                since_seconds: 9.0,
+                address: Some("192.0.2.2:4754".to_owned()),
+            }),
             counters: peer,
             contexts: vec![ContextCount {
                 side: Side::Compressor,

@@ -92,6 +92,7 @@ fn status(counters: &Counters, uptime: f64) -> Status {
         address: None,
         session_seconds: None,
         heard_seconds: None,
+        trouble: None,
         counters: PeerCounters::default(),
         contexts,
     });

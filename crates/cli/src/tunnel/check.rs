@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
+use thinair_tunnel::config;
 use thinair_tunnel::config::agreement::{Disagreement, disagreements};
 use thinair_tunnel::mtu::{Budget, BudgetError};
 use thinair_tunnel::plan::{Others, Plan, Security};
-use thinair_tunnel::seal::{KeyFileError, Keys};
+use thinair_tunnel::seal::Keys;
 
 use super::{describe, sources};
 use crate::analyze::print;
@@ -77,7 +78,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn plan(file: &std::path::Path) -> anyhow::Result<Plan> {
-    sources::plan(&sources::read(file)?, file.file_stem().and_then(|name| name.to_str()))
+    let name = file.file_stem().and_then(|name| name.to_str());
+    Ok(sources::plan(&sources::read(file)?, name, &config::system_resolver)?)
 }
 
 /// The ids of the keys of each file, by which ends can compare them; and what is wrong with files.
@@ -89,14 +91,7 @@ fn keys(plan: &Plan) -> (Vec<String>, Vec<String>) {
                 let ids: Vec<_> = keys.iter().map(|key| key.id().to_string()).collect();
                 found.push(format!("{} in {}", ids.join(", then "), file.display()));
             }
-            Err(error) => {
-                let makes = match error {
-                    KeyFileError::Io { .. } => "; `thinair tunnel keygen` makes key files",
-                    KeyFileError::Exposed { .. } | KeyFileError::Text { .. } => "",
-                };
-                // With what is behind it.
-                wrong.push(format!("{:#}{makes}", anyhow::Error::from(error)));
-            }
+            Err(error) => wrong.push(error.to_string()),
         }
     }
     (found, wrong)

@@ -24,16 +24,17 @@ pub(crate) struct TunnelOptions {
     #[arg(long, value_name = "NAME", value_parser = name)]
     pub(crate) name: Option<String>,
 
-    /// Name of the interface [default: thinair0]
+    /// Name of the interface [default: thinair0, or the first such name that is free]
     #[arg(long, value_name = "NAME", help_heading = "Interface")]
-    tun: Option<String>,
+    pub(super) tun: Option<String>,
     /// Carry Ethernet frames (TAP) instead of IP packets
     #[arg(long, help_heading = "Interface")]
     tap: bool,
     /// Address of the interface and bits of its network, as in 10.9.0.1/30; may be repeated
     #[arg(long, value_name = "ADDRESS/BITS", help_heading = "Interface")]
     address: Vec<String>,
-    /// Network behind the tunnel, to which a route is made; may be repeated
+    /// Network behind the tunnel, as in 0.0.0.0/0; may be repeated. Routes that are there stay, and of two the longer prefix is
+    /// used; datagrams of the tunnel itself never go into it
     #[arg(long, value_name = "NETWORK/BITS", help_heading = "Interface")]
     route: Vec<String>,
     /// Name server behind the tunnel, or search domain, while the tunnel is there; may be repeated. Set by systemd-resolved
@@ -42,7 +43,7 @@ pub(crate) struct TunnelOptions {
     dns: Vec<String>,
     /// Network namespace that the interface is in, by its name in `ip netns`
     #[arg(long, value_name = "NAME", help_heading = "Interface")]
-    netns: Option<String>,
+    pub(super) netns: Option<String>,
     /// Octets of the longest packet inside [default: what the carrier has room for, and at least 1280]
     #[arg(long, value_name = "N", help_heading = "Interface")]
     mtu: Option<String>,

@@ -1,8 +1,11 @@
 //! `thinair tunnel run`: a plan, and the daemon that does it.
 
 use std::process::ExitCode;
+#[cfg(target_os = "linux")]
+use std::sync::Arc;
 
 use clap::Args;
+use thinair_tunnel::config;
 use thinair_tunnel::plan::Plan;
 use tracing_subscriber::EnvFilter;
 
@@ -29,13 +32,15 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let settings = sources::settings(&arguments.options)?;
-    let plan = sources::plan(&settings, arguments.options.name.as_deref())?;
+    let options = default_name(arguments.options.clone())?;
+    let files = sources::files(&options)?;
+    let settings = sources::settings(&files, &options)?;
+    let plan = sources::plan(&settings, options.name.as_deref(), &config::system_resolver)?;
     log(arguments.verbose);
     for note in describe::warnings(&plan) {
         tracing::warn!("{note}");
     }
-    daemon(&plan)?;
+    daemon(&plan, options)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -56,11 +61,48 @@ fn log(verbose: u8) {
     }
 }
 
+/// Where all is told by arguments and none names the interface, the first name that is free: several tunnels may run on a
+/// host, also in different namespaces, which share the folder of sockets.
+#[cfg(target_os = "linux")]
+fn default_name(mut options: TunnelOptions) -> anyhow::Result<TunnelOptions> {
+    use thinair_os::{Interface, Namespace};
+    use thinair_tunnel::daemon::RunFolder;
+
+    if options.config.is_some() || options.name.is_some() || options.tun.is_some() {
+        return Ok(options);
+    }
+    let namespace = options.netns.as_deref().map(Namespace::open).transpose()?;
+    let is_taken = |name: &str| {
+        // A persistent one that nobody uses is meant for whoever comes.
+        let taken = || Interface::named(name).is_ok_and(|interface| interface.is_running());
+        let there = namespace.as_ref().map_or_else(|| Ok(taken()), |namespace| namespace.within(taken));
+        there.unwrap_or(false) || RunFolder::is_in_use(&sources::folder_of(name))
+    };
+    let mut names = (0..1_000).map(|number| format!("thinair{number}"));
+    options.tun = names.find(|name| !is_taken(name));
+    Ok(options)
+}
+
+/// Elsewhere there are no interfaces.
+#[cfg(not(target_os = "linux"))]
+fn default_name(options: TunnelOptions) -> anyhow::Result<TunnelOptions> {
+    Ok(options)
+}
+
 /// Runs the daemon until it is told to end.
 #[cfg(target_os = "linux")]
-fn daemon(plan: &Plan) -> anyhow::Result<()> {
-    use thinair_tunnel::daemon::{Daemon, RunError};
-    let mut daemon = Daemon::open(plan).map_err(|error| match error {
+fn daemon(plan: &Plan, options: TunnelOptions) -> anyhow::Result<()> {
+    use thinair_tunnel::daemon::{Daemon, RunError, Source};
+    let has_file = options.config.is_some() || options.name.is_some();
+    let again = options.clone();
+    let source = Source {
+        files: Box::new(move || sources::files(&again).map_err(|error| format!("{error:#}"))),
+        plan: Box::new(move |files, resolve| {
+            let settings = sources::settings(files, &options).map_err(|error| error.to_string())?;
+            sources::plan(&settings, options.name.as_deref(), resolve).map_err(|error| error.to_string())
+        }),
+    };
+    let mut daemon = Daemon::open(plan, has_file.then(|| Arc::new(source))).map_err(|error| match error {
         // What is told, not what the system does: the next try is no better.
         RunError::Budget(_) | RunError::Build(_) | RunError::Key(_) | RunError::Keys(_) => {
             Usage::error(error.to_string())
@@ -72,6 +114,6 @@ fn daemon(plan: &Plan) -> anyhow::Result<()> {
 
 /// Elsewhere there is none.
 #[cfg(not(target_os = "linux"))]
-fn daemon(_plan: &Plan) -> anyhow::Result<()> {
+fn daemon(_plan: &Plan, _options: TunnelOptions) -> anyhow::Result<()> {
     anyhow::bail!("a tunnel needs Linux")
 }

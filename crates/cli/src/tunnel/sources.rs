@@ -1,6 +1,7 @@
 //! Where configurations are from, and where a tunnel keeps its things.
 
 use std::env;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -15,30 +16,34 @@ use crate::template;
 /// Where `--name NAME` finds NAME.toml.
 const CONFIGURATIONS: &str = "/etc/thinair";
 
-/// All that was told: of the file, of what it includes, of the arguments.
-pub(super) fn settings(options: &TunnelOptions) -> anyhow::Result<Settings> {
-    let by_name = options.name.as_ref().map(|name| Path::new(CONFIGURATIONS).join(format!("{name}.toml")));
-    let mut settings = match options.config.clone().or(by_name) {
-        Some(file) => read(&file)?,
-        None if options.carrier.is_none() => {
-            return Err(Usage::error(
-                "there is no carrier; give one, as in udp://192.0.2.1:7000, or a file with --config FILE (`thinair \
-                 tunnel config pair` prints one to begin with)",
-            ));
-        }
-        None => Settings::new(),
-    };
-    options.tell(&mut settings);
-    Ok(settings)
+/// The file of a tunnel that is known by its name.
+pub(super) fn file_of(name: &str) -> PathBuf {
+    Path::new(CONFIGURATIONS).join(format!("{name}.toml"))
+}
+
+/// The files of a configuration: the one that was named, and the one that it includes. None where all is in arguments.
+pub(super) fn files(options: &TunnelOptions) -> anyhow::Result<Vec<(PathBuf, String)>> {
+    let by_name = options.name.as_deref().map(file_of);
+    match options.config.clone().or(by_name) {
+        Some(file) => with_included(&file),
+        None if options.carrier.is_none() => Err(Usage::error(
+            "there is no carrier; give one, as in udp://192.0.2.1:7000, or a file with --config FILE (`thinair \
+             tunnel config pair` prints one to begin with)",
+        )),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// A file, and the one that it includes.
-pub(super) fn read(file: &Path) -> anyhow::Result<Settings> {
-    let mut settings = Settings::read(file, &text(file)?)?;
-    if let Some(shared) = settings.include()? {
-        settings.add_shared(&shared, &text(&shared)?)?;
+fn with_included(file: &Path) -> anyhow::Result<Vec<(PathBuf, String)>> {
+    let first = text(file)?;
+    let shared = Settings::read(file, &first)?.include()?;
+    let mut files = vec![(file.to_owned(), first)];
+    if let Some(shared) = shared {
+        let text = text(&shared)?;
+        files.push((shared, text));
     }
-    Ok(settings)
+    Ok(files)
 }
 
 fn text(file: &Path) -> anyhow::Result<String> {
@@ -46,18 +51,45 @@ fn text(file: &Path) -> anyhow::Result<String> {
         .map_err(|error| Usage::error(format!("{}: cannot be read: {error}", file.display())))
 }
 
-/// The plan of all that was told.
-pub(super) fn plan(settings: &Settings, name: Option<&str>) -> anyhow::Result<Plan> {
+/// The settings of files and arguments together.
+pub(super) fn settings(
+    files: &[(PathBuf, String)],
+    options: &TunnelOptions,
+) -> Result<Settings, config::ConfigError> {
+    let mut settings = settings_of(files)?;
+    options.tell(&mut settings);
+    Ok(settings)
+}
+
+fn settings_of(files: &[(PathBuf, String)]) -> Result<Settings, config::ConfigError> {
+    let [(file, text), shared @ ..] = files else { return Ok(Settings::new()) };
+    let mut settings = Settings::read(file, text)?;
+    for (file, text) in shared {
+        settings.add_shared(file, text)?;
+    }
+    Ok(settings)
+}
+
+/// A file, and the one that it includes.
+pub(super) fn read(file: &Path) -> anyhow::Result<Settings> {
+    Ok(settings_of(&with_included(file)?)?)
+}
+
+/// The plan of all settings. `name`: of the tunnel, if it has another one than its interface.
+pub(super) fn plan(
+    settings: &Settings,
+    name: Option<&str>,
+    resolve: &Resolve<'_>,
+) -> Result<Plan, config::ConfigError> {
     let interface = settings.interface()?;
     let name = name.unwrap_or(&interface);
-    let surroundings = Surroundings {
-        runtime: Some(runtime(name)),
-        state: state(name),
-        templates: &bases,
-        resolve: &config::system_resolver,
-    };
-    Ok(config::plan(settings, &surroundings)?)
+    let surroundings =
+        Surroundings { runtime: Some(runtime(name)), state: state(name), templates: &bases, resolve };
+    config::plan(settings, &surroundings)
 }
+
+/// Looks up the addresses of a host.
+pub(super) type Resolve<'r> = dyn Fn(&str, u16) -> std::io::Result<Vec<SocketAddr>> + 'r;
 
 fn bases(file: &Path) -> Result<Vec<Base>, String> {
     template::read(file).map_err(|error| format!("{error:#}"))
@@ -104,6 +136,13 @@ fn is_root() -> bool {
 #[cfg(not(unix))]
 fn is_root() -> bool {
     false
+}
+
+/// The folder of a tunnel of that name.
+pub(super) fn folder_of(name: &str) -> PathBuf {
+    let roots = [runtime_root(), PathBuf::from("/run/thinair")];
+    let there = roots.iter().map(|root| root.join(name)).find(|folder| folder.exists());
+    there.unwrap_or_else(|| roots[0].join(name))
 }
 
 /// The socket of a tunnel of that name; or of the only one that runs.

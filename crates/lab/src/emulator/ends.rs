@@ -8,7 +8,7 @@ use thinair_os::{Error, Interface, Namespace, Route, Signal, Signals, Tun, TunKi
 use super::addresses;
 
 /// What the interface is called in both namespaces; the system puts a number in.
-const INTERFACE: &str = "thinair%d";
+const INTERFACE: &str = "link%d";
 
 /// Pairs of namespaces that one machine may have at a time.
 const MOST_PAIRS: usize = 1_000;

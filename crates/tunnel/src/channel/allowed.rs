@@ -9,7 +9,7 @@ use crate::plan::{Peer, Site};
 ///
 /// Between peers, an address belongs to the one with the longest prefix that it matches: packets to it go there, and from
 /// there alone it may come. Sites of a mesh hear everything; a source may come from each site that has it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowedIps {
     /// By falling length, so that the first match is the longest one.
     prefixes: Vec<Prefix>,
@@ -187,6 +187,10 @@ fn addresses(packet: &[u8]) -> Option<((bool, u128), (bool, u128))> {
 mod tests {
     use super::*;
 
+    fn of_peers(peers: &[Peer], bridged: bool) -> Result<AllowedIps, AllowedError> {
+        AllowedIps::of_peers(peers.iter().enumerate(), bridged)
+    }
+
     fn peer(name: &str, allowed: &[&str]) -> Peer {
         let allowed = allowed.iter().map(|prefix| {
             let (address, length) = prefix.split_once('/').unwrap();
@@ -228,7 +232,7 @@ mod tests {
             peer("ten", &["10.0.0.0/8", "fd00::/16"]),
             peer("one", &["10.1.0.0/16", "fd00:1::1/128"]),
         ];
-        let allowed = AllowedIps::of_peers(&peers, false).unwrap();
+        let allowed = of_peers(&peers, false).unwrap();
         let from = |source| packet(source, source);
         for (source, owner) in [
             ("192.0.2.1", 0),
@@ -249,7 +253,7 @@ mod tests {
 
     #[test]
     fn what_belongs_to_nobody_goes_nowhere() {
-        let allowed = AllowedIps::of_peers(&[peer("a", &["10.0.0.0/8"])], false).unwrap();
+        let allowed = of_peers(&[peer("a", &["10.0.0.0/8"])], false).unwrap();
         assert_eq!(allowed.route(&packet("10.0.0.1", "11.0.0.1")), None);
         assert_eq!(allowed.route(&packet("fd00::1", "fd00::2")), None);
         assert!(!allowed.allows(0, &packet("11.0.0.1", "10.0.0.1")));
@@ -263,7 +267,7 @@ mod tests {
 
     #[test]
     fn contradictions_are_told() {
-        let of = |peers: &[Peer]| AllowedIps::of_peers(peers, false).unwrap_err().to_string();
+        let of = |peers: &[Peer]| of_peers(peers, false).unwrap_err().to_string();
         assert_eq!(
             of(&[peer("a", &["10.0.0.0/33"])]),
             "10.0.0.0/33: an address of this kind has at most 32 bits"
@@ -276,18 +280,18 @@ mod tests {
         let twice = of(&[peer("a", &["10.0.0.0/8"]), peer("b", &["10.0.0.0/8"])]);
         assert!(twice.starts_with("10.0.0.0/8 belongs to `a` and to `b`"), "{twice}");
         assert!(of(&[peer("a", &[]), peer("b", &[])]).starts_with("0.0.0.0/0 belongs to `a` and to `b`"));
-        assert!(AllowedIps::of_peers(&[peer("a", &["10.0.0.0/8", "10.0.0.0/8"])], false).is_ok());
+        assert!(of_peers(&[peer("a", &["10.0.0.0/8", "10.0.0.0/8"])], false).is_ok());
     }
 
     #[test]
     fn a_bridge_has_one_peer_and_no_prefixes() {
         assert_eq!(
-            AllowedIps::of_peers(&[peer("a", &["10.0.0.0/8"])], true).unwrap_err(),
+            of_peers(&[peer("a", &["10.0.0.0/8"])], true).unwrap_err(),
             AllowedError::Bridged("a".into())
         );
         let two = [peer("a", &[]), peer("b", &[])];
-        assert_eq!(AllowedIps::of_peers(&two, true).unwrap_err(), AllowedError::BridgedPeers(2));
-        assert!(AllowedIps::of_peers(&[peer("a", &[])], true).is_ok());
+        assert_eq!(of_peers(&two, true).unwrap_err(), AllowedError::BridgedPeers(2));
+        assert!(of_peers(&[peer("a", &[])], true).is_ok());
     }
 
     #[test]

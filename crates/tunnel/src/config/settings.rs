@@ -93,6 +93,11 @@ impl Settings {
         self.section("channel").path("include")
     }
 
+    /// The namespace of the interface, if it has one of its own.
+    pub fn namespace(&self) -> Option<String> {
+        self.section("inside").told("namespace")?.text().ok().map(str::to_owned)
+    }
+
     /// The name of the interface, by which a tunnel is known that has no other name.
     ///
     /// # Errors

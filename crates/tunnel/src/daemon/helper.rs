@@ -15,10 +15,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use thinair_os::helper::{self, Line};
-use thinair_os::{Error, Serial};
+use thinair_os::{Error, Namespace, Serial};
 use zeroize::Zeroizing;
 
-use super::host::Host;
+use super::host::{Host, remove_stale_rules};
+use super::name_servers::NameServers;
 use super::run_folder;
 use crate::plan::{Carrier, Inside, Plan};
 use crate::seal::Keys;
@@ -173,7 +174,8 @@ impl Helper {
 
     /// The socket, to be waited for.
     pub(super) fn as_fd(&mut self) -> Option<BorrowedFd<'_>> {
-        self.process.line().ok().map(|line| line.as_fd())
+        let line: &Line = self.process.line().ok()?;
+        Some(line.as_fd())
     }
 
     /// Ends the helper, and waits until it has undone what it has changed.
@@ -288,6 +290,21 @@ fn open_line(carrier: &Carrier) -> Result<OwnedFd, Error> {
     };
     let what = || format!("open the serial line {}", path.display());
     Serial::open(path, *speed)?.into_file().map_err(|why| Error::new(what(), why))
+}
+
+/// Removes what a tunnel has left that was killed, its helper as well: routing rules in the namespace of its interface, name
+/// servers, and what is in its folder. Returns how many rules there were.
+///
+/// # Errors
+/// A tunnel runs there, the namespace is gone, or the caller may not (CAP_NET_ADMIN).
+pub fn clean_up(folder: &std::path::Path, namespace: Option<&str>) -> Result<usize, Error> {
+    NameServers::new(Some(folder.to_owned())).restore();
+    let removed = match namespace {
+        Some(namespace) => Namespace::open(namespace)?.within(remove_stale_rules)??,
+        None => remove_stale_rules()?,
+    };
+    run_folder::clear(folder);
+    Ok(removed)
 }
 
 /// Reads the configuration and its key files, as at the start.

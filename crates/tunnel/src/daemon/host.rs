@@ -54,8 +54,10 @@ impl Host {
         let host = Self { plan, namespace, names, set: None };
         host.names.restore();
         match host.within(remove_stale_rules) {
-            Err(error) if !error.is_permission() => tracing::warn!(%error, "rules of earlier tunnels"),
-            _ => {}
+            Ok(0) => {}
+            Ok(count) => tracing::info!(count, "routing rules of a tunnel that was killed are removed"),
+            Err(error) if error.is_permission() => {}
+            Err(error) => tracing::warn!(%error, "routing rules of earlier tunnels stay"),
         }
         Ok(host)
     }

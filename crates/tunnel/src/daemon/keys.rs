@@ -10,10 +10,11 @@ use thinair_rohc::CidSpace;
 use thinair_wire::time::Instant;
 
 use super::helper::words;
+use super::remembered::Remembered;
 use super::setup::RunError;
 use crate::mtu::Budget;
 use crate::plan::{Others, Plan, Security};
-use crate::seal::{FileStore, Group, GroupPlan, Insecure, Keys, Over, PeerKeys, Random, Seal, TwoWay};
+use crate::seal::{FileStore, Group, GroupPlan, Insecure, Key, Keys, Over, PeerKeys, Random, Seal, TwoWay};
 use crate::site::packaging;
 
 /// Random octets of the system.
@@ -28,7 +29,12 @@ impl Random for SystemRandom {
 }
 
 /// How datagrams of the plan are sealed. `None`: in the open.
-pub(super) fn seal(now: Instant, plan: &Plan, budget: &Budget) -> Result<Option<Seal>, RunError> {
+pub(super) fn seal(
+    now: Instant,
+    plan: &Plan,
+    budget: &Budget,
+    remembered: Option<&Remembered>,
+) -> Result<Option<Seal>, RunError> {
     Ok(match (&plan.security, &plan.others) {
         (Security::Open, _) => None,
         (Security::Insecure, Others::Peers(peers)) => {
@@ -40,15 +46,23 @@ pub(super) fn seal(now: Instant, plan: &Plan, budget: &Budget) -> Result<Option<
             Some(Seal::Insecure(Insecure::group(mesh.own, sites)))
         }
         (Security::Key { path, suite }, Others::Peers(peers)) => {
-            let mut known = Vec::new();
+            let (mut known, mut addresses) = (Vec::new(), Vec::new());
             for peer in peers {
                 let keys = Keys::read(peer.key.as_ref().unwrap_or(path))?;
+                let ids: Vec<_> = keys.iter().map(Key::id).collect();
+                addresses.push(remembered.and_then(|remembered| remembered.of(&peer.name, &ids)));
                 known.push(PeerKeys { keys, address: peer.address, keepalive: peer.keepalive });
             }
             let digest = digest(plan, budget);
             let two_way =
                 TwoWay::new(now, Over::of(&plan.carrier), known, *suite, digest, Box::new(SystemRandom));
-            Some(Seal::TwoWay(two_way.map_err(|bad| RunError::Keys(bad.to_string()))?))
+            let mut two_way = two_way.map_err(|bad| RunError::Keys(bad.to_string()))?;
+            for (peer, address) in addresses.into_iter().enumerate() {
+                if let Some(address) = address {
+                    two_way.remember(now, peer, address);
+                }
+            }
+            Some(Seal::TwoWay(two_way))
         }
         (Security::Key { path, suite }, Others::Mesh(mesh)) => {
             let group = GroupPlan {

@@ -1,9 +1,11 @@
 //! A tunnel that runs takes another configuration: what can change does, without a packet lost; what cannot is named.
 
 use std::fmt::Debug;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use thinair_os::clock;
+use thinair_wire::time::Instant;
 
 use super::control::{Answer, Verb};
 use super::helper::{Late, Loaded, words};
@@ -67,7 +69,37 @@ impl Daemon {
     }
 }
 
+/// Least time between two lookups of a peer's name.
+const LOOK_UP_AGAIN: Duration = Duration::from_secs(15);
+
 impl Daemon {
+    /// Looks the names of peers up again with whom something is wrong.
+    pub(super) fn look_up_peers(&mut self, now: Instant) {
+        let Others::Peers(peers) = &self.plan.others else { return };
+        for peer in peers.iter().filter(|peer| self.site.is_troubled(&peer.name)) {
+            let Some((host, port)) = &peer.host else { continue };
+            let due = self.lookups.get(&peer.name).is_none_or(|at| *at + LOOK_UP_AGAIN <= now);
+            if due {
+                self.lookups.insert(peer.name.clone(), now);
+                // Without the helper the address stays.
+                let _ = self.helper.resolve(host, *port);
+            }
+        }
+    }
+
+    /// A name has these addresses now. One that is not known keeps the address that it had.
+    fn take_addresses(&mut self, host: &str, port: u16, addresses: &[SocketAddr]) {
+        let Others::Peers(peers) = &mut self.plan.others else { return };
+        for peer in peers.iter_mut().filter(|peer| peer.host.as_ref().is_some_and(|(h, p)| h == host && *p == port)) {
+            let Some(before) = peer.address else { continue };
+            let of_family = addresses.iter().find(|address| address.is_ipv4() == before.is_ipv4());
+            let Some(&address) = of_family.filter(|_| !addresses.contains(&before)) else { continue };
+            tracing::info!(peer = peer.name, host, %address, "the host has another address");
+            peer.address = Some(address);
+            self.site.move_peer(clock::now(), &peer.name, address);
+        }
+    }
+
     /// Takes a configuration that was read again: what has changed; or why nothing has.
     fn reload(&mut self, loaded: &Loaded) -> Result<Vec<String>, String> {
         let source = self.source.clone().ok_or("the tunnel has no configuration to be read again")?;

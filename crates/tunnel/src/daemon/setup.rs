@@ -1,5 +1,6 @@
 //! Everything is opened, what is not needed any more is given up, and then the loop begins.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -14,10 +15,13 @@ use super::control::ControlSocket;
 use super::helper::{Helper, Source, words};
 use super::inside::Inside;
 use super::keys;
+use super::notices::Notices;
 use super::outside::Outside;
 use super::recorder::Recorder;
 use super::run_folder::{RunFolder, RunFolderError};
 use super::turn::{CONTROL, HELPER, INSIDE, OUTSIDE, SIGNALS, STATUS, WAKER};
+use super::remembered::Remembered;
+
 use crate::live::{Feed, Live, LiveError};
 use crate::mtu::{Budget, BudgetError};
 use crate::plan::{Carrier, Plan};
@@ -80,6 +84,8 @@ pub struct Daemon {
     /// What is done now.
     pub(super) plan: Plan,
     pub(super) budget: Budget,
+    /// When the names of peers were looked up last.
+    pub(super) lookups: BTreeMap<String, Instant>,
     pub(super) source: Option<Arc<Source>>,
     pub(super) control: Option<ControlSocket>,
     folder: Option<RunFolder>,
@@ -91,8 +97,10 @@ pub struct Daemon {
     pub(super) record_outside: Option<Recorder>,
     /// Datagrams that answer others, until the carrier is free.
     pub(super) answers: Vec<(Option<SocketAddr>, Vec<u8>)>,
-    /// When something that is wrong was last said.
-    pub(super) said: Option<Instant>,
+    /// Notices that were logged.
+    pub(super) notices: Notices,
+    /// Addresses of peers, for the next start.
+    pub(super) remembered: Option<Remembered>,
     /// Room for a packet.
     pub(super) packet: Vec<u8>,
     /// Whether the interface, and room in the carrier, are waited for.
@@ -123,7 +131,8 @@ impl Daemon {
         let place = folder.as_ref().map(|folder| folder.path().to_owned());
         let mut helper = Helper::start(plan, place, source.clone())?;
         let mut random = keys::SystemRandom;
-        let seal = keys::seal(started, plan, &budget)?;
+        let remembered = Remembered::open(plan);
+        let seal = keys::seal(started, plan, &budget, remembered.as_ref())?;
         let site = Site::new(started, plan, &budget, seal, &mut random)?;
         let outside = Outside::open(&plan.carrier, budget.largest_datagram)?;
         let inside = Inside::open(&plan.inside, budget.mtu, outside.port(), &mut helper)?;
@@ -189,6 +198,7 @@ impl Daemon {
             helper,
             plan: plan.clone(),
             budget,
+            lookups: BTreeMap::new(),
             source,
             control,
             folder,
@@ -199,7 +209,8 @@ impl Daemon {
             record_inside,
             record_outside,
             answers: Vec::new(),
-            said: None,
+            notices: Notices::default(),
+            remembered,
             packet: vec![0; LONGEST],
             inside_waits: true,
             outside_waits: false,
@@ -246,6 +257,9 @@ impl Daemon {
                     .map_err(|why| Error::new("hand over the status socket", why))?;
             }
             keys::give_to(plan, &account)?;
+            if let Some(remembered) = &self.remembered {
+                remembered.give_to(&account);
+            }
             self.inside.tun().set_owner(account.uid())?;
         }
         privileges::become_account(&account, keep)?;

@@ -9,8 +9,10 @@ use thinair_os::{Signal, clock};
 use thinair_wire::time::Instant;
 
 use super::inside::{Inside, Read};
+use super::notices::Notices;
 use super::outside::{Arrival, Outside, Received};
 use super::recorder::{Heading, Recorder};
+use super::remembered::{self, Entry};
 use super::setup::{Daemon, RunError};
 use crate::site::{Notice, Shell};
 use crate::status::Drop;
@@ -41,7 +43,7 @@ struct Hands<'a> {
     outside: &'a mut Outside,
     record_inside: &'a mut Option<Recorder>,
     record_outside: &'a mut Option<Recorder>,
-    said: &'a mut Option<Instant>,
+    notices: &'a mut Notices,
 }
 
 impl Shell for Hands<'_> {
@@ -60,41 +62,15 @@ impl Shell for Hands<'_> {
     }
 
     fn notice(&mut self, notice: Notice<'_>) {
-        log(self.said, notice);
-    }
-}
-
-/// Logs what people want to know. What is wrong is said once in a while only.
-fn log(said: &mut Option<Instant>, notice: Notice<'_>) {
-    const AGAIN: Duration = Duration::from_secs(10);
-    let (name, words) = match notice {
-        Notice::Session { name, address, restarted } => {
-            let address = address.map(|address| address.to_string());
-            let address = address.as_deref().unwrap_or("the other end");
-            tracing::info!(name, address, restarted, "new keys");
-            return;
-        }
-        Notice::OtherParameters(name) => (
-            name,
-            "the other end has other channel parameters, so that nothing can be carried; `thinair tunnel check \
-             --against` compares two files",
-        ),
-        Notice::OtherSuite(name) => {
-            (name, "the other end seals with another cipher; give both the same `suite`")
-        }
-    };
-    let now = clock::now();
-    if said.is_none_or(|at| at + AGAIN <= now) {
-        *said = Some(now);
-        tracing::error!(name, "{words}");
+        self.notices.log(clock::now(), notice);
     }
 }
 
 /// The site and what it hands over to, borrowed apart.
 macro_rules! hands {
     ($daemon:expr) => {{
-        let Daemon { site, inside, outside, record_inside, record_outside, said, .. } = $daemon;
-        (site, Hands { inside, outside, record_inside, record_outside, said })
+        let Daemon { site, inside, outside, record_inside, record_outside, notices, .. } = $daemon;
+        (site, Hands { inside, outside, record_inside, record_outside, notices })
     }};
 }
 
@@ -111,6 +87,8 @@ impl Daemon {
             let (site, mut hands) = hands!(self);
             site.poll(now, &mut hands);
             self.flush(now)?;
+            self.remember(now);
+            self.look_up_peers(now);
             if chores_at.is_none_or(|at| at <= now) {
                 // Where nothing is left to do, the loop sleeps until there is: whoever opens the page rings the waker.
                 chores_at = self.do_chores(now).then_some(now + CHORES);
@@ -166,7 +144,9 @@ impl Daemon {
     }
 
     fn wake_at(&self, chores_at: Option<Instant>) -> Option<Instant> {
-        let times = [self.site.poll_at(), self.inside.retry_at(), self.outside.retry_at(), chores_at];
+        let remembered = self.remembered.as_ref().and_then(|remembered| remembered.due_at(self.site.moves()));
+        let times =
+            [self.site.poll_at(), self.inside.retry_at(), self.outside.retry_at(), chores_at, remembered];
         times.into_iter().flatten().min()
     }
 
@@ -187,8 +167,8 @@ impl Daemon {
                     if let Some(recorder) = &mut self.record_inside {
                         recorder.packet(packet);
                     }
-                    let Self { site, inside, outside, record_inside, record_outside, said, .. } = self;
-                    let mut hands = Hands { inside, outside, record_inside, record_outside, said };
+                    let Self { site, inside, outside, record_inside, record_outside, notices, .. } = self;
+                    let mut hands = Hands { inside, outside, record_inside, record_outside, notices };
                     site.handle_packet(started, packet, &mut hands);
                 }
                 Read::Nothing => {
@@ -223,11 +203,11 @@ impl Daemon {
     /// What the carrier has.
     fn take_datagrams(&mut self) -> Result<(), RunError> {
         let started = clock::now();
-        let Self { site, inside, outside, record_inside, record_outside, answers, said, .. } = self;
+        let Self { site, inside, outside, record_inside, record_outside, answers, notices, .. } = self;
         let mut taken = 0_u32;
         let received = outside.receive(started, &mut |arrival| {
             taken += 1;
-            let mut taking = Taking { inside, record_inside, answers, said };
+            let mut taking = Taking { inside, record_inside, answers, notices };
             match arrival {
                 Arrival::Datagram(from, datagram) => {
                     if let Some(recorder) = record_outside {
@@ -253,8 +233,8 @@ impl Daemon {
         }
         if received == Received::End {
             self.stream_ended = true;
-            let Self { site, inside, record_inside, answers, said, .. } = self;
-            site.finish_stream(started, &mut Taking { inside, record_inside, answers, said });
+            let Self { site, inside, record_inside, answers, notices, .. } = self;
+            site.finish_stream(started, &mut Taking { inside, record_inside, answers, notices });
         }
         let (site, mut hands) = hands!(self);
         for (to, datagram) in self.answers.drain(..) {
@@ -297,6 +277,16 @@ impl Daemon {
         Ok(())
     }
 
+    /// Keeps addresses of peers that have changed.
+    fn remember(&mut self, now: Instant) {
+        let Self { remembered: Some(remembered), site, .. } = self else { return };
+        let moves = site.moves();
+        if remembered.due_at(moves).is_some_and(|at| at <= now) {
+            let entry = |(name, key, address): (&str, _, _)| Entry { name: name.to_owned(), key, address };
+            remembered.write(now, moves, site.whereabouts().map(entry));
+        }
+    }
+
     /// What is done now and then. Whether there will be more of it.
     fn do_chores(&mut self, now: Instant) -> bool {
         for recorder in [&mut self.record_inside, &mut self.record_outside].into_iter().flatten() {
@@ -329,8 +319,11 @@ impl Daemon {
         let (site, mut hands) = hands!(self);
         site.pause(now, &mut hands);
         site.poll(now, &mut hands);
+        site.farewell(now, &mut hands);
         self.flush(now)?;
         self.do_chores(now);
+        // However short ago the last one was.
+        self.remember(now + remembered::AGAIN);
         self.inside.take_limits_back();
         if let Err(error) = self.site.close() {
             tracing::error!(%error, "how far others have come cannot be kept");
@@ -359,7 +352,7 @@ struct Taking<'a> {
     inside: &'a mut Inside,
     record_inside: &'a mut Option<Recorder>,
     answers: &'a mut Vec<(Option<SocketAddr>, Vec<u8>)>,
-    said: &'a mut Option<Instant>,
+    notices: &'a mut Notices,
 }
 
 impl Shell for Taking<'_> {
@@ -375,6 +368,6 @@ impl Shell for Taking<'_> {
     }
 
     fn notice(&mut self, notice: Notice<'_>) {
-        log(self.said, notice);
+        self.notices.log(clock::now(), notice);
     }
 }

@@ -238,7 +238,7 @@ function rows(status) {
     status.peers.map((peer) => {
       const inside = both(peer, "octets");
       return [
-        peer.name, peer.address ?? "", peer.session_seconds === null ? "none" : duration(peer.session_seconds),
+        peer.trouble ? `${peer.name}: ${peer.trouble.text}` : peer.name, peer.address ?? "", peer.session_seconds === null ? "none" : duration(peer.session_seconds),
         peer.heard_seconds === null ? "never" : ago(peer.heard_seconds),
         number(peer.sent.packets), number(peer.received.packets),
         inside > 0 ? percent(1 - both(peer, "carrier_octets") / inside) : "",

@@ -208,6 +208,11 @@ impl Group {
         Around::group(self.suite)
     }
 
+    /// Key that announcements of this site are made with.
+    pub(super) fn key(&self) -> KeyId {
+        self.keys.first().id()
+    }
+
     /// The next epoch: announced from now on, used when it was announced a few times.
     fn begin_next(&mut self, now: Instant) {
         let Some(own) = &mut self.own else { return };
@@ -296,7 +301,9 @@ impl Group {
         let site = clear.site;
         let number = self.other(site)?;
         let other = &mut self.others[number];
-        let key = self.keys.iter().find(|key| key.id() == clear.key).ok_or(Refused::UnknownKey)?;
+        let of = Some(Sender::Site(clear.site));
+        let unknown = Refused::UnknownKey { key: clear.key, of };
+        let key = self.keys.iter().find(|key| key.id() == clear.key).ok_or(unknown)?;
         let known = other.current.as_ref().filter(|heard| heard.salt == clear.salt);
         if known.is_some_and(|heard| clear.number <= heard.announcement) {
             return Err(Refused::Replayed);

@@ -88,12 +88,12 @@ pub struct Keys {
 #[derive(Debug, Error)]
 pub enum KeyFileError {
     /// It cannot be read or written.
-    #[error("key file {}", path.display())]
+    #[error("key file {}: {why}{}", path.display(), hint(why, path))]
     Io {
         /// The file.
         path: PathBuf,
         /// Why not.
-        source: io::Error,
+        why: io::Error,
     },
     /// Others than its owner may read or write it.
     #[error("key file {}: mode {mode:04o} lets others at it; run: chmod 600 {}", path.display(), path.display())]
@@ -104,13 +104,21 @@ pub enum KeyFileError {
         mode: u32,
     },
     /// What is in it is not keys.
-    #[error("key file {}", path.display())]
+    #[error("key file {}: {why}", path.display())]
     Text {
         /// The file.
         path: PathBuf,
         /// What is wrong.
-        source: KeyTextError,
+        why: KeyTextError,
     },
+}
+
+/// What to do about a file that is not there.
+fn hint(why: &io::Error, path: &Path) -> String {
+    match why.kind() {
+        io::ErrorKind::NotFound => format!("; make one with: thinair tunnel keygen {}", path.display()),
+        _ => String::new(),
+    }
 }
 
 /// What is wrong with the text of a key file.
@@ -162,13 +170,13 @@ impl Keys {
 
     /// Reads a file that only its owner may read.
     pub fn read(path: &Path) -> Result<Self, KeyFileError> {
-        let bad = |source| KeyFileError::Text { path: path.into(), source };
+        let bad = |why| KeyFileError::Text { path: path.into(), why };
         Self::parse(&Self::read_text(path)?).map_err(bad)
     }
 
     /// The text of a file that only its owner may read, and that has keys.
     pub fn read_text(path: &Path) -> Result<Zeroizing<String>, KeyFileError> {
-        let io = |source| KeyFileError::Io { path: path.into(), source };
+        let io = |why| KeyFileError::Io { path: path.into(), why };
         let mut file = File::open(path).map_err(io)?;
         // Of what was opened, so that nobody can put another file in its place in between.
         let metadata = file.metadata().map_err(io)?;
@@ -182,7 +190,7 @@ impl Keys {
         // As large as it may get at once: a buffer that grows leaves copies behind.
         let mut text = Zeroizing::new(Vec::with_capacity(LARGEST as usize + 64));
         (&mut file).take(LARGEST + 1).read_to_end(&mut text).map_err(io)?;
-        let bad = |source| KeyFileError::Text { path: path.into(), source };
+        let bad = |why| KeyFileError::Text { path: path.into(), why };
         if text.len() as u64 > LARGEST {
             return Err(bad(KeyTextError::TooLong));
         }
@@ -216,7 +224,7 @@ impl Keys {
 
     /// Writes a new file with a new key, for its owner alone. A file that is there is left as it is: an error.
     pub fn generate(path: &Path, comment: &str, random: &mut dyn Random) -> Result<KeyId, KeyFileError> {
-        let io = |source| KeyFileError::Io { path: path.into(), source };
+        let io = |why| KeyFileError::Io { path: path.into(), why };
         let (line, id) = Self::line(comment, random);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(io)?;
         file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).map_err(io)?;

@@ -20,11 +20,15 @@ use super::key_file::Keys;
 use super::{Around, BodyFlags, Destination, NotSealed, Opened, Random, Refused, Sender};
 use crate::plan::Suite;
 
+mod membership;
 mod peer;
+mod restart;
 mod session;
 mod timers;
 
+pub use peer::Unanswered;
 use peer::{Peer, SESSIONS};
+pub use restart::Whereabouts;
 pub use session::SessionState;
 
 /// Peers at most: an index is a peer and one of its four sessions, in an octet.
@@ -81,6 +85,10 @@ pub struct TwoWay {
     answers: VecDeque<Answer>,
     /// No timer of a peer runs out before.
     due: Option<Instant>,
+    /// Some peer was found not to answer.
+    has_unanswered: bool,
+    /// How often the address of a peer has changed.
+    moves: u64,
 }
 
 struct Answer {
@@ -117,6 +125,8 @@ impl TwoWay {
             load: Load { free_at: Instant::ZERO },
             answers: VecDeque::with_capacity(ANSWERS),
             due: Some(now),
+            has_unanswered: false,
+            moves: 0,
         })
     }
 
@@ -210,10 +220,16 @@ impl TwoWay {
         }
         let number = usize::from(index / SESSIONS);
         let Some(peer) = self.peers.get_mut(number) else { return Opened::Refused(Refused::Unknown) };
+        let before = peer.address;
         let opened = peer.open(now, from, index, &header, length, datagram);
+        self.moves += u64::from(peer.address != before);
+        let is_farewell =
+            header.flags.addressed && opened.as_ref().is_ok_and(|(plain, _)| plain.body.is_empty());
+        let has_closed = is_farewell && peer.close(now, index);
         self.due = timers::earlier(self.due, peer.timers.first());
         let sender = Sender::Peer(number);
         match opened {
+            Ok(_) if has_closed => Opened::Closed { from: sender },
             Err(refused) => Opened::Refused(refused),
             Ok((plain, session)) if !plain.body.is_empty() => Opened::Body {
                 from: sender,
@@ -223,7 +239,7 @@ impl TwoWay {
                 session,
             },
             Ok((_, Some(session))) => Opened::Session { from: sender, session },
-            Ok((_, None)) => Opened::Handled,
+            Ok((_, None)) => Opened::Alive { from: sender },
         }
     }
 
@@ -232,7 +248,8 @@ impl TwoWay {
         let Some(header) = RequestHeader::read(datagram) else { return Opened::Refused(Refused::Malformed) };
         let keys = self.peers.iter().flat_map(|peer| &peer.keys);
         let Some(key) = keys.into_iter().find(|key| key.id == header.key) else {
-            return Opened::Refused(Refused::UnknownKey);
+            let of = self.who_may(from).map(Sender::Peer);
+            return Opened::Refused(Refused::UnknownKey { key: header.key, of });
         };
         let key = key.key.clone();
         let Some(request) = Request::open(&key, datagram, &mut *self.random) else {
@@ -326,7 +343,9 @@ impl TwoWay {
         }
         let indices = (pending.index, index);
         let session = session::Session::new(now, self.suite, &shared, true, indices, pending.key.id, &theirs);
+        let before = peer.address;
         let session = peer.answered(now, from, session);
+        self.moves += u64::from(peer.address != before);
         self.due = timers::earlier(self.due, peer.timers.first());
         match session {
             Some(session) => Opened::Session { from: Sender::Peer(number), session },
@@ -368,8 +387,10 @@ impl TwoWay {
             return None;
         }
         for (number, peer) in self.peers.iter_mut().enumerate() {
-            if peer.poll(now, self.over, &self.ours, &mut *self.random, out) {
-                return Some((Destination::Peer(number), None));
+            let written = peer.poll(now, self.over, &self.ours, &mut *self.random, out);
+            self.has_unanswered |= peer.unanswered.is_some();
+            if let Some(to) = written {
+                return Some((Destination::Peer(number), to));
             }
         }
         self.due = self.peers.iter().map(|peer| peer.timers.first()).fold(None, timers::earlier);

@@ -10,7 +10,7 @@ use super::way::{Link, Way};
 use crate::channel::{AllowedError, AllowedIps, Channel, Role, Setup, SetupError};
 use crate::mtu::Budget;
 use crate::packaging::{Packager, PackagerConfig, PackagingError, Unpackager, rtp};
-use crate::plan::{Carrier, Others, Packaging, Plan, Security};
+use crate::plan::{Carrier, Others, Packaging, Peer, Plan, Security};
 use crate::seal::{Destination, Random, Seal};
 use crate::status::{Counters, PeerCounters};
 use crate::unit::SiteId;
@@ -46,39 +46,24 @@ impl Site {
     ) -> Result<Self, BuildError> {
         let packaging = packaging(&plan.carrier);
         let bridged = plan.inside.bridged;
-        let way = |name: &str, role: Role<'_>, link: Link, random: &mut dyn Random| {
-            let channel = channel(role, plan, budget, random)?;
-            let config = PackagerConfig {
-                largest_body: budget.largest_body,
-                bridged,
-                pad: plan.channel.pad,
-                rtp: rtp_start(&plan.carrier, random),
-            };
-            let packager = Packager::new(now, packaging, &plan.others, config)?;
-            Ok::<_, BuildError>(Way { name: name.to_owned(), channel, packager, link })
-        };
         let has_addresses = matches!(plan.carrier, Carrier::Udp { .. });
-        let is_sealed = matches!(plan.security, Security::Key { .. } | Security::Insecure);
+        let is_sealed = is_sealed(plan);
         let largest_unit = budget.largest_unit.max(LONGEST_UNIT);
         let (mut ways, mut sources) = (Vec::new(), Vec::new());
         let (allowed, mesh) = match &plan.others {
             Others::Peers(peers) => {
-                let role = if is_one_way(&plan.carrier) { Role::OneWay } else { Role::Pair };
-                for (number, peer) in peers.iter().enumerate() {
-                    let link = Link::new(Destination::Peer(number), peer.address, has_addresses);
-                    ways.push(way(&peer.name, role, link, random)?);
-                    let own = is_sealed
-                        .then(|| Unpackager::of_peer(packaging, peer, largest_unit, bridged))
-                        .transpose()?;
-                    sources.push(source(&peer.name, None, own));
+                for (number, one) in peers.iter().enumerate() {
+                    let (way, source) = peer(now, plan, budget, number, one, random)?;
+                    ways.push(way);
+                    sources.push(source);
                 }
-                (AllowedIps::of_peers(peers, bridged)?, false)
+                (AllowedIps::of_peers(peers.iter().enumerate(), bridged)?, false)
             }
             Others::Mesh(mesh) => {
                 let sites: Vec<SiteId> = mesh.sites.iter().map(|site| site.id).collect();
                 let role = Role::Mesh { own: mesh.own, sites: &sites, feedback: mesh.feedback };
                 let link = Link::new(Destination::Everybody, mesh.to, has_addresses);
-                ways.push(way("all", role, link, random)?);
+                ways.push(way(now, plan, budget, ("all", role, link), random)?);
                 for site in &mesh.sites {
                     let own = is_sealed
                         .then(|| Unpackager::new(packaging, &plan.others, largest_unit, bridged))
@@ -103,6 +88,49 @@ impl Site {
             datagram: Vec::with_capacity(2_048),
         })
     }
+}
+
+/// What is sent to a peer, and what is received from it.
+pub(super) fn peer(
+    now: Instant,
+    plan: &Plan,
+    budget: &Budget,
+    number: usize,
+    peer: &Peer,
+    random: &mut dyn Random,
+) -> Result<(Way, Source), BuildError> {
+    let role = if is_one_way(&plan.carrier) { Role::OneWay } else { Role::Pair };
+    let has_addresses = matches!(plan.carrier, Carrier::Udp { .. });
+    let link = Link::new(Destination::Peer(number), peer.address, has_addresses);
+    let way = way(now, plan, budget, (&peer.name, role, link), random)?;
+    let largest_unit = budget.largest_unit.max(LONGEST_UNIT);
+    let unpackager = is_sealed(plan)
+        .then(|| Unpackager::of_peer(packaging(&plan.carrier), peer, largest_unit, plan.inside.bridged))
+        .transpose()?;
+    Ok((way, source(&peer.name, None, unpackager)))
+}
+
+fn way(
+    now: Instant,
+    plan: &Plan,
+    budget: &Budget,
+    (name, role, link): (&str, Role<'_>, Link),
+    random: &mut dyn Random,
+) -> Result<Way, BuildError> {
+    let channel = channel(role, plan, budget, random)?;
+    let config = PackagerConfig {
+        largest_body: budget.largest_body,
+        bridged: plan.inside.bridged,
+        pad: plan.channel.pad,
+        rtp: rtp_start(&plan.carrier, random),
+    };
+    let packager = Packager::new(now, packaging(&plan.carrier), &plan.others, config)?;
+    Ok(Way { name: name.to_owned(), channel, packager, link })
+}
+
+/// Whether the seal tells whose a body is.
+fn is_sealed(plan: &Plan) -> bool {
+    matches!(plan.security, Security::Key { .. } | Security::Insecure)
 }
 
 /// Octets of the longest unit that is taken, whatever we send ourselves: the other end may have more room.
@@ -142,6 +170,7 @@ fn source(name: &str, id: Option<SiteId>, unpackager: Option<Unpackager>) -> Sou
         address: None,
         heard_at: None,
         session_at: None,
+        trouble: None,
     }
 }
 

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use thinair_wire::time::Instant;
 
+use super::Trouble;
 use crate::packaging::Unpackager;
 use crate::status::PeerCounters;
 use crate::unit::SiteId;
@@ -21,4 +22,6 @@ pub(super) struct Source {
     /// When it was heard, and when it agreed on keys.
     pub(super) heard_at: Option<Instant>,
     pub(super) session_at: Option<Instant>,
+    /// What is wrong, and since when.
+    pub(super) trouble: Option<(Trouble, Instant)>,
 }

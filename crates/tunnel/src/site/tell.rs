@@ -12,6 +12,7 @@ use super::way::Way;
 use crate::channel;
 use crate::status::{
     ContextCount, Feedback, FeedbackTypes, Identity, PeerCounters, PeerKind, PeerStatus, Side, Status,
+    TroubleStatus,
 };
 
 impl Site {
@@ -33,7 +34,9 @@ impl Site {
 
     fn peers_status(&self, now: Instant) -> Vec<PeerStatus> {
         let peers = self.ways.iter().zip(&self.sources);
+        // One that was removed has no name.
         peers
+            .filter(|(way, _)| !way.name.is_empty())
             .map(|(way, source)| {
                 let mut counters = source.counters;
                 counters.sent = way.link.sent;
@@ -59,6 +62,7 @@ impl Site {
                 address: way.link.configured.map(|address| address.to_string()),
                 session_seconds: None,
                 heard_seconds: None,
+                trouble: None,
                 counters,
                 contexts: contexts(way),
             }
@@ -78,6 +82,12 @@ fn heard(source: &Source, kind: PeerKind, now: Instant) -> PeerStatus {
         address: source.address.map(|address| address.to_string()),
         session_seconds: since(source.session_at),
         heard_seconds: since(source.heard_at),
+        trouble: source.trouble.as_ref().map(|(trouble, at)| TroubleStatus {
+            reason: trouble.reason().to_owned(),
+            text: trouble.to_string(),
+            since_seconds: now.since(*at).as_secs_f64(),
+            address: trouble.address().map(|address| address.to_string()),
+        }),
         counters: source.counters,
         contexts: Vec::new(),
     }

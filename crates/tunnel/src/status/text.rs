@@ -17,6 +17,7 @@ pub fn render(before: Option<&Status>, now: &Status, style: &Style) -> String {
     let mut document = Document::new(title(now)).subtitle(subtitle(now)).section(traffic);
     for (heading, table) in [
         ("Peers", peers(since.as_ref(), now)),
+        ("Wrong", troubles(now)),
         ("Contexts", contexts(now)),
         ("Feedback", feedback(now)),
         ("TCP segments", segments(now)),
@@ -181,6 +182,17 @@ fn peers(since: Option<&Since<'_>>, now: &Status) -> Table {
     table
 }
 
+fn troubles(now: &Status) -> Table {
+    let mut table = Table::new("", [Column::text("peer"), Column::number("since"), Column::text("reason")]);
+    for peer in &now.peers {
+        if let Some(trouble) = &peer.trouble {
+            let since = Cell::text(duration(trouble.since_seconds));
+            table.row([Cell::text(peer.name.as_str()), since, Cell::text(trouble.text.as_str())]);
+        }
+    }
+    table
+}
+
 fn of_name<'s>(status: &'s Status, name: &str) -> Option<&'s PeerStatus> {
     status.peers.iter().find(|peer| peer.name == name)
 }
@@ -310,6 +322,7 @@ mod tests {
         for line in [
             "sent        1,000   100 kB     40.0 kB  80.0 kB      1,000",
             "hill  192.0.2.2:4754  1 min 5 s",
+            "hill    9 s  nothing listens at 192.0.2.2:4754",
             "hill  compressor  udp      O     SO            3",
             "hill  received    7     0            0       0",
             "forged             1  The tag is wrong",

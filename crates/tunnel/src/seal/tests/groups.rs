@@ -364,7 +364,10 @@ fn after_a_long_loss_an_announcement_helps() {
 fn strangers_are_refused() {
     let mut receiver = Site::new(2);
     let mut stranger = Site::with(GroupPlan { keys: Keys::one(key(9)), ..plan(1) }, Disk::default(), 4);
-    assert_eq!(receiver.open(&stranger.announcement()), Refused(Refused::UnknownKey));
+    assert_eq!(
+        receiver.open(&stranger.announcement()),
+        Refused(Refused::UnknownKey { key: key(9).id(), of: SiteId::new(1).map(Sender::Site) })
+    );
     let mut unknown = Site::with(GroupPlan { own: SiteId::new(9), ..plan(9) }, Disk::default(), 4);
     assert_eq!(receiver.open(&unknown.announcement()), Refused(Refused::Unknown));
     let mut other = Site::with(GroupPlan { digest: [0; 8], ..plan(1) }, Disk::default(), 4);

@@ -40,6 +40,7 @@ pub(in crate::seal) const PARAMETERS: [u8; 8] = *b"channels";
 pub(in crate::seal) enum Event {
     Body(Vec<u8>, BodyFlags),
     Session(NewSession),
+    Closed,
     Refused(Refused),
 }
 
@@ -162,7 +163,8 @@ impl Room {
             }
             Opened::Session { session, .. } => Event::Session(session),
             Opened::Refused(refused) => Event::Refused(refused),
-            Opened::Handled => return None,
+            Opened::Closed { .. } => Event::Closed,
+            Opened::Alive { .. } | Opened::Handled => return None,
         };
         end.events.push(event.clone());
         Some(event)

@@ -21,7 +21,8 @@ fn with_other_keys_nothing_gets_through() {
     let mut room = Room::with_keys(Over::Datagrams, SUITE, [Keys::one(key(1)), Keys::one(key(2))]);
     room.pass(Duration::from_secs(60));
     assert!(room.ends[LEFT].events.is_empty(), "no answer");
-    assert!(room.ends[RIGHT].events.iter().all(|event| *event == Event::Refused(Refused::UnknownKey)));
+    let unknown = Refused::UnknownKey { key: key(1).id(), of: Some(Sender::Peer(0)) };
+    assert!(room.ends[RIGHT].events.iter().all(|event| *event == Event::Refused(unknown)));
     assert_eq!(room.send(LEFT, b"never"), Err(NotSealed::NoSession));
 
     // Nor with the id of the right key and another key.

@@ -16,6 +16,9 @@ use crate::seal::key_file::{Key, KeyId, Keys};
 use crate::seal::{BodyFlags, NewSession, NotSealed, Refused};
 
 mod asking;
+mod parting;
+
+pub use asking::Unanswered;
 
 /// Sessions of a peer: the current one, the previous one, the next one, one that was asked for.
 pub(super) const SESSIONS: u8 = 4;
@@ -34,8 +37,6 @@ const SIGN: Duration = Duration::from_secs(10);
 const DEAD: Duration = Duration::from_secs(15);
 /// Wrong tags in a row after which it is taken for dead, too.
 const WRONG: u32 = 32;
-/// With something to send again, a patient one asks after so long at the latest.
-const EAGER: Duration = Duration::from_secs(4);
 /// How often new keys are confirmed until something is heard, after 0.25 s, 0.5 s, ...
 const CONFIRMATIONS: u32 = 4;
 const CONFIRM: Duration = Duration::from_millis(250);
@@ -64,7 +65,9 @@ pub(super) struct Peer {
     /// Where it is by configuration, and where it was heard last.
     pub(super) home: Option<SocketAddr>,
     pub(super) address: Option<SocketAddr>,
-    keepalive: Option<Duration>,
+    /// Where it was heard before our start, and how many more requests go there.
+    remembered: Option<(SocketAddr, u32)>,
+    pub(super) keepalive: Option<Duration>,
     /// The instance of which there were keys last, and its highest request.
     instance: Option<([u8; 8], u32)>,
     current: Option<Box<Session>>,
@@ -80,6 +83,10 @@ pub(super) struct Peer {
     attempts: u32,
     last_request: Option<Instant>,
     last_suspicion: Option<Instant>,
+    /// The session may be dead: nothing was heard since the last suspicion.
+    suspected: bool,
+    /// A silence that is still to be reported.
+    pub(super) unanswered: Option<Unanswered>,
     /// There was something to send since the last request.
     eager: bool,
     confirmations: u32,
@@ -105,6 +112,7 @@ impl Peer {
             keys: named(&peer.keys),
             home: address,
             address,
+            remembered: None,
             keepalive: peer.keepalive.filter(|keepalive| !keepalive.is_zero()),
             instance: None,
             current: None,
@@ -118,6 +126,8 @@ impl Peer {
             attempts: 0,
             last_request: None,
             last_suspicion: None,
+            suspected: false,
+            unanswered: None,
             eager: false,
             confirmations: 0,
             wrong: 0,
@@ -243,8 +253,11 @@ impl Peer {
         self.current = Some(session);
         self.attempts = 0;
         self.wrong = 0;
-        self.timers.stop(Timer::Try);
-        self.timers.stop(Timer::Dead);
+        self.suspected = false;
+        self.remembered = None;
+        for timer in [Timer::Try, Timer::Dead, Timer::Unanswered] {
+            self.timers.stop(timer);
+        }
         self.timers.set(Timer::Rekey, rekey);
         self.timers.by(Timer::Retire, now + KEPT);
         NewSession { restarted }
@@ -273,9 +286,10 @@ impl Peer {
             Some(_) | None => Err(NotSealed::NoSession),
         };
         self.eager = true;
+        if sealed.is_err() || (self.suspected && !body.is_empty()) {
+            self.hurry(now, sealed.is_err());
+        }
         if sealed.is_err() {
-            let after = self.last_request.map_or(now, |last| last + EAGER);
-            self.try_by(after.max(now));
             return sealed;
         }
         self.timers.stop(Timer::Sign);
@@ -322,6 +336,7 @@ impl Peer {
             }
         };
         session.heard = true;
+        self.suspected = false;
         self.wrong = 0;
         self.timers.stop(Timer::Dead);
         let mut new_session = None;

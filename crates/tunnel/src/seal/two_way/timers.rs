@@ -18,12 +18,24 @@ pub(super) enum Timer {
     Rekey,
     /// A session ends.
     Retire,
+    /// No request was answered: that is reported.
+    Unanswered,
+    /// We end, and say so.
+    Farewell,
 }
 
 impl Timer {
-    const COUNT: usize = 6;
-    pub(super) const ALL: [Self; Self::COUNT] =
-        [Self::Retire, Self::Rekey, Self::Dead, Self::Try, Self::Ask, Self::Sign];
+    const COUNT: usize = 8;
+    pub(super) const ALL: [Self; Self::COUNT] = [
+        Self::Farewell,
+        Self::Retire,
+        Self::Rekey,
+        Self::Dead,
+        Self::Unanswered,
+        Self::Try,
+        Self::Ask,
+        Self::Sign,
+    ];
 }
 
 /// When each runs out.

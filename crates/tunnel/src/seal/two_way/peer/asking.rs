@@ -1,5 +1,6 @@
 //! Asking a peer for keys, and for signs of life: what is due, and how often.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use thinair_wire::time::Instant;
@@ -14,14 +15,31 @@ use crate::seal::{BodyFlags, Random};
 /// New keys are tried on suspicion at most so often.
 const SUSPICION: Duration = Duration::from_secs(30);
 /// No two requests follow faster.
-const CALM: Duration = Duration::from_secs(1);
+pub(super) const CALM: Duration = Duration::from_secs(1);
 /// Requests wait twice as long each time for their answer, from 1 s to 16 s;
 const BACK_OFF: u32 = 4;
 /// where nobody has anything to send, from the seventh on, so long.
 const PATIENT: (u32, Duration) = (6, Duration::from_secs(120));
+/// With something to send, the first ones, which are those of 30 s, wait no longer than so,
+const HURRIED: (u32, Duration) = (16, Duration::from_secs(2));
+/// and the others, without a session, no longer than so.
+const EAGER: Duration = Duration::from_secs(4);
+/// Without an answer for so long, a peer is reported.
+const UNANSWERED: Duration = Duration::from_secs(4);
+/// Requests that go to an address of before our start where none is configured, and where one is.
+const REMEMBERED: [u32; 2] = [6, 1];
+
+/// A peer that does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unanswered {
+    /// Requests for keys have had no answer for 4 s.
+    Request,
+    /// A session has had none for 15 s though something was sent.
+    Session,
+}
 
 impl Peer {
-    /// Writes what is due to `out`; `false`: nothing.
+    /// Writes what is due to `out`: for exactly which address, if not that of the peer. `None`: nothing is.
     pub(in crate::seal::two_way) fn poll(
         &mut self,
         now: Instant,
@@ -29,7 +47,7 @@ impl Peer {
         ours: &Identity,
         random: &mut dyn Random,
         out: &mut Vec<u8>,
-    ) -> bool {
+    ) -> Option<Option<SocketAddr>> {
         while let Some(timer) = self.timers.take(now) {
             let written = match timer {
                 Timer::Retire => {
@@ -41,32 +59,42 @@ impl Peer {
                     false
                 }
                 Timer::Dead => {
+                    self.unanswered = Some(Unanswered::Session);
                     self.suspect(now);
                     false
                 }
-                Timer::Try => self.request(now, over, ours, random, out),
+                Timer::Unanswered => {
+                    if self.current.is_none() {
+                        self.unanswered = Some(Unanswered::Request);
+                    }
+                    false
+                }
+                Timer::Try => {
+                    let remembered = self.take_remembered();
+                    let is_somewhere = remembered.is_some() || self.address.is_some() || over == Over::Line;
+                    if is_somewhere {
+                        // Who only was there once may be gone, and comes when it wants to.
+                        if self.attempts == 0 && (remembered.is_none() || self.home.is_some()) {
+                            self.timers.set(Timer::Unanswered, now + UNANSWERED);
+                        }
+                        self.request(now, ours, random, out);
+                        return Some(remembered);
+                    }
+                    false
+                }
+                Timer::Farewell => self.farewell(now, over, out),
                 Timer::Ask => self.sign(now, over, true, out),
                 Timer::Sign => self.sign(now, over, false, out),
             };
             if written {
-                return true;
+                return Some(None);
             }
         }
-        false
+        None
     }
 
     /// Message 1 of a handshake.
-    fn request(
-        &mut self,
-        now: Instant,
-        over: Over,
-        ours: &Identity,
-        random: &mut dyn Random,
-        out: &mut Vec<u8>,
-    ) -> bool {
-        if self.address.is_none() && over == Over::Datagrams {
-            return false;
-        }
+    fn request(&mut self, now: Instant, ours: &Identity, random: &mut dyn Random, out: &mut Vec<u8>) {
         self.pending = None;
         let index = self.free_index();
         // Who has not got our first key yet may know the other one.
@@ -94,7 +122,32 @@ impl Peer {
         self.attempts = self.attempts.saturating_add(1);
         self.last_request = Some(now);
         self.eager = false;
-        true
+    }
+
+    /// It was at `address` before our start, and is asked there first.
+    pub(in crate::seal::two_way) fn remember(&mut self, now: Instant, address: SocketAddr) {
+        if self.home != Some(address) {
+            self.remembered = Some((address, REMEMBERED[usize::from(self.home.is_some())]));
+            self.timers.set(Timer::Try, now);
+        }
+    }
+
+    /// The address of before our start, if the next request goes there.
+    fn take_remembered(&mut self) -> Option<SocketAddr> {
+        let (address, left) = self.remembered?;
+        self.remembered = (left > 1).then_some((address, left - 1));
+        Some(address)
+    }
+
+    /// Something waits for a session, or for one that is not dead.
+    pub(super) fn hurry(&mut self, now: Instant, has_none: bool) {
+        let pace = match self.attempts {
+            attempts if attempts < HURRIED.0 => HURRIED.1,
+            _ if has_none => EAGER,
+            _ => return,
+        };
+        let after = self.last_request.map_or(now, |last| last + pace);
+        self.try_by(after.max(now));
     }
 
     fn sign(&mut self, now: Instant, over: Over, ask: bool, out: &mut Vec<u8>) -> bool {
@@ -131,12 +184,14 @@ impl Peer {
     /// Nothing is awaited any more from a request of ours; the next one is in its time.
     pub(in crate::seal::two_way) fn give_up(&mut self) {
         self.pending = None;
+        self.timers.stop(Timer::Unanswered);
     }
 
     /// The session may be dead.
-    pub(super) fn suspect(&mut self, now: Instant) {
+    pub(in crate::seal::two_way) fn suspect(&mut self, now: Instant) {
         if self.last_suspicion.is_none_or(|last| now.since(last) >= SUSPICION) {
             self.last_suspicion = Some(now);
+            self.suspected = true;
             self.try_unless_trying(now);
         }
     }
@@ -148,7 +203,7 @@ impl Peer {
         }
     }
 
-    pub(super) fn try_by(&mut self, at: Instant) {
+    pub(in crate::seal::two_way) fn try_by(&mut self, at: Instant) {
         let calm = self.last_request.map_or(at, |last| at.max(last + CALM));
         self.timers.by(Timer::Try, calm);
     }

@@ -1,0 +1,71 @@
+//! Notices of a site as lines of the log: a reason that comes and goes is logged once a minute at most.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use thinair_wire::time::Instant;
+
+use crate::site::Notice;
+
+/// Least time between two lines of the same reason and the same peer.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// What was logged: when a reason of a peer was, and whether its end is to be. Peers are those of the plan, and reasons
+/// are few, so that it stays small.
+#[derive(Debug, Default)]
+pub(super) struct Notices(BTreeMap<(String, &'static str), (Instant, bool)>);
+
+impl Notices {
+    pub(super) fn log(&mut self, now: Instant, notice: Notice<'_>) {
+        match notice {
+            Notice::Session { name, address, restarted } => {
+                let address = address.map(|address| address.to_string());
+                let address = address.as_deref().unwrap_or("the other end");
+                tracing::info!(name, address, restarted, "new keys");
+            }
+            Notice::Trouble { name, trouble } => {
+                if self.begins(now, name, trouble.reason()) {
+                    tracing::warn!(name, reason = trouble.reason(), "{trouble}");
+                }
+            }
+            Notice::Over { name, trouble } => {
+                if self.ends(name, trouble.reason()) {
+                    tracing::info!(name, reason = trouble.reason(), "works again");
+                }
+            }
+        }
+    }
+
+    fn begins(&mut self, now: Instant, name: &str, reason: &'static str) -> bool {
+        let key = (name.to_owned(), reason);
+        let is_due = self.0.get(&key).is_none_or(|(at, _)| now.since(*at) >= AGAIN);
+        if is_due {
+            self.0.insert(key, (now, true));
+        }
+        is_due
+    }
+
+    fn ends(&mut self, name: &str, reason: &'static str) -> bool {
+        let last = self.0.get_mut(&(name.to_owned(), reason));
+        last.is_some_and(|(_, is_open)| std::mem::take(is_open))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_that_comes_and_goes_is_logged_once_a_minute() {
+        let mut notices = Notices::default();
+        let mut lines = 0;
+        for second in 0..120 {
+            let now = Instant::from_millis(1_000 * second);
+            lines += u32::from(notices.begins(now, "hill", "unreachable"));
+            lines += u32::from(notices.ends("hill", "unreachable"));
+        }
+        assert_eq!(lines, 4, "two beginnings, two ends");
+        assert!(notices.begins(Instant::from_millis(119_000), "hill", "silent"), "another reason");
+        assert!(notices.begins(Instant::from_millis(119_000), "dale", "unreachable"), "another peer");
+    }
+}

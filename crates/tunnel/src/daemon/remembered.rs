@@ -1,0 +1,177 @@
+//! Addresses of peers, kept from one start to the next: a peer that comes to us is asked for keys where it was last.
+//!
+//! The file `peers` in the state folder has a line for each: id of its key, address, name. It is a help, and nothing
+//! depends on it: what cannot be read or written is logged for those who look for it, and that is all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::net::SocketAddr;
+use std::os::unix::fs::{OpenOptionsExt as _, chown};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use thinair_os::privileges::Account;
+use thinair_wire::time::Instant;
+
+use crate::plan::{Carrier, Others, Plan, Security};
+use crate::seal::{KeyId, PEERS};
+
+/// Least time between two writes.
+pub(super) const AGAIN: Duration = Duration::from_secs(1);
+/// Octets of the longest file that is read.
+const LARGEST: u64 = 64 * 1_024;
+
+/// Where a peer was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) key: KeyId,
+    pub(super) address: SocketAddr,
+}
+
+/// The file.
+#[derive(Debug)]
+pub(super) struct Remembered {
+    folder: PathBuf,
+    entries: Vec<Entry>,
+    /// The count of changes that is written, and when the next one may be.
+    written: u64,
+    next_at: Instant,
+}
+
+impl Remembered {
+    /// Reads the file of a plan, and makes its folder. `None`: peers have no addresses, or are not authenticated.
+    pub(super) fn open(plan: &Plan) -> Option<Self> {
+        let (Security::Key { .. }, Others::Peers(_), Carrier::Udp { .. }) =
+            (&plan.security, &plan.others, &plan.carrier)
+        else {
+            return None;
+        };
+        let folder = plan.state.clone();
+        if let Err(error) = fs::create_dir_all(&folder) {
+            tracing::debug!(%error, folder = %folder.display(), "addresses of peers cannot be kept");
+            return None;
+        }
+        let mut remembered = Self { folder, entries: Vec::new(), written: 0, next_at: Instant::ZERO };
+        match remembered.read() {
+            Ok(text) => remembered.entries = text.lines().take(PEERS).filter_map(entry).collect(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => tracing::debug!(%error, "addresses of peers cannot be read"),
+        }
+        Some(remembered)
+    }
+
+    fn read(&self) -> io::Result<String> {
+        let mut text = String::new();
+        File::open(self.folder.join("peers"))?.take(LARGEST).read_to_string(&mut text)?;
+        Ok(text)
+    }
+
+    /// Where the peer of that name was, with one of these keys.
+    pub(super) fn of(&self, name: &str, keys: &[KeyId]) -> Option<SocketAddr> {
+        let is_it = |entry: &&Entry| entry.name == name && keys.contains(&entry.key);
+        self.entries.iter().find(is_it).map(|entry| entry.address)
+    }
+
+    /// The folder belongs to whoever the daemon goes on as, who writes the file.
+    pub(super) fn give_to(&self, account: &Account) {
+        if let Err(error) = chown(&self.folder, Some(account.uid()), Some(account.gid())) {
+            tracing::debug!(%error, folder = %self.folder.display(), "addresses of peers cannot be kept");
+        }
+    }
+
+    /// When what has changed is written. `moves`: counts changes.
+    pub(super) fn due_at(&self, moves: u64) -> Option<Instant> {
+        (moves != self.written).then_some(self.next_at)
+    }
+
+    /// Writes where peers are now; those that were not heard since the start stay where they were.
+    pub(super) fn write(&mut self, now: Instant, moves: u64, known: impl Iterator<Item = Entry>) {
+        (self.written, self.next_at) = (moves, now + AGAIN);
+        for entry in known {
+            self.entries.retain(|other| other.name != entry.name);
+            self.entries.push(entry);
+        }
+        let excess = self.entries.len().saturating_sub(PEERS);
+        self.entries.drain(..excess);
+        if let Err(error) = self.store() {
+            tracing::debug!(%error, "addresses of peers cannot be kept");
+        }
+    }
+
+    /// Another file first, then its name: there is always a whole one.
+    fn store(&self) -> io::Result<()> {
+        let mut text = String::new();
+        for Entry { name, key, address } in &self.entries {
+            text += &format!("{key} {address} {name}\n");
+        }
+        let new = self.folder.join("peers.new");
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        file.write_all(text.as_bytes())?;
+        fs::rename(&new, self.folder.join("peers"))
+    }
+}
+
+fn entry(line: &str) -> Option<Entry> {
+    let mut words = line.splitn(3, ' ');
+    let key = words.next().filter(|word| word.len() == 8)?;
+    let key = KeyId(u32::from_str_radix(key, 16).ok()?.to_be_bytes());
+    let address: SocketAddr = words.next()?.parse().ok()?;
+    let name = words.next()?.to_owned();
+    (address.port() != 0 && !address.ip().is_unspecified()).then_some(Entry { name, key, address })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remembered(name: &str) -> Remembered {
+        let folder = std::env::temp_dir().join(format!("thinair-peers-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a folder");
+        Remembered { folder, entries: Vec::new(), written: 0, next_at: Instant::ZERO }
+    }
+
+    fn at(name: &str, port: u16) -> Entry {
+        Entry { name: name.to_owned(), key: KeyId([0, 1, 2, 3]), address: ([192, 0, 2, 1], port).into() }
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_old_entries_stay() {
+        let mut kept = remembered("kept");
+        kept.write(Instant::ZERO, 1, [at("a hill", 5_000), at("dale", 5_001)].into_iter());
+        assert_eq!((kept.due_at(1), kept.due_at(2)), (None, Some(Instant::from_millis(1_000))));
+        kept.write(Instant::ZERO, 2, [at("a hill", 6_000)].into_iter());
+        let text = kept.read().expect("written");
+        let entries: Vec<_> = text.lines().filter_map(entry).collect();
+        assert_eq!(entries, [at("dale", 5_001), at("a hill", 6_000)]);
+        assert_eq!(kept.of("dale", &[KeyId([0, 1, 2, 3])]), Some(at("", 5_001).address));
+        assert_eq!(kept.of("dale", &[KeyId([9; 4])]), None, "another key");
+        assert_eq!(kept.of("coast", &[KeyId([0, 1, 2, 3])]), None);
+        let many = (0..1_000).map(|number| at(&number.to_string(), 7_000));
+        kept.write(Instant::ZERO, 3, many);
+        assert_eq!(kept.read().expect("written").lines().count(), PEERS);
+        fs::remove_dir_all(&kept.folder).expect("ours");
+    }
+
+    #[test]
+    fn what_is_no_entry_is_passed_over() {
+        for line in [
+            "",
+            "00010203",
+            "00010203 192.0.2.1:5000",
+            "00010203 192.0.2.1 hill",
+            "00010203 0.0.0.0:5000 hill",
+            "00010203 192.0.2.1:0 hill",
+            "0001020 192.0.2.1:5000 hill",
+            "+0010203 192.0.2.1:x hill",
+        ] {
+            assert_eq!(entry(line), None, "{line}");
+        }
+        assert_eq!(entry("00010203 192.0.2.1:5000 hill"), Some(at("hill", 5_000)));
+    }
+}

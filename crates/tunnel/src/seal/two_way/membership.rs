@@ -1,0 +1,74 @@
+//! Peers that come, change and go while the others stay.
+
+use std::net::SocketAddr;
+
+use thinair_wire::time::Instant;
+
+use super::peer::Peer;
+use super::timers::Timer;
+use super::{BadPeers, Over, PEERS, PeerKeys, TwoWay, canonical};
+use crate::seal::key_file::{Key, Keys};
+
+impl TwoWay {
+    /// Whether these peers could be all that there are, by number.
+    pub fn check(&self, peers: &[PeerKeys]) -> Result<(), BadPeers> {
+        super::check(self.over, peers)
+    }
+
+    /// Another peer, at the number of one that was [removed](Self::remove), or behind all others.
+    pub fn add(&mut self, now: Instant, number: usize, peer: PeerKeys) -> Result<(), BadPeers> {
+        let Some(place) = u8::try_from(number).ok().filter(|_| number < PEERS && number <= self.peers.len())
+        else {
+            return Err(BadPeers::Count(number + 1));
+        };
+        let peer = Peer::new(now, self.over, place, peer);
+        match self.peers.get_mut(number) {
+            Some(vacant) => *vacant = peer,
+            None => self.peers.push(peer),
+        }
+        self.due = Some(now);
+        Ok(())
+    }
+
+    /// Takes a peer out: its sessions end, and its keys open nothing any more. Its number is vacant then.
+    pub fn remove(&mut self, now: Instant, number: usize) {
+        // A vacant place has a key that nobody knows.
+        let mut unknown = [0; 32];
+        self.random.fill(&mut unknown);
+        let vacant = PeerKeys { keys: Keys::one(Key::new(unknown)), address: None, keepalive: None };
+        if let (Some(peer), Ok(place)) = (self.peers.get_mut(number), u8::try_from(number)) {
+            *peer = Peer::new(now, self.over, place, vacant);
+            peer.timers.stop(Timer::Try);
+            self.moves += 1;
+        }
+    }
+
+    /// Gives a peer what its configuration has now. Its session goes on, if its keys allow that. Whether something differs.
+    pub fn change(&mut self, now: Instant, number: usize, to: &PeerKeys) -> Result<bool, BadPeers> {
+        let Some(peer) = self.peers.get_mut(number) else { return Err(BadPeers::Count(number)) };
+        let keepalive = to.keepalive.filter(|keepalive| !keepalive.is_zero());
+        let has_keys = peer.keys.iter().map(|known| &known.key).eq(to.keys.iter());
+        let differs = !has_keys || peer.keepalive != keepalive || peer.home != to.address.map(canonical);
+        peer.keepalive = keepalive;
+        if !has_keys {
+            self.set_keys(now, number, &to.keys)?;
+        }
+        self.move_to(now, number, to.address);
+        Ok(differs)
+    }
+
+    /// The configured address of a peer is another one: it is asked for keys there, if it has none with us that work.
+    pub fn move_to(&mut self, now: Instant, number: usize, home: Option<SocketAddr>) {
+        let Some(peer) = self.peers.get_mut(number) else { return };
+        let home = home.map(canonical);
+        if home == peer.home || self.over == Over::Line {
+            return;
+        }
+        peer.home = home;
+        if home.is_some() {
+            peer.address = home;
+            peer.try_by(now);
+            self.due = Some(now);
+        }
+    }
+}

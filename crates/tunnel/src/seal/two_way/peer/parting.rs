@@ -1,0 +1,53 @@
+//! The end of a session that one end announces before it goes.
+
+use thinair_wire::time::Instant;
+
+use super::Peer;
+use super::asking::CALM;
+use crate::seal::BodyFlags;
+use crate::seal::two_way::Over;
+use crate::seal::two_way::timers::{Timer, Timers};
+
+const FAREWELL: BodyFlags = BodyFlags { several: false, addressed: true };
+
+impl Peer {
+    /// The session ends with the farewell that is due now; nothing else is due.
+    pub(in crate::seal::two_way) fn part(&mut self, now: Instant) {
+        self.timers = Timers::default();
+        if self.current.is_some() {
+            self.timers.set(Timer::Farewell, now);
+        }
+    }
+
+    pub(super) fn farewell(&mut self, now: Instant, over: Over, out: &mut Vec<u8>) -> bool {
+        let sealed = self.seal(now, over, FAREWELL, &[], out).is_ok();
+        self.end();
+        sealed
+    }
+
+    /// The other end has ended the session of that index. `false`: it is not the one in use.
+    pub(in crate::seal::two_way) fn close(&mut self, now: Instant, index: u8) -> bool {
+        if self.current.as_ref().is_none_or(|current| current.ours != index) {
+            return false;
+        }
+        self.end();
+        // A session that the next start of the other end has asked for already.
+        if let Some(next) = &self.next {
+            self.timers.set(Timer::Retire, next.until);
+        }
+        if self.keepalive.is_some() {
+            self.timers.set(Timer::Try, now + CALM);
+        }
+        true
+    }
+
+    fn end(&mut self) {
+        self.current = None;
+        self.previous = None;
+        self.pending = None;
+        self.timers = Timers::default();
+        self.attempts = 0;
+        self.confirmations = 0;
+        self.suspected = false;
+    }
+}

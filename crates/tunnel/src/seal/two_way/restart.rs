@@ -1,0 +1,87 @@
+//! Around restarts: addresses that are remembered from one start to the next, farewells, and peers that do not answer.
+
+use std::net::SocketAddr;
+
+use thinair_wire::time::Instant;
+
+use super::peer::{Peer, Unanswered};
+use super::{TwoWay, canonical, timers};
+use crate::seal::KeyId;
+
+/// Where a peer without a configured address was heard last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Whereabouts {
+    /// Number of the peer.
+    pub peer: usize,
+    /// Key that it is asked with first.
+    pub key: KeyId,
+    /// Source of its last authenticated datagram.
+    pub address: SocketAddr,
+}
+
+impl TwoWay {
+    /// The peer was at `address` before this start: it is asked for keys there, up to 6 times if it has no configured
+    /// address, and once before that one otherwise. To be called before the first [`poll`](crate::seal::Seal::poll).
+    pub fn remember(&mut self, now: Instant, peer: usize, address: SocketAddr) {
+        if let Some(peer) = self.peers.get_mut(peer) {
+            peer.remember(now, canonical(address));
+            self.due = Some(now);
+        }
+    }
+
+    /// Addresses that are worth to be [remembered](Self::remember): authenticated, and not those of the configuration.
+    pub fn whereabouts(&self) -> impl Iterator<Item = Whereabouts> {
+        let at = |(peer, known): (usize, &Peer)| {
+            let address = known.address.filter(|_| known.address != known.home)?;
+            Some(Whereabouts { peer, key: known.keys[0].id, address })
+        };
+        self.peers.iter().enumerate().filter_map(at)
+    }
+
+    /// Changes with every change of [`whereabouts`](Self::whereabouts).
+    pub fn moves(&self) -> u64 {
+        self.moves
+    }
+
+    pub(in crate::seal) fn key(&self, peer: usize) -> Option<KeyId> {
+        Some(self.peers.get(peer)?.keys[0].id)
+    }
+
+    /// Which peer may be at `from`, without any proof: the only one there, or else the only one without a session.
+    pub(super) fn who_may(&self, from: Option<SocketAddr>) -> Option<usize> {
+        let only = |test: &dyn Fn(&Peer) -> bool| {
+            let mut fitting = self.peers.iter().enumerate().filter(|(_, peer)| test(peer));
+            let first = fitting.next()?;
+            fitting.next().is_none().then_some(first.0)
+        };
+        only(&|peer| from.is_some() && (peer.address == from || peer.home == from))
+            .or_else(|| only(&|peer| peer.current().is_none()))
+    }
+
+    pub(in crate::seal) fn note_unreachable(&mut self, now: Instant, address: SocketAddr) {
+        let address = canonical(address);
+        for peer in self.peers.iter_mut().filter(|peer| peer.address == Some(address)) {
+            if peer.current().is_some() {
+                peer.suspect(now);
+                self.due = timers::earlier(self.due, peer.timers.first());
+            }
+        }
+    }
+
+    pub(in crate::seal) fn poll_unanswered(&mut self) -> Option<(usize, Unanswered)> {
+        if !self.has_unanswered {
+            return None;
+        }
+        let mut peers = self.peers.iter_mut().enumerate();
+        let found = peers.find_map(|(number, peer)| Some((number, peer.unanswered.take()?)));
+        self.has_unanswered = found.is_some();
+        found
+    }
+
+    pub(in crate::seal) fn farewell(&mut self, now: Instant) {
+        for peer in &mut self.peers {
+            peer.part(now);
+        }
+        self.due = Some(now);
+    }
+}

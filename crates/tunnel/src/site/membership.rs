@@ -1,0 +1,109 @@
+//! Peers of a plan that has changed take their places, while the others stay as they are.
+
+use std::net::SocketAddr;
+
+use thinair_wire::time::Instant;
+
+use super::Site;
+use super::build::{self, BuildError};
+use crate::channel::AllowedIps;
+use crate::mtu::Budget;
+use crate::plan::{Peer, Plan};
+use crate::seal::{BadPeers, Keys, PEERS, PeerKeys, Random, Seal};
+
+/// Why peers stay as they are.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// Their networks, or their channels.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// Their keys.
+    #[error(transparent)]
+    Keys(#[from] BadPeers),
+}
+
+impl Site {
+    /// Takes these peers, with their keys, in place of those that it has: the same name is the same peer. What has changed,
+    /// a sentence each. Nothing is changed where peers have no keys.
+    ///
+    /// # Errors
+    /// The peers cannot be told apart by their networks or keys. All stays as it was then.
+    pub fn change_peers(
+        &mut self,
+        now: Instant,
+        plan: &Plan,
+        budget: &Budget,
+        peers: &[(&Peer, Option<Keys>)],
+        random: &mut dyn Random,
+    ) -> Result<Vec<String>, ChangeError> {
+        let Some(Seal::TwoWay(seal)) = &mut self.seal else { return Ok(Vec::new()) };
+        let peers: Vec<(&Peer, PeerKeys)> = peers
+            .iter()
+            .filter_map(|(peer, keys)| {
+                let Peer { address, keepalive, .. } = **peer;
+                Some((*peer, PeerKeys { keys: keys.clone()?, address, keepalive }))
+            })
+            .collect();
+        seal.check(&peers.iter().map(|(_, keys)| keys.clone()).collect::<Vec<_>>())?;
+        let places = places(&self.ways.iter().map(|way| way.name.as_str()).collect::<Vec<_>>(), &peers);
+        let of_places = places.iter().zip(&peers).map(|(&(place, _), (peer, _))| (place, *peer));
+        let allowed = AllowedIps::of_peers(of_places, plan.inside.bridged).map_err(BuildError::from)?;
+
+        let mut changes = Vec::new();
+        for (number, way) in self.ways.iter_mut().enumerate().filter(|(_, way)| !way.name.is_empty()) {
+            if !places.iter().any(|(place, is_new)| *place == number && !is_new) {
+                changes.push(format!("peer `{}` removed", way.name));
+                way.name.clear();
+                way.channel.reset(None);
+                seal.remove(now, number);
+            }
+        }
+        for (&(number, is_new), (peer, keys)) in places.iter().zip(&peers) {
+            if !is_new {
+                if seal.change(now, number, keys)? {
+                    changes.push(format!("keys or address of peer `{}` changed", peer.name));
+                }
+                continue;
+            }
+            let (way, source) = build::peer(now, plan, budget, number, peer, random)?;
+            seal.add(now, number, keys.clone())?;
+            match (self.ways.get_mut(number), self.sources.get_mut(number)) {
+                (Some(vacant_way), Some(vacant_source)) => (*vacant_way, *vacant_source) = (way, source),
+                _ => {
+                    self.ways.push(way);
+                    self.sources.push(source);
+                }
+            }
+            changes.push(format!("peer `{}` added", peer.name));
+        }
+        if self.allowed != allowed {
+            changes.push("networks of peers changed".to_owned());
+        }
+        self.allowed = allowed;
+        Ok(changes)
+    }
+
+    /// Whether something is wrong with the peer of that name, so that it may be somewhere else.
+    pub fn is_troubled(&self, name: &str) -> bool {
+        self.sources.iter().any(|source| source.name == name && source.trouble.is_some())
+    }
+
+    /// The name of a peer has another address now.
+    pub fn move_peer(&mut self, now: Instant, name: &str, address: SocketAddr) {
+        let number = self.ways.iter().position(|way| way.name == name);
+        if let (Some(number), Some(Seal::TwoWay(seal))) = (number, &mut self.seal) {
+            seal.move_to(now, number, Some(address));
+        }
+    }
+}
+
+/// The place of each peer, and whether it is new there: that of its name, or the first that is vacant.
+fn places(names: &[&str], peers: &[(&Peer, PeerKeys)]) -> Vec<(usize, bool)> {
+    let is_kept = |name: &str| peers.iter().any(|(peer, _)| peer.name == name);
+    let mut vacant = (0..PEERS).filter(|place| names.get(*place).is_none_or(|name| !is_kept(name)));
+    let place = |(peer, _): &(&Peer, PeerKeys)| match names.iter().position(|name| *name == peer.name) {
+        Some(place) => Some((place, false)),
+        None => Some((vacant.next()?, true)),
+    };
+    peers.iter().map_while(place).collect()
+}

@@ -1,0 +1,203 @@
+//! Reasons why nothing goes to a peer: when they begin, and when they are over.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use thinair_wire::time::Instant;
+
+use super::source::Source;
+use super::{Notice, Shell, Site, number};
+use crate::seal::{KeyId, Refused, Seal, Sender, Unanswered};
+
+/// Reason why nothing goes to a peer, or comes from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// Requests for keys have had no answer for 4 s.
+    NoAnswer {
+        /// Where they went; `None`: to a line.
+        address: Option<SocketAddr>,
+        /// The key that they name.
+        ours: Option<KeyId>,
+    },
+    /// Nothing was heard for 15 s though something was sent.
+    Silent {
+        /// Where it went; `None`: to a line.
+        address: Option<SocketAddr>,
+    },
+    /// A request names a key that is in no key file here. **Not authenticated.**
+    OtherKey {
+        /// Where it came from; `None`: from a line.
+        address: Option<SocketAddr>,
+        /// The key that it names.
+        theirs: KeyId,
+        /// Our first key for the peer.
+        ours: Option<KeyId>,
+    },
+    /// The network reports that nothing listens there. **Not authenticated.**
+    Unreachable {
+        /// Where.
+        address: SocketAddr,
+    },
+    /// The other end has other parameters of channels.
+    OtherParameters,
+    /// The other end encrypts with another cipher.
+    OtherSuite,
+    /// The other end has ended the session.
+    Closed,
+}
+
+impl Trouble {
+    /// Name for machines, which does not change: a word in `snake_case`.
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::NoAnswer { .. } => "no_answer",
+            Self::Silent { .. } => "silent",
+            Self::OtherKey { .. } => "other_key",
+            Self::Unreachable { .. } => "unreachable",
+            Self::OtherParameters => "other_parameters",
+            Self::OtherSuite => "other_suite",
+            Self::Closed => "closed",
+        }
+    }
+
+    /// Address that it is about, if there is one.
+    pub const fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::NoAnswer { address, .. } | Self::Silent { address } | Self::OtherKey { address, .. } => {
+                *address
+            }
+            Self::Unreachable { address } => Some(*address),
+            Self::OtherParameters | Self::OtherSuite | Self::Closed => None,
+        }
+    }
+
+    /// What is authenticated is worth more than a hint, and a hint more than silence.
+    const fn weight(&self) -> u8 {
+        match self {
+            Self::NoAnswer { .. } | Self::Silent { .. } => 0,
+            Self::OtherKey { .. } | Self::Unreachable { .. } => 1,
+            Self::OtherParameters | Self::OtherSuite | Self::Closed => 2,
+        }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = |address: Option<SocketAddr>| {
+            address.map_or("the other end of the line".to_owned(), |address| address.to_string())
+        };
+        let ours = |ours: Option<KeyId>| ours.map_or(String::new(), |ours| format!("; ours is {ours}"));
+        match self {
+            Self::NoAnswer { address, ours: key } => write!(
+                f,
+                "no answer from {}: nobody is there, a firewall is in between, or the keys differ{}",
+                at(*address),
+                ours(*key)
+            ),
+            Self::Silent { address } => {
+                write!(f, "nothing was heard from {} for 15 s though something was sent", at(*address))
+            }
+            Self::OtherKey { address, theirs, ours: key } => write!(
+                f,
+                "a request from {} names key {theirs}, which is in no key file here{}",
+                at(*address),
+                ours(*key)
+            ),
+            Self::Unreachable { address } => {
+                write!(f, "nothing listens at {address} (ICMP destination unreachable)")
+            }
+            Self::OtherParameters => f.write_str(
+                "the other end has other channel parameters, so that nothing can be carried; `thinair tunnel check \
+                 FILE --against OTHER` compares two files",
+            ),
+            Self::OtherSuite => {
+                f.write_str("the other end encrypts with another cipher; give both the same `suite`")
+            }
+            Self::Closed => f.write_str("closed by the other end"),
+        }
+    }
+}
+
+impl Source {
+    /// Something of it was authentic: whatever was wrong is over.
+    pub(super) fn works(&mut self, shell: &mut dyn Shell) {
+        if let Some((trouble, _)) = self.trouble.take() {
+            shell.notice(Notice::Over { name: &self.name, trouble: &trouble });
+        }
+    }
+
+    /// What is known already, or better, stays.
+    pub(super) fn suffers(&mut self, now: Instant, trouble: Trouble, shell: &mut dyn Shell) {
+        let known = self.trouble.as_ref().map(|(known, _)| known);
+        if known.is_some_and(|known| known.reason() == trouble.reason() || known.weight() > trouble.weight())
+        {
+            return;
+        }
+        self.trouble = Some((trouble, now));
+        shell.notice(Notice::Trouble { name: &self.name, trouble: &trouble });
+    }
+}
+
+impl Site {
+    /// Hint, by ICMP, that nothing listens at `address`. **It is not authenticated**: it is shown, and makes a peer there
+    /// be asked for new keys, at most every 30 s; no session ends.
+    pub fn note_unreachable(&mut self, now: Instant, address: SocketAddr, shell: &mut dyn Shell) {
+        if let Some(seal) = &mut self.seal {
+            seal.note_unreachable(now, address);
+        }
+        let address = SocketAddr::new(address.ip().to_canonical(), address.port());
+        if self.mesh {
+            return;
+        }
+        for (way, source) in self.ways.iter().zip(&mut self.sources) {
+            if way.link.address(self.seal.as_ref()) == Some(address) {
+                source.suffers(now, Trouble::Unreachable { address }, shell);
+            }
+        }
+    }
+
+    /// Why a datagram of a handshake was refused.
+    pub(super) fn note_refused(
+        &mut self,
+        now: Instant,
+        from: Option<SocketAddr>,
+        refused: Refused,
+        shell: &mut dyn Shell,
+    ) {
+        let (sender, trouble) = match refused {
+            Refused::OtherParameters(sender) => (Some(sender), Trouble::OtherParameters),
+            Refused::OtherSuite(sender) => (Some(sender), Trouble::OtherSuite),
+            Refused::UnknownKey { key, of } => {
+                let peer = match of {
+                    Some(Sender::Peer(peer)) => peer,
+                    Some(Sender::Site(_)) | None => 0,
+                };
+                let ours = self.seal.as_ref().and_then(|seal| seal.key(peer)).filter(|_| of.is_some());
+                (of, Trouble::OtherKey { address: from, theirs: key, ours })
+            }
+            _ => return,
+        };
+        let source = sender.and_then(|sender| number(&self.sources, sender));
+        match source.and_then(|source| self.sources.get_mut(source)) {
+            Some(source) => source.suffers(now, trouble, shell),
+            None => shell.notice(Notice::Trouble { name: "", trouble: &trouble }),
+        }
+    }
+
+    /// Peers that do not answer.
+    pub(super) fn note_unanswered(&mut self, now: Instant, shell: &mut dyn Shell) {
+        while let Some((peer, unanswered)) = self.seal.as_mut().and_then(Seal::poll_unanswered) {
+            let (Some(way), Some(source)) = (self.ways.get(peer), self.sources.get_mut(peer)) else {
+                continue;
+            };
+            let address = way.link.address(self.seal.as_ref());
+            let trouble = match unanswered {
+                Unanswered::Request => {
+                    Trouble::NoAnswer { address, ours: self.seal.as_ref().and_then(|seal| seal.key(peer)) }
+                }
+                Unanswered::Session => Trouble::Silent { address },
+            };
+            source.suffers(now, trouble, shell);
+        }
+    }
+}
