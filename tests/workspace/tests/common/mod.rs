@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "not every test needs everything")]
 
 pub(crate) mod tshark;
+pub(crate) mod world;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,0 +1,40 @@
+//! A test in a mount namespace of its own: with an empty `/run`, and whatever it writes to `/etc` and `/var/lib` gone behind
+//! it.
+
+use std::process::Command;
+
+/// Set in the process that runs in the namespace.
+const INSIDE: &str = "THINAIR_TEST_WORLD";
+
+/// What the shell does in the new namespace before the test.
+const PREPARE: &str = "set -eu
+mount --make-rprivate /
+mount -t tmpfs none /run
+mkdir -p /run/netns
+for of in etc var/lib; do
+    upper=/run/upper/$of
+    mkdir -p $upper $upper.work
+    mount -t overlay overlay -o lowerdir=/$of,upperdir=$upper,workdir=$upper.work /$of
+done
+ip link set lo up
+exec \"$@\"";
+
+/// Runs the test of that name again in a world of its own, and `body` there. Where the caller may not have one, the test is
+/// skipped, and this says so.
+pub(crate) fn in_a_world(test: &str, body: impl FnOnce()) {
+    if std::env::var_os(INSIDE).is_some() {
+        return body();
+    }
+    if !thinair_os::privileges::is_root() {
+        println!("skipped: {test} needs root, for namespaces and mounts of its own");
+        return;
+    }
+    let status = Command::new("unshare")
+        .args(["--mount", "--net", "sh", "-c", PREPARE, "sh"])
+        .arg(std::env::current_exe().expect("this program has a path"))
+        .args(["--exact", test, "--nocapture", "--test-threads", "1"])
+        .env(INSIDE, "1")
+        .status()
+        .expect("unshare of util-linux");
+    assert!(status.success(), "{test}: {status}");
+}

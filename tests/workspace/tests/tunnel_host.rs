@@ -1,0 +1,22 @@
+//! What `thinair tunnel` does to its host, and what it leaves: routes, rules, addresses, name servers, folders.
+//!
+//! Each test runs in a mount namespace of its own with an empty `/run`. Three network namespaces are a field site, a router
+//! and a gateway; the field site's default route leads to the router. Needs root, else the tests are skipped.
+//!
+//! `cargo test -p thinair-tests --test tunnel_host -- --show-output` prints the tables of docs/tunnel.md.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+#[path = "tunnel_host/input.rs"]
+mod input;
+#[path = "tunnel_host/names.rs"]
+mod names;
+#[path = "tunnel_host/roam.rs"]
+mod roam;
+#[path = "tunnel_host/routes.rs"]
+mod routes;
+#[path = "tunnel_host/site.rs"]
+mod site;

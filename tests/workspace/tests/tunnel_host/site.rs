@@ -1,0 +1,227 @@
+//! A field site, a router and a gateway, and tunnels between the two ends.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use super::common;
+
+/// Addresses of the carrier: of the field site, of its router, of the gateway and of the router there.
+pub(crate) const FIELD: [&str; 2] = ["192.0.2.2", "2001:db8:1::2"];
+const FIELD_ROUTER: [&str; 2] = ["192.0.2.1", "2001:db8:1::1"];
+pub(crate) const GATEWAY: [&str; 2] = ["198.51.100.7", "2001:db8:2::7"];
+const GATEWAY_ROUTER: [&str; 2] = ["198.51.100.1", "2001:db8:2::1"];
+
+/// Addresses of the tunnel, and a host of the Internet: behind the gateway, and nowhere else.
+pub(crate) const INSIDE: [[&str; 2]; 2] = [["10.9.0.1", "fd09::1"], ["10.9.0.2", "fd09::2"]];
+pub(crate) const INTERNET: [&str; 2] = ["203.0.113.9", "2001:db8:9::9"];
+
+/// No daemon lives longer, even if the test is killed.
+const LIMIT: &str = "120";
+
+pub(crate) fn thinair() -> &'static str {
+    static COMMAND: OnceLock<String> = OnceLock::new();
+    COMMAND.get_or_init(common::command)
+}
+
+/// A folder for keys and logs. All of `/run` goes with the test.
+pub(crate) fn folder() -> PathBuf {
+    let folder = PathBuf::from("/run/test");
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Runs a shell line, which must succeed.
+pub(crate) fn sh(line: &str) -> String {
+    let output = Command::new("sh").args(["-euc", line]).output().unwrap();
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Whether something comes true within so many seconds.
+pub(crate) fn within(seconds: f64, mut is_true: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + Duration::from_secs_f64(seconds);
+    loop {
+        if is_true() {
+            return true;
+        }
+        if Instant::now() >= until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Three namespaces, whose names end in a number of their own.
+pub(crate) struct Sites {
+    pub(crate) field: String,
+    pub(crate) gateway: String,
+    pub(crate) key: String,
+    number: usize,
+}
+
+impl Sites {
+    pub(crate) fn new(number: usize) -> Self {
+        let [field, router, gateway] = ["field", "router", "gateway"].map(|name| format!("{name}{number}"));
+        let mut lines = String::new();
+        for name in [&field, &router, &gateway] {
+            lines += &format!("ip netns add {name}\n");
+            // No address is asked for, so that every look at a host is the same.
+            lines += &format!(
+                "ip netns exec {name} sh -c 'for of in all default; do
+                    echo 0 > /proc/sys/net/ipv6/conf/$of/accept_dad; echo 1 > /proc/sys/net/ipv6/conf/$of/addr_gen_mode
+                    echo 1 > /proc/sys/net/ipv4/conf/$of/rp_filter; done'\n"
+            );
+            lines += &format!("ip -n {name} link set lo up\n");
+        }
+        for (site, own, routers) in
+            [(&field, FIELD, FIELD_ROUTER), (&gateway, GATEWAY, GATEWAY_ROUTER)]
+        {
+            lines += &format!("ip link add eth0 netns {site} type veth peer name {site} netns {router}\n");
+            for (netns, interface, [four, six]) in [(site, "eth0", own), (&router, site.as_str(), routers)] {
+                lines += &format!("ip -n {netns} link set {interface} up\n");
+                lines += &format!("ip -n {netns} addr add {four}/24 dev {interface}\n");
+                lines += &format!("ip -n {netns} addr add {six}/64 dev {interface} nodad\n");
+            }
+            lines += &format!("ip -n {site} route add default via {}\n", routers[0]);
+            lines += &format!("ip -n {site} -6 route add default via {}\n", routers[1]);
+        }
+        // A wider route of the field site's own, which a tunnel may be more specific than.
+        lines += &format!("ip -n {field} route add 10.0.0.0/8 via {}\n", FIELD_ROUTER[0]);
+        lines += &format!(
+            "ip netns exec {router} sh -c 'echo 1 > /proc/sys/net/ipv4/ip_forward
+                echo 1 > /proc/sys/net/ipv6/conf/all/forwarding'\n"
+        );
+        for (address, bits) in INTERNET.iter().zip([32, 128]) {
+            lines += &format!("ip -n {gateway} addr add {address}/{bits} dev lo\n");
+        }
+        sh(&lines);
+        let key = folder().join(format!("{number}.key")).to_str().unwrap().to_owned();
+        assert!(run(&format!("{} tunnel keygen {key}", thinair())).status.success());
+        Self { field, gateway, key, number }
+    }
+
+    /// All that a tunnel may change at the field site.
+    pub(crate) fn look(&self) -> String {
+        let netns = &self.field;
+        let mut seen = String::new();
+        for family in ["-4", "-6"] {
+            seen += &sh(&format!("ip -n {netns} {family} rule"));
+            seen += &sh(&format!("ip -n {netns} {family} route show table all"));
+            seen += &sh(&format!("ip -n {netns} {family} -brief addr"));
+        }
+        seen + &sh("ls -R /run/thinair 2>/dev/null || true") + &sh("cat /etc/resolv.conf 2>/dev/null || true")
+    }
+
+    /// The gateway's end, over this version of IP.
+    pub(crate) fn start_gateway(&self, version: usize) -> Daemon {
+        let url = ["udp://:7000", "udp://[::]:7000"][version];
+        let name = format!("--tun gate{}", self.number);
+        Daemon::start(&self.gateway, &format!("{url} --key {} {} {name}", self.key, addresses(0)))
+    }
+
+    /// The field site's end, with more arguments.
+    pub(crate) fn start_field(&self, version: usize, more: &str) -> Daemon {
+        Daemon::start(&self.field, &self.field_arguments(version, more))
+    }
+
+    pub(crate) fn field_arguments(&self, version: usize, more: &str) -> String {
+        let url = ["udp://198.51.100.7:7000", "udp://[2001:db8:2::7]:7000"][version];
+        format!("{url} --key {} {} --tun air{} {more}", self.key, addresses(1), self.number)
+    }
+
+    /// Whether the field site reaches an address.
+    pub(crate) fn reaches(&self, address: &str) -> bool {
+        within(6.0, || {
+            run(&format!("ip netns exec {} ping -c 1 -W 1 {address}", self.field)).status.success()
+        })
+    }
+}
+
+impl Drop for Sites {
+    fn drop(&mut self) {
+        for name in ["field", "router", "gateway"] {
+            let _ = run(&format!("ip netns del {name}{}", self.number));
+        }
+    }
+}
+
+fn addresses(side: usize) -> String {
+    let [four, six] = INSIDE[side];
+    format!("--address {four}/30 --address {six}/64")
+}
+
+/// Runs a line that may fail.
+pub(crate) fn run(line: &str) -> Output {
+    Command::new("sh").args(["-c", line]).output().unwrap()
+}
+
+/// A daemon, which ends with this.
+pub(crate) struct Daemon {
+    timeout: Child,
+    pub(crate) pid: u32,
+    log: PathBuf,
+}
+
+impl Daemon {
+    /// Starts one, and waits until it is open.
+    pub(crate) fn start(netns: &str, arguments: &str) -> Self {
+        static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let log = folder().join(format!("{netns}-{number}.log"));
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", netns, "timeout", "--signal", "KILL", LIMIT, thinair(), "tunnel", "run"]);
+        command.args(arguments.split_whitespace());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(fs::File::create(&log).unwrap());
+        let mut timeout = command.spawn().unwrap();
+        let is_open = || fs::read_to_string(&log).unwrap().contains("tunnel is open");
+        let opened = within(20.0, || is_open() || timeout.try_wait().unwrap().is_some());
+        let text = fs::read_to_string(&log).unwrap();
+        assert!(opened && is_open(), "{arguments}\n{text}");
+        let children = format!("/proc/{0}/task/{0}/children", timeout.id());
+        let pid = fs::read_to_string(children).unwrap().trim().parse().unwrap();
+        Self { timeout, pid, log }
+    }
+
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// The helper, which is its only child.
+    fn helper(&self) -> u32 {
+        let children = format!("/proc/{0}/task/{0}/children", self.pid);
+        fs::read_to_string(children).unwrap().trim().parse().unwrap()
+    }
+
+    /// Sends a signal, and waits for the end: the exit status, if there is one.
+    pub(crate) fn end(mut self, signal: &str) -> Option<i32> {
+        let helper = self.helper();
+        sh(&format!("kill -{signal} {}", self.pid));
+        let code = self.timeout.wait().unwrap().code();
+        // A daemon that was killed does not wait for its helper.
+        assert!(within(5.0, || !fs::exists(format!("/proc/{helper}")).unwrap()), "the helper lives");
+        code
+    }
+
+    /// Kills the daemon and its helper at once, so that nobody is left to undo anything.
+    pub(crate) fn kill_both(mut self) {
+        let helper = self.helper();
+        sh(&format!("kill -STOP {helper}; kill -KILL {}; kill -KILL {helper}", self.pid));
+        self.timeout.wait().unwrap();
+        assert!(within(5.0, || !fs::exists(format!("/proc/{helper}")).unwrap()));
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if self.timeout.try_wait().unwrap().is_none() {
+            let _ = run(&format!("kill -KILL {}", self.pid));
+            let _ = self.timeout.wait();
+        }
+        if std::thread::panicking() {
+            println!("{}:\n{}", self.log.display(), self.log());
+        }
+    }
+}
