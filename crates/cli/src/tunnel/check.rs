@@ -11,6 +11,7 @@ use thinair_tunnel::mtu::{Budget, BudgetError};
 use thinair_tunnel::plan::{Others, Plan, Security};
 use thinair_tunnel::seal::Keys;
 
+use super::sources::Folders;
 use super::{describe, sources};
 use crate::analyze::print;
 
@@ -79,7 +80,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 fn plan(file: &std::path::Path) -> anyhow::Result<Plan> {
     let name = file.file_stem().and_then(|name| name.to_str());
-    Ok(sources::plan(&sources::read(file)?, name, &config::system_resolver)?)
+    let settings = sources::read(file)?;
+    Ok(sources::plan(&settings, &Folders::of(&settings, name)?, &config::system_resolver)?)
 }
 
 /// The ids of the keys of each file, by which ends can compare them; and what is wrong with files.

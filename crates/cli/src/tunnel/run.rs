@@ -10,6 +10,7 @@ use thinair_tunnel::plan::Plan;
 use tracing_subscriber::EnvFilter;
 
 use super::options::TunnelOptions;
+use super::sources::Folders;
 use super::{describe, sources};
 use crate::rohc::Usage;
 
@@ -35,12 +36,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let options = default_name(arguments.options.clone())?;
     let files = sources::files(&options)?;
     let settings = sources::settings(&files, &options)?;
-    let plan = sources::plan(&settings, options.name.as_deref(), &config::system_resolver)?;
+    let folders = Folders::of(&settings, options.name.as_deref())?;
+    let plan = sources::plan(&settings, &folders, &config::system_resolver)?;
     log(arguments.verbose);
     for note in describe::warnings(&plan) {
         tracing::warn!("{note}");
     }
-    daemon(&plan, options)?;
+    daemon(&plan, options, folders)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -91,7 +93,7 @@ fn default_name(options: TunnelOptions) -> anyhow::Result<TunnelOptions> {
 
 /// Runs the daemon until it is told to end.
 #[cfg(target_os = "linux")]
-fn daemon(plan: &Plan, options: TunnelOptions) -> anyhow::Result<()> {
+fn daemon(plan: &Plan, options: TunnelOptions, folders: Folders) -> anyhow::Result<()> {
     use thinair_tunnel::daemon::{Daemon, RunError, Source};
     let has_file = options.config.is_some() || options.name.is_some();
     let again = options.clone();
@@ -99,7 +101,7 @@ fn daemon(plan: &Plan, options: TunnelOptions) -> anyhow::Result<()> {
         files: Box::new(move || sources::files(&again).map_err(|error| format!("{error:#}"))),
         plan: Box::new(move |files, resolve| {
             let settings = sources::settings(files, &options).map_err(|error| error.to_string())?;
-            sources::plan(&settings, options.name.as_deref(), resolve).map_err(|error| error.to_string())
+            sources::plan(&settings, &folders, resolve).map_err(|error| error.to_string())
         }),
     };
     let mut daemon = Daemon::open(plan, has_file.then(|| Arc::new(source))).map_err(|error| match error {
@@ -114,6 +116,6 @@ fn daemon(plan: &Plan, options: TunnelOptions) -> anyhow::Result<()> {
 
 /// Elsewhere there is none.
 #[cfg(not(target_os = "linux"))]
-fn daemon(_plan: &Plan, _options: TunnelOptions) -> anyhow::Result<()> {
+fn daemon(_plan: &Plan, _options: TunnelOptions, _folders: Folders) -> anyhow::Result<()> {
     anyhow::bail!("a tunnel needs Linux")
 }

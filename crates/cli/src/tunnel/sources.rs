@@ -75,17 +75,30 @@ pub(super) fn read(file: &Path) -> anyhow::Result<Settings> {
     Ok(settings_of(&with_included(file)?)?)
 }
 
-/// The plan of all settings. `name`: of the tunnel, if it has another one than its interface.
+/// Where a tunnel keeps its things. Found once: a daemon that has become another user would look elsewhere.
+#[derive(Clone, Debug)]
+pub(super) struct Folders {
+    runtime: PathBuf,
+    state: PathBuf,
+}
+
+impl Folders {
+    /// Those of a tunnel. `name`: its name, if it has another one than its interface.
+    pub(super) fn of(settings: &Settings, name: Option<&str>) -> Result<Self, config::ConfigError> {
+        let interface = settings.interface()?;
+        let name = name.unwrap_or(&interface);
+        Ok(Self { runtime: runtime(name), state: state(name) })
+    }
+}
+
+/// The plan of all settings.
 pub(super) fn plan(
     settings: &Settings,
-    name: Option<&str>,
+    folders: &Folders,
     resolve: &Resolve<'_>,
 ) -> Result<Plan, config::ConfigError> {
-    let interface = settings.interface()?;
-    let name = name.unwrap_or(&interface);
-    let surroundings =
-        Surroundings { runtime: Some(runtime(name)), state: state(name), templates: &bases, resolve };
-    config::plan(settings, &surroundings)
+    let Folders { runtime, state } = folders.clone();
+    config::plan(settings, &Surroundings { runtime: Some(runtime), state, templates: &bases, resolve })
 }
 
 /// Looks up the addresses of a host.

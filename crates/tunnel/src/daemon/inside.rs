@@ -1,5 +1,6 @@
 //! The interface of the system: made or found, set up by the helper, and found again when it was taken away.
 
+use std::io;
 use std::time::Duration;
 
 use thinair_os::{Error, Interface, Limits, Namespace, Tun, TunKind, clock};
@@ -58,9 +59,16 @@ impl Inside {
         let kind = if plan.bridged { TunKind::Tap } else { TunKind::Tun };
         let namespace = plan.namespace.as_deref().map(Namespace::open).transpose()?;
         let tun = match &namespace {
-            Some(namespace) => Tun::open_in(namespace, &plan.name, kind)?,
-            None => Tun::open(&plan.name, kind)?,
+            Some(namespace) => Tun::open_in(namespace, &plan.name, kind),
+            None => Tun::open(&plan.name, kind),
         };
+        let tun = tun.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput | io::ErrorKind::ResourceBusy => Error::new(
+                format!("use `{}`: an interface of another kind, or of another program; give another --tun", plan.name),
+                error.kind(),
+            ),
+            _ => error,
+        })?;
         let mut inside = Self { mtu, carrier_port, namespace, tun, retry_at: None, segments: None };
         inside.set_up(helper)?;
         if let Some(sizer) = &plan.segments {

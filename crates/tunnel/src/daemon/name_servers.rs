@@ -57,17 +57,21 @@ impl NameServers {
                 .map_err(|why| Error::new(format!("write {}", folder.join(NOTE).display()), why))?;
         }
         // `-m 0 -x`: before all others, and exclusively (openresolv; Debian's ignores both).
-        run("resolvconf", &["-a", &name, "-m", "0", "-x"], &text)
+        let done = run("resolvconf", &["-a", &name, "-m", "0", "-x"], &text);
+        if let (Err(_), Some(folder)) = (&done, &self.folder) {
+            let _ = fs::remove_file(folder.join(NOTE));
+        }
+        done
     }
 
     /// Takes back what resolvconf was given, also by a tunnel of this name that was killed.
     pub(super) fn restore(&self) {
         let Some(note) = self.folder.as_ref().map(|folder| folder.join(NOTE)) else { return };
         let Ok(name) = fs::read_to_string(&note) else { return };
-        match run("resolvconf", &["-d", &name, "-f"], "") {
-            Ok(()) => drop(fs::remove_file(note)),
-            Err(error) => tracing::warn!(%error, "name servers of the tunnel stay"),
+        if let Err(error) = run("resolvconf", &["-d", &name, "-f"], "") {
+            tracing::warn!(%error, "name servers of the tunnel may stay");
         }
+        let _ = fs::remove_file(note);
     }
 }
 

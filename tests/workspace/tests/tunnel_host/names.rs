@@ -108,7 +108,7 @@ fn name_servers_are_given_and_taken_back() {
         let start = || {
             let arguments = sites.field_arguments(0, "--dns 10.9.0.1 --dns lan.example");
             let line = format!(
-                "ip netns exec {} env {path} timeout --signal KILL 60 {} tunnel run {arguments} 2>/run/dns.log & echo $!",
+                "ip netns exec {} env {path} timeout --signal KILL 60 {} tunnel run {arguments} >/run/dns.out 2>/run/dns.log & echo $!",
                 sites.field,
                 thinair()
             );

@@ -71,7 +71,7 @@ impl Sites {
             // No address is asked for, so that every look at a host is the same.
             lines += &format!(
                 "ip netns exec {name} sh -c 'for of in all default; do
-                    echo 0 > /proc/sys/net/ipv6/conf/$of/accept_dad; echo 1 > /proc/sys/net/ipv6/conf/$of/addr_gen_mode
+                    echo 0 > /proc/sys/net/ipv6/conf/$of/accept_dad
                     echo 1 > /proc/sys/net/ipv4/conf/$of/rp_filter; done'\n"
             );
             lines += &format!("ip -n {name} link set lo up\n");
@@ -112,7 +112,8 @@ impl Sites {
             seen += &sh(&format!("ip -n {netns} {family} route show table all"));
             seen += &sh(&format!("ip -n {netns} {family} -brief addr"));
         }
-        seen + &sh("ls -R /run/thinair 2>/dev/null || true") + &sh("cat /etc/resolv.conf 2>/dev/null || true")
+        let folders = format!("ls -Rd /run/thinair/air{0} /run/thinair/thinair* 2>/dev/null || true", self.number);
+        seen + &sh(&folders) + &sh("cat /etc/resolv.conf 2>/dev/null || true")
     }
 
     /// The gateway's end, over this version of IP.
