@@ -19,6 +19,8 @@ mod life;
 mod mesh;
 #[path = "tunnel_run/relay.rs"]
 mod relay;
+#[path = "tunnel_run/restart.rs"]
+mod restart;
 #[path = "tunnel_run/traffic.rs"]
 mod traffic;
 

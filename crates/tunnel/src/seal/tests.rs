@@ -6,6 +6,7 @@ mod cookies;
 mod groups;
 mod key_files;
 pub(super) mod nonces;
+mod restarts;
 mod room;
 mod sessions;
 mod trouble;

@@ -50,6 +50,8 @@ macro_rules! apart {
     }};
 }
 
+mod trouble;
+
 /// Random octets that are the same in every run.
 fn random(seed: u64) -> impl FnMut(&mut [u8]) + Send {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;

@@ -136,6 +136,7 @@ impl End {
         command.args(["--signal", "KILL", LIMIT, thinair().unwrap(), "tunnel", "run"]).args(arguments);
         // A busy machine lets many packets wait; none is to be lost by the system.
         command.args(["--tun", TUN, "--queue", "20000", "--status", &status]);
+        command.env("STATE_DIRECTORY", folder.path(&format!("{name}.state")));
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(fs::File::options().create(true).append(true).open(&log).unwrap());
         let before = fs::read_to_string(&log).unwrap_or_default().len();
@@ -350,6 +351,12 @@ impl Bench {
     pub(crate) fn replace(&mut self, side: usize, argument: &str, by: &str) {
         let found = self.arguments[side].iter_mut().find(|found| *found == argument);
         *found.unwrap() = by.to_owned();
+    }
+
+    /// From its next start on, an end waits for the other one, whose address it does not know.
+    pub(crate) fn listen(&mut self, side: usize) {
+        let url = format!("udp://:{}", PORTS[side]);
+        self.arguments[side].splice(..3, [url]);
     }
 
     /// More arguments for the next start of an end.

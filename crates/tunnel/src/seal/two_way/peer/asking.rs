@@ -21,7 +21,7 @@ const BACK_OFF: u32 = 4;
 /// where nobody has anything to send, from the seventh on, so long.
 const PATIENT: (u32, Duration) = (6, Duration::from_secs(120));
 /// With something to send, the first ones, which are those of 30 s, wait no longer than so,
-const HURRIED: (u32, Duration) = (16, Duration::from_secs(2));
+const HURRIED: (u32, Duration) = (17, Duration::from_secs(2));
 /// and the others, without a session, no longer than so.
 const EAGER: Duration = Duration::from_secs(4);
 /// Without an answer for so long, a peer is reported.
