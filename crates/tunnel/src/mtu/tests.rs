@@ -13,6 +13,7 @@ fn plan(carrier: Carrier, security: Security) -> Plan {
             namespace: None,
             addresses: vec![("10.0.0.1".parse().unwrap(), 24), ("fd00::1".parse().unwrap(), 64)],
             routes: Vec::new(),
+            dns: Vec::new(),
             mtu: None,
             queue: None,
             segments: None,
@@ -23,6 +24,7 @@ fn plan(carrier: Carrier, security: Security) -> Plan {
         others: Others::Peers(vec![Peer {
             name: "b".into(),
             address: Some("192.0.2.1:4000".parse().unwrap()),
+            host: None,
             allowed: Vec::new(),
             key: None,
             keepalive: None,
@@ -31,6 +33,7 @@ fn plan(carrier: Carrier, security: Security) -> Plan {
         seeing: Seeing::default(),
         user: None,
         state: PathBuf::new(),
+        runtime: None,
     }
 }
 
