@@ -31,7 +31,7 @@ pub struct Plan {
     pub seeing: Seeing,
     /// As whom the daemon goes on when everything is open: a name of a user. `None`: as it was started.
     pub user: Option<String>,
-    /// Where the highest epochs are kept (one-way carriers).
+    /// Where the highest epochs (one-way carriers), and addresses of peers, are kept.
     pub state: PathBuf,
     /// The folder of the tunnel while it runs, below `/run`: its sockets, and its lock. `None`: there is none.
     pub runtime: Option<PathBuf>,

@@ -141,7 +141,7 @@ pub(crate) struct TunnelOptions {
     /// Go on as this user when everything is open, without any capability
     #[arg(long, value_name = "NAME", help_heading = "Daemon")]
     user: Option<String>,
-    /// Folder in which epochs are kept [default: /var/lib/thinair/NAME]
+    /// Folder in which epochs and addresses of peers are kept [default: /var/lib/thinair/NAME]
     #[arg(long, value_name = "FOLDER", help_heading = "Daemon")]
     state: Option<String>,
 }

@@ -289,9 +289,7 @@ impl Peer {
         if sealed.is_err() || (self.suspected && !body.is_empty()) {
             self.hurry(now, sealed.is_err());
         }
-        if sealed.is_err() {
-            return sealed;
-        }
+        sealed?;
         self.timers.stop(Timer::Sign);
         if !body.is_empty() && self.timers.at(Timer::Dead).is_none() {
             self.timers.set(Timer::Dead, now + DEAD);
@@ -301,7 +299,7 @@ impl Peer {
         {
             self.timers.set(Timer::Ask, now + keepalive);
         }
-        sealed
+        Ok(())
     }
 
     /// Opens a body. Its place in the datagram, whether the peer's address is now where it came from, and whether it is
