@@ -141,6 +141,7 @@ pub(super) fn host_and_port(text: &str) -> Result<(&str, u16), String> {
     if host.contains(|c: char| !c.is_ascii_alphanumeric() && !"-._:%".contains(c)) {
         return Err(wrong());
     }
-    let port = super::words::number(0..=u16::MAX)(port).map_err(|_| wrong())?;
+    let port = super::words::number(0..=u16::MAX)(port)
+        .map_err(|_| format!("\"{port}\" is no port: give a number from 0 to {}", u16::MAX))?;
     Ok((host, port))
 }

@@ -1,0 +1,88 @@
+//! A host for commands of the documentation: namespaces of its own for mounts and networks, with nothing of thinair in it.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// No command takes longer, in seconds.
+const LIMIT: &str = "60";
+
+/// Whether something comes true before long.
+pub(crate) fn soon(mut is_true: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + Duration::from_secs(20);
+    while Instant::now() < until {
+        if is_true() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    false
+}
+
+pub(crate) struct Host {
+    shell: Child,
+    /// Where commands are typed in: the same folder at all hosts of a section.
+    folder: PathBuf,
+    path: String,
+}
+
+impl Host {
+    /// A host whose own files are below `base`; `line`: its serial line.
+    pub(crate) fn new(base: &Path, name: &str, folder: &Path, line: Option<&Path>) -> Self {
+        let script = super::common::root().join("tests/workspace/tests/documented_commands/host.sh");
+        let own = base.join(name);
+        fs::create_dir_all(&own).unwrap();
+        let log = File::create(base.join(format!("{name}.log"))).unwrap();
+        let mut shell = Command::new("unshare");
+        shell.args(["--mount", "--net", "bash"]).arg(script).arg(&own).arg(line.unwrap_or(Path::new("")));
+        shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let shell = shell.spawn().unwrap();
+        let command = super::common::command();
+        let command = fs::canonicalize(command).unwrap();
+        let path = format!("{}:{}", command.parent().unwrap().display(), std::env::var("PATH").unwrap());
+        let host = Self { shell, folder: folder.to_owned(), path };
+        // The folder is on a file system of the host's own.
+        let is_ready = || host.run(&format!("test -e {}/ready", own.display())).status.success();
+        assert!(soon(is_ready), "{name}: {}", fs::read_to_string(base.join(format!("{name}.log"))).unwrap());
+        host
+    }
+
+    /// The number of its first process, which stands for its namespaces.
+    pub(crate) fn pid(&self) -> u32 {
+        self.shell.id()
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--mount", "--net", "--target", &self.pid().to_string()]);
+        let line = format!("cd '{}' && exec bash -c {}", self.folder.display(), quoted(line));
+        command.args(["timeout", LIMIT, "bash", "-c", &line]).env("PATH", &self.path).stdin(Stdio::null());
+        command
+    }
+
+    /// Types a command in, and waits for its end.
+    pub(crate) fn run(&self, line: &str) -> Output {
+        self.command(line).output().unwrap()
+    }
+
+    /// Starts what runs until it is interrupted; both outputs go to `log`.
+    pub(crate) fn start(&self, line: &str, log: &Path) -> Child {
+        let out = File::create(log).unwrap();
+        let err = out.try_clone().unwrap();
+        // A command that is started in the background would not hear SIGINT, this one does.
+        self.command(line).stdout(out).stderr(err).spawn().unwrap()
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = self.shell.kill();
+        let _ = self.shell.wait();
+    }
+}
+
+/// A text as one word of a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
