@@ -1,6 +1,6 @@
 //! The seal of a plan: keys from files, and what both ends must agree on.
 
-use std::os::unix::fs::chown;
+use std::os::unix::fs::lchown;
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
@@ -85,7 +85,7 @@ pub(super) fn seal(
 pub(super) fn give_to(plan: &Plan, account: &Account) -> Result<(), RunError> {
     let (Security::Key { .. }, Others::Mesh(_)) = (&plan.security, &plan.others) else { return Ok(()) };
     let give = |path: &Path| {
-        chown(path, Some(account.uid()), Some(account.gid()))
+        lchown(path, Some(account.uid()), Some(account.gid()))
             .map_err(|why| RunError::State(path.to_owned(), why))
     };
     give(&plan.state)?;
