@@ -14,7 +14,7 @@ fn octets(plan: &ChannelPlan, flows: u16, rounds: u16) -> (u64, u64, Cids) {
     let mut now = Instant::ZERO;
     for round in 0..rounds {
         for flow in 0..flows {
-            now += Duration::from_millis(2);
+            now = now + Duration::from_millis(2);
             let packet = udp6(1_000 + flow, round, 40 + usize::from((flow + round) % 61));
             let [a, b] = &mut ends;
             assert_eq!(carry(a, b, now, &packet), [packet]);
@@ -59,9 +59,10 @@ fn no_packet_is_lost_or_changed_where_the_space_changes_to_and_fro() {
         let mut rounds = |ends: &mut [Channel; 2], flows: u16, rounds: u16, step: u64| {
             for round in 0..rounds {
                 for flow in 0..flows {
-                    now += Duration::from_millis(step);
+                    now = now + Duration::from_millis(step);
                     let [a, b] = ends;
-                    for (from, to, port) in [(&mut *a, &mut *b, 1_000), (b, a, 2_000)] {
+                    for port in [1_000, 2_000] {
+                        let (from, to) = if port == 1_000 { (&mut *a, &mut *b) } else { (&mut *b, &mut *a) };
                         let packet = udp6(port + flow, round, 30);
                         assert_eq!(carry(from, to, now, &packet), [packet], "{mode:?}");
                     }
