@@ -157,7 +157,7 @@ fn through(packaging: &Packaging, config: &Config, units: &[Pushed], fates: &[Fa
             bodies.push((body.octets.to_vec(), body.several, body.to.is_some()));
         };
         let to = SiteId::new(2).filter(|_| unit.addressed);
-        match packager.push(now, Unit { protocol, to, octets: &octets }, &mut sink) {
+        match packager.push(now, Unit { protocol, to, large: false, octets: &octets }, &mut sink) {
             Ok(()) => sent.push((protocol, octets)),
             Err(PushError::Full) => assert!(packager.is_full()),
             Err(_) => {}

@@ -14,6 +14,7 @@ mod mesh;
 mod outcome;
 mod segments;
 mod setup;
+mod spaces;
 
 use thinair_rohc::contexts::ContextState;
 use thinair_rohc::packet::{self, Body};
@@ -24,11 +25,13 @@ pub use counters::{Counters, Feedback, Kinds, Reasons, Way};
 pub use feedback::{NACK_INTERVAL, NACKS_A_SECOND};
 pub use outcome::{NotReceived, NotSent, Sent};
 pub use setup::{Role, Setup, SetupError};
+pub use spaces::{Cids, FEW, LIVE};
 
 use crate::plan::ChannelPlan;
 use crate::unit::{Protocol, SiteId, Unit};
 use bridge::Frame;
 use ends::Ends;
+use spaces::Spaces;
 
 /// Octets that a header may grow by when it is compressed, with extension headers.
 const GROWTH: usize = 1_024;
@@ -47,7 +50,7 @@ const FRONT: usize = bridge::HEADER + feedback::ROOM;
 /// that goes back is taken for the latest one.
 #[derive(Debug)]
 pub struct Channel {
-    ends: Ends,
+    spaces: Spaces,
     plan: ChannelPlan,
     own: Option<SiteId>,
     bridged: bool,
@@ -76,10 +79,10 @@ impl Channel {
             Role::Mesh { own, .. } => own,
             Role::Pair | Role::OneWay => None,
         };
-        let ends = Ends::new(setup)?;
+        let spaces = Spaces::new(setup)?;
         let mtu = usize::from(mtu);
         Ok(Self {
-            ends,
+            spaces,
             plan: plan.clone(),
             own,
             bridged: setup.bridged,
@@ -144,7 +147,7 @@ impl Channel {
             return Err(NotSent::TooLong { octets: ip.len(), most: self.mtu });
         }
         let room = self.room.get_mut(FRONT..).unwrap_or_default();
-        let compressed = self.ends.compress(self.now, ip, room)?;
+        let compressed = self.spaces.compress(self.now, &self.plan, ip, room)?;
         let as_is = match (self.as_is, self.bridged) {
             (false, _) => None,
             (true, true) => Some(Protocol::Bridged),
@@ -173,13 +176,13 @@ impl Channel {
         octets: &[u8],
         sink: &mut dyn FnMut(Unit<'_>),
     ) -> Result<Sent, NotSent> {
-        if self.ends.only_hears() {
+        if self.spaces.only_hears() {
             return Err(NotSent::OnlyHears);
         }
         if octets.len() > self.largest_unit {
             return Err(NotSent::TooLong { octets: octets.len(), most: self.largest_unit });
         }
-        sink(Unit { protocol, to: None, octets });
+        sink(Unit { protocol, to: None, large: self.spaces.sends_large(), octets });
         Ok(Sent { compressed: None, units: 1, octets: octets.len() })
     }
 
@@ -217,16 +220,19 @@ impl Channel {
         unit: Unit<'_>,
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<usize, NotReceived> {
-        let Unit { protocol, to, octets } = unit;
+        let Unit { protocol, to, large, octets } = unit;
         if to.is_some() && to != self.own {
             return Err(NotReceived::NotForUs);
         }
-        if !self.ends.knows(from) {
+        let Some(ends) = self.spaces.receiving(&self.plan, large) else {
+            return Err(NotReceived::Unexpected(protocol));
+        };
+        if !ends.knows(from) {
             return Err(NotReceived::UnknownSite);
         }
         match (protocol, self.bridged) {
             (Protocol::Rohc, bridged) => {
-                let packet = self.rohc(from, to, octets)?;
+                let packet = self.rohc(from, to, large, octets)?;
                 if packet > 0 && bridged {
                     // A packet, where there should be a frame around it.
                     return Err(NotReceived::Malformed(protocol));
@@ -249,7 +255,7 @@ impl Channel {
                     Ok(octets.len())
                 }
                 Frame::Packet { addresses, packet } => {
-                    let packet = self.rohc(from, to, packet)?;
+                    let packet = self.rohc(from, to, large, packet)?;
                     if packet == 0 {
                         return Ok(0);
                     }
@@ -270,11 +276,15 @@ impl Channel {
         &mut self,
         from: Option<SiteId>,
         to: Option<SiteId>,
+        large: bool,
         octets: &[u8],
     ) -> Result<usize, NotReceived> {
         let parts = packet::parts(octets).map_err(|e| NotReceived::Decompress(DecompressError::Packet(e)))?;
+        let Some(ends) = self.spaces.receiving(&self.plan, large) else {
+            return Err(NotReceived::Unexpected(Protocol::Rohc));
+        };
         if !parts.feedback.octets().is_empty() {
-            self.ends.feedback(self.now, from, to, parts.feedback, &mut self.counters.feedback_received);
+            ends.feedback(self.now, from, to, parts.feedback, &mut self.counters.feedback_received);
         }
         let rest = match parts.body {
             Body::Empty => return Ok(0),
@@ -286,8 +296,9 @@ impl Channel {
         };
         let room = self.delivered.get_mut(bridge::HEADER..).unwrap_or_default();
         let due = self.now + self.plan.feedback_wait;
-        match self.ends.decompress(self.now, from, rest, room, due, &mut self.counters) {
+        match ends.decompress(self.now, from, rest, room, due, &mut self.counters) {
             Ok(done) => {
+                self.spaces.note_received(large);
                 let way = &mut self.counters.received;
                 way.headers += done.header_out as u64;
                 way.rohc_headers += done.header_in as u64;
@@ -308,14 +319,14 @@ impl Channel {
 
     /// When [`poll`](Self::poll) is next to be called; `None` if there is nothing to wait for.
     pub fn poll_at(&self) -> Option<Instant> {
-        self.ends.poll_at()
+        self.spaces.poll_at()
     }
 
     /// Hands out feedback that has waited long enough for a packet to go in front of.
     pub fn poll(&mut self, now: Instant, sink: &mut dyn FnMut(Unit<'_>)) {
         self.now = self.now.max(now);
         let (now, most) = (self.now, self.most_alone());
-        self.ends.poll(now, most, &mut self.counters, sink);
+        self.spaces.poll(now, most, &mut self.counters, sink);
     }
 
     /// Octets of the longest unit that holds nothing but feedback: packed frames need one around it.
@@ -326,7 +337,7 @@ impl Channel {
     /// The peer, or a site, has started anew and has no contexts: neither has this end. In a mesh, our own contexts begin
     /// anew for all, so that the site hears us at once.
     pub fn reset(&mut self, from: Option<SiteId>) {
-        self.ends.reset(&self.plan, from);
+        self.spaces.reset(&self.plan, from);
     }
 
     /// What was done since the start.
@@ -334,15 +345,21 @@ impl Channel {
         &self.counters
     }
 
+    /// The CID space of each direction.
+    pub fn cids(&self) -> Cids {
+        self.spaces.cids()
+    }
+
     /// The contexts of our compressor.
     pub fn compressor_contexts(&self) -> impl Iterator<Item = ContextState> + '_ {
-        self.ends.compressor().into_iter().flat_map(|compressor| compressor.contexts())
+        self.spaces.all().filter_map(Ends::compressor).flat_map(|compressor| compressor.contexts())
     }
 
     /// The contexts of our decompressors, with the site that they hear.
     pub fn decompressor_contexts(&self) -> impl Iterator<Item = (Option<SiteId>, ContextState)> + '_ {
-        self.ends
-            .decompressors()
+        self.spaces
+            .all()
+            .flat_map(Ends::decompressors)
             .flat_map(|(site, decompressor)| decompressor.contexts().map(move |context| (site, context)))
     }
 }

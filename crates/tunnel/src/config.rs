@@ -30,7 +30,7 @@ pub use security::suite_name;
 pub use settings::Settings;
 pub use told::{ConfigError, Place};
 
-use crate::plan::{Carrier, Packaging, Plan};
+use crate::plan::{Carrier, Packaging, Plan, Security};
 
 /// What a plan depends on besides what was told.
 pub struct Surroundings<'s> {
@@ -66,7 +66,9 @@ pub fn plan(settings: &Settings, surroundings: &Surroundings<'_>) -> Result<Plan
         Carrier::Udp { packaging, .. } | Carrier::File { packaging, .. } => *packaging != Packaging::Packed,
         Carrier::Serial { .. } => false,
     };
-    let channel = channel::channel(settings, answers, has_types, surroundings)?;
+    let is_open = matches!(security, Security::Open);
+    let has_two_ends = !is_open && !carried.is_one_way() && !others::is_mesh(settings);
+    let channel = channel::channel(settings, answers, has_types, has_two_ends, surroundings)?;
     Ok(Plan {
         inside: inside::inside(settings)?,
         carrier: carried.carrier,

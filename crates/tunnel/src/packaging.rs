@@ -38,6 +38,8 @@ pub struct Body<'b> {
     pub several: bool,
     /// The one site that it is for: then the octets begin with its number. Only [`packed`] ones.
     pub to: Option<SiteId>,
+    /// Whether its units belong to the channel with large CIDs: those of a body all do, or none. Told beside the body.
+    pub large: bool,
 }
 
 /// What was in a datagram.
@@ -439,7 +441,7 @@ impl Whose {
             Some((protocol, octets)) => {
                 counters.units += 1;
                 counters.octets += octets.len() as u64;
-                sink(from, Unit { protocol, to, octets });
+                sink(from, Unit { protocol, to, large: false, octets });
             }
             None => counters.unknown += 1,
         }

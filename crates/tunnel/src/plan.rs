@@ -201,6 +201,9 @@ pub struct ChannelPlan {
     pub cids: CidSpace,
     /// MAX_CID.
     pub max_cid: u16,
+    /// MAX_CID of a second channel, which has large CIDs and is used while there are more flows than small CIDs, between two
+    /// ends alone; `None`: there is no such channel.
+    pub large_max_cid: Option<u16>,
     /// PROFILES.
     pub profiles: ProfileSet,
     /// MRRU; `None`: what the longest packet of the interface may need, with the longest chain of headers.
@@ -234,6 +237,7 @@ impl ChannelPlan {
         Self {
             cids: CidSpace::Small,
             max_cid: 15,
+            large_max_cid: None,
             profiles,
             mrru: None,
             mode: Mode::Optimistic,
@@ -327,6 +331,15 @@ pub struct Seeing {
 }
 
 impl ChannelPlan {
+    /// The word for the CIDs in a configuration: `auto`, `small` or `large`.
+    pub const fn cids_name(&self) -> &'static str {
+        match (self.large_max_cid, self.cids) {
+            (Some(_), _) => "auto",
+            (None, CidSpace::Small) => "small",
+            (None, CidSpace::Large) => "large",
+        }
+    }
+
     /// What a compressor is told, but for the channel itself.
     pub fn compressor(&self, channel: thinair_rohc::Channel, seed: u64) -> CompressorConfig {
         let mut config = CompressorConfig::new(channel);

@@ -55,8 +55,8 @@ impl<F: FnMut(&mut [u8]) + Send> Random for F {
 pub struct BodyFlags {
     /// More than one unit is in it.
     pub several: bool,
-    /// It begins with the number of the one site of a mesh that it is for. Of an empty body between two peers: its
-    /// sender has ended the session.
+    /// In a mesh: it begins with the number of the one site that it is for. Between two ends: its units belong to the
+    /// channel with large CIDs; of an empty body: its sender has ended the session.
     pub addressed: bool,
 }
 

@@ -154,7 +154,8 @@ impl Site {
         self.counters.received_datagram(datagram.len() + self.outer);
         let octets = datagram.len() + self.outer;
         let Some(seal) = &mut self.seal else {
-            self.receive(now, None, BodyIn { octets: datagram, several: false, addressed: false }, shell);
+            let body = BodyIn { octets: datagram, several: false, addressed: false };
+            self.receive(now, None, body, false, shell);
             return;
         };
         match seal.open(now, from, datagram) {
@@ -175,7 +176,9 @@ impl Site {
                     }
                 }
                 let BodyFlags { several, addressed } = flags;
-                self.receive(now, Some(source), BodyIn { octets: body, several, addressed }, shell);
+                let (addressed, large) = (addressed && self.mesh, addressed && !self.mesh);
+                let body = BodyIn { octets: body, several, addressed };
+                self.receive(now, Some(source), body, large, shell);
             }
             Opened::Session { from: sender, session } => {
                 if let Some(source) = number(&self.sources, sender) {
@@ -205,7 +208,7 @@ impl Site {
     /// Octets of a stream of TS Packets, from a file.
     pub fn handle_stream(&mut self, now: Instant, octets: &[u8], shell: &mut dyn Shell) {
         self.counters.received_datagram(octets.len());
-        let (together, mut inlet) = self.inlet(now, shell);
+        let (together, mut inlet) = self.inlet(now, false, shell);
         if let Some(together) = together {
             together.receive_stream(octets, &mut |site, unit| inlet.take(None, site, unit));
         }
@@ -213,7 +216,7 @@ impl Site {
 
     /// The stream has ended.
     pub fn finish_stream(&mut self, now: Instant, shell: &mut dyn Shell) {
-        let (together, mut inlet) = self.inlet(now, shell);
+        let (together, mut inlet) = self.inlet(now, false, shell);
         if let Some(together) = together {
             together.finish_stream(&mut |site, unit| inlet.take(None, site, unit));
         }
@@ -338,8 +341,15 @@ impl Site {
     }
 
     /// Takes a body, of a source if the seal tells which.
-    fn receive(&mut self, now: Instant, number: Option<usize>, body: BodyIn<'_>, shell: &mut dyn Shell) {
-        let (together, mut inlet) = self.inlet(now, shell);
+    fn receive(
+        &mut self,
+        now: Instant,
+        number: Option<usize>,
+        body: BodyIn<'_>,
+        large: bool,
+        shell: &mut dyn Shell,
+    ) {
+        let (together, mut inlet) = self.inlet(now, large, shell);
         // The unpackager is taken out for the time being: units of it go to sources, too.
         let taken = match number.and_then(|number| inlet.sources.get_mut(number)) {
             Some(source) => source.unpackager.take(),
@@ -360,10 +370,11 @@ impl Site {
     fn inlet<'a>(
         &'a mut self,
         now: Instant,
+        large: bool,
         shell: &'a mut dyn Shell,
     ) -> (&'a mut Option<Unpackager>, Inlet<'a>) {
         let Self { together, sources, ways, mesh, allowed, counters, .. } = self;
-        (together, Inlet { now, sources, ways, mesh: *mesh, allowed, counters, shell })
+        (together, Inlet { now, sources, ways, mesh: *mesh, large, allowed, counters, shell })
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Unit<'u> {
     pub protocol: Protocol,
     /// The one site of a mesh that it is for, which is so for feedback; `None`: whoever hears it.
     pub to: Option<SiteId>,
+    /// Whether it belongs to the channel with large CIDs, where a pair has two channels.
+    pub large: bool,
     /// The octets.
     pub octets: &'u [u8],
 }

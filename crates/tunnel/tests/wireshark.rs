@@ -89,7 +89,7 @@ fn datagrams(packaging: &Packaging, rtp: Option<rtp::Start>, units: &[Vec<u8>]) 
     let mut packager = Packager::new(Instant::ZERO, packaging, &others, config).unwrap();
     let mut datagrams = Vec::new();
     for octets in units {
-        let unit = Unit { protocol: Protocol::Rohc, to: None, octets };
+        let unit = Unit { protocol: Protocol::Rohc, to: None, large: false, octets };
         packager.push(Instant::ZERO, unit, &mut |body| datagrams.push(body.octets.to_vec())).unwrap();
     }
     packager.pause(Instant::ZERO, &mut |body| datagrams.push(body.octets.to_vec()));

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use serde_json::{Value, json};
-use thinair_rohc::{CidSpace, ProfileId};
+use thinair_rohc::ProfileId;
 use thinair_tunnel::config::suite_name;
 use thinair_tunnel::mtu::Budget;
 use thinair_tunnel::plan::{Carrier, Framing, Others, Packaging, Plan, Security};
@@ -113,17 +113,10 @@ fn channel(plan: &Plan) -> String {
     format!(
         "{}-mode, {} CIDs to {}, profiles {}",
         channel.mode.letter(),
-        cids(channel.cids),
-        channel.max_cid,
+        channel.cids_name(),
+        channel.large_max_cid.unwrap_or(channel.max_cid),
         profiles.join(", ")
     )
-}
-
-fn cids(cids: CidSpace) -> &'static str {
-    match cids {
-        CidSpace::Small => "small",
-        CidSpace::Large => "large",
-    }
 }
 
 fn others(others: &Others) -> Vec<(&'static str, String)> {
@@ -216,8 +209,8 @@ pub(super) fn to_json(plan: &Plan) -> Value {
             Security::Insecure => json!({ "insecure": true }),
         },
         "channel": {
-            "cid": cids(channel.cids),
-            "max_cid": channel.max_cid,
+            "cid": channel.cids_name(),
+            "max_cid": channel.large_max_cid.unwrap_or(channel.max_cid),
             "profiles": channel.profiles.iter().map(ProfileId::name).collect::<Vec<_>>(),
             "mode": channel.mode.letter(),
             "mrru": channel.mrru,

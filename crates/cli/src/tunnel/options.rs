@@ -78,10 +78,11 @@ pub(crate) struct TunnelOptions {
     #[arg(long, help_heading = "Security")]
     insecure: bool,
 
-    /// CID space, the same at both ends: small or large [default: small]
+    /// CIDs, the same at both ends: small, large, or auto, which is small CIDs until 16 flows are live and large ones then
+    /// [default: auto between two ends with a key or --insecure, otherwise small]
     #[arg(long, value_name = "SPACE", help_heading = "Channel")]
     cid: Option<String>,
-    /// Highest CID, the same at both ends [default: 15]
+    /// Highest CID, with auto that of large CIDs, the same at both ends [default: 15; with auto 1023]
     #[arg(long, value_name = "N", help_heading = "Channel")]
     max_cid: Option<String>,
     /// Profiles besides `uncompressed`, the same at both ends: names separated by commas, of rtp, udp, esp, ip,

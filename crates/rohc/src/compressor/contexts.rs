@@ -14,6 +14,11 @@ impl Compressor<'_> {
         cids.zip(self.flows.kinds()).filter_map(|(cid, kind)| of(cid, kind))
     }
 
+    /// Flows that have lost their context to another flow since the start, modulo 2^32: there were more flows than contexts.
+    pub fn displaced_flows(&self) -> u32 {
+        self.flows.displaced()
+    }
+
     /// The context of a CID, if it is in use.
     pub fn context(&self, cid: Cid) -> Option<ContextState> {
         self.flows.look(cid).and_then(|kind| of(cid, kind))

@@ -71,6 +71,8 @@ pub(super) struct Flows<'m> {
     key: u64,
     /// Contexts that were ever used.
     used: u16,
+    /// Flows that have lost their context to another one.
+    displaced: u32,
     capacity: u16,
     oldest: u16,
     newest: u16,
@@ -99,6 +101,7 @@ impl<'m> Flows<'m> {
             mask,
             key,
             used: 0,
+            displaced: 0,
             capacity,
             oldest: NONE,
             newest: NONE,
@@ -157,6 +160,11 @@ impl<'m> Flows<'m> {
         self.find(hash, |kind| matches!(kind, Kind::Rejected { until } if now < *until)).is_some()
     }
 
+    /// How often [`claim`](Self::claim) took the context of another flow, modulo 2^32.
+    pub(super) fn displaced(&self) -> u32 {
+        self.displaced
+    }
+
     /// The CID that [`claim`](Self::claim) would take.
     pub(super) fn next(&self) -> Option<Cid> {
         Cid::new(if self.used < self.capacity { self.used } else { self.oldest })
@@ -166,6 +174,9 @@ impl<'m> Flows<'m> {
     /// and replaced.
     pub(super) fn claim(&mut self, hash: u32) -> Option<Cid> {
         let cid = self.next()?;
+        if self.used == self.capacity {
+            self.displaced = self.displaced.wrapping_add(1);
+        }
         self.take(cid, hash)
     }
 

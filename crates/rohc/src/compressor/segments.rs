@@ -117,7 +117,7 @@ impl Compressor<'_> {
         if let Some(base) = base.filter(|base| *base != next) {
             self.flows.touch(base);
         }
-        let cid = self.flows.take(next, hash)?;
+        let cid = if over.is_some() { self.flows.take(next, hash)? } else { self.flows.claim(hash)? };
         self.set_segment(now, cid, base.filter(|base| *base != next), is_pattern)
     }
 

@@ -123,7 +123,7 @@ impl Back {
             let packets = self.waiting.go_alone(now, most, |octets| {
                 counters.sent.units += 1;
                 counters.sent.unit_octets += octets.len() as u64;
-                sink(Unit { protocol: Protocol::Rohc, to, octets });
+                sink(Unit { protocol: Protocol::Rohc, to, large: false, octets });
             });
             counters.feedback_sent.alone += packets;
         }
@@ -152,10 +152,9 @@ impl Ends {
         }
         let limiter = Limiter::new(parameters.contexts());
         let kind = match setup.role {
-            Role::Pair | Role::OneWay => Kind::Pair {
-                endpoint: endpoint(plan, parameters, setup.seed),
-                back: Back::new(answers, parameters.contexts(), setup.feedback_interval),
-            },
+            Role::Pair | Role::OneWay => {
+                return Ok(Self::pair(plan, parameters, answers, setup.feedback_interval, setup.seed));
+            }
             Role::Mesh { own, sites, feedback } => {
                 let mut hearing: Vec<Hearing> = Vec::with_capacity(sites.len());
                 let mut places = [NOWHERE; 256];
@@ -177,6 +176,24 @@ impl Ends {
             }
         };
         Ok(Self { kind, limiter, parameters, interval: setup.feedback_interval, seed: setup.seed })
+    }
+
+    fn pair(
+        plan: &ChannelPlan,
+        parameters: Parameters,
+        answers: bool,
+        interval: Duration,
+        seed: u64,
+    ) -> Self {
+        let endpoint = endpoint(plan, parameters, seed);
+        let back = Back::new(answers, parameters.contexts(), interval);
+        let limiter = Limiter::new(parameters.contexts());
+        Self { kind: Kind::Pair { endpoint, back }, limiter, parameters, interval, seed }
+    }
+
+    /// The ends of another channel of the same pair.
+    pub(super) fn with_large_cids(&self, plan: &ChannelPlan, parameters: Parameters) -> Self {
+        Self::pair(plan, parameters, !self.no_way_back(), self.interval, !self.seed)
     }
 
     /// Whether there is no compressor.

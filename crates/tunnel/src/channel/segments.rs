@@ -15,12 +15,13 @@ impl Channel {
         sink: &mut dyn FnMut(Unit<'_>),
     ) -> Result<Sent, NotSent> {
         let (protocol, header) = kind(addresses);
+        let large = self.spaces.sends_large();
         let octets = header + compressed.len;
         if octets > self.largest_unit {
             return self.emit_segments(addresses, compressed, sink);
         }
         let mut start = FRONT;
-        if let Some(waiting) = self.ends.waiting_for_all()
+        if let Some(waiting) = self.spaces.sending().waiting_for_all()
             && waiting.may_go(self.now)
             && octets + waiting.octets().len() <= self.largest_unit
         {
@@ -37,7 +38,7 @@ impl Channel {
             put_header(addresses, front);
         }
         let unit = self.room.get(start..FRONT + compressed.len).unwrap_or_default();
-        sink(Unit { protocol, to: None, octets: unit });
+        sink(Unit { protocol, to: None, large, octets: unit });
         Ok(Sent { compressed: Some(*compressed), units: 1, octets: unit.len() })
     }
 
@@ -54,14 +55,14 @@ impl Channel {
         let Some(mut segmenter) = Segmenter::new(packet, size, self.mrru) else {
             return Err(NotSent::TooLong { octets: header + compressed.len, most: self.largest_unit });
         };
-        let (mut units, mut octets) = (0, 0);
+        let (mut units, mut octets, large) = (0, 0, self.spaces.sends_large());
         let most = self.most_alone();
-        if let Some(waiting) = self.ends.waiting_for_all()
+        if let Some(waiting) = self.spaces.sending().waiting_for_all()
             && waiting.may_go(self.now)
         {
             let packets = waiting.go_alone(self.now, most, |packet| {
                 octets += packet.len();
-                sink(Unit { protocol: Protocol::Rohc, to: None, octets: packet });
+                sink(Unit { protocol: Protocol::Rohc, to: None, large, octets: packet });
             });
             self.counters.feedback_sent.alone += packets;
             units += packets as usize;
@@ -71,7 +72,7 @@ impl Channel {
         while let Some(room) = self.segment.get_mut(header..header + size) {
             let Some(len) = segmenter.next_segment(room) else { break };
             let unit = self.segment.get(..header + len).unwrap_or_default();
-            sink(Unit { protocol, to: None, octets: unit });
+            sink(Unit { protocol, to: None, large, octets: unit });
             octets += unit.len();
             segments += 1;
         }

@@ -1,6 +1,7 @@
 mod bridged;
 mod damage;
 mod meshed;
+mod spaces;
 mod storm;
 
 use std::path::Path;
@@ -16,16 +17,17 @@ use super::*;
 struct Owned {
     protocol: Protocol,
     to: Option<SiteId>,
+    large: bool,
     octets: Vec<u8>,
 }
 
 impl Owned {
     fn of(unit: Unit<'_>) -> Self {
-        Self { protocol: unit.protocol, to: unit.to, octets: unit.octets.to_vec() }
+        Self { protocol: unit.protocol, to: unit.to, large: unit.large, octets: unit.octets.to_vec() }
     }
 
     fn unit(&self) -> Unit<'_> {
-        Unit { protocol: self.protocol, to: self.to, octets: &self.octets }
+        Unit { protocol: self.protocol, to: self.to, large: self.large, octets: &self.octets }
     }
 }
 
@@ -264,7 +266,7 @@ fn packets_that_no_profile_takes_go_as_they_are_where_that_is_agreed() {
     let packet = fragment(100);
     let (sent, units) = send(&mut a, ms(0), &packet);
     assert_eq!(sent.unwrap().compressed, None);
-    assert_eq!(units, [Owned { protocol: Protocol::Ipv4, to: None, octets: packet.clone() }]);
+    assert_eq!(units, [Owned { protocol: Protocol::Ipv4, to: None, large: false, octets: packet.clone() }]);
     assert_eq!(receive(&mut b, ms(0), None, &units[0]), (Ok(()), vec![packet.clone()]));
     // A unit that says what it is not.
     let wrong = Owned { protocol: Protocol::Ipv6, ..units[0].clone() };
@@ -336,7 +338,7 @@ fn one_way_nothing_is_answered() {
         let packet = udp6(1, i, 20);
         assert_eq!(carry(&mut a, &mut b, ms(u64::from(i)), &packet), [packet]);
     }
-    let garbage = Owned { protocol: Protocol::Rohc, to: None, octets: vec![0x05; 30] };
+    let garbage = Owned { protocol: Protocol::Rohc, to: None, large: false, octets: vec![0x05; 30] };
     for i in 0..20 {
         let _ = receive(&mut b, ms(100 + i), None, &garbage);
     }

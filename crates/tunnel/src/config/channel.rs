@@ -12,23 +12,46 @@ use crate::plan::ChannelPlan;
 /// How long feedback may wait: longer than that, contexts are repaired by refreshes.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// The channel. `answers` says whether what is sent can be answered, `has_types` whether units have a Type.
+/// MAX_CID of large CIDs, unless told, where `cid` is auto: contexts for a thousand flows, which take about 1.2 MB for a peer.
+const LARGE_MAX_CID: u16 = 1_023;
+
+/// The channel. `has_two_ends` says whether datagrams between two ends have flags. `answers` says whether what is sent can be answered, `has_types` whether units have a Type.
 pub(super) fn channel(
     settings: &Settings,
     answers: Result<(), &str>,
     has_types: bool,
+    has_two_ends: bool,
     surroundings: &Surroundings<'_>,
 ) -> Result<ChannelPlan, ConfigError> {
     let section = settings.section("channel");
     let default = ChannelPlan::new();
-    let cids = section.read("cid", words::word(&[("small", CidSpace::Small), ("large", CidSpace::Large)]))?;
-    let cids = cids.unwrap_or(default.cids);
+    let spaces = [("auto", None), ("small", Some(CidSpace::Small)), ("large", Some(CidSpace::Large))];
+    let asked = section.read("cid", words::word(&spaces))?;
+    if let (Some(None), false, Some(told)) = (asked, has_two_ends, section.told("cid")) {
+        return Err(
+            told.error("auto is for two ends with a key or `insecure`; give small or large, or take it out")
+        );
+    }
     let profiles = profiles(&section)?.unwrap_or(default.profiles);
     // Large CIDs cost memory for each: as many as small ones, if nobody asks for more.
-    let max_cid = section.read("max_cid", words::number(0..=u16::MAX))?.unwrap_or(default.max_cid);
-    if let Err(error) = Channel::new(cids, max_cid, profiles) {
+    let max_cid = section.read("max_cid", words::number(0..=u16::MAX))?;
+    let few = max_cid.is_some_and(|max_cid| max_cid <= CidSpace::Small.highest());
+    // Who asks for few contexts without a word about CIDs wants small ones.
+    let is_auto = asked.map_or(has_two_ends && !few, |asked| asked.is_none());
+    let (cids, max_cid, large_max_cid) = match (is_auto, asked.flatten()) {
+        (true, _) => (CidSpace::Small, default.max_cid, Some(max_cid.unwrap_or(LARGE_MAX_CID))),
+        (false, asked) => (asked.unwrap_or(default.cids), max_cid.unwrap_or(default.max_cid), None),
+    };
+    if let (true, true, Some(told)) = (is_auto, few, section.told("max_cid")) {
+        return Err(
+            told.error("is that of large CIDs with `cid` \"auto\": give at least 16, or `cid` \"small\"")
+        );
+    }
+    let large = large_max_cid.map(|max_cid| Channel::new(CidSpace::Large, max_cid, profiles));
+    if let Err(error) = large.unwrap_or_else(|| Channel::new(cids, max_cid, profiles)) {
         let place = section.place_of("max_cid").or(section.place_of("profiles"));
         let large = if cids == CidSpace::Small { "; `cid` \"large\" has more" } else { "" };
+        let large = if is_auto { "" } else { large };
         return Err(ConfigError::maybe_at(place, format!("{error}{large}")));
     }
     let by_type = section.is_true("by_type")?;
@@ -41,6 +64,7 @@ pub(super) fn channel(
     Ok(ChannelPlan {
         cids,
         max_cid,
+        large_max_cid,
         profiles,
         mrru: section.read("mrru", words::number(0..=u16::MAX))?,
         mode: mode(&section, answers)?,

@@ -116,6 +116,10 @@ fn digest(plan: &Plan, budget: &Budget) -> [u8; 8] {
         crate::plan::Packaging::Ts { .. } => 1,
         crate::plan::Packaging::Gse { .. } => 2,
     }]);
+    if let Some(max_cid) = channel.large_max_cid {
+        hash.update(b"auto");
+        hash.update(max_cid.to_be_bytes());
+    }
     let hash = hash.finalize();
     let mut digest = [0; 8];
     digest.copy_from_slice(&hash[..8]);

@@ -40,6 +40,8 @@ pub struct Sender {
     /// Room for the BBHEADER, then the data field.
     frame: Vec<u8>,
     filled: Filled,
+    /// Whether the units belong to the channel with large CIDs.
+    large: bool,
     frag_id: u8,
     deadline: Option<Instant>,
     counters: PackagerCounters,
@@ -67,6 +69,7 @@ impl Sender {
             isi: own_site.map(SiteId::number),
             frame: vec![0; room.min(BbHeader::OCTETS + BbHeader::MAX_DATA_FIELD)],
             filled: Filled::nothing(ReUse::Allowed),
+            large: false,
             frag_id: 0,
             deadline: None,
             counters: PackagerCounters::default(),
@@ -92,9 +95,10 @@ impl Sender {
         self.counters.octets += octets as u64;
         let field = self.frame.len() - BbHeader::OCTETS;
         let whole = WHOLE + label.octets() + octets;
-        if whole > field - self.filled.len() && whole <= field {
+        if unit.large != self.large || whole > field - self.filled.len() && whole <= field {
             self.send(sink);
         }
+        self.large = unit.large;
         if whole > field {
             self.counters.fragmented += 1;
             self.frag_id = self.frag_id.wrapping_add(1);
@@ -161,7 +165,8 @@ impl Sender {
         self.counters.bodies += 1;
         self.counters.body_octets += end as u64;
         self.counters.padding += (end - unpadded) as u64;
-        sink(Body { octets: self.frame.get(..end).unwrap_or_default(), several: false, to: None });
+        let octets = self.frame.get(..end).unwrap_or_default();
+        sink(Body { octets, several: false, to: None, large: self.large });
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Packer {
     buffer: Vec<u8>,
     /// Where the length of the last unit begins, and where the unit does; none if there is no unit.
     last: Option<(usize, usize)>,
+    /// Whether the units belong to the channel with large CIDs.
+    large: bool,
     /// Where the length of the unit before begins.
     before: Option<usize>,
     /// Octets of a body of several units, at most.
@@ -61,7 +63,7 @@ impl Packer {
         }
         let buffer = Vec::with_capacity(config.largest_body + 4);
         let (together, counters) = (config.largest_body, PackagerCounters::default());
-        Ok(Self { config, buffer, last: None, before: None, together, counters })
+        Ok(Self { config, buffer, last: None, large: false, before: None, together, counters })
     }
 
     pub(super) fn keep_together(&mut self, octets: usize) {
@@ -83,9 +85,14 @@ impl Packer {
         self.counters.units += 1;
         self.counters.octets += unit.octets.len() as u64;
         let no_room = self.buffer.len() + octets > self.together;
-        if no_room || unit.to.is_some() || self.last_length() > LONGEST_WITH_LENGTH {
+        if no_room
+            || unit.large != self.large
+            || unit.to.is_some()
+            || self.last_length() > LONGEST_WITH_LENGTH
+        {
             self.pause(sink);
         }
+        self.large = unit.large;
         if let Some(site) = unit.to {
             self.buffer.push(site.number());
         }
@@ -165,7 +172,7 @@ impl Packer {
         let octets = self.buffer.get(start..).unwrap_or_default();
         self.counters.bodies += 1;
         self.counters.body_octets += octets.len() as u64;
-        sink(Body { octets, several, to });
+        sink(Body { octets, several, to, large: self.large });
         self.buffer.clear();
         (self.last, self.before) = (None, None);
     }
@@ -275,11 +282,11 @@ impl Unpacker {
         if octets.is_empty() {
             return Err(UnpackError::Ends { offset });
         }
-        let whole = Unit { protocol, to, octets };
+        let whole = Unit { protocol, to, large: false, octets };
         let found = match octets.split_first_chunk() {
             _ if !self.bridged => whole,
             Some((&ROHC_FRAME, rohc)) if !rohc.is_empty() => {
-                Unit { protocol: Protocol::Rohc, to, octets: rohc }
+                Unit { protocol: Protocol::Rohc, to, large: false, octets: rohc }
             }
             Some(_) if !is_without_addresses(octets) => whole,
             _ => return Err(UnpackError::NotAFrame { offset, octets: len }),

@@ -66,7 +66,7 @@ fn gse() -> Packaging {
 }
 
 fn rohc(octets: &[u8]) -> Unit<'_> {
-    Unit { protocol: Protocol::Rohc, to: None, octets }
+    Unit { protocol: Protocol::Rohc, to: None, large: false, octets }
 }
 
 /// A body that was sent.
@@ -154,7 +154,7 @@ fn send(packager: &mut Packager, bridged: bool, steps: &[Step]) -> (Vec<Came>, V
             octets[..14].copy_from_slice(b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x22\xf1");
         }
         let to = SiteId::new(2).filter(|_| *addressed);
-        let unit = Unit { protocol, to, octets: &octets };
+        let unit = Unit { protocol, to, large: false, octets: &octets };
         let mut sink = |body: Body<'_>| bodies.push(Sent::of(body));
         match packager.push(now, unit, &mut sink) {
             Ok(()) => units.push((Some(1), protocol, addressed.then_some(2), octets.clone())),

@@ -16,6 +16,8 @@ pub(super) struct Inlet<'a> {
     pub(super) ways: &'a mut [Way],
     /// Whether all sources share one way.
     pub(super) mesh: bool,
+    /// Whether units belong to the channel with large CIDs.
+    pub(super) large: bool,
     pub(super) allowed: &'a AllowedIps,
     pub(super) counters: &'a mut Counters,
     pub(super) shell: &'a mut dyn Shell,
@@ -36,6 +38,7 @@ impl Inlet<'_> {
         let compressed = unit.octets.len();
         let from = source.id.filter(|_| *mesh);
         source.heard_at = Some(self.now);
+        let unit = Unit { large: self.large, ..unit };
         let result = way.channel.receive(self.now, from, unit, &mut |packet| {
             if !allowed.allows(number, packet) {
                 counters.drops.count(Drop::NotAllowedSource);

@@ -78,7 +78,8 @@ impl Outlet<'_> {
 
     /// A body goes to the carrier, sealed.
     pub(super) fn carry(&mut self, body: Body<'_>) {
-        let flags = BodyFlags { several: body.several, addressed: body.to.is_some() };
+        // Nothing between two ends is addressed, and a mesh has one channel.
+        let flags = BodyFlags { several: body.several, addressed: body.to.is_some() || body.large };
         self.seal_and_carry(flags, body.octets, true);
     }
 

@@ -53,7 +53,7 @@ fn what_is_no_frame_goes_nowhere() {
     assert_eq!(send(&mut a, ms(0), &[2; 13]), (Err(NotSent::ShortFrame(13)), Vec::new()));
     let rohc = frame(&[0x22, 0xF1], &[0xFD, 0, 0]);
     assert_eq!(send(&mut a, ms(0), &rohc), (Err(NotSent::RohcFrame), Vec::new()));
-    let unit = |protocol, octets: &[u8]| Owned { protocol, to: None, octets: octets.to_vec() };
+    let unit = |protocol, octets: &[u8]| Owned { protocol, to: None, large: false, octets: octets.to_vec() };
     for (unit, error) in [
         (unit(Protocol::Bridged, &[0; 13]), NotReceived::Malformed(Protocol::Bridged)),
         (unit(Protocol::Ipv4, &fragment(100)), NotReceived::Unexpected(Protocol::Ipv4)),

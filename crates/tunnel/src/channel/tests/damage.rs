@@ -37,7 +37,7 @@ proptest! {
         for (i, (protocol, from, to, octets)) in units.into_iter().enumerate() {
             let protocol =
                 [Protocol::Rohc, Protocol::Ipv4, Protocol::Ipv6, Protocol::Bridged][usize::from(protocol)];
-            let unit = Owned { protocol, to: SiteId::new(to), octets };
+            let unit = Owned { protocol, to: SiteId::new(to), large: false, octets };
             let (received, packets) = receive(&mut channel, ms(i as u64), SiteId::new(from), &unit);
             prop_assert!(packets.len() <= usize::from(received.is_ok()));
             let as_it_is = match protocol {

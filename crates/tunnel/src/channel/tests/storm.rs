@@ -8,7 +8,7 @@ fn element(cid: u16, ack: AckType) -> Owned {
     let feedback = Feedback { protected: true, ..Feedback::new(Cid::new(cid).unwrap(), ack) };
     let mut octets = [0; 32];
     let len = feedback.write(CidSpace::Small, &mut octets).unwrap();
-    Owned { protocol: Protocol::Rohc, to: None, octets: octets[..len].to_vec() }
+    Owned { protocol: Protocol::Rohc, to: None, large: false, octets: octets[..len].to_vec() }
 }
 
 #[test]
@@ -72,8 +72,12 @@ fn garbage_is_answered_seldom() {
     let mut octets = 0;
     for i in 0..20_000_u64 {
         let now = Instant::from_nanos(i * 100_000);
-        let garbage =
-            Owned { protocol: Protocol::Rohc, to: None, octets: vec![i as u8 | 0xE1, 0x12, 0x34, 0x56] };
+        let garbage = Owned {
+            protocol: Protocol::Rohc,
+            to: None,
+            large: false,
+            octets: vec![i as u8 | 0xE1, 0x12, 0x34, 0x56],
+        };
         let _ = receive(&mut b, now, None, &garbage);
         octets += poll(&mut b, now).iter().map(|unit| unit.octets.len()).sum::<usize>();
     }

@@ -27,6 +27,7 @@ fn what_is_left_out_has_a_default() {
     assert_eq!(plan.state, PathBuf::from("/var/lib/thinair/thinair0"));
     let (channel, default) = (&plan.channel, ChannelPlan::new());
     assert_eq!((channel.cids, channel.max_cid), (default.cids, default.max_cid));
+    assert_eq!((channel.cids_name(), channel.large_max_cid), ("auto", Some(1_023)));
     assert_eq!((channel.profiles, channel.mode), (default.profiles, Mode::Optimistic));
     assert_eq!((channel.mrru, channel.refresh, channel.pad), (None, None, 0));
     assert_eq!((channel.repetitions, channel.window, channel.rtp), (4, 4, default.rtp));
@@ -70,7 +71,7 @@ fn every_key_of_the_channel_is_taken() {
 fn what_a_channel_cannot_be_is_told() {
     for (key, value, words) in [
         ("cid", "smal", &["--cid: is \"smal\"", "did you mean small?"][..]),
-        ("max_cid", "16", &["--max-cid", "highest CID is 15", "`cid` \"large\" has more"]),
+        ("max_cid", "16384", &["--max-cid", "highest CID is 16383"]),
         ("profiles", "rtp,sctp", &["has \"sctp\"", "coap-2015", "the set v1"]),
         ("mode", "x", &["there are u, o, r"]),
         ("refresh", "sometimes", &["expected `packets=N"]),

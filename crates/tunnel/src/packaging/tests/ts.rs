@@ -54,7 +54,7 @@ fn sndus_are_those_that_linux_takes() {
             mesh.sites[0].npa = Npa::new([0, 1, 2, 3, 4, 5]);
         }
         let mut packager = packager(&packaging, &others, PackagerConfig::new(1_316));
-        let bodies = packed(&mut packager, &[Unit { protocol, to, octets: &hex(&unit) }]);
+        let bodies = packed(&mut packager, &[Unit { protocol, to, large: false, octets: &hex(&unit) }]);
         let mut expected = [hex("4740351000"), hex(&sndu)].concat();
         expected.resize(188, 0xFF);
         assert_eq!(bodies, [Sent { octets: expected, several: false, to: None }]);

@@ -22,7 +22,10 @@ pub(super) struct Constant {
     pace: Pace,
     bitrate: u64,
     per_body: usize,
-    waiting: VecDeque<TsPacket>,
+    /// TS Packets, and whether their units belong to the channel with large CIDs.
+    waiting: VecDeque<(bool, TsPacket)>,
+    /// Whether the units that come next do.
+    large: bool,
     pub(super) nulls: u64,
 }
 
@@ -32,7 +35,7 @@ impl Constant {
             return Err(PackagingError::Bitrate(bitrate));
         }
         let waiting = VecDeque::with_capacity(BODIES * per_body + OF_A_UNIT);
-        Ok(Self { pace: Pace::new(now, bitrate), bitrate, per_body, waiting, nulls: 0 })
+        Ok(Self { pace: Pace::new(now, bitrate), bitrate, per_body, waiting, large: false, nulls: 0 })
     }
 
     /// Whether so much waits that a unit would wait longer than it has to.
@@ -42,7 +45,15 @@ impl Constant {
 
     /// A TS Packet that is complete. While it is not full, there is room for those of any unit.
     pub(super) fn push(&mut self, packet: &TsPacket) {
-        self.waiting.push_back(*packet);
+        self.waiting.push_back((self.large, *packet));
+    }
+
+    /// Units that come next belong to that channel, or to the other one: they share no TS Packet with those before.
+    pub(super) fn set_large(&mut self, large: bool, encapsulator: &mut Encapsulator) {
+        if large != self.large {
+            encapsulator.flush(&mut |packet| self.push(packet));
+            self.large = large;
+        }
     }
 
     /// When the last slot of a body begins that has so many TS Packets.
@@ -58,14 +69,14 @@ impl Constant {
         self.pace.advance(now)
     }
 
-    /// What the slot holds. What is begun does not wait for more: the slot would be empty.
-    pub(super) fn next(&mut self, encapsulator: &mut Encapsulator) -> TsPacket {
+    /// What the slot holds, and whether its units belong to the channel with large CIDs. What is begun does not wait for more: the slot would be empty.
+    pub(super) fn next(&mut self, encapsulator: &mut Encapsulator) -> (bool, TsPacket) {
         if self.waiting.is_empty() {
-            encapsulator.flush(&mut |packet| self.waiting.push_back(*packet));
+            encapsulator.flush(&mut |packet| self.push(packet));
         }
         self.waiting.pop_front().unwrap_or_else(|| {
             self.nulls += 1;
-            NULL_PACKET
+            (self.large, NULL_PACKET)
         })
     }
 }

@@ -123,7 +123,12 @@ impl Sender {
             if constant.is_full() {
                 return Err(PushError::Full);
             }
+            constant.set_large(unit.large, &mut self.encapsulator);
             return self.encapsulator.push(now, &sndu, &mut |packet| constant.push(packet)).map_err(refused);
+        }
+        if unit.large != self.bodies.large {
+            self.send(now, sink);
+            self.bodies.set_large(unit.large, sink);
         }
         self.psi(now, sink);
         let before = self.bodies.bodies;
@@ -163,8 +168,15 @@ impl Sender {
         if let Some(constant) = &mut self.constant {
             while constant.has_slot(now) {
                 let Self { encapsulator, psi, bodies, .. } = self;
-                let table = psi.as_mut().and_then(|psi| psi.next(now));
-                bodies.push(now, &table.unwrap_or_else(|| constant.next(encapsulator)), sink);
+                let packet = match psi.as_mut().and_then(|psi| psi.next(now)) {
+                    Some(table) => table,
+                    None => {
+                        let (large, packet) = constant.next(encapsulator);
+                        bodies.set_large(large, sink);
+                        packet
+                    }
+                };
+                bodies.push(now, &packet, sink);
             }
             return;
         }
@@ -214,6 +226,8 @@ struct Bodies {
     rtp: Option<Headers>,
     /// Octets of a body that is full.
     full: usize,
+    /// Whether the units belong to the channel with large CIDs.
+    large: bool,
     bodies: u64,
     body_octets: u64,
     ts_packets: u64,
@@ -226,6 +240,7 @@ impl Bodies {
             octets: Vec::with_capacity(full),
             rtp: rtp.map(Headers::new),
             full,
+            large: false,
             bodies: 0,
             body_octets: 0,
             ts_packets: 0,
@@ -239,6 +254,14 @@ impl Bodies {
     /// TS Packets in it.
     fn count(&self) -> usize {
         self.octets.len() / ts::LEN
+    }
+
+    /// What comes next belongs to that channel, or to the other one. A body belongs to one.
+    fn set_large(&mut self, large: bool, sink: BodySink<'_>) {
+        if large != self.large {
+            self.send(sink);
+            self.large = large;
+        }
     }
 
     fn push(&mut self, now: Instant, packet: &TsPacket, sink: BodySink<'_>) {
@@ -258,7 +281,7 @@ impl Bodies {
         }
         self.bodies += 1;
         self.body_octets += self.octets.len() as u64;
-        sink(Body { octets: &self.octets, several: false, to: None });
+        sink(Body { octets: &self.octets, several: false, to: None, large: self.large });
         self.octets.clear();
     }
 }

@@ -1,0 +1,261 @@
+//! The CID spaces of a pair: one channel with small CIDs, and another one with large CIDs while there are many flows.
+//!
+//! Both channels are complete: each has contexts, feedback and exchanges of its own, at both ends, and nothing of one refers to
+//! the other. So each end chooses for what it sends, whenever it likes, and nothing has to be agreed on: a bit beside each body
+//! names the channel, and packets that are on their way when the choice changes still belong to theirs. A channel that is not in
+//! use keeps its contexts. Its decompressor keeps them too, so a flow that returns to it is like one that was silent for a while.
+
+use std::time::Duration;
+
+use thinair_rohc::cid::Cid;
+use thinair_rohc::{Channel as Parameters, CidSpace, Compressed, Instant};
+
+use super::counters::Counters;
+use super::ends::Ends;
+use super::{NotSent, Setup, SetupError};
+use crate::plan::ChannelPlan;
+use crate::unit::Unit;
+
+/// A flow is live for so long after its last packet. A context that is lost costs the next packets of its flow some 40 octets
+/// each, until it is established anew; a large CID costs one or two. So a flow that sends once a minute is worth a context.
+pub const LIVE: Duration = Duration::from_secs(60);
+
+/// Live flows down to which large CIDs are used, once they are: fewer than small CIDs have room for, so that flows that come and
+/// go do not change the channel each time.
+pub const FEW: usize = 12;
+
+/// How often live flows are counted while large CIDs are used.
+const COUNT_EVERY: Duration = Duration::from_secs(1);
+
+/// The CID space of each direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cids {
+    /// Of what is sent.
+    pub sent: CidSpace,
+    /// Of the packet that was received last.
+    pub received: CidSpace,
+    /// How often that of what is sent has changed.
+    pub sent_switches: u64,
+    /// How often that of what is received has changed.
+    pub received_switches: u64,
+}
+
+/// The channels of one destination.
+#[derive(Debug)]
+pub(super) struct Spaces {
+    /// The only channel, or that with small CIDs.
+    first: Ends,
+    /// That with large CIDs; `None` until either end needs it.
+    large: Option<Box<Ends>>,
+    choice: Option<Choice>,
+    cids: Cids,
+}
+
+/// The choice of an end that has both channels.
+#[derive(Debug)]
+struct Choice {
+    /// Of the channel with large CIDs.
+    parameters: Parameters,
+    /// Last packets of each channel's contexts.
+    first: Uses,
+    large: Uses,
+    /// A live flow has lost its context.
+    crowded: bool,
+    /// When live flows are counted next.
+    count_at: Instant,
+}
+
+/// The time of the last packet of each context, by CID.
+#[derive(Debug, Default)]
+struct Uses {
+    last: Vec<Instant>,
+    displaced: u32,
+}
+
+impl Uses {
+    fn of(contexts: usize) -> Self {
+        Self { last: Vec::with_capacity(contexts), displaced: 0 }
+    }
+
+    /// Notes a packet, and how many flows have lost their context so far. Returns whether a live flow has lost it by this one.
+    fn note(&mut self, now: Instant, cid: Cid, displaced: u32) -> bool {
+        let is_displaced = std::mem::replace(&mut self.displaced, displaced) != displaced;
+        match self.last.get_mut(cid.index()) {
+            Some(last) => {
+                let before = std::mem::replace(last, now);
+                is_displaced && now.since(before) < LIVE
+            }
+            // CIDs are given out in their order.
+            None => {
+                self.last.push(now);
+                false
+            }
+        }
+    }
+
+    /// Contexts whose flows are live.
+    fn live(&self, now: Instant) -> usize {
+        self.last.iter().filter(|last| now.since(**last) < LIVE).count()
+    }
+}
+
+impl Spaces {
+    pub(super) fn new(setup: &Setup<'_>) -> Result<Self, SetupError> {
+        let plan = setup.plan;
+        let first = Ends::new(setup)?;
+        let choice = match plan.large_max_cid {
+            None => None,
+            Some(max_cid) => {
+                let parameters = Parameters::new(CidSpace::Large, max_cid, plan.profiles);
+                let parameters = parameters.map_err(SetupError::Channel)?;
+                let parameters = parameters.with_mrru(setup.mrru).with_integrity_below(setup.integrity);
+                Some(Choice::new(parameters, plan))
+            }
+        };
+        let cids = Cids { sent: plan.cids, received: plan.cids, sent_switches: 0, received_switches: 0 };
+        Ok(Self { first, large: None, choice, cids })
+    }
+
+    /// The CID space of each direction.
+    pub(super) fn cids(&self) -> Cids {
+        self.cids
+    }
+
+    /// Whether what is sent now goes by the second channel.
+    pub(super) fn sends_large(&self) -> bool {
+        self.choice.is_some() && self.cids.sent == CidSpace::Large
+    }
+
+    /// The channel that is used for sending.
+    pub(super) fn sending(&mut self) -> &mut Ends {
+        match &mut self.large {
+            Some(large) if self.choice.is_some() && self.cids.sent == CidSpace::Large => large,
+            _ => &mut self.first,
+        }
+    }
+
+    /// The channel that a unit belongs to; `None` if there is no such channel. That with large CIDs is made when it is needed
+    /// first.
+    pub(super) fn receiving(&mut self, plan: &ChannelPlan, large: bool) -> Option<&mut Ends> {
+        if large { self.large(plan) } else { Some(&mut self.first) }
+    }
+
+    fn large(&mut self, plan: &ChannelPlan) -> Option<&mut Ends> {
+        let parameters = self.choice.as_ref()?.parameters;
+        let first = &self.first;
+        Some(self.large.get_or_insert_with(|| Box::new(first.with_large_cids(plan, parameters))))
+    }
+
+    /// A packet, and not feedback alone, was received by a channel.
+    pub(super) fn note_received(&mut self, large: bool) {
+        let Some(_) = &self.choice else { return };
+        let space = if large { CidSpace::Large } else { CidSpace::Small };
+        if std::mem::replace(&mut self.cids.received, space) != space {
+            self.cids.received_switches += 1;
+        }
+    }
+
+    /// Chooses a channel and compresses by it. [`sending`](Self::sending) is that channel until the next packet.
+    pub(super) fn compress(
+        &mut self,
+        now: Instant,
+        plan: &ChannelPlan,
+        packet: &[u8],
+        room: &mut [u8],
+    ) -> Result<Compressed, NotSent> {
+        let Some(choice) = &mut self.choice else { return self.first.compress(now, packet, room) };
+        let is_large = self.cids.sent == CidSpace::Large;
+        if let Some(space) = choice.next(now, is_large) {
+            self.cids.sent = space;
+            self.cids.sent_switches += 1;
+            if space == CidSpace::Large {
+                self.large(plan);
+            }
+        }
+        let ends = self.sending();
+        let compressed = ends.compress(now, packet, room)?;
+        let displaced = ends.compressor().map_or(0, |compressor| compressor.displaced_flows());
+        if let Some(choice) = &mut self.choice {
+            choice.note(now, self.cids.sent, &compressed, displaced);
+        }
+        Ok(compressed)
+    }
+
+    pub(super) fn only_hears(&self) -> bool {
+        self.first.only_hears()
+    }
+
+    pub(super) fn poll_at(&self) -> Option<Instant> {
+        self.all().filter_map(Ends::poll_at).min()
+    }
+
+    pub(super) fn poll(
+        &mut self,
+        now: Instant,
+        most: usize,
+        counters: &mut Counters,
+        sink: &mut dyn FnMut(Unit<'_>),
+    ) {
+        self.first.poll(now, most, counters, sink);
+        if let Some(large) = &mut self.large {
+            large.poll(now, most, counters, &mut |unit| sink(Unit { large: true, ..unit }));
+        }
+    }
+
+    /// New contexts of all channels, at both ends: small CIDs are used again.
+    pub(super) fn reset(&mut self, plan: &ChannelPlan, from: Option<crate::unit::SiteId>) {
+        self.first.reset(plan, from);
+        let Some(choice) = &mut self.choice else { return };
+        *choice = Choice::new(choice.parameters, plan);
+        self.large = None;
+        for (space, switches) in [
+            (&mut self.cids.sent, &mut self.cids.sent_switches),
+            (&mut self.cids.received, &mut self.cids.received_switches),
+        ] {
+            *switches += u64::from(std::mem::replace(space, CidSpace::Small) == CidSpace::Large);
+        }
+    }
+
+    /// Each channel that there is.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Ends> {
+        std::iter::once(&self.first).chain(self.large.as_deref())
+    }
+}
+
+impl Choice {
+    fn new(parameters: Parameters, plan: &ChannelPlan) -> Self {
+        Self {
+            parameters,
+            first: Uses::of(usize::from(plan.max_cid) + 1),
+            large: Uses::default(),
+            crowded: false,
+            count_at: Instant::ZERO,
+        }
+    }
+
+    /// Another CID space for what is sent from now on.
+    fn next(&mut self, now: Instant, is_large: bool) -> Option<CidSpace> {
+        if !is_large {
+            let crowded = std::mem::take(&mut self.crowded);
+            return crowded.then(|| {
+                self.large.last.reserve(self.parameters.contexts());
+                // Flows have as long as this to show that they are live.
+                self.count_at = now + LIVE;
+                CidSpace::Large
+            });
+        }
+        if now < self.count_at {
+            return None;
+        }
+        self.count_at = now + COUNT_EVERY;
+        (self.large.live(now) <= FEW).then_some(CidSpace::Small)
+    }
+
+    fn note(&mut self, now: Instant, space: CidSpace, compressed: &Compressed, displaced: u32) {
+        match space {
+            CidSpace::Small => self.crowded |= self.first.note(now, compressed.cid, displaced),
+            // There is no larger space to go to.
+            CidSpace::Large => _ = self.large.note(now, compressed.cid, displaced),
+        }
+    }
+}
