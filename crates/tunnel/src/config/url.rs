@@ -141,7 +141,10 @@ pub(super) fn host_and_port(text: &str) -> Result<(&str, u16), String> {
     if host.contains(|c: char| !c.is_ascii_alphanumeric() && !"-._:%".contains(c)) {
         return Err(wrong());
     }
+    if port.is_empty() {
+        return Err(wrong());
+    }
     let port = super::words::number(0..=u16::MAX)(port)
-        .map_err(|_| format!("\"{port}\" is no port: give a number from 0 to {}", u16::MAX))?;
+        .map_err(|_| format!("\"{port}\" is no port from 0 to {}; {}", u16::MAX, wrong()))?;
     Ok((host, port))
 }
