@@ -128,7 +128,7 @@ fn what_overtakes_and_what_is_lost_takes_nothing_else_along() {
             }
         }
     }
-    assert_eq!((a.cids().sent, b.cids().received, lost), (CidSpace::Large, CidSpace::Large, 54));
+    assert_eq!((a.cids().sent, b.cids().received, lost), (CidSpace::Large, CidSpace::Large, 5 + 2 * 25));
     assert_eq!(delivered + lost + waiting.len(), 5 * 16 + 25 * 40);
 }
 
