@@ -36,6 +36,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let options = default_name(arguments.options.clone())?;
     let files = sources::files(&options)?;
     let settings = sources::settings(&files, &options)?;
+    #[cfg(target_os = "linux")]
+    let folders = Folders::free(&settings, options.name.as_deref())?;
+    #[cfg(not(target_os = "linux"))]
     let folders = Folders::of(&settings, options.name.as_deref())?;
     let plan = sources::plan(&settings, &folders, &config::system_resolver)?;
     log(arguments.verbose);

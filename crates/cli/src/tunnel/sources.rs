@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use thinair_rohc::profile::coap::Base;
 use thinair_tunnel::config::{self, Settings, Surroundings};
+#[cfg(target_os = "linux")]
+use thinair_tunnel::daemon::RunFolder;
 use thinair_tunnel::plan::Plan;
 
 use super::options::TunnelOptions;
@@ -88,6 +90,25 @@ impl Folders {
         let interface = settings.interface()?;
         let name = name.unwrap_or(&interface);
         Ok(Self { runtime: runtime(name), state: state(name) })
+    }
+
+    /// Those of a tunnel that starts. Interfaces of one name in several namespaces, which share these folders, are told apart
+    /// by a number.
+    #[cfg(target_os = "linux")]
+    pub(super) fn free(settings: &Settings, name: Option<&str>) -> Result<Self, config::ConfigError> {
+        let first = Self::of(settings, name)?;
+        // Somebody who was killed may still be undoing what it has changed.
+        let until = std::time::Instant::now() + std::time::Duration::from_millis(500);
+        while RunFolder::is_in_use(&first.runtime) && std::time::Instant::now() < until {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        if name.is_some() || !RunFolder::is_in_use(&first.runtime) {
+            return Ok(first);
+        }
+        let interface = settings.interface()?;
+        let numbered = (2..1_000).map(|number| format!("{interface}-{number}"));
+        let mut folders = numbered.map(|name| Self { runtime: runtime(&name), state: state(&name) });
+        Ok(folders.find(|folders| !RunFolder::is_in_use(&folders.runtime)).unwrap_or(first))
     }
 }
 

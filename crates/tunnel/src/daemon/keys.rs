@@ -88,7 +88,9 @@ pub(super) fn give_to(plan: &Plan, account: &Account) -> Result<(), RunError> {
         lchown(path, Some(account.uid()), Some(account.gid()))
             .map_err(|why| RunError::State(path.to_owned(), why))
     };
-    give(&plan.state)?;
+    // The folder may be a link that the administrator has made; what is in it may be one that the tunnel's user has.
+    std::os::unix::fs::chown(&plan.state, Some(account.uid()), Some(account.gid()))
+        .map_err(|why| RunError::State(plan.state.clone(), why))?;
     let entries = std::fs::read_dir(&plan.state).map_err(|why| RunError::State(plan.state.clone(), why))?;
     entries.flatten().try_for_each(|entry| give(&entry.path()))
 }
