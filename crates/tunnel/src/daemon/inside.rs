@@ -87,6 +87,11 @@ impl Inside {
         }
     }
 
+    /// Octets of the longest IP packet.
+    pub(super) fn mtu(&self) -> u16 {
+        self.mtu
+    }
+
     /// What the interface is called.
     pub(super) fn name(&self) -> &str {
         self.tun.name()
@@ -164,6 +169,20 @@ impl Inside {
         for limit in segments.told() {
             if let Err(error) = limits.remove(limit.host) {
                 tracing::debug!(%error, "a limit is gone already");
+            }
+        }
+    }
+
+    /// Gives the interface another MTU, in octets, if the caller may.
+    pub(super) fn set_mtu(&mut self, octets: u16) {
+        if self.mtu == octets {
+            return;
+        }
+        self.mtu = octets;
+        match self.within(|name| Interface::named(name)?.set_mtu(octets.into())) {
+            Ok(()) => tracing::info!(octets, "the MTU of the interface follows the path"),
+            Err(error) => {
+                tracing::info!(octets, %error, "the MTU of the interface stays; longer packets go in segments")
             }
         }
     }

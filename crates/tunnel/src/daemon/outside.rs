@@ -9,6 +9,8 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 use thinair_os::Error;
+use thinair_os::udp::Memory;
+use thinair_os::udp::errors::Report;
 use thinair_wire::time::Instant;
 
 use crate::plan::Carrier;
@@ -48,6 +50,8 @@ pub(super) enum Arrival<'a> {
 pub(super) struct Flushed {
     /// Datagrams that the system refused.
     pub(super) refused: u64,
+    /// Datagrams that are longer than an interface of this machine takes.
+    pub(super) too_long: u64,
     /// Whether some wait for room.
     pub(super) waits: bool,
 }
@@ -151,6 +155,22 @@ impl Outside {
         match self {
             Self::Serial(line) => line.retry(now),
             Self::Udp(_) | Self::File(_) => false,
+        }
+    }
+
+    /// The next error of a datagram that was sent before.
+    pub(super) fn next_report(&mut self) -> Option<Report> {
+        match self {
+            Self::Udp(socket) => socket.next_report(),
+            Self::Serial(_) | Self::File(_) => None,
+        }
+    }
+
+    /// Buffers of a socket.
+    pub(super) fn memory(&self) -> Option<Memory> {
+        match self {
+            Self::Udp(socket) => socket.memory(),
+            Self::Serial(_) | Self::File(_) => None,
         }
     }
 

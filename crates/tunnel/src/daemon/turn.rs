@@ -5,6 +5,7 @@ use std::os::fd::AsRawFd as _;
 use std::time::Duration;
 
 use thinair_os::event_loop::{EventLoop, Interest};
+use thinair_os::udp::errors::Problem;
 use thinair_os::{Signal, clock};
 use thinair_wire::time::Instant;
 
@@ -70,6 +71,10 @@ fn log(said: &mut Option<Instant>, notice: Notice<'_>) {
             let address = address.map(|address| address.to_string());
             let address = address.as_deref().unwrap_or("the other end");
             tracing::info!(name, address, restarted, "new keys");
+            return;
+        }
+        Notice::PathMtu { name, octets } => {
+            tracing::info!(name, octets, "the path MTU is another one");
             return;
         }
         Notice::OtherParameters(name) => (
@@ -271,6 +276,8 @@ impl Daemon {
         if flushed.refused > 0 {
             self.site.note(Drop::CarrierRefused, flushed.refused);
         }
+        self.site.note_refused_too_long(flushed.too_long);
+        self.take_reports(now);
         let Self { events, outside, inside, outside_waits, inside_waits, .. } = self;
         if flushed.waits != *outside_waits {
             wait_for_room(events, outside, flushed.waits)?;
@@ -287,6 +294,24 @@ impl Daemon {
             *inside_waits = wanted;
         }
         Ok(())
+    }
+
+    /// Errors of datagrams on their way, and the MTU of the interface that follows.
+    fn take_reports(&mut self, now: Instant) {
+        while let Some(report) = self.outside.next_report() {
+            let (site, mut hands) = hands!(self);
+            match report.problem {
+                Problem::TooBig { mtu, local } => {
+                    tracing::debug!(to = %report.to, mtu, local, "a datagram was too long");
+                    site.note_too_big(now, report.to, mtu, local, &mut hands);
+                }
+                Problem::Unreachable => site.note_unreachable(now, report.to),
+                Problem::Other => {}
+            }
+        }
+        if let Some(mtu) = self.site.inside_mtu() {
+            self.inside.set_mtu(mtu);
+        }
     }
 
     /// What is done now and then. Whether there will be more of it.

@@ -10,6 +10,7 @@ use super::way::{Link, Way};
 use crate::channel::{AllowedError, AllowedIps, Channel, Role, Setup, SetupError};
 use crate::mtu::Budget;
 use crate::packaging::{Packager, PackagerConfig, PackagingError, Unpackager, rtp};
+use crate::path_mtu::{Least, PathMtu};
 use crate::plan::{Carrier, Others, Packaging, Plan, Security};
 use crate::seal::{Destination, Random, Seal};
 use crate::status::{Counters, PeerCounters};
@@ -60,12 +61,18 @@ impl Site {
         let has_addresses = matches!(plan.carrier, Carrier::Udp { .. });
         let is_sealed = matches!(plan.security, Security::Key { .. } | Security::Insecure);
         let largest_unit = budget.largest_unit.max(LONGEST_UNIT);
+        let narrow = budget.narrow();
         let (mut ways, mut sources) = (Vec::new(), Vec::new());
         let (allowed, mesh) = match &plan.others {
             Others::Peers(peers) => {
                 let role = if is_one_way(&plan.carrier) { Role::OneWay } else { Role::Pair };
                 for (number, peer) in peers.iter().enumerate() {
-                    let link = Link::new(Destination::Peer(number), peer.address, has_addresses);
+                    let mut link = Link::new(Destination::Peer(number), peer.address, has_addresses);
+                    if matches!(seal, Some(Seal::TwoWay(_))) && narrow.is_possible() {
+                        let least = if budget.outer > IPV4_AND_UDP { Least::IPV6 } else { Least::IPV4 };
+                        link.path = Some(PathMtu::new(least, budget.carrier_mtu, narrow.is_cut));
+                        link.settled = budget.carrier_mtu;
+                    }
                     ways.push(way(&peer.name, role, link, random)?);
                     let own = is_sealed
                         .then(|| Unpackager::of_peer(packaging, peer, largest_unit, bridged))
@@ -100,10 +107,14 @@ impl Site {
             allowed,
             counters: Counters::new(plan.seeing.billing_unit),
             outer: budget.outer,
+            narrow,
             datagram: Vec::with_capacity(2_048),
         })
     }
 }
+
+/// Octets of headers of IPv4 and UDP.
+const IPV4_AND_UDP: usize = 28;
 
 /// Octets of the longest unit that is taken, whatever we send ourselves: the other end may have more room.
 const LONGEST_UNIT: usize = 2_048;
