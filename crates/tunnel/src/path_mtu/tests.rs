@@ -213,8 +213,8 @@ fn probes_that_are_lost_by_chance_do_little_harm() {
         probes += end.probes.len();
     }
     let full = sizes.iter().filter(|size| **size == 1_500).count();
-    println!("20 % loss, 30 min: {full} of 50 at 1500, {} probes each", probes / 50);
-    assert!(sizes.iter().filter(|size| **size >= 1_400).count() >= 45, "{sizes:?}");
+    println!("20 % loss each way, 30 min: {full} of 50 at 1500, {} probes each", probes / 50);
+    assert!(sizes.iter().filter(|size| **size >= 1_300).count() >= 45, "{sizes:?}");
 }
 
 #[test]

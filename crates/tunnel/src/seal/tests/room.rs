@@ -162,7 +162,7 @@ impl Room {
             }
             Opened::Session { session, .. } => Event::Session(session),
             Opened::Refused(refused) => Event::Refused(refused),
-            Opened::Path { .. } => return,
+            Opened::Path { .. } => return None,
             Opened::Handled => return None,
         };
         end.events.push(event.clone());
