@@ -1,6 +1,9 @@
-//! Datagrams in batches: many with one system call. What else is asked of a socket: [`options`].
+//! Datagrams in batches: many with one system call. What else is asked of a socket: [`options`]; what became of datagrams
+//! on their way: [`errors`].
 
 mod batch;
+pub mod errors;
+mod memory;
 pub mod options;
 mod own_address;
 
@@ -12,6 +15,7 @@ use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce, SndBuf, SndBufForce};
 use nix::sys::socket::{getsockopt, setsockopt};
 
 use self::batch::Name;
+pub use self::memory::{Memory, memory};
 
 /// The most datagrams of one call. More would save nothing that counts.
 pub const MOST: usize = 64;

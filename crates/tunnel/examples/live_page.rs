@@ -119,7 +119,12 @@ impl MadeUp {
                 addresses: vec!["10.9.0.1/24".to_owned(), "fd00:9::1/64".to_owned()],
                 up: true,
             },
-            carrier: CarrierStatus { url: "udp://0.0.0.0:4754".to_owned(), mtu: 1500, overhead: 48 },
+            carrier: CarrierStatus {
+                url: "udp://0.0.0.0:4754".to_owned(),
+                mtu: 1500,
+                overhead: 48,
+                ..CarrierStatus::default()
+            },
             security: "Noise NNpsk0, ChaCha20-Poly1305, tag of 16 octets".to_owned(),
         };
         let mut status = Status::new(identity, &self.counters, self.uptime, self.uptime * 0.031);

@@ -350,6 +350,11 @@ impl Channel {
         self.spaces.cids()
     }
 
+    /// Units have at most so many octets from now on: no more than at the start.
+    pub fn limit(&mut self, largest_unit: usize) {
+        self.largest_unit = largest_unit.min(self.segment.len());
+    }
+
     /// The contexts of our compressor.
     pub fn compressor_contexts(&self) -> impl Iterator<Item = ContextState> + '_ {
         self.spaces.all().filter_map(Ends::compressor).flat_map(|compressor| compressor.contexts())

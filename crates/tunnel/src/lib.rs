@@ -10,6 +10,7 @@ pub mod line;
 pub mod live;
 pub mod mtu;
 pub mod packaging;
+pub mod path_mtu;
 pub mod plan;
 pub mod seal;
 pub mod segments;

@@ -75,6 +75,39 @@ pub struct Budget {
     /// Octets around a datagram or frame, below its seal.
     pub outer: usize,
     bridged: bool,
+    packed: bool,
+}
+
+/// Lengths on a path with a smaller MTU than configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Narrow {
+    /// Octets of the longest body.
+    pub body: usize,
+    /// Octets of the longest unit.
+    pub unit: usize,
+    /// MTU of the interface.
+    pub mtu: u16,
+    carrier_mtu: u16,
+    is_given: bool,
+    packed: bool,
+    /// Whether packets that are too long can be cut into segments.
+    pub(crate) is_cut: bool,
+}
+
+impl Narrow {
+    /// Whether bodies can follow a path MTU: TS Packets come in their own sizes.
+    pub(crate) fn is_possible(&self) -> bool {
+        self.packed
+    }
+
+    /// Lengths on a path of that MTU, which is no more than the configured one.
+    pub fn on_path(&self, path_mtu: u16) -> Self {
+        let less = usize::from(self.carrier_mtu.saturating_sub(path_mtu));
+        let unit = self.unit.saturating_sub(less).max(UNIT_LEAST);
+        let fits = u16::try_from(unit.saturating_sub(GROWTH)).unwrap_or(u16::MAX).max(IPV6_LEAST);
+        let mtu = if self.is_given { self.mtu } else { self.mtu.min(fits) };
+        Self { body: self.body.saturating_sub(less).max(UNIT_LEAST + 1), unit, mtu, ..*self }
+    }
 }
 
 /// Octets that one layer adds to a packet.
@@ -237,7 +270,21 @@ impl Budget {
             carrier_mtu,
             outer: below,
             bridged,
+            packed: matches!(&plan.carrier, Carrier::Udp { packaging: Packaging::Packed, .. }),
         })
+    }
+
+    /// The lengths that follow a path MTU.
+    pub fn narrow(&self) -> Narrow {
+        Narrow {
+            body: self.largest_body,
+            unit: self.largest_unit,
+            mtu: self.mtu,
+            carrier_mtu: self.carrier_mtu,
+            is_given: self.is_given,
+            packed: self.packed,
+            is_cut: !self.bridged && usize::from(self.mrru) >= usize::from(self.mtu) + GROWTH + UNIT_CRC,
+        }
     }
 
     /// Octets that a packet costs beside its own, if it is alone in its datagram.

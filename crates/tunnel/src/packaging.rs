@@ -282,6 +282,13 @@ impl Packager {
         }
     }
 
+    /// Packed bodies have at most so many octets from now on.
+    pub fn limit(&mut self, octets: usize) {
+        if let Sending::Packed(packer) = &mut self.0 {
+            packer.limit(octets);
+        }
+    }
+
     /// No more units wait: what is begun is sent, now or when it has waited as long as the plan says.
     pub fn pause(&mut self, now: Instant, sink: BodySink<'_>) {
         match &mut self.0 {

@@ -94,6 +94,17 @@ pub enum Opened<'d> {
         /// It is the first one by new keys: as [`Session`](Self::Session), before the body.
         session: Option<NewSession>,
     },
+    /// About the path MTU.
+    Path {
+        /// Whose.
+        from: Sender,
+        /// As in [`Body`](Self::Body).
+        newest: bool,
+        /// As in [`Body`](Self::Body).
+        session: Option<NewSession>,
+        /// The content.
+        path: PathNews<'d>,
+    },
     /// New keys are in use.
     Session {
         /// With whom.
@@ -115,6 +126,28 @@ pub enum Opened<'d> {
     Handled,
     /// Refused, and nothing was changed by it.
     Refused(Refused),
+}
+
+/// What a peer has sent about the path MTU. Lengths are octets of the payload of UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathNews<'d> {
+    /// A datagram of that length has arrived there.
+    Confirmed(u16),
+    /// The length of this datagram is to be confirmed; it is a probe without a body.
+    Confirm,
+    /// The length of this datagram is to be confirmed, and it has a body.
+    ConfirmBody(BodyFlags, &'d [u8]),
+}
+
+/// What is sealed about the path MTU. Lengths as in [`PathNews`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathSeal<'b> {
+    /// A body whose datagram is to be confirmed.
+    Body(BodyFlags, &'b [u8]),
+    /// Padding, so that the datagram has that length.
+    Padding(u16),
+    /// A datagram of that length has arrived.
+    Confirmation(u16),
 }
 
 /// New keys.
@@ -247,6 +280,21 @@ impl Seal {
             Self::Insecure(seal) => seal.seal(to, flags, body, out),
             Self::TwoWay(seal) => seal.seal(now, to, flags, body, out),
             Self::Group(seal) => seal.seal(now, to, flags, body, out),
+        }
+    }
+
+    /// Seals what is about the path MTU towards a peer into `out`, which is emptied before.
+    pub fn seal_path(
+        &mut self,
+        now: Instant,
+        peer: usize,
+        path: PathSeal<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), NotSealed> {
+        out.clear();
+        match self {
+            Self::TwoWay(seal) => seal.seal_path(now, peer, path, out),
+            Self::Insecure(_) | Self::Group(_) => Err(NotSealed::NoDestination),
         }
     }
 

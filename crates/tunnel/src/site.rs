@@ -9,6 +9,7 @@
 mod build;
 mod inlet;
 mod membership;
+mod path;
 mod source;
 mod tell;
 mod trouble;
@@ -23,8 +24,11 @@ use std::net::SocketAddr;
 use thinair_wire::time::Instant;
 
 use crate::channel::{AllowedIps, NotSent};
+use crate::mtu::Narrow;
 use crate::packaging::{BodyIn, Unpackager};
-use crate::seal::{BodyFlags, Destination, KeyId, NewSession, Opened, Refused, Seal, Sender, TwoWay};
+use crate::seal::{
+    BodyFlags, Destination, KeyId, NewSession, Opened, PathNews, Refused, Seal, Sender, TwoWay,
+};
 use crate::status::{Counters, Drop};
 
 pub use build::BuildError;
@@ -75,6 +79,13 @@ pub enum Notice<'n> {
         /// What it was.
         trouble: &'n Trouble,
     },
+    /// The path to it has another MTU than before.
+    PathMtu {
+        /// To whom.
+        name: &'n str,
+        /// Octets of the longest IP packet on the carrier.
+        octets: u16,
+    },
 }
 
 /// One end of a tunnel.
@@ -96,6 +107,8 @@ pub struct Site {
     counters: Counters,
     /// Octets that the carrier adds to a datagram: headers of IP and UDP, or CRC and marks of a frame.
     outer: usize,
+    /// Lengths on a path that is narrower than configured.
+    narrow: Narrow,
     /// The datagram that is being made.
     datagram: Vec<u8>,
 }
@@ -121,6 +134,11 @@ impl Site {
             Ok(sent) => {
                 outlet.counters.sent.packet(packet.len(), sent.octets);
                 outlet.link.sent.packet(packet.len(), sent.octets);
+                if sent.units > 1
+                    && let Some(path) = &mut outlet.link.path
+                {
+                    path.wanted(now);
+                }
             }
             Err(error) => outlet.counters.drops.count(reason_not_sent(&error)),
         }
@@ -152,7 +170,8 @@ impl Site {
         shell: &mut dyn Shell,
     ) {
         self.counters.received_datagram(datagram.len() + self.outer);
-        let octets = datagram.len() + self.outer;
+        let payload = datagram.len();
+        let octets = payload + self.outer;
         let Some(seal) = &mut self.seal else {
             let body = BodyIn { octets: datagram, several: false, addressed: false };
             self.receive(now, None, body, false, shell);
@@ -179,6 +198,29 @@ impl Site {
                 let (addressed, large) = (addressed && self.mesh, addressed && !self.mesh);
                 let body = BodyIn { octets: body, several, addressed };
                 self.receive(now, Some(source), body, large, shell);
+            }
+            Opened::Path { from: sender, newest, session, path } => {
+                let Some(source) = number(&self.sources, sender) else { return };
+                if let Some(session) = session {
+                    self.begin_session(now, source, session, shell);
+                }
+                if let Some(source) = self.sources.get_mut(source) {
+                    source.counters.received.datagram(octets);
+                    source.heard_at = Some(now);
+                    source.works(shell);
+                    if newest && from.is_some() {
+                        source.address = from;
+                    }
+                }
+                match path {
+                    PathNews::Confirmed(octets) => self.confirmed(now, source, octets, shell),
+                    PathNews::Confirm => self.confirm(now, source, payload, shell),
+                    PathNews::ConfirmBody(BodyFlags { several, addressed }, octets) => {
+                        let body = BodyIn { octets, several, addressed: false };
+                        self.receive(now, Some(source), body, addressed, shell);
+                        self.confirm(now, source, payload, shell);
+                    }
+                }
             }
             Opened::Session { from: sender, session } => {
                 if let Some(source) = number(&self.sources, sender) {
@@ -274,11 +316,13 @@ impl Site {
     /// When [`poll`](Self::poll) has to be called next, if nothing comes and goes until then.
     pub fn poll_at(&self) -> Option<Instant> {
         let ways = self.ways.iter().flat_map(|way| [way.channel.poll_at(), way.packager.poll_at()]);
-        ways.chain([self.seal.as_ref().and_then(Seal::poll_at)]).flatten().min()
+        let paths = self.ways.iter().map(|way| way.link.path.as_ref()?.poll_at());
+        ways.chain(paths).chain([self.seal.as_ref().and_then(Seal::poll_at)]).flatten().min()
     }
 
     /// Hands over what is due: handshakes, feedback that has waited long enough, what is sent every so often.
     pub fn poll(&mut self, now: Instant, shell: &mut dyn Shell) {
+        self.poll_paths(now, shell);
         let Self { ways, seal, counters, datagram, outer, .. } = self;
         if let Some(seal) = seal {
             while let Some((to, address)) = seal.poll(now, datagram) {
@@ -322,6 +366,9 @@ impl Site {
         if session.restarted {
             source.counters.restarts += 1;
             way.channel.reset(source.id.filter(|_| *mesh));
+            if let Some(path) = &mut way.link.path {
+                path.restart();
+            }
         }
         let address = source.address.or_else(|| way.link.address(seal.as_ref()));
         shell.notice(Notice::Session { name: &source.name, address, restarted: session.restarted });

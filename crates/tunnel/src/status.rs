@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use counters::{Bill, Billing, Counters, Feedback, FeedbackTypes, PeerCounters, Way};
+pub use counters::{Bill, Billing, Counters, Feedback, FeedbackTypes, PathCounters, PeerCounters, Way};
 pub use latency::{Bin, Histogram, Latency};
 pub use reason::{Drop, Failure, Reason, Tally};
 
@@ -76,7 +76,7 @@ pub struct InsideStatus {
 }
 
 /// What carries datagrams.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CarrierStatus {
     /// Like a URL: `ule+udp://192.0.2.1:4754`.
     pub url: String,
@@ -84,6 +84,18 @@ pub struct CarrierStatus {
     pub mtu: u32,
     /// Octets that are added to a compressed packet that travels alone: IP, UDP, seal, packaging, frame.
     pub overhead: u32,
+    /// Octets of the smallest path MTU of a peer. Nothing: none is searched for.
+    #[serde(default)]
+    pub path_mtu: Option<u32>,
+    /// Octets of the receive buffer of the socket. Nothing: there is no socket.
+    #[serde(default)]
+    pub receive_buffer_octets: Option<u64>,
+    /// Octets of the send buffer of the socket.
+    #[serde(default)]
+    pub send_buffer_octets: Option<u64>,
+    /// Datagrams that the system dropped as they came: no room, or a wrong checksum.
+    #[serde(default)]
+    pub receive_buffer_errors: Option<u64>,
 }
 
 /// Sums.
@@ -280,7 +292,12 @@ pub(crate) mod tests {
                 addresses: vec!["10.0.0.1/24".to_owned()],
                 up: true,
             },
-            carrier: CarrierStatus { url: "udp://192.0.2.1:4754".to_owned(), mtu: 1500, overhead: 48 },
+            carrier: CarrierStatus {
+                url: "udp://192.0.2.1:4754".to_owned(),
+                mtu: 1500,
+                overhead: 48,
+                ..CarrierStatus::default()
+            },
             security: "Noise NNpsk0, ChaCha20-Poly1305, tag of 16 octets".to_owned(),
         };
         let mut status = Status::new(identity, &counters, 3725.5, 1.25);

@@ -70,7 +70,12 @@ fn status(counters: &Counters, uptime: f64) -> Status {
             addresses: Vec::new(),
             up: true,
         },
-        carrier: CarrierStatus { url: "udp://192.0.2.1:4754".to_owned(), mtu: 1500, overhead: 48 },
+        carrier: CarrierStatus {
+            url: "udp://192.0.2.1:4754".to_owned(),
+            mtu: 1500,
+            overhead: 48,
+            ..CarrierStatus::default()
+        },
         security: "none".to_owned(),
     };
     let mut status = Status::new(identity, counters, uptime, 0.1);

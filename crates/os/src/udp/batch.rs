@@ -134,7 +134,7 @@ pub(super) fn receive(
 }
 
 /// The address that the system has written, of so many octets.
-fn address(name: &sockaddr_in6, len: socklen_t) -> Option<SocketAddr> {
+pub(super) fn address(name: &sockaddr_in6, len: socklen_t) -> Option<SocketAddr> {
     let raw = from_ref(name).cast();
     // SAFETY: `raw` is the address of a whole `sockaddr_in6`, which is longer than a `sockaddr_in`, and aligned for both.
     // Each function looks at the family, and takes it only if the length is that of the family.

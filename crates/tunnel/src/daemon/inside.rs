@@ -18,6 +18,8 @@ const RETRY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Inside {
     mtu: u16,
+    /// The MTU could not be changed.
+    has_mtu_of_its_own: bool,
     /// Port of the carrier's socket, whose datagrams must not go into the interface.
     carrier_port: Option<u16>,
     namespace: Option<Namespace>,
@@ -69,7 +71,7 @@ impl Inside {
             ),
             _ => error,
         })?;
-        let mut inside = Self { mtu, carrier_port, namespace, tun, retry_at: None, segments: None };
+        let mut inside = Self { mtu, has_mtu_of_its_own: false, carrier_port, namespace, tun, retry_at: None, segments: None };
         inside.set_up(helper)?;
         if let Some(sizer) = &plan.segments {
             let own = plan.addresses.iter().map(|(address, _)| *address).collect();
@@ -93,12 +95,6 @@ impl Inside {
         self.unless_forbidden(helper.set_up(self.name(), self.mtu, self.carrier_port))
     }
 
-    /// Sets the octets of the longest packet.
-    pub(super) fn set_mtu(&mut self, octets: u16, helper: &mut Helper) -> Result<(), Error> {
-        self.mtu = octets;
-        self.unless_forbidden(helper.set_mtu(octets))
-    }
-
     /// A persistent interface of the user that the daemon runs as was set up by whoever made it.
     fn unless_forbidden(&self, done: Result<(), Error>) -> Result<(), Error> {
         match done {
@@ -108,6 +104,11 @@ impl Inside {
             }
             result => result,
         }
+    }
+
+    /// Octets of the longest IP packet.
+    pub(super) fn mtu(&self) -> u16 {
+        self.mtu
     }
 
     /// What the interface is called.
@@ -187,6 +188,26 @@ impl Inside {
         for limit in segments.told() {
             if let Err(error) = limits.remove(limit.host) {
                 tracing::debug!(%error, "a limit is gone already");
+            }
+        }
+    }
+
+    /// Gives the interface another MTU, in octets, if the caller may.
+    pub(super) fn set_mtu(&mut self, octets: u16, helper: &mut Helper) {
+        if self.mtu == octets {
+            return;
+        }
+        match helper.set_mtu(octets) {
+            Ok(()) => {
+                self.mtu = octets;
+                tracing::info!(octets, "the MTU of the interface follows the path");
+            }
+            // Once is enough: longer packets go in segments.
+            Err(error) if std::mem::replace(&mut self.has_mtu_of_its_own, true) => {
+                tracing::debug!(octets, %error, "the MTU of the interface stays");
+            }
+            Err(error) => {
+                tracing::info!(octets, %error, "the MTU of the interface stays; longer packets go in segments");
             }
         }
     }

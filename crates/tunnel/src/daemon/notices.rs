@@ -23,6 +23,9 @@ impl Notices {
                 let address = address.as_deref().unwrap_or("the other end");
                 tracing::info!(name, address, restarted, "new keys");
             }
+            Notice::PathMtu { name, octets } => {
+                tracing::info!(name, octets, "the path MTU is another one");
+            }
             Notice::Trouble { name, trouble } => {
                 if self.begins(now, name, trouble.reason()) {
                     tracing::warn!(name, reason = trouble.reason(), "{trouble}");

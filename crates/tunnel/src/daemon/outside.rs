@@ -9,6 +9,8 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 use thinair_os::Error;
+use thinair_os::udp::Memory;
+use thinair_os::udp::errors::Report;
 use thinair_wire::time::Instant;
 
 use super::helper::Helper;
@@ -49,6 +51,8 @@ pub(super) enum Arrival<'a> {
 pub(super) struct Flushed {
     /// Datagrams that the system refused.
     pub(super) refused: u64,
+    /// Datagrams that are longer than an interface of this machine takes.
+    pub(super) too_long: u64,
     /// Whether some wait for room.
     pub(super) waits: bool,
 }
@@ -160,6 +164,22 @@ impl Outside {
         match self {
             Self::Serial(line) => line.retry(now, helper),
             Self::Udp(_) | Self::File(_) => false,
+        }
+    }
+
+    /// The next error of a datagram that was sent before.
+    pub(super) fn next_report(&mut self) -> Option<Report> {
+        match self {
+            Self::Udp(socket) => socket.next_report(),
+            Self::Serial(_) | Self::File(_) => None,
+        }
+    }
+
+    /// Buffers of a socket.
+    pub(super) fn memory(&self) -> Option<Memory> {
+        match self {
+            Self::Udp(socket) => socket.memory(),
+            Self::Serial(_) | Self::File(_) => None,
         }
     }
 

@@ -188,6 +188,7 @@ impl Daemon {
                 url: plan.carrier.to_string(),
                 mtu: u32::from(budget.carrier_mtu),
                 overhead: u32::try_from(budget.overhead()).unwrap_or(u32::MAX),
+                ..CarrierStatus::default()
             },
             security: plan.security.to_string(),
         };
@@ -281,6 +282,13 @@ impl Daemon {
         let uptime = now.since(self.started).as_secs_f64();
         let mut status = self.site.status(now, identity, uptime, clock::of_this_process().as_secs_f64());
         status.segments = self.inside.segment_status();
+        status.inside.mtu = self.inside.mtu().into();
+        status.carrier.path_mtu = status.peers.iter().filter_map(|peer| peer.counters.path.mtu).min();
+        if let Some(memory) = self.outside.memory() {
+            status.carrier.receive_buffer_octets = Some(memory.receive_buffer.into());
+            status.carrier.send_buffer_octets = Some(memory.send_buffer.into());
+            status.carrier.receive_buffer_errors = Some(memory.drops.into());
+        }
         if let Some(line) = self.outside.line_status() {
             status.parts.insert("line".to_owned(), line);
         }

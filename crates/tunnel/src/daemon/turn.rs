@@ -5,6 +5,7 @@ use std::os::fd::AsRawFd as _;
 use std::time::Duration;
 
 use thinair_os::event_loop::{EventLoop, Interest};
+use thinair_os::udp::errors::Problem;
 use thinair_os::{Signal, clock};
 use thinair_wire::time::Instant;
 
@@ -259,6 +260,8 @@ impl Daemon {
         if flushed.refused > 0 {
             self.site.note(Drop::CarrierRefused, flushed.refused);
         }
+        self.site.note_refused_too_long(flushed.too_long);
+        self.take_reports(now);
         let Self { events, outside, inside, outside_waits, inside_waits, .. } = self;
         if flushed.waits != *outside_waits {
             wait_for_room(events, outside, flushed.waits)?;
@@ -284,6 +287,24 @@ impl Daemon {
         if remembered.due_at(moves).is_some_and(|at| at <= now) {
             let entry = |(name, key, address): (&str, _, _)| Entry { name: name.to_owned(), key, address };
             remembered.write(now, moves, site.whereabouts().map(entry));
+        }
+    }
+
+    /// Errors of datagrams on their way, and the MTU of the interface that follows.
+    fn take_reports(&mut self, now: Instant) {
+        while let Some(report) = self.outside.next_report() {
+            let (site, mut hands) = hands!(self);
+            match report.problem {
+                Problem::TooBig { mtu, local } => {
+                    tracing::debug!(to = %report.to, mtu, local, "a datagram was too long");
+                    site.note_too_big(now, report.to, mtu, local, &mut hands);
+                }
+                Problem::Unreachable => site.note_unreachable(now, report.to, &mut hands),
+                Problem::Other => {}
+            }
+        }
+        if let Some(mtu) = self.site.inside_mtu() {
+            self.inside.set_mtu(mtu, &mut self.helper);
         }
     }
 

@@ -62,12 +62,16 @@ impl Packer {
             return Err(PackagingError::NoRoom { room: config.largest_body, needed });
         }
         let buffer = Vec::with_capacity(config.largest_body + 4);
-        let (together, counters) = (config.largest_body, PackagerCounters::default());
+        let (together, counters) = (usize::MAX, PackagerCounters::default());
         Ok(Self { config, buffer, last: None, large: false, before: None, together, counters })
     }
 
     pub(super) fn keep_together(&mut self, octets: usize) {
-        self.together = octets.min(self.config.largest_body);
+        self.together = octets;
+    }
+
+    pub(super) fn limit(&mut self, octets: usize) {
+        self.config.largest_body = octets;
     }
 
     /// One octet of the body may be the number of a site.
@@ -84,7 +88,7 @@ impl Packer {
         let octets = header.len() + unit.octets.len();
         self.counters.units += 1;
         self.counters.octets += unit.octets.len() as u64;
-        let no_room = self.buffer.len() + octets > self.together;
+        let no_room = self.buffer.len() + octets > self.together.min(self.config.largest_body);
         if no_room
             || unit.large != self.large
             || unit.to.is_some()

@@ -6,7 +6,7 @@ use std::time::Duration;
 use thinair_wire::time::Instant;
 
 use super::Refused;
-use super::header::{Header, Travelled, Whose};
+use super::header::{Header, PathBody, Travelled, Whose};
 use super::replay::{Seen, Window};
 use super::suite::Cipher;
 use super::{BodyFlags, NotSealed};
@@ -58,7 +58,9 @@ impl Sealer {
             return Err(NotSealed::NoSession);
         }
         let silent = self.last.is_none_or(|last| now.since(last) >= SILENCE);
-        let full = silent || counter.is_multiple_of(FULL_EVERY);
+        // Padding is as long as its caller computes it: with all of the counter.
+        let is_padding = matches!(whose, Whose::Path(_, PathBody::Padding));
+        let full = silent || is_padding || counter.is_multiple_of(FULL_EVERY);
         let counter_sent = if full { Travelled::Full(counter) } else { Travelled::Low(counter as u16) };
         Header { whose, flags, counter: counter_sent }.write(out);
         let header = out.len();

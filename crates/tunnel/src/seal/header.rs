@@ -16,6 +16,19 @@ pub(super) enum Kind {
     Announcement,
     /// A body that is not sealed.
     Insecure,
+    /// A probe of the path MTU, or its confirmation, sealed for one peer.
+    Path,
+}
+
+/// Content of a datagram that is about the path MTU: the lowest two bits of its first octet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PathBody {
+    /// A body, whose length is to be confirmed.
+    Body,
+    /// Padding, whose length is to be confirmed.
+    Padding,
+    /// The length of a datagram that has arrived.
+    Confirmation,
 }
 
 impl Kind {
@@ -26,11 +39,12 @@ impl Kind {
             Self::Handshake => 0x60,
             Self::Announcement => 0x80,
             Self::Insecure => 0xa0,
+            Self::Path => 0xc0,
         }
     }
 
     pub(super) fn of(octet: u8) -> Option<Self> {
-        [Self::TwoWay, Self::Group, Self::Handshake, Self::Announcement, Self::Insecure]
+        [Self::TwoWay, Self::Group, Self::Handshake, Self::Announcement, Self::Insecure, Self::Path]
             .into_iter()
             .find(|kind| kind.bits() == octet & 0xe0)
     }
@@ -76,6 +90,8 @@ pub(super) enum Whose {
     Slot(u8),
     /// The sender, and the lowest two bits of its epoch.
     Site(SiteId, u8),
+    /// As [`Index`](Self::Index), for a datagram that is about the path MTU.
+    Path(u8, PathBody),
 }
 
 /// The counter, as far as it travels.
@@ -99,6 +115,7 @@ impl Header {
         let flags = self.flags.bits() | if full { FULL } else { 0 };
         match self.whose {
             Whose::Index(index) => out.extend([Kind::TwoWay.bits() | flags, index]),
+            Whose::Path(index, body) => out.extend([Kind::Path.bits() | flags | body as u8, index]),
             Whose::Slot(slot) => out.push(Kind::TwoWay.bits() | flags | slot & SLOT),
             Whose::Site(site, epoch) => {
                 out.extend([Kind::Group.bits() | flags | epoch & SLOT, site.number()]);
@@ -118,8 +135,12 @@ impl Header {
             Kind::TwoWay if !indexed => (Whose::Slot(slot), rest),
             // Bits that have no meaning yet are zero.
             Kind::TwoWay if slot == 0 => (Whose::Index(*rest.first()?), &rest[1..]),
+            Kind::Path if indexed => {
+                let body = [PathBody::Body, PathBody::Padding, PathBody::Confirmation];
+                (Whose::Path(*rest.first()?, *body.get(usize::from(slot))?), &rest[1..])
+            }
             Kind::Group => (Whose::Site(SiteId::new(*rest.first()?)?, slot), &rest[1..]),
-            Kind::TwoWay | Kind::Handshake | Kind::Announcement | Kind::Insecure => return None,
+            Kind::TwoWay | Kind::Handshake | Kind::Announcement | Kind::Insecure | Kind::Path => return None,
         };
         let (counter, rest) = if first & FULL == 0 {
             let (low, rest) = rest.split_first_chunk()?;

@@ -15,9 +15,9 @@ use thiserror::Error;
 
 use super::cookie::{self, Jar};
 use super::handshake::{Identity, MAC, Request, RequestHeader};
-use super::header::{ANSWER, COOKIE, Header, Kind, REQUEST, Whose};
+use super::header::{ANSWER, COOKIE, Header, Kind, PathBody, REQUEST, Whose};
 use super::key_file::Keys;
-use super::{Around, BodyFlags, Destination, NotSealed, Opened, Random, Refused, Sender};
+use super::{Around, BodyFlags, Destination, NotSealed, Opened, PathNews, PathSeal, Random, Refused, Sender};
 use crate::plan::Suite;
 
 mod membership;
@@ -188,6 +188,39 @@ impl TwoWay {
         sealed
     }
 
+    /// Seals what is about the path MTU towards a peer.
+    pub(super) fn seal_path(
+        &mut self,
+        now: Instant,
+        peer: usize,
+        path: PathSeal<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), NotSealed> {
+        let around = self.around().most();
+        let peer = self.peers.get_mut(peer).ok_or(NotSealed::NoDestination)?;
+        let (kind, flags) = match path {
+            PathSeal::Body(flags, _) => (PathBody::Body, flags),
+            PathSeal::Padding(_) => (PathBody::Padding, BodyFlags::default()),
+            PathSeal::Confirmation(_) => (PathBody::Confirmation, BodyFlags::default()),
+        };
+        let padding;
+        let confirmed;
+        let body: &[u8] = match path {
+            PathSeal::Body(_, body) => body,
+            PathSeal::Padding(octets) => {
+                padding = vec![0; usize::from(octets).saturating_sub(around)];
+                &padding
+            }
+            PathSeal::Confirmation(octets) => {
+                confirmed = octets.to_be_bytes();
+                &confirmed
+            }
+        };
+        let sealed = peer.seal_as(now, |theirs| Whose::Path(theirs, kind), flags, body, out);
+        self.due = timers::earlier(self.due, peer.timers.first());
+        sealed
+    }
+
     pub(super) fn open<'d>(
         &mut self,
         now: Instant,
@@ -196,7 +229,7 @@ impl TwoWay {
     ) -> Opened<'d> {
         let from = from.map(canonical);
         match datagram.first().map(|first| (*first, Kind::of(*first))) {
-            Some((_, Some(Kind::TwoWay))) => self.open_body(now, from, datagram),
+            Some((_, Some(Kind::TwoWay | Kind::Path))) => self.open_body(now, from, datagram),
             Some((REQUEST, _)) => self.request(now, from, datagram),
             Some((ANSWER, _)) => self.answer(now, from, datagram),
             Some((COOKIE, _)) => self.cookie(now, datagram),
@@ -212,7 +245,7 @@ impl TwoWay {
     ) -> Opened<'d> {
         let read = Header::read(datagram, self.over == Over::Datagrams);
         let Some((header, length)) = read else { return Opened::Refused(Refused::Malformed) };
-        let (Whose::Index(index) | Whose::Slot(index)) = header.whose else {
+        let (Whose::Index(index) | Whose::Slot(index) | Whose::Path(index, _)) = header.whose else {
             return Opened::Refused(Refused::Malformed);
         };
         if datagram.len() < length + self.suite.tag() {
@@ -231,6 +264,17 @@ impl TwoWay {
         match opened {
             Ok(_) if has_closed => Opened::Closed { from: sender },
             Err(refused) => Opened::Refused(refused),
+            Ok((plain, session)) if matches!(header.whose, Whose::Path(..)) => {
+                let body = &datagram[plain.body];
+                let path = match (header.whose, body.first_chunk()) {
+                    (Whose::Path(_, PathBody::Confirmation), Some(octets)) => {
+                        PathNews::Confirmed(u16::from_be_bytes(*octets))
+                    }
+                    (Whose::Path(_, PathBody::Body), _) => PathNews::ConfirmBody(header.flags, body),
+                    _ => PathNews::Confirm,
+                };
+                Opened::Path { from: sender, newest: plain.newest, session, path }
+            }
             Ok((plain, session)) if !plain.body.is_empty() => Opened::Body {
                 from: sender,
                 flags: header.flags,

@@ -10,6 +10,7 @@ use super::way::{Link, Way};
 use crate::channel::{AllowedError, AllowedIps, Channel, Role, Setup, SetupError};
 use crate::mtu::Budget;
 use crate::packaging::{Packager, PackagerConfig, PackagingError, Unpackager, rtp};
+use crate::path_mtu::{Least, PathMtu};
 use crate::plan::{Carrier, Others, Packaging, Peer, Plan, Security};
 use crate::seal::{Destination, Random, Seal};
 use crate::status::{Counters, PeerCounters};
@@ -49,6 +50,7 @@ impl Site {
         let has_addresses = matches!(plan.carrier, Carrier::Udp { .. });
         let is_sealed = is_sealed(plan);
         let largest_unit = budget.largest_unit.max(LONGEST_UNIT);
+        let narrow = budget.narrow();
         let (mut ways, mut sources) = (Vec::new(), Vec::new());
         let (allowed, mesh) = match &plan.others {
             Others::Peers(peers) => {
@@ -85,6 +87,7 @@ impl Site {
             allowed,
             counters: Counters::new(plan.seeing.billing_unit),
             outer: budget.outer,
+            narrow,
             datagram: Vec::with_capacity(2_048),
         })
     }
@@ -101,7 +104,13 @@ pub(super) fn peer(
 ) -> Result<(Way, Source), BuildError> {
     let role = if is_one_way(&plan.carrier) { Role::OneWay } else { Role::Pair };
     let has_addresses = matches!(plan.carrier, Carrier::Udp { .. });
-    let link = Link::new(Destination::Peer(number), peer.address, has_addresses);
+    let mut link = Link::new(Destination::Peer(number), peer.address, has_addresses);
+    let narrow = budget.narrow();
+    if has_addresses && matches!(plan.security, Security::Key { .. }) && narrow.is_possible() {
+        let least = if budget.outer > IPV4_AND_UDP { Least::IPV6 } else { Least::IPV4 };
+        link.path = Some(PathMtu::new(least, budget.carrier_mtu, narrow.is_cut));
+        link.settled = budget.carrier_mtu;
+    }
     let way = way(now, plan, budget, (&peer.name, role, link), random)?;
     let largest_unit = budget.largest_unit.max(LONGEST_UNIT);
     let unpackager = is_sealed(plan)
@@ -132,6 +141,8 @@ fn way(
 fn is_sealed(plan: &Plan) -> bool {
     matches!(plan.security, Security::Key { .. } | Security::Insecure)
 }
+/// Octets of headers of IPv4 and UDP.
+const IPV4_AND_UDP: usize = 28;
 
 /// Octets of the longest unit that is taken, whatever we send ourselves: the other end may have more room.
 const LONGEST_UNIT: usize = 2_048;

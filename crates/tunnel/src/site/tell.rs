@@ -41,6 +41,9 @@ impl Site {
                 let mut counters = source.counters;
                 counters.sent = way.link.sent;
                 of_channel(&mut counters, way.channel.counters());
+                if let Some(path) = &way.link.path {
+                    counters.path = path.counters();
+                }
                 PeerStatus {
                     counters,
                     address: way.link.address(self.seal.as_ref()).map(|address| address.to_string()),

@@ -8,7 +8,8 @@ use thinair_wire::time::Instant;
 use super::Shell;
 use crate::channel::Channel;
 use crate::packaging::{Body, Packager, PushError};
-use crate::seal::{BodyFlags, Destination, NotSealed, Seal};
+use crate::path_mtu::PathMtu;
+use crate::seal::{BodyFlags, Destination, NotSealed, PathSeal, Seal};
 use crate::status::{Counters, Drop, Way as Sent};
 use crate::unit::Unit;
 
@@ -31,13 +32,27 @@ pub(super) struct Link {
     /// Whether the carrier has addresses.
     pub(super) needs_address: bool,
     pub(super) sent: Sent,
+    /// Path MTU; `None` where the carrier has none, or nobody confirms probes.
+    pub(super) path: Option<PathMtu>,
+    /// What packaging and channel keep to, and the size that people were told last.
+    pub(super) limited_to: Option<u16>,
+    pub(super) settled: u16,
     /// Bodies that wait for keys.
     held: VecDeque<(BodyFlags, Vec<u8>)>,
 }
 
 impl Link {
     pub(super) fn new(destination: Destination, configured: Option<SocketAddr>, needs_address: bool) -> Self {
-        Self { destination, configured, needs_address, sent: Sent::default(), held: VecDeque::new() }
+        Self {
+            destination,
+            configured,
+            needs_address,
+            sent: Sent::default(),
+            path: None,
+            limited_to: None,
+            settled: 0,
+            held: VecDeque::new(),
+        }
     }
 
     /// Where datagrams go.
@@ -96,17 +111,19 @@ impl Outlet<'_> {
         let address = self.link.address(self.seal.as_ref());
         let datagram = match self.seal {
             None => body,
-            Some(seal) => match seal.seal(self.now, self.link.destination, flags, body, self.datagram) {
-                Ok(()) => self.datagram.as_slice(),
-                Err(NotSealed::NoSession) if hold && self.link.held.len() < HELD => {
-                    self.link.held.push_back((flags, body.to_vec()));
-                    return;
+            Some(seal) => {
+                match seal_body(self.now, self.link, self.outer, seal, flags, body, self.datagram) {
+                    Ok(()) => self.datagram.as_slice(),
+                    Err(NotSealed::NoSession) if hold && self.link.held.len() < HELD => {
+                        self.link.held.push_back((flags, body.to_vec()));
+                        return;
+                    }
+                    Err(NotSealed::NoSession | NotSealed::NoDestination | NotSealed::OnlyHears) => {
+                        self.counters.drops.count(Drop::NoSession);
+                        return;
+                    }
                 }
-                Err(NotSealed::NoSession | NotSealed::NoDestination | NotSealed::OnlyHears) => {
-                    self.counters.drops.count(Drop::NoSession);
-                    return;
-                }
-            },
+            }
         };
         if address.is_none() && self.link.needs_address {
             self.counters.drops.count(Drop::NoSession);
@@ -115,5 +132,24 @@ impl Outlet<'_> {
         self.counters.sent_datagram(datagram.len() + self.outer);
         self.link.sent.datagram(datagram.len() + self.outer);
         self.shell.carry(address, datagram);
+    }
+}
+
+/// Seals a body, which asks for a confirmation if the search for the path MTU needs one.
+fn seal_body(
+    now: Instant,
+    link: &mut Link,
+    outer: usize,
+    seal: &mut Seal,
+    flags: BodyFlags,
+    body: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), NotSealed> {
+    let octets = outer + seal.around().usual() + body.len();
+    let octets = u16::try_from(octets).unwrap_or(u16::MAX);
+    let asks = link.path.as_mut().is_some_and(|path| path.sent(now, octets));
+    match link.destination {
+        Destination::Peer(peer) if asks => seal.seal_path(now, peer, PathSeal::Body(flags, body), out),
+        Destination::Peer(_) | Destination::Everybody => seal.seal(now, link.destination, flags, body, out),
     }
 }

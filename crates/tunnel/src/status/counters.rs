@@ -37,6 +37,22 @@ pub struct PeerCounters {
     pub feedback: Feedback,
     /// Packets that were not decompressed, by reason.
     pub failures: Tally<Failure>,
+    /// Search for the path MTU.
+    #[serde(default)]
+    pub path: PathCounters,
+}
+
+/// Search for the path MTU towards one peer: [`PathMtu`](crate::path_mtu::PathMtu).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathCounters {
+    /// Octets of the longest IP packet that is sent to the peer now. Nothing: no search is possible with it.
+    pub mtu: Option<u32>,
+    /// Padded probes that were sent.
+    pub probes: u64,
+    /// Confirmations of probes, and of datagrams that asked for one.
+    pub confirmations: u64,
+    /// How often a size that had passed did not pass any more, without a report.
+    pub black_holes: u64,
 }
 
 /// What went one way.

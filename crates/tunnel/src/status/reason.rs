@@ -72,6 +72,7 @@ reasons! {
         NoSession "no_session" "No session with the peer yet.",
         NotCompressed "not_compressed" "No profile takes the packet.",
         CarrierFull "carrier_full" "The carrier had no room.",
+        CarrierTooLong "carrier_too_long" "Longer than an interface of this machine takes.",
         CarrierRefused "carrier_refused" "The system did not take the datagram.",
     }
 }

@@ -84,7 +84,7 @@ impl Files {
             self.out.clear();
             self.gone = 0;
         }
-        Flushed { refused: std::mem::take(&mut self.refused), waits: !self.out.is_empty() }
+        Flushed { refused: std::mem::take(&mut self.refused), waits: !self.out.is_empty(), too_long: 0 }
     }
 
     pub(super) fn receive(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) -> Received {

@@ -89,7 +89,7 @@ impl Line {
             // The next frame begins with a mark of its own, as noise of a line that nobody uses is not a frame.
             self.framer.silent();
         }
-        Flushed { refused: std::mem::take(&mut self.refused), waits: !self.out.is_empty() }
+        Flushed { refused: std::mem::take(&mut self.refused), waits: !self.out.is_empty(), too_long: 0 }
     }
 
     pub(super) fn receive(&mut self, now: Instant, sink: &mut dyn FnMut(Arrival<'_>)) -> Received {

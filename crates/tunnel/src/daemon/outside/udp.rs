@@ -1,13 +1,15 @@
 //! A socket: datagrams in batches.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use thinair_os::Error;
 use thinair_os::interface::Interface;
+use thinair_os::udp::errors::{self, Report};
 use thinair_os::udp::options::{self, ToGroups, TooLong};
-use thinair_os::udp::{self, Outgoing};
+use thinair_os::udp::{self, Memory, Outgoing};
 
 use super::{Arrival, Flushed, Received};
 
@@ -17,6 +19,12 @@ const BATCH: usize = 64;
 /// Datagrams that may wait for room before the interface has to.
 const FULL: usize = 64;
 
+/// EMSGSIZE: the datagram is longer than the interface takes.
+const EMSGSIZE: i32 = 90;
+
+/// Errors that are kept at a time.
+const REPORTS: usize = 64;
+
 /// Octets of datagrams that wait in the system, so that a burst does no harm.
 const ROOM: usize = 2 << 20;
 
@@ -25,6 +33,8 @@ pub(in crate::daemon) struct Socket {
     socket: UdpSocket,
     out: Outgoing,
     received: udp::Received,
+    /// Errors of datagrams, to be handed out.
+    reports: VecDeque<Report>,
 }
 
 impl Socket {
@@ -57,11 +67,26 @@ impl Socket {
         };
         socket.set_nonblocking(true).map_err(|why| Error::new(what(), why))?;
         options::set_too_long(&socket, TooLong::Lost)?;
-        for set in [udp::set_receive_room, udp::set_send_room] {
-            set(&socket, ROOM).map_err(|why| Error::new(what(), why))?;
+        errors::keep_reports(&socket)?;
+        for (set, limit) in [
+            (udp::set_receive_room as fn(&UdpSocket, usize) -> io::Result<usize>, "net.core.rmem_max"),
+            (udp::set_send_room, "net.core.wmem_max"),
+        ] {
+            let octets = set(&socket, ROOM).map_err(|why| Error::new(what(), why))?;
+            if octets < ROOM {
+                tracing::warn!(
+                    octets,
+                    "the system grants a smaller buffer than asked for, and bursts may be lost: `sysctl -w {limit}={ROOM}`"
+                );
+            }
         }
         // One octet more, so that what is too long is seen to be.
-        Ok(Self { socket, out: Outgoing::new(), received: udp::Received::new(BATCH, largest + 1) })
+        Ok(Self {
+            socket,
+            out: Outgoing::new(),
+            received: udp::Received::new(BATCH, largest + 1),
+            reports: VecDeque::new(),
+        })
     }
 
     pub(super) fn port(&self) -> Option<u16> {
@@ -82,23 +107,50 @@ impl Socket {
 
     pub(super) fn flush(&mut self) -> Flushed {
         let mut flushed = Flushed::default();
+        let mut is_tried_again = false;
         while !self.out.is_empty() {
             match self.out.send(&self.socket) {
-                Ok(_) => {}
+                Ok(_) => is_tried_again = false,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     flushed.waits = true;
                     break;
                 }
-                // What a datagram before met on its way. This one has not been tried.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                // It may be an error that a datagram before met on its way: reading the queue clears it.
+                Err(_) if !is_tried_again => {
+                    self.read_reports();
+                    is_tried_again = true;
+                }
                 Err(error) => {
-                    tracing::debug!(%error, "a datagram was refused");
-                    flushed.refused += 1;
+                    self.read_reports();
+                    is_tried_again = false;
+                    if error.raw_os_error() == Some(EMSGSIZE) {
+                        flushed.too_long += 1;
+                    } else {
+                        tracing::debug!(%error, "a datagram was refused");
+                        flushed.refused += 1;
+                    }
                     self.out.skip();
                 }
             }
         }
         flushed
+    }
+
+    /// Empties the error queue: a socket with errors is ready all the time. Only the first reports are kept.
+    fn read_reports(&mut self) {
+        while let Some(report) = errors::next_report(&self.socket) {
+            if self.reports.len() < REPORTS {
+                self.reports.push_back(report);
+            }
+        }
+    }
+
+    pub(super) fn next_report(&mut self) -> Option<Report> {
+        self.reports.pop_front()
+    }
+
+    pub(super) fn memory(&self) -> Option<Memory> {
+        udp::memory(&self.socket).ok()
     }
 
     pub(super) fn receive(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) -> Received {
@@ -112,9 +164,11 @@ impl Socket {
                 }
                 if count == BATCH { Received::More } else { Received::All }
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Received::All,
-            // An error of an earlier datagram; reading it has cleared it.
-            Err(_) => Received::More,
+            // Woken by the error queue, or by nothing.
+            Err(error) => {
+                self.read_reports();
+                if error.kind() == io::ErrorKind::WouldBlock { Received::All } else { Received::More }
+            }
         }
     }
 }

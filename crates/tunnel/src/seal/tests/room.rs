@@ -164,7 +164,7 @@ impl Room {
             Opened::Session { session, .. } => Event::Session(session),
             Opened::Refused(refused) => Event::Refused(refused),
             Opened::Closed { .. } => Event::Closed,
-            Opened::Alive { .. } | Opened::Handled => return None,
+            Opened::Alive { .. } | Opened::Path { .. } | Opened::Handled => return None,
         };
         end.events.push(event.clone());
         Some(event)

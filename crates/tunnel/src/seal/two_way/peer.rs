@@ -11,7 +11,7 @@ use super::{Over, PeerKeys, canonical};
 use crate::seal::cookie::Cookie;
 use crate::seal::direction::{NEW_KEYS_AT, Plain};
 use crate::seal::handshake::{Identity, Initiation};
-use crate::seal::header::{Header, Whose};
+use crate::seal::header::{Header, PathBody, Whose};
 use crate::seal::key_file::{Key, KeyId, Keys};
 use crate::seal::{BodyFlags, NewSession, NotSealed, Refused};
 
@@ -271,12 +271,27 @@ impl Peer {
         body: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), NotSealed> {
+        let whose = |theirs| match over {
+            Over::Datagrams => Whose::Index(theirs),
+            Over::Line => Whose::Slot(theirs),
+        };
+        self.seal_as(now, whose, flags, body, out)
+    }
+
+    /// Seals a body whose header begins with `whose`, of the index that the peer has given to the session.
+    pub(super) fn seal_as(
+        &mut self,
+        now: Instant,
+        whose: impl FnOnce(u8) -> Whose,
+        flags: BodyFlags,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), NotSealed> {
+        let mut is_answered = true;
         let sealed = match &mut self.current {
             Some(session) if now < session.until => {
-                let whose = match over {
-                    Over::Datagrams => Whose::Index(session.theirs),
-                    Over::Line => Whose::Slot(session.theirs),
-                };
+                let whose = whose(session.theirs);
+                is_answered = !matches!(whose, Whose::Path(_, PathBody::Confirmation));
                 let sealed = session.sealer.seal(now, whose, flags, body, out);
                 if session.sealer.counter() >= NEW_KEYS_AT {
                     self.try_unless_trying(now);
@@ -291,7 +306,7 @@ impl Peer {
         }
         sealed?;
         self.timers.stop(Timer::Sign);
-        if !body.is_empty() && self.timers.at(Timer::Dead).is_none() {
+        if !body.is_empty() && is_answered && self.timers.at(Timer::Dead).is_none() {
             self.timers.set(Timer::Dead, now + DEAD);
         }
         if let Some(keepalive) = self.keepalive
@@ -352,7 +367,9 @@ impl Peer {
         if plain.newest && from.is_some() {
             self.address = from;
         }
-        if !plain.body.is_empty() {
+        if matches!(header.whose, Whose::Path(_, PathBody::Confirmation)) {
+            // It is an answer itself.
+        } else if !plain.body.is_empty() {
             self.timers.by(Timer::Sign, now + SIGN);
         } else if header.flags.several {
             self.timers.set(Timer::Sign, now);
