@@ -16,4 +16,5 @@ pub mod seal;
 pub mod segments;
 pub mod site;
 pub mod status;
+mod too_big;
 pub mod unit;

@@ -20,6 +20,7 @@ mod way;
 mod tests;
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use thinair_wire::time::Instant;
 
@@ -30,6 +31,7 @@ use crate::seal::{
     BodyFlags, Destination, KeyId, NewSession, Opened, PathNews, Refused, Seal, Sender, TwoWay,
 };
 use crate::status::{Counters, Drop};
+use crate::too_big;
 
 pub use build::BuildError;
 pub use membership::ChangeError;
@@ -111,6 +113,8 @@ pub struct Site {
     narrow: Narrow,
     /// The datagram that is being made.
     datagram: Vec<u8>,
+    /// When a sender was last asked for shorter packets.
+    answered_at: Option<Instant>,
 }
 
 impl Site {
@@ -140,7 +144,26 @@ impl Site {
                     path.wanted(now);
                 }
             }
-            Err(error) => outlet.counters.drops.count(reason_not_sent(&error)),
+            Err(error) => {
+                outlet.counters.drops.count(reason_not_sent(&error));
+                if let NotSent::TooLong { octets, most } = error {
+                    self.answer_too_long(now, packet, octets.saturating_sub(most), shell);
+                }
+            }
+        }
+    }
+
+    /// Asks the sender of a packet that is so many octets too long for shorter ones.
+    fn answer_too_long(&mut self, now: Instant, packet: &[u8], excess: usize, shell: &mut dyn Shell) {
+        /// Least time between two answers.
+        const CALM: Duration = Duration::from_millis(10);
+        /// Octets that the header of a later packet may be compressed worse by.
+        const SLACK: usize = 16;
+        let is_calm = self.answered_at.is_none_or(|at| now.since(at) >= CALM);
+        let mtu = u16::try_from(packet.len().saturating_sub(excess + SLACK)).unwrap_or(u16::MAX);
+        if let Some(answer) = too_big::answer(packet, mtu).filter(|_| is_calm && mtu >= LEAST_MTU) {
+            self.answered_at = Some(now);
+            shell.deliver(&answer);
         }
     }
 
@@ -424,6 +447,9 @@ impl Site {
         (together, Inlet { now, sources, ways, mesh: *mesh, large, allowed, counters, shell })
     }
 }
+
+/// Octets of the longest packet that each host takes without cutting it: RFC 791, section 3.2.
+const LEAST_MTU: u16 = 68;
 
 /// The number of the source that a seal names.
 fn number(sources: &[Source], sender: Sender) -> Option<usize> {

@@ -135,6 +135,29 @@ pub struct SegmentStatus {
     pub sent_again: u64,
 }
 
+/// CID space of each direction: `small` or `large`. RFC 5795, section 5.1.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CidsOf {
+    /// Up to 16 contexts.
+    Small,
+    /// Up to MAX_CID and one.
+    Large,
+}
+
+/// CID spaces of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CidsStatus {
+    /// Of packets that are sent now.
+    pub sent: CidsOf,
+    /// Of the packet that was received last.
+    pub received: CidsOf,
+    /// How often that of packets that are sent has changed.
+    pub sent_switches: u64,
+    /// How often that of packets that are received has changed.
+    pub received_switches: u64,
+}
+
 /// One of the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PeerStatus {
@@ -151,6 +174,9 @@ pub struct PeerStatus {
     /// What is wrong. Nothing: nothing that is known.
     #[serde(default)]
     pub trouble: Option<TroubleStatus>,
+    /// CID space of each direction. Nothing: there is no channel of its own.
+    #[serde(default)]
+    pub cids: Option<CidsStatus>,
     /// What was counted.
     #[serde(flatten)]
     pub counters: PeerCounters,
@@ -307,6 +333,7 @@ pub(crate) mod tests {
             address: Some("192.0.2.2:4754".to_owned()),
             session_seconds: Some(65.0),
             heard_seconds: Some(0.2),
+            cids: None,
             trouble: Some(TroubleStatus {
                 reason: "unreachable".to_owned(),
                 text: "nothing listens at 192.0.2.2:4754".to_owned(),

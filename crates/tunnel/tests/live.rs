@@ -98,6 +98,7 @@ fn status(counters: &Counters, uptime: f64) -> Status {
         session_seconds: None,
         heard_seconds: None,
         trouble: None,
+        cids: None,
         counters: PeerCounters::default(),
         contexts,
     });

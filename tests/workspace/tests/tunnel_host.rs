@@ -10,10 +10,14 @@
 
 mod common;
 
+#[path = "tunnel_host/flows.rs"]
+mod flows;
 #[path = "tunnel_host/input.rs"]
 mod input;
 #[path = "tunnel_host/names.rs"]
 mod names;
+#[path = "tunnel_host/path.rs"]
+mod path;
 #[path = "tunnel_host/roam.rs"]
 mod roam;
 #[path = "tunnel_host/routes.rs"]

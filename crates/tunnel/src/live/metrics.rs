@@ -39,6 +39,7 @@ impl Collector for Told {
         let status = &*self.0;
         let out = &mut encoder;
         about(out, status)?;
+        carrier(out, status)?;
         traffic(out, status)?;
         peers(out, status)?;
         family(
@@ -88,6 +89,33 @@ fn count_of(family: &mut MetricEncoder<'_>, labels: Labels<'_>, count: u64) -> R
 
 fn gauge_of(family: &mut MetricEncoder<'_>, labels: Labels<'_>, value: f64) -> Result<(), Error> {
     family.encode_family(&labels)?.encode_gauge(&value)
+}
+
+fn carrier(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error> {
+    let carrier = &status.carrier;
+    let bytes = Some(&Unit::Bytes);
+    let buffers = [("received", carrier.receive_buffer_octets), ("sent", carrier.send_buffer_octets)];
+    family(out, "buffer", "Buffers of the socket", bytes, MetricType::Gauge, |family| {
+        for (direction, octets) in buffers {
+            if let Some(octets) = octets {
+                gauge_of(family, &[("direction", direction)], octets as f64)?;
+            }
+        }
+        Ok(())
+    })?;
+    let help = "Datagrams that found no room in the socket";
+    family(out, "buffer_errors", help, None, MetricType::Counter, |family| {
+        let count = carrier.receive_buffer_errors;
+        count.map_or(Ok(()), |count| count_of(family, &[("direction", "received")], count))
+    })?;
+    family(out, "path_mtu", "Longest IP packet on the path to a peer", bytes, MetricType::Gauge, |family| {
+        for peer in &status.peers {
+            if let Some(mtu) = peer.counters.path.mtu {
+                gauge_of(family, &[("peer", peer.name.as_str())], mtu.into())?;
+            }
+        }
+        Ok(())
+    })
 }
 
 fn about(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error> {

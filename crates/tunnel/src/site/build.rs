@@ -89,6 +89,7 @@ impl Site {
             outer: budget.outer,
             narrow,
             datagram: Vec::with_capacity(2_048),
+            answered_at: None,
         })
     }
 }

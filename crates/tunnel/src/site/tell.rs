@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use thinair_rohc::CidSpace;
 use thinair_rohc::contexts::ContextState;
 use thinair_wire::time::Instant;
 
@@ -11,7 +12,7 @@ use super::source::Source;
 use super::way::Way;
 use crate::channel;
 use crate::status::{
-    ContextCount, Feedback, FeedbackTypes, Identity, PeerCounters, PeerKind, PeerStatus, Side, Status,
+    CidsOf, CidsStatus, ContextCount, Feedback, FeedbackTypes, Identity, PeerCounters, PeerKind, PeerStatus, Side, Status,
     TroubleStatus,
 };
 
@@ -47,6 +48,7 @@ impl Site {
                 PeerStatus {
                     counters,
                     address: way.link.address(self.seal.as_ref()).map(|address| address.to_string()),
+                    cids: Some(cids(way.channel.cids())),
                     contexts: contexts(way),
                     ..heard(source, PeerKind::Peer, now)
                 }
@@ -66,6 +68,7 @@ impl Site {
                 session_seconds: None,
                 heard_seconds: None,
                 trouble: None,
+                cids: None,
                 counters,
                 contexts: contexts(way),
             }
@@ -77,11 +80,21 @@ impl Site {
     }
 }
 
+fn cids(cids: channel::Cids) -> CidsStatus {
+    let of = |space| match space {
+        CidSpace::Small => CidsOf::Small,
+        CidSpace::Large => CidsOf::Large,
+    };
+    let channel::Cids { sent, received, sent_switches, received_switches } = cids;
+    CidsStatus { sent: of(sent), received: of(received), sent_switches, received_switches }
+}
+
 fn heard(source: &Source, kind: PeerKind, now: Instant) -> PeerStatus {
     let since = |at: Option<Instant>| at.map(|at| now.since(at).as_secs_f64());
     PeerStatus {
         name: source.name.clone(),
         kind,
+        cids: None,
         address: source.address.map(|address| address.to_string()),
         session_seconds: since(source.session_at),
         heard_seconds: since(source.heard_at),

@@ -2,7 +2,7 @@
 
 use thinair_report::{Cell, Column, Document, Numerals, Section, Style, Table};
 
-use super::{FeedbackTypes, Latency, PeerStatus, Reason, Side, Status, Tally, Way};
+use super::{CidsOf, CidsStatus, FeedbackTypes, Latency, PeerStatus, Reason, Side, Status, Tally, Way};
 
 const N: Numerals = Numerals::TERMINAL;
 
@@ -79,7 +79,18 @@ fn headline(now: &Status) -> String {
         N.octets(carrier),
         N.percent(compressed, 1),
         billed(now),
-    )
+    ) + &dropped_by_socket(now)
+}
+
+/// Datagrams that found no room in the socket.
+fn dropped_by_socket(now: &Status) -> String {
+    let octets = N.octets(now.carrier.receive_buffer_octets.unwrap_or_default());
+    match now.carrier.receive_buffer_errors {
+        None | Some(0) => String::new(),
+        Some(count) => {
+            format!(" {} datagrams found no room in the socket ({octets}).", N.integer(count.into()))
+        }
+    }
 }
 
 fn billed(now: &Status) -> String {
@@ -152,6 +163,8 @@ fn peers(since: Option<&Since<'_>>, now: &Status) -> Table {
         [
             Column::text("name"),
             Column::text("address"),
+            Column::text("CIDs"),
+            Column::number("path MTU"),
             Column::number("session"),
             Column::number("heard"),
             number("sent"),
@@ -171,6 +184,8 @@ fn peers(since: Option<&Since<'_>>, now: &Status) -> Table {
         table.row([
             Cell::text(peer.name.as_str()),
             peer.address.as_deref().map_or(Cell::Empty, Cell::text),
+            peer.cids.map_or(Cell::Empty, |cids| Cell::text(spaces(cids))),
+            peer.counters.path.mtu.map_or(Cell::Empty, Cell::integer),
             peer.session_seconds.map_or(Cell::Empty, |s| Cell::text(duration(s))),
             age(peer.heard_seconds),
             count(|peer| peer.counters.sent.packets),
@@ -180,6 +195,18 @@ fn peers(since: Option<&Since<'_>>, now: &Status) -> Table {
         ]);
     }
     table
+}
+
+/// CID spaces of both directions, or of both together.
+fn spaces(cids: CidsStatus) -> String {
+    let name = |of: CidsOf| match of {
+        CidsOf::Small => "small",
+        CidsOf::Large => "large",
+    };
+    match (name(cids.sent), name(cids.received)) {
+        (sent, received) if sent == received => sent.to_owned(),
+        (sent, received) => format!("{sent}, {received}"),
+    }
 }
 
 fn troubles(now: &Status) -> Table {

@@ -116,11 +116,20 @@ impl Sites {
         seen + &sh(&folders) + &sh("cat /etc/resolv.conf 2>/dev/null || true")
     }
 
+    pub(crate) fn router(&self) -> String {
+        format!("router{}", self.number)
+    }
+
     /// The gateway's end, over this version of IP.
     pub(crate) fn start_gateway(&self, version: usize) -> Daemon {
+        self.start_gateway_with(version, "")
+    }
+
+    /// The gateway's end, with more arguments.
+    pub(crate) fn start_gateway_with(&self, version: usize, more: &str) -> Daemon {
         let url = ["udp://:7000", "udp://[::]:7000"][version];
         let name = format!("--tun gate{}", self.number);
-        Daemon::start(&self.gateway, &format!("{url} --key {} {} {name}", self.key, addresses(0)))
+        Daemon::start(&self.gateway, &format!("{url} --key {} {} {name} {more}", self.key, addresses(0)))
     }
 
     /// The field site's end, with more arguments.
