@@ -150,7 +150,7 @@ impl MadeUp {
                 session_seconds: (!is_quiet).then_some(self.uptime),
                 heard_seconds: (!is_quiet).then_some(0.02),
                 trouble: None,
-        cids: None,
+                cids: None,
                 counters: self.peers[at],
                 contexts: if is_quiet { Vec::new() } else { contexts },
             });

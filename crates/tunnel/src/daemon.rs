@@ -18,6 +18,6 @@ mod run_folder;
 mod setup;
 mod turn;
 
-pub use helper::{Resolve, Source, clean_up};
+pub use helper::{Files, MakePlan, Resolve, Source, clean_up};
 pub use run_folder::{RunFolder, RunFolderError};
 pub use setup::{Daemon, RunError};

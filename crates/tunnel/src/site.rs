@@ -34,9 +34,9 @@ use crate::status::{Counters, Drop};
 use crate::too_big;
 
 pub use build::BuildError;
-pub use membership::ChangeError;
 pub(crate) use build::packaging;
 use inlet::Inlet;
+pub use membership::ChangeError;
 use source::Source;
 #[cfg(target_os = "linux")]
 pub(crate) use tell::add_counters;

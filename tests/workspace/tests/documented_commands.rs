@@ -96,7 +96,8 @@ impl Daemon {
         }
         let ended = soon(|| self.child.try_wait().unwrap().is_some());
         // Who is ended by the signal itself has the status that a shell would show.
-        let status = |status: std::process::ExitStatus| status.code().or(status.signal().map(|number| 128 + number));
+        let status =
+            |status: std::process::ExitStatus| status.code().or(status.signal().map(|number| 128 + number));
         let code = if ended { status(self.child.wait().unwrap()) } else { None };
         if !ended {
             let _ = self.child.kill();
@@ -183,19 +184,25 @@ impl Run<'_> {
     ) {
         let Ok(line) = &command.run else {
             let reason = command.reason.as_deref().unwrap_or_default();
-            self.report.push(format!("{}:{}: {}\n    excluded: {reason}", self.section.page, command.line, command.shown));
+            self.report.push(format!(
+                "{}:{}: {}\n    excluded: {reason}",
+                self.section.page, command.line, command.shown
+            ));
             return;
         };
         let log = base.join(format!("{}.log", command.line));
         let is_tunnel = line.contains("tunnel run") || line.contains("start-unit");
-        let is_of_field = line.contains("://198.51.100.7") || (is_tunnel && daemons.len() == 1 && !line.contains("203.0.113.2"));
+        let is_of_field = line.contains("://198.51.100.7")
+            || (is_tunnel && daemons.len() == 1 && !line.contains("203.0.113.2"));
         if line.contains("to=-") || line.contains("from=out.ts") {
             return self.file(command, line, &log, gateway);
         }
         if is_tunnel {
             let host = if is_of_field { field } else { gateway };
             let mut daemon = Daemon { shown: command.shown.clone(), child: host.start(line, &log), log };
-            let open = soon(|| daemon.log().contains("tunnel is open") || daemon.child.try_wait().unwrap().is_some());
+            let open = soon(|| {
+                daemon.log().contains("tunnel is open") || daemon.child.try_wait().unwrap().is_some()
+            });
             let is_open = open && daemon.log().contains("tunnel is open");
             self.note(command.line, &command.shown, "open", is_open, &daemon.log());
             daemons.push(daemon);
@@ -208,7 +215,13 @@ impl Run<'_> {
                     })
                 });
                 let logs = daemons.iter().map(Daemon::log).collect::<String>();
-                self.note(command.line, "ping 10.9.0.1 and 10.9.0.2 at both ends", "answered", both == [true; 2], &logs);
+                self.note(
+                    command.line,
+                    "ping 10.9.0.1 and 10.9.0.2 at both ends",
+                    "answered",
+                    both == [true; 2],
+                    &logs,
+                );
             }
             return;
         }
@@ -236,14 +249,21 @@ impl Run<'_> {
         let mut daemon =
             Daemon { shown: command.shown.clone(), child: host.start(line, log), log: log.to_owned() };
         let writes = line.contains("to=-");
-        let open = soon(|| daemon.log().contains("tunnel is open") || daemon.child.try_wait().unwrap().is_some());
+        let open =
+            soon(|| daemon.log().contains("tunnel is open") || daemon.child.try_wait().unwrap().is_some());
         if writes {
             host.run("ping -c 3 -i 0.2 -W 1 10.9.0.2");
         }
         let ended = writes || soon(|| daemon.child.try_wait().unwrap().is_some());
         let (code, log) = daemon.interrupt();
         let is_right = open && ended && code == Some(0);
-        self.note(command.line, &command.shown, if writes { "interrupted" } else { "ended by itself" }, is_right, &log);
+        self.note(
+            command.line,
+            &command.shown,
+            if writes { "interrupted" } else { "ended by itself" },
+            is_right,
+            &log,
+        );
     }
 
     /// Looks a configuration over, with the key files and the file that it names.
@@ -268,7 +288,8 @@ impl Run<'_> {
 
     /// Notes a command, and whether it printed what the page shows.
     fn shows(&mut self, command: &Command, how: &str, is_right: bool, printed: &str) {
-        let missing = command.prints.iter().find(|shown| !printed.lines().any(|line| page::shows(line, shown)));
+        let missing =
+            command.prints.iter().find(|shown| !printed.lines().any(|line| page::shows(line, shown)));
         let what = match missing {
             Some(missing) => format!("prints no `{missing}`; {printed}"),
             None => printed.to_owned(),
@@ -296,10 +317,12 @@ fn text_of(output: &std::process::Output) -> String {
 fn cable(number: usize, gateway: &Host, field: &Host) {
     let (g, f) = (gateway.pid(), field.pid());
     let ends = format!("ip link add cg{number} type veth peer name cf{number}");
-    let moved = format!("ip link set cg{number} name eth0 netns {g} && ip link set cf{number} name eth0 netns {f}");
+    let moved =
+        format!("ip link set cg{number} name eth0 netns {g} && ip link set cf{number} name eth0 netns {f}");
     let done = std::process::Command::new("sh").args(["-c", &format!("{ends} && {moved}")]).status().unwrap();
     assert!(done.success());
-    for (host, four, six) in [(gateway, "198.51.100.7", "2001:db8::7"), (field, "203.0.113.2", "2001:db8::2")] {
+    for (host, four, six) in [(gateway, "198.51.100.7", "2001:db8::7"), (field, "203.0.113.2", "2001:db8::2")]
+    {
         let lines = format!(
             "ip addr add {four}/32 dev eth0 && ip addr add {six}/64 dev eth0 nodad && ip link set eth0 up && \
              ip route add default dev eth0 src {four}"

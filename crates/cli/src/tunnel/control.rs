@@ -50,12 +50,18 @@ pub(super) fn up(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let log = folder.with_extension("log");
     let parent = log.parent().unwrap_or(Path::new("/run"));
     std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
-    let mut file = std::fs::File::options().read(true).write(true).create(true).truncate(true).open(&log)
+    let mut file = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(&log)
         .with_context(|| format!("cannot write {}", log.display()))?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["tunnel", "run", "--name", name]).stdin(Stdio::null()).stdout(Stdio::null());
     // A group of its own: signals of this terminal are not meant for it.
-    let mut child = command.stderr(file.try_clone()?).process_group(0).spawn().context("cannot start the tunnel")?;
+    let mut child =
+        command.stderr(file.try_clone()?).process_group(0).spawn().context("cannot start the tunnel")?;
     let until = Instant::now() + PATIENCE;
     loop {
         if let Some(status) = child.try_wait()? {
@@ -107,7 +113,9 @@ pub(super) fn reload(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let name = &arguments.name;
     let answer = control::ask(&sources::folder_of(name), Verb::Reload);
     let answer = match answer {
-        Err(error) if is_nobody(&error) => bail!("{name} does not run; start it with `thinair tunnel up {name}`"),
+        Err(error) if is_nobody(&error) => {
+            bail!("{name} does not run; start it with `thinair tunnel up {name}`")
+        }
         answer => answer.with_context(|| format!("cannot ask {name}"))?,
     };
     for message in &answer.messages {

@@ -27,14 +27,19 @@ use crate::seal::Keys;
 /// The longest time that a change of the host takes: name servers are set by programs.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Files of a configuration: their names and texts.
+pub type Files = Vec<(PathBuf, String)>;
+
 /// Where a plan comes from, and comes from again.
 pub struct Source {
-    /// Reads the files of the configuration: their names and texts.
-    pub files: Box<dyn Fn() -> Result<Vec<(PathBuf, String)>, String> + Send + Sync>,
+    /// Reads the files of the configuration.
+    pub files: Box<dyn Fn() -> Result<Files, String> + Send + Sync>,
     /// The plan of these files, with the addresses of hosts from this function.
-    #[expect(clippy::type_complexity, reason = "one function, with another one among its arguments")]
-    pub plan: Box<dyn Fn(&[(PathBuf, String)], &Resolve<'_>) -> Result<Plan, String> + Send + Sync>,
+    pub plan: Box<MakePlan>,
 }
+
+/// Makes a plan of files.
+pub type MakePlan = dyn Fn(&[(PathBuf, String)], &Resolve<'_>) -> Result<Plan, String> + Send + Sync;
 
 /// Looks up the addresses of a host.
 pub type Resolve<'r> = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + 'r;
@@ -71,7 +76,7 @@ pub(super) enum Late {
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Loaded {
     /// Its files, and their texts.
-    pub(super) files: Vec<(PathBuf, String)>,
+    pub(super) files: Files,
     /// Addresses of the hosts in it.
     pub(super) hosts: BTreeMap<String, Vec<SocketAddr>>,
     /// Its key files, and their texts.
@@ -247,7 +252,9 @@ fn serve(
             Ok(Request::OpenLine) => open_line(&carrier).map(|line| file = Some(line)),
             Ok(Request::Load) => {
                 let source = source.clone();
-                answer_later(&line, move || Late::Loaded(source.ok_or_else(no_file).and_then(|it| load(&it))));
+                answer_later(&line, move || {
+                    Late::Loaded(source.ok_or_else(no_file).and_then(|it| load(&it)))
+                });
                 continue;
             }
             Ok(Request::Resolve(name, port)) => {

@@ -66,12 +66,23 @@ impl Inside {
         };
         let tun = tun.map_err(|error| match error.kind() {
             io::ErrorKind::InvalidInput | io::ErrorKind::ResourceBusy => Error::new(
-                format!("use `{}`: an interface of another kind, or of another program; give another --tun", plan.name),
+                format!(
+                    "use `{}`: an interface of another kind, or of another program; give another --tun",
+                    plan.name
+                ),
                 error.kind(),
             ),
             _ => error,
         })?;
-        let mut inside = Self { mtu, has_mtu_of_its_own: false, carrier_port, namespace, tun, retry_at: None, segments: None };
+        let mut inside = Self {
+            mtu,
+            has_mtu_of_its_own: false,
+            carrier_port,
+            namespace,
+            tun,
+            retry_at: None,
+            segments: None,
+        };
         inside.set_up(helper)?;
         if let Some(sizer) = &plan.segments {
             let own = plan.addresses.iter().map(|(address, _)| *address).collect();

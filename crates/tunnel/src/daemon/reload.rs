@@ -90,7 +90,9 @@ impl Daemon {
     /// A name has these addresses now. One that is not known keeps the address that it had.
     fn take_addresses(&mut self, host: &str, port: u16, addresses: &[SocketAddr]) {
         let Others::Peers(peers) = &mut self.plan.others else { return };
-        for peer in peers.iter_mut().filter(|peer| peer.host.as_ref().is_some_and(|(h, p)| h == host && *p == port)) {
+        for peer in
+            peers.iter_mut().filter(|peer| peer.host.as_ref().is_some_and(|(h, p)| h == host && *p == port))
+        {
             let Some(before) = peer.address else { continue };
             let of_family = addresses.iter().find(|address| address.is_ipv4() == before.is_ipv4());
             let Some(&address) = of_family.filter(|_| !addresses.contains(&before)) else { continue };

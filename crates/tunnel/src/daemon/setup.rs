@@ -18,9 +18,9 @@ use super::keys;
 use super::notices::Notices;
 use super::outside::Outside;
 use super::recorder::Recorder;
+use super::remembered::Remembered;
 use super::run_folder::{RunFolder, RunFolderError};
 use super::turn::{CONTROL, HELPER, INSIDE, OUTSIDE, SIGNALS, STATUS, WAKER};
-use super::remembered::Remembered;
 
 use crate::live::{Feed, Live, LiveError};
 use crate::mtu::{Budget, BudgetError};
@@ -250,7 +250,9 @@ impl Daemon {
             // For those who ask for the status, for epochs that are to be kept, for whoever starts it next time without
             // any rights.
             if let Some(folder) = &self.folder {
-                folder.give_to(&account).map_err(|why| Error::new("hand over the folder of the tunnel", why))?;
+                folder
+                    .give_to(&account)
+                    .map_err(|why| Error::new("hand over the folder of the tunnel", why))?;
             }
             if let Some(socket) = &self.status_socket {
                 socket

@@ -106,11 +106,7 @@ impl Daemon {
                     OUTSIDE => self.take_datagrams()?,
                     STATUS => self.tell(clock::now()),
                     HELPER => self.take_late_answers()?,
-                    CONTROL => {
-                        if self.take_verbs() {
-                            return self.end();
-                        }
-                    }
+                    CONTROL if self.take_verbs() => return self.end(),
                     WAKER => {
                         if let Some(page) = &self.page {
                             page.waker.heard();

@@ -26,7 +26,15 @@ fn pid(value: u16) -> Pid {
 }
 
 fn peer(pid: Option<Pid>) -> Peer {
-    Peer { name: "peer".to_owned(), address: None, host: None, allowed: Vec::new(), key: None, keepalive: None, pid }
+    Peer {
+        name: "peer".to_owned(),
+        address: None,
+        host: None,
+        allowed: Vec::new(),
+        key: None,
+        keepalive: None,
+        pid,
+    }
 }
 
 fn peers() -> Others {

@@ -12,8 +12,8 @@ use super::source::Source;
 use super::way::Way;
 use crate::channel;
 use crate::status::{
-    CidsOf, CidsStatus, ContextCount, Feedback, FeedbackTypes, Identity, PeerCounters, PeerKind, PeerStatus, Side, Status,
-    TroubleStatus,
+    CidsOf, CidsStatus, ContextCount, Feedback, FeedbackTypes, Identity, PeerCounters, PeerKind, PeerStatus,
+    Side, Status, TroubleStatus,
 };
 
 impl Site {

@@ -348,7 +348,7 @@ mod tests {
         }
         for line in [
             "sent        1,000   100 kB     40.0 kB  80.0 kB      1,000",
-            "hill  192.0.2.2:4754  1 min 5 s",
+            "hill  192.0.2.2:4754",
             "hill    9 s  nothing listens at 192.0.2.2:4754",
             "hill  compressor  udp      O     SO            3",
             "hill  received    7     0            0       0",

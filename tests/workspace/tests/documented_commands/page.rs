@@ -69,7 +69,8 @@ pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<Section>, S
         let section = sections.last_mut().expect("begins with one");
         let is_indented = line.starts_with("    ") && (at == 0 || lines[at - 1].is_empty());
         if let Some(kind) = line.strip_prefix("```") {
-            let end = lines[at + 1..].iter().position(|line| *line == "```").ok_or_else(|| wrong("no end"))?;
+            let end =
+                lines[at + 1..].iter().position(|line| *line == "```").ok_or_else(|| wrong("no end"))?;
             let inside = &lines[at + 1..at + 1 + end];
             at += end + 2;
             match kind {
@@ -81,7 +82,8 @@ pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<Section>, S
                 _ => return Err(wrong("a block is console, toml, text or rust")),
             }
         } else if is_indented {
-            let end = lines[at..].iter().position(|line| !line.starts_with("    ")).unwrap_or(lines.len() - at);
+            let end =
+                lines[at..].iter().position(|line| !line.starts_with("    ")).unwrap_or(lines.len() - at);
             let inside: Vec<_> = lines[at..at + end].iter().map(|line| &line[4..]).collect();
             at += end;
             section.blocks.push(commands(page, number, &inside, &mut markers)?);
@@ -100,7 +102,10 @@ pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<Section>, S
             }
         }
         if let Some(left) = markers.first() {
-            return Err(format!("{page}:{}: the marker has no such command in the block behind it", left.line));
+            return Err(format!(
+                "{page}:{}: the marker has no such command in the block behind it",
+                left.line
+            ));
         }
     }
     sections.retain(|section| !section.blocks.is_empty());
@@ -131,19 +136,18 @@ fn marker(line: usize, text: &str) -> Option<Marker> {
     if let Some(behind) = text.strip_prefix("run in tests as") {
         let (other, behind) = quoted(behind)?;
         let (command, behind) = quoted(behind.strip_prefix(" for")?)?;
-        return Some(Marker { line, command: Some(command), action: Action::Replace(other, reason(&behind)?) });
+        return Some(Marker {
+            line,
+            command: Some(command),
+            action: Action::Replace(other, reason(&behind)?),
+        });
     }
     let (command, behind) = quoted(text.strip_prefix("printed by")?)?;
     behind.is_empty().then_some(Marker { line, command: Some(command), action: Action::Output })
 }
 
 /// The commands of a block that begins in a line.
-fn commands(
-    page: &str,
-    first: usize,
-    lines: &[&str],
-    markers: &mut Vec<Marker>,
-) -> Result<Block, String> {
+fn commands(page: &str, first: usize, lines: &[&str], markers: &mut Vec<Marker>) -> Result<Block, String> {
     let mut found: Vec<Command> = Vec::new();
     let mut begun = String::new();
     for (line, number) in lines.iter().zip(first..) {
@@ -203,14 +207,16 @@ fn output(
         Block::Toml(..) => None,
     });
     let found = commands.flatten().find(|found| found.shown == command);
-    let found = found.ok_or_else(|| format!("{page}:{line}: no command `{command}` before it in its section"))?;
+    let found =
+        found.ok_or_else(|| format!("{page}:{line}: no command `{command}` before it in its section"))?;
     found.prints.extend(lines.iter().filter(|line| !line.is_empty()).map(|line| (*line).to_owned()));
     Ok(())
 }
 
 /// A line without its comment, which is returned as well.
 fn without_comment(line: &str) -> (&str, &str) {
-    let comment = line.match_indices(" # ").find(|(at, _)| line[..*at].matches('\'').count() % 2 == 0);
+    let comment =
+        line.match_indices(" # ").find(|(at, _)| line[..*at].matches('\'').count().is_multiple_of(2));
     match comment {
         Some((at, _)) => (line[..at].trim(), line[at + 3..].trim()),
         None if line.starts_with("# ") => ("", line[2..].trim()),
@@ -222,7 +228,9 @@ fn without_comment(line: &str) -> (&str, &str) {
 pub(crate) fn shows(printed: &str, shown: &str) -> bool {
     let spaced = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (printed, shown) = (spaced(printed), spaced(shown));
-    (0..=printed.len()).filter(|at| printed.is_char_boundary(*at)).any(|at| begins_with(&printed[at..], &shown))
+    (0..=printed.len())
+        .filter(|at| printed.is_char_boundary(*at))
+        .any(|at| begins_with(&printed[at..], &shown))
 }
 
 fn begins_with(printed: &str, shown: &str) -> bool {

@@ -54,8 +54,8 @@ fn a_thousand_flows_are_compressed() {
             let sent = count("packets");
             assert!(arrived + 5 >= sent, "{arrived} of {sent} arrive: {}", there["drops"]);
             match cid {
-                "auto" => assert!(share < 0.8 && here["peers"][0]["cids"]["sent"] == "large", "{share}"),
-                _ => assert!(share > 1.0, "{share}: 16 contexts are too few"),
+                "auto" => assert!(share < 0.85 && here["peers"][0]["cids"]["sent"] == "large", "{share}"),
+                _ => assert!(share > 0.95, "{share}: 16 contexts are too few"),
             }
             drop(gateway);
         }

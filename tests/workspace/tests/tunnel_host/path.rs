@@ -12,7 +12,9 @@ const LONG: &str = "ping -c 1 -W 1 -s 1372 10.9.0.1";
 fn narrow(sites: &Sites, octets: u32) {
     // The link between router and gateway, at both of its ends.
     let (router, gateway) = (sites.router(), &sites.gateway);
-    sh(&format!("ip -n {router} link set {gateway} mtu {octets}; ip -n {gateway} link set eth0 mtu {octets}"));
+    sh(&format!(
+        "ip -n {router} link set {gateway} mtu {octets}; ip -n {gateway} link set eth0 mtu {octets}"
+    ));
 }
 
 fn status(sites: &Sites, field: &Daemon) -> serde_json::Value {
@@ -43,7 +45,11 @@ fn a_narrow_carrier_takes_all_packets() {
             });
             assert!(found, "{}", status(&sites, &field));
             assert!(within(2.0, || interface_mtu(&sites) == "mtu 1280"), "{}", interface_mtu(&sites));
-            println!("over {}: path MTU 1300, interface {}", ["IPv4", "IPv6"][version], interface_mtu(&sites));
+            println!(
+                "over {}: path MTU 1300, interface {}",
+                ["IPv4", "IPv6"][version],
+                interface_mtu(&sites)
+            );
         }
     });
 }
