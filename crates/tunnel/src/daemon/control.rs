@@ -1,7 +1,7 @@
 //! The socket by which a tunnel is controlled: one line with a verb, one line of JSON in answer.
 //!
 //! Its file belongs to the user who started the tunnel, and has mode 0600: nobody else may connect. A client is waited for
-//! no longer than [`PATIENCE`].
+//! no longer than 200 ms.
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};

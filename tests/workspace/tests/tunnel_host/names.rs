@@ -116,7 +116,7 @@ fn name_servers_are_given_and_taken_back() {
                 sites.field,
                 thinair()
             );
-            let timeout = sh(&format!("{line}")).trim().to_owned();
+            let timeout = sh(&line).trim().to_owned();
             assert!(sites.reaches(INSIDE[0][0]), "{}", fs::read_to_string("/run/dns.log").unwrap());
             timeout
         };

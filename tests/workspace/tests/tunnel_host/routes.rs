@@ -39,7 +39,7 @@ fn the_host_is_as_it_was() {
                 });
             }
         });
-        println!("{:<26} {:<8} {:<34} {}", "routes of the tunnel", "carrier", "during", "after each end");
+        println!("{:<26} {:<8} {:<34} after each end", "routes of the tunnel", "carrier", "during");
         for row in lock(&rows).values() {
             println!("{row}");
         }
