@@ -26,6 +26,8 @@ use std::path::{Path, PathBuf};
 use thinair_rohc::profile::coap::Base;
 
 pub use inside::STATUS_SOCKET;
+#[cfg(target_os = "linux")]
+pub(crate) use inside::is_name_server;
 pub use security::suite_name;
 pub use settings::Settings;
 pub use told::{ConfigError, Place};

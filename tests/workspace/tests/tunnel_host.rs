@@ -14,6 +14,8 @@ mod common;
 mod flows;
 #[path = "tunnel_host/input.rs"]
 mod input;
+#[path = "tunnel_host/line.rs"]
+mod line;
 #[path = "tunnel_host/names.rs"]
 mod names;
 #[path = "tunnel_host/path.rs"]

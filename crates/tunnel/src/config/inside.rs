@@ -96,10 +96,14 @@ fn interface_address(text: &str) -> Result<(IpAddr, u8), String> {
     Ok((address, bits))
 }
 
-/// An address of a name server, or a search domain.
-fn name_server(text: &str) -> Result<String, String> {
+/// Whether a text is the address of a name server, or a search domain.
+pub(crate) fn is_name_server(text: &str) -> bool {
     let plain = text.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"-_.:".contains(&octet));
-    if text.is_empty() || !plain || text.starts_with('-') {
+    !text.is_empty() && plain && !text.starts_with('-')
+}
+
+fn name_server(text: &str) -> Result<String, String> {
+    if !is_name_server(text) {
         return Err("give the address of a name server, or a search domain".to_owned());
     }
     Ok(text.to_owned())

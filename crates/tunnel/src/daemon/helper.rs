@@ -2,7 +2,7 @@
 //!
 //! The daemon talks to the network, so it runs as a user who may nothing. What needs more is asked here: addresses, routes
 //! and the MTU of the interface, a serial line that was unplugged, the configuration and its key files to be read again.
-//! The helper takes no path and no command from the daemon. It outlives the daemon by a moment: routing rules and name
+//! The helper takes no path, no command and no name of an interface from the daemon, and looks its addresses over again. It outlives the daemon by a moment: routing rules and name
 //! servers go also where the daemon was killed.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use thinair_os::helper::{self, Line};
-use thinair_os::{Error, Namespace, Serial};
+use thinair_os::{Error, Namespace, Serial, privileges};
 use zeroize::Zeroizing;
 
 use super::host::{Host, remove_stale_rules};
@@ -47,7 +47,7 @@ pub type Resolve<'r> = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + 'r;
 /// What the daemon asks for.
 #[derive(Debug, Deserialize, Serialize)]
 enum Request {
-    SetUp { interface: String, mtu: u16, carrier_port: Option<u16> },
+    SetUp { mtu: u16, carrier_port: Option<u16> },
     SetMtu(u16),
     Change { addresses: Vec<(IpAddr, u8)>, routes: Vec<(IpAddr, u8)>, dns: Vec<String> },
     OpenLine,
@@ -125,13 +125,8 @@ impl Helper {
     }
 
     /// Gives the interface its MTU, addresses and routes: [`Host::set_up`].
-    pub(super) fn set_up(
-        &mut self,
-        interface: &str,
-        mtu: u16,
-        carrier_port: Option<u16>,
-    ) -> Result<(), Error> {
-        self.ask(&Request::SetUp { interface: interface.to_owned(), mtu, carrier_port }).map(drop)
+    pub(super) fn set_up(&mut self, mtu: u16, carrier_port: Option<u16>) -> Result<(), Error> {
+        self.ask(&Request::SetUp { mtu, carrier_port }).map(drop)
     }
 
     /// Sets the octets of the longest packet of the interface.
@@ -231,6 +226,10 @@ fn serve(
     folder: Option<PathBuf>,
     source: Option<Arc<Source>>,
 ) {
+    // Keys pass through here when they are read again.
+    if let Err(error) = privileges::hide_memory() {
+        tracing::debug!(%error, "the memory of the helper is not hidden");
+    }
     // What it does not undo is undone by the next start.
     let mut host = match Host::new(inside, folder) {
         Ok(host) => host,
@@ -246,7 +245,7 @@ fn serve(
         };
         let mut file = None;
         let done = match request {
-            Ok(Request::SetUp { interface, mtu, carrier_port }) => host.set_up(&interface, mtu, carrier_port),
+            Ok(Request::SetUp { mtu, carrier_port }) => host.set_up(mtu, carrier_port),
             Ok(Request::SetMtu(mtu)) => host.set_mtu(mtu),
             Ok(Request::Change { addresses, routes, dns }) => host.change(addresses, routes, dns),
             Ok(Request::OpenLine) => open_line(&carrier).map(|line| file = Some(line)),
@@ -285,7 +284,12 @@ fn no_file() -> String {
 fn answer_later(line: &Line, work: impl FnOnce() -> Late + Send + 'static) {
     let Ok(line) = line.try_clone() else { return };
     std::thread::spawn(move || {
-        let message = serde_json::to_vec(&Reply::Late(work())).unwrap_or_default();
+        let mut message = Zeroizing::new(serde_json::to_vec(&Reply::Late(work())).unwrap_or_default());
+        if message.len() > helper::LONGEST {
+            let long = "the files of the configuration are too long to be read again; restart the tunnel";
+            let refused = Reply::Late(Late::Loaded(Err(long.to_owned())));
+            message = Zeroizing::new(serde_json::to_vec(&refused).unwrap_or_default());
+        }
         // Without the daemon there is nobody to be answered.
         let _ = line.send(&message, None);
     });

@@ -75,15 +75,15 @@ impl Host {
     ///
     /// # Errors
     /// The system refuses something. What was changed until then is undone.
-    pub(super) fn set_up(&mut self, name: &str, mtu: u16, carrier_port: Option<u16>) -> Result<(), Error> {
+    pub(super) fn set_up(&mut self, mtu: u16, carrier_port: Option<u16>) -> Result<(), Error> {
         self.restore();
         let plan = &self.plan;
-        let interface = self.within(|| bring_up(plan, name, mtu))?;
+        let interface = self.within(|| bring_up(plan, mtu))?;
         let priority = self.within(free_priority)?;
         let carrier_port = carrier_port.filter(|_| self.namespace.is_none());
         self.set = Some(Set { interface, carrier_port, priority, rules: Vec::new() });
         let routes = self.plan.routes.clone();
-        let done = self.change_routes(&[], &routes).and_then(|()| self.names.set(name, &self.plan.dns));
+        let done = self.change_routes(&[], &routes).and_then(|()| self.names.set(&self.plan.name, &self.plan.dns));
         if done.is_err() {
             self.restore();
         }
@@ -103,6 +103,10 @@ impl Host {
         routes: Vec<Prefix>,
         dns: Vec<String>,
     ) -> Result<(), Error> {
+        // They go to programs as arguments.
+        if !dns.iter().all(|name| crate::config::is_name_server(name)) {
+            return Err(Error::new("set name servers", io::ErrorKind::InvalidInput));
+        }
         let before = self.plan.clone();
         self.plan = plan::Inside { addresses, routes, dns, ..before.clone() };
         let Some(Set { interface, .. }) = &self.set else { return Ok(()) };
@@ -206,8 +210,8 @@ fn rules_for(routes: &[Prefix], priority: u32, table: u32, carrier_port: Option<
 }
 
 /// Gives an interface of this thread's namespace its MTU, and its addresses.
-fn bring_up(plan: &plan::Inside, name: &str, mtu: u16) -> Result<Interface, Error> {
-    let interface = Interface::named(name)?;
+fn bring_up(plan: &plan::Inside, mtu: u16) -> Result<Interface, Error> {
+    let interface = Interface::named(&plan.name)?;
     // There is one neighbor, so no address has to be asked for.
     interface.quiet()?;
     interface.set_mtu(mtu.into())?;

@@ -103,7 +103,7 @@ impl Inside {
 
     /// Gives the interface its addresses and all the rest.
     fn set_up(&self, helper: &mut Helper) -> Result<(), Error> {
-        self.unless_forbidden(helper.set_up(self.name(), self.mtu, self.carrier_port))
+        self.unless_forbidden(helper.set_up(self.mtu, self.carrier_port))
     }
 
     /// A persistent interface of the user that the daemon runs as was set up by whoever made it.
