@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::common::world::in_a_world;
-use super::site::{INTERNET, Sites, run, sh, within};
+use super::site::{Daemon, INSIDE, INTERNET, Sites, run, sh, within};
 
 #[test]
 fn either_end_roams_with_a_default_route() {
@@ -42,5 +42,33 @@ fn either_end_roams_with_a_default_route() {
         let rules = |seen: &str| seen.lines().filter(|line| line.contains("74000")).count();
         assert_eq!(rules(&sites.look()), rules(&before));
         assert_eq!((field.end("TERM"), gateway.end("TERM")), (Some(0), Some(0)));
+    });
+}
+
+#[test]
+fn the_name_of_a_peer_is_looked_up_again() {
+    in_a_world("roam::the_name_of_a_peer_is_looked_up_again", || {
+        let sites = Sites::new(0);
+        let known_as = |address: &str| std::fs::write("/etc/hosts", format!("{address} gateway.example\n")).unwrap();
+        known_as("198.51.100.7");
+        let gateway = sites.start_gateway(0);
+        let arguments = sites.field_arguments(0, "").replace("198.51.100.7", "gateway.example");
+        let field = Daemon::start(&sites.field, &arguments);
+        assert!(sites.reaches(INSIDE[0][0]), "{}", field.log());
+        // The gateway starts anew at another address, and knows nothing of its peers.
+        assert_ne!(gateway.end("KILL"), Some(0));
+        sh("rm -rf /var/lib/thinair/gate0");
+        sh(&format!(
+            "ip -n {0} addr add 198.51.100.8/24 dev eth0; ip -n {0} addr del 198.51.100.7/24 dev eth0
+            ip -n {0} addr show dev eth0 | grep -q 198.51.100.8 || ip -n {0} addr add 198.51.100.8/24 dev eth0
+            ip -n {0} route replace default via 198.51.100.1",
+            sites.gateway
+        ));
+        known_as("198.51.100.8");
+        let gateway = sites.start_gateway(0);
+        let started = Instant::now();
+        assert!(within(60.0, || sites.reaches(INSIDE[0][0])), "{}\n{}", field.log(), gateway.log());
+        println!("the gateway has another address by its name: found after {:.1} s", started.elapsed().as_secs_f64());
+        assert!(field.log().contains("the host has another address"), "{}", field.log());
     });
 }
