@@ -20,6 +20,12 @@ fn a_thousand_flows_are_compressed() {
             let gateway = sites.start_gateway_with(0, &format!("--cid {cid}"));
             let field = sites.start_field(0, &format!("--cid {cid} --route 0.0.0.0/0"));
             assert!(sites.reaches(INTERNET[0]), "{}", field.log());
+            let memory = || {
+                let status = std::fs::read_to_string(format!("/proc/{}/status", field.pid)).unwrap();
+                let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+                line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+            };
+            let before = memory();
             let send = || {
                 let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
                 for number in 0..PACKETS {
@@ -43,7 +49,8 @@ fn a_thousand_flows_are_compressed() {
             let (inside, compressed) = (count("octets"), count("compressed_octets"));
             let share = compressed as f64 / inside as f64;
             println!(
-                "cid {cid}: {} packets, {inside} octets inside, {compressed} compressed ({:.1} %), {} on the carrier; {}",
+                "cid {cid}: memory {before} -> {} KiB, {} packets, {inside} octets inside, {compressed} compressed ({:.1} %), {} on the carrier; {}",
+                memory(),
                 count("packets"),
                 share * 100.0,
                 count("carrier_octets"),
