@@ -32,7 +32,7 @@ pub(crate) fn in_a_world(test: &str, body: impl FnOnce()) {
     let status = Command::new("unshare")
         .args(["--mount", "--net", "sh", "-c", PREPARE, "sh"])
         .arg(std::env::current_exe().expect("this program has a path"))
-        .args(["--exact", test, "--nocapture", "--test-threads", "1"])
+        .args(["--exact", test, "--nocapture", "--include-ignored", "--test-threads", "1"])
         .env(INSIDE, "1")
         .status()
         .expect("unshare of util-linux");

@@ -1,0 +1,123 @@
+//! An office behind a satellite: DNS, a web page, ssh, a call and MQTT with the default route through the tunnel, beside the
+//! same without a tunnel and through OpenVPN.
+//!
+//! Needs root, else the tests are skipped; programs that are missing are named, and their rows left out.
+//!
+//! `cargo test -p thinair-tests --test satellite_office -- --ignored --show-output` prints the table of
+//! docs/satellite-office.md, in three minutes at most.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+#[path = "satellite_office/call.rs"]
+mod call;
+#[path = "satellite_office/place.rs"]
+mod place;
+#[path = "satellite_office/services.rs"]
+mod services;
+#[allow(dead_code, reason = "of a place, shells and namespaces are used here")]
+#[path = "tunnel_host/site.rs"]
+mod site;
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use common::world::in_a_world;
+use place::{Place, Way, has};
+use services::{Amount, Service};
+
+/// Name of a figure, and its values: one, or one of each direction of the link, up first.
+pub(crate) type Figure = (&'static str, Vec<f64>);
+
+#[test]
+fn what_the_link_did_not_lose_arrives() {
+    in_a_world("what_the_link_did_not_lose_arrives", || {
+        let services = [Service::Dns, Service::Call, Service::Mqtt];
+        run(&[Way::Plain, Way::Tunnel], &[1], &services, &Amount { lookups: 5, keys: 0, packets: 250, messages: 5 });
+    });
+}
+
+#[test]
+#[ignore = "takes two to three minutes"]
+fn every_service_every_way() {
+    in_a_world("every_service_every_way", || {
+        let amount = Amount { lookups: 20, keys: 50, packets: 1_000, messages: 20 };
+        run(&[Way::Plain, Way::Tunnel, Way::OpenVpn], &[1, 2, 3], &Service::ALL, &amount);
+    });
+}
+
+/// Runs services one after the other, every way at the same time, once with each seed of the link; prints the medians.
+fn run(ways: &[Way], seeds: &[u64], services: &[Service], amount: &Amount) {
+    let started = Instant::now();
+    if !["ip", "nft"].into_iter().all(has) {
+        return;
+    }
+    let ways: Vec<Way> = ways.iter().copied().filter(|way| way.programs().iter().all(|program| has(program))).collect();
+    let there = |service: &Service| service.programs().iter().all(|program| has(program));
+    let services: Vec<Service> = services.iter().copied().filter(there).collect();
+    place::prepare(&services);
+
+    // Of each service and each way, the figures with each seed.
+    let found: Mutex<BTreeMap<(Service, Way), Vec<Vec<Figure>>>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for (index, &way) in ways.iter().enumerate() {
+            for (shift, &seed) in seeds.iter().enumerate() {
+                let (found, services) = (&found, &services);
+                scope.spawn(move || {
+                    let place = Place::new(index * seeds.len() + shift, way, seed, services);
+                    for &service in services {
+                        let figures = place.measure(|| service.run(&place, amount));
+                        services::check(service, way, &figures);
+                        found.lock().unwrap().entry((service, way)).or_default().push(figures);
+                    }
+                });
+            }
+        }
+    });
+    print(&found.into_inner().unwrap(), &ways, &services, amount);
+    println!("\nMedians of {} runs; all took {:.0} s.", seeds.len(), started.elapsed().as_secs_f64());
+}
+
+/// Prints the medians as a Markdown table.
+fn print(found: &BTreeMap<(Service, Way), Vec<Vec<Figure>>>, ways: &[Way], services: &[Service], amount: &Amount) {
+    let line = |cells: &[String]| println!("| {} |", cells.join(" | "));
+    let names = ways.iter().map(|way| way.name().to_owned());
+    line(&["service".to_owned(), "figure".to_owned()].into_iter().chain(names).collect::<Vec<_>>());
+    println!("|---|---|{}", "---:|".repeat(ways.len()));
+    for &service in services {
+        let figures = found[&(service, ways[0])][0].len();
+        for figure in 0..figures {
+            let title = if figure == 0 { service.title(amount) } else { String::new() };
+            let mut cells = vec![title, found[&(service, ways[0])][0][figure].0.to_owned()];
+            for way in ways {
+                let runs = &found[&(service, *way)];
+                let values = 0..runs[0][figure].1.len();
+                let medians = values.map(|at| median(runs.iter().map(|run| run[figure].1[at])));
+                cells.push(medians.map(written).collect::<Vec<_>>().join(" / "));
+            }
+            line(&cells);
+        }
+    }
+}
+
+/// The median, or the lower one of two.
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// A whole number with a comma for thousands; one digit behind the point for what is not whole.
+fn written(value: f64) -> String {
+    if value.fract() != 0.0 {
+        return format!("{value:.1}");
+    }
+    let digits = format!("{value:.0}");
+    match digits.len() {
+        4.. => format!("{},{}", &digits[..digits.len() - 3], &digits[digits.len() - 3..]),
+        _ => digits,
+    }
+}

@@ -1,0 +1,87 @@
+//! A call: RTP both ways, a packet of 20 octets every 20 ms, as G.729 sends them (RFC 3551, section 4.5.6).
+
+use std::collections::BTreeSet;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use thinair_os::Namespace;
+
+use super::Figure;
+use super::place::{HOST, Place};
+
+const EVERY: Duration = Duration::from_millis(20);
+
+/// How long packets are waited for that were sent last.
+const LAST: Duration = Duration::from_secs(3);
+
+/// RTP header and payload of packet `number` of one direction.
+fn packet(direction: u8, number: u16) -> [u8; 32] {
+    let mut packet = [0; 32];
+    packet[..2].copy_from_slice(&[0x80, 18]);
+    packet[2..4].copy_from_slice(&number.to_be_bytes());
+    packet[4..8].copy_from_slice(&(u32::from(number) * 160).to_be_bytes());
+    packet[8..12].copy_from_slice(&[0x5a, 0x17, direction, 0x0e]);
+    for (at, octet) in (0u16..).zip(&mut packet[12..]) {
+        *octet = (number.wrapping_mul(40_503) >> 5).wrapping_add(at * 37) as u8 ^ direction;
+    }
+    packet
+}
+
+/// What one end has heard.
+#[derive(Default)]
+struct Heard {
+    numbers: BTreeSet<u16>,
+    /// Packets that are not as they were sent.
+    differ: usize,
+}
+
+fn send(socket: &UdpSocket, to: SocketAddr, direction: u8, packets: u16) {
+    let started = Instant::now();
+    for number in 0..packets {
+        std::thread::sleep((EVERY * u32::from(number)).saturating_sub(started.elapsed()));
+        socket.send_to(&packet(direction, number), to).unwrap();
+    }
+}
+
+/// Hears packets until `until`; `from` gets the address of the first one.
+fn hear(socket: &UdpSocket, direction: u8, until: Instant, from: &OnceLock<SocketAddr>) -> Heard {
+    socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    let (mut heard, mut buffer) = (Heard::default(), [0; 2_048]);
+    while Instant::now() < until {
+        let Ok((length, source)) = socket.recv_from(&mut buffer) else { continue };
+        from.get_or_init(|| source);
+        let number = u16::from_be_bytes([buffer[2], buffer[3]]);
+        if buffer[..length] == packet(direction, number) {
+            heard.numbers.insert(number);
+        } else {
+            heard.differ += 1;
+        }
+    }
+    heard
+}
+
+pub(crate) fn run(place: &Place, packets: u16) -> Vec<Figure> {
+    let bound = |netns: &str, address: SocketAddr| {
+        Namespace::open(netns).unwrap().within(|| UdpSocket::bind(address).unwrap()).unwrap()
+    };
+    let host = SocketAddr::new(HOST.parse().unwrap(), 40_002);
+    let (field, internet) = (bound(&place.field, ([0; 4], 40_000).into()), bound(&place.internet, host));
+    // The host answers to where the call comes from.
+    let (caller, unused) = (OnceLock::new(), OnceLock::new());
+    let until = Instant::now() + EVERY * u32::from(packets) + LAST;
+    let [up, down] = std::thread::scope(|scope| {
+        let at_host = scope.spawn(|| hear(&internet, 0, until, &caller));
+        let at_field = scope.spawn(|| hear(&field, 1, until, &unused));
+        scope.spawn(|| send(&field, host, 0, packets));
+        send(&internet, *caller.wait(), 1, packets);
+        [at_host, at_field].map(|heard| heard.join().unwrap())
+    });
+    let both = |of: &dyn Fn(&Heard) -> usize| vec![of(&up) as f64, of(&down) as f64];
+    let sent = usize::from(packets);
+    vec![
+        ("packets that arrive", both(&|heard| heard.numbers.len())),
+        ("packets that do not arrive", both(&|heard| sent - heard.numbers.len())),
+        ("packets that differ", both(&|heard| heard.differ)),
+    ]
+}

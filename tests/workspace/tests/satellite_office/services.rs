@@ -1,0 +1,221 @@
+//! What an office does: DNS, a web page, ssh, a call, MQTT.
+
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use super::place::{HOST, Place, Way};
+use super::site::{folder, run};
+use super::{Figure, call, median};
+
+/// In the order in which they run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Service {
+    Dns,
+    Web,
+    Login,
+    Keys,
+    Call,
+    Mqtt,
+}
+
+/// How much of each.
+pub(crate) struct Amount {
+    pub(crate) lookups: usize,
+    pub(crate) keys: usize,
+    /// RTP packets each way, one every 20 ms.
+    pub(crate) packets: u16,
+    pub(crate) messages: usize,
+}
+
+/// Objects of the page, and their octets.
+pub(crate) fn page() -> Vec<(String, usize)> {
+    let objects = (1..=8).map(|number| (format!("{number}.jpg"), number * 3_000));
+    [("index.html".to_owned(), 12_000)].into_iter().chain(objects).collect()
+}
+
+impl Service {
+    pub(crate) const ALL: [Self; 6] = [Self::Dns, Self::Web, Self::Login, Self::Keys, Self::Call, Self::Mqtt];
+
+    pub(crate) fn programs(self) -> &'static [&'static str] {
+        match self {
+            Self::Dns => &["dnsmasq", "dig"],
+            Self::Web => &["python3", "curl"],
+            Self::Login | Self::Keys => &["sshd", "ssh"],
+            Self::Call => &[],
+            Self::Mqtt => &["mosquitto", "mosquitto_pub", "mosquitto_sub"],
+        }
+    }
+
+    pub(crate) fn title(self, amount: &Amount) -> String {
+        match self {
+            Self::Dns => format!("DNS, {} lookups", amount.lookups),
+            Self::Web => format!("web page, {} objects, 120,000 octets", page().len()),
+            Self::Login => "ssh, login and a command".to_owned(),
+            Self::Keys => format!("ssh, {} keystrokes, one at a time", amount.keys),
+            Self::Call => format!("call, {} s, both ways", amount.packets / 50),
+            Self::Mqtt => format!("MQTT, {} messages, one a second", amount.messages),
+        }
+    }
+
+    /// The server at the host of the Internet.
+    pub(crate) fn server(self) -> Option<String> {
+        let folder = folder();
+        let folder = folder.to_str().unwrap();
+        match self {
+            Self::Dns => Some(format!(
+                "dnsmasq --keep-in-foreground --conf-file=/dev/null --no-resolv --no-hosts --user=root --pid-file= \
+                 --bind-interfaces --listen-address={HOST} --address=/example/{HOST}"
+            )),
+            Self::Web => Some(format!("python3 -m http.server --bind {HOST} --directory {folder}/page 80")),
+            Self::Login => Some(format!("/usr/sbin/sshd -D -e -f {folder}/sshd.conf")),
+            Self::Keys | Self::Call => None,
+            Self::Mqtt => Some(format!("mosquitto -c {folder}/mosquitto.conf")),
+        }
+    }
+
+    pub(crate) fn run(self, place: &Place, amount: &Amount) -> Vec<Figure> {
+        match self {
+            Self::Dns => dns(place, amount.lookups),
+            Self::Web => web(place),
+            Self::Login => login(place),
+            Self::Keys => keys(place, amount.keys),
+            Self::Call => call::run(place, amount.packets),
+            Self::Mqtt => mqtt(place, amount.messages),
+        }
+    }
+}
+
+/// What holds whatever the link loses.
+pub(crate) fn check(service: Service, way: Way, figures: &[Figure]) {
+    let of = |name: &str| &figures.iter().find(|figure| figure.0 == name).unwrap_or_else(|| panic!("{name}")).1;
+    println!("{way:?} {service:?}: {figures:?}");
+    match service {
+        Service::Dns => assert_eq!(of("lookups without an answer"), &[0.0]),
+        Service::Call => {
+            assert_eq!(of("packets that differ"), &[0.0, 0.0]);
+            for (missing, lost) in of("packets that do not arrive").iter().zip(of("of these lost by the link")) {
+                assert!(missing <= lost, "{way:?}: {missing} packets are missing; the link lost {lost}");
+            }
+        }
+        Service::Mqtt => assert_eq!(of("messages that do not arrive"), &[0.0]),
+        Service::Web | Service::Login | Service::Keys => {}
+    }
+}
+
+fn at_field(place: &Place, line: &str) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["90", "ip", "netns", "exec", &place.field]).args(line.split_whitespace());
+    command
+}
+
+fn millis(since: Instant) -> f64 {
+    (since.elapsed().as_secs_f64() * 1e3).round()
+}
+
+fn dns(place: &Place, lookups: usize) -> Vec<Figure> {
+    let mut times = Vec::new();
+    for number in 0..lookups {
+        let started = Instant::now();
+        let line = format!("dig +short +timeout=3 +tries=6 @{HOST} host{number}.example");
+        let output = at_field(place, &line).output().unwrap();
+        if output.stdout == format!("{HOST}\n").as_bytes() {
+            times.push(millis(started));
+        }
+    }
+    let missing = lookups - times.len();
+    vec![("median lookup, ms", vec![median(times.into_iter())]), ("lookups without an answer", vec![missing as f64])]
+}
+
+/// A browser's way: the page, then its objects on six connections.
+fn web(place: &Place) -> Vec<Figure> {
+    let loaded = folder().join(&place.field);
+    std::fs::create_dir_all(&loaded).unwrap();
+    let objects: Vec<String> = page().into_iter().map(|(object, _)| object).collect();
+    let started = Instant::now();
+    for objects in [&objects[..1], &objects[1..]] {
+        let urls: String = objects.iter().map(|object| format!(" -O http://www.example/{object}")).collect();
+        let line = format!("curl --silent --show-error --fail --parallel --parallel-max 6{urls}");
+        let output = at_field(place, &line).current_dir(&loaded).output().unwrap();
+        assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stderr), place.logs());
+    }
+    let took = millis(started);
+    for object in objects {
+        let [sent, received] = [folder().join("page"), loaded.clone()].map(|from| std::fs::read(from.join(&object)).unwrap());
+        assert!(sent == received, "{object} differs");
+    }
+    vec![("page load, ms", vec![took])]
+}
+
+fn ssh(place: &Place, arguments: &str) -> Command {
+    let key = folder().join("user");
+    let options = "-o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR";
+    at_field(place, &format!("ssh -F none -i {} {options} {arguments}", key.display()))
+}
+
+fn login(place: &Place) -> Vec<Figure> {
+    let started = Instant::now();
+    let output = ssh(place, &format!("root@{HOST} echo done")).output().unwrap();
+    assert!(output.stdout == b"done\n", "{}{}", String::from_utf8_lossy(&output.stderr), place.logs());
+    vec![("time until the end, ms", vec![millis(started)])]
+}
+
+/// The terminal of the other end echoes each key.
+fn keys(place: &Place, keys: usize) -> Vec<Figure> {
+    let mut ssh = ssh(place, &format!("-tt root@{HOST} echo ready; cat >/dev/null"));
+    let mut ssh = ssh.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let (mut typed, mut shown) = (ssh.stdin.take().unwrap(), ssh.stdout.take().unwrap());
+    let mut until = |last: u8| {
+        let mut octet = [0];
+        while octet[0] != last {
+            shown.read_exact(&mut octet).unwrap_or_else(|error| panic!("{error}: {}", place.logs()));
+        }
+    };
+    until(b'\n');
+    let mut times = Vec::new();
+    for key in (b'a'..=b'z').cycle().take(keys) {
+        let started = Instant::now();
+        typed.write_all(&[key]).unwrap();
+        until(key);
+        times.push(millis(started));
+    }
+    end(&mut ssh);
+    vec![("median echo, ms", vec![median(times.into_iter())])]
+}
+
+fn end(timeout: &mut Child) {
+    let _ = run(&format!("kill -TERM {}", timeout.id()));
+    let _ = timeout.wait();
+}
+
+/// The field site publishes on one connection with QoS 1; who subscribes is beside the broker.
+fn mqtt(place: &Place, messages: usize) -> Vec<Figure> {
+    let line = format!("mosquitto_sub -h {HOST} -t field -q 1 -C {messages} -W 60 -F %U:%p");
+    let subscriber = Command::new("ip")
+        .args(["netns", "exec", &place.internet])
+        .args(line.split_whitespace())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    let line = format!("mosquitto_pub -h {HOST} -t field -q 1 -l");
+    let mut publisher = at_field(place, &line).stdin(Stdio::piped()).spawn().unwrap();
+    let mut published = publisher.stdin.take().unwrap();
+    for _ in 0..messages {
+        std::thread::sleep(Duration::from_secs(1));
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
+        writeln!(published, "{now}").unwrap();
+    }
+    drop(published);
+    let received = subscriber.wait_with_output().unwrap();
+    publisher.wait().unwrap();
+    let received = String::from_utf8(received.stdout).unwrap();
+    let delays: Vec<f64> = received
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .map(|(arrived, sent)| (arrived.parse::<f64>().unwrap() - sent.parse::<f64>().unwrap()) * 1e3)
+        .map(f64::round)
+        .collect();
+    let missing = messages - delays.len();
+    vec![("median delay, ms", vec![median(delays.into_iter())]), ("messages that do not arrive", vec![missing as f64])]
+}
