@@ -120,7 +120,7 @@ fn a_check_tells_what_is_wrong_and_where() {
         "[carrier]\nurl = \"udp://192.0.2.2:7000\"\n[security]\nkey = \"a.key\"\n[channel]\nmax_cid = 7\n",
     );
     printed(folder, &["check", "a.toml", "--against", "a.toml"]);
-    refused(folder, &["check", "a.toml", "--against", "b.toml"], &["[channel] max_cid: 15 here, 7 there"]);
+    refused(folder, &["check", "a.toml", "--against", "b.toml"], &["[channel] max_cid: 1023 here, 7 there"]);
     file("c.toml", "[carrier]\nurll = \"udp://192.0.2.2:7000\"\n");
     refused(folder, &["check", "c.toml"], &["c.toml:2: [carrier] urll", "did you mean `url`?"]);
     refused(folder, &["check", "d.toml"], &["d.toml", "cannot be read"]);

@@ -76,7 +76,8 @@ fn default_name(mut options: TunnelOptions) -> anyhow::Result<TunnelOptions> {
     if options.config.is_some() || options.name.is_some() || options.tun.is_some() {
         return Ok(options);
     }
-    let namespace = options.netns.as_deref().map(Namespace::open).transpose()?;
+    // One that is not there is reported when it is needed.
+    let namespace = options.netns.as_deref().and_then(|name| Namespace::open(name).ok());
     let is_taken = |name: &str| {
         // A persistent one that nobody uses is meant for whoever comes.
         let taken = || Interface::named(name).is_ok_and(|interface| interface.is_running());
