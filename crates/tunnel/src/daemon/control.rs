@@ -25,7 +25,7 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(60);
 /// Octets of the longest line.
 const LONGEST: u64 = 64 << 10;
 
-/// What a tunnel can be asked to do.
+/// Request of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verb {

@@ -44,7 +44,7 @@ pub type MakePlan = dyn Fn(&[(PathBuf, String)], &Resolve<'_>) -> Result<Plan, S
 /// Looks up the addresses of a host.
 pub type Resolve<'r> = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + 'r;
 
-/// What the daemon asks for.
+/// Request of the daemon.
 #[derive(Debug, Deserialize, Serialize)]
 enum Request {
     SetUp { mtu: u16, carrier_port: Option<u16> },
@@ -55,7 +55,7 @@ enum Request {
     Resolve(String, u16),
 }
 
-/// What the helper answers.
+/// Answer of the helper.
 #[derive(Debug, Deserialize, Serialize)]
 enum Reply {
     Done,
@@ -218,7 +218,7 @@ fn refused(text: &str, is_permission: bool) -> Error {
     Error::new(what, io::Error::new(kind, why.to_owned()))
 }
 
-/// What the helper does until the daemon is gone.
+/// Serves the daemon until it is gone.
 fn serve(
     mut line: Line,
     inside: Inside,

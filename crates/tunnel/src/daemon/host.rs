@@ -28,7 +28,7 @@ const TABLES: u32 = 74_000_000;
 /// An address or a network, and how many of its bits count.
 type Prefix = (IpAddr, u8);
 
-/// What a tunnel changes on its host.
+/// Changes of one tunnel to its host.
 #[derive(Debug)]
 pub(super) struct Host {
     plan: plan::Inside,
@@ -37,7 +37,7 @@ pub(super) struct Host {
     set: Option<Set>,
 }
 
-/// What is set up now.
+/// An interface that is set up, and its routing rules.
 #[derive(Debug)]
 struct Set {
     interface: Interface,
@@ -83,7 +83,8 @@ impl Host {
         let carrier_port = carrier_port.filter(|_| self.namespace.is_none());
         self.set = Some(Set { interface, carrier_port, priority, rules: Vec::new() });
         let routes = self.plan.routes.clone();
-        let done = self.change_routes(&[], &routes).and_then(|()| self.names.set(&self.plan.name, &self.plan.dns));
+        let done =
+            self.change_routes(&[], &routes).and_then(|()| self.names.set(&self.plan.name, &self.plan.dns));
         if done.is_err() {
             self.restore();
         }

@@ -81,7 +81,7 @@ pub struct Daemon {
     pub(super) inside: Inside,
     pub(super) outside: Outside,
     pub(super) helper: Helper,
-    /// What is done now.
+    /// The plan in force.
     pub(super) plan: Plan,
     pub(super) budget: Budget,
     /// When the names of peers were looked up last.

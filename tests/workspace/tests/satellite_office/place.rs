@@ -101,7 +101,8 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new(number: usize, way: Way, seed: u64, services: &[Service]) -> Self {
-        let [field, gateway, internet] = ["field", "gateway", "internet"].map(|name| format!("{name}{number}"));
+        let [field, gateway, internet] =
+            ["field", "gateway", "internet"].map(|name| format!("{name}{number}"));
         sh(&format!(
             "for name in {field} {gateway} {internet}; do ip netns add $name; ip -n $name link set lo up; done
             ip link add eth0 netns {gateway} type veth peer name eth0 netns {internet}
@@ -148,7 +149,13 @@ impl Place {
             }
             Way::OpenVpn => {
                 for (netns, end, peer, tls, more) in [
-                    (&gateway, "gateway", "field", "server --dh none", "--ifconfig 10.7.0.1 10.7.0.2 --port 1194"),
+                    (
+                        &gateway,
+                        "gateway",
+                        "field",
+                        "server --dh none",
+                        "--ifconfig 10.7.0.1 10.7.0.2 --port 1194",
+                    ),
                     (
                         &field,
                         "field",
@@ -159,14 +166,18 @@ impl Place {
                     ),
                 ] {
                     let print = fs::read_to_string(format!("{folder}/{peer}.print")).unwrap();
-                    let own = format!("--cert {folder}/{end}.crt --key {folder}/{end}.pem --peer-fingerprint {}", print.trim());
+                    let own = format!(
+                        "--cert {folder}/{end}.crt --key {folder}/{end}.pem --peer-fingerprint {}",
+                        print.trim()
+                    );
                     let cipher = "--cipher AES-128-GCM --data-ciphers AES-128-GCM";
                     start(netns, &format!("openvpn --dev tun --proto udp --tls-{tls} {own} {cipher} {more}"));
                 }
             }
         }
         let place = Self { field, internet, gateway, link, processes };
-        let reaches = || run(&format!("ip netns exec {} ping -c 1 -W 2 {HOST}", place.field)).status.success();
+        let reaches =
+            || run(&format!("ip netns exec {} ping -c 1 -W 2 {HOST}", place.field)).status.success();
         assert!(within(40.0, reaches), "{way:?}: {}", place.logs());
         place
     }
@@ -201,7 +212,11 @@ impl Place {
             let json: Value = serde_json::from_str(&json).unwrap();
             let of = |way: &str, what: &str| json[0]["stats64"][way][what].as_f64().unwrap();
             // Sent by the interface, as the host sees it: before the link loses anything.
-            Counters { sent: of("tx", "packets"), sent_octets: of("tx", "bytes"), received: of("rx", "packets") }
+            Counters {
+                sent: of("tx", "packets"),
+                sent_octets: of("tx", "bytes"),
+                received: of("rx", "packets"),
+            }
         })
     }
 }

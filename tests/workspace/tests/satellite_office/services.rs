@@ -88,13 +88,16 @@ impl Service {
 
 /// What holds whatever the link loses.
 pub(crate) fn check(service: Service, way: Way, figures: &[Figure]) {
-    let of = |name: &str| &figures.iter().find(|figure| figure.0 == name).unwrap_or_else(|| panic!("{name}")).1;
+    let of =
+        |name: &str| &figures.iter().find(|figure| figure.0 == name).unwrap_or_else(|| panic!("{name}")).1;
     println!("{way:?} {service:?}: {figures:?}");
     match service {
         Service::Dns => assert_eq!(of("lookups without an answer"), &[0.0]),
         Service::Call => {
             assert_eq!(of("packets that differ"), &[0.0, 0.0]);
-            for (missing, lost) in of("packets that do not arrive").iter().zip(of("of these lost by the link")) {
+            for (missing, lost) in
+                of("packets that do not arrive").iter().zip(of("of these lost by the link"))
+            {
                 assert!(missing <= lost, "{way:?}: {missing} packets are missing; the link lost {lost}");
             }
         }
@@ -124,7 +127,10 @@ fn dns(place: &Place, lookups: usize) -> Vec<Figure> {
         }
     }
     let missing = lookups - times.len();
-    vec![("median lookup, ms", vec![median(times.into_iter())]), ("lookups without an answer", vec![missing as f64])]
+    vec![
+        ("median lookup, ms", vec![median(times.into_iter())]),
+        ("lookups without an answer", vec![missing as f64]),
+    ]
 }
 
 /// A browser's way: the page, then its objects on six connections.
@@ -141,7 +147,8 @@ fn web(place: &Place) -> Vec<Figure> {
     }
     let took = millis(started);
     for object in objects {
-        let [sent, received] = [folder().join("page"), loaded.clone()].map(|from| std::fs::read(from.join(&object)).unwrap());
+        let [sent, received] =
+            [folder().join("page"), loaded.clone()].map(|from| std::fs::read(from.join(&object)).unwrap());
         assert!(sent == received, "{object} differs");
     }
     vec![("page load, ms", vec![took])]
@@ -149,7 +156,8 @@ fn web(place: &Place) -> Vec<Figure> {
 
 fn ssh(place: &Place, arguments: &str) -> Command {
     let key = folder().join("user");
-    let options = "-o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR";
+    let options =
+        "-o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR";
     at_field(place, &format!("ssh -F none -i {} {options} {arguments}", key.display()))
 }
 
@@ -217,5 +225,8 @@ fn mqtt(place: &Place, messages: usize) -> Vec<Figure> {
         .map(f64::round)
         .collect();
     let missing = messages - delays.len();
-    vec![("median delay, ms", vec![median(delays.into_iter())]), ("messages that do not arrive", vec![missing as f64])]
+    vec![
+        ("median delay, ms", vec![median(delays.into_iter())]),
+        ("messages that do not arrive", vec![missing as f64]),
+    ]
 }

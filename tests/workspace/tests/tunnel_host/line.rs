@@ -19,12 +19,20 @@ fn an_unplugged_line_is_found_again() {
         let daemon = Daemon::start(&sites.field, &format!("{url} --key {} --tun line0", sites.key));
         for count in 1..=2 {
             drop(pty);
-            assert!(within(5.0, || daemon.log().matches("the line is gone").count() == count), "{}", daemon.log());
+            assert!(
+                within(5.0, || daemon.log().matches("the line is gone").count() == count),
+                "{}",
+                daemon.log()
+            );
             std::fs::remove_file(&name).unwrap();
             pty = Pty::open().unwrap();
             symlink(pty.path(), &name).unwrap();
             // The daemon runs as nobody, who may not open it; the helper does.
-            assert!(within(5.0, || daemon.log().matches("the line is back").count() == count), "{}", daemon.log());
+            assert!(
+                within(5.0, || daemon.log().matches("the line is back").count() == count),
+                "{}",
+                daemon.log()
+            );
         }
         // Requests for keys go by the new line.
         let mut room = [0; 256];
@@ -43,7 +51,8 @@ fn a_tunnel_runs_in_an_emulated_link_without_a_name() {
              ip -brief link; kill %1; wait"
         );
         let output = run(&format!("timeout 20 {thinair} link run --create --rate 1M -- bash -c '{inside}'"));
-        let (out, log) = (String::from_utf8_lossy(&output.stdout), std::fs::read_to_string("/run/test/in.log"));
+        let (out, log) =
+            (String::from_utf8_lossy(&output.stdout), std::fs::read_to_string("/run/test/in.log"));
         assert!(out.contains("link0") && out.contains("thinair0"), "{out}\n{log:?}\n{output:?}");
     });
 }

@@ -49,7 +49,8 @@ fn either_end_roams_with_a_default_route() {
 fn the_name_of_a_peer_is_looked_up_again() {
     in_a_world("roam::the_name_of_a_peer_is_looked_up_again", || {
         let sites = Sites::new(0);
-        let known_as = |address: &str| std::fs::write("/etc/hosts", format!("{address} gateway.example\n")).unwrap();
+        let known_as =
+            |address: &str| std::fs::write("/etc/hosts", format!("{address} gateway.example\n")).unwrap();
         known_as("198.51.100.7");
         let gateway = sites.start_gateway(0);
         let arguments = sites.field_arguments(0, "").replace("198.51.100.7", "gateway.example");
@@ -68,7 +69,10 @@ fn the_name_of_a_peer_is_looked_up_again() {
         let gateway = sites.start_gateway(0);
         let started = Instant::now();
         assert!(within(60.0, || sites.reaches(INSIDE[0][0])), "{}\n{}", field.log(), gateway.log());
-        println!("the gateway has another address by its name: found after {:.1} s", started.elapsed().as_secs_f64());
+        println!(
+            "the gateway has another address by its name: found after {:.1} s",
+            started.elapsed().as_secs_f64()
+        );
         assert!(field.log().contains("the host has another address"), "{}", field.log());
     });
 }
