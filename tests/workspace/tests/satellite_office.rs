@@ -36,7 +36,12 @@ pub(crate) type Figure = (&'static str, Vec<f64>);
 fn what_the_link_did_not_lose_arrives() {
     in_a_world("what_the_link_did_not_lose_arrives", || {
         let services = [Service::Dns, Service::Call, Service::Mqtt];
-        run(&[Way::Plain, Way::Tunnel], &[1], &services, &Amount { lookups: 5, keys: 0, packets: 250, messages: 5 });
+        run(
+            &[Way::Plain, Way::Tunnel],
+            &[1],
+            &services,
+            &Amount { lookups: 5, keys: 0, packets: 250, messages: 5 },
+        );
     });
 }
 
@@ -44,8 +49,8 @@ fn what_the_link_did_not_lose_arrives() {
 #[ignore = "takes two to three minutes"]
 fn every_service_every_way() {
     in_a_world("every_service_every_way", || {
-        let amount = Amount { lookups: 20, keys: 50, packets: 1_000, messages: 20 };
-        run(&[Way::Plain, Way::Tunnel, Way::OpenVpn], &[1, 2, 3], &Service::ALL, &amount);
+        let amount = Amount { lookups: 10, keys: 50, packets: 1_000, messages: 20 };
+        run(&[Way::Plain, Way::Tunnel, Way::TunnelTcp, Way::OpenVpn], &[1, 2, 3], &Service::ALL, &amount);
     });
 }
 
@@ -55,7 +60,8 @@ fn run(ways: &[Way], seeds: &[u64], services: &[Service], amount: &Amount) {
     if !["ip", "nft"].into_iter().all(has) {
         return;
     }
-    let ways: Vec<Way> = ways.iter().copied().filter(|way| way.programs().iter().all(|program| has(program))).collect();
+    let ways: Vec<Way> =
+        ways.iter().copied().filter(|way| way.programs().iter().all(|program| has(program))).collect();
     let there = |service: &Service| service.programs().iter().all(|program| has(program));
     let services: Vec<Service> = services.iter().copied().filter(there).collect();
     place::prepare(&services);
@@ -82,7 +88,12 @@ fn run(ways: &[Way], seeds: &[u64], services: &[Service], amount: &Amount) {
 }
 
 /// Prints the medians as a Markdown table.
-fn print(found: &BTreeMap<(Service, Way), Vec<Vec<Figure>>>, ways: &[Way], services: &[Service], amount: &Amount) {
+fn print(
+    found: &BTreeMap<(Service, Way), Vec<Vec<Figure>>>,
+    ways: &[Way],
+    services: &[Service],
+    amount: &Amount,
+) {
     let line = |cells: &[String]| println!("| {} |", cells.join(" | "));
     let names = ways.iter().map(|way| way.name().to_owned());
     line(&["service".to_owned(), "figure".to_owned()].into_iter().chain(names).collect::<Vec<_>>());

@@ -25,6 +25,8 @@ pub(crate) enum Way {
     /// Routed over the link.
     Plain,
     Tunnel,
+    /// The tunnel with profile `tcp`, which is off by default.
+    TunnelTcp,
     OpenVpn,
 }
 
@@ -33,8 +35,13 @@ impl Way {
         match self {
             Self::Plain => "plain",
             Self::Tunnel => "thinair",
+            Self::TunnelTcp => "thinair, profile tcp",
             Self::OpenVpn => "OpenVPN",
         }
+    }
+
+    pub(crate) fn is_ours(self) -> bool {
+        matches!(self, Self::Tunnel | Self::TunnelTcp)
     }
 
     pub(crate) fn programs(self) -> &'static [&'static str] {
@@ -101,7 +108,8 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new(number: usize, way: Way, seed: u64, services: &[Service]) -> Self {
-        let [field, gateway, internet] = ["field", "gateway", "internet"].map(|name| format!("{name}{number}"));
+        let [field, gateway, internet] =
+            ["field", "gateway", "internet"].map(|name| format!("{name}{number}"));
         sh(&format!(
             "for name in {field} {gateway} {internet}; do ip netns add $name; ip -n $name link set lo up; done
             ip link add eth0 netns {gateway} type veth peer name eth0 netns {internet}
@@ -139,8 +147,9 @@ impl Place {
             Way::Plain => {
                 sh(&format!("ip -n {field} route add default via 10.9.0.2"));
             }
-            Way::Tunnel => {
-                let common = format!("--key {folder}/sat.key --tun air{number}");
+            Way::Tunnel | Way::TunnelTcp => {
+                let profiles = if way == Way::Tunnel { "" } else { "--profiles v1,coap,tcp " };
+                let common = format!("--key {folder}/sat.key {profiles}--tun air{number}");
                 let run = format!("{} tunnel run", thinair());
                 start(&gateway, &format!("{run} udp://:7000 {common}g --address 10.7.0.1/30"));
                 let to = format!("udp://10.9.0.2:7000 {common}f --address 10.7.0.2/30 --route 0.0.0.0/0");
@@ -148,7 +157,13 @@ impl Place {
             }
             Way::OpenVpn => {
                 for (netns, end, peer, tls, more) in [
-                    (&gateway, "gateway", "field", "server --dh none", "--ifconfig 10.7.0.1 10.7.0.2 --port 1194"),
+                    (
+                        &gateway,
+                        "gateway",
+                        "field",
+                        "server --dh none",
+                        "--ifconfig 10.7.0.1 10.7.0.2 --port 1194",
+                    ),
                     (
                         &field,
                         "field",
@@ -159,14 +174,18 @@ impl Place {
                     ),
                 ] {
                     let print = fs::read_to_string(format!("{folder}/{peer}.print")).unwrap();
-                    let own = format!("--cert {folder}/{end}.crt --key {folder}/{end}.pem --peer-fingerprint {}", print.trim());
+                    let own = format!(
+                        "--cert {folder}/{end}.crt --key {folder}/{end}.pem --peer-fingerprint {}",
+                        print.trim()
+                    );
                     let cipher = "--cipher AES-128-GCM --data-ciphers AES-128-GCM";
                     start(netns, &format!("openvpn --dev tun --proto udp --tls-{tls} {own} {cipher} {more}"));
                 }
             }
         }
         let place = Self { field, internet, gateway, link, processes };
-        let reaches = || run(&format!("ip netns exec {} ping -c 1 -W 2 {HOST}", place.field)).status.success();
+        let reaches =
+            || run(&format!("ip netns exec {} ping -c 1 -W 2 {HOST}", place.field)).status.success();
         assert!(within(40.0, reaches), "{way:?}: {}", place.logs());
         place
     }
@@ -178,13 +197,12 @@ impl Place {
 
     /// Runs a service; in front of its figures, those of the link.
     pub(crate) fn measure(&self, service: impl FnOnce() -> Vec<Figure>) -> Vec<Figure> {
-        // Until nothing of the service before is under way.
-        std::thread::sleep(Duration::from_millis(1_500));
         let before = self.counters();
         let figures = service();
+        // Until nothing of it is under way.
         std::thread::sleep(Duration::from_millis(1_500));
         let after = self.counters();
-        let [up, down] = [0, 1].map(|end| after[end].map_with(&before[end]));
+        let [up, down] = [0, 1].map(|end| after[end].since(&before[end]));
         let both = |of: fn(&Counters) -> f64| vec![of(&up), of(&down)];
         let mut all = vec![
             ("octets, up / down", both(|counters| counters.sent_octets)),
@@ -201,7 +219,11 @@ impl Place {
             let json: Value = serde_json::from_str(&json).unwrap();
             let of = |way: &str, what: &str| json[0]["stats64"][way][what].as_f64().unwrap();
             // Sent by the interface, as the host sees it: before the link loses anything.
-            Counters { sent: of("tx", "packets"), sent_octets: of("tx", "bytes"), received: of("rx", "packets") }
+            Counters {
+                sent: of("tx", "packets"),
+                sent_octets: of("tx", "bytes"),
+                received: of("rx", "packets"),
+            }
         })
     }
 }
@@ -214,7 +236,7 @@ struct Counters {
 }
 
 impl Counters {
-    fn map_with(&self, before: &Self) -> Self {
+    fn since(&self, before: &Self) -> Self {
         Self {
             sent: self.sent - before.sent,
             sent_octets: self.sent_octets - before.sent_octets,
