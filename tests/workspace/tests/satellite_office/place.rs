@@ -19,6 +19,9 @@ const LINK: &str = "--rate-ab 512k --rate-ba 2M --delay 300ms --loss 3 --queue 1
 /// No process lives longer, in seconds, even if the test is killed.
 const LIMIT: &str = "200";
 
+/// Until nothing is under way, behind a service.
+const SETTLING: Duration = Duration::from_millis(1_500);
+
 /// How packets of the field site get to the gateway.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Way {
@@ -116,8 +119,8 @@ impl Place {
             ip -n {gateway} addr add 203.0.113.1/24 dev eth0; ip -n {gateway} link set eth0 up
             ip -n {internet} addr add {HOST}/24 dev eth0; ip -n {internet} link set eth0 up
             ip netns exec {gateway} sysctl -qw net.ipv4.ip_forward=1
-            ip netns exec {gateway} nft 'add table ip nat; add chain ip nat out {{ type nat hook postrouting priority \
-            srcnat; }}; add rule ip nat out oifname \"eth0\" masquerade'
+            ip netns exec {gateway} nft 'table ip sat {{ chain out {{ type nat hook postrouting priority srcnat; \
+            oifname \"eth0\" masquerade; }}; }}'
             mkdir -p /etc/netns/{field}; echo nameserver {HOST} > /etc/netns/{field}/resolv.conf"
         ));
         let line = format!("{} link run --netns {field},{gateway} {LINK} --seed {seed}", thinair());
@@ -187,6 +190,7 @@ impl Place {
         let reaches =
             || run(&format!("ip netns exec {} ping -c 1 -W 2 {HOST}", place.field)).status.success();
         assert!(within(40.0, reaches), "{way:?}: {}", place.logs());
+        std::thread::sleep(SETTLING);
         place
     }
 
@@ -199,8 +203,7 @@ impl Place {
     pub(crate) fn measure(&self, service: impl FnOnce() -> Vec<Figure>) -> Vec<Figure> {
         let before = self.counters();
         let figures = service();
-        // Until nothing of it is under way.
-        std::thread::sleep(Duration::from_millis(1_500));
+        std::thread::sleep(SETTLING);
         let after = self.counters();
         let [up, down] = [0, 1].map(|end| after[end].since(&before[end]));
         let both = |of: fn(&Counters) -> f64| vec![of(&up), of(&down)];

@@ -39,17 +39,9 @@ fn wrong_input_is_named_and_changes_nothing() {
             (format!("{url} --key {malformed}"), 2, vec!["malformed.key", "line 2", "not a key"]),
             (format!("{url} --key {own} --route 10.0.0.1/8"), 2, vec!["--route", "10.0.0.0/8"]),
             (format!("{url} --key {own} --route everywhere"), 2, vec!["--route", "10.9.0.1/30"]),
-            (
-                format!("{url} --key {own} --listen 0.0.0.0:7999"),
-                1,
-                vec!["0.0.0.0:7999", "ss -ulpn", "--listen"],
-            ),
+            (format!("{url} --key {own} --listen 0.0.0.0:7999"), 1, vec!["0.0.0.0:7999", "ss -ulpn", "--listen"]),
             (format!("{url} --key {own} --address 192.0.2.2/24"), 1, vec!["192.0.2.2/24", "eth0", "free"]),
-            (
-                format!("udp://no.such.host.example:7000 --key {own}"),
-                1,
-                vec!["no.such.host.example", "not known"],
-            ),
+            (format!("udp://no.such.host.example:7000 --key {own}"), 1, vec!["no.such.host.example", "not known"]),
             (format!("{url} --key {own} --tun eth0"), 1, vec!["eth0", "--tun"]),
             (format!("{url} --key {own} --dns 10.9.0.1 --address 10.9.0.2/30"), 1, vec!["resolvconf", "dns"]),
             (format!("{url} --key {own} --user no-such-user"), 1, vec!["no-such-user"]),
@@ -58,11 +50,8 @@ fn wrong_input_is_named_and_changes_nothing() {
         let before = sites.look();
         for (arguments, status, names) in cases {
             let route = "--route 0.0.0.0/0 --route ::/0";
-            let output = run(&format!(
-                "ip netns exec {} timeout 20 {} tunnel run {arguments} {route}",
-                sites.field,
-                thinair()
-            ));
+            let output =
+                run(&format!("ip netns exec {} timeout 20 {} tunnel run {arguments} {route}", sites.field, thinair()));
             let error = String::from_utf8_lossy(&output.stderr);
             let last = error.lines().last().unwrap_or_default();
             println!("{}\n    {last}", arguments.replace("/run/test/", ""));

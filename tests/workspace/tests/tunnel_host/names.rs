@@ -11,8 +11,7 @@ fn a_hub_takes_peers_keys_and_routes_while_it_runs() {
     in_a_world("names::a_hub_takes_peers_keys_and_routes_while_it_runs", || {
         let sites = Sites::new(0);
         fs::create_dir_all("/etc/thinair").unwrap();
-        let command =
-            |netns: &str, line: &str| run(&format!("ip netns exec {netns} {} tunnel {line}", thinair()));
+        let command = |netns: &str, line: &str| run(&format!("ip netns exec {netns} {} tunnel {line}", thinair()));
         let ok = |netns: &str, line: &str| {
             let output = command(netns, line);
             let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -80,10 +79,7 @@ fn a_hub_takes_peers_keys_and_routes_while_it_runs() {
         fs::write("/etc/thinair/hub.toml", text + "[channel]\nmode = \"u\"\n").unwrap();
         let refused = command(&sites.gateway, "reload hub");
         let error = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert!(
-            !refused.status.success() && error.contains("restart") && error.contains("[channel]"),
-            "{error}"
-        );
+        assert!(!refused.status.success() && error.contains("restart") && error.contains("[channel]"), "{error}");
         fs::write("/etc/thinair/hub.toml", "[inside]\nnonsense = 1\n").unwrap();
         let refused = command(&sites.gateway, "reload hub");
         assert!(String::from_utf8_lossy(&refused.stderr).contains("hub.toml:2"), "{refused:?}");
@@ -120,14 +116,12 @@ fn name_servers_are_given_and_taken_back() {
             assert!(sites.reaches(INSIDE[0][0]), "{}", fs::read_to_string("/run/dns.log").unwrap());
             timeout
         };
-        let daemon =
-            |timeout: &str| sh(&format!("cat /proc/{timeout}/task/{timeout}/children")).trim().to_owned();
+        let daemon = |timeout: &str| sh(&format!("cat /proc/{timeout}/task/{timeout}/children")).trim().to_owned();
         for signal in ["TERM", "KILL"] {
             let timeout = start();
             sh(&format!("kill -{signal} {}", daemon(&timeout)));
             let given = "-a air0 -m 0 -x\nnameserver 10.9.0.1\nsearch lan.example\n-d air0 -f\n";
-            let done =
-                super::site::within(5.0, || fs::read_to_string("/run/resolvconf.log").unwrap() == given);
+            let done = super::site::within(5.0, || fs::read_to_string("/run/resolvconf.log").unwrap() == given);
             assert!(done, "{signal}: {}", fs::read_to_string("/run/resolvconf.log").unwrap());
             assert!(super::site::within(5.0, || !fs::exists("/run/thinair/air0").unwrap()));
             fs::remove_file("/run/resolvconf.log").unwrap();

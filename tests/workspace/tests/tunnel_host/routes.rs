@@ -24,7 +24,8 @@ const ENDS: [&str; 5] = ["SIGTERM", "SIGINT", "SIGKILL", "both killed, restart",
 #[test]
 fn the_host_is_as_it_was() {
     in_a_world("routes::the_host_is_as_it_was", || {
-        let cells: Vec<_> = (0..KINDS.len()).flat_map(|kind| [0, 1].map(|version| (kind, version))).collect();
+        let cells: Vec<_> =
+            (0..KINDS.len()).flat_map(|kind| [0, 1].map(|version| (kind, version))).collect();
         let (next, rows) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
         std::thread::scope(|scope| {
             for worker in 0..4 {
@@ -70,10 +71,7 @@ fn cell(number: usize, version: usize, kind: usize) -> String {
         let seen = sites.look();
         // Everything that was there is there.
         for line in before.lines() {
-            assert!(
-                seen.lines().any(|other| other == line),
-                "{name}: gone during the tunnel: {line}\n{seen}"
-            );
+            assert!(seen.lines().any(|other| other == line), "{name}: gone during the tunnel: {line}\n{seen}");
         }
         let added = |what: &str| {
             let lines = seen.lines().filter(|line| !before.lines().any(|other| other == *line));

@@ -76,7 +76,9 @@ impl Sites {
             );
             lines += &format!("ip -n {name} link set lo up\n");
         }
-        for (site, own, routers) in [(&field, FIELD, FIELD_ROUTER), (&gateway, GATEWAY, GATEWAY_ROUTER)] {
+        for (site, own, routers) in
+            [(&field, FIELD, FIELD_ROUTER), (&gateway, GATEWAY, GATEWAY_ROUTER)]
+        {
             lines += &format!("ip link add eth0 netns {site} type veth peer name {site} netns {router}\n");
             for (netns, interface, [four, six]) in [(site, "eth0", own), (&router, site.as_str(), routers)] {
                 lines += &format!("ip -n {netns} link set {interface} up\n");
@@ -110,8 +112,7 @@ impl Sites {
             seen += &sh(&format!("ip -n {netns} {family} route show table all"));
             seen += &sh(&format!("ip -n {netns} {family} -brief addr"));
         }
-        let folders =
-            format!("ls -Rd /run/thinair/air{0} /run/thinair/thinair* 2>/dev/null || true", self.number);
+        let folders = format!("ls -Rd /run/thinair/air{0} /run/thinair/thinair* 2>/dev/null || true", self.number);
         seen + &sh(&folders) + &sh("cat /etc/resolv.conf 2>/dev/null || true")
     }
 
@@ -172,18 +173,7 @@ impl Daemon {
         let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let log = folder().join(format!("{netns}-{number}.log"));
         let mut command = Command::new("ip");
-        command.args([
-            "netns",
-            "exec",
-            netns,
-            "timeout",
-            "--signal",
-            "KILL",
-            LIMIT,
-            thinair(),
-            "tunnel",
-            "run",
-        ]);
+        command.args(["netns", "exec", netns, "timeout", "--signal", "KILL", LIMIT, thinair(), "tunnel", "run"]);
         command.args(arguments.split_whitespace());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(fs::File::create(&log).unwrap());
         let mut timeout = command.spawn().unwrap();
