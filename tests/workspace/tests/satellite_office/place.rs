@@ -19,12 +19,17 @@ const LINK: &str = "--rate-ab 512k --rate-ba 2M --delay 300ms --loss 3 --queue 1
 /// No process lives longer, in seconds, even if the test is killed.
 const LIMIT: &str = "200";
 
+/// Until nothing is under way, behind a service.
+const SETTLING: Duration = Duration::from_millis(1_500);
+
 /// How packets of the field site get to the gateway.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Way {
     /// Routed over the link.
     Plain,
     Tunnel,
+    /// The tunnel with profile `tcp`, which is off by default.
+    TunnelTcp,
     OpenVpn,
 }
 
@@ -33,8 +38,13 @@ impl Way {
         match self {
             Self::Plain => "plain",
             Self::Tunnel => "thinair",
+            Self::TunnelTcp => "thinair, profile tcp",
             Self::OpenVpn => "OpenVPN",
         }
+    }
+
+    pub(crate) fn is_ours(self) -> bool {
+        matches!(self, Self::Tunnel | Self::TunnelTcp)
     }
 
     pub(crate) fn programs(self) -> &'static [&'static str] {
@@ -109,8 +119,8 @@ impl Place {
             ip -n {gateway} addr add 203.0.113.1/24 dev eth0; ip -n {gateway} link set eth0 up
             ip -n {internet} addr add {HOST}/24 dev eth0; ip -n {internet} link set eth0 up
             ip netns exec {gateway} sysctl -qw net.ipv4.ip_forward=1
-            ip netns exec {gateway} nft 'add table ip nat; add chain ip nat out {{ type nat hook postrouting priority \
-            srcnat; }}; add rule ip nat out oifname \"eth0\" masquerade'
+            ip netns exec {gateway} nft 'table ip sat {{ chain out {{ type nat hook postrouting priority srcnat; \
+            oifname \"eth0\" masquerade; }}; }}'
             mkdir -p /etc/netns/{field}; echo nameserver {HOST} > /etc/netns/{field}/resolv.conf"
         ));
         let line = format!("{} link run --netns {field},{gateway} {LINK} --seed {seed}", thinair());
@@ -140,8 +150,9 @@ impl Place {
             Way::Plain => {
                 sh(&format!("ip -n {field} route add default via 10.9.0.2"));
             }
-            Way::Tunnel => {
-                let common = format!("--key {folder}/sat.key --tun air{number}");
+            Way::Tunnel | Way::TunnelTcp => {
+                let profiles = if way == Way::Tunnel { "" } else { "--profiles v1,coap,tcp " };
+                let common = format!("--key {folder}/sat.key {profiles}--tun air{number}");
                 let run = format!("{} tunnel run", thinair());
                 start(&gateway, &format!("{run} udp://:7000 {common}g --address 10.7.0.1/30"));
                 let to = format!("udp://10.9.0.2:7000 {common}f --address 10.7.0.2/30 --route 0.0.0.0/0");
@@ -179,6 +190,7 @@ impl Place {
         let reaches =
             || run(&format!("ip netns exec {} ping -c 1 -W 2 {HOST}", place.field)).status.success();
         assert!(within(40.0, reaches), "{way:?}: {}", place.logs());
+        std::thread::sleep(SETTLING);
         place
     }
 
@@ -189,13 +201,11 @@ impl Place {
 
     /// Runs a service; in front of its figures, those of the link.
     pub(crate) fn measure(&self, service: impl FnOnce() -> Vec<Figure>) -> Vec<Figure> {
-        // Until nothing of the service before is under way.
-        std::thread::sleep(Duration::from_millis(1_500));
         let before = self.counters();
         let figures = service();
-        std::thread::sleep(Duration::from_millis(1_500));
+        std::thread::sleep(SETTLING);
         let after = self.counters();
-        let [up, down] = [0, 1].map(|end| after[end].map_with(&before[end]));
+        let [up, down] = [0, 1].map(|end| after[end].since(&before[end]));
         let both = |of: fn(&Counters) -> f64| vec![of(&up), of(&down)];
         let mut all = vec![
             ("octets, up / down", both(|counters| counters.sent_octets)),
@@ -229,7 +239,7 @@ struct Counters {
 }
 
 impl Counters {
-    fn map_with(&self, before: &Self) -> Self {
+    fn since(&self, before: &Self) -> Self {
         Self {
             sent: self.sent - before.sent,
             sent_octets: self.sent_octets - before.sent_octets,
