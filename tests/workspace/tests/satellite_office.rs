@@ -90,16 +90,7 @@ fn run(ways: &[Way], seeds: &[u64], services: &[Service], amount: &Amount) {
 }
 
 /// Prints the medians as a Markdown table.
-<<<<<<< HEAD
-fn print(
-    found: &BTreeMap<(Service, Way), Vec<Vec<Figure>>>,
-    ways: &[Way],
-    services: &[Service],
-    amount: &Amount,
-) {
-=======
 fn print(found: &Found, ways: &[Way], services: &[Service], amount: &Amount) {
->>>>>>> office
     let line = |cells: &[String]| println!("| {} |", cells.join(" | "));
     let names = ways.iter().map(|way| way.name().to_owned());
     line(&["service".to_owned(), "figure".to_owned()].into_iter().chain(names).collect::<Vec<_>>());
