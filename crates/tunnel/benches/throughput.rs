@@ -106,7 +106,7 @@ mod linux {
         if is_compressed == "no" {
             plan.channel.profiles = ProfileSet::UNCOMPRESSED;
         }
-        let mut daemon = Daemon::open(&plan, None).map_err(|why| why.to_string())?;
+        let mut daemon = Daemon::open(&plan, None, None).map_err(|why| why.to_string())?;
         daemon.run().map_err(|why| why.to_string())
     }
 

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
+#[cfg(target_os = "linux")]
 use thinair_tunnel::config;
-use thinair_tunnel::plan::Plan;
+use thinair_tunnel::config::Settings;
 use tracing_subscriber::EnvFilter;
 
 use super::options::TunnelOptions;
@@ -36,16 +37,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let options = default_name(arguments.options.clone())?;
     let files = sources::files(&options)?;
     let settings = sources::settings(&files, &options)?;
-    #[cfg(target_os = "linux")]
-    let folders = Folders::free(&settings, options.name.as_deref())?;
-    #[cfg(not(target_os = "linux"))]
-    let folders = Folders::of(&settings, options.name.as_deref())?;
-    let plan = sources::plan(&settings, &folders, &config::system_resolver)?;
     log(arguments.verbose);
-    for note in describe::warnings(&plan) {
-        tracing::warn!("{note}");
-    }
-    daemon(&plan, options, folders)?;
+    daemon(&settings, options)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -97,8 +90,13 @@ fn default_name(options: TunnelOptions) -> anyhow::Result<TunnelOptions> {
 
 /// Runs the daemon until it is told to end.
 #[cfg(target_os = "linux")]
-fn daemon(plan: &Plan, options: TunnelOptions, folders: Folders) -> anyhow::Result<()> {
+fn daemon(settings: &Settings, options: TunnelOptions) -> anyhow::Result<()> {
     use thinair_tunnel::daemon::{Daemon, RunError, Source};
+    let (folders, claimed) = Folders::claim(settings, options.name.as_deref())?;
+    let plan = sources::plan(settings, &folders, &config::system_resolver)?;
+    for note in describe::warnings(&plan) {
+        tracing::warn!("{note}");
+    }
     let has_file = options.config.is_some() || options.name.is_some();
     let again = options.clone();
     let source = Source {
@@ -108,7 +106,8 @@ fn daemon(plan: &Plan, options: TunnelOptions, folders: Folders) -> anyhow::Resu
             sources::plan(&settings, &folders, resolve).map_err(|error| error.to_string())
         }),
     };
-    let mut daemon = Daemon::open(plan, has_file.then(|| Arc::new(source))).map_err(|error| match error {
+    let source = has_file.then(|| Arc::new(source));
+    let mut daemon = Daemon::open(&plan, claimed, source).map_err(|error| match error {
         // What is told, not what the system does: the next try is no better.
         RunError::Budget(_) | RunError::Build(_) | RunError::Key(_) | RunError::Keys(_) => {
             Usage::error(error.to_string())
@@ -120,6 +119,6 @@ fn daemon(plan: &Plan, options: TunnelOptions, folders: Folders) -> anyhow::Resu
 
 /// Elsewhere there is none.
 #[cfg(not(target_os = "linux"))]
-fn daemon(_plan: &Plan, _options: TunnelOptions, _folders: Folders) -> anyhow::Result<()> {
+fn daemon(_settings: &Settings, _options: TunnelOptions) -> anyhow::Result<()> {
     anyhow::bail!("a tunnel needs Linux")
 }

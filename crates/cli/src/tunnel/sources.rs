@@ -3,12 +3,14 @@
 use std::env;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+#[cfg(target_os = "linux")]
+use std::time::Duration;
 
 use anyhow::Context as _;
 use thinair_rohc::profile::coap::Base;
 use thinair_tunnel::config::{self, Settings, Surroundings};
 #[cfg(target_os = "linux")]
-use thinair_tunnel::daemon::RunFolder;
+use thinair_tunnel::daemon::{RunFolder, RunFolderError};
 use thinair_tunnel::plan::Plan;
 
 use super::options::TunnelOptions;
@@ -92,23 +94,34 @@ impl Folders {
         Ok(Self { runtime: runtime(name), state: state(name) })
     }
 
-    /// Those of a tunnel that starts. Interfaces of one name in several namespaces, which share these folders, are told apart
-    /// by a number.
+    /// Those of a tunnel that starts, with the first of them locked. Interfaces of one name in several namespaces, which share
+    /// these folders, are told apart by a number. A tunnel that may not have a folder goes without.
     #[cfg(target_os = "linux")]
-    pub(super) fn free(settings: &Settings, name: Option<&str>) -> Result<Self, config::ConfigError> {
-        let first = Self::of(settings, name)?;
-        // Somebody who was killed may still be undoing what it has changed.
-        let until = std::time::Instant::now() + std::time::Duration::from_millis(500);
-        while RunFolder::is_in_use(&first.runtime) && std::time::Instant::now() < until {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
-        if name.is_some() || !RunFolder::is_in_use(&first.runtime) {
-            return Ok(first);
-        }
+    pub(super) fn claim(
+        settings: &Settings,
+        name: Option<&str>,
+    ) -> anyhow::Result<(Self, Option<RunFolder>)> {
+        // Somebody who ends, or was killed, may still be undoing what it has changed.
+        let patience = Duration::from_secs(if name.is_some() { 3 } else { 1 });
         let interface = settings.interface()?;
-        let numbered = (2..1_000).map(|number| format!("{interface}-{number}"));
-        let mut folders = numbered.map(|name| Self { runtime: runtime(&name), state: state(&name) });
-        Ok(folders.find(|folders| !RunFolder::is_in_use(&folders.runtime)).unwrap_or(first))
+        let mut folders = Self::of(settings, name)?;
+        for number in 2.. {
+            let wait = if number == 2 { patience } else { Duration::ZERO };
+            match RunFolder::claim(&folders.runtime, wait) {
+                Ok(claimed) => return Ok((folders, Some(claimed))),
+                Err(RunFolderError::InUse { .. }) if name.is_none() => {
+                    let name = format!("{interface}-{number}");
+                    folders = Self { runtime: runtime(&name), state: state(&name) };
+                }
+                Err(error @ RunFolderError::InUse { .. }) => return Err(error.into()),
+                Err(error @ RunFolderError::Io { .. }) => {
+                    let error = format!("{:#}", anyhow::Error::from(error));
+                    tracing::warn!("no folder for sockets, so the tunnel cannot be reloaded: {error}");
+                    break;
+                }
+            }
+        }
+        Ok((folders, None))
     }
 }
 

@@ -12,14 +12,12 @@ use thinair_os::privileges::Account;
 use super::control::CONTROL_SOCKET;
 use crate::config::STATUS_SOCKET;
 
-/// A tunnel of this name that ends gets so long to undo what it has changed.
-const PATIENCE: Duration = Duration::from_secs(3);
-
-/// A folder that this process has locked. The lock goes with the last process that has it, the helper included.
+/// A folder that this process has locked. The lock goes with the last process that has it, the helper included. **The folder is
+/// removed when this is dropped**, unless somebody has made it anew.
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 /// Why a folder is not this tunnel's.
@@ -45,10 +43,11 @@ pub enum RunFolderError {
 }
 
 impl RunFolder {
-    /// Makes the folder if it is missing, with mode 0750 and below one with mode 0755, and locks it.
-    pub fn claim(path: &Path) -> Result<Self, RunFolderError> {
+    /// Makes the folder if it is missing, with mode 0750 and below one with mode 0755, and locks it. `patience`: time for a
+    /// tunnel that has it to end, and to undo what it has changed.
+    pub fn claim(path: &Path, patience: Duration) -> Result<Self, RunFolderError> {
         let io = |source| RunFolderError::Io { path: path.to_owned(), source };
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + patience;
         loop {
             if let Some(parent) = path.parent() {
                 DirBuilder::new().recursive(true).mode(0o755).create(parent).map_err(io)?;
@@ -72,20 +71,19 @@ impl RunFolder {
 
     /// Locks the folder, if it is there and nobody has it.
     fn lock(path: &Path) -> io::Result<Option<Self>> {
-        let file = File::open(path)?;
-        if !folder::lock(&file)? {
+        let lock = File::open(path)?;
+        if !folder::lock(&lock)? {
             return Ok(None);
         }
-        let (locked, named) = (file.metadata()?, fs::metadata(path)?);
-        if (locked.dev(), locked.ino()) != (named.dev(), named.ino()) {
+        if !is_at(&lock, path)? {
             return Err(io::ErrorKind::NotFound.into());
         }
-        Ok(Some(Self { path: path.to_owned(), _lock: file }))
+        Ok(Some(Self { path: path.to_owned(), lock }))
     }
 
     /// Whether a tunnel runs there.
     pub fn is_in_use(path: &Path) -> bool {
-        matches!(Self::lock(path), Ok(None))
+        File::open(path).is_ok_and(|file| folder::lock(&file).is_ok_and(|is_locked| !is_locked))
     }
 
     /// Where it is.
@@ -97,6 +95,20 @@ impl RunFolder {
     pub(super) fn give_to(&self, account: &Account) -> io::Result<()> {
         chown(&self.path, None, Some(account.gid()))
     }
+}
+
+impl Drop for RunFolder {
+    fn drop(&mut self) {
+        if is_at(&self.lock, &self.path).unwrap_or(false) {
+            clear(&self.path);
+        }
+    }
+}
+
+/// Whether an open folder is the one that has the path now.
+fn is_at(folder: &File, path: &Path) -> io::Result<bool> {
+    let (open, named) = (folder.metadata()?, fs::metadata(path)?);
+    Ok((open.dev(), open.ino()) == (named.dev(), named.ino()))
 }
 
 /// Removes the sockets of a tunnel that is gone, and its folder.
@@ -121,15 +133,19 @@ mod tests {
     fn a_folder_is_locked_by_one_and_free_when_it_ends() {
         let base = std::env::temp_dir().join(format!("thinair-run-{}", std::process::id()));
         let path = base.join("thinair").join("sat");
-        let first = RunFolder::claim(&path).unwrap();
+        let claim = || RunFolder::claim(&path, Duration::from_millis(50));
+        let first = claim().unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o750);
         assert!(RunFolder::is_in_use(&path));
-        let refused = RunFolder::claim(&path).unwrap_err();
+        let refused = claim().unwrap_err();
         assert!(refused.to_string().contains("`thinair tunnel down sat`"), "{refused}");
+        // The helper of a tunnel removes it while the tunnel still has it open; another one may have made it anew.
         clear(&path);
+        let second = claim().unwrap();
         drop(first);
+        assert!(path.exists() && RunFolder::is_in_use(&path));
+        drop(second);
         assert!(!path.exists() && !RunFolder::is_in_use(&path));
-        RunFolder::claim(&path).unwrap();
         fs::remove_dir_all(base).unwrap();
     }
 }

@@ -12,14 +12,14 @@ use thinair_os::{Error, EventLoop, Signals, Waker, clock};
 use thinair_wire::time::Instant;
 
 use super::control::ControlSocket;
-use super::helper::{Helper, Source, words};
+use super::helper::{Helper, Source};
 use super::inside::Inside;
 use super::keys;
 use super::notices::Notices;
 use super::outside::Outside;
 use super::recorder::Recorder;
 use super::remembered::Remembered;
-use super::run_folder::{RunFolder, RunFolderError};
+use super::run_folder::RunFolder;
 use super::turn::{CONTROL, HELPER, INSIDE, OUTSIDE, SIGNALS, STATUS, WAKER};
 
 use crate::live::{Feed, Live, LiveError};
@@ -57,9 +57,6 @@ pub enum RunError {
     /// Where epochs are kept.
     #[error("cannot use {}, where epochs are kept", .0.display())]
     State(PathBuf, #[source] io::Error),
-    /// Another tunnel has the name.
-    #[error(transparent)]
-    Folder(#[from] RunFolderError),
     /// The page.
     #[error(transparent)]
     Page(#[from] LiveError),
@@ -119,15 +116,20 @@ pub struct Daemon {
 impl Daemon {
     /// Opens the carrier, the interface, and all the rest; and gives up the rights that it took.
     ///
+    /// `folder`: of the tunnel, below `/run`; without it there is no socket to control it. `source`: of the plan, to be read again.
+    ///
     /// **Must be called before the process has other threads**: signals and rights are those of a thread.
     ///
     /// # Errors
     /// Something cannot be opened, or the plan contradicts itself.
-    pub fn open(plan: &Plan, source: Option<Arc<Source>>) -> Result<Self, RunError> {
+    pub fn open(
+        plan: &Plan,
+        folder: Option<RunFolder>,
+        source: Option<Arc<Source>>,
+    ) -> Result<Self, RunError> {
         let signals = Signals::take()?;
         let started = clock::now();
         let budget = Budget::of(plan)?;
-        let folder = claim(plan)?;
         let place = folder.as_ref().map(|folder| folder.path().to_owned());
         let mut helper = Helper::start(plan, place, source.clone())?;
         let mut random = keys::SystemRandom;
@@ -295,19 +297,6 @@ impl Daemon {
             status.parts.insert("line".to_owned(), line);
         }
         status
-    }
-}
-
-/// Locks the folder of the tunnel. A tunnel that may not have one goes without.
-fn claim(plan: &Plan) -> Result<Option<RunFolder>, RunError> {
-    let Some(path) = &plan.runtime else { return Ok(None) };
-    match RunFolder::claim(path) {
-        Ok(folder) => Ok(Some(folder)),
-        Err(error @ RunFolderError::InUse { .. }) => Err(error.into()),
-        Err(error @ RunFolderError::Io { .. }) => {
-            tracing::warn!("no folder for sockets, so the tunnel cannot be reloaded: {}", words(&error));
-            Ok(None)
-        }
     }
 }
 
