@@ -19,8 +19,8 @@ const LINK: &str = "--rate-ab 512k --rate-ba 2M --delay 300ms --loss 3 --queue 1
 /// No process lives longer, in seconds, even if the test is killed.
 const LIMIT: &str = "200";
 
-/// Until nothing is under way, behind a service.
-const SETTLING: Duration = Duration::from_millis(1_500);
+/// The link is quiet if nothing enters or leaves it for so long: more than a round trip.
+const QUIET: Duration = Duration::from_millis(1_000);
 
 /// How packets of the field site get to the gateway.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -190,7 +190,6 @@ impl Place {
         let reaches =
             || run(&format!("ip netns exec {} ping -c 1 -W 2 {HOST}", place.field)).status.success();
         assert!(within(40.0, reaches), "{way:?}: {}", place.logs());
-        std::thread::sleep(SETTLING);
         place
     }
 
@@ -201,10 +200,9 @@ impl Place {
 
     /// Runs a service; in front of its figures, those of the link.
     pub(crate) fn measure(&self, service: impl FnOnce() -> Vec<Figure>) -> Vec<Figure> {
-        let before = self.counters();
+        let before = self.quiet();
         let figures = service();
-        std::thread::sleep(SETTLING);
-        let after = self.counters();
+        let after = self.quiet();
         let [up, down] = [0, 1].map(|end| after[end].since(&before[end]));
         let both = |of: fn(&Counters) -> f64| vec![of(&up), of(&down)];
         let mut all = vec![
@@ -214,6 +212,20 @@ impl Place {
         ];
         all.extend(figures);
         all
+    }
+
+    /// Counters of both ends once nothing is under way, or after 10 s.
+    fn quiet(&self) -> [Counters; 2] {
+        let mut seen = self.counters();
+        for _ in 0..10 {
+            std::thread::sleep(QUIET);
+            let now = self.counters();
+            if now == seen {
+                break;
+            }
+            seen = now;
+        }
+        seen
     }
 
     fn counters(&self) -> [Counters; 2] {
@@ -232,6 +244,7 @@ impl Place {
 }
 
 /// Packets of the link's interface at one end.
+#[derive(PartialEq)]
 struct Counters {
     sent: f64,
     sent_octets: f64,
