@@ -106,10 +106,16 @@ pub(crate) fn check(service: Service, way: Way, figures: &[Figure]) {
                 let packets = arrived + missing;
                 // Packets that waited at the same time have gone in one datagram, and may be lost with it.
                 let together = (packets - datagrams).max(0.0);
-                assert!(missing <= lost + together, "{way:?}: {missing} packets are missing; the link lost {lost}");
+                assert!(
+                    missing <= lost + together,
+                    "{way:?}: {missing} packets are missing; the link lost {lost}"
+                );
                 // Of 60 octets 40 are headers; IP, UDP and what encrypts add 48, and compression saves at least 30.
                 let most = if way.is_ours() { 60 + 48 - 30 } else { 60 + 54 };
-                assert!(octets <= packets * f64::from(most), "{way:?}: {octets} octets for {packets} packets");
+                assert!(
+                    octets <= packets * f64::from(most),
+                    "{way:?}: {octets} octets for {packets} packets"
+                );
             }
         }
         Service::Mqtt => assert_eq!(of("messages that do not arrive"), &[0.0]),
