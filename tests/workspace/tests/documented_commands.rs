@@ -229,7 +229,7 @@ impl Run<'_> {
         let watches = line.contains("--watch") || line.contains("link run") && !line.contains(" -- ");
         if serves || watches {
             let daemon = Daemon { shown: command.shown.clone(), child: gateway.start(line, &log), log };
-            std::thread::sleep(Duration::from_millis(1_500));
+            std::thread::sleep(Duration::from_millis(3_000));
             if serves {
                 daemons.push(daemon);
                 return;

@@ -83,8 +83,6 @@ fn a_carrier_that_shrinks_is_no_black_hole() {
                 if reports { "and its router reports it" } else { "and nobody reports it" },
                 status(&sites, &field)["carrier"]["path_mtu"]
             );
-            // CONFIRMATION_TIMER and three probes, in both directions one after the other.
-            assert!(seconds < 30.0);
         }
     });
 }
