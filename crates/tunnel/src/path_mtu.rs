@@ -99,6 +99,8 @@ pub struct PathMtu {
     /// Longest datagram that was confirmed of late, and when.
     confirmed: Option<(u16, Instant)>,
     round_trip: Option<Duration>,
+    /// Whether a probe was lost that passed when it was sent again: the path loses datagrams of any size.
+    is_lossy: bool,
     /// Whether the peer has ever confirmed a probe.
     is_known: bool,
     /// When a larger size, or in state Error the base, is tried again.
@@ -128,6 +130,7 @@ impl PathMtu {
             probe: None,
             confirmed: None,
             round_trip: None,
+            is_lossy: false,
             is_known: false,
             again_at: None,
             reported_at: None,
@@ -180,7 +183,7 @@ impl PathMtu {
             && octets > self.base()
             && !is_fresh;
         if asks {
-            self.attempts = MAX_PROBES;
+            self.attempts = self.tries();
             let at = now + self.timer(1);
             self.probe = Some(Probe { octets, sent: 1, first_sent: now, at });
         }
@@ -193,7 +196,7 @@ impl PathMtu {
         match self.state {
             State::Base if self.probe.is_none() && self.max <= self.base() => self.complete(now, self.max),
             State::Base if self.probe.is_none() => {
-                self.search(MAX_PROBES);
+                self.search(self.tries());
                 self.try_size(now, self.max);
             }
             State::SearchComplete if is_time && self.probe.is_none() => {
@@ -255,6 +258,7 @@ impl PathMtu {
             if probe.sent == 1 {
                 self.round_trip = Some(now.since(probe.first_sent));
             }
+            self.is_lossy |= probe.sent > 1;
             self.probe = None;
         } else if self.probe.is_some_and(|probe| probe.octets < octets) {
             // Late, and proof for what is shorter, too.
@@ -266,12 +270,12 @@ impl PathMtu {
                 // The base passes where the size before does not.
                 self.counters.black_holes += u64::from(was_known && octets < self.size);
                 let high = self.high.max(octets);
-                self.search(MAX_PROBES);
+                self.search(self.tries());
                 (self.low, self.high, self.size) = (octets, high, octets);
                 self.next(now);
             }
             State::Error | State::Disabled if octets >= self.base() => {
-                self.search(MAX_PROBES);
+                self.search(self.tries());
                 (self.low, self.size) = (octets, octets);
                 self.try_size(now, self.max);
             }
@@ -305,7 +309,7 @@ impl PathMtu {
                 }
                 self.reported_at = Some(now);
                 let before = self.size;
-                self.search(MAX_PROBES);
+                self.search(self.tries());
                 // If it is true, a probe of the size before is reported again; if not, it is confirmed.
                 (self.high, self.size, self.top_only) = (before, self.base(), true);
                 self.confirmed = None;
@@ -360,6 +364,11 @@ impl PathMtu {
             Some(round_trip) => PROBE_TIMER.max(round_trip * 2),
             None => PROBE_TIMER * (1 << (sent - 1).min(4)),
         }
+    }
+
+    /// Probes of one size in a row: more of them where the path loses some by chance.
+    fn tries(&self) -> u32 {
+        if self.is_lossy { 2 * MAX_PROBES } else { MAX_PROBES }
     }
 
     /// All between the base and the most is possible.
