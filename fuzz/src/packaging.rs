@@ -248,6 +248,7 @@ fn peer() -> Others {
     let peer = Peer {
         name: "peer".to_owned(),
         address: None,
+        host: None,
         allowed: Vec::new(),
         key: None,
         keepalive: None,
