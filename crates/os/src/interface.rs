@@ -118,7 +118,7 @@ impl Interface {
         self.index
     }
 
-    /// Whether it is up and somebody is at its other end: at a TUN device, a process.
+    /// Returns true if the interface is up and has a carrier. A TUN device has one while a process is attached.
     pub fn is_running(&self) -> bool {
         let flags = |of: &InterfaceAddress| of.interface_name == self.name && of.flags.contains(RUNNING);
         getifaddrs().is_ok_and(|mut all| all.any(|of| flags(&of)))

@@ -31,6 +31,8 @@ pub(crate) use inside::is_name_server;
 pub use security::suite_name;
 pub use settings::Settings;
 pub use told::{ConfigError, Place};
+#[cfg(target_os = "linux")]
+pub(crate) use words::masked;
 
 use crate::plan::{Carrier, Packaging, Plan, Security};
 

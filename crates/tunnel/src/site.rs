@@ -202,39 +202,16 @@ impl Site {
         };
         match seal.open(now, from, datagram) {
             Opened::Body { from: sender, flags, body, newest, session } => {
-                let Some(source) = number(&self.sources, sender) else {
-                    self.counters.drops.count(Drop::UnknownSender);
-                    return;
-                };
-                if let Some(session) = session {
-                    self.begin_session(now, source, session, shell);
-                }
-                if let Some(source) = self.sources.get_mut(source) {
-                    source.counters.received.datagram(octets);
-                    source.heard_at = Some(now);
-                    source.works(shell);
-                    if newest && from.is_some() {
-                        source.address = from;
-                    }
-                }
+                let moved_to = from.filter(|_| newest);
+                let Some(source) = self.hear(now, sender, session, moved_to, octets, shell) else { return };
                 let BodyFlags { several, addressed } = flags;
                 let (addressed, large) = (addressed && self.mesh, addressed && !self.mesh);
                 let body = BodyIn { octets: body, several, addressed };
                 self.receive(now, Some(source), body, large, shell);
             }
             Opened::Path { from: sender, newest, session, path } => {
-                let Some(source) = number(&self.sources, sender) else { return };
-                if let Some(session) = session {
-                    self.begin_session(now, source, session, shell);
-                }
-                if let Some(source) = self.sources.get_mut(source) {
-                    source.counters.received.datagram(octets);
-                    source.heard_at = Some(now);
-                    source.works(shell);
-                    if newest && from.is_some() {
-                        source.address = from;
-                    }
-                }
+                let moved_to = from.filter(|_| newest);
+                let Some(source) = self.hear(now, sender, session, moved_to, octets, shell) else { return };
                 match path {
                     PathNews::Confirmed(octets) => self.confirmed(now, source, octets, shell),
                     PathNews::Confirm => self.confirm(now, source, payload, shell),
@@ -375,6 +352,32 @@ impl Site {
                 packager.poll(now, &mut |body| outlet.carry(body));
             }
         }
+    }
+
+    /// Notes a datagram of so many octets that is authentic. `moved_to`: address of the sender from now on. Returns the number of
+    /// its source.
+    fn hear(
+        &mut self,
+        now: Instant,
+        sender: Sender,
+        session: Option<NewSession>,
+        moved_to: Option<SocketAddr>,
+        octets: usize,
+        shell: &mut dyn Shell,
+    ) -> Option<usize> {
+        let Some(number) = number(&self.sources, sender) else {
+            self.counters.drops.count(Drop::UnknownSender);
+            return None;
+        };
+        if let Some(session) = session {
+            self.begin_session(now, number, session, shell);
+        }
+        let source = self.sources.get_mut(number)?;
+        source.counters.received.datagram(octets);
+        source.heard_at = Some(now);
+        source.works(shell);
+        source.address = moved_to.or(source.address);
+        Some(number)
     }
 
     fn begin_session(&mut self, now: Instant, number: usize, session: NewSession, shell: &mut dyn Shell) {

@@ -124,7 +124,7 @@ pub(super) fn reload(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(if answer.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Whether no tunnel listens.
+/// Returns true if the error says that no tunnel listens.
 fn is_nobody(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }

@@ -35,14 +35,14 @@ pub struct Report {
     pub problem: Problem,
 }
 
-/// What happened to a datagram.
+/// Reason of an error report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// It is longer than an interface on its way takes.
     TooBig {
         /// Octets of the longest IP packet there; 0: not reported (a router older than RFC 1191).
         mtu: u32,
-        /// Whether the interface is one of this machine: then the error is genuine.
+        /// True if an interface of this machine refused the datagram. A report of a router can be forged.
         local: bool,
     },
     /// Port, host or network unreachable, or prohibited.

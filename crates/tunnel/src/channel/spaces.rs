@@ -30,13 +30,13 @@ const COUNT_EVERY: Duration = Duration::from_secs(1);
 /// The CID space of each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cids {
-    /// Of what is sent.
+    /// CID space of packets that are sent.
     pub sent: CidSpace,
-    /// Of the packet that was received last.
+    /// CID space of the packet that was received last.
     pub received: CidSpace,
-    /// How often that of what is sent has changed.
+    /// Changes of `sent` since the start.
     pub sent_switches: u64,
-    /// How often that of what is received has changed.
+    /// Changes of `received` since the start.
     pub received_switches: u64,
 }
 
@@ -45,7 +45,7 @@ pub struct Cids {
 pub(super) struct Spaces {
     /// The only channel, or that with small CIDs.
     first: Ends,
-    /// That with large CIDs; `None` until either end needs it.
+    /// Channel with large CIDs; `None` until either end needs it.
     large: Option<Box<Ends>>,
     choice: Option<Choice>,
     cids: Cids,
@@ -233,7 +233,7 @@ impl Choice {
         }
     }
 
-    /// Another CID space for what is sent from now on.
+    /// Changes the CID space of packets that are sent from now on.
     fn next(&mut self, now: Instant, is_large: bool) -> Option<CidSpace> {
         if !is_large {
             let crowded = std::mem::take(&mut self.crowded);

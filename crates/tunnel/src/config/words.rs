@@ -90,7 +90,7 @@ pub(super) fn network(text: &str) -> Result<(IpAddr, u8), String> {
 }
 
 /// The address with nothing behind the first bits.
-fn masked(address: IpAddr, bits: u8) -> IpAddr {
+pub(crate) fn masked(address: IpAddr, bits: u8) -> IpAddr {
     match address {
         IpAddr::V4(address) => {
             let mask = u32::MAX.checked_shl(32 - u32::from(bits.min(32))).unwrap_or(0);

@@ -14,6 +14,7 @@ use thinair_os::rule::{self, Family, MAIN_TABLE, Rule, Selector};
 use thinair_os::{Error, Interface, Namespace, Route};
 
 use super::name_servers::NameServers;
+use crate::config::masked;
 use crate::plan;
 
 /// Protocol of the rules of all tunnels (RTPROT_*, as `proto` of ip-rule(8)).
@@ -237,7 +238,7 @@ fn add_address(interface: &Interface, (address, bits): Prefix) -> Result<(), Err
         result => result,
     };
     unless_there(interface.add_address(address, bits))?;
-    let to = (network(address, bits), bits);
+    let to = (masked(address, bits), bits);
     unless_there(interface.add_route(&Route { to, from: Some(address), mtu: 0, congestion: None }))
 }
 
@@ -281,34 +282,10 @@ pub(super) fn remove_stale_rules() -> Result<usize, Error> {
     Ok(count)
 }
 
-/// The address with all bits behind the first `bits` zero.
-fn network(address: IpAddr, bits: u8) -> IpAddr {
-    match address {
-        IpAddr::V4(address) => {
-            let mask = u32::MAX.checked_shl(32 - u32::from(bits.min(32))).unwrap_or(0);
-            IpAddr::V4((u32::from(address) & mask).into())
-        }
-        IpAddr::V6(address) => {
-            let mask = u128::MAX.checked_shl(128 - u32::from(bits.min(128))).unwrap_or(0);
-            IpAddr::V6((u128::from(address) & mask).into())
-        }
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_network_has_no_bits_of_its_hosts() {
-        let of = |address: &str, bits| address.parse().map(|address| network(address, bits).to_string());
-        assert_eq!(of("10.1.2.3", 30).as_deref(), Ok("10.1.2.0"));
-        assert_eq!(of("10.1.2.3", 0).as_deref(), Ok("0.0.0.0"));
-        assert_eq!(of("10.1.2.3", 32).as_deref(), Ok("10.1.2.3"));
-        assert_eq!(of("fd00:1::5", 64).as_deref(), Ok("fd00:1::"));
-        assert_eq!(of("fd00:1::5", 0).as_deref(), Ok("::"));
-    }
 
     #[test]
     fn longer_prefixes_of_either_table_are_looked_up_first() {

@@ -90,6 +90,10 @@ impl Daemon {
             self.flush(now)?;
             self.remember(now);
             self.look_up_peers(now);
+            if self.helper.has_late() {
+                // It came while another answer was waited for, so that its socket will not wake the loop.
+                self.take_late_answers()?;
+            }
             if chores_at.is_none_or(|at| at <= now) {
                 // Where nothing is left to do, the loop sleeps until there is: whoever opens the page rings the waker.
                 chores_at = self.do_chores(now).then_some(now + CHORES);

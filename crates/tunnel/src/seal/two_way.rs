@@ -9,18 +9,18 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
 use thinair_wire::time::Instant;
 use thiserror::Error;
 
-use super::cookie::{self, Jar};
-use super::handshake::{Identity, MAC, Request, RequestHeader};
+use super::cookie::Jar;
+use super::handshake::Identity;
 use super::header::{ANSWER, COOKIE, Header, Kind, PathBody, REQUEST, Whose};
 use super::key_file::Keys;
 use super::{Around, BodyFlags, Destination, NotSealed, Opened, PathNews, PathSeal, Random, Refused, Sender};
 use crate::plan::Suite;
 
 mod membership;
+mod messages;
 mod peer;
 mod restart;
 mod session;
@@ -285,137 +285,6 @@ impl TwoWay {
             Ok((_, Some(session))) => Opened::Session { from: sender, session },
             Ok((_, None)) => Opened::Alive { from: sender },
         }
-    }
-
-    /// Message 1 of a handshake.
-    fn request(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &[u8]) -> Opened<'static> {
-        let Some(header) = RequestHeader::read(datagram) else { return Opened::Refused(Refused::Malformed) };
-        let keys = self.peers.iter().flat_map(|peer| &peer.keys);
-        let Some(key) = keys.into_iter().find(|key| key.id == header.key) else {
-            let of = self.who_may(from).map(Sender::Peer);
-            return Opened::Refused(Refused::UnknownKey { key: header.key, of });
-        };
-        let key = key.key.clone();
-        let Some(request) = Request::open(&key, datagram, &mut *self.random) else {
-            return Opened::Refused(Refused::Forged);
-        };
-        let theirs = request.theirs;
-        if theirs.instance == self.ours.instance {
-            return Opened::Refused(Refused::Reflected);
-        }
-        let Some(number) = self.who(from, &header, &theirs) else {
-            return Opened::Refused(Refused::Ambiguous);
-        };
-        let peer = &mut self.peers[number];
-        if !peer.is_fresh(&theirs, request.number) {
-            return Opened::Refused(Refused::Replayed);
-        }
-        if self.answers.len() >= ANSWERS {
-            return Opened::Handled;
-        }
-        let loaded = !self.load.bear(now);
-        let mut octets = Vec::with_capacity(datagram.len());
-        if (loaded || peer.is_waiting_for_another(now, &theirs))
-            && !self.jar.paid(now, from, datagram, &mut *self.random)
-        {
-            let hash = Sha256::digest(&datagram[..datagram.len() - MAC]).into();
-            let to = (header.index, &hash);
-            self.jar.reply(now, from, &key, to, &mut *self.random, &mut octets);
-            self.answers.push_back(Answer { peer: number, to: from, octets });
-            return Opened::Handled;
-        }
-        // Who has other parameters is told ours, so that both ends can say what is wrong. No session comes of it.
-        let differs = self.ours.differs(&theirs, number);
-        let index = if differs.is_some() { 0 } else { self.peers[number].index_for_next() };
-        let request_number = request.number;
-        let Some(shared) = request.answer(&self.ours, header.index, index, &mut octets) else {
-            return Opened::Refused(Refused::Forged);
-        };
-        self.answers.push_back(Answer { peer: number, to: from, octets });
-        if let Some(refused) = differs {
-            return Opened::Refused(refused);
-        }
-        let session = session::Session::new(
-            now,
-            self.suite,
-            &shared,
-            false,
-            (index, header.index),
-            header.key,
-            &theirs,
-        );
-        let peer = &mut self.peers[number];
-        peer.asked(now, session, request_number);
-        self.due = timers::earlier(self.due, peer.timers.first());
-        Opened::Handled
-    }
-
-    /// Which peer it is that knows the key of a request. Where several do, one that we know says so by its instance;
-    /// then addresses are compared; at last it is the one that comes to us from anywhere.
-    fn who(&self, from: Option<SocketAddr>, header: &RequestHeader, theirs: &Identity) -> Option<usize> {
-        let peers = || {
-            let all = self.peers.iter().enumerate();
-            all.filter(|(_, peer)| peer.keys.iter().any(|key| key.id == header.key))
-        };
-        let only = |test: &dyn Fn(&Peer) -> bool| {
-            let mut fitting = peers().filter(|(_, peer)| test(peer));
-            let first = fitting.next()?;
-            fitting.next().is_none().then_some(first.0)
-        };
-        let ip = |address: Option<SocketAddr>| address.map(|address| address.ip());
-        only(&|_| true)
-            .or_else(|| only(&|peer| peer.is_instance(&theirs.instance)))
-            .or_else(|| only(&|peer| from.is_some() && (peer.address == from || peer.home == from)))
-            .or_else(|| only(&|peer| from.is_some() && ip(peer.home) == ip(from)))
-            .or_else(|| only(&|peer| peer.home.is_none()))
-    }
-
-    /// Message 2 of a handshake.
-    fn answer(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &[u8]) -> Opened<'static> {
-        let Some(number) = self.asked_by(datagram) else { return Opened::Refused(Refused::Unasked) };
-        let peer = &mut self.peers[number];
-        let Some(pending) = &mut peer.pending else { return Opened::Refused(Refused::Unasked) };
-        let Some((theirs, index, shared)) = pending.initiation.finish(datagram) else {
-            return Opened::Refused(Refused::Forged);
-        };
-        if theirs.instance == self.ours.instance {
-            return Opened::Refused(Refused::Reflected);
-        }
-        if let Some(refused) = self.ours.differs(&theirs, number) {
-            peer.give_up();
-            return Opened::Refused(refused);
-        }
-        let indices = (pending.index, index);
-        let session = session::Session::new(now, self.suite, &shared, true, indices, pending.key.id, &theirs);
-        let before = peer.address;
-        let session = peer.answered(now, from, session);
-        self.moves += u64::from(peer.address != before);
-        self.due = timers::earlier(self.due, peer.timers.first());
-        match session {
-            Some(session) => Opened::Session { from: Sender::Peer(number), session },
-            None => Opened::Handled,
-        }
-    }
-
-    /// A cookie instead of message 2.
-    fn cookie(&mut self, now: Instant, datagram: &[u8]) -> Opened<'static> {
-        let Some(number) = self.asked_by(datagram) else { return Opened::Refused(Refused::Unasked) };
-        let peer = &mut self.peers[number];
-        let Some(pending) = &mut peer.pending else { return Opened::Refused(Refused::Unasked) };
-        let Some(cookie) = cookie::open(&pending.key.key, &pending.initiation.hash, datagram) else {
-            return Opened::Refused(Refused::Forged);
-        };
-        peer.given(now, cookie);
-        self.due = timers::earlier(self.due, peer.timers.first());
-        Opened::Handled
-    }
-
-    /// The peer that was asked for what `datagram` brings, by the index in it.
-    fn asked_by(&self, datagram: &[u8]) -> Option<usize> {
-        let index = *datagram.get(1)?;
-        let number = usize::from(index / SESSIONS);
-        let pending = self.peers.get(number)?.pending.as_ref()?;
-        (pending.index == index).then_some(number)
     }
 
     pub(super) fn poll(
