@@ -14,6 +14,7 @@ mod settled_test;
 #[allow(clippy::unwrap_used)]
 mod tcp_settled_test;
 mod uncompressed;
+mod worth;
 
 use core::time::Duration;
 
@@ -39,7 +40,7 @@ use crate::storage::Slots;
 pub(crate) use classify::{Key, Plan};
 pub use flows::{CompressorContext, FlowLink};
 use flows::{Flows, Kind};
-pub(crate) use glance::{Above, Glance, Sight};
+pub(crate) use glance::{Above, Glance, Sight, flow_label};
 pub use rtp_detection::{MAX_RTP_PORTS, RtpDetection};
 pub(crate) use uncompressed::Uncompressed;
 
@@ -232,8 +233,8 @@ impl<'m> Compressor<'m> {
             window: config.window.clamp(1, CAPACITY as u8),
             ..config
         };
-        let flows =
-            Flows::new(memory.contexts, memory.links, memory.buckets, config.channel.contexts(), config.seed);
+        let (limit, credit) = (config.channel.contexts(), credit(&config));
+        let flows = Flows::new(memory.contexts, memory.links, memory.buckets, limit, config.seed, credit);
         Self {
             config,
             flows,
@@ -404,37 +405,78 @@ impl<'m> Compressor<'m> {
         {
             (plan, hash, found) = (rtp, rtp_hash, cid);
         }
-        let cid = match found {
-            Some(cid) => cid,
-            None if self.flows.is_rejected(hash, now) => return self.uncompressed(now, packet, out),
-            None => {
-                let sn = self.next_random() as u16;
-                let mut context = Context::new(&plan, now, sn);
-                let cid = self.flows.claim(hash).ok_or(CompressError::NoContexts)?;
-                let before = match self.flows.kind(cid) {
-                    Kind::Rfc3095(old) => Some(&*old),
-                    Kind::Free
-                    | Kind::Uncompressed(_)
-                    | Kind::Rejected { .. }
-                    | Kind::Coap(_)
-                    | Kind::Tcp(_) => None,
-                };
-                context.start(before, self.random as u8, &self.config);
-                self.release(cid);
-                if let Some(coap) = &plan.coap {
-                    // There is room for them, or the plan were another one.
-                    let _ = context.start_coap(coap, &mut self.pool);
-                }
-                self.flows.set(cid, Kind::Rfc3095(context));
-                cid
+        let cid = loop {
+            match found {
+                Some(cid) if self.flows.rests(cid) => self.flows.touch(cid),
+                Some(cid) => break cid,
+                None => match self.begin(now, &plan, hash)? {
+                    Some(cid) => break cid,
+                    None => return self.uncompressed(now, packet, out),
+                },
             }
+            let Some(below) = plan.below(self.config.channel.profiles()) else {
+                return self.uncompressed(now, packet, out);
+            };
+            plan = below;
+            hash = self.flows.hash(&plan);
+            found = self.find(hash, &plan);
         };
         self.flows.touch(cid);
         let Kind::Rfc3095(context) = self.flows.kind(cid) else { return Err(CompressError::NoContexts) };
         match context.compress(now, &plan, cid, &self.config, &mut self.pool, out) {
-            Ok(compressed) => Ok(compressed),
+            Ok(compressed) => {
+                self.note_cost(&compressed);
+                Ok(compressed)
+            }
             Err(Refused::NoRoom) => Err(CompressError::OutputTooSmall { have: out.len() }),
             Err(Refused::ByThisPacket) => self.uncompressed(now, packet, out),
+        }
+    }
+
+    /// A context of the RFC 3095 family for a new flow; `None` if it goes uncompressed.
+    fn begin(&mut self, now: Instant, plan: &Plan<'_>, hash: u32) -> Result<Option<Cid>, CompressError> {
+        let pair = self.flows.pair(plan.packet);
+        if self.flows.is_rejected(hash, now) || !self.flows.admits(pair) {
+            return Ok(None);
+        }
+        let sn = self.next_random() as u16;
+        let mut context = Context::new(plan, now, sn);
+        let cid = self.flows.claim(hash, pair).ok_or(CompressError::NoContexts)?;
+        let before = match self.flows.kind(cid) {
+            Kind::Rfc3095(old) => Some(&*old),
+            Kind::Free | Kind::Uncompressed(_) | Kind::Rejected { .. } | Kind::Coap(_) | Kind::Tcp(_) => None,
+        };
+        context.start(before, self.random as u8, &self.config);
+        self.release(cid);
+        if let Some(coap) = &plan.coap {
+            // There is room for them, or the plan were another one.
+            let _ = context.start_coap(coap, &mut self.pool);
+        }
+        self.flows.set(cid, Kind::Rfc3095(context));
+        Ok(Some(cid))
+    }
+
+    /// Notes what a packet that a context has compressed has cost, and has a context rest that is not worth it. A refresh is what
+    /// the policy asks for.
+    #[inline]
+    fn note_cost(&mut self, done: &Compressed) {
+        let is_worth = done.refresh || {
+            let is_initialization = done.format.is_initialization();
+            self.flows.note_cost(done.cid, done.header_in, done.header_out, is_initialization)
+        };
+        if !is_worth {
+            self.restart(done.cid);
+        }
+    }
+
+    /// Has a context begin with IR packets again when it is used next.
+    #[cold]
+    fn restart(&mut self, cid: Cid) {
+        match self.flows.kind(cid) {
+            Kind::Rfc3095(context) => context.restart(&self.config),
+            Kind::Coap(context) => context.restart(self.config.repetitions, &mut self.templates),
+            Kind::Tcp(context) => context.restart(&self.config),
+            Kind::Free | Kind::Uncompressed(_) | Kind::Rejected { .. } => {}
         }
     }
 
@@ -502,6 +544,7 @@ impl<'m> Compressor<'m> {
         let Kind::Rfc3095(context) = self.flows.kind(cid) else { return None };
         let compressed = context.compress_settled(now, &sight, packet, cid, &self.config, out)?;
         self.flows.touch(cid);
+        self.flows.note_settled(cid);
         Some(compressed)
     }
 
@@ -552,6 +595,16 @@ impl<'m> Compressor<'m> {
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^ (z >> 31)
     }
+}
+
+/// Octets above plain headers that a context may cost at any time: those of the IR packets that establish it, with some to spare.
+fn credit(config: &CompressorConfig) -> i16 {
+    const AN_IR: u32 = 32;
+    let packets = match config.refresh {
+        Refresh::Cycle { ir, .. } => ir.max(config.repetitions.into()),
+        _ => config.repetitions.into(),
+    };
+    (packets.clamp(4, 255) * AN_IR) as i16
 }
 
 #[cfg(test)]

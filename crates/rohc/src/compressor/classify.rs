@@ -95,6 +95,33 @@ impl<'p> Plan<'p> {
         (profiles.has(profile) && is_kept).then_some(Self { profile, header_len, ..*self })
     }
 
+    /// The packet by the next lower profile of the channel; `None` is profile 0x0000.
+    #[cold]
+    pub(super) fn below(&self, profiles: ProfileSet) -> Option<Self> {
+        let mut plan = *self;
+        loop {
+            let udp_end = plan.ip_end + Udp::LEN;
+            plan = match plan.profile {
+                ProfileId::Rtp | ProfileId::Coap2015 => {
+                    Self { profile: ProfileId::Udp, coap: None, header_len: udp_end, ..plan }
+                }
+                ProfileId::RtpUdpLite => Self { profile: ProfileId::UdpLite, header_len: udp_end, ..plan },
+                ProfileId::Udp | ProfileId::UdpLite | ProfileId::Esp => Self {
+                    profile: ProfileId::Ip,
+                    udp: Udp::default(),
+                    rtp: None,
+                    esp: Esp::default(),
+                    header_len: plan.ip_end,
+                    ..plan
+                },
+                ProfileId::Ip | ProfileId::Uncompressed | ProfileId::Tcp | ProfileId::Coap => return None,
+            };
+            if profiles.has(plan.profile) {
+                return Some(plan);
+            }
+        }
+    }
+
     /// Whether it has CoAP options, for which a context takes memory.
     pub(crate) fn has_options(&self) -> bool {
         self.coap.as_ref().is_some_and(coap_2015::Header::has_options)
@@ -123,9 +150,12 @@ impl Key for Plan<'_> {
                     word(u64::from(s) << 32 | u64::from(d));
                 }
                 IpHeader::V6(header) => {
+                    // A static field (RFC 3095, section 5.7.7.3): each label is a flow of its own.
+                    let mut label = u64::from(header.flow_label);
                     for address in [&header.source, &header.destination] {
                         for half in address.chunks_exact(8) {
-                            word(half.try_into().map_or(0, u64::from_ne_bytes));
+                            word(half.try_into().map_or(0, u64::from_ne_bytes) ^ label);
+                            label = 0;
                         }
                     }
                 }

@@ -1,12 +1,15 @@
 //! Which context a flow has: found, claimed and given up in constant time.
 //!
 //! A hash index finds a flow, a list through the contexts keeps them in the order of their last use. CIDs go to
-//! flows in the order of their appearance; when all are taken, the least recently used flow gives up its own.
+//! flows in the order of their appearance; when all are taken, the least recently used flow gives up its own: one of the same
+//! two hosts if these have half of all contexts, so that a host with thousands of connections does not take those of others.
+//! Whether a flow gets a context, and keeps it, also depends on what that costs: [`worth`](super::worth).
 
 use thinair_wire::time::Instant;
 
 use super::Uncompressed;
 use super::classify::Key;
+use super::worth::{Balance, Pairs};
 use crate::cid::Cid;
 use crate::profile::coap;
 use crate::profile::rfc3095::compress::Context;
@@ -14,7 +17,13 @@ use crate::profile::tcp;
 use crate::storage::Slots;
 
 /// No context.
-const NONE: u16 = u16::MAX;
+pub(super) const NONE: u16 = u16::MAX;
+
+/// Contexts that were not used for longest, among which one of two hosts is looked for.
+const LOOKED_AT: usize = 32;
+
+/// Octets that a packet of a flow that has settled saves at least.
+const SETTLED: usize = 16;
 
 /// The place of one context.
 #[derive(Clone, Copy, Debug)]
@@ -39,11 +48,23 @@ pub struct FlowLink {
     /// Neighbours in the order of use.
     older: u16,
     newer: u16,
+    /// The next context of the same two hosts in the order of claims, and the one before.
+    later: u16,
+    earlier: u16,
+    pub(super) balance: Balance,
 }
 
 impl FlowLink {
     /// No flow.
-    pub const EMPTY: Self = Self { hash: 0, next: NONE, older: NONE, newer: NONE };
+    pub const EMPTY: Self = Self {
+        hash: 0,
+        next: NONE,
+        older: NONE,
+        newer: NONE,
+        later: NONE,
+        earlier: NONE,
+        balance: Balance::NONE,
+    };
 }
 
 /// What a place holds.
@@ -77,15 +98,20 @@ pub(super) struct Flows<'m> {
     oldest: u16,
     newest: u16,
     uncompressed: Option<Cid>,
+    pairs: Pairs,
+    /// Octets above plain headers that a context may cost at any time.
+    credit: i16,
 }
 
 impl<'m> Flows<'m> {
+    /// No flows. A context may cost `credit` octets above plain headers at any time.
     pub(super) fn new(
         mut contexts: Slots<'m, CompressorContext>,
         mut links: Slots<'m, FlowLink>,
         mut buckets: Slots<'m, u16>,
         limit: usize,
         seed: u64,
+        credit: i16,
     ) -> Self {
         contexts.fill(CompressorContext::EMPTY);
         links.fill(FlowLink::EMPTY);
@@ -106,6 +132,8 @@ impl<'m> Flows<'m> {
             oldest: NONE,
             newest: NONE,
             uncompressed: None,
+            pairs: Pairs::new(),
+            credit,
         }
     }
 
@@ -165,37 +193,98 @@ impl<'m> Flows<'m> {
         self.displaced
     }
 
+    /// The two hosts of a packet, as [`claim`](Self::claim) wants them.
+    pub(super) fn pair(&self, packet: &[u8]) -> u8 {
+        Pairs::of(packet, self.key)
+    }
+
     /// The CID that [`claim`](Self::claim) would take.
-    pub(super) fn next(&self) -> Option<Cid> {
-        Cid::new(if self.used < self.capacity { self.used } else { self.oldest })
+    pub(super) fn next(&self, pair: u8) -> Option<Cid> {
+        if self.used < self.capacity {
+            return Cid::new(self.used);
+        }
+        let is_own = |at: u16| self.links.get(usize::from(at)).is_some_and(|link| link.balance.pair == pair);
+        let has_share = self.pairs.count(pair) >= (self.capacity / 2).max(1);
+        if !has_share || is_own(self.oldest) {
+            return Cid::new(self.oldest);
+        }
+        let mut at = self.oldest;
+        for _ in 0..LOOKED_AT {
+            let Some(link) = self.links.get(usize::from(at)) else { break };
+            if is_own(at) {
+                return Cid::new(at);
+            }
+            at = link.newer;
+        }
+        Cid::new(self.pairs.earliest(pair))
     }
 
     /// Takes a free context, or the one that was not used for longest. What it held is left in it, to be released
     /// and replaced.
-    pub(super) fn claim(&mut self, hash: u32) -> Option<Cid> {
-        let cid = self.next()?;
+    pub(super) fn claim(&mut self, hash: u32, pair: u8) -> Option<Cid> {
+        let cid = self.next(pair)?;
         if self.used == self.capacity {
             self.displaced = self.displaced.wrapping_add(1);
+            if let Some(link) = self.links.get(cid.index()) {
+                self.pairs.note_end(&link.balance);
+            }
         }
-        self.take(cid, hash)
+        self.take(cid, hash, pair)
     }
 
     /// Takes a context: the [`next`](Self::next) one, or one that was used before.
-    pub(super) fn take(&mut self, cid: Cid, hash: u32) -> Option<Cid> {
+    pub(super) fn take(&mut self, cid: Cid, hash: u32, pair: u8) -> Option<Cid> {
         let at = cid.value();
         if at == self.used && self.used < self.capacity {
             self.used += 1;
         } else {
             self.unlink_use(at);
             self.unlink_bucket(at);
+            self.unlink_pair(at);
         }
         if self.uncompressed == Some(cid) {
             self.uncompressed = None;
         }
-        self.links.get_mut(usize::from(at))?.hash = hash;
+        let credit = self.credit;
+        let link = self.links.get_mut(usize::from(at))?;
+        link.hash = hash;
+        link.balance = Balance::new(credit, pair);
         self.link_bucket(at);
         self.link_newest(at);
+        self.link_pair(at);
         Some(cid)
+    }
+
+    /// Whether a new flow of two hosts may take a context from another one. Asked for once a flow and packet.
+    pub(super) fn admits(&mut self, pair: u8) -> bool {
+        self.used < self.capacity || self.pairs.admits(pair)
+    }
+
+    /// Whether a flow goes by another profile for now. Asked for once a packet, which it counts.
+    #[inline]
+    pub(super) fn rests(&mut self, cid: Cid) -> bool {
+        let credit = self.credit;
+        self.links.get_mut(cid.index()).is_some_and(|link| link.balance.rests(credit))
+    }
+
+    /// Notes a packet of a flow that has settled, which is smaller than its headers.
+    #[inline]
+    pub(super) fn note_settled(&mut self, cid: Cid) {
+        let credit = self.credit;
+        if let Some(link) = self.links.get_mut(cid.index())
+            && !link.balance.is_full(credit)
+        {
+            link.balance.gain(SETTLED, credit);
+        }
+    }
+
+    /// Notes the octets of a header as they came and as they were sent. Returns whether the context is worth them; if it is not,
+    /// the flow [`rests`](Self::rests) from now on.
+    #[inline]
+    pub(super) fn note_cost(&mut self, cid: Cid, before: usize, sent: usize, is_initialization: bool) -> bool {
+        let credit = self.credit;
+        let Some(link) = self.links.get_mut(cid.index()) else { return true };
+        link.balance.note(before, sent, is_initialization, credit)
     }
 
     #[inline]
@@ -286,6 +375,35 @@ impl<'m> Flows<'m> {
         if let Some(bucket) = self.buckets.get_mut((link.hash & self.mask) as usize) {
             link.next = *bucket;
             *bucket = at;
+        }
+    }
+
+    fn link_pair(&mut self, at: u16) {
+        let Some(link) = self.links.get_mut(usize::from(at)) else { return };
+        link.later = NONE;
+        let Some(pair) = self.pairs.get_mut(link.balance.pair) else { return };
+        link.earlier = pair.latest;
+        pair.latest = at;
+        pair.count += 1;
+        let before = link.earlier;
+        match self.links.get_mut(usize::from(before)) {
+            Some(link) => link.later = at,
+            None => pair.earliest = at,
+        }
+    }
+
+    fn unlink_pair(&mut self, at: u16) {
+        let Some(link) = self.links.get(usize::from(at)) else { return };
+        let (later, earlier) = (link.later, link.earlier);
+        let Some(pair) = self.pairs.get_mut(link.balance.pair) else { return };
+        pair.count = pair.count.saturating_sub(1);
+        match self.links.get_mut(usize::from(earlier)) {
+            Some(link) => link.later = later,
+            None => pair.earliest = later,
+        }
+        match self.links.get_mut(usize::from(later)) {
+            Some(link) => link.earlier = earlier,
+            None => pair.latest = earlier,
         }
     }
 

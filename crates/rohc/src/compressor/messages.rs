@@ -54,7 +54,11 @@ impl<'m> Compressor<'m> {
             Some(cid) => cid,
             None if self.flows.is_rejected(hash, now) => return Err(Refused::ByThisPacket),
             None => {
-                let cid = self.flows.claim(hash).ok_or(Refused::ByThisPacket)?;
+                let pair = self.flows.pair(message.packet);
+                if !self.flows.admits(pair) {
+                    return Err(Refused::ByThisPacket);
+                }
+                let cid = self.flows.claim(hash, pair).ok_or(Refused::ByThisPacket)?;
                 self.release(cid);
                 let context = coap::compress::Context::new(message, now, &self.config);
                 self.flows.set(cid, Kind::Coap(context));
@@ -65,6 +69,9 @@ impl<'m> Compressor<'m> {
         let mut memory =
             coap::compress::Memory { templates: &mut self.templates, sent, received, bases: &self.bases };
         self.flows.touch(cid);
+        if self.flows.rests(cid) {
+            return Err(Refused::ByThisPacket);
+        }
         let Kind::Coap(context) = self.flows.kind(cid) else { return Err(Refused::ByThisPacket) };
         if message.by_parse && context.is_abandoned() {
             return Err(Refused::ByThisPacket);
@@ -74,9 +81,12 @@ impl<'m> Compressor<'m> {
         }
         if let Some(compressed) = context.compress_settled(now, message, cid, &self.config, &mut memory, out)
         {
+            self.flows.note_settled(cid);
             return Ok(compressed);
         }
-        context.compress(now, message, cid, &self.config, &mut memory, out)
+        let compressed = context.compress(now, message, cid, &self.config, &mut memory, out)?;
+        self.note_cost(&compressed);
+        Ok(compressed)
     }
 
     /// A packet is not CoAP: if its flow was taken for it by a parse alone, it is not, any more.

@@ -32,6 +32,7 @@ impl Compressor<'_> {
         let Kind::Tcp(context) = self.flows.kind(cid) else { return None };
         let compressed = context.compress_settled(now, glance, room, cid, &self.config, out)?;
         self.flows.touch(cid);
+        self.flows.note_settled(cid);
         Some(compressed)
     }
 
@@ -51,11 +52,17 @@ impl Compressor<'_> {
             None => self.begin_segment(now, segment, hash)?,
         };
         self.flows.touch(cid);
+        if self.flows.rests(cid) {
+            return None;
+        }
         let base = self.base_of(cid);
         let room = self.tcp.get_mut(cid.index())?;
         let Kind::Tcp(context) = self.flows.kind(cid) else { return None };
         match context.compress(now, segment, room, base.as_ref(), cid, &self.config, out) {
-            Ok(compressed) => Some(Ok(compressed)),
+            Ok(compressed) => {
+                self.note_cost(&compressed);
+                Some(Ok(compressed))
+            }
             Err(Refused::NoRoom) => Some(Err(CompressError::OutputTooSmall { have: out.len() })),
             Err(Refused::ByThisPacket) => None,
         }
@@ -77,20 +84,26 @@ impl Compressor<'_> {
 
     /// A context for a packet that has none: that of its flow, or a pattern that the packet becomes.
     fn begin_segment(&mut self, now: Instant, segment: &Segment<'_>, hash: u32) -> Option<Cid> {
+        let pair = self.flows.pair(segment.packet());
+        if !self.flows.admits(pair) {
+            return None;
+        }
         let base = self.find_base(segment);
-        let Some(pattern) = Pattern::of(segment) else { return self.claim_segment(now, hash, base, false) };
+        let Some(pattern) = Pattern::of(segment) else {
+            return self.claim_segment(now, (hash, pair), base, false);
+        };
         let pattern_hash = self.flows.hash(&pattern);
         match self.find_segment(pattern_hash, |context, room| context.is_pattern() && pattern.is_in(room)) {
-            Some(cid) if self.is_pattern_of(cid, &pattern) => self.claim_segment(now, hash, Some(cid), false),
+            Some(cid) if self.is_pattern_of(cid, &pattern) => self.claim_segment(now, (hash, pair), Some(cid), false),
             // It was not acknowledged, or says something else: it is said again.
             Some(cid) => {
                 let base = base.filter(|base| *base != cid);
                 self.set_segment(now, cid, base, true)
             }
             None if self.is_third(base) && self.flows.capacity() >= ENOUGH_FOR_PATTERNS => {
-                self.claim_segment(now, pattern_hash, base, true)
+                self.claim_segment(now, (pattern_hash, pair), base, true)
             }
-            None => self.claim_segment(now, hash, base, false),
+            None => self.claim_segment(now, (hash, pair), base, false),
         }
     }
 
@@ -107,17 +120,26 @@ impl Compressor<'_> {
 
     /// Takes a context. For a flow it is that of a connection which is over, of the lowest CID, as that of 0 costs nothing; or the
     /// next one.
-    fn claim_segment(&mut self, now: Instant, hash: u32, base: Option<Cid>, is_pattern: bool) -> Option<Cid> {
+    fn claim_segment(
+        &mut self,
+        now: Instant,
+        (hash, pair): (u32, u8),
+        base: Option<Cid>,
+        is_pattern: bool,
+    ) -> Option<Cid> {
         let is_over = |(cid, kind): &(Cid, &Kind)| {
             matches!(kind, Kind::Tcp(context) if context.is_over(now)) && Some(*cid) != base
         };
         let over = || self.flows.latest().take(RECENT).filter(is_over).map(|(cid, _)| cid).min();
         let over = if is_pattern { None } else { over() };
-        let next = over.or_else(|| self.flows.next()).filter(|cid| cid.index() < self.tcp.len())?;
+        let next = over.or_else(|| self.flows.next(pair)).filter(|cid| cid.index() < self.tcp.len())?;
         if let Some(base) = base.filter(|base| *base != next) {
             self.flows.touch(base);
         }
-        let cid = if over.is_some() { self.flows.take(next, hash)? } else { self.flows.claim(hash)? };
+        let cid = match over {
+            Some(over) => self.flows.take(over, hash, pair)?,
+            None => self.flows.claim(hash, pair)?,
+        };
         self.set_segment(now, cid, base.filter(|base| *base != next), is_pattern)
     }
 

@@ -20,7 +20,7 @@ impl Compressor<'_> {
         let cid = match self.flows.uncompressed() {
             Some(cid) => cid,
             None => {
-                let cid = self.flows.claim(0).ok_or(CompressError::NoContexts)?;
+                let cid = self.flows.claim(0, u8::MAX).ok_or(CompressError::NoContexts)?;
                 self.release(cid);
                 let state = Uncompressed::start(now, self.config.repetitions);
                 self.flows.set(cid, Kind::Uncompressed(state));

@@ -188,6 +188,16 @@ impl Context {
         self.shared.path.is_flow_of(path)
     }
 
+    /// Begins with IR packets again, as a new context does.
+    #[cold]
+    pub(crate) fn restart(&mut self, repetitions: u8, templates: &mut Templates<'_>) {
+        self.settled = false;
+        self.left.ir = self.left.ir.max(repetitions);
+        self.base = None;
+        self.since = self.shared.msn.wrapping_add(1);
+        self.define_again(repetitions, templates);
+    }
+
     /// Whether the flow has turned out not to be CoAP.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.abandoned

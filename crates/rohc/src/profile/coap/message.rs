@@ -14,7 +14,7 @@ const MOST_NUMBER: u32 = 0x1FFF_FFFF;
 /// The headers of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Message<'p> {
-    pub(super) packet: &'p [u8],
+    pub(crate) packet: &'p [u8],
     /// Addresses, ports and the dynamic part of the IP header.
     pub(crate) path: Path,
     pub(super) ip_id: u16,

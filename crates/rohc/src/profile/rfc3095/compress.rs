@@ -228,6 +228,12 @@ impl Context {
         self.in_state.start(self.next_sn() as u16, self.ir_packets(config));
     }
 
+    /// Begins with IR packets again, as a new context does.
+    #[cold]
+    pub(crate) fn restart(&mut self, config: &CompressorConfig) {
+        self.enter_ir(self.next_sn(), self.ir_packets(config), false);
+    }
+
     /// The SN that the compressor counts, or expects of the next packet.
     pub(super) fn next_sn(&self) -> u32 {
         sn_plus(self.profile, self.sn, 1)
@@ -486,10 +492,6 @@ impl Context {
             if changed {
                 self.pending_since = sn as u16;
                 self.settled = false;
-            }
-            if fields.flow_label != kept.flow_label {
-                *is_static_same = false;
-                self.enter_ir(sn, self.ir_packets(config), false);
             }
             if fields.sid != kept.sid {
                 // "Only IR and IR-DYN packets can update context(SID)" (RFC 3843, section 3.3).
@@ -783,7 +785,7 @@ fn udp_fields(plan: &Plan<'_>) -> UdpFields {
     }
 }
 
-/// Whether a header has the addresses and the protocol of a context.
+/// Whether a header has the addresses, the Flow Label and the protocol of a context.
 #[inline]
 fn is_same_path(kept: &IpFields, ip: &Ip<'_>) -> bool {
     kept.protocol == ip.next
@@ -797,6 +799,7 @@ fn is_same_path(kept: &IpFields, ip: &Ip<'_>) -> bool {
                 kept.version == Version::V6
                     && kept.source == header.source
                     && kept.destination == header.destination
+                    && kept.flow_label == header.flow_label
             }
         }
 }

@@ -12,7 +12,7 @@ use super::own::Own;
 use super::tail::udp_checksum;
 use super::{IP_ID, IpFields, SN, Version, has_rtp, sn_plus, sn_shift, type0, type1};
 use crate::cid::Cid;
-use crate::compressor::{Above, Compressed, CompressorConfig, Glance, Sight};
+use crate::compressor::{Above, Compressed, CompressorConfig, Glance, Sight, flow_label};
 use crate::profile::Format;
 
 impl Context {
@@ -31,6 +31,7 @@ impl Context {
                 ip.version == Version::V6
                     && Some(&ip.source) == h[8..].first_chunk()
                     && Some(&ip.destination) == h[24..].first_chunk()
+                    && ip.flow_label == flow_label(h)
             }
         };
         let [first, _] = sight.glance.upper();

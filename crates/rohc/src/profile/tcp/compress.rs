@@ -181,6 +181,15 @@ impl Context {
         !self.pattern && room.0.is_flow_of(&segment.state)
     }
 
+    /// Begins with IR packets again, as a new context does.
+    #[cold]
+    pub(crate) fn restart(&mut self, config: &CompressorConfig) {
+        self.left_ir = self.left_ir.max(config.repetitions);
+        self.settled = false;
+        self.base = None;
+        self.changed(self.msn.wrapping_add(1));
+    }
+
     /// Whether nothing more of its flow is to come.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         self.life.is_over(moment(now).wrapping_sub(self.sent))

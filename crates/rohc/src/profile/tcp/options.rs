@@ -53,6 +53,9 @@ pub(super) struct Options {
     lens: [u8; GENERICS],
     /// `option_static`, a bit each.
     pub(super) statics: u16,
+    /// Generic options by their last use, the newest first, counted from 0. **Both ends make room by this order**: an option
+    /// that the compressor counts on was used later than any that one of them holds alone, behind whatever CID or IR packet.
+    recent: [u8; GENERICS],
     arena: [u8; ARENA],
 }
 
@@ -69,6 +72,7 @@ impl Options {
         blocks: 0,
         lens: [0; GENERICS],
         statics: 0,
+        recent: [0, 1, 2, 3, 4, 5, 6, 7, 8],
         arena: [0; ARENA],
     };
 
@@ -135,16 +139,42 @@ impl Options {
         true
     }
 
-    /// Gives up all generic options but those of the list up to an index, and those behind it that are not `present`.
-    fn forget_generics(&mut self, index: u8, present: u16) {
-        let at = self.structure().iter().position(|i| *i == index).unwrap_or(0);
-        let mut kept = 0_u16;
-        for (k, index) in self.structure().iter().enumerate() {
-            kept |= u16::from(k < at || present >> k & 1 == 0) << index;
+    /// Puts a generic option into the table. Where there is no room, gives up those that were not used for longest, but none
+    /// of `kept`, a bit for each index. Returns whether there is room for it.
+    fn make_room(&mut self, index: u8, option: &[u8], kept: u16) -> bool {
+        if self.set_generic(index, option) {
+            return true;
         }
-        for index in (index::GENERIC..ITEMS as u8).filter(|index| kept >> index & 1 == 0) {
-            self.known &= !(1 << index);
-            self.set_generic(index, &[]);
+        let kept = kept | 1 << index;
+        for at in self.recent.into_iter().rev() {
+            let old = index::GENERIC + at;
+            if kept >> old & 1 == 0 && !self.generic(old).is_empty() {
+                self.known &= !(1 << old);
+                self.set_generic(old, &[]);
+                if self.set_generic(index, option) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Items of the first `count` options, and of those behind them that are not `present` in the list, a bit for each place.
+    fn kept(&self, count: usize, present: u16) -> u16 {
+        let places = self.structure().iter().enumerate();
+        let is_kept = places.filter(|(k, _)| *k < count || present >> k & 1 == 0);
+        is_kept.fold(0, |kept, (_, index)| kept | 1 << index)
+    }
+
+    /// The generic options of the list were used.
+    fn note_use(&mut self) {
+        for index in self.structure.into_iter().take(usize::from(self.count)) {
+            let Some(at) = index.checked_sub(index::GENERIC) else { continue };
+            if let Some(from) = self.recent.iter().position(|recent| *recent == at)
+                && let Some(newer) = self.recent.get_mut(..=from)
+            {
+                newer.rotate_right(1);
+            }
         }
     }
 
@@ -200,6 +230,7 @@ impl Options {
             End::EndOfOptionList { .. } | End::Malformed { .. } => return None,
         }
         self.known |= used;
+        self.note_use();
         Some(())
     }
 
@@ -226,14 +257,7 @@ impl Options {
         // What has changed once may change again.
         let changes = before.first() == kind && before.len() == option.len();
         self.statics = if changes { self.statics & !(1 << found) } else { self.statics | 1 << found };
-        if !self.set_generic(found, option) {
-            for index in all().filter(|index| *index != found) {
-                self.known &= !(1 << index);
-                self.set_generic(index, &[]);
-            }
-            self.set_generic(found, option).then_some(())?;
-        }
-        Some(found)
+        self.make_room(found, option, used).then_some(found)
     }
 
     /// Writes the options as they stand in a header, and returns their octets; `None` if they are too long, or not
@@ -308,22 +332,23 @@ pub(super) fn list_tcp_options<'p, C: Coder<'p>>(
     }
     for k in 0..count {
         if present >> k & 1 == 1 {
-            let index = options.structure[k];
-            list_item(c, index, options, sent, ack)?;
-            options.known |= 1 << index;
+            list_item(c, k, options, sent, ack)?;
+            options.known |= 1 << options.structure[k];
         }
     }
+    options.note_use();
     Ok(())
 }
 
 /// The formats of options whose names end in `_list_item`.
 pub(super) fn list_item<'p, C: Coder<'p>>(
     c: &mut C,
-    index: u8,
+    place: usize,
     options: &mut Options,
     sent: &mut Sent,
     ack: u32,
 ) -> Step {
+    let index = options.structure[place];
     match index {
         index::NOP | index::SACK_PERMITTED => Ok(()),
         index::EOL => {
@@ -366,12 +391,9 @@ pub(super) fn list_item<'p, C: Coder<'p>>(
             }
             options.statics = options.statics & !(1 << index) | u16::from(is_static) << index;
             let option = option.get(..usize::from(len)).unwrap_or_default();
-            if !options.set_generic(index, option) {
-                // The other side has made room in the same way: what this list does not say is given up.
-                options.forget_generics(index, sent.present);
-                if !options.set_generic(index, option) {
-                    return refuse();
-                }
+            let kept = options.kept(place, sent.present);
+            if !options.make_room(index, option, kept) {
+                return refuse();
             }
             Ok(())
         }

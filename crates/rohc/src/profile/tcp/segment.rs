@@ -60,6 +60,11 @@ impl<'p> Segment<'p> {
         Some(Self { packet, header_len: chain.ip_end() + tcp.len(), state, options: tcp.options })
     }
 
+    /// The packet of the segment.
+    pub(crate) fn packet(&self) -> &'p [u8] {
+        self.packet
+    }
+
     /// What follows the headers.
     #[inline]
     pub(super) fn payload(&self) -> &'p [u8] {

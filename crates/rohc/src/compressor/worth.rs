@@ -1,0 +1,171 @@
+//! Whether a context is worth its octets: no pattern of packets makes the headers of a channel larger for long.
+//!
+//! Each context has a credit of octets. A packet that is larger than its plain headers takes from it, one that is smaller
+//! gives back, and an IR packet never counts as smaller. When it is used up, the flow goes by the next lower profile, at last
+//! by 0x0000, for [`REST`] packets; the context then begins anew, and rests for twice as long each time until it has paid.
+//!
+//! A flow of a few packets ends before its context has paid. Where such flows take the contexts of others faster than these
+//! pay, as more flows by turns than there are contexts do, new flows of the same two hosts get a context only now and then.
+//!
+//! All of it takes constant time for a packet, 8 octets a context beside its links, and [`PAIRS`] places a channel.
+
+use super::flows::NONE;
+
+/// Packets of a flow that go by another profile when its context was not worth it for the first time.
+const REST: u16 = 128;
+
+/// Times that the rest is doubled at most: up to 8,192 packets.
+const DOUBLED: u8 = 6;
+
+/// In `Balance::state`: the context has saved more than it has cost.
+const PAID: u8 = 1 << 7;
+
+/// Places for two hosts with contexts. Hosts that share one by their hash share the bounds.
+const PAIRS: usize = 32;
+
+/// Contexts of two hosts that may end without having paid, more than those that have paid, before new ones are rationed.
+const WASTED: u8 = 32;
+
+/// Contexts that have not paid for which one that has makes up.
+const MAKES_UP: u8 = 4;
+
+/// While contexts are rationed, one in so many that are asked for is given. Odd: a packet may ask for several.
+const RATION: u8 = 9;
+
+/// What a context has cost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Balance {
+    /// Octets that it may still cost above plain headers.
+    credit: i16,
+    /// Packets left that go by another profile.
+    rest: u16,
+    /// [`PAID`], and how often the rest was doubled.
+    state: u8,
+    /// The place of its two hosts; out of range for none.
+    pub(super) pair: u8,
+}
+
+impl Balance {
+    pub(super) const NONE: Self = Self { credit: 0, rest: 0, state: 0, pair: u8::MAX };
+
+    /// A new context. `full` credit is more than it has: who has it has saved something.
+    pub(super) const fn new(full: i16, pair: u8) -> Self {
+        Self { credit: full - 1, rest: 0, state: 0, pair }
+    }
+
+    #[inline]
+    pub(super) const fn is_full(&self, full: i16) -> bool {
+        self.credit == full
+    }
+
+    #[inline]
+    pub(super) fn gain(&mut self, octets: usize, full: i16) {
+        self.credit = self.credit.saturating_add(i16::try_from(octets).unwrap_or(i16::MAX)).min(full);
+        if self.credit == full {
+            self.state = PAID;
+        }
+    }
+
+    /// Returns whether the context goes on after a packet whose headers had `before` octets, and was `sent` with so many.
+    #[inline]
+    pub(super) fn note(&mut self, before: usize, sent: usize, is_initialization: bool, full: i16) -> bool {
+        if sent < before && !is_initialization {
+            self.gain(before - sent, full);
+            return true;
+        }
+        if sent < before {
+            self.state |= PAID;
+        }
+        let cost = sent.saturating_sub(before).max(1);
+        self.credit = self.credit.saturating_sub(i16::try_from(cost).unwrap_or(i16::MAX));
+        if self.credit >= 0 {
+            return true;
+        }
+        let doubled = self.state & !PAID;
+        self.rest = REST << doubled;
+        self.state = (doubled + 1).min(DOUBLED);
+        false
+    }
+
+    /// Counts a packet of the flow. Returns whether it goes by another profile.
+    #[inline]
+    pub(super) fn rests(&mut self, full: i16) -> bool {
+        if self.rest == 0 {
+            return false;
+        }
+        self.rest -= 1;
+        if self.rest == 0 {
+            self.credit = full - 1;
+        }
+        true
+    }
+}
+
+/// The contexts of two hosts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pair {
+    pub(super) count: u16,
+    /// In the order of claims.
+    pub(super) latest: u16,
+    pub(super) earliest: u16,
+    /// Contexts that have ended without having paid, less those that have.
+    wasted: u8,
+    /// Contexts that were asked for since then, up to [`RATION`].
+    asked: u8,
+}
+
+/// The contexts of a channel by their hosts.
+#[derive(Debug)]
+pub(super) struct Pairs([Pair; PAIRS]);
+
+impl Pairs {
+    pub(super) const fn new() -> Self {
+        Self([Pair { count: 0, latest: NONE, earliest: NONE, wasted: 0, asked: 0 }; PAIRS])
+    }
+
+    /// The place of the two hosts of a packet.
+    pub(super) fn of(packet: &[u8], key: u64) -> u8 {
+        let addresses = match packet.first().map(|first| first >> 4) {
+            Some(4) => packet.get(12..20),
+            Some(6) => packet.get(8..40),
+            _ => None,
+        };
+        let hash = addresses.unwrap_or_default().chunks_exact(4).fold(key, |hash, word| {
+            let word = word.try_into().map_or(0, u32::from_be_bytes);
+            (hash ^ u64::from(word)).wrapping_mul(0xA076_1D64_78BD_642F).rotate_left(29)
+        });
+        (hash >> 32) as u8 % PAIRS as u8
+    }
+
+    pub(super) fn get_mut(&mut self, pair: u8) -> Option<&mut Pair> {
+        self.0.get_mut(usize::from(pair))
+    }
+
+    pub(super) fn count(&self, pair: u8) -> u16 {
+        self.0.get(usize::from(pair)).map_or(0, |pair| pair.count)
+    }
+
+    pub(super) fn earliest(&self, pair: u8) -> u16 {
+        self.0.get(usize::from(pair)).map_or(NONE, |pair| pair.earliest)
+    }
+
+    /// A context is taken by another flow.
+    pub(super) fn note_end(&mut self, balance: &Balance) {
+        let Some(pair) = self.get_mut(balance.pair) else { return };
+        pair.wasted = if balance.state & PAID == 0 {
+            pair.wasted.saturating_add(1).min(2 * WASTED)
+        } else {
+            pair.wasted.saturating_sub(MAKES_UP)
+        };
+    }
+
+    /// Whether a new flow of two hosts gets a context.
+    pub(super) fn admits(&mut self, pair: u8) -> bool {
+        let Some(pair) = self.get_mut(pair) else { return true };
+        if pair.wasted < WASTED {
+            return true;
+        }
+        pair.asked = (pair.asked + 1) % RATION;
+        pair.asked == 0
+    }
+}
