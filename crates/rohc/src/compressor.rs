@@ -405,12 +405,12 @@ impl<'m> Compressor<'m> {
         {
             (plan, hash, found) = (rtp, rtp_hash, cid);
         }
-        let cid = loop {
+        let (cid, owes) = loop {
             match found {
                 Some(cid) if self.flows.rests(cid) => self.flows.touch(cid),
-                Some(cid) => break cid,
+                Some(cid) => break (cid, false),
                 None => match self.begin(now, &plan, hash)? {
-                    Some(cid) => break cid,
+                    Some(begun) => break begun,
                     None => return self.uncompressed(now, packet, out),
                 },
             }
@@ -429,12 +429,18 @@ impl<'m> Compressor<'m> {
                 Ok(compressed)
             }
             Err(Refused::NoRoom) => Err(CompressError::OutputTooSmall { have: out.len() }),
+            Err(Refused::ByThisPacket) if owes => self.uncompressed_instead(now, cid, packet, out),
             Err(Refused::ByThisPacket) => self.uncompressed(now, packet, out),
         }
     }
 
-    /// A context of the RFC 3095 family for a new flow; `None` if it goes uncompressed.
-    fn begin(&mut self, now: Instant, plan: &Plan<'_>, hash: u32) -> Result<Option<Cid>, CompressError> {
+    /// A context of the RFC 3095 family for a new flow, and whether the one before held memory; `None` if it goes uncompressed.
+    fn begin(
+        &mut self,
+        now: Instant,
+        plan: &Plan<'_>,
+        hash: u32,
+    ) -> Result<Option<(Cid, bool)>, CompressError> {
         let pair = self.flows.pair(plan.packet);
         if self.flows.is_rejected(hash, now) || !self.flows.admits(pair) {
             return Ok(None);
@@ -447,13 +453,13 @@ impl<'m> Compressor<'m> {
             Kind::Free | Kind::Uncompressed(_) | Kind::Rejected { .. } | Kind::Coap(_) | Kind::Tcp(_) => None,
         };
         context.start(before, self.random as u8, &self.config);
-        self.release(cid);
+        let owes = self.release(cid);
         if let Some(coap) = &plan.coap {
             // There is room for them, or the plan were another one.
             let _ = context.start_coap(coap, &mut self.pool);
         }
         self.flows.set(cid, Kind::Rfc3095(context));
-        Ok(Some(cid))
+        Ok(Some((cid, owes)))
     }
 
     /// Notes what a packet that a context has compressed has cost, and has a context rest that is not worth it. A refresh is what
@@ -578,12 +584,13 @@ impl<'m> Compressor<'m> {
         }
     }
 
-    /// Gives the memory of a context that is given up back to the channel.
-    fn release(&mut self, cid: Cid) {
+    /// Gives the memory of a context that is given up back to the channel. Returns whether it had some: the decompressor has it
+    /// until another flow is sent with the CID.
+    fn release(&mut self, cid: Cid) -> bool {
         match self.flows.kind(cid) {
             Kind::Rfc3095(old) => old.release(&mut self.pool),
             Kind::Coap(old) => old.release(&mut self.templates),
-            Kind::Free | Kind::Uncompressed(_) | Kind::Tcp(_) | Kind::Rejected { .. } => {}
+            Kind::Free | Kind::Uncompressed(_) | Kind::Tcp(_) | Kind::Rejected { .. } => false,
         }
     }
 

@@ -634,14 +634,25 @@ impl<'m> Decompressor<'m> {
             return Ok(delivered(cid, profile, verified));
         }
         // A new context (RFC 5795, section 5.1.1), once the packet is verified.
+        let mode = match &slot.kind {
+            Kind::Rfc3095(before) => before.mode.after(),
+            _ => Default::default(),
+        };
         let mut context = Context::new(profile);
-        let verified = context.ir(now, header, deliver_empty, pool, out).map_err(|failure| {
+        let mut verified = context.ir(now, header, deliver_empty, pool, out);
+        if verified == Err(Failure::NoMemory) {
+            // Its CRC was right: the compressor has given back what the context before held.
+            context.release(pool);
+            slot.kind.release(pool, memory.templates);
+            slot.kind = Kind::Empty;
+            context = Context::new(profile);
+            verified = context.ir(now, header, deliver_empty, pool, out);
+        }
+        let verified = verified.map_err(|failure| {
             context.release(pool);
             Problem::Failure(failure)
         })?;
-        if let Kind::Rfc3095(before) = &slot.kind {
-            context.mode = before.mode.after();
-        }
+        context.mode = mode;
         slot.kind.release(pool, memory.templates);
         slot.kind = Kind::Rfc3095(context);
         Ok(delivered(cid, profile, verified))

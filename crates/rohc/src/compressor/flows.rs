@@ -281,7 +281,13 @@ impl<'m> Flows<'m> {
     /// Notes the octets of a header as they came and as they were sent. Returns whether the context is worth them; if it is not,
     /// the flow [`rests`](Self::rests) from now on.
     #[inline]
-    pub(super) fn note_cost(&mut self, cid: Cid, before: usize, sent: usize, is_initialization: bool) -> bool {
+    pub(super) fn note_cost(
+        &mut self,
+        cid: Cid,
+        before: usize,
+        sent: usize,
+        is_initialization: bool,
+    ) -> bool {
         let credit = self.credit;
         let Some(link) = self.links.get_mut(cid.index()) else { return true };
         link.balance.note(before, sent, is_initialization, credit)

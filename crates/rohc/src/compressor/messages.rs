@@ -4,6 +4,7 @@ use thinair_wire::time::Instant;
 
 use super::flows::Kind;
 use super::{CompressError, Compressed, Compressor, Glance, Linked};
+use crate::cid::Cid;
 use crate::profile::coap::{self, Message};
 use crate::profile::rfc3095::compress::Refused;
 
@@ -24,20 +25,22 @@ impl<'m> Compressor<'m> {
             }
             return None;
         };
-        match self.message(now, &message, out, linked) {
+        let mut owes = None;
+        match self.message(now, &message, out, linked, &mut owes) {
             Ok(compressed) => Some(Ok(compressed)),
             Err(Refused::NoRoom) => Some(Err(CompressError::OutputTooSmall { have: out.len() })),
-            Err(Refused::ByThisPacket) => None,
+            Err(Refused::ByThisPacket) => owes.map(|cid| self.uncompressed_instead(now, cid, packet, out)),
         }
     }
 
-    /// A CoAP message, by profile 0x0081.
+    /// A CoAP message, by profile 0x0081. `owes` is set to a new context whose CID was that of a flow which held memory.
     fn message(
         &mut self,
         now: Instant,
         message: &Message<'_>,
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
+        owes: &mut Option<Cid>,
     ) -> Result<Compressed, Refused> {
         let hash = self.flows.hash(&message.path);
         let found = self.flows.find(hash, |kind| match kind {
@@ -59,7 +62,7 @@ impl<'m> Compressor<'m> {
                     return Err(Refused::ByThisPacket);
                 }
                 let cid = self.flows.claim(hash, pair).ok_or(Refused::ByThisPacket)?;
-                self.release(cid);
+                *owes = self.release(cid).then_some(cid);
                 let context = coap::compress::Context::new(message, now, &self.config);
                 self.flows.set(cid, Kind::Coap(context));
                 self.guessed = self.guessed.saturating_add(u32::from(message.by_parse));

@@ -94,7 +94,9 @@ impl Compressor<'_> {
         };
         let pattern_hash = self.flows.hash(&pattern);
         match self.find_segment(pattern_hash, |context, room| context.is_pattern() && pattern.is_in(room)) {
-            Some(cid) if self.is_pattern_of(cid, &pattern) => self.claim_segment(now, (hash, pair), Some(cid), false),
+            Some(cid) if self.is_pattern_of(cid, &pattern) => {
+                self.claim_segment(now, (hash, pair), Some(cid), false)
+            }
             // It was not acknowledged, or says something else: it is said again.
             Some(cid) => {
                 let base = base.filter(|base| *base != cid);

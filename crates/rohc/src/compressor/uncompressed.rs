@@ -6,6 +6,7 @@ use thinair_wire::time::Instant;
 
 use super::flows::Kind;
 use super::{CompressError, Compressed, Compressor, CompressorConfig};
+use crate::cid::Cid;
 use crate::profile::{Format, ProfileId, uncompressed};
 use crate::refresh::{Due, Refresh, Timer};
 
@@ -22,11 +23,40 @@ impl Compressor<'_> {
             None => {
                 let cid = self.flows.claim(0, u8::MAX).ok_or(CompressError::NoContexts)?;
                 self.release(cid);
-                let state = Uncompressed::start(now, self.config.repetitions);
-                self.flows.set(cid, Kind::Uncompressed(state));
+                self.begin_uncompressed(now, cid);
                 cid
             }
         };
+        self.uncompressed_by(now, cid, packet, out)
+    }
+
+    /// A packet whose flow has a new context that cannot compress it, on a CID of which the decompressor still holds memory for
+    /// the flow before: by this CID, so that both ends give it back.
+    #[cold]
+    pub(super) fn uncompressed_instead(
+        &mut self,
+        now: Instant,
+        cid: Cid,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Compressed, CompressError> {
+        self.release(cid);
+        self.begin_uncompressed(now, cid);
+        self.uncompressed_by(now, cid, packet, out)
+    }
+
+    fn begin_uncompressed(&mut self, now: Instant, cid: Cid) {
+        let state = Uncompressed::start(now, self.config.repetitions);
+        self.flows.set(cid, Kind::Uncompressed(state));
+    }
+
+    fn uncompressed_by(
+        &mut self,
+        now: Instant,
+        cid: Cid,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Compressed, CompressError> {
         self.flows.touch(cid);
         let Kind::Uncompressed(state) = self.flows.kind(cid) else { return Err(CompressError::NoContexts) };
         let refresh = state.tick(now, &self.config);

@@ -208,9 +208,11 @@ impl Context {
         self.abandoned = true;
     }
 
-    /// Gives its memory back to the channel.
-    pub(crate) fn release(&mut self, templates: &mut Templates<'_>) {
+    /// Gives its memory back to the channel. Returns whether it had some.
+    pub(crate) fn release(&mut self, templates: &mut Templates<'_>) -> bool {
+        let had_some = self.shared.numbers().next().is_some();
         self.shared.forget_all(templates);
+        had_some
     }
 
     /// What the context has learned, as a base for flows like it.

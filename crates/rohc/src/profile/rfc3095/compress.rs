@@ -239,9 +239,11 @@ impl Context {
         sn_plus(self.profile, self.sn, 1)
     }
 
-    /// Gives its memory back to the channel.
-    pub(crate) fn release(&mut self, pool: &mut Pool<'_>) {
+    /// Gives its memory back to the channel. Returns whether it had some.
+    pub(crate) fn release(&mut self, pool: &mut Pool<'_>) -> bool {
+        let had_some = !self.table.is_empty();
         self.table.release(pool);
+        had_some
     }
 
     /// Whether a packet belongs to this flow.
@@ -360,6 +362,7 @@ impl Context {
             noted.map_err(|_| Refused::ByThisPacket)?;
             self.lists[CSRC_STATE].say_since(x.sn as u16, since);
             has_lists = true;
+            self.settled = false;
         }
         self.note_refresh(now, u32::from(since), config);
         let layout = layout(plan, x.coap.as_ref());

@@ -255,7 +255,7 @@ impl Context {
             let _ = ir::ip_static(&mut writer, &mut ip);
             let len = writer.finish().map_err(|_| Failure::NoMemory)?;
             let item = Item { kind: 0, length: 0, body: octets.get(..len).unwrap_or_default() };
-            self.table.put(pool, i, 0, &item).map_err(|_| Failure::NoMemory)?;
+            self.receive(pool, i, 0, &item, None)?;
         }
         if let Some(header) = &x.coap {
             self.keep_coap(header, pool)?;
@@ -273,6 +273,49 @@ impl Context {
             Own::Coap(_) => {}
         }
         Ok(())
+    }
+
+    /// Keeps an item of a packet that leads to an `update` of the lists. Where there is no room, items that no list names any
+    /// more make some.
+    fn receive(
+        &mut self,
+        pool: &mut Pool<'_>,
+        owner: usize,
+        index: u8,
+        item: &Item<'_>,
+        update: Option<&ListUpdate>,
+    ) -> Result<(), Failure> {
+        if self.table.receive(pool, owner, index, item).is_ok() {
+            return Ok(());
+        }
+        let lists = &self.lists;
+        // Static chains of further IP headers have the numbers of those, and CSRC identifiers that of a second one.
+        let owners = if has_rtp(self.profile) { LISTS } else { BASE_IPS };
+        self.table.retain(pool, |owner, index| {
+            let is_named = |list: &List| list.has(index);
+            owner >= owners
+                || lists.get(owner).is_some_and(|list| is_named(&list.current))
+                || update.and_then(|update| update.lists.get(owner)).is_some_and(is_named)
+        });
+        self.table.receive(pool, owner, index, item).map_err(|_| Failure::NoMemory)
+    }
+
+    /// Whether the static chain of an IR packet is that of another flow, which has taken over the CID: its compressor has given
+    /// back the memory of this one.
+    fn is_other_flow(&self, x: &Fields<'_>) -> bool {
+        let path = |ip: &IpFields| (ip.version, ip.protocol, ip.flow_label, ip.source, ip.destination);
+        let ips = self.ips.iter().zip(&x.ips).take(x.base_ips());
+        let is_same_upper = match &self.own {
+            Own::Rtp(rtp) => !has_rtp(self.profile) || rtp.ssrc == x.rtp.ssrc,
+            Own::Esp(spi) => *spi == x.spi,
+            Own::Coap(_) => true,
+        };
+        let ports = |udp: &UdpFields| (udp.source_port, udp.destination_port);
+        self.state != DecompressorState::Nc
+            && (usize::from(self.ip_count) != x.ip_count
+                || ips.into_iter().any(|(kept, ip)| path(kept) != path(ip))
+                || ports(&self.udp) != ports(&x.udp)
+                || !is_same_upper)
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -309,6 +352,10 @@ impl Context {
             header::rebuild(x, &extensions, payload.len(), out, &mut layout).map_err(unbuildable)?;
             layout
         };
+        if format == Format::Ir && self.is_other_flow(x) {
+            self.release(pool);
+            self.lists = [ListState::default(); LISTS];
+        }
         self.commit_lists(x, &lists, Some(format), true, pool)?;
         self.note_pattern(x, format);
         self.keep_static(x, pool)?;
@@ -527,7 +574,7 @@ impl Context {
             let mut items = sent.items.iter();
             for xi in sent.xis[..sent.xi_count().min(MAX_ITEMS)].iter().filter(|xi| xi.x) {
                 let Some(item) = items.next() else { break };
-                self.table.put(pool, i, xi.index, item).map_err(|_| Failure::NoMemory)?;
+                self.receive(pool, i, xi.index, item, Some(update))?;
             }
             let state = &mut self.lists[i];
             // 5.8.2.1 d): a list without gen_id does not update the context; in an IR packet it is all there is.

@@ -29,6 +29,10 @@ impl List {
         self.len() == 0
     }
 
+    pub(super) fn has(&self, index: u8) -> bool {
+        self.iter().any(|other| other == index)
+    }
+
     fn iter(self) -> impl Iterator<Item = u8> {
         (0..self.len()).map(move |position| self.0[position / 2] >> (4 * (position % 2)) & 0xF)
     }

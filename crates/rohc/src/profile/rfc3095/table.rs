@@ -133,6 +133,45 @@ impl Table {
         })
     }
 
+    /// Whether there is a block.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first == NONE
+    }
+
+    /// Gives up the items that are not to be kept, and gives the blocks back that are empty then.
+    pub(super) fn retain(&mut self, pool: &mut Pool<'_>, keep: impl Fn(usize, u8) -> bool) {
+        let mut id = self.first;
+        while let Some(block) = pool.blocks.get(usize::from(id)) {
+            let (next, entries) = (block.next, block.entries);
+            for (i, entry) in entries.iter().enumerate().filter(|(_, e)| e.owner != Entry::NOBODY) {
+                if !keep(usize::from(entry.owner), entry.index) {
+                    remove(pool, Place { block: id, entry: i as u8 });
+                }
+            }
+            id = next;
+        }
+        self.give_back_empty(pool);
+    }
+
+    fn give_back_empty(&mut self, pool: &mut Pool<'_>) {
+        let (mut id, mut before) = (self.first, NONE);
+        while let Some(block) = pool.blocks.get_mut(usize::from(id)) {
+            let next = block.next;
+            if block.entries.iter().any(|entry| entry.owner != Entry::NOBODY) {
+                before = id;
+                id = next;
+                continue;
+            }
+            block.next = pool.free;
+            pool.free = id;
+            match pool.blocks.get_mut(usize::from(before)) {
+                Some(block) => block.next = next,
+                None => self.first = next,
+            }
+            id = next;
+        }
+    }
+
     /// The place of the item with that index.
     pub(super) fn find(&self, pool: &Pool<'_>, owner: usize, index: u8) -> Option<Place> {
         self.places(pool)
@@ -146,6 +185,21 @@ impl Table {
         self.places(pool)
             .find(|&(place, entry)| usize::from(entry.owner) == owner && same(&stored(pool, place), item))
             .map(|(_, entry)| entry.index)
+    }
+
+    /// Puts an item that was received in the place of its index; as it stands if it is there already, so that it lies where the
+    /// compressor has it.
+    pub(super) fn receive(
+        &mut self,
+        pool: &mut Pool<'_>,
+        owner: usize,
+        index: u8,
+        item: &Item<'_>,
+    ) -> Result<(), NoMemory> {
+        match self.find(pool, owner, index) {
+            Some(place) if stored(pool, place) == *item => Ok(()),
+            _ => self.put(pool, owner, index, item),
+        }
     }
 
     /// Puts an item in the place of its index, anew.
@@ -162,6 +216,7 @@ impl Table {
         }
         if let Some(place) = self.find(pool, owner, index) {
             remove(pool, place);
+            self.give_back_empty(pool);
         }
         let mut id = self.first;
         let mut last = NONE;
