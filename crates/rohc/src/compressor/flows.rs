@@ -22,6 +22,9 @@ pub(super) const NONE: u16 = u16::MAX;
 /// Contexts that were not used for longest, among which one of two hosts is looked for.
 const LOOKED_AT: usize = 32;
 
+/// One in so many contexts is the one that was not used for longest, whoever asks for it.
+const TURN: u32 = 256;
+
 /// Octets that a packet of a flow that has settled saves at least.
 const SETTLED: usize = 16;
 
@@ -204,7 +207,9 @@ impl<'m> Flows<'m> {
             return Cid::new(self.used);
         }
         let is_own = |at: u16| self.links.get(usize::from(at)).is_some_and(|link| link.balance.pair == pair);
-        let has_share = self.pairs.count(pair) >= (self.capacity / 2).max(1);
+        // Flows that have ended leave their contexts, which others get one by one.
+        let is_turn = self.displaced.is_multiple_of(TURN);
+        let has_share = !is_turn && self.pairs.count(pair) >= (self.capacity / 2).max(1);
         if !has_share || is_own(self.oldest) {
             return Cid::new(self.oldest);
         }

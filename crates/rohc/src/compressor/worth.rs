@@ -26,11 +26,9 @@ const PAIRS: usize = 32;
 /// Contexts of two hosts that may end without having paid, more than those that have paid, before new ones are rationed.
 const WASTED: u8 = 32;
 
-/// Contexts that have not paid for which one that has makes up.
-const MAKES_UP: u8 = 4;
-
-/// While contexts are rationed, one in so many that are asked for is given. Odd: a packet may ask for several.
-const RATION: u8 = 9;
+/// Contexts that are counted for [`WASTED`] at most. While contexts are rationed, one in so many that are asked for is given, from
+/// one in one to one in `MOST_WASTED - WASTED`, as many as were wasted since.
+const MOST_WASTED: u8 = 160;
 
 /// What a context has cost.
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +108,7 @@ pub(super) struct Pair {
     pub(super) earliest: u16,
     /// Contexts that have ended without having paid, less those that have.
     wasted: u8,
-    /// Contexts that were asked for since then, up to [`RATION`].
+    /// Contexts that were asked for since one was given.
     asked: u8,
 }
 
@@ -153,9 +151,9 @@ impl Pairs {
     pub(super) fn note_end(&mut self, balance: &Balance) {
         let Some(pair) = self.get_mut(balance.pair) else { return };
         pair.wasted = if balance.state & PAID == 0 {
-            pair.wasted.saturating_add(1).min(2 * WASTED)
+            pair.wasted.saturating_add(1).min(MOST_WASTED)
         } else {
-            pair.wasted.saturating_sub(MAKES_UP)
+            pair.wasted.saturating_sub(1)
         };
     }
 
@@ -165,7 +163,10 @@ impl Pairs {
         if pair.wasted < WASTED {
             return true;
         }
-        pair.asked = (pair.asked + 1) % RATION;
-        pair.asked == 0
+        pair.asked += 1;
+        // Odd, as a packet may ask for two.
+        let is_given = pair.asked >= (pair.wasted - WASTED) | 1;
+        pair.asked *= u8::from(!is_given);
+        is_given
     }
 }

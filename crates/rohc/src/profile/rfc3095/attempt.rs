@@ -16,6 +16,10 @@ use super::timestamp;
 use super::{Fields, IP_ID, IP_ID2, IpFields, LISTS, SN, TS, has_own_sn, has_rtp, sn_plus, sn_shift};
 use crate::profile::{Format, ProfileId};
 
+/// Packets by which a packet may be late where its SN is its own, which may take any step within the interpretation interval
+/// (RFC 3095, section 4.5.1): with 14 bits, whoever looks late by thousands is ahead.
+const LATEST: u32 = 512;
+
 /// Attempts to rebuild one header with one SN after the other.
 pub(super) struct Attempt<'a, 'p> {
     /// When the packet arrived.
@@ -208,8 +212,11 @@ impl Attempt<'_, '_> {
     /// Whether an SN is in the far half of its interval, and the header depends on it.
     #[inline]
     fn is_far_ahead(&self, sn: u32, k: u32, x: &Fields<'_>) -> bool {
-        let is_far = || self.context.ahead(sn, self.context.sn) >= 1 << (k - 1);
-        k > 0 && k < u16::BITS && is_far() && self.holds_sn(x)
+        let ahead = || self.context.ahead(sn, self.context.sn);
+        let is_far = |ahead: i32| {
+            ahead >= 1 << (k - 1) && (!has_own_sn(x.profile) || ahead.unsigned_abs() + LATEST >= 1 << k)
+        };
+        k > 0 && k < u16::BITS && is_far(ahead()) && self.holds_sn(x)
     }
 
     /// Whether the header depends on the SN: where nothing does, late or not makes no difference.

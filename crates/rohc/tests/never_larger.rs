@@ -1,0 +1,262 @@
+//! No pattern of packets makes the octets of a channel more than those of its packets, but for the octets of CIDs, 3 more for
+//! each packet, and a constant for each context.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::coap::{Message, Side};
+use common::tcp::{Outer, Packet};
+use common::{Flow, Layer, Random, any_flow};
+use proptest::prelude::*;
+use thinair_rohc::{
+    Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
+    DecompressorConfig, DecompressorMemory, Format, Instant, ProfileId, ProfileSet, Refresh,
+};
+
+/// Octets that each packet may cost beside those of its CID: an IR packet of profile 0x0000 has them.
+const EACH: usize = 3;
+
+/// Octets that a context may cost at any time (4 IR packets of 32), with the packet that is one too many.
+const CONTEXT: usize = 4 * 32 + 64;
+
+/// One direction of a link without loss, in U-mode; refreshes are what the policy asks for, and off.
+struct Link {
+    compressor: Compressor<'static>,
+    decompressor: Decompressor<'static>,
+    packets: usize,
+    plain: usize,
+    sent: usize,
+    formats: BTreeMap<(ProfileId, Format), usize>,
+    cids: CidSpace,
+    cid_octets: usize,
+}
+
+impl Link {
+    fn new(cids: CidSpace, max_cid: u16, profiles: ProfileSet) -> Self {
+        let channel = Channel::new(cids, max_cid, profiles).unwrap();
+        let config = CompressorConfig { refresh: Refresh::Off, ..CompressorConfig::new(channel) };
+        Self {
+            compressor: Compressor::new(config, CompressorMemory::owned(&channel, 64)),
+            decompressor: Decompressor::new(
+                DecompressorConfig::new(channel),
+                DecompressorMemory::owned(&channel, 64),
+            ),
+            packets: 0,
+            plain: 0,
+            sent: 0,
+            formats: BTreeMap::new(),
+            cids,
+            cid_octets: 0,
+        }
+    }
+
+    fn carry(&mut self, packet: &[u8]) -> Compressed {
+        let now = Instant::from_millis(20 * self.packets as u64);
+        let (mut rohc, mut back) = (vec![0; 4_000], vec![0; 4_000]);
+        let done = self.compressor.compress(now, packet, &mut rohc).unwrap();
+        let received = self.decompressor.decompress(now, &rohc[..done.len], &mut back);
+        let received = received.unwrap_or_else(|error| panic!("packet {}: {done:?}: {error}", self.packets));
+        assert_eq!(&back[..received.len], packet, "packet {}: {done:?}", self.packets);
+        self.packets += 1;
+        self.plain += packet.len();
+        self.sent += done.len;
+        self.cid_octets += match (self.cids, done.cid.value()) {
+            (CidSpace::Small, 0) => 0,
+            (CidSpace::Small, _) | (CidSpace::Large, 0..=127) => 1,
+            (CidSpace::Large, _) => 2,
+        };
+        *self.formats.entry((done.profile, done.format)).or_default() += 1;
+        done
+    }
+
+    /// Octets above what is allowed with so many contexts.
+    fn excess(&self, contexts: usize) -> i64 {
+        let allowed = self.plain + self.cid_octets + EACH * self.packets + CONTEXT * contexts;
+        self.sent as i64 - allowed as i64
+    }
+}
+
+fn v1_and(profiles: &[ProfileId]) -> ProfileSet {
+    profiles.iter().fold(ProfileSet::v1(), |set, profile| set.with(*profile).unwrap())
+}
+
+/// TCP of one connection, whose static chain changes with every packet: by turns of two labels, and with a new one each time.
+#[test]
+fn a_context_whose_static_chain_changes_for_ever_rests() {
+    for profiles in [v1_and(&[]), v1_and(&[ProfileId::Tcp])] {
+        for labels in [2, 3, 7, u32::MAX] {
+            let mut link = Link::new(CidSpace::Small, 15, profiles);
+            let mut packet = Packet::new(vec![Outer::new(true)], 4_000);
+            packet.payload = vec![1; 100];
+            for i in 0..4_000_u32 {
+                packet.ips[0].flow_label = (i % labels) & 0xF_FFFF;
+                packet.tcp.sequence_number = packet.tcp.sequence_number.wrapping_add(100);
+                link.carry(&packet.octets());
+            }
+            let init = link.formats.iter().filter(|((_, format), _)| format.is_initialization());
+            let ir: usize = init.map(|(_, count)| count).sum();
+            assert!(ir < 800, "{labels} labels: {:?}", link.formats);
+            if labels < 16 {
+                assert!(link.sent < link.plain - 4_000 * 20, "{labels} labels: {:?}", link.formats);
+            }
+            assert!(link.excess(16) < 0, "{labels} labels: {} more, {:?}", link.excess(16), link.formats);
+        }
+    }
+}
+
+/// More flows by turns than there are contexts.
+#[test]
+fn flows_that_take_the_contexts_of_each_other_are_rationed() {
+    for hosts in [1, 40] {
+        let mut link = Link::new(CidSpace::Small, 15, v1_and(&[]));
+        let mut random = Random(1);
+        let mut flows: Vec<Flow> = (0..40_u8)
+            .map(|i| {
+                let mut flow = Flow::udp(vec![Layer::new(true, i % hosts)]);
+                flow.port = 2_000 + u16::from(i);
+                flow
+            })
+            .collect();
+        for i in 0..20_000 {
+            let packet = flows[i % 40].packet(&mut random);
+            link.carry(&packet);
+        }
+        let ir = link.formats.get(&(ProfileId::Udp, Format::Ir)).copied().unwrap_or_default();
+        println!("{hosts} hosts: {} octets of {}, {:?}", link.sent, link.plain, link.formats);
+        assert!(
+            ir < 6_000 && link.sent < link.plain,
+            "{hosts} hosts: {} octets of {}",
+            link.sent,
+            link.plain
+        );
+    }
+}
+
+/// Thousands of connections of one host; the flows of others go on.
+#[test]
+fn a_host_with_thousands_of_connections_leaves_others_their_contexts() {
+    for (cids, max_cid) in [(CidSpace::Small, 15), (CidSpace::Large, 299)] {
+        let mut link = Link::new(cids, max_cid, v1_and(&[]));
+        let mut random = Random(1);
+        let mut others: Vec<Flow> = (0..4).map(|i| Flow::udp(vec![Layer::new(true, 100 + i)])).collect();
+        let mut ir = 0;
+        for i in 0..6_000_u16 {
+            if i % 500 == 0 {
+                for other in &mut others {
+                    for _ in 0..5 {
+                        let packet = other.packet(&mut random);
+                        ir += usize::from(link.carry(&packet).format == Format::Ir);
+                    }
+                }
+            }
+            let mut flow = Flow::udp(vec![Layer::new(true, 1)]);
+            flow.port = 2_000 + i;
+            let packet = flow.packet(&mut random);
+            link.carry(&packet);
+        }
+        assert!(ir < 4 * 4 * 3, "{ir} of 240 packets, beside {:?}", link.formats);
+    }
+}
+
+/// A new client of CoAP on IPv6 each time: a new port and a new label.
+#[test]
+fn new_clients_of_coap_cost_no_more_than_their_ir_packets() {
+    for packets in [1, 2, 5, 20] {
+        let mut link = Link::new(CidSpace::Small, 15, v1_and(&[]));
+        let mut random = Random(1);
+        for client in 0..600_u16 {
+            let label = random.next() as u32 & 0xF_FFFF;
+            for i in 0..packets {
+                let message = Message::get(client.wrapping_mul(31).wrapping_add(i), &[b"sensors", b"temp"]);
+                let mut packet = common::coap::packet(true, 1, Side::Client, 0, &message);
+                packet[1..4].copy_from_slice(&label.to_be_bytes()[1..]);
+                packet[40..42].copy_from_slice(&(30_000 + client).to_be_bytes());
+                link.carry(&packet);
+            }
+        }
+        let is_ir = |((_, format), _): &(&(ProfileId, Format), &usize)| *format == Format::Ir;
+        let ir: usize = link.formats.iter().filter(is_ir).map(|(_, count)| count).sum();
+        let more = link.sent as i64 - link.plain as i64;
+        println!("{packets} packets a client: {more:+} octets of {}, {ir} IR packets", link.plain);
+        assert!(more <= (link.cid_octets + EACH * ir) as i64, "{packets}: {more}, {:?}", link.formats);
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    seed: u64,
+    flows: u64,
+    large: bool,
+    max_cid: u16,
+    profiles: usize,
+    /// One packet in so many has something else than the one before.
+    change: u64,
+}
+
+/// A packet of a connection over one or two IP headers, with all that tells flows apart, and all that does not.
+fn segment(connection: &mut Packet, change: u64, random: &mut Random) -> Vec<u8> {
+    if random.once_in(change) {
+        let at = random.below(connection.ips.len() as u64) as usize;
+        let ip = &mut connection.ips[at];
+        match random.below(9) {
+            0 => ip.flow_label = random.below(3) as u32,
+            1 => ip.flow_label = random.next() as u32 & 0xF_FFFF,
+            2 => ip.tos = random.next() as u8,
+            3 => ip.ttl = random.next() as u8,
+            4 => ip.options = random.below(3) as usize * usize::from(ip.six),
+            5 => ip.id = random.next() as u16,
+            6 => connection.tcp.source_port = 4_000 + random.below(3) as u16,
+            7 => connection.wrong = random.below(2) as u16 * 77,
+            _ => connection.tcp.sequence_number = random.next() as u32,
+        }
+    }
+    connection.tcp.sequence_number = connection.tcp.sequence_number.wrapping_add(20);
+    connection.payload = vec![3; 20];
+    connection.octets()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_flows_cost_no_more_than_their_contexts(
+        (seed, flows, large) in (any::<u64>(), 1_u64..24, any::<bool>()),
+        (max_cid, profiles, change) in (1_u16..16, 0_usize..4, 1_u64..12),
+    ) {
+        let case = Case { seed, flows, large, max_cid, profiles, change };
+        let cids = if large { CidSpace::Large } else { CidSpace::Small };
+        let both = [ProfileId::Tcp, ProfileId::Coap];
+        let mut link = Link::new(cids, max_cid, v1_and([&[][..], &both[..1], &both[1..], &both[..]][profiles]));
+        let mut random = Random(seed);
+        let mut datagrams: Vec<Flow> = (0..flows).map(|_| any_flow(&mut random)).collect();
+        let mut segments: Vec<Packet> = (0..flows)
+            .map(|i| {
+                let layers = (0..=random.below(2)).map(|_| Outer::new(random.once_in(2))).collect();
+                Packet::new(layers, 4_000 + i as u16)
+            })
+            .collect();
+        let mut begun = 0;
+        for _ in 0..1_500 {
+            let at = random.below(flows) as usize;
+            let packet = if random.once_in(2) {
+                segment(&mut segments[at], change, &mut random)
+            } else {
+                let flow = &mut datagrams[at];
+                if random.once_in(change) {
+                    flow.change(&mut random);
+                    flow.layers[0].address %= 4;
+                    if random.once_in(4) {
+                        flow.layers[0].flow_label = random.below(3) as u32;
+                    }
+                }
+                flow.packet(&mut random)
+            };
+            link.carry(&packet);
+            begun = usize::from(max_cid) + 1 + link.compressor.displaced_flows() as usize;
+        }
+        prop_assert!(link.excess(begun) <= 0, "{case:?}: {} more with {begun} contexts, {:?}", link.excess(begun), link.formats);
+    }
+}
