@@ -17,10 +17,13 @@ use crate::profile::tcp;
 use crate::storage::Slots;
 
 /// No context.
-pub(super) const NONE: u16 = u16::MAX;
+const NONE: u16 = u16::MAX;
+
+/// The bits of a hash that a link keeps.
+const HASH: u32 = 0x00FF_FFFF;
 
 /// Contexts that were not used for longest, among which one of two hosts is looked for.
-const LOOKED_AT: usize = 32;
+const LOOKED_AT: usize = 256;
 
 /// One in so many contexts is the one that was not used for longest, whoever asks for it.
 const TURN: u32 = 256;
@@ -45,29 +48,34 @@ impl CompressorContext {
 /// of use does not fetch the contexts of others.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowLink {
-    hash: u32,
+    /// 24 bits of the hash, and above them the state of the [`Balance`].
+    tag: u32,
     /// The next context in the same bucket.
     next: u16,
     /// Neighbours in the order of use.
     older: u16,
     newer: u16,
-    /// The next context of the same two hosts in the order of claims, and the one before.
-    later: u16,
-    earlier: u16,
-    pub(super) balance: Balance,
+    /// Credit of the [`Balance`].
+    credit: i16,
 }
 
 impl FlowLink {
     /// No flow.
-    pub const EMPTY: Self = Self {
-        hash: 0,
-        next: NONE,
-        older: NONE,
-        newer: NONE,
-        later: NONE,
-        earlier: NONE,
-        balance: Balance::NONE,
-    };
+    pub const EMPTY: Self = Self { tag: 0, next: NONE, older: NONE, newer: NONE, credit: 0 };
+
+    #[inline]
+    fn is(&self, hash: u32) -> bool {
+        (self.tag ^ hash) & HASH == 0
+    }
+
+    fn balance(&self) -> Balance {
+        Balance { credit: self.credit, state: (self.tag >> HASH.count_ones()) as u8 }
+    }
+
+    fn set(&mut self, balance: Balance) {
+        self.credit = balance.credit;
+        self.tag = self.tag & HASH | u32::from(balance.state) << HASH.count_ones();
+    }
 }
 
 /// What a place holds.
@@ -161,7 +169,7 @@ impl<'m> Flows<'m> {
     pub(super) fn find(&self, hash: u32, is_it: impl Fn(&Kind) -> bool) -> Option<Cid> {
         let mut at = *self.buckets.get((hash & self.mask) as usize)?;
         while let Some(link) = self.links.get(usize::from(at)) {
-            if link.hash == hash && self.contexts.get(usize::from(at)).is_some_and(|c| is_it(&c.kind)) {
+            if link.is(hash) && self.contexts.get(usize::from(at)).is_some_and(|c| is_it(&c.kind)) {
                 return Cid::new(at);
             }
             at = link.next;
@@ -174,7 +182,7 @@ impl<'m> Flows<'m> {
     pub(super) fn find_with(&self, hash: u32, is_it: impl Fn(Cid, &Kind) -> bool) -> Option<Cid> {
         let mut at = *self.buckets.get((hash & self.mask) as usize)?;
         while let Some(link) = self.links.get(usize::from(at)) {
-            if link.hash == hash
+            if link.is(hash)
                 && let Some(context) = self.contexts.get(usize::from(at))
                 && let Some(cid) = Cid::new(at)
                 && is_it(cid, &context.kind)
@@ -206,7 +214,8 @@ impl<'m> Flows<'m> {
         if self.used < self.capacity {
             return Cid::new(self.used);
         }
-        let is_own = |at: u16| self.links.get(usize::from(at)).is_some_and(|link| link.balance.pair == pair);
+        let is_own =
+            |at: u16| self.links.get(usize::from(at)).is_some_and(|link| link.balance().pair() == pair);
         // Flows that have ended leave their contexts, which others get one by one.
         let is_turn = self.displaced.is_multiple_of(TURN);
         let has_share = !is_turn && self.pairs.count(pair) >= (self.capacity / 2).max(1);
@@ -221,7 +230,7 @@ impl<'m> Flows<'m> {
             }
             at = link.newer;
         }
-        Cid::new(self.pairs.earliest(pair))
+        Cid::new(self.oldest)
     }
 
     /// Takes a free context, or the one that was not used for longest. What it held is left in it, to be released
@@ -231,7 +240,7 @@ impl<'m> Flows<'m> {
         if self.used == self.capacity {
             self.displaced = self.displaced.wrapping_add(1);
             if let Some(link) = self.links.get(cid.index()) {
-                self.pairs.note_end(&link.balance);
+                self.pairs.note_end(link.balance());
             }
         }
         self.take(cid, hash, pair)
@@ -245,18 +254,20 @@ impl<'m> Flows<'m> {
         } else {
             self.unlink_use(at);
             self.unlink_bucket(at);
-            self.unlink_pair(at);
+            if let Some(link) = self.links.get(usize::from(at)) {
+                self.pairs.count_less(link.balance().pair());
+            }
         }
         if self.uncompressed == Some(cid) {
             self.uncompressed = None;
         }
         let credit = self.credit;
         let link = self.links.get_mut(usize::from(at))?;
-        link.hash = hash;
-        link.balance = Balance::new(credit, pair);
+        link.tag = hash & HASH;
+        link.set(Balance::new(credit, pair));
+        self.pairs.count_more(pair);
         self.link_bucket(at);
         self.link_newest(at);
-        self.link_pair(at);
         Some(cid)
     }
 
@@ -269,7 +280,11 @@ impl<'m> Flows<'m> {
     #[inline]
     pub(super) fn rests(&mut self, cid: Cid) -> bool {
         let credit = self.credit;
-        self.links.get_mut(cid.index()).is_some_and(|link| link.balance.rests(credit))
+        let Some(link) = self.links.get_mut(cid.index()).filter(|link| link.credit < 0) else { return false };
+        let mut balance = link.balance();
+        balance.rest(credit);
+        link.set(balance);
+        true
     }
 
     /// Notes a packet of a flow that has settled, which is smaller than its headers.
@@ -277,9 +292,11 @@ impl<'m> Flows<'m> {
     pub(super) fn note_settled(&mut self, cid: Cid) {
         let credit = self.credit;
         if let Some(link) = self.links.get_mut(cid.index())
-            && !link.balance.is_full(credit)
+            && link.credit != credit
         {
-            link.balance.gain(SETTLED, credit);
+            let mut balance = link.balance();
+            balance.gain(SETTLED, credit);
+            link.set(balance);
         }
     }
 
@@ -295,7 +312,10 @@ impl<'m> Flows<'m> {
     ) -> bool {
         let credit = self.credit;
         let Some(link) = self.links.get_mut(cid.index()) else { return true };
-        link.balance.note(before, sent, is_initialization, credit)
+        let mut balance = link.balance();
+        let is_worth = balance.note(before, sent, is_initialization, credit);
+        link.set(balance);
+        is_worth
     }
 
     #[inline]
@@ -383,44 +403,15 @@ impl<'m> Flows<'m> {
 
     fn link_bucket(&mut self, at: u16) {
         let Some(link) = self.links.get_mut(usize::from(at)) else { return };
-        if let Some(bucket) = self.buckets.get_mut((link.hash & self.mask) as usize) {
+        if let Some(bucket) = self.buckets.get_mut((link.tag & HASH & self.mask) as usize) {
             link.next = *bucket;
             *bucket = at;
         }
     }
 
-    fn link_pair(&mut self, at: u16) {
-        let Some(link) = self.links.get_mut(usize::from(at)) else { return };
-        link.later = NONE;
-        let Some(pair) = self.pairs.get_mut(link.balance.pair) else { return };
-        link.earlier = pair.latest;
-        pair.latest = at;
-        pair.count += 1;
-        let before = link.earlier;
-        match self.links.get_mut(usize::from(before)) {
-            Some(link) => link.later = at,
-            None => pair.earliest = at,
-        }
-    }
-
-    fn unlink_pair(&mut self, at: u16) {
-        let Some(link) = self.links.get(usize::from(at)) else { return };
-        let (later, earlier) = (link.later, link.earlier);
-        let Some(pair) = self.pairs.get_mut(link.balance.pair) else { return };
-        pair.count = pair.count.saturating_sub(1);
-        match self.links.get_mut(usize::from(earlier)) {
-            Some(link) => link.later = later,
-            None => pair.earliest = later,
-        }
-        match self.links.get_mut(usize::from(later)) {
-            Some(link) => link.earlier = earlier,
-            None => pair.latest = earlier,
-        }
-    }
-
     fn unlink_bucket(&mut self, at: u16) {
         let Some(link) = self.links.get(usize::from(at)) else { return };
-        let (hash, next) = (link.hash, link.next);
+        let (hash, next) = (link.tag & HASH, link.next);
         let Some(bucket) = self.buckets.get_mut((hash & self.mask) as usize) else { return };
         if *bucket == at {
             *bucket = next;

@@ -5,6 +5,7 @@ use thinair_wire::crc::Check;
 use thinair_wire::time::Instant;
 
 use super::flows::Kind;
+use super::worth::Pairs;
 use super::{CompressError, Compressed, Compressor, CompressorConfig};
 use crate::cid::Cid;
 use crate::profile::{Format, ProfileId, uncompressed};
@@ -21,7 +22,7 @@ impl Compressor<'_> {
         let cid = match self.flows.uncompressed() {
             Some(cid) => cid,
             None => {
-                let cid = self.flows.claim(0, u8::MAX).ok_or(CompressError::NoContexts)?;
+                let cid = self.flows.claim(0, Pairs::NONE).ok_or(CompressError::NoContexts)?;
                 self.release(cid);
                 self.begin_uncompressed(now, cid);
                 cid

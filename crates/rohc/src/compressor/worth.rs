@@ -7,21 +7,26 @@
 //! A flow of a few packets ends before its context has paid. Where such flows take the contexts of others faster than these
 //! pay, as more flows by turns than there are contexts do, new flows of the same two hosts get a context only now and then.
 //!
-//! All of it takes constant time for a packet, 8 octets a context beside its links, and [`PAIRS`] places a channel.
-
-use super::flows::NONE;
+//! All of it takes constant time for a packet, three octets a context that its link has to spare, and a place of 4 octets for each
+//! of [`PAIRS`] hashes of two hosts.
 
 /// Packets of a flow that go by another profile when its context was not worth it for the first time.
-const REST: u16 = 128;
+const REST: i16 = 128;
 
 /// Times that the rest is doubled at most: up to 8,192 packets.
 const DOUBLED: u8 = 6;
 
-/// In `Balance::state`: the context has saved more than it has cost.
+/// In [`Balance::state`]: the place of its two hosts.
+const PAIR: u8 = 0b1111;
+
+/// In [`Balance::state`]: the context has saved more than it has cost.
 const PAID: u8 = 1 << 7;
 
+/// In [`Balance::state`]: how often the rest was doubled.
+const TIMES: u8 = 4;
+
 /// Places for two hosts with contexts. Hosts that share one by their hash share the bounds.
-const PAIRS: usize = 32;
+const PAIRS: usize = 15;
 
 /// Contexts of two hosts that may end without having paid, more than those that have paid, before new ones are rationed.
 const WASTED: u8 = 32;
@@ -33,39 +38,32 @@ const MOST_WASTED: u8 = 160;
 /// What a context has cost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Balance {
-    /// Octets that it may still cost above plain headers.
-    credit: i16,
-    /// Packets left that go by another profile.
-    rest: u16,
-    /// [`PAID`], and how often the rest was doubled.
-    state: u8,
-    /// The place of its two hosts; out of range for none.
-    pub(super) pair: u8,
+    /// Octets that it may still cost above plain headers; below 0, packets left that go by another profile.
+    pub(super) credit: i16,
+    /// [`PAIR`], [`PAID`] and [`TIMES`].
+    pub(super) state: u8,
 }
 
 impl Balance {
-    pub(super) const NONE: Self = Self { credit: 0, rest: 0, state: 0, pair: u8::MAX };
-
     /// A new context. `full` credit is more than it has: who has it has saved something.
     pub(super) const fn new(full: i16, pair: u8) -> Self {
-        Self { credit: full - 1, rest: 0, state: 0, pair }
+        Self { credit: full - 1, state: pair & PAIR }
     }
 
-    #[inline]
-    pub(super) const fn is_full(&self, full: i16) -> bool {
-        self.credit == full
+    /// The place of its two hosts.
+    pub(super) const fn pair(self) -> u8 {
+        self.state & PAIR
     }
 
-    #[inline]
+    /// Notes octets that were saved.
     pub(super) fn gain(&mut self, octets: usize, full: i16) {
         self.credit = self.credit.saturating_add(i16::try_from(octets).unwrap_or(i16::MAX)).min(full);
         if self.credit == full {
-            self.state = PAID;
+            self.state = self.pair() | PAID;
         }
     }
 
     /// Returns whether the context goes on after a packet whose headers had `before` octets, and was `sent` with so many.
-    #[inline]
     pub(super) fn note(&mut self, before: usize, sent: usize, is_initialization: bool, full: i16) -> bool {
         if sent < before && !is_initialization {
             self.gain(before - sent, full);
@@ -79,33 +77,25 @@ impl Balance {
         if self.credit >= 0 {
             return true;
         }
-        let doubled = self.state & !PAID;
-        self.rest = REST << doubled;
-        self.state = (doubled + 1).min(DOUBLED);
+        let doubled = (self.state & !PAID) >> TIMES;
+        self.credit = -(REST << doubled);
+        self.state = self.pair() | (doubled + 1).min(DOUBLED) << TIMES;
         false
     }
 
-    /// Counts a packet of the flow. Returns whether it goes by another profile.
-    #[inline]
-    pub(super) fn rests(&mut self, full: i16) -> bool {
-        if self.rest == 0 {
-            return false;
-        }
-        self.rest -= 1;
-        if self.rest == 0 {
+    /// Counts a packet of the flow of a context that rests.
+    pub(super) fn rest(&mut self, full: i16) {
+        self.credit += 1;
+        if self.credit == 0 {
             self.credit = full - 1;
         }
-        true
     }
 }
 
 /// The contexts of two hosts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pair {
-    pub(super) count: u16,
-    /// In the order of claims.
-    pub(super) latest: u16,
-    pub(super) earliest: u16,
+struct Pair {
+    count: u16,
     /// Contexts that have ended without having paid, less those that have.
     wasted: u8,
     /// Contexts that were asked for since one was given.
@@ -118,8 +108,11 @@ pub(super) struct Pairs([Pair; PAIRS]);
 
 impl Pairs {
     pub(super) const fn new() -> Self {
-        Self([Pair { count: 0, latest: NONE, earliest: NONE, wasted: 0, asked: 0 }; PAIRS])
+        Self([Pair { count: 0, wasted: 0, asked: 0 }; PAIRS])
     }
+
+    /// No hosts: the context of profile 0x0000.
+    pub(super) const NONE: u8 = PAIR;
 
     /// The place of the two hosts of a packet.
     pub(super) fn of(packet: &[u8], key: u64) -> u8 {
@@ -135,21 +128,30 @@ impl Pairs {
         (hash >> 32) as u8 % PAIRS as u8
     }
 
-    pub(super) fn get_mut(&mut self, pair: u8) -> Option<&mut Pair> {
+    fn get_mut(&mut self, pair: u8) -> Option<&mut Pair> {
         self.0.get_mut(usize::from(pair))
     }
 
+    /// Contexts of two hosts.
     pub(super) fn count(&self, pair: u8) -> u16 {
         self.0.get(usize::from(pair)).map_or(0, |pair| pair.count)
     }
 
-    pub(super) fn earliest(&self, pair: u8) -> u16 {
-        self.0.get(usize::from(pair)).map_or(NONE, |pair| pair.earliest)
+    pub(super) fn count_more(&mut self, pair: u8) {
+        if let Some(pair) = self.get_mut(pair) {
+            pair.count = pair.count.saturating_add(1);
+        }
+    }
+
+    pub(super) fn count_less(&mut self, pair: u8) {
+        if let Some(pair) = self.get_mut(pair) {
+            pair.count = pair.count.saturating_sub(1);
+        }
     }
 
     /// A context is taken by another flow.
-    pub(super) fn note_end(&mut self, balance: &Balance) {
-        let Some(pair) = self.get_mut(balance.pair) else { return };
+    pub(super) fn note_end(&mut self, balance: Balance) {
+        let Some(pair) = self.get_mut(balance.pair()) else { return };
         pair.wasted = if balance.state & PAID == 0 {
             pair.wasted.saturating_add(1).min(MOST_WASTED)
         } else {

@@ -53,9 +53,9 @@ pub(super) struct Options {
     lens: [u8; GENERICS],
     /// `option_static`, a bit each.
     pub(super) statics: u16,
-    /// Generic options by their last use, the newest first, counted from 0. **Both ends make room by this order**: an option
+    /// Generic options by their last use, 4 bits each, counted from 0, the newest lowest. **Both ends make room by this order**: an option
     /// that the compressor counts on was used later than any that one of them holds alone, behind whatever CID or IR packet.
-    recent: [u8; GENERICS],
+    recent: [u8; GENERICS.div_ceil(2)],
     arena: [u8; ARENA],
 }
 
@@ -72,7 +72,7 @@ impl Options {
         blocks: 0,
         lens: [0; GENERICS],
         statics: 0,
-        recent: [0, 1, 2, 3, 4, 5, 6, 7, 8],
+        recent: [0x10, 0x32, 0x54, 0x76, 0x08],
         arena: [0; ARENA],
     };
 
@@ -146,8 +146,9 @@ impl Options {
             return true;
         }
         let kept = kept | 1 << index;
-        for at in self.recent.into_iter().rev() {
-            let old = index::GENERIC + at;
+        let recent = self.recent();
+        for place in (0..GENERICS).rev() {
+            let old = index::GENERIC + (recent >> (4 * place) & 0xF) as u8;
             if kept >> old & 1 == 0 && !self.generic(old).is_empty() {
                 self.known &= !(1 << old);
                 self.set_generic(old, &[]);
@@ -159,22 +160,31 @@ impl Options {
         false
     }
 
-    /// Items of the first `count` options, and of those behind them that are not `present` in the list, a bit for each place.
-    fn kept(&self, count: usize, present: u16) -> u16 {
+    /// Items of the options in front of an item, and of those behind it that are not `present` in the list, a bit for each place.
+    fn kept(&self, index: u8, present: u16) -> u16 {
+        let count = self.structure().iter().position(|i| *i == index).unwrap_or(0);
         let places = self.structure().iter().enumerate();
         let is_kept = places.filter(|(k, _)| *k < count || present >> k & 1 == 0);
         is_kept.fold(0, |kept, (_, index)| kept | 1 << index)
     }
 
+    fn recent(&self) -> u64 {
+        let [a, b, c, d, e] = self.recent;
+        u64::from_le_bytes([a, b, c, d, e, 0, 0, 0])
+    }
+
     /// The generic options of the list were used.
     fn note_use(&mut self) {
         for index in self.structure.into_iter().take(usize::from(self.count)) {
-            let Some(at) = index.checked_sub(index::GENERIC) else { continue };
-            if let Some(from) = self.recent.iter().position(|recent| *recent == at)
-                && let Some(newer) = self.recent.get_mut(..=from)
-            {
-                newer.rotate_right(1);
-            }
+            let Some(option) = index.checked_sub(index::GENERIC).map(u64::from) else { continue };
+            let mut recent = self.recent();
+            let Some(place) = (0..GENERICS).find(|place| recent >> (4 * place) & 0xF == option) else {
+                continue;
+            };
+            let newer = recent & ((1 << (4 * place)) - 1);
+            let older = recent >> (4 * (place + 1)) << (4 * (place + 1));
+            recent = older | newer << 4 | option;
+            self.recent.copy_from_slice(&recent.to_le_bytes()[..GENERICS.div_ceil(2)]);
         }
     }
 
@@ -332,8 +342,9 @@ pub(super) fn list_tcp_options<'p, C: Coder<'p>>(
     }
     for k in 0..count {
         if present >> k & 1 == 1 {
-            list_item(c, k, options, sent, ack)?;
-            options.known |= 1 << options.structure[k];
+            let index = options.structure[k];
+            list_item(c, index, options, sent, ack)?;
+            options.known |= 1 << index;
         }
     }
     options.note_use();
@@ -343,12 +354,11 @@ pub(super) fn list_tcp_options<'p, C: Coder<'p>>(
 /// The formats of options whose names end in `_list_item`.
 pub(super) fn list_item<'p, C: Coder<'p>>(
     c: &mut C,
-    place: usize,
+    index: u8,
     options: &mut Options,
     sent: &mut Sent,
     ack: u32,
 ) -> Step {
-    let index = options.structure[place];
     match index {
         index::NOP | index::SACK_PERMITTED => Ok(()),
         index::EOL => {
@@ -391,7 +401,7 @@ pub(super) fn list_item<'p, C: Coder<'p>>(
             }
             options.statics = options.statics & !(1 << index) | u16::from(is_static) << index;
             let option = option.get(..usize::from(len)).unwrap_or_default();
-            let kept = options.kept(place, sent.present);
+            let kept = options.kept(index, sent.present);
             if !options.make_room(index, option, kept) {
                 return refuse();
             }
