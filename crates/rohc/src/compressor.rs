@@ -423,9 +423,14 @@ impl<'m> Compressor<'m> {
         };
         self.flows.touch(cid);
         let Kind::Rfc3095(context) = self.flows.kind(cid) else { return Err(CompressError::NoContexts) };
-        match context.compress(now, &plan, cid, &self.config, &mut self.pool, out) {
+        let result = context.compress(now, &plan, cid, &self.config, &mut self.pool, out);
+        // In R-mode packets say everything until that is acknowledged, however long that takes.
+        let waits = context.mode.is_secure();
+        match result {
             Ok(compressed) => {
-                self.note_cost(&compressed);
+                if !waits {
+                    self.note_cost(&compressed);
+                }
                 Ok(compressed)
             }
             Err(Refused::NoRoom) => Err(CompressError::OutputTooSmall { have: out.len() }),

@@ -210,3 +210,34 @@ fn templates_of_coap() {
         }
     }
 }
+
+/// The packets of a classic little-endian pcap file of raw IP packets.
+fn packets(octets: &[u8]) -> Vec<Vec<u8>> {
+    assert_eq!((&octets[..4], octets[20]), (&[0xD4, 0xC3, 0xB2, 0xA1][..], 101));
+    let (mut at, mut packets) = (24, Vec::new());
+    while at < octets.len() {
+        let len = u32::from_le_bytes(octets[at + 8..at + 12].try_into().unwrap()) as usize;
+        packets.push(octets[at + 16..at + 16 + len].to_vec());
+        at += 16 + len;
+    }
+    packets
+}
+
+#[test]
+fn options_of_the_flow_before_take_no_room_from_those_of_the_next_one() {
+    let captures =
+        [(include_bytes!("data/hand1.pcap").as_slice(), 25), (include_bytes!("data/hand5.pcap"), 41)];
+    for (capture, count) in captures {
+        let packets = packets(capture);
+        assert_eq!(packets.len(), count);
+        for mode in MODES {
+            for contexts in [1, 2, 16] {
+                let sizes = Sizes { contexts, blocks: 64, templates: 0, rooms: contexts.into() };
+                let profiles = ProfileSet::v1().with(ProfileId::Tcp).unwrap();
+                let mut link = Link::new(profiles, sizes, mode);
+                packets.iter().for_each(|packet| link.carry(packet, &(mode, contexts)));
+                assert_eq!(link.packets(ProfileId::Tcp), count);
+            }
+        }
+    }
+}

@@ -172,3 +172,67 @@ impl Pairs {
         is_given
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: i16 = 128;
+
+    /// Packets of which each costs 5 octets while the context is used: used, and left out.
+    fn spend(balance: &mut Balance, packets: usize) -> (usize, usize) {
+        let mut used = 0;
+        for _ in 0..packets {
+            if balance.credit < 0 {
+                balance.rest(FULL);
+            } else {
+                balance.note(40, 45, true, FULL);
+                used += 1;
+            }
+        }
+        (used, packets - used)
+    }
+
+    #[test]
+    fn a_context_that_never_pays_rests_for_twice_as_long_each_time() {
+        let mut balance = Balance::new(FULL, 3);
+        // 26 IR packets, and 128, 256 and 512 packets of rest.
+        assert_eq!(spend(&mut balance, 26 + 128), (26, 128));
+        assert_eq!(spend(&mut balance, 26 + 256), (26, 256));
+        assert_eq!(spend(&mut balance, 26 + 512), (26, 512));
+        spend(&mut balance, 1 << 20);
+        let (used, _) = spend(&mut balance, 10 * ((128 << DOUBLED) + 26));
+        assert_eq!((used, balance.pair()), (260, 3));
+    }
+
+    #[test]
+    fn a_context_that_has_paid_begins_with_the_shortest_rest_again() {
+        let mut balance = Balance::new(FULL, 3);
+        spend(&mut balance, 26 + 128 + 26 + 256);
+        assert!(balance.note(40, 2, false, FULL));
+        assert_eq!(balance.credit, FULL);
+        assert_eq!(spend(&mut balance, 26 + 128 + 26), (52, 128));
+    }
+
+    #[test]
+    fn an_ir_packet_is_no_gain_however_small_it_is() {
+        let mut balance = Balance::new(FULL, 0);
+        let packets = (0..1_000).take_while(|_| balance.note(40, 30, true, FULL)).count();
+        assert_eq!(packets, FULL as usize - 1);
+    }
+
+    #[test]
+    fn contexts_of_two_hosts_are_rationed_while_they_end_before_they_have_paid() {
+        let mut pairs = Pairs::new();
+        let mut given = |pairs: &mut Pairs| (0..1_000).filter(|_| pairs.admits(2)).count();
+        assert_eq!(given(&mut pairs), 1_000);
+        (0..100).for_each(|_| pairs.note_end(Balance::new(FULL, 2)));
+        let rationed = given(&mut pairs);
+        assert!((10..20).contains(&rationed), "{rationed}");
+        assert!(pairs.admits(1));
+        let mut paid = Balance::new(FULL, 2);
+        paid.gain(40, FULL);
+        (0..100).for_each(|_| pairs.note_end(paid));
+        assert_eq!(given(&mut pairs), 1_000);
+    }
+}
