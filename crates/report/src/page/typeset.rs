@@ -1,0 +1,84 @@
+//! Prose and names as a page sets them: where a line may break. Knows characters only.
+
+use std::borrow::Cow;
+
+use maud::{Markup, html};
+
+use crate::text::{NO_BREAK_SPACE, arrows};
+
+/// Words from this length on may break behind a slash, as in a path.
+const LONG_WORD: usize = 16;
+
+/// Words of more characters than this may break anywhere: a telephone has no room for them.
+const UNBROKEN: usize = 32;
+
+/// The text with arrows, no-break spaces, and options of a command (`--mode u`) set as code.
+pub(crate) fn prose(text: &str) -> Markup {
+    let text = arrows(text);
+    html! {
+        @for (at, word) in text.split(' ').enumerate() {
+            @if at > 0 { " " }
+            @match option(word) {
+                Some((option, rest)) => { code class="option" { (option) } (rest) }
+                None => (breakable(word)),
+            }
+        }
+    }
+}
+
+/// An option of a command, and the punctuation behind it.
+fn option(word: &str) -> Option<(&str, &str)> {
+    let name = word.strip_prefix("--")?;
+    let end = name.trim_end_matches(['.', ',', ';', ':', ')']).len();
+    let is_name = name.starts_with(|c: char| c.is_ascii_lowercase());
+    is_name.then(|| word.split_at(end + 2))
+}
+
+/// The word, with places where it may break if it is long.
+fn breakable(word: &str) -> Markup {
+    let length = word.chars().count();
+    let pieces: Cow<'_, [&str]> = match length >= LONG_WORD {
+        true => word.split_inclusive(['/', NO_BREAK_SPACE]).collect(),
+        false => Cow::Owned(vec![word]),
+    };
+    let pieces = html! {
+        @for (at, piece) in pieces.iter().enumerate() {
+            @if at > 0 && !pieces.get(at - 1).is_some_and(|before| before.ends_with(NO_BREAK_SPACE)) { wbr; }
+            (piece)
+        }
+    };
+    if length > UNBROKEN {
+        html! { span class="anywhere" { (pieces) } }
+    } else {
+        pieces
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_a_command_do_not_break_behind_their_hyphens() {
+        let set = prose("left out with --coap-checksum elide; see --mode.").into_string();
+        assert!(set.contains("<code class=\"option\">--coap-checksum</code> elide; see"), "{set}");
+        assert!(set.ends_with("<code class=\"option\">--mode</code>."), "{set}");
+        assert_eq!(prose("a -- b").into_string(), "a -- b");
+    }
+
+    #[test]
+    fn a_path_breaks_at_its_slashes_and_a_long_name_anywhere() {
+        assert_eq!(prose("captures/coap_udp4.pcap").into_string(), "captures/<wbr>coap_udp4.pcap");
+        assert_eq!(prose("and/or").into_string(), "and/or");
+        let name = "x".repeat(UNBROKEN + 1);
+        assert_eq!(prose(&name).into_string(), format!("<span class=\"anywhere\">{name}</span>"));
+    }
+
+    #[test]
+    fn what_is_set_is_escaped() {
+        assert_eq!(
+            prose("--a<b> & <i>").into_string(),
+            "<code class=\"option\">--a&lt;b&gt;</code> &amp; &lt;i&gt;"
+        );
+    }
+}
