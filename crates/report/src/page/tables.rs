@@ -51,23 +51,31 @@ fn is_dense(table: &Table) -> bool {
     table.columns().len() > ROOMY
 }
 
-/// Whether a row is a record, with several names in it, and wider than a telephone.
+/// Whether a row is a record, with names of some length in it, and wider than a telephone.
 fn has_cards(table: &Table, texts: &[Vec<String>]) -> bool {
-    let names = table.columns().iter().filter(|column| column.kind == Kind::Text).count();
     let longest_word = |text: &str| text.split_whitespace().map(width).max().unwrap_or(0);
-    let widths = table.columns().iter().enumerate().map(|(at, column)| {
+    let mut names = 0;
+    let mut longest_name = 0;
+    let mut room = 0;
+    for (at, column) in table.columns().iter().enumerate() {
         let cells = texts.iter().filter_map(|row| row.get(at));
-        let cells =
-            cells.map(|text| if column.kind == Kind::Number { width(text) } else { longest_word(text) });
-        cells.max().unwrap_or(0).max(longest_word(&column.heading)) + GAP
-    });
-    names > 1 && widths.sum::<usize>() > NARROW
+        let cell = match column.kind {
+            Kind::Number => cells.map(|text| width(text)).max(),
+            Kind::Text => {
+                names += 1;
+                longest_name = cells.clone().map(|text| width(text)).fold(longest_name, usize::max);
+                cells.map(|text| longest_word(text)).max()
+            }
+        };
+        room += cell.unwrap_or(0).max(longest_word(&column.heading)) + GAP;
+    }
+    names > 1 && longest_name > SHORT_NAME && room > NARROW
 }
 
 fn heading(column: &Column) -> Markup {
     html! {
         th scope="col" class=[class(column.kind)] {
-            (printable(&column.heading))
+            (prose(&column.heading))
             @if let Some(unit) = &column.unit { " " span class="unit" { "(" (printable(unit)) ")" } }
         }
     }

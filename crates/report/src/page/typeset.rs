@@ -9,6 +9,9 @@ use crate::text::{NO_BREAK_SPACE, arrows};
 /// Words from this length on may break behind a slash, as in a path.
 const LONG_WORD: usize = 16;
 
+/// Names with a hyphen up to this length stand in one line.
+const MOST_WHOLE: usize = 14;
+
 /// Words of more characters than this may break anywhere: a telephone has no room for them.
 const UNBROKEN: usize = 32;
 
@@ -34,8 +37,20 @@ fn option(word: &str) -> Option<(&str, &str)> {
     is_name.then(|| word.split_at(end + 2))
 }
 
+/// Whether the word is a name that would be torn at its hyphen: `O-mode`, `coap-2015`, `UO-0`.
+fn is_hyphenated_name(word: &str) -> bool {
+    let Some((before, after)) = word.split_once('-') else { return false };
+    let is_short = (1..=MOST_WHOLE).contains(&word.chars().count());
+    is_short
+        && !after.is_empty()
+        && (before.chars().count() == 1 || word.contains(|c: char| c.is_ascii_digit()))
+}
+
 /// The word, with places where it may break if it is long.
 fn breakable(word: &str) -> Markup {
+    if is_hyphenated_name(word) {
+        return html! { span class="whole" { (word) } };
+    }
     let length = word.chars().count();
     let pieces: Cow<'_, [&str]> = match length >= LONG_WORD {
         true => word.split_inclusive(['/', NO_BREAK_SPACE]).collect(),
@@ -72,6 +87,13 @@ mod tests {
         assert_eq!(prose("and/or").into_string(), "and/or");
         let name = "x".repeat(UNBROKEN + 1);
         assert_eq!(prose(&name).into_string(), format!("<span class=\"anywhere\">{name}</span>"));
+    }
+
+    #[test]
+    fn names_do_not_break_at_their_hyphens() {
+        assert_eq!(prose("O-mode").into_string(), "<span class=\"whole\">O-mode</span>");
+        assert_eq!(prose("coap-2015, W-LSB").into_string().matches("whole").count(), 2);
+        assert_eq!(prose("Start-up - and break-even -").into_string(), "Start-up - and break-even -");
     }
 
     #[test]

@@ -45,8 +45,9 @@ impl StackedBars {
         let mut table = Table::new("", columns);
         for (name, values) in &self.bars {
             let all = self.measure.cell(self.sum(values), decimals);
-            let parts = (0..self.parts.len())
-                .map(|part| values.get(part).map_or(Cell::Empty, |value| self.measure.cell(*value, decimals)));
+            let parts = (0..self.parts.len()).map(|part| {
+                values.get(part).map_or(Cell::Empty, |value| self.measure.cell(*value, decimals))
+            });
             table.row(std::iter::once(Cell::text(name)).chain(parts).chain([all]));
         }
         table
@@ -208,7 +209,10 @@ mod tests {
         let table = bars.data();
         assert_eq!(table.columns().last().map(|column| column.heading.as_str()), Some("all"));
         assert_eq!(table.rows()[0][3], Cell::number(1000.0, 0));
-        assert_eq!(table.rows()[1], [Cell::text("short"), Cell::number(1.0, 0), Cell::Empty, Cell::number(1.0, 0)]);
+        assert_eq!(
+            table.rows()[1],
+            [Cell::text("short"), Cell::number(1.0, 0), Cell::Empty, Cell::number(1.0, 0)]
+        );
     }
 
     #[test]
