@@ -313,7 +313,7 @@ fn flow_table(outcome: &Outcome, listed: &[&Flow]) -> Table {
         row.extend(several.then(|| Cell::integer(flow.input + 1)));
         row.extend([Cell::integer(flow.packets), Cell::integer(flow.traffic.bytes_in)]);
         row.push(header(flow.traffic.layers_in.all_headers()));
-        row.push(best.map_or(Cell::Empty, |best| Cell::text(words::label(best))));
+        row.push(best.map_or(Cell::Empty, |best| Cell::text(words::label(best).replace(' ', "\u{a0}"))));
         row.push(best.map_or(Cell::Empty, |best| header(best.layers_out.all_headers())));
         row.extend(has_ssrcs.then(|| Cell::text(words::ssrcs(flow))));
         table.row(row);
@@ -327,9 +327,9 @@ fn rules(outcome: &Outcome) -> Option<Section> {
     let octets: usize = derived.iter().map(|rules| rules.provisioning_bytes).sum();
     let rules: usize = derived.iter().map(|rules| rules.rules.len()).sum();
     let text = format!(
-        "A rule lists the fields of a header and how each is sent. {} were derived from the very packets that are then \
+        "A rule lists the fields of a header and how each is sent. {} derived from the very packets that are then \
          compressed, and cost nothing on the link; sending them to a device would take {}. Of many, only the first are listed.",
-        counted(rules as u64, "rule"),
+        if rules == 1 { "1 rule was".to_owned() } else { format!("{} were", counted(rules as u64, "rule")) },
         counted(octets as u64, "octet")
     );
     let first = derived.iter().find(|rules| !rules.rules.is_empty())?;
