@@ -10,7 +10,7 @@ use crate::document::{Block, Code, Document, Section, Term, Tile};
 use crate::json::slug;
 use crate::number::Numerals;
 use crate::page::tables::bare_table;
-use crate::page::typeset::prose;
+use crate::page::typeset::{prose, unbroken_options};
 use crate::plot::{self, Figure, Plot};
 use crate::table::Table;
 use crate::text::{arrows, printable, width};
@@ -122,7 +122,7 @@ fn captioned_code(code: &Code) -> Markup {
     html! {
         figure class="code" {
             @if !code.caption.is_empty() { figcaption { (prose(&code.caption)) } }
-            pre tabindex="0" { @for line in code.text.lines() { code { (printable(line)) "\n" } } }
+            pre tabindex="0" { @for line in code.text.lines() { code { (unbroken_options(line)) "\n" } } }
         }
     }
 }
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn commands_are_kept_letter_for_letter() {
         let html = Document::new("").section(Section::new("").code("there", "a -> b\n  --c")).to_html();
-        assert!(html.contains("<pre tabindex=\"0\"><code>a -&gt; b\n</code><code>  --c\n</code></pre>"));
+        assert!(html.contains("<pre tabindex=\"0\"><code>a -&gt; b\n</code><code>  <span class=\"whole\">--c</span>\n</code></pre>"));
     }
 
     fn evil() -> Document {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use maud::{Markup, html};
 
-use crate::text::{NO_BREAK_SPACE, arrows};
+use crate::text::{NO_BREAK_SPACE, arrows, printable};
 
 /// Words from this length on may break behind a slash, as in a path.
 const LONG_WORD: usize = 16;
@@ -25,6 +25,17 @@ pub(crate) fn prose(text: &str) -> Markup {
                 Some((option, rest)) => { code class="option" { (option) } (rest) }
                 None => (breakable(word)),
             }
+        }
+    }
+}
+
+/// A line of a command letter for letter, whose options do not break behind their hyphens.
+pub(crate) fn unbroken_options(line: &str) -> Markup {
+    let line = printable(line);
+    html! {
+        @for (at, word) in line.split(' ').enumerate() {
+            @if at > 0 { " " }
+            @if option(word).is_some() { span class="whole" { (word) } } @else { (word) }
         }
     }
 }

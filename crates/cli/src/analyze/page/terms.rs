@@ -33,7 +33,11 @@ pub(super) fn of_scheme(name: &str) -> &'static str {
         }
         "coap-2015" => "ROHC, and for CoAP the profile published in 2015.",
         "coap" => "ROHC, and for CoAP a profile that learns which headers a flow repeats.",
-        "tcp" => "ROHC, and for TCP the profile of RFC 6846.",
+        "coap-learned" => {
+            "ROHC with profile coap and with bases: descriptions of the first packets of flows that were learned from these very packets and \
+             given to both ends."
+        }
+        "tcp" => "ROHC, and for TCP the profile of RFC 6846, which is experimental.",
         "schc" => {
             "Static Context Header Compression (RFC 8724, RFC 8824): rules that both ends are given beforehand describe the \
              headers. Here the rules are the best ones for these very packets."
