@@ -13,7 +13,7 @@ use crate::page::tables::bare_table;
 use crate::page::typeset::{prose, unbroken_options};
 use crate::plot::{self, Figure, Plot};
 use crate::table::Table;
-use crate::text::{arrows, printable, width};
+use crate::text::{arrows, width};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
