@@ -11,12 +11,13 @@ mod tests;
 use std::collections::BTreeMap;
 use thinair_analyze::Settings;
 
-use thinair_analyze::outcome::{Flow, Outcome, Scheme};
+use thinair_analyze::outcome::{Flow, Outcome};
 use thinair_report::{
     Axis, Bars, Cell, Column, Document, Figure, Lines, Numerals, Section, Series, StackedBars, Table, Tile,
 };
 
 use self::schemes::Shown;
+use super::advice::Advice;
 use super::{text, words};
 
 /// Numbers in sentences and figures of the page.
@@ -34,11 +35,10 @@ const MOST_FIELDS: usize = 40;
 /// Packet types with a part of their own in a bar.
 const MOST_PARTS: usize = 6;
 
-pub(crate) fn document(settings: &Settings, outcome: &Outcome) -> Document {
+pub(crate) fn document(settings: &Settings, outcome: &Outcome, advice: &Advice) -> Document {
     let shown = Shown::of(outcome);
     let document = Document::new(title(&shown)).subtitle(subtitle(outcome));
-    let sections =
-        [summary(outcome, &shown), decision(settings, outcome, &shown), compared(settings, outcome, &shown)];
+    let sections = [summary(outcome, &shown), decision(advice), compared(settings, outcome, &shown)];
     let document = sections.into_iter().chain([layers(outcome, &shown)]).fold(document, Document::section);
     let details = [all_modes(settings, outcome, &shown), courses(outcome, &shown)];
     let details = details.into_iter().chain([headers(outcome, &shown), flows(outcome), rules(outcome)]);
@@ -91,50 +91,11 @@ fn summary(outcome: &Outcome, shown: &Shown<'_>) -> Section {
 }
 
 /// What to set at both ends, and what it brings.
-fn decision(settings: &Settings, outcome: &Outcome, shown: &Shown<'_>) -> Section {
-    let section = Section::new("What to use");
-    let Some(best) = shown.best() else {
-        return section.text("There is no IP packet to choose a scheme for.");
-    };
-    let meaning = |mode: Option<(&str, &'static str)>| mode.map_or("", |(_, meaning)| meaning);
-    let mut facts =
-        vec![Tile::new("scheme", Cell::text(words::name(best))).detail(terms::of_scheme(best.scheme))];
-    if let Some(mode) = best.mode {
-        facts.push(Tile::new("mode", Cell::text(mode.to_uppercase())).detail(meaning(terms::of_mode(mode))));
-        let contexts = settings.channel.max_cid() + 1;
-        facts.push(Tile::new("contexts", Cell::integer(contexts)).detail(format!(
-            "Flows that both ends remember at a time: MAX_CID {}.",
-            settings.channel.max_cid()
-        )));
-    }
-    if best.scheme == "schc" {
-        let rules = outcome.inputs.iter().filter_map(|input| input.schc_rules.as_ref());
-        let octets: usize = rules.map(|rules| rules.provisioning_bytes).sum();
-        facts.push(
-            Tile::new("rules", Cell::integer(octets)).unit("octets").detail("Given to both ends beforehand."),
-        );
-    }
-    facts.push(Tile::new("feedback", Cell::integer(best.feedback_bytes)).unit("octets").detail(
-        match best.feedback_bytes {
-            0 => "Nothing is sent the other way.",
-            _ => "Sent the other way, and counted among the octets of this page.",
-        },
-    ));
-    facts.push(Tile::new("proof", Cell::text(proof(outcome, best))).detail(
-        "Every packet was compressed, decompressed by a decompressor of its own, and compared octet by octet.",
-    ));
-    section.facts(facts)
-}
-
-fn proof(outcome: &Outcome, scheme: &Scheme) -> String {
-    let packets = outcome.totals.packets;
-    let equal = packets.saturating_sub(scheme.roundtrip_mismatches + scheme.lost);
-    let of_all =
-        format!("{} of {} came back bit for bit", N.integer(equal.into()), counted(packets, "packet"));
-    match scheme.lost {
-        0 => of_all,
-        lost => format!("{of_all}; {} lost", N.integer(lost.into())),
-    }
+fn decision(advice: &Advice) -> Section {
+    let reasons = advice.rows.iter().map(|(name, text)| Tile::new(*name, Cell::Empty).detail(text));
+    let facts = std::iter::once(Tile::new("use", Cell::text(&advice.headline))).chain(reasons);
+    let section = Section::new("What to use").facts(facts);
+    advice.blocks.iter().fold(section, |section, (heading, lines)| section.code(*heading, lines.join("\n")))
 }
 
 /// The best mode of each scheme, side by side.

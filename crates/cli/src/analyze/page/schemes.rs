@@ -11,7 +11,7 @@ pub(super) const BEFORE: &str = "before";
 
 /// Octets that a scheme sends, feedback included.
 pub(super) fn sent(scheme: &Scheme) -> u64 {
-    scheme.bytes_out + scheme.feedback_bytes
+    scheme.sent_bytes()
 }
 
 /// The best mode of each scheme, the one that needs fewest octets first.
@@ -31,12 +31,14 @@ impl<'o> Shown<'o> {
         }
         let mut best: Vec<(usize, &Scheme)> = Vec::new();
         for (at, scheme) in outcome.totals.schemes.iter().enumerate() {
+            let rank = |scheme: &Scheme| (!is_recommended(outcome, scheme), sent(scheme));
             match best.iter_mut().find(|(_, one)| one.scheme == scheme.scheme) {
-                Some(one) if sent(scheme) < sent(one.1) => *one = (at, scheme),
+                Some(one) if rank(scheme) < rank(one.1) => *one = (at, scheme),
                 Some(_) => {}
                 None => best.push((at, scheme)),
             }
         }
+        best.sort_by_key(|(_, scheme)| !is_recommended(outcome, scheme));
         for (at, scheme) in best {
             match shown.schemes.iter().find(|(_, one)| sends_the_same(one, scheme)) {
                 Some((_, one)) => shown.equal.push((scheme, one)),
@@ -51,9 +53,10 @@ impl<'o> Shown<'o> {
         self.schemes.iter().copied()
     }
 
-    /// The scheme that needs fewest octets, if there is a packet.
+    /// The scheme that is recommended, or else the one that needs fewest octets; none if there is no packet.
     pub(super) fn best(&self) -> Option<&'o Scheme> {
-        self.schemes.first().map(|(_, scheme)| *scheme)
+        let recommended = self.iter().find(|(_, scheme)| is_recommended(self.outcome, scheme));
+        recommended.or_else(|| self.iter().next()).map(|(_, scheme)| scheme)
     }
 
     /// Share of all octets that a scheme does not send: negative if it sends more.
@@ -78,6 +81,12 @@ impl<'o> Shown<'o> {
         };
         self.iter().filter_map(sentence).collect()
     }
+}
+
+fn is_recommended(outcome: &Outcome, scheme: &Scheme) -> bool {
+    outcome.recommendation.as_ref().is_some_and(|best| {
+        best.scheme == scheme.scheme && scheme.mode == Some(best.mode) && sent(scheme) == best.bytes_out
+    })
 }
 
 fn sends_the_same(one: &Scheme, other: &Scheme) -> bool {

@@ -19,10 +19,16 @@ pub(super) fn schemes<'s>(shown: impl IntoIterator<Item = &'s Scheme>) -> Vec<Me
         if let Some((mode, meaning)) = scheme.mode.and_then(of_mode) {
             add(&mut modes, mode, meaning);
         }
+        if let Some(contexts) = scheme.contexts {
+            add(&mut modes, &contexts.max_cid.to_string(), MORE_CONTEXTS);
+        }
     }
     terms.extend(modes);
     terms
 }
+
+const MORE_CONTEXTS: &str =
+    "MAX_CID, where it is not the usual one: contexts for that many flows and one more, and more memory.";
 
 /// Meaning of a scheme.
 pub(super) fn of_scheme(name: &str) -> &'static str {

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 
 use serde_json::Value;
-use thinair_analyze::Analysis;
+use thinair_analyze::{Analysis, Survey};
 use thinair_rohc::{Channel, CidSpace, Mode, ProfileSet};
 
 use super::*;
@@ -146,14 +146,21 @@ fn captures() -> Vec<String> {
 
 /// The page of these captures in all usual schemes, and what it shows.
 fn page(names: &[&str]) -> (Document, Outcome) {
-    let modes = [Mode::Unidirectional, Mode::Optimistic];
-    let schemes: Vec<_> = SchemeName::USUAL.iter().flat_map(|name| name.specs(&modes).unwrap()).collect();
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
-    let settings = Settings::new(channel, &schemes);
-    let mut analysis = Analysis::new(settings.clone());
+    let mut settings = Settings::new(channel, &[]);
+    let open = |name: &str| File::open(format!("{FOLDER}/{name}")).unwrap();
+    let mut survey = Survey::default();
     for name in names {
-        analysis.read(name, File::open(format!("{FOLDER}/{name}")).unwrap(), |_| ()).unwrap();
+        survey.read(&settings, open(name), |_| ()).unwrap();
+    }
+    let modes = [Mode::Unidirectional, Mode::Optimistic];
+    let all = SchemeName::USUAL.iter().flat_map(|name| name.specs(&channel, &modes).unwrap());
+    settings.schemes = survey.applicable(&all.collect::<Vec<_>>());
+    let mut analysis = Analysis::new(settings.clone(), survey);
+    for name in names {
+        analysis.read(name, open(name), |_| ()).unwrap();
     }
     let outcome = analysis.finish();
-    (document(&settings, &outcome), outcome)
+    let advice = Advice { headline: "ROHC".to_owned(), rows: Vec::new(), blocks: Vec::new() };
+    (document(&settings, &outcome, &advice), outcome)
 }
