@@ -73,9 +73,7 @@ impl<R: Read> Stream<R> {
         let mut source = Source::new(read);
         let decoder = match source.peek()?.and_then(Compression::of) {
             None => Decoder::None(source),
-            Some(Compression::Gzip) => {
-                Decoder::Gzip(Box::new(MultiGzDecoder::new(BufReader::new(source))))
-            }
+            Some(Compression::Gzip) => Decoder::Gzip(Box::new(MultiGzDecoder::new(BufReader::new(source)))),
             Some(Compression::Zstandard) => Decoder::Zstandard(Box::new(Frames::new(source))),
         };
         Ok(Self { decoder, end: None })
