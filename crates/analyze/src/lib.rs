@@ -50,8 +50,10 @@ mod sides;
 mod survey;
 mod tally;
 mod timeline;
+mod tunnel;
 mod unpack;
 
 pub use outcome::Outcome;
 pub use run::Analysis;
 pub use settings::{Billing, Loss, SchemeSpec, Settings};
+pub use unpack::Unpack;
