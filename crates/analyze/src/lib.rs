@@ -54,6 +54,6 @@ mod tunnel;
 mod unpack;
 
 pub use outcome::Outcome;
-pub use run::Analysis;
+pub use run::{Analysis, Live};
 pub use settings::{Billing, Loss, SchemeSpec, Settings};
 pub use unpack::Unpack;

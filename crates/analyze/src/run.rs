@@ -18,8 +18,11 @@ use crate::tally::{Carried, Traffic, layers_out};
 use crate::timeline::Timeline;
 use crate::unpack::Unpack;
 
+mod live;
 #[cfg(test)]
 mod tests;
+
+pub use live::Live;
 
 /// Records between two calls of the progress function.
 pub(crate) const PROGRESS_EVERY: u64 = 1_024;
@@ -101,7 +104,7 @@ impl Analysis {
             }
         }
         self.flows.start(self.inputs.len());
-        let mut unpack = Unpack::new(self.settings.contexts);
+        let mut unpack = self.unpack();
         let mut input = Input { path: path.to_owned(), ..Input::default() };
         (input.schc_rules, input.lowpan_contexts) = self.told_beforehand(&provision);
         while let Some(record) = reader.next_record() {
@@ -123,18 +126,18 @@ impl Analysis {
         }
         self.begins = link.latest;
         self.damaged = link.schemes.iter().map(Scheme::did_damage).collect();
+        if let Some(link_type) = reader.link_type() {
+            input.link_types.entry(link_type).or_default();
+        }
+        input.unwrapped.clone_from(unpack.unwrapped());
         self.inputs.push(input);
         Ok(())
     }
 
     /// What was found.
     pub fn finish(self) -> Outcome {
+        let totals = self.totals();
         let tally = Told { settings: &self.settings };
-        let totals = Totals {
-            packets: self.traffic.packets,
-            traffic: tally.traffic(&self.traffic),
-            schemes: tally.schemes(&self.traffic, &self.carried),
-        };
         let flows = self.flows.into_list().into_iter().map(|flow| tally.flow(&flow)).collect();
         Outcome {
             schema: SCHEMA,
@@ -146,6 +149,20 @@ impl Analysis {
             header_sizes_in: self.header_sizes_in,
             header_sizes_out: self.header_sizes_out,
         }
+    }
+
+    /// Sums over all packets so far.
+    pub fn totals(&self) -> Totals {
+        let tally = Told { settings: &self.settings };
+        Totals {
+            packets: self.traffic.packets,
+            traffic: tally.traffic(&self.traffic),
+            schemes: tally.schemes(&self.traffic, &self.carried),
+        }
+    }
+
+    fn unpack(&self) -> Unpack {
+        Unpack::new(self.settings.contexts).keeping_tunnels(self.settings.keep_tunnels)
     }
 
     /// The first reading of a capture, back to where it stood, and the octets read.
@@ -175,6 +192,7 @@ impl Analysis {
 
     fn record(&mut self, input: &mut Input, link: &mut Link, unpack: &mut Unpack, record: &Record<'_>) {
         input.packets += 1;
+        *input.link_types.entry(record.link_type).or_default() += 1;
         let packet = match unpack.packet(record) {
             Ok(packet) => packet,
             Err(reason) => {

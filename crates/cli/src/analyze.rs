@@ -3,13 +3,14 @@
 //! Knows arguments, where data comes from and goes to, and exit codes. What is computed is in `thinair-analyze`;
 //! how it reads on a terminal is in [`text`], on a page in [`page`].
 
+mod live;
 mod page;
 pub(crate) mod source;
 mod text;
-mod words;
+mod unusable;
+pub(crate) mod words;
 
 use std::io::{self, IsTerminal, Write};
-use std::net::Ipv6Addr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -17,16 +18,16 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use thinair_analyze::outcome::Scheme;
 use thinair_analyze::{Analysis, Billing, Loss, Outcome, SchemeSpec, Settings};
-use thinair_lowpan as lowpan;
 use thinair_report::Style;
 use thinair_rohc::{Mode, ProfileId, ProfileSet};
 
 use crate::options::ChannelOptions;
+use crate::packets::PacketOptions;
 use crate::template;
 
 const EXIT_STATUS: &str = "\
-Exit status: 0 if every packet came back bit for bit; 1 if not, or if a file cannot be read; 2 for wrong \
-arguments; 3 if less was saved than --fail-under asks.";
+Exit status: 0 if every packet came back bit for bit; 1 if not, if a file cannot be read, or if no capture has \
+an IP packet; 2 for wrong arguments; 3 if less was saved than --fail-under asks.";
 
 /// The name of ROHC with whatever profiles are asked for.
 const ROHC_V1: &str = "rohc-v1";
@@ -37,9 +38,11 @@ const PLAIN_WIDTH: usize = 140;
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_STATUS)]
 pub(crate) struct Arguments {
-    /// Captures (pcap or pcapng), each a link of its own; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
+    /// Captures (pcap or pcapng, also compressed with gzip or Zstandard), each a link of its own; `-` is standard input
+    #[arg(required_unless_present = "interface", value_name = "FILE")]
     files: Vec<PathBuf>,
+    #[command(flatten)]
+    live: live::LiveOptions,
     /// Schemes to be compared, separated by commas [default: all that apply]
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', conflicts_with = "profiles")]
     schemes: Option<Vec<SchemeName>>,
@@ -64,10 +67,8 @@ pub(crate) struct Arguments {
     /// Count the packets that are larger than this, before and after
     #[arg(long, value_name = "OCTETS", help_heading = "Link")]
     link_mtu: Option<u32>,
-    /// Context of 6LoWPAN that the nodes of a captured network of IEEE 802.15.4 have: its number and its prefix, as in
-    /// 0=2001:db8::/64; may be repeated
-    #[arg(long, value_name = "ID=PREFIX/BITS", value_parser = context, help_heading = "Link")]
-    lowpan_context: Vec<(u8, lowpan::Context)>,
+    #[command(flatten)]
+    packets: PacketOptions,
     /// Everything that was found as JSON (thinair.analyze/1)
     #[arg(long, conflicts_with = "csv", help_heading = "Output")]
     json: bool,
@@ -142,8 +143,34 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         eprintln!("template {}", template::name(&settings.bases));
     }
     let mut analysis = Analysis::new(settings.clone());
-    source::read_all(&arguments.files, &mut analysis)?;
-    let outcome = applying(arguments, analysis.finish());
+    let dropped = match &arguments.live.interface {
+        Some(name) => {
+            let (file, dropped) = live::capture(&arguments.live, name, &settings)?;
+            source::read_file(name, file, &mut analysis)?;
+            Some(dropped)
+        }
+        None => {
+            source::read_all(&arguments.files, &mut analysis)?;
+            None
+        }
+    };
+    let mut outcome = analysis.finish();
+    for input in &mut outcome.inputs {
+        input.dropped = dropped;
+    }
+    for line in unusable::lines(&outcome) {
+        eprintln!("thinair: {line}");
+    }
+    if outcome.totals.packets == 0 {
+        for line in words::endings(&outcome) {
+            eprintln!("thinair: {line}");
+        }
+        if arguments.json {
+            print(&shown(arguments, &settings, &outcome)?)?;
+        }
+        return Ok(ExitCode::FAILURE);
+    }
+    let outcome = applying(arguments, outcome);
 
     print(&shown(arguments, &settings, &outcome)?)?;
     if let Some(path) = &arguments.html {
@@ -182,24 +209,10 @@ fn settings(arguments: &Arguments) -> Result<Settings, String> {
     settings.billing =
         arguments.billing_unit.map(|unit| Billing { unit, price: arguments.price.unwrap_or(1.0) });
     settings.link_mtu = arguments.link_mtu;
-    for &(id, context) in &arguments.lowpan_context {
-        settings.contexts = settings.contexts.with(id, context).map_err(|error| error.to_string())?;
-    }
+    settings.contexts = arguments.packets.contexts()?;
+    settings.keep_tunnels = arguments.packets.outer;
     settings.damage_one = arguments.damage;
     Ok(settings)
-}
-
-/// A context of 6LoWPAN.
-pub(crate) fn context(text: &str) -> Result<(u8, lowpan::Context), String> {
-    let parts = || {
-        let (id, prefix) = text.split_once('=')?;
-        let (address, bits) = prefix.split_once('/')?;
-        Some((id.parse().ok()?, address.parse::<Ipv6Addr>().ok()?, bits.parse().ok()?))
-    };
-    let (id, address, bits) = parts().ok_or("expected a number and a prefix, as in 0=2001:db8::/64")?;
-    lowpan::Context::new(address.octets(), bits)
-        .map(|context| (id, context))
-        .map_err(|error| error.to_string())
 }
 
 /// The schemes, each once.

@@ -15,6 +15,14 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// Reads a capture that is open into `analysis`.
+pub(crate) fn read_file(name: &str, file: File, analysis: &mut Analysis) -> anyhow::Result<()> {
+    let bar = progress_bar(file.metadata().map_or(0, |metadata| metadata.len()) * analysis.readings());
+    analysis.read(name, file, |octets| bar.set_position(octets)).with_context(|| name.to_owned())?;
+    bar.finish_and_clear();
+    Ok(())
+}
+
 /// Reads all captures into `analysis`. Every file is opened before the first is read: a wrong name is told at
 /// once, not after minutes.
 pub(crate) fn read_all(paths: &[PathBuf], analysis: &mut Analysis) -> anyhow::Result<()> {

@@ -2,10 +2,12 @@
 
 use std::process::ExitCode;
 
+use thinair_analyze::Unpack;
 use thinair_capture::{Record, Skip, Timestamp};
 use thinair_rohc::{CompressError, Compressor, CompressorMemory, Decompressor, DecompressorMemory, Mode};
 use thinair_wire::header::chain::NotIp;
 
+use super::Usage;
 use super::conversion::{Arguments, BLOCKS, Command, Settings};
 use super::files::{Clock, FeedbackInput, Input, MAX_PACKET_LEN, Output, drain_feedback, unreadable};
 use super::summary::CompressSummary;
@@ -22,17 +24,19 @@ const ROOM: usize = 1_024;
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.settings(Command::Compress)?;
     let mut summary = CompressSummary::default();
+    let mut unpack = arguments.packets.unpack().map_err(Usage::error)?;
     let mut input = Input::open(&arguments.input)?;
     let mut link = Link::open(arguments, &settings, &mut summary)?;
 
     while let Some(record) = input.reader.next_record() {
         summary.records += 1;
         match record {
-            Ok(record) => link.send(&record, &mut summary)?,
+            Ok(record) => link.send(&record, &mut unpack, &mut summary)?,
             Err(error) => unreadable(&input.name, error, &mut summary.skipped)?,
         }
     }
     link.close(&mut summary)?;
+    summary.unwrapped.clone_from(unpack.unwrapped());
 
     summary.print(arguments, &settings)?;
     if summary.mismatches.total() > 0 {
@@ -90,8 +94,13 @@ impl Link {
     }
 
     /// Compresses and writes the packet of one record, or counts why there is none.
-    fn send(&mut self, record: &Record<'_>, summary: &mut CompressSummary) -> anyhow::Result<()> {
-        let packet = match packet_of(record) {
+    fn send(
+        &mut self,
+        record: &Record<'_>,
+        unpack: &mut Unpack,
+        summary: &mut CompressSummary,
+    ) -> anyhow::Result<()> {
+        let packet = match packet_of(record, unpack) {
             Ok(packet) => packet,
             Err(reason) => {
                 summary.skipped.add(reason, record.number);
@@ -144,8 +153,8 @@ impl Link {
 }
 
 /// The IP packet of a record, or a stable name of why there is none that can be converted.
-fn packet_of<'r>(record: &Record<'r>) -> Result<&'r [u8], &'static str> {
-    let packet = record.network_packet().map_err(Skip::name)?.packet;
+fn packet_of<'r>(record: &Record<'r>, unpack: &'r mut Unpack) -> Result<&'r [u8], &'static str> {
+    let packet = unpack.network_packet(record)?;
     if packet.len() > MAX_PACKET_LEN {
         return Err("too_long");
     }

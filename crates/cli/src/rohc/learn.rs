@@ -22,6 +22,7 @@ use super::conversion::BLOCKS;
 use super::files::{Clock, Input, is_same, is_stdio, unreadable};
 use super::summary::Tally;
 use crate::options::{ChecksumOption, coap_ports};
+use crate::packets::PacketOptions;
 use crate::template::{self, MOST_BASES};
 
 pub(super) const EXIT_STATUS: &str = "\
@@ -35,7 +36,7 @@ const ROOM: usize = 1_024;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Captures of CoAP over UDP, pcap or pcapng; `-` is standard input
+    /// Captures of CoAP over UDP, pcap or pcapng, also compressed with gzip or Zstandard; `-` is standard input
     #[arg(required = true, value_name = "CAPTURE")]
     captures: Vec<PathBuf>,
     /// The file to write [default: standard output]
@@ -50,6 +51,8 @@ pub(crate) struct Arguments {
     /// UDP ports that carry CoAP, at most 8, separated by commas [default: 5683]
     #[arg(long, value_name = "LIST", value_parser = coap_ports)]
     coap_ports: Option<CoapPorts>,
+    #[command(flatten)]
+    packets: PacketOptions,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -102,6 +105,7 @@ fn learn(capture: &Path, arguments: &Arguments) -> anyhow::Result<Vec<Flow>> {
     config.coap.ports = arguments.coap_ports.unwrap_or_default();
     let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));
     let mut input = Input::open(capture)?;
+    let mut unpack = arguments.packets.unpack().map_err(Usage::error)?;
     let (mut clock, mut skipped, mut rohc) = (Clock::default(), Tally::default(), Vec::new());
     let mut seen: HashMap<Ends, Seen> = HashMap::new();
     while let Some(record) = input.reader.next_record() {
@@ -112,7 +116,7 @@ fn learn(capture: &Path, arguments: &Arguments) -> anyhow::Result<Vec<Flow>> {
                 continue;
             }
         };
-        let Ok(packet) = record.network_packet().map(|found| found.packet) else { continue };
+        let Ok(packet) = unpack.network_packet(&record) else { continue };
         let Some(ends) = Ends::of(packet) else { continue };
         rohc.resize(packet.len() + ROOM, 0);
         let Ok(compressed) = compressor.compress(clock.at(record.time), packet, &mut rohc) else { continue };
