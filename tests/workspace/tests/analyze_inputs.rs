@@ -131,18 +131,19 @@ fn compressed_captures_are_read_by_every_command() {
     let back = folder().path("back.pcap");
     tshark::ok(thinair(&["rohc", "decompress"], &[&rohc, &back]));
     assert_all_packets(&[], &back);
-    assert!(stdout(&tshark::ok(thinair(&["rohc", "dissect"], &[&rohc]))).contains("UO-0"));
+    assert!(stdout(&tshark::ok(thinair(&["rohc", "dissect"], &[&rohc]))).contains("discriminator"));
 }
 
 #[test]
 fn compressed_captures_that_end_too_early_are_used_as_far_as_they_go() {
-    let capture = fs::read(root().join(CAPTURE)).unwrap();
+    let many = packets().into_iter().cycle().take(8_000);
+    let capture = fs::read(written("many.pcap", LinkType::RAW, many)).unwrap();
     for (name, whole) in [("cut.pcap.gz", gzip(&capture)), ("cut.pcap.zst", zstandard(&capture))] {
         let output = thinair(&["analyze", "--json"], &[&file(name, &whole[..whole.len() - 6])]);
         assert_eq!(output.status.code(), Some(0));
         assert!(stderr(&output).contains("truncated file at offset"), "{}", stderr(&output));
         let packets = json(&output)["totals"]["packets"].as_u64().unwrap();
-        assert!(packets > 300, "{packets}");
+        assert!(packets > 4_000, "{packets}");
 
         let mut damaged = whole.clone();
         let last = damaged.len() - 5;
@@ -276,7 +277,8 @@ fn tshark_finds_the_same_packets() {
         return;
     }
     let packets = &packets()[..20];
-    for (name, _, link_type, frame) in kinds() {
+    // tshark has no reader of what pppd records.
+    for (name, _, link_type, frame) in kinds().into_iter().filter(|kind| kind.2 != LinkType::PPP_PPPD) {
         let path = written(&format!("tshark-{name}"), link_type, packets.iter().map(|packet| frame(packet)));
         let fields = tshark::fields_of(&[], &path, &[], &["ip.src", "ip.id", "udp.length"]);
         assert_eq!(fields.len(), packets.len());

@@ -14,11 +14,11 @@ pub(super) fn lines(outcome: &Outcome) -> Vec<String> {
 fn line(input: &Input) -> String {
     let path = &input.path;
     if input.packets == 0 {
+        if input.dropped.is_some() {
+            let advice = "check that this is the right interface, and capture while there is traffic";
+            return format!("{path}: no packet: no frame was captured; {advice}");
+        }
         let (found, advice) = match input.ended_by {
-            _ if input.dropped.is_some() => (
-                "no frame was captured",
-                "check that the interface is up, and capture while there is traffic",
-            ),
             Some(_) => {
                 ("the file ends before its first record does", "capture again, or copy the file again")
             }

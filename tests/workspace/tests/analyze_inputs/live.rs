@@ -7,7 +7,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use thinair_os::signals::{Ask, ask};
-use thinair_os::{Interface, Namespace};
+use thinair_os::{Interface, Namespace, Route};
 
 use super::common::world::in_a_world;
 use super::*;
@@ -28,6 +28,8 @@ impl Hosts {
                 let interface = Interface::named("eth0").unwrap();
                 interface.add_address(address.parse().unwrap(), 24).unwrap();
                 interface.up().unwrap();
+                let to = ("192.0.2.0".parse().unwrap(), 24);
+                interface.add_route(&Route { to, from: None, mtu: 0, congestion: None }).unwrap();
             })
             .unwrap();
         }
