@@ -188,7 +188,6 @@ impl Unpack {
 }
 
 /// An IP packet, also one whose headers cannot be parsed.
-#[expect(clippy::large_enum_variant, reason = "nearly all are packets, and none is kept")]
 enum Found<'p> {
     Packet(Packet<'p>),
     NotParsed(&'p [u8]),

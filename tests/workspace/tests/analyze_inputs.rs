@@ -195,8 +195,11 @@ fn crc32(octets: &[u8]) -> u32 {
 /// LLC and SNAP with IPv4.
 const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
 
-/// The packets of [`CAPTURE`] in frames of every kind that is looked into: name of the file, tunnel, frames.
-fn kinds() -> Vec<(&'static str, Option<&'static str>, LinkType, fn(&[u8]) -> Vec<u8>)> {
+/// Name of a file, tunnel, link type, and what makes a frame of a packet.
+type Kind = (&'static str, Option<&'static str>, LinkType, fn(&[u8]) -> Vec<u8>);
+
+/// Frames of every kind that is looked into.
+fn kinds() -> Vec<Kind> {
     vec![
         ("radiotap.pcap", None, LinkType::IEEE802_11_RADIOTAP, |packet| {
             radiotap(0x88, 1, &[&[0, 0], &SNAP[..], packet].concat())

@@ -242,8 +242,7 @@ mod linux {
                 return;
             }
             let totals = self.analysis.totals();
-            let of =
-                of.map_or_else(|| ", Ctrl-C ends it".to_owned(), |of| format!(" of {} s", of.as_secs_f64()));
+            let of = of.map_or_else(String::new, |of| format!(" of {} s", of.as_secs_f64()));
             let mut text = format!(
                 "{}: {} s{of}; {}, {} with IP, {}, {} dropped by the kernel",
                 self.name,
@@ -257,8 +256,8 @@ mod linux {
                 let (name, octets) = (words::name(scheme), counted(scheme.bytes_out, "octet"));
                 text += &format!("\n  {name:32} {octets:>20} {:>6.1} % saved", scheme.saved_ratio * 100.0);
             }
+            // This draws it.
             self.bar.set_message(text);
-            self.bar.tick();
         }
 
         fn clear(&self) {
