@@ -30,6 +30,13 @@ pub(crate) struct LiveOptions {
     write: Option<PathBuf>,
 }
 
+impl LiveOptions {
+    /// The file of --write, if there is one.
+    pub(super) fn written(&self) -> &[PathBuf] {
+        self.write.as_slice()
+    }
+}
+
 #[cfg(target_os = "linux")]
 pub(super) use self::linux::capture;
 
@@ -50,7 +57,7 @@ mod linux {
 
     use anyhow::{Context as _, anyhow};
     use indicatif::{ProgressBar, ProgressStyle};
-    use thinair_analyze::{Analysis, Live, SchemeSpec, Settings};
+    use thinair_analyze::{Analysis, Live, Settings, Survey};
     use thinair_capture::{LinkType, MAX_WRITTEN_LEN, Record, Timestamp, Writer};
     use thinair_os::capture::{Capture, Header};
     use thinair_os::clock::now;
@@ -69,7 +76,8 @@ mod linux {
     const SIGNALS: u64 = 0;
     const FRAMES: u64 = 1;
 
-    /// Captures on an interface, and returns what was captured and the number of frames that the system dropped.
+    /// Captures on an interface, with a table of the schemes of `settings`. Returns what was captured and the number of frames
+    /// that the system dropped.
     pub(in crate::analyze) fn capture(
         options: &LiveOptions,
         name: &str,
@@ -217,12 +225,11 @@ mod linux {
 
     impl Table {
         fn new(name: &str, settings: &Settings) -> Self {
-            let is_rohc = |spec: &SchemeSpec| matches!(spec, SchemeSpec::Rohc { .. });
             let mut settings = Settings { damage_one: false, ..settings.clone() };
             let bar = ProgressBar::new_spinner();
             // Without a terminal nobody looks at the table, and the analysis at the end does the work once.
-            settings.schemes.retain(|spec| is_rohc(spec) && !bar.is_hidden());
-            let mut analysis = Analysis::new(settings);
+            settings.schemes.retain(|_| !bar.is_hidden());
+            let mut analysis = Analysis::new(settings, Survey::default());
             let live = analysis.begin(name);
             let bar = match ProgressStyle::with_template("{msg}") {
                 Ok(style) => bar.with_style(style),

@@ -1,13 +1,15 @@
 //! `thinair rohc compress`.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use thinair_analyze::Unpack;
+use thinair_analyze::{Directions, Side};
 use thinair_capture::{Record, Skip, Timestamp};
 use thinair_rohc::{CompressError, Compressor, CompressorMemory, Decompressor, DecompressorMemory, Mode};
 use thinair_wire::header::chain::NotIp;
 
 use super::Usage;
+use super::both_ways;
 use super::conversion::{Arguments, BLOCKS, Command, Settings};
 use super::files::{Clock, FeedbackInput, Input, MAX_PACKET_LEN, Output, drain_feedback, unreadable};
 use super::summary::CompressSummary;
@@ -19,24 +21,26 @@ Exit status: 0 the file is written; 1 a file cannot be read or written, or a pac
 the command's own decompressor as it was; 2 usage.";
 
 /// Octets that a header may grow by when it is compressed. An IR packet adds a few to each header at most.
-const ROOM: usize = 1_024;
+pub(super) const ROOM: usize = 1_024;
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.settings(Command::Compress)?;
+    if arguments.both_ways {
+        return both_ways::compress(arguments, &settings);
+    }
     let mut summary = CompressSummary::default();
-    let mut unpack = arguments.packets.unpack().map_err(Usage::error)?;
     let mut input = Input::open(&arguments.input)?;
     let mut link = Link::open(arguments, &settings, &mut summary)?;
 
     while let Some(record) = input.reader.next_record() {
         summary.records += 1;
         match record {
-            Ok(record) => link.send(&record, &mut unpack, &mut summary)?,
+            Ok(record) => link.send(&record, &mut summary)?,
             Err(error) => unreadable(&input.name, error, &mut summary.skipped)?,
         }
     }
+    summary.unwrapped = link.packets.unwrapped();
     link.close(&mut summary)?;
-    summary.unwrapped.clone_from(unpack.unwrapped());
 
     summary.print(arguments, &settings)?;
     if summary.mismatches.total() > 0 {
@@ -47,6 +51,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// The sender's side of the channel, with what stands for the other side.
 struct Link {
+    packets: Packets,
     compressor: Compressor<'static>,
     output: Output,
     peer: Peer,
@@ -84,6 +89,7 @@ impl Link {
         };
         let memory = CompressorMemory::owned(&settings.channel, BLOCKS);
         Ok(Self {
+            packets: Packets::new(arguments)?,
             compressor: Compressor::new(arguments.compressor_config(settings), memory)
                 .with_bases(settings.own_bases()),
             output: Output::create(&arguments.output, settings.framing)?,
@@ -94,14 +100,9 @@ impl Link {
     }
 
     /// Compresses and writes the packet of one record, or counts why there is none.
-    fn send(
-        &mut self,
-        record: &Record<'_>,
-        unpack: &mut Unpack,
-        summary: &mut CompressSummary,
-    ) -> anyhow::Result<()> {
-        let packet = match packet_of(record, unpack) {
-            Ok(packet) => packet,
+    fn send(&mut self, record: &Record<'_>, summary: &mut CompressSummary) -> anyhow::Result<()> {
+        let packet = match self.packets.of(record) {
+            Ok((_, packet)) => packet,
             Err(reason) => {
                 summary.skipped.add(reason, record.number);
                 return Ok(());
@@ -152,16 +153,31 @@ impl Link {
     }
 }
 
-/// The IP packet of a record, or a stable name of why there is none that can be converted.
-fn packet_of<'r>(record: &Record<'r>, unpack: &'r mut Unpack) -> Result<&'r [u8], &'static str> {
-    let packet = unpack.network_packet(record)?;
-    if packet.len() > MAX_PACKET_LEN {
-        return Err("too_long");
+/// The IP packets of a capture.
+pub(super) struct Packets(Directions);
+
+impl Packets {
+    /// Those that `thinair analyze` counts under the same options.
+    pub(super) fn new(arguments: &Arguments) -> anyhow::Result<Self> {
+        Ok(Self(Directions::of(arguments.packets.unpack().map_err(Usage::error)?)))
     }
-    if !is_writable(record.time) {
-        return Err("after_2106");
+
+    /// Number of packets that were taken out of tunnels, by kind of tunnel.
+    pub(super) fn unwrapped(&self) -> BTreeMap<&'static str, u64> {
+        self.0.unwrapped().clone()
     }
-    Ok(packet)
+
+    /// The IP packet of a record with its direction, or a stable name of the reason why there is none to convert.
+    pub(super) fn of<'p>(&'p mut self, record: &Record<'p>) -> Result<(Side, &'p [u8]), &'static str> {
+        let (side, packet) = self.0.packet(record)?;
+        if packet.len() > MAX_PACKET_LEN {
+            return Err("too_long");
+        }
+        if !is_writable(record.time) {
+            return Err("after_2106");
+        }
+        Ok((side, packet))
+    }
 }
 
 /// Whether a pcap file can say this time; pcapng files can say later ones. A nanosecond is left for feedback.
@@ -169,7 +185,7 @@ pub(super) fn is_writable(time: Timestamp) -> bool {
     u32::try_from(time.as_nanos().saturating_add(1) / 1_000_000_000).is_ok()
 }
 
-fn refusal(error: CompressError) -> &'static str {
+pub(super) fn refusal(error: CompressError) -> &'static str {
     match error {
         CompressError::NotIp(NotIp::Version) => Skip::NotIp.name(),
         CompressError::NotIp(NotIp::Short { .. }) => "short_ip_header",
