@@ -4,20 +4,20 @@
 //! how it reads on a terminal is in [`text`], on a page in [`page`].
 
 mod advice;
+mod live;
 mod page;
 pub(crate) mod source;
 mod text;
-mod words;
+mod unusable;
+pub(crate) mod words;
 
 use std::io::{self, IsTerminal, Write};
-use std::net::Ipv6Addr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use thinair_analyze::{Analysis, Billing, Loss, Outcome, SchemeSpec, Settings, Survey, more_contexts};
-use thinair_lowpan as lowpan;
 use thinair_report::Style;
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::{Channel, Mode, ProfileId, ProfileSet};
@@ -25,12 +25,13 @@ use thinair_rohc::{Channel, Mode, ProfileId, ProfileSet};
 use self::advice::{Advice, MEGABYTE};
 use self::source::Captures;
 use crate::options::{ChannelOptions, CidOption};
+use crate::packets::PacketOptions;
 use crate::rohc::learn;
 use crate::template;
 
 const EXIT_STATUS: &str = "\
-Exit status: 0 if every packet came back bit for bit; 1 if not, or if a file cannot be read; 2 for wrong \
-arguments; 3 if less was saved than --fail-under asks.";
+Exit status: 0 if every packet came back bit for bit; 1 if not, if a file cannot be read, or if no capture has \
+an IP packet; 2 for wrong arguments; 3 if less was saved than --fail-under asks.";
 
 /// The name of ROHC with whatever profiles are asked for.
 const ROHC_V1: &str = "rohc-v1";
@@ -44,9 +45,11 @@ const PLAIN_WIDTH: usize = 140;
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_STATUS)]
 pub(crate) struct Arguments {
-    /// Captures (pcap or pcapng), each a link of its own; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
+    /// Captures (pcap or pcapng, also compressed with gzip or Zstandard), each a link of its own; `-` is standard input
+    #[arg(required_unless_present = "interface", value_name = "FILE")]
     files: Vec<PathBuf>,
+    #[command(flatten)]
+    live: live::LiveOptions,
     /// Schemes to be compared, separated by commas [default: all that apply]
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', conflicts_with = "profiles")]
     schemes: Option<Vec<SchemeName>>,
@@ -71,10 +74,8 @@ pub(crate) struct Arguments {
     /// Count the packets that are larger than this, before and after
     #[arg(long, value_name = "OCTETS", help_heading = "Link")]
     link_mtu: Option<u32>,
-    /// Context of 6LoWPAN that the nodes of a captured network of IEEE 802.15.4 have: its number and its prefix, as in
-    /// 0=2001:db8::/64; may be repeated
-    #[arg(long, value_name = "ID=PREFIX/BITS", value_parser = context, help_heading = "Link")]
-    lowpan_context: Vec<(u8, lowpan::Context)>,
+    #[command(flatten)]
+    packets: PacketOptions,
     /// Everything that was found as JSON (thinair.analyze/1)
     #[arg(long, conflicts_with = "csv", help_heading = "Output")]
     json: bool,
@@ -96,6 +97,16 @@ pub(crate) struct Arguments {
     /// Damage one octet of one compressed packet: the command must notice
     #[arg(long = "break", hide = true)]
     damage: bool,
+}
+
+impl Arguments {
+    /// Files that have the packets, and have them also after the command: none if what is captured is not kept.
+    fn kept(&self) -> &[PathBuf] {
+        match &self.live.interface {
+            Some(_) => self.live.written(),
+            None => &self.files,
+        }
+    }
 }
 
 /// A scheme by name.
@@ -151,13 +162,36 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.channel.coap_template.is_some() {
         eprintln!("template {}", template::name(&settings.bases));
     }
-    let mut captures = Captures::open(&arguments.files)?;
+    let (mut captures, dropped) = match &arguments.live.interface {
+        Some(name) => {
+            let mut settings = settings.clone();
+            settings.schemes = live_schemes(arguments, &settings.channel)?;
+            let (file, dropped) = live::capture(&arguments.live, name, &settings)?;
+            (Captures::of(name, file), Some(dropped))
+        }
+        None => (Captures::open(&arguments.files)?, None),
+    };
     let survey = captures.survey(&settings)?;
     settings.learned = learned(arguments, &survey)?;
     settings.schemes = schemes(arguments, &settings, &survey)?;
     let mut analysis = Analysis::new(settings.clone(), survey);
     captures.analyze(&mut analysis)?;
-    let outcome = analysis.finish();
+    let mut outcome = analysis.finish();
+    for input in &mut outcome.inputs {
+        input.dropped = dropped;
+    }
+    for line in unusable::lines(&outcome) {
+        eprintln!("thinair: {line}");
+    }
+    if outcome.totals.packets == 0 {
+        for line in words::endings(&outcome) {
+            eprintln!("thinair: {line}");
+        }
+        if arguments.json {
+            print(&shown(arguments, &settings, &outcome)?)?;
+        }
+        return Ok(ExitCode::FAILURE);
+    }
 
     print(&shown(arguments, &settings, &outcome)?)?;
     if let Some(path) = &arguments.html {
@@ -183,24 +217,10 @@ fn settings(arguments: &Arguments) -> Result<Settings, String> {
         (None, price) => price.map(|price| Billing { unit: 1, price: price / MEGABYTE }),
     };
     settings.link_mtu = arguments.link_mtu;
-    for &(id, context) in &arguments.lowpan_context {
-        settings.contexts = settings.contexts.with(id, context).map_err(|error| error.to_string())?;
-    }
+    settings.contexts = arguments.packets.contexts()?;
+    settings.keep_tunnels = arguments.packets.outer;
     settings.damage_one = arguments.damage;
     Ok(settings)
-}
-
-/// A context of 6LoWPAN.
-pub(crate) fn context(text: &str) -> Result<(u8, lowpan::Context), String> {
-    let parts = || {
-        let (id, prefix) = text.split_once('=')?;
-        let (address, bits) = prefix.split_once('/')?;
-        Some((id.parse().ok()?, address.parse::<Ipv6Addr>().ok()?, bits.parse().ok()?))
-    };
-    let (id, address, bits) = parts().ok_or("expected a number and a prefix, as in 0=2001:db8::/64")?;
-    lowpan::Context::new(address.octets(), bits)
-        .map(|context| (id, context))
-        .map_err(|error| error.to_string())
 }
 
 /// Bases of profile `coap` that are learned from the captures, to be compared unless others, or schemes, are given.
@@ -208,12 +228,31 @@ fn learned(arguments: &Arguments, survey: &Survey) -> anyhow::Result<Vec<Base>> 
     let options = &arguments.channel;
     let is_asked =
         arguments.schemes.is_none() && options.profiles.is_none() && options.coap_template.is_none();
-    if !is_asked || !survey.has_coap() || arguments.files.iter().any(|file| source::is_stdin(file)) {
+    let files = arguments.kept();
+    if !is_asked || !survey.has_coap() || files.is_empty() || files.iter().any(|file| source::is_stdin(file))
+    {
         return Ok(Vec::new());
     }
     let ports = options.coap_ports.unwrap_or_default();
-    let (bases, _) = learn::bases(&arguments.files, options.coap_checksum, ports, template::MOST_BASES)?;
+    let (bases, _) =
+        learn::bases(files, &arguments.packets, options.coap_checksum, ports, template::MOST_BASES)?;
     Ok(bases.into_iter().map(|(base, _)| base).collect())
+}
+
+/// The schemes of the table during a capture: those of ROHC, as the others are given rules or prefixes beforehand.
+fn live_schemes(arguments: &Arguments, channel: &Channel) -> anyhow::Result<Vec<SchemeSpec>> {
+    let mode = arguments.mode.unwrap_or(Mode::Optimistic);
+    if arguments.channel.profiles.is_some() {
+        let (name, channel, learned) = (ROHC_V1, *channel, false);
+        return Ok(vec![SchemeSpec::Rohc { name, channel, mode, learned }]);
+    }
+    let usual = [SchemeName::RohcV1, SchemeName::Coap, SchemeName::Tcp];
+    let mut specs = Vec::new();
+    for name in arguments.schemes.as_deref().unwrap_or(&usual) {
+        specs.extend(name.specs(channel, &[mode])?);
+    }
+    specs.retain(|spec| matches!(spec, SchemeSpec::Rohc { .. }));
+    Ok(specs)
 }
 
 /// The schemes to compare: those that were named, or all that can differ on these captures, with more contexts where
@@ -280,7 +319,7 @@ fn shown(arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> anyho
 }
 
 fn advice(arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> Advice {
-    let paths: Vec<_> = arguments.files.iter().map(|path| path.display().to_string()).collect();
+    let paths: Vec<_> = arguments.kept().iter().map(|path| path.display().to_string()).collect();
     Advice::of(&arguments.channel, settings, outcome, &paths)
 }
 

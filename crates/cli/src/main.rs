@@ -8,6 +8,7 @@ mod fetch;
 mod lab;
 mod link;
 mod options;
+mod packets;
 mod paper;
 mod rohc;
 mod segment;

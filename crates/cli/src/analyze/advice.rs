@@ -1,6 +1,7 @@
 //! The recommendation as people read it: savings, and the settings of both ends as command lines and as a file.
 
 use std::fmt::Write as _;
+use std::net::Ipv6Addr;
 use std::path::Path;
 
 use thinair_analyze::{Outcome, Recommendation, Settings};
@@ -78,6 +79,7 @@ fn recommended(
         [only] if only != "-" => quoted(only),
         _ => "CAPTURE".to_owned(),
     };
+    let packets = packet_arguments(settings);
     let tunnels = Tunnel::all(outcome, best);
     let feedback = match best.feedback_bytes {
         0 => String::new(),
@@ -113,7 +115,7 @@ fn recommended(
     }
     let mut blocks = Vec::new();
     if best.learned {
-        let line = format!("thinair rohc learn {capture} -o {TEMPLATE}");
+        let line = format!("thinair rohc learn {capture} -o {TEMPLATE}{packets}");
         blocks.push((
             "Learn what first packets of flows look like, and give the file to both ends",
             vec![line],
@@ -121,7 +123,10 @@ fn recommended(
     }
     blocks.extend([(
         "Try it: both ends of a link that carries ROHC packets",
-        vec![of_conversion(&format!("compress {capture} OUT")), of_conversion("decompress OUT BACK")],
+        vec![
+            of_conversion(&format!("compress {capture} OUT{packets}")),
+            of_conversion("decompress OUT BACK"),
+        ],
     )]);
     if let Some(tunnel) = tunnels.iter().find(|tunnel| tunnel.octets < best.bytes_in) {
         let arguments = joined(&tunnel_arguments(options, best));
@@ -248,6 +253,16 @@ fn channel_arguments(options: &ChannelOptions, best: &Recommendation) -> Vec<Str
     let mode = std::iter::once(("mode", best.mode.to_owned()));
     let given = options.given().into_iter().map(|given| (given.name, given.value));
     mode.chain(settings_of(best)).chain(given).map(argument).collect()
+}
+
+/// Options of `thinair rohc compress` and `learn` by which they find the packets that were analyzed.
+fn packet_arguments(settings: &Settings) -> String {
+    let outer = if settings.keep_tunnels { " --outer" } else { "" };
+    let context = |id| {
+        let context = settings.contexts.context(id)?;
+        Some(format!(" --lowpan-context {id}={}/{}", Ipv6Addr::from(context.prefix()), context.length()))
+    };
+    (0..16).filter_map(context).fold(outer.to_owned(), |all, one| all + &one)
 }
 
 /// Options of `thinair tunnel run`, whose default mode is O-mode.

@@ -11,6 +11,7 @@ use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Mode, ProfileI
 use super::Usage;
 use super::files::{self, Framing};
 use crate::options::ChannelOptions;
+use crate::packets::PacketOptions;
 use crate::template;
 
 /// Blocks for extension headers, of each compressor and decompressor of these commands.
@@ -18,7 +19,7 @@ pub(super) const BLOCKS: usize = 256;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// The capture to read, pcap or pcapng; `-` is standard input
+    /// The capture to read, pcap or pcapng, also compressed with gzip or Zstandard; `-` is standard input
     #[arg(value_name = "IN")]
     pub(super) input: PathBuf,
     /// The pcap file to write; `-` is standard output
@@ -56,6 +57,8 @@ pub(crate) struct Arguments {
     pub(super) json: bool,
     #[command(flatten)]
     pub(super) channel: ChannelOptions,
+    #[command(flatten)]
+    pub(super) packets: PacketOptions,
 }
 
 /// A mode by its letter.
