@@ -54,7 +54,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PCT", value_parser = percentage, help_heading = "Link")]
     loss: Option<f64>,
     /// Seed of the losses: the same number loses the same packets
-    #[arg(long, value_name = "N", default_value_t = 1, hide_short_help = true, requires = "loss", help_heading = "Link")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        hide_short_help = true,
+        requires = "loss",
+        help_heading = "Link"
+    )]
     seed: u64,
     /// The link is billed by started units of so many octets, per packet
     #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Link")]

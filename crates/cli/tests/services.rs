@@ -167,10 +167,15 @@ fn the_code_of_a_response_is_printed_once() {
     let folder = folder();
     let server = Server::start("coap", &folder, &[]);
     let uri = format!("coap://{}/missing", server.address);
-    for (command, options) in
-        [("get", &[][..]), ("get", &["-v"]), ("get", &["--json"]), ("get", &["--json", "-v"]), ("discover", &["-v"])]
-    {
-        let run = Command::new(env!("CARGO_BIN_EXE_thinair")).args(["coap", command, &uri]).args(options).output();
+    for (command, options) in [
+        ("get", &[][..]),
+        ("get", &["-v"]),
+        ("get", &["--json"]),
+        ("get", &["--json", "-v"]),
+        ("discover", &["-v"]),
+    ] {
+        let run =
+            Command::new(env!("CARGO_BIN_EXE_thinair")).args(["coap", command, &uri]).args(options).output();
         let output = run.unwrap();
         assert_eq!(output.status.code(), Some(1), "{}", told(&output));
         assert_eq!(told(&output).matches("4.04").count(), 1, "{command} {options:?}: {}", told(&output));

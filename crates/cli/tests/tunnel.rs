@@ -180,7 +180,10 @@ fn wrong_arguments_start_nothing() {
             &["run", "udp://:7000", "--insecure", "--address", "10.9.0.300/24"],
             &["CARRIER", "--insecure", "--address: has \"10.9.0.300/24\""],
         ),
-        (&["run", "udp://192.0.2.1:7000?foo=1", "--insecure"], &["it has listen, keepalive, iface, ttl, mtu"]),
+        (
+            &["run", "udp://192.0.2.1:7000?foo=1", "--insecure"],
+            &["it has listen, keepalive, iface, ttl, mtu"],
+        ),
         (&["run", udp, "--insecure", "--mode", "x"], &["--mode: is \"x\""]),
         (&["run", udp, "--insecure", "--http", "0.0.0.0:80"], &["--http", "ssh -L"]),
         (&["run", "--name", "../a"], &["letters, digits"]),

@@ -20,8 +20,13 @@ struct Help {
 impl Help {
     fn of(thinair: &str, path: &[String]) -> Self {
         let run = |option: &str| {
-            let output = Command::new(thinair).args(path).arg(option).env("COLUMNS", SCREEN.0).output().unwrap();
-            assert!(output.status.success(), "{path:?} {option}: {}", String::from_utf8_lossy(&output.stderr));
+            let output =
+                Command::new(thinair).args(path).arg(option).env("COLUMNS", SCREEN.0).output().unwrap();
+            assert!(
+                output.status.success(),
+                "{path:?} {option}: {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
             String::from_utf8(output.stdout).unwrap()
         };
         Self { path: path.to_vec(), short: run("-h"), long: run("--help") }
@@ -36,7 +41,10 @@ impl Help {
         let Some((_, list)) = self.short.split_once("\nCommands:\n") else { return Vec::new() };
         let lines = list.lines().take_while(|line| !line.is_empty());
         let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-        names.map(|line| line.split_whitespace().next().unwrap().to_owned()).filter(|name| name != "help").collect()
+        names
+            .map(|line| line.split_whitespace().next().unwrap().to_owned())
+            .filter(|name| name != "help")
+            .collect()
     }
 }
 
@@ -97,7 +105,10 @@ fn long_help_describes_every_option() {
         let (name, all) = (help.name(), options(&help.long));
         for (option, description) in &all {
             let is_text = description.chars().next().is_some_and(char::is_alphanumeric);
-            assert!(is_text && description.len() >= 8, "{name} --help has nothing on {option}: {description}");
+            assert!(
+                is_text && description.len() >= 8,
+                "{name} --help has nothing on {option}: {description}"
+            );
         }
         let all: BTreeSet<_> = all.into_iter().map(|(option, _)| option).collect();
         assert!(all.contains("--help") && all.contains("--version"), "{name}: {all:?}");

@@ -55,7 +55,13 @@ pub(crate) struct Arguments {
     #[arg(long, hide_short_help = true, conflicts_with_all = ["rohc", "pcap"], help_heading = "6LoWPAN")]
     pub(super) iphc: bool,
     /// Congestion control of TCP at both hosts
-    #[arg(long, hide_short_help = true, value_name = "NAME", default_value = "cubic", help_heading = "Hosts")]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "NAME",
+        default_value = "cubic",
+        help_heading = "Hosts"
+    )]
     pub(super) congestion: String,
     /// Do without real-time scheduling, locked memory and busy waiting
     #[arg(long, hide_short_help = true, help_heading = "Hosts")]

@@ -171,7 +171,8 @@ const STRINGS: [&str; 3] = ["Source Address", "Destination Address", "Token"];
 /// Adds a field, or an octet to the string that it continues.
 fn add(fields: &mut Vec<Field>, traced: &Traced<'_>) {
     let Traced { name, bits, value, octets } = *traced;
-    let octet = u8::try_from(value).ok().filter(|_| bits == 8 && octets.is_empty() && STRINGS.contains(&name));
+    let octet =
+        u8::try_from(value).ok().filter(|_| bits == 8 && octets.is_empty() && STRINGS.contains(&name));
     let last = fields.last_mut().filter(|last| last.name == name);
     if let (Some(octet), Some(Field { bits, content: Content::Octets(string), .. })) = (octet, last) {
         string.push(octet);
@@ -228,8 +229,7 @@ impl Seen<'_> {
     }
 
     fn to_json(&self) -> Value {
-        let mut json =
-            json!({ "schema": SCHEMA, "record": self.record, "time_ns": self.time.as_nanos() });
+        let mut json = json!({ "schema": SCHEMA, "record": self.record, "time_ns": self.time.as_nanos() });
         let more = match &self.packet {
             Ok(packet) => packet.to_json(),
             Err(reason) => json!({ "skipped": reason }),

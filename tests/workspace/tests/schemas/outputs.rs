@@ -11,21 +11,24 @@ use tempfile::TempDir;
 
 use crate::common::root;
 
-/// Two ends of a tunnel over the link, the packets of a ping, and the status of one end.
+/// Two ends of a tunnel over the link, an object that is fetched through it, and the status of one end.
 const TUNNEL: &str = r#"
 set -e
 "$T" tunnel run udp://10.9.0.2:7000 --key key --tun t0 --address 10.10.0.1/30 --status "$PWD/status.sock" --billing-unit 64 &
 a=$!
 ip netns exec "$THINAIR_B" "$T" tunnel run udp://:7000 --key key --tun t1 --address 10.10.0.2/30 --status none &
 b=$!
+ip netns exec "$THINAIR_B" "$T" serve --service http --bind 0.0.0.0:8080 . &
+c=$!
 for try in $(seq 100); do
-    if ping -c 1 -W 1 10.10.0.2 > ping.txt && "$T" tunnel status "$PWD/status.sock" --json > status.json; then
+    if "$T" fetch --service http http://10.10.0.2:8080/object --output fetched --timeout 2s; then
+        "$T" tunnel status "$PWD/status.sock" --json > status.json
         break
     fi
     sleep 0.1
 done
-kill $a $b
-wait $a $b
+kill $a $b $c
+wait $a $b $c
 "#;
 
 /// Documents by their names.
@@ -55,6 +58,7 @@ pub(crate) fn link(thinair: &str) -> Option<Link> {
     let path = folder.path();
     let keygen = Command::new(thinair).args(["tunnel", "keygen", "key"]).current_dir(path).status().unwrap();
     assert!(keygen.success());
+    fs::write(path.join("object"), "0123456789".repeat(1_000)).unwrap();
     let options = ["--create", "--rohc", "--preset", "wifi", "--log", "log.csv", "--json"];
     let output = Command::new("timeout")
         .args(["--signal", "INT", "60", thinair, "link", "run"])
@@ -112,7 +116,9 @@ impl Outputs {
         let cut = cut.to_string_lossy();
         let rtp = capture("rtp_udp6_pcmu.pcap");
         let tcp = capture("mqtt311_tcp4_qos1.pcap");
-        for more in [&[&*coap][..], &[&rtp, &tcp], &[&cut, "--break"], &[&tcp, "--schemes", "tcp", "--mode", "r"]] {
+        for more in
+            [&[&*coap][..], &[&rtp, &tcp], &[&cut, "--break"], &[&tcp, "--schemes", "tcp", "--mode", "r"]]
+        {
             self.add(&run(thinair, folder, &[&["analyze", "--json"], more].concat()));
         }
         self.add(&run(thinair, folder, &[&["analyze", "--json", &*coap][..], &billed].concat()));
@@ -126,7 +132,11 @@ impl Outputs {
             let back = ["rohc", "decompress", "--json", "rohc.pcap", "back.pcap"];
             self.add(&run(thinair, folder, &[&back[..], options].concat()));
             let channel = if options.len() > 2 { &options[2..] } else { &[] };
-            self.add(&run(thinair, folder, &[&["rohc", "dissect", "--json", "rohc.pcap"][..], channel].concat()));
+            self.add(&run(
+                thinair,
+                folder,
+                &[&["rohc", "dissect", "--json", "rohc.pcap"][..], channel].concat(),
+            ));
         }
         self.add(&run(thinair, folder, &["rohc", "dissect", "--json", "feedback.pcap", "--profiles", "v1"]));
         // IP packets are no ROHC packets; and packets of another channel are not decompressed.
@@ -149,7 +159,8 @@ impl Outputs {
     fn configurations(&mut self, thinair: &str, folder: &Path) {
         for key in ["pair", "north", "south", "serial"] {
             let name = format!("{key}.key");
-            let made = Command::new(thinair).args(["tunnel", "keygen", &name]).current_dir(folder).output().unwrap();
+            let made =
+                Command::new(thinair).args(["tunnel", "keygen", &name]).current_dir(folder).output().unwrap();
             assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         }
         for kind in ["pair", "hub", "one-way", "serial"] {
@@ -173,7 +184,17 @@ impl Outputs {
                 self.add(&run(thinair, folder, &["fetch", "--service", service, "--json", &url(path)]));
             }
             if service == "http" {
-                let proxy = ["segment", "proxy", "--json", "--constrained", "client", "--listen", "0", "--to", &server.address];
+                let proxy = [
+                    "segment",
+                    "proxy",
+                    "--json",
+                    "--constrained",
+                    "client",
+                    "--listen",
+                    "0",
+                    "--to",
+                    &server.address,
+                ];
                 let proxy = Server::start(thinair, folder, &proxy);
                 let url = format!("http://{}/10", proxy.address);
                 self.add(&run(thinair, folder, &["fetch", "--service", service, "--json", &url]));
@@ -184,7 +205,11 @@ impl Outputs {
         let refused = ["fetch", "--service", "http", "--json", "http://127.0.0.1:1/"];
         self.add(&run(thinair, folder, &refused));
 
-        let server = Server::start(thinair, folder, &["coap", "serve", "--listen", "127.0.0.1:0", "--no-tcp", "--json"]);
+        let server = Server::start(
+            thinair,
+            folder,
+            &["coap", "serve", "--listen", "127.0.0.1:0", "--no-tcp", "--json"],
+        );
         let uri = |path: &str| format!("coap://{}/{path}", server.address);
         for path in ["test", "missing", "large"] {
             self.add(&run(thinair, folder, &["coap", "get", "--json", &uri(path)]));

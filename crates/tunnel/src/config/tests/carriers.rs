@@ -74,7 +74,6 @@ fn a_wrong_url_is_told_with_a_right_one() {
         ("udp://192.0.2.1:7000?url=udp://", &["udp:// has no such option"]),
         ("udp://192.0.2.1:7000?foo=1", &["it has listen, keepalive, iface, ttl, mtu"]),
         ("udp://192.0.2.1:7000?fro=1", &["it has listen, keepalive, iface, ttl, mtu"]),
-        ("ule+file://?fro=x.ts", &["did you mean `from`?"]),
         ("ule+udp://192.0.2.1:7000?peer-pd=0x41", &["did you mean `peer-pid`?"]),
         ("udp://192.0.2.1:7000?suite=aes-gcm", &["`suite` goes into [security]"]),
         ("udp://192.0.2.1:7000?pid=0x40", &["is for ule+udp://, ule+file://", "take it out"]),
@@ -277,6 +276,7 @@ fn each_carrier_has_its_own_way_to_go_unprotected() {
     ] {
         complains(of_arguments(url, &[security]), words);
     }
+    complains(of_arguments("ule+file://?fro=a.ts", &[OPEN]), &["did you mean `from`?"]);
     // Both are named where two things are wrong.
     for url in ["udp://:7000", "udp://:99999"] {
         let address = ("inside", "address", "10.9.0.300/24");
