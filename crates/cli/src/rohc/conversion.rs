@@ -31,6 +31,13 @@ pub(crate) struct Arguments {
     /// packet, unless there is `--feedback-in`.
     #[arg(long, value_enum, value_name = "MODE", default_value_t = ModeOption::U)]
     pub(super) mode: ModeOption,
+    /// Convert both directions of a link in one file, with feedback
+    ///
+    /// IN of `compress` is a capture of the link; each packet is compressed at its sender's side. OUT then has Ethernet frames
+    /// of type 0x22F1, feedback among them; their addresses are those of the directions. CoAP responses refer to their
+    /// requests. This is a link as `thinair analyze` models it: addresses that send to each other are on different sides.
+    #[arg(long, conflicts_with_all = ["feedback_in", "feedback_out"])]
+    pub(super) both_ways: bool,
     /// Write ROHC packets in Ethernet frames of type 0x22F1, not with link type 147
     ///
     /// Wireshark dissects such frames without further settings.
@@ -129,7 +136,7 @@ impl Arguments {
                  COMMAND`",
             ));
         }
-        let framing = if self.ethertype { Framing::RohcInEthernet } else { Framing::Rohc };
+        let framing = if self.ethertype || self.both_ways { Framing::RohcInEthernet } else { Framing::Rohc };
         if self.channel.coap_template.is_some() && !channel.profiles().has(ProfileId::Coap) {
             return Err(Usage::error(
                 "--coap-template is for profile coap; name it in --profiles, as in v1,coap",
