@@ -116,9 +116,15 @@ impl Outputs {
         let cut = cut.to_string_lossy();
         let rtp = capture("rtp_udp6_pcmu.pcap");
         let tcp = capture("mqtt311_tcp4_qos1.pcap");
-        for more in
-            [&[&*coap][..], &[&rtp, &tcp], &[&cut, "--break"], &[&tcp, "--schemes", "tcp", "--mode", "r"]]
-        {
+        // More flows than small CIDs.
+        let many = capture("coap_udp4_libcoap_new_port_each.pcap");
+        for more in [
+            &[&*coap][..],
+            &[&many],
+            &[&rtp, &tcp],
+            &[&cut, "--break"],
+            &[&tcp, "--schemes", "tcp", "--mode", "r"],
+        ] {
             self.add(&run(thinair, folder, &[&["analyze", "--json"], more].concat()));
         }
         self.add(&run(thinair, folder, &[&["analyze", "--json", &*coap][..], &billed].concat()));
