@@ -25,16 +25,6 @@ impl PacketOptions {
         })
     }
 
-    /// The options as arguments of a command line.
-    pub(crate) fn given(&self) -> Vec<String> {
-        let context = |(id, context): &(u8, Context)| {
-            let prefix = std::net::Ipv6Addr::from(context.prefix());
-            format!("--lowpan-context {id}={prefix}/{}", context.length())
-        };
-        let outer = self.outer.then(|| "--outer".to_owned());
-        outer.into_iter().chain(self.lowpan_context.iter().map(context)).collect()
-    }
-
     /// Finds the packets that `thinair analyze` counts under the same options.
     pub(crate) fn unpack(&self) -> Result<Unpack, String> {
         Ok(Unpack::new(self.contexts()?).keeping_tunnels(self.outer))
