@@ -195,8 +195,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
     print(&shown(arguments, &settings, &outcome)?)?;
     if let Some(path) = &arguments.html {
-        let shown = if arguments.all { outcome.clone() } else { outcome.clone().best_of_each() };
-        let page = page::document(&settings, &shown).to_html();
+        let advice = advice(arguments, &settings, &outcome);
+        let page = page::document(&settings, &outcome, &advice).to_html();
         std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!("thinair: wrote {}", path.display());
     }
@@ -315,9 +315,12 @@ fn shown(arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> anyho
             text::report(settings, &outcome.clone().best_of_each(), text::Extent::Best, most_flows, &style)
         }
     };
+    Ok(format!("{report}\n{}", advice(arguments, settings, outcome).to_text()))
+}
+
+fn advice(arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> Advice {
     let paths: Vec<_> = arguments.kept().iter().map(|path| path.display().to_string()).collect();
-    let advice = Advice::of(&arguments.channel, settings, outcome, &paths);
-    Ok(format!("{report}\n{}", advice.to_text()))
+    Advice::of(&arguments.channel, settings, outcome, &paths)
 }
 
 /// How to write to standard output; `plain_width` columns if that is no terminal.
