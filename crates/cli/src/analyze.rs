@@ -43,55 +43,63 @@ const COAP_LEARNED: &str = "coap-learned";
 const PLAIN_WIDTH: usize = 140;
 
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_STATUS)]
+#[command(after_long_help = EXIT_STATUS)]
 pub(crate) struct Arguments {
-    /// Captures (pcap or pcapng, also compressed with gzip or Zstandard), each a link of its own; `-` is standard input
+    /// Captures (pcap, pcapng; gzip and Zstandard too), each of another link; `-` is standard input
     #[arg(required_unless_present = "interface", value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     live: live::LiveOptions,
-    /// Schemes to be compared, separated by commas [default: all that apply]
+    /// Schemes to compare, separated by commas [default: all that apply]
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', conflicts_with = "profiles")]
     schemes: Option<Vec<SchemeName>>,
-    /// Mode of operation of ROHC: u (unidirectional), o (bidirectional optimistic) or r (bidirectional reliable)
-    /// [default: u and o, side by side]
+    /// Mode of ROHC, u, o or r [default: u and o, side by side]
+    ///
+    /// Unidirectional, bidirectional optimistic or bidirectional reliable.
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
     #[command(flatten)]
     channel: ChannelOptions,
-    /// Lose this share of the compressed packets, and of feedback: 0 to 100
+    /// Lose this share of compressed packets and feedback, 0 to 100 %
     #[arg(long, value_name = "PCT", value_parser = percentage, help_heading = "Link")]
     loss: Option<f64>,
-    /// Which packets are lost: the same number loses the same ones
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "loss", help_heading = "Link")]
+    /// Seed of the losses: the same number loses the same packets
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        hide_short_help = true,
+        requires = "loss",
+        help_heading = "Link"
+    )]
     seed: u64,
-    /// The link is paid by started units of so many octets, per packet
+    /// The link is billed by started units of so many octets, per packet
     #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Link")]
     billing_unit: Option<u32>,
     /// Price of a megabyte (1,000,000 octets), or with --billing-unit of a unit [default: 1]
     #[arg(long, value_name = "P", value_parser = price, help_heading = "Link")]
     price: Option<f64>,
-    /// Count the packets that are larger than this, before and after
-    #[arg(long, value_name = "OCTETS", help_heading = "Link")]
+    /// Count packets larger than this, before and after
+    #[arg(long, hide_short_help = true, value_name = "OCTETS", help_heading = "Link")]
     link_mtu: Option<u32>,
     #[command(flatten)]
     packets: PacketOptions,
-    /// Everything that was found as JSON (thinair.analyze/1)
+    /// Print everything as JSON (thinair.analyze/1)
     #[arg(long, conflicts_with = "csv", help_heading = "Output")]
     json: bool,
-    /// The flows as CSV
+    /// Print the flows as CSV
     #[arg(long, help_heading = "Output")]
     csv: bool,
-    /// Also write a page with plots, one file that needs no network
+    /// Write a page with plots, too: one file, which needs no network
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
-    /// Show each scheme in each mode, the octets by layer and by packet type, and the start of the largest flow
+    /// Show each scheme in each mode, octets by layer and packet type, and the start of a flow
     #[arg(long, help_heading = "Output")]
     all: bool,
-    /// List every flow, not only the largest
+    /// List every flow, not only the largest ones
     #[arg(long, help_heading = "Output")]
     all_flows: bool,
-    /// Exit with status 3 if the best scheme saves less than this share of all octets
+    /// Exit with status 3 if the best scheme saves less, in % of all octets
     #[arg(long, value_name = "PCT", value_parser = threshold, allow_negative_numbers = true, help_heading = "Output")]
     fail_under: Option<f64>,
     /// Damage one octet of one compressed packet: the command must notice
@@ -114,16 +122,16 @@ impl Arguments {
 enum SchemeName {
     /// ROHC with the profiles of RFC 3095, RFC 3843 and RFC 4019: RTP, UDP, UDP-Lite, ESP and IP
     RohcV1,
-    /// The same and the CoAP profile published in 2015
+    /// rohc-v1 and the CoAP profile published in 2015
     #[value(name = "coap-2015")]
     Coap2015,
-    /// The same as rohc-v1 and profile `coap`
+    /// rohc-v1 and profile `coap`
     Coap,
-    /// The same as coap and profile `tcp` (RFC 6846), which is experimental
+    /// coap and profile `tcp` (RFC 6846), which is experimental
     Tcp,
-    /// SCHC (RFC 8724, RFC 8824), both ends provisioned with the rules that are best for the capture
+    /// SCHC (RFC 8724, RFC 8824) with the best rules for the capture at both ends
     Schc,
-    /// 6LoWPAN (RFC 6282), for IPv6 only, with the prefixes of the capture as contexts
+    /// 6LoWPAN (RFC 6282) with the prefixes of the capture as contexts; IPv6 only
     #[value(name = "6lowpan")]
     Lowpan,
 }

@@ -25,32 +25,32 @@ thinair chart link.pcapng --port 5683 --count 20 --svg exchange.svg\n\n\
 Exit status: 0, 1 if a file cannot be read or holds no packet that was asked for, 2 for wrong arguments.";
 
 #[derive(Args, Debug)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_long_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     /// Capture (pcap or pcapng, also compressed with gzip or Zstandard); `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Only packets between hosts that are named; to be given at least twice
+    /// Only packets between these hosts; give it twice or more
     #[arg(long, value_name = "ADDRESS")]
     host: Vec<IpAddr>,
     /// Only packets from this port or to it
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// Leave out so many packets at the beginning
+    /// Skip this many packets at the beginning
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip: u64,
-    /// Show so many packets
+    /// Maximum number of packets to show
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     count: u32,
-    /// UDP ports on which there is CoAP, separated by commas [default: 5683]
+    /// UDP ports of CoAP, at most 8, separated by commas [default: 5683]
     #[arg(long, value_name = "LIST", value_parser = crate::options::coap_ports)]
     coap_ports: Option<CoapPorts>,
     #[command(flatten)]
     packets: PacketOptions,
-    /// Also write the chart as a drawing
+    /// Write the chart as a drawing, too
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// The messages as JSON (thinair.chart/1)
+    /// Print the messages as JSON (thinair.chart/1)
     #[arg(long)]
     json: bool,
 }

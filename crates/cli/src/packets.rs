@@ -9,11 +9,11 @@ use thinair_lowpan::{Context, Contexts};
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct PacketOptions {
     /// Take packets of GRE, ERSPAN, VXLAN and ZEP as they are; otherwise the packets in these tunnels count
-    #[arg(long, help_heading = "Link")]
+    #[arg(long, hide_short_help = true, help_heading = "Link")]
     pub(crate) outer: bool,
     /// Context of 6LoWPAN that the nodes of a captured network of IEEE 802.15.4 have: its number and its prefix, as in
     /// 0=2001:db8::/64; may be repeated
-    #[arg(long, value_name = "ID=PREFIX/BITS", value_parser = context, help_heading = "Link")]
+    #[arg(long, hide_short_help = true, value_name = "ID=PREFIX/BITS", value_parser = context, help_heading = "Link")]
     lowpan_context: Vec<(u8, Context)>,
 }
 
@@ -23,6 +23,16 @@ impl PacketOptions {
         self.lowpan_context.iter().try_fold(Contexts::NONE, |contexts, &(id, context)| {
             contexts.with(id, context).map_err(|error| error.to_string())
         })
+    }
+
+    /// The options as arguments of a command line.
+    pub(crate) fn given(&self) -> Vec<String> {
+        let context = |(id, context): &(u8, Context)| {
+            let prefix = std::net::Ipv6Addr::from(context.prefix());
+            format!("--lowpan-context {id}={prefix}/{}", context.length())
+        };
+        let outer = self.outer.then(|| "--outer".to_owned());
+        outer.into_iter().chain(self.lowpan_context.iter().map(context)).collect()
     }
 
     /// Finds the packets that `thinair analyze` counts under the same options.

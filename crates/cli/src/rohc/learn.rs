@@ -42,13 +42,13 @@ pub(crate) struct Arguments {
     /// The file to write [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Most bases to write: those for most flows are kept
+    /// Maximum number of bases: those for most flows are kept
     #[arg(long, value_name = "N", default_value_t = MOST_BASES as u16, value_parser = clap::value_parser!(u16).range(1..=MOST_BASES as i64))]
     most: u16,
-    /// What becomes of UDP checksums on the channel that the file is for
+    /// UDP checksums on the channel that the file is for
     #[arg(long, value_enum, value_name = "HOW", default_value_t = ChecksumOption::Carry)]
     coap_checksum: ChecksumOption,
-    /// UDP ports that carry CoAP, at most 8, separated by commas [default: 5683]
+    /// UDP ports of CoAP, at most 8, separated by commas [default: 5683]
     #[arg(long, value_name = "LIST", value_parser = coap_ports)]
     coap_ports: Option<CoapPorts>,
     #[command(flatten)]
