@@ -167,7 +167,8 @@ impl Capture {
         Ok(Some((time.unwrap_or_default(), received.bytes, from)))
     }
 
-    /// Frames so far that found no room in the system (PACKET_STATISTICS).
+    /// Frames so far that found no room in the system (PACKET_STATISTICS). The loopback interface gives each frame twice, as sent
+    /// and as received, and both count.
     ///
     /// # Errors
     /// Those of getsockopt(2).
@@ -273,7 +274,7 @@ mod tests {
                     from.send_to(&large, to.local_addr().unwrap()).unwrap();
                 }
                 let dropped = capture.dropped().unwrap();
-                assert!(dropped > 100 && dropped < 1_000, "{dropped}");
+                assert!(dropped > 100 && dropped < 2_000, "{dropped}");
                 assert_eq!(capture.dropped().unwrap(), dropped);
             })
             .unwrap();

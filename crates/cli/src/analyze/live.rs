@@ -259,9 +259,12 @@ mod linux {
                 counted(totals.traffic.bytes_in, "octet"),
                 counted(dropped, "frame"),
             );
-            for scheme in &totals.schemes {
-                let (name, octets) = (words::name(scheme), counted(scheme.bytes_out, "octet"));
-                text += &format!("\n  {name:32} {octets:>20} {:>6.1} % saved", scheme.saved_ratio * 100.0);
+            let names: Vec<_> = totals.schemes.iter().map(words::name).collect();
+            let width = names.iter().map(String::len).max().unwrap_or(0);
+            for (scheme, name) in totals.schemes.iter().zip(names) {
+                let octets = counted(scheme.bytes_out, "octet");
+                text +=
+                    &format!("\n  {name:width$} {octets:>20} {:>6.1} % saved", scheme.saved_ratio * 100.0);
             }
             // This draws it.
             self.bar.set_message(text);

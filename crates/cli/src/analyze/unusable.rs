@@ -18,16 +18,17 @@ fn line(input: &Input) -> String {
             let advice = "check that this is the right interface, and capture while there is traffic";
             return format!("{path}: no packet: no frame was captured; {advice}");
         }
-        let (found, advice) = match input.ended_by {
-            Some(_) => {
-                ("the file ends before its first record does", "capture again, or copy the file again")
-            }
-            None => (
-                "the file has a header and no record",
-                "check the interface and the filter of the capture, and capture while there is traffic",
+        let of_types = of_types(input);
+        return match input.ended_by {
+            Some(_) => format!(
+                "{path}: no packet: the file{of_types} ends before its first record does; capture again, or copy the file \
+                 again"
+            ),
+            None => format!(
+                "{path}: no packet: the file has a header and no record{of_types}; check the interface and the filter of the \
+                 capture, and capture while there is traffic"
             ),
         };
-        return format!("{path}: no packet: {found}{}; {advice}", of_types(input));
     }
     let records = counted(input.packets, "record");
     let reasons = reasons(&input.skipped);
