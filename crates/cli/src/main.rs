@@ -7,6 +7,7 @@ mod coap;
 mod fetch;
 mod lab;
 mod link;
+mod manual;
 mod options;
 mod paper;
 mod rohc;
@@ -18,7 +19,7 @@ mod tunnel;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// Thin headers, over the air: make IP cheap on constrained links, and prove it.
 #[derive(Debug, Parser)]
@@ -59,6 +60,9 @@ enum Task {
     /// Published evaluations, run again: theirs, ours, and the bars that ours must meet
     #[command(subcommand)]
     Paper(paper::Task),
+    /// Write man pages, and completions for bash, zsh and fish, into a folder
+    #[command(hide = true)]
+    Manual(manual::Arguments),
 }
 
 /// Exit status: 0 ok, 1 failure, 2 usage, 3 threshold missed.
@@ -75,6 +79,7 @@ fn main() -> ExitCode {
         Task::Segment(task) => segment::run(&task),
         Task::Lab(task) => lab::run(&task),
         Task::Paper(task) => paper::run(&task),
+        Task::Manual(arguments) => manual::run(&arguments, Command::command()),
     };
     match result {
         Ok(code) => code,
