@@ -80,20 +80,23 @@ fn blocks(blocks: &[String]) -> Roff {
         for line in block.lines().filter(|line| !line.trim().is_empty()) {
             let (text, is_indented) = (line.trim_start(), line.starts_with(' '));
             if is_indented != is_example {
-                // Macros of groff and mandoc for an indented block without filling.
-                let (begins, ends) = ((&["RS", "nf"]), (&["fi", "RE"]));
-                for request in if is_indented { begins } else { ends } {
-                    roff.control(request, []);
-                }
+                verbatim(&mut roff, is_indented);
                 is_example = is_indented;
             }
             roff.text([roman(text)]);
         }
         if is_example {
-            roff.control("fi", []).control("RE", []);
+            verbatim(&mut roff, false);
         }
     }
     roff
+}
+
+/// Begins or ends lines that are indented and not filled.
+fn verbatim(roff: &mut Roff, begins: bool) {
+    for request in if begins { ["RS", "nf"] } else { ["fi", "RE"] } {
+        roff.control(request, []);
+    }
 }
 
 /// Parent of a command, and the other commands of the parent; those of the command itself are listed above.
