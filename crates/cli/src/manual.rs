@@ -44,7 +44,12 @@ pub(crate) fn run(arguments: &Arguments, command: Command) -> anyhow::Result<Exi
 }
 
 /// Writes the page of a command and those of its subcommands.
-fn pages(command: &Command, parent: Option<&Command>, arguments: &Arguments, folder: &Path) -> anyhow::Result<()> {
+fn pages(
+    command: &Command,
+    parent: Option<&Command>,
+    arguments: &Arguments,
+    folder: &Path,
+) -> anyhow::Result<()> {
     let page = page::render(command, parent, &arguments.date)?;
     write(&folder.join(format!("{}.1", page::name(command))), &page)?;
     for below in visible(command) {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use clap::Command;
+use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
@@ -16,49 +16,81 @@ pub(super) fn name(command: &Command) -> &str {
 /// Page of a command that was built. Its `parent` and the other commands of the parent are under SEE ALSO.
 pub(super) fn render(command: &Command, parent: Option<&Command>, date: &str) -> io::Result<Vec<u8>> {
     let version = command.get_version().unwrap_or_default();
-    let man = Man::new(command.clone()).date(date).source(format!("thinair {version}")).manual("thinair manual");
+    let mut described = command.clone().mut_args(short_values);
+    let usage = described.render_usage().to_string();
+    let described = described.override_usage(usage.trim_start_matches("Usage:").trim().to_owned());
+    let man = Man::new(described).date(date).source(format!("thinair {version}")).manual("thinair manual");
     let after = After::of(command);
     let mut page = Vec::new();
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;
-    blocks(&after.description).to_writer(&mut page)?;
+    for paragraph in &after.description {
+        page.extend(Roff::new().control("PP", []).to_roff().bytes());
+        page.extend(lines(paragraph).bytes());
+    }
     man.render_options_section(&mut page)?;
     if visible(command).next().is_some() {
         man.render_subcommands_section(&mut page)?;
     }
-    for (heading, paragraphs) in [("EXIT STATUS", &after.exit_status), ("EXAMPLES", &after.examples)] {
-        if !paragraphs.is_empty() {
-            Roff::new().control("SH", [heading]).to_writer(&mut page)?;
-            blocks(paragraphs).to_writer(&mut page)?;
+    for (heading, text) in [("EXIT STATUS", &after.exit_status), ("EXAMPLES", &after.examples)] {
+        if !text.is_empty() {
+            page.extend(Roff::new().control("SH", [heading]).to_roff().bytes());
+            page.extend(lines(text).bytes());
         }
     }
-    see_also(command, parent).to_writer(&mut page)?;
-    Ok(page)
+    page.extend(see_also(command, parent).to_roff().bytes());
+    // An empty line breaks already; mandoc warns of a break beside it.
+    Ok(String::from_utf8_lossy(&page).replace("\n.br\n\n.br\n", "\n.sp\n").into_bytes())
+}
+
+/// Names of values that have no description of their own: in a sentence, not in a list with one line each.
+fn short_values(argument: Arg) -> Arg {
+    let values = argument.get_possible_values();
+    if values.is_empty()
+        || argument.is_hide_possible_values_set()
+        || values.iter().any(|value| value.get_help().is_some())
+    {
+        return argument;
+    }
+    let names: Vec<_> =
+        values.iter().filter(|value| !value.is_hide_set()).map(|value| value.get_name()).collect();
+    let help =
+        argument.get_long_help().or_else(|| argument.get_help()).map(ToString::to_string).unwrap_or_default();
+    let help = format!("{help} [possible values: {}]", names.join(", "));
+    argument.hide_possible_values(true).long_help(help)
 }
 
 /// Text that `--help` prints behind the options, by section of a man page.
 #[derive(Debug, Default)]
 struct After {
+    /// Paragraphs.
     description: Vec<String>,
-    exit_status: Vec<String>,
-    examples: Vec<String>,
+    exit_status: String,
+    examples: String,
 }
 
 impl After {
-    /// Splits the text at empty lines, and knows a section by the first words of a block.
+    /// Splits the text at empty lines. The first words of a paragraph are the heading of a section, or there is none.
     fn of(command: &Command) -> Self {
         let text = command.get_after_long_help().or_else(|| command.get_after_help());
         let text = text.map(ToString::to_string).unwrap_or_default();
         let mut after = Self::default();
-        for block in text.split("\n\n").filter(|block| !block.trim().is_empty()) {
-            let (words, rest) = block.split_once(':').unwrap_or((block, ""));
-            match words.trim() {
-                "Exit status" => after.exit_status.push(capitalized(rest)),
-                "Examples" | "Example" => after.examples.push(capitalized(rest)),
-                _ => after.description.push(block.to_owned()),
+        for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
+            let (words, rest) = paragraph.split_once(':').unwrap_or((paragraph, ""));
+            let section = match words.trim() {
+                "Exit status" => &mut after.exit_status,
+                "Examples" => &mut after.examples,
+                _ => {
+                    after.description.push(paragraph.to_owned());
+                    continue;
+                }
+            };
+            if !section.is_empty() {
+                section.push('\n');
             }
+            section.push_str(&capitalized(rest));
         }
         after
     }
@@ -71,25 +103,22 @@ fn capitalized(text: &str) -> String {
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
-/// Paragraphs. Lines that are indented are commands, and stay as they are.
-fn blocks(blocks: &[String]) -> Roff {
+/// Source of a paragraph. Lines that are indented are commands, and stay as they are.
+fn lines(text: &str) -> String {
     let mut roff = Roff::new();
-    for block in blocks {
-        roff.control("PP", []);
-        let mut is_example = false;
-        for line in block.lines().filter(|line| !line.trim().is_empty()) {
-            let (text, is_indented) = (line.trim_start(), line.starts_with(' '));
-            if is_indented != is_example {
-                verbatim(&mut roff, is_indented);
-                is_example = is_indented;
-            }
-            roff.text([roman(text)]);
+    let mut is_example = false;
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let is_indented = line.starts_with(' ');
+        if is_indented != is_example {
+            verbatim(&mut roff, is_indented);
+            is_example = is_indented;
         }
-        if is_example {
-            verbatim(&mut roff, false);
-        }
+        roff.text([roman(line.trim_start())]);
     }
-    roff
+    if is_example {
+        verbatim(&mut roff, false);
+    }
+    roff.to_roff()
 }
 
 /// Begins or ends lines that are indented and not filled.
