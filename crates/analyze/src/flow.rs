@@ -114,6 +114,11 @@ impl Flows {
         &mut self.list[at]
     }
 
+    /// Number of flows.
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
     pub(crate) fn into_list(self) -> Vec<Flow> {
         self.list
     }

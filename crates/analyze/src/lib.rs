@@ -5,7 +5,7 @@
 //! know arguments, terminals and pages: results are plain values, for JSON by [`serde`].
 //!
 //! ```
-//! use thinair_analyze::{Analysis, SchemeSpec, Settings};
+//! use thinair_analyze::{Analysis, SchemeSpec, Settings, Survey};
 //! use thinair_capture::{LinkType, Timestamp, Writer};
 //! use thinair_rohc::{Channel, CidSpace, Mode, ProfileSet};
 //!
@@ -18,9 +18,12 @@
 //! }
 //!
 //! let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1())?;
-//! let (name, profiles, mode) = ("rohc-v1", ProfileSet::v1(), Mode::Optimistic);
-//! let mut analysis = Analysis::new(Settings::new(channel, &[SchemeSpec::Rohc { name, profiles, mode }]));
-//! analysis.read("gets.pcap", std::io::Cursor::new(file.into_inner()), |_| ())?;
+//! let scheme = SchemeSpec::Rohc { name: "rohc-v1", channel, mode: Mode::Optimistic, learned: false };
+//! let (settings, capture) = (Settings::new(channel, &[scheme]), file.into_inner());
+//! let mut survey = Survey::default();
+//! survey.read(&settings, capture.as_slice(), |_| ())?;
+//! let mut analysis = Analysis::new(settings, survey);
+//! analysis.read("gets.pcap", capture.as_slice(), |_| ())?;
 //! let outcome = analysis.finish();
 //! assert_eq!(outcome.totals.traffic.bytes_in, 570);
 //! assert!(outcome.totals.schemes[0].saved_ratio > 0.5);
@@ -28,7 +31,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Read these first: `run.rs` (one packet's way), `scheme.rs` (the round trip; a file per scheme in `scheme/`; SCHC itself is in [`schc`]),
+//! Read these first: `run.rs` (one packet's way), `recommendation.rs` (what to use), `scheme.rs` (the round trip; a file per scheme in `scheme/`; SCHC itself is in [`schc`]),
 //! [`outcome`] (what is counted), `course.rs` (which scheme is cheaper, from which packet on). [`chart`] stands beside: who sent what to whom;
 //! [`exchange`]: what a request and its response took of a link.
 
@@ -36,12 +39,14 @@
 
 pub mod chart;
 mod course;
+mod directions;
 pub mod exchange;
 mod flow;
 mod follow;
 mod loss;
 pub mod outcome;
 mod packet;
+mod recommendation;
 mod run;
 pub mod schc;
 mod scheme;
@@ -52,6 +57,11 @@ mod tally;
 mod timeline;
 mod unpack;
 
+pub use directions::Directions;
 pub use outcome::Outcome;
+pub use recommendation::{MONTH_SECONDS, Month, Recommendation, more_contexts};
 pub use run::Analysis;
+pub use scheme::endpoint;
 pub use settings::{Billing, Loss, SchemeSpec, Settings};
+pub use sides::Side;
+pub use survey::Survey;

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use thinair_rohc::{Channel, CidSpace};
 
+use crate::recommendation::Recommendation;
 use crate::schc::{self, Direction, RuleSet};
 use crate::timeline::Timeline;
 
@@ -21,6 +23,8 @@ pub struct Outcome {
     pub inputs: Vec<Input>,
     /// Sums over all of them.
     pub totals: Totals,
+    /// Scheme and settings to use; none if no scheme that both ends can be set to saves anything.
+    pub recommendation: Option<Recommendation>,
     /// The flows, in order of appearance.
     pub flows: Vec<Flow>,
     /// The first packets that did not come back bit for bit, at most [`MOST_FAULTS`].
@@ -47,18 +51,28 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// What was found without the schemes of that name.
-    pub fn without(mut self, name: &str) -> Self {
+    /// The outcome with only one scheme of each name: the one that sends fewest octets, feedback included.
+    pub fn best_of_each(self) -> Self {
         let schemes = &self.totals.schemes;
-        let ids: Vec<_> = schemes.iter().filter(|scheme| scheme.scheme == name).map(Scheme::id).collect();
-        let keep: Vec<_> = schemes.iter().map(|scheme| scheme.scheme != name).collect();
-        retain(&mut self.totals.schemes, &keep);
-        retain(&mut self.header_sizes_out, &keep);
-        self.timeline.retain(&keep);
+        let is_best = |at: usize, scheme: &Scheme| {
+            let others = schemes.iter().enumerate().filter(|(_, other)| other.scheme == scheme.scheme);
+            others.min_by_key(|(_, other)| other.sent_bytes()).is_some_and(|(best, _)| best == at)
+        };
+        let keep: Vec<_> = schemes.iter().enumerate().map(|(at, scheme)| is_best(at, scheme)).collect();
+        self.only(&keep)
+    }
+
+    /// The outcome with the schemes for which `keep` is true.
+    fn only(mut self, keep: &[bool]) -> Self {
+        let left_out = self.totals.schemes.iter().zip(keep).filter(|(_, keep)| !**keep);
+        let ids: Vec<_> = left_out.map(|(scheme, _)| scheme.id()).collect();
+        retain(&mut self.totals.schemes, keep);
+        retain(&mut self.header_sizes_out, keep);
+        self.timeline.retain(keep);
         for flow in &mut self.flows {
-            retain(&mut flow.schemes, &keep);
+            retain(&mut flow.schemes, keep);
             flow.break_even.retain(|one| !ids.contains(&one.cheaper) && !ids.contains(&one.than));
-            flow.course.iter_mut().for_each(|milestone| retain(&mut milestone.bytes_out, &keep));
+            flow.course.iter_mut().for_each(|milestone| retain(&mut milestone.bytes_out, keep));
         }
         self
     }
@@ -231,6 +245,9 @@ pub struct Scheme {
     pub scheme: &'static str,
     /// `u`, `o` or `r`; none where a scheme has no modes.
     pub mode: Option<&'static str>,
+    /// Contexts of ROHC, where they are not those of the other schemes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contexts: Option<Contexts>,
     /// Octets that were sent, without feedback.
     pub bytes_out: u64,
     /// Octets that were sent in place of `header_bytes_in`: compressed headers, and headers that went as they
@@ -238,7 +255,7 @@ pub struct Scheme {
     pub header_bytes_out: u64,
     /// Octets of the first packet of each flow.
     pub first_packet_bytes: u64,
-    /// 1 - `bytes_out` / `bytes_in`; 0 if there was nothing.
+    /// 1 - (`bytes_out` + `feedback_bytes`) / `bytes_in`; 0 if there was nothing.
     pub saved_ratio: f64,
     /// Packets that the scheme has no way for: they go as they are.
     pub not_applicable: u64,
@@ -273,14 +290,46 @@ pub struct Scheme {
 }
 
 impl Scheme {
-    /// `rohc-v1/u`, or the name alone where there are no modes.
+    /// `rohc-v1/u`, `rohc-v1/u/large-127`, or the name alone where there are no modes.
     pub fn id(&self) -> String {
-        id(self.scheme, self.mode)
+        id(self.scheme, self.mode, self.contexts)
+    }
+
+    /// Octets that were sent, feedback included.
+    pub fn sent_bytes(&self) -> u64 {
+        self.bytes_out + self.feedback_bytes
     }
 }
 
-pub(crate) fn id(scheme: &str, mode: Option<&str>) -> String {
-    mode.map_or_else(|| scheme.to_owned(), |mode| format!("{scheme}/{mode}"))
+pub(crate) fn id(scheme: &str, mode: Option<&str>, contexts: Option<Contexts>) -> String {
+    let mut id = scheme.to_owned();
+    if let Some(mode) = mode {
+        id += &format!("/{mode}");
+    }
+    if let Some(Contexts { cid, max_cid }) = contexts {
+        id += &format!("/{cid}-{max_cid}");
+    }
+    id
+}
+
+/// Context identifiers of a ROHC channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Contexts {
+    /// CID space: `small` or `large`.
+    pub cid: &'static str,
+    /// MAX_CID: 0 to 15, or 0 to 16,383.
+    pub max_cid: u16,
+}
+
+impl Contexts {
+    /// The identifiers of a channel.
+    pub fn of(channel: &Channel) -> Self {
+        let cid = match channel.cids() {
+            CidSpace::Small => "small",
+            CidSpace::Large => "large",
+        };
+        Self { cid, max_cid: channel.max_cid() }
+    }
 }
 
 /// Octets by layer, as they came.

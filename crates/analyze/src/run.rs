@@ -1,7 +1,7 @@
 //! The run: records of captures in, [`Outcome`] out.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::Read;
 use std::rc::Rc;
 
 use thinair_capture::{Error, Reader, Record, Timestamp};
@@ -11,9 +11,10 @@ use crate::course::Course;
 use crate::flow::{Flow, Flows};
 use crate::outcome::{self, BreakEven, Fault, Input, MOST_FAULTS, Outcome, SCHEMA, SchcRules, Totals};
 use crate::packet::Packet;
+use crate::recommendation::Recommendation;
 use crate::scheme::{Cause, Delivery, Scheme, Trip};
 use crate::settings::{SchemeSpec, Settings};
-use crate::survey::{self, Provision};
+use crate::survey::{Provision, Survey};
 use crate::tally::{Carried, Traffic, layers_out};
 use crate::timeline::Timeline;
 use crate::unpack::Unpack;
@@ -26,11 +27,12 @@ pub(crate) const PROGRESS_EVERY: u64 = 1_024;
 
 /// Reads captures, each of them a link of its own, and lets every scheme carry their packets.
 ///
-/// **Call [`read`](Self::read) for each capture, then [`finish`](Self::finish).** Memory grows with the number
-/// of flows, not of packets.
+/// **Read each capture into a [`Survey`] first; then call [`read`](Self::read) for each in the same order, then
+/// [`finish`](Self::finish).** Memory grows with the number of flows, not of packets.
 #[derive(Debug)]
 pub struct Analysis {
     settings: Settings,
+    survey: Survey,
     inputs: Vec<Input>,
     flows: Flows,
     traffic: Traffic,
@@ -51,8 +53,8 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// An analysis that has read nothing.
-    pub fn new(settings: Settings) -> Self {
+    /// An analysis of the captures of that survey.
+    pub fn new(settings: Settings, survey: Survey) -> Self {
         let schemes = settings.schemes.len();
         Self {
             inputs: Vec::new(),
@@ -69,30 +71,22 @@ impl Analysis {
             header_out: Vec::with_capacity(schemes),
             octets_out: Vec::with_capacity(schemes),
             settings,
+            survey,
         }
     }
 
-    /// How often each capture is read: twice if a scheme must be told of its packets beforehand.
-    pub fn readings(&self) -> u64 {
-        1 + u64::from(survey::is_needed(&self.settings))
-    }
-
-    /// Reads a capture from where it stands to its end, or to where it is damaged beyond reading, which
-    /// [`Input::ended_by`] then says. `progress` is told the octets read so far, in all readings, now and then.
+    /// Reads a capture to its end, or to where it is damaged beyond reading, which [`Input::ended_by`] then reports.
+    /// `progress` receives the octets read so far, now and then.
     ///
     /// # Errors
     /// The octets are no capture at all, or cannot be read.
-    pub fn read<R: Read + Seek>(
+    pub fn read<R: Read>(
         &mut self,
         path: &str,
-        mut source: R,
+        source: R,
         mut progress: impl FnMut(u64),
     ) -> Result<(), Error> {
-        let (provision, before) = match survey::is_needed(&self.settings) {
-            true => self.survey(&mut source, &mut progress)?,
-            false => (Provision::default(), 0),
-        };
-        let provision = Rc::new(provision);
+        let provision = self.survey.provisions.get(self.inputs.len()).cloned().unwrap_or_default();
         let mut reader = Reader::new(source)?;
         let mut link = Link::new(&self.settings, self.begins, &provision);
         for (scheme, &damaged) in link.schemes.iter_mut().zip(&self.damaged) {
@@ -118,7 +112,7 @@ impl Analysis {
                 }
             }
             if input.packets.is_multiple_of(PROGRESS_EVERY) {
-                progress(before + reader.octets_read());
+                progress(reader.octets_read());
             }
         }
         self.begins = link.latest;
@@ -135,31 +129,19 @@ impl Analysis {
             traffic: tally.traffic(&self.traffic),
             schemes: tally.schemes(&self.traffic, &self.carried),
         };
+        let recommendation = Recommendation::of(&self.settings, &self.survey, &totals, self.begins);
         let flows = self.flows.into_list().into_iter().map(|flow| tally.flow(&flow)).collect();
         Outcome {
             schema: SCHEMA,
             inputs: self.inputs,
             totals,
+            recommendation,
             flows,
             faults: self.faults,
             timeline: self.timeline,
             header_sizes_in: self.header_sizes_in,
             header_sizes_out: self.header_sizes_out,
         }
-    }
-
-    /// The first reading of a capture, back to where it stood, and the octets read.
-    fn survey<R: Read + Seek>(
-        &self,
-        source: &mut R,
-        progress: &mut impl FnMut(u64),
-    ) -> Result<(Provision, u64), Error> {
-        let failed = |offset| move |source| Error::Io { offset, source };
-        let start = source.stream_position().map_err(failed(0))?;
-        let provision = survey::read(&self.settings, &mut *source, progress)?;
-        let end = source.stream_position().map_err(failed(0))?;
-        source.seek(SeekFrom::Start(start)).map_err(failed(end))?;
-        Ok((provision, end.saturating_sub(start)))
     }
 
     /// What the ends of the link are provisioned with, where there is a scheme for it.
@@ -307,10 +289,12 @@ impl Told<'_> {
     }
 
     fn scheme(&self, spec: &SchemeSpec, traffic: &Traffic, carried: &Carried) -> outcome::Scheme {
-        let kept = if traffic.bytes == 0 { 1.0 } else { carried.bytes as f64 / traffic.bytes as f64 };
+        let sent = carried.bytes + carried.feedback_bytes;
+        let kept = if traffic.bytes == 0 { 1.0 } else { sent as f64 / traffic.bytes as f64 };
         outcome::Scheme {
             scheme: spec.name(),
             mode: spec.mode(),
+            contexts: self.settings.unusual_contexts(spec),
             bytes_out: carried.bytes,
             header_bytes_out: carried.header_bytes,
             first_packet_bytes: carried.first_packets,
@@ -339,7 +323,7 @@ impl Told<'_> {
     fn break_even(&self, course: &Course) -> Vec<BreakEven> {
         let id = |at: usize| {
             let spec = &self.settings.schemes[at];
-            outcome::id(spec.name(), spec.mode())
+            outcome::id(spec.name(), spec.mode(), self.settings.unusual_contexts(spec))
         };
         let leads = course.leads();
         leads

@@ -5,6 +5,9 @@ mod lowpan;
 mod rohc;
 mod schc;
 
+pub(crate) use rohc::BLOCKS;
+pub use rohc::endpoint;
+
 use std::fmt;
 use std::rc::Rc;
 
@@ -135,7 +138,10 @@ pub(crate) enum Cause {
 impl Scheme {
     pub(crate) fn new(spec: &SchemeSpec, settings: &Settings, provision: &Rc<Provision>) -> Self {
         let carrier: Box<dyn Carrier> = match *spec {
-            SchemeSpec::Rohc { profiles, mode, .. } => Box::new(rohc::Rohc::new(profiles, mode, settings)),
+            SchemeSpec::Rohc { channel, mode, learned, .. } => {
+                let bases = if learned { &settings.learned } else { &settings.bases };
+                Box::new(rohc::Rohc::new(channel, mode, bases, settings))
+            }
             SchemeSpec::Schc => Box::new(schc::Schc::new(Rc::clone(provision))),
             SchemeSpec::Lowpan => Box::new(lowpan::Lowpan::new(settings, provision)),
         };

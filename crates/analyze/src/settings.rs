@@ -2,13 +2,14 @@
 
 use thinair_lowpan::Contexts;
 use thinair_rohc::profile::coap::Base;
-use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Integrity, Mode, ProfileSet};
+use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Integrity, Mode};
+
+use crate::outcome;
 
 /// What an analysis is told at start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The ROHC channel, the same in both directions; its profiles are those of the scheme. What it says of the
-    /// carrier below holds for every scheme.
+    /// Channel of ROHC that reports take for the usual one. Its integrity below holds for every scheme.
     pub channel: Channel,
     /// The schemes to be compared, in the order in which they are told.
     pub schemes: Vec<SchemeSpec>,
@@ -18,6 +19,8 @@ pub struct Settings {
     pub decompressor: DecompressorConfig,
     /// Provisioned bases of profile 0x0081, the same in both directions; at most 256 are used.
     pub bases: Vec<Base>,
+    /// Provisioned bases of the schemes that are [`learned`](SchemeSpec::Rohc::learned), in place of `bases`.
+    pub learned: Vec<Base>,
     /// Loss on the link; `None` delivers everything.
     pub loss: Option<Loss>,
     /// What the link costs, if that is asked.
@@ -39,12 +42,19 @@ impl Settings {
             compressor: CompressorConfig::new(channel),
             decompressor: DecompressorConfig::new(channel),
             bases: Vec::new(),
+            learned: Vec::new(),
             loss: None,
             billing: None,
             link_mtu: None,
             contexts: Contexts::NONE,
             damage_one: false,
         }
+    }
+
+    /// The contexts of a scheme of ROHC, if they are not those of [`Settings::channel`].
+    pub(crate) fn unusual_contexts(&self, spec: &SchemeSpec) -> Option<outcome::Contexts> {
+        let usual = outcome::Contexts::of(&self.channel);
+        spec.channel().map(|channel| outcome::Contexts::of(&channel)).filter(|contexts| *contexts != usual)
     }
 
     /// Whether right UDP checksums are left out, as the carrier vouches for its frames.
@@ -63,10 +73,12 @@ pub enum SchemeSpec {
     Rohc {
         /// What tells the set of profiles in reports.
         name: &'static str,
-        /// The profiles of the channel.
-        profiles: ProfileSet,
+        /// Channel of both directions.
+        channel: Channel,
         /// The mode of operation.
         mode: Mode,
+        /// Both ends have the bases of [`Settings::learned`].
+        learned: bool,
     },
     /// SCHC (RFC 8724, RFC 8824) with rules that are derived from the capture beforehand, as [`crate::schc`] says.
     Schc,
@@ -82,6 +94,14 @@ impl SchemeSpec {
             Self::Rohc { name, .. } => name,
             Self::Schc => "schc",
             Self::Lowpan => "6lowpan",
+        }
+    }
+
+    /// The channel of both directions, if it is ROHC.
+    pub const fn channel(&self) -> Option<Channel> {
+        match self {
+            Self::Rohc { channel, .. } => Some(*channel),
+            Self::Schc | Self::Lowpan => None,
         }
     }
 

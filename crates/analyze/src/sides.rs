@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 /// An end of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub enum Side {
     /// That of the first address ever seen.
     A,
     /// The other one.
@@ -13,14 +13,16 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    pub(crate) fn other(self) -> Self {
+    /// The opposite side.
+    pub fn other(self) -> Self {
         match self {
             Self::A => Self::B,
             Self::B => Self::A,
         }
     }
 
-    pub(crate) fn index(self) -> usize {
+    /// 0 for side A, 1 for side B.
+    pub fn index(self) -> usize {
         match self {
             Self::A => 0,
             Self::B => 1,

@@ -1,11 +1,14 @@
-//! The first reading of a capture: what schemes without learning must be told of a link before its first packet.
+//! First reading of all captures: the provisioning of schemes without learning, and facts by which schemes are chosen.
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::rc::Rc;
 
 use thinair_capture::{Error, Reader};
 use thinair_lowpan::{Context, Contexts};
+use thinair_rohc::{CidSpace, Mode, ProfileId, ProfileSet};
 use thinair_wire::header::ipv6::Ipv6;
+use thinair_wire::header::protocol;
 
 use crate::flow::Flows;
 use crate::packet::Packet;
@@ -14,7 +17,19 @@ use crate::settings::{SchemeSpec, Settings};
 use crate::sides::Side;
 use crate::unpack::Unpack;
 
-/// What both ends of a link are provisioned with.
+/// Facts about captures that are known before their packets are compressed.
+///
+/// **Call [`read`](Self::read) for each capture, in the order in which [`Analysis`](crate::Analysis) reads them.**
+#[derive(Debug, Default)]
+pub struct Survey {
+    pub(crate) provisions: Vec<Rc<Provision>>,
+    most_flows: usize,
+    has_ipv6: bool,
+    has_coap: bool,
+    has_tcp: bool,
+}
+
+/// Provisioning of both ends of one link.
 #[derive(Debug, Default)]
 pub(crate) struct Provision {
     pub(crate) rules: RuleSet,
@@ -30,14 +45,6 @@ const MOST_CONTEXTS: usize = 16;
 /// The prefix of link-local addresses, which need no context.
 const LINK_LOCAL: [u8; 8] = [0xFE, 0x80, 0, 0, 0, 0, 0, 0];
 
-/// Whether any scheme needs a first reading.
-pub(crate) fn is_needed(settings: &Settings) -> bool {
-    settings.schemes.iter().any(|scheme| match scheme {
-        SchemeSpec::Rohc { .. } => false,
-        SchemeSpec::Schc | SchemeSpec::Lowpan => true,
-    })
-}
-
 /// Which way a packet goes for SCHC: side A is taken for the device.
 pub(crate) fn direction(from: Side) -> Direction {
     match from {
@@ -46,38 +53,103 @@ pub(crate) fn direction(from: Side) -> Direction {
     }
 }
 
-/// Reads a capture as far as it can be read. `progress` is told the octets read so far, now and then.
-pub(crate) fn read<R: Read>(
-    settings: &Settings,
-    source: R,
-    mut progress: impl FnMut(u64),
-) -> Result<Provision, Error> {
-    let checksum = if settings.elides_checksums() { Checksum::Computed } else { Checksum::Sent };
-    let mut learner = Learner::new(Reading { checksum, ports: settings.compressor.coap.ports });
-    let mut prefixes = BTreeMap::new();
-    let mut flows = Flows::default();
-    let mut unpack = Unpack::new(settings.contexts);
-    let mut reader = Reader::new(source)?;
-    let mut records = 0_u64;
-    while let Some(record) = reader.next_record() {
-        match record {
-            Ok(record) => {
-                if let Ok(packet) = unpack.packet(&record) {
-                    let from = flows.of(&packet, 0).side;
-                    learner.observe(direction(from), packet.octets);
-                    count_prefixes(&packet, &mut prefixes);
+impl Survey {
+    /// Reads a capture as far as it can be read. `progress` receives the octets read so far, now and then.
+    ///
+    /// # Errors
+    /// The octets are no capture at all, or cannot be read.
+    pub fn read<R: Read>(
+        &mut self,
+        settings: &Settings,
+        source: R,
+        mut progress: impl FnMut(u64),
+    ) -> Result<(), Error> {
+        let checksum = if settings.elides_checksums() { Checksum::Computed } else { Checksum::Sent };
+        let ports = settings.compressor.coap.ports;
+        let mut learner = Learner::new(Reading { checksum, ports });
+        let mut prefixes = BTreeMap::new();
+        let mut flows = Flows::default();
+        let mut unpack = Unpack::new(settings.contexts);
+        let mut reader = Reader::new(source)?;
+        let mut records = 0_u64;
+        while let Some(record) = reader.next_record() {
+            match record {
+                Ok(record) => {
+                    if let Ok(packet) = unpack.packet(&record) {
+                        let from = flows.of(&packet, 0).side;
+                        learner.observe(direction(from), packet.octets);
+                        count_prefixes(&packet, &mut prefixes);
+                        let is_of_coap = |port| ports.has(port);
+                        self.has_coap |= packet.key.protocol == protocol::UDP
+                            && packet.key.ports.is_some_and(|(a, b)| is_of_coap(a) || is_of_coap(b));
+                        self.has_tcp |= packet.key.protocol == protocol::TCP;
+                        self.has_ipv6 |= packet.octets.first().is_some_and(|first| first >> 4 == 6);
+                    }
                 }
+                Err(error @ Error::Io { .. }) => return Err(error),
+                // The second reading reports it.
+                Err(_) => {}
             }
-            Err(error @ Error::Io { .. }) => return Err(error),
-            // The second reading tells what is wrong.
-            Err(_) => {}
+            records += 1;
+            if records.is_multiple_of(crate::run::PROGRESS_EVERY) {
+                progress(reader.octets_read());
+            }
         }
-        records += 1;
-        if records.is_multiple_of(crate::run::PROGRESS_EVERY) {
-            progress(reader.octets_read());
+        self.most_flows = self.most_flows.max(flows.len());
+        self.provisions.push(Rc::new(Provision { rules: learner.finish(), contexts: contexts(prefixes) }));
+        Ok(())
+    }
+
+    /// Number of flows of the capture that has most of them.
+    pub fn most_flows(&self) -> usize {
+        self.most_flows
+    }
+
+    /// Whether a datagram has a port of CoAP.
+    pub fn has_coap(&self) -> bool {
+        self.has_coap
+    }
+
+    /// The profiles of a set that can make a difference: without `coap` and `coap-2015` where no datagram has a CoAP port,
+    /// and without `tcp` where there is no TCP.
+    pub fn useful(&self, profiles: ProfileSet) -> ProfileSet {
+        let is_useful = |profile: &ProfileId| match profile {
+            ProfileId::Coap | ProfileId::Coap2015 => self.has_coap,
+            ProfileId::Tcp => self.has_tcp,
+            _ => true,
+        };
+        let kept: Vec<_> = profiles.iter().filter(is_useful).collect();
+        ProfileSet::of(&kept).unwrap_or(profiles)
+    }
+
+    /// The schemes that can differ on these captures, in the same order: of several that cannot, the first; 6LoWPAN
+    /// only for IPv6.
+    pub fn applicable(&self, schemes: &[SchemeSpec]) -> Vec<SchemeSpec> {
+        let mut kept: Vec<SchemeSpec> = Vec::new();
+        for &spec in schemes {
+            let is_applicable = match spec {
+                SchemeSpec::Rohc { .. } => {
+                    kept.iter().all(|other| self.essence(other) != self.essence(&spec))
+                }
+                SchemeSpec::Schc => true,
+                SchemeSpec::Lowpan => self.has_ipv6,
+            };
+            if is_applicable {
+                kept.push(spec);
+            }
+        }
+        kept
+    }
+
+    /// Everything about a scheme that can make a difference.
+    fn essence(&self, spec: &SchemeSpec) -> Option<(CidSpace, u16, ProfileSet, Mode, bool)> {
+        match *spec {
+            SchemeSpec::Rohc { channel, mode, learned, .. } => {
+                Some((channel.cids(), channel.max_cid(), self.useful(channel.profiles()), mode, learned))
+            }
+            SchemeSpec::Schc | SchemeSpec::Lowpan => None,
         }
     }
-    Ok(Provision { rules: learner.finish(), contexts: contexts(prefixes) })
 }
 
 /// The prefixes of the outer header.

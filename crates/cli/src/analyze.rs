@@ -3,6 +3,7 @@
 //! Knows arguments, where data comes from and goes to, and exit codes. What is computed is in `thinair-analyze`;
 //! how it reads on a terminal is in [`text`], on a page in [`page`].
 
+mod advice;
 mod page;
 pub(crate) mod source;
 mod text;
@@ -15,13 +16,16 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use thinair_analyze::outcome::Scheme;
-use thinair_analyze::{Analysis, Billing, Loss, Outcome, SchemeSpec, Settings};
+use thinair_analyze::{Analysis, Billing, Loss, Outcome, SchemeSpec, Settings, Survey, more_contexts};
 use thinair_lowpan as lowpan;
 use thinair_report::Style;
-use thinair_rohc::{Mode, ProfileId, ProfileSet};
+use thinair_rohc::profile::coap::Base;
+use thinair_rohc::{Channel, Mode, ProfileId, ProfileSet};
 
-use crate::options::ChannelOptions;
+use self::advice::{Advice, MEGABYTE};
+use self::source::Captures;
+use crate::options::{ChannelOptions, CidOption};
+use crate::rohc::learn;
 use crate::template;
 
 const EXIT_STATUS: &str = "\
@@ -30,6 +34,9 @@ arguments; 3 if less was saved than --fail-under asks.";
 
 /// The name of ROHC with whatever profiles are asked for.
 const ROHC_V1: &str = "rohc-v1";
+
+/// The name of the fullest set of profiles whose bases are learned from the captures.
+const COAP_LEARNED: &str = "coap-learned";
 
 /// Columns of the output when it does not go to a terminal.
 const PLAIN_WIDTH: usize = 140;
@@ -58,8 +65,8 @@ pub(crate) struct Arguments {
     /// The link is paid by started units of so many octets, per packet
     #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Link")]
     billing_unit: Option<u32>,
-    /// What a unit costs [default: 1]
-    #[arg(long, value_name = "P", value_parser = price, requires = "billing_unit", help_heading = "Link")]
+    /// Price of a megabyte (1,000,000 octets), or with --billing-unit of a unit [default: 1]
+    #[arg(long, value_name = "P", value_parser = price, help_heading = "Link")]
     price: Option<f64>,
     /// Count the packets that are larger than this, before and after
     #[arg(long, value_name = "OCTETS", help_heading = "Link")]
@@ -77,6 +84,9 @@ pub(crate) struct Arguments {
     /// Also write a page with plots, one file that needs no network
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
+    /// Show each scheme in each mode, the octets by layer and by packet type, and the start of the largest flow
+    #[arg(long, help_heading = "Output")]
+    all: bool,
     /// List every flow, not only the largest
     #[arg(long, help_heading = "Output")]
     all_flows: bool,
@@ -98,7 +108,7 @@ enum SchemeName {
     Coap2015,
     /// The same as rohc-v1 and profile `coap`
     Coap,
-    /// The same as rohc-v1 and profile `tcp` (RFC 6846); shown where it is asked for
+    /// The same as coap and profile `tcp` (RFC 6846), which is experimental
     Tcp,
     /// SCHC (RFC 8724, RFC 8824), both ends provisioned with the rules that are best for the capture
     Schc,
@@ -108,21 +118,21 @@ enum SchemeName {
 }
 
 impl SchemeName {
-    /// Those that are shown if none is named: as many as fit into a line.
-    const USUAL: [Self; 5] = [Self::RohcV1, Self::Coap2015, Self::Coap, Self::Schc, Self::Lowpan];
+    /// Those that are compared if none is named, as far as they apply.
+    const USUAL: [Self; 6] = [Self::RohcV1, Self::Coap2015, Self::Coap, Self::Tcp, Self::Schc, Self::Lowpan];
 
-    /// What it is in each of these modes, if it has modes.
-    fn specs(self, modes: &[Mode]) -> Result<Vec<SchemeSpec>, String> {
-        let rohc = |name, more: Option<ProfileId>| {
-            let profiles = more.map_or(Ok(ProfileSet::v1()), |more| ProfileSet::v1().with(more));
-            let profiles = profiles.map_err(|error| error.to_string())?;
-            Ok(modes.iter().map(|&mode| SchemeSpec::Rohc { name, profiles, mode }).collect())
+    /// The scheme in each of these modes, if it has modes; ROHC on a channel with these CIDs.
+    fn specs(self, cids: &Channel, modes: &[Mode]) -> anyhow::Result<Vec<SchemeSpec>> {
+        let rohc = |name, more: &[ProfileId]| {
+            let profiles = more.iter().try_fold(ProfileSet::v1(), |set, profile| set.with(*profile))?;
+            let channel = Channel::new(cids.cids(), cids.max_cid(), profiles)?;
+            Ok(modes.iter().map(|&mode| SchemeSpec::Rohc { name, channel, mode, learned: false }).collect())
         };
         match self {
-            Self::RohcV1 => rohc(ROHC_V1, None),
-            Self::Coap2015 => rohc("coap-2015", Some(ProfileId::Coap2015)),
-            Self::Coap => rohc("coap", Some(ProfileId::Coap)),
-            Self::Tcp => rohc("tcp", Some(ProfileId::Tcp)),
+            Self::RohcV1 => rohc(ROHC_V1, &[]),
+            Self::Coap2015 => rohc("coap-2015", &[ProfileId::Coap2015]),
+            Self::Coap => rohc("coap", &[ProfileId::Coap]),
+            Self::Tcp => rohc("tcp", &[ProfileId::Coap, ProfileId::Tcp]),
             Self::Schc => Ok(vec![SchemeSpec::Schc]),
             Self::Lowpan => Ok(vec![SchemeSpec::Lowpan]),
         }
@@ -141,46 +151,37 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.channel.coap_template.is_some() {
         eprintln!("template {}", template::name(&settings.bases));
     }
-    let mut analysis = Analysis::new(settings.clone());
-    source::read_all(&arguments.files, &mut analysis)?;
-    let outcome = applying(arguments, analysis.finish());
+    let mut captures = Captures::open(&arguments.files)?;
+    let survey = captures.survey(&settings)?;
+    settings.learned = learned(arguments, &survey)?;
+    settings.schemes = schemes(arguments, &settings, &survey)?;
+    let mut analysis = Analysis::new(settings.clone(), survey);
+    captures.analyze(&mut analysis)?;
+    let outcome = analysis.finish();
 
     print(&shown(arguments, &settings, &outcome)?)?;
     if let Some(path) = &arguments.html {
-        let page = page::document(&settings, &outcome).to_html();
+        let shown = if arguments.all { outcome.clone() } else { outcome.clone().best_of_each() };
+        let page = page::document(&settings, &shown).to_html();
         std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!("thinair: wrote {}", path.display());
     }
     Ok(verdict(arguments, &outcome))
 }
 
-/// Without the schemes that have no way for any packet, unless they were asked for.
-fn applying(arguments: &Arguments, outcome: Outcome) -> Outcome {
-    let packets = outcome.totals.packets;
-    let applies = |scheme: &Scheme| packets == 0 || scheme.not_applicable < packets;
-    let schemes = outcome.totals.schemes.iter();
-    let names: Vec<_> = match arguments.schemes {
-        Some(_) => Vec::new(),
-        None => schemes.filter(|scheme| !applies(scheme)).map(|scheme| scheme.scheme).collect(),
-    };
-    names.into_iter().fold(outcome, Outcome::without)
-}
-
 fn settings(arguments: &Arguments) -> Result<Settings, String> {
     if arguments.files.iter().filter(|file| source::is_stdin(file)).count() > 1 {
         return Err("standard input can be read only once".to_owned());
     }
-    let modes = match arguments.mode {
-        Some(mode) => vec![mode],
-        None => vec![Mode::Unidirectional, Mode::Optimistic],
-    };
     let channel = arguments.channel.channel_with(arguments.channel.profiles.unwrap_or(ProfileSet::v1()))?;
-    let mut settings = Settings::new(channel, &schemes(arguments, &modes)?);
+    let mut settings = Settings::new(channel, &[]);
     settings.compressor = arguments.channel.compressor(channel);
     settings.decompressor = arguments.channel.decompressor(channel);
     settings.loss = arguments.loss.map(|percent| Loss { probability: percent / 100.0, seed: arguments.seed });
-    settings.billing =
-        arguments.billing_unit.map(|unit| Billing { unit, price: arguments.price.unwrap_or(1.0) });
+    settings.billing = match (arguments.billing_unit, arguments.price) {
+        (Some(unit), price) => Some(Billing { unit, price: price.unwrap_or(1.0) }),
+        (None, price) => price.map(|price| Billing { unit: 1, price: price / MEGABYTE }),
+    };
     settings.link_mtu = arguments.link_mtu;
     for &(id, context) in &arguments.lowpan_context {
         settings.contexts = settings.contexts.with(id, context).map_err(|error| error.to_string())?;
@@ -202,20 +203,60 @@ pub(crate) fn context(text: &str) -> Result<(u8, lowpan::Context), String> {
         .map_err(|error| error.to_string())
 }
 
-/// The schemes, each once.
-fn schemes(arguments: &Arguments, modes: &[Mode]) -> Result<Vec<SchemeSpec>, String> {
-    if let Some(profiles) = arguments.channel.profiles {
-        return Ok(modes.iter().map(|&mode| SchemeSpec::Rohc { name: ROHC_V1, profiles, mode }).collect());
+/// Bases of profile `coap` that are learned from the captures, to be compared unless others, or schemes, are given.
+fn learned(arguments: &Arguments, survey: &Survey) -> anyhow::Result<Vec<Base>> {
+    let options = &arguments.channel;
+    let is_asked =
+        arguments.schemes.is_none() && options.profiles.is_none() && options.coap_template.is_none();
+    if !is_asked || !survey.has_coap() || arguments.files.iter().any(|file| source::is_stdin(file)) {
+        return Ok(Vec::new());
     }
+    let ports = options.coap_ports.unwrap_or_default();
+    let (bases, _) = learn::bases(&arguments.files, options.coap_checksum, ports, template::MOST_BASES)?;
+    Ok(bases.into_iter().map(|(base, _)| base).collect())
+}
+
+/// The schemes to compare: those that were named, or all that can differ on these captures, with more contexts where
+/// they have more flows.
+fn schemes(arguments: &Arguments, settings: &Settings, survey: &Survey) -> anyhow::Result<Vec<SchemeSpec>> {
+    let usual = &settings.channel;
+    let modes = match arguments.mode {
+        Some(mode) => vec![mode],
+        None => vec![Mode::Unidirectional, Mode::Optimistic],
+    };
     let named = arguments.schemes.as_deref().unwrap_or(&SchemeName::USUAL);
     let mut specs = Vec::new();
-    for name in named {
-        for spec in name.specs(modes)? {
-            if !specs.contains(&spec) {
-                specs.push(spec);
-            }
+    if arguments.channel.profiles.is_some() {
+        let (name, channel, learned) = (ROHC_V1, *usual, false);
+        specs.extend(modes.iter().map(|&mode| SchemeSpec::Rohc { name, channel, mode, learned }));
+    } else {
+        for name in named {
+            specs.extend(name.specs(usual, &modes)?);
         }
     }
+    if arguments.schemes.is_none() {
+        specs = survey.applicable(&specs);
+    }
+    let is_free = arguments.channel.cid == CidOption::Small && arguments.channel.max_cid.is_none();
+    let fullest =
+        specs.iter().enumerate().rev().find_map(|(at, spec)| Some((at, spec.name(), spec.channel()?)));
+    if let Some((at, name, channel)) = fullest {
+        let with = |name, channel, learned| {
+            modes.iter().map(move |&mode| SchemeSpec::Rohc { name, channel, mode, learned })
+        };
+        let more = if is_free { more_contexts(&channel, survey.most_flows()) } else { Vec::new() };
+        let more = more.into_iter().flat_map(|channel| with(name, channel, false));
+        let learned = (!settings.learned.is_empty()).then(|| with(COAP_LEARNED, channel, true));
+        let added: Vec<_> = more.chain(learned.into_iter().flatten()).collect();
+        specs.splice(at + 1..at + 1, added);
+    }
+    let mut once = Vec::new();
+    specs.retain(|spec| {
+        !once.contains(spec) && {
+            once.push(*spec);
+            true
+        }
+    });
     Ok(specs)
 }
 
@@ -228,7 +269,16 @@ fn shown(arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> anyho
         return Ok(text::flows_csv(outcome));
     }
     let most_flows = if arguments.all_flows { usize::MAX } else { text::MOST_FLOWS };
-    Ok(text::report(settings, outcome, most_flows, &style(PLAIN_WIDTH)))
+    let style = style(PLAIN_WIDTH);
+    let report = match arguments.all {
+        true => text::report(settings, outcome, text::Extent::All, most_flows, &style),
+        false => {
+            text::report(settings, &outcome.clone().best_of_each(), text::Extent::Best, most_flows, &style)
+        }
+    };
+    let paths: Vec<_> = arguments.files.iter().map(|path| path.display().to_string()).collect();
+    let advice = Advice::of(&arguments.channel, settings, outcome, &paths);
+    Ok(format!("{report}\n{}", advice.to_text()))
 }
 
 /// How to write to standard output; `plain_width` columns if that is no terminal.

@@ -11,6 +11,13 @@ use thinair_rohc::{
 
 use crate::template;
 
+/// Repetitions of a change, and values of a W-LSB window, unless others are given.
+const DEFAULT_REPETITIONS: u8 = 4;
+const DEFAULT_WINDOW: u8 = 4;
+
+/// k_2/n_2 unless another one is given.
+const DEFAULT_STATIC_NACK: &str = "2/4";
+
 /// LARGE_CIDS by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CidOption {
@@ -74,17 +81,17 @@ pub(crate) struct ChannelOptions {
     #[arg(long, value_name = "POLICY", help_heading = "Channel")]
     pub(crate) refresh: Option<Refresh>,
     /// Packets that say a change before it is taken for known (optimistic approach)
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..), help_heading = "Channel")]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_REPETITIONS, value_parser = clap::value_parser!(u8).range(1..), help_heading = "Channel")]
     pub(crate) repetitions: u8,
     /// Values of a W-LSB window; so many packets in a row, less one, may be lost
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=16), help_heading = "Channel")]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_WINDOW, value_parser = clap::value_parser!(u8).range(1..=16), help_heading = "Channel")]
     pub(crate) window: u8,
     /// k_1/n_1: failures among the last packets that give up the dynamic context (RFC 3095, 5.3.2.2.3) [default: 3/6,
     /// in U-mode 5/6]
     #[arg(long, value_name = "K/N", value_parser = threshold, help_heading = "Channel")]
     pub(crate) nack: Option<Threshold>,
     /// k_2/n_2: failures among the last updates that give up the static context
-    #[arg(long, value_name = "K/N", default_value = "2/4", value_parser = threshold, help_heading = "Channel")]
+    #[arg(long, value_name = "K/N", default_value = DEFAULT_STATIC_NACK, value_parser = threshold, help_heading = "Channel")]
     pub(crate) static_nack: Threshold,
     /// Send constant IP-IDs by SID in profiles that do not define it (not standard)
     #[arg(long, help_heading = "Channel")]
@@ -216,6 +223,55 @@ impl ChannelOptions {
             ..config
         }
     }
+}
+
+/// An option as it was given.
+pub(crate) struct Given {
+    pub(crate) name: &'static str,
+    pub(crate) value: String,
+    /// A tunnel has it, too, by the same name.
+    pub(crate) in_tunnels: bool,
+}
+
+impl ChannelOptions {
+    /// The options that were given, without profiles and CIDs.
+    pub(crate) fn given(&self) -> Vec<Given> {
+        let is_not = |value: u8, default: u8| (value != default).then(|| value.to_string());
+        let threshold = |Threshold { k, n }: Threshold| format!("{k}/{n}");
+        let ratio = threshold(self.static_nack);
+        let word = |word: Option<clap::builder::PossibleValue>| word.map(|word| word.get_name().to_owned());
+        let rtp = (self.rtp != RtpOption::Guess).then_some(self.rtp);
+        let checksum = (self.coap_checksum != ChecksumOption::Carry).then_some(self.coap_checksum);
+        let format = (self.coap_format != CoapFormatOption::Auto).then_some(self.coap_format);
+        let options = [
+            ("refresh", self.refresh.map(|refresh| refresh.to_string()), true),
+            ("repetitions", is_not(self.repetitions, DEFAULT_REPETITIONS), true),
+            ("window", is_not(self.window, DEFAULT_WINDOW), true),
+            ("nack", self.nack.map(threshold), false),
+            ("static-nack", (ratio != DEFAULT_STATIC_NACK).then_some(ratio), false),
+            ("rtp", word(rtp.and_then(|rtp| rtp.to_possible_value())), true),
+            ("rtp-ports", self.rtp_ports.map(|RtpPorts(rule)| listed(|port| rule.has(port))), true),
+            ("coap-checksum", word(checksum.and_then(|checksum| checksum.to_possible_value())), false),
+            ("coap-format", word(format.and_then(|format| format.to_possible_value())), false),
+            ("coap-ports", self.coap_ports.map(|ports| listed(|port| ports.has(port))), false),
+            ("coap-template", self.coap_template.as_ref().map(|path| path.display().to_string()), true),
+        ];
+        let given = options
+            .into_iter()
+            .filter_map(|(name, value, in_tunnels)| Some(Given { name, value: value?, in_tunnels }));
+        let flag = self.sid_everywhere.then(|| Given {
+            name: "sid-everywhere",
+            value: String::new(),
+            in_tunnels: false,
+        });
+        given.chain(flag).collect()
+    }
+}
+
+/// The ports of a set, separated by commas.
+fn listed(has: impl Fn(u16) -> bool) -> String {
+    let ports = (1..=u16::MAX).filter(|port| has(*port)).map(|port| port.to_string());
+    ports.collect::<Vec<_>>().join(",")
 }
 
 fn threshold(text: &str) -> Result<Threshold, String> {

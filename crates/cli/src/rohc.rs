@@ -1,15 +1,16 @@
 //! `thinair rohc`: captures of IP packets to captures of ROHC packets and back, and a look into the latter.
 //!
-//! One command is one channel: all packets go one way. A ROHC capture has link type 147 (one ROHC packet a
+//! One command is one channel, and all packets go one way; with `--both-ways` it is a link with a channel each way. A ROHC capture has link type 147 (one ROHC packet a
 //! record) or holds Ethernet frames of type 0x22F1; it says nothing of the channel, whose options are given
 //! again to read it.
 
+mod both_ways;
 mod compress;
 mod conversion;
 mod decompress;
 mod dissect;
 mod files;
-mod learn;
+pub(crate) mod learn;
 mod summary;
 
 pub(crate) use conversion::ModeOption;

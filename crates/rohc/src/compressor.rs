@@ -123,6 +123,18 @@ pub struct CompressorMemory<'m> {
     pub tcp: Slots<'m, TcpRoom>,
 }
 
+impl CompressorMemory<'_> {
+    /// Octets of all of it.
+    pub fn octets(&self) -> usize {
+        self.contexts.octets()
+            + self.links.octets()
+            + self.buckets.octets()
+            + self.blocks.octets()
+            + self.templates.octets()
+            + self.tcp.octets()
+    }
+}
+
 #[cfg(feature = "alloc")]
 impl CompressorMemory<'static> {
     /// Memory for `channel` with `blocks` blocks for extension headers.

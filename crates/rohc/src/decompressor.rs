@@ -113,6 +113,17 @@ pub struct DecompressorMemory<'m> {
     pub unit: Slots<'m, u8>,
 }
 
+impl DecompressorMemory<'_> {
+    /// Octets of all of it.
+    pub fn octets(&self) -> usize {
+        self.contexts.octets()
+            + self.blocks.octets()
+            + self.templates.octets()
+            + self.tcp.octets()
+            + self.unit.octets()
+    }
+}
+
 #[cfg(feature = "alloc")]
 impl DecompressorMemory<'static> {
     /// Memory for `channel` with `blocks` blocks for extension headers.

@@ -75,6 +75,14 @@ impl<'m> Endpoint<'m> {
         self.decompressor.decompress_linked(now, packet, out, Some(linked))
     }
 
+    /// Takes the messages that the other end has received for those that this end has sent.
+    ///
+    /// For an observer who decompresses both directions of a link without being an end of it: **call it on the sender's
+    /// endpoint after each packet that `other` has received.**
+    pub fn observe(&mut self, other: &Self) {
+        self.sent.copy_from(&other.received);
+    }
+
     /// Writes one waiting feedback element as a ROHC packet of its own; `None` if none waits.
     pub fn poll_feedback(&mut self, out: &mut [u8]) -> Option<usize> {
         self.decompressor.poll_feedback(out)

@@ -67,6 +67,14 @@ impl<'m> Exchanges<'m> {
         Self::new(Slots::owned(alloc::vec![Exchange::EMPTY; n]))
     }
 
+    /// Takes over all messages of a ring with as many places.
+    pub(crate) fn copy_from(&mut self, other: &Self) {
+        if self.ring.len() == other.ring.len() {
+            self.ring.copy_from_slice(&other.ring);
+            self.next = other.next;
+        }
+    }
+
     pub(crate) fn note(&mut self, exchange: Exchange) {
         if let Some(place) = self.ring.get_mut(self.next) {
             *place = exchange;

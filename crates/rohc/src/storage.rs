@@ -15,6 +15,13 @@ pub enum Slots<'m, T> {
     Owned(Vec<T>),
 }
 
+impl<T> Slots<'_, T> {
+    /// Octets of all places.
+    pub fn octets(&self) -> usize {
+        size_of_val::<[T]>(self)
+    }
+}
+
 #[cfg(feature = "alloc")]
 impl<T> Slots<'_, T> {
     /// Places that are owned.

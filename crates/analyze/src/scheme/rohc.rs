@@ -1,10 +1,11 @@
 //! ROHC with some profiles in one mode: an endpoint at each side.
 
 use thinair_rohc::exchange::Exchanges;
+use thinair_rohc::profile::coap::Base;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{
     Channel, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
-    DecompressorMemory, Endpoint, Instant, Mode, ProfileSet,
+    DecompressorMemory, Endpoint, Instant, Mode,
 };
 
 use super::{Carrier, Compressed, Label, Refusal};
@@ -13,7 +14,7 @@ use crate::sides::Side;
 
 /// Blocks for extension headers that each compressor and decompressor gets: enough for 64 flows that carry as
 /// many as a context takes.
-const BLOCKS: usize = 256;
+pub(crate) const BLOCKS: usize = 256;
 
 /// Messages of each direction that the other one can refer to.
 const EXCHANGES: usize = 64;
@@ -25,8 +26,11 @@ pub(super) struct Rohc {
 }
 
 impl Rohc {
-    pub(super) fn new(profiles: ProfileSet, mode: Mode, settings: &Settings) -> Self {
-        Self { ends: [(); 2].map(|()| endpoint(profiles, mode, settings)) }
+    pub(super) fn new(channel: Channel, mode: Mode, bases: &[Base], settings: &Settings) -> Self {
+        let channel = channel.with_integrity_below(settings.channel.integrity_below());
+        let compressor = CompressorConfig { channel, ..settings.compressor };
+        let decompressor = DecompressorConfig { mode, ..settings.decompressor };
+        Self { ends: [(); 2].map(|()| endpoint(compressor, decompressor, bases)) }
     }
 
     fn end(&mut self, side: Side) -> &mut Endpoint<'static> {
@@ -76,17 +80,21 @@ impl Carrier for Rohc {
     }
 }
 
-fn endpoint(profiles: ProfileSet, mode: Mode, settings: &Settings) -> Endpoint<'static> {
-    let told = settings.channel;
-    // MAX_CID fits into the CID space, as it does in `told`.
-    let channel = Channel::new(told.cids(), told.max_cid(), profiles)
-        .map_or(told, |channel| channel.with_integrity_below(told.integrity_below()));
-    let compressor = CompressorConfig { channel, ..settings.compressor };
-    let decompressor = DecompressorConfig { channel, mode, ..settings.decompressor };
-    let bases = || Slots::owned(settings.bases.clone());
+/// An end of a link as an analysis has it. The channel is that of `compressor`, in both directions.
+pub fn endpoint(
+    compressor: CompressorConfig,
+    decompressor: DecompressorConfig,
+    bases: &[Base],
+) -> Endpoint<'static> {
+    let channel = compressor.channel;
+    let bases = || Slots::owned(bases.to_vec());
     Endpoint::new(
         Compressor::new(compressor, CompressorMemory::owned(&channel, BLOCKS)).with_bases(bases()),
-        Decompressor::new(decompressor, DecompressorMemory::owned(&channel, BLOCKS)).with_bases(bases()),
+        Decompressor::new(
+            DecompressorConfig { channel, ..decompressor },
+            DecompressorMemory::owned(&channel, BLOCKS),
+        )
+        .with_bases(bases()),
     )
     .with_exchanges(Exchanges::owned(EXCHANGES), Exchanges::owned(EXCHANGES))
 }

@@ -75,7 +75,7 @@ fn summary(settings: &Settings, outcome: &Outcome) -> Section {
     let saved = best.map(|best| {
         let octets = |octets: u64| Numerals::TYPESET.octets(octets);
         Tile::new(format!("saved by {}", words::label(best)), Cell::Percent(best.saved_ratio))
-            .detail(format!("{} of {} are left", octets(best.bytes_out), octets(traffic.bytes_in)))
+            .detail(format!("{} of {} are left", octets(best.sent_bytes()), octets(traffic.bytes_in)))
     });
     let header = best.map(|best| {
         let header = Cell::number(words::per_packet(best.layers_out.all_headers(), packets), 1);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
-use thinair_analyze::Analysis;
+use thinair_analyze::{Analysis, Settings, Survey};
 
 /// Octets from which on reading takes long enough to show it.
 const LARGE: u64 = 8 * 1024 * 1024;
@@ -15,32 +15,64 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Reads all captures into `analysis`. Every file is opened before the first is read: a wrong name is told at
-/// once, not after minutes.
-pub(crate) fn read_all(paths: &[PathBuf], analysis: &mut Analysis) -> anyhow::Result<()> {
-    let mut files = Vec::new();
-    for path in paths {
-        let file = match is_stdin(path) {
-            true => spooled().context("cannot keep standard input")?,
-            false => File::open(path).with_context(|| format!("cannot open {}", path.display()))?,
-        };
-        files.push((path, file));
+/// Captures that are open. A wrong name is reported at once, not after minutes.
+pub(crate) struct Captures {
+    files: Vec<(String, File)>,
+    bar: ProgressBar,
+    /// Octets of all readings before the one that goes on.
+    before: u64,
+}
+
+/// How often each capture is read.
+const READINGS: u64 = 2;
+
+impl Captures {
+    pub(crate) fn open(paths: &[PathBuf]) -> anyhow::Result<Self> {
+        let mut files = Vec::new();
+        for path in paths {
+            let name = path.display().to_string();
+            let file = match is_stdin(path) {
+                true => spooled().context("cannot keep standard input")?,
+                false => File::open(path).with_context(|| format!("cannot open {name}"))?,
+            };
+            files.push((name, file));
+        }
+        let total: u64 = files.iter().filter_map(|(_, file)| Some(file.metadata().ok()?.len())).sum();
+        Ok(Self { files, bar: progress_bar(total * READINGS), before: 0 })
     }
-    let total: u64 = files.iter().filter_map(|(_, file)| Some(file.metadata().ok()?.len())).sum();
-    let bar = progress_bar(total * analysis.readings());
-    let mut before = 0;
-    for (path, file) in files {
-        let name = path.display().to_string();
-        let mut latest = 0;
-        let progress = |octets| {
-            latest = octets;
-            bar.set_position(before + octets);
-        };
-        analysis.read(&name, file, progress).with_context(|| name.clone())?;
-        before += latest;
+
+    /// The first reading.
+    pub(crate) fn survey(&mut self, settings: &Settings) -> anyhow::Result<Survey> {
+        let mut survey = Survey::default();
+        self.each(|_, file, progress| survey.read(settings, file, progress))?;
+        for (name, file) in &mut self.files {
+            file.rewind().with_context(|| format!("cannot read {name} a second time"))?;
+        }
+        Ok(survey)
     }
-    bar.finish_and_clear();
-    Ok(())
+
+    /// The second reading.
+    pub(crate) fn analyze(mut self, analysis: &mut Analysis) -> anyhow::Result<()> {
+        self.each(|name, file, progress| analysis.read(name, file, progress))?;
+        self.bar.finish_and_clear();
+        Ok(())
+    }
+
+    fn each(
+        &mut self,
+        mut read: impl FnMut(&str, &File, &mut dyn FnMut(u64)) -> Result<(), thinair_capture::Error>,
+    ) -> anyhow::Result<()> {
+        for (name, file) in &self.files {
+            let mut latest = 0;
+            let mut progress = |octets| {
+                latest = octets;
+                self.bar.set_position(self.before + octets);
+            };
+            read(name, file, &mut progress).with_context(|| name.clone())?;
+            self.before += latest;
+        }
+        Ok(())
+    }
 }
 
 /// Standard input in a file without a name, as a pipe cannot be read twice.

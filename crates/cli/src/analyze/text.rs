@@ -18,8 +18,23 @@ const WIDE: (usize, usize) = (124, 12);
 /// Columns that the table of flows needs to show what else tells flows apart.
 const MIDDLE: usize = 120;
 
-/// The whole report as text: inputs, schemes, layers, packet types, flows, and the result in a sentence.
-pub(crate) fn report(settings: &Settings, outcome: &Outcome, most_flows: usize, style: &Style) -> String {
+/// How much a report shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Captures, schemes and flows.
+    Best,
+    /// Layers, packet types and the start of the largest flow, too.
+    All,
+}
+
+/// The report as text.
+pub(crate) fn report(
+    settings: &Settings,
+    outcome: &Outcome,
+    extent: Extent,
+    most_flows: usize,
+    style: &Style,
+) -> String {
     let mut out = String::new();
     for input in &outcome.inputs {
         out += &words::input(input);
@@ -38,18 +53,22 @@ pub(crate) fn report(settings: &Settings, outcome: &Outcome, most_flows: usize, 
             words::counted(more as u64, "flow")
         );
     }
-    let mut tables = vec![schemes(settings, outcome), layers(outcome)];
-    tables.extend([packet_types(outcome), octets_by_type(outcome)]);
-    tables.extend(largest(outcome, 1).into_iter().map(start_up));
+    let mut tables = vec![schemes(settings, outcome)];
+    if extent == Extent::All {
+        tables.extend([layers(outcome), packet_types(outcome), octets_by_type(outcome)]);
+        tables.extend(largest(outcome, 1).into_iter().map(start_up));
+    }
     tables.push(flows);
     for table in tables.iter().filter(|table| !table.rows().is_empty()) {
         out.push('\n');
         out += &table.to_text(style);
     }
-    out.push('\n');
-    for scheme in &outcome.totals.schemes {
-        out += &words::result(outcome, scheme);
+    if extent == Extent::All {
         out.push('\n');
+        for scheme in &outcome.totals.schemes {
+            out += &words::result(outcome, scheme);
+            out.push('\n');
+        }
     }
     out
 }
@@ -58,14 +77,15 @@ pub(crate) fn report(settings: &Settings, outcome: &Outcome, most_flows: usize, 
 pub(crate) fn schemes(settings: &Settings, outcome: &Outcome) -> Table {
     let (packets, traffic) = (outcome.totals.packets, &outcome.totals.traffic);
     let mut rows = Rows::new("Schemes", outcome);
-    rows.column("octets", Cell::integer(traffic.bytes_in), |scheme| Cell::integer(scheme.bytes_out));
+    rows.column("octets", Cell::integer(traffic.bytes_in), |scheme| Cell::integer(scheme.sent_bytes()));
     rows.column("saved", Cell::Empty, |scheme| Cell::Percent(scheme.saved_ratio));
-    rows.column("packets that differ", Cell::Empty, |scheme| Cell::integer(scheme.roundtrip_mismatches));
+    rows.column("wrong packets", Cell::Empty, |scheme| Cell::integer(scheme.roundtrip_mismatches));
     let header = |octets| Cell::number(words::per_packet(octets, packets), 1);
     rows.column("headers a packet", header(traffic.layers_in.all_headers()), |scheme| {
         header(scheme.layers_out.all_headers())
     });
-    rows.octets("octets of refreshes", 0, |scheme| scheme.refresh_bytes);
+    rows.octets("feedback", 0, |scheme| scheme.feedback_bytes);
+    rows.octets("refreshes", 0, |scheme| scheme.refresh_bytes);
     if settings.billing.is_some() {
         let cost = |cost: Option<f64>| cost.map_or(Cell::Empty, |cost| Cell::number(cost, 2));
         rows.column("cost with feedback", cost(traffic.cost_in), |scheme| cost(scheme.cost_out));
@@ -81,7 +101,9 @@ pub(crate) fn schemes(settings: &Settings, outcome: &Outcome) -> Table {
     rows.octets("not applicable", 0, |scheme| scheme.not_applicable);
     let terms = words::terms(settings, outcome);
     rows.table(&format!(
-        "Headers are those of IP, transport, CoAP and RTP, or what is sent in their place. {terms}"
+        "Octets of packets and of feedback. Each packet was compressed, decompressed and compared: it is wrong if it did not come \
+         back bit for bit. Headers are those of IP, transport, CoAP and RTP, or the compressed ones in their \
+         place. {terms}"
     ))
 }
 
@@ -95,7 +117,7 @@ pub(crate) fn layers(outcome: &Outcome) -> Table {
     rows.octets("CoAP and RTP", before.application, |scheme| scheme.layers_out.application);
     rows.octets("payload", before.payload, |scheme| scheme.layers_out.payload);
     rows.octets("feedback", 0, |scheme| scheme.feedback_bytes);
-    rows.table("Headers, as they are or compressed, and payload. Feedback goes the other way, and is not among the octets above.")
+    rows.table("Headers, as they are or compressed, and payload. Feedback goes the other way.")
 }
 
 /// How often each format was sent.
@@ -367,9 +389,8 @@ const CSV_OF_SCHEME: [&str; 9] = [
 /// `u` for `rohc-v1` in U-mode, which was once the only scheme; `coap_u`, `schc`.
 fn csv_suffix(scheme: &Scheme) -> String {
     match (scheme.scheme, scheme.mode) {
-        (super::ROHC_V1, Some(mode)) => mode.to_owned(),
-        (name, Some(mode)) => format!("{name}_{mode}"),
-        (name, None) => name.to_owned(),
+        (super::ROHC_V1, Some(mode)) if scheme.contexts.is_none() => mode.to_owned(),
+        _ => scheme.id().replace('/', "_"),
     }
 }
 
@@ -378,7 +399,7 @@ fn csv_suffix(scheme: &Scheme) -> String {
 mod tests {
     use std::fs::File;
 
-    use thinair_analyze::Analysis;
+    use thinair_analyze::{Analysis, Survey};
     use thinair_rohc::{Channel, CidSpace, Mode, ProfileSet};
 
     use super::*;
@@ -386,17 +407,24 @@ mod tests {
 
     #[test]
     fn tables_of_all_schemes_fit_80_columns() {
-        let modes = [Mode::Unidirectional, Mode::Optimistic];
-        let schemes: Vec<_> = SchemeName::USUAL.iter().flat_map(|name| name.specs(&modes).unwrap()).collect();
         let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
-        let settings = Settings::new(channel, &schemes);
-        let mut analysis = Analysis::new(settings.clone());
-        for name in ["coap_udp4_observe.pcap", "coap_udp6_get_con.pcap"] {
-            analysis.read(name, File::open(format!("../../captures/{name}")).unwrap(), |_| ()).unwrap();
+        let mut settings = Settings::new(channel, &[]);
+        let captures = ["coap_udp4_observe.pcap", "coap_udp6_get_con.pcap"]
+            .map(|name| (name, format!("../../captures/{name}")));
+        let mut survey = Survey::default();
+        for (_, path) in &captures {
+            survey.read(&settings, File::open(path).unwrap(), |_| ()).unwrap();
+        }
+        let modes = [Mode::Unidirectional, Mode::Optimistic];
+        let all = SchemeName::USUAL.iter().flat_map(|name| name.specs(&channel, &modes).unwrap());
+        settings.schemes = survey.applicable(&all.collect::<Vec<_>>());
+        let mut analysis = Analysis::new(settings.clone(), survey);
+        for (name, path) in &captures {
+            analysis.read(name, File::open(path).unwrap(), |_| ()).unwrap();
         }
         let outcome = analysis.finish();
         assert_eq!(outcome.totals.schemes.len(), 8);
-        let text = report(&settings, &outcome, MOST_FLOWS, &Style::plain(80));
+        let text = report(&settings, &outcome, Extent::All, MOST_FLOWS, &Style::plain(80));
         let (_, tables) = text.split_once("\nSchemes\n").unwrap();
         let (tables, _) = tables.split_once("\nROHC v1 in U-mode").unwrap();
         for line in tables.lines() {

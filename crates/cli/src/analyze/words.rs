@@ -15,21 +15,26 @@ pub(crate) fn name(scheme: &Scheme) -> String {
         "rohc-v1" => "ROHC v1",
         "coap-2015" => "ROHC with CoAP (2015)",
         "coap" => "ROHC with CoAP",
-        "tcp" => "ROHC with TCP",
+        "coap-learned" => "ROHC with CoAP and learned bases",
+        "tcp" => "ROHC with CoAP and TCP (experimental)",
         "schc" => "SCHC",
         "6lowpan" => "6LoWPAN",
         other => other,
     };
-    match scheme.mode {
-        Some(mode) => format!("{family} in {}-mode", mode.to_uppercase()),
-        None => family.to_owned(),
+    match (scheme.mode, scheme.contexts) {
+        (Some(mode), None) => format!("{family} in {}-mode", mode.to_uppercase()),
+        (Some(mode), Some(contexts)) => {
+            format!("{family} in {}-mode with MAX_CID {}", mode.to_uppercase(), contexts.max_cid)
+        }
+        (None, _) => family.to_owned(),
     }
 }
 
 /// The short name of a scheme in tables and plots: `coap U`.
 pub(crate) fn label(scheme: &Scheme) -> String {
+    let contexts = scheme.contexts.map(|contexts| format!(" {}", contexts.max_cid)).unwrap_or_default();
     match scheme.mode {
-        Some(mode) => format!("{} {}", scheme.scheme, mode.to_uppercase()),
+        Some(mode) => format!("{} {}{contexts}", scheme.scheme, mode.to_uppercase()),
         None => scheme.scheme.to_owned(),
     }
 }
@@ -83,7 +88,7 @@ pub(crate) fn result(outcome: &Outcome, scheme: &Scheme) -> String {
         "{}: {} -> {} octets, {share} {word}; headers {} -> {} octets a packet; ",
         name(scheme),
         N.integer(traffic.bytes_in.into()),
-        N.integer(scheme.bytes_out.into()),
+        N.integer(scheme.sent_bytes().into()),
         N.number(per_packet(traffic.layers_in.all_headers(), packets), 1),
         N.number(per_packet(scheme.layers_out.all_headers(), packets), 1),
     );
@@ -91,12 +96,10 @@ pub(crate) fn result(outcome: &Outcome, scheme: &Scheme) -> String {
         line += &format!("{} not IPv6 went as they were; ", counted(scheme.not_applicable, "packet"));
     }
     if scheme.scheme == "schc" {
-        let rules = outcome.inputs.iter().filter_map(|input| input.schc_rules.as_ref());
-        let octets: usize = rules.map(|rules| rules.provisioning_bytes).sum();
-        line += &format!("rules of {} octets were given to both ends; ", N.integer(octets as i128));
+        line += &format!("rules of {} were given to both ends; ", counted(rules_octets(outcome), "octet"));
     }
     if scheme.feedback_packets > 0 {
-        line += &format!("{} octets of feedback the other way; ", N.integer(scheme.feedback_bytes.into()));
+        line += &format!("{} octets of it are feedback; ", N.integer(scheme.feedback_bytes.into()));
     }
     if scheme.lost > 0 {
         line += &format!("{} packets were lost; ", N.integer(scheme.lost.into()));
@@ -108,6 +111,12 @@ pub(crate) fn result(outcome: &Outcome, scheme: &Scheme) -> String {
         (n, _) => format!("{} packets did NOT come back bit for bit.", N.integer(n.into())),
     };
     line
+}
+
+/// Octets of the rules of SCHC that both ends are given.
+fn rules_octets(outcome: &Outcome) -> u64 {
+    let rules = outcome.inputs.iter().filter_map(|input| input.schc_rules.as_ref());
+    rules.map(|rules| rules.provisioning_bytes as u64).sum()
 }
 
 /// What a scheme gets cheaper than in the course of a flow: `schc 38; 6lowpan 4`. Modes with equal numbers stand
@@ -145,16 +154,27 @@ pub(crate) fn terms(settings: &Settings, outcome: &Outcome) -> String {
                 "UDP checksums are sent: two octets that coap, schc and 6lowpan leave out with --coap-checksum elide."
             }
             Integrity::Crc32 | Integrity::Mic => {
-                "Right UDP checksums are left out by coap, schc and 6lowpan, as if the carrier vouched for every frame."
+                "coap, schc and 6lowpan leave out correct UDP checksums, as if a link layer CRC protected each frame."
             }
-        });
+        }
+        .to_owned());
     }
     if has("schc") {
-        terms.push("Both ends of schc have the rules that are best for these very packets.");
+        terms.push(format!(
+            "Both ends of schc have the rules that are best for these very packets, {}.",
+            counted(rules_octets(outcome), "octet")
+        ));
+    }
+    if has("coap-learned") {
+        terms.push(
+            "Those of coap-learned have bases that `thinair rohc learn` learned from these very packets."
+                .to_owned(),
+        );
     }
     if has("6lowpan") {
         terms.push(
-            "Those of 6lowpan have the prefixes as contexts, and frames that say the rest of an address.",
+            "Those of 6lowpan have the prefixes as contexts, and link addresses give the rest of an address."
+                .to_owned(),
         );
     }
     terms.join(" ")

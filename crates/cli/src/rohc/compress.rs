@@ -2,10 +2,13 @@
 
 use std::process::ExitCode;
 
+use thinair_analyze::{Directions, Side};
 use thinair_capture::{Record, Skip, Timestamp};
+use thinair_lowpan::Contexts;
 use thinair_rohc::{CompressError, Compressor, CompressorMemory, Decompressor, DecompressorMemory, Mode};
 use thinair_wire::header::chain::NotIp;
 
+use super::both_ways;
 use super::conversion::{Arguments, BLOCKS, Command, Settings};
 use super::files::{Clock, FeedbackInput, Input, MAX_PACKET_LEN, Output, drain_feedback, unreadable};
 use super::summary::CompressSummary;
@@ -17,10 +20,13 @@ Exit status: 0 the file is written; 1 a file cannot be read or written, or a pac
 the command's own decompressor as it was; 2 usage.";
 
 /// Octets that a header may grow by when it is compressed. An IR packet adds a few to each header at most.
-const ROOM: usize = 1_024;
+pub(super) const ROOM: usize = 1_024;
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.settings(Command::Compress)?;
+    if arguments.both_ways {
+        return both_ways::compress(arguments, &settings);
+    }
     let mut summary = CompressSummary::default();
     let mut input = Input::open(&arguments.input)?;
     let mut link = Link::open(arguments, &settings, &mut summary)?;
@@ -43,6 +49,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// The sender's side of the channel, with what stands for the other side.
 struct Link {
+    packets: Packets,
     compressor: Compressor<'static>,
     output: Output,
     peer: Peer,
@@ -80,6 +87,7 @@ impl Link {
         };
         let memory = CompressorMemory::owned(&settings.channel, BLOCKS);
         Ok(Self {
+            packets: Packets::new(),
             compressor: Compressor::new(arguments.compressor_config(settings), memory)
                 .with_bases(settings.own_bases()),
             output: Output::create(&arguments.output, settings.framing)?,
@@ -91,8 +99,8 @@ impl Link {
 
     /// Compresses and writes the packet of one record, or counts why there is none.
     fn send(&mut self, record: &Record<'_>, summary: &mut CompressSummary) -> anyhow::Result<()> {
-        let packet = match packet_of(record) {
-            Ok(packet) => packet,
+        let packet = match self.packets.of(record) {
+            Ok((_, packet)) => packet,
             Err(reason) => {
                 summary.skipped.add(reason, record.number);
                 return Ok(());
@@ -143,16 +151,25 @@ impl Link {
     }
 }
 
-/// The IP packet of a record, or a stable name of why there is none that can be converted.
-fn packet_of<'r>(record: &Record<'r>) -> Result<&'r [u8], &'static str> {
-    let packet = record.network_packet().map_err(Skip::name)?.packet;
-    if packet.len() > MAX_PACKET_LEN {
-        return Err("too_long");
+/// The IP packets of a capture.
+pub(super) struct Packets(Directions);
+
+impl Packets {
+    pub(super) fn new() -> Self {
+        Self(Directions::new(Contexts::NONE))
     }
-    if !is_writable(record.time) {
-        return Err("after_2106");
+
+    /// The IP packet of a record with its direction, or a stable name of the reason why there is none to convert.
+    pub(super) fn of<'p>(&'p mut self, record: &Record<'p>) -> Result<(Side, &'p [u8]), &'static str> {
+        let (side, packet) = self.0.packet(record)?;
+        if packet.len() > MAX_PACKET_LEN {
+            return Err("too_long");
+        }
+        if !is_writable(record.time) {
+            return Err("after_2106");
+        }
+        Ok((side, packet))
     }
-    Ok(packet)
 }
 
 /// Whether a pcap file can say this time; pcapng files can say later ones. A nanosecond is left for feedback.
@@ -160,7 +177,7 @@ pub(super) fn is_writable(time: Timestamp) -> bool {
     u32::try_from(time.as_nanos().saturating_add(1) / 1_000_000_000).is_ok()
 }
 
-fn refusal(error: CompressError) -> &'static str {
+pub(super) fn refusal(error: CompressError) -> &'static str {
     match error {
         CompressError::NotIp(NotIp::Version) => Skip::NotIp.name(),
         CompressError::NotIp(NotIp::Short { .. }) => "short_ip_header",

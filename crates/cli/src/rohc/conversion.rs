@@ -30,6 +30,14 @@ pub(crate) struct Arguments {
     /// next packet, unless `--feedback-in` is given.
     #[arg(long, value_enum, value_name = "MODE", default_value_t = ModeOption::U)]
     pub(super) mode: ModeOption,
+    /// Convert both directions of a link: IN of `compress` is a capture of it, and each packet is compressed at its
+    /// sender's side
+    ///
+    /// OUT of `compress` then has Ethernet frames of type 0x22F1, feedback among them, whose addresses tell the direction;
+    /// CoAP responses refer to their requests. This is a link as `thinair analyze` models it. Addresses that send to each
+    /// other are on different sides.
+    #[arg(long, conflicts_with_all = ["feedback_in", "feedback_out"])]
+    pub(super) both_ways: bool,
     /// Write ROHC packets in Ethernet frames of type 0x22F1, which Wireshark dissects, instead of link type 147
     #[arg(long)]
     pub(super) ethertype: bool,
@@ -117,7 +125,7 @@ impl Arguments {
             ));
         }
         self.refuse_equal_files()?;
-        let framing = if self.ethertype { Framing::RohcInEthernet } else { Framing::Rohc };
+        let framing = if self.ethertype || self.both_ways { Framing::RohcInEthernet } else { Framing::Rohc };
         if self.channel.coap_template.is_some() && !channel.profiles().has(ProfileId::Coap) {
             return Err(Usage::error(
                 "--coap-template is for profile coap; name it in --profiles, as in v1,coap",

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 use thinair_capture::{MAX_WRITTEN_LEN, Record, Skip};
 use thinair_rohc::{DecompressError, Decompressor, DecompressorMemory, packet};
 
+use super::both_ways;
 use super::compress::is_writable;
-use super::conversion::{Arguments, BLOCKS, Command};
-use super::files::{Clock, Framing, Input, Output, REBUILT_ROOM, drain_feedback, unreadable};
+use super::conversion::{Arguments, BLOCKS, Command, Settings};
+use super::files::{Clock, Framing, Input, Output, REBUILT_ROOM, drain_feedback, name, unreadable};
 use super::summary::DecompressSummary;
 
 pub(super) const EXIT_STATUS: &str = "\
@@ -20,10 +21,35 @@ packet could be delivered; 2 usage.";
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.settings(Command::Decompress)?;
     let mut summary = DecompressSummary::default();
+    if arguments.both_ways {
+        both_ways::decompress(arguments, &settings, &mut summary)?;
+    } else {
+        one_way(arguments, &settings, &mut summary)?;
+    }
+    summary.print(arguments, &settings)?;
+    if summary.delivered == 0 && summary.not_delivered.total() + summary.skipped.total() > 0 {
+        let advice = if summary.packets == 0 {
+            "a ROHC capture has link type 147, or Ethernet frames of type 0x22F1"
+        } else {
+            "give the channel options with which it was written, and see its fields with `thinair rohc dissect`"
+        };
+        let name = name(&arguments.input, "standard input");
+        eprintln!("thinair: no packet of {name} could be delivered; {advice}");
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Decompresses the packets of one direction.
+fn one_way(
+    arguments: &Arguments,
+    settings: &Settings,
+    summary: &mut DecompressSummary,
+) -> anyhow::Result<()> {
     let mut input = Input::open(&arguments.input)?;
     let memory = DecompressorMemory::owned(&settings.channel, BLOCKS);
     let mut link = Link {
-        decompressor: Decompressor::new(arguments.decompressor_config(&settings), memory)
+        decompressor: Decompressor::new(arguments.decompressor_config(settings), memory)
             .with_bases(settings.own_bases()),
         output: Output::create(&arguments.output, Framing::Ip)?,
         feedback_out: match &arguments.feedback_out {
@@ -37,7 +63,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     while let Some(record) = input.reader.next_record() {
         summary.records += 1;
         match record {
-            Ok(record) => link.receive(&record, &mut summary)?,
+            Ok(record) => link.receive(&record, summary)?,
             Err(error) => unreadable(&input.name, error, &mut summary.skipped)?,
         }
     }
@@ -45,18 +71,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(output) = link.feedback_out {
         output.finish()?;
     }
-
-    summary.print(arguments, &settings)?;
-    if summary.delivered == 0 && summary.not_delivered.total() + summary.skipped.total() > 0 {
-        let advice = if summary.packets == 0 {
-            "a ROHC capture has link type 147, or Ethernet frames of type 0x22F1"
-        } else {
-            "give the channel options with which it was written, and see its fields with `thinair rohc dissect`"
-        };
-        eprintln!("thinair: no packet of {} could be delivered; {advice}", input.name);
-        return Ok(ExitCode::FAILURE);
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// The receiver's side of the channel.
@@ -107,7 +122,7 @@ impl Link {
 }
 
 /// The ROHC packet of a record, or a stable name of why there is none that can be converted.
-fn packet_of<'r>(record: &Record<'r>) -> Result<&'r [u8], &'static str> {
+pub(super) fn packet_of<'r>(record: &Record<'r>) -> Result<&'r [u8], &'static str> {
     let rohc = record.rohc_packet().map_err(Skip::name)?.packet;
     if !is_writable(record.time) {
         return Err("after_2106");

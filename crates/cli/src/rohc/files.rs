@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use thinair_analyze::Side;
 use thinair_capture::{ETHERTYPE_ROHC, LinkType, MAX_WRITTEN_LEN, Reader, Timestamp, Writer};
 use thinair_rohc::feedback::MAX_ELEMENT;
 use thinair_rohc::{Compressor, Decompressor, Instant, packet};
@@ -140,10 +141,32 @@ impl Output {
         .with_context(|| format!("cannot write {}", self.name))
     }
 
+    /// Writes an Ethernet frame whose addresses are those of the sides of a link.
+    pub(super) fn write_from(&mut self, side: Side, time: Timestamp, packet: &[u8]) -> anyhow::Result<()> {
+        let addresses = [address(side.other()), address(side)].concat();
+        let frame = [&addresses, &ETHERTYPE_ROHC.to_be_bytes()[..], packet].concat();
+        self.writer.write(time, &frame).with_context(|| format!("cannot write {}", self.name))
+    }
+
     /// Must be called: an error in dropping would be lost.
     pub(super) fn finish(mut self) -> anyhow::Result<()> {
         self.writer.flush().with_context(|| format!("cannot write {}", self.name))
     }
+}
+
+/// Ethernet address of a side of a link: locally administered, `02:00:00:00:00:0a` and `...:0b`.
+fn address(side: Side) -> [u8; 6] {
+    let last = match side {
+        Side::A => 0x0A,
+        Side::B => 0x0B,
+    };
+    [0x02, 0, 0, 0, 0, last]
+}
+
+/// The side that a frame written by [`Output::write_from`] comes from.
+pub(super) fn side_of(frame: &[u8]) -> Option<Side> {
+    let source = frame.get(6..12)?;
+    [Side::A, Side::B].into_iter().find(|side| address(*side) == source)
 }
 
 /// The time of records as the engines want it: it never goes back, though times in real captures do.

@@ -62,22 +62,16 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.captures.iter().filter(|capture| is_stdio(capture)).count() > 1 {
         return Err(Usage::error("standard input can be read only once"));
     }
-    let mut flows = Vec::new();
-    for capture in &arguments.captures {
-        flows.extend(learn(capture, arguments)?);
-    }
-    if flows.is_empty() {
+    let most = usize::from(arguments.most);
+    let ports = arguments.coap_ports.unwrap_or_default();
+    let (bases, left_out) = bases(&arguments.captures, arguments.coap_checksum, ports, most)?;
+    if bases.is_empty() {
         eprintln!("thinair: there is no CoAP over UDP in the captures that a base could be learned from");
         return Ok(ExitCode::FAILURE);
     }
-
-    let most = usize::from(arguments.most);
-    let learned = merged(flows, most);
-    if learned.len() > most {
-        eprintln!("note: {} bases for few flows are left out", learned.len() - most);
+    if left_out > 0 {
+        eprintln!("note: {left_out} bases for few flows are left out");
     }
-    let bases: Vec<(Base, String)> =
-        learned.iter().take(most).map(|learned| (learned.to_base(), learned.comment())).collect();
     let text = template::text(bases.iter().map(|(base, comment)| (base, comment.clone())));
     let list: Vec<Base> = bases.into_iter().map(|(base, _)| base).collect();
     match arguments.output.as_ref().filter(|path| !is_stdio(path)) {
@@ -94,12 +88,28 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The flows of a capture with what a compressor has learned of each.
-fn learn(capture: &Path, arguments: &Arguments) -> anyhow::Result<Vec<Flow>> {
-    let channel = channel(arguments)?;
+/// At most `most` bases for flows like those of some captures, each with a comment, and the number of those left out.
+pub(crate) fn bases(
+    captures: &[PathBuf],
+    checksum: ChecksumOption,
+    ports: CoapPorts,
+    most: usize,
+) -> anyhow::Result<(Vec<(Base, String)>, usize)> {
+    let mut flows = Vec::new();
+    for capture in captures {
+        flows.extend(learn(capture, checksum, ports)?);
+    }
+    let learned = merged(flows, most);
+    let bases = learned.iter().take(most).map(|learned| (learned.to_base(), learned.comment())).collect();
+    Ok((bases, learned.len().saturating_sub(most)))
+}
+
+/// The flows of a capture, each with the base that a compressor has learned.
+fn learn(capture: &Path, checksum: ChecksumOption, ports: CoapPorts) -> anyhow::Result<Vec<Flow>> {
+    let channel = channel(checksum)?;
     let mut config = CompressorConfig::new(channel);
     config.refresh = Refresh::Off;
-    config.coap.ports = arguments.coap_ports.unwrap_or_default();
+    config.coap.ports = ports;
     let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));
     let mut input = Input::open(capture)?;
     let (mut clock, mut skipped, mut rohc) = (Clock::default(), Tally::default(), Vec::new());
@@ -133,10 +143,10 @@ fn learn(capture: &Path, arguments: &Arguments) -> anyhow::Result<Vec<Flow>> {
 }
 
 /// Large CIDs, so that hardly ever a flow gives way to another.
-fn channel(arguments: &Arguments) -> anyhow::Result<Channel> {
+fn channel(checksum: ChecksumOption) -> anyhow::Result<Channel> {
     let profiles = ProfileSet::v1().with(ProfileId::Coap)?;
     let channel = Channel::new(CidSpace::Large, CidSpace::Large.highest(), profiles)?;
-    Ok(channel.with_integrity_below(match arguments.coap_checksum {
+    Ok(channel.with_integrity_below(match checksum {
         ChecksumOption::Carry => Integrity::None,
         ChecksumOption::Elide => Integrity::Crc32,
     }))

@@ -133,6 +133,13 @@ impl CompressSummary {
         self.formats.add(compressed.format);
     }
 
+    /// Counts an element of feedback that is sent on the same link.
+    pub(super) fn count_feedback(&mut self, octets: usize) {
+        self.feedback.made += 1;
+        self.feedback.octets_made += octets as u64;
+        self.octets_out += octets as u64;
+    }
+
     pub(super) fn print(&self, arguments: &Arguments, settings: &Settings) -> anyhow::Result<()> {
         if arguments.json {
             return print_json(arguments, settings, "compress", self.to_json());

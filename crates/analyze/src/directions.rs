@@ -1,0 +1,33 @@
+//! The IP packets of a capture with the side of the link that each comes from, as an analysis sees them.
+
+use thinair_capture::Record;
+use thinair_lowpan::Contexts;
+
+use crate::flow::Flows;
+use crate::sides::Side;
+use crate::unpack::Unpack;
+
+/// Finds the packets of a capture, and their directions.
+///
+/// **Every record of the capture is given to [`packet`](Self::packet), in order:** directions are learned from addresses,
+/// and fragments are put together.
+pub struct Directions {
+    unpack: Unpack,
+    flows: Flows,
+}
+
+impl Directions {
+    /// Directions of a capture in which compressed addresses refer to these contexts of 6LoWPAN.
+    pub fn new(contexts: Contexts) -> Self {
+        Self { unpack: Unpack::new(contexts), flows: Flows::default() }
+    }
+
+    /// The IP packet that a record has or completes, and its sender's side.
+    ///
+    /// # Errors
+    /// A stable name of the reason why there is no packet.
+    pub fn packet<'p>(&'p mut self, record: &Record<'p>) -> Result<(Side, &'p [u8]), &'static str> {
+        let packet = self.unpack.packet(record)?;
+        Ok((self.flows.of(&packet, 0).side, packet.octets))
+    }
+}

@@ -1,0 +1,186 @@
+//! Scheme and settings to use for traffic like that of the captures.
+
+use serde::Serialize;
+use thinair_rohc::{Channel, CidSpace, CompressorMemory, DecompressorMemory, Mode, ProfileId, ProfileSet};
+
+use crate::outcome::{Contexts, Scheme, Totals};
+use crate::scheme::BLOCKS;
+use crate::settings::{SchemeSpec, Settings};
+use crate::survey::Survey;
+
+/// Seconds of the month to which the rate of the captures is extended: 30 days.
+pub const MONTH_SECONDS: f64 = 30.0 * 86_400.0;
+
+/// Share of the octets before compression below which a saving is not worth the memory of more contexts.
+const WORTH_MORE_CONTEXTS: f64 = 0.01;
+
+/// Share of the octets before compression below which a saving is not worth giving learned bases to both ends.
+const WORTH_LEARNING: f64 = 0.05;
+
+/// Contexts that one octet of large CIDs can name.
+const CIDS_OF_ONE_OCTET: u16 = 128;
+
+/// The scheme that sends fewest octets, among those of ROHC that two ends can be set to, and its settings.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Recommendation {
+    /// Name of the scheme, as in [`Scheme::scheme`].
+    pub scheme: &'static str,
+    /// Mode of operation: `u`, `o` or `r`.
+    pub mode: &'static str,
+    /// PROFILES of the channel, without `uncompressed`.
+    pub profiles: Vec<&'static str>,
+    /// Those of `profiles` that are experimental.
+    pub experimental: Vec<&'static str>,
+    /// LARGE_CIDS and MAX_CID of the channel.
+    #[serde(flatten)]
+    pub contexts: Contexts,
+    /// Both ends are given bases of profile `coap` that are learned from the captures.
+    pub learned: bool,
+    /// Octets of all IP packets.
+    pub bytes_in: u64,
+    /// Octets sent for them in both directions, feedback included.
+    pub bytes_out: u64,
+    /// Octets of feedback among `bytes_out`.
+    pub feedback_bytes: u64,
+    /// 1 - `bytes_out` / `bytes_in`.
+    pub saved_ratio: f64,
+    /// Octets of memory at each end: a compressor and a decompressor with all their contexts.
+    pub memory_bytes: usize,
+    /// Seconds from the first packet of each capture to its last, all captures together.
+    pub seconds: f64,
+    /// Traffic of 30 days at the rate of the captures; none if they last less than a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub month: Option<Month>,
+    /// The channel.
+    #[serde(skip)]
+    pub channel: Channel,
+}
+
+/// Traffic of [`MONTH_SECONDS`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Month {
+    /// Octets of IP packets.
+    pub bytes_in: u64,
+    /// Octets sent for them, feedback included.
+    pub bytes_out: u64,
+    /// Price of `bytes_in`, if the link has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_in: Option<f64>,
+    /// Price of `bytes_out`, if the link has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_out: Option<f64>,
+}
+
+/// The channel with more contexts for so many flows: with as many as CIDs of one octet can name, and with all that are
+/// needed. None where those of the channel suffice.
+pub fn more_contexts(channel: &Channel, flows: usize) -> Vec<Channel> {
+    let highest = CidSpace::Large.highest();
+    let needed = flows.next_power_of_two().min(usize::from(highest) + 1);
+    let max_cids = match flows {
+        _ if flows <= channel.contexts() => vec![],
+        _ if needed <= usize::from(CIDS_OF_ONE_OCTET) => vec![CIDS_OF_ONE_OCTET - 1],
+        _ => vec![CIDS_OF_ONE_OCTET - 1, u16::try_from(needed - 1).unwrap_or(highest)],
+    };
+    let with = |max_cid| Channel::new(CidSpace::Large, max_cid, channel.profiles()).ok();
+    max_cids.into_iter().filter_map(with).collect()
+}
+
+impl Recommendation {
+    pub(crate) fn of(settings: &Settings, survey: &Survey, totals: &Totals, nanos: u64) -> Option<Self> {
+        let rohc = settings.schemes.iter().zip(&totals.schemes).filter_map(|(spec, scheme)| match *spec {
+            SchemeSpec::Rohc { channel, mode, learned, .. } => {
+                Some(Candidate { channel, mode, learned, scheme })
+            }
+            SchemeSpec::Schc | SchemeSpec::Lowpan => None,
+        });
+        let mut candidates: Vec<_> = rohc.filter(|one| one.scheme.roundtrip_mismatches == 0).collect();
+        if candidates.iter().any(|one| !one.is_superseded()) {
+            candidates.retain(|one| !one.is_superseded());
+        }
+        let bytes_in = totals.traffic.bytes_in;
+        let fewest =
+            |learned| candidates.iter().filter(|one| one.learned == learned).map(Candidate::sent).min();
+        let worth = (bytes_in as f64 * WORTH_LEARNING) as u64;
+        let is_learned = match (fewest(false), fewest(true)) {
+            (Some(plain), Some(learned)) => learned + worth < plain,
+            (plain, _) => plain.is_none(),
+        };
+        candidates.retain(|one| one.learned == is_learned);
+        let fewest = candidates.iter().map(Candidate::sent).min()?;
+        let bearable = fewest + (bytes_in as f64 * WORTH_MORE_CONTEXTS) as u64;
+        let chosen = candidates
+            .iter()
+            .filter(|one| one.sent() <= bearable)
+            .min_by_key(|one| (one.channel.contexts(), one.sent()))?;
+        (chosen.sent() < bytes_in).then(|| chosen.recommended(settings, survey, totals, nanos))
+    }
+}
+
+/// A scheme of ROHC with its outcome.
+struct Candidate<'t> {
+    channel: Channel,
+    mode: Mode,
+    learned: bool,
+    scheme: &'t Scheme,
+}
+
+impl Candidate<'_> {
+    fn sent(&self) -> u64 {
+        self.scheme.sent_bytes()
+    }
+
+    /// Whether its only use is to be compared with.
+    fn is_superseded(&self) -> bool {
+        self.channel.profiles().has(ProfileId::Coap2015)
+    }
+
+    fn recommended(
+        &self,
+        settings: &Settings,
+        survey: &Survey,
+        totals: &Totals,
+        nanos: u64,
+    ) -> Recommendation {
+        let profiles = self.profiles(survey);
+        let channel = Channel::new(self.channel.cids(), self.channel.max_cid(), profiles)
+            .map_or(self.channel, |channel| channel.with_integrity_below(settings.channel.integrity_below()));
+        let bytes_in = totals.traffic.bytes_in;
+        let seconds = nanos as f64 / 1e9;
+        let months = MONTH_SECONDS / seconds;
+        let month = (seconds >= 1.0).then(|| Month {
+            bytes_in: (bytes_in as f64 * months) as u64,
+            bytes_out: (self.sent() as f64 * months) as u64,
+            cost_in: totals.traffic.cost_in.map(|cost| cost * months),
+            cost_out: self.scheme.cost_out.map(|cost| cost * months),
+        });
+        let names = |is_among: fn(&ProfileId) -> bool| {
+            profiles.iter().filter(is_among).map(ProfileId::name).collect()
+        };
+        Recommendation {
+            scheme: self.scheme.scheme,
+            mode: self.mode.letter(),
+            profiles: names(|profile| *profile != ProfileId::Uncompressed),
+            experimental: names(|profile| *profile == ProfileId::Tcp),
+            contexts: Contexts::of(&channel),
+            learned: self.learned,
+            bytes_in,
+            bytes_out: self.sent(),
+            feedback_bytes: self.scheme.feedback_bytes,
+            saved_ratio: self.scheme.saved_ratio,
+            memory_bytes: CompressorMemory::owned(&channel, BLOCKS).octets()
+                + DecompressorMemory::owned(&channel, BLOCKS).octets(),
+            seconds,
+            month,
+            channel,
+        }
+    }
+
+    /// The default profiles where others make no difference.
+    fn profiles(&self, survey: &Survey) -> ProfileSet {
+        let own = self.channel.profiles();
+        match ProfileSet::v1().with(ProfileId::Coap) {
+            Ok(usual) if survey.useful(usual) == survey.useful(own) => usual,
+            _ => own,
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! The recommendation as people read it: savings, and the settings of both ends as command lines and as a file.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use thinair_analyze::{Outcome, Recommendation, Settings};
+use thinair_report::Numerals;
+use thinair_rohc::{CidSpace, ProfileId, ProfileSet};
+use thinair_tunnel::config::{self, Surroundings};
+use thinair_tunnel::mtu::Budget;
+
+use crate::options::ChannelOptions;
+
+/// Template file of the command lines.
+const TEMPLATE: &str = "coap.toml";
+
+/// Octets of the unit of `--price`.
+pub(crate) const MEGABYTE: f64 = 1e6;
+
+/// Advice on one analysis.
+#[derive(Debug)]
+pub(crate) struct Advice {
+    /// The decision in a line.
+    pub(crate) headline: String,
+    /// Its reasons: name and text.
+    pub(crate) rows: Vec<(&'static str, String)>,
+    /// Command lines and files, each with the line that introduces it.
+    pub(crate) blocks: Vec<(&'static str, Vec<String>)>,
+}
+
+impl Advice {
+    /// Advice for the captures that were read with these options.
+    pub(crate) fn of(
+        options: &ChannelOptions,
+        settings: &Settings,
+        outcome: &Outcome,
+        paths: &[String],
+    ) -> Self {
+        match &outcome.recommendation {
+            Some(best) => recommended(options, settings, outcome, best, paths),
+            None => Self {
+                headline: "leave headers as they are: no scheme of ROHC sends fewer octets of these packets"
+                    .to_owned(),
+                rows: Vec::new(),
+                blocks: Vec::new(),
+            },
+        }
+    }
+
+    /// The advice as text.
+    pub(crate) fn to_text(&self) -> String {
+        let mut text = format!("Recommendation: {}\n", self.headline);
+        let width = self.rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        for (name, value) in &self.rows {
+            let _ = writeln!(text, "  {name:width$}  {value}");
+        }
+        for (heading, lines) in &self.blocks {
+            let _ = writeln!(text, "\n{heading}");
+            for line in lines {
+                let _ = writeln!(text, "  {line}");
+            }
+        }
+        text
+    }
+}
+
+fn recommended(
+    options: &ChannelOptions,
+    settings: &Settings,
+    outcome: &Outcome,
+    best: &Recommendation,
+    paths: &[String],
+) -> Advice {
+    let n = Numerals::TERMINAL;
+    let channel = channel_arguments(options, best);
+    let of_conversion = |names: &str| format!("thinair rohc {names} --both-ways{}", joined(&channel));
+    let capture = match paths {
+        [only] if only != "-" => quoted(only),
+        _ => "CAPTURE".to_owned(),
+    };
+    let tunnels = Tunnel::all(outcome, best);
+    let feedback = match best.feedback_bytes {
+        0 => String::new(),
+        octets => format!(", {} of them feedback", n.integer(octets.into())),
+    };
+    let mut rows = vec![
+        (
+            "saves",
+            format!(
+                "{} of {} octets: {} are left{feedback}",
+                n.percent(best.saved_ratio, 1),
+                n.integer(best.bytes_in.into()),
+                n.integer(best.bytes_out.into()),
+            ),
+        ),
+        ("a month", month(settings, best)),
+        (
+            "memory",
+            format!(
+                "{} at each end, for {} contexts each way",
+                n.octets(best.memory_bytes as u64),
+                contexts(best)
+            ),
+        ),
+        ("in a tunnel", in_tunnels(&tunnels)),
+    ];
+    if !best.experimental.is_empty() {
+        let names = best.experimental.join(", ");
+        rows.push((
+            "experimental",
+            format!("profile {names}, off by default: a damaged header is detected less surely"),
+        ));
+    }
+    let mut blocks = Vec::new();
+    if best.learned {
+        let line = format!("thinair rohc learn {capture} -o {TEMPLATE}");
+        blocks.push((
+            "Learn what first packets of flows look like, and give the file to both ends",
+            vec![line],
+        ));
+    }
+    blocks.extend([(
+        "Try it: both ends of a link that carries ROHC packets",
+        vec![of_conversion(&format!("compress {capture} OUT")), of_conversion("decompress OUT BACK")],
+    )]);
+    if let Some(tunnel) = tunnels.iter().find(|tunnel| tunnel.octets < best.bytes_in) {
+        let arguments = joined(&tunnel_arguments(options, best));
+        let by_end =
+            |(url, address)| format!("thinair tunnel run {url} --key sat.key --address {address}{arguments}");
+        let heading = "Use it: a tunnel, one line at each end (the key by `thinair tunnel keygen sat.key`)";
+        blocks.push((heading, tunnel.ends.map(by_end).to_vec()));
+    }
+    blocks.push(("The same in a configuration, for both ends", config_lines(options, best)));
+    Advice { headline: headline(best), rows, blocks }
+}
+
+/// `ROHC with profiles v1, coap and tcp in O-mode, 16 small CIDs`.
+fn headline(best: &Recommendation) -> String {
+    let cids = match best.channel.cids() {
+        CidSpace::Small => "small",
+        CidSpace::Large => "large",
+    };
+    let learned = if best.learned { ", learned bases" } else { "" };
+    format!(
+        "ROHC in {}-mode with profiles {}, {} {cids} CIDs{learned}",
+        best.mode.to_uppercase(),
+        profiles(best.channel.profiles()),
+        Numerals::TERMINAL.integer(contexts(best) as i128)
+    )
+}
+
+fn contexts(best: &Recommendation) -> usize {
+    best.channel.contexts()
+}
+
+/// Traffic of a month, in octets and money.
+fn month(settings: &Settings, best: &Recommendation) -> String {
+    let n = Numerals::TERMINAL;
+    let seconds = n.number(best.seconds, 1);
+    let Some(month) = &best.month else {
+        return format!("not known: the capture lasts {seconds} s; give one of a minute or more");
+    };
+    let octets = |octets| n.octets(octets);
+    let mut text = format!(
+        "{} -> {} at the rate of these {seconds} s; ",
+        octets(month.bytes_in),
+        octets(month.bytes_out)
+    );
+    text += &match (month.cost_in, month.cost_out, settings.billing) {
+        (Some(before), Some(after), Some(_)) => {
+            format!(
+                "{} -> {}, so {} less to pay",
+                n.number(before, 2),
+                n.number(after, 2),
+                n.number(before - after, 2)
+            )
+        }
+        _ => {
+            let saved = month.bytes_in.saturating_sub(month.bytes_out) as f64 / MEGABYTE;
+            format!("{} less to pay at 1.00 a megabyte (--price gives yours)", n.number(saved, 2))
+        }
+    };
+    text
+}
+
+/// A tunnel over one carrier, with the packets of the captures in it.
+struct Tunnel {
+    name: &'static str,
+    /// URL of the carrier and address of the interface of each end.
+    ends: [(&'static str, &'static str); 2],
+    /// Octets around each packet.
+    overhead: usize,
+    /// Octets of all packets with those around them.
+    octets: u64,
+    saved_ratio: f64,
+}
+
+impl Tunnel {
+    fn all(outcome: &Outcome, best: &Recommendation) -> Vec<Self> {
+        let addresses = ["10.9.0.1/30", "10.9.0.2/30"];
+        let carriers = [
+            ("UDP over IPv4", ["udp://:7000", "udp://HOST:7000"], "udp://192.0.2.1:7000"),
+            ("a serial line", ["serial:///dev/ttyS0"; 2], "serial:///dev/ttyS0"),
+        ];
+        let tunnel = |(name, [a, b], example): (_, [_; 2], _)| {
+            let overhead = tunnel_overhead(example)?;
+            let octets = best.bytes_out + overhead as u64 * outcome.totals.packets;
+            let saved_ratio = 1.0 - octets as f64 / best.bytes_in.max(1) as f64;
+            Some(Self { name, ends: [(a, addresses[0]), (b, addresses[1])], overhead, octets, saved_ratio })
+        };
+        carriers.into_iter().filter_map(tunnel).collect()
+    }
+}
+
+/// Octets through tunnels, whose own headers are around each packet.
+fn in_tunnels(tunnels: &[Tunnel]) -> String {
+    let n = Numerals::TERMINAL;
+    let part = |tunnel: &Tunnel| {
+        let change = match tunnel.saved_ratio < 0.0 {
+            true => format!("{} more than before", n.percent(-tunnel.saved_ratio, 1)),
+            false => format!("{} saved", n.percent(tunnel.saved_ratio, 1)),
+        };
+        format!("{}: {} octets around each packet, {change}", tunnel.name, tunnel.overhead)
+    };
+    tunnels.iter().map(part).collect::<Vec<_>>().join("; ")
+}
+
+/// Octets that a tunnel over this carrier puts around each packet, if each is alone in its datagram or frame.
+fn tunnel_overhead(url: &str) -> Option<usize> {
+    let mut settings = config::Settings::new();
+    for (section, key, value) in
+        [("carrier", "url", url), ("security", "key", "sat.key"), ("inside", "tun", "thinair0")]
+    {
+        settings.set(section, key, key, value);
+    }
+    let surroundings = Surroundings {
+        runtime: None,
+        state: Path::new("/").to_owned(),
+        templates: &|_| Ok(Vec::new()),
+        resolve: &config::system_resolver,
+    };
+    let plan = config::plan(&settings, &surroundings).ok()?;
+    Some(Budget::of(&plan).ok()?.overhead())
+}
+
+/// Options of `thinair rohc compress` and `decompress`: the recommended ones, and those that `analyze` was given.
+fn channel_arguments(options: &ChannelOptions, best: &Recommendation) -> Vec<String> {
+    let mode = std::iter::once(("mode", best.mode.to_owned()));
+    let given = options.given().into_iter().map(|given| (given.name, given.value));
+    mode.chain(settings_of(best)).chain(given).map(argument).collect()
+}
+
+/// Options of `thinair tunnel run`, whose default mode is O-mode.
+fn tunnel_arguments(options: &ChannelOptions, best: &Recommendation) -> Vec<String> {
+    let mode = (best.mode != "o").then(|| ("mode", best.mode.to_owned()));
+    mode.into_iter().chain(settings_of(best)).chain(given_in_tunnels(options)).map(argument).collect()
+}
+
+/// The section `[channel]`.
+fn config_lines(options: &ChannelOptions, best: &Recommendation) -> Vec<String> {
+    let mode = std::iter::once(("mode", best.mode.to_owned()));
+    let keys = mode.chain(settings_of(best)).chain(given_in_tunnels(options));
+    let line = |(name, value): (&str, String)| format!("{} = \"{value}\"", name.replace('-', "_"));
+    std::iter::once("[channel]".to_owned()).chain(keys.map(line)).collect()
+}
+
+fn given_in_tunnels(options: &ChannelOptions) -> impl Iterator<Item = (&'static str, String)> {
+    let given = options.given().into_iter().filter(|given| given.in_tunnels);
+    given.map(|given| (given.name, given.value))
+}
+
+fn argument((name, value): (&str, String)) -> String {
+    format!("--{name} {}", quoted(&value)).trim_end().to_owned()
+}
+
+/// Profiles and CIDs, where they are not the default ones.
+fn settings_of(best: &Recommendation) -> impl Iterator<Item = (&'static str, String)> {
+    let set = best.channel.profiles();
+    let is_default = ProfileSet::v1().with(ProfileId::Coap).is_ok_and(|default| default == set);
+    let profiles = (!is_default).then(|| ("profiles", profiles(set)));
+    let cids = (best.channel.cids() == CidSpace::Large).then(|| ("cid", "large".to_owned()));
+    let highest = best.channel.cids().highest();
+    let max_cid =
+        (best.channel.max_cid() != highest).then(|| ("max-cid", best.channel.max_cid().to_string()));
+    let template = best.learned.then(|| ("coap-template", TEMPLATE.to_owned()));
+    profiles.into_iter().chain(cids).chain(max_cid).chain(template)
+}
+
+/// `v1,coap`.
+fn profiles(set: ProfileSet) -> String {
+    let v1 = ProfileSet::v1();
+    let has_v1 = v1.iter().all(|profile| set.has(profile));
+    let is_named = |profile: &ProfileId| !(has_v1 && v1.has(*profile)) && *profile != ProfileId::Uncompressed;
+    let mut others: Vec<_> = set.iter().filter(is_named).collect();
+    others.sort_by_key(|profile| *profile == ProfileId::Tcp);
+    let names = has_v1.then_some("v1").into_iter().chain(others.into_iter().map(ProfileId::name));
+    names.collect::<Vec<_>>().join(",")
+}
+
+fn joined(arguments: &[String]) -> String {
+    arguments.iter().map(|argument| format!(" {argument}")).collect()
+}
+
+/// A path as a word of a shell.
+fn quoted(path: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    match path.chars().all(|c| is_plain(c) || c == '=') && !path.starts_with('-') {
+        true => path.to_owned(),
+        false => format!("'{}'", path.replace('\'', "'\\''")),
+    }
+}
