@@ -7,6 +7,7 @@ mod coap;
 mod fetch;
 mod lab;
 mod link;
+mod manual;
 mod options;
 mod packets;
 mod paper;
@@ -63,6 +64,9 @@ enum Task {
     /// Run published evaluations again, and compare the figures
     #[command(subcommand)]
     Paper(paper::Task),
+    /// Write man pages, and completions for bash, zsh and fish, into a folder
+    #[command(hide = true)]
+    Manual(manual::Arguments),
 }
 
 /// Returns the definition of all arguments, which help, man pages and completions show.
@@ -120,6 +124,7 @@ fn main() -> ExitCode {
         Task::Segment(task) => segment::run(&task),
         Task::Lab(task) => lab::run(&task),
         Task::Paper(task) => paper::run(&task),
+        Task::Manual(arguments) => manual::run(&arguments, self::command()),
     };
     match result {
         Ok(code) => code,
