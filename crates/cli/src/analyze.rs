@@ -6,6 +6,7 @@
 mod advice;
 mod live;
 mod page;
+mod rows;
 pub(crate) mod source;
 mod text;
 mod unusable;
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use thinair_analyze::{Analysis, Billing, Loss, Outcome, SchemeSpec, Settings, Survey, more_contexts};
-use thinair_report::Style;
+use thinair_report::{Numerals, Style};
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::{Channel, Mode, ProfileId, ProfileSet};
 
@@ -203,7 +204,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
     print(&shown(arguments, &settings, &outcome)?)?;
     if let Some(path) = &arguments.html {
-        let advice = advice(arguments, &settings, &outcome);
+        let advice = advice(Numerals::TYPESET, arguments, &settings, &outcome);
         let page = page::document(&settings, &outcome, &advice).to_html();
         std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!("thinair: wrote {}", path.display());
@@ -323,12 +324,12 @@ fn shown(arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> anyho
             text::report(settings, &outcome.clone().best_of_each(), text::Extent::Best, most_flows, &style)
         }
     };
-    Ok(format!("{report}\n{}", advice(arguments, settings, outcome).to_text()))
+    Ok(format!("{report}\n{}", advice(Numerals::TERMINAL, arguments, settings, outcome).to_text()))
 }
 
-fn advice(arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> Advice {
+fn advice(n: Numerals, arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> Advice {
     let paths: Vec<_> = arguments.kept().iter().map(|path| path.display().to_string()).collect();
-    Advice::of(&arguments.channel, settings, outcome, &paths)
+    Advice::of(n, &arguments.channel, settings, outcome, &paths)
 }
 
 /// How to write to standard output; `plain_width` columns if that is no terminal.

@@ -30,15 +30,16 @@ pub(crate) struct Advice {
 }
 
 impl Advice {
-    /// Advice for the captures that were read with these options.
+    /// Advice for the captures that were read with these options, with numbers as the medium sets them.
     pub(crate) fn of(
+        n: Numerals,
         options: &ChannelOptions,
         settings: &Settings,
         outcome: &Outcome,
         paths: &[String],
     ) -> Self {
         match &outcome.recommendation {
-            Some(best) => recommended(options, settings, outcome, best, paths),
+            Some(best) => recommended(n, options, settings, outcome, best, paths),
             None => Self {
                 headline: "leave headers as they are: no scheme of ROHC sends fewer octets of these packets"
                     .to_owned(),
@@ -66,13 +67,13 @@ impl Advice {
 }
 
 fn recommended(
+    n: Numerals,
     options: &ChannelOptions,
     settings: &Settings,
     outcome: &Outcome,
     best: &Recommendation,
     paths: &[String],
 ) -> Advice {
-    let n = Numerals::TERMINAL;
     let channel = channel_arguments(options, best);
     let of_conversion = |names: &str| format!("thinair rohc {names} --both-ways{}", joined(&channel));
     let capture = match paths {
@@ -95,7 +96,7 @@ fn recommended(
                 n.integer(best.bytes_out.into()),
             ),
         ),
-        ("a month", month(settings, best)),
+        ("a month", month(n, settings, best)),
         (
             "memory",
             format!(
@@ -104,7 +105,7 @@ fn recommended(
                 contexts(best)
             ),
         ),
-        ("in a tunnel", in_tunnels(&tunnels)),
+        ("in a tunnel", in_tunnels(n, &tunnels)),
     ];
     if !best.experimental.is_empty() {
         let names = best.experimental.join(", ");
@@ -159,8 +160,7 @@ fn contexts(best: &Recommendation) -> usize {
 }
 
 /// Traffic of a month, in octets and money.
-fn month(settings: &Settings, best: &Recommendation) -> String {
-    let n = Numerals::TERMINAL;
+fn month(n: Numerals, settings: &Settings, best: &Recommendation) -> String {
     let seconds = n.number(best.seconds, 1);
     let Some(month) = &best.month else {
         return format!("not known: the capture lasts {seconds} s; give one of a minute or more");
@@ -218,8 +218,7 @@ impl Tunnel {
 }
 
 /// Octets through tunnels, whose own headers are around each packet.
-fn in_tunnels(tunnels: &[Tunnel]) -> String {
-    let n = Numerals::TERMINAL;
+fn in_tunnels(n: Numerals, tunnels: &[Tunnel]) -> String {
     let part = |tunnel: &Tunnel| {
         let change = match tunnel.saved_ratio < 0.0 {
             true => format!("{} more than before", n.percent(-tunnel.saved_ratio, 1)),

@@ -3,7 +3,7 @@
 //! Octets of the page are those that are sent, feedback included: the bars, the tables and the figures above
 //! them show one quantity.
 
-mod schemes;
+mod shown;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -16,9 +16,9 @@ use thinair_report::{
     Axis, Bars, Cell, Column, Document, Figure, Lines, Numerals, Section, Series, StackedBars, Table, Tile,
 };
 
-use self::schemes::Shown;
+use self::shown::Shown;
 use super::advice::Advice;
-use super::{text, words};
+use super::{rows, text, words};
 
 /// Numbers in sentences and figures of the page.
 const N: Numerals = Numerals::TYPESET;
@@ -49,8 +49,8 @@ pub(crate) fn document(settings: &Settings, outcome: &Outcome, advice: &Advice) 
 /// The finding in a few words.
 fn title(shown: &Shown<'_>) -> String {
     match shown.best() {
-        Some(best) if shown.saved(best) > 0.0 => {
-            format!("{} saves {}", words::name(best), N.percent(shown.saved(best), 1))
+        Some(best) if best.saved_ratio > 0.0 => {
+            format!("{} saves {}", words::name(best), N.percent(best.saved_ratio, 1))
         }
         Some(_) => "Header compression saves nothing here".to_owned(),
         None => "No IP packet to compress".to_owned(),
@@ -75,11 +75,11 @@ fn summary(outcome: &Outcome, shown: &Shown<'_>) -> Section {
     };
     let mean = |octets: u64| N.number(words::per_packet(octets, packets), 1);
     let header = change(mean(traffic.layers_in.all_headers()), mean(best.layers_out.all_headers()));
-    let fewer = if shown.saved(best) < 0.0 { "more octets sent" } else { "fewer octets sent" };
+    let fewer = if best.saved_ratio < 0.0 { "more octets sent" } else { "fewer octets sent" };
     section.tiles([
-        Tile::new(fewer, Cell::Percent(shown.saved(best).abs())).detail(format!(
+        Tile::new(fewer, Cell::Percent(best.saved_ratio.abs())).detail(format!(
             "{} octets{}",
-            change(N.integer(traffic.bytes_in.into()), N.integer(schemes::sent(best).into())),
+            change(N.integer(traffic.bytes_in.into()), N.integer(best.sent_bytes().into())),
             if best.feedback_bytes > 0 { ", feedback included" } else { "" }
         )),
         Tile::new("headers of a packet", Cell::text(header)).unit("B").detail("mean, before and after"),
@@ -101,20 +101,18 @@ fn decision(advice: &Advice) -> Section {
 /// The best mode of each scheme, side by side.
 fn compared(settings: &Settings, outcome: &Outcome, shown: &Shown<'_>) -> Section {
     let schemes: Vec<_> = shown.iter().map(|(_, scheme)| scheme).collect();
-    let mut table = schemes::table(settings, outcome, &schemes, schemes::Columns::Deciding);
+    let mut table = rows::schemes(settings, outcome, &schemes, rows::Columns::Deciding);
     table.note = "Octets of IP packets as they are sent, feedback included, without link headers. Headers are those of IP, \
                   transport, CoAP and RTP, or what is sent in their place."
         .to_owned();
-    let section = Section::new("Schemes side by side");
-    let section = shown.left_out().into_iter().fold(section, Section::text).table(table);
     let terms = words::terms(settings, outcome);
-    let section = section.terms(terms::schemes(schemes));
+    let section = Section::new("Schemes side by side").table(table).terms(terms::schemes(schemes));
     if terms.is_empty() { section } else { section.text(terms) }
 }
 
 fn all_modes(settings: &Settings, outcome: &Outcome, shown: &Shown<'_>) -> Option<Section> {
     let all: Vec<_> = outcome.totals.schemes.iter().collect();
-    let table = schemes::table(settings, outcome, &all, schemes::Columns::All);
+    let table = rows::schemes(settings, outcome, &all, rows::Columns::All);
     shown.best().map(|_| Section::new("All schemes and modes").text(ALL_MODES).table(table))
 }
 
@@ -133,7 +131,7 @@ fn octets_by_layer(outcome: &Outcome, shown: &Shown<'_>) -> Figure {
     let before = &outcome.totals.traffic.layers_in;
     let layers = [before.ip, before.transport, 0, before.application, before.payload, 0];
     let mut bars = StackedBars::new(Axis::new("octets").unit("B"), parts);
-    bars = bars.bar(schemes::BEFORE, layers.map(|octets| octets as f64));
+    bars = bars.bar(rows::BEFORE, layers.map(|octets| octets as f64));
     for (_, scheme) in shown.iter() {
         let after = &scheme.layers_out;
         let layers =
@@ -175,7 +173,7 @@ fn course(shown: &Shown<'_>, flow: &Flow) -> Figure {
         lines = lines.series(Series::new(words::label(scheme), points));
     }
     let before = flow.course.iter().map(|m| (m.packets as f64, words::per_packet(m.bytes_in, m.packets)));
-    Figure::new(words::ends(flow), lines.series(Series::new(schemes::BEFORE, before)))
+    Figure::new(words::ends(flow), lines.series(Series::new(rows::BEFORE, before)))
 }
 
 const HEADERS: &str =
@@ -202,7 +200,7 @@ fn over_time(outcome: &Outcome, shown: &Shown<'_>) -> Figure {
     let points = outcome.timeline.stretches().map(|(time, stretch)| {
         (time.as_secs_f64(), words::per_packet(stretch.header_bytes_in, stretch.packets))
     });
-    let figure = Figure::new("Header size over time", lines.series(Series::new(schemes::BEFORE, points)));
+    let figure = Figure::new("Header size over time", lines.series(Series::new(rows::BEFORE, points)));
     match outcome.inputs.len() {
         0 | 1 => figure.note("Means over short stretches of time."),
         _ => figure.note("Means over short stretches of time; the captures follow one another."),
@@ -269,7 +267,7 @@ fn flow_table(outcome: &Outcome, listed: &[&Flow]) -> Table {
     let mut table = Table::new("", columns);
     for flow in listed {
         let header = |octets| Cell::number(words::per_packet(octets, flow.packets), 1);
-        let best = flow.schemes.iter().min_by_key(|scheme| schemes::sent(scheme));
+        let best = flow.schemes.iter().min_by_key(|scheme| scheme.sent_bytes());
         let mut row = vec![Cell::text(words::ends(flow)), Cell::text(words::carried_by(flow))];
         row.extend(several.then(|| Cell::integer(flow.input + 1)));
         row.extend([Cell::integer(flow.packets), Cell::integer(flow.traffic.bytes_in)]);
