@@ -19,8 +19,11 @@ use crate::tally::{Carried, Traffic, layers_out};
 use crate::timeline::Timeline;
 use crate::unpack::Unpack;
 
+mod live;
 #[cfg(test)]
 mod tests;
+
+pub use live::Live;
 
 /// Records between two calls of the progress function.
 pub(crate) const PROGRESS_EVERY: u64 = 1_024;
@@ -95,7 +98,7 @@ impl Analysis {
             }
         }
         self.flows.start(self.inputs.len());
-        let mut unpack = Unpack::new(self.settings.contexts);
+        let mut unpack = self.unpack();
         let mut input = Input { path: path.to_owned(), ..Input::default() };
         (input.schc_rules, input.lowpan_contexts) = self.told_beforehand(&provision);
         while let Some(record) = reader.next_record() {
@@ -117,18 +120,18 @@ impl Analysis {
         }
         self.begins = link.latest;
         self.damaged = link.schemes.iter().map(Scheme::did_damage).collect();
+        if let Some(link_type) = reader.link_type() {
+            input.link_types.entry(link_type).or_default();
+        }
+        input.unwrapped.clone_from(unpack.unwrapped());
         self.inputs.push(input);
         Ok(())
     }
 
     /// What was found.
     pub fn finish(self) -> Outcome {
+        let totals = self.totals();
         let tally = Told { settings: &self.settings };
-        let totals = Totals {
-            packets: self.traffic.packets,
-            traffic: tally.traffic(&self.traffic),
-            schemes: tally.schemes(&self.traffic, &self.carried),
-        };
         let recommendation = Recommendation::of(&self.settings, &self.survey, &totals, self.begins);
         let flows = self.flows.into_list().into_iter().map(|flow| tally.flow(&flow)).collect();
         Outcome {
@@ -144,6 +147,20 @@ impl Analysis {
         }
     }
 
+    /// Sums over all packets so far.
+    pub fn totals(&self) -> Totals {
+        let tally = Told { settings: &self.settings };
+        Totals {
+            packets: self.traffic.packets,
+            traffic: tally.traffic(&self.traffic),
+            schemes: tally.schemes(&self.traffic, &self.carried),
+        }
+    }
+
+    fn unpack(&self) -> Unpack {
+        Unpack::new(self.settings.contexts).keeping_tunnels(self.settings.keep_tunnels)
+    }
+
     /// What the ends of the link are provisioned with, where there is a scheme for it.
     fn told_beforehand(&self, provision: &Provision) -> (Option<SchcRules>, Option<Vec<String>>) {
         let schemes = &self.settings.schemes;
@@ -157,6 +174,7 @@ impl Analysis {
 
     fn record(&mut self, input: &mut Input, link: &mut Link, unpack: &mut Unpack, record: &Record<'_>) {
         input.packets += 1;
+        *input.link_types.entry(record.link_type).or_default() += 1;
         let packet = match unpack.packet(record) {
             Ok(packet) => packet,
             Err(reason) => {
