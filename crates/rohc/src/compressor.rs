@@ -40,7 +40,7 @@ use crate::storage::Slots;
 pub(crate) use classify::{Key, Plan};
 pub use flows::{CompressorContext, FlowLink};
 use flows::{Flows, Kind};
-pub(crate) use glance::{Above, Glance, Sight, flow_label};
+pub(crate) use glance::{Above, Glance, Sight};
 pub use rtp_detection::{MAX_RTP_PORTS, RtpDetection};
 pub(crate) use uncompressed::Uncompressed;
 

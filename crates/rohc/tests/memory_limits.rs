@@ -201,8 +201,13 @@ fn templates_of_coap() {
                     message.code = 1 + random.below(4) as u8;
                     message.token = vec![7; random.below(3) as usize];
                     message.payload = vec![1; random.below(2) as usize];
-                    let packet =
-                        common::coap::packet(host % 2 == 0, host as u8, Side::Client, ids[host], &message);
+                    let packet = common::coap::packet(
+                        host.is_multiple_of(2),
+                        host as u8,
+                        Side::Client,
+                        ids[host],
+                        &message,
+                    );
                     link.carry(&packet, &(seed, templates));
                 }
             }

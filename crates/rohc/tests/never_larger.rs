@@ -213,17 +213,6 @@ fn new_clients_of_coap_cost_no_more_than_their_ir_packets() {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Case {
-    seed: u64,
-    flows: u64,
-    large: bool,
-    max_cid: u16,
-    profiles: usize,
-    /// One packet in so many has something else than the one before.
-    change: u64,
-}
-
 /// A packet of a connection over one or two IP headers, with all that tells flows apart, and all that does not.
 fn segment(connection: &mut Packet, change: u64, random: &mut Random) -> Vec<u8> {
     if random.once_in(change) {
@@ -254,7 +243,6 @@ proptest! {
         (seed, flows, large) in (any::<u64>(), 1_u64..24, any::<bool>()),
         (max_cid, profiles, change) in (1_u16..16, 0_usize..4, 1_u64..12),
     ) {
-        let case = Case { seed, flows, large, max_cid, profiles, change };
         let cids = if large { CidSpace::Large } else { CidSpace::Small };
         let both = [ProfileId::Tcp, ProfileId::Coap];
         let mut link = Link::new(cids, max_cid, v1_and([&[][..], &both[..1], &both[1..], &both[..]][profiles]));
@@ -285,6 +273,6 @@ proptest! {
             link.carry(&packet);
             begun = usize::from(max_cid) + 1 + link.compressor.displaced_flows() as usize;
         }
-        prop_assert!(link.excess(begun) <= 0, "{case:?}: {} more with {begun} contexts, {:?}", link.excess(begun), link.formats);
+        prop_assert!(link.excess(begun) <= 0, "{} more with {begun} contexts, {:?}", link.excess(begun), link.formats);
     }
 }

@@ -276,7 +276,7 @@ impl<'m> Flows<'m> {
         self.used < self.capacity || self.pairs.admits(pair)
     }
 
-    /// Whether a flow goes by another profile for now. Asked for once a packet, which it counts.
+    /// Returns whether a flow uses another profile for now. Asked for once a packet, which it counts.
     #[inline]
     pub(super) fn rests(&mut self, cid: Cid) -> bool {
         let credit = self.credit;

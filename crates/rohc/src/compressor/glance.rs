@@ -75,12 +75,6 @@ impl<'p> Glance<'p> {
     }
 }
 
-/// The Flow Label of an IPv6 header.
-#[inline]
-pub(crate) fn flow_label(h: &[u8; 48]) -> u32 {
-    u32::from_be_bytes([h[0], h[1], h[2], h[3]]) & 0xF_FFFF
-}
-
 /// A packet at a glance, as one of a flow of a profile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sight<'p> {
@@ -127,10 +121,11 @@ impl Key for Sight<'_> {
                 word(u64::from_be_bytes([h[12], h[13], h[14], h[15], h[16], h[17], h[18], h[19]]));
             }
             Glance::V6(h) => {
-                let mut label = u64::from(flow_label(h));
-                for at in [8, 16, 24, 32] {
-                    word(h[at..at + 8].try_into().map_or(0, u64::from_ne_bytes) ^ label);
-                    label = 0;
+                let half = |at: usize| h[at..at + 8].try_into().map_or(0, u64::from_ne_bytes);
+                let label = u32::from_be_bytes([h[0], h[1], h[2], h[3]]) & 0xF_FFFF;
+                word(half(8) ^ u64::from(label));
+                for at in [16, 24, 32] {
+                    word(half(at));
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! Whether a context is worth its octets: no pattern of packets makes the headers of a channel larger for long.
 //!
 //! Each context has a credit of octets. A packet that is larger than its plain headers takes from it, one that is smaller
-//! gives back, and an IR packet never counts as smaller. When it is used up, the flow goes by the next lower profile, at last
-//! by 0x0000, for [`REST`] packets; the context then begins anew, and rests for twice as long each time until it has paid.
+//! gives back, and an IR packet never counts as smaller. When it is used up, the flow uses the next lower profile, at last
+//! 0x0000, for [`REST`] packets; the context then begins anew, and rests for twice as long each time until it has paid.
 //!
 //! A flow of a few packets ends before its context has paid. Where such flows take the contexts of others faster than these
 //! pay, as more flows by turns than there are contexts do, new flows of the same two hosts get a context only now and then.
@@ -10,7 +10,7 @@
 //! All of it takes constant time for a packet, three octets a context that its link has to spare, and a place of 4 octets for each
 //! of [`PAIRS`] hashes of two hosts.
 
-/// Packets of a flow that go by another profile when its context was not worth it for the first time.
+/// Packets of a flow that use another profile when its context was not worth it for the first time.
 const REST: i16 = 128;
 
 /// Times that the rest is doubled at most: up to 8,192 packets.
@@ -38,7 +38,7 @@ const MOST_WASTED: u8 = 160;
 /// What a context has cost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Balance {
-    /// Octets that it may still cost above plain headers; below 0, packets left that go by another profile.
+    /// Octets that it may still cost above plain headers; below 0, packets left that use another profile.
     pub(super) credit: i16,
     /// [`PAIR`], [`PAID`] and [`TIMES`].
     pub(super) state: u8,
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn contexts_of_two_hosts_are_rationed_while_they_end_before_they_have_paid() {
         let mut pairs = Pairs::new();
-        let mut given = |pairs: &mut Pairs| (0..1_000).filter(|_| pairs.admits(2)).count();
+        let given = |pairs: &mut Pairs| (0..1_000).filter(|_| pairs.admits(2)).count();
         assert_eq!(given(&mut pairs), 1_000);
         (0..100).for_each(|_| pairs.note_end(Balance::new(FULL, 2)));
         let rationed = given(&mut pairs);

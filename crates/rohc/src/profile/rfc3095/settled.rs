@@ -12,7 +12,7 @@ use super::own::Own;
 use super::tail::udp_checksum;
 use super::{IP_ID, IpFields, SN, Version, has_rtp, sn_plus, sn_shift, type0, type1};
 use crate::cid::Cid;
-use crate::compressor::{Above, Compressed, CompressorConfig, Glance, Sight, flow_label};
+use crate::compressor::{Above, Compressed, CompressorConfig, Glance, Sight};
 use crate::profile::Format;
 
 impl Context {
@@ -31,7 +31,6 @@ impl Context {
                 ip.version == Version::V6
                     && Some(&ip.source) == h[8..].first_chunk()
                     && Some(&ip.destination) == h[24..].first_chunk()
-                    && ip.flow_label == flow_label(h)
             }
         };
         let [first, _] = sight.glance.upper();
@@ -65,7 +64,7 @@ impl Context {
         (is_expected && sn == next && same_use).then_some((next, checksum))
     }
 
-    /// Compresses a packet of this flow; `None` if the flow has not settled, or there is more to say than these formats
+    /// Compresses a packet of this flow; `None` if the flow has not settled, the Flow Label is another one, or there is more to say than these formats
     /// can.
     #[inline]
     pub(crate) fn compress_settled(
