@@ -27,9 +27,8 @@ pub(crate) fn retimed(pace: u64) -> Vec<u8> {
             Err(error) => panic!("{DEMO}: {error}"),
         };
         let time = Duration::from_secs(pace) * (records / 2) + RESPONSE * (records % 2);
-        let writer = writer.get_or_insert_with(|| {
-            Writer::new(Vec::new(), record.link_type).expect("a vector takes all")
-        });
+        let writer = writer
+            .get_or_insert_with(|| Writer::new(Vec::new(), record.link_type).expect("a vector takes all"));
         let time = Timestamp::from_nanos(time.as_nanos() as u64);
         writer.write(time, record.data).expect("a vector takes all");
         records += 1;
