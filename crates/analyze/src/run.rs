@@ -122,7 +122,13 @@ impl Analysis {
     }
 
     /// What was found.
-    pub fn finish(self) -> Outcome {
+    pub fn finish(mut self) -> Outcome {
+        let flows = self.flows.into_list();
+        for flow in &flows {
+            for (all, carried) in self.carried.iter_mut().zip(&flow.carried) {
+                all.gaps.add_flow(carried.gaps);
+            }
+        }
         let tally = Told { settings: &self.settings };
         let totals = Totals {
             packets: self.traffic.packets,
@@ -130,7 +136,7 @@ impl Analysis {
             schemes: tally.schemes(&self.traffic, &self.carried),
         };
         let recommendation = Recommendation::of(&self.settings, &self.survey, &totals, self.begins);
-        let flows = self.flows.into_list().into_iter().map(|flow| tally.flow(&flow)).collect();
+        let flows = flows.iter().map(|flow| tally.flow(flow)).collect();
         Outcome {
             schema: SCHEMA,
             inputs: self.inputs,
@@ -187,6 +193,7 @@ impl Analysis {
         for (at, scheme) in link.schemes.iter_mut().enumerate() {
             let trip = scheme.carry(settings, self.number, now, flow.side, packet.octets);
             flow.carried[at].add(packet, application, is_first, &trip, settings);
+            flow.carried[at].gaps.add(now, trip.compressed.as_ref());
             self.carried[at].add(packet, application, is_first, &trip, settings);
             self.octets_out.push((trip.len + trip.feedback.iter().sum::<usize>()) as u64);
             let header_out = layers_out(packet, application, trip.compressed.as_ref()).all_headers();
@@ -312,6 +319,7 @@ impl Told<'_> {
             profiles: carried.profiles.iter().map(|(profile, &n)| (profile.name(), n)).collect(),
             refreshes: carried.refreshes,
             refresh_bytes: carried.refresh_bytes,
+            late_wait: if spec.refreshes() { carried.gaps.late_wait() } else { None },
             feedback_packets: carried.feedback_packets,
             feedback_bytes: carried.feedback_bytes,
             layers_out: carried.layers,

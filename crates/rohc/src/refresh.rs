@@ -552,7 +552,8 @@ mod tests {
         let before = flow.timer.packets;
         assert!(before < 100 && flow.timer.balance >= 0, "{before}, {}", flow.timer.balance);
         flow.timer.changed();
-        assert_eq!(flow.refreshes(9, 1_000, 22), [8]);
+        // The packet that says the change, and 8 more.
+        assert_eq!(flow.refreshes(9, 1_000, 22), [9]);
     }
 
     #[test]
