@@ -5,12 +5,13 @@
 //!
 //! - A refresh is an IR packet: it serves a decompressor that starts late, and one that has lost its context as well. IR-DYN
 //!   packets would serve the latter alone, from the same budget.
-//! - At the latest, `packets` packets after an IR packet there is the next one. This is what bounds the wait, at any pace.
-//! - Before that, a refresh must be paid for. Every octet that is sent adds to a balance, and a refresh takes its header
-//!   divided by `share` from it. Once the balance pays for one, and `time` has passed since the last IR packet, it is sent:
-//!   dense traffic is refreshed by the clock, and sparse traffic as often as its octets pay for.
-//! - At the start of a flow, and after a change of the static or dynamic chain, refreshes come 8, 16, 32 and 64 packets
-//!   after the one before. Such a refresh may be sent on credit, one at a time.
+//! - Once `packets` packets and `time` have passed since an IR packet, there is the next one. This bounds the wait at any
+//!   pace: by the clock where traffic is dense, by packets where it is sparse.
+//! - A refresh that comes before that many packets must be paid for, and still `time` must have passed. Every octet that is
+//!   sent adds to a balance, and a refresh takes its header divided by `share` from it.
+//! - At the start of a flow, and after a change of the static or dynamic chain, both bounds are a sixteenth, and each refresh
+//!   doubles them. Such a refresh may be sent on credit, one at a time. Another change before the bounds are whole again
+//!   does not make them smaller.
 //! - What `packets` demands and the balance does not pay for is not owed: a flow of tiny packets pays for one IR header
 //!   every `packets` packets, and for no more. The balance keeps two refreshes at most, so that one that has saved for long
 //!   does not spend it on every packet when its pace changes.
@@ -29,11 +30,11 @@ use crate::compressor::Compressed;
 /// With back-off, the first interval of a new context is this part of the whole one.
 const SLOW_START: u32 = 16;
 
-/// The first refresh of a budget comes after so many packets, each further one after twice as many.
-const FIRST: u32 = 8;
+/// Refreshes of a budget at the start of a flow, and after a change, each of which doubles the bounds: from a sixteenth.
+const EARLY: u8 = SLOW_START.ilog2() as u8;
 
-/// Refreshes at the start of a flow, and after a change, that come early: 8, 16, 32 and 64 packets after the one before.
-const EARLY: u8 = 4;
+/// Packets behind which a refresh is thought of again that could not be sent on credit.
+const AGAIN: u32 = 8;
 
 /// Refreshes for which a balance can be saved.
 const SAVED: i32 = 2;
@@ -93,10 +94,10 @@ pub enum Refresh {
     Budget {
         /// Largest share of the octets sent that headers of refreshes take, as far as `packets` does not demand more.
         share: Share,
-        /// Packets from one IR packet to the next at most, whether the share pays for it or not; `None` sends refreshes
-        /// only where the share pays for them.
+        /// Packets from one IR packet to the next at most, whether the share pays for it or not, where they take longer than
+        /// `time`; `None` sends refreshes only where the share pays for them.
         packets: Option<u32>,
-        /// Least time from an IR packet to a refresh for which the share pays; `None` sends one as soon as it does.
+        /// Least time from one IR packet to the next; `None` has no clock delay them.
         time: Option<Duration>,
     },
     /// An IR packet whenever `packets` packets or the `time` have passed since the last one, whichever is
@@ -227,44 +228,55 @@ pub(crate) enum Due {
 /// that takes the fast path goes to [`count`](Self::count) alone.**
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timer {
-    refreshed: Instant,
-    /// Nothing is due by the clock before so many milliseconds have passed since, nor before the balance is `price`.
-    quiet_ms: u32,
+    /// Nothing is due by the clock before that; with a budget, nothing at all. In stage [`Stage::Started`], the time of the last refresh.
+    quiet_until: Instant,
     /// Nothing is due by count before so many packets.
     quiet_packets: u32,
     /// Packets since the last refresh.
     packets: u32,
-    /// Octets sent that have paid for no refresh yet. Negative: octets that must be sent to pay for the last one.
-    balance: i32,
-    /// Balance that pays for a refresh like the last IR packet.
-    price: i32,
+    /// Octets that must be sent until the balance of a budget pays for the next refresh; 0 and less: none.
+    missing: i32,
+    /// Octets of the header of the last IR packet; 0 before there is one.
+    header: u16,
     /// How often the interval was doubled; with a budget, early refreshes so far.
     doubled: u8,
-    /// The IR-DYN packet half way was asked for.
-    half_way: bool,
-    /// With a budget: the refresh that is due comes by count, and owes nothing.
-    is_demanded: bool,
+    stage: Stage,
+}
+
+/// Position between two refreshes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The policy has not been looked at since.
+    Started,
+    /// [`Refresh::Periodic`]: it has.
+    Waiting,
+    /// [`Refresh::Periodic`]: the IR-DYN packet half way was asked for.
+    HalfWay,
+    /// [`Refresh::Budget`]: the next refresh is saved for.
+    Saving,
+    /// [`Refresh::Budget`]: the static or the dynamic chain has changed, which has not been looked at.
+    Changed,
+    /// [`Refresh::Budget`]: the refresh that is due is demanded by count, and owes nothing.
+    Demanded,
 }
 
 impl Timer {
     pub(crate) fn start(now: Instant) -> Self {
         Self {
-            refreshed: now,
-            quiet_ms: 0,
+            quiet_until: now,
             quiet_packets: 0,
             packets: 0,
-            balance: 0,
-            price: i32::MIN,
+            missing: 0,
+            header: 0,
             doubled: 0,
-            half_way: false,
-            is_demanded: false,
+            stage: Stage::Started,
         }
     }
 
     /// A packet is about to be sent: what must it refresh?
     #[inline]
     pub(crate) fn tick(&mut self, now: Instant, policy: &Refresh) -> Due {
-        let quiet = self.is_quiet(now);
+        let quiet = self.is_quiet(now) && self.stage != Stage::Changed;
         self.count(0);
         if quiet { Due::Nothing } else { self.look(now, policy) }
     }
@@ -272,9 +284,12 @@ impl Timer {
     /// Whether nothing is due at the next packet.
     #[inline]
     pub(crate) fn is_quiet(&self, now: Instant) -> bool {
-        let elapsed = now.nanos_since(self.refreshed);
-        self.packets < self.quiet_packets
-            && (elapsed < u64::from(self.quiet_ms) * 1_000_000 || self.balance < self.price)
+        let is_soon = now < self.quiet_until;
+        let is_few = self.packets < self.quiet_packets;
+        match self.stage {
+            Stage::Started | Stage::Waiting | Stage::HalfWay => is_soon && is_few,
+            Stage::Saving | Stage::Changed | Stage::Demanded => is_soon || is_few && self.missing > 0,
+        }
     }
 
     /// A packet of so many octets was sent that refreshed nothing.
@@ -282,79 +297,64 @@ impl Timer {
     pub(crate) fn count(&mut self, octets: usize) {
         self.packets = self.packets.saturating_add(1);
         // No packet has as many octets as would change the sign.
-        self.balance = self.balance.saturating_add(octets as i32);
+        self.missing = self.missing.saturating_sub(octets as i32);
     }
 
     /// A packet was sent that had a [`tick`](Self::tick). `rebuilds`: who has no context has one behind it.
     pub(crate) fn sent(&mut self, now: Instant, done: &Compressed, rebuilds: bool, policy: &Refresh) {
-        self.balance = self.balance.saturating_add(done.len as i32);
-        let Refresh::Budget { share, packets, .. } = policy else { return };
+        self.missing = self.missing.saturating_sub(done.len as i32);
+        let header = self.header;
+        if rebuilds {
+            self.header = u16::try_from(done.header_out).unwrap_or(u16::MAX);
+        }
+        let Refresh::Budget { share, packets, time } = *policy else { return };
+        let mut balance = share.pays_for(header.into()).saturating_sub(self.missing);
         if done.refresh {
             let price = share.pays_for(done.header_out);
-            let before = self.balance.min(price.saturating_mul(SAVED));
+            let before = balance.min(price.saturating_mul(SAVED));
             let after = before.saturating_sub(price);
-            self.balance = if self.is_demanded { after.max(before.min(0)) } else { after };
+            balance = if self.stage == Stage::Demanded { after.max(before.min(0)) } else { after };
         }
         if rebuilds {
-            self.price = share.pays_for(done.header_out);
-            self.restart(now);
-            self.is_demanded = false;
             self.doubled = if done.refresh { self.doubled.saturating_add(1) } else { 0 };
-            self.quiet_packets = self.early().min(packets.unwrap_or(u32::MAX));
+            self.packets = 1;
+            self.save(now, packets, time);
         }
+        self.missing = share.pays_for(self.header.into()).saturating_sub(balance);
     }
 
     /// The static or the dynamic chain has changed.
     pub(crate) fn changed(&mut self) {
-        // Before the first look there is nothing that could come earlier, and without a budget nothing does.
-        if self.price != i32::MIN {
-            self.doubled = 0;
-            self.quiet_packets = self.quiet_packets.min(self.packets.saturating_add(FIRST));
+        if self.stage == Stage::Saving {
+            self.stage = Stage::Changed;
         }
     }
 
     /// Everything was just sent for another reason, or the policy is another one now.
     pub(crate) fn restart(&mut self, now: Instant) {
-        let Self { doubled, balance, price, .. } = *self;
-        *self = Self { packets: 1, doubled, balance, price, ..Self::start(now) };
+        *self = Self { packets: 1, doubled: self.doubled, header: self.header, ..Self::start(now) };
     }
 
-    /// Packets from an IR packet to an early refresh; `u32::MAX` if there were all of them.
-    fn early(&self) -> u32 {
-        if self.doubled < EARLY { FIRST << self.doubled } else { u32::MAX }
+    /// Notes when the next refresh of a budget may come.
+    fn save(&mut self, now: Instant, packets: Option<u32>, time: Option<Duration>) {
+        self.stage = Stage::Saving;
+        let part = SLOW_START >> self.doubled.min(EARLY);
+        let most = packets.map_or(u32::MAX, |packets| (packets / part).max(1));
+        self.quiet_packets = (self.packets - 1).saturating_add(most);
+        self.quiet_until = later(now, time.unwrap_or_default() / part);
     }
 
     /// Looks at the policy, and notes when to look again.
     fn look(&mut self, now: Instant, policy: &Refresh) -> Due {
         match *policy {
             Refresh::Off => {
-                (self.quiet_packets, self.quiet_ms) = (u32::MAX, u32::MAX);
+                (self.quiet_packets, self.quiet_until) = (u32::MAX, LAST);
                 Due::Nothing
             }
-            Refresh::Budget { packets, time, .. } => {
-                if self.price == i32::MIN {
-                    // No IR packet was sent yet.
-                    return Due::Nothing;
-                }
-                let most = packets.unwrap_or(u32::MAX);
-                let time = time.unwrap_or_default();
-                let is_counted = self.packets > self.quiet_packets;
-                let is_paid = self.balance >= self.price;
-                self.is_demanded = self.packets > most && !is_paid;
-                let by_clock = is_paid && now.since(self.refreshed) >= time;
-                if self.packets > most || is_counted && self.balance >= 0 || by_clock {
-                    return Due::Everything;
-                }
-                if is_counted {
-                    self.doubled = self.doubled.saturating_add(1);
-                    self.quiet_packets = self.packets.saturating_add(self.early()).min(most);
-                }
-                self.quiet_ms = u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
-                Due::Nothing
-            }
+            Refresh::Budget { share, packets, time } => self.look_at_budget(now, share, packets, time),
             Refresh::Cycle { ir, so, .. } => {
-                self.price = i32::MIN;
-                (self.quiet_packets, self.quiet_ms) = (ir.saturating_add(so), u32::MAX);
+                self.missing = 0;
+                (self.quiet_packets, self.quiet_until) = (ir.saturating_add(so), LAST);
                 if self.packets > self.quiet_packets {
                     self.restart(now);
                     return Due::Everything;
@@ -362,28 +362,91 @@ impl Timer {
                 Due::Nothing
             }
             Refresh::Periodic { packets, time, backoff } => {
-                self.price = i32::MIN;
+                self.missing = 0;
                 let part = if backoff { (SLOW_START >> self.doubled.min(31)).max(1) } else { 1 };
                 // A policy of fewer packets than the slow start has steps begins with every packet.
                 let packets = |share: u32| packets.map_or(u32::MAX, |all| (all / part / share).max(1));
                 let time = |share: u32| time.map_or(Duration::MAX, |all| all / part / share);
-                let elapsed = now.since(self.refreshed);
-                if self.packets > packets(1) || elapsed >= time(1) {
+                if !matches!(self.stage, Stage::Waiting | Stage::HalfWay) {
+                    self.stage = Stage::Waiting;
+                    (self.quiet_packets, self.quiet_until) = (packets(2), later(self.quiet_until, time(2)));
+                }
+                let whole = match self.stage {
+                    Stage::HalfWay => self.quiet_until,
+                    _ => later(self.quiet_until, time(1).saturating_sub(time(2))),
+                };
+                if self.packets > packets(1) || now >= whole {
                     self.restart(now);
                     self.doubled = self.doubled.saturating_add(1);
                     return Due::Everything;
                 }
-                if !self.half_way && (self.packets > packets(2) || elapsed >= time(2)) {
-                    self.half_way = true;
+                if self.stage != Stage::HalfWay && (self.packets > packets(2) || now >= self.quiet_until) {
+                    self.stage = Stage::HalfWay;
+                    (self.quiet_packets, self.quiet_until) = (packets(1), whole);
                     return Due::Dynamic;
                 }
-                let share = if self.half_way { 1 } else { 2 };
-                let quiet = u32::try_from(time(share).as_millis()).unwrap_or(u32::MAX);
-                (self.quiet_packets, self.quiet_ms) = (packets(share), quiet);
                 Due::Nothing
             }
         }
     }
+
+    /// Looks at a budget.
+    fn look_at_budget(
+        &mut self,
+        now: Instant,
+        share: Share,
+        packets: Option<u32>,
+        time: Option<Duration>,
+    ) -> Due {
+        if self.header == 0 {
+            // No IR packet was sent yet.
+            return Due::Nothing;
+        }
+        match self.stage {
+            Stage::Saving | Stage::Demanded => {}
+            // A flow that changes all the time does not begin anew each time.
+            Stage::Changed if self.doubled < EARLY => self.stage = Stage::Saving,
+            Stage::Changed => {
+                let (quiet_packets, quiet_until) = (self.quiet_packets, self.quiet_until);
+                self.doubled = 0;
+                self.save(now, packets, time);
+                self.quiet_packets = self.quiet_packets.min(quiet_packets);
+                self.quiet_until = self.quiet_until.min(quiet_until);
+            }
+            Stage::Started | Stage::Waiting | Stage::HalfWay => {
+                self.save(now, packets, time);
+                self.missing = share.pays_for(self.header.into());
+            }
+        }
+        if now < self.quiet_until {
+            return Due::Nothing;
+        }
+        if self.missing <= 0 {
+            return Due::Everything;
+        }
+        if self.packets <= self.quiet_packets {
+            return Due::Nothing;
+        }
+        let most = packets.unwrap_or(u32::MAX);
+        if self.packets > most {
+            self.stage = Stage::Demanded;
+            return Due::Everything;
+        }
+        if self.missing <= share.pays_for(self.header.into()) {
+            return Due::Everything;
+        }
+        self.quiet_packets = self.packets.saturating_add(AGAIN).min(most);
+        Due::Nothing
+    }
+}
+
+/// The end of all time.
+const LAST: Instant = Instant::from_nanos(u64::MAX);
+
+/// A time behind another one, or [`LAST`].
+fn later(time: Instant, by: Duration) -> Instant {
+    let nanos = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+    Instant::from_nanos(time.as_nanos().saturating_add(nanos))
 }
 
 #[cfg(test)]
@@ -519,25 +582,26 @@ mod tests {
 
     #[test]
     fn a_budget_of_small_packets_goes_by_count_behind_one_early_refresh() {
-        for gap in [1, 1_000, 600_000] {
+        for gap in [1_000, 15_000, 600_000] {
             let mut flow = Flow::new("budget=5%,packets=128,time=16");
-            assert_eq!(flow.refreshes(400, gap, 0), [8, 136, 264, 392], "{gap} ms");
+            assert_eq!(flow.refreshes(300, gap, 0), [8, 136, 264], "{gap} ms");
         }
     }
 
     #[test]
-    fn a_budget_of_large_packets_goes_by_the_clock_behind_early_refreshes() {
-        let mut flow = Flow::new("budget=5%,packets=1000,time=16");
-        assert_eq!(flow.refreshes(900, 100, 500), [8, 24, 56, 120, 280, 440, 600, 760]);
+    fn a_budget_of_dense_packets_goes_by_the_clock() {
+        let mut flow = Flow::new("budget=5%,packets=128,time=16");
+        // After 1, 2, 4, 8 and 16 s.
+        assert_eq!(flow.refreshes(4_000, 20, 100), [50, 150, 350, 750, 1_550, 2_350, 3_150, 3_950]);
     }
 
     #[test]
     fn a_budget_of_sparse_packets_goes_by_what_they_pay_for() {
-        let mut flow = Flow::new("budget=5%,time=16");
+        let mut flow = Flow::new("budget=5%,packets=128,time=16");
         let due = flow.refreshes(300, 60_000, 97);
         // A packet of 100 octets adds 100, and a refresh takes 20 times 60.
         let steps: Vec<_> = due.windows(2).map(|two| two[1] - two[0]).collect();
-        assert!(steps[1..].iter().all(|step| (11..=12).contains(step)), "{due:?}");
+        assert!(due[0] == 8 && steps[3..].iter().all(|step| (11..=12).contains(step)), "{due:?}");
     }
 
     #[test]
@@ -547,13 +611,10 @@ mod tests {
         flow.timer.changed();
         // The first refresh is not paid for yet.
         assert_eq!(flow.refreshes(12, 1_000, 22), []);
-        let mut flow = Flow::new("budget=5%,packets=128,time=3600");
-        flow.refreshes(800, 1_000, 22);
-        let before = flow.timer.packets;
-        assert!(before < 100 && flow.timer.balance >= 0, "{before}, {}", flow.timer.balance);
+        // A flow that has been calm for long has refreshes that are paid for.
+        assert_eq!(flow.refreshes(958, 1_000, 22).last(), Some(&919));
         flow.timer.changed();
-        // The packet that says the change, and 8 more.
-        assert_eq!(flow.refreshes(9, 1_000, 22), [9]);
+        assert_eq!(flow.refreshes(40, 1_000, 0), [9]);
     }
 
     #[test]
