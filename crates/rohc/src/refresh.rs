@@ -3,8 +3,9 @@
 //! On sparse traffic the refresh policy decides how much compression saves: a refresh every 16 seconds makes an IR packet
 //! of every packet of a sensor that sends one a minute. So the default of U-mode is a budget, [`Refresh::Budget`]:
 //!
-//! - A refresh is an IR packet: it serves a decompressor that starts late, and one that has lost its context as well. IR-DYN
-//!   packets would serve the latter alone, from the same budget.
+//! - A refresh is an IR packet: it serves a decompressor that starts late, and one that has lost its context as well. Half way
+//!   there is an IR-DYN packet, which serves the latter alone, where the balance (below) pays for an IR packet already:
+//!   in dense traffic.
 //! - Once `packets` packets and `time` have passed since an IR packet, there is the next one. This bounds the wait at any
 //!   pace: by the clock where traffic is dense, by packets where it is sparse.
 //! - A refresh that comes before that many packets must be paid for, and still `time` must have passed. Every octet that is
@@ -252,8 +253,10 @@ enum Stage {
     Waiting,
     /// [`Refresh::Periodic`]: the IR-DYN packet half way was asked for.
     HalfWay,
-    /// [`Refresh::Budget`]: the next refresh is saved for.
+    /// [`Refresh::Budget`]: the first half of the time is not over.
     Saving,
+    /// [`Refresh::Budget`]: it is, and the IR-DYN packet was asked for, or cannot be paid for.
+    Saved,
     /// [`Refresh::Budget`]: the static or the dynamic chain has changed, which has not been looked at.
     Changed,
     /// [`Refresh::Budget`]: the refresh that is due is demanded by count, and owes nothing.
@@ -276,7 +279,7 @@ impl Timer {
     /// A packet is about to be sent: what must it refresh?
     #[inline]
     pub(crate) fn tick(&mut self, now: Instant, policy: &Refresh) -> Due {
-        let quiet = self.is_quiet(now) && self.stage != Stage::Changed;
+        let quiet = self.is_quiet(now);
         self.count(0);
         if quiet { Due::Nothing } else { self.look(now, policy) }
     }
@@ -288,7 +291,8 @@ impl Timer {
         let is_few = self.packets < self.quiet_packets;
         match self.stage {
             Stage::Started | Stage::Waiting | Stage::HalfWay => is_soon && is_few,
-            Stage::Saving | Stage::Changed | Stage::Demanded => is_soon || is_few && self.missing > 0,
+            Stage::Changed => false,
+            Stage::Saving | Stage::Saved | Stage::Demanded => is_soon || is_few && self.missing > 0,
         }
     }
 
@@ -325,7 +329,8 @@ impl Timer {
 
     /// The static or the dynamic chain has changed.
     pub(crate) fn changed(&mut self) {
-        if self.stage == Stage::Saving {
+        // A flow that changes all the time does not begin anew each time.
+        if matches!(self.stage, Stage::Saving | Stage::Saved) && self.doubled >= EARLY {
             self.stage = Stage::Changed;
         }
     }
@@ -335,13 +340,17 @@ impl Timer {
         *self = Self { packets: 1, doubled: self.doubled, header: self.header, ..Self::start(now) };
     }
 
+    /// Part of its bounds after which a budget has the next refresh.
+    fn part(&self) -> u32 {
+        SLOW_START >> self.doubled.min(EARLY)
+    }
+
     /// Notes when the next refresh of a budget may come.
     fn save(&mut self, now: Instant, packets: Option<u32>, time: Option<Duration>) {
         self.stage = Stage::Saving;
-        let part = SLOW_START >> self.doubled.min(EARLY);
-        let most = packets.map_or(u32::MAX, |packets| (packets / part).max(1));
+        let most = packets.map_or(u32::MAX, |packets| (packets / self.part()).max(1));
         self.quiet_packets = (self.packets - 1).saturating_add(most);
-        self.quiet_until = later(now, time.unwrap_or_default() / part);
+        self.quiet_until = later(now, time.unwrap_or_default() / self.part() / 2);
     }
 
     /// Looks at the policy, and notes when to look again.
@@ -403,15 +412,12 @@ impl Timer {
             return Due::Nothing;
         }
         match self.stage {
-            Stage::Saving | Stage::Demanded => {}
-            // A flow that changes all the time does not begin anew each time.
-            Stage::Changed if self.doubled < EARLY => self.stage = Stage::Saving,
+            Stage::Saving | Stage::Saved | Stage::Demanded => {}
             Stage::Changed => {
-                let (quiet_packets, quiet_until) = (self.quiet_packets, self.quiet_until);
+                let quiet_packets = self.quiet_packets;
                 self.doubled = 0;
                 self.save(now, packets, time);
                 self.quiet_packets = self.quiet_packets.min(quiet_packets);
-                self.quiet_until = self.quiet_until.min(quiet_until);
             }
             Stage::Started | Stage::Waiting | Stage::HalfWay => {
                 self.save(now, packets, time);
@@ -420,6 +426,14 @@ impl Timer {
         }
         if now < self.quiet_until {
             return Due::Nothing;
+        }
+        if self.stage == Stage::Saving {
+            let whole = time.unwrap_or_default() / self.part();
+            self.stage = Stage::Saved;
+            self.quiet_until = later(self.quiet_until, whole - whole / 2);
+            if now < self.quiet_until {
+                return if self.missing <= 0 { Due::Dynamic } else { Due::Nothing };
+            }
         }
         if self.missing <= 0 {
             return Due::Everything;
@@ -569,9 +583,9 @@ mod tests {
                 self.sent += 3 + payload;
                 return false;
             }
-            let refresh = self.timer.tick(now, &self.policy) == Due::Everything;
-            self.send(payload, refresh, refresh);
-            refresh
+            let due = self.timer.tick(now, &self.policy);
+            self.send(payload, due == Due::Everything, due != Due::Nothing);
+            due == Due::Everything
         }
 
         /// The packets that are refreshes, among so many.
@@ -611,10 +625,15 @@ mod tests {
         flow.timer.changed();
         // The first refresh is not paid for yet.
         assert_eq!(flow.refreshes(12, 1_000, 22), []);
-        // A flow that has been calm for long has refreshes that are paid for.
-        assert_eq!(flow.refreshes(958, 1_000, 22).last(), Some(&919));
+        // A flow that has been calm for long, whose last refresh is paid for, but not the next one.
+        let mut flow = Flow::new("budget=5%,packets=128,time=16");
+        let is_calm = |timer: &Timer| timer.doubled >= EARLY && timer.packets > 4;
+        while !is_calm(&flow.timer) || !(400..1_200).contains(&flow.timer.missing) {
+            flow.packet(1_000, 22);
+        }
         flow.timer.changed();
-        assert_eq!(flow.refreshes(40, 1_000, 0), [9]);
+        // The packet that has changed, and 8 more.
+        assert_eq!(flow.refreshes(16, 1_000, 0), [9]);
     }
 
     #[test]
