@@ -76,8 +76,8 @@ pub(crate) struct ChannelOptions {
     /// [default: v1,coap; `analyze` compares several sets]
     #[arg(long, value_name = "LIST", value_parser = profiles, help_heading = "Channel")]
     pub(crate) profiles: Option<ProfileSet>,
-    /// When contexts are refreshed: `budget=PERCENT%[,packets=N][,time=SECONDS]` (a share of the octets sent, N packets
-    /// apart at most, and SECONDS apart at least where the share pays for more), `packets=N,time=SECONDS[,backoff]`,
+    /// When contexts are refreshed: `budget=PERCENT%[,packets=N][,time=SECONDS]` (after SECONDS, where that share of the
+    /// octets sent pays for it or N packets have passed), `packets=N,time=SECONDS[,backoff]`,
     /// `ir=N,so=N[,direct]`, or `off`
     /// [default: budget=5%,packets=128,time=16 in U-mode, off in O-mode]
     #[arg(long, value_name = "POLICY", help_heading = "Channel")]

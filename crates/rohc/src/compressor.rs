@@ -51,8 +51,8 @@ const REJECTED_FOR: Duration = Duration::from_secs(30);
 pub struct CompressorConfig {
     /// The channel, as agreed with the decompressor.
     pub channel: Channel,
-    /// Refreshes in U-mode. Default: [`Refresh::Budget`] of 5 % of the octets sent, 128 packets apart at most, and 16 s
-    /// apart where the share pays for more.
+    /// Refreshes in U-mode. Default: [`Refresh::Budget`] after 16 s, where 5 % of the octets sent pay for it or 128 packets have
+    /// passed.
     pub refresh: Refresh,
     /// Refreshes in O-mode, where feedback asks for them: normally [`Refresh::Off`].
     pub refresh_two_way: Refresh,

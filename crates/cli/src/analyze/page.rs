@@ -55,7 +55,8 @@ const COURSES: &str = "A scheme that learns from the packets themselves, as ROHC
 
 const HEADERS: &str = "In U-mode nothing comes back from the receiver, so the compressor repeats what it knows from time to \
     time: these refreshes are the spikes of U-mode. In O-mode the receiver asks when it needs one, by feedback the other way. By default \
-    refreshes take a share of the octets sent, and come after 128 packets at the latest (docs/refresh.md).";
+    refreshes come every 16 s in dense traffic, and in sparse traffic as often as a share of the octets sent pays for, or every 128 packets \
+    (docs/refresh.md).";
 
 const CAPTURES: &str = "Every IP packet was compressed, decompressed by a decompressor of its own, and compared octet by \
     octet. Records without a whole IP packet are skipped. Odd packets have headers that cannot be restored from \

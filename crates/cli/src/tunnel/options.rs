@@ -95,8 +95,8 @@ pub(crate) struct TunnelOptions {
     /// Mode of operation: u, o or r [default: o, and u where nothing can be answered]
     #[arg(long, value_name = "MODE", help_heading = "Channel")]
     mode: Option<String>,
-    /// When contexts are refreshed: `budget=PERCENT%[,packets=N][,time=SECONDS]` (a share of the octets sent, N packets
-    /// apart at most, and SECONDS apart at least where the share pays for more), `packets=N,time=SECONDS[,backoff]`,
+    /// When contexts are refreshed: `budget=PERCENT%[,packets=N][,time=SECONDS]` (after SECONDS, where that share of the
+    /// octets sent pays for it or N packets have passed), `packets=N,time=SECONDS[,backoff]`,
     /// `ir=N,so=N[,direct]`, or `off`
     /// [default: budget=5%,packets=128,time=16 in mode u, off in modes o and r]
     #[arg(long, value_name = "POLICY", help_heading = "Channel")]
