@@ -99,11 +99,9 @@ impl Way {
     fn refresh(self) -> Refresh {
         match self {
             Self::Uni => Refresh::Periodic { packets: Some(1_700), time: None, backoff: false },
-            Self::UniClock => Refresh::Periodic {
-                packets: Some(1_024),
-                time: Some(Duration::from_secs(16)),
-                backoff: true,
-            },
+            Self::UniClock => {
+                Refresh::Periodic { packets: Some(1_024), time: Some(Duration::from_secs(16)), backoff: true }
+            }
             Self::Bi => Refresh::Off,
         }
     }
