@@ -30,6 +30,7 @@ FIRMWARE := $(TARGET)/firmware/$(EMBEDDED)/release
 CONTEXTS := 4
 
 FUZZ_SECONDS ?= 60
+PACKAGES ?= out/package
 
 ifdef CI
 export CARGO_TERM_COLOR := never
@@ -41,11 +42,11 @@ PLAIN := $(shell [ -t 1 ] && tput sgr0 2>/dev/null)
 endif
 heading = printf '\n%s== %s%s\n' '$(BOLD)' '$(1)' '$(PLAIN)'
 
-.PHONY: help demo test bench fuzz lint doc sizes
+.PHONY: help demo test dist-test package bench fuzz lint doc sizes
 .DEFAULT_GOAL := help
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 demo: ## what header compression saves on a real capture; CAPTURE=FILE takes another one
 	@$(call heading,Building the command)
@@ -75,13 +76,23 @@ test: ## set up, then run every test
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --locked --no-deps --quiet
 	$(call heading,Without an operating system)
 	for target in $$(scripts/targets $(NO_STD)); do
-		build() { cargo build --locked --quiet --target "$$target" "$$@"; }
+		build() { RUSTFLAGS='-D warnings' cargo build --locked --quiet --target "$$target" "$$@"; }
 		build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-coap -p thinair-http -p thinair-lowpan -p thinair-segment -p thinair-ule
 		build -p thinair-rohc -p thinair-link
 		echo "thinair-wire, -rohc, -link, -coap, -http, -lowpan, -segment and -ule are built for $$target"
 	done
+	cargo run --locked --quiet -p thinair-rohc --no-default-features --example no_alloc
 	$(MAKE) sizes
 	$(call heading,All tests passed)
+
+package: ## archives and Debian packages with a static binary, for x86-64 and AArch64, into PACKAGES (out/package)
+	@scripts/need package
+	$(call heading,Packages)
+	scripts/package '$(PACKAGES)'
+
+dist-test: ## what takes long: packages, built twice, installed into a clean root and removed; crates as they would be published
+	@scripts/need dist-test
+	scripts/dist-test '$(PACKAGES)'
 
 sizes: ## memory of a context; flash and RAM of firmware with 4 contexts
 	@$(call heading,Sizes)

@@ -9,10 +9,11 @@ fuzz_target!(|file: &[u8]| {
     let mut copied: Vec<(Timestamp, Vec<u8>)> = Vec::new();
     let mut writer = Writer::new(Vec::new(), LinkType::RAW).expect("a Vec takes everything");
     let mut calls = 0;
+    let is_compressed = file.starts_with(&[0x1f, 0x8b]) || file.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
     while let Some(record) = reader.next_record() {
         calls += 1;
         // A record has at least one octet in the file, and so does an error that does not end reading.
-        assert!(calls <= file.len() + 1, "reading does not end");
+        assert!(is_compressed || calls <= file.len() + 1, "reading does not end");
         let Ok(record) = record else { continue };
         assert_eq!(record.number, calls as u64);
         let _ = record.network_packet();

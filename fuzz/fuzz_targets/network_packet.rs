@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use thinair_capture::{IpVersion, LinkType, network_packet, rohc_packet};
 
-const LINK_TYPES: [LinkType; 14] = [
+const LINK_TYPES: [LinkType; 22] = [
     LinkType::NULL,
     LinkType::ETHERNET,
     LinkType::PPP,
@@ -18,6 +18,14 @@ const LINK_TYPES: [LinkType; 14] = [
     LinkType::IPV4,
     LinkType::IPV6,
     LinkType::LINUX_SLL2,
+    LinkType::PPP_ETHER,
+    LinkType::C_HDLC,
+    LinkType::IEEE802_11,
+    LinkType::IEEE802_11_PRISM,
+    LinkType::IEEE802_11_RADIOTAP,
+    LinkType::IEEE802_11_AVS,
+    LinkType::PPP_PPPD,
+    LinkType::PPP_WITH_DIR,
     LinkType(195),
 ];
 
@@ -32,11 +40,10 @@ fuzz_target!(|input: (u8, i8, &[u8])| {
         let end = network.link_header_len + network.packet.len();
         assert_eq!(network.packet, &data[network.link_header_len..end]);
         assert_eq!(end + network.link_padding_len, data.len());
-        assert!(network.link_padding_len <= 50);
         assert!(original_len as usize <= data.len());
     }
     if let Ok(rohc) = rohc_packet(link_type, data, original_len) {
         assert!(!rohc.packet.is_empty());
-        assert_eq!(rohc.packet, &data[rohc.link_header_len..]);
+        assert!(data[rohc.link_header_len..].starts_with(rohc.packet));
     }
 });

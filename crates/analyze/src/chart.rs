@@ -28,6 +28,8 @@ pub struct Choice {
     pub coap_ports: CoapPorts,
     /// Contexts of 6LoWPAN of captured frames.
     pub contexts: Contexts,
+    /// Leave tunnels as they are, instead of showing the packets in them.
+    pub keep_tunnels: bool,
 }
 
 impl Default for Choice {
@@ -40,6 +42,7 @@ impl Default for Choice {
             most: 100,
             coap_ports: CoapPorts::default(),
             contexts: Contexts::NONE,
+            keep_tunnels: false,
         }
     }
 }
@@ -99,7 +102,7 @@ pub struct Chart {
 /// The octets are no capture at all, or cannot be read.
 pub fn read<R: Read>(source: R, choice: &Choice) -> Result<Chart, Error> {
     let mut reader = Reader::new(source)?;
-    let mut unpack = Unpack::new(choice.contexts);
+    let mut unpack = Unpack::new(choice.contexts).keeping_tunnels(choice.keep_tunnels);
     let mut chart = Chart::default();
     let (mut hosts, mut flows) = (Vec::<IpAddr>::new(), Follower::new(choice.coap_ports));
     let (mut first, mut chosen) = (None, 0_u64);

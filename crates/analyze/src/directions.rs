@@ -1,5 +1,7 @@
 //! The IP packets of a capture with the side of the link that each comes from, as an analysis sees them.
 
+use std::collections::BTreeMap;
+
 use thinair_capture::Record;
 use thinair_lowpan::Contexts;
 
@@ -19,7 +21,17 @@ pub struct Directions {
 impl Directions {
     /// Directions of a capture in which compressed addresses refer to these contexts of 6LoWPAN.
     pub fn new(contexts: Contexts) -> Self {
-        Self { unpack: Unpack::new(contexts), flows: Flows::default() }
+        Self::of(Unpack::new(contexts))
+    }
+
+    /// Directions of the packets that `unpack` finds.
+    pub fn of(unpack: Unpack) -> Self {
+        Self { unpack, flows: Flows::default() }
+    }
+
+    /// Number of packets that were taken out of a tunnel: see [`Unpack::unwrapped`].
+    pub fn unwrapped(&self) -> &BTreeMap<&'static str, u64> {
+        self.unpack.unwrapped()
     }
 
     /// The IP packet that a record has or completes, and its sender's side.

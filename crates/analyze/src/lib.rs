@@ -56,13 +56,15 @@ mod sides;
 mod survey;
 mod tally;
 mod timeline;
+mod tunnel;
 mod unpack;
 
 pub use directions::Directions;
 pub use outcome::Outcome;
 pub use recommendation::{MONTH_SECONDS, Month, Recommendation, more_contexts};
-pub use run::Analysis;
+pub use run::{Analysis, Live};
 pub use scheme::endpoint;
 pub use settings::{Billing, Loss, SchemeSpec, Settings};
 pub use sides::Side;
 pub use survey::Survey;
+pub use unpack::Unpack;

@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use thinair_capture::LinkType;
 use thinair_rohc::{Channel, CidSpace};
 
 use crate::recommendation::Recommendation;
@@ -93,11 +94,21 @@ pub struct Input {
     pub packets: u64,
     /// Records with a whole IP packet: those that are compressed.
     pub ip_packets: u64,
+    /// Records by link type: its name in the registry of `LINKTYPE_` values and its number. The first one of a file is there
+    /// also if it has no record.
+    #[serde(serialize_with = "by_link_type")]
+    pub link_types: BTreeMap<LinkType, u64>,
+    /// Packets that were looked for in a tunnel, by its kind; empty if there are none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub unwrapped: BTreeMap<&'static str, u64>,
     /// The other records, by the reason why they are passed over.
     pub skipped: BTreeMap<&'static str, u64>,
     /// IP packets that are compressed as far as they can be restored exactly, by the reason why that is less
     /// than usual; each under its first reason.
     pub odd: BTreeMap<&'static str, u64>,
+    /// Frames that the system dropped before they could be captured, where it was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<u64>,
     /// Why reading ended before the end of the file: it is cut off, as when a capture was interrupted, or
     /// damaged.
     pub ended_by: Option<String>,
@@ -110,6 +121,10 @@ pub struct Input {
     /// Reading ended at damage: what follows is not known.
     #[serde(skip)]
     pub damaged: bool,
+}
+
+fn by_link_type<S: Serializer>(records: &BTreeMap<LinkType, u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(records.iter().map(|(link_type, records)| (link_type.to_string(), records)))
 }
 
 /// The rules of SCHC that both ends were given before the first packet.

@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use thinair_capture::{Record, Skip};
 use thinair_rohc::profile::coap::CoapPorts;
 use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader, NotIp, Oddity};
 use thinair_wire::header::coap::{self, Coap, Code};
@@ -35,6 +34,8 @@ pub(crate) struct Packet<'p> {
     pub(crate) key: FlowKey,
     /// Why the packet needs a profile that carries its headers as they are, if so.
     pub(crate) odd: Option<&'static str>,
+    /// The last IP header is that of a fragment.
+    pub(crate) is_fragment: bool,
     /// Octets of the IP headers and their extension headers.
     pub(crate) ip: usize,
     /// Octets of the transport header behind them.
@@ -51,12 +52,6 @@ pub(crate) struct RtpTrace {
 }
 
 impl<'p> Packet<'p> {
-    /// The IP packet of a record, or a stable name of why there is none.
-    pub(crate) fn of(record: &Record<'p>) -> Result<Self, &'static str> {
-        let octets = record.network_packet().map_err(Skip::name)?.packet;
-        Self::parse(octets).map_err(|_| Skip::NotIp.name())
-    }
-
     /// Takes an IP packet apart.
     pub(crate) fn parse(octets: &'p [u8]) -> Result<Self, NotIp> {
         let chain = HeaderChain::parse(octets)?;
@@ -71,7 +66,13 @@ impl<'p> Packet<'p> {
         let odd = chain.oddity().map(Oddity::name).or_else(|| later_oddity(last, &transport, behind));
         let is_udp = matches!(last.next, protocol::UDP | protocol::UDP_LITE);
         let datagram = (is_udp && transport.len > 0).then(|| behind.get(transport.len..).unwrap_or_default());
-        Ok(Self { octets, key, odd, ip, transport: transport.len, datagram })
+        let is_fragment = last.is_fragment();
+        Ok(Self { octets, key, odd, is_fragment, ip, transport: transport.len, datagram })
+    }
+
+    /// The octets behind the last IP header and its extension headers.
+    pub(crate) fn behind_ip(&self) -> &'p [u8] {
+        self.octets.get(self.ip..).unwrap_or_default()
     }
 
     /// The payload of a whole datagram of UDP to a port.

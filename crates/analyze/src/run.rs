@@ -19,8 +19,11 @@ use crate::tally::{Carried, Traffic, layers_out};
 use crate::timeline::Timeline;
 use crate::unpack::Unpack;
 
+mod live;
 #[cfg(test)]
 mod tests;
+
+pub use live::Live;
 
 /// Records between two calls of the progress function.
 pub(crate) const PROGRESS_EVERY: u64 = 1_024;
@@ -95,7 +98,7 @@ impl Analysis {
             }
         }
         self.flows.start(self.inputs.len());
-        let mut unpack = Unpack::new(self.settings.contexts);
+        let mut unpack = self.unpack();
         let mut input = Input { path: path.to_owned(), ..Input::default() };
         (input.schc_rules, input.lowpan_contexts) = self.told_beforehand(&provision);
         while let Some(record) = reader.next_record() {
@@ -117,26 +120,20 @@ impl Analysis {
         }
         self.begins = link.latest;
         self.damaged = link.schemes.iter().map(Scheme::did_damage).collect();
+        if let Some(link_type) = reader.link_type() {
+            input.link_types.entry(link_type).or_default();
+        }
+        input.unwrapped.clone_from(unpack.unwrapped());
         self.inputs.push(input);
         Ok(())
     }
 
     /// What was found.
-    pub fn finish(mut self) -> Outcome {
-        let flows = self.flows.into_list();
-        for flow in &flows {
-            for (all, carried) in self.carried.iter_mut().zip(&flow.carried) {
-                all.gaps.add_flow(carried.gaps);
-            }
-        }
+    pub fn finish(self) -> Outcome {
+        let totals = self.totals();
         let tally = Told { settings: &self.settings };
-        let totals = Totals {
-            packets: self.traffic.packets,
-            traffic: tally.traffic(&self.traffic),
-            schemes: tally.schemes(&self.traffic, &self.carried),
-        };
         let recommendation = Recommendation::of(&self.settings, &self.survey, &totals, self.begins);
-        let flows = flows.iter().map(|flow| tally.flow(flow)).collect();
+        let flows = self.flows.into_list().into_iter().map(|flow| tally.flow(&flow)).collect();
         Outcome {
             schema: SCHEMA,
             inputs: self.inputs,
@@ -148,6 +145,26 @@ impl Analysis {
             header_sizes_in: self.header_sizes_in,
             header_sizes_out: self.header_sizes_out,
         }
+    }
+
+    /// Sums over all packets so far.
+    pub fn totals(&self) -> Totals {
+        let tally = Told { settings: &self.settings };
+        let mut carried = self.carried.clone();
+        for flow in self.flows.list() {
+            for (all, of_flow) in carried.iter_mut().zip(&flow.carried) {
+                all.gaps.add_flow(of_flow.gaps);
+            }
+        }
+        Totals {
+            packets: self.traffic.packets,
+            traffic: tally.traffic(&self.traffic),
+            schemes: tally.schemes(&self.traffic, &carried),
+        }
+    }
+
+    fn unpack(&self) -> Unpack {
+        Unpack::new(self.settings.contexts).keeping_tunnels(self.settings.keep_tunnels)
     }
 
     /// What the ends of the link are provisioned with, where there is a scheme for it.
@@ -163,6 +180,7 @@ impl Analysis {
 
     fn record(&mut self, input: &mut Input, link: &mut Link, unpack: &mut Unpack, record: &Record<'_>) {
         input.packets += 1;
+        *input.link_types.entry(record.link_type).or_default() += 1;
         let packet = match unpack.packet(record) {
             Ok(packet) => packet,
             Err(reason) => {

@@ -29,6 +29,9 @@ pub struct Settings {
     pub link_mtu: Option<u32>,
     /// The contexts of LOWPAN_IPHC that nodes of a captured network have: no capture has them.
     pub contexts: Contexts,
+    /// Leave tunnels (GRE, ERSPAN, VXLAN, ZEP) as they are: the outer packet counts. Default: false, the packet in the tunnel
+    /// counts.
+    pub keep_tunnels: bool,
     /// Damage one octet of one compressed packet of each scheme, to prove that the comparison sees it.
     pub damage_one: bool,
 }
@@ -47,6 +50,7 @@ impl Settings {
             billing: None,
             link_mtu: None,
             contexts: Contexts::NONE,
+            keep_tunnels: false,
             damage_one: false,
         }
     }

@@ -2,9 +2,11 @@
 //!
 //! Most frames have the packet in them. Those of IEEE 802.15.4 have it compressed and in fragments: it is put together
 //! here, and counts with the record that completes it. Contexts of LOWPAN_IPHC are not in a capture: packets whose
-//! addresses need one that was not told are counted and skipped. Frames that a sniffer has sent on in datagrams (ZEP) are
-//! taken out of them.
+//! addresses need one that was not given are counted and skipped. Tunnels are taken off, as the traffic in them is what a
+//! mirror port or a router captures: GRE, ERSPAN and VXLAN (`tunnel.rs`), and frames of IEEE 802.15.4 that a sniffer has
+//! sent on in datagrams (ZEP).
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use thinair_capture::{LinkType, MacFrame, Record, Skip, ZEP_PORT, zep_frame};
@@ -17,6 +19,7 @@ use thinair_lowpan::{
 use thinair_wire::time::Instant;
 
 use crate::packet::Packet;
+use crate::tunnel::Tunnel;
 
 /// Packets that are put together at the same time.
 const SLOTS: usize = 16;
@@ -24,43 +27,119 @@ const SLOTS: usize = 16;
 /// Octets of an IPv6 packet in one frame: no frame makes more of its headers.
 const ROOM: usize = 4_096;
 
-/// What is known of the frames before.
-pub(crate) struct Unpack {
+/// Tunnels in tunnels that are taken off.
+const DEEPEST: usize = 4;
+
+/// Finds the IP packets that an analysis counts in the records of one capture.
+///
+/// ```
+/// use thinair_analyze::Unpack;
+/// use thinair_capture::{LinkType, Record, Timestamp};
+/// use thinair_lowpan::Contexts;
+///
+/// // GRE from 198.51.100.1 to 198.51.100.2, and in it an IPv4 header from 192.0.2.1 to 192.0.2.2.
+/// let data = [
+///     0x45, 0, 0, 44, 0, 0, 0, 0, 64, 47, 0, 0, 198, 51, 100, 1, 198, 51, 100, 2, 0, 0, 8, 0,
+///     0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0xf6, 0xd5, 192, 0, 2, 1, 192, 0, 2, 2,
+/// ];
+/// let time = Timestamp::from_nanos(0);
+/// let record = Record { number: 1, time, link_type: LinkType::RAW, data: &data, original_len: 44 };
+///
+/// let mut unpack = Unpack::new(Contexts::NONE);
+/// assert_eq!(unpack.network_packet(&record), Ok(&data[24..]));
+/// assert_eq!(unpack.unwrapped()["gre"], 1);
+///
+/// let mut outer = Unpack::new(Contexts::NONE).keeping_tunnels(true);
+/// assert_eq!(outer.network_packet(&record), Ok(&data[..]));
+/// ```
+pub struct Unpack {
     /// A capture hears the fragments of both directions and of all nodes; one that has a checksum elided is taken as sent.
     settings: Settings,
     reassembler: Reassembler<Vec<u8>, SLOTS>,
     packet: Vec<u8>,
     latest: Instant,
+    keeps_tunnels: bool,
+    unwrapped: BTreeMap<&'static str, u64>,
 }
 
 impl Unpack {
-    pub(crate) fn new(contexts: Contexts) -> Self {
+    /// Takes tunnels off. `contexts` are those of LOWPAN_IPHC that the nodes of a captured network have.
+    pub fn new(contexts: Contexts) -> Self {
         let slots = [(); SLOTS].map(|()| Slot::new(vec![0; MAX_DATAGRAM]));
         let reassembler = Reassembler::new(slots, TIMEOUT, WhenFull::ReplaceOldest);
         let settings = Settings { contexts, udp_checksum: UdpChecksum::Elided };
-        Self { settings, reassembler, packet: vec![0; ROOM], latest: Instant::ZERO }
+        Self {
+            settings,
+            reassembler,
+            packet: vec![0; ROOM],
+            latest: Instant::ZERO,
+            keeps_tunnels: false,
+            unwrapped: BTreeMap::new(),
+        }
     }
 
-    /// The IP packet that a record has or completes, or a stable name of why there is none.
+    /// Leaves tunnels as they are, if `keep`: the outer packet is the one that counts. Default: false.
+    pub fn keeping_tunnels(self, keep: bool) -> Self {
+        Self { keeps_tunnels: keep, ..self }
+    }
+
+    /// Number of packets that were taken out of a tunnel, or would have been if the tunnel had one, by kind of tunnel: `gre`,
+    /// `gre_ethernet`, `erspan`, `vxlan` or `zep`.
+    pub fn unwrapped(&self) -> &BTreeMap<&'static str, u64> {
+        &self.unwrapped
+    }
+
+    /// The octets of the IP packet that a record has or completes.
+    ///
+    /// # Errors
+    /// A stable name of the reason why there is none.
+    pub fn network_packet<'p>(&'p mut self, record: &Record<'p>) -> Result<&'p [u8], &'static str> {
+        match self.find(record)? {
+            Found::Packet(packet) => Ok(packet.octets),
+            Found::NotParsed(octets) => Ok(octets),
+        }
+    }
+
+    /// The IP packet that a record has or completes, or a stable name of the reason why there is none.
     pub(crate) fn packet<'p>(&'p mut self, record: &Record<'p>) -> Result<Packet<'p>, &'static str> {
+        match self.find(record)? {
+            Found::Packet(packet) => Ok(packet),
+            Found::NotParsed(_) => Err(Skip::NotIp.name()),
+        }
+    }
+
+    fn find<'p>(&'p mut self, record: &Record<'p>) -> Result<Found<'p>, &'static str> {
         let is_mac_frame =
             [LinkType::IEEE802_15_4_WITHFCS, LinkType::IEEE802_15_4_NOFCS, LinkType::IEEE802_15_4_TAP]
                 .contains(&record.link_type);
         let frame = if is_mac_frame {
             record.mac_frame()
         } else {
-            let packet = Packet::of(record)?;
-            match packet.datagram_to(ZEP_PORT).and_then(zep_frame) {
-                Some(frame) => frame,
-                None => return Ok(packet),
-            }
+            let found = self.without_tunnels(record.network_packet().map_err(Skip::name)?.packet)?;
+            let Found::Packet(packet) = found else { return Ok(found) };
+            let zep = packet.datagram_to(ZEP_PORT).filter(|_| !self.keeps_tunnels);
+            let Some(frame) = zep.and_then(zep_frame) else { return Ok(found) };
+            *self.unwrapped.entry("zep").or_default() += 1;
+            frame
         };
         let frame = frame.map_err(Skip::name)?;
         // Captures jump back now and then; engines must not.
         let time = Instant::ZERO + Duration::from_nanos(record.time.as_nanos());
         self.latest = self.latest.max(time);
-        let octets = self.mac_frame(frame)?;
-        Packet::parse(octets).map_err(|_| Skip::NotIp.name())
+        Ok(Found::of(self.mac_frame(frame)?))
+    }
+
+    /// The packet behind all tunnels that it goes through.
+    fn without_tunnels<'p>(&mut self, octets: &'p [u8]) -> Result<Found<'p>, &'static str> {
+        let mut found = Found::of(octets);
+        let deepest = if self.keeps_tunnels { 0 } else { DEEPEST };
+        for _ in 0..deepest {
+            let Found::Packet(packet) = &found else { break };
+            let Some(tunnel) = Tunnel::of(packet) else { break };
+            *self.unwrapped.entry(tunnel.name).or_default() += 1;
+            found = Found::of(tunnel.inside.map_err(Skip::name)?);
+        }
+        Ok(found)
     }
 
     fn mac_frame(&mut self, captured: MacFrame<'_>) -> Result<&[u8], &'static str> {
@@ -105,6 +184,18 @@ impl Unpack {
                 Err(MALFORMED)
             }
         }
+    }
+}
+
+/// An IP packet, also one whose headers cannot be parsed.
+enum Found<'p> {
+    Packet(Packet<'p>),
+    NotParsed(&'p [u8]),
+}
+
+impl<'p> Found<'p> {
+    fn of(octets: &'p [u8]) -> Self {
+        Packet::parse(octets).map_or(Self::NotParsed(octets), Self::Packet)
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::io;
 
-/// Why a capture file, or one record of it, could not be read. Offsets count octets from the start of the file.
+use crate::Compression;
+
+/// Why a capture file, or one record of it, could not be read. Offsets count octets from the start of the file; those of a
+/// compressed file count octets of its content.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -112,6 +115,12 @@ pub enum Flaw {
         /// Interfaces that are allowed.
         limit: usize,
     },
+    /// The compressed data cannot be decompressed, or its checksum is wrong.
+    #[error("the {format} data is damaged")]
+    Compression {
+        /// Format of the data.
+        format: Compression,
+    },
     /// A packet block refers to an interface which no block before it describes. Only this record is lost.
     #[error("interface {interface} is not among the {described} described so far")]
     UnknownInterface {
@@ -134,7 +143,8 @@ impl Flaw {
             | Self::BlockLengthsDiffer { .. }
             | Self::ByteOrderMagic
             | Self::BlockTooShort { .. }
-            | Self::TooManyInterfaces { .. } => true,
+            | Self::TooManyInterfaces { .. }
+            | Self::Compression { .. } => true,
             Self::UnknownInterface { .. } | Self::PacketTooLong => false,
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! This crate knows how a capture file lies in octets and where in a captured frame the IP packet (or the ROHC
 //! packet) begins. It refuses to know what is in that packet, which packets belong together, and where a file comes
-//! from: it reads from any [`std::io::Read`] and writes to any [`std::io::Write`].
+//! from: it reads from any [`std::io::Read`], compressed or not, and writes to any [`std::io::Write`].
 //!
 //! - [`Reader`] gives the records of a file one by one, in bounded memory; [`Error`] says what is wrong with it, where.
 //! - [`Record::network_packet`] finds the IP packet of a record, [`Record::rohc_packet`] the ROHC packet, [`Record::mac_frame`]
@@ -31,6 +31,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod compressed;
 mod error;
 mod link;
 mod link_type;
@@ -44,6 +45,7 @@ mod window;
 mod write;
 mod zep;
 
+pub use compressed::Compression;
 pub use error::{Error, Flaw};
 pub use link::{
     ETHERNET_HEADER_LEN, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_ROHC, IpVersion, Network, Rohc, Skip,

@@ -8,6 +8,9 @@ use std::fmt;
 
 use crate::LinkType;
 
+mod ppp;
+mod wlan;
+
 /// Octets of an Ethernet header without VLAN tags: destination, source, EtherType.
 pub const ETHERNET_HEADER_LEN: usize = 14;
 /// EtherType of IPv4. RFC 894.
@@ -17,6 +20,9 @@ pub const ETHERTYPE_IPV6: u16 = 0x86dd;
 /// EtherType of Robust Header Compression, in the IEEE registry; each frame is one ROHC packet.
 pub const ETHERTYPE_ROHC: u16 = 0x22f1;
 
+/// EtherType of a PPPoE session. RFC 2516, section 4.
+const ETHERTYPE_PPPOE_SESSION: u16 = 0x8864;
+
 /// EtherTypes after which come two octets of VLAN tag and another EtherType: IEEE 802.1Q C-tag and S-tag, and an S-tag
 /// from before it had a number.
 const VLAN_TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
@@ -24,6 +30,9 @@ const VLAN_TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 /// The most octets that can follow the Ethernet header of a padded frame: padding to 60 octets in all, and a frame
 /// check sequence of 4. The same with VLAN tags, which switches put into frames that are already padded.
 const PADDED_PAYLOAD_MAX: usize = 60 - ETHERNET_HEADER_LEN + 4;
+
+/// Octets of a frame check sequence of IEEE 802.
+const FCS_LEN: usize = 4;
 
 /// Where the IP packet of a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +44,7 @@ pub struct Network<'a> {
     pub packet: &'a [u8],
     /// Octets in front of the packet. 0 for the raw link types.
     pub link_header_len: usize,
-    /// Octets of link padding behind the packet, at most 50. 0 for most frames.
+    /// Octets of the link behind the packet: padding, a frame check sequence. 0 for most frames.
     pub link_padding_len: usize,
 }
 
@@ -71,12 +80,32 @@ pub enum Skip {
     UnsupportedLinkType,
     /// Nothing follows the link header.
     Empty,
+    /// A frame of IEEE 802.11 without payload of an upper layer: management, control, or data without data.
+    NotData,
+    /// The frame is encrypted by the link layer.
+    Encrypted,
+    /// The frame is a fragment of the link layer.
+    Fragment,
+    /// The frame has several packets in it (A-MSDU of IEEE 802.11 with more than one subframe).
+    Aggregated,
+    /// The receiver found the frame damaged.
+    WrongFcs,
 }
 
 impl Skip {
     /// All reasons, in the order in which a table lists them.
-    pub const ALL: [Self; 5] =
-        [Self::Truncated, Self::NotIp, Self::NotRohc, Self::UnsupportedLinkType, Self::Empty];
+    pub const ALL: [Self; 10] = [
+        Self::Truncated,
+        Self::NotIp,
+        Self::NotRohc,
+        Self::UnsupportedLinkType,
+        Self::Empty,
+        Self::NotData,
+        Self::Encrypted,
+        Self::Fragment,
+        Self::Aggregated,
+        Self::WrongFcs,
+    ];
 
     /// A name which stays the same in later versions, for tables and machine-readable output.
     pub const fn name(self) -> &'static str {
@@ -86,6 +115,11 @@ impl Skip {
             Self::NotRohc => "not_rohc",
             Self::UnsupportedLinkType => "unsupported_link_type",
             Self::Empty => "empty",
+            Self::NotData => "not_data",
+            Self::Encrypted => "encrypted",
+            Self::Fragment => "fragment",
+            Self::Aggregated => "aggregated",
+            Self::WrongFcs => "wrong_fcs",
         }
     }
 }
@@ -100,14 +134,15 @@ impl std::error::Error for Skip {}
 
 /// Finds the IP packet of a frame of which `data` was captured and which had `original_len` octets on the link.
 ///
-/// Octets behind the packet are cut off where they are the padding of a short Ethernet frame. In all other cases in
-/// which the IP header gives another length, the packet is handed up with the octets that are there.
+/// Octets behind the packet are cut off where they are the padding of a short Ethernet frame, or the check sequence of a
+/// frame of IEEE 802.11. In all other cases in which the IP header gives another length, the packet is handed up with the
+/// octets that are there.
 ///
 /// # Errors
 /// Why there is no IP packet, or none that is whole. Frames of other protocols are [`Skip::NotIp`] also when they are
 /// truncated.
 pub fn network_packet(link_type: LinkType, data: &[u8], original_len: u32) -> Result<Network<'_>, Skip> {
-    let Link { protocol, payload, header_len, is_ethernet } = link(link_type, data, original_len)?;
+    let Link { protocol, payload, header_len, trailer } = link(link_type, data, original_len)?;
     let version = match payload.first().map(|octet| octet >> 4) {
         _ if matches!(protocol, Protocol::Rohc | Protocol::Other) => return Err(Skip::NotIp),
         None => return Err(nothing(data, original_len)),
@@ -118,17 +153,17 @@ pub fn network_packet(link_type: LinkType, data: &[u8], original_len: u32) -> Re
     if is_truncated(data, original_len) {
         return Err(Skip::Truncated);
     }
-    let packet = match ip_len(version, payload) {
-        Some(ip_len) if is_ethernet && payload.len() <= PADDED_PAYLOAD_MAX => {
-            payload.get(..ip_len).unwrap_or(payload)
-        }
-        _ => payload,
-    };
+    let end = ip_len(version, payload).filter(|&ip_len| match trailer {
+        Trailer::None => false,
+        Trailer::Padding => payload.len() <= PADDED_PAYLOAD_MAX,
+        Trailer::Fcs => payload.len() == ip_len + FCS_LEN,
+    });
+    let packet = end.and_then(|end| payload.get(..end)).unwrap_or(payload);
     Ok(Network {
         version,
         packet,
         link_header_len: header_len,
-        link_padding_len: payload.len() - packet.len(),
+        link_padding_len: data.len() - header_len - packet.len(),
     })
 }
 
@@ -176,8 +211,17 @@ struct Link<'a> {
     protocol: Protocol,
     payload: &'a [u8],
     header_len: usize,
-    /// Whether the payload was carried by Ethernet, and so may be padded.
-    is_ethernet: bool,
+    trailer: Trailer,
+}
+
+/// Octets that may follow the packet in its frame, though no field of the link header counts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trailer {
+    None,
+    /// Padding of a short Ethernet frame.
+    Padding,
+    /// A frame check sequence of 4 octets.
+    Fcs,
 }
 
 /// What a link header says comes next.
@@ -192,14 +236,25 @@ enum Protocol {
 }
 
 fn link(link_type: LinkType, data: &[u8], original_len: u32) -> Result<Link<'_>, Skip> {
-    let headerless = |protocol| Some(Link { protocol, payload: data, header_len: 0, is_ethernet: false });
+    let headerless = |protocol| Some(Link { protocol, payload: data, header_len: 0, trailer: Trailer::None });
     let link = match link_type {
-        LinkType::ETHERNET => ethertype(data, 12, 14, true),
+        LinkType::ETHERNET => ethertype(data, 12, ETHERNET_HEADER_LEN, Trailer::Padding),
+        LinkType::IEEE802_11 if !data.is_empty() => return wlan::ieee802_11(data),
+        LinkType::IEEE802_11_RADIOTAP if !data.is_empty() => return wlan::radiotap(data),
+        LinkType::IEEE802_11_PRISM if !data.is_empty() => return wlan::prism(data),
+        LinkType::IEEE802_11_AVS if !data.is_empty() => return wlan::avs(data),
+        LinkType::IEEE802_11
+        | LinkType::IEEE802_11_RADIOTAP
+        | LinkType::IEEE802_11_PRISM
+        | LinkType::IEEE802_11_AVS => None,
         LinkType::LINUX_SLL => sll(data),
         LinkType::LINUX_SLL2 => sll2(data),
         LinkType::NULL => null(data),
         LinkType::LOOP => loopback(data),
-        LinkType::PPP | LinkType::PPP_HDLC => ppp(data),
+        LinkType::PPP | LinkType::PPP_HDLC | LinkType::C_HDLC => ppp::ppp(data),
+        LinkType::PPP_ETHER => ppp::pppoe(data, 0, Trailer::None),
+        LinkType::PPP_PPPD => ppp::ppp_pppd(data),
+        LinkType::PPP_WITH_DIR => ppp::ppp_with_dir(data),
         LinkType::RAW | LinkType::DLT_RAW | LinkType::DLT_RAW_OPENBSD => headerless(Protocol::Ip),
         LinkType::IPV4 => headerless(Protocol::Ipv4),
         LinkType::IPV6 => headerless(Protocol::Ipv6),
@@ -213,34 +268,39 @@ fn link(link_type: LinkType, data: &[u8], original_len: u32) -> Result<Link<'_>,
 ///
 /// Below 1,536 the field is the length of an LLC frame (IEEE 802.3), and in Linux cooked captures also a number of
 /// Linux's own; neither is IP.
-fn ethertype(data: &[u8], type_at: usize, mut header_len: usize, is_ethernet: bool) -> Option<Link<'_>> {
+fn ethertype(data: &[u8], type_at: usize, mut header_len: usize, trailer: Trailer) -> Option<Link<'_>> {
     let mut ethertype = be16(data, type_at)?;
     while VLAN_TAGS.contains(&ethertype) {
         ethertype = be16(data, header_len + 2)?;
         header_len += 4;
     }
     let protocol = match ethertype {
+        ETHERTYPE_PPPOE_SESSION => return ppp::pppoe(data, header_len, trailer),
         ETHERTYPE_IPV4 => Protocol::Ipv4,
         ETHERTYPE_IPV6 => Protocol::Ipv6,
         ETHERTYPE_ROHC => Protocol::Rohc,
         _ => Protocol::Other,
     };
-    Some(Link { protocol, payload: data.get(header_len..)?, header_len, is_ethernet })
+    Some(Link { protocol, payload: data.get(header_len..)?, header_len, trailer })
 }
 
 /// ARPHRD type of Ethernet in Linux cooked headers.
 const ARPHRD_ETHER: u16 = 1;
 
+fn sll_trailer(arphrd: u16) -> Trailer {
+    if arphrd == ARPHRD_ETHER { Trailer::Padding } else { Trailer::None }
+}
+
 /// Packet type 2, ARPHRD type 2, address length 2, address 8, protocol 2.
 fn sll(data: &[u8]) -> Option<Link<'_>> {
     let arphrd = be16(data, 2)?;
-    ethertype(data, 14, 16, arphrd == ARPHRD_ETHER)
+    ethertype(data, 14, 16, sll_trailer(arphrd))
 }
 
 /// Protocol 2, reserved 2, interface 4, ARPHRD type 2, packet type 1, address length 1, address 8.
 fn sll2(data: &[u8]) -> Option<Link<'_>> {
     let arphrd = be16(data, 8)?;
-    ethertype(data, 0, 20, arphrd == ARPHRD_ETHER)
+    ethertype(data, 0, 20, sll_trailer(arphrd))
 }
 
 /// The family in the byte order of a machine that is not known. No family reads as another one in the wrong order.
@@ -250,13 +310,13 @@ fn null(data: &[u8]) -> Option<Link<'_>> {
         Protocol::Other => address_family(u32::from_le_bytes(family)),
         protocol => protocol,
     };
-    Some(Link { protocol, payload: &data[family.len()..], header_len: family.len(), is_ethernet: false })
+    Some(Link { protocol, payload: &data[family.len()..], header_len: family.len(), trailer: Trailer::None })
 }
 
 fn loopback(data: &[u8]) -> Option<Link<'_>> {
     let &family = data.first_chunk()?;
     let protocol = address_family(u32::from_be_bytes(family));
-    Some(Link { protocol, payload: &data[family.len()..], header_len: family.len(), is_ethernet: false })
+    Some(Link { protocol, payload: &data[family.len()..], header_len: family.len(), trailer: Trailer::None })
 }
 
 fn address_family(family: u32) -> Protocol {
@@ -266,31 +326,6 @@ fn address_family(family: u32) -> Protocol {
         10 | 24 | 28 | 30 => Protocol::Ipv6,
         _ => Protocol::Other,
     }
-}
-
-/// RFC 1661 and RFC 1662, with or without address and control field, and with a protocol field of 1 or 2 octets; and
-/// Cisco HDLC, whose address is 0x0f or 0x8f (RFC 1547, section 4.3.1).
-fn ppp(data: &[u8]) -> Option<Link<'_>> {
-    let framing_len = match data {
-        [0x0f | 0x8f, 0x00, ..] => return ethertype(data, 2, 4, false),
-        [0xff, 0x03, ..] => 2,
-        // The start of a framing: no protocol of one octet that is in use.
-        [0x0f | 0x8f | 0xff] => return None,
-        _ => 0,
-    };
-    // The last octet of the protocol is odd, the first of two is even: RFC 1661, section 2.
-    let (protocol, protocol_len) = match *data.get(framing_len..)? {
-        [short, ..] if short % 2 == 1 => (u16::from(short), 1),
-        [high, low, ..] => (u16::from_be_bytes([high, low]), 2),
-        _ => return None,
-    };
-    let protocol = match protocol {
-        0x0021 => Protocol::Ipv4,
-        0x0057 => Protocol::Ipv6,
-        _ => Protocol::Other,
-    };
-    let header_len = framing_len + protocol_len;
-    Some(Link { protocol, payload: data.get(header_len..)?, header_len, is_ethernet: false })
 }
 
 fn be16(octets: &[u8], at: usize) -> Option<u16> {

@@ -41,6 +41,10 @@ impl Header {
         })
     }
 
+    pub(crate) fn link_type(&self) -> LinkType {
+        self.link_type
+    }
+
     /// Reads the record at the start of `octets`.
     ///
     /// # Errors

@@ -115,6 +115,11 @@ impl Section {
         }
     }
 
+    /// The link type of the first interface, if one is described.
+    pub(crate) fn first_link_type(&self) -> Option<LinkType> {
+        self.interfaces.first().map(|interface| interface.link_type)
+    }
+
     fn handle_section_header(&mut self, header: &SectionHeaderBlock<'_>) -> Result<(), Flaw> {
         // 1.2 was written by some tools and is the same as 1.0 (section 4.1).
         let (major, minor) = (header.major_version, header.minor_version);

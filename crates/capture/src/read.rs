@@ -2,27 +2,30 @@
 
 use std::io::Read;
 
+use crate::compressed::Stream;
 use crate::pcap::{self, Header};
 use crate::pcapng::{self, Kind, Section};
 use crate::record::Found;
 use crate::window::Window;
-use crate::{Error, Flaw, Record};
+use crate::{Error, Flaw, LinkType, Record};
 
 /// The longest record or packet block that is read, in octets with its headers: 16 MiB. Blocks without packets are
 /// skipped and may be longer.
 pub const MAX_RECORD_LEN: usize = 16 * 1024 * 1024;
 
-/// Reads the records of a pcap file (microseconds or nanoseconds, in either byte order) or of a pcapng file.
+/// Reads the records of a pcap file (microseconds or nanoseconds, in either byte order) or of a pcapng file, also of one
+/// that is compressed with gzip or Zstandard.
 ///
 /// **Call [`next_record`](Self::next_record) until it gives `None`.** The file need not have an end that is known, or an
 /// end at all. It is read in large pieces, so a [`std::io::BufReader`] gains nothing.
 ///
 /// Memory: 64 KiB, or what the longest record takes, at most [`MAX_RECORD_LEN`]; a few octets for each interface of a
 /// section; and for a moment eight octets for each octet of options in a block, which is much only in a file that was
-/// made to be.
+/// made to be. A compressed file needs its window, too: 32 KiB with gzip; with Zstandard as many octets as the file asks
+/// for, at most 128 MiB.
 #[derive(Debug)]
 pub struct Reader<R> {
-    window: Window<R>,
+    window: Window<Stream<R>>,
     format: Format,
     /// Records that were given, and records that were lost to an error.
     records: u64,
@@ -41,13 +44,23 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// The file cannot be read, is not a capture file, or is damaged in its header.
     pub fn new(read: R) -> Result<Self, Error> {
-        let mut window = Window::new(read);
+        let stream = Stream::new(read).map_err(|source| Error::Io { offset: 0, source })?;
+        let mut window = Window::new(stream);
+        Self::open(&mut window).map_err(|error| explained(&window, error, 0)).map(|format| Self {
+            window,
+            format,
+            records: 0,
+            ended: false,
+        })
+    }
+
+    fn open(window: &mut Window<Stream<R>>) -> Result<Format, Error> {
         window.fill(4)?;
-        let format = match window.octets().first_chunk() {
+        let mut format = match window.octets().first_chunk() {
             Some(&pcapng::MAGIC) => Format::Pcapng(Section::default()),
             Some(magic) if pcap::MAGICS.contains(magic) => {
                 if !window.fill(pcap::HEADER_LEN)? {
-                    return Err(truncated(&window, 0, 0));
+                    return Err(truncated(window, 0, 0));
                 }
                 let header = window.take(pcap::HEADER_LEN);
                 Format::Pcap(Header::parse(header).map_err(|flaw| Error::Malformed {
@@ -57,13 +70,22 @@ impl<R: Read> Reader<R> {
                 })?)
             }
             Some(&magic) => return Err(not_a_capture(magic)),
+            None if window.stream().is_cut() => return Err(truncated(window, 0, 0)),
             None => return Err(too_short_for_a_capture(window.octets())),
         };
-        let mut reader = Self { window, format, records: 0, ended: false };
-        if let Format::Pcapng(section) = &mut reader.format {
-            next_block(&mut reader.window, section, 0)?;
+        if let Format::Pcapng(section) = &mut format {
+            next_block(window, section, 0)?;
         }
-        Ok(reader)
+        Ok(format)
+    }
+
+    /// The link type in the header of a pcap file, or of the first interface that the current section of a pcapng file has
+    /// described so far.
+    pub fn link_type(&self) -> Option<LinkType> {
+        match &self.format {
+            Format::Pcap(header) => Some(header.link_type()),
+            Format::Pcapng(section) => section.first_link_type(),
+        }
     }
 
     /// The next record; `None` at the end of the file, and after an error which [ends reading](Error::ends_reading).
@@ -82,6 +104,7 @@ impl<R: Read> Reader<R> {
         let found = match found {
             Ok(found) => found,
             Err(error) => {
+                let error = explained(&self.window, error, self.records);
                 self.ended = error.ends_reading();
                 return Some(Err(error));
             }
@@ -96,14 +119,15 @@ impl<R: Read> Reader<R> {
         }))
     }
 
-    /// Octets read from the file so far, for a progress bar; the length of the file when all records have been given.
+    /// Octets read from the file so far, as it lies there, for a progress bar; the length of the file when all records have
+    /// been given.
     pub fn octets_read(&self) -> u64 {
-        self.window.octets_read()
+        self.window.stream().octets_read()
     }
 
     /// Gives the underlying reader back. Octets which were read ahead are lost.
     pub fn into_inner(self) -> R {
-        self.window.into_inner()
+        self.window.into_inner().into_inner()
     }
 
     /// Finds the next record and leaves it in `window.taken()`.
@@ -117,6 +141,9 @@ impl<R: Read> Reader<R> {
             if found.is_some() {
                 return Ok(found);
             }
+        }
+        if self.window.stream().is_cut() {
+            return Err(truncated(&self.window, self.window.offset(), record));
         }
         Ok(None)
     }
@@ -181,6 +208,16 @@ fn check_length<R: Read>(window: &Window<R>, record: u64, length: u64) -> Result
     Ok(())
 }
 
+/// Names damaged compression as the reason of a failure to read.
+fn explained<R: Read>(window: &Window<Stream<R>>, error: Error, record: u64) -> Error {
+    match (error, window.stream().damaged()) {
+        (Error::Io { offset, .. }, Some(format)) => {
+            Error::Malformed { offset, record, flaw: Flaw::Compression { format } }
+        }
+        (error, _) => error,
+    }
+}
+
 fn truncated<R: Read>(window: &Window<R>, offset: u64, record: u64) -> Error {
     Error::Truncated { offset, end: window.octets_read(), record }
 }
@@ -193,6 +230,7 @@ fn not_a_capture(magic: [u8; 4]) -> Error {
     const CONVERT: &str = "convert it with `editcap -F pcapng`";
 
     let (found, advice) = match magic {
+        // Such a file in another one: a file that is compressed once is read.
         [0x1f, 0x8b, _, _] => ("this is gzip", DECOMPRESS),
         [0x28, 0xb5, 0x2f, 0xfd] => ("this is Zstandard", DECOMPRESS),
         [0xfd, b'7', b'z', b'X'] => ("this is xz", DECOMPRESS),

@@ -96,6 +96,10 @@ impl<R: Read> Window<R> {
 }
 
 impl<R> Window<R> {
+    pub(crate) fn stream(&self) -> &R {
+        &self.read
+    }
+
     pub(crate) fn into_inner(self) -> R {
         self.read
     }

@@ -4,33 +4,35 @@
 //! how it reads on a terminal is in [`text`], on a page in [`page`].
 
 mod advice;
+mod live;
 mod page;
+mod rows;
 pub(crate) mod source;
 mod text;
-mod words;
+mod unusable;
+pub(crate) mod words;
 
 use std::io::{self, IsTerminal, Write};
-use std::net::Ipv6Addr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use thinair_analyze::{Analysis, Billing, Loss, Outcome, SchemeSpec, Settings, Survey, more_contexts};
-use thinair_lowpan as lowpan;
-use thinair_report::Style;
+use thinair_report::{Numerals, Style};
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::{Channel, Mode, ProfileId, ProfileSet};
 
 use self::advice::{Advice, MEGABYTE};
 use self::source::Captures;
 use crate::options::{ChannelOptions, CidOption};
+use crate::packets::PacketOptions;
 use crate::rohc::learn;
 use crate::template;
 
 const EXIT_STATUS: &str = "\
-Exit status: 0 if every packet came back bit for bit; 1 if not, or if a file cannot be read; 2 for wrong \
-arguments; 3 if less was saved than --fail-under asks.";
+Exit status: 0 if every packet came back bit for bit; 1 if not, if a file cannot be read, or if no capture has \
+an IP packet; 2 for wrong arguments; 3 if less was saved than --fail-under asks.";
 
 /// The name of ROHC with whatever profiles are asked for.
 const ROHC_V1: &str = "rohc-v1";
@@ -42,55 +44,63 @@ const COAP_LEARNED: &str = "coap-learned";
 const PLAIN_WIDTH: usize = 140;
 
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_STATUS)]
+#[command(after_long_help = EXIT_STATUS)]
 pub(crate) struct Arguments {
-    /// Captures (pcap or pcapng), each a link of its own; `-` is standard input
-    #[arg(required = true, value_name = "FILE")]
+    /// Captures (pcap, pcapng; gzip and Zstandard too), each of another link; `-` is standard input
+    #[arg(required_unless_present = "interface", value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Schemes to be compared, separated by commas [default: all that apply]
+    #[command(flatten)]
+    live: live::LiveOptions,
+    /// Schemes to compare, separated by commas [default: all that apply]
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', conflicts_with = "profiles")]
     schemes: Option<Vec<SchemeName>>,
-    /// Mode of operation of ROHC: u (unidirectional), o (bidirectional optimistic) or r (bidirectional reliable)
-    /// [default: u and o, side by side]
+    /// Mode of ROHC, u, o or r [default: u and o, side by side]
+    ///
+    /// Unidirectional, bidirectional optimistic or bidirectional reliable.
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
     #[command(flatten)]
     channel: ChannelOptions,
-    /// Lose this share of the compressed packets, and of feedback: 0 to 100
+    /// Lose this share of compressed packets and feedback, 0 to 100 %
     #[arg(long, value_name = "PCT", value_parser = percentage, help_heading = "Link")]
     loss: Option<f64>,
-    /// Which packets are lost: the same number loses the same ones
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "loss", help_heading = "Link")]
+    /// Seed of the losses: the same number loses the same packets
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        hide_short_help = true,
+        requires = "loss",
+        help_heading = "Link"
+    )]
     seed: u64,
-    /// The link is paid by started units of so many octets, per packet
+    /// The link is billed by started units of so many octets, per packet
     #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Link")]
     billing_unit: Option<u32>,
     /// Price of a megabyte (1,000,000 octets), or with --billing-unit of a unit [default: 1]
     #[arg(long, value_name = "P", value_parser = price, help_heading = "Link")]
     price: Option<f64>,
-    /// Count the packets that are larger than this, before and after
-    #[arg(long, value_name = "OCTETS", help_heading = "Link")]
+    /// Count packets larger than this, before and after
+    #[arg(long, hide_short_help = true, value_name = "OCTETS", help_heading = "Link")]
     link_mtu: Option<u32>,
-    /// Context of 6LoWPAN that the nodes of a captured network of IEEE 802.15.4 have: its number and its prefix, as in
-    /// 0=2001:db8::/64; may be repeated
-    #[arg(long, value_name = "ID=PREFIX/BITS", value_parser = context, help_heading = "Link")]
-    lowpan_context: Vec<(u8, lowpan::Context)>,
-    /// Everything that was found as JSON (thinair.analyze/1)
+    #[command(flatten)]
+    packets: PacketOptions,
+    /// Print everything as JSON (thinair.analyze/1)
     #[arg(long, conflicts_with = "csv", help_heading = "Output")]
     json: bool,
-    /// The flows as CSV
+    /// Print the flows as CSV
     #[arg(long, help_heading = "Output")]
     csv: bool,
-    /// Also write a page with plots, one file that needs no network
+    /// Write a page with plots, too: one file, which needs no network
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
-    /// Show each scheme in each mode, the octets by layer and by packet type, and the start of the largest flow
+    /// Show each scheme in each mode, octets by layer and packet type, and the start of a flow
     #[arg(long, help_heading = "Output")]
     all: bool,
-    /// List every flow, not only the largest
+    /// List every flow, not only the largest ones
     #[arg(long, help_heading = "Output")]
     all_flows: bool,
-    /// Exit with status 3 if the best scheme saves less than this share of all octets
+    /// Exit with status 3 if the best scheme saves less, in % of all octets
     #[arg(long, value_name = "PCT", value_parser = threshold, allow_negative_numbers = true, help_heading = "Output")]
     fail_under: Option<f64>,
     /// Damage one octet of one compressed packet: the command must notice
@@ -98,21 +108,31 @@ pub(crate) struct Arguments {
     damage: bool,
 }
 
+impl Arguments {
+    /// Files that have the packets, and have them also after the command: none if what is captured is not kept.
+    fn kept(&self) -> &[PathBuf] {
+        match &self.live.interface {
+            Some(_) => self.live.written(),
+            None => &self.files,
+        }
+    }
+}
+
 /// A scheme by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SchemeName {
     /// ROHC with the profiles of RFC 3095, RFC 3843 and RFC 4019: RTP, UDP, UDP-Lite, ESP and IP
     RohcV1,
-    /// The same and the CoAP profile published in 2015
+    /// rohc-v1 and the CoAP profile published in 2015
     #[value(name = "coap-2015")]
     Coap2015,
-    /// The same as rohc-v1 and profile `coap`
+    /// rohc-v1 and profile `coap`
     Coap,
-    /// The same as coap and profile `tcp` (RFC 6846), which is experimental
+    /// coap and profile `tcp` (RFC 6846), which is experimental
     Tcp,
-    /// SCHC (RFC 8724, RFC 8824), both ends provisioned with the rules that are best for the capture
+    /// SCHC (RFC 8724, RFC 8824) with the best rules for the capture at both ends
     Schc,
-    /// 6LoWPAN (RFC 6282), for IPv6 only, with the prefixes of the capture as contexts
+    /// 6LoWPAN (RFC 6282) with the prefixes of the capture as contexts; IPv6 only
     #[value(name = "6lowpan")]
     Lowpan,
 }
@@ -151,18 +171,41 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.channel.coap_template.is_some() {
         eprintln!("template {}", template::name(&settings.bases));
     }
-    let mut captures = Captures::open(&arguments.files)?;
+    let (mut captures, dropped) = match &arguments.live.interface {
+        Some(name) => {
+            let mut settings = settings.clone();
+            settings.schemes = live_schemes(arguments, &settings.channel)?;
+            let (file, dropped) = live::capture(&arguments.live, name, &settings)?;
+            (Captures::of(name, file), Some(dropped))
+        }
+        None => (Captures::open(&arguments.files)?, None),
+    };
     let survey = captures.survey(&settings)?;
     settings.learned = learned(arguments, &survey)?;
     settings.schemes = schemes(arguments, &settings, &survey)?;
     let mut analysis = Analysis::new(settings.clone(), survey);
     captures.analyze(&mut analysis)?;
-    let outcome = analysis.finish();
+    let mut outcome = analysis.finish();
+    for input in &mut outcome.inputs {
+        input.dropped = dropped;
+    }
+    for line in unusable::lines(&outcome) {
+        eprintln!("thinair: {line}");
+    }
+    if outcome.totals.packets == 0 {
+        for line in words::endings(&outcome) {
+            eprintln!("thinair: {line}");
+        }
+        if arguments.json {
+            print(&shown(arguments, &settings, &outcome)?)?;
+        }
+        return Ok(ExitCode::FAILURE);
+    }
 
     print(&shown(arguments, &settings, &outcome)?)?;
     if let Some(path) = &arguments.html {
-        let shown = if arguments.all { outcome.clone() } else { outcome.clone().best_of_each() };
-        let page = page::document(&settings, &shown).to_html();
+        let advice = advice(Numerals::TYPESET, arguments, &settings, &outcome);
+        let page = page::document(&settings, &outcome, &advice).to_html();
         std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!("thinair: wrote {}", path.display());
     }
@@ -183,24 +226,10 @@ fn settings(arguments: &Arguments) -> Result<Settings, String> {
         (None, price) => price.map(|price| Billing { unit: 1, price: price / MEGABYTE }),
     };
     settings.link_mtu = arguments.link_mtu;
-    for &(id, context) in &arguments.lowpan_context {
-        settings.contexts = settings.contexts.with(id, context).map_err(|error| error.to_string())?;
-    }
+    settings.contexts = arguments.packets.contexts()?;
+    settings.keep_tunnels = arguments.packets.outer;
     settings.damage_one = arguments.damage;
     Ok(settings)
-}
-
-/// A context of 6LoWPAN.
-pub(crate) fn context(text: &str) -> Result<(u8, lowpan::Context), String> {
-    let parts = || {
-        let (id, prefix) = text.split_once('=')?;
-        let (address, bits) = prefix.split_once('/')?;
-        Some((id.parse().ok()?, address.parse::<Ipv6Addr>().ok()?, bits.parse().ok()?))
-    };
-    let (id, address, bits) = parts().ok_or("expected a number and a prefix, as in 0=2001:db8::/64")?;
-    lowpan::Context::new(address.octets(), bits)
-        .map(|context| (id, context))
-        .map_err(|error| error.to_string())
 }
 
 /// Bases of profile `coap` that are learned from the captures, to be compared unless others, or schemes, are given.
@@ -208,12 +237,31 @@ fn learned(arguments: &Arguments, survey: &Survey) -> anyhow::Result<Vec<Base>> 
     let options = &arguments.channel;
     let is_asked =
         arguments.schemes.is_none() && options.profiles.is_none() && options.coap_template.is_none();
-    if !is_asked || !survey.has_coap() || arguments.files.iter().any(|file| source::is_stdin(file)) {
+    let files = arguments.kept();
+    if !is_asked || !survey.has_coap() || files.is_empty() || files.iter().any(|file| source::is_stdin(file))
+    {
         return Ok(Vec::new());
     }
     let ports = options.coap_ports.unwrap_or_default();
-    let (bases, _) = learn::bases(&arguments.files, options.coap_checksum, ports, template::MOST_BASES)?;
+    let (bases, _) =
+        learn::bases(files, &arguments.packets, options.coap_checksum, ports, template::MOST_BASES)?;
     Ok(bases.into_iter().map(|(base, _)| base).collect())
+}
+
+/// The schemes of the table during a capture: those of ROHC, as the others are given rules or prefixes beforehand.
+fn live_schemes(arguments: &Arguments, channel: &Channel) -> anyhow::Result<Vec<SchemeSpec>> {
+    let mode = arguments.mode.unwrap_or(Mode::Optimistic);
+    if arguments.channel.profiles.is_some() {
+        let (name, channel, learned) = (ROHC_V1, *channel, false);
+        return Ok(vec![SchemeSpec::Rohc { name, channel, mode, learned }]);
+    }
+    let usual = [SchemeName::RohcV1, SchemeName::Coap, SchemeName::Tcp];
+    let mut specs = Vec::new();
+    for name in arguments.schemes.as_deref().unwrap_or(&usual) {
+        specs.extend(name.specs(channel, &[mode])?);
+    }
+    specs.retain(|spec| matches!(spec, SchemeSpec::Rohc { .. }));
+    Ok(specs)
 }
 
 /// The schemes to compare: those that were named, or all that can differ on these captures, with more contexts where
@@ -276,9 +324,12 @@ fn shown(arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> anyho
             text::report(settings, &outcome.clone().best_of_each(), text::Extent::Best, most_flows, &style)
         }
     };
-    let paths: Vec<_> = arguments.files.iter().map(|path| path.display().to_string()).collect();
-    let advice = Advice::of(&arguments.channel, settings, outcome, &paths);
-    Ok(format!("{report}\n{}", advice.to_text()))
+    Ok(format!("{report}\n{}", advice(Numerals::TERMINAL, arguments, settings, outcome).to_text()))
+}
+
+fn advice(n: Numerals, arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> Advice {
+    let paths: Vec<_> = arguments.kept().iter().map(|path| path.display().to_string()).collect();
+    Advice::of(n, &arguments.channel, settings, outcome, &paths)
 }
 
 /// How to write to standard output; `plain_width` columns if that is no terminal.

@@ -12,7 +12,8 @@ use thinair_report::{Cell, Column, Message, Sequence, Table};
 use thinair_rohc::profile::coap::CoapPorts;
 
 use crate::analyze::source::is_stdin;
-use crate::analyze::{context, print, style};
+use crate::analyze::{print, style};
+use crate::packets::PacketOptions;
 
 /// Columns of the output when it does not go to a terminal.
 const PLAIN_WIDTH: usize = 110;
@@ -24,33 +25,32 @@ thinair chart link.pcapng --port 5683 --count 20 --svg exchange.svg\n\n\
 Exit status: 0, 1 if a file cannot be read or holds no packet that was asked for, 2 for wrong arguments.";
 
 #[derive(Args, Debug)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_long_help = AFTER_HELP)]
 pub(crate) struct Arguments {
-    /// Capture (pcap or pcapng); `-` is standard input
+    /// Capture (pcap or pcapng, also compressed with gzip or Zstandard); `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Only packets between hosts that are named; to be given at least twice
+    /// Only packets between these hosts; give it twice or more
     #[arg(long, value_name = "ADDRESS")]
     host: Vec<IpAddr>,
     /// Only packets from this port or to it
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// Leave out so many packets at the beginning
+    /// Skip this many packets at the beginning
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip: u64,
-    /// Show so many packets
+    /// Maximum number of packets to show
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     count: u32,
-    /// UDP ports on which there is CoAP, separated by commas [default: 5683]
+    /// UDP ports of CoAP, at most 8, separated by commas [default: 5683]
     #[arg(long, value_name = "LIST", value_parser = crate::options::coap_ports)]
     coap_ports: Option<CoapPorts>,
-    /// Context of 6LoWPAN that the nodes of a captured network of IEEE 802.15.4 have, as in 0=2001:db8::/64; may be repeated
-    #[arg(long, value_name = "ID=PREFIX/BITS", value_parser = context)]
-    lowpan_context: Vec<(u8, thinair_lowpan::Context)>,
-    /// Also write the chart as a drawing
+    #[command(flatten)]
+    packets: PacketOptions,
+    /// Write the chart as a drawing, too
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// The messages as JSON (thinair.chart/1)
+    /// Print the messages as JSON (thinair.chart/1)
     #[arg(long)]
     json: bool,
 }
@@ -71,12 +71,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         coap_ports: arguments.coap_ports.unwrap_or_default(),
         ..Choice::default()
     };
-    for &(id, context) in &arguments.lowpan_context {
-        choice.contexts = match choice.contexts.with(id, context) {
-            Ok(contexts) => contexts,
-            Err(error) => return wrong(error.to_string()),
-        };
-    }
+    choice.contexts = match arguments.packets.contexts() {
+        Ok(contexts) => contexts,
+        Err(error) => return wrong(error),
+    };
+    choice.keep_tunnels = arguments.packets.outer;
     let name = arguments.file.display().to_string();
     let read = match is_stdin(&arguments.file) {
         true => chart::read(std::io::stdin().lock(), &choice),

@@ -19,33 +19,33 @@ use crate::rohc::Usage;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
     /// Fetch a resource
-    #[command(after_help = request::EXIT_STATUS)]
+    #[command(after_long_help = request::EXIT_STATUS)]
     Get(Box<request::Arguments>),
-    /// Put a payload in the place of a resource
-    #[command(after_help = request::EXIT_STATUS)]
+    /// Replace a resource with a payload
+    #[command(after_long_help = request::EXIT_STATUS)]
     Put(Box<request::WithBody>),
-    /// Hand a payload to a resource
-    #[command(after_help = request::EXIT_STATUS)]
+    /// Send a payload to a resource
+    #[command(after_long_help = request::EXIT_STATUS)]
     Post(Box<request::WithBody>),
     /// Delete a resource
-    #[command(after_help = request::EXIT_STATUS)]
+    #[command(after_long_help = request::EXIT_STATUS)]
     Delete(Box<request::Arguments>),
-    /// Fetch what a payload asks of a resource (RFC 8132)
-    #[command(after_help = request::EXIT_STATUS)]
+    /// Fetch a part of a resource, which a payload selects (RFC 8132)
+    #[command(after_long_help = request::EXIT_STATUS)]
     Fetch(Box<request::WithBody>),
-    /// Change a resource by what a payload says (RFC 8132)
-    #[command(after_help = request::EXIT_STATUS)]
+    /// Change a part of a resource (RFC 8132)
+    #[command(after_long_help = request::EXIT_STATUS)]
     Patch(Box<request::WithBody>),
-    /// Change a resource by what a payload says, so that saying it twice changes nothing more (RFC 8132)
-    #[command(after_help = request::EXIT_STATUS)]
+    /// Change a part of a resource, idempotently (RFC 8132)
+    #[command(after_long_help = request::EXIT_STATUS)]
     Ipatch(Box<request::WithBody>),
-    /// Fetch a resource each time that it changes (RFC 7641)
-    #[command(after_help = request::EXIT_STATUS)]
+    /// Fetch a resource whenever it changes (RFC 7641)
+    #[command(after_long_help = request::EXIT_STATUS)]
     Observe(Box<request::Observe>),
     /// List the resources of a server: /.well-known/core (RFC 6690)
-    #[command(after_help = request::EXIT_STATUS)]
+    #[command(after_long_help = request::EXIT_STATUS)]
     Discover(Box<request::Arguments>),
-    /// Serve a folder, and resources to test clients with
+    /// Serve a folder, or resources to test clients
     Serve(serve::Arguments),
 }
 

@@ -19,9 +19,8 @@ use crate::coap::options::time;
 use crate::service::Service;
 
 const AFTER_HELP: &str = "\
-Standard output gets the object and nothing else. With --json it gets one JSON object (thinair.fetch/1): status as a number, \
-octets of the object, seconds from the first packet to its last octet; and the object too, unless --output says where it \
-goes.\n\n\
+Standard output gets the object and nothing else; with --json one JSON object (thinair.fetch/1): status as a number, octets of \
+the object, seconds from the first packet to its last octet, and the object, unless there is --output.\n\n\
 Fast Open needs `sysctl net.ipv4.tcp_fastopen=3` at both ends, and sends the first request to a server as any other, to get \
 a cookie; 0x207 does without cookies.\n\n\
 Examples:\n  \
@@ -32,43 +31,44 @@ thinair fetch --service http3 https://127.0.0.1:8080/10 --trust-certificate serv
 Exit status: 0 for an object; 1 for a response without one, or none; 2 for wrong arguments.";
 
 #[derive(Args, Debug)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_long_help = AFTER_HELP)]
 pub(crate) struct Arguments {
-    /// How it is carried
+    /// Protocol: coap, coap-tcp, http, iot-http, iot-spdy or http3
     #[arg(long, value_name = "NAME")]
     service: Service,
     // No documentation comment: brackets would be links.
     #[arg(
         value_name = "URL",
-        help = "coap://HOST[:PORT]/PATH for coap and coap-tcp, https://HOST[:PORT]/PATH for http3, http://HOST[:PORT]/PATH for all others. \
-        HOST is a name, an IPv4 address, or an IPv6 address in brackets"
+        help = "coap://HOST[:PORT]/PATH, http://... or, for http3, https://...",
+        long_help = "coap://HOST[:PORT]/PATH for coap and coap-tcp, https://HOST[:PORT]/PATH for http3, http://HOST[:PORT]/PATH for \
+        all others. HOST is a name, an IPv4 address, or an IPv6 address in brackets"
     )]
     url: String,
     /// Write the object to a file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Print a JSON object: status, octets, seconds
+    /// Print JSON (thinair.fetch/1): status, octets, seconds
     #[arg(long)]
     json: bool,
-    /// How long there is for all of it, as in 500ms or 2min
+    /// Time limit of the whole command, as in 500ms or 2min
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
     timeout: Duration,
-    /// Octets of the object, at most
+    /// Maximum size of the object, in octets
     #[arg(long, value_name = "OCTETS", default_value_t = 1 << 26, value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
     max_body: u32,
-    /// How the TCP connection ends, for http, iot-http and iot-spdy
-    #[arg(long, value_name = "HOW", default_value = "response")]
+    /// End of the TCP connection, for http, iot-http and iot-spdy
+    #[arg(long, hide_short_help = true, value_name = "HOW", default_value = "response")]
     close: Close,
-    /// Acknowledge the SYN-ACK of Fast Open by a packet of its own, as Linux does by itself, and not by what is sent next
-    #[arg(long)]
+    /// Acknowledge the SYN-ACK of Fast Open with a packet of its own, as Linux does by default, not with the next data
+    #[arg(long, hide_short_help = true)]
     quick_ack: bool,
-    /// Certificates in PEM that are taken: the server's own, or those of who vouches for it, as in
-    /// /etc/ssl/certs/ca-certificates.crt. With http3, which takes no others
+    /// Trusted certificates in PEM, for http3, which trusts no others
+    ///
+    /// That of the server, or of certificate authorities, as in /etc/ssl/certs/ca-certificates.crt.
     #[arg(long, value_name = "FILE")]
     trust_certificate: Option<PathBuf>,
-    /// With http3, fetch it twice: what is told is the second time, over a new connection that resumes the session of the first
-    /// one, with the request in its first datagram (0-RTT)
-    #[arg(long)]
+    /// With http3, fetch twice, and report the second time, on a resumed session (0-RTT)
+    #[arg(long, hide_short_help = true)]
     resume: bool,
 }
 

@@ -19,13 +19,14 @@ Exit status: 0 if all was done; 1 for a failure or an interrupt; 2 for wrong arg
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
-    /// Run a plan in virtual time, or in real time: every cell, as often as it says
-    #[command(after_help = EXIT_STATUS)]
+    /// Run a plan in virtual time or in real time
+    #[command(after_long_help = EXIT_STATUS)]
     Run(run::Arguments),
-    /// What runs come to that are done: files of `lab run --out`, as one
-    #[command(after_help = EXIT_STATUS)]
+    /// Show the results of files of `lab run --out` together
+    #[command(after_long_help = EXIT_STATUS)]
     Show(Shown),
-    /// Print a commented plan to begin with
+    /// Print a plan with comments, to begin with
+    #[command(after_long_help = crate::PLAIN_EXIT_STATUS)]
     Plan,
 }
 

@@ -19,11 +19,13 @@ pub(crate) use run::advise;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
     /// An emulated link between two network namespaces, in real time; with --rohc, compressed
-    #[command(after_help = run::EXIT_STATUS)]
+    #[command(after_long_help = run::EXIT_STATUS)]
     Run(Box<run::Arguments>),
-    /// The links that there are by name, and where their numbers are from
+    /// List the links that have a name, with the sources of their figures
+    #[command(after_long_help = crate::PLAIN_EXIT_STATUS)]
     Presets(presets::Arguments),
     /// How many packets a transport stream carries, plain and compressed: equations, exact packing, padding
+    #[command(after_long_help = crate::PLAIN_EXIT_STATUS)]
     Capacity(capacity::Arguments),
 }
 

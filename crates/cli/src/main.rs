@@ -7,7 +7,9 @@ mod coap;
 mod fetch;
 mod lab;
 mod link;
+mod manual;
 mod options;
+mod packets;
 mod paper;
 mod rohc;
 mod segment;
@@ -18,7 +20,10 @@ mod tunnel;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+/// Exit status of commands that have nothing to add to it.
+const PLAIN_EXIT_STATUS: &str = "Exit status: 0 ok; 1 for a failure; 2 for wrong arguments.";
 
 /// Thin headers, over the air: make IP cheap on constrained links, and prove it.
 #[derive(Debug, Parser)]
@@ -30,40 +35,84 @@ struct Command {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// What each flow of a capture costs, and what header compression saves
+    /// Octets of each flow of a capture, and what header compression saves
     Analyze(analyze::Arguments),
-    /// Who sent what to whom: a message sequence chart of a capture
+    /// Message sequence chart of a capture
     Chart(chart::Arguments),
-    /// Robust Header Compression: captures of IP packets to captures of ROHC packets, and back
+    /// Compress and decompress captures with Robust Header Compression
     #[command(subcommand)]
     Rohc(rohc::Task),
-    /// Constrained links: what fits into them, and one to try out
+    /// Constrained links: an emulated one, and what fits into them
     #[command(subcommand)]
     Link(link::Task),
-    /// IP packets through UDP, ULE, GSE or serial lines, in fewer octets and sealed
+    /// Tunnel IP packets over UDP, ULE, GSE or serial lines, compressed and encrypted
     #[command(subcommand)]
     Tunnel(tunnel::Task),
-    /// CoAP over UDP and TCP: fetch, change and observe resources, or serve them
+    /// Fetch, change, observe and serve resources: CoAP over UDP and TCP
     #[command(subcommand)]
     Coap(coap::Task),
-    /// One object, by a service of your choice: CoAP, lean HTTP or SPDY
+    /// Fetch an object with CoAP, lean HTTP, SPDY or HTTP/3
     Fetch(fetch::Arguments),
-    /// The files of a folder, by a service of your choice
+    /// Serve the files of a folder with CoAP, lean HTTP, SPDY or HTTP/3
     Serve(serve::Arguments),
-    /// The size of TCP segments for networks of short frames
+    /// Choose the size of TCP segments for networks of short frames
     #[command(subcommand)]
     Segment(segment::Task),
-    /// Experiments from a file: CoAP clients over a modelled link, in virtual time
+    /// Run experiments from a file: CoAP clients over a modelled link
     #[command(subcommand)]
     Lab(lab::Task),
-    /// Published evaluations, run again: theirs, ours, and the bars that ours must meet
+    /// Run published evaluations again, and compare the figures
     #[command(subcommand)]
     Paper(paper::Task),
+    /// Write man pages, and completions for bash, zsh and fish, into a folder
+    #[command(hide = true)]
+    Manual(manual::Arguments),
+}
+
+/// Returns the definition of all arguments, which help, man pages and completions show.
+fn command() -> clap::Command {
+    named_in_short_help(Command::command(), "thinair")
+}
+
+/// Adds to the short help of a command and its subcommands a last line that names the long one.
+fn named_in_short_help(command: clap::Command, path: &str) -> clap::Command {
+    let command = command.mut_args(with_default_in_text).mut_subcommands(|sub| {
+        let path = format!("{path} {}", sub.get_name());
+        named_in_short_help(sub, &path)
+    });
+    if command.has_subcommands() {
+        let line =
+            format!("`{path} COMMAND -h` is a summary of a command, `{path} COMMAND --help` its manual.");
+        command.after_help(line)
+    } else {
+        command.after_help(format!("More options, details, exit status: {path} --help"))
+    }
+}
+
+/// Puts the default value of an option behind the first paragraph of its help: in a long help it would take two lines of its own.
+fn with_default_in_text(option: clap::Arg) -> clap::Arg {
+    let values: Vec<_> = option.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+    if values.is_empty() || option.is_hide_default_value_set() {
+        return option;
+    }
+    let default = format!(" [default: {}]", values.join(","));
+    let in_text = |help: &clap::builder::StyledStr| {
+        let help = help.to_string();
+        let end = help.find("\n\n").unwrap_or(help.len());
+        [&help[..end], &default, &help[end..]].concat()
+    };
+    let (short, long) = (option.get_help().map(in_text), option.get_long_help().map(in_text));
+    let option = option.help(short.unwrap_or_default()).hide_default_value(true);
+    match long {
+        Some(long) => option.long_help(long),
+        None => option,
+    }
 }
 
 /// Exit status: 0 ok, 1 failure, 2 usage, 3 threshold missed.
 fn main() -> ExitCode {
-    let result = match Command::parse().task {
+    let command = Command::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
+    let result = match command.task {
         Task::Analyze(arguments) => analyze::run(&arguments),
         Task::Chart(arguments) => chart::run(&arguments),
         Task::Rohc(task) => rohc::run(&task),
@@ -75,6 +124,7 @@ fn main() -> ExitCode {
         Task::Segment(task) => segment::run(&task),
         Task::Lab(task) => lab::run(&task),
         Task::Paper(task) => paper::run(&task),
+        Task::Manual(arguments) => manual::run(&arguments, self::command()),
     };
     match result {
         Ok(code) => code,

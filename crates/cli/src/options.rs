@@ -21,102 +21,104 @@ const DEFAULT_STATIC_NACK: &str = "2/4";
 /// LARGE_CIDS by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CidOption {
-    /// 0 to 15, of which 0 costs nothing
+    /// 0 to 15; CID 0 takes no octet, the others one
     Small,
-    /// 0 to 16,383, one or two octets each
+    /// 0 to 16,383, of one or two octets
     Large,
 }
 
 /// How RTP is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RtpOption {
-    /// On the ports of --rtp-ports, and elsewhere by what the first packets of a flow look like. What is taken for RTP
-    /// comes back bit for bit, right or wrong
+    /// On the ports of --rtp-ports, and elsewhere by the first packets of a flow. Packets that are no RTP come back bit for
+    /// bit, too
     Guess,
-    /// On the ports of --rtp-ports alone
+    /// Only on the ports of --rtp-ports
     Ports,
-    /// Not at all: RTP goes as UDP or UDP-Lite
+    /// Never: RTP is compressed as UDP or UDP-Lite
     Never,
 }
 
 /// What becomes of UDP checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ChecksumOption {
-    /// They are sent
+    /// Send them
     Carry,
-    /// They are computed anew at the other end where they were right. Only for carriers that vouch for every frame
-    /// with a CRC of 32 bits or more: what damages a packet there is seen by nobody else
+    /// Compute them anew at the other end, if they were right. Only for link layers with a CRC of 32 bits or more, since
+    /// nothing else then detects damage
     Elide,
 }
 
 /// FormatPolicy by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CoapFormatOption {
-    /// `pt_0c` where the UDP checksum is carried, else `pt_1`, and `pt_0` once feedback shows that little is lost
+    /// `pt_0c` where the UDP checksum is sent; else `pt_1`, and `pt_0` after feedback has shown that little is lost
     Auto,
-    /// 1 octet from the beginning, for links without loss
+    /// 1 octet, for links without loss
     Pt0,
-    /// 2 octets, with a CRC of 8 bits
+    /// 2 octets, with CRC-8
     Pt1,
-    /// `pt_0c` where the UDP checksum is carried, else `pt_1`
+    /// `pt_0c` where the UDP checksum is sent, else `pt_1`
     Pt0c,
 }
 
 /// Parameters of a ROHC channel (RFC 5795, section 5.1.2) and of its compressor.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ChannelOptions {
-    /// CID space of the channel
+    /// CIDs of the channel
     #[arg(long, value_enum, default_value_t = CidOption::Small, help_heading = "Channel")]
     pub(crate) cid: CidOption,
-    /// Highest CID that is used [default: 15 for small, 16383 for large CIDs]
-    #[arg(long, value_name = "N", help_heading = "Channel")]
+    /// Highest CID (MAX_CID) [default: 15 for small, 16383 for large CIDs]
+    #[arg(long, hide_short_help = true, value_name = "N", help_heading = "Channel")]
     pub(crate) max_cid: Option<u16>,
-    /// Profiles of the channel besides `uncompressed`: names separated by commas, of rtp, udp, esp, ip, rtp-udp-lite,
-    /// udp-lite, tcp, coap-2015 and coap; v1 stands for the first six
-    /// [default: v1,coap; `analyze` compares several sets]
+    /// Profiles, separated by commas, as in v1,coap,tcp [default: v1,coap]
+    ///
+    /// Names: rtp, udp, esp, ip, rtp-udp-lite, udp-lite, tcp, coap-2015 and coap; v1 stands for the first six.
+    /// `uncompressed` is always there. Without this option `analyze` compares several sets.
     #[arg(long, value_name = "LIST", value_parser = profiles, help_heading = "Channel")]
     pub(crate) profiles: Option<ProfileSet>,
-    /// When contexts are refreshed: `budget=PERCENT%[,packets=N][,time=SECONDS]` (after SECONDS, where that share of the
-    /// octets sent pays for it or N packets have passed), `packets=N,time=SECONDS[,backoff]`,
-    /// `ir=N,so=N[,direct]`, or `off`
-    /// [default: budget=5%,packets=128,time=16 in U-mode, off in O-mode]
-    #[arg(long, value_name = "POLICY", help_heading = "Channel")]
+    /// Refreshes of contexts: `budget=PERCENT%[,packets=N][,time=SECONDS]`, `packets=N,time=SECONDS[,backoff]`,
+    /// `ir=N,so=N[,direct]`, or `off` [default: budget=5%,packets=128,time=16 in U-mode, off in O-mode and R-mode]
+    ///
+    /// A budget sends an IR packet SECONDS after the one before, where that share of the octets sent pays for it or N packets
+    /// have passed; docs/refresh.md has figures.
+    #[arg(long, value_name = "POLICY", hide_short_help = true, help_heading = "Channel")]
     pub(crate) refresh: Option<Refresh>,
-    /// Packets that say a change before it is taken for known (optimistic approach)
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_REPETITIONS, value_parser = clap::value_parser!(u8).range(1..), help_heading = "Channel")]
+    /// Packets that repeat a change (optimistic approach)
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_REPETITIONS, hide_short_help = true, value_parser = clap::value_parser!(u8).range(1..), help_heading = "Channel")]
     pub(crate) repetitions: u8,
-    /// Values of a W-LSB window; so many packets in a row, less one, may be lost
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_WINDOW, value_parser = clap::value_parser!(u8).range(1..=16), help_heading = "Channel")]
+    /// Values in a W-LSB window: one more than the packets in a row that may be lost
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_WINDOW, hide_short_help = true, value_parser = clap::value_parser!(u8).range(1..=16), help_heading = "Channel")]
     pub(crate) window: u8,
-    /// k_1/n_1: failures among the last packets that give up the dynamic context (RFC 3095, 5.3.2.2.3) [default: 3/6,
-    /// in U-mode 5/6]
-    #[arg(long, value_name = "K/N", value_parser = threshold, help_heading = "Channel")]
+    /// k_1/n_1: failures among the last packets after which the dynamic context is given up (RFC 3095, section 5.3.2.2.3)
+    /// [default: 3/6, in U-mode 5/6]
+    #[arg(long, value_name = "K/N", hide_short_help = true, value_parser = threshold, help_heading = "Channel")]
     pub(crate) nack: Option<Threshold>,
-    /// k_2/n_2: failures among the last updates that give up the static context
-    #[arg(long, value_name = "K/N", default_value = DEFAULT_STATIC_NACK, value_parser = threshold, help_heading = "Channel")]
+    /// k_2/n_2: failures among the last updates after which the static context is given up
+    #[arg(long, value_name = "K/N", hide_short_help = true, default_value = DEFAULT_STATIC_NACK, value_parser = threshold, help_heading = "Channel")]
     pub(crate) static_nack: Threshold,
-    /// Send constant IP-IDs by SID in profiles that do not define it (not standard)
-    #[arg(long, help_heading = "Channel")]
+    /// Compress constant IP-IDs (SID) in profiles that do not define this (not standard)
+    #[arg(long, hide_short_help = true, help_heading = "Channel")]
     pub(crate) sid_everywhere: bool,
-    /// How RTP is found, which nothing in a datagram tells for sure: in profiles `rtp` and `rtp-udp-lite`
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = RtpOption::Guess, help_heading = "RTP")]
+    /// How RTP is found, for profiles `rtp` and `rtp-udp-lite`
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = RtpOption::Guess, hide_short_help = true, help_heading = "RTP")]
     pub(crate) rtp: RtpOption,
-    /// UDP and UDP-Lite ports to which RTP goes, at most 8, separated by commas: flows to them are RTP from the first
-    /// packet on
-    #[arg(long, value_name = "LIST", value_parser = rtp_ports, help_heading = "RTP")]
+    /// UDP and UDP-Lite destination ports of RTP, at most 8, separated by commas
+    #[arg(long, value_name = "LIST", value_parser = rtp_ports, hide_short_help = true, help_heading = "RTP")]
     pub(crate) rtp_ports: Option<RtpPorts>,
-    /// What becomes of UDP checksums where they could be computed: in profile `coap`, SCHC and 6LoWPAN
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = ChecksumOption::Carry, help_heading = "CoAP")]
+    /// UDP checksums in profile `coap`, SCHC and 6LoWPAN
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = ChecksumOption::Carry, hide_short_help = true, help_heading = "CoAP")]
     pub(crate) coap_checksum: ChecksumOption,
-    /// Which of its smallest formats profile `coap` uses
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = CoapFormatOption::Auto, help_heading = "CoAP")]
+    /// Smallest packet format of profile `coap`
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = CoapFormatOption::Auto, hide_short_help = true, help_heading = "CoAP")]
     pub(crate) coap_format: CoapFormatOption,
-    /// UDP ports that carry CoAP, at most 8, separated by commas [default: 5683]
-    #[arg(long, value_name = "LIST", value_parser = coap_ports, help_heading = "CoAP")]
+    /// UDP ports of CoAP, at most 8, separated by commas [default: 5683]
+    #[arg(long, value_name = "LIST", value_parser = coap_ports, hide_short_help = true, help_heading = "CoAP")]
     pub(crate) coap_ports: Option<CoapPorts>,
-    /// Template file with the provisioned bases of profile `coap`, which makes the first packets of flows small;
-    /// the other end needs the same one
-    #[arg(long, value_name = "FILE", help_heading = "CoAP")]
+    /// Template file for profile `coap`, the same at both ends
+    ///
+    /// It makes the first packets of flows small. `thinair rohc learn` makes one.
+    #[arg(long, value_name = "FILE", help_heading = "Channel")]
     pub(crate) coap_template: Option<PathBuf>,
 }
 

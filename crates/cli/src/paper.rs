@@ -27,35 +27,37 @@ const MOST_MISSED: usize = 20;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
-    /// The evaluations that there are
+    /// List the evaluations
+    #[command(after_long_help = crate::PLAIN_EXIT_STATUS)]
     List,
-    /// Run one: theirs, ours and the bars that ours must meet
-    #[command(after_help = EXIT_STATUS)]
+    /// Run an evaluation: published figures, ours, and the bars that ours must meet
+    #[command(after_long_help = EXIT_STATUS)]
     Run(Arguments),
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// The evaluation
+    /// Name of the evaluation
     #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(names()))]
     name: String,
     /// Fewer packets and seeds: seconds instead of minutes
     #[arg(long)]
     quick: bool,
-    /// All there is, where a run leaves something out otherwise to take a few minutes: `transports`
+    /// Run every cell, including those that the default run of `transports` skips
     #[arg(long, conflicts_with = "quick")]
     full: bool,
-    /// What looks random follows from this number
+    /// Seed of everything random
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Also measure in real time what can be, in a quick run too: between network namespaces, which takes root. Such
-    /// figures are of this machine and moment
+    /// Measure in real time, too, where that is possible; needs root
+    ///
+    /// Packets go between network namespaces. Such figures depend on the machine.
     #[arg(long)]
     real_time: bool,
     /// Measure nothing in real time
     #[arg(long, conflicts_with = "real_time")]
     no_real_time: bool,
-    /// Every figure as JSON (thinair.paper/1)
+    /// Print every figure as JSON (thinair.paper/1)
     #[arg(long, help_heading = "Output")]
     json: bool,
     /// Also write a page with plots, one file that needs no network

@@ -22,15 +22,16 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
     /// Capture of IP packets in, capture of ROHC packets out
-    #[command(after_help = compress::EXIT_STATUS)]
+    #[command(after_long_help = compress::EXIT_STATUS)]
     Compress(conversion::Arguments),
     /// Capture of ROHC packets in, capture of IP packets (link type RAW) out
-    #[command(after_help = decompress::EXIT_STATUS)]
+    #[command(after_long_help = decompress::EXIT_STATUS)]
     Decompress(conversion::Arguments),
-    /// Captures of CoAP in, a template file out that makes the first packets of such flows small
-    #[command(after_help = learn::EXIT_STATUS)]
+    /// Captures of CoAP in; out a template file, with which the first packets of such flows are small
+    #[command(after_long_help = learn::EXIT_STATUS)]
     Learn(learn::Arguments),
-    /// Format, fields and fate of each packet of a ROHC capture
+    /// Format, fields and outcome of each packet of a ROHC capture
+    #[command(after_long_help = dissect::EXIT_STATUS)]
     Dissect(dissect::Arguments),
 }
 

@@ -15,8 +15,8 @@ use crate::service::Service;
 const HTTP_PORT: u16 = 8080;
 
 const AFTER_HELP: &str = "\
-Files are served by their paths, but for those whose names begin with a dot; no path leads out of the folder. Responses say \
-nothing but the object: no date, no type, no ETag. `thinair coap serve` says more.\n\n\
+Files are served by their paths, except those whose names begin with a dot; no path leads out of the folder. Responses have \
+the object alone: no date, no type, no ETag. `thinair coap serve` sends those.\n\n\
 Examples:\n  \
 thinair serve --service iot-http sensors\n  \
 thinair serve --service coap --bind 0.0.0.0:5683 sensors\n  \
@@ -26,44 +26,48 @@ It ends cleanly on SIGINT and SIGTERM.\n\n\
 Exit status: 0 if it was told to end; 1 for a failure; 2 for wrong arguments.";
 
 #[derive(Args, Debug)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_long_help = AFTER_HELP)]
 pub(crate) struct Arguments {
-    /// How objects are carried
+    /// Protocol: coap, coap-tcp, http, iot-http, iot-spdy or http3
     #[arg(long, value_name = "NAME")]
     service: Service,
-    /// Where to listen: a port on 127.0.0.1, or address and port. Port 0 is one that is free [default: 127.0.0.1, port 5683
-    /// for CoAP, 8080 for all others]
+    /// Address and port to listen at, or a port of 127.0.0.1 [default: 5683 for CoAP, else 8080]
+    ///
+    /// Port 0 is any free port.
     #[arg(long, value_name = "ADDR:PORT", value_parser = crate::segment::listen)]
     bind: Option<SocketAddr>,
-    /// Whose files are served
+    /// Folder to serve
     #[arg(value_name = "FOLDER", default_value = ".")]
     folder: PathBuf,
-    /// Who the server is, with http3: its certificate, and those that vouch for it, in PEM
+    /// Certificate chain of the server in PEM, for http3
     #[arg(long, value_name = "FILE", requires = "key", conflicts_with = "save_certificate")]
     certificate: Option<PathBuf>,
-    /// The key of that certificate, in PEM
+    /// Private key of the certificate in PEM, for http3
     #[arg(long, value_name = "FILE", requires = "certificate")]
     key: Option<PathBuf>,
-    /// With http3, make a certificate for the address that is listened to and for localhost, with a key that is gone with the server,
-    /// and write it to a file, for --trust-certificate of `thinair fetch`
+    /// Make a certificate for http3, and write it to a file
+    ///
+    /// It is for the address and localhost, and for --trust-certificate of `thinair fetch`. Its key is lost at the end.
     #[arg(long, value_name = "FILE")]
     save_certificate: Option<PathBuf>,
-    /// Longest file that is served, in octets
+    /// Largest file that is served, in octets
     #[arg(long, value_name = "OCTETS", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1_024..=1 << 28), help_heading = "Limits")]
     max_body: u32,
-    /// Connections at the same time; one more closes that which has been idle for longest, and is refused with http3
+    /// Maximum number of connections; one more closes the one that is idle for longest (http3: is refused)
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=10_000), help_heading = "Limits")]
     max_connections: u16,
-    /// How long a TCP connection is kept for another request, for http; 0s closes it with the response
-    /// [default: 10s for http, 0s for all others but CoAP]
+    /// Time that a TCP connection is kept for another request [default: 10s for http, else 0s]
+    ///
+    /// 0s closes it with the response. CoAP over TCP keeps connections as RFC 8323 has it.
     #[arg(long, value_name = "TIME", value_parser = keep, help_heading = "Limits")]
     keep: Option<Duration>,
-    /// With coap, answer with more than three times the octets of a request even clients that may not be where they seem to
-    /// be: only where addresses cannot be forged. Without it they are asked to echo a value first (RFC 9175), unless only
-    /// a loopback address is listened to
-    #[arg(long, help_heading = "Limits")]
+    /// With coap, send long responses to addresses that are not verified, too
+    ///
+    /// Only for networks in which addresses cannot be forged. Without it, a client that is sent more than three times the
+    /// octets of its request must echo a value first (RFC 9175), unless the server listens at a loopback address.
+    #[arg(long, hide_short_help = true, help_heading = "Limits")]
     trust_addresses: bool,
-    /// Print what was done as JSON at the end
+    /// Print counters as JSON at the end (thinair.serve/1)
     #[arg(long)]
     json: bool,
 }

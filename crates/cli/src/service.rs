@@ -9,13 +9,13 @@ pub(crate) enum Service {
     Coap,
     /// CoAP over TCP (RFC 8323)
     CoapTcp,
-    /// HTTP/1.1 with no more head than it needs
+    /// HTTP/1.1 with short heads
     Http,
-    /// HTTP/1.0 without any field, with TCP Fast Open
+    /// HTTP/1.0 without header fields, with TCP Fast Open
     IotHttp,
-    /// SPDY/3.1 with header blocks as short as they can be, with TCP Fast Open
+    /// SPDY/3.1 with short header blocks, with TCP Fast Open
     IotSpdy,
-    /// HTTP/3 over QUIC (RFC 9114), if it is built with it
+    /// HTTP/3 over QUIC (RFC 9114), if the feature `http3` was built
     Http3,
 }
 

@@ -20,31 +20,32 @@ use crate::rohc::Usage;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
-    /// Carry IP packets until it is told to end
-    #[command(after_help = run::EXIT_STATUS)]
+    /// Run a tunnel until it is interrupted
+    #[command(after_long_help = run::EXIT_STATUS)]
     Run(Box<run::Arguments>),
-    /// Start a tunnel in the background: that of /etc/thinair/NAME.toml
+    /// Start the tunnel of /etc/thinair/NAME.toml in the background
     #[cfg(target_os = "linux")]
-    #[command(after_help = control::UP)]
+    #[command(after_long_help = control::UP)]
     Up(control::Arguments),
-    /// End a tunnel, and remove what one that was killed has left
+    /// Stop a tunnel, and remove what a killed one has left
     #[cfg(target_os = "linux")]
-    #[command(after_help = control::DOWN)]
+    #[command(after_long_help = control::DOWN)]
     Down(control::Arguments),
-    /// Let a tunnel that runs read its configuration and its keys again
+    /// Let a running tunnel read its configuration and keys again
     #[cfg(target_os = "linux")]
-    #[command(after_help = control::RELOAD)]
+    #[command(after_long_help = control::RELOAD)]
     Reload(control::Arguments),
-    /// What a tunnel that runs does: packets, octets saved, contexts, what was dropped and why
-    #[command(after_help = status::EXIT_STATUS)]
+    /// Status of a running tunnel: packets, octets saved, contexts, drops and their reasons
+    #[command(after_long_help = status::EXIT_STATUS)]
     Status(status::Arguments),
-    /// Make a key file, or put a second key into one
-    #[command(after_help = keygen::EXIT_STATUS)]
+    /// Make a key file, or rotate its keys
+    #[command(after_long_help = keygen::EXIT_STATUS)]
     Keygen(keygen::Arguments),
-    /// Look a configuration over without starting anything, and compare those of two ends
-    #[command(after_help = check::EXIT_STATUS)]
+    /// Check a configuration, and compare those of two ends
+    #[command(after_long_help = check::EXIT_STATUS)]
     Check(check::Arguments),
-    /// Print a configuration to begin with
+    /// Print a configuration with comments, to begin with
+    #[command(after_long_help = crate::PLAIN_EXIT_STATUS)]
     Config(template::Arguments),
 }
 

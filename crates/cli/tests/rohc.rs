@@ -188,6 +188,28 @@ fn standard_input_and_output_work_as_files_do() {
     assert!(String::from_utf8(told.stdout).unwrap().starts_with("#1 "));
 }
 
+/// Curl and gzip do the like.
+#[test]
+#[cfg(target_os = "linux")]
+fn no_capture_is_written_to_a_terminal() {
+    let folder = Folder::new("terminal");
+    let (capture, rohc) = (capture("coap_udp4_get_con.pcap"), folder.path("rohc.pcap"));
+    ok(thinair(["compress"], [&capture, &rohc], &[]));
+    for (command, whole) in [("compress", &capture), ("decompress", &rohc)] {
+        // One packet, so that a terminal that nobody reads has room for it.
+        let input = &folder.path("one.pcap");
+        copy_records(whole, input, |number, data| (number == 1).then(|| data.to_vec()));
+        let terminal = thinair_os::serial::Pty::open().unwrap();
+        let line = fs::File::options().write(true).open(terminal.path()).unwrap();
+        let mut run = Command::new(env!("CARGO_BIN_EXE_thinair"));
+        let run = run.args(["rohc", command]).args([input.as_os_str(), OsStr::new("-")]).stdout(line);
+        let done = run.stderr(Stdio::piped()).output().unwrap();
+        assert_eq!(done.status.code(), Some(2), "{command}: {}", stderr(&done));
+        assert!(stderr(&done).contains("standard output is a terminal"), "{}", stderr(&done));
+        assert!(terminal.read(&mut [0; 64]).is_err(), "nothing was written");
+    }
+}
+
 /// Nothing in a header is left untold, and nothing told twice.
 #[test]
 fn the_fields_of_a_dissection_add_up_to_the_header() {
@@ -242,6 +264,24 @@ fn a_dissection_reads_like_the_rfc() {
         ]
     );
     assert!(told.contains("Source Address             32  0a630002 (10.99.0.2)\n"), "{told}");
+    let capture = capture("coap_udp6_get_con.pcap");
+    for (profiles, name, value) in [
+        ("v1", "Source Address", "  128  fd000ec0 00000000 00000000 00000002 (fd00:ec0::2)"),
+        ("coap", "Source Address", "  128  fd000ec0 00000000 00000000 00000002 (fd00:ec0::2)"),
+        ("coap", "Destination Address", "  128  fd000ec0 00000000 00000000 00000001 (fd00:ec0::1)"),
+    ] {
+        let options = ["--profiles", profiles];
+        ok(thinair(["compress"], [&capture, &rohc], &options));
+        let told = String::from_utf8(ok(thinair(["dissect"], [&rohc], &options)).stdout).unwrap();
+        let first = told.split("\n\n").next().unwrap();
+        let lines: Vec<_> = first.lines().filter(|line| line.trim_start().starts_with(name)).collect();
+        let [line] = lines[..] else { panic!("{profiles}: {name} is in one line: {first}") };
+        assert_eq!(line.trim(), format!("{name:<24}{value}"));
+    }
+    let options = ["--profiles", "tcp"];
+    ok(thinair(["compress"], [&self::capture("mqtt311_tcp4_qos1.pcap"), &rohc], &options));
+    let told = String::from_utf8(ok(thinair(["dissect"], [&rohc], &options)).stdout).unwrap();
+    assert!(told.contains("    dst_addr                   32  0a630001 (10.99.0.1)\n"), "{told}");
     // As USER0 anything is a ROHC packet; what it lacks is said.
     let rest = folder.path("rest.pcap");
     copy_records(&rohc, &rest, |number, data| (number > 8).then(|| data.to_vec()));

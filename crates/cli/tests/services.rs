@@ -147,6 +147,42 @@ fn objects_come_as_they_are_by_every_service() {
 }
 
 #[test]
+fn other_methods_are_answered_with_those_that_there_are() {
+    let folder = folder();
+    let mut server = Server::start("http", &folder, &[]);
+    for request in [
+        "POST /10 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
+        "PUT /10 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+        "DELETE /10 HTTP/1.1\r\nHost: a\r\n\r\n",
+    ] {
+        let answer = String::from_utf8(server.ask(request.as_bytes())).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 405 Method Not Allowed\r\n"), "{answer}");
+        assert!(answer.contains("\r\nAllow: GET, HEAD\r\n"), "{answer}");
+    }
+    server.end();
+}
+
+#[test]
+fn the_code_of_a_response_is_printed_once() {
+    let folder = folder();
+    let server = Server::start("coap", &folder, &[]);
+    let uri = format!("coap://{}/missing", server.address);
+    for (command, options) in [
+        ("get", &[][..]),
+        ("get", &["-v"]),
+        ("get", &["--json"]),
+        ("get", &["--json", "-v"]),
+        ("discover", &["-v"]),
+    ] {
+        let run =
+            Command::new(env!("CARGO_BIN_EXE_thinair")).args(["coap", command, &uri]).args(options).output();
+        let output = run.unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", told(&output));
+        assert_eq!(told(&output).matches("4.04").count(), 1, "{command} {options:?}: {}", told(&output));
+    }
+}
+
+#[test]
 fn streams_can_end_in_other_ways() {
     let folder = folder();
     for service in ["http", "iot-http", "iot-spdy"] {

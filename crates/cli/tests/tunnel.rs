@@ -127,6 +127,45 @@ fn a_check_tells_what_is_wrong_and_where() {
 }
 
 #[test]
+fn a_hub_has_no_common_key() {
+    let folder = folder();
+    let folder = folder.path();
+    for key in ["north", "south"] {
+        printed(folder, &["keygen", &format!("{key}.key")]);
+    }
+    fs::write(folder.join("hub.toml"), printed(folder, &["config", "hub"])).unwrap();
+    let text = printed(folder, &["check", "hub.toml"]);
+    let security = text.lines().find(|line| line.starts_with("security")).unwrap();
+    assert!(security.ends_with("a key file for each peer"), "{security}");
+    for key in ["north", "south"] {
+        let peer = text.lines().filter(|line| line.starts_with("peer") && line.contains(key));
+        assert!(peer.into_iter().all(|line| line.contains(&format!("{key}.key"))), "{text}");
+    }
+    let json: Value = serde_json::from_str(&printed(folder, &["check", "hub.toml", "--json"])).unwrap();
+    assert!(json["plan"]["security"]["key_file"].is_null(), "{json}");
+}
+
+/// Lengths show something in every tunnel without `pad`: that is in the documentation and in `check`, not in each log.
+#[test]
+fn a_start_does_not_warn_of_the_default() {
+    let folder = folder();
+    let folder = folder.path();
+    printed(folder, &["keygen", "a.key"]);
+    let start = |more: &[&str]| {
+        let run = ["run", "udp://192.0.2.1:7000", "--netns", "thinair-has-no-such-namespace"];
+        let output = thinair(folder, &[&run[..], more].concat());
+        assert!(stderr(&output).contains("thinair-has-no-such-namespace"), "{}", stderr(&output));
+        stderr(&output)
+    };
+    assert!(start(&["--insecure"]).contains("WARN"));
+    let started = start(&["--key", "a.key"]);
+    assert!(!started.contains("lengths"), "{started}");
+    let file = "[carrier]\nurl = \"udp://192.0.2.1:7000\"\n[security]\nkey = \"a.key\"\n";
+    fs::write(folder.join("a.toml"), file).unwrap();
+    assert!(printed(folder, &["check", "a.toml"]).contains("`pad` hides that"));
+}
+
+#[test]
 fn wrong_arguments_start_nothing() {
     let folder = folder();
     let folder = folder.path();
@@ -136,6 +175,15 @@ fn wrong_arguments_start_nothing() {
         (&["run", udp], &["--key FILE", "--insecure"]),
         (&["run", "ule+udp://192.0.2.1:7000"], &["--key FILE", "--open"]),
         (&["run", udp, "--key", "k", "--mtu", "1279", "--address", "fd09::1/64"], &["--mtu", "1280"]),
+        (&["run", "udp://:99999", "--insecure"], &["\"99999\" is no port", "1 to 65535"]),
+        (
+            &["run", "udp://:7000", "--insecure", "--address", "10.9.0.300/24"],
+            &["CARRIER", "--insecure", "--address: has \"10.9.0.300/24\""],
+        ),
+        (
+            &["run", "udp://192.0.2.1:7000?foo=1", "--insecure"],
+            &["it has listen, keepalive, iface, ttl, mtu"],
+        ),
         (&["run", udp, "--insecure", "--mode", "x"], &["--mode: is \"x\""]),
         (&["run", udp, "--insecure", "--http", "0.0.0.0:80"], &["--http", "ssh -L"]),
         (&["run", "--name", "../a"], &["letters, digits"]),

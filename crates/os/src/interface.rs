@@ -73,6 +73,15 @@ impl Interface {
         Ok(all.iter().map(|interface| interface.index()).collect())
     }
 
+    /// The names of all interfaces, in the order of their numbers.
+    ///
+    /// # Errors
+    /// The system cannot list them.
+    pub fn names() -> Result<Vec<String>> {
+        let all = if_nameindex().attempt(|| "list interfaces".to_owned())?;
+        Ok(all.iter().map(|interface| interface.name().to_string_lossy().into_owned()).collect())
+    }
+
     /// Whether there is an interface of that name.
     pub fn exists(name: &str) -> bool {
         Self::named(name).is_ok()

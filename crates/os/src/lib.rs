@@ -3,7 +3,7 @@
 //! This crate knows how Linux is asked: for [TUN and TAP devices](tun), for [network namespaces](namespace), for
 //! [addresses and routes](interface), to [wait](event_loop) until a packet comes or a point in time is reached, to carry
 //! [datagrams in batches](udp), to groups too, or octets on a [serial line](serial) or in [pipes](pipe), to [listen](tcp)
-//! for streams, to stay [in a folder](folder), to run [before everything
+//! for streams, to [capture] frames, to stay [in a folder](folder), to run [before everything
 //! else](realtime), to say that a [signal](signals) has come, and to take [privileges] away for good. It refuses to know
 //! what is in the packets. It is the only crate with unsafe code: calls that no library wraps, or not as they are needed
 //! here, and what a child does before it becomes another program.
@@ -25,6 +25,8 @@
 /// Whether this system is one that the crate knows.
 pub const IS_SUPPORTED: bool = cfg!(target_os = "linux");
 
+#[cfg(target_os = "linux")]
+pub mod capture;
 #[cfg(target_os = "linux")]
 pub mod clock;
 #[cfg(target_os = "linux")]
@@ -66,6 +68,7 @@ mod waker;
 
 #[cfg(target_os = "linux")]
 pub use self::{
+    capture::Capture,
     error::{Error, Result},
     event_loop::{EventLoop, Interest},
     interface::{Interface, Limits, Route},

@@ -40,6 +40,7 @@ fn specimen() -> Document {
                      are now, and where they would be.",
                 ),
         )
+        .section(what_to_set())
         .section(Section::new("Flows").table(flows()).figure(octets_by_layer()))
         .section(
             Section::new("Header sizes")
@@ -54,7 +55,29 @@ fn specimen() -> Document {
                 .figure(logarithmic())
                 .figure(categories()),
         )
-        .section(Section::new("Reproductions").table(reproductions()))
+        .section(Section::new("Reproductions").table(reproductions()).folded())
+}
+
+fn what_to_set() -> Section {
+    Section::new("What to set")
+        .facts([
+            Tile::new("scheme", Cell::text("ROHC with RTP in O-mode")).detail("Profile 0x0001 at both ends."),
+            Tile::new("headers", Cell::text("40.0 -> 2.3")).unit("B").detail("Mean octets of a packet."),
+            Tile::new("memory", Cell::Octets(11_520))
+                .detail("For 16 contexts at each end; --max-cid changes it."),
+        ])
+        .code(
+            "At the gateway",
+            "thinair tunnel run udp://:7000 --key sat.key --address 10.9.0.1/30\nthinair tunnel status",
+        )
+        .code(
+            "At the device",
+            "thinair tunnel run udp://198.51.100.7:7000 --key sat.key --address 10.9.0.2/30",
+        )
+        .terms([
+            ("flow", "Packets that share a context."),
+            ("feedback", "Messages of the receiver to the sender, the other way."),
+        ])
 }
 
 fn flows() -> Table {

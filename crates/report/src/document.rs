@@ -1,5 +1,5 @@
-//! The document: sections of prose, key figures, tables and plots, in reading order. Knows the order only;
-//! how each output shows it is in `page`, `terminal` and `json`.
+//! The document: sections of prose, key figures, commands, explained words, tables and plots, in reading
+//! order. Knows the order only; how each output shows it is in `page`, `terminal` and `json`.
 
 use crate::plot::Figure;
 use crate::table::{Cell, Table};
@@ -22,6 +22,9 @@ pub struct Section {
     pub heading: String,
     /// What it holds, in reading order.
     pub blocks: Vec<Block>,
+    /// Whether a page shows the heading alone until a reader opens it. Default: false. Terminal and JSON
+    /// have all of it.
+    pub folded: bool,
 }
 
 /// One thing to read.
@@ -31,6 +34,12 @@ pub enum Block {
     Text(String),
     /// Key figures side by side.
     Tiles(Vec<Tile>),
+    /// Key figures below each other, caption first: for values that are words.
+    Facts(Vec<Tile>),
+    /// Text to be copied letter for letter.
+    Code(Code),
+    /// Words and what they mean.
+    Terms(Vec<Term>),
     /// A table.
     Table(Table),
     /// A plot with its caption.
@@ -48,6 +57,24 @@ pub struct Tile {
     pub unit: String,
     /// What to compare it with. May be empty.
     pub detail: String,
+}
+
+/// Text to be copied letter for letter: commands, a configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Code {
+    /// Where the text belongs, such as the host that a command is for. May be empty.
+    pub caption: String,
+    /// Lines, separated by `\n`. Long ones are wrapped on a page and copied whole.
+    pub text: String,
+}
+
+/// A word and what it means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Term {
+    /// As it stands in tables and plots.
+    pub word: String,
+    /// Explanation, in a sentence or two.
+    pub meaning: String,
 }
 
 impl Document {
@@ -74,7 +101,14 @@ impl Document {
 impl Section {
     /// A section with nothing in it yet.
     pub fn new(heading: impl Into<String>) -> Self {
-        Self { heading: heading.into(), blocks: Vec::new() }
+        Self { heading: heading.into(), ..Self::default() }
+    }
+
+    /// Shows the heading alone on a page, until a reader opens it. Needs a heading.
+    #[must_use]
+    pub fn folded(mut self) -> Self {
+        self.folded = true;
+        self
     }
 
     /// Adds a paragraph.
@@ -87,6 +121,25 @@ impl Section {
     #[must_use]
     pub fn tiles(self, tiles: impl IntoIterator<Item = Tile>) -> Self {
         self.block(Block::Tiles(tiles.into_iter().collect()))
+    }
+
+    /// Adds key figures below each other.
+    #[must_use]
+    pub fn facts(self, facts: impl IntoIterator<Item = Tile>) -> Self {
+        self.block(Block::Facts(facts.into_iter().collect()))
+    }
+
+    /// Adds text to be copied letter for letter, such as commands, with a caption that may be empty.
+    #[must_use]
+    pub fn code(self, caption: impl Into<String>, text: impl Into<String>) -> Self {
+        self.block(Block::Code(Code { caption: caption.into(), text: text.into() }))
+    }
+
+    /// Adds words and what they mean.
+    #[must_use]
+    pub fn terms<W: Into<String>, M: Into<String>>(self, terms: impl IntoIterator<Item = (W, M)>) -> Self {
+        let term = |(word, meaning): (W, M)| Term { word: word.into(), meaning: meaning.into() };
+        self.block(Block::Terms(terms.into_iter().map(term).collect()))
     }
 
     /// Adds a table.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Number, Value, json};
 
-use crate::document::{Block, Document, Tile};
+use crate::document::{Block, Document, Term, Tile};
 use crate::table::{Cell, Table, cell};
 
 impl Table {
@@ -41,7 +41,8 @@ impl Table {
 
 impl Document {
     /// The document as an object: `title`, `subtitle`, and `sections` of `heading` and `blocks`. Each block
-    /// has a `kind`: `text`, `tiles`, `table` or `figure`, the last with its data as a table.
+    /// has a `kind`: `text`, `tiles`, `facts`, `code`, `terms`, `table` or `figure`, the last with its data
+    /// as a table.
     pub fn to_json(&self) -> Value {
         let sections: Vec<Value> = self
             .sections
@@ -60,6 +61,14 @@ fn block(block: &Block) -> Value {
         Block::Text(text) => json!({ "kind": "text", "text": text }),
         Block::Tiles(tiles) => {
             json!({ "kind": "tiles", "tiles": tiles.iter().map(tile).collect::<Vec<_>>() })
+        }
+        Block::Facts(facts) => {
+            json!({ "kind": "facts", "facts": facts.iter().map(tile).collect::<Vec<_>>() })
+        }
+        Block::Code(code) => json!({ "kind": "code", "caption": code.caption, "text": code.text }),
+        Block::Terms(terms) => {
+            let term = |term: &Term| json!({ "word": term.word, "meaning": term.meaning });
+            json!({ "kind": "terms", "terms": terms.iter().map(term).collect::<Vec<_>>() })
         }
         Block::Table(table) => json!({ "kind": "table", "table": table.to_json() }),
         Block::Figure(figure) => json!({ "kind": "figure", "data": figure.data().to_json() }),

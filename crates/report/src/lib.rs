@@ -5,8 +5,8 @@
 //! no clock, so the same input gives the same bytes.
 //!
 //! Begin with a [`Table`] ([`to_text`](Table::to_text), [`to_csv`](Table::to_csv),
-//! [`to_json`](Table::to_json)). Put tables, prose, [`Tile`]s and [`Figure`]s into a [`Document`] for
-//! [`to_html`](Document::to_html).
+//! [`to_json`](Table::to_json)). Put tables, prose, [`Tile`]s, [`Code`] and [`Figure`]s into a [`Document`]
+//! for [`to_html`](Document::to_html).
 //!
 //! ```
 //! use thinair_report::{Cell, Column, Style, Table};
@@ -38,7 +38,7 @@ mod table;
 mod terminal;
 mod text;
 
-pub use document::{Block, Document, Section, Tile};
+pub use document::{Block, Code, Document, Section, Term, Tile};
 pub use number::Numerals;
 pub use plot::axis::{Axis, Format, Scale};
 pub use plot::bars::Bars;

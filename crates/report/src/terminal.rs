@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::document::{Block, Document, Section, Tile};
+use crate::document::{Block, Code, Document, Section, Term, Tile};
 use crate::number::Numerals;
 use crate::table::{Cell, Column, Kind, Table, cell};
 use crate::text::{printable, truncated, width, wrapped};
@@ -81,6 +81,9 @@ impl Document {
                 parts.push(match block {
                     Block::Text(text) => paragraph(text, style, Paint::Plain),
                     Block::Tiles(tiles) => tiles_text(tiles, style),
+                    Block::Facts(facts) => facts_text(facts, style),
+                    Block::Code(code) => code_text(code, style),
+                    Block::Terms(terms) => terms_text(terms, style),
                     Block::Table(table) => table.to_text(style),
                     Block::Figure(_) => String::new(),
                 });
@@ -271,6 +274,53 @@ fn tiles_text(tiles: &[Tile], style: &Style) -> String {
     out
 }
 
+/// Captions in a column of their own, values flush left behind them.
+fn facts_text(facts: &[Tile], style: &Style) -> String {
+    let captions: Vec<_> = facts.iter().map(|fact| printable(&fact.caption)).collect();
+    let room = captions.iter().map(|caption| width(caption)).max().unwrap_or(0) + GAP;
+    let mut out = String::new();
+    for (fact, caption) in facts.iter().zip(&captions) {
+        let fill = " ".repeat(room - width(caption));
+        let value = fact.value_text(&Numerals::TERMINAL);
+        out.push_str(&format!("{caption}{fill}{}\n", style.paint(Paint::Bold, &value)));
+        for line in indented(&fact.detail, room, style) {
+            out.push_str(&style.paint(Paint::Dim, &line));
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// Lines as they are, indented: whoever copies one copies nothing else.
+fn code_text(code: &Code, style: &Style) -> String {
+    let caption = if code.caption.is_empty() {
+        String::new()
+    } else {
+        paragraph(&code.caption, style, Paint::Plain) + "\n"
+    };
+    code.text.lines().fold(caption, |text, line| format!("{text}    {}\n", printable(line)))
+}
+
+fn terms_text(terms: &[Term], style: &Style) -> String {
+    let mut out = String::new();
+    for term in terms {
+        out.push_str(&format!("{}\n", style.paint(Paint::Bold, &printable(&term.word))));
+        for line in indented(&term.meaning, 4, style) {
+            out.push_str(&format!("{line}\n"));
+        }
+    }
+    out
+}
+
+/// The words in lines that begin behind so many spaces; no line if there is no word.
+fn indented(text: &str, spaces: usize, style: &Style) -> Vec<String> {
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let lines = wrapped(&printable(text), style.prose_width().saturating_sub(spaces).max(LEAST_TEXT));
+    lines.into_iter().map(|line| format!("{}{line}", " ".repeat(spaces))).collect()
+}
+
 impl Tile {
     /// The value with its unit.
     pub(crate) fn value_text(&self, numerals: &Numerals) -> String {
@@ -360,6 +410,25 @@ mod tests {
              octets saved   50.0 %  of 12\n\
              delay         1.25 ms\n\n\
              a\n─\n"
+        );
+    }
+
+    #[test]
+    fn facts_commands_and_words_stand_below_each_other() {
+        let section = Section::new("Set")
+            .facts([
+                Tile::new("scheme", Cell::text("ROHC")).detail("both ends"),
+                Tile::new("memory", Cell::Octets(1000)),
+            ])
+            .code("At the device", "thinair a\nthinair b")
+            .terms([("flow", "Packets that share a context.")])
+            .folded();
+        assert_eq!(
+            Document::new("T").section(section).to_text(&Style::plain(80)),
+            "T\n\n\nSet\n\n\
+             scheme  ROHC\n        both ends\nmemory  1.00 kB\n\n\
+             At the device\n\n    thinair a\n    thinair b\n\n\
+             flow\n    Packets that share a context.\n"
         );
     }
 

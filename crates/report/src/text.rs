@@ -6,6 +6,12 @@ use std::borrow::Cow;
 use unicode_width::UnicodeWidthChar;
 use unicode_width::UnicodeWidthStr;
 
+/// No-break space: the numbers of a change, or a number and its unit, stay in one line.
+pub(crate) const NO_BREAK_SPACE: char = '\u{a0}';
+
+/// Units that stay in the line of their number.
+const UNITS: [&str; 11] = ["%", "B", "kB", "MB", "GB", "octets", "octet", "s", "ms", "kbit/s", "Hz"];
+
 /// The text with control and direction-changing characters made visible, so that a name out of a file
 /// cannot move the cursor or reorder the line.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
@@ -25,6 +31,35 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 
 fn is_treacherous(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The text with an arrow for each `->`. Spaces between the numbers of a change, before an arrow and before
+/// a unit become no-break spaces.
+pub(crate) fn arrows(text: &str) -> String {
+    let text = printable(text);
+    let words: Vec<&str> = text.split(' ').collect();
+    let mut out = String::with_capacity(text.len());
+    for (at, word) in words.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|at| words.get(at)).copied();
+        if let Some(before) = before {
+            let from = at.checked_sub(2).and_then(|at| words.get(at)).copied().unwrap_or_default();
+            let is_change = is_arrow(before) && is_number(from) && is_number(word);
+            let is_unit = is_number(before) && UNITS.contains(&word.trim_end_matches([',', ';', '.', ')']));
+            out.push(if is_arrow(word) || is_change || is_unit { NO_BREAK_SPACE } else { ' ' });
+        }
+        out.push_str(if is_arrow(word) { "→" } else { word });
+    }
+    out
+}
+
+fn is_arrow(word: &str) -> bool {
+    word == "->" || word == "→"
+}
+
+/// Whether the word is digits with what groups and parts them.
+fn is_number(word: &str) -> bool {
+    let is_part = |c: char| matches!(c, '.' | ',' | '-' | '\u{2212}' | '\u{202f}' | '<' | '>');
+    word.contains(|c: char| c.is_ascii_digit()) && word.chars().all(|c| c.is_ascii_digit() || is_part(c))
 }
 
 /// Columns the text takes in a terminal.
@@ -80,6 +115,20 @@ mod tests {
     fn escape_sequences_and_direction_marks_do_not_pass() {
         assert_eq!(printable("\u{1b}[31mred\u{202e}\n"), "\u{fffd}[31mred\u{fffd} ");
         assert_eq!(printable("plain – text"), "plain – text");
+    }
+
+    #[test]
+    fn a_change_of_a_number_stays_in_one_line() {
+        assert_eq!(
+            arrows("headers 61.5 -> 3.4 octets a packet; 1,200 -> 900 B"),
+            "headers 61.5\u{a0}→\u{a0}3.4\u{a0}octets a packet; 1,200\u{a0}→\u{a0}900\u{a0}B"
+        );
+    }
+
+    #[test]
+    fn between_two_addresses_a_line_may_break_behind_the_arrow() {
+        assert_eq!(arrows("10.0.0.1:80 -> 10.0.0.2:8080"), "10.0.0.1:80\u{a0}→ 10.0.0.2:8080");
+        assert_eq!(arrows("-> x"), "→ x");
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::channel::Channel;
 use crate::cid::Cid;
 use crate::exchange::Exchanges;
 use crate::feedback::{AckType, Feedback, FeedbackError};
-use crate::profile::coap::{self, Base, CoapConfig, Template, Templates};
+use crate::profile::coap::{Base, CoapConfig, Template, Templates};
 use crate::profile::rfc3095::compress::{Context, Refused};
 use crate::profile::rfc3095::table::{Block, Pool};
 use crate::profile::rfc3095::timer::Link;
@@ -145,7 +145,9 @@ impl CompressorMemory<'static> {
             links: Slots::owned(alloc::vec![FlowLink::EMPTY; channel.contexts()]),
             buckets: Slots::owned(alloc::vec![0; (channel.contexts() * 2).next_power_of_two()]),
             blocks: Slots::owned(alloc::vec![Block::default(); blocks]),
-            templates: Slots::owned(alloc::vec![Template::EMPTY; coap::templates_for(channel)]),
+            templates: Slots::owned(
+                alloc::vec![Template::EMPTY; crate::profile::coap::templates_for(channel)],
+            ),
             tcp: Slots::owned(alloc::vec![TcpRoom::EMPTY; rooms_for(channel)]),
         }
     }
@@ -603,7 +605,7 @@ mod tests {
             let profiles = ProfileSet::v1().with(ProfileId::Coap).unwrap();
             let channel = Channel::new(CidSpace::Small, 3, profiles).unwrap().with_integrity_below(integrity);
             let mut config = CompressorConfig::new(channel);
-            use coap::FormatPolicy::{Auto, Pt0, Pt0c, Pt1};
+            use crate::profile::coap::FormatPolicy::{Auto, Pt0, Pt0c, Pt1};
             config.coap.format = [Auto, Pt0, Pt0c, Pt1][format];
             let mut short = Compressor::new(config, CompressorMemory::owned(&channel, 1));
             let mut long = Compressor::new(config, CompressorMemory::owned(&channel, 1));

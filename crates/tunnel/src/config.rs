@@ -63,8 +63,16 @@ pub fn system_resolver(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
 pub fn plan(settings: &Settings, surroundings: &Surroundings<'_>) -> Result<Plan, ConfigError> {
     let scheme = carrier::scheme(settings)?;
     let security = security::security(settings, scheme, others::is_mesh(settings))?;
-    let mut carried = carrier::carried(settings, &security, surroundings)?;
-    let others = others::others(settings, &mut carried, &security, surroundings)?;
+    let inside = inside::inside(settings);
+    let outside = || {
+        let mut carried = carrier::carried(settings, &security, surroundings)?;
+        let others = others::others(settings, &mut carried, &security, surroundings)?;
+        Ok::<_, ConfigError>((carried, others))
+    };
+    let (carried, others) = match (outside(), &inside) {
+        (Err(outside), Err(inside)) => return Err(outside.and(inside)),
+        (outside, _) => outside?,
+    };
     let answers = answers(settings, &carried)?;
     let has_types = match &carried.carrier {
         Carrier::Udp { packaging, .. } | Carrier::File { packaging, .. } => *packaging != Packaging::Packed,
@@ -74,7 +82,7 @@ pub fn plan(settings: &Settings, surroundings: &Surroundings<'_>) -> Result<Plan
     let has_two_ends = !is_open && !carried.is_one_way() && !others::is_mesh(settings);
     let channel = channel::channel(settings, answers, has_types, has_two_ends, surroundings)?;
     Ok(Plan {
-        inside: inside::inside(settings)?,
+        inside: inside?,
         carrier: carried.carrier,
         security,
         channel,

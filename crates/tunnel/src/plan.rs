@@ -4,7 +4,7 @@
 mod words;
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use thinair_rohc::profile::coap::Base;
@@ -38,13 +38,21 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Every key file.
+    /// Returns every key file: the common one, and those of peers.
     pub fn key_files(&self) -> Vec<PathBuf> {
-        let Security::Key { path, .. } = &self.security else { return Vec::new() };
-        let Others::Peers(peers) = &self.others else { return vec![path.clone()] };
-        let is_used = peers.iter().any(|peer| peer.key.is_none());
-        let common = is_used.then(|| path.clone());
+        let common = self.common_key_file().map(Path::to_owned);
+        let Others::Peers(peers) = &self.others else { return common.into_iter().collect() };
         common.into_iter().chain(peers.iter().filter_map(|peer| peer.key.clone())).collect()
+    }
+
+    /// Returns the key file of this end; `None` without keys, and where each peer has a file of its own.
+    pub fn common_key_file(&self) -> Option<&Path> {
+        let Security::Key { path, .. } = &self.security else { return None };
+        let is_used = match &self.others {
+            Others::Peers(peers) => peers.iter().any(|peer| peer.key.is_none()),
+            Others::Mesh(_) => true,
+        };
+        is_used.then_some(path)
     }
 }
 

@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-use thinair_capture::{LinkType, Timestamp, Writer};
+use thinair_capture::{LinkType, Reader, Timestamp, Writer};
 use thinair_rohc::{Channel, CidSpace, Mode, ProfileSet};
 use thinair_wire::header::ipv4::Ipv4;
 
 use super::Analysis;
-use crate::outcome::{BreakEven, Outcome};
+use crate::outcome::{BreakEven, Outcome, Totals};
 use crate::settings::{Loss, SchemeSpec, Settings};
 use crate::survey::Survey;
 
@@ -183,4 +183,25 @@ fn the_course_of_a_flow_ends_at_its_sums() {
     // O-mode answers the first IR packet with feedback.
     assert_eq!(flow.course[0].bytes_out[0], firsts[0]);
     assert!(flow.course[0].bytes_out[1] > firsts[1]);
+}
+
+#[test]
+fn records_that_come_one_by_one_count_as_those_of_a_file() {
+    let capture = std::fs::read("../../captures/coap_udp4_observe.pcap").unwrap();
+    let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
+    let scheme = SchemeSpec::Rohc { name: "rohc-v1", channel, mode: Mode::Optimistic, learned: false };
+    let settings = Settings::new(channel, &[scheme]);
+
+    let mut whole = Analysis::new(settings.clone(), Survey::default());
+    whole.read("file", capture.as_slice(), |_| ()).unwrap();
+    let mut live = Analysis::new(settings, Survey::default());
+    let mut link = live.begin("eth0");
+    let mut reader = Reader::new(capture.as_slice()).unwrap();
+    while let Some(record) = reader.next_record() {
+        live.observe(&mut link, &record.unwrap());
+    }
+
+    let sums = |totals: Totals| (totals.packets, totals.traffic.bytes_in, totals.schemes[0].bytes_out);
+    assert_eq!(sums(live.totals()), sums(whole.totals()));
+    assert_eq!(link.input().packets, 403);
 }

@@ -75,8 +75,8 @@ fn truncation_names_the_place() {
 fn files_of_other_kinds_say_what_to_do() {
     let message = |file: &[u8]| Reader::new(file).unwrap_err().to_string();
     assert_eq!(
-        message(&[0x1f, 0x8b, 8, 0, 0]),
-        "not a capture file: no magic number of pcap or pcapng at offset 0: this is gzip; decompress it first"
+        message(b"BZh91"),
+        "not a capture file: no magic number of pcap or pcapng at offset 0: this is bzip2; decompress it first"
     );
     assert_eq!(
         message(b"snoop\0\0\0"),

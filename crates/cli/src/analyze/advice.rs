@@ -1,6 +1,7 @@
 //! The recommendation as people read it: savings, and the settings of both ends as command lines and as a file.
 
 use std::fmt::Write as _;
+use std::net::Ipv6Addr;
 use std::path::Path;
 
 use thinair_analyze::{Outcome, Recommendation, Settings};
@@ -30,15 +31,16 @@ pub(crate) struct Advice {
 }
 
 impl Advice {
-    /// Advice for the captures that were read with these options.
+    /// Advice for the captures that were read with these options, with numbers as the medium sets them.
     pub(crate) fn of(
+        n: Numerals,
         options: &ChannelOptions,
         settings: &Settings,
         outcome: &Outcome,
         paths: &[String],
     ) -> Self {
         match &outcome.recommendation {
-            Some(best) => recommended(options, settings, outcome, best, paths),
+            Some(best) => recommended(n, options, settings, outcome, best, paths),
             None => Self {
                 headline: "leave headers as they are: no scheme of ROHC sends fewer octets of these packets"
                     .to_owned(),
@@ -66,19 +68,20 @@ impl Advice {
 }
 
 fn recommended(
+    n: Numerals,
     options: &ChannelOptions,
     settings: &Settings,
     outcome: &Outcome,
     best: &Recommendation,
     paths: &[String],
 ) -> Advice {
-    let n = Numerals::TERMINAL;
     let channel = channel_arguments(options, best);
     let of_conversion = |names: &str| format!("thinair rohc {names} --both-ways{}", joined(&channel));
     let capture = match paths {
         [only] if only != "-" => quoted(only),
         _ => "CAPTURE".to_owned(),
     };
+    let packets = packet_arguments(settings);
     let tunnels = Tunnel::all(outcome, best);
     let feedback = match best.feedback_bytes {
         0 => String::new(),
@@ -94,7 +97,7 @@ fn recommended(
                 n.integer(best.bytes_out.into()),
             ),
         ),
-        ("a month", month(settings, best)),
+        ("a month", month(n, settings, best)),
         (
             "memory",
             format!(
@@ -103,7 +106,7 @@ fn recommended(
                 contexts(best)
             ),
         ),
-        ("in a tunnel", in_tunnels(&tunnels)),
+        ("in a tunnel", in_tunnels(n, &tunnels)),
     ];
     if let Some(wait) = &best.late_wait {
         rows.push(("late start", format!("a decompressor waits for at most {}", words::late_wait(wait))));
@@ -117,7 +120,7 @@ fn recommended(
     }
     let mut blocks = Vec::new();
     if best.learned {
-        let line = format!("thinair rohc learn {capture} -o {TEMPLATE}");
+        let line = format!("thinair rohc learn {capture} -o {TEMPLATE}{packets}");
         blocks.push((
             "Learn what first packets of flows look like, and give the file to both ends",
             vec![line],
@@ -125,7 +128,10 @@ fn recommended(
     }
     blocks.extend([(
         "Try it: both ends of a link that carries ROHC packets",
-        vec![of_conversion(&format!("compress {capture} OUT")), of_conversion("decompress OUT BACK")],
+        vec![
+            of_conversion(&format!("compress {capture} OUT{packets}")),
+            of_conversion("decompress OUT BACK"),
+        ],
     )]);
     if let Some(tunnel) = tunnels.iter().find(|tunnel| tunnel.octets < best.bytes_in) {
         let arguments = joined(&tunnel_arguments(options, best));
@@ -158,8 +164,7 @@ fn contexts(best: &Recommendation) -> usize {
 }
 
 /// Traffic of a month, in octets and money.
-fn month(settings: &Settings, best: &Recommendation) -> String {
-    let n = Numerals::TERMINAL;
+fn month(n: Numerals, settings: &Settings, best: &Recommendation) -> String {
     let seconds = n.number(best.seconds, 1);
     let Some(month) = &best.month else {
         return format!("not known: the capture lasts {seconds} s; give one of a minute or more");
@@ -217,8 +222,7 @@ impl Tunnel {
 }
 
 /// Octets through tunnels, whose own headers are around each packet.
-fn in_tunnels(tunnels: &[Tunnel]) -> String {
-    let n = Numerals::TERMINAL;
+fn in_tunnels(n: Numerals, tunnels: &[Tunnel]) -> String {
     let part = |tunnel: &Tunnel| {
         let change = match tunnel.saved_ratio < 0.0 {
             true => format!("{} more than before", n.percent(-tunnel.saved_ratio, 1)),
@@ -252,6 +256,16 @@ fn channel_arguments(options: &ChannelOptions, best: &Recommendation) -> Vec<Str
     let mode = std::iter::once(("mode", best.mode.to_owned()));
     let given = options.given().into_iter().map(|given| (given.name, given.value));
     mode.chain(settings_of(best)).chain(given).map(argument).collect()
+}
+
+/// Options of `thinair rohc compress` and `learn` by which they find the packets that were analyzed.
+fn packet_arguments(settings: &Settings) -> String {
+    let outer = if settings.keep_tunnels { " --outer" } else { "" };
+    let context = |id| {
+        let context = settings.contexts.context(id)?;
+        Some(format!(" --lowpan-context {id}={}/{}", Ipv6Addr::from(context.prefix()), context.length()))
+    };
+    (0..16).filter_map(context).fold(outer.to_owned(), |all, one| all + &one)
 }
 
 /// Options of `thinair tunnel run`, whose default mode is O-mode.

@@ -1,115 +1,138 @@
-//! The report as one page with plots.
+//! The report as one page: what to decide first, then what it rests on, then details that a reader opens.
+//!
+//! Octets of the page are those that are sent, feedback included: the bars, the tables and the figures above
+//! them show one quantity.
 
-use thinair_analyze::outcome::{Flow, Scheme};
-use thinair_analyze::{Outcome, Settings};
+mod shown;
+mod terms;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use thinair_analyze::Settings;
+
+use thinair_analyze::outcome::{Flow, Outcome};
 use thinair_report::{
     Axis, Bars, Cell, Column, Document, Figure, Lines, Numerals, Section, Series, StackedBars, Table, Tile,
 };
 
-use super::{text, words};
+use self::shown::Shown;
+use super::advice::Advice;
+use super::{rows, text, words};
 
-/// More rows than this are a burden to a telephone.
-const MOST_FLOWS: usize = 200;
+/// Numbers in sentences and figures of the page.
+const N: Numerals = Numerals::TYPESET;
+
+/// Flows that are listed: more are a burden to a telephone.
+const MOST_FLOWS: usize = 60;
 
 /// Flows whose course is drawn.
 const MOST_COURSES: usize = 3;
 
-/// More curves than this, or bars beside each other, cannot be told apart.
-const MOST_CURVES: usize = 5;
-
 /// Fields of SCHC rules that are listed, or a few more.
-const MOST_FIELDS: usize = 100;
+const MOST_FIELDS: usize = 40;
 
 /// Packet types with a part of their own in a bar.
 const MOST_PARTS: usize = 6;
 
-pub(crate) fn document(settings: &Settings, outcome: &Outcome) -> Document {
-    let sections = [
-        summary(settings, outcome),
-        Section::new("Where the octets are").text(LAYERS).figure(octets_by_layer(outcome)),
-        courses(outcome),
-        headers(outcome),
-        flows(outcome),
-    ];
-    let captures = Section::new("Captures").text(CAPTURES).table(inputs(outcome));
-    let document = Document::new("What header compression saves").subtitle(subtitle(settings, outcome));
-    sections.into_iter().chain(rules(outcome)).chain([captures]).fold(document, Document::section)
+pub(crate) fn document(settings: &Settings, outcome: &Outcome, advice: &Advice) -> Document {
+    let shown = Shown::of(outcome);
+    let document = Document::new(title(&shown)).subtitle(subtitle(outcome));
+    let sections = [summary(outcome, &shown), decision(advice), compared(settings, outcome, &shown)];
+    let document = sections.into_iter().chain([layers(outcome, &shown)]).fold(document, Document::section);
+    let details = [all_modes(settings, outcome, &shown), courses(outcome, &shown)];
+    let details = details.into_iter().chain([headers(outcome, &shown), flows(outcome), rules(outcome)]);
+    let details = details.flatten().chain([captures(outcome)]);
+    details.map(Section::folded).fold(document, Document::section)
 }
 
-/// The section, with a paragraph if there is one.
-fn with_text(section: Section, text: Option<String>) -> Section {
-    match text {
-        Some(text) => section.text(text),
-        None => section,
+/// The finding in a few words.
+fn title(shown: &Shown<'_>) -> String {
+    match shown.best() {
+        Some(best) if best.saved_ratio > 0.0 => {
+            format!("{} saves {}", words::name(best), N.percent(best.saved_ratio, 1))
+        }
+        Some(_) => "Header compression saves nothing here".to_owned(),
+        None => "No IP packet to compress".to_owned(),
     }
 }
 
-const LAYERS: &str = "Each bar is everything that is sent: before compression, and by each scheme. Compressed headers take the \
-    place of those of IP and transport, and with some schemes of CoAP; what stands behind those goes as it is.";
-
-const COURSES: &str = "A scheme that learns from the packets themselves, as ROHC does, begins a flow with large headers; one that \
-    was told beforehand, as SCHC is by its rules, has no such start, but learns nothing either. Each curve is the mean of all \
-    packets of the flow so far, with payload and feedback: where two of them cross, the one below has made up for its start. \
-    The tables say after how many packets that is so for good; a scheme that is cheaper from the first packet on is not \
-    listed.";
-
-const HEADERS: &str = "In U-mode nothing comes back from the receiver, so the compressor repeats what it knows from time to \
-    time: these refreshes are the spikes of U-mode. In O-mode the receiver asks when it needs one, by feedback the other way. By default \
-    refreshes come every 16 s in dense traffic, and in sparse traffic as often as a share of the octets sent pays for, or every 128 packets \
-    (docs/refresh.md).";
-
-const CAPTURES: &str = "Every IP packet was compressed, decompressed by a decompressor of its own, and compared octet by \
-    octet. Records without a whole IP packet are skipped. Odd packets have headers that cannot be restored from \
-    others; they are carried by a profile that restores them exactly.";
-
-fn subtitle(settings: &Settings, outcome: &Outcome) -> String {
+fn subtitle(outcome: &Outcome) -> String {
     let files = match outcome.inputs.as_slice() {
         [only] => only.path.clone(),
-        several => words::counted(several.len() as u64, "capture"),
+        several => counted(several.len() as u64, "capture"),
     };
-    format!("{files}; ROHC with MAX_CID {}", settings.channel.max_cid())
+    let packets = counted(outcome.totals.packets, "IP packet");
+    format!("{files}: {packets} in {}", counted(outcome.flows.len() as u64, "flow"))
 }
 
-fn summary(settings: &Settings, outcome: &Outcome) -> Section {
+/// Key figures of the best scheme.
+fn summary(outcome: &Outcome, shown: &Shown<'_>) -> Section {
     let (packets, traffic) = (outcome.totals.packets, &outcome.totals.traffic);
-    let best = words::best(outcome);
-    let saved = best.map(|best| {
-        let octets = |octets: u64| Numerals::TYPESET.octets(octets);
-        Tile::new(format!("saved by {}", words::label(best)), Cell::Percent(best.saved_ratio))
-            .detail(format!("{} of {} are left", octets(best.sent_bytes()), octets(traffic.bytes_in)))
-    });
-    let header = best.map(|best| {
-        let header = Cell::number(words::per_packet(best.layers_out.all_headers(), packets), 1);
-        let before = words::per_packet(traffic.layers_in.all_headers(), packets);
-        Tile::new(format!("header by {}", words::label(best)), header)
-            .unit("B")
-            .detail(format!("mean; before: {before:.1} B"))
-    });
-    let whole = [
-        Tile::new("IP packets", Cell::integer(packets))
-            .detail(format!("in {}", words::counted(outcome.flows.len() as u64, "flow"))),
-        Tile::new("mismatches", Cell::integer(outcome.mismatches())).detail("after the round trip"),
-    ];
-    let section = Section::new("").tiles(saved.into_iter().chain(header).chain(whole));
-    let result = best.map(|best| words::result(outcome, best));
-    with_text(section, result).table(text::schemes(settings, outcome))
+    let section = Section::new("");
+    let Some(best) = shown.best() else {
+        return section.text("Nothing was compressed. The captures and what they hold are listed below.");
+    };
+    let mean = |octets: u64| N.number(words::per_packet(octets, packets), 1);
+    let header = change(mean(traffic.layers_in.all_headers()), mean(best.layers_out.all_headers()));
+    let fewer = if best.saved_ratio < 0.0 { "more octets sent" } else { "fewer octets sent" };
+    section.tiles([
+        Tile::new(fewer, Cell::Percent(best.saved_ratio.abs())).detail(format!(
+            "{} octets{}",
+            change(N.integer(traffic.bytes_in.into()), N.integer(best.sent_bytes().into())),
+            if best.feedback_bytes > 0 { ", feedback included" } else { "" }
+        )),
+        Tile::new("headers of a packet", Cell::text(header)).unit("B").detail("mean, before and after"),
+        Tile::new(if packets == 1 { "IP packet" } else { "IP packets" }, Cell::integer(packets))
+            .detail(format!("in {}", counted(outcome.flows.len() as u64, "flow"))),
+        Tile::new("packets that differ", Cell::integer(outcome.mismatches()))
+            .detail("after compression and decompression"),
+    ])
 }
 
-fn headers(outcome: &Outcome) -> Section {
-    with_text(Section::new("Header sizes").text(HEADERS), left_out(outcome))
-        .figure(over_time(outcome))
-        .figure(sizes(outcome))
-        .figure(octets_by_type(outcome))
-        .table(text::packet_types(outcome))
+/// What to set at both ends, and what it brings.
+fn decision(advice: &Advice) -> Section {
+    let reasons = advice.rows.iter().map(|(name, text)| Tile::new(*name, Cell::Empty).detail(text));
+    let facts = std::iter::once(Tile::new("use", Cell::text(&advice.headline))).chain(reasons);
+    let section = Section::new("What to use").facts(facts);
+    advice.blocks.iter().fold(section, |section, (heading, lines)| section.code(*heading, lines.join("\n")))
 }
 
-fn octets_by_layer(outcome: &Outcome) -> Figure {
+/// The best mode of each scheme, side by side.
+fn compared(settings: &Settings, outcome: &Outcome, shown: &Shown<'_>) -> Section {
+    let schemes: Vec<_> = shown.iter().map(|(_, scheme)| scheme).collect();
+    let mut table = rows::schemes(settings, outcome, &schemes, rows::Columns::Deciding);
+    table.note = "Octets of IP packets as they are sent, feedback included, without link headers. Headers are those of IP, \
+                  transport, CoAP and RTP, or what is sent in their place."
+        .to_owned();
+    let terms = words::terms(settings, outcome);
+    let section = Section::new("Schemes side by side").table(table).terms(terms::schemes(schemes));
+    if terms.is_empty() { section } else { section.text(terms) }
+}
+
+fn all_modes(settings: &Settings, outcome: &Outcome, shown: &Shown<'_>) -> Option<Section> {
+    let all: Vec<_> = outcome.totals.schemes.iter().collect();
+    let table = rows::schemes(settings, outcome, &all, rows::Columns::All);
+    shown.best().map(|_| Section::new("All schemes and modes").text(ALL_MODES).table(table))
+}
+
+const ALL_MODES: &str = "Feedback and refreshes are among the octets. A refresh repeats a context that the receiver may have \
+    lost; docs/refresh.md lists how often that is, by pace.";
+
+const LAYERS: &str = "Each bar is everything that is sent, before compression and by each scheme.";
+
+fn layers(outcome: &Outcome, shown: &Shown<'_>) -> Section {
+    let section = Section::new("Where the octets are").text(LAYERS);
+    section.figure(octets_by_layer(outcome, shown)).terms(terms::LAYERS)
+}
+
+fn octets_by_layer(outcome: &Outcome, shown: &Shown<'_>) -> Figure {
     let parts = ["IP", "transport", "compressed", "CoAP/RTP", "payload", "feedback"];
     let before = &outcome.totals.traffic.layers_in;
     let layers = [before.ip, before.transport, 0, before.application, before.payload, 0];
-    let mut bars = StackedBars::new(Axis::new("octets").octets(), parts);
-    bars = bars.bar("Before", layers.map(|octets| octets as f64));
-    for scheme in &outcome.totals.schemes {
+    let mut bars = StackedBars::new(Axis::new("octets").unit("B"), parts);
+    bars = bars.bar(rows::BEFORE, layers.map(|octets| octets as f64));
+    for (_, scheme) in shown.iter() {
         let after = &scheme.layers_out;
         let layers =
             [after.ip, after.transport, after.rohc, after.application, after.payload, scheme.feedback_bytes];
@@ -118,44 +141,31 @@ fn octets_by_layer(outcome: &Outcome) -> Figure {
     Figure::new("Octets by layer", bars)
 }
 
-fn octets_by_type(outcome: &Outcome) -> Figure {
-    let schemes = &outcome.totals.schemes;
-    let octets_of = |name: &str| -> u64 {
-        schemes.iter().map(|scheme| text::of_type(&scheme.rohc_bytes_by_type, name)).sum()
-    };
-    let mut names: Vec<_> = text::type_names(outcome).into_iter().collect();
-    names.sort_by_key(|name| std::cmp::Reverse(octets_of(name)));
-    let others = names.split_off(names.len().min(MOST_PARTS));
-    let others = (!others.is_empty()).then_some(others);
-    let parts = names.iter().copied().chain(others.as_ref().map(|_| "other"));
-    let mut bars = StackedBars::new(Axis::new("octets").octets(), parts);
-    for scheme in schemes {
-        let octets = |name: &&str| text::of_type(&scheme.rohc_bytes_by_type, name);
-        let rest = others.as_ref().map(|others| others.iter().map(octets).sum::<u64>());
-        let octets = names.iter().map(octets).chain(rest);
-        bars = bars.bar(words::label(scheme), octets.map(|octets| octets as f64));
-    }
-    Figure::new("What compressed headers are made of", bars)
-        .note("Octets by packet type. IR and IR-DYN begin a context of ROHC or refresh it.")
-}
+const COURSES: &str = "A scheme that learns from the packets themselves, as ROHC does, begins a flow with large headers. One that \
+    is given rules beforehand, as SCHC is, has no such start, but learns nothing either. Each curve is the mean of all \
+    packets of the flow so far, with payload and feedback: where two of them cross, the one below has made up for its start. \
+    The tables list after how many packets that is so for good; a scheme that is cheaper from the first packet on is not \
+    listed.";
 
 /// The largest flows, packet by packet.
-fn courses(outcome: &Outcome) -> Section {
+fn courses(outcome: &Outcome, shown: &Shown<'_>) -> Option<Section> {
     let section = Section::new("Start-up and break-even").text(COURSES);
-    let section = with_text(section, left_out(outcome));
-    text::largest(outcome, MOST_COURSES).into_iter().fold(section, |section, flow| {
-        let mut table = text::start_up(flow);
-        // The section says it once.
-        table.title.clear();
-        table.note.clear();
-        section.figure(course(outcome, flow)).table(table)
+    let flows = text::largest(outcome, MOST_COURSES);
+    (!flows.is_empty()).then(|| {
+        flows.into_iter().fold(section, |section, flow| {
+            let mut table = text::start_up(flow);
+            // The section has both.
+            table.title.clear();
+            table.note.clear();
+            section.figure(course(shown, flow)).table(table)
+        })
     })
 }
 
-fn course(outcome: &Outcome, flow: &Flow) -> Figure {
+fn course(shown: &Shown<'_>, flow: &Flow) -> Figure {
     let x = Axis::new("packets of the flow so far").logarithmic();
     let mut lines = Lines::new(x, Axis::new("octets a packet").unit("B"));
-    for (at, scheme) in drawn(outcome) {
+    for (at, scheme) in shown.iter() {
         let points = flow.course.iter().map(|milestone| {
             let octets = milestone.bytes_out.get(at).copied().unwrap_or(0);
             (milestone.packets as f64, words::per_packet(octets, milestone.packets))
@@ -163,55 +173,24 @@ fn course(outcome: &Outcome, flow: &Flow) -> Figure {
         lines = lines.series(Series::new(words::label(scheme), points));
     }
     let before = flow.course.iter().map(|m| (m.packets as f64, words::per_packet(m.bytes_in, m.packets)));
-    Figure::new(words::ends(flow), lines.series(Series::new("before", before)))
+    Figure::new(words::ends(flow), lines.series(Series::new(rows::BEFORE, before)))
 }
 
-/// The schemes that have curves, with their places. If there are many, it is one mode of each.
-fn drawn(outcome: &Outcome) -> Vec<(usize, &Scheme)> {
-    let schemes = &outcome.totals.schemes;
-    let all = schemes.iter().enumerate();
-    if schemes.len() <= MOST_CURVES {
-        return all.collect();
-    }
-    let is_last = |at: usize, name: &str| schemes.iter().skip(at + 1).all(|later| later.scheme != name);
-    all.filter(|(at, scheme)| is_last(*at, scheme.scheme)).collect()
+const HEADERS: &str =
+    "Headers of the packets as they are sent: spikes are those of refreshes and of flows that begin.";
+
+fn headers(outcome: &Outcome, shown: &Shown<'_>) -> Option<Section> {
+    let types = text::packet_types(outcome);
+    let section = Section::new("Header sizes").text(HEADERS);
+    let section = section.figure(over_time(outcome, shown)).figure(sizes(outcome, shown));
+    let section = section.terms(terms::packet_types(text::type_names(outcome)));
+    let section = section.figure(octets_by_type(outcome, shown)).table(types);
+    shown.best().map(|_| section)
 }
 
-/// What [`drawn`] leaves out, in a sentence.
-fn left_out(outcome: &Outcome) -> Option<String> {
-    let drawn = drawn(outcome);
-    let schemes = outcome.totals.schemes.iter().enumerate();
-    let others: Vec<_> = schemes
-        .filter(|(at, _)| drawn.iter().all(|(one, _)| one != at))
-        .map(|(_, scheme)| words::label(scheme))
-        .collect();
-    (!others.is_empty()).then(|| {
-        let others = others.join(", ");
-        format!("Curves of {others} are left out, so that the others can be told apart; --mode u draws them.")
-    })
-}
-
-fn flows(outcome: &Outcome) -> Section {
-    let many = outcome.totals.schemes.len() > MOST_CURVES;
-    let breadth = if many { text::Breadth::Middle } else { text::Breadth::Wide };
-    let mut table = text::flows(outcome, MOST_FLOWS, breadth);
-    table.title.clear();
-    let section = Section::new("Flows").text(format!(
-        "A flow is one direction of a conversation; profile says which ROHC profiles carried it, that of most packets \
-         first. RTP goes as UDP until its first packets have shown what it is, or --rtp-ports tells. Headers, those of \
-         CoAP and RTP included, are mean octets of a packet, before and in {}.{}",
-        if many { "the scheme that needs fewest octets" } else { "each scheme" },
-        match outcome.flows.len().saturating_sub(MOST_FLOWS) {
-            0 => String::new(),
-            more => format!(" These are the largest; {} more are not listed.", words::counted(more as u64, "flow")),
-        }
-    ));
-    section.table(table)
-}
-
-fn over_time(outcome: &Outcome) -> Figure {
+fn over_time(outcome: &Outcome, shown: &Shown<'_>) -> Figure {
     let mut lines = Lines::new(Axis::new("time").unit("s"), Axis::new("header octets a packet").unit("B"));
-    for (at, scheme) in drawn(outcome) {
+    for (at, scheme) in shown.iter() {
         let points = outcome.timeline.stretches().map(|(time, stretch)| {
             let octets = stretch.header_bytes_out.get(at).copied().unwrap_or(0);
             (time.as_secs_f64(), words::per_packet(octets, stretch.packets))
@@ -221,15 +200,15 @@ fn over_time(outcome: &Outcome) -> Figure {
     let points = outcome.timeline.stretches().map(|(time, stretch)| {
         (time.as_secs_f64(), words::per_packet(stretch.header_bytes_in, stretch.packets))
     });
-    let figure = Figure::new("Header size over time", lines.series(Series::new("before", points)));
+    let figure = Figure::new("Header size over time", lines.series(Series::new(rows::BEFORE, points)));
     match outcome.inputs.len() {
         0 | 1 => figure.note("Means over short stretches of time."),
         _ => figure.note("Means over short stretches of time; the captures follow one another."),
     }
 }
 
-fn sizes(outcome: &Outcome) -> Figure {
-    let series = drawn(outcome).into_iter().filter_map(|(at, scheme)| {
+fn sizes(outcome: &Outcome, shown: &Shown<'_>) -> Figure {
+    let series = shown.iter().filter_map(|(at, scheme)| {
         let sizes = outcome.header_sizes_out.get(at)?;
         Some((words::label(scheme), sizes.iter().map(|(a, b)| (*a, *b)).collect::<Vec<_>>()))
     });
@@ -237,39 +216,121 @@ fn sizes(outcome: &Outcome) -> Figure {
     Figure::new("Packets by header size", bars)
 }
 
-/// What SCHC was granted, if it is one of the schemes.
-fn rules(outcome: &Outcome) -> Option<Section> {
-    let told: Vec<_> = outcome.inputs.iter().filter_map(|input| input.schc_rules.as_ref()).collect();
-    let octets: usize = told.iter().map(|rules| rules.provisioning_bytes).sum();
-    let rules: usize = told.iter().map(|rules| rules.rules.len()).sum();
-    let text = format!(
-        "{} were derived from the very packets that are then compressed, and cost nothing on the link; telling them to a \
-         device would take {}. Rules up are for packets of side a. Of many, only the first are listed.",
-        words::counted(rules as u64, "rule"),
-        words::counted(octets as u64, "octet")
-    );
-    Some(Section::new("Rules of SCHC").text(text).table(text::rules(told.first()?, MOST_FIELDS)))
+fn octets_by_type(outcome: &Outcome, shown: &Shown<'_>) -> Figure {
+    let octets_of = |name: &str| -> u64 {
+        shown.iter().map(|(_, scheme)| text::of_type(&scheme.rohc_bytes_by_type, name)).sum()
+    };
+    let mut names: Vec<_> = text::type_names(outcome).into_iter().collect();
+    names.sort_by_key(|name| std::cmp::Reverse(octets_of(name)));
+    let others = names.split_off(names.len().min(MOST_PARTS));
+    let others = (!others.is_empty()).then_some(others);
+    let parts = names.iter().copied().chain(others.as_ref().map(|_| "other"));
+    let mut bars = StackedBars::new(Axis::new("octets").unit("B"), parts);
+    for (_, scheme) in shown.iter() {
+        let octets = |name: &&str| text::of_type(&scheme.rohc_bytes_by_type, name);
+        let rest = others.as_ref().map(|others| others.iter().map(octets).sum::<u64>());
+        let octets = names.iter().map(octets).chain(rest);
+        bars = bars.bar(words::label(scheme), octets.map(|octets| octets as f64));
+    }
+    Figure::new("What compressed headers are made of", bars).note("Octets by packet type.")
 }
 
-fn inputs(outcome: &Outcome) -> Table {
-    let mut table = Table::new(
-        "",
-        [
-            Column::text("file"),
-            Column::number("packets"),
-            Column::number("compressed"),
-            Column::text("skipped"),
-            Column::text("odd"),
-        ],
+fn flows(outcome: &Outcome) -> Option<Section> {
+    let listed = text::largest(outcome, MOST_FLOWS);
+    let left_out = outcome.flows.len().saturating_sub(listed.len()) as u64;
+    let text = format!(
+        "Headers are mean octets of a packet, those of CoAP and RTP included: before, and in the scheme that needs fewest \
+         octets for this flow.{}",
+        match left_out {
+            0 => String::new(),
+            more => format!(
+                " These flows are the largest; {} more are in the output of --csv.",
+                N.integer(more.into())
+            ),
+        }
     );
-    for input in &outcome.inputs {
-        table.row([
-            Cell::text(&input.path),
-            Cell::integer(input.packets),
-            Cell::integer(input.ip_packets),
-            Cell::text(words::reasons(&input.skipped)),
-            Cell::text(words::reasons(&input.odd)),
-        ]);
+    let profiles = listed.iter().flat_map(|flow| flow.profiles.iter().copied().chain([flow.profile]));
+    let terms = terms::profiles(profiles);
+    (!listed.is_empty())
+        .then(|| Section::new("Flows").text(text).terms(terms).table(flow_table(outcome, &listed)))
+}
+
+fn flow_table(outcome: &Outcome, listed: &[&Flow]) -> Table {
+    let several = outcome.inputs.len() > 1;
+    let has_ssrcs = listed.iter().any(|flow| !flow.ssrcs.is_empty());
+    let mut columns = vec![Column::text("flow"), Column::text("protocol / profile")];
+    columns.extend(several.then(|| Column::number("capture")));
+    columns.extend([Column::number("packets"), Column::number("octets before")]);
+    columns.extend([Column::number("headers before").unit("B"), Column::text("best")]);
+    columns.push(Column::number("headers after").unit("B"));
+    columns.extend(has_ssrcs.then(|| Column::text("SSRC")));
+    let mut table = Table::new("", columns);
+    for flow in listed {
+        let header = |octets| Cell::number(words::per_packet(octets, flow.packets), 1);
+        let best = flow.schemes.iter().min_by_key(|scheme| scheme.sent_bytes());
+        let mut row = vec![Cell::text(words::ends(flow)), Cell::text(words::carried_by(flow))];
+        row.extend(several.then(|| Cell::integer(flow.input + 1)));
+        row.extend([Cell::integer(flow.packets), Cell::integer(flow.traffic.bytes_in)]);
+        row.push(header(flow.traffic.layers_in.all_headers()));
+        row.push(best.map_or(Cell::Empty, |best| Cell::text(words::label(best).replace(' ', "\u{a0}"))));
+        row.push(best.map_or(Cell::Empty, |best| header(best.layers_out.all_headers())));
+        row.extend(has_ssrcs.then(|| Cell::text(words::ssrcs(flow))));
+        table.row(row);
     }
     table
+}
+
+/// The rules that SCHC was given, if it is one of the schemes and has any.
+fn rules(outcome: &Outcome) -> Option<Section> {
+    let derived: Vec<_> = outcome.inputs.iter().filter_map(|input| input.schc_rules.as_ref()).collect();
+    let octets: usize = derived.iter().map(|rules| rules.provisioning_bytes).sum();
+    let rules: usize = derived.iter().map(|rules| rules.rules.len()).sum();
+    let text = format!(
+        "A rule lists the fields of a header and how each is sent. {} derived from the very packets that are then \
+         compressed, and cost nothing on the link; sending them to a device would take {}. Of many, only the first are listed.",
+        if rules == 1 { "1 rule was".to_owned() } else { format!("{} were", counted(rules as u64, "rule")) },
+        counted(octets as u64, "octet")
+    );
+    let first = derived.iter().find(|rules| !rules.rules.is_empty())?;
+    let table = text::rules(first, MOST_FIELDS);
+    Some(Section::new("Rules of SCHC").text(text).terms(terms::RULES).table(table))
+}
+
+const CAPTURES: &str = "Records without a whole IP packet are skipped. Odd packets have headers that cannot be restored from \
+    others; they are carried by a profile that restores them exactly.";
+
+fn captures(outcome: &Outcome) -> Section {
+    let several = outcome.inputs.len() > 1;
+    let has_odd = outcome.inputs.iter().any(|input| !input.odd.is_empty());
+    let mut columns = vec![Column::text("file")];
+    columns.extend(several.then(|| Column::number("capture")));
+    columns.extend([Column::number("packets"), Column::number("compressed"), Column::text("skipped")]);
+    columns.extend(has_odd.then(|| Column::text("odd")));
+    let mut table = Table::new("", columns);
+    for (at, input) in outcome.inputs.iter().enumerate() {
+        let mut row = vec![Cell::text(&input.path)];
+        row.extend(several.then(|| Cell::integer(at + 1)));
+        row.extend([Cell::integer(input.packets), Cell::integer(input.ip_packets)]);
+        row.push(Cell::text(reasons(&input.skipped)));
+        row.extend(has_odd.then(|| Cell::text(reasons(&input.odd))));
+        table.row(row);
+    }
+    Section::new(if several { "Captures" } else { "The capture" }).text(CAPTURES).table(table)
+}
+
+/// `truncated 3, not ip 1`.
+fn reasons(reasons: &BTreeMap<&'static str, u64>) -> String {
+    let parts = reasons
+        .iter()
+        .map(|(name, count)| format!("{} {}", name.replace('_', " "), N.integer((*count).into())));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// A number before and after, which stay in one line.
+fn change(before: String, after: String) -> String {
+    format!("{before}\u{a0}→\u{a0}{after}")
+}
+
+fn counted(count: u64, noun: &str) -> String {
+    format!("{} {noun}{}", N.integer(count.into()), if count == 1 { "" } else { "s" })
 }

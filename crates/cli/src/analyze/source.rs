@@ -41,6 +41,12 @@ impl Captures {
         Ok(Self { files, bar: progress_bar(total * READINGS), before: 0 })
     }
 
+    /// One capture that is open.
+    pub(crate) fn of(name: &str, file: File) -> Self {
+        let total = file.metadata().map_or(0, |metadata| metadata.len());
+        Self { files: vec![(name.to_owned(), file)], bar: progress_bar(total * READINGS), before: 0 }
+    }
+
     /// The first reading.
     pub(crate) fn survey(&mut self, settings: &Settings) -> anyhow::Result<Survey> {
         let mut survey = Survey::default();

@@ -7,6 +7,7 @@ use thinair_analyze::Settings;
 use thinair_analyze::outcome::{Flow, Outcome, SchcRules, Scheme};
 use thinair_report::{Cell, Column, Style, Table};
 
+use super::rows::{self, Columns, Rows};
 use super::words;
 
 /// Flows that are listed unless all are asked for.
@@ -73,51 +74,34 @@ pub(crate) fn report(
     out
 }
 
-/// What each scheme made of all packets.
+/// Octets and savings of each scheme.
 pub(crate) fn schemes(settings: &Settings, outcome: &Outcome) -> Table {
-    let (packets, traffic) = (outcome.totals.packets, &outcome.totals.traffic);
-    let mut rows = Rows::new("Schemes", outcome);
-    rows.column("octets", Cell::integer(traffic.bytes_in), |scheme| Cell::integer(scheme.sent_bytes()));
-    rows.column("saved", Cell::Empty, |scheme| Cell::Percent(scheme.saved_ratio));
-    rows.column("wrong packets", Cell::Empty, |scheme| Cell::integer(scheme.roundtrip_mismatches));
-    let header = |octets| Cell::number(words::per_packet(octets, packets), 1);
-    rows.column("headers a packet", header(traffic.layers_in.all_headers()), |scheme| {
-        header(scheme.layers_out.all_headers())
-    });
-    rows.octets("feedback", 0, |scheme| scheme.feedback_bytes);
-    rows.octets("refreshes", 0, |scheme| scheme.refresh_bytes);
-    if settings.billing.is_some() {
-        let cost = |cost: Option<f64>| cost.map_or(Cell::Empty, |cost| Cell::number(cost, 2));
-        rows.column("cost with feedback", cost(traffic.cost_in), |scheme| cost(scheme.cost_out));
-    }
-    if let Some(mtu) = settings.link_mtu {
-        let count = |count: Option<u64>| count.map_or(Cell::Empty, Cell::integer);
-        let name = format!("above {mtu} octets");
-        rows.column(&name, count(traffic.over_mtu_in), |scheme| count(scheme.over_mtu_out));
-    }
-    if settings.loss.is_some() {
-        rows.column("packets lost", Cell::Empty, |scheme| Cell::integer(scheme.lost));
-    }
-    rows.octets("not applicable", 0, |scheme| scheme.not_applicable);
-    let terms = words::terms(settings, outcome);
-    rows.table(&format!(
+    let all: Vec<_> = outcome.totals.schemes.iter().collect();
+    let mut table = rows::schemes(settings, outcome, &all, Columns::All);
+    table.title = "Schemes".to_owned();
+    table.note = format!(
         "Octets of packets and of feedback. Each packet was compressed, decompressed and compared: it is wrong if it did not come \
          back bit for bit. Headers are those of IP, transport, CoAP and RTP, or the compressed ones in their \
-         place. {terms}"
-    ))
+         place. {}",
+        words::terms(settings, outcome)
+    );
+    table
 }
 
 /// Where the octets are.
 pub(crate) fn layers(outcome: &Outcome) -> Table {
     let before = &outcome.totals.traffic.layers_in;
-    let mut rows = Rows::new("Octets by layer", outcome);
-    rows.octets("IP", before.ip, |scheme| scheme.layers_out.ip);
-    rows.octets("transport", before.transport, |scheme| scheme.layers_out.transport);
-    rows.octets("compressed", 0, |scheme| scheme.layers_out.rohc);
-    rows.octets("CoAP and RTP", before.application, |scheme| scheme.layers_out.application);
-    rows.octets("payload", before.payload, |scheme| scheme.layers_out.payload);
-    rows.octets("feedback", 0, |scheme| scheme.feedback_bytes);
-    rows.table("Headers, as they are or compressed, and payload. Feedback goes the other way.")
+    let all: Vec<_> = outcome.totals.schemes.iter().collect();
+    let mut rows = Rows::new(&all);
+    rows.some("IP", before.ip, |scheme| scheme.layers_out.ip);
+    rows.some("transport", before.transport, |scheme| scheme.layers_out.transport);
+    rows.some("compressed", 0, |scheme| scheme.layers_out.rohc);
+    rows.some("CoAP and RTP", before.application, |scheme| scheme.layers_out.application);
+    rows.some("payload", before.payload, |scheme| scheme.layers_out.payload);
+    rows.some("feedback", 0, |scheme| scheme.feedback_bytes);
+    let mut table = rows.table();
+    table.title = "Octets by layer".to_owned();
+    table.note("Headers, as they are or compressed, and payload. Feedback goes the other way.")
 }
 
 /// How often each format was sent.
@@ -191,48 +175,6 @@ pub(crate) fn of_type(types: &Types, name: &str) -> u64 {
 
 fn type_name(name: &str) -> &str {
     if name.starts_with("rule ") { "rule" } else { name }
-}
-
-/// A table with one row a scheme, and one for what came in: rows are added without end, columns are not.
-struct Rows<'o> {
-    title: &'o str,
-    schemes: &'o [Scheme],
-    columns: Vec<Column>,
-    /// What came in, and then each scheme.
-    rows: Vec<Vec<Cell>>,
-}
-
-impl<'o> Rows<'o> {
-    fn new(title: &'o str, outcome: &'o Outcome) -> Self {
-        let schemes = outcome.totals.schemes.as_slice();
-        let names = std::iter::once("before".to_owned()).chain(schemes.iter().map(words::label));
-        let rows = names.map(|name| vec![Cell::text(name)]).collect();
-        Self { title, schemes, columns: vec![Column::text("scheme")], rows }
-    }
-
-    fn column(&mut self, heading: &str, before: Cell, after: impl Fn(&Scheme) -> Cell) {
-        self.columns.push(Column::number(heading));
-        let cells = std::iter::once(before).chain(self.schemes.iter().map(after));
-        for (row, cell) in self.rows.iter_mut().zip(cells) {
-            row.push(cell);
-        }
-    }
-
-    /// A column of octets, unless they are none everywhere.
-    fn octets(&mut self, heading: &str, before: u64, after: impl Fn(&Scheme) -> u64) {
-        let some = |octets| if octets == 0 { Cell::Empty } else { Cell::integer(octets) };
-        if before > 0 || self.schemes.iter().any(|scheme| after(scheme) > 0) {
-            self.column(heading, some(before), |scheme| some(after(scheme)));
-        }
-    }
-
-    fn table(self, note: &str) -> Table {
-        let mut table = Table::new(self.title, self.columns).note(note);
-        for row in self.rows {
-            table.row(row);
-        }
-        table
-    }
 }
 
 /// Rules of SCHC, field by field: as many whole ones as have about `most` fields.

@@ -201,6 +201,12 @@ pub(crate) fn input(input: &Input) -> String {
         counted(input.packets, "packet"),
         N.integer(input.ip_packets.into())
     );
+    if let Some(dropped @ 1..) = input.dropped {
+        line += &format!(", dropped by the kernel: {}", N.integer(dropped.into()));
+    }
+    if !input.unwrapped.is_empty() {
+        line += &format!(", unwrapped: {}", reasons(&input.unwrapped));
+    }
     if !input.skipped.is_empty() {
         line += &format!(", skipped: {}", reasons(&input.skipped));
     }

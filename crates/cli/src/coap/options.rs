@@ -21,7 +21,7 @@ const TAKEN: &[(u16, &str)] = &[
 /// Congestion control by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Congestion {
-    /// ACK_TIMEOUT, doubled each time
+    /// ACK_TIMEOUT, doubled with each retransmission
     Rfc7252,
     /// As TCP does it (RFC 6298), without its lower bound
     Rfc6298,
@@ -29,7 +29,7 @@ pub(crate) enum Congestion {
     Cocoa,
     /// draft-ietf-core-fasor-02
     Fasor,
-    /// The same with less dither where nothing is lost
+    /// fasor with less dither if nothing is lost
     FasorQuick,
 }
 
@@ -48,68 +48,72 @@ impl Congestion {
 /// What is in every request, and how it is carried.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RequestOptions {
-    /// Content-Format of the response, by number or by name, as in json or application/cbor
+    /// Content-Format of the response, a number or a name, as in json or application/cbor
     #[arg(long, value_name = "FORMAT", value_parser = names::format_number, help_heading = "Request")]
     accept: Option<u16>,
-    /// ETag of what is here already, in hexadecimal digits: 2.03 says that it is still right; may be repeated
-    #[arg(long, value_name = "HEX", value_parser = etag, help_heading = "Request")]
+    /// ETag of a stored response, in hexadecimal digits; 2.03 confirms it; may be repeated
+    #[arg(long, hide_short_help = true, value_name = "HEX", value_parser = etag, help_heading = "Request")]
     etag: Vec<Octets>,
     /// Only if the resource has this ETag, in hexadecimal digits, or, without one, if it exists; may be repeated
-    #[arg(long, value_name = "HEX", value_parser = if_match, num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Request")]
+    #[arg(long, hide_short_help = true, value_name = "HEX", value_parser = if_match, num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Request")]
     if_match: Vec<Octets>,
     /// Only if the resource does not exist
-    #[arg(long, help_heading = "Request")]
+    #[arg(long, hide_short_help = true, help_heading = "Request")]
     if_none_match: bool,
-    /// One more option, by number or name: 0x and hexadecimal digits, a number where the option has one, or text; may be
-    /// repeated. Uri-Host and Uri-Port replace what the URI says, but not where the request goes
+    /// Another option, by number or name; may be repeated
+    ///
+    /// VALUE is 0x and hexadecimal digits, a number where the option has one, or text. Uri-Host and Uri-Port replace those of
+    /// the URI in the message, and do not change its destination.
     #[arg(long, value_name = "OPTION=VALUE", value_parser = option, help_heading = "Request")]
     option: Vec<(u16, Octets)>,
-    /// Send it as a Non-confirmable message, which is not sent again if it is lost
+    /// Send a Non-confirmable message, which is not retransmitted
     #[arg(long, help_heading = "Request")]
     non: bool,
 
-    /// When messages are sent again
-    #[arg(long, value_enum, value_name = "NAME", default_value_t = Congestion::FasorQuick, help_heading = "Transmission")]
+    /// Congestion control
+    #[arg(long, value_enum, hide_short_help = true, value_name = "NAME", default_value_t = Congestion::FasorQuick, help_heading = "Transmission")]
     congestion: Congestion,
-    /// ACK_TIMEOUT: the first timeout, as long as nothing was measured; above the round trip of the path [default: 2s]
+    /// ACK_TIMEOUT, the first timeout: longer than a round trip [default: 2s]
     #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Transmission")]
     ack_timeout: Option<Duration>,
-    /// ACK_RANDOM_FACTOR, 1 to 10: up to so many times ACK_TIMEOUT are waited [default: 1.5]
-    #[arg(long, value_name = "FACTOR", value_parser = factor, help_heading = "Transmission")]
+    /// ACK_RANDOM_FACTOR, 1 to 10: the first timeout is up to FACTOR times ACK_TIMEOUT [default: 1.5]
+    #[arg(long, hide_short_help = true, value_name = "FACTOR", value_parser = factor, help_heading = "Transmission")]
     ack_random_factor: Option<u16>,
-    /// MAX_RETRANSMIT: how often a message is sent again [default: 4]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(..=20), help_heading = "Transmission")]
+    /// MAX_RETRANSMIT, retransmissions of a message [default: 4]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u8).range(..=20), help_heading = "Transmission")]
     max_retransmit: Option<u8>,
-    /// NSTART: messages to the server that may wait for an acknowledgement at the same time [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Transmission")]
+    /// NSTART, messages to the server that wait for acknowledgements at a time [default: 1]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Transmission")]
     nstart: Option<u16>,
-    /// Octets of a block, 16 to 1024, a power of 2 [default: 1024]
+    /// Octets of a block, a power of 2 from 16 to 1024 [default: 1024]
     #[arg(long, value_name = "N", value_parser = block_size, help_heading = "Transmission")]
     block_size: Option<BlockSize>,
-    /// Random octets of the Token, 1 to 8
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=8), help_heading = "Transmission")]
+    /// Octets of the Token, 1 to 8
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=8), help_heading = "Transmission")]
     token_length: u8,
-    /// Octets of the response, at most; it is held in memory
-    #[arg(long, value_name = "N", default_value_t = 64 << 20, help_heading = "Transmission")]
+    /// Maximum size of the response, in octets; it is kept in memory
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 64 << 20, help_heading = "Transmission")]
     max_body: usize,
-    /// How long all of it may take; of an observation, until its first notification [default: as long as messages are
-    /// sent again, and 93s for a response to what was acknowledged]
+    /// Time limit of the exchange, as in 30s
+    ///
+    /// For an observation, until its first notification [default: that of retransmissions, and 93s for the response to an
+    /// acknowledged request].
     #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Transmission")]
     pub(crate) timeout: Option<Duration>,
-    /// How long an address has for the handshake of TCP
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s", help_heading = "Transmission")]
+    /// Time limit of the TCP handshake with each address
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = time, default_value = "10s", help_heading = "Transmission")]
     pub(crate) connect_timeout: Duration,
 
-    /// Write the payload to a file; of an observation, the latest
+    /// Write the payload to a file; of an observation, the latest one
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
     /// Print response code and options to standard error
     #[arg(long, short = 'v', visible_short_alias = 'i', help_heading = "Output")]
     pub(crate) include: bool,
-    /// Print how long everything took, and how often messages were sent, to standard error
+    /// Print times, and counts of messages, to standard error
     #[arg(long, help_heading = "Output")]
     pub(crate) timing: bool,
-    /// Print JSON (thinair.coap/1): code, options, payload, times, messages; of an observation a line each time
+    /// Print JSON (thinair.coap/1); of an observation a line each time
     #[arg(long, conflicts_with = "output", help_heading = "Output")]
     pub(crate) json: bool,
 }

@@ -22,8 +22,9 @@ Exit status: 0 for a response of class 2; 1 for one of class 4 or 5, or for none
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Arguments {
     // No documentation comment: brackets would be links.
-    #[arg(value_name = "URI", value_parser = uri, help = "coap://HOST[:PORT]/PATH?QUERY, or coap+tcp:// over TCP. HOST is a \
-        name, an IPv4 address, or an IPv6 address in brackets, as in [fe80::1%eth0]")]
+    #[arg(value_name = "URI", value_parser = uri, help = "coap://HOST[:PORT]/PATH?QUERY, or coap+tcp://",
+        long_help = "coap://HOST[:PORT]/PATH?QUERY, or coap+tcp:// over TCP. HOST is a name, an IPv4 address, or an IPv6 address in \
+        brackets, as in [fe80::1%eth0]")]
     pub(super) uri: Uri,
     #[command(flatten)]
     pub(super) options: RequestOptions,
@@ -33,13 +34,13 @@ pub(crate) struct Arguments {
 pub(crate) struct WithBody {
     #[command(flatten)]
     request: Arguments,
-    /// What to send
+    /// Payload to send
     #[arg(long, short, value_name = "TEXT", conflicts_with = "file", help_heading = "Request")]
     payload: Option<String>,
-    /// Send what is in a file; - is standard input
+    /// Send the content of a file; `-` is standard input
     #[arg(long, short, value_name = "FILE", help_heading = "Request")]
     file: Option<PathBuf>,
-    /// Content-Format of the payload, by number or by name, as in json or application/cbor
+    /// Content-Format of the payload, a number or a name, as in json or application/cbor
     #[arg(long, value_name = "FORMAT", value_parser = names::format_number, help_heading = "Request")]
     format: Option<u16>,
 }
@@ -48,10 +49,10 @@ pub(crate) struct WithBody {
 pub(crate) struct Observe {
     #[command(flatten)]
     request: Arguments,
-    /// End after so many notifications, the first response included
+    /// End after this number of notifications, the first response included
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Observation")]
     count: Option<u64>,
-    /// End after so long
+    /// End after this time
     #[arg(long = "for", value_name = "TIME", value_parser = time, help_heading = "Observation")]
     duration: Option<Duration>,
 }

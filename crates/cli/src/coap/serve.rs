@@ -12,6 +12,10 @@ use crate::rohc::Usage;
 /// Default port of CoAP, over UDP and TCP (RFC 7252, section 6.1; RFC 8323, section 8.1).
 const PORT: u16 = 5683;
 
+/// Version of what `--json` prints.
+#[cfg(target_os = "linux")]
+const SCHEMA: &str = "thinair.coap.serve/1";
+
 pub(super) const EXIT_STATUS: &str = "\
 Examples:\n  \
 thinair coap serve\n  \
@@ -21,10 +25,11 @@ It ends cleanly on SIGINT and SIGTERM. Logs go to standard error; RUST_LOG choos
 Exit status: 0 if it was told to end; 1 for a failure; 2 for wrong arguments.";
 
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_STATUS)]
+#[command(after_long_help = EXIT_STATUS)]
 pub(crate) struct Arguments {
-    /// Address to listen at, with a port unless it is 5683; can be given several times. An unspecified one (0.0.0.0 or
-    /// ::) is all addresses of its family [default: 127.0.0.1 and ::1]
+    /// Address to listen at [default: 127.0.0.1 and ::1, port 5683]; may be repeated
+    ///
+    /// An unspecified one (0.0.0.0 or ::) is all addresses of its family.
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = address)]
     listen: Vec<SocketAddr>,
     /// No coap+tcp://
@@ -33,35 +38,36 @@ pub(crate) struct Arguments {
     /// No coap://
     #[arg(long)]
     no_udp: bool,
-    /// Serve the files of this folder, but for those whose names begin with a dot
+    /// Serve the files of this folder, except those whose names begin with a dot
     #[arg(long, value_name = "FOLDER", help_heading = "Resources")]
     root: Option<PathBuf>,
-    /// Let clients make, change and delete files of --root
+    /// Let clients create, change and delete files of --root
     #[arg(long, requires = "root", help_heading = "Resources")]
     writable: bool,
-    /// Serve the resources of ETSI's CoAP plugtests, to test clients with [default: if there is no --root]
+    /// Serve the resources of ETSI's CoAP plugtests [default: without --root]
     #[arg(long, help_heading = "Resources")]
     test_resources: bool,
-    /// Longest file that is served or taken, in octets; four such bodies are held for clients that fetch or send them
-    /// block by block
+    /// Largest file that is served or received, in octets
+    ///
+    /// Memory for four such bodies is used for clients that fetch or send them block by block.
     #[arg(long, value_name = "OCTETS", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1_024..=1 << 28), help_heading = "Limits")]
     max_body: u32,
-    /// TCP connections at the same time; one more closes that which has been idle for longest
+    /// Maximum number of TCP connections; one more closes the one that is idle for longest
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=10_000), help_heading = "Limits")]
     max_connections: u16,
-    /// Answer with more than three times the octets of a request even clients that may not be where they seem to be:
-    /// only where addresses cannot be forged. Without it they are asked to echo a value first (RFC 9175), unless only
-    /// loopback addresses are listened to
+    /// Send long responses to addresses that are not verified, too
+    ///
+    /// Only for networks in which addresses cannot be forged. Without it, a client that is sent more than three times the
+    /// octets of its request must echo a value first (RFC 9175), unless the server listens at loopback addresses alone.
     #[arg(long, help_heading = "Limits")]
     trust_addresses: bool,
-    /// Congestion control of what is sent to clients: rfc7252, rfc6298, cocoa, fasor or
-    /// fasor-quick, which is the default
+    /// Congestion control: rfc7252, rfc6298, cocoa, fasor or fasor-quick [default: fasor-quick]
     #[arg(long, value_name = "NAME", help_heading = "Transmission")]
     congestion: Option<Algorithm>,
-    /// Print what was done as JSON at the end
+    /// Print counters as JSON at the end (thinair.coap.serve/1)
     #[arg(long)]
     json: bool,
-    /// Log a line for every request; a second time, all there is
+    /// Log a line for every request; twice for everything
     #[arg(long, short, action = clap::ArgAction::Count)]
     verbose: u8,
 }
@@ -167,6 +173,7 @@ fn log(verbose: u8) {
 fn json(statistics: &thinair_services::coap::server::Statistics) -> serde_json::Value {
     let endpoint = &statistics.endpoint;
     serde_json::json!({
+        "schema": SCHEMA,
         "requests": statistics.requests,
         "responses": {
             "2": statistics.successes,

@@ -18,23 +18,24 @@ pub(crate) struct Arguments {
     /// The plan, in TOML; `thinair lab plan` prints one to begin with
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
-    /// What everything random follows from, in the place of the plan's
+    /// Seed of everything random [default: that of the plan]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Runs of each cell, in the place of the plan's
+    /// Runs of each cell [default: those of the plan]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     runs: Option<u32>,
-    /// Run it in real time, one run after the other: the hosts' packets go through the kernels of two network namespaces,
-    /// with the link between them. Needs root
+    /// Run in real time, one run after the other; needs root
+    ///
+    /// Packets go through the kernels of two network namespaces, with the link between them.
     #[arg(long)]
     real: bool,
-    /// Do part I of N of the runs: every N-th one
+    /// Do part I of N of the runs, as in 1/2
     #[arg(long, value_name = "I/N", value_parser = shard)]
     shard: Option<(usize, usize)>,
-    /// Add a line to this file for each run as soon as it is done
+    /// Append a line to this file for each run (thinair.lab.run/1)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     out: Option<PathBuf>,
-    /// Do only the runs that the file of --out has not
+    /// Do only the runs that are not in the file of --out
     #[arg(long, requires = "out", help_heading = "Output")]
     resume: bool,
     #[command(flatten)]

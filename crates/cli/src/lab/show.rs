@@ -17,10 +17,10 @@ const PLAIN_WIDTH: usize = 160;
 
 #[derive(Args, Debug)]
 pub(super) struct Output {
-    /// Every figure as JSON (thinair.lab/1)
+    /// Print every figure as JSON (thinair.lab/1)
     #[arg(long, help_heading = "Output")]
     json: bool,
-    /// Also write a page with plots, one file that needs no network
+    /// Write a page with plots, too: one file, which needs no network
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
 }

@@ -25,29 +25,32 @@ const STEPS: u64 = 6;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Bits a second of whole TS packets that ULE may use: null packets and PSI are not counted. `k` and `M` stand for
-    /// thousands and millions
+    /// Bits a second of whole TS packets for ULE, as in 3507k or 3.5M
+    ///
+    /// Null packets and PSI are not part of it.
     #[arg(long, value_name = "RATE", value_parser = bitrate, default_value = "3507000")]
     bitrate: u64,
-    /// Octets of payload of a packet, several separated by commas
+    /// Octets of payload in a packet, separated by commas
     #[arg(
         long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..),
         default_value = "40,80,120,160,200,300,512,1024"
     )]
     payload: Vec<u32>,
-    /// Headers of a packet: ipv6 or ipv4, udp (udp0 without checksum, over ipv4), and rtp or coap above
+    /// Headers of a packet, as in ipv6/udp/rtp
+    ///
+    /// ipv6 or ipv4, then udp (over ipv4 also udp0, without checksum), then rtp, coap or nothing.
     #[arg(long, value_name = "STACK", default_value = "ipv6/udp")]
     stack: Stack,
-    /// When the compressor refreshes its context: `ir=N,so=N[,direct]`, or `off` for a flow that has settled
+    /// Refreshes of the context: `ir=N,so=N[,direct]`, or `off` for an established flow
     #[arg(long, value_name = "POLICY", default_value = "ir=3,so=50,direct")]
     refresh: Refresh,
-    /// With the destination address in every SNDU (D=0), 6 octets
+    /// Destination address in every SNDU (D=0), 6 octets
     #[arg(long)]
     npa: bool,
-    /// Compressed packets that share an SNDU (PDU-Concat, RFC 5163)
+    /// Compressed packets in an SNDU (PDU-Concat, RFC 5163)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     concat: u32,
-    /// The answer as JSON (thinair.capacity/1)
+    /// Print JSON (thinair.capacity/1)
     #[arg(long, help_heading = "Output")]
     json: bool,
 }

@@ -25,83 +25,83 @@ const USUAL_MTU: u32 = 1_500;
 /// What the link is.
 #[derive(Args, Debug)]
 pub(super) struct LinkOptions {
-    /// A link by name, with which the other options begin: see `thinair link presets` [default: one that takes no
-    /// time and loses nothing]
-    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(names()), help_heading = "Link")]
+    /// Link by name (`thinair link presets`), which other options change [default: a perfect link]
+    #[arg(long, value_name = "NAME", hide_possible_values = true, value_parser = PossibleValuesParser::new(names()), help_heading = "Link")]
     preset: Option<String>,
-    /// Bits a second, both ways; `k` and `M` stand for thousands and millions
+    /// Rate in bit/s, both ways, as in 250k or 1.5M
     #[arg(long, value_name = "RATE", value_parser = bitrate, help_heading = "Link")]
     rate: Option<u64>,
-    /// Bits a second from A to B
-    #[arg(long, value_name = "RATE", value_parser = bitrate, help_heading = "Link")]
+    /// Rate in bit/s from A to B
+    #[arg(long, hide_short_help = true, value_name = "RATE", value_parser = bitrate, help_heading = "Link")]
     rate_ab: Option<u64>,
-    /// Bits a second from B to A
-    #[arg(long, value_name = "RATE", value_parser = bitrate, help_heading = "Link")]
+    /// Rate in bit/s from B to A
+    #[arg(long, hide_short_help = true, value_name = "RATE", value_parser = bitrate, help_heading = "Link")]
     rate_ba: Option<u64>,
-    /// From the last bit of a packet to its arrival, both ways: milliseconds, or a number with us, ms or s
+    /// Delay of propagation, both ways, in ms, or with a unit: us, ms, s
     #[arg(long, value_name = "TIME", value_parser = span, help_heading = "Link")]
     delay: Option<Duration>,
-    /// The same from A to B
-    #[arg(long, value_name = "TIME", value_parser = span, help_heading = "Link")]
+    /// Delay from A to B
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = span, help_heading = "Link")]
     delay_ab: Option<Duration>,
-    /// The same from B to A
-    #[arg(long, value_name = "TIME", value_parser = span, help_heading = "Link")]
+    /// Delay from B to A
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = span, help_heading = "Link")]
     delay_ba: Option<Duration>,
-    /// Delay on top, the absolute value of a normal deviate with this deviation
-    #[arg(long, value_name = "TIME", value_parser = span, help_heading = "Link")]
+    /// Additional delay: absolute value of a normal deviate with this standard deviation
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = span, help_heading = "Link")]
     jitter: Option<Duration>,
-    /// Packets that may wait in each direction; the one that finds no room is dropped
-    #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Link")]
+    /// Packets that can wait in each direction; one more is dropped
+    #[arg(long, hide_short_help = true, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Link")]
     queue: Option<u32>,
-    /// Drop packets that have waited for too long, too (CoDel, RFC 8289)
-    #[arg(long, help_heading = "Link")]
+    /// Drop packets that have waited for too long (CoDel, RFC 8289), too
+    #[arg(long, hide_short_help = true, help_heading = "Link")]
     codel: bool,
-    /// Both directions share one medium; TIME is how long it stays free when the other side begins [default: 0]
+    /// Both directions share one medium; it is free for TIME before the other side sends [default: 0]
     #[arg(
-        long, value_name = "TIME", value_parser = span, num_args = 0..=1, require_equals = true,
+        long, hide_short_help = true, value_name = "TIME", value_parser = span, num_args = 0..=1, require_equals = true,
         default_missing_value = "0", help_heading = "Link"
     )]
     half_duplex: Option<Duration>,
-    /// The first packet after a silence of AFTER waits for WAKE
-    #[arg(long, value_name = "AFTER,WAKE", value_parser = idle_wake, help_heading = "Link")]
+    /// The first packet after a silence of AFTER is delayed by WAKE, as in 500ms,400ms
+    #[arg(long, hide_short_help = true, value_name = "AFTER,WAKE", value_parser = idle_wake, help_heading = "Link")]
     idle_wake: Option<IdleWake>,
     /// Octets that the link layer adds to each frame
-    #[arg(long, value_name = "OCTETS", help_heading = "Link")]
+    #[arg(long, hide_short_help = true, value_name = "OCTETS", help_heading = "Link")]
     overhead: Option<u16>,
-    /// Octets of a packet in one frame. IPv4 fragments to it, from 68 on; what is longer, as packets of IPv6 may be,
-    /// goes in several frames, as in RFC 4944 [default: that of the preset; without one, any]
+    /// Octets of a packet in one frame [default: that of the preset, else no limit]
+    ///
+    /// IPv4 packets are fragmented to it, if it is 68 or more; longer IPv6 packets are sent in several frames, as in RFC 4944.
     #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(16..=LONGEST), help_heading = "Link")]
     mtu: Option<u16>,
-    /// Lose this share of the frames: 0 to 100
+    /// Lose this share of the frames, 0 to 100 %
     #[arg(long, value_name = "PCT", value_parser = percentage, help_heading = "Errors")]
     loss: Option<Probability>,
-    /// The same from A to B
-    #[arg(long, value_name = "PCT", value_parser = percentage, help_heading = "Errors")]
+    /// Loss from A to B
+    #[arg(long, hide_short_help = true, value_name = "PCT", value_parser = percentage, help_heading = "Errors")]
     loss_ab: Option<Probability>,
-    /// The same from B to A
-    #[arg(long, value_name = "PCT", value_parser = percentage, help_heading = "Errors")]
+    /// Loss from B to A
+    #[arg(long, hide_short_help = true, value_name = "PCT", value_parser = percentage, help_heading = "Errors")]
     loss_ba: Option<Probability>,
     /// Lose frames in bursts of this mean length (Gilbert)
-    #[arg(long, value_name = "FRAMES", value_parser = burst, help_heading = "Errors")]
+    #[arg(long, hide_short_help = true, value_name = "FRAMES", value_parser = burst, help_heading = "Errors")]
     burst: Option<MeanBurst>,
-    /// Lose the frames for which a file says 1, not those for which it says 0; it begins again after its end
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["loss", "loss_ab", "loss_ba", "burst"], help_heading = "Errors")]
+    /// Lose the frames that have a 1 in this file of digits 0 and 1; after its end it begins again
+    #[arg(long, hide_short_help = true, value_name = "FILE", conflicts_with_all = ["loss", "loss_ab", "loss_ba", "burst"], help_heading = "Errors")]
     loss_trace: Option<PathBuf>,
-    /// Lose the packet with which so many octets are full that one bit of them would be wrong at this rate, as the
-    /// tunnel of rohc-lib 1.6.0 does
+    /// Lose a packet whenever 1/(8 * RATE) octets were sent, as the tunnel of rohc-lib 1.6.0 does
     #[arg(
+        hide_short_help = true,
         long, value_name = "RATE", value_parser = error_rate, help_heading = "Errors",
         conflicts_with_all = ["loss", "loss_ab", "loss_ba", "burst", "loss_trace"]
     )]
     rohctunnel16: Option<Probability>,
-    /// Bit error rate: 0 to 1, as 1e-4
-    #[arg(long, value_name = "RATE", value_parser = error_rate, help_heading = "Errors")]
+    /// Bit error rate, 0 to 1, as in 1e-4
+    #[arg(long, hide_short_help = true, value_name = "RATE", value_parser = error_rate, help_heading = "Errors")]
     ber: Option<Probability>,
-    /// Deliver frames with bit errors, instead of dropping them
-    #[arg(long, requires = "ber", help_heading = "Errors")]
+    /// Deliver frames with bit errors, do not drop them
+    #[arg(long, hide_short_help = true, requires = "ber", help_heading = "Errors")]
     deliver_damaged: bool,
-    /// What looks random follows from this number
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Errors")]
+    /// Seed of everything random
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 1, help_heading = "Errors")]
     pub(super) seed: u64,
 }
 

@@ -13,10 +13,10 @@ const SCHEMA: &str = "thinair.link-presets/1";
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Also say where each number is from
+    /// Print the source of each figure, too
     #[arg(long)]
     sources: bool,
-    /// Everything as JSON (thinair.link-presets/1)
+    /// Print everything as JSON (thinair.link-presets/1)
     #[arg(long)]
     json: bool,
 }

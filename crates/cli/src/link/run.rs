@@ -20,8 +20,8 @@ pub(crate) use linux::advise;
 pub(super) use linux::ended;
 
 pub(super) const EXIT_STATUS: &str = "\
-Side A has the addresses 10.9.0.1 and fd09::1, side B 10.9.0.2 and fd09::2. CMD runs at side A, and finds the names of \
-the namespaces in THINAIR_A and THINAIR_B: `ip netns exec $THINAIR_B COMMAND` runs another one at side B.\n\n\
+Side A has the addresses 10.9.0.1 and fd09::1, side B 10.9.0.2 and fd09::2. CMD runs at side A. The variables THINAIR_A \
+and THINAIR_B hold the names of the namespaces: `ip netns exec $THINAIR_B COMMAND` runs a command at side B.\n\n\
 Examples:\n  \
 thinair link run --preset zigbee-20k --create -- ping -c 10 -i 0.1 -s 16 10.9.0.2\n  \
 thinair link run --preset zigbee-20k --create --rohc --mode o -- \
@@ -32,49 +32,58 @@ the caller may not make namespaces; 2 for wrong arguments.";
 #[derive(Args, Debug)]
 #[group(id = "where", required = true, multiple = false, args = ["create", "netns"])]
 pub(crate) struct Arguments {
-    /// Make two network namespaces, which are gone when the link is
+    /// Make two network namespaces, and remove them at the end
     #[arg(long)]
     pub(super) create: bool,
-    /// Join two network namespaces that are there: names of `ip netns`, or paths
+    /// Join two existing network namespaces: names of `ip netns`, or paths
     #[arg(long, value_name = "A,B", value_parser = pair)]
     pub(super) netns: Option<(String, String)>,
     #[command(flatten)]
     pub(super) link: LinkOptions,
-    /// Compress where packets enter the link and decompress where they leave it, so that it carries ROHC packets and
-    /// feedback
+    /// Compress at the entrance of the link and decompress at its exit
     #[arg(long, help_heading = "ROHC")]
     pub(super) rohc: bool,
     /// Mode of operation, both ways [default: u]
     #[arg(long, value_enum, value_name = "MODE", requires = "rohc", help_heading = "ROHC")]
     pub(super) mode: Option<ModeOption>,
-    /// How long feedback waits for a packet that takes it along, before it goes alone
-    #[arg(long, value_name = "TIME", value_parser = span, default_value = "10ms", help_heading = "ROHC")]
+    /// Maximum time that feedback waits for a packet to be sent with
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = span, default_value = "10ms", help_heading = "ROHC")]
     pub(super) feedback_wait: Duration,
     #[command(flatten)]
     pub(super) channel: ChannelOptions,
-    /// Compress IPv6 packets by LOWPAN_IPHC (RFC 6282), one by one; nothing but IPv6 is carried. A capture of it is --ip-pcap
-    #[arg(long, conflicts_with_all = ["rohc", "pcap"], help_heading = "6LoWPAN")]
+    /// Compress IPv6 packets with LOWPAN_IPHC (RFC 6282), and carry nothing else. Capture them with --ip-pcap
+    #[arg(long, hide_short_help = true, conflicts_with_all = ["rohc", "pcap"], help_heading = "6LoWPAN")]
     pub(super) iphc: bool,
-    /// Congestion control of TCP on both routes
-    #[arg(long, value_name = "NAME", default_value = "cubic", help_heading = "Hosts")]
+    /// Congestion control of TCP at both hosts
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "NAME",
+        default_value = "cubic",
+        help_heading = "Hosts"
+    )]
     pub(super) congestion: String,
-    /// Ask for no real-time scheduling, locked memory and spinning
-    #[arg(long, help_heading = "Hosts")]
+    /// Do without real-time scheduling, locked memory and busy waiting
+    #[arg(long, hide_short_help = true, help_heading = "Hosts")]
     pub(super) no_realtime: bool,
-    /// Write a line per packet (CSV): when it entered, was sent and came out, how late it was delivered, and its sizes
+    /// Write a line for each packet (CSV): times, sizes, fate
+    ///
+    /// Columns: docs/schemas/README.md.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) log: Option<PathBuf>,
-    /// Write what came out of the link, when it was due. With --rohc each direction is a channel of its own, so there are
-    /// two files: of link.pcap, link.ab.pcap and link.ba.pcap, in Ethernet frames of type 0x22F1
+    /// Write a capture of what came out of the link, at the times when it was due
+    ///
+    /// With --rohc each direction is a channel, so there are two files: for link.pcap, link.ab.pcap and link.ba.pcap, with
+    /// Ethernet frames of type 0x22F1.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) pcap: Option<PathBuf>,
-    /// Write the IP packets that hosts got from the link, when they were due: with --rohc as they were decompressed
+    /// Write a capture of the IP packets that hosts received
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) ip_pcap: Option<PathBuf>,
-    /// Print what the directions carried as JSON (thinair.link/1); what CMD prints then goes to standard error
+    /// Print the result as JSON (thinair.link/1); CMD then prints to standard error
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
-    /// A command to run at side A. Without one the link is there until it is interrupted
+    /// Command to run at side A; without one the link lasts until it is interrupted
     #[arg(last = true, value_name = "CMD")]
     pub(super) command: Vec<OsString>,
 }

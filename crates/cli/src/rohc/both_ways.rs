@@ -39,7 +39,7 @@ impl Ends {
 pub(super) fn compress(arguments: &Arguments, settings: &Settings) -> anyhow::Result<ExitCode> {
     let mut summary = CompressSummary::default();
     let mut input = Input::open(&arguments.input)?;
-    let mut packets = Packets::new();
+    let mut packets = Packets::new(arguments)?;
     let mut link = Compression {
         ends: Ends::new(arguments, settings),
         output: Output::create(&arguments.output, settings.framing)?,
@@ -60,6 +60,7 @@ pub(super) fn compress(arguments: &Arguments, settings: &Settings) -> anyhow::Re
         }
     }
     link.output.finish()?;
+    summary.unwrapped = packets.unwrapped();
     summary.print(arguments, settings)?;
     Ok(if summary.mismatches.total() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -1,13 +1,14 @@
 //! `thinair rohc compress`.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use thinair_analyze::{Directions, Side};
 use thinair_capture::{Record, Skip, Timestamp};
-use thinair_lowpan::Contexts;
 use thinair_rohc::{CompressError, Compressor, CompressorMemory, Decompressor, DecompressorMemory, Mode};
 use thinair_wire::header::chain::NotIp;
 
+use super::Usage;
 use super::both_ways;
 use super::conversion::{Arguments, BLOCKS, Command, Settings};
 use super::files::{Clock, FeedbackInput, Input, MAX_PACKET_LEN, Output, drain_feedback, unreadable};
@@ -38,6 +39,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             Err(error) => unreadable(&input.name, error, &mut summary.skipped)?,
         }
     }
+    summary.unwrapped = link.packets.unwrapped();
     link.close(&mut summary)?;
 
     summary.print(arguments, &settings)?;
@@ -87,7 +89,7 @@ impl Link {
         };
         let memory = CompressorMemory::owned(&settings.channel, BLOCKS);
         Ok(Self {
-            packets: Packets::new(),
+            packets: Packets::new(arguments)?,
             compressor: Compressor::new(arguments.compressor_config(settings), memory)
                 .with_bases(settings.own_bases()),
             output: Output::create(&arguments.output, settings.framing)?,
@@ -155,8 +157,14 @@ impl Link {
 pub(super) struct Packets(Directions);
 
 impl Packets {
-    pub(super) fn new() -> Self {
-        Self(Directions::new(Contexts::NONE))
+    /// Those that `thinair analyze` counts under the same options.
+    pub(super) fn new(arguments: &Arguments) -> anyhow::Result<Self> {
+        Ok(Self(Directions::of(arguments.packets.unpack().map_err(Usage::error)?)))
+    }
+
+    /// Number of packets that were taken out of tunnels, by kind of tunnel.
+    pub(super) fn unwrapped(&self) -> BTreeMap<&'static str, u64> {
+        self.0.unwrapped().clone()
     }
 
     /// The IP packet of a record with its direction, or a stable name of the reason why there is none to convert.

@@ -1,6 +1,7 @@
 //! The options of `compress` and `decompress`, which are the same, so that the line that wrote a file also
 //! reads it with one word changed.
 
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -11,6 +12,7 @@ use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Mode, ProfileI
 use super::Usage;
 use super::files::{self, Framing};
 use crate::options::ChannelOptions;
+use crate::packets::PacketOptions;
 use crate::template;
 
 /// Blocks for extension headers, of each compressor and decompressor of these commands.
@@ -18,7 +20,7 @@ pub(super) const BLOCKS: usize = 256;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// The capture to read, pcap or pcapng; `-` is standard input
+    /// The capture to read, pcap or pcapng, also compressed with gzip or Zstandard; `-` is standard input
     #[arg(value_name = "IN")]
     pub(super) input: PathBuf,
     /// The pcap file to write; `-` is standard output
@@ -26,36 +28,42 @@ pub(crate) struct Arguments {
     pub(super) output: PathBuf,
     /// Mode of operation: u (unidirectional), o (optimistic) or r (reliable)
     ///
-    /// In O-mode `compress` runs a decompressor of its own, whose feedback reaches the compressor before the
-    /// next packet, unless `--feedback-in` is given.
+    /// In O-mode and R-mode `compress` runs a decompressor of its own, whose feedback reaches the compressor before the next
+    /// packet, unless there is `--feedback-in`.
     #[arg(long, value_enum, value_name = "MODE", default_value_t = ModeOption::U)]
     pub(super) mode: ModeOption,
-    /// Convert both directions of a link: IN of `compress` is a capture of it, and each packet is compressed at its
-    /// sender's side
+    /// Convert both directions of a link in one file, with feedback
     ///
-    /// OUT of `compress` then has Ethernet frames of type 0x22F1, feedback among them, whose addresses tell the direction;
-    /// CoAP responses refer to their requests. This is a link as `thinair analyze` models it. Addresses that send to each
-    /// other are on different sides.
+    /// IN of `compress` is a capture of the link; each packet is compressed at its sender's side. OUT then has Ethernet frames
+    /// of type 0x22F1, feedback among them; their addresses are those of the directions. CoAP responses refer to their
+    /// requests. This is a link as `thinair analyze` models it: addresses that send to each other are on different sides.
     #[arg(long, conflicts_with_all = ["feedback_in", "feedback_out"])]
     pub(super) both_ways: bool,
-    /// Write ROHC packets in Ethernet frames of type 0x22F1, which Wireshark dissects, instead of link type 147
+    /// Write ROHC packets in Ethernet frames of type 0x22F1, not with link type 147
+    ///
+    /// Wireshark dissects such frames without further settings.
     #[arg(long)]
     pub(super) ethertype: bool,
-    /// Capture of ROHC feedback for the compressor: each record reaches it before the first packet that is not
-    /// earlier; `decompress` does not read it
+    /// Capture of ROHC feedback for the compressor
+    ///
+    /// Each record reaches it before the first packet that is not earlier. `decompress` does not read it.
     #[arg(long, value_name = "FILE")]
     pub(super) feedback_in: Option<PathBuf>,
-    /// Write the feedback of the decompressor to a capture of ROHC packets, each a nanosecond after its cause
+    /// Write the feedback of the decompressor to a capture of ROHC packets
+    ///
+    /// Each element has the time of the packet that caused it, and a nanosecond.
     #[arg(long, value_name = "FILE")]
     pub(super) feedback_out: Option<PathBuf>,
-    /// Where the compressor's sequence numbers start; `decompress` has no use for it
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// Seed of the compressor's first sequence numbers; `decompress` does not use it
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,
-    /// Print the summary as JSON to standard output; to standard error if OUT is `-`
+    /// Print the summary as JSON (thinair.rohc/1); to standard error if OUT is `-`
     #[arg(long)]
     pub(super) json: bool,
     #[command(flatten)]
     pub(super) channel: ChannelOptions,
+    #[command(flatten)]
+    pub(super) packets: PacketOptions,
 }
 
 /// A mode by its letter.
@@ -125,6 +133,12 @@ impl Arguments {
             ));
         }
         self.refuse_equal_files()?;
+        if files::is_stdio(&self.output) && io::stdout().is_terminal() {
+            return Err(Usage::error(
+                "OUT is `-`, and standard output is a terminal, to which no capture is written; give a file, or `| \
+                 COMMAND`",
+            ));
+        }
         let framing = if self.ethertype || self.both_ways { Framing::RohcInEthernet } else { Framing::Rohc };
         if self.channel.coap_template.is_some() && !channel.profiles().has(ProfileId::Coap) {
             return Err(Usage::error(

@@ -25,15 +25,21 @@ use super::files::{Clock, Input, REBUILT_ROOM, unreadable};
 use super::summary::Tally;
 use crate::options::ChannelOptions;
 
+/// Version of the objects that `--json` prints.
+const SCHEMA: &str = "thinair.rohc.dissect/1";
+
 /// Octets in one line of text.
 const OCTETS_A_LINE: usize = 16;
 
+pub(super) const EXIT_STATUS: &str = "\
+Exit status: 0 also if packets could not be decompressed; 1 if the file cannot be read; 2 for wrong arguments.";
+
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// A capture of ROHC packets (link type 147, or Ethernet frames of type 0x22F1); `-` is standard input
+    /// Capture of ROHC packets (link type 147 or EtherType 0x22F1); `-` is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Print JSON: one object and line for each record
+    /// Print JSON, a line for each record (thinair.rohc.dissect/1)
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -112,7 +118,7 @@ impl Dissector {
             Err(_) => (Vec::new(), None),
         };
         let mut fields = Vec::new();
-        let format = self.decompressor.dissect(octets, |field| fields.push(field));
+        let format = self.decompressor.dissect(octets, |field| add(&mut fields, &field));
         let now = self.clock.at(time);
         self.back.resize(octets.len() + REBUILT_ROOM, 0);
         let outcome = self.decompressor.decompress(now, octets, &mut self.back);
@@ -147,13 +153,47 @@ struct Seen<'r> {
     packet: Result<Packet<'r>, &'static str>,
 }
 
+/// A field as it is printed.
+struct Field {
+    name: &'static str,
+    bits: u32,
+    content: Content,
+}
+
+enum Content {
+    Number(u32),
+    Octets(Vec<u8>),
+}
+
+/// Fields that profile `coap` reads octet by octet.
+const STRINGS: [&str; 3] = ["Source Address", "Destination Address", "Token"];
+
+/// Adds a field, or an octet to the string that it continues.
+fn add(fields: &mut Vec<Field>, traced: &Traced<'_>) {
+    let Traced { name, bits, value, octets } = *traced;
+    let octet =
+        u8::try_from(value).ok().filter(|_| bits == 8 && octets.is_empty() && STRINGS.contains(&name));
+    let last = fields.last_mut().filter(|last| last.name == name);
+    if let (Some(octet), Some(Field { bits, content: Content::Octets(string), .. })) = (octet, last) {
+        string.push(octet);
+        *bits += 8;
+        return;
+    }
+    let content = match octet {
+        Some(octet) => Content::Octets(vec![octet]),
+        None if octets.is_empty() => Content::Number(value),
+        None => Content::Octets(octets.to_vec()),
+    };
+    fields.push(Field { name, bits, content });
+}
+
 struct Packet<'r> {
     octets: &'r [u8],
     feedback: Vec<Result<Feedback, FeedbackError>>,
     /// Whether it is the last one, if it is a segment.
     segment: Option<bool>,
     format: Option<(Cid, ProfileId, Format)>,
-    fields: Vec<Traced<'r>>,
+    fields: Vec<Field>,
     outcome: Result<Decompressed, DecompressError>,
 }
 
@@ -189,7 +229,7 @@ impl Seen<'_> {
     }
 
     fn to_json(&self) -> Value {
-        let mut json = json!({ "record": self.record, "time_ns": self.time.as_nanos() });
+        let mut json = json!({ "schema": SCHEMA, "record": self.record, "time_ns": self.time.as_nanos() });
         let more = match &self.packet {
             Ok(packet) => packet.to_json(),
             Err(reason) => json!({ "skipped": reason }),
@@ -250,11 +290,12 @@ fn print_outcome(out: &mut impl Write, outcome: &Result<Decompressed, Decompress
 }
 
 /// `name  bits  value`: hexadecimal, and decimal where that differs.
-fn print_field(out: &mut impl Write, field: &Traced<'_>) -> io::Result<()> {
-    if !field.octets.is_empty() {
-        return print_octets(out, field.name, field.octets);
-    }
-    let Traced { name, bits, value, .. } = *field;
+fn print_field(out: &mut impl Write, field: &Field) -> io::Result<()> {
+    let Field { name, bits, ref content } = *field;
+    let value = match content {
+        Content::Number(value) => *value,
+        Content::Octets(octets) => return print_octets(out, name, octets),
+    };
     write!(out, "    {name:<24}{bits:>5}  ")?;
     if name == DISCRIMINATOR {
         return writeln!(out, "0b{value:0width$b}", width = bits as usize);
@@ -285,9 +326,9 @@ fn print_octets(out: &mut impl Write, name: &str, octets: &[u8]) -> io::Result<(
     Ok(())
 }
 
-/// The address in a field that is named so.
+/// Returns the address in a field that is named so: "Source Address" in RFC 3095, `src_addr` in RFC 6846.
 fn address(name: &str, octets: &[u8]) -> Option<IpAddr> {
-    if !name.ends_with("Address") {
+    if !name.ends_with("Address") && !name.ends_with("_addr") {
         return None;
     }
     <[u8; 4]>::try_from(octets)
@@ -344,11 +385,11 @@ fn feedback_json(element: &Result<Feedback, FeedbackError>) -> Value {
     }
 }
 
-fn field_json(field: &Traced<'_>) -> Value {
-    if field.octets.is_empty() {
-        json!({ "name": field.name, "bits": field.bits, "value": field.value })
-    } else {
-        json!({ "name": field.name, "bits": field.bits, "octets": hex(field.octets) })
+fn field_json(field: &Field) -> Value {
+    let Field { name, bits, ref content } = *field;
+    match content {
+        Content::Number(value) => json!({ "name": name, "bits": bits, "value": value }),
+        Content::Octets(octets) => json!({ "name": name, "bits": bits, "octets": hex(octets) }),
     }
 }
 

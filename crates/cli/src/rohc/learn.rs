@@ -22,6 +22,7 @@ use super::conversion::BLOCKS;
 use super::files::{Clock, Input, is_same, is_stdio, unreadable};
 use super::summary::Tally;
 use crate::options::{ChecksumOption, coap_ports};
+use crate::packets::PacketOptions;
 use crate::template::{self, MOST_BASES};
 
 pub(super) const EXIT_STATUS: &str = "\
@@ -35,21 +36,23 @@ const ROOM: usize = 1_024;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Captures of CoAP over UDP, pcap or pcapng; `-` is standard input
+    /// Captures of CoAP over UDP, pcap or pcapng, also compressed with gzip or Zstandard; `-` is standard input
     #[arg(required = true, value_name = "CAPTURE")]
     captures: Vec<PathBuf>,
     /// The file to write [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Most bases to write: those for most flows are kept
+    /// Maximum number of bases: those for most flows are kept
     #[arg(long, value_name = "N", default_value_t = MOST_BASES as u16, value_parser = clap::value_parser!(u16).range(1..=MOST_BASES as i64))]
     most: u16,
-    /// What becomes of UDP checksums on the channel that the file is for
+    /// UDP checksums on the channel that the file is for
     #[arg(long, value_enum, value_name = "HOW", default_value_t = ChecksumOption::Carry)]
     coap_checksum: ChecksumOption,
-    /// UDP ports that carry CoAP, at most 8, separated by commas [default: 5683]
+    /// UDP ports of CoAP, at most 8, separated by commas [default: 5683]
     #[arg(long, value_name = "LIST", value_parser = coap_ports)]
     coap_ports: Option<CoapPorts>,
+    #[command(flatten)]
+    packets: PacketOptions,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -64,7 +67,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let most = usize::from(arguments.most);
     let ports = arguments.coap_ports.unwrap_or_default();
-    let (bases, left_out) = bases(&arguments.captures, arguments.coap_checksum, ports, most)?;
+    let (bases, left_out) =
+        bases(&arguments.captures, &arguments.packets, arguments.coap_checksum, ports, most)?;
     if bases.is_empty() {
         eprintln!("thinair: there is no CoAP over UDP in the captures that a base could be learned from");
         return Ok(ExitCode::FAILURE);
@@ -91,13 +95,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// At most `most` bases for flows like those of some captures, each with a comment, and the number of those left out.
 pub(crate) fn bases(
     captures: &[PathBuf],
+    packets: &PacketOptions,
     checksum: ChecksumOption,
     ports: CoapPorts,
     most: usize,
 ) -> anyhow::Result<(Vec<(Base, String)>, usize)> {
     let mut flows = Vec::new();
     for capture in captures {
-        flows.extend(learn(capture, checksum, ports)?);
+        flows.extend(learn(capture, packets, checksum, ports)?);
     }
     let learned = merged(flows, most);
     let bases = learned.iter().take(most).map(|learned| (learned.to_base(), learned.comment())).collect();
@@ -105,13 +110,19 @@ pub(crate) fn bases(
 }
 
 /// The flows of a capture, each with the base that a compressor has learned.
-fn learn(capture: &Path, checksum: ChecksumOption, ports: CoapPorts) -> anyhow::Result<Vec<Flow>> {
+fn learn(
+    capture: &Path,
+    packets: &PacketOptions,
+    checksum: ChecksumOption,
+    ports: CoapPorts,
+) -> anyhow::Result<Vec<Flow>> {
     let channel = channel(checksum)?;
     let mut config = CompressorConfig::new(channel);
     config.refresh = Refresh::Off;
     config.coap.ports = ports;
     let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));
     let mut input = Input::open(capture)?;
+    let mut unpack = packets.unpack().map_err(Usage::error)?;
     let (mut clock, mut skipped, mut rohc) = (Clock::default(), Tally::default(), Vec::new());
     let mut seen: HashMap<Ends, Seen> = HashMap::new();
     while let Some(record) = input.reader.next_record() {
@@ -122,7 +133,7 @@ fn learn(capture: &Path, checksum: ChecksumOption, ports: CoapPorts) -> anyhow::
                 continue;
             }
         };
-        let Ok(packet) = record.network_packet().map(|found| found.packet) else { continue };
+        let Ok(packet) = unpack.network_packet(&record) else { continue };
         let Some(ends) = Ends::of(packet) else { continue };
         rohc.resize(packet.len() + ROOM, 0);
         let Ok(compressed) = compressor.compress(clock.at(record.time), packet, &mut rohc) else { continue };

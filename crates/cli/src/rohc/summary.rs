@@ -11,6 +11,7 @@ use thinair_rohc::{CidSpace, Compressed, Decompressed, Format, ProfileId};
 
 use super::conversion::{Arguments, Settings};
 use super::files::{is_stdio, name};
+use crate::analyze::words::reasons;
 
 const SCHEMA: &str = "thinair.rohc/1";
 
@@ -110,6 +111,8 @@ impl FeedbackCounts {
 pub(super) struct CompressSummary {
     pub(super) records: u64,
     pub(super) skipped: Tally,
+    /// Packets that were looked for in a tunnel, by its kind.
+    pub(super) unwrapped: BTreeMap<&'static str, u64>,
     packets: u64,
     octets_in: u64,
     octets_out: u64,
@@ -150,6 +153,7 @@ impl CompressSummary {
         lines.add("headers", change(self.header_octets_in, self.header_octets_out));
         lines.add("packet types", &self.formats);
         lines.add_unless_zero("refreshes", self.refreshes);
+        lines.add("unwrapped", reasons(&self.unwrapped));
         lines.add("skipped", &self.skipped);
         lines.add_feedback(&self.feedback);
         lines.add("NOT RESTORED", &self.mismatches);
@@ -163,6 +167,7 @@ impl CompressSummary {
             "records": self.records,
             "packets": self.packets,
             "skipped": self.skipped.to_json(),
+            "unwrapped": &self.unwrapped,
             "octets_in": self.octets_in,
             "octets_out": self.octets_out,
             "saved_ratio": saved_ratio(self.octets_in, self.octets_out),

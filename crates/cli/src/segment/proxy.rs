@@ -8,6 +8,10 @@ use thinair_segment::{Network, Sizer};
 
 use crate::rohc::Usage;
 
+/// Version of the objects that `--json` prints.
+#[cfg(target_os = "linux")]
+const SCHEMA: &str = "thinair.segment.proxy/1";
+
 const AFTER_HELP: &str = "\
 Examples:\n  \
 thinair segment proxy --listen 8080 --to 10.9.0.2:80 --constrained server\n  \
@@ -17,39 +21,39 @@ whose other side has failed: nothing that is cut short looks complete.\n\n\
 Exit status: 0 if it was told to end; 1 for a failure; 2 for wrong arguments.";
 
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_long_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     /// Port to listen at, on 127.0.0.1, or address and port
     #[arg(long, value_name = "[ADDR:]PORT", value_parser = listen)]
     listen: SocketAddr,
-    /// Where every stream goes on to: an address or a name, and a port
+    /// Destination of every stream: address or name, and port
     #[arg(long, value_name = "HOST:PORT")]
     to: String,
-    /// Which side the constrained network is on: of those who connect, or of what is connected to
+    /// Side of the constrained network: that of the clients, or of the server
     #[arg(long, value_name = "SIDE")]
     constrained: Side,
-    /// How large segments are: fixed:OCTETS, dmss, tssa or adaptive
+    /// Algorithm for segment sizes: fixed:OCTETS, dmss, tssa or adaptive
     #[arg(long, value_name = "NAME", default_value = "adaptive")]
     sizer: Sizer,
-    /// Octets of a packet that a frame of the constrained network carries: the step of tssa, and what adaptive fills
+    /// Octets of a packet in one frame of the constrained network (tssa, adaptive)
     #[arg(long, value_name = "OCTETS", default_value_t = 106, value_parser = clap::value_parser!(u16).range(16..=2_048), help_heading = "Segments")]
     frame: u16,
-    /// Octets of headers in front of a segment, as the constrained network carries them: for adaptive
+    /// Octets of headers of a segment in the constrained network (adaptive)
     #[arg(long, value_name = "OCTETS", default_value_t = 52, value_parser = clap::value_parser!(u16).range(0..=200), help_heading = "Segments")]
     headers: u16,
-    /// Least size, in octets; the smaller one of dmss
+    /// Minimum segment size; the smaller one of dmss
     #[arg(long, value_name = "OCTETS", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Segments")]
     least: u16,
-    /// Greatest size, in octets; the larger one of dmss. Never more than the MSS of a stream
+    /// Maximum segment size, at most the MSS of a stream; the larger one of dmss
     #[arg(long, value_name = "OCTETS", default_value_t = 1_024, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Segments")]
     most: u16,
-    /// Streams at the same time; others wait
+    /// Maximum number of streams at a time; others wait
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     max_connections: u16,
-    /// Tell how open streams stand each so many seconds, not only at their ends
+    /// Report open streams at this interval, not only at their ends
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     every: Option<Duration>,
-    /// Print a JSON object a line
+    /// Print JSON, a line for each report (thinair.segment.proxy/1)
     #[arg(long)]
     json: bool,
 }
@@ -165,6 +169,7 @@ fn json(progress: &thinair_services::segment::Progress<'_>) -> serde_json::Value
         Some(Ending::Failed(why)) => ("failed", Some(why.to_string())),
     };
     serde_json::json!({
+        "schema": SCHEMA,
         "stream": progress.number,
         "client": progress.client.to_string(),
         "state": state,

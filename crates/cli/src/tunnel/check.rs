@@ -8,7 +8,7 @@ use serde_json::json;
 use thinair_tunnel::config;
 use thinair_tunnel::config::agreement::{Disagreement, disagreements};
 use thinair_tunnel::mtu::{Budget, BudgetError};
-use thinair_tunnel::plan::{Others, Plan, Security};
+use thinair_tunnel::plan::Plan;
 use thinair_tunnel::seal::Keys;
 
 use super::sources::Folders;
@@ -24,10 +24,10 @@ const SCHEMA: &str = "thinair.tunnel.check/1";
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// The configuration
+    /// Configuration to check
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The configuration of another end, with which it must agree
+    /// Configuration of the other end, with which it must agree
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
     /// Print JSON (thinair.tunnel.check/1)
@@ -67,7 +67,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         if let Ok(budget) = &budget {
             text += &format!("\n{budget}\n");
         }
-        for note in describe::warnings(&plan) {
+        for note in describe::notes(&plan) {
             text += &format!("{:width$}  {note}\n", "note");
         }
         print(&text)?;
@@ -87,7 +87,7 @@ fn plan(file: &std::path::Path) -> anyhow::Result<Plan> {
 /// The ids of the keys of each file, by which ends can compare them; and what is wrong with files.
 fn keys(plan: &Plan) -> (Vec<String>, Vec<String>) {
     let (mut found, mut wrong) = (Vec::new(), Vec::new());
-    for file in key_files(plan) {
+    for file in plan.key_files() {
         match Keys::read(&file) {
             Ok(keys) => {
                 let ids: Vec<_> = keys.iter().map(|key| key.id().to_string()).collect();
@@ -97,17 +97,4 @@ fn keys(plan: &Plan) -> (Vec<String>, Vec<String>) {
         }
     }
     (found, wrong)
-}
-
-/// Every key file of a plan.
-fn key_files(plan: &Plan) -> Vec<PathBuf> {
-    let Security::Key { path, .. } = &plan.security else { return Vec::new() };
-    let mut files = match &plan.others {
-        Others::Peers(peers) if peers.iter().all(|peer| peer.key.is_some()) => Vec::new(),
-        Others::Peers(_) | Others::Mesh(_) => vec![path.clone()],
-    };
-    if let Others::Peers(peers) = &plan.others {
-        files.extend(peers.iter().filter_map(|peer| peer.key.clone()));
-    }
-    files
 }

@@ -16,7 +16,7 @@ pub(super) fn rows(plan: &Plan) -> Vec<(&'static str, String)> {
         rows.push(("routes", networks(&inside.routes)));
     }
     rows.push(("carrier", carrier(&plan.carrier)));
-    rows.push(("security", security(&plan.security)));
+    rows.push(("security", security(plan)));
     rows.push(("channel", channel(plan)));
     rows.extend(others(&plan.others));
     if let Some(status) = &plan.seeing.status {
@@ -97,10 +97,12 @@ fn packed(packaging: &Packaging) -> String {
     }
 }
 
-fn security(security: &Security) -> String {
-    match security {
-        Security::Key { path, suite } => {
-            format!("{}, tag of {} octets, key file {}", suite_name(*suite), suite.tag(), path.display())
+fn security(plan: &Plan) -> String {
+    match &plan.security {
+        Security::Key { suite, .. } => {
+            let file = plan.common_key_file().map(|path| format!("key file {}", path.display()));
+            let file = file.unwrap_or("a key file for each peer".to_owned());
+            format!("{}, tag of {} octets, {file}", suite_name(*suite), suite.tag())
         }
         Security::Open => "open: the standard format, which everybody can read and write".to_owned(),
         Security::Insecure => "none: whoever can send a datagram can send packets".to_owned(),
@@ -172,15 +174,22 @@ pub(super) fn warnings(plan: &Plan) -> Vec<&'static str> {
             if suite.tag() == 4 {
                 notes.push("a tag of 4 octets: one forged packet of 2^32 passes; keys are renewed after 65,536 wrong ones");
             }
-            if plan.channel.pad <= 1 {
-                notes.push(
-                    "lengths of sealed packets tell how well their headers were compressed; `pad` hides that for octets",
-                );
-            }
             if matches!(plan.others, Others::Mesh(_)) {
                 notes.push("all sites have one key: each can pose as any other");
             }
         }
+    }
+    notes
+}
+
+/// Returns [`warnings`], and what a reader of the configuration may want to change, but no log has to repeat at every start.
+pub(super) fn notes(plan: &Plan) -> Vec<&'static str> {
+    let mut notes = warnings(plan);
+    if matches!(plan.security, Security::Key { .. }) && plan.channel.pad <= 1 {
+        notes.push(
+            "lengths of encrypted packets show how well their headers were compressed; `pad` hides that, for some octets \
+             a packet",
+        );
     }
     notes
 }
@@ -202,8 +211,9 @@ pub(super) fn to_json(plan: &Plan) -> Value {
         },
         "carrier": carrier(&plan.carrier),
         "security": match &plan.security {
-            Security::Key { path, suite } => {
-                json!({ "suite": suite_name(*suite), "tag": suite.tag(), "key_file": path })
+            Security::Key { suite, .. } => {
+                let file = plan.common_key_file();
+                json!({ "suite": suite_name(*suite), "tag": suite.tag(), "key_file": file })
             }
             Security::Open => json!({ "open": true }),
             Security::Insecure => json!({ "insecure": true }),
@@ -221,7 +231,7 @@ pub(super) fn to_json(plan: &Plan) -> Value {
         "http": plan.seeing.http,
         "user": plan.user,
         "state": plan.state,
-        "notes": warnings(plan),
+        "notes": notes(plan),
     })
 }
 

@@ -22,10 +22,10 @@ Exit status: 0 ok; 1 for a failure, as when the file is there already; 2 for wro
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// The key file; it is made for its owner alone (mode 0600), and one that is there is not touched
+    /// Key file, made with mode 0600; an existing one is not touched
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Change the keys of a file that is there
+    /// Change the keys of an existing file
     #[arg(long, value_enum, value_name = "STEP")]
     rotate: Option<Step>,
 }

@@ -9,144 +9,155 @@ use thinair_tunnel::config::Settings;
 /// What a tunnel can be told on the command line.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct TunnelOptions {
-    /// What carries packets: udp://HOST:PORT, ule+udp://, gse+udp://, ule+file://?from=FILE&to=FILE,
-    /// serial:///dev/DEVICE, serial+raw://
+    /// udp://HOST:PORT, ule+udp://, gse+udp://, ule+file:// or serial:///dev/DEVICE
     ///
-    /// udp://:PORT waits there for the other end. Options go behind a `?`, with `&` in between: listen, iface, ttl, mtu
-    /// and keepalive for UDP; ts, rtp, pid, peer-pid, psi, bitrate, flush and npa for transport streams; flush and npa for
-    /// GSE; speed, framing (cobs, slip) and mtu for serial lines.
+    /// There is serial+raw:// for tests, too. udp://:PORT waits there for the other end. A file is ule+file://?from=FILE&to=FILE. Options follow a `?`, with `&`
+    /// between them: listen, iface, ttl, mtu and keepalive for UDP; ts, rtp, pid, peer-pid, psi, bitrate, flush and npa for
+    /// transport streams; flush and npa for GSE; speed, framing (cobs, slip) and mtu for serial lines.
     #[arg(value_name = "CARRIER")]
     pub(crate) carrier: Option<String>,
-    /// Read the configuration from a TOML file; options given here replace what stands there
+    /// Read the configuration from a TOML file; options replace its keys
     #[arg(long, value_name = "FILE", conflicts_with = "name")]
     pub(crate) config: Option<PathBuf>,
-    /// Read the configuration from /etc/thinair/NAME.toml, and keep status and state below that name
+    /// Read the configuration from /etc/thinair/NAME.toml
+    ///
+    /// Status and state are kept below that name.
     #[arg(long, value_name = "NAME", value_parser = name)]
     pub(crate) name: Option<String>,
 
-    /// Name of the interface [default: thinair0, or the first such name that is free]
+    /// Name of the interface [default: thinair0, or thinairN if that is taken]
     #[arg(long, value_name = "NAME", help_heading = "Interface")]
     pub(super) tun: Option<String>,
     /// Carry Ethernet frames (TAP) instead of IP packets
-    #[arg(long, help_heading = "Interface")]
+    #[arg(long, hide_short_help = true, help_heading = "Interface")]
     tap: bool,
-    /// Address of the interface and bits of its network, as in 10.9.0.1/30; may be repeated
+    /// Address of the interface, as in 10.9.0.1/30; may be repeated
     #[arg(long, value_name = "ADDRESS/BITS", help_heading = "Interface")]
     address: Vec<String>,
-    /// Network behind the tunnel, as in 0.0.0.0/0; may be repeated. Routes that are there stay, and of two the longer prefix is
-    /// used; datagrams of the tunnel itself never go into it
+    /// Network behind the tunnel, as in 0.0.0.0/0; may be repeated
+    ///
+    /// Other routes stay; the longer prefix is used. Datagrams of the tunnel itself are never routed into it.
     #[arg(long, value_name = "NETWORK/BITS", help_heading = "Interface")]
     route: Vec<String>,
-    /// Name server behind the tunnel, or search domain, while the tunnel is there; may be repeated. Set by systemd-resolved
-    /// or resolvconf
-    #[arg(long, value_name = "ADDRESS", help_heading = "Interface")]
+    /// Name server or search domain behind the tunnel; may be repeated
+    ///
+    /// Set with systemd-resolved or resolvconf, and removed at the end.
+    #[arg(long, hide_short_help = true, value_name = "ADDRESS", help_heading = "Interface")]
     dns: Vec<String>,
-    /// Network namespace that the interface is in, by its name in `ip netns`
-    #[arg(long, value_name = "NAME", help_heading = "Interface")]
+    /// Network namespace of the interface, a name of `ip netns`
+    #[arg(long, hide_short_help = true, value_name = "NAME", help_heading = "Interface")]
     pub(super) netns: Option<String>,
-    /// Octets of the longest packet inside [default: what the carrier has room for, and at least 1280]
-    #[arg(long, value_name = "N", help_heading = "Interface")]
+    /// MTU of the interface [default: the room in the carrier, at least 1280]
+    #[arg(long, hide_short_help = true, value_name = "N", help_heading = "Interface")]
     mtu: Option<String>,
-    /// Packets that wait in the interface (txqueuelen)
-    #[arg(long, value_name = "N", help_heading = "Interface")]
+    /// Packets that can wait in the interface (txqueuelen)
+    #[arg(long, hide_short_help = true, value_name = "N", help_heading = "Interface")]
     queue: Option<String>,
-    /// Let the size of TCP segments that begin here follow what is lost: fixed:OCTETS, dmss, tssa or adaptive. The daemon
-    /// then keeps the right to change routes (CAP_NET_ADMIN); docs/segment-size.md
-    #[arg(long, value_name = "SIZER", help_heading = "Interface")]
+    /// Size of TCP segments that are sent from here, by losses: fixed:OCTETS, dmss, tssa or adaptive
+    ///
+    /// The daemon then keeps the right to change routes (CAP_NET_ADMIN). See docs/segment-size.md.
+    #[arg(long, hide_short_help = true, value_name = "SIZER", help_heading = "Interface")]
     segments: Option<String>,
 
-    /// Address and port of the socket [default: the port of the carrier, on every address]
+    /// Address and port of the socket [default: the port of CARRIER]
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Carrier")]
     listen: Option<String>,
-    /// How often the other end is told that we are here, so that a NAT in between remembers us; as in 25s
+    /// Interval of datagrams that keep the mapping of a NAT, as in 25s
     #[arg(long, value_name = "TIME", help_heading = "Carrier")]
     keepalive: Option<String>,
 
-    /// Seal each datagram with the keys of this file, which `thinair tunnel keygen` makes
+    /// Encrypt with the keys of this file (`thinair tunnel keygen`)
     #[arg(long, value_name = "FILE", help_heading = "Security")]
     key: Option<String>,
-    /// Cipher and tag: chacha20-poly1305, aes-gcm, aes-ccm-8 or aes-ccm-4 [default: the first; on serial lines aes-ccm-8]
-    #[arg(long, value_name = "NAME", help_heading = "Security")]
+    /// Cipher: chacha20-poly1305, aes-gcm, aes-ccm-8 or aes-ccm-4 [default: the first; on serial lines aes-ccm-8]
+    #[arg(long, hide_short_help = true, value_name = "NAME", help_heading = "Security")]
     suite: Option<String>,
-    /// Octets of the tag instead of a suite: 16, 8 or 4. A forged datagram passes one of 4 octets once in 2^32
-    #[arg(long, value_name = "N", help_heading = "Security")]
+    /// Octets of the tag, in place of --suite: 16, 8 or 4. Of 2^32 forged datagrams one passes a tag of 4 octets
+    #[arg(long, hide_short_help = true, value_name = "N", help_heading = "Security")]
     tag: Option<String>,
-    /// Send transport streams or GSE in the standard format, which everybody can read and write
+    /// Send transport streams or GSE in the standard format, not encrypted
     #[arg(long, help_heading = "Security")]
     open: bool,
-    /// Seal nothing: whoever can send a datagram can send packets into the network, and read those that pass
+    /// Do not encrypt: everybody can then send packets into the network
     #[arg(long, help_heading = "Security")]
     insecure: bool,
 
-    /// CIDs, the same at both ends: small, large, or auto, which is small CIDs until 16 flows are live and large ones then
-    /// [default: auto between two ends with a key or --insecure, otherwise small]
+    /// CIDs, the same at both ends: small, large or auto
+    ///
+    /// `auto` is small CIDs for up to 16 flows, and large ones for more [default: auto between two ends with a key or
+    /// --insecure, otherwise small].
     #[arg(long, value_name = "SPACE", help_heading = "Channel")]
     cid: Option<String>,
-    /// Highest CID, with auto that of large CIDs, the same at both ends [default: 15; with auto 1023]
-    #[arg(long, value_name = "N", help_heading = "Channel")]
+    /// Highest CID, the same at both ends [default: 15; with --cid auto 1023, for large CIDs]
+    #[arg(long, hide_short_help = true, value_name = "N", help_heading = "Channel")]
     max_cid: Option<String>,
-    /// Profiles besides `uncompressed`, the same at both ends: names separated by commas, of rtp, udp, esp, ip,
-    /// rtp-udp-lite, udp-lite, tcp, coap-2015 and coap; v1 stands for the first six [default: v1,coap]
+    /// Profiles, the same at both ends, as in v1,coap,tcp [default: v1,coap]
+    ///
+    /// Names: rtp, udp, esp, ip, rtp-udp-lite, udp-lite, tcp, coap-2015 and coap; v1 stands for the first six.
+    /// `uncompressed` is always there.
     #[arg(long, value_name = "LIST", help_heading = "Channel")]
     profiles: Option<String>,
-    /// Octets of the longest packet that is sent in segments, 0 for none, the same at both ends [default: what is needed]
-    #[arg(long, value_name = "N", help_heading = "Channel")]
+    /// Maximum size of a packet that is sent in segments, in octets, the same at both ends; 0: no segments [default: as needed]
+    #[arg(long, hide_short_help = true, value_name = "N", help_heading = "Channel")]
     mrru: Option<String>,
-    /// Mode of operation: u, o or r [default: o, and u where nothing can be answered]
+    /// Mode of operation: u, o or r [default: o; u on one-way carriers]
     #[arg(long, value_name = "MODE", help_heading = "Channel")]
     mode: Option<String>,
-    /// When contexts are refreshed: `budget=PERCENT%[,packets=N][,time=SECONDS]` (after SECONDS, where that share of the
-    /// octets sent pays for it or N packets have passed), `packets=N,time=SECONDS[,backoff]`,
-    /// `ir=N,so=N[,direct]`, or `off`
-    /// [default: budget=5%,packets=128,time=16 in mode u, off in modes o and r]
-    #[arg(long, value_name = "POLICY", help_heading = "Channel")]
+    /// Refreshes of contexts: `budget=PERCENT%[,packets=N][,time=SECONDS]`, `packets=N,time=SECONDS[,backoff]`,
+    /// `ir=N,so=N[,direct]`, or `off` [default: budget=5%,packets=128,time=16 in U-mode, off in O-mode and R-mode]
+    ///
+    /// A budget sends an IR packet SECONDS after the one before, where that share of the octets sent pays for it or N packets
+    /// have passed; docs/refresh.md has figures.
+    #[arg(long, hide_short_help = true, value_name = "POLICY", help_heading = "Channel")]
     refresh: Option<String>,
-    /// Packets that say a change before it is taken for known [default: 4]
-    #[arg(long, value_name = "N", help_heading = "Channel")]
+    /// Packets that repeat a change (optimistic approach) [default: 4]
+    #[arg(long, hide_short_help = true, value_name = "N", help_heading = "Channel")]
     repetitions: Option<String>,
-    /// Values of a W-LSB window [default: 4]
-    #[arg(long, value_name = "N", help_heading = "Channel")]
+    /// Values in a W-LSB window: one more than the packets in a row that may be lost [default: 4]
+    #[arg(long, hide_short_help = true, value_name = "N", help_heading = "Channel")]
     window: Option<String>,
     /// How RTP is found: guess, ports or never [default: guess]
-    #[arg(long, value_name = "HOW", help_heading = "Channel")]
+    #[arg(long, hide_short_help = true, value_name = "HOW", help_heading = "Channel")]
     rtp: Option<String>,
-    /// UDP and UDP-Lite ports to which RTP goes, at most 8, separated by commas
-    #[arg(long, value_name = "LIST", help_heading = "Channel")]
+    /// UDP and UDP-Lite destination ports of RTP, at most 8, separated by commas
+    #[arg(long, hide_short_help = true, value_name = "LIST", help_heading = "Channel")]
     rtp_ports: Option<String>,
-    /// Template file with the bases of profile `coap`, the same at both ends (`thinair rohc learn` makes one)
-    #[arg(long, value_name = "FILE", help_heading = "Channel")]
+    /// Template file for profile `coap` (`thinair rohc learn`), the same at both ends
+    #[arg(long, hide_short_help = true, value_name = "FILE", help_heading = "Channel")]
     coap_template: Option<String>,
-    /// Send what no profile takes as an IP packet with its own Type (ULE and GSE), not in the uncompressed profile
-    #[arg(long, help_heading = "Channel")]
+    /// Send packets that no profile compresses as IP with its own Type (ULE, GSE), not in profile `uncompressed`
+    #[arg(long, hide_short_help = true, help_heading = "Channel")]
     by_type: bool,
-    /// How long feedback waits for a packet that takes it along [default: 20ms]
-    #[arg(long, value_name = "TIME", help_heading = "Channel")]
+    /// Maximum time that feedback waits for a packet to be sent with [default: 20ms]
+    #[arg(long, hide_short_help = true, value_name = "TIME", help_heading = "Channel")]
     feedback_wait: Option<String>,
-    /// Pad datagrams to multiples of N octets before they are sealed: compression makes lengths tell more
-    #[arg(long, value_name = "N", help_heading = "Channel")]
+    /// Pad datagrams to multiples of N octets before encryption, which hides lengths
+    #[arg(long, hide_short_help = true, value_name = "N", help_heading = "Channel")]
     pad: Option<String>,
 
-    /// Socket that tells the status, or `none` [default: /run/thinair/NAME/status.sock]
-    #[arg(long, value_name = "PATH", help_heading = "Seeing it")]
+    /// Status socket, or `none` [default: /run/thinair/NAME/status.sock]
+    #[arg(long, hide_short_help = true, value_name = "PATH", help_heading = "Status")]
     status: Option<String>,
-    /// Serve a live page and metrics for Prometheus, on a loopback address alone; as in 127.0.0.1:9464
-    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Seeing it")]
+    /// Serve a page and Prometheus metrics, as at 127.0.0.1:9464
+    ///
+    /// The address is one of loopback.
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Status")]
     http: Option<String>,
-    /// Write packets as they are inside to a pcap file
-    #[arg(long, value_name = "FILE", help_heading = "Seeing it")]
+    /// Write a capture of the packets inside
+    #[arg(long, hide_short_help = true, value_name = "FILE", help_heading = "Status")]
     pcap_inside: Option<String>,
-    /// Write what is on the carrier to a pcap file
-    #[arg(long, value_name = "FILE", help_heading = "Seeing it")]
+    /// Write a capture of the datagrams or frames of the carrier
+    #[arg(long, hide_short_help = true, value_name = "FILE", help_heading = "Status")]
     pcap_outside: Option<String>,
     /// Octets that the carrier bills at a time, for each datagram; the status counts them
-    #[arg(long, value_name = "N", help_heading = "Seeing it")]
+    #[arg(long, hide_short_help = true, value_name = "N", help_heading = "Status")]
     billing_unit: Option<String>,
 
-    /// Go on as this user when everything is open, without any capability
-    #[arg(long, value_name = "NAME", help_heading = "Daemon")]
+    /// Run as this user, without any capability, after everything was opened
+    #[arg(long, hide_short_help = true, value_name = "NAME", help_heading = "Daemon")]
     user: Option<String>,
-    /// Folder in which epochs and addresses of peers are kept [default: /var/lib/thinair/NAME]
-    #[arg(long, value_name = "FOLDER", help_heading = "Daemon")]
+    /// Folder for epochs and addresses of peers [default: /var/lib/thinair/NAME]
+    #[arg(long, hide_short_help = true, value_name = "FOLDER", help_heading = "Daemon")]
     state: Option<String>,
 }
 

@@ -28,7 +28,7 @@ Exit status: 0 if it was told to end; 1 for a failure; 2 for a wrong configurati
 pub(crate) struct Arguments {
     #[command(flatten)]
     options: TunnelOptions,
-    /// Log more; a second time, still more, but for what happens to each packet
+    /// Log more; twice for still more
     #[arg(long, short, action = clap::ArgAction::Count, help_heading = "Daemon")]
     verbose: u8,
 }

@@ -28,16 +28,16 @@ Exit status: 0 ok; 1 if the tunnel does not answer; 2 for wrong arguments.";
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// The status socket
+    /// Path of the status socket
     #[arg(value_name = "PATH", conflicts_with = "name")]
     path: Option<PathBuf>,
-    /// The tunnel of that name: /run/thinair/NAME/status.sock
+    /// Name of the tunnel: /run/thinair/NAME/status.sock
     #[arg(long, value_name = "NAME", value_parser = super::options::name)]
     name: Option<String>,
-    /// Show it again every second, until it is interrupted
+    /// Show the status every second, until interrupted
     #[arg(long)]
     watch: bool,
-    /// Print JSON; with --watch a line each time
+    /// Print JSON (thinair.tunnel.status/1); with --watch a line each time
     #[arg(long)]
     json: bool,
 }

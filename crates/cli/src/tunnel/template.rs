@@ -7,7 +7,7 @@ use thinair_tunnel::config::templates::Template;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// What to begin with
+    /// Kind of configuration
     #[arg(value_enum, value_name = "KIND")]
     kind: Kind,
 }

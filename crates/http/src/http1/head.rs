@@ -89,9 +89,6 @@ pub(super) fn request(octets: &[u8]) -> Result<Option<RequestHead<'_>>, u16> {
     if fields.hosts > 1 || version == 1 && fields.hosts == 0 {
         return Err(status::BAD_REQUEST);
     }
-    if fields.chunked || fields.content_length.is_some_and(|octets| octets > 0) {
-        return Err(status::CONTENT_TOO_LARGE);
-    }
     let method = match method {
         "GET" => Method::Get,
         "HEAD" => Method::Head,
@@ -100,6 +97,10 @@ pub(super) fn request(octets: &[u8]) -> Result<Option<RequestHead<'_>>, u16> {
         }
         _ => return Err(status::NOT_IMPLEMENTED),
     };
+    // After the method: a body of POST is not what is wrong with it.
+    if fields.chunked || fields.content_length.is_some_and(|octets| octets > 0) {
+        return Err(status::CONTENT_TOO_LARGE);
+    }
     let target = origin_form(target).ok_or(status::BAD_REQUEST)?;
     // RFC 9112, section 9.3.
     let persists = !fields.close && (version == 1 || fields.keep_alive);

@@ -119,7 +119,9 @@ fn what_is_no_request_is_answered_once_and_closed() {
         ("GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505),
         ("GET * HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         ("\x16\x03\x01\x02\0\x01", 400),
-        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc", 413),
+        ("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc", 413),
+        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc", 405),
+        ("PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", 405),
         ("GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 413),
         ("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: 1\r\n\r\n", 400),
         ("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n\r\n", 400),
@@ -132,6 +134,7 @@ fn what_is_no_request_is_answered_once_and_closed() {
         let (targets, out) = serve(&mut server, request.as_bytes());
         assert!(targets.is_empty(), "{request}");
         assert!(out.starts_with(&format!("HTTP/1.1 {expected} {}\r\n", status::phrase(expected))), "{out}");
+        assert_eq!(out.contains("\r\nAllow: GET, HEAD\r\n"), expected == 405, "{out}");
         assert!(server.is_closing(), "{request}");
         let (targets, out) = serve(&mut server, b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
         assert!(targets.is_empty() && out.is_empty());

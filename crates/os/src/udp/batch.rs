@@ -62,7 +62,7 @@ pub(super) fn send<'d>(
 ) -> io::Result<usize> {
     let (mut headers, mut slices) = blank();
     let mut controls = [Control::default(); MOST];
-    let mut count = 0;
+    let mut count: libc::c_uint = 0;
     let places = headers.iter_mut().zip(slices.iter_mut().zip(&mut controls));
     for ((datagram, to, from), (header, (slice, control))) in datagrams.zip(places) {
         slice.iov_base = datagram.as_ptr().cast_mut().cast();
@@ -82,9 +82,12 @@ pub(super) fn send<'d>(
         return Ok(0);
     }
     retry(|| {
+        // The system call itself: `sendmmsg` of musl sends one datagram after the other, because it cannot rely on zeros in
+        // the padding of a header. Those of `blank` are zeros, and so are those of `Control`.
+        //
         // SAFETY: `count` headers are filled in. Slices and controls are on the stack, datagrams and names are borrowed for
         // longer than the call, and the call writes to none of them, but to the headers alone.
-        unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count, 0) }
+        unsafe { libc::syscall(libc::SYS_sendmmsg, socket.as_raw_fd(), headers.as_mut_ptr(), count, 0) }
     })
 }
 
@@ -117,7 +120,7 @@ pub(super) fn receive(
         let (flags, timeout) = (libc::MSG_WAITFORONE, std::ptr::null_mut());
         // SAFETY: `count` headers are filled in. Each has a chunk of `octets`, a slice, a name and a control of its own, with
         // their true lengths; nobody else has them while this function borrows `octets`. No timeout is given.
-        unsafe { libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count, flags, timeout) }
+        unsafe { libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count, flags as _, timeout).into() }
     })?;
     let told = headers.iter().zip(names.iter().zip(&controls));
     arrivals.extend(told.take(received).map(|(header, (name, control))| {
@@ -150,7 +153,7 @@ pub(super) fn address(name: &sockaddr_in6, len: socklen_t) -> Option<SocketAddr>
 }
 
 /// Until no signal comes in between. What the call returns, if it is not negative, is a number of datagrams.
-fn retry(mut call: impl FnMut() -> libc::c_int) -> io::Result<usize> {
+fn retry(mut call: impl FnMut() -> libc::c_long) -> io::Result<usize> {
     loop {
         match usize::try_from(call()) {
             Ok(count) => return Ok(count),

@@ -1,26 +1,28 @@
 //! The document as one HTML file that fetches nothing: style, drawings and the few lines of script are in
 //! it. Reads on a wide screen, a telephone and paper, light and dark, and without the script.
 
+mod tables;
+mod typeset;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::document::{Block, Document, Section, Tile};
+use crate::document::{Block, Code, Document, Section, Term, Tile};
 use crate::json::slug;
 use crate::number::Numerals;
+use crate::page::tables::bare_table;
+use crate::page::typeset::{prose, unbroken_options};
 use crate::plot::{self, Figure, Plot};
-use crate::table::{Cell, Column, Kind, Table, cell};
-use crate::text::{printable, width};
+use crate::table::Table;
+use crate::text::{arrows, width};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// Said to the browser, so that it holds us to it.
+/// Policy for the browser: a page that would fetch anything is stopped there.
 const FETCH_NOTHING: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 /// Values of more characters than this are set smaller, to stay inside their tile.
 const WIDEST_LARGE_VALUE: usize = 8;
-
-/// Tables with more columns than this are set closer, so that they need not scroll on a wide screen.
-const ROOMY: usize = 9;
 
 /// Tables longer than this break across pages rather than leaving one half empty.
 const MOST_ROWS_KEPT_TOGETHER: usize = 16;
@@ -36,15 +38,15 @@ impl Document {
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
                     meta http-equiv="Content-Security-Policy" content=(FETCH_NOTHING);
-                    title { (printable(&self.title)) }
+                    title { (arrows(&self.title)) }
                     style { (PreEscaped(plot::STYLE)) (PreEscaped(STYLE)) }
                 }
                 body {
                     svg class="patterns" aria-hidden="true" { (plot::patterns()) }
                     main {
                         header {
-                            h1 { (printable(&self.title)) }
-                            @if !self.subtitle.is_empty() { p class="subtitle" { (printable(&self.subtitle)) } }
+                            h1 { (prose(&self.title)) }
+                            @if !self.subtitle.is_empty() { p class="subtitle" { (prose(&self.subtitle)) } }
                         }
                         @for (at, part) in self.sections.iter().enumerate() { (section(at, part)) }
                     }
@@ -58,18 +60,28 @@ impl Document {
 
 fn section(at: usize, section: &Section) -> Markup {
     let id = format!("{}-{}", at + 1, slug(&section.heading, "section", '-'));
+    let heading = html! { @if !section.heading.is_empty() { h2 { (prose(&section.heading)) } } };
+    let blocks = html! { @for one in &section.blocks { (block(one)) } };
     html! {
         section id=(id) {
-            @if !section.heading.is_empty() { h2 { (printable(&section.heading)) } }
-            @for block in &section.blocks {
-                @match block {
-                    Block::Text(text) => p { (printable(text)) },
-                    Block::Tiles(tiles) => (tile_row(tiles)),
-                    Block::Table(table) => (captioned_table(table)),
-                    Block::Figure(figure) => (captioned_figure(figure)),
-                }
+            @if section.folded {
+                details class="fold" { summary { (heading) } (blocks) }
+            } @else {
+                (heading) (blocks)
             }
         }
+    }
+}
+
+fn block(block: &Block) -> Markup {
+    match block {
+        Block::Text(text) => html! { p { (prose(text)) } },
+        Block::Tiles(tiles) => tile_row(tiles),
+        Block::Facts(facts) => fact_rows(facts),
+        Block::Code(code) => captioned_code(code),
+        Block::Terms(terms) => explained(terms),
+        Block::Table(table) => captioned_table(table),
+        Block::Figure(figure) => captioned_figure(figure),
     }
 }
 
@@ -78,12 +90,48 @@ fn tile_row(tiles: &[Tile]) -> Markup {
         dl class="tiles" {
             @for tile in tiles {
                 div {
-                    dt { (printable(&tile.caption)) }
+                    dt { (prose(&tile.caption)) }
                     @let value = tile.value_text(&Numerals::TYPESET);
                     @let class = if width(&value) > WIDEST_LARGE_VALUE { "long value" } else { "value" };
                     dd class=(class) { (value) }
-                    @if !tile.detail.is_empty() { dd class="detail" { (printable(&tile.detail)) } }
+                    @if !tile.detail.is_empty() { dd class="detail" { (prose(&tile.detail)) } }
                 }
+            }
+        }
+    }
+}
+
+fn fact_rows(facts: &[Tile]) -> Markup {
+    html! {
+        dl class="facts" {
+            @for fact in facts {
+                div {
+                    dt { (prose(&fact.caption)) }
+                    dd {
+                        (prose(&fact.value_text(&Numerals::TYPESET)))
+                        @if !fact.detail.is_empty() { p class="detail" { (prose(&fact.detail)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Each line is an element of its own, so that what is wrapped is indented and a line is copied whole.
+fn captioned_code(code: &Code) -> Markup {
+    html! {
+        figure class="code" {
+            @if !code.caption.is_empty() { figcaption { (prose(&code.caption)) } }
+            pre tabindex="0" { @for line in code.text.lines() { code { (unbroken_options(line)) "\n" } } }
+        }
+    }
+}
+
+fn explained(terms: &[Term]) -> Markup {
+    html! {
+        dl class="terms" {
+            @for term in terms {
+                div { dt { (prose(&term.word)) } " " dd { (prose(&term.meaning)) } }
             }
         }
     }
@@ -123,88 +171,10 @@ fn caption(title: &str, notes: &[&str]) -> Markup {
     html! {
         @if !title.is_empty() || !notes.is_empty() {
             figcaption {
-                @if !title.is_empty() { h3 { (printable(title)) } }
-                @for note in notes { p { (printable(note)) } }
+                @if !title.is_empty() { h3 { (prose(title)) } }
+                @for note in notes { p { (prose(note)) } }
             }
         }
-    }
-}
-
-fn bare_table(table: &Table) -> Markup {
-    let texts = table.texts(&Numerals::TYPESET);
-    let rows = table.rows().iter().zip(&texts);
-    let totals = table.totals().iter().zip(texts.iter().skip(table.rows().len()));
-    let label = if table.title.is_empty() { "Table" } else { &table.title };
-    html! {
-        // Can be reached by keyboard, since it may scroll.
-        div class="scroll" role="region" tabindex="0" aria-label=(printable(label)) {
-            table class=[is_dense(table).then_some("dense")] {
-                thead { tr { @for column in table.columns() { (heading(column)) } } }
-                tbody { @for (cells, texts) in rows { (row(table, cells, texts)) } }
-                @if !table.totals().is_empty() {
-                    tfoot { @for (cells, texts) in totals { (row(table, cells, texts)) } }
-                }
-            }
-        }
-    }
-}
-
-/// Whether the columns are so many that they need the room between them.
-fn is_dense(table: &Table) -> bool {
-    table.columns().len() > ROOMY
-}
-
-fn heading(column: &Column) -> Markup {
-    html! {
-        th scope="col" class=[class(column.kind)] {
-            (printable(&column.heading))
-            @if let Some(unit) = &column.unit { " " span class="unit" { "(" (printable(unit)) ")" } }
-        }
-    }
-}
-
-fn row(table: &Table, cells: &[Cell], texts: &[String]) -> Markup {
-    html! {
-        tr {
-            @for (at, (column, text)) in table.columns().iter().zip(texts).enumerate() {
-                @if at == 0 && column.kind == Kind::Text {
-                    th scope="row" { (text) }
-                } @else {
-                    @let cell = cell(cells, at);
-                    td class=[class(column.kind)] data-v=[sort_key(cell)] {
-                        @match cell {
-                            Cell::YesNo(true) => span class="yes" { (text) },
-                            Cell::YesNo(false) => span class="no" { (text) },
-                            _ => (text),
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn class(kind: Kind) -> Option<&'static str> {
-    match kind {
-        Kind::Text => None,
-        Kind::Number => Some("n"),
-    }
-}
-
-/// The bare value to sort by, where the text does not say it.
-fn sort_key(cell: &Cell) -> Option<String> {
-    match cell {
-        Cell::Empty | Cell::Text(_) | Cell::YesNo(_) => None,
-        Cell::Integer(value) => Some(value.to_string()),
-        Cell::Number { value, .. } | Cell::Estimate { value, .. } | Cell::Percent(value) => (!value.is_nan())
-            .then(|| {
-                if value.is_infinite() {
-                    format!("{}", value.signum() * f64::MAX)
-                } else {
-                    format!("{value:?}")
-                }
-            }),
-        Cell::Octets(octets) => Some(octets.to_string()),
     }
 }
 
@@ -215,6 +185,7 @@ mod tests {
     use crate::plot::bars::Bars;
     use crate::plot::lines::{Lines, Series};
     use crate::plot::stacked::StackedBars;
+    use crate::table::{Cell, Column};
 
     const EVIL: &str = "</style><script>alert('&')</script>\"\u{202e}";
 
@@ -247,22 +218,17 @@ mod tests {
     }
 
     #[test]
-    fn numbers_carry_what_to_sort_by() {
-        let mut table = Table::new("", [Column::text("a"), Column::number("b")]);
-        table.row([Cell::text("x"), Cell::Percent(0.125)]);
-        table.row([Cell::text("y"), Cell::number(f64::NAN, 1)]);
-        let html = bare_table(&table).into_string();
-        assert!(html.contains("<td class=\"n\" data-v=\"0.125\">12.5\u{202f}%</td>"));
-        assert!(html.contains("<td class=\"n\">–</td>"));
+    fn a_folded_section_shows_its_heading_and_holds_the_rest() {
+        let html = Document::new("").section(Section::new("More").text("hidden").folded()).to_html();
+        assert!(
+            html.contains("<details class=\"fold\"><summary><h2>More</h2></summary><p>hidden</p></details>")
+        );
     }
 
     #[test]
-    fn many_columns_are_set_closer() {
-        let with = |columns: usize| {
-            let table = Table::new("", (0..columns).map(|_| Column::number("n")));
-            bare_table(&table).into_string().contains("dense")
-        };
-        assert_eq!([2, 9, 10].map(with), [false, false, true]);
+    fn commands_are_kept_letter_for_letter() {
+        let html = Document::new("").section(Section::new("").code("there", "a -> b\n  --c")).to_html();
+        assert!(html.contains("<pre tabindex=\"0\"><code>a -&gt; b\n</code><code>  <span class=\"whole\">--c</span>\n</code></pre>"));
     }
 
     fn evil() -> Document {
@@ -279,6 +245,9 @@ mod tests {
         let section = Section::new(EVIL)
             .text(EVIL)
             .tiles([Tile::new(EVIL, Cell::text(EVIL)).unit(EVIL).detail(EVIL)])
+            .facts([Tile::new(EVIL, Cell::text(EVIL)).unit(EVIL).detail(EVIL)])
+            .code(EVIL, EVIL)
+            .terms([(EVIL, EVIL)])
             .table(table)
             .figure(Figure::new(EVIL, lines).note(EVIL))
             .figure(Figure::new(EVIL, bars))

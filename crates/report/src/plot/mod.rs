@@ -15,7 +15,7 @@ use crate::plot::canvas::Canvas;
 use crate::plot::lines::Lines;
 use crate::plot::stacked::StackedBars;
 use crate::table::Table;
-use crate::text::printable;
+use crate::text::arrows;
 
 /// The style of everything inside a plot, light and dark.
 pub(crate) const STYLE: &str = include_str!("plot.css");
@@ -89,7 +89,7 @@ impl Figure {
         html! {
             svg xmlns="http://www.w3.org/2000/svg" class=(class) role="img"
                 viewBox=(format!("0 0 {} {}", canvas::px(canvas.width), canvas::px(height))) {
-                title { (printable(&self.title)) }
+                title { (arrows(&self.title)) }
                 desc { (self.description()) }
                 (opening)
                 (body)

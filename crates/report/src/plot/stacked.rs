@@ -41,10 +41,14 @@ impl StackedBars {
         columns.extend(
             self.parts.iter().map(|part| Column { unit: self.measure.unit.clone(), ..Column::number(part) }),
         );
+        columns.push(Column { unit: self.measure.unit.clone(), ..Column::number("all") });
         let mut table = Table::new("", columns);
         for (name, values) in &self.bars {
-            let values = values.iter().map(|value| self.measure.cell(*value, decimals));
-            table.row(std::iter::once(Cell::text(name)).chain(values));
+            let all = self.measure.cell(self.sum(values), decimals);
+            let parts = (0..self.parts.len()).map(|part| {
+                values.get(part).map_or(Cell::Empty, |value| self.measure.cell(*value, decimals))
+            });
+            table.row(std::iter::once(Cell::text(name)).chain(parts).chain([all]));
         }
         table
     }
@@ -195,6 +199,20 @@ mod tests {
         assert!(svg.contains(">400\u{202f}B</text>"));
         assert!(svg.contains(">UDP 2\u{202f}B</text>"));
         assert!(svg.contains(">1.00\u{202f}kB</text>"));
+    }
+
+    #[test]
+    fn the_values_end_with_the_length_of_the_bar() {
+        let bars = StackedBars::new(Axis::new("octets").unit("B"), ["IP", "payload"])
+            .bar("before", [400.0, 600.0])
+            .bar("short", [1.0]);
+        let table = bars.data();
+        assert_eq!(table.columns().last().map(|column| column.heading.as_str()), Some("all"));
+        assert_eq!(table.rows()[0][3], Cell::number(1000.0, 0));
+        assert_eq!(
+            table.rows()[1],
+            [Cell::text("short"), Cell::number(1.0, 0), Cell::Empty, Cell::number(1.0, 0)]
+        );
     }
 
     #[test]

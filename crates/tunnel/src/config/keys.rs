@@ -138,6 +138,11 @@ pub(super) fn section(name: &str) -> Option<&'static SectionKeys> {
     SECTIONS.iter().find(|section| section.name == name)
 }
 
+/// Returns the title of the first section that has a key of this name.
+pub(super) fn section_of(key: &str) -> Option<String> {
+    SECTIONS.iter().find(|section| section.key(key).is_some()).map(SectionKeys::title)
+}
+
 impl SectionKeys {
     /// The key as it stands in the table, and whose it is.
     pub(super) fn key(&self, key: &str) -> Option<(&'static str, Of)> {
@@ -154,9 +159,8 @@ impl SectionKeys {
         if let Some(meant) = closest(key, self.keys.iter().map(|(known, _)| *known)) {
             return format!("there is no such key; did you mean `{meant}`?");
         }
-        let elsewhere = SECTIONS.iter().find(|section| section.key(key).is_some());
-        if let Some(section) = elsewhere {
-            return format!("there is no such key here; `{key}` goes into {}", section.title());
+        if let Some(title) = section_of(key) {
+            return format!("there is no such key here; `{key}` goes into {title}");
         }
         let known: Vec<_> = self.keys.iter().map(|(known, _)| *known).collect();
         format!("there is no such key; there are {}", known.join(", "))
@@ -169,9 +173,8 @@ pub(super) fn unknown_section(name: &str) -> String {
         let meant = section(meant).map(SectionKeys::title).unwrap_or_default();
         return format!("there is no such section; did you mean {meant}?");
     }
-    let elsewhere = SECTIONS.iter().find(|section| section.key(name).is_some());
-    if let Some(section) = elsewhere {
-        return format!("there is no such section; `{name}` goes into {}", section.title());
+    if let Some(title) = section_of(name) {
+        return format!("there is no such section; `{name}` goes into {title}");
     }
     let known: Vec<_> = SECTIONS.iter().map(SectionKeys::title).collect();
     format!("there is no such section; there are {}", known.join(", "))

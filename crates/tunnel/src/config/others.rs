@@ -91,10 +91,16 @@ fn peers(
     let lost = peers.iter().position(|peer| peer.address.is_none());
     if let (Some(lost), true) = (lost, carried.scheme.is_udp() && !is_key) {
         let place = sections.get(lost).and_then(|section| section.place.as_ref());
+        let (flag, key) = match security {
+            Security::Open => ("--open", "open"),
+            Security::Insecure | Security::Key { .. } => ("--insecure", "insecure"),
+        };
         return Err(ConfigError::at(
             place.unwrap_or(&url.place),
-            "the address of the other end must be told where nothing proves who it is: feedback goes there, and nowhere \
-             else; give HOST:PORT, or a key",
+            format!(
+                "has no address of the other end, and {flag} (`{key}` in [security]) needs one: without a key nothing \
+                 proves who sends, so packets go to that address alone; give HOST:PORT, or --key FILE in place of {flag}",
+            ),
         ));
     }
     if peers.len() > 1 {

@@ -79,6 +79,11 @@ impl ConfigError {
         Self { place: None, what: what.into(), may_pass: false }
     }
 
+    /// Adds a second error, which does not follow from this one, so that both can be corrected at once.
+    pub(super) fn and(self, other: &Self) -> Self {
+        Self { what: format!("{}. {other}", self.what), may_pass: self.may_pass && other.may_pass, ..self }
+    }
+
     /// Where it was told; `None` if it was not.
     pub fn place(&self) -> Option<&Place> {
         self.place.as_ref()

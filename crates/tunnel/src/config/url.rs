@@ -47,6 +47,25 @@ impl Scheme {
         matches!(self, Self::UleUdp | Self::GseUdp | Self::UleFile)
     }
 
+    /// Returns the options that a URL of this scheme can have, as they are written there.
+    fn options(self) -> Vec<String> {
+        let keys = keys::section("carrier").into_iter().flat_map(|section| section.keys);
+        let own = keys.map(|(key, _)| *key).filter(|key| keys::is_option(key));
+        own.filter(|key| Self::of_key(key).contains(&self)).map(|key| key.replace('_', "-")).collect()
+    }
+
+    /// Returns the message for an option that no carrier has.
+    fn unknown_option(self, name: &str) -> String {
+        let (own, options) = (self.name(), self.options());
+        if let Some(close) = super::words::closest(name, options.iter().map(String::as_str)) {
+            return format!("{own}:// has no such option; did you mean `{close}`?");
+        }
+        match keys::section_of(&name.replace('-', "_")) {
+            Some(title) => format!("{own}:// has no such option; `{name}` goes into {title}"),
+            None => format!("{own}:// has no such option; it has {}", options.join(", ")),
+        }
+    }
+
     /// Which carriers a key of `[carrier]` is for.
     fn of_key(key: &str) -> &'static [Self] {
         use Scheme::{GseUdp, Serial, SerialRaw, Udp, UleFile, UleUdp};
@@ -98,8 +117,7 @@ impl Url<'_> {
             let key = name.replace('-', "_");
             let known = keys::section("carrier").filter(|_| keys::is_option(&key));
             let Some((key, _)) = known.and_then(|section| section.key(&key)) else {
-                let unknown = keys::section("carrier").map(|section| section.unknown(&key));
-                return Err(ConfigError::at(&place, unknown.unwrap_or_default()));
+                return Err(ConfigError::at(&place, self.scheme.unknown_option(name)));
             };
             let value = value.unwrap_or("true");
             let option = Told { value: Value::One(value.to_owned()), place };
@@ -145,6 +163,6 @@ pub(super) fn host_and_port(text: &str) -> Result<(&str, u16), String> {
         return Err(wrong());
     }
     let port = super::words::number(0..=u16::MAX)(port)
-        .map_err(|_| format!("\"{port}\" is no port from 0 to {}; {}", u16::MAX, wrong()))?;
+        .map_err(|_| format!("\"{port}\" is no port; give a number from 1 to {}", u16::MAX))?;
     Ok((host, port))
 }

@@ -33,7 +33,7 @@ pub(super) fn run_one(asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
             output.show(response, &outcome.report)?;
             output.finish(&outcome.report);
             if !response.is_success() {
-                eprintln!("thinair: {}", refusal(response));
+                print_refusal(response, asked);
                 return Ok(ExitCode::FAILURE);
             }
             if asked.observe.is_some() {
@@ -137,12 +137,20 @@ fn show_progress(
     bar.set_position(position as u64);
 }
 
-/// A response that is no success, with what the server says to people. RFC 7252, section 5.5.2.
-fn refusal(response: &Received<'_>) -> String {
-    let code = names::code(response.code);
+/// Prints the code of a response that is no success, and its diagnostic payload (RFC 7252, section 5.5.2). The code is left
+/// out where `--include` has printed it.
+fn print_refusal(response: &Received<'_>, asked: &Ask<'_>) {
+    let options = &asked.arguments.options;
     let diagnostic = names::printable(&String::from_utf8_lossy(&response.payload));
-    let has_words = response.options.content_format().is_none_or(names::is_text) && !diagnostic.is_empty();
-    if has_words { format!("{code}: {}", diagnostic.trim_end()) } else { code }
+    let is_text = response.options.content_format().is_none_or(names::is_text);
+    let diagnostic = Some(diagnostic.trim_end()).filter(|text| is_text && !text.is_empty());
+    let code = Some(names::code(response.code)).filter(|_| !options.include || options.json);
+    match (code, diagnostic) {
+        (Some(code), Some(diagnostic)) => eprintln!("thinair: {code}: {diagnostic}"),
+        (Some(code), None) => eprintln!("thinair: {code}"),
+        (None, Some(diagnostic)) => eprintln!("thinair: the server answers: {diagnostic}"),
+        (None, None) => {}
+    }
 }
 
 /// What to try.
@@ -205,7 +213,7 @@ pub(in super::super) fn discover(arguments: &Arguments) -> anyhow::Result<ExitCo
         }
         Ok(Ending::Response(response)) => {
             output::tell(options, response, &outcome.report);
-            eprintln!("thinair: {}", refusal(response));
+            print_refusal(response, &asked);
             Ok(ExitCode::FAILURE)
         }
         Ok(Ending::Stopped | Ending::Interrupted) => Ok(ExitCode::FAILURE),

@@ -61,7 +61,9 @@ fn a_wrong_url_is_told_with_a_right_one() {
         ("udp://", &["udp://:PORT"]),
         ("udp://192.0.2.1", &["HOST:PORT"]),
         ("udp://192.0.2.1:", &["HOST:PORT"]),
-        ("udp://192.0.2.1:70000", &["HOST:PORT"]),
+        ("udp://192.0.2.1:70000", &["\"70000\" is no port", "1 to 65535"]),
+        ("udp://:99999", &["\"99999\" is no port", "1 to 65535"]),
+        ("udp://192.0.2.1:http", &["\"http\" is no port", "1 to 65535"]),
         ("udp://192.0.2.1:0", &["1 to 65535"]),
         ("udp://2001:db8::1:7000", &["brackets"]),
         ("udp://[2001:db8::1:7000", &["HOST:PORT"]),
@@ -69,7 +71,11 @@ fn a_wrong_url_is_told_with_a_right_one() {
         ("udp://user@192.0.2.1:7000", &["HOST:PORT"]),
         ("udp://192.0.2.1:7000?lisen=192.0.2.2:1", &["option `lisen` of CARRIER", "did you mean `listen`?"]),
         ("udp://192.0.2.1:7000?listen=a&listen=b", &["as well; take one out"]),
-        ("udp://192.0.2.1:7000?url=udp://", &["there is no such key"]),
+        ("udp://192.0.2.1:7000?url=udp://", &["udp:// has no such option"]),
+        ("udp://192.0.2.1:7000?foo=1", &["it has listen, keepalive, iface, ttl, mtu"]),
+        ("udp://192.0.2.1:7000?fro=1", &["it has listen, keepalive, iface, ttl, mtu"]),
+        ("ule+udp://192.0.2.1:7000?peer-pd=0x41", &["did you mean `peer-pid`?"]),
+        ("udp://192.0.2.1:7000?suite=aes-gcm", &["`suite` goes into [security]"]),
         ("udp://192.0.2.1:7000?pid=0x40", &["is for ule+udp://, ule+file://", "take it out"]),
         ("udp://192.0.2.1:7000?speed=9600", &["is for serial://, serial+raw://"]),
         ("udp://192.0.2.1:7000?ttl=4", &["multicast"]),
@@ -265,10 +271,16 @@ fn each_carrier_has_its_own_way_to_go_unprotected() {
         ("ule+file://?to=a.ts", KEY, &["--open"]),
         ("serial+raw:///dev/ttyUSB0", KEY, &["serial://", "--insecure"]),
         // Feedback goes to nobody who was not named.
-        ("udp://:7000", INSECURE, &["HOST:PORT"]),
-        ("ule+udp://:7000", OPEN, &["HOST:PORT"]),
+        ("udp://:7000", INSECURE, &["CARRIER", "--insecure", "HOST:PORT", "--key FILE"]),
+        ("ule+udp://:7000", OPEN, &["CARRIER", "--open", "HOST:PORT"]),
     ] {
         complains(of_arguments(url, &[security]), words);
+    }
+    complains(of_arguments("ule+file://?fro=a.ts", &[OPEN]), &["did you mean `from`?"]);
+    // Both are named where two things are wrong.
+    for url in ["udp://:7000", "udp://:99999"] {
+        let address = ("inside", "address", "10.9.0.300/24");
+        complains(of_arguments(url, &[INSECURE, address]), &["CARRIER", "--address", "10.9.0.300/24"]);
     }
     for both in [[KEY, OPEN], [KEY, INSECURE], [OPEN, INSECURE]] {
         complains(of_arguments("ule+udp://192.0.2.1:7000", &both), &["contradict", "take one out"]);

@@ -1,0 +1,288 @@
+//! Captures that are compressed with gzip (RFC 1952) or Zstandard (RFC 8878), found by their magic numbers.
+//!
+//! A file that ends too early gives all octets that can be decompressed, and then an end: whoever reads it asks
+//! [`Stream::is_cut`] for the difference from one that is whole.
+
+use std::fmt;
+use std::io::{self, BufRead as _, BufReader, Read};
+
+use flate2::bufread::MultiGzDecoder;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+/// Largest window of a Zstandard frame, in octets: 128 MiB, as zstd(1) takes it without `--memory`. A frame that needs
+/// more is refused.
+const MAX_WINDOW_SIZE: u64 = 128 * 1024 * 1024;
+
+/// The last block of a Zstandard frame, without content (RFC 8878, section 3.1.1.2), and room for a checksum.
+const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
+
+/// A format of compressed files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Compression {
+    /// gzip, RFC 1952; one member or several.
+    Gzip,
+    /// Zstandard, RFC 8878; one frame or several.
+    Zstandard,
+}
+
+impl Compression {
+    fn of(magic: [u8; 4]) -> Option<Self> {
+        match magic {
+            [0x1f, 0x8b, ..] => Some(Self::Gzip),
+            [0x28, 0xb5, 0x2f, 0xfd] => Some(Self::Zstandard),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gzip => "gzip",
+            Self::Zstandard => "Zstandard",
+        })
+    }
+}
+
+/// The octets of a file, decompressed if they need to be.
+#[derive(Debug)]
+pub(crate) struct Stream<R> {
+    decoder: Decoder<R>,
+    end: Option<End>,
+}
+
+/// Reason why decompression ended before the end of the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Cut,
+    Damaged,
+}
+
+#[derive(Debug)]
+enum Decoder<R> {
+    None(Source<R>),
+    Gzip(Box<MultiGzDecoder<BufReader<Source<R>>>>),
+    Zstandard(Box<Frames<R>>),
+}
+
+impl<R: Read> Stream<R> {
+    /// Reads the magic number.
+    pub(crate) fn new(read: R) -> io::Result<Self> {
+        let mut source = Source::new(read);
+        let decoder = match source.peek()?.and_then(Compression::of) {
+            None => Decoder::None(source),
+            Some(Compression::Gzip) => Decoder::Gzip(Box::new(MultiGzDecoder::new(BufReader::new(source)))),
+            Some(Compression::Zstandard) => Decoder::Zstandard(Box::new(Frames::new(source))),
+        };
+        Ok(Self { decoder, end: None })
+    }
+
+    /// Returns true if the file ended before its compressed data did.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.end == Some(End::Cut)
+    }
+
+    /// The format whose rules the data breaks, once reading has failed for that reason.
+    pub(crate) fn damaged(&self) -> Option<Compression> {
+        let format = match self.decoder {
+            Decoder::None(_) => return None,
+            Decoder::Gzip(_) => Compression::Gzip,
+            Decoder::Zstandard(_) => Compression::Zstandard,
+        };
+        (self.end == Some(End::Damaged)).then_some(format)
+    }
+
+    /// Number of octets that were read from the file, as it lies there.
+    pub(crate) fn octets_read(&self) -> u64 {
+        self.source().count
+    }
+
+    fn source(&self) -> &Source<R> {
+        match &self.decoder {
+            Decoder::None(source) => source,
+            Decoder::Gzip(decoder) => decoder.get_ref().get_ref(),
+            Decoder::Zstandard(frames) => frames.source.get_ref(),
+        }
+    }
+}
+
+impl<R> Stream<R> {
+    pub(crate) fn into_inner(self) -> R {
+        match self.decoder {
+            Decoder::None(source) => source.read,
+            Decoder::Gzip(decoder) => decoder.into_inner().into_inner().read,
+            Decoder::Zstandard(frames) => frames.source.into_inner().read,
+        }
+    }
+}
+
+impl<R: Read> Read for Stream<R> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let result = match &mut self.decoder {
+            Decoder::None(source) => return source.read(room),
+            Decoder::Gzip(decoder) if self.end.is_none() => decoder.read(room),
+            Decoder::Zstandard(frames) if self.end.is_none() => frames.read(room),
+            Decoder::Gzip(_) | Decoder::Zstandard(_) => return Ok(0),
+        };
+        let Err(error) = result else { return result };
+        let source = self.source();
+        if source.failed {
+            return Err(error);
+        }
+        if source.ended {
+            self.end = Some(End::Cut);
+            return Ok(0);
+        }
+        self.end = Some(End::Damaged);
+        Err(error)
+    }
+}
+
+/// The file, and how far it was read.
+#[derive(Debug)]
+struct Source<R> {
+    read: R,
+    /// The first octets of the file, and how many of them were given again.
+    first: Vec<u8>,
+    given: usize,
+    count: u64,
+    /// The file has no more octets.
+    ended: bool,
+    /// The operating system could not give more octets.
+    failed: bool,
+}
+
+impl<R: Read> Source<R> {
+    fn new(read: R) -> Self {
+        Self { read, first: Vec::new(), given: 0, count: 0, ended: false, failed: false }
+    }
+
+    /// The first four octets, if there are as many.
+    fn peek(&mut self) -> io::Result<Option<[u8; 4]>> {
+        let mut octets = [0; 4];
+        while self.first.len() < octets.len() {
+            let room = octets.len() - self.first.len();
+            let count = self.read_more(&mut octets[..room])?;
+            if count == 0 {
+                break;
+            }
+            self.first.extend_from_slice(&octets[..count]);
+        }
+        Ok(self.first.first_chunk().copied())
+    }
+
+    /// Octets that were not read before.
+    fn read_more(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.read.read(room) {
+                // `min`: a wrong `Read` may claim more than there was room for.
+                Ok(count) => {
+                    let count = count.min(room.len());
+                    self.count += count as u64;
+                    self.ended |= count == 0 && !room.is_empty();
+                    return Ok(count);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.failed = true;
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+impl<R: Read> Read for Source<R> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let rest = self.first.get(self.given..).unwrap_or_default();
+        if rest.is_empty() {
+            return self.read_more(room);
+        }
+        let count = rest.len().min(room.len());
+        room[..count].copy_from_slice(&rest[..count]);
+        self.given += count;
+        Ok(count)
+    }
+}
+
+/// Zstandard frames one behind the other, with or without skippable ones.
+struct Frames<R> {
+    source: BufReader<Source<R>>,
+    decoder: FrameDecoder,
+    /// Reason why the frame that is being given out is the last one.
+    error: Option<io::Error>,
+}
+
+impl<R: Read> Frames<R> {
+    fn new(source: Source<R>) -> Self {
+        let mut decoder = FrameDecoder::new();
+        decoder.set_max_window_size(MAX_WINDOW_SIZE);
+        Self { source: BufReader::new(source), decoder, error: None }
+    }
+
+    /// Begins the next frame with content; false at the end of the file.
+    fn next_frame(&mut self) -> io::Result<bool> {
+        while !self.source.fill_buf()?.is_empty() {
+            match self.decoder.init(&mut self.source) {
+                Ok(()) => return Ok(true),
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                    length,
+                    ..
+                })) => {
+                    let length = u64::from(length);
+                    if io::copy(&mut (&mut self.source).take(length), &mut io::sink())? < length {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                }
+                Err(error) => return Err(io::Error::other(error)),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Decodes a block. One that cannot be decoded is taken for the end of the frame, as the decoder holds back what
+    /// later blocks may refer to.
+    fn next_block(&mut self) -> io::Result<()> {
+        let one = BlockDecodingStrategy::UptoBlocks(1);
+        let Err(error) = self.decoder.decode_blocks(&mut self.source, one) else { return Ok(()) };
+        self.error = Some(io::Error::other(error));
+        let last = BlockDecodingStrategy::UptoBlocks(1);
+        self.decoder.decode_blocks(LAST_BLOCK.as_slice(), last).map(|_| ()).map_err(io::Error::other)
+    }
+}
+
+impl<R: Read> Read for Frames<R> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if self.decoder.can_collect() > 0 {
+                return self.decoder.read(room);
+            }
+            if !self.decoder.is_finished() {
+                self.next_block()?;
+                continue;
+            }
+            if let Some(error) = self.error.take() {
+                return Err(error);
+            }
+            let checksum = self.decoder.get_checksum_from_data();
+            if checksum.is_some() && checksum != self.decoder.get_calculated_checksum() {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "the checksum of a frame is wrong"));
+            }
+            if !self.next_frame()? {
+                return Ok(0);
+            }
+        }
+    }
+}
+
+impl<R: fmt::Debug> fmt::Debug for Frames<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frames").field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
