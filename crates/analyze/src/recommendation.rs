@@ -132,7 +132,7 @@ impl Candidate<'_> {
         self.scheme.sent_bytes()
     }
 
-    /// Whether its only use is to be compared with.
+    /// Returns true for profiles that exist only for comparisons.
     fn is_superseded(&self) -> bool {
         self.channel.profiles().has(ProfileId::Coap2015)
     }

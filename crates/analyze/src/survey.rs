@@ -105,7 +105,7 @@ impl Survey {
         self.most_flows
     }
 
-    /// Whether a datagram has a port of CoAP.
+    /// Returns true if any datagram has a port of CoAP.
     pub fn has_coap(&self) -> bool {
         self.has_coap
     }

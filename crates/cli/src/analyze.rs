@@ -46,7 +46,7 @@ const PLAIN_WIDTH: usize = 140;
 #[derive(Args, Debug)]
 #[command(after_long_help = EXIT_STATUS)]
 pub(crate) struct Arguments {
-    /// Captures (pcap, pcapng; gzip and Zstandard too), each of another link; `-` is standard input
+    /// Captures (pcap, pcapng, also .gz and .zst), each of another link; `-` is stdin
     #[arg(required_unless_present = "interface", value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -77,7 +77,7 @@ pub(crate) struct Arguments {
     /// The link is billed by started units of so many octets, per packet
     #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Link")]
     billing_unit: Option<u32>,
-    /// Price of a megabyte (1,000,000 octets), or with --billing-unit of a unit [default: 1]
+    /// Price of a megabyte (10^6 octets), or of a billing unit [default: 1]
     #[arg(long, value_name = "P", value_parser = price, help_heading = "Link")]
     price: Option<f64>,
     /// Count packets larger than this, before and after
@@ -94,7 +94,7 @@ pub(crate) struct Arguments {
     /// Write a page with plots, too: one file, which needs no network
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
-    /// Show each scheme in each mode, octets by layer and packet type, and the start of a flow
+    /// Show every scheme and mode, octets by layer and type, start of a flow
     #[arg(long, help_heading = "Output")]
     all: bool,
     /// List every flow, not only the largest ones

@@ -27,7 +27,7 @@ const WAITING: usize = 16 * 1024 * 1024;
 /// Octets of a header of Linux cooked captures: packet type 2, ARPHRD type 2, address length 2, address 8, protocol 2.
 const SLL_LEN: usize = 16;
 
-/// What the frames of a capture begin with.
+/// Link type of the frames of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header {
     /// An Ethernet header.
@@ -115,7 +115,7 @@ impl Capture {
         })
     }
 
-    /// What every frame begins with.
+    /// Link type of every frame.
     pub fn header(&self) -> Header {
         self.header
     }

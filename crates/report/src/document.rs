@@ -22,7 +22,7 @@ pub struct Section {
     pub heading: String,
     /// What it holds, in reading order.
     pub blocks: Vec<Block>,
-    /// Whether a page shows the heading alone until a reader opens it. Default: false. Terminal and JSON
+    /// True if a page shows the heading alone until a reader opens it. Default: false. Terminal and JSON
     /// have all of it.
     pub folded: bool,
 }

@@ -56,7 +56,7 @@ fn is_arrow(word: &str) -> bool {
     word == "->" || word == "→"
 }
 
-/// Whether the word is digits with what groups and parts them.
+/// True for digits with their separators.
 fn is_number(word: &str) -> bool {
     let is_part = |c: char| matches!(c, '.' | ',' | '-' | '\u{2212}' | '\u{202f}' | '<' | '>');
     word.contains(|c: char| c.is_ascii_digit()) && word.chars().all(|c| c.is_ascii_digit() || is_part(c))

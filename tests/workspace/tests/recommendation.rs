@@ -1,4 +1,4 @@
-//! What `thinair analyze` recommends, typed in at both ends: it saves what was promised, and every packet comes back.
+//! The recommendation of `thinair analyze`, typed in at both ends: it saves what was promised, and every packet comes back.
 //!
 //! This is run on every capture at hand, and the configuration goes through `thinair tunnel check`.
 

@@ -16,9 +16,9 @@ const MOST_OCTETS: u64 = 256 * 1024 * 1024;
 
 #[derive(Args, Debug)]
 pub(crate) struct LiveOptions {
-    /// Capture on this interface instead of reading files, until Ctrl-C or for the time of --for
+    /// Capture on this interface instead of reading files
     ///
-    /// Takes the capability CAP_NET_RAW, which root has. At most 256 MiB are captured, into a temporary file if --write does
+    /// Until Ctrl-C, or for the time of --for. Takes the capability CAP_NET_RAW, which root has. At most 256 MiB are captured, into a temporary file if --write does
     /// not name one. Linux only.
     #[arg(long, value_name = "NAME", conflicts_with = "files", help_heading = "Live capture")]
     pub(super) interface: Option<String>,
@@ -26,7 +26,13 @@ pub(crate) struct LiveOptions {
     #[arg(long = "for", value_name = "TIME", value_parser = time, requires = "interface", help_heading = "Live capture")]
     duration: Option<Duration>,
     /// Keep what is captured as a pcap file
-    #[arg(long, value_name = "FILE", requires = "interface", help_heading = "Live capture")]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "FILE",
+        requires = "interface",
+        help_heading = "Live capture"
+    )]
     write: Option<PathBuf>,
 }
 
@@ -114,7 +120,7 @@ mod linux {
                 break "; ended, as no more than 256 MiB are captured";
             }
         };
-        // What waits in the system came before the end.
+        // Frames in the socket's buffer came before the end.
         kept.take(&mut capture, &mut table)?;
         let seconds = now().since(start).as_secs_f64();
         let dropped = capture.dropped()?;

@@ -90,7 +90,7 @@ fn summary(outcome: &Outcome, shown: &Shown<'_>) -> Section {
     ])
 }
 
-/// What to set at both ends, and what it brings.
+/// Settings of both ends, and their savings.
 fn decision(advice: &Advice) -> Section {
     let reasons = advice.rows.iter().map(|(name, text)| Tile::new(*name, Cell::Empty).detail(text));
     let facts = std::iter::once(Tile::new("use", Cell::text(&advice.headline))).chain(reasons);

@@ -45,7 +45,7 @@ fn of_types(input: &Input) -> String {
     if names.is_empty() { String::new() } else { format!(" of {}", names.join(" and ")) }
 }
 
-/// What to do about the most frequent reason.
+/// Advice on the most frequent reason.
 fn advice(input: &Input) -> String {
     let main = input.skipped.iter().max_by_key(|(_, records)| **records).map_or("", |(reason, _)| reason);
     let has = |types: &[LinkType]| input.link_types.keys().any(|link_type| types.contains(link_type));

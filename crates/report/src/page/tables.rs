@@ -46,12 +46,12 @@ pub(super) fn bare_table(table: &Table) -> Markup {
     }
 }
 
-/// Whether the columns are so many that they need the room between them.
+/// True for so many columns that they need the room between them.
 fn is_dense(table: &Table) -> bool {
     table.columns().len() > ROOMY
 }
 
-/// Whether a row is a record, with names of some length in it, and wider than a telephone.
+/// True if a row is a record with long names, wider than a telephone.
 fn has_cards(table: &Table, texts: &[Vec<String>]) -> bool {
     let longest_word = |text: &str| text.split_whitespace().map(width).max().unwrap_or(0);
     let mut names = 0;

@@ -48,7 +48,7 @@ fn option(word: &str) -> Option<(&str, &str)> {
     is_name.then(|| word.split_at(end + 2))
 }
 
-/// Whether the word is a name that would be torn at its hyphen: `O-mode`, `coap-2015`, `UO-0`.
+/// True for a name that would be torn at its hyphen: `O-mode`, `coap-2015`, `UO-0`.
 fn is_hyphenated_name(word: &str) -> bool {
     let Some((before, after)) = word.split_once('-') else { return false };
     let is_short = (1..=MOST_WHOLE).contains(&word.chars().count());

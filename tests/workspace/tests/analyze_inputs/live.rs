@@ -60,7 +60,7 @@ impl Hosts {
     }
 }
 
-/// What the command has written, and its status. The time is that of its end.
+/// Output and status of the command. The time is that of its end.
 fn ended(mut child: Child, mut stderr: BufReader<std::process::ChildStderr>) -> (Output, String) {
     let mut told = String::new();
     stderr.read_to_string(&mut told).unwrap();

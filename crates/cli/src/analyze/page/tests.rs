@@ -24,9 +24,13 @@ fn bars_and_tables_show_the_same_octets() {
         }
         let best = Shown::of(&outcome).best().unwrap();
         let all = &block(&json, "All schemes and modes", "table")["table"]["rows"];
-        let row = all.as_array().unwrap().iter().find(|row| row["scheme"] == words::label(best)).unwrap();
+        let of = |rows: &Value| {
+            let found = rows.as_array().unwrap().iter().find(|row| row["scheme"] == words::label(best));
+            found.unwrap().clone()
+        };
+        let (row, deciding) = (of(all), of(table));
         assert_eq!(row["octets"], best.bytes_out + best.feedback_bytes, "{name}: feedback counts");
-        assert_eq!(table[1], in_common(&table[1], row), "{name}: one scheme, one figure");
+        assert_eq!(deciding, in_common(&deciding, &row), "{name}: one scheme, one figure");
     }
 }
 
