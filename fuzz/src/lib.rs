@@ -108,8 +108,8 @@ impl Setup {
         Compressor::new(config, CompressorMemory::owned(&channel, usize::from(self.blocks % 12)))
     }
 
-    /// Whether the compressor refreshes every 16 seconds.
-    pub fn refreshes_by_time(&self) -> bool {
+    /// Whether the compressor refreshes by its default policy, within 128 packets.
+    pub fn refreshes_by_default(&self) -> bool {
         matches!(self.refresh, RefreshChoice::Default)
     }
 

@@ -119,6 +119,11 @@ impl Flows {
         self.list.len()
     }
 
+    /// The flows, in order of appearance.
+    pub(crate) fn list(&self) -> &[Flow] {
+        &self.list
+    }
+
     pub(crate) fn into_list(self) -> Vec<Flow> {
         self.list
     }

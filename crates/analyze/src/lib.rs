@@ -43,6 +43,7 @@ mod directions;
 pub mod exchange;
 mod flow;
 mod follow;
+mod gaps;
 mod loss;
 pub mod outcome;
 mod packet;

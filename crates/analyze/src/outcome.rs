@@ -290,6 +290,10 @@ pub struct Scheme {
     pub refreshes: u64,
     /// Octets of the compressed headers of those.
     pub refresh_bytes: u64,
+    /// How long a decompressor waits that starts late or has lost its context; none where feedback asks for what it
+    /// needs, and where a scheme has no contexts.
+    #[serde(flatten)]
+    pub late_wait: Option<LateWait>,
     /// Feedback packets, each sent by itself in the other direction.
     pub feedback_packets: u64,
     /// Octets of those.
@@ -302,6 +306,24 @@ pub struct Scheme {
     /// Packets larger than the link MTU, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_mtu_out: Option<u64>,
+}
+
+/// Packets that build a context from nothing, and how far apart they are, by flow: a decompressor that starts late, or has
+/// lost its context, delivers nothing of a flow in between. Packets of profile 0x0000 are not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LateWait {
+    /// Largest number of packets of a flow from such a packet to the next one, or to the end of the flow.
+    #[serde(rename = "late_wait_packets")]
+    pub packets: u64,
+    /// Longest time from such a packet to the next one, or to the end of the flow, in seconds.
+    #[serde(rename = "late_wait_seconds")]
+    pub seconds: f64,
+    /// Mean number of packets from such a packet to the next one, or to the end of the flow.
+    #[serde(rename = "late_wait_mean_packets")]
+    pub mean_packets: f64,
+    /// Mean time from such a packet to the next one, or to the end of the flow, in seconds.
+    #[serde(rename = "late_wait_mean_seconds")]
+    pub mean_seconds: f64,
 }
 
 impl Scheme {

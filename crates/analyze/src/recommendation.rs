@@ -3,7 +3,7 @@
 use serde::Serialize;
 use thinair_rohc::{Channel, CidSpace, CompressorMemory, DecompressorMemory, Mode, ProfileId, ProfileSet};
 
-use crate::outcome::{Contexts, Scheme, Totals};
+use crate::outcome::{Contexts, LateWait, Scheme, Totals};
 use crate::scheme::BLOCKS;
 use crate::settings::{SchemeSpec, Settings};
 use crate::survey::Survey;
@@ -44,6 +44,9 @@ pub struct Recommendation {
     pub feedback_bytes: u64,
     /// 1 - `bytes_out` / `bytes_in`.
     pub saved_ratio: f64,
+    /// How long a decompressor waits that starts late; none where feedback asks for what it needs.
+    #[serde(flatten)]
+    pub late_wait: Option<LateWait>,
     /// Octets of memory at each end: a compressor and a decompressor with all their contexts.
     pub memory_bytes: usize,
     /// Seconds from the first packet of each capture to its last, all captures together.
@@ -167,6 +170,7 @@ impl Candidate<'_> {
             bytes_out: self.sent(),
             feedback_bytes: self.scheme.feedback_bytes,
             saved_ratio: self.scheme.saved_ratio,
+            late_wait: self.scheme.late_wait,
             memory_bytes: CompressorMemory::owned(&channel, BLOCKS).octets()
                 + DecompressorMemory::owned(&channel, BLOCKS).octets(),
             seconds,

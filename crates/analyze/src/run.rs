@@ -150,10 +150,16 @@ impl Analysis {
     /// Sums over all packets so far.
     pub fn totals(&self) -> Totals {
         let tally = Told { settings: &self.settings };
+        let mut carried = self.carried.clone();
+        for flow in self.flows.list() {
+            for (all, of_flow) in carried.iter_mut().zip(&flow.carried) {
+                all.gaps.add_flow(of_flow.gaps);
+            }
+        }
         Totals {
             packets: self.traffic.packets,
             traffic: tally.traffic(&self.traffic),
-            schemes: tally.schemes(&self.traffic, &self.carried),
+            schemes: tally.schemes(&self.traffic, &carried),
         }
     }
 
@@ -205,6 +211,7 @@ impl Analysis {
         for (at, scheme) in link.schemes.iter_mut().enumerate() {
             let trip = scheme.carry(settings, self.number, now, flow.side, packet.octets);
             flow.carried[at].add(packet, application, is_first, &trip, settings);
+            flow.carried[at].gaps.add(now, trip.compressed.as_ref());
             self.carried[at].add(packet, application, is_first, &trip, settings);
             self.octets_out.push((trip.len + trip.feedback.iter().sum::<usize>()) as u64);
             let header_out = layers_out(packet, application, trip.compressed.as_ref()).all_headers();
@@ -330,6 +337,7 @@ impl Told<'_> {
             profiles: carried.profiles.iter().map(|(profile, &n)| (profile.name(), n)).collect(),
             refreshes: carried.refreshes,
             refresh_bytes: carried.refresh_bytes,
+            late_wait: if spec.refreshes() { carried.gaps.late_wait() } else { None },
             feedback_packets: carried.feedback_packets,
             feedback_bytes: carried.feedback_bytes,
             layers_out: carried.layers,

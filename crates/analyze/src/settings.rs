@@ -109,6 +109,11 @@ impl SchemeSpec {
         }
     }
 
+    /// Whether nothing but refreshes serves a decompressor that starts late.
+    pub(crate) const fn refreshes(&self) -> bool {
+        matches!(self, Self::Rohc { mode: Mode::Unidirectional, .. })
+    }
+
     /// The letter of its mode, if it has any.
     pub const fn mode(&self) -> Option<&'static str> {
         match self {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use thinair_rohc::ProfileId;
 
+use crate::gaps::Gaps;
 use crate::outcome::{LayersIn, LayersOut};
 use crate::packet::Packet;
 use crate::scheme::{Compressed, Delivery, Label, Trip};
@@ -52,6 +53,8 @@ pub(crate) struct Carried {
     pub(crate) profiles: BTreeMap<ProfileId, u64>,
     pub(crate) refreshes: u64,
     pub(crate) refresh_bytes: u64,
+    /// Of one flow, or of all of them together once they have ended.
+    pub(crate) gaps: Gaps,
     pub(crate) feedback_packets: u64,
     pub(crate) feedback_bytes: u64,
     pub(crate) units: u64,

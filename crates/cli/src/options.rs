@@ -77,8 +77,11 @@ pub(crate) struct ChannelOptions {
     /// `uncompressed` is always there. Without this option `analyze` compares several sets.
     #[arg(long, value_name = "LIST", value_parser = profiles, help_heading = "Channel")]
     pub(crate) profiles: Option<ProfileSet>,
-    /// Refreshes of contexts: `packets=N,time=SECONDS[,backoff]`, `ir=N,so=N[,direct]`, or `off` [default:
-    /// packets=1024,time=16,backoff in U-mode, off in O-mode]
+    /// Refreshes of contexts: `budget=PERCENT%[,packets=N][,time=SECONDS]`, `packets=N,time=SECONDS[,backoff]`,
+    /// `ir=N,so=N[,direct]`, or `off` [default: budget=5%,packets=128,time=16 in U-mode, off in O-mode and R-mode]
+    ///
+    /// A budget sends an IR packet SECONDS after the one before, where that share of the octets sent pays for it or N packets
+    /// have passed; docs/refresh.md has figures.
     #[arg(long, value_name = "POLICY", hide_short_help = true, help_heading = "Channel")]
     pub(crate) refresh: Option<Refresh>,
     /// Packets that repeat a change (optimistic approach)

@@ -200,7 +200,7 @@ fn wrong_arguments_are_status_2_and_say_why() {
         (&[ONE, "--max-cid", "16"], "MAX_CID 16 is beyond"),
         (&[ONE, "--refresh", "often"], "expected `packets=N"),
         (&[ONE, "--loss", "101"], "from 0 to 100"),
-        (&[ONE, "--price", "-1"], "--price"),
+        (&[ONE, "--price", "x"], "not negative"),
         (&[ONE, "--billing-unit", "0"], "--billing-unit"),
         (&["-", "-"], "only once"),
         (&[], "<FILE>"),

@@ -35,7 +35,7 @@ pub fn header_cycle(stack: Stack, refresh: Refresh) -> Result<Vec<Headers>, Head
     let (before, packets) = match refresh {
         Refresh::Off => (SETTLED, 1),
         Refresh::Cycle { ir, so, .. } => (ir.saturating_add(so), ir.saturating_add(so)),
-        Refresh::Periodic { .. } => return Err(HeaderCycleError::NoCycle(refresh)),
+        Refresh::Budget { .. } | Refresh::Periodic { .. } => return Err(HeaderCycleError::NoCycle(refresh)),
     };
     let config = stack.compressor(1, refresh)?;
     let mut compressor = Compressor::new(config, CompressorMemory::owned(&config.channel, 0));
@@ -109,6 +109,6 @@ mod tests {
     #[test]
     fn a_policy_by_time_has_no_cycle() {
         let error = header_cycle(Stack::IPV6_UDP, Refresh::default()).unwrap_err();
-        assert!(error.to_string().contains("packets=1024,time=16,backoff"), "{error}");
+        assert!(error.to_string().contains("budget=5%,packets=128,time=16"), "{error}");
     }
 }

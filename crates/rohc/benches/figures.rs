@@ -13,7 +13,7 @@ use thinair_rohc::profile::coap::Template;
 use thinair_rohc::profile::tcp::TcpRoom;
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
-    DecompressorMemory, Endpoint, Format, Instant, Mode, ProfileId, ProfileSet,
+    DecompressorMemory, Endpoint, Format, Instant, Mode, ProfileId, ProfileSet, Refresh,
 };
 
 use common::tcp::{Outer, Packet, timestamps};
@@ -202,12 +202,13 @@ fn sizes() {
     }
 }
 
-/// Octets of the first packet of a flow that has this format, with the default refresh.
+/// Octets of the first packet of a flow that has this format; an IR-DYN packet comes half way between two refreshes.
 fn first(profile: ProfileId, packet: Get, format: Format) -> usize {
     let profiles = ProfileSet::of(&[profile]).expect("one profile has no rival");
     let channel = Channel::new(CidSpace::Small, 15, profiles).expect("15 is a small CID");
-    let mut compressor =
-        Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(&channel, 0));
+    let refresh = Refresh::Periodic { packets: Some(64), time: None, backoff: false };
+    let config = CompressorConfig { refresh, ..CompressorConfig::new(channel) };
+    let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
     let mut decompressor =
         Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 0));
     let (mut rohc, mut back) = ([0; 128], [0; 128]);

@@ -64,7 +64,7 @@ macro_rules! measure {
         #[bench::udp_ipv4_uo_0(Ready::before(udp(&[V4]).until(Uo0)))]
         #[bench::udp_ipv4_uo_1_ip_id_steps_by_5(Ready::before(udp(&[V4]).stepping_by_5().until(Uo1)))]
         #[bench::udp_ipv4_uor_2_ext_3_ttl_changes(Ready::before(udp(&[V4]).changing_ttl().until(Uor2Ext3)))]
-        #[bench::udp_ipv4_ir_dyn(Ready::before(udp(&[V4]).until(IrDyn)))]
+        #[bench::udp_ipv4_ir_dyn(Ready::before(udp(&[V4]).refreshed_half_way().until(IrDyn)))]
         #[bench::udp_ipv4_ir_of_a_refresh(Ready::before(udp(&[V4]).until(Ir)))]
         #[bench::udp_ipv4_ir_of_a_new_flow(Ready::before(udp(&[V4]).opening().until(Ir)))]
         #[bench::udp_ipv6_uo_0(Ready::before(udp(&[V6]).until(Uo0)))]
@@ -144,6 +144,7 @@ struct Case {
     /// Packets before the one that is looked for.
     settled: usize,
     format: Format,
+    refresh: Refresh,
     /// A connection instead of the flow, and what changes before each of its packets.
     segment: Option<(Packet, Change)>,
 }
@@ -159,6 +160,7 @@ fn udp(versions: &[bool]) -> Case {
         change: |_, _| (),
         settled: SETTLED,
         format: Uo0,
+        refresh: Refresh::default(),
         segment: None,
     }
 }
@@ -242,6 +244,12 @@ impl Case {
         self
     }
 
+    /// By IR-DYN, too, which a budget does not send.
+    fn refreshed_half_way(mut self) -> Self {
+        self.refresh = Refresh::Periodic { packets: Some(64), time: None, backoff: false };
+        self
+    }
+
     fn opening(mut self) -> Self {
         self.settled = 0;
         self
@@ -259,7 +267,7 @@ impl Case {
 
     /// The packets up to the one that is measured, each with its compressed form.
     fn packets(&mut self) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let (mut compressor, mut random) = (Compressor::start(self.channel()), Random(1));
+        let (mut compressor, mut random) = (Compressor::start(self.channel(), self.refresh), Random(1));
         let mut packets = Vec::new();
         loop {
             (self.change)(&mut self.flow, packets.len());
@@ -292,7 +300,7 @@ struct Ready<S> {
 impl<S: Side> Ready<S> {
     /// Never freed: what is measured frees nothing.
     fn before(mut case: Case) -> &'static mut Self {
-        let mut side = S::start(case.channel());
+        let mut side = S::start(case.channel(), case.refresh);
         let mut packets = case.packets();
         let last = packets.pop().expect("there is a last packet");
         for (i, pair) in packets.iter().enumerate() {
@@ -316,7 +324,7 @@ trait Side {
     type Done;
     type Error;
 
-    fn start(channel: Channel) -> Self;
+    fn start(channel: Channel, refresh: Refresh) -> Self;
 
     fn packet(&mut self, now: Instant, octets: &[u8], out: &mut [u8]) -> Result<Self::Done, Self::Error>;
 
@@ -328,8 +336,9 @@ impl Side for Compressor<'static> {
     type Done = Compressed;
     type Error = CompressError;
 
-    fn start(channel: Channel) -> Self {
-        Self::new(CompressorConfig::new(channel), CompressorMemory::owned(&channel, BLOCKS))
+    fn start(channel: Channel, refresh: Refresh) -> Self {
+        let config = CompressorConfig { refresh, ..CompressorConfig::new(channel) };
+        Self::new(config, CompressorMemory::owned(&channel, BLOCKS))
     }
 
     #[inline]
@@ -346,7 +355,7 @@ impl Side for Decompressor<'static> {
     type Done = Decompressed;
     type Error = DecompressError;
 
-    fn start(channel: Channel) -> Self {
+    fn start(channel: Channel, _: Refresh) -> Self {
         Self::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, BLOCKS))
     }
 

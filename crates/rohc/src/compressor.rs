@@ -52,7 +52,8 @@ const REJECTED_FOR: Duration = Duration::from_secs(30);
 pub struct CompressorConfig {
     /// The channel, as agreed with the decompressor.
     pub channel: Channel,
-    /// Refreshes in U-mode.
+    /// Refreshes in U-mode. Default: [`Refresh::Budget`] after 16 s, where 5 % of the octets sent pay for it or 128 packets have
+    /// passed.
     pub refresh: Refresh,
     /// Refreshes in O-mode, where feedback asks for them: normally [`Refresh::Off`].
     pub refresh_two_way: Refresh,
@@ -82,7 +83,7 @@ pub struct CompressorConfig {
 }
 
 impl CompressorConfig {
-    /// Defaults for a channel: the default refresh in U-mode, none in O-mode, 4 repetitions, a window of 4.
+    /// Defaults for a channel: the default refresh in U-mode, none in O-mode and R-mode, 4 repetitions, a window of 4.
     pub fn new(channel: Channel) -> Self {
         Self {
             channel,

@@ -1,6 +1,24 @@
-//! When a compressor refreshes a context by itself. RFC 3095, section 5.3.1.1.2.
+//! Refreshes that a compressor sends without being asked. RFC 3095, section 5.3.1.1.2.
 //!
-//! On sparse traffic the refresh policy decides what compression saves, so it is chosen, not hidden.
+//! On sparse traffic the refresh policy decides how much compression saves: a refresh every 16 seconds makes an IR packet
+//! of every packet of a sensor that sends one a minute. So the default of U-mode is a budget, [`Refresh::Budget`]:
+//!
+//! - A refresh is an IR packet: it serves a decompressor that starts late, and one that has lost its context as well. Half way
+//!   there is an IR-DYN packet, which serves the latter alone, where the balance (below) pays for an IR packet already:
+//!   in dense traffic.
+//! - Once `packets` packets and `time` have passed since an IR packet, there is the next one. This bounds the wait at any
+//!   pace: by the clock where traffic is dense, by packets where it is sparse.
+//! - A refresh that comes before that many packets must be paid for, and still `time` must have passed. Every octet that is
+//!   sent adds to a balance, and a refresh takes its header divided by `share` from it.
+//! - At the start of a flow, and after a change of the static or dynamic chain, both bounds are a sixteenth, and each refresh
+//!   doubles them. Such a refresh may be sent on credit, one at a time. Another change before the bounds are whole again
+//!   does not make them smaller.
+//! - What `packets` demands and the balance does not pay for is not owed: a flow of tiny packets pays for one IR header
+//!   every `packets` packets, and for no more. The balance keeps two refreshes at most, so that one that has saved for long
+//!   does not spend it on every packet when its pace changes.
+//!
+//! So with `share` s, the headers of refreshes take at most s times the octets sent, and one header every `packets` packets,
+//! and one in advance. docs/refresh.md has figures.
 
 use core::fmt;
 use core::str::FromStr;
@@ -8,12 +26,81 @@ use core::time::Duration;
 
 use thinair_wire::time::Instant;
 
+use crate::compressor::Compressed;
+
 /// With back-off, the first interval of a new context is this part of the whole one.
 const SLOW_START: u32 = 16;
+
+/// Refreshes of a budget at the start of a flow, and after a change, each of which doubles the bounds: from a sixteenth.
+const EARLY: u8 = SLOW_START.ilog2() as u8;
+
+/// Packets behind which a refresh is thought of again that could not be sent on credit.
+const AGAIN: u32 = 8;
+
+/// Refreshes for which a balance can be saved.
+const SAVED: i32 = 2;
+
+/// A share of the octets sent, in steps of 0.1 %.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share(u16);
+
+impl Share {
+    /// The whole.
+    const ALL: u16 = 1_000;
+
+    /// A share in permille, 1 to 1,000; `None` for another number.
+    pub const fn permille(permille: u16) -> Option<Self> {
+        if permille >= 1 && permille <= Self::ALL { Some(Self(permille)) } else { None }
+    }
+
+    /// Octets that must be sent for `header` octets to be this share of them.
+    fn pays_for(self, header: usize) -> i32 {
+        let octets = header.saturating_mul(usize::from(Self::ALL)) / usize::from(self.0.max(1));
+        i32::try_from(octets).unwrap_or(i32::MAX)
+    }
+}
+
+impl FromStr for Share {
+    type Err = ParseRefreshError;
+
+    /// Reads a number in percent with at most one decimal: `5%`, `2.5%`.
+    fn from_str(text: &str) -> Result<Self, ParseRefreshError> {
+        let number = text.strip_suffix('%').ok_or(ParseRefreshError)?;
+        let (whole, tenths) = number.split_once('.').unwrap_or((number, "0"));
+        let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit());
+        if !is_digits(whole) || !is_digits(tenths) || tenths.len() > 1 {
+            return Err(ParseRefreshError);
+        }
+        let whole: u16 = whole.parse().map_err(|_| ParseRefreshError)?;
+        let tenths: u16 = tenths.parse().map_err(|_| ParseRefreshError)?;
+        let permille = whole.checked_mul(10).and_then(|whole| whole.checked_add(tenths));
+        permille.and_then(Self::permille).ok_or(ParseRefreshError)
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0 / 10, self.0 % 10) {
+            (whole, 0) => write!(f, "{whole}%"),
+            (whole, tenths) => write!(f, "{whole}.{tenths}%"),
+        }
+    }
+}
 
 /// A refresh policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refresh {
+    /// IR packets that take a share of the octets sent, and come often enough to bound the wait of a decompressor that
+    /// starts late.
+    Budget {
+        /// Largest share of the octets sent that headers of refreshes take, as far as `packets` does not demand more.
+        share: Share,
+        /// Packets from one IR packet to the next at most, whether the share pays for it or not, where they take longer than
+        /// `time`; `None` sends refreshes only where the share pays for them.
+        packets: Option<u32>,
+        /// Least time from one IR packet to the next; `None` has no clock delay them.
+        time: Option<Duration>,
+    },
     /// An IR packet whenever `packets` packets or the `time` have passed since the last one, whichever is
     /// first, and an IR-DYN packet half way.
     Periodic {
@@ -39,9 +126,9 @@ pub enum Refresh {
 }
 
 impl Default for Refresh {
-    /// 1,024 packets or 16 seconds, with back-off.
+    /// `budget=5%,packets=128,time=16`.
     fn default() -> Self {
-        Self::Periodic { packets: Some(1_024), time: Some(Duration::from_secs(16)), backoff: true }
+        Self::Budget { share: Share(50), packets: Some(128), time: Some(Duration::from_secs(16)) }
     }
 }
 
@@ -52,7 +139,8 @@ pub struct ParseRefreshError;
 impl fmt::Display for ParseRefreshError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "expected `packets=N,time=SECONDS[,backoff]` (either or both), `ir=N,so=N[,direct]`, or `off`",
+            "expected `budget=PERCENT%[,packets=N][,time=SECONDS]`, `packets=N,time=SECONDS[,backoff]` (either or \
+             both), `ir=N,so=N[,direct]`, or `off`",
         )
     }
 }
@@ -66,11 +154,12 @@ impl FromStr for Refresh {
         if text == "off" {
             return Ok(Self::Off);
         }
-        let (mut packets, mut time, mut ir, mut so) = (None, None, None, None);
+        let (mut share, mut packets, mut time, mut ir, mut so) = (None, None, None, None, None);
         let (mut direct, mut backoff) = (false, false);
         for part in text.split(',') {
             let number = |value: &str| value.parse().ok().filter(|n| *n > 0).ok_or(ParseRefreshError);
             match part.split_once('=') {
+                Some(("budget", value)) if share.is_none() => share = Some(value.parse()?),
                 Some(("packets", value)) if packets.is_none() => packets = Some(number(value)?),
                 Some(("time", value)) if time.is_none() => {
                     let seconds = value.parse().ok().filter(|s: &f64| *s > 0.0).ok_or(ParseRefreshError)?;
@@ -83,10 +172,13 @@ impl FromStr for Refresh {
                 _ => return Err(ParseRefreshError),
             }
         }
-        match (packets, time, ir, so) {
-            (None, None, Some(ir), Some(so)) if !backoff => Ok(Self::Cycle { ir, so, direct }),
-            (None, None, None, None) => Err(ParseRefreshError),
-            (_, _, None, None) if !direct => Ok(Self::Periodic { packets, time, backoff }),
+        match (share, packets, time, ir, so) {
+            (Some(share), _, _, None, None) if !backoff && !direct => {
+                Ok(Self::Budget { share, packets, time })
+            }
+            (None, None, None, Some(ir), Some(so)) if !backoff => Ok(Self::Cycle { ir, so, direct }),
+            (None, None, None, None, None) => Err(ParseRefreshError),
+            (None, _, _, None, None) if !direct => Ok(Self::Periodic { packets, time, backoff }),
             _ => Err(ParseRefreshError),
         }
     }
@@ -95,6 +187,13 @@ impl FromStr for Refresh {
 impl fmt::Display for Refresh {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Budget { share, packets, time } => {
+                write!(f, "budget={share}")?;
+                if let Some(packets) = packets {
+                    write!(f, ",packets={packets}")?;
+                }
+                time.map_or(Ok(()), |time| write!(f, ",time={}", time.as_secs_f64()))
+            }
             Self::Periodic { packets, time, backoff } => {
                 let comma = if packets.is_some() && time.is_some() { "," } else { "" };
                 if let Some(packets) = packets {
@@ -124,61 +223,147 @@ pub(crate) enum Due {
     Everything,
 }
 
-/// The clock of one context.
+/// The clock, the count and the balance of one context.
+///
+/// **Each packet of the flow goes to [`tick`](Self::tick) before it is compressed and to [`sent`](Self::sent) behind that; one
+/// that takes the fast path goes to [`count`](Self::count) alone.**
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timer {
-    refreshed: Instant,
-    /// Nothing is due before so many milliseconds have passed since, nor before so many packets.
-    quiet_ms: u32,
+    /// Nothing is due by the clock before that; with a budget, nothing at all. In stage [`Stage::Started`], the time of the last refresh.
+    quiet_until: Instant,
+    /// Nothing is due by count before so many packets.
     quiet_packets: u32,
     /// Packets since the last refresh.
     packets: u32,
-    /// How often the interval was doubled.
+    /// Octets that must be sent until the balance of a budget pays for the next refresh; 0 and less: none.
+    missing: i32,
+    /// Octets of the header of the last IR packet; 0 before there is one.
+    header: u16,
+    /// How often the interval was doubled; with a budget, early refreshes so far.
     doubled: u8,
-    /// The IR-DYN packet half way was asked for.
-    half_way: bool,
+    stage: Stage,
+}
+
+/// Position between two refreshes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The policy has not been looked at since.
+    Started,
+    /// [`Refresh::Periodic`]: it has.
+    Waiting,
+    /// [`Refresh::Periodic`]: the IR-DYN packet half way was asked for.
+    HalfWay,
+    /// [`Refresh::Budget`]: the first half of the time is not over.
+    Saving,
+    /// [`Refresh::Budget`]: it is, and the IR-DYN packet was asked for, or cannot be paid for.
+    Saved,
+    /// [`Refresh::Budget`]: the static or the dynamic chain has changed, which has not been looked at.
+    Changed,
+    /// [`Refresh::Budget`]: the refresh that is due is demanded by count, and owes nothing.
+    Demanded,
 }
 
 impl Timer {
     pub(crate) fn start(now: Instant) -> Self {
-        Self { refreshed: now, quiet_ms: 0, quiet_packets: 0, packets: 0, doubled: 0, half_way: false }
+        Self {
+            quiet_until: now,
+            quiet_packets: 0,
+            packets: 0,
+            missing: 0,
+            header: 0,
+            doubled: 0,
+            stage: Stage::Started,
+        }
     }
 
     /// A packet is about to be sent: what must it refresh?
     #[inline]
     pub(crate) fn tick(&mut self, now: Instant, policy: &Refresh) -> Due {
         let quiet = self.is_quiet(now);
-        self.count();
+        self.count(0);
         if quiet { Due::Nothing } else { self.look(now, policy) }
     }
 
     /// Whether nothing is due at the next packet.
     #[inline]
     pub(crate) fn is_quiet(&self, now: Instant) -> bool {
-        let elapsed = now.nanos_since(self.refreshed);
-        self.packets < self.quiet_packets && elapsed < u64::from(self.quiet_ms) * 1_000_000
+        let is_soon = now < self.quiet_until;
+        let is_few = self.packets < self.quiet_packets;
+        match self.stage {
+            Stage::Started | Stage::Waiting | Stage::HalfWay => is_soon && is_few,
+            Stage::Changed => false,
+            Stage::Saving | Stage::Saved | Stage::Demanded => is_soon || is_few && self.missing > 0,
+        }
     }
 
-    /// A packet was sent that refreshed nothing.
+    /// A packet of so many octets was sent that refreshed nothing.
     #[inline]
-    pub(crate) fn count(&mut self) {
+    pub(crate) fn count(&mut self, octets: usize) {
         self.packets = self.packets.saturating_add(1);
+        // No packet has as many octets as would change the sign.
+        self.missing = self.missing.saturating_sub(octets as i32);
+    }
+
+    /// A packet was sent that had a [`tick`](Self::tick). `rebuilds`: who has no context has one behind it.
+    pub(crate) fn sent(&mut self, now: Instant, done: &Compressed, rebuilds: bool, policy: &Refresh) {
+        self.missing = self.missing.saturating_sub(done.len as i32);
+        let header = self.header;
+        if rebuilds {
+            self.header = u16::try_from(done.header_out).unwrap_or(u16::MAX);
+        }
+        let Refresh::Budget { share, packets, time } = *policy else { return };
+        let mut balance = share.pays_for(header.into()).saturating_sub(self.missing);
+        if done.refresh {
+            let price = share.pays_for(done.header_out);
+            let before = balance.min(price.saturating_mul(SAVED));
+            let after = before.saturating_sub(price);
+            balance = if self.stage == Stage::Demanded { after.max(before.min(0)) } else { after };
+        }
+        if rebuilds {
+            self.doubled = if done.refresh { self.doubled.saturating_add(1) } else { 0 };
+            self.packets = 1;
+            self.save(now, packets, time);
+        }
+        self.missing = share.pays_for(self.header.into()).saturating_sub(balance);
+    }
+
+    /// The static or the dynamic chain has changed.
+    pub(crate) fn changed(&mut self) {
+        // A flow that changes all the time does not begin anew each time.
+        if matches!(self.stage, Stage::Saving | Stage::Saved) && self.doubled >= EARLY {
+            self.stage = Stage::Changed;
+        }
     }
 
     /// Everything was just sent for another reason, or the policy is another one now.
     pub(crate) fn restart(&mut self, now: Instant) {
-        *self = Self { packets: 1, doubled: self.doubled, ..Self::start(now) };
+        *self = Self { packets: 1, doubled: self.doubled, header: self.header, ..Self::start(now) };
+    }
+
+    /// Part of its bounds after which a budget has the next refresh.
+    fn part(&self) -> u32 {
+        SLOW_START >> self.doubled.min(EARLY)
+    }
+
+    /// Notes when the next refresh of a budget may come.
+    fn save(&mut self, now: Instant, packets: Option<u32>, time: Option<Duration>) {
+        self.stage = Stage::Saving;
+        let most = packets.map_or(u32::MAX, |packets| (packets / self.part()).max(1));
+        self.quiet_packets = (self.packets - 1).saturating_add(most);
+        self.quiet_until = later(now, time.unwrap_or_default() / self.part() / 2);
     }
 
     /// Looks at the policy, and notes when to look again.
     fn look(&mut self, now: Instant, policy: &Refresh) -> Due {
         match *policy {
             Refresh::Off => {
-                (self.quiet_packets, self.quiet_ms) = (u32::MAX, u32::MAX);
+                (self.quiet_packets, self.quiet_until) = (u32::MAX, LAST);
                 Due::Nothing
             }
+            Refresh::Budget { share, packets, time } => self.look_at_budget(now, share, packets, time),
             Refresh::Cycle { ir, so, .. } => {
-                (self.quiet_packets, self.quiet_ms) = (ir.saturating_add(so), u32::MAX);
+                self.missing = 0;
+                (self.quiet_packets, self.quiet_until) = (ir.saturating_add(so), LAST);
                 if self.packets > self.quiet_packets {
                     self.restart(now);
                     return Due::Everything;
@@ -186,35 +371,107 @@ impl Timer {
                 Due::Nothing
             }
             Refresh::Periodic { packets, time, backoff } => {
+                self.missing = 0;
                 let part = if backoff { (SLOW_START >> self.doubled.min(31)).max(1) } else { 1 };
                 // A policy of fewer packets than the slow start has steps begins with every packet.
                 let packets = |share: u32| packets.map_or(u32::MAX, |all| (all / part / share).max(1));
                 let time = |share: u32| time.map_or(Duration::MAX, |all| all / part / share);
-                let elapsed = now.since(self.refreshed);
-                if self.packets > packets(1) || elapsed >= time(1) {
+                if !matches!(self.stage, Stage::Waiting | Stage::HalfWay) {
+                    self.stage = Stage::Waiting;
+                    (self.quiet_packets, self.quiet_until) = (packets(2), later(self.quiet_until, time(2)));
+                }
+                let whole = match self.stage {
+                    Stage::HalfWay => self.quiet_until,
+                    _ => later(self.quiet_until, time(1).saturating_sub(time(2))),
+                };
+                if self.packets > packets(1) || now >= whole {
                     self.restart(now);
                     self.doubled = self.doubled.saturating_add(1);
                     return Due::Everything;
                 }
-                if !self.half_way && (self.packets > packets(2) || elapsed >= time(2)) {
-                    self.half_way = true;
+                if self.stage != Stage::HalfWay && (self.packets > packets(2) || now >= self.quiet_until) {
+                    self.stage = Stage::HalfWay;
+                    (self.quiet_packets, self.quiet_until) = (packets(1), whole);
                     return Due::Dynamic;
                 }
-                let share = if self.half_way { 1 } else { 2 };
-                let quiet = u32::try_from(time(share).as_millis()).unwrap_or(u32::MAX);
-                (self.quiet_packets, self.quiet_ms) = (packets(share), quiet);
                 Due::Nothing
             }
         }
     }
+
+    /// Looks at a budget.
+    fn look_at_budget(
+        &mut self,
+        now: Instant,
+        share: Share,
+        packets: Option<u32>,
+        time: Option<Duration>,
+    ) -> Due {
+        if self.header == 0 {
+            // No IR packet was sent yet.
+            return Due::Nothing;
+        }
+        match self.stage {
+            Stage::Saving | Stage::Saved | Stage::Demanded => {}
+            Stage::Changed => {
+                let quiet_packets = self.quiet_packets;
+                self.doubled = 0;
+                self.save(now, packets, time);
+                self.quiet_packets = self.quiet_packets.min(quiet_packets);
+            }
+            Stage::Started | Stage::Waiting | Stage::HalfWay => {
+                self.save(now, packets, time);
+                self.missing = share.pays_for(self.header.into());
+            }
+        }
+        if now < self.quiet_until {
+            return Due::Nothing;
+        }
+        if self.stage == Stage::Saving {
+            let whole = time.unwrap_or_default() / self.part();
+            self.stage = Stage::Saved;
+            self.quiet_until = later(self.quiet_until, whole - whole / 2);
+            if now < self.quiet_until {
+                return if self.missing <= 0 { Due::Dynamic } else { Due::Nothing };
+            }
+        }
+        if self.missing <= 0 {
+            return Due::Everything;
+        }
+        if self.packets <= self.quiet_packets {
+            return Due::Nothing;
+        }
+        let most = packets.unwrap_or(u32::MAX);
+        if self.packets > most {
+            self.stage = Stage::Demanded;
+            return Due::Everything;
+        }
+        if self.missing <= share.pays_for(self.header.into()) {
+            return Due::Everything;
+        }
+        self.quiet_packets = self.packets.saturating_add(AGAIN).min(most);
+        Due::Nothing
+    }
+}
+
+/// The end of all time.
+const LAST: Instant = Instant::from_nanos(u64::MAX);
+
+/// A time behind another one, or [`LAST`].
+fn later(time: Instant, by: Duration) -> Instant {
+    let nanos = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+    Instant::from_nanos(time.as_nanos().saturating_add(nanos))
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::cid::Cid;
+    use crate::profile::{Format, ProfileId};
     use alloc::string::ToString;
     use alloc::vec::Vec;
+    use proptest::prelude::*;
 
     #[test]
     fn policies_are_read_and_told() {
@@ -225,6 +482,10 @@ mod tests {
             "packets=400,time=10,backoff",
             "ir=3,so=50,direct",
             "ir=1,so=9",
+            "budget=5%",
+            "budget=0.1%,packets=64",
+            "budget=2.5%,time=0.5",
+            "budget=100%,packets=1,time=3600",
         ] {
             assert_eq!(text.parse::<Refresh>().unwrap().to_string(), text);
         }
@@ -239,6 +500,18 @@ mod tests {
             "ir=1,so=1,backoff",
             "packets=1,ir=1,so=1",
             "packets=1,packets=2",
+            "budget=5",
+            "budget=0%",
+            "budget=0.05%",
+            "budget=100.1%",
+            "budget=99999999%",
+            "budget=+5%",
+            "budget=%",
+            "budget=5%,budget=5%",
+            "budget=5%,backoff",
+            "budget=5%,direct",
+            "budget=5%,ir=1,so=1",
+            "budget=5%,packets=0",
         ] {
             assert!(text.parse::<Refresh>().is_err(), "{text}");
         }
@@ -272,5 +545,143 @@ mod tests {
         let mut timer = Timer::start(Instant::ZERO);
         let due: Vec<_> = (0..20).filter(|_| timer.tick(Instant::ZERO, &policy) == Due::Everything).collect();
         assert_eq!(due, [8, 16]);
+    }
+
+    /// A flow whose packets are all alike: an IR header of 60 octets, any other one of 3.
+    struct Flow {
+        timer: Timer,
+        policy: Refresh,
+        now: u64,
+        sent: usize,
+        refreshes: usize,
+    }
+
+    impl Flow {
+        fn new(policy: &str) -> Self {
+            let timer = Timer::start(Instant::ZERO);
+            let mut flow = Self { timer, policy: policy.parse().unwrap(), now: 0, sent: 0, refreshes: 0 };
+            flow.send(0, true, false);
+            flow
+        }
+
+        fn send(&mut self, payload: usize, is_ir: bool, refresh: bool) {
+            let header_out = if is_ir { 60 } else { 3 };
+            let len = header_out + payload;
+            let (cid, profile, format) = (Cid::ZERO, ProfileId::Udp, Format::Ir);
+            let done = Compressed { cid, profile, format, header_in: 48, header_out, len, refresh };
+            self.timer.sent(Instant::from_millis(self.now), &done, is_ir, &self.policy);
+            self.sent += len;
+            self.refreshes += if refresh { header_out } else { 0 };
+        }
+
+        /// A packet so many milliseconds later; returns whether it is a refresh.
+        fn packet(&mut self, gap: u64, payload: usize) -> bool {
+            self.now += gap;
+            let now = Instant::from_millis(self.now);
+            if self.timer.is_quiet(now) {
+                self.timer.count(3 + payload);
+                self.sent += 3 + payload;
+                return false;
+            }
+            let due = self.timer.tick(now, &self.policy);
+            self.send(payload, due == Due::Everything, due != Due::Nothing);
+            due == Due::Everything
+        }
+
+        /// The packets that are refreshes, among so many.
+        fn refreshes(&mut self, packets: usize, gap: u64, payload: usize) -> Vec<usize> {
+            (1..=packets).filter(|_| self.packet(gap, payload)).collect()
+        }
+    }
+
+    #[test]
+    fn a_budget_of_small_packets_goes_by_count_behind_one_early_refresh() {
+        for gap in [1_000, 15_000, 600_000] {
+            let mut flow = Flow::new("budget=5%,packets=128,time=16");
+            assert_eq!(flow.refreshes(300, gap, 0), [8, 136, 264], "{gap} ms");
+        }
+    }
+
+    #[test]
+    fn a_budget_of_dense_packets_goes_by_the_clock() {
+        let mut flow = Flow::new("budget=5%,packets=128,time=16");
+        // After 1, 2, 4, 8 and 16 s.
+        assert_eq!(flow.refreshes(4_000, 20, 100), [50, 150, 350, 750, 1_550, 2_350, 3_150, 3_950]);
+    }
+
+    #[test]
+    fn a_budget_of_sparse_packets_goes_by_what_they_pay_for() {
+        let mut flow = Flow::new("budget=5%,packets=128,time=16");
+        let due = flow.refreshes(300, 60_000, 97);
+        // A packet of 100 octets adds 100, and a refresh takes 20 times 60.
+        let steps: Vec<_> = due.windows(2).map(|two| two[1] - two[0]).collect();
+        assert!(due[0] == 8 && steps[3..].iter().all(|step| (11..=12).contains(step)), "{due:?}");
+    }
+
+    #[test]
+    fn a_change_is_refreshed_early_and_only_on_one_credit() {
+        let mut flow = Flow::new("budget=5%,packets=128,time=16");
+        assert_eq!(flow.refreshes(30, 1_000, 22), [8]);
+        flow.timer.changed();
+        // The first refresh is not paid for yet.
+        assert_eq!(flow.refreshes(12, 1_000, 22), []);
+        // A flow that has been calm for long, whose last refresh is paid for, but not the next one.
+        let mut flow = Flow::new("budget=5%,packets=128,time=16");
+        let is_calm = |timer: &Timer| timer.doubled >= EARLY && timer.packets > 4;
+        while !is_calm(&flow.timer) || !(400..1_200).contains(&flow.timer.missing) {
+            flow.packet(1_000, 22);
+        }
+        flow.timer.changed();
+        // The packet that has changed, and 8 more.
+        assert_eq!(flow.refreshes(16, 1_000, 0), [9]);
+    }
+
+    #[test]
+    fn savings_of_a_dense_flow_are_not_spent_when_it_gets_sparse() {
+        let mut flow = Flow::new("budget=5%,time=16");
+        flow.refreshes(100_000, 1, 1_000);
+        assert!(flow.refreshes(100, 60_000, 0).len() <= 3);
+    }
+
+    #[test]
+    fn another_policy_takes_over_from_a_budget() {
+        let mut flow = Flow::new("budget=5%,packets=128,time=16");
+        flow.refreshes(20, 1_000, 0);
+        flow.policy = "time=16".parse().unwrap();
+        flow.timer.restart(Instant::from_millis(flow.now));
+        assert_eq!(flow.refreshes(40, 1_000, 0), [16, 32]);
+    }
+
+    proptest! {
+        #[test]
+        fn refreshes_take_their_share_and_one_in_advance(
+            percent in 1_usize..=100,
+            packets in proptest::collection::vec((0_u64..40_000, 0_usize..400, 0_u8..20), 1..600),
+        ) {
+            let mut flow = Flow::new(&alloc::format!("budget={percent}%,time=1"));
+            for (gap, payload, change) in packets {
+                if change == 0 {
+                    flow.timer.changed();
+                }
+                flow.packet(gap, payload);
+                prop_assert!(flow.refreshes * 100 <= flow.sent * percent + 60 * 100);
+            }
+        }
+
+        #[test]
+        fn no_more_packets_than_demanded_pass_without_a_refresh(
+            most in 1_u32..200,
+            packets in proptest::collection::vec((0_u64..40_000, 0_usize..100, 0_u8..20), 1..600),
+        ) {
+            let mut flow = Flow::new(&alloc::format!("budget=0.1%,packets={most}"));
+            let mut since = 0;
+            for (gap, payload, change) in packets {
+                if change == 0 {
+                    flow.timer.changed();
+                }
+                since = if flow.packet(gap, payload) { 0 } else { since + 1 };
+                prop_assert!(since < most);
+            }
+        }
     }
 }

@@ -112,7 +112,10 @@ impl Talk {
 /// Sizes of the packets of a flow by format, the largest of each, payload included. The TTL changes now and then,
 /// so that some CRC-3 does not tell the change and CRC-7 must follow in UOR-2.
 fn sizes(six: bool, mut talk: Talk) -> BTreeMap<Format, usize> {
-    let mut link = Link::usual();
+    // By IR-DYN packets, too, half way.
+    let refresh = Refresh::Periodic { packets: Some(64), time: None, backoff: false };
+    let mut link =
+        Link::new(channel(CidSpace::Small, 15), Mode::Unidirectional, 16, |near| near.refresh = refresh);
     let mut flow = Flow::udp(vec![Layer::new(six, 1)]);
     let mut random = Random(1);
     let mut sizes = BTreeMap::new();

@@ -10,6 +10,7 @@ use thinair_rohc::{CidSpace, ProfileId, ProfileSet};
 use thinair_tunnel::config::{self, Surroundings};
 use thinair_tunnel::mtu::Budget;
 
+use super::words;
 use crate::options::ChannelOptions;
 
 /// Template file of the command lines.
@@ -107,6 +108,9 @@ fn recommended(
         ),
         ("in a tunnel", in_tunnels(n, &tunnels)),
     ];
+    if let Some(wait) = &best.late_wait {
+        rows.push(("late start", format!("a decompressor waits for at most {}", words::late_wait(wait))));
+    }
     if !best.experimental.is_empty() {
         let names = best.experimental.join(", ");
         rows.push((

@@ -117,7 +117,7 @@ fn all_modes(settings: &Settings, outcome: &Outcome, shown: &Shown<'_>) -> Optio
 }
 
 const ALL_MODES: &str = "Feedback and refreshes are among the octets. A refresh repeats a context that the receiver may have \
-    lost; traffic that is sparse pays for one with nearly every packet.";
+    lost; docs/refresh.md lists how often that is, by pace.";
 
 const LAYERS: &str = "Each bar is everything that is sent, before compression and by each scheme.";
 

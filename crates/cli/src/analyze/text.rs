@@ -56,7 +56,7 @@ pub(crate) fn report(
     }
     let mut tables = vec![schemes(settings, outcome)];
     if extent == Extent::All {
-        tables.extend([layers(outcome), packet_types(outcome), octets_by_type(outcome)]);
+        tables.extend([layers(outcome), packet_types(outcome), octets_by_type(outcome), late_waits(outcome)]);
         tables.extend(largest(outcome, 1).into_iter().map(start_up));
     }
     tables.push(flows);
@@ -112,6 +112,32 @@ pub(crate) fn packet_types(outcome: &Outcome) -> Table {
 /// What the headers of each format took.
 pub(crate) fn octets_by_type(outcome: &Outcome) -> Table {
     types_table("Octets of compressed headers by type", outcome, |scheme| &scheme.rohc_bytes_by_type)
+}
+
+/// How long a decompressor waits that starts late, in schemes without feedback.
+pub(crate) fn late_waits(outcome: &Outcome) -> Table {
+    let columns = [
+        Column::text("scheme"),
+        Column::number("longest").unit("packets"),
+        Column::number("longest").unit("s"),
+        Column::number("mean").unit("packets"),
+        Column::number("mean").unit("s"),
+    ];
+    let mut table = Table::new("Late decompressors in U-mode", columns).note(
+        "Packets and time of a flow from one IR packet to the next, or to the end: a decompressor that starts late, or has lost \
+         its context, delivers nothing of the flow in between. In other modes it asks for an IR packet.",
+    );
+    for scheme in &outcome.totals.schemes {
+        let Some(wait) = &scheme.late_wait else { continue };
+        table.row([
+            Cell::text(words::label(scheme)),
+            Cell::integer(wait.packets),
+            Cell::number(wait.seconds, 1),
+            Cell::number(wait.mean_packets, 1),
+            Cell::number(wait.mean_seconds, 1),
+        ]);
+    }
+    table
 }
 
 fn types_table(title: &str, outcome: &Outcome, of: impl Fn(&Scheme) -> &Types) -> Table {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use thinair_analyze::Settings;
-use thinair_analyze::outcome::{Flow, Input, Outcome, Scheme};
+use thinair_analyze::outcome::{Flow, Input, LateWait, Outcome, Scheme};
 use thinair_report::Numerals;
 use thinair_rohc::Integrity;
 
@@ -104,6 +104,9 @@ pub(crate) fn result(outcome: &Outcome, scheme: &Scheme) -> String {
     if scheme.lost > 0 {
         line += &format!("{} packets were lost; ", N.integer(scheme.lost.into()));
     }
+    if let Some(wait) = &scheme.late_wait {
+        line += &format!("a late decompressor waits for at most {}; ", late_wait(wait));
+    }
     line += &match (scheme.roundtrip_mismatches, scheme.lost) {
         (0, 0) => "every packet came back bit for bit.".to_owned(),
         (0, _) => "every other packet came back bit for bit.".to_owned(),
@@ -111,6 +114,16 @@ pub(crate) fn result(outcome: &Outcome, scheme: &Scheme) -> String {
         (n, _) => format!("{} packets did NOT come back bit for bit.", N.integer(n.into())),
     };
     line
+}
+
+/// The longest wait of a decompressor that starts late: `128 packets of a flow, 2.1 h`.
+pub(crate) fn late_wait(wait: &LateWait) -> String {
+    let time = match wait.seconds {
+        seconds if seconds < 120.0 => format!("{} s", N.number(seconds, 1)),
+        seconds if seconds < 7_200.0 => format!("{} min", N.number(seconds / 60.0, 1)),
+        seconds => format!("{} h", N.number(seconds / 3_600.0, 1)),
+    };
+    format!("{} of a flow, {time}", counted(wait.packets, "packet"))
 }
 
 /// Octets of the rules of SCHC that both ends are given.

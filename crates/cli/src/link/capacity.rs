@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         );
         return Ok(ExitCode::from(2));
     }
-    if let Refresh::Periodic { .. } = arguments.refresh {
+    if let Refresh::Budget { .. } | Refresh::Periodic { .. } = arguments.refresh {
         eprintln!("thinair: --refresh must repeat after a number of packets: ir=N,so=N[,direct], or off");
         return Ok(ExitCode::from(2));
     }

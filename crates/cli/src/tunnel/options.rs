@@ -103,7 +103,11 @@ pub(crate) struct TunnelOptions {
     /// Mode of operation: u, o or r [default: o; u on one-way carriers]
     #[arg(long, value_name = "MODE", help_heading = "Channel")]
     mode: Option<String>,
-    /// Refreshes of contexts: `packets=N,time=SECONDS[,backoff]`, `ir=N,so=N[,direct]`, or `off`
+    /// Refreshes of contexts: `budget=PERCENT%[,packets=N][,time=SECONDS]`, `packets=N,time=SECONDS[,backoff]`,
+    /// `ir=N,so=N[,direct]`, or `off` [default: budget=5%,packets=128,time=16 in U-mode, off in O-mode and R-mode]
+    ///
+    /// A budget sends an IR packet SECONDS after the one before, where that share of the octets sent pays for it or N packets
+    /// have passed; docs/refresh.md has figures.
     #[arg(long, hide_short_help = true, value_name = "POLICY", help_heading = "Channel")]
     refresh: Option<String>,
     /// Packets that repeat a change (optimistic approach) [default: 4]

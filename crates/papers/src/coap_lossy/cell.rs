@@ -99,7 +99,10 @@ impl Way {
     fn refresh(self) -> Refresh {
         match self {
             Self::Uni => Refresh::Periodic { packets: Some(1_700), time: None, backoff: false },
-            Self::Bi | Self::UniClock => Refresh::default(),
+            Self::UniClock => {
+                Refresh::Periodic { packets: Some(1_024), time: Some(Duration::from_secs(16)), backoff: true }
+            }
+            Self::Bi => Refresh::Off,
         }
     }
 }

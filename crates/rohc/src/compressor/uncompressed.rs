@@ -89,7 +89,7 @@ impl Compressor<'_> {
             cid.write_large(&mut out[before + 1..before + 1 + inside]);
             out[before + 1 + inside..].copy_from_slice(&packet[1..]);
         }
-        Ok(Compressed {
+        let compressed = Compressed {
             cid,
             profile: ProfileId::Uncompressed,
             format,
@@ -97,7 +97,9 @@ impl Compressor<'_> {
             header_out,
             len,
             refresh,
-        })
+        };
+        state.timer.sent(now, &compressed, format == Format::Ir, state.policy(&self.config));
+        Ok(compressed)
     }
 }
 
@@ -116,15 +118,20 @@ impl Uncompressed {
         Self { two_way: false, ir_left: repetitions.max(1), timer: Timer::start(now) }
     }
 
+    /// The refresh policy of the mode.
+    fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
+        if self.two_way { &config.refresh_two_way } else { &config.refresh }
+    }
+
     /// Returns whether the packet is a refresh.
     fn tick(&mut self, now: Instant, config: &CompressorConfig) -> bool {
-        let policy = if self.two_way { &config.refresh_two_way } else { &config.refresh };
+        let policy = self.policy(config);
         let due = self.timer.tick(now, policy) == Due::Everything && self.ir_left == 0;
         if due {
             // RFC 3095, section 5.10.3 a): "only one when refreshing".
             self.ir_left = match policy {
                 Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
-                Refresh::Periodic { .. } | Refresh::Off => 1,
+                Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => 1,
             };
         }
         due

@@ -88,6 +88,8 @@ pub(crate) struct Context {
     pub(super) next_distrust: u8,
     /// The IR packets that are due refresh what was established.
     pub(super) refreshing: bool,
+    /// Templates that were known before a refresh, a bit each, and are still to be defined again because of it.
+    again: u16,
     /// An IR or IR-CR packet was sent: the next ones go on with the templates that it has begun.
     pub(super) opened: bool,
     /// A packet of a port that is not listed was not CoAP: nothing of the flow is, any more.
@@ -153,7 +155,7 @@ impl Context {
         shared.msn = u32::from(message.message_id);
         let ir = match config.refresh {
             Refresh::Cycle { ir, .. } => u8::try_from(ir).unwrap_or(u8::MAX),
-            Refresh::Periodic { .. } | Refresh::Off => config.repetitions,
+            Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => config.repetitions,
         };
         let mut context = Self {
             names: shared.path.names(),
@@ -163,6 +165,7 @@ impl Context {
             distrust: 0,
             next_distrust: DISTRUST.0,
             refreshing: false,
+            again: 0,
             opened: false,
             abandoned: false,
             settled: false,
@@ -259,10 +262,14 @@ impl Context {
             let at = before + inside + 2;
             out[at] = Check::Crc8.of(&out[..end]);
         }
-        let refresh = self.refreshing && matches!(format, Format::Ir | Format::CoRepair);
+        let defines = format.is_initialization() || format == Format::CoRepair || x.has_definition;
+        let again = if defines { 1 << (x.template & 0xF) } else { 0 };
+        let refresh = self.refreshing && matches!(format, Format::Ir | Format::CoRepair)
+            || self.again & again != 0 && !format.is_initialization();
+        self.again &= !again;
         self.commit(&x, format, config, memory);
         self.settle(format, memory);
-        Ok(Compressed {
+        let compressed = Compressed {
             cid,
             profile: ProfileId::Coap,
             format,
@@ -270,7 +277,9 @@ impl Context {
             header_out: end,
             len,
             refresh,
-        })
+        };
+        self.timer.sent(now, &compressed, format.is_initialization(), self.policy(config));
+        Ok(compressed)
     }
 
     /// Whether one more packet with the same template makes formats without one the better ones.
@@ -278,21 +287,31 @@ impl Context {
         (self.switches << 1).count_ones() <= SWITCHING.1
     }
 
+    /// The refresh policy of the mode.
+    fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
+        if self.two_way { &config.refresh_two_way } else { &config.refresh }
+    }
+
     /// What is due by count or by clock.
     #[inline]
     fn note_refresh(&mut self, now: Instant, config: &CompressorConfig, templates: &mut Templates<'_>) {
-        let policy = if self.two_way { &config.refresh_two_way } else { &config.refresh };
+        let policy = self.policy(config);
         match self.timer.tick(now, policy) {
             Due::Nothing => {}
             Due::Everything => {
                 let packets = match policy {
                     Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
-                    Refresh::Periodic { .. } | Refresh::Off => 1,
+                    Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => 1,
                 };
                 if self.left.ir == 0 {
                     self.left.ir = packets;
                     self.refreshing = true;
                     self.base = None;
+                    for number in self.shared.numbers() {
+                        let template = self.shared.template(number, templates);
+                        let is_known = template.is_some_and(|template| template.left == 0);
+                        self.again |= u16::from(is_known) << (number & 0xF);
+                    }
                     self.define_again(1, templates);
                 }
             }
@@ -383,6 +402,7 @@ impl Context {
     /// Something is said from the next packet on.
     pub(super) fn changed(&mut self) {
         self.since = self.shared.msn.wrapping_add(1);
+        self.timer.changed();
         if self.msns.newest().is_some() {
             self.base = None;
         }

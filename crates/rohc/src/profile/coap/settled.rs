@@ -99,7 +99,7 @@ impl Context {
         out.get_mut(end..len)?.copy_from_slice(values.payload);
         frame(out, cid, before, inside);
 
-        self.timer.count();
+        self.timer.count(len);
         self.hit_settled(&x, memory);
         self.shared.accept(&x, memory.templates);
         self.msns.push(x.msn as u16, usize::from(config.window));

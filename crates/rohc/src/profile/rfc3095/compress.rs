@@ -437,7 +437,7 @@ impl Context {
         }
         self.note_crc_static(crc_static, is_static_same, config.repetitions);
         self.commit(now, &x, format, has_lists, length, config, pool);
-        Ok(Compressed {
+        let compressed = Compressed {
             cid,
             profile: self.profile,
             format: x.cce.map_or(format, Cce::format),
@@ -445,7 +445,9 @@ impl Context {
             header_out: end,
             len,
             refresh: was_refreshing && format.is_initialization(),
-        })
+        };
+        self.timer.sent(now, &compressed, format == Format::Ir, self.policy(config));
+        Ok(compressed)
     }
 
     /// Fields of the two base headers, and what has changed in them.
@@ -579,16 +581,23 @@ impl Context {
         })
     }
 
+    /// The refresh policy of the mode.
+    fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
+        if self.mode.mode() == Mode::Unidirectional { &config.refresh } else { &config.refresh_two_way }
+    }
+
     /// What is due by count or by clock.
     fn note_refresh(&mut self, now: Instant, sn: u32, config: &CompressorConfig) {
-        let policy =
-            if self.mode.mode() == Mode::Unidirectional { &config.refresh } else { &config.refresh_two_way };
+        if self.pending_since == sn as u16 {
+            self.timer.changed();
+        }
+        let policy = self.policy(config);
         match self.timer.tick(now, policy) {
             Due::Everything => {
                 let packets = match policy {
                     Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
                     // Nothing has changed, so one packet is enough for whoever has lost the context.
-                    Refresh::Periodic { .. } | Refresh::Off => 1,
+                    Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => 1,
                 };
                 if self.state != CompressorState::Ir {
                     self.enter_ir(sn, packets, true);
@@ -601,6 +610,9 @@ impl Context {
 
     pub(super) fn enter_ir(&mut self, sn: u32, packets: u8, refreshing: bool) {
         self.settled = false;
+        if !refreshing {
+            self.timer.changed();
+        }
         self.state.on_static_nack();
         self.refreshing = refreshing;
         self.enter(sn as u16, packets);
@@ -616,6 +628,9 @@ impl Context {
             return;
         }
         self.settled = false;
+        if !refreshing {
+            self.timer.changed();
+        }
         self.state.on_nack();
         self.refreshing = refreshing;
         self.enter(sn as u16, packets);

@@ -131,7 +131,7 @@ impl Context {
         frame(out, cid, before, inside);
 
         let width = usize::from(config.window);
-        self.timer.count();
+        self.timer.count(len);
         if let (Above::Rtp(header), Own::Rtp(rtp)) = (&sight.above, &mut self.own) {
             rtp.go_on(now, header, (sn, self.sn), config);
         }

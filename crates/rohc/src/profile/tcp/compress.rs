@@ -125,7 +125,7 @@ impl Context {
         room.0 = State { msn, ..State::EMPTY };
         let left_ir = match config.refresh {
             Refresh::Cycle { ir, .. } => u8::try_from(ir).unwrap_or(u8::MAX),
-            Refresh::Periodic { .. } | Refresh::Off => config.repetitions,
+            Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => config.repetitions,
         };
         Self {
             left_ir,
@@ -293,7 +293,7 @@ impl Context {
         self.sent = moment(now);
         self.commit(&mut next, &room.0, &sent, format, (payload.len(), plan.is_right), config);
         room.0 = next;
-        Ok(Compressed {
+        let compressed = Compressed {
             cid,
             profile: ProfileId::Tcp,
             format,
@@ -301,6 +301,8 @@ impl Context {
             header_out: end,
             len,
             refresh,
-        })
+        };
+        self.timer.sent(now, &compressed, format == Format::Ir, self.policy(config));
+        Ok(compressed)
     }
 }

@@ -31,16 +31,21 @@ const ANEW: u16 = 16;
 const TIMEOUT: u32 = 143;
 
 impl Context {
+    /// The refresh policy of the mode.
+    pub(super) fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
+        if self.two_way { &config.refresh_two_way } else { &config.refresh }
+    }
+
     /// What is due by count or by clock.
     #[inline]
     pub(super) fn note_refresh(&mut self, now: Instant, config: &CompressorConfig) {
-        let policy = if self.two_way { &config.refresh_two_way } else { &config.refresh };
+        let policy = self.policy(config);
         match self.timer.tick(now, policy) {
             Due::Nothing => {}
             Due::Everything if self.left_ir == 0 => {
                 self.left_ir = match policy {
                     Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
-                    Refresh::Periodic { .. } | Refresh::Off => 1,
+                    Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => 1,
                 };
                 self.refreshing = true;
             }
@@ -280,6 +285,7 @@ impl Context {
     pub(super) fn changed(&mut self, msn: u16) {
         self.since = msn;
         self.confirmed = false;
+        self.timer.changed();
     }
 
     /// How the options of a packet are to be sent.

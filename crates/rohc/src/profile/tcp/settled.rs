@@ -288,13 +288,13 @@ impl Context {
         debug_assert!(is_said);
         (self.strides, self.ip_ids) = (strides, ip_ids);
         self.sent = moment(now);
-        self.timer.count();
         self.note_numbers(state, last, stamps.is_some(), payload.len(), config);
         self.msn = msn;
         let end = writer.finish().ok()?;
         let len = end + payload.len();
         out.get_mut(end..len)?.copy_from_slice(payload);
         frame(out, cid, before, inside);
+        self.timer.count(len);
         let (header_in, header_out) = (glance.header_len, end);
         Some(Compressed { cid, profile: ProfileId::Tcp, format, header_in, header_out, len, refresh: false })
     }
