@@ -198,7 +198,7 @@ fn wrong_arguments_are_status_2_and_say_why() {
         (&[ONE, "--rtp", "never", "--rtp-ports", "5004"], "leave out --rtp-ports, or give --rtp ports"),
         (&[ONE, "--rtp-ports", "5004", "--profiles", "udp,ip"], "name one in --profiles"),
         (&[ONE, "--max-cid", "16"], "MAX_CID 16 is beyond"),
-        (&[ONE, "--refresh", "often"], "expected `packets=N"),
+        (&[ONE, "--refresh", "often"], "expected `budget=PERCENT%"),
         (&[ONE, "--loss", "101"], "from 0 to 100"),
         (&[ONE, "--price", "x"], "not negative"),
         (&[ONE, "--billing-unit", "0"], "--billing-unit"),
@@ -309,7 +309,7 @@ fn the_best_mode_of_each_scheme_is_shown_and_all_of_them_are_where_that_is_asked
         let labels = table.lines().skip(1).take_while(|line| !line.is_empty());
         labels.map(|line| line.split("  ").next().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(rows(&[SIX]), ["rohc-v1 O", "coap-2015 O", "coap O", "coap-learned O", "schc", "6lowpan"]);
+    assert_eq!(rows(&[SIX]), ["rohc-v1 O", "coap-2015 O", "coap O", "coap-learned U", "schc", "6lowpan"]);
     assert_eq!(rows(&[SIX, "--all"]).len(), ALL.len());
 }
 
