@@ -74,7 +74,7 @@ fn what_a_channel_cannot_be_is_told() {
         ("max_cid", "16384", &["--max-cid", "highest CID is 16383"]),
         ("profiles", "rtp,sctp", &["has \"sctp\"", "coap-2015", "the set v1"]),
         ("mode", "x", &["there are u, o, r"]),
-        ("refresh", "sometimes", &["expected `packets=N"]),
+        ("refresh", "sometimes", &["expected `budget=PERCENT%"]),
         ("rtp", "ports", &["`rtp_ports`"]),
         ("rtp_ports", "1,2,3,4,5,6,7,8,9", &["at most 8"]),
         ("rtp_ports", "0", &["1 to 65535"]),
