@@ -42,7 +42,8 @@ pub(super) fn render(command: &Command, parent: Option<&Command>, date: &str) ->
     }
     page.extend(see_also(command, parent).to_roff().bytes());
     // An empty line breaks already; mandoc warns of a break beside it.
-    Ok(String::from_utf8_lossy(&page).replace("\n.br\n\n.br\n", "\n.sp\n").into_bytes())
+    let text = String::from_utf8_lossy(&page).replace("\n.br\n\n.br\n", "\n.sp\n");
+    Ok(text.replace("\n\n.br\n", "\n.sp\n").into_bytes())
 }
 
 /// Names of values that have no description of their own: in a sentence, not in a list with one line each.
