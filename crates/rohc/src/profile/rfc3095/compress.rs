@@ -51,9 +51,9 @@ impl Pending {
         *self = Self { left: repetitions.max(1), since: sn.to_be_bytes() };
     }
 
-    /// What is said until it is acknowledged has a new beginning, or began while less was left.
-    pub(super) fn extend(&mut self, sn: u16, repetitions: u8) {
-        self.start(sn, repetitions.max(self.left));
+    /// So many more packets must repeat it.
+    fn repeat(&mut self, repetitions: u8) {
+        self.left = repetitions;
     }
 
     /// Something that is not counted is said since then.
@@ -128,6 +128,8 @@ pub(crate) struct Context {
     pub(super) state: CompressorState,
     /// Packets still to be sent in the state.
     pub(super) in_state: Pending,
+    /// Packets that must carry the whole dynamic part, of which those in IR state are some.
+    pub(super) dynamic: u8,
     /// The state was entered to refresh, not to establish.
     pub(super) refreshing: bool,
     pub(super) ip_count: u8,
@@ -177,6 +179,7 @@ impl Context {
             mode: CompressorMode::default(),
             state: CompressorState::Ir,
             in_state: Pending::default(),
+            dynamic: 0,
             refreshing: false,
             ip_count: plan.ip_count as u8,
             ips: [IpFields::default(); BASE_IPS],
@@ -219,12 +222,12 @@ impl Context {
             rtp.timestamps.is_stride_known = true;
         }
         let sid = self.sid_allowed(config);
-        for (ip, list) in self.ips.iter_mut().zip(&mut self.lists) {
+        for (ip, watcher) in self.ips.iter_mut().zip(&mut self.watchers) {
             if ip.version == Version::V4 {
-                Watcher::first(ip, sid);
+                watcher.first(ip, sid);
             }
-            list.start(gen_id);
         }
+        self.lists.iter_mut().for_each(|list| list.start(gen_id));
         self.in_state.start(self.next_sn() as u16, self.ir_packets(config));
     }
 
@@ -622,8 +625,9 @@ impl Context {
     pub(super) fn enter_fo(&mut self, sn: u32, packets: u8, refreshing: bool) {
         if self.state == CompressorState::Ir {
             if !refreshing {
-                // IR packets say it too, as often from now on.
-                self.in_state.extend(sn as u16, packets);
+                // IR packets carry it too; what they leave goes by IR-DYN.
+                self.in_state.mark(sn as u16);
+                self.dynamic = packets;
             }
             return;
         }
@@ -638,6 +642,7 @@ impl Context {
 
     fn enter(&mut self, sn: u16, packets: u8) {
         self.in_state.start(sn, packets);
+        self.dynamic = 0;
         if self.mode.is_secure() {
             // Nothing refers to anything before one of these packets is acknowledged.
             self.forget_references(sn);
@@ -739,11 +744,17 @@ impl Context {
             }
             if !secure {
                 self.in_state.sent();
+                self.dynamic = self.dynamic.saturating_sub(1);
             }
             if !self.in_state.is_due() {
                 self.refreshing = false;
                 self.state.on_static_confidence();
                 self.state.on_dynamic_confidence();
+                if self.dynamic > 0 {
+                    self.in_state.repeat(self.dynamic);
+                    self.dynamic = 0;
+                    self.state.on_nack();
+                }
             }
         }
         if has_lists {

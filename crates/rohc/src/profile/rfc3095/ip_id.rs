@@ -54,18 +54,21 @@ pub(super) struct Watcher {
     counted: u8,
     swapped: u8,
     stayed: u8,
+    /// The flags are those of the first packet, which shows no step.
+    is_guess: bool,
 }
 
 impl Watcher {
     /// Flags for the first packet of a flow. Zero is what stacks send that do not use the field, which needs DF (RFC
     /// 6864, section 4.1); without, it is where a counter starts.
-    pub(super) fn first(ip: &mut IpFields, sid_allowed: bool) {
+    pub(super) fn first(&mut self, ip: &mut IpFields, sid_allowed: bool) {
         let behaviour = match (ip.id == 0 && ip.df, sid_allowed) {
             (true, true) => Behaviour::Static,
             (true, false) => Behaviour::Random,
             (false, _) => Behaviour::Sequential,
         };
         behaviour.set(ip);
+        *self = Self { is_guess: true, ..Self::default() };
     }
 
     /// Whether `id` behaves as the flags say, and so did the packets before: [`next`](Self::next) would change
@@ -74,6 +77,7 @@ impl Watcher {
     pub(super) fn expects(&self, ip: &IpFields, id: u16) -> bool {
         let is_count = |step: u16| step != 0 && step <= SMALL_STEP;
         self.misfits == 0
+            && !self.is_guess
             && match Behaviour::of(ip) {
                 Behaviour::Sequential => is_count(id.wrapping_sub(ip.id)),
                 Behaviour::Swapped => is_count(id.swap_bytes().wrapping_sub(ip.id.swap_bytes())),
@@ -102,9 +106,21 @@ impl Watcher {
             Behaviour::Random => false,
         };
         if fits {
-            if self.misfits > 0 {
-                *self = Self { misfits: self.misfits - 1, ..Self::default() };
+            if self.misfits > 0 || self.is_guess {
+                *self = Self { misfits: self.misfits.saturating_sub(1), ..Self::default() };
             }
+            return;
+        }
+        if self.is_guess {
+            // The first step outweighs the guess; IR packets carry the flags as yet.
+            let next = match (counts, counts_swapped, step == 0 && sid_allowed) {
+                (true, ..) => Behaviour::Sequential,
+                (_, true, _) => Behaviour::Swapped,
+                (_, _, true) => Behaviour::Static,
+                (false, false, false) => Behaviour::Random,
+            };
+            next.set(ip);
+            *self = Self::default();
             return;
         }
         let tally = |tally: &mut u8, holds: bool| *tally = if holds { tally.saturating_add(1) } else { 0 };

@@ -20,6 +20,10 @@ const ROUGH: u8 = 4;
 /// So many times as large a stride must fit before it is worth telling.
 const WORTH: u32 = 4;
 
+/// Packets in a row of which each is the same multiple of TS_STRIDE ahead, at which that becomes the stride: an octet in
+/// each of them is then about a fourth of what TS_STRIDE costs, and what goes on for so long is no exception.
+const EVEN: u8 = 4;
+
 /// `TS_SCALED` of a timestamp. `TS_OFFSET` is what is left (RFC 4815, section 4.4).
 #[inline]
 pub(super) fn scaled(ts: u32, stride: u32) -> u32 {
@@ -80,7 +84,7 @@ enum Stage {
 pub(super) struct Timestamps {
     /// What the decompressor may hold as its reference: unscaled, or, with TIME_STRIDE, as phases. In R-mode these are
     /// the timestamps of updates, see `reliable`.
-    references: Range<u32, 3>,
+    references: Range<u32>,
     timer: Timer,
     /// Packets left that must say a new TS_STRIDE; in R-mode, this and what follows is not counted but acknowledged.
     stride: u8,
@@ -95,9 +99,14 @@ pub(super) struct Timestamps {
     steps: u8,
     /// Twice the steps that were no multiples of TS_STRIDE, less those that were.
     rough: u8,
+    /// Strides in the last step, as far as it was a multiple, and packets in a row with as many.
+    strides: u8,
+    even: u8,
     stage: Stage,
-    /// Packets left that must say P, X and PT: no timestamps, but there is room for it here.
+    /// Packets left that must say P and PT: no timestamps, but there is room for it here.
     pub(super) pt: u8,
+    /// Packets left that must say X.
+    pub(super) x: u8,
     /// The decompressor may have been told a TS_STRIDE, for this flow or for one that had the same CID before: IR
     /// packets "do not clear the whole context" (RFC 4815, section 6.3).
     pub(super) is_stride_known: bool,
@@ -135,10 +144,13 @@ impl Timestamps {
             return false;
         }
         let step = now.ts.wrapping_sub(before.ts);
-        if step != 0 && (step != now.stride || self.rough > 0 || self.stage == Stage::Begun) {
+        if step == 0 {
+            self.even = 0;
+        } else if step != now.stride || self.rough > 0 || self.stage == Stage::Begun {
             self.learn(now, (step as i32).unsigned_abs());
-        } else if step != 0 {
-            self.divisor = step;
+            self.count_even(now, step);
+        } else {
+            (self.divisor, self.even) = (step, 0);
         }
         // TS_STRIDE is 1 from the beginning (RFC 3095, section 5.7.5.2), but there are decompressors that must be told.
         let turned = now.stride != before.stride || !self.is_stride_known;
@@ -168,6 +180,19 @@ impl Timestamps {
         self.since = sn.to_be_bytes();
     }
 
+    /// Counts steps that are one multiple of TS_STRIDE, and makes it the stride if they go on.
+    fn count_even(&mut self, now: &mut RtpFields, step: u32) {
+        let strides = step.checked_div(now.stride).filter(|strides| step.is_multiple_of(now.stride) && *strides > 1);
+        let strides = strides.and_then(|strides| u8::try_from(strides).ok()).unwrap_or(0);
+        let goes_on = strides > 0 && strides == self.strides;
+        self.even = if goes_on { self.even.saturating_add(1) } else { u8::from(strides > 0) };
+        self.strides = strides;
+        if self.even >= EVEN {
+            now.stride = step;
+            (self.divisor, self.steps, self.rough, self.even) = (0, 0, 0, 0);
+        }
+    }
+
     /// Learns from a step, and sets the stride that is to be used from now on.
     fn learn(&mut self, now: &mut RtpFields, step: u32) {
         let fits = step.is_multiple_of(now.stride);
@@ -184,7 +209,8 @@ impl Timestamps {
         self.steps = self.steps.saturating_add(1);
         if !fits {
             self.rough += 2;
-            if self.rough < ROUGH {
+            // A step that divides TS_STRIDE is no jump: the stride was too large.
+            if self.rough < ROUGH && !now.stride.is_multiple_of(step) {
                 return;
             }
             now.stride = self.divisor;
@@ -259,7 +285,7 @@ impl Timestamps {
 
     /// A packet was acknowledged that has said all there is to say.
     pub(super) fn acknowledge_said(&mut self) {
-        (self.stride, self.unscaled, self.pt) = (0, 0, 0);
+        (self.stride, self.unscaled, self.pt, self.x) = (0, 0, 0, 0);
     }
 
     /// An update was sent in R-mode. See `Range::add`.
@@ -313,7 +339,7 @@ impl Timestamps {
             && self.stage == Stage::Guessed
             && self.is_stride_known
             && self.rough == 0
-            && self.stride | self.unscaled | self.bend | self.pt == 0
+            && self.stride | self.unscaled | self.bend | self.pt | self.x == 0
             && before.time_stride == 0
             && !self.timer.is_settling()
             && !self.timer.says()
