@@ -185,7 +185,7 @@ impl Context {
                 return false;
             } else if format == Format::Uo1IdExt3 {
                 // Section 5.7.3: it updates SN, TS and IP-ID, and is sent with these alone.
-                if x.rtp.m || x.extra[0].flags || !needed.shape(format, x) {
+                if x.rtp.m || x.extra[0].flags || x.cce.is_some() || !needed.shape(format, x) {
                     return false;
                 }
             } else if !x.rtp_extra.scaled {

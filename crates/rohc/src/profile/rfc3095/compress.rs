@@ -103,6 +103,9 @@ impl PendingIp {
 /// Steps of a 32-bit SN from which on its low 16 bits may say something else.
 const FAR: u32 = 1 << 11;
 
+/// No number of packets in `dynamic`.
+const REFRESH: u8 = u8::MAX;
+
 /// Where the list of CSRC identifiers is kept: in the place of a second IP header, with which RTP has none.
 pub(super) const CSRC_STATE: usize = 1;
 
@@ -128,10 +131,9 @@ pub(crate) struct Context {
     pub(super) state: CompressorState,
     /// Packets still to be sent in the state.
     pub(super) in_state: Pending,
-    /// Packets that must carry the whole dynamic part, of which those in IR state are some.
+    /// Packets that must carry the whole dynamic part, of which those in IR state are some; [`REFRESH`] if the state was
+    /// entered to refresh, not to establish.
     pub(super) dynamic: u8,
-    /// The state was entered to refresh, not to establish.
-    pub(super) refreshing: bool,
     pub(super) ip_count: u8,
     pub(super) ips: [IpFields; BASE_IPS],
     pub(super) udp: UdpFields,
@@ -180,7 +182,6 @@ impl Context {
             state: CompressorState::Ir,
             in_state: Pending::default(),
             dynamic: 0,
-            refreshing: false,
             ip_count: plan.ip_count as u8,
             ips: [IpFields::default(); BASE_IPS],
             udp: udp_fields(plan),
@@ -383,7 +384,7 @@ impl Context {
         let space = config.channel.cids();
         let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
         let mut writer = Writer::new(out, before + inside);
-        let was_refreshing = self.refreshing;
+        let was_refreshing = self.dynamic == REFRESH;
         let assurance = Assurance::of(self.mode, repetitions);
         let format = match self.state {
             CompressorState::So => {
@@ -617,8 +618,7 @@ impl Context {
             self.timer.changed();
         }
         self.state.on_static_nack();
-        self.refreshing = refreshing;
-        self.enter(sn as u16, packets);
+        self.enter(sn as u16, packets, refreshing);
         self.mode.on_initialization();
     }
 
@@ -627,7 +627,7 @@ impl Context {
             if !refreshing {
                 // IR packets carry it too; what they leave goes by IR-DYN.
                 self.in_state.mark(sn as u16);
-                self.dynamic = packets;
+                self.dynamic = packets.min(REFRESH - 1);
             }
             return;
         }
@@ -636,16 +636,26 @@ impl Context {
             self.timer.changed();
         }
         self.state.on_nack();
-        self.refreshing = refreshing;
-        self.enter(sn as u16, packets);
+        self.enter(sn as u16, packets, refreshing);
     }
 
-    fn enter(&mut self, sn: u16, packets: u8) {
+    fn enter(&mut self, sn: u16, packets: u8, refreshing: bool) {
         self.in_state.start(sn, packets);
-        self.dynamic = 0;
+        self.dynamic = if refreshing { REFRESH } else { 0 };
         if self.mode.is_secure() {
             // Nothing refers to anything before one of these packets is acknowledged.
             self.forget_references(sn);
+        }
+    }
+
+    /// Enough packets of the state were sent, or one was acknowledged.
+    pub(super) fn leave_state(&mut self) {
+        let dynamic = core::mem::take(&mut self.dynamic);
+        self.state.on_static_confidence();
+        self.state.on_dynamic_confidence();
+        if dynamic > 0 && dynamic != REFRESH {
+            self.in_state.repeat(dynamic);
+            self.state.on_nack();
         }
     }
 
@@ -744,17 +754,12 @@ impl Context {
             }
             if !secure {
                 self.in_state.sent();
+            }
+            if !secure && self.dynamic != REFRESH {
                 self.dynamic = self.dynamic.saturating_sub(1);
             }
             if !self.in_state.is_due() {
-                self.refreshing = false;
-                self.state.on_static_confidence();
-                self.state.on_dynamic_confidence();
-                if self.dynamic > 0 {
-                    self.in_state.repeat(self.dynamic);
-                    self.dynamic = 0;
-                    self.state.on_nack();
-                }
+                self.leave_state();
             }
         }
         if has_lists {

@@ -13,6 +13,9 @@ const PATIENCE: u8 = 3;
 /// What a packet that does not behave as the flags say counts, against one that does.
 const MISFIT: u8 = 2;
 
+/// More misfits than are counted.
+const GUESS: u8 = u8::MAX;
+
 /// How the IP-ID of a header behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Behaviour {
@@ -48,14 +51,13 @@ impl Behaviour {
 /// Watches the IP-ID of one header and chooses its flags.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Watcher {
-    /// [`MISFIT`] for each packet that did not behave as the flags say, less those that did.
+    /// [`MISFIT`] for each packet that did not behave as the flags say, less those that did; [`GUESS`] as long as the flags
+    /// are those of the first packet, which shows no step.
     misfits: u8,
     /// Of these, how many in a row counted, counted swapped, and stayed.
     counted: u8,
     swapped: u8,
     stayed: u8,
-    /// The flags are those of the first packet, which shows no step.
-    is_guess: bool,
 }
 
 impl Watcher {
@@ -68,7 +70,7 @@ impl Watcher {
             (false, _) => Behaviour::Sequential,
         };
         behaviour.set(ip);
-        *self = Self { is_guess: true, ..Self::default() };
+        *self = Self { misfits: GUESS, ..Self::default() };
     }
 
     /// Whether `id` behaves as the flags say, and so did the packets before: [`next`](Self::next) would change
@@ -77,7 +79,6 @@ impl Watcher {
     pub(super) fn expects(&self, ip: &IpFields, id: u16) -> bool {
         let is_count = |step: u16| step != 0 && step <= SMALL_STEP;
         self.misfits == 0
-            && !self.is_guess
             && match Behaviour::of(ip) {
                 Behaviour::Sequential => is_count(id.wrapping_sub(ip.id)),
                 Behaviour::Swapped => is_count(id.swap_bytes().wrapping_sub(ip.id.swap_bytes())),
@@ -106,12 +107,13 @@ impl Watcher {
             Behaviour::Random => false,
         };
         if fits {
-            if self.misfits > 0 || self.is_guess {
-                *self = Self { misfits: self.misfits.saturating_sub(1), ..Self::default() };
+            if self.misfits > 0 {
+                let misfits = if self.misfits == GUESS { 0 } else { self.misfits - 1 };
+                *self = Self { misfits, ..Self::default() };
             }
             return;
         }
-        if self.is_guess {
+        if self.misfits == GUESS {
             // The first step outweighs the guess; IR packets carry the flags as yet.
             let next = match (counts, counts_swapped, step == 0 && sid_allowed) {
                 (true, ..) => Behaviour::Sequential,
@@ -127,7 +129,7 @@ impl Watcher {
         tally(&mut self.counted, counts);
         tally(&mut self.swapped, counts_swapped);
         tally(&mut self.stayed, step == 0);
-        self.misfits = self.misfits.saturating_add(MISFIT);
+        self.misfits = self.misfits.saturating_add(MISFIT).min(GUESS - 1);
         let next = if self.counted >= PATIENCE {
             Behaviour::Sequential
         } else if self.swapped >= PATIENCE {

@@ -66,10 +66,9 @@ impl RtpContext {
         let before = &self.fields;
         let (is_other_x, is_other_p) = (x.rtp.x != before.x, x.rtp.p != before.p);
         let is_other_pt = is_other_p || x.rtp.pt != before.pt;
-        if is_other_x {
-            self.timestamps.x = config.repetitions.max(1);
-        }
-        if is_other_pt {
+        if is_other_x || is_other_pt {
+            let is_said = self.timestamps.pt == 0 || self.timestamps.is_x_alone;
+            self.timestamps.is_x_alone = !is_other_pt && is_said;
             self.timestamps.pt = config.repetitions.max(1);
         }
         let said = (config.repetitions, config.window);
@@ -81,13 +80,13 @@ impl RtpContext {
 
     /// Fills in what extension 3 says of RTP, should there be one, which may have to say the mode.
     pub(super) fn fill_extension(&self, x: &mut Fields<'_>, ts: &Needed, says_mode: bool) {
-        let (says_pt, says_x) = (self.timestamps.pt > 0, self.timestamps.x > 0);
+        let says_x = self.timestamps.pt > 0;
+        let says_pt = says_x && !self.timestamps.is_x_alone;
         let extra = &mut x.rtp_extra;
         extra.scaled = ts.scaled;
         extra.stride = self.timestamps.says_stride();
         extra.time_stride = self.timestamps.says_time_stride();
-        extra.flags =
-            says_mode || says_pt || says_x || extra.stride || extra.time_stride || x.extra[CSRC].has_list;
+        extra.flags = says_mode || says_x || extra.stride || extra.time_stride || x.extra[CSRC].has_list;
         // RFC 4815, section 6.4: without R-PT, the padding bit would become zero.
         extra.pt = extra.flags && (says_pt || x.rtp.p);
     }
@@ -101,11 +100,8 @@ impl RtpContext {
     /// The packet was sent, not in R-mode.
     pub(super) fn commit(&mut self, now: Instant, x: &Fields<'_>, format: Format, window: usize) {
         let in_full = format.is_initialization();
-        if in_full || x.rtp_extra.pt {
-            self.timestamps.pt = self.timestamps.pt.saturating_sub(1);
-        }
         if in_full || x.rtp_extra.flags {
-            self.timestamps.x = self.timestamps.x.saturating_sub(1);
+            self.timestamps.pt = self.timestamps.pt.saturating_sub(1);
         }
         self.timestamps.commit(now, &x.rtp, &x.rtp_extra, in_full, window);
     }

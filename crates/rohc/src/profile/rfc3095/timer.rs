@@ -106,7 +106,7 @@ impl Timer {
 
     /// Bits of TS_SCALED: `ceiling(log2(2 * J + 1))` with `J = Max_Jitter_BC + Max_Jitter_CD + 2`, where the first is
     /// how far the phase is from that of any reference.
-    pub(super) fn bits(now: Instant, rtp: &RtpFields, phases: &Range<u32>, link: &Link) -> u32 {
+    pub(super) fn bits(now: Instant, rtp: &RtpFields, phases: &Range<u32, 3>, link: &Link) -> u32 {
         let between = link.jitter_ms.div_ceil(rtp.time_stride.max(1)).max(u32::from(link.reported));
         let (phase, margin) = (Self::phase(now, rtp), between + 2);
         let bits = |value: u32| {

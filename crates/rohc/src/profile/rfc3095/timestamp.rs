@@ -67,6 +67,20 @@ pub(super) fn decode(
     Some(to.wrapping_mul(stride).wrapping_add(offset(reference.ts, stride)))
 }
 
+/// Two counts from 0 to 15 in one octet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Pair(u8);
+
+impl Pair {
+    fn new(first: u8, second: u8) -> Self {
+        Self(first.min(15) << 4 | second.min(15))
+    }
+
+    fn get(self) -> (u8, u8) {
+        (self.0 >> 4, self.0 & 15)
+    }
+}
+
 /// How far the compressor has come with TS_STRIDE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
@@ -84,7 +98,7 @@ enum Stage {
 pub(super) struct Timestamps {
     /// What the decompressor may hold as its reference: unscaled, or, with TIME_STRIDE, as phases. In R-mode these are
     /// the timestamps of updates, see `reliable`.
-    references: Range<u32>,
+    references: Range<u32, 3>,
     timer: Timer,
     /// Packets left that must say a new TS_STRIDE; in R-mode, this and what follows is not counted but acknowledged.
     stride: u8,
@@ -99,14 +113,13 @@ pub(super) struct Timestamps {
     steps: u8,
     /// Twice the steps that were no multiples of TS_STRIDE, less those that were.
     rough: u8,
-    /// Strides in the last step, as far as it was a multiple, and packets in a row with as many.
-    strides: u8,
-    even: u8,
+    /// Strides in the last step, as far as it was a small multiple, and packets in a row with as many.
+    even: Pair,
     stage: Stage,
-    /// Packets left that must say P and PT: no timestamps, but there is room for it here.
+    /// Packets left that must say P, X and PT: no timestamps, but there is room for it here.
     pub(super) pt: u8,
-    /// Packets left that must say X.
-    pub(super) x: u8,
+    /// These need not say P and PT.
+    pub(super) is_x_alone: bool,
     /// The decompressor may have been told a TS_STRIDE, for this flow or for one that had the same CID before: IR
     /// packets "do not clear the whole context" (RFC 4815, section 6.3).
     pub(super) is_stride_known: bool,
@@ -145,12 +158,12 @@ impl Timestamps {
         }
         let step = now.ts.wrapping_sub(before.ts);
         if step == 0 {
-            self.even = 0;
+            self.even = Pair::default();
         } else if step != now.stride || self.rough > 0 || self.stage == Stage::Begun {
             self.learn(now, (step as i32).unsigned_abs());
             self.count_even(now, step);
         } else {
-            (self.divisor, self.even) = (step, 0);
+            (self.divisor, self.even) = (step, Pair::default());
         }
         // TS_STRIDE is 1 from the beginning (RFC 3095, section 5.7.5.2), but there are decompressors that must be told.
         let turned = now.stride != before.stride || !self.is_stride_known;
@@ -182,14 +195,20 @@ impl Timestamps {
 
     /// Counts steps that are one multiple of TS_STRIDE, and makes it the stride if they go on.
     fn count_even(&mut self, now: &mut RtpFields, step: u32) {
-        let strides = step.checked_div(now.stride).filter(|strides| step.is_multiple_of(now.stride) && *strides > 1);
-        let strides = strides.and_then(|strides| u8::try_from(strides).ok()).unwrap_or(0);
-        let goes_on = strides > 0 && strides == self.strides;
-        self.even = if goes_on { self.even.saturating_add(1) } else { u8::from(strides > 0) };
-        self.strides = strides;
-        if self.even >= EVEN {
+        let is_multiple = step > now.stride && step.is_multiple_of(now.stride);
+        let strides = step.checked_div(now.stride).filter(|_| is_multiple).unwrap_or(0).min(16) as u8 % 16;
+        let (before, count) = self.even.get();
+        let count = if strides == 0 {
+            0
+        } else if strides == before {
+            count + 1
+        } else {
+            1
+        };
+        self.even = Pair::new(strides, count);
+        if count >= EVEN {
             now.stride = step;
-            (self.divisor, self.steps, self.rough, self.even) = (0, 0, 0, 0);
+            (self.divisor, self.steps, self.rough, self.even) = (0, 0, 0, Pair::default());
         }
     }
 
@@ -285,7 +304,7 @@ impl Timestamps {
 
     /// A packet was acknowledged that has said all there is to say.
     pub(super) fn acknowledge_said(&mut self) {
-        (self.stride, self.unscaled, self.pt, self.x) = (0, 0, 0, 0);
+        (self.stride, self.unscaled, self.pt) = (0, 0, 0);
     }
 
     /// An update was sent in R-mode. See `Range::add`.
@@ -339,7 +358,7 @@ impl Timestamps {
             && self.stage == Stage::Guessed
             && self.is_stride_known
             && self.rough == 0
-            && self.stride | self.unscaled | self.bend | self.pt | self.x == 0
+            && self.stride | self.unscaled | self.bend | self.pt == 0
             && before.time_stride == 0
             && !self.timer.is_settling()
             && !self.timer.says()
