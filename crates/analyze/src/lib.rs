@@ -45,6 +45,7 @@ mod flow;
 mod follow;
 mod gaps;
 mod loss;
+mod mesh;
 pub mod outcome;
 mod packet;
 mod recommendation;

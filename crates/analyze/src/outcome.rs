@@ -92,8 +92,11 @@ pub struct Input {
     pub path: String,
     /// Records.
     pub packets: u64,
-    /// Records with a whole IP packet: those that are compressed.
+    /// Records with an IP packet whose headers are whole: those that are compressed.
     pub ip_packets: u64,
+    /// Those of `ip_packets` whose payload was not captured, or not all of it: zeros stand for what is missing, so that a
+    /// checksum over it is not that of the packet.
+    pub cut: u64,
     /// Records by link type: its name in the registry of `LINKTYPE_` values and its number. The first one of a file is there
     /// also if it has no record.
     #[serde(serialize_with = "by_link_type")]

@@ -164,7 +164,9 @@ impl Analysis {
     }
 
     fn unpack(&self) -> Unpack {
-        Unpack::new(self.settings.contexts).keeping_tunnels(self.settings.keep_tunnels)
+        Unpack::new(self.settings.contexts)
+            .keeping_tunnels(self.settings.keep_tunnels)
+            .filling_payload(self.settings.compressor.coap.ports)
     }
 
     /// What the ends of the link are provisioned with, where there is a scheme for it.
@@ -189,6 +191,7 @@ impl Analysis {
             }
         };
         input.ip_packets += 1;
+        input.cut += u64::from(packet.missing > 0);
         if let Some(odd) = packet.odd {
             *input.odd.entry(odd).or_default() += 1;
         }

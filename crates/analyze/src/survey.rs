@@ -69,7 +69,8 @@ impl Survey {
         let mut learner = Learner::new(Reading { checksum, ports });
         let mut prefixes = BTreeMap::new();
         let mut flows = Flows::default();
-        let mut unpack = Unpack::new(settings.contexts).keeping_tunnels(settings.keep_tunnels);
+        let mut unpack =
+            Unpack::new(settings.contexts).keeping_tunnels(settings.keep_tunnels).filling_payload(ports);
         let mut reader = Reader::new(source)?;
         let mut records = 0_u64;
         while let Some(record) = reader.next_record() {

@@ -296,21 +296,26 @@ fn rules(outcome: &Outcome) -> Option<Section> {
     Some(Section::new("Rules of SCHC").text(text).terms(terms::RULES).table(table))
 }
 
-const CAPTURES: &str = "Records without a whole IP packet are skipped. Odd packets have headers that cannot be restored from \
+const CAPTURES: &str = "Records without the whole headers of an IP packet are skipped. Zeros stand for the payload of packets that are cut \
+    off. Odd packets have headers that cannot be restored from \
     others; they are carried by a profile that restores them exactly.";
 
 fn captures(outcome: &Outcome) -> Section {
     let several = outcome.inputs.len() > 1;
+    let has_cut = outcome.inputs.iter().any(|input| input.cut > 0);
     let has_odd = outcome.inputs.iter().any(|input| !input.odd.is_empty());
     let mut columns = vec![Column::text("file")];
     columns.extend(several.then(|| Column::number("capture")));
-    columns.extend([Column::number("packets"), Column::number("compressed"), Column::text("skipped")]);
+    columns.extend([Column::number("packets"), Column::number("compressed")]);
+    columns.extend(has_cut.then(|| Column::number("cut off")));
+    columns.push(Column::text("skipped"));
     columns.extend(has_odd.then(|| Column::text("odd")));
     let mut table = Table::new("", columns);
     for (at, input) in outcome.inputs.iter().enumerate() {
         let mut row = vec![Cell::text(&input.path)];
         row.extend(several.then(|| Cell::integer(at + 1)));
         row.extend([Cell::integer(input.packets), Cell::integer(input.ip_packets)]);
+        row.extend(has_cut.then(|| Cell::integer(input.cut)));
         row.push(Cell::text(reasons(&input.skipped)));
         row.extend(has_odd.then(|| Cell::text(reasons(&input.odd))));
         table.row(row);

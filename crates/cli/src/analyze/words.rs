@@ -204,6 +204,9 @@ pub(crate) fn input(input: &Input) -> String {
     if let Some(dropped @ 1..) = input.dropped {
         line += &format!(", dropped by the kernel: {}", N.integer(dropped.into()));
     }
+    if input.cut > 0 {
+        line += &format!(" ({} with zeros for octets that were not captured)", N.integer(input.cut.into()));
+    }
     if !input.unwrapped.is_empty() {
         line += &format!(", unwrapped: {}", reasons(&input.unwrapped));
     }
