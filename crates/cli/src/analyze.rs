@@ -128,7 +128,7 @@ enum SchemeName {
     Coap2015,
     /// rohc-v1 and profile `coap`
     Coap,
-    /// coap and profile `tcp` (RFC 6846), which is experimental
+    /// coap and profile `tcp` (RFC 6846)
     Tcp,
     /// SCHC (RFC 8724, RFC 8824) with the best rules for the capture at both ends
     Schc,

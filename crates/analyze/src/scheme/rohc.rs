@@ -16,9 +16,6 @@ use crate::sides::Side;
 /// many as a context takes.
 pub(crate) const BLOCKS: usize = 256;
 
-/// Messages of each direction that the other one can refer to.
-const EXCHANGES: usize = 64;
-
 /// The endpoints at both sides.
 #[derive(Debug)]
 pub(super) struct Rohc {
@@ -96,5 +93,5 @@ pub fn endpoint(
         )
         .with_bases(bases()),
     )
-    .with_exchanges(Exchanges::owned(EXCHANGES), Exchanges::owned(EXCHANGES))
+    .with_exchanges(Exchanges::for_channel(&channel), Exchanges::for_channel(&channel))
 }

@@ -16,7 +16,7 @@ pub(crate) fn name(scheme: &Scheme) -> String {
         "coap-2015" => "ROHC with CoAP (2015)",
         "coap" => "ROHC with CoAP",
         "coap-learned" => "ROHC with CoAP and learned bases",
-        "tcp" => "ROHC with CoAP and TCP (experimental)",
+        "tcp" => "ROHC with CoAP and TCP",
         "schc" => "SCHC",
         "6lowpan" => "6LoWPAN",
         other => other,

@@ -19,9 +19,6 @@ use super::totals::FeedbackTotals;
 /// rebuilt (no IP packet is longer than 65,575).
 pub(crate) const ROOM: usize = 132_000;
 
-/// Messages of each direction that the other one can refer to.
-const EXCHANGES: usize = 64;
-
 /// Octets of the longest feedback element.
 const FEEDBACK_ROOM: usize = 512;
 
@@ -62,12 +59,8 @@ impl Terminal {
             Compressor::new(compressor, CompressorMemory::owned(&shape, blocks)).with_bases(bases()),
             Decompressor::new(channel.decompressor, DecompressorMemory::owned(&shape, blocks))
                 .with_bases(bases()),
-        );
-        // Only messages of CoAP refer to each other.
-        let endpoint = match shape.profiles().has(ProfileId::Coap) {
-            true => endpoint.with_exchanges(Exchanges::owned(EXCHANGES), Exchanges::owned(EXCHANGES)),
-            false => endpoint,
-        };
+        )
+        .with_exchanges(Exchanges::for_channel(&shape), Exchanges::for_channel(&shape));
         let wait = channel.feedback_wait;
         Self { endpoint, waiting: VecDeque::new(), due: None, wait, now: Instant::ZERO }
     }
