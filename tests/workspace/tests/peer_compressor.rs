@@ -50,10 +50,7 @@ fn packets_of_another_compressor_come_back() {
             }
             let Counts { right, wrong, refused, by_peer } = counts;
             let all = right + wrong + refused + by_peer;
-            println!(
-                "{name:<44}{mode:<6}{:<7}{all:>8}{right:>8}{wrong:>7}{refused:>9}{by_peer:>10}",
-                cids.0
-            );
+            println!("{name:<44}{mode:<6}{:<7}{all:>8}{right:>8}{wrong:>7}{refused:>9}{by_peer:>10}", cids.0);
             lost += wrong + refused;
         }
     }

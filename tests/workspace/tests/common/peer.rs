@@ -148,4 +148,3 @@ pub(crate) fn hex(octets: &[u8]) -> String {
     let text: String = octets.iter().take(MOST).map(|octet| format!("{octet:02x}")).collect();
     if octets.len() > MOST { format!("{text}... ({} octets)", octets.len()) } else { text }
 }
-

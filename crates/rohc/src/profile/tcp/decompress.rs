@@ -6,13 +6,14 @@
 
 use thinair_wire::coder::{Reader, Refusal, Traced, Tracer};
 use thinair_wire::crc::Check;
+use thinair_wire::time::Instant;
 
-use super::doubt::FAR;
+use super::doubt::{FAR, TURN};
 use super::formats::{base, formats, has_crc7};
 use super::header::Replicate;
 use super::options::index;
 use super::replicate::{Head, ir_cr, replicate_chain};
-use super::segment::{Unbuildable, checksum_is_right, rebuild};
+use super::segment::{Unbuildable, checksum_is_right, is_checksum_to_come, rebuild};
 use super::state::{Ip, MAX_IP, SYN, State, TcpRoom};
 use super::{Fields, ir, ir_dyn, irregular, settled_irregular};
 use crate::cid::{Cid, CidSpace};
@@ -38,6 +39,11 @@ pub(crate) struct Context {
     pub(super) stray: Option<u8>,
     /// Packets that must still be right before one is delivered.
     pub(super) trial: u8,
+    /// Packets that came one after the other without a gap or a failure, up to [`CALM`].
+    pub(super) calm: u8,
+    /// Arrival of the last packet that was verified, and the smoothed time between packets in nanoseconds.
+    arrival: Instant,
+    gap: u64,
     /// The highest sequence number so far.
     pub(super) highest: u32,
     /// The outcome of the last 16 packets: 1 is a failure.
@@ -56,6 +62,9 @@ const LATE: u16 = 32;
 
 /// Packets behind a SYN that are not acknowledged if that was not: short connections have no more of them in one direction.
 const SHORT: u8 = 2;
+
+/// Packets behind a gap or a failure that must come one after the other before a wrong TCP checksum is the sender's.
+const CALM: u8 = u8::MAX;
 
 /// A packet that was read, not verified.
 #[derive(Clone, Copy)]
@@ -88,6 +97,9 @@ impl Context {
             counts: false,
             stray: None,
             trial: 0,
+            calm: CALM,
+            arrival: Instant::ZERO,
+            gap: 0,
             highest: 0,
             failures: 0,
             unrepaired: 0,
@@ -239,6 +251,23 @@ impl Context {
     #[inline]
     pub(crate) fn compressed(
         &mut self,
+        now: Instant,
+        packet: &Header<'_>,
+        room: &mut TcpRoom,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let verified = self.verified(now, packet, room, out);
+        match verified {
+            Ok(_) => self.note_arrival(now),
+            Err(_) => self.calm = 0,
+        }
+        verified
+    }
+
+    #[inline]
+    fn verified(
+        &mut self,
+        now: Instant,
         packet: &Header<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
@@ -270,10 +299,7 @@ impl Context {
             }
         }
         let right = is_right(&found, out, len);
-        // Other compressors say that by 7 bits of CRC.
-        let may_be_wrong =
-            is_strong && self.state == DecompressorState::Fc && ahead == 1 && found.next.goes_on(last);
-        if self.expects_right && !right && !may_be_wrong {
+        if self.expects_right && !right && !self.may_be_wrong(now, &found, len, last, ahead) {
             return Err(Failure::Crc(format));
         }
         let ahead = if (1..FAR).contains(&ahead) { ahead } else { self.place(&found, last, ahead, right) };
@@ -283,6 +309,24 @@ impl Context {
             self.accept_late(&found, last, -ahead, right)?;
         }
         deliver(packet, &found, len, out)
+    }
+
+    /// Whether a wrong TCP checksum may be the sender's. A compressor of ours sends such a packet as IR-DYN, others in any
+    /// format, and nothing asks for a right one (RFC 6846). It is no sign of damage or loss where there is no other.
+    #[cold]
+    fn may_be_wrong(&self, now: Instant, found: &Packet<'_>, len: usize, last: &State, ahead: i16) -> bool {
+        let is_next = self.state == DecompressorState::Fc && ahead == 1 && found.next.goes_on(last);
+        let turn = self.gap.saturating_mul(TURN as u64);
+        let is_behind_pause = turn > 0 && now.nanos_since(self.arrival) > turn;
+        is_next && (has_crc7(found.format) || self.calm == CALM && !is_behind_pause) || is_to_come(found, len)
+    }
+
+    /// A packet was verified.
+    #[inline]
+    pub(crate) fn note_arrival(&mut self, now: Instant) {
+        let gap = now.nanos_since(self.arrival);
+        self.gap = if self.gap == 0 { gap } else { self.gap - self.gap / 8 + gap / 8 };
+        self.arrival = now;
     }
 
     /// A packet is the newest one, `ahead` of the last.
@@ -295,6 +339,7 @@ impl Context {
         right: bool,
     ) -> Result<(), Failure> {
         let is_strong = has_crc7(found.format);
+        self.calm = if ahead == 1 { self.calm.saturating_add(1) } else { 0 };
         // The packets in between have not come.
         self.came = u32::from(self.came).checked_shl(ahead as u32).map_or(0, |came| came as u16);
         self.came |= 1_u16.checked_shl(ahead as u32 - 1).unwrap_or(0);
@@ -508,8 +553,19 @@ fn knows_options(state: &State, present: u16) -> bool {
 /// Whether the TCP checksum of a packet that was rebuilt is right.
 #[inline]
 pub(super) fn is_right(packet: &Packet<'_>, out: &[u8], len: usize) -> bool {
-    let ips: usize = packet.next.ips().iter().map(|ip| ip.len() + usize::from(ip.extensions)).sum();
-    checksum_is_right(packet.next.inner(), out.get(ips..len).unwrap_or_default(), packet.payload)
+    checksum_is_right(packet.next.inner(), out.get(ip_len(packet)..len).unwrap_or_default(), packet.payload)
+}
+
+/// Whether the sender has left the TCP checksum of a packet to its network interface.
+pub(super) fn is_to_come(packet: &Packet<'_>, len: usize) -> bool {
+    let next = &packet.next;
+    is_checksum_to_come(next.inner(), next.checksum, len - ip_len(packet) + packet.payload.len())
+}
+
+/// Octets of all IP headers.
+#[inline]
+fn ip_len(packet: &Packet<'_>) -> usize {
+    packet.next.ips().iter().map(|ip| ip.len() + usize::from(ip.extensions)).sum()
 }
 
 pub(super) fn deliver(
