@@ -31,7 +31,6 @@ use thinair_rohc::{
 use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader};
 use thinair_wire::header::protocol;
 use thinair_wire::header::rtp::{self, Rtp};
-use thinair_wire::header::tcp::{End, Tcp};
 use thinair_wire::header::udp::Udp;
 
 /// Failures that are shown in full, each the first of its stream.
@@ -126,11 +125,6 @@ fn beyond(packet: &[u8], flows: &mut Flows) -> Option<&'static str> {
     if ips.iter().flat_map(|ip| ip.walk()).any(|(kind, _)| kind == protocol::AH) {
         return Some("AH in a list");
     }
-    let last = ips.last().is_some_and(|ip| ip.next == protocol::TCP);
-    if last && Tcp::read(&packet[chain.ip_end()..]).is_ok_and(|tcp| has_generic_option(&tcp)) {
-        // That it is static says to it that it was sent before, and not that it stays so (RFC 6846, section 6.3.4).
-        return Some("a generic TCP option");
-    }
     let datagram = chain.udp().map_or(&[][..], |_| &packet[chain.ip_end() + Udp::LEN..]);
     let rtp = Rtp::read(datagram).ok().filter(|rtp| rtp.version == rtp::VERSION);
     if rtp.is_some_and(|rtp| !rtp.csrc.is_empty()) {
@@ -177,15 +171,6 @@ fn beyond(packet: &[u8], flows: &mut Flows) -> Option<&'static str> {
     }
     // It looks for the IP-ID in front of TOS and TTL, not behind them (RFC 3095, section 5.7.5).
     (first.outer != outer).then_some("an outer TOS or TTL that changes, perhaps with the outer IP-ID")
-}
-
-/// Whether there is an option that has no item of its own, of its kind or of its length. RFC 6846, section 6.3.4.
-fn has_generic_option(tcp: &Tcp<'_>) -> bool {
-    let mut options = tcp.walk();
-    let has_one = options.any(|(kind, octets)| {
-        !matches!((kind, octets.len()), (1, 1) | (2, 4) | (3, 3) | (4, 2) | (5, 10 | 18 | 26 | 34) | (8, 10))
-    });
-    has_one || matches!(options.end(), Some(End::Malformed { .. }))
 }
 
 #[derive(Default)]
