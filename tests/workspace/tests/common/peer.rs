@@ -97,7 +97,7 @@ pub(crate) fn groups() -> Vec<(String, Vec<Stream>)> {
     let mut folders = vec![("captures".to_owned(), root().join("captures"))];
     match std::env::var_os("THINAIR_SHARED").map(PathBuf::from) {
         Some(shared) => {
-            let below = ["captures/open", "vectors/rohc-lib"];
+            let below = ["captures/open", "vectors/rohc-lib", "captures/own", "captures/repro"];
             assert!(shared.join(below[1]).is_dir(), "THINAIR_SHARED is set, but there are no vectors");
             folders.extend(below.map(|folder| (folder.to_owned(), shared.join(folder))));
         }
