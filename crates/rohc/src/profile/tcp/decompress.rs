@@ -1,19 +1,19 @@
 //! Decompressing the packets of one flow. RFC 6846, section 5.3.
 //!
-//! A CRC of 3 bits lets one wrong header in eight through. The TCP checksum is carried as it stands, so it is looked at
-//! too: where that of the last IR or IR-DYN packet was right, a packet is delivered only if its own is right as well. A
-//! compressor says by an IR-DYN packet that checksums are wrong from now on. What that does not cover, and packets behind gaps: `doubt`.
+//! A CRC of 3 bits lets one wrong header in eight through, so the TCP checksum is looked at, too: `checksum`. Fields that it does
+//! not cover, and packets behind gaps: `doubt`.
 
 use thinair_wire::coder::{Reader, Refusal, Traced, Tracer};
 use thinair_wire::crc::Check;
 use thinair_wire::time::Instant;
 
-use super::doubt::{FAR, TURN};
+use super::checksum::{CALM, is_right};
+use super::doubt::FAR;
 use super::formats::{base, formats, has_crc7};
 use super::header::Replicate;
 use super::options::index;
 use super::replicate::{Head, ir_cr, replicate_chain};
-use super::segment::{Unbuildable, checksum_is_right, is_checksum_to_come, rebuild};
+use super::segment::{Unbuildable, rebuild};
 use super::state::{Ip, MAX_IP, SYN, State, TcpRoom};
 use super::{Fields, ir, ir_dyn, irregular, settled_irregular};
 use crate::cid::{Cid, CidSpace};
@@ -42,8 +42,8 @@ pub(crate) struct Context {
     /// Packets that came one after the other without a gap or a failure, up to [`CALM`].
     pub(super) calm: u8,
     /// Arrival of the last packet that was verified, and the smoothed time between packets in nanoseconds.
-    arrival: Instant,
-    gap: u64,
+    pub(super) arrival: Instant,
+    pub(super) gap: u64,
     /// The highest sequence number so far.
     pub(super) highest: u32,
     /// The outcome of the last 16 packets: 1 is a failure.
@@ -62,9 +62,6 @@ const LATE: u16 = 32;
 
 /// Packets behind a SYN that are not acknowledged if that was not: short connections have no more of them in one direction.
 const SHORT: u8 = 2;
-
-/// Packets behind a gap or a failure that must come one after the other before a wrong TCP checksum is the sender's.
-const CALM: u8 = u8::MAX;
 
 /// A packet that was read, not verified.
 #[derive(Clone, Copy)]
@@ -311,24 +308,6 @@ impl Context {
         deliver(packet, &found, len, out)
     }
 
-    /// Whether a wrong TCP checksum may be the sender's. A compressor of ours sends such a packet as IR-DYN, others in any
-    /// format, and nothing asks for a right one (RFC 6846). It is no sign of damage or loss where there is no other.
-    #[cold]
-    fn may_be_wrong(&self, now: Instant, found: &Packet<'_>, len: usize, last: &State, ahead: i16) -> bool {
-        let is_next = self.state == DecompressorState::Fc && ahead == 1 && found.next.goes_on(last);
-        let turn = self.gap.saturating_mul(TURN as u64);
-        let is_behind_pause = turn > 0 && now.nanos_since(self.arrival) > turn;
-        is_next && (has_crc7(found.format) || self.calm == CALM && !is_behind_pause) || is_to_come(found, len)
-    }
-
-    /// A packet was verified.
-    #[inline]
-    pub(crate) fn note_arrival(&mut self, now: Instant) {
-        let gap = now.nanos_since(self.arrival);
-        self.gap = if self.gap == 0 { gap } else { self.gap - self.gap / 8 + gap / 8 };
-        self.arrival = now;
-    }
-
     /// A packet is the newest one, `ahead` of the last.
     #[inline]
     pub(super) fn take(
@@ -431,6 +410,7 @@ impl Context {
     /// Counts a packet that has failed.
     pub(crate) fn note_failure(&mut self, failure: Option<&Failure>) {
         self.failures = self.failures << 1 | 1;
+        self.calm = 0;
         if let Some(Failure::Crc(Format::IrDyn | Format::CoCommon | Format::Rnd8 | Format::Seq8)) = failure {
             self.unrepaired = self.unrepaired.saturating_add(1);
         }
@@ -548,24 +528,6 @@ fn knows_options(state: &State, present: u16) -> bool {
         let has_content = !matches!(index, index::NOP | index::SACK_PERMITTED);
         !has_content || present >> k & 1 == 1 || state.options.knows(index)
     })
-}
-
-/// Whether the TCP checksum of a packet that was rebuilt is right.
-#[inline]
-pub(super) fn is_right(packet: &Packet<'_>, out: &[u8], len: usize) -> bool {
-    checksum_is_right(packet.next.inner(), out.get(ip_len(packet)..len).unwrap_or_default(), packet.payload)
-}
-
-/// Whether the sender has left the TCP checksum of a packet to its network interface.
-pub(super) fn is_to_come(packet: &Packet<'_>, len: usize) -> bool {
-    let next = &packet.next;
-    is_checksum_to_come(next.inner(), next.checksum, len - ip_len(packet) + packet.payload.len())
-}
-
-/// Octets of all IP headers.
-#[inline]
-fn ip_len(packet: &Packet<'_>) -> usize {
-    packet.next.ips().iter().map(|ip| ip.len() + usize::from(ip.extensions)).sum()
 }
 
 pub(super) fn deliver(

@@ -11,7 +11,8 @@
 //!
 //! A gap of 16 to 19 packets, or 32 to 35, looks like one of up to 3; nothing but the CRC tells that the IP-ID is another.
 
-use super::decompress::{Context, Packet, deliver, is_right, is_to_come, unbuildable};
+use super::checksum::{is_right, is_to_come};
+use super::decompress::{Context, Packet, deliver, unbuildable};
 use super::formats::has_crc7;
 use super::segment::{headers_of, rebuild};
 use super::state::{EXTENSIONS, State, TcpRoom};
