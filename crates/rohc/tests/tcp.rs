@@ -151,10 +151,10 @@ fn a_wrong_checksum_alone_is_no_damage() {
     }
 }
 
-/// Behind a gap or a pause, it is what tells that the packet is another one.
+/// Behind a gap or a pause, and soon after, it is what tells that the packet is another one.
 #[test]
 fn a_wrong_checksum_in_doubt_is_damage() {
-    for (gap, pause) in [(2, 0), (0, 30)] {
+    for (gap, pause, right) in [(2, 0, 0), (2, 0, 5), (0, 30, 0)] {
         let mut link = Link::new(Mode::Unidirectional);
         let mut packets = segments(4000, 1);
         link.carry_all(packets.by_ref().take(20));
@@ -163,7 +163,8 @@ fn a_wrong_checksum_in_doubt_is_damage() {
             link.near.send(now, &packet.octets(), &mut rohc).unwrap();
         }
         link.sent += pause;
-        assert!(!carry_wrong(&mut link, &packets.next().unwrap()), "{gap} {pause}");
+        link.carry_all(packets.by_ref().take(right));
+        assert!(!carry_wrong(&mut link, &packets.next().unwrap()), "{gap} {pause} {right}");
         link.carry_all(packets.take(20));
     }
 }
