@@ -1,7 +1,7 @@
 //! How the octets of a flow grow packet by packet: what its start costs, and which scheme is cheaper than which
 //! other one, from which packet on.
 //!
-//! Memory is that of pairs of schemes, and of a logarithm of packets.
+//! Memory is that of pairs of schemes, and of a logarithm of packets where the course is drawn.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,8 @@ pub(crate) struct Course {
     now: Milestone,
     /// For each pair of schemes, in the order of [`pairs`].
     order: Vec<Order>,
-    milestones: Vec<Milestone>,
+    /// None if the course is not drawn.
+    milestones: Option<Vec<Milestone>>,
 }
 
 /// How the sums of two schemes compare.
@@ -34,11 +35,12 @@ pub(crate) struct Lead {
 }
 
 impl Course {
-    pub(crate) fn new(schemes: usize) -> Self {
+    /// A flow without packets, with milestones if it is drawn.
+    pub(crate) fn new(schemes: usize, is_drawn: bool) -> Self {
         Self {
             now: Milestone { packets: 0, bytes_in: 0, bytes_out: vec![0; schemes] },
             order: pairs(schemes).map(|_| Order { is: Ordering::Equal, since: 0 }).collect(),
-            milestones: Vec::new(),
+            milestones: is_drawn.then(Vec::new),
         }
     }
 
@@ -56,8 +58,8 @@ impl Course {
                 *order = Order { is, since: self.now.packets };
             }
         }
-        if is_milestone(self.now.packets) {
-            self.milestones.push(self.now.clone());
+        if let Some(milestones) = self.milestones.as_mut().filter(|_| is_milestone(self.now.packets)) {
+            milestones.push(self.now.clone());
         }
     }
 
@@ -73,9 +75,9 @@ impl Course {
         })
     }
 
-    /// The sums at some packets: each at first, then fewer and fewer, and the last.
+    /// The sums at some packets: each at first, then fewer and fewer, and the last. Empty if the course is not drawn.
     pub(crate) fn milestones(&self) -> Vec<Milestone> {
-        let mut milestones = self.milestones.clone();
+        let Some(mut milestones) = self.milestones.clone() else { return Vec::new() };
         if self.now.packets > 0 && !is_milestone(self.now.packets) {
             milestones.push(self.now.clone());
         }
@@ -99,7 +101,7 @@ mod tests {
     use super::*;
 
     fn course(packets: &[[u64; 3]]) -> Course {
-        let mut course = Course::new(3);
+        let mut course = Course::new(3, true);
         for packet in packets {
             course.add(40, packet);
         }
@@ -135,7 +137,7 @@ mod tests {
 
     #[test]
     fn milestones_are_dense_at_first_and_end_with_the_last_packet() {
-        let mut course = Course::new(1);
+        let mut course = Course::new(1, true);
         for _ in 0..100_001 {
             course.add(40, &[3]);
         }

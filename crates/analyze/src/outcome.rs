@@ -26,8 +26,12 @@ pub struct Outcome {
     pub totals: Totals,
     /// Scheme and settings to use; none if no scheme that both ends can be set to saves anything.
     pub recommendation: Option<Recommendation>,
-    /// The flows, in order of appearance.
+    /// The largest flows, in order of appearance: those with most octets, at most
+    /// [`Settings::most_flows`](crate::Settings::most_flows).
     pub flows: Vec<Flow>,
+    /// All others, in order of appearance.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_flows: Vec<OtherFlow>,
     /// The first packets that did not come back bit for bit, at most [`MOST_FAULTS`].
     pub faults: Vec<Fault>,
     /// Sizes of all headers over time, one input after the other.
@@ -43,6 +47,9 @@ pub struct Outcome {
 
 /// Faults that are kept; all are counted.
 pub const MOST_FAULTS: usize = 10;
+
+/// Flows whose [`Flow::course`] is kept, the largest by octets.
+pub const MOST_COURSES: usize = 3;
 
 impl Outcome {
     /// Packets that did not come back bit for bit, in all schemes.
@@ -74,6 +81,10 @@ impl Outcome {
             retain(&mut flow.schemes, keep);
             flow.break_even.retain(|one| !ids.contains(&one.cheaper) && !ids.contains(&one.than));
             flow.course.iter_mut().for_each(|milestone| retain(&mut milestone.bytes_out, keep));
+        }
+        for flow in &mut self.other_flows {
+            retain(&mut flow.bytes_out, keep);
+            retain(&mut flow.feedback_bytes, keep);
         }
         self
     }
@@ -167,11 +178,43 @@ impl SchcRules {
 pub struct Totals {
     /// IP packets.
     pub packets: u64,
+    /// Flows: those of [`Outcome::flows`] and of [`Outcome::other_flows`].
+    pub flows: u64,
     /// What came in.
     #[serde(flatten)]
     pub traffic: Traffic,
     /// What each scheme made of it.
     pub schemes: Vec<Scheme>,
+}
+
+/// One direction of a conversation with its octets alone.
+#[derive(Clone, Debug, Serialize)]
+pub struct OtherFlow {
+    /// Index of the input it is in, from 0.
+    pub input: usize,
+    /// Where it comes from: address and port.
+    pub src: String,
+    /// Where it goes to: address and port.
+    pub dst: String,
+    /// The name of what the innermost IP header carries.
+    pub protocol: String,
+    /// The side of the link where it starts, `a` or `b`.
+    pub side: &'static str,
+    /// Security Parameters Index, of ESP alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spi: Option<u32>,
+    /// SSRCs of its RTP streams, at most 8; not there if it has none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ssrcs: Vec<u32>,
+    /// Packets.
+    pub packets: u64,
+    /// Octets of its IP packets.
+    pub bytes_in: u64,
+    /// [`Scheme::bytes_out`] of each scheme, in the order of [`Totals::schemes`].
+    pub bytes_out: Vec<u64>,
+    /// [`Scheme::feedback_bytes`] of each scheme, in the same order; empty if none has any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub feedback_bytes: Vec<u64>,
 }
 
 /// One direction of a conversation.
@@ -207,7 +250,7 @@ pub struct Flow {
     pub schemes: Vec<Scheme>,
     /// Which scheme is cheaper than which other one in the end, and from which packet on.
     pub break_even: Vec<BreakEven>,
-    /// Octets so far, at some packets of the flow.
+    /// Octets so far, at some packets of the flow; empty unless it is one of the [`MOST_COURSES`] largest.
     #[serde(skip)]
     pub course: Vec<Milestone>,
 }
@@ -294,6 +337,10 @@ pub struct Scheme {
     /// needs, and where a scheme has no contexts.
     #[serde(flatten)]
     pub late_wait: Option<LateWait>,
+    /// Flows of more than 20 packets that took more octets than without compression, feedback included, even if the octets of
+    /// their CIDs and 3 octets of each IR packet (type, profile, CRC) are not counted. Of totals of ROHC alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub larger_flows: Option<u64>,
     /// Feedback packets, each sent by itself in the other direction.
     pub feedback_packets: u64,
     /// Octets of those.

@@ -8,8 +8,10 @@ use thinair_capture::{Error, Reader, Record, Timestamp};
 use thinair_rohc::Instant;
 
 use crate::course::Course;
-use crate::flow::{Flow, Flows};
-use crate::outcome::{self, BreakEven, Fault, Input, MOST_FAULTS, Outcome, SCHEMA, SchcRules, Totals};
+use crate::flow::{Detail, Flow, Flows};
+use crate::outcome::{
+    self, BreakEven, Fault, Input, MOST_FAULTS, OtherFlow, Outcome, SCHEMA, SchcRules, Totals,
+};
 use crate::packet::Packet;
 use crate::recommendation::Recommendation;
 use crate::scheme::{Cause, Delivery, Scheme, Trip};
@@ -31,7 +33,8 @@ pub(crate) const PROGRESS_EVERY: u64 = 1_024;
 /// Reads captures, each of them a link of its own, and lets every scheme carry their packets.
 ///
 /// **Read each capture into a [`Survey`] first; then call [`read`](Self::read) for each in the same order, then
-/// [`finish`](Self::finish).** Memory grows with the number of flows, not of packets.
+/// [`finish`](Self::finish).** Memory grows with the number of flows, not of packets: by some kilobytes for each of the
+/// [`most_flows`](Settings::most_flows) flows that are listed with every sum, and by less than one for each of the others.
 #[derive(Debug)]
 pub struct Analysis {
     settings: Settings,
@@ -57,11 +60,11 @@ pub struct Analysis {
 
 impl Analysis {
     /// An analysis of the captures of that survey.
-    pub fn new(settings: Settings, survey: Survey) -> Self {
+    pub fn new(settings: Settings, mut survey: Survey) -> Self {
         let schemes = settings.schemes.len();
         Self {
             inputs: Vec::new(),
-            flows: Flows::default(),
+            flows: Flows::new(survey.listed(settings.most_flows)),
             traffic: Traffic::default(),
             carried: vec![Carried::default(); schemes],
             faults: Vec::new(),
@@ -133,13 +136,20 @@ impl Analysis {
         let totals = self.totals();
         let tally = Told { settings: &self.settings };
         let recommendation = Recommendation::of(&self.settings, &self.survey, &totals, self.begins);
-        let flows = self.flows.into_list().into_iter().map(|flow| tally.flow(&flow)).collect();
+        let (mut flows, mut other_flows) = (Vec::new(), Vec::new());
+        for mut flow in self.flows.into_list() {
+            match flow.detail.take() {
+                Some(detail) => flows.push(tally.flow(&flow, *detail)),
+                None => other_flows.push(other_flow(&flow)),
+            }
+        }
         Outcome {
             schema: SCHEMA,
             inputs: self.inputs,
             totals,
             recommendation,
             flows,
+            other_flows,
             faults: self.faults,
             timeline: self.timeline,
             header_sizes_in: self.header_sizes_in,
@@ -151,15 +161,22 @@ impl Analysis {
     pub fn totals(&self) -> Totals {
         let tally = Told { settings: &self.settings };
         let mut carried = self.carried.clone();
+        let mut larger_flows = vec![0; carried.len()];
         for flow in self.flows.list() {
-            for (all, of_flow) in carried.iter_mut().zip(&flow.carried) {
-                all.gaps.add_flow(of_flow.gaps);
+            for ((all, larger), sum) in carried.iter_mut().zip(&mut larger_flows).zip(&flow.sums) {
+                all.gaps.add(sum.gap.ended());
+                *larger += u64::from(flow.is_larger(sum));
             }
+        }
+        let mut schemes = tally.schemes(&self.traffic, &carried);
+        for ((scheme, larger), spec) in schemes.iter_mut().zip(larger_flows).zip(&self.settings.schemes) {
+            scheme.larger_flows = spec.channel().map(|_| larger);
         }
         Totals {
             packets: self.traffic.packets,
+            flows: self.flows.list().len() as u64,
             traffic: tally.traffic(&self.traffic),
-            schemes: tally.schemes(&self.traffic, &carried),
+            schemes,
         }
     }
 
@@ -201,8 +218,8 @@ impl Analysis {
         let settings = &self.settings;
         let flow = self.flows.of(packet, settings.schemes.len());
         let application = flow.application_header(packet, &settings.compressor.coap.ports);
-        let is_first = flow.traffic.packets == 0;
-        flow.traffic.add(packet, application, settings);
+        let is_first = flow.packets == 0;
+        flow.add(packet, application, settings);
         self.traffic.add(packet, application, settings);
         let header_in = packet.headers() + application;
         *self.header_sizes_in.entry(header_in as u64).or_default() += 1;
@@ -210,11 +227,15 @@ impl Analysis {
         self.octets_out.clear();
         for (at, scheme) in link.schemes.iter_mut().enumerate() {
             let trip = scheme.carry(settings, self.number, now, flow.side, packet.octets);
-            flow.carried[at].add(packet, application, is_first, &trip, settings);
-            flow.carried[at].gaps.add(now, trip.compressed.as_ref());
-            self.carried[at].add(packet, application, is_first, &trip, settings);
-            self.octets_out.push((trip.len + trip.feedback.iter().sum::<usize>()) as u64);
-            let header_out = layers_out(packet, application, trip.compressed.as_ref()).all_headers();
+            let layers = layers_out(packet, application, trip.compressed.as_ref());
+            let gap = flow.sums[at].add(now, &trip);
+            let of_flow = flow.detail.as_mut().map(|detail| &mut detail.carried[at]);
+            for sums in of_flow.into_iter().chain([&mut self.carried[at]]) {
+                sums.add(&layers, is_first, &trip, settings);
+                sums.gaps.add(gap);
+            }
+            self.octets_out.push(trip.len as u64 + trip.feedback_len());
+            let header_out = layers.all_headers();
             *self.header_sizes_out[at].entry(header_out).or_default() += 1;
             self.header_out.push(header_out as usize);
             if let Delivery::Fault(cause) = &trip.delivery
@@ -223,7 +244,9 @@ impl Analysis {
                 self.faults.push(fault(flow, record, &settings.schemes[at], &trip, cause));
             }
         }
-        flow.course.add(packet.octets.len() as u64, &self.octets_out);
+        if let Some(detail) = &mut flow.detail {
+            detail.course.add(packet.octets.len() as u64, &self.octets_out);
+        }
         self.timeline.add(link.latest, header_in, &self.header_out);
         self.number += 1;
     }
@@ -272,29 +295,53 @@ fn fault(flow: &Flow, record: u64, spec: &SchemeSpec, trip: &Trip, cause: &Cause
     }
 }
 
+/// A flow that is not listed with every sum.
+fn other_flow(flow: &Flow) -> OtherFlow {
+    OtherFlow {
+        input: flow.input,
+        src: flow.key.source_text(),
+        dst: flow.key.destination_text(),
+        protocol: flow.key.protocol_text(),
+        side: flow.side.name(),
+        spi: flow.key.spi,
+        ssrcs: flow.ssrcs().to_vec(),
+        packets: flow.packets,
+        bytes_in: flow.bytes,
+        bytes_out: flow.sums.iter().map(|sum| sum.bytes).collect(),
+        feedback_bytes: match flow.sums.iter().all(|sum| sum.feedback_bytes == 0) {
+            true => Vec::new(),
+            false => flow.sums.iter().map(|sum| sum.feedback_bytes).collect(),
+        },
+    }
+}
+
 /// Sums, told as results.
 struct Told<'s> {
     settings: &'s Settings,
 }
 
 impl Told<'_> {
-    fn flow(&self, flow: &Flow) -> outcome::Flow {
-        let profiles = profiles(&flow.carried);
+    fn flow(&self, flow: &Flow, detail: Detail) -> outcome::Flow {
+        let Detail { traffic, mut carried, course } = detail;
+        for (sums, sum) in carried.iter_mut().zip(&flow.sums) {
+            sums.gaps.add(sum.gap.ended());
+        }
+        let profiles = profiles(&carried);
         outcome::Flow {
             input: flow.input,
             src: flow.key.source_text(),
             dst: flow.key.destination_text(),
             protocol: flow.key.protocol_text(),
-            side: ["a", "b"][flow.side.index()],
+            side: flow.side.name(),
             profile: profiles.first().copied().unwrap_or("none"),
             profiles,
             spi: flow.key.spi,
-            ssrcs: flow.rtp.ssrcs().to_vec(),
-            break_even: self.break_even(&flow.course),
-            course: flow.course.milestones(),
-            packets: flow.traffic.packets,
-            traffic: self.traffic(&flow.traffic),
-            schemes: self.schemes(&flow.traffic, &flow.carried),
+            ssrcs: flow.ssrcs().to_vec(),
+            break_even: self.break_even(&course),
+            course: course.milestones(),
+            packets: traffic.packets,
+            traffic: self.traffic(&traffic),
+            schemes: self.schemes(&traffic, &carried),
         }
     }
 
@@ -338,6 +385,7 @@ impl Told<'_> {
             refreshes: carried.refreshes,
             refresh_bytes: carried.refresh_bytes,
             late_wait: if spec.refreshes() { carried.gaps.late_wait() } else { None },
+            larger_flows: None,
             feedback_packets: carried.feedback_packets,
             feedback_bytes: carried.feedback_bytes,
             layers_out: carried.layers,

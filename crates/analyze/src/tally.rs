@@ -53,7 +53,7 @@ pub(crate) struct Carried {
     pub(crate) profiles: BTreeMap<ProfileId, u64>,
     pub(crate) refreshes: u64,
     pub(crate) refresh_bytes: u64,
-    /// Of one flow, or of all of them together once they have ended.
+    /// Those that have ended.
     pub(crate) gaps: Gaps,
     pub(crate) feedback_packets: u64,
     pub(crate) feedback_bytes: u64,
@@ -63,16 +63,8 @@ pub(crate) struct Carried {
 
 impl Carried {
     /// Adds the trip of one packet, the first of its flow or a later one.
-    pub(crate) fn add(
-        &mut self,
-        packet: &Packet<'_>,
-        application: usize,
-        is_first: bool,
-        trip: &Trip,
-        settings: &Settings,
-    ) {
-        let layers = layers_out(packet, application, trip.compressed.as_ref());
-        self.layers.add(&layers);
+    pub(crate) fn add(&mut self, layers: &LayersOut, is_first: bool, trip: &Trip, settings: &Settings) {
+        self.layers.add(layers);
         self.bytes += trip.len as u64;
         if is_first {
             self.first_packets += trip.len as u64;

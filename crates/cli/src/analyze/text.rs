@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::repeat;
 
 use thinair_analyze::Settings;
 use thinair_analyze::outcome::{Flow, Outcome, SchcRules, Scheme};
@@ -48,10 +49,13 @@ pub(crate) fn report(
         _ => Breadth::Narrow,
     };
     let mut flows = flows(outcome, most_flows, breadth);
-    if let more @ 1.. = outcome.flows.len().saturating_sub(most_flows) {
+    let shown = flows.rows().len();
+    if let more @ 1.. = outcome.totals.flows - shown as u64 {
+        let option = if shown < outcome.flows.len() { "--all-flows" } else { "--csv" };
         flows.note = format!(
-            "The largest {most_flows}; {} more with --all-flows.",
-            words::counted(more as u64, "flow")
+            "The largest {}; {} more with {option}.",
+            words::counted(shown as u64, "flow"),
+            words::counted(more, "flow")
         );
     }
     let mut tables = vec![schemes(settings, outcome)];
@@ -295,7 +299,7 @@ pub(crate) fn largest(outcome: &Outcome, most: usize) -> Vec<&Flow> {
     flows
 }
 
-/// Every flow, in order of appearance, under the names of the JSON document.
+/// Every flow under the names of the JSON document: the largest ones in order of appearance, then the others with their octets.
 pub(crate) fn flows_csv(outcome: &Outcome) -> String {
     let mut columns: Vec<_> =
         ["path", "src", "dst", "protocol", "profile"].into_iter().map(Column::text).collect();
@@ -306,10 +310,10 @@ pub(crate) fn flows_csv(outcome: &Outcome) -> String {
     }
     columns.extend([Column::text("profiles"), Column::number("spi"), Column::text("ssrcs")]);
     let mut table = Table::new("", columns);
+    let path = |input: usize| Cell::text(outcome.inputs.get(input).map_or("", |input| input.path.as_str()));
     for flow in &outcome.flows {
-        let path = outcome.inputs.get(flow.input).map_or("", |input| input.path.as_str());
         let mut row = vec![
-            Cell::text(path),
+            path(flow.input),
             Cell::text(&flow.src),
             Cell::text(&flow.dst),
             Cell::text(&flow.protocol),
@@ -331,15 +335,32 @@ pub(crate) fn flows_csv(outcome: &Outcome) -> String {
                 Cell::integer(scheme.not_applicable),
             ]);
         }
-        let ssrcs: Vec<_> = flow.ssrcs.iter().map(u32::to_string).collect();
-        row.extend([
-            Cell::text(flow.profiles.join(" ")),
-            flow.spi.map_or(Cell::Empty, Cell::integer),
-            Cell::text(ssrcs.join(" ")),
-        ]);
+        row.push(Cell::text(flow.profiles.join(" ")));
+        row.extend(identifiers(flow.spi, &flow.ssrcs));
+        table.row(row);
+    }
+    for flow in &outcome.other_flows {
+        let mut row = vec![path(flow.input), Cell::text(&flow.src), Cell::text(&flow.dst), Cell::text(&flow.protocol)];
+        row.extend([Cell::Empty, Cell::integer(flow.packets), Cell::integer(flow.bytes_in), Cell::Empty]);
+        for (bytes_out, feedback_bytes) in flow.bytes_out.iter().zip(flow.feedback_bytes.iter().chain(repeat(&0))) {
+            let mut cells = CSV_OF_SCHEME.map(|_| Cell::Empty);
+            let saved_ratio = 1.0 - words::per_packet(bytes_out + feedback_bytes, flow.bytes_in);
+            cells[0] = Cell::integer(*bytes_out);
+            cells[2] = Cell::number(saved_ratio, 4);
+            cells[4] = Cell::integer(*feedback_bytes);
+            row.extend(cells);
+        }
+        row.push(Cell::Empty);
+        row.extend(identifiers(flow.spi, &flow.ssrcs));
         table.row(row);
     }
     table.to_csv()
+}
+
+/// SPI and SSRCs of a flow.
+fn identifiers(spi: Option<u32>, ssrcs: &[u32]) -> [Cell; 2] {
+    let ssrcs: Vec<_> = ssrcs.iter().map(u32::to_string).collect();
+    [spi.map_or(Cell::Empty, Cell::integer), Cell::text(ssrcs.join(" "))]
 }
 
 const CSV_OF_SCHEME: [&str; 9] = [
