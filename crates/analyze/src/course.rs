@@ -13,6 +13,9 @@ pub(crate) struct Course {
     now: Milestone,
     /// For each pair of schemes, in the order of [`pairs`].
     order: Vec<Order>,
+    /// The schemes by their sums, the smallest first, each with how it compares with the next one: as long as these hold, so does
+    /// every `order`.
+    ranking: Vec<(usize, Ordering)>,
     /// None if the course is not drawn.
     milestones: Option<Vec<Milestone>>,
 }
@@ -40,6 +43,7 @@ impl Course {
         Self {
             now: Milestone { packets: 0, bytes_in: 0, bytes_out: vec![0; schemes] },
             order: pairs(schemes).map(|_| Order { is: Ordering::Equal, since: 0 }).collect(),
+            ranking: (0..schemes).map(|at| (at, Ordering::Equal)).collect(),
             milestones: is_drawn.then(Vec::new),
         }
     }
@@ -51,6 +55,22 @@ impl Course {
         for (sum, out) in self.now.bytes_out.iter_mut().zip(octets_out) {
             *sum += out;
         }
+        if !self.is_ranked() {
+            self.rank();
+        }
+        if let Some(milestones) = self.milestones.as_mut().filter(|_| is_milestone(self.now.packets)) {
+            milestones.push(self.now.clone());
+        }
+    }
+
+    /// Returns true if the sums of neighbors in the ranking still compare as they did.
+    fn is_ranked(&self) -> bool {
+        let sums = &self.now.bytes_out;
+        let mut neighbors = self.ranking.windows(2);
+        neighbors.all(|pair| sums[pair[0].0].cmp(&sums[pair[1].0]) == pair[0].1)
+    }
+
+    fn rank(&mut self) {
         let sums = &self.now.bytes_out;
         for ((a, b), order) in pairs(sums.len()).zip(&mut self.order) {
             let is = sums[a].cmp(&sums[b]);
@@ -58,8 +78,10 @@ impl Course {
                 *order = Order { is, since: self.now.packets };
             }
         }
-        if let Some(milestones) = self.milestones.as_mut().filter(|_| is_milestone(self.now.packets)) {
-            milestones.push(self.now.clone());
+        self.ranking.sort_by_key(|(at, _)| sums[*at]);
+        for at in 1..self.ranking.len() {
+            let (before, here) = (self.ranking[at - 1].0, self.ranking[at].0);
+            self.ranking[at - 1].1 = sums[before].cmp(&sums[here]);
         }
     }
 

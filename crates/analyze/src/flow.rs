@@ -220,3 +220,54 @@ impl Flows {
         self.directory.list
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use thinair_rohc::{Format, ProfileId};
+
+    use super::*;
+    use crate::scheme::{Compressed, Delivery, Label};
+
+    fn trip(format: Format, len: usize, feedback: &[usize]) -> Trip {
+        let compressed = Compressed {
+            format: Label::Format(format),
+            profile: Some(ProfileId::Udp),
+            header_in: 28,
+            header_out: len,
+            len,
+            cid_len: 1,
+            refresh: false,
+        };
+        Trip {
+            compressed: Some(compressed),
+            not_applicable: false,
+            len,
+            feedback: feedback.to_vec(),
+            delivery: Delivery::Exact,
+        }
+    }
+
+    /// Packets of 28 octets, the first as an IR packet, each with a CID of an octet.
+    fn is_larger(packets: usize, len: usize, feedback: &[usize]) -> bool {
+        let octets = *b"\x45\0\0\x1c\0\0\0\0\x40\x11\0\0\x0a\x63\0\x01\x0a\x63\0\x02\xe0\x01\x16\x33\0\x08\0\0";
+        let packet = Packet::parse(&octets).unwrap();
+        let mut flows = Flows::new(Listed::default());
+        for at in 0..packets {
+            let (format, len) = if at == 0 { (Format::Ir, 28 + 1 + 3) } else { (Format::Normal, len) };
+            let flow = flows.of(&packet, 1);
+            (flow.packets, flow.bytes) = (flow.packets + 1, flow.bytes + 28);
+            flow.sums[0].add(Instant::ZERO, &trip(format, len, if at == 1 { feedback } else { &[] }));
+        }
+        let flow = &flows.list()[0];
+        flow.is_larger(&flow.sums[0])
+    }
+
+    #[test]
+    fn a_flow_may_be_larger_by_its_cids_and_ir_packets() {
+        assert!(!is_larger(21, 29, &[]));
+        assert!(is_larger(21, 29, &[1]), "feedback counts");
+        assert!(is_larger(21, 30, &[]));
+        assert!(!is_larger(20, 30, &[]), "a short flow");
+    }
+}

@@ -59,6 +59,15 @@ impl Gaps {
         self.count += 1;
     }
 
+    /// Adds the gaps of a flow.
+    pub(crate) fn merge(&mut self, flow: &Self) {
+        self.longest_packets = self.longest_packets.max(flow.longest_packets);
+        self.longest_nanos = self.longest_nanos.max(flow.longest_nanos);
+        self.packets += flow.packets;
+        self.nanos += flow.nanos;
+        self.count += flow.count;
+    }
+
     /// How long a late decompressor waits; none if there is no gap.
     pub(crate) fn late_wait(self) -> Option<LateWait> {
         let mean = |sum: f64| sum / self.count as f64;

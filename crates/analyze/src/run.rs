@@ -1,6 +1,5 @@
 //! The run: records of captures in, [`Outcome`] out.
 
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::rc::Rc;
 
@@ -17,7 +16,7 @@ use crate::recommendation::Recommendation;
 use crate::scheme::{Cause, Delivery, Scheme, Trip};
 use crate::settings::{SchemeSpec, Settings};
 use crate::survey::{Provision, Survey};
-use crate::tally::{Carried, Traffic, layers_out};
+use crate::tally::{Carried, Sizes, Traffic, layers_out};
 use crate::timeline::Timeline;
 use crate::unpack::Unpack;
 
@@ -42,11 +41,12 @@ pub struct Analysis {
     inputs: Vec<Input>,
     flows: Flows,
     traffic: Traffic,
-    carried: Vec<Carried>,
+    /// Flows that are not listed, by scheme.
+    others: Vec<Carried>,
     faults: Vec<Fault>,
     timeline: Timeline,
-    header_sizes_in: BTreeMap<u64, u64>,
-    header_sizes_out: Vec<BTreeMap<u64, u64>>,
+    header_sizes_in: Sizes,
+    header_sizes_out: Vec<Sizes>,
     /// IP packets of the run so far.
     number: u64,
     /// Where the next input begins on the time axis, in nanoseconds.
@@ -66,11 +66,11 @@ impl Analysis {
             inputs: Vec::new(),
             flows: Flows::new(survey.listed(settings.most_flows)),
             traffic: Traffic::default(),
-            carried: vec![Carried::default(); schemes],
+            others: vec![Carried::default(); schemes],
             faults: Vec::new(),
             timeline: Timeline::default(),
-            header_sizes_in: BTreeMap::new(),
-            header_sizes_out: vec![BTreeMap::new(); schemes],
+            header_sizes_in: Sizes::default(),
+            header_sizes_out: vec![Sizes::default(); schemes],
             number: 0,
             begins: 0,
             damaged: vec![!settings.damage_one; schemes],
@@ -152,17 +152,20 @@ impl Analysis {
             other_flows,
             faults: self.faults,
             timeline: self.timeline,
-            header_sizes_in: self.header_sizes_in,
-            header_sizes_out: self.header_sizes_out,
+            header_sizes_in: self.header_sizes_in.counts(),
+            header_sizes_out: self.header_sizes_out.iter().map(Sizes::counts).collect(),
         }
     }
 
     /// Sums over all packets so far.
     pub fn totals(&self) -> Totals {
         let tally = Told { settings: &self.settings };
-        let mut carried = self.carried.clone();
+        let mut carried = self.others.clone();
         let mut larger_flows = vec![0; carried.len()];
         for flow in self.flows.list() {
+            for (all, of_flow) in carried.iter_mut().zip(flow.detail.iter().flat_map(|detail| &detail.carried)) {
+                all.merge(of_flow);
+            }
             for ((all, larger), sum) in carried.iter_mut().zip(&mut larger_flows).zip(&flow.sums) {
                 all.gaps.add(sum.gap.ended());
                 *larger += u64::from(flow.is_larger(sum));
@@ -222,22 +225,23 @@ impl Analysis {
         flow.add(packet, application, settings);
         self.traffic.add(packet, application, settings);
         let header_in = packet.headers() + application;
-        *self.header_sizes_in.entry(header_in as u64).or_default() += 1;
+        self.header_sizes_in.add(header_in);
         self.header_out.clear();
         self.octets_out.clear();
         for (at, scheme) in link.schemes.iter_mut().enumerate() {
             let trip = scheme.carry(settings, self.number, now, flow.side, packet.octets);
             let layers = layers_out(packet, application, trip.compressed.as_ref());
             let gap = flow.sums[at].add(now, &trip);
-            let of_flow = flow.detail.as_mut().map(|detail| &mut detail.carried[at]);
-            for sums in of_flow.into_iter().chain([&mut self.carried[at]]) {
-                sums.add(&layers, is_first, &trip, settings);
-                sums.gaps.add(gap);
-            }
+            let sums = match &mut flow.detail {
+                Some(detail) => &mut detail.carried[at],
+                None => &mut self.others[at],
+            };
+            sums.add(&layers, is_first, &trip, settings);
+            sums.gaps.add(gap);
             self.octets_out.push(trip.len as u64 + trip.feedback_len());
-            let header_out = layers.all_headers();
-            *self.header_sizes_out[at].entry(header_out).or_default() += 1;
-            self.header_out.push(header_out as usize);
+            let header_out = layers.all_headers() as usize;
+            self.header_sizes_out[at].add(header_out);
+            self.header_out.push(header_out);
             if let Delivery::Fault(cause) = &trip.delivery
                 && self.faults.len() < MOST_FAULTS
             {
@@ -363,25 +367,22 @@ impl Told<'_> {
     fn scheme(&self, spec: &SchemeSpec, traffic: &Traffic, carried: &Carried) -> outcome::Scheme {
         let sent = carried.bytes + carried.feedback_bytes;
         let kept = if traffic.bytes == 0 { 1.0 } else { sent as f64 / traffic.bytes as f64 };
+        let formats = carried.formats();
         outcome::Scheme {
             scheme: spec.name(),
             mode: spec.mode(),
             contexts: self.settings.unusual_contexts(spec),
             bytes_out: carried.bytes,
-            header_bytes_out: carried.header_bytes,
+            header_bytes_out: carried.layers.headers(),
             first_packet_bytes: carried.first_packets,
             saved_ratio: 1.0 - kept,
             not_applicable: carried.not_applicable,
             roundtrip_mismatches: carried.mismatches,
             lost: carried.lost,
             lost_by: carried.lost_by.clone(),
-            packet_types: carried.formats.iter().map(|(format, sums)| (format.name(), sums.0)).collect(),
-            rohc_bytes_by_type: carried
-                .formats
-                .iter()
-                .map(|(format, sums)| (format.name(), sums.1))
-                .collect(),
-            profiles: carried.profiles.iter().map(|(profile, &n)| (profile.name(), n)).collect(),
+            packet_types: formats.iter().map(|(format, sums)| (format.name(), sums.0)).collect(),
+            rohc_bytes_by_type: formats.iter().map(|(format, sums)| (format.name(), sums.1)).collect(),
+            profiles: carried.profiles().into_iter().map(|(profile, n)| (profile.name(), n)).collect(),
             refreshes: carried.refreshes,
             refresh_bytes: carried.refresh_bytes,
             late_wait: if spec.refreshes() { carried.gaps.late_wait() } else { None },
@@ -416,8 +417,8 @@ impl Told<'_> {
 
 /// The profiles of the last scheme that has any, those of most packets first; of two, the one with the lower number.
 fn profiles(carried: &[Carried]) -> Vec<&'static str> {
-    let last = carried.iter().map(|carried| &carried.profiles).rfind(|profiles| !profiles.is_empty());
+    let last = carried.iter().map(Carried::profiles).rfind(|profiles| !profiles.is_empty());
     let mut profiles: Vec<_> = last.into_iter().flatten().collect();
-    profiles.sort_by_key(|(_, packets)| std::cmp::Reverse(**packets));
+    profiles.sort_by_key(|(_, packets)| std::cmp::Reverse(*packets));
     profiles.into_iter().map(|(profile, _)| profile.name()).collect()
 }

@@ -83,7 +83,7 @@ impl<'o> BitWriter<'o> {
 
     /// Appends the `len` bits of `octets` from bit `at` on.
     pub(super) fn push(&mut self, octets: &[u8], at: usize, len: usize) {
-        let mut done = 0;
+        let mut done = self.octets(octets, at, len / 8);
         while done < len {
             let bits = (len - done).min(8);
             // Up to 8 bits, from the left.
@@ -100,6 +100,31 @@ impl<'o> BitWriter<'o> {
             self.spare = (self.spare + 8 - bits) % 8;
             done += bits;
         }
+    }
+
+    /// Appends `count` octets of `octets` from bit `at` on, if there are as many, and returns their bits; else 0.
+    fn octets(&mut self, octets: &[u8], at: usize, count: usize) -> usize {
+        let (first, shift, spare) = (at / 8, at % 8, self.spare);
+        let Some(from) = octets.get(first..first + count + usize::from(shift > 0)) else { return 0 };
+        let mut carry = if spare > 0 && count > 0 { self.out.pop().unwrap_or(0) } else { 0 };
+        let mut shifted = |octet: u8| {
+            let both = u16::from(octet) << spare;
+            let out = if spare > 0 { carry | (both >> 8) as u8 } else { octet };
+            carry = both as u8;
+            out
+        };
+        match shift {
+            0 if spare == 0 => self.out.extend_from_slice(from),
+            0 => self.out.extend(from.iter().map(|octet| shifted(*octet))),
+            _ => {
+                let whole = from.windows(2).map(|pair| pair[0] << shift | pair[1] >> (8 - shift));
+                self.out.extend(whole.map(&mut shifted));
+            }
+        }
+        if spare > 0 && count > 0 {
+            self.out.push(carry);
+        }
+        8 * count
     }
 
     /// Appends a value.

@@ -52,11 +52,7 @@ pub(crate) fn report(
     let shown = flows.rows().len();
     if let more @ 1.. = outcome.totals.flows - shown as u64 {
         let option = if shown < outcome.flows.len() { "--all-flows" } else { "--csv" };
-        flows.note = format!(
-            "The largest {}; {} more with {option}.",
-            words::counted(shown as u64, "flow"),
-            words::counted(more, "flow")
-        );
+        flows.note = format!("The largest {shown}; {} more with {option}.", words::counted(more, "flow"));
     }
     let mut tables = vec![schemes(settings, outcome)];
     if extent == Extent::All {
