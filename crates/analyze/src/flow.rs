@@ -250,7 +250,8 @@ mod tests {
 
     /// Packets of 28 octets, the first as an IR packet, each with a CID of an octet.
     fn is_larger(packets: usize, len: usize, feedback: &[usize]) -> bool {
-        let octets = *b"\x45\0\0\x1c\0\0\0\0\x40\x11\0\0\x0a\x63\0\x01\x0a\x63\0\x02\xe0\x01\x16\x33\0\x08\0\0";
+        let octets =
+            *b"\x45\0\0\x1c\0\0\0\0\x40\x11\0\0\x0a\x63\0\x01\x0a\x63\0\x02\xe0\x01\x16\x33\0\x08\0\0";
         let packet = Packet::parse(&octets).unwrap();
         let mut flows = Flows::new(Listed::default());
         for at in 0..packets {

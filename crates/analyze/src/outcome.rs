@@ -8,6 +8,10 @@ use serde::{Serialize, Serializer};
 use thinair_capture::LinkType;
 use thinair_rohc::{Channel, CidSpace};
 
+mod flow;
+
+pub use flow::{BreakEven, Flow, Milestone, OtherFlow};
+
 use crate::recommendation::Recommendation;
 use crate::schc::{self, Direction, RuleSet};
 use crate::timeline::Timeline;
@@ -59,15 +63,28 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// The outcome with only one scheme of each name: the one that sends fewest octets, feedback included.
-    pub fn best_of_each(self) -> Self {
+    /// The outcome with only one scheme of each name, the one that sends fewest octets, feedback included; without
+    /// [`other_flows`](Self::other_flows).
+    pub fn best_of_each(&self) -> Self {
         let schemes = &self.totals.schemes;
         let is_best = |at: usize, scheme: &Scheme| {
             let others = schemes.iter().enumerate().filter(|(_, other)| other.scheme == scheme.scheme);
             others.min_by_key(|(_, other)| other.sent_bytes()).is_some_and(|(best, _)| best == at)
         };
         let keep: Vec<_> = schemes.iter().enumerate().map(|(at, scheme)| is_best(at, scheme)).collect();
-        self.only(&keep)
+        let outcome = Self {
+            schema: self.schema,
+            inputs: self.inputs.clone(),
+            totals: self.totals.clone(),
+            recommendation: self.recommendation.clone(),
+            flows: self.flows.clone(),
+            other_flows: Vec::new(),
+            faults: self.faults.clone(),
+            timeline: self.timeline.clone(),
+            header_sizes_in: self.header_sizes_in.clone(),
+            header_sizes_out: self.header_sizes_out.clone(),
+        };
+        outcome.only(&keep)
     }
 
     /// The outcome with the schemes for which `keep` is true.
@@ -81,10 +98,6 @@ impl Outcome {
             retain(&mut flow.schemes, keep);
             flow.break_even.retain(|one| !ids.contains(&one.cheaper) && !ids.contains(&one.than));
             flow.course.iter_mut().for_each(|milestone| retain(&mut milestone.bytes_out, keep));
-        }
-        for flow in &mut self.other_flows {
-            retain(&mut flow.bytes_out, keep);
-            retain(&mut flow.feedback_bytes, keep);
         }
         self
     }
@@ -185,97 +198,6 @@ pub struct Totals {
     pub traffic: Traffic,
     /// What each scheme made of it.
     pub schemes: Vec<Scheme>,
-}
-
-/// One direction of a conversation with its octets alone.
-#[derive(Clone, Debug, Serialize)]
-pub struct OtherFlow {
-    /// Index of the input it is in, from 0.
-    pub input: usize,
-    /// Where it comes from: address and port.
-    pub src: String,
-    /// Where it goes to: address and port.
-    pub dst: String,
-    /// The name of what the innermost IP header carries.
-    pub protocol: String,
-    /// The side of the link where it starts, `a` or `b`.
-    pub side: &'static str,
-    /// Security Parameters Index, of ESP alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub spi: Option<u32>,
-    /// SSRCs of its RTP streams, at most 8; not there if it has none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ssrcs: Vec<u32>,
-    /// Packets.
-    pub packets: u64,
-    /// Octets of its IP packets.
-    pub bytes_in: u64,
-    /// [`Scheme::bytes_out`] of each scheme, in the order of [`Totals::schemes`].
-    pub bytes_out: Vec<u64>,
-    /// [`Scheme::feedback_bytes`] of each scheme, in the same order; empty if none has any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub feedback_bytes: Vec<u64>,
-}
-
-/// One direction of a conversation.
-#[derive(Clone, Debug, Serialize)]
-pub struct Flow {
-    /// Index of the input it is in, from 0.
-    pub input: usize,
-    /// Where it comes from: address and port.
-    pub src: String,
-    /// Where it goes to: address and port.
-    pub dst: String,
-    /// The name of what the innermost IP header carries.
-    pub protocol: String,
-    /// The side of the link where it starts, `a` or `b`.
-    pub side: &'static str,
-    /// The ROHC profile of most of its packets, in the last of the schemes that are ROHC.
-    pub profile: &'static str,
-    /// All profiles of its packets in that scheme, the one of most packets first. RTP that is found by its first
-    /// packets has those in profile `udp` or `udp-lite`.
-    pub profiles: Vec<&'static str>,
-    /// Security Parameters Index, of ESP alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub spi: Option<u32>,
-    /// SSRCs of its RTP streams, at most 8; not there if it has none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ssrcs: Vec<u32>,
-    /// Packets.
-    pub packets: u64,
-    /// What came in.
-    #[serde(flatten)]
-    pub traffic: Traffic,
-    /// What each scheme made of it.
-    pub schemes: Vec<Scheme>,
-    /// Which scheme is cheaper than which other one in the end, and from which packet on.
-    pub break_even: Vec<BreakEven>,
-    /// Octets so far, at some packets of the flow; empty unless it is one of the [`MOST_COURSES`] largest.
-    #[serde(skip)]
-    pub course: Vec<Milestone>,
-}
-
-/// One scheme gets cheaper than another one for good. What counts is all octets of the flow so far, feedback
-/// included.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct BreakEven {
-    /// The scheme that is cheaper, as [`Scheme::id`].
-    pub cheaper: String,
-    /// The scheme that it is cheaper than.
-    pub than: String,
-    /// It is cheaper after so many packets of the flow, and stays so to its end: 1 if it always was.
-    pub after_packets: u64,
-}
-
-/// Octets of the first packets of a flow.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Milestone {
-    /// Packets of the flow so far.
-    pub packets: u64,
-    /// Octets of those as they came.
-    pub bytes_in: u64,
-    /// Octets that each scheme sent for them, feedback included.
-    pub bytes_out: Vec<u64>,
 }
 
 /// Octets that came in.

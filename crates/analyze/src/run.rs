@@ -163,7 +163,9 @@ impl Analysis {
         let mut carried = self.others.clone();
         let mut larger_flows = vec![0; carried.len()];
         for flow in self.flows.list() {
-            for (all, of_flow) in carried.iter_mut().zip(flow.detail.iter().flat_map(|detail| &detail.carried)) {
+            for (all, of_flow) in
+                carried.iter_mut().zip(flow.detail.iter().flat_map(|detail| &detail.carried))
+            {
                 all.merge(of_flow);
             }
             for ((all, larger), sum) in carried.iter_mut().zip(&mut larger_flows).zip(&flow.sums) {

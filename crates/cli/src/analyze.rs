@@ -19,7 +19,9 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use thinair_analyze::{Analysis, Billing, Loss, MOST_FLOWS, Outcome, SchemeSpec, Settings, Survey, more_contexts};
+use thinair_analyze::{
+    Analysis, Billing, Loss, MOST_FLOWS, Outcome, SchemeSpec, Settings, Survey, more_contexts,
+};
 use thinair_report::{Numerals, Style};
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::{Channel, Mode, ProfileId, ProfileSet};
@@ -325,9 +327,7 @@ fn shown(arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> Strin
     let style = style(PLAIN_WIDTH);
     let report = match arguments.all {
         true => text::report(settings, outcome, text::Extent::All, most_flows, &style),
-        false => {
-            text::report(settings, &outcome.clone().best_of_each(), text::Extent::Best, most_flows, &style)
-        }
+        false => text::report(settings, &outcome.best_of_each(), text::Extent::Best, most_flows, &style),
     };
     format!("{report}\n{}", advice(Numerals::TERMINAL, arguments, settings, outcome).to_text())
 }

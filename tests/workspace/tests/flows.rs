@@ -51,7 +51,11 @@ fn no_flow_of_any_capture_is_lost_wrong_or_larger() {
             assert!(schemes.iter().any(|scheme| scheme["larger_flows"] == 0), "{name}");
             for scheme in schemes {
                 let id = format!("{name}: {} {} {}", scheme["scheme"], scheme["mode"], scheme["contexts"]);
-                assert_eq!((&scheme["roundtrip_mismatches"], &scheme["lost"]), (&0.into(), &0.into()), "{id}");
+                assert_eq!(
+                    (&scheme["roundtrip_mismatches"], &scheme["lost"]),
+                    (&0.into(), &0.into()),
+                    "{id}"
+                );
                 if scheme["scheme"] != AS_PUBLISHED {
                     assert_eq!(scheme.get("larger_flows").map_or(0, number), 0, "{id}");
                 }

@@ -160,7 +160,7 @@ fn what_a_scheme_has_no_way_for_goes_as_it_is() {
 fn a_scheme_that_is_left_out_leaves_no_trace() {
     let packets: Vec<_> = (0..40).map(|i| datagram(1, 2, i, b"x")).collect();
     let whole = run(settings(), &packets, |at| at * 1_000_000);
-    let rest = whole.clone().best_of_each();
+    let rest = whole.best_of_each();
     assert_eq!((whole.flows[0].break_even.len(), rest.flows[0].break_even.len()), (6, 3));
     assert_eq!((rest.totals.schemes.len(), rest.header_sizes_out.len()), (3, 3));
     assert!(rest.flows[0].course.iter().all(|milestone| milestone.bytes_out.len() == 3));
@@ -206,11 +206,12 @@ fn records_that_come_one_by_one_count_as_those_of_a_file() {
     assert_eq!(link.input().packets, 403);
 }
 
-/// Fifty flows of 1 to 3 packets, and their octets with only some of them listed.
+/// Flows of many sizes, of which only some are listed.
 #[test]
 fn flows_that_are_not_listed_keep_their_octets() {
-    let packets: Vec<_> =
-        (0..100_u16).map(|i| datagram(1, 2 + (i * i % 50) as u8, i, &vec![b'x'; usize::from(i % 7)])).collect();
+    let packets: Vec<_> = (0..100_u16)
+        .map(|i| datagram(1, 2 + (i * i % 50) as u8, i, &vec![b'x'; usize::from(i % 7)]))
+        .collect();
     let run = |most_flows| run(Settings { most_flows, ..settings() }, &packets, |at| at * 1_000_000);
     let whole = run(50);
     assert!(whole.other_flows.is_empty());

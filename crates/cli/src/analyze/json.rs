@@ -20,7 +20,8 @@ const LEVELS_OF_LISTS: usize = 3;
 pub(super) fn print(outcome: &Outcome) -> anyhow::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     let written = outcome.serialize(&mut Serializer::with_formatter(&mut out, Lines::default()));
-    let written = written.map_err(io::Error::from).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+    let written =
+        written.map_err(io::Error::from).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
     // What could not be written is not tried again.
     let _ = out.into_parts();
     super::written(written)

@@ -49,11 +49,7 @@ pub(crate) fn report(
         _ => Breadth::Narrow,
     };
     let mut flows = flows(outcome, most_flows, breadth);
-    let shown = flows.rows().len();
-    if let more @ 1.. = outcome.totals.flows - shown as u64 {
-        let option = if shown < outcome.flows.len() { "--all-flows" } else { "--csv" };
-        flows.note = format!("The largest {shown}; {} more with {option}.", words::counted(more, "flow"));
-    }
+    flows.note = left_out(outcome, flows.rows().len());
     let mut tables = vec![schemes(settings, outcome)];
     if extent == Extent::All {
         tables.extend([layers(outcome), packet_types(outcome), octets_by_type(outcome), late_waits(outcome)]);
@@ -72,6 +68,17 @@ pub(crate) fn report(
         }
     }
     out
+}
+
+/// Names the options that list more flows than `shown` ones; empty if there are no more.
+fn left_out(outcome: &Outcome, shown: usize) -> String {
+    let (listed, all) = (outcome.flows.len() - shown, outcome.totals.flows);
+    let parts = [
+        (listed > 0).then(|| format!("{} more with --all-flows", words::counted(listed as u64, "flow"))),
+        (all > outcome.flows.len() as u64).then(|| format!("all {} with --csv", words::counted(all, "flow"))),
+    ];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { String::new() } else { format!("The largest {shown}; {}.", parts.join(", ")) }
 }
 
 /// Octets and savings of each scheme.
@@ -336,9 +343,12 @@ pub(crate) fn flows_csv(outcome: &Outcome) -> String {
         table.row(row);
     }
     for flow in &outcome.other_flows {
-        let mut row = vec![path(flow.input), Cell::text(&flow.src), Cell::text(&flow.dst), Cell::text(&flow.protocol)];
+        let mut row =
+            vec![path(flow.input), Cell::text(&flow.src), Cell::text(&flow.dst), Cell::text(&flow.protocol)];
         row.extend([Cell::Empty, Cell::integer(flow.packets), Cell::integer(flow.bytes_in), Cell::Empty]);
-        for (bytes_out, feedback_bytes) in flow.bytes_out.iter().zip(flow.feedback_bytes.iter().chain(repeat(&0))) {
+        for (bytes_out, feedback_bytes) in
+            flow.bytes_out.iter().zip(flow.feedback_bytes.iter().chain(repeat(&0)))
+        {
             let mut cells = CSV_OF_SCHEME.map(|_| Cell::Empty);
             let saved_ratio = 1.0 - words::per_packet(bytes_out + feedback_bytes, flow.bytes_in);
             cells[0] = Cell::integer(*bytes_out);
