@@ -37,10 +37,10 @@ impl Bits {
         }
         let mut short = [0; SHORT];
         match octets.get(at / 8..at / 8 + count) {
-            Some(from) if at % 8 == 0 => short[..count].copy_from_slice(from),
+            Some(from) if at.is_multiple_of(8) => short[..count].copy_from_slice(from),
             _ => (0..count).for_each(|i| short[i] = octet_at(octets, at + 8 * i)),
         }
-        if len % 8 > 0 {
+        if !len.is_multiple_of(8) {
             short[count - 1] &= !(0xFF_u8 >> (len % 8));
         }
         Self { octets: Octets::Short(short), len }
