@@ -152,6 +152,6 @@ mod tests {
         assert!(lines.contains(&"{\"mode\": null, \"types\": {\"IR\": 1}},"), "{text}");
         let (a, b) = ("{\"bytes_out\": [1, 2], \"src\": \"a\"},", "{\"bytes_out\": [], \"src\": \"b\"}");
         assert!(lines.contains(&a) && lines.contains(&b), "{text}");
-        assert!(lines.contains(&"\"packets\": 3,") && lines.contains(&"\"odd\": {}"), "{text}");
+        assert!(lines.contains(&"\"packets\": 3") && lines.contains(&"\"odd\": {},"), "{text}");
     }
 }
