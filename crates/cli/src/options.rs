@@ -71,7 +71,7 @@ pub(crate) struct ChannelOptions {
     /// Highest CID (MAX_CID) [default: 15 for small, 16383 for large CIDs]
     #[arg(long, hide_short_help = true, value_name = "N", help_heading = "Channel")]
     pub(crate) max_cid: Option<u16>,
-    /// Profiles, separated by commas, as in v1,coap [default: v1,tcp,coap]
+    /// Profiles, separated by commas, as in v1,coap [default: v1,coap,tcp]
     ///
     /// Names: rtp, udp, esp, ip, rtp-udp-lite, udp-lite, tcp, coap-2015 and coap; v1 stands for the first six.
     /// `uncompressed` is always there. Without this option `analyze` compares several sets.

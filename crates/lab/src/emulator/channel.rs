@@ -9,7 +9,7 @@ use thinair_rohc::profile::coap::Base;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{
     CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory, DecompressError, Decompressed,
-    Decompressor, DecompressorConfig, DecompressorMemory, Endpoint, ProfileId,
+    Decompressor, DecompressorConfig, DecompressorMemory, Endpoint,
 };
 use thinair_wire::time::Instant;
 
