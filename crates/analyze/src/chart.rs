@@ -102,7 +102,8 @@ pub struct Chart {
 /// The octets are no capture at all, or cannot be read.
 pub fn read<R: Read>(source: R, choice: &Choice) -> Result<Chart, Error> {
     let mut reader = Reader::new(source)?;
-    let mut unpack = Unpack::new(choice.contexts).keeping_tunnels(choice.keep_tunnels);
+    let mut unpack =
+        Unpack::new(choice.contexts).keeping_tunnels(choice.keep_tunnels).filling_payload(choice.coap_ports);
     let mut chart = Chart::default();
     let (mut hosts, mut flows) = (Vec::<IpAddr>::new(), Follower::new(choice.coap_ports));
     let (mut first, mut chosen) = (None, 0_u64);

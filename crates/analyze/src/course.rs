@@ -1,7 +1,7 @@
 //! How the octets of a flow grow packet by packet: what its start costs, and which scheme is cheaper than which
 //! other one, from which packet on.
 //!
-//! Memory is that of pairs of schemes, and of a logarithm of packets.
+//! Memory is that of pairs of schemes, and of a logarithm of packets where the course is drawn.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,11 @@ pub(crate) struct Course {
     now: Milestone,
     /// For each pair of schemes, in the order of [`pairs`].
     order: Vec<Order>,
-    milestones: Vec<Milestone>,
+    /// The schemes by their sums, the smallest first, each with how it compares with the next one: as long as these hold, so does
+    /// every `order`.
+    ranking: Vec<(usize, Ordering)>,
+    /// None if the course is not drawn.
+    milestones: Option<Vec<Milestone>>,
 }
 
 /// How the sums of two schemes compare.
@@ -34,11 +38,13 @@ pub(crate) struct Lead {
 }
 
 impl Course {
-    pub(crate) fn new(schemes: usize) -> Self {
+    /// A flow without packets, with milestones if it is drawn.
+    pub(crate) fn new(schemes: usize, is_drawn: bool) -> Self {
         Self {
             now: Milestone { packets: 0, bytes_in: 0, bytes_out: vec![0; schemes] },
             order: pairs(schemes).map(|_| Order { is: Ordering::Equal, since: 0 }).collect(),
-            milestones: Vec::new(),
+            ranking: (0..schemes).map(|at| (at, Ordering::Equal)).collect(),
+            milestones: is_drawn.then(Vec::new),
         }
     }
 
@@ -49,6 +55,22 @@ impl Course {
         for (sum, out) in self.now.bytes_out.iter_mut().zip(octets_out) {
             *sum += out;
         }
+        if !self.is_ranked() {
+            self.rank();
+        }
+        if let Some(milestones) = self.milestones.as_mut().filter(|_| is_milestone(self.now.packets)) {
+            milestones.push(self.now.clone());
+        }
+    }
+
+    /// Returns true if the sums of neighbors in the ranking still compare as they did.
+    fn is_ranked(&self) -> bool {
+        let sums = &self.now.bytes_out;
+        let mut neighbors = self.ranking.windows(2);
+        neighbors.all(|pair| sums[pair[0].0].cmp(&sums[pair[1].0]) == pair[0].1)
+    }
+
+    fn rank(&mut self) {
         let sums = &self.now.bytes_out;
         for ((a, b), order) in pairs(sums.len()).zip(&mut self.order) {
             let is = sums[a].cmp(&sums[b]);
@@ -56,8 +78,10 @@ impl Course {
                 *order = Order { is, since: self.now.packets };
             }
         }
-        if is_milestone(self.now.packets) {
-            self.milestones.push(self.now.clone());
+        self.ranking.sort_by_key(|(at, _)| sums[*at]);
+        for at in 1..self.ranking.len() {
+            let (before, here) = (self.ranking[at - 1].0, self.ranking[at].0);
+            self.ranking[at - 1].1 = sums[before].cmp(&sums[here]);
         }
     }
 
@@ -73,9 +97,9 @@ impl Course {
         })
     }
 
-    /// The sums at some packets: each at first, then fewer and fewer, and the last.
+    /// The sums at some packets: each at first, then fewer and fewer, and the last. Empty if the course is not drawn.
     pub(crate) fn milestones(&self) -> Vec<Milestone> {
-        let mut milestones = self.milestones.clone();
+        let Some(mut milestones) = self.milestones.clone() else { return Vec::new() };
         if self.now.packets > 0 && !is_milestone(self.now.packets) {
             milestones.push(self.now.clone());
         }
@@ -99,7 +123,7 @@ mod tests {
     use super::*;
 
     fn course(packets: &[[u64; 3]]) -> Course {
-        let mut course = Course::new(3);
+        let mut course = Course::new(3, true);
         for packet in packets {
             course.add(40, packet);
         }
@@ -135,7 +159,7 @@ mod tests {
 
     #[test]
     fn milestones_are_dense_at_first_and_end_with_the_last_packet() {
-        let mut course = Course::new(1);
+        let mut course = Course::new(1, true);
         for _ in 0..100_001 {
             course.add(40, &[3]);
         }

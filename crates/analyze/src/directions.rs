@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use thinair_capture::Record;
 use thinair_lowpan::Contexts;
 
-use crate::flow::Flows;
+use crate::flow::Directory;
 use crate::sides::Side;
 use crate::unpack::Unpack;
 
@@ -15,7 +15,7 @@ use crate::unpack::Unpack;
 /// and fragments are put together.
 pub struct Directions {
     unpack: Unpack,
-    flows: Flows,
+    flows: Directory<Side>,
 }
 
 impl Directions {
@@ -26,7 +26,7 @@ impl Directions {
 
     /// Directions of the packets that `unpack` finds.
     pub fn of(unpack: Unpack) -> Self {
-        Self { unpack, flows: Flows::default() }
+        Self { unpack, flows: Directory::default() }
     }
 
     /// Number of packets that were taken out of a tunnel: see [`Unpack::unwrapped`].
@@ -40,6 +40,6 @@ impl Directions {
     /// A stable name of the reason why there is no packet.
     pub fn packet<'p>(&'p mut self, record: &Record<'p>) -> Result<(Side, &'p [u8]), &'static str> {
         let packet = self.unpack.packet(record)?;
-        Ok((self.flows.of(&packet, 0).side, packet.octets))
+        Ok((*self.flows.of(&packet, |side| side), packet.octets))
     }
 }

@@ -1,27 +1,56 @@
-//! The flows of one capture, in order of appearance.
+//! The flows of a run, in order of appearance: a few octets for each of them, and every sum for those that are listed.
 
 use std::collections::HashMap;
 
+use thinair_rohc::Instant;
 use thinair_rohc::profile::coap::CoapPorts;
 
 use crate::course::Course;
+use crate::gaps::Gap;
 use crate::packet::{FlowKey, Packet, RtpTrace};
+use crate::scheme::Trip;
+use crate::settings::Settings;
 use crate::sides::{Side, Sides};
+use crate::survey::Listed;
 use crate::tally::{Carried, Traffic};
 
-/// One flow and what it has cost so far.
+/// Packets of a flow up to which it may get larger: a context is paid for by the packets behind its first ones.
+const SHORT: u64 = 20;
+
+/// One flow and its octets so far.
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub(crate) key: FlowKey,
+    pub(crate) side: Side,
     /// Index of the input it is in.
     pub(crate) input: usize,
-    pub(crate) side: Side,
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    /// Octets by scheme, in the order of schemes.
+    pub(crate) sums: Box<[Sum]>,
+    rtp: Option<Box<Streams>>,
+    /// Every sum, if the flow is listed.
+    pub(crate) detail: Option<Box<Detail>>,
+}
+
+/// Octets of a flow in one scheme.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sum {
+    pub(crate) bytes: u64,
+    pub(crate) feedback_bytes: u64,
+    /// Octets by which the flow may be larger than without compression: CIDs, and 3 octets of each IR packet.
+    allowed: u64,
+    /// Packets since the one that built the context.
+    pub(crate) gap: Gap,
+}
+
+/// Every sum of a flow.
+#[derive(Debug)]
+pub(crate) struct Detail {
     pub(crate) traffic: Traffic,
-    /// What each scheme made of it, in the order of schemes.
+    /// In the order of schemes.
     pub(crate) carried: Vec<Carried>,
-    /// How that has grown.
     pub(crate) course: Course,
-    pub(crate) rtp: Streams,
 }
 
 impl Flow {
@@ -31,15 +60,46 @@ impl Flow {
             return len;
         }
         match packet.rtp() {
-            Some((trace, len)) if self.rtp.go_on(trace) => len,
+            Some((trace, len)) if self.rtp.get_or_insert_default().go_on(trace) => len,
             _ => 0,
         }
+    }
+
+    /// SSRCs of its RTP streams, in order of appearance.
+    pub(crate) fn ssrcs(&self) -> &[u32] {
+        self.rtp.as_ref().map_or(&[], |rtp| &rtp.ssrcs)
+    }
+
+    /// Adds a packet, before its trips.
+    pub(crate) fn add(&mut self, packet: &Packet<'_>, application: usize, settings: &Settings) {
+        self.packets += 1;
+        self.bytes += packet.octets.len() as u64;
+        if let Some(detail) = &mut self.detail {
+            detail.traffic.add(packet, application, settings);
+        }
+    }
+
+    /// Returns true if the flow has more than [`SHORT`] packets, and they took more octets in a scheme than before, CIDs and
+    /// IR packets allowed for.
+    pub(crate) fn is_larger(&self, sum: &Sum) -> bool {
+        self.packets > SHORT && sum.bytes + sum.feedback_bytes > self.bytes + sum.allowed
+    }
+}
+
+impl Sum {
+    /// Adds the trip of a packet. Returns the packets and nanoseconds between two packets that build the context, if the trip
+    /// ends such a gap.
+    pub(crate) fn add(&mut self, now: Instant, trip: &Trip) -> Option<(u64, u64)> {
+        self.bytes += trip.len as u64;
+        self.feedback_bytes += trip.feedback_len();
+        self.allowed += trip.compressed.as_ref().map_or(0, |compressed| compressed.allowance() as u64);
+        self.gap.add(now, trip.compressed.as_ref())
     }
 }
 
 /// The RTP streams of a flow, of which there may be several: each with an SSRC of its own.
 #[derive(Debug, Default)]
-pub(crate) struct Streams {
+struct Streams {
     /// The last packet of each, and how many in a row went on before it; the newest last.
     latest: Vec<(RtpTrace, u8)>,
     ssrcs: Vec<u32>,
@@ -54,11 +114,6 @@ impl Streams {
 
     /// Packets in a row that must go on before an SSRC is told.
     const PROOFS: u8 = 3;
-
-    /// The SSRCs, in order of appearance.
-    pub(crate) fn ssrcs(&self) -> &[u32] {
-        &self.ssrcs
-    }
 
     /// Whether a packet goes on with a stream.
     fn go_on(&mut self, trace: RtpTrace) -> bool {
@@ -80,51 +135,140 @@ impl Streams {
     }
 }
 
-/// All flows; those of one input can be looked up.
-#[derive(Debug, Default)]
-pub(crate) struct Flows {
-    list: Vec<Flow>,
+/// Flows of one link by their keys, each with a value, in order of appearance.
+#[derive(Debug)]
+pub(crate) struct Directory<T> {
     index: HashMap<FlowKey, usize>,
+    list: Vec<T>,
     sides: Sides,
-    input: usize,
 }
 
-impl Flows {
-    /// The next input begins: what comes now belongs to no flow of before.
-    pub(crate) fn start(&mut self, input: usize) {
-        self.index.clear();
-        self.sides = Sides::default();
-        self.input = input;
+impl<T> Default for Directory<T> {
+    fn default() -> Self {
+        Self { index: HashMap::new(), list: Vec::new(), sides: Sides::default() }
     }
+}
 
-    /// The flow of a packet, for `schemes` schemes.
-    pub(crate) fn of(&mut self, packet: &Packet<'_>, schemes: usize) -> &mut Flow {
+impl<T> Directory<T> {
+    /// The value of a packet's flow; of a new flow, the one that `value` makes of its side.
+    pub(crate) fn of(&mut self, packet: &Packet<'_>, value: impl FnOnce(Side) -> T) -> &mut T {
         let at = *self.index.entry(packet.key).or_insert_with(|| {
-            self.list.push(Flow {
-                key: packet.key,
-                input: self.input,
-                side: self.sides.of_flow(packet.key.source, packet.key.destination),
-                traffic: Traffic::default(),
-                carried: vec![Carried::default(); schemes],
-                course: Course::new(schemes),
-                rtp: Streams::default(),
-            });
+            self.list.push(value(self.sides.of_flow(packet.key.source, packet.key.destination)));
             self.list.len() - 1
         });
         &mut self.list[at]
     }
 
-    /// Number of flows.
-    pub(crate) fn len(&self) -> usize {
-        self.list.len()
+    /// The values.
+    pub(crate) fn list(&self) -> &[T] {
+        &self.list
+    }
+
+    /// The next link begins: its packets belong to no flow of before.
+    fn forget(&mut self) {
+        (self.index, self.sides) = (HashMap::new(), Sides::default());
+    }
+}
+
+/// All flows of a run.
+#[derive(Debug)]
+pub(crate) struct Flows {
+    directory: Directory<Flow>,
+    listed: Listed,
+    input: usize,
+}
+
+impl Flows {
+    /// No flows yet.
+    pub(crate) fn new(listed: Listed) -> Self {
+        Self { directory: Directory::default(), listed, input: 0 }
+    }
+
+    /// The next input begins.
+    pub(crate) fn start(&mut self, input: usize) {
+        self.directory.forget();
+        self.input = input;
+    }
+
+    /// The flow of a packet, for `schemes` schemes.
+    pub(crate) fn of(&mut self, packet: &Packet<'_>, schemes: usize) -> &mut Flow {
+        let (number, listed, input) = (self.directory.list.len(), &self.listed, self.input);
+        self.directory.of(packet, |side| Flow {
+            key: packet.key,
+            side,
+            input,
+            packets: 0,
+            bytes: 0,
+            sums: vec![Sum::default(); schemes].into(),
+            rtp: None,
+            detail: listed.has(number).then(|| {
+                Box::new(Detail {
+                    traffic: Traffic::default(),
+                    carried: vec![Carried::default(); schemes],
+                    course: Course::new(schemes, listed.is_drawn(number)),
+                })
+            }),
+        })
     }
 
     /// The flows, in order of appearance.
     pub(crate) fn list(&self) -> &[Flow] {
-        &self.list
+        self.directory.list()
     }
 
     pub(crate) fn into_list(self) -> Vec<Flow> {
-        self.list
+        self.directory.list
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use thinair_rohc::{Format, ProfileId};
+
+    use super::*;
+    use crate::scheme::{Compressed, Delivery, Label};
+
+    fn trip(format: Format, len: usize, feedback: &[usize]) -> Trip {
+        let compressed = Compressed {
+            format: Label::Format(format),
+            profile: Some(ProfileId::Udp),
+            header_in: 28,
+            header_out: len,
+            len,
+            cid_len: 1,
+            refresh: false,
+        };
+        Trip {
+            compressed: Some(compressed),
+            not_applicable: false,
+            len,
+            feedback: feedback.to_vec(),
+            delivery: Delivery::Exact,
+        }
+    }
+
+    /// Packets of 28 octets, the first as an IR packet, each with a CID of an octet.
+    fn is_larger(packets: usize, len: usize, feedback: &[usize]) -> bool {
+        let octets =
+            *b"\x45\0\0\x1c\0\0\0\0\x40\x11\0\0\x0a\x63\0\x01\x0a\x63\0\x02\xe0\x01\x16\x33\0\x08\0\0";
+        let packet = Packet::parse(&octets).unwrap();
+        let mut flows = Flows::new(Listed::default());
+        for at in 0..packets {
+            let (format, len) = if at == 0 { (Format::Ir, 28 + 1 + 3) } else { (Format::Normal, len) };
+            let flow = flows.of(&packet, 1);
+            (flow.packets, flow.bytes) = (flow.packets + 1, flow.bytes + 28);
+            flow.sums[0].add(Instant::ZERO, &trip(format, len, if at == 1 { feedback } else { &[] }));
+        }
+        let flow = &flows.list()[0];
+        flow.is_larger(&flow.sums[0])
+    }
+
+    #[test]
+    fn a_flow_may_be_larger_by_its_cids_and_ir_packets() {
+        assert!(!is_larger(21, 29, &[]));
+        assert!(is_larger(21, 29, &[1]), "feedback counts");
+        assert!(is_larger(21, 30, &[]));
+        assert!(!is_larger(20, 30, &[]), "a short flow");
     }
 }

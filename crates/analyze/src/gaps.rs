@@ -1,16 +1,46 @@
 //! Packets of a flow that build its context from nothing, and how far apart they are.
 
+use std::num::NonZeroU64;
+
 use thinair_rohc::{Format, Instant, ProfileId};
 
 use crate::outcome::LateWait;
 use crate::scheme::{Compressed, Label};
 
-/// The gaps between packets that build the context of a flow.
+/// The gap of a flow that is open: it begins with a packet that built the context.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Gap {
+    /// Packets since that one, and 1; none if no packet has built the context.
+    open: Option<NonZeroU64>,
+    since: Instant,
+    latest: Instant,
+}
+
+impl Gap {
+    /// Adds a packet of the flow. Returns the packets and nanoseconds of the gap that it ends, if it does. Packets of profile
+    /// 0x0000 share one context, and are not counted.
+    pub(crate) fn add(&mut self, now: Instant, compressed: Option<&Compressed>) -> Option<(u64, u64)> {
+        let compressed = compressed.filter(|one| one.profile != Some(ProfileId::Uncompressed))?;
+        self.latest = now;
+        self.open = self.open.map(|packets| packets.saturating_add(1));
+        if !builds_context(compressed) {
+            return None;
+        }
+        let ended = self.ended();
+        (self.open, self.since) = (Some(NonZeroU64::MIN), now);
+        ended
+    }
+
+    /// Packets and nanoseconds of the gap if the flow has ended; none without a packet.
+    pub(crate) fn ended(&self) -> Option<(u64, u64)> {
+        let packets = self.open?.get() - 1;
+        (packets > 0).then(|| (packets, self.latest.nanos_since(self.since)))
+    }
+}
+
+/// Sums of gaps that have ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Gaps {
-    /// Time of the newest packet that built the context, and packets since.
-    open: Option<(Instant, u64)>,
-    latest: Instant,
     longest_packets: u64,
     longest_nanos: u64,
     packets: u64,
@@ -19,24 +49,18 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
-    /// Adds a packet of the flow. Those of profile 0x0000 share one context, and are not counted.
-    pub(crate) fn add(&mut self, now: Instant, compressed: Option<&Compressed>) {
-        if compressed.is_none_or(|compressed| compressed.profile == Some(ProfileId::Uncompressed)) {
-            return;
-        }
-        self.latest = now;
-        if let Some((_, packets)) = &mut self.open {
-            *packets += 1;
-        }
-        if compressed.is_some_and(builds_context) {
-            self.close();
-            self.open = Some((now, 0));
-        }
+    /// Adds a gap that has ended, if there is one: packets and nanoseconds.
+    pub(crate) fn add(&mut self, ended: Option<(u64, u64)>) {
+        let Some((packets, nanos)) = ended else { return };
+        self.longest_packets = self.longest_packets.max(packets);
+        self.longest_nanos = self.longest_nanos.max(nanos);
+        self.packets += packets;
+        self.nanos += nanos;
+        self.count += 1;
     }
 
-    /// Adds the gaps of another flow, which has ended.
-    pub(crate) fn add_flow(&mut self, mut flow: Self) {
-        flow.close();
+    /// Adds the gaps of a flow.
+    pub(crate) fn merge(&mut self, flow: &Self) {
         self.longest_packets = self.longest_packets.max(flow.longest_packets);
         self.longest_nanos = self.longest_nanos.max(flow.longest_nanos);
         self.packets += flow.packets;
@@ -44,9 +68,8 @@ impl Gaps {
         self.count += flow.count;
     }
 
-    /// The gaps of flows that have ended; none if there is not any.
-    pub(crate) fn late_wait(mut self) -> Option<LateWait> {
-        self.close();
+    /// How long a late decompressor waits; none if there is no gap.
+    pub(crate) fn late_wait(self) -> Option<LateWait> {
         let mean = |sum: f64| sum / self.count as f64;
         (self.count > 0).then(|| LateWait {
             packets: self.longest_packets,
@@ -54,17 +77,6 @@ impl Gaps {
             mean_packets: mean(self.packets as f64),
             mean_seconds: mean(self.nanos as f64 / 1e9),
         })
-    }
-
-    /// Ends the gap that is open, if it has packets.
-    fn close(&mut self) {
-        let Some((since, packets @ 1..)) = self.open.take() else { return };
-        let nanos = self.latest.nanos_since(since);
-        self.longest_packets = self.longest_packets.max(packets);
-        self.longest_nanos = self.longest_nanos.max(nanos);
-        self.packets += packets;
-        self.nanos += nanos;
-        self.count += 1;
     }
 }
 
@@ -89,15 +101,23 @@ mod tests {
             header_in: 28,
             header_out: 3,
             len: 3,
+            cid_len: 0,
             refresh: false,
         }
     }
 
+    /// Adds the gaps of a flow with such packets, a second apart.
+    fn add(gaps: &mut Gaps, formats: &[Format]) {
+        let mut gap = Gap::default();
+        for (second, &format) in (0..).zip(formats) {
+            gaps.add(gap.add(Instant::from_millis(1_000 * second), Some(&packet(format))));
+        }
+        gaps.add(gap.ended());
+    }
+
     fn gaps(formats: &[Format]) -> Gaps {
         let mut gaps = Gaps::default();
-        for (second, &format) in (0..).zip(formats) {
-            gaps.add(Instant::from_millis(1_000 * second), Some(&packet(format)));
-        }
+        add(&mut gaps, formats);
         gaps
     }
 
@@ -119,8 +139,8 @@ mod tests {
     fn the_longest_gap_of_all_flows_counts() {
         use Format::{Ir, Uo0};
         let mut all = Gaps::default();
-        all.add_flow(gaps(&[Ir, Uo0, Ir]));
-        all.add_flow(gaps(&[Ir, Uo0, Uo0, Uo0]));
+        add(&mut all, &[Ir, Uo0, Ir]);
+        add(&mut all, &[Ir, Uo0, Uo0, Uo0]);
         let wait = all.late_wait().unwrap();
         assert_eq!((wait.packets, wait.mean_packets), (3, 2.5));
     }

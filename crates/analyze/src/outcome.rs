@@ -8,6 +8,10 @@ use serde::{Serialize, Serializer};
 use thinair_capture::LinkType;
 use thinair_rohc::{Channel, CidSpace};
 
+mod flow;
+
+pub use flow::{BreakEven, Flow, Milestone, OtherFlow};
+
 use crate::recommendation::Recommendation;
 use crate::schc::{self, Direction, RuleSet};
 use crate::timeline::Timeline;
@@ -26,8 +30,12 @@ pub struct Outcome {
     pub totals: Totals,
     /// Scheme and settings to use; none if no scheme that both ends can be set to saves anything.
     pub recommendation: Option<Recommendation>,
-    /// The flows, in order of appearance.
+    /// The largest flows, in order of appearance: those with most octets, at most
+    /// [`Settings::most_flows`](crate::Settings::most_flows).
     pub flows: Vec<Flow>,
+    /// All others, in order of appearance.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_flows: Vec<OtherFlow>,
     /// The first packets that did not come back bit for bit, at most [`MOST_FAULTS`].
     pub faults: Vec<Fault>,
     /// Sizes of all headers over time, one input after the other.
@@ -44,6 +52,9 @@ pub struct Outcome {
 /// Faults that are kept; all are counted.
 pub const MOST_FAULTS: usize = 10;
 
+/// Flows whose [`Flow::course`] is kept, the largest by octets.
+pub const MOST_COURSES: usize = 3;
+
 impl Outcome {
     /// Packets that did not come back bit for bit, in all schemes.
     pub fn mismatches(&self) -> u64 {
@@ -52,15 +63,28 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// The outcome with only one scheme of each name: the one that sends fewest octets, feedback included.
-    pub fn best_of_each(self) -> Self {
+    /// The outcome with only one scheme of each name, the one that sends fewest octets, feedback included; without
+    /// [`other_flows`](Self::other_flows).
+    pub fn best_of_each(&self) -> Self {
         let schemes = &self.totals.schemes;
         let is_best = |at: usize, scheme: &Scheme| {
             let others = schemes.iter().enumerate().filter(|(_, other)| other.scheme == scheme.scheme);
             others.min_by_key(|(_, other)| other.sent_bytes()).is_some_and(|(best, _)| best == at)
         };
         let keep: Vec<_> = schemes.iter().enumerate().map(|(at, scheme)| is_best(at, scheme)).collect();
-        self.only(&keep)
+        let outcome = Self {
+            schema: self.schema,
+            inputs: self.inputs.clone(),
+            totals: self.totals.clone(),
+            recommendation: self.recommendation.clone(),
+            flows: self.flows.clone(),
+            other_flows: Vec::new(),
+            faults: self.faults.clone(),
+            timeline: self.timeline.clone(),
+            header_sizes_in: self.header_sizes_in.clone(),
+            header_sizes_out: self.header_sizes_out.clone(),
+        };
+        outcome.only(&keep)
     }
 
     /// The outcome with the schemes for which `keep` is true.
@@ -92,8 +116,11 @@ pub struct Input {
     pub path: String,
     /// Records.
     pub packets: u64,
-    /// Records with a whole IP packet: those that are compressed.
+    /// Records with an IP packet whose headers are whole: those that are compressed.
     pub ip_packets: u64,
+    /// Those of `ip_packets` whose payload was not captured, or not all of it: zeros stand for what is missing, so that a
+    /// checksum over it is not that of the packet.
+    pub cut: u64,
     /// Records by link type: its name in the registry of `LINKTYPE_` values and its number. The first one of a file is there
     /// also if it has no record.
     #[serde(serialize_with = "by_link_type")]
@@ -167,72 +194,13 @@ impl SchcRules {
 pub struct Totals {
     /// IP packets.
     pub packets: u64,
+    /// Flows: those of [`Outcome::flows`] and of [`Outcome::other_flows`].
+    pub flows: u64,
     /// What came in.
     #[serde(flatten)]
     pub traffic: Traffic,
     /// What each scheme made of it.
     pub schemes: Vec<Scheme>,
-}
-
-/// One direction of a conversation.
-#[derive(Clone, Debug, Serialize)]
-pub struct Flow {
-    /// Index of the input it is in, from 0.
-    pub input: usize,
-    /// Where it comes from: address and port.
-    pub src: String,
-    /// Where it goes to: address and port.
-    pub dst: String,
-    /// The name of what the innermost IP header carries.
-    pub protocol: String,
-    /// The side of the link where it starts, `a` or `b`.
-    pub side: &'static str,
-    /// The ROHC profile of most of its packets, in the last of the schemes that are ROHC.
-    pub profile: &'static str,
-    /// All profiles of its packets in that scheme, the one of most packets first. RTP that is found by its first
-    /// packets has those in profile `udp` or `udp-lite`.
-    pub profiles: Vec<&'static str>,
-    /// Security Parameters Index, of ESP alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub spi: Option<u32>,
-    /// SSRCs of its RTP streams, at most 8; not there if it has none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ssrcs: Vec<u32>,
-    /// Packets.
-    pub packets: u64,
-    /// What came in.
-    #[serde(flatten)]
-    pub traffic: Traffic,
-    /// What each scheme made of it.
-    pub schemes: Vec<Scheme>,
-    /// Which scheme is cheaper than which other one in the end, and from which packet on.
-    pub break_even: Vec<BreakEven>,
-    /// Octets so far, at some packets of the flow.
-    #[serde(skip)]
-    pub course: Vec<Milestone>,
-}
-
-/// One scheme gets cheaper than another one for good. What counts is all octets of the flow so far, feedback
-/// included.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct BreakEven {
-    /// The scheme that is cheaper, as [`Scheme::id`].
-    pub cheaper: String,
-    /// The scheme that it is cheaper than.
-    pub than: String,
-    /// It is cheaper after so many packets of the flow, and stays so to its end: 1 if it always was.
-    pub after_packets: u64,
-}
-
-/// Octets of the first packets of a flow.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Milestone {
-    /// Packets of the flow so far.
-    pub packets: u64,
-    /// Octets of those as they came.
-    pub bytes_in: u64,
-    /// Octets that each scheme sent for them, feedback included.
-    pub bytes_out: Vec<u64>,
 }
 
 /// Octets that came in.
@@ -294,6 +262,10 @@ pub struct Scheme {
     /// needs, and where a scheme has no contexts.
     #[serde(flatten)]
     pub late_wait: Option<LateWait>,
+    /// Flows of more than 20 packets that took more octets than without compression, feedback included, even if the octets of
+    /// their CIDs and 3 octets of each IR packet (type, profile, CRC) are not counted. Of totals of ROHC alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub larger_flows: Option<u64>,
     /// Feedback packets, each sent by itself in the other direction.
     pub feedback_packets: u64,
     /// Octets of those.

@@ -40,6 +40,8 @@ pub(crate) struct Packet<'p> {
     pub(crate) ip: usize,
     /// Octets of the transport header behind them.
     pub(crate) transport: usize,
+    /// Octets at the end that were not captured, with zeros in their place.
+    pub(crate) missing: usize,
     /// What may be CoAP or RTP: the payload of a datagram of UDP or UDP-Lite.
     datagram: Option<&'p [u8]>,
 }
@@ -67,7 +69,18 @@ impl<'p> Packet<'p> {
         let is_udp = matches!(last.next, protocol::UDP | protocol::UDP_LITE);
         let datagram = (is_udp && transport.len > 0).then(|| behind.get(transport.len..).unwrap_or_default());
         let is_fragment = last.is_fragment();
-        Ok(Self { octets, key, odd, is_fragment, ip, transport: transport.len, datagram })
+        Ok(Self { octets, key, odd, is_fragment, ip, transport: transport.len, missing: 0, datagram })
+    }
+
+    /// The packet if so many octets at its end are not known, and none of those is part of a header. Where CoAP may be, its
+    /// header is a whole one.
+    pub(crate) fn with_missing(self, missing: usize, ports: &CoapPorts) -> Option<Self> {
+        let captured = self.octets.len().checked_sub(missing)?;
+        let application = if self.is_to_or_from(ports) { self.coap(ports)? } else { 0 };
+        // Zeros in place of a TCP header that was cut off are none.
+        let has_no_header = self.transport == 0 && self.key.protocol == protocol::TCP && !self.is_fragment;
+        let are_there = self.headers() + application <= captured && !has_no_header;
+        are_there.then_some(Self { missing, ..self })
     }
 
     /// The octets behind the last IP header and its extension headers.
@@ -89,11 +102,7 @@ impl<'p> Packet<'p> {
     /// Octets of a CoAP header with token, options and payload marker: a message on a UDP port of CoAP that is
     /// right in every bit. Nothing else in a datagram says that it is CoAP.
     pub(crate) fn coap(&self, ports: &CoapPorts) -> Option<usize> {
-        let datagram = self.datagram.filter(|_| self.key.protocol == protocol::UDP)?;
-        let (source, destination) = self.key.ports?;
-        if !ports.has(source) && !ports.has(destination) {
-            return None;
-        }
+        let datagram = self.datagram.filter(|_| self.is_to_or_from(ports))?;
         let message = Coap::read(datagram).ok()?;
         if message.code == Code::EMPTY {
             return (datagram.len() == Coap::LEN).then_some(Coap::LEN);
@@ -106,6 +115,12 @@ impl<'p> Packet<'p> {
             coap::End::NoPayload => Some(datagram.len()),
             coap::End::MarkerWithoutPayload | coap::End::Malformed { .. } => None,
         }
+    }
+
+    /// A datagram of UDP to or from one of these ports.
+    fn is_to_or_from(&self, ports: &CoapPorts) -> bool {
+        let is_one = |(source, destination)| ports.has(source) || ports.has(destination);
+        self.key.protocol == protocol::UDP && self.key.ports.is_some_and(is_one)
     }
 
     /// What the packet would be in an RTP stream, and the octets of its RTP header. Only a second packet that

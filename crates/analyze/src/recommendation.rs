@@ -1,6 +1,7 @@
 //! Scheme and settings to use for traffic like that of the captures.
 
 use serde::Serialize;
+use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::{Channel, CidSpace, CompressorMemory, DecompressorMemory, Mode, ProfileId, ProfileSet};
 
 use crate::outcome::{Contexts, LateWait, Scheme, Totals};
@@ -29,8 +30,6 @@ pub struct Recommendation {
     pub mode: &'static str,
     /// PROFILES of the channel, without `uncompressed`.
     pub profiles: Vec<&'static str>,
-    /// Those of `profiles` that are experimental.
-    pub experimental: Vec<&'static str>,
     /// LARGE_CIDS and MAX_CID of the channel.
     #[serde(flatten)]
     pub contexts: Contexts,
@@ -156,14 +155,11 @@ impl Candidate<'_> {
             cost_in: totals.traffic.cost_in.map(|cost| cost * months),
             cost_out: self.scheme.cost_out.map(|cost| cost * months),
         });
-        let names = |is_among: fn(&ProfileId) -> bool| {
-            profiles.iter().filter(is_among).map(ProfileId::name).collect()
-        };
+        let named = profiles.iter().filter(|profile| *profile != ProfileId::Uncompressed);
         Recommendation {
             scheme: self.scheme.scheme,
             mode: self.mode.letter(),
-            profiles: names(|profile| *profile != ProfileId::Uncompressed),
-            experimental: names(|profile| *profile == ProfileId::Tcp),
+            profiles: named.map(ProfileId::name).collect(),
             contexts: Contexts::of(&channel),
             learned: self.learned,
             bytes_in,
@@ -172,7 +168,8 @@ impl Candidate<'_> {
             saved_ratio: self.scheme.saved_ratio,
             late_wait: self.scheme.late_wait,
             memory_bytes: CompressorMemory::owned(&channel, BLOCKS).octets()
-                + DecompressorMemory::owned(&channel, BLOCKS).octets(),
+                + DecompressorMemory::owned(&channel, BLOCKS).octets()
+                + 2 * Exchanges::for_channel(&channel).octets(),
             seconds,
             month,
             channel,
@@ -181,10 +178,7 @@ impl Candidate<'_> {
 
     /// The default profiles where others make no difference.
     fn profiles(&self, survey: &Survey) -> ProfileSet {
-        let own = self.channel.profiles();
-        match ProfileSet::v1().with(ProfileId::Coap) {
-            Ok(usual) if survey.useful(usual) == survey.useful(own) => usual,
-            _ => own,
-        }
+        let (own, usual) = (self.channel.profiles(), ProfileSet::default());
+        if survey.useful(usual) == survey.useful(own) { usual } else { own }
     }
 }

@@ -1,6 +1,5 @@
 //! The run: records of captures in, [`Outcome`] out.
 
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::rc::Rc;
 
@@ -8,14 +7,16 @@ use thinair_capture::{Error, Reader, Record, Timestamp};
 use thinair_rohc::Instant;
 
 use crate::course::Course;
-use crate::flow::{Flow, Flows};
-use crate::outcome::{self, BreakEven, Fault, Input, MOST_FAULTS, Outcome, SCHEMA, SchcRules, Totals};
+use crate::flow::{Detail, Flow, Flows};
+use crate::outcome::{
+    self, BreakEven, Fault, Input, MOST_FAULTS, OtherFlow, Outcome, SCHEMA, SchcRules, Totals,
+};
 use crate::packet::Packet;
 use crate::recommendation::Recommendation;
 use crate::scheme::{Cause, Delivery, Scheme, Trip};
 use crate::settings::{SchemeSpec, Settings};
 use crate::survey::{Provision, Survey};
-use crate::tally::{Carried, Traffic, layers_out};
+use crate::tally::{Carried, Sizes, Traffic, layers_out};
 use crate::timeline::Timeline;
 use crate::unpack::Unpack;
 
@@ -31,7 +32,8 @@ pub(crate) const PROGRESS_EVERY: u64 = 1_024;
 /// Reads captures, each of them a link of its own, and lets every scheme carry their packets.
 ///
 /// **Read each capture into a [`Survey`] first; then call [`read`](Self::read) for each in the same order, then
-/// [`finish`](Self::finish).** Memory grows with the number of flows, not of packets.
+/// [`finish`](Self::finish).** Memory grows with the number of flows, not of packets: by some kilobytes for each of the
+/// [`most_flows`](Settings::most_flows) flows that are listed with every sum, and by less than one for each of the others.
 #[derive(Debug)]
 pub struct Analysis {
     settings: Settings,
@@ -39,11 +41,12 @@ pub struct Analysis {
     inputs: Vec<Input>,
     flows: Flows,
     traffic: Traffic,
-    carried: Vec<Carried>,
+    /// Flows that are not listed, by scheme.
+    others: Vec<Carried>,
     faults: Vec<Fault>,
     timeline: Timeline,
-    header_sizes_in: BTreeMap<u64, u64>,
-    header_sizes_out: Vec<BTreeMap<u64, u64>>,
+    header_sizes_in: Sizes,
+    header_sizes_out: Vec<Sizes>,
     /// IP packets of the run so far.
     number: u64,
     /// Where the next input begins on the time axis, in nanoseconds.
@@ -57,17 +60,17 @@ pub struct Analysis {
 
 impl Analysis {
     /// An analysis of the captures of that survey.
-    pub fn new(settings: Settings, survey: Survey) -> Self {
+    pub fn new(settings: Settings, mut survey: Survey) -> Self {
         let schemes = settings.schemes.len();
         Self {
             inputs: Vec::new(),
-            flows: Flows::default(),
+            flows: Flows::new(survey.listed(settings.most_flows)),
             traffic: Traffic::default(),
-            carried: vec![Carried::default(); schemes],
+            others: vec![Carried::default(); schemes],
             faults: Vec::new(),
             timeline: Timeline::default(),
-            header_sizes_in: BTreeMap::new(),
-            header_sizes_out: vec![BTreeMap::new(); schemes],
+            header_sizes_in: Sizes::default(),
+            header_sizes_out: vec![Sizes::default(); schemes],
             number: 0,
             begins: 0,
             damaged: vec![!settings.damage_one; schemes],
@@ -133,38 +136,59 @@ impl Analysis {
         let totals = self.totals();
         let tally = Told { settings: &self.settings };
         let recommendation = Recommendation::of(&self.settings, &self.survey, &totals, self.begins);
-        let flows = self.flows.into_list().into_iter().map(|flow| tally.flow(&flow)).collect();
+        let (mut flows, mut other_flows) = (Vec::new(), Vec::new());
+        for mut flow in self.flows.into_list() {
+            match flow.detail.take() {
+                Some(detail) => flows.push(tally.flow(&flow, *detail)),
+                None => other_flows.push(other_flow(&flow)),
+            }
+        }
         Outcome {
             schema: SCHEMA,
             inputs: self.inputs,
             totals,
             recommendation,
             flows,
+            other_flows,
             faults: self.faults,
             timeline: self.timeline,
-            header_sizes_in: self.header_sizes_in,
-            header_sizes_out: self.header_sizes_out,
+            header_sizes_in: self.header_sizes_in.counts(),
+            header_sizes_out: self.header_sizes_out.iter().map(Sizes::counts).collect(),
         }
     }
 
     /// Sums over all packets so far.
     pub fn totals(&self) -> Totals {
         let tally = Told { settings: &self.settings };
-        let mut carried = self.carried.clone();
+        let mut carried = self.others.clone();
+        let mut larger_flows = vec![0; carried.len()];
         for flow in self.flows.list() {
-            for (all, of_flow) in carried.iter_mut().zip(&flow.carried) {
-                all.gaps.add_flow(of_flow.gaps);
+            for (all, of_flow) in
+                carried.iter_mut().zip(flow.detail.iter().flat_map(|detail| &detail.carried))
+            {
+                all.merge(of_flow);
             }
+            for ((all, larger), sum) in carried.iter_mut().zip(&mut larger_flows).zip(&flow.sums) {
+                all.gaps.add(sum.gap.ended());
+                *larger += u64::from(flow.is_larger(sum));
+            }
+        }
+        let mut schemes = tally.schemes(&self.traffic, &carried);
+        for ((scheme, larger), spec) in schemes.iter_mut().zip(larger_flows).zip(&self.settings.schemes) {
+            scheme.larger_flows = spec.channel().map(|_| larger);
         }
         Totals {
             packets: self.traffic.packets,
+            flows: self.flows.list().len() as u64,
             traffic: tally.traffic(&self.traffic),
-            schemes: tally.schemes(&self.traffic, &carried),
+            schemes,
         }
     }
 
     fn unpack(&self) -> Unpack {
-        Unpack::new(self.settings.contexts).keeping_tunnels(self.settings.keep_tunnels)
+        Unpack::new(self.settings.contexts)
+            .keeping_tunnels(self.settings.keep_tunnels)
+            .filling_payload(self.settings.compressor.coap.ports)
     }
 
     /// What the ends of the link are provisioned with, where there is a scheme for it.
@@ -189,6 +213,7 @@ impl Analysis {
             }
         };
         input.ip_packets += 1;
+        input.cut += u64::from(packet.missing > 0);
         if let Some(odd) = packet.odd {
             *input.odd.entry(odd).or_default() += 1;
         }
@@ -201,29 +226,36 @@ impl Analysis {
         let settings = &self.settings;
         let flow = self.flows.of(packet, settings.schemes.len());
         let application = flow.application_header(packet, &settings.compressor.coap.ports);
-        let is_first = flow.traffic.packets == 0;
-        flow.traffic.add(packet, application, settings);
+        let is_first = flow.packets == 0;
+        flow.add(packet, application, settings);
         self.traffic.add(packet, application, settings);
         let header_in = packet.headers() + application;
-        *self.header_sizes_in.entry(header_in as u64).or_default() += 1;
+        self.header_sizes_in.add(header_in);
         self.header_out.clear();
         self.octets_out.clear();
         for (at, scheme) in link.schemes.iter_mut().enumerate() {
             let trip = scheme.carry(settings, self.number, now, flow.side, packet.octets);
-            flow.carried[at].add(packet, application, is_first, &trip, settings);
-            flow.carried[at].gaps.add(now, trip.compressed.as_ref());
-            self.carried[at].add(packet, application, is_first, &trip, settings);
-            self.octets_out.push((trip.len + trip.feedback.iter().sum::<usize>()) as u64);
-            let header_out = layers_out(packet, application, trip.compressed.as_ref()).all_headers();
-            *self.header_sizes_out[at].entry(header_out).or_default() += 1;
-            self.header_out.push(header_out as usize);
+            let layers = layers_out(packet, application, trip.compressed.as_ref());
+            let gap = flow.sums[at].add(now, &trip);
+            let sums = match &mut flow.detail {
+                Some(detail) => &mut detail.carried[at],
+                None => &mut self.others[at],
+            };
+            sums.add(&layers, is_first, &trip, settings);
+            sums.gaps.add(gap);
+            self.octets_out.push(trip.len as u64 + trip.feedback_len());
+            let header_out = layers.all_headers() as usize;
+            self.header_sizes_out[at].add(header_out);
+            self.header_out.push(header_out);
             if let Delivery::Fault(cause) = &trip.delivery
                 && self.faults.len() < MOST_FAULTS
             {
                 self.faults.push(fault(flow, record, &settings.schemes[at], &trip, cause));
             }
         }
-        flow.course.add(packet.octets.len() as u64, &self.octets_out);
+        if let Some(detail) = &mut flow.detail {
+            detail.course.add(packet.octets.len() as u64, &self.octets_out);
+        }
         self.timeline.add(link.latest, header_in, &self.header_out);
         self.number += 1;
     }
@@ -272,29 +304,53 @@ fn fault(flow: &Flow, record: u64, spec: &SchemeSpec, trip: &Trip, cause: &Cause
     }
 }
 
+/// A flow that is not listed with every sum.
+fn other_flow(flow: &Flow) -> OtherFlow {
+    OtherFlow {
+        input: flow.input,
+        src: flow.key.source_text(),
+        dst: flow.key.destination_text(),
+        protocol: flow.key.protocol_text(),
+        side: flow.side.name(),
+        spi: flow.key.spi,
+        ssrcs: flow.ssrcs().to_vec(),
+        packets: flow.packets,
+        bytes_in: flow.bytes,
+        bytes_out: flow.sums.iter().map(|sum| sum.bytes).collect(),
+        feedback_bytes: match flow.sums.iter().all(|sum| sum.feedback_bytes == 0) {
+            true => Vec::new(),
+            false => flow.sums.iter().map(|sum| sum.feedback_bytes).collect(),
+        },
+    }
+}
+
 /// Sums, told as results.
 struct Told<'s> {
     settings: &'s Settings,
 }
 
 impl Told<'_> {
-    fn flow(&self, flow: &Flow) -> outcome::Flow {
-        let profiles = profiles(&flow.carried);
+    fn flow(&self, flow: &Flow, detail: Detail) -> outcome::Flow {
+        let Detail { traffic, mut carried, course } = detail;
+        for (sums, sum) in carried.iter_mut().zip(&flow.sums) {
+            sums.gaps.add(sum.gap.ended());
+        }
+        let profiles = profiles(&carried);
         outcome::Flow {
             input: flow.input,
             src: flow.key.source_text(),
             dst: flow.key.destination_text(),
             protocol: flow.key.protocol_text(),
-            side: ["a", "b"][flow.side.index()],
+            side: flow.side.name(),
             profile: profiles.first().copied().unwrap_or("none"),
             profiles,
             spi: flow.key.spi,
-            ssrcs: flow.rtp.ssrcs().to_vec(),
-            break_even: self.break_even(&flow.course),
-            course: flow.course.milestones(),
-            packets: flow.traffic.packets,
-            traffic: self.traffic(&flow.traffic),
-            schemes: self.schemes(&flow.traffic, &flow.carried),
+            ssrcs: flow.ssrcs().to_vec(),
+            break_even: self.break_even(&course),
+            course: course.milestones(),
+            packets: traffic.packets,
+            traffic: self.traffic(&traffic),
+            schemes: self.schemes(&traffic, &carried),
         }
     }
 
@@ -316,28 +372,26 @@ impl Told<'_> {
     fn scheme(&self, spec: &SchemeSpec, traffic: &Traffic, carried: &Carried) -> outcome::Scheme {
         let sent = carried.bytes + carried.feedback_bytes;
         let kept = if traffic.bytes == 0 { 1.0 } else { sent as f64 / traffic.bytes as f64 };
+        let formats = carried.formats();
         outcome::Scheme {
             scheme: spec.name(),
             mode: spec.mode(),
             contexts: self.settings.unusual_contexts(spec),
             bytes_out: carried.bytes,
-            header_bytes_out: carried.header_bytes,
+            header_bytes_out: carried.layers.headers(),
             first_packet_bytes: carried.first_packets,
             saved_ratio: 1.0 - kept,
             not_applicable: carried.not_applicable,
             roundtrip_mismatches: carried.mismatches,
             lost: carried.lost,
             lost_by: carried.lost_by.clone(),
-            packet_types: carried.formats.iter().map(|(format, sums)| (format.name(), sums.0)).collect(),
-            rohc_bytes_by_type: carried
-                .formats
-                .iter()
-                .map(|(format, sums)| (format.name(), sums.1))
-                .collect(),
-            profiles: carried.profiles.iter().map(|(profile, &n)| (profile.name(), n)).collect(),
+            packet_types: formats.iter().map(|(format, sums)| (format.name(), sums.0)).collect(),
+            rohc_bytes_by_type: formats.iter().map(|(format, sums)| (format.name(), sums.1)).collect(),
+            profiles: carried.profiles().into_iter().map(|(profile, n)| (profile.name(), n)).collect(),
             refreshes: carried.refreshes,
             refresh_bytes: carried.refresh_bytes,
             late_wait: if spec.refreshes() { carried.gaps.late_wait() } else { None },
+            larger_flows: None,
             feedback_packets: carried.feedback_packets,
             feedback_bytes: carried.feedback_bytes,
             layers_out: carried.layers,
@@ -368,8 +422,8 @@ impl Told<'_> {
 
 /// The profiles of the last scheme that has any, those of most packets first; of two, the one with the lower number.
 fn profiles(carried: &[Carried]) -> Vec<&'static str> {
-    let last = carried.iter().map(|carried| &carried.profiles).rfind(|profiles| !profiles.is_empty());
+    let last = carried.iter().map(Carried::profiles).rfind(|profiles| !profiles.is_empty());
     let mut profiles: Vec<_> = last.into_iter().flatten().collect();
-    profiles.sort_by_key(|(_, packets)| std::cmp::Reverse(**packets));
+    profiles.sort_by_key(|(_, packets)| std::cmp::Reverse(*packets));
     profiles.into_iter().map(|(profile, _)| profile.name()).collect()
 }

@@ -77,6 +77,7 @@ mod rule;
 mod tests;
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use fields::{Label, Parsed};
 pub use learn::Learner;
@@ -162,13 +163,50 @@ pub struct RuleSet {
     /// By direction; a rule's RuleID is one more than its place.
     rules: [Vec<Rule>; 2],
     /// Places of the rules for these fields.
-    places: [HashMap<Vec<Label>, Vec<usize>>; 2],
+    places: [HashMap<Vec<Label>, Vec<usize>, BuildHasherDefault<Fold>>; 2],
+}
+
+/// A hash of few octets a step. There are at most 255 rules of a direction, so nobody can make keys that meet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fold(u64);
+
+impl Fold {
+    fn add(&mut self, value: u64) {
+        // Fibonacci hashing: 2^64 divided by the golden ratio.
+        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
+impl Hasher for Fold {
+    fn write(&mut self, octets: &[u8]) {
+        octets.iter().for_each(|octet| self.add((*octet).into()));
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.add(value.into());
+    }
+
+    fn write_u16(&mut self, value: u16) {
+        self.add(value.into());
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.add(value as u64);
+    }
+
+    fn write_isize(&mut self, value: isize) {
+        self.add(value as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0.rotate_left(26)
+    }
 }
 
 impl RuleSet {
     fn new(reading: Reading, rules: [Vec<Rule>; 2]) -> Self {
         let places = rules.each_ref().map(|rules| {
-            let mut places: HashMap<_, Vec<_>> = HashMap::new();
+            let mut places: HashMap<_, Vec<_>, _> = HashMap::default();
             for (place, rule) in rules.iter().enumerate() {
                 places.entry(rule.labels()).or_default().push(place);
             }

@@ -67,8 +67,21 @@ pub(crate) struct Compressed {
     pub(crate) header_out: usize,
     /// Octets in all.
     pub(crate) len: usize,
+    /// Octets of the CID among them.
+    pub(crate) cid_len: usize,
     /// It refreshes a context that was established.
     pub(crate) refresh: bool,
+}
+
+/// Octets that an IR packet has besides the headers: its type, the profile and the CRC (RFC 5795, section 5.2.2.1).
+const IR_OCTETS: usize = 3;
+
+impl Compressed {
+    /// Octets by which a packet may be larger than it came.
+    pub(crate) fn allowance(&self) -> usize {
+        let is_ir = matches!(self.format, Label::Format(Format::Ir | Format::IrCr));
+        self.cid_len + if is_ir { IR_OCTETS } else { 0 }
+    }
 }
 
 /// By what packets are counted.
@@ -226,6 +239,13 @@ impl Scheme {
             }
         }
         trip
+    }
+}
+
+impl Trip {
+    /// Octets of all feedback.
+    pub(crate) fn feedback_len(&self) -> u64 {
+        self.feedback.iter().sum::<usize>() as u64
     }
 }
 

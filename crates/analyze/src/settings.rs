@@ -6,6 +6,9 @@ use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Integrity, Mod
 
 use crate::outcome;
 
+/// Default number of flows that are listed with every sum.
+pub const MOST_FLOWS: usize = 10_000;
+
 /// What an analysis is told at start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -32,6 +35,9 @@ pub struct Settings {
     /// Leave tunnels (GRE, ERSPAN, VXLAN, ZEP) as they are: the outer packet counts. Default: false, the packet in the tunnel
     /// counts.
     pub keep_tunnels: bool,
+    /// Flows that are listed with every sum, the largest by octets; the others with their octets alone. Default:
+    /// [`MOST_FLOWS`].
+    pub most_flows: usize,
     /// Damage one octet of one compressed packet of each scheme, to prove that the comparison sees it.
     pub damage_one: bool,
 }
@@ -51,6 +57,7 @@ impl Settings {
             link_mtu: None,
             contexts: Contexts::NONE,
             keep_tunnels: false,
+            most_flows: MOST_FLOWS,
             damage_one: false,
         }
     }

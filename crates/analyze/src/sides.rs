@@ -21,6 +21,11 @@ impl Side {
         }
     }
 
+    /// `a` or `b`, as in reports.
+    pub(crate) fn name(self) -> &'static str {
+        ["a", "b"][self.index()]
+    }
+
     /// 0 for side A, 1 for side B.
     pub fn index(self) -> usize {
         match self {

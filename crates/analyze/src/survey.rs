@@ -1,6 +1,7 @@
 //! First reading of all captures: the provisioning of schemes without learning, and facts by which schemes are chosen.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::io::Read;
 use std::rc::Rc;
 
@@ -10,7 +11,8 @@ use thinair_rohc::{CidSpace, Mode, ProfileId, ProfileSet};
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::protocol;
 
-use crate::flow::Flows;
+use crate::flow::Directory;
+use crate::outcome::MOST_COURSES;
 use crate::packet::Packet;
 use crate::schc::{Checksum, Direction, Learner, Reading, RuleSet};
 use crate::settings::{SchemeSpec, Settings};
@@ -24,9 +26,61 @@ use crate::unpack::Unpack;
 pub struct Survey {
     pub(crate) provisions: Vec<Rc<Provision>>,
     most_flows: usize,
+    largest: Largest,
     has_ipv6: bool,
     has_coap: bool,
     has_tcp: bool,
+}
+
+/// The flows with most octets, found in memory for as many.
+#[derive(Debug, Default)]
+struct Largest {
+    /// Octets and number of each, the smallest on top; of flows with equal octets the last.
+    heap: BinaryHeap<Reverse<(u64, Reverse<usize>)>>,
+    /// Flows so far.
+    flows: usize,
+}
+
+/// Flows by their numbers in order of appearance.
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
+    /// In ascending order.
+    numbers: Vec<usize>,
+    /// The largest ones.
+    drawn: Vec<usize>,
+    /// First flows that are listed if none is known to be large.
+    unranked: usize,
+}
+
+impl Largest {
+    fn add(&mut self, octets: u64, most: usize) {
+        self.heap.push(Reverse((octets, Reverse(self.flows))));
+        self.flows += 1;
+        if self.heap.len() > most {
+            self.heap.pop();
+        }
+    }
+
+    fn finish(self) -> Listed {
+        // `Reverse` puts the largest first.
+        let mut numbers: Vec<_> =
+            self.heap.into_sorted_vec().into_iter().map(|Reverse((_, Reverse(number)))| number).collect();
+        let drawn = numbers.iter().copied().take(MOST_COURSES).collect();
+        numbers.sort_unstable();
+        Listed { numbers, drawn, unranked: 0 }
+    }
+}
+
+impl Listed {
+    /// Returns true if the flow of that number is listed with every sum.
+    pub(crate) fn has(&self, number: usize) -> bool {
+        number < self.unranked || self.numbers.binary_search(&number).is_ok()
+    }
+
+    /// Returns true if its course is drawn.
+    pub(crate) fn is_drawn(&self, number: usize) -> bool {
+        number < self.unranked.min(MOST_COURSES) || self.drawn.contains(&number)
+    }
 }
 
 /// Provisioning of both ends of one link.
@@ -68,16 +122,18 @@ impl Survey {
         let ports = settings.compressor.coap.ports;
         let mut learner = Learner::new(Reading { checksum, ports });
         let mut prefixes = BTreeMap::new();
-        let mut flows = Flows::default();
-        let mut unpack = Unpack::new(settings.contexts).keeping_tunnels(settings.keep_tunnels);
+        let mut flows = Directory::default();
+        let mut unpack =
+            Unpack::new(settings.contexts).keeping_tunnels(settings.keep_tunnels).filling_payload(ports);
         let mut reader = Reader::new(source)?;
         let mut records = 0_u64;
         while let Some(record) = reader.next_record() {
             match record {
                 Ok(record) => {
                     if let Ok(packet) = unpack.packet(&record) {
-                        let from = flows.of(&packet, 0).side;
-                        learner.observe(direction(from), packet.octets);
+                        let (from, octets) = flows.of(&packet, |side| (side, 0));
+                        *octets += packet.octets.len() as u64;
+                        learner.observe(direction(*from), packet.octets);
                         count_prefixes(&packet, &mut prefixes);
                         let is_of_coap = |port| ports.has(port);
                         self.has_coap |= packet.key.protocol == protocol::UDP
@@ -95,9 +151,20 @@ impl Survey {
                 progress(reader.octets_read());
             }
         }
-        self.most_flows = self.most_flows.max(flows.len());
+        self.most_flows = self.most_flows.max(flows.list().len());
+        for (_, octets) in flows.list() {
+            self.largest.add(*octets, settings.most_flows);
+        }
         self.provisions.push(Rc::new(Provision { rules: learner.finish(), contexts: contexts(prefixes) }));
         Ok(())
+    }
+
+    /// Flows of all captures that an analysis lists with every sum: at most `most` of them.
+    pub(crate) fn listed(&mut self, most: usize) -> Listed {
+        match self.provisions.is_empty() {
+            true => Listed { unranked: most, ..Listed::default() },
+            false => std::mem::take(&mut self.largest).finish(),
+        }
     }
 
     /// Number of flows of the capture that has most of them.
@@ -181,6 +248,15 @@ fn contexts(prefixes: BTreeMap<[u8; 8], u64>) -> Contexts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_largest_flows_are_listed_and_of_equal_ones_the_first() {
+        let mut largest = Largest::default();
+        [5, 9, 1, 5, 7, 5].into_iter().for_each(|octets| largest.add(octets, 4));
+        let listed = largest.finish();
+        let numbers: Vec<_> = (0..6).filter(|number| listed.has(*number)).collect();
+        assert_eq!((numbers, listed.drawn), (vec![0, 1, 3, 4], vec![1, 4, 0]));
+    }
 
     #[test]
     fn the_most_frequent_prefix_is_context_0() {

@@ -40,7 +40,6 @@ impl Traffic {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Carried {
     pub(crate) bytes: u64,
-    pub(crate) header_bytes: u64,
     pub(crate) layers: LayersOut,
     /// Octets of the first packet of each flow.
     pub(crate) first_packets: u64,
@@ -48,12 +47,10 @@ pub(crate) struct Carried {
     pub(crate) mismatches: u64,
     pub(crate) lost: u64,
     pub(crate) lost_by: BTreeMap<&'static str, u64>,
-    /// Packets of each format, and octets of their compressed headers.
-    pub(crate) formats: BTreeMap<Label, (u64, u64)>,
-    pub(crate) profiles: BTreeMap<ProfileId, u64>,
+    kinds: Vec<Kind>,
     pub(crate) refreshes: u64,
     pub(crate) refresh_bytes: u64,
-    /// Of one flow, or of all of them together once they have ended.
+    /// Those that have ended.
     pub(crate) gaps: Gaps,
     pub(crate) feedback_packets: u64,
     pub(crate) feedback_bytes: u64,
@@ -61,33 +58,29 @@ pub(crate) struct Carried {
     pub(crate) over_mtu: u64,
 }
 
+/// Packets of one format and profile. A flow has few of these.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    format: Label,
+    profile: Option<ProfileId>,
+    packets: u64,
+    /// Octets of their compressed headers.
+    header_bytes: u64,
+}
+
 impl Carried {
     /// Adds the trip of one packet, the first of its flow or a later one.
-    pub(crate) fn add(
-        &mut self,
-        packet: &Packet<'_>,
-        application: usize,
-        is_first: bool,
-        trip: &Trip,
-        settings: &Settings,
-    ) {
-        let layers = layers_out(packet, application, trip.compressed.as_ref());
-        self.layers.add(&layers);
+    pub(crate) fn add(&mut self, layers: &LayersOut, is_first: bool, trip: &Trip, settings: &Settings) {
+        self.layers.add(layers);
         self.bytes += trip.len as u64;
         if is_first {
             self.first_packets += trip.len as u64;
         }
         self.not_applicable += u64::from(trip.not_applicable);
-        self.header_bytes += layers.headers();
         self.units += units(settings, trip.len);
         self.over_mtu += over_mtu(settings, trip.len);
         if let Some(compressed) = &trip.compressed {
-            let (packets, header_bytes) = self.formats.entry(compressed.format).or_default();
-            *packets += 1;
-            *header_bytes += compressed.header_out as u64;
-            if let Some(profile) = compressed.profile {
-                *self.profiles.entry(profile).or_default() += 1;
-            }
+            self.count(compressed.format, compressed.profile, 1, compressed.header_out as u64);
             if compressed.refresh {
                 self.refreshes += 1;
                 self.refresh_bytes += compressed.header_out as u64;
@@ -107,6 +100,80 @@ impl Carried {
             }
             Delivery::Fault(_) => self.mismatches += 1,
         }
+    }
+
+    /// Adds packets of one kind. Kinds of many packets move to the front.
+    fn count(&mut self, format: Label, profile: Option<ProfileId>, packets: u64, header_bytes: u64) {
+        let Some(at) = self.kinds.iter().position(|kind| kind.format == format && kind.profile == profile)
+        else {
+            return self.kinds.push(Kind { format, profile, packets, header_bytes });
+        };
+        self.kinds[at].packets += packets;
+        self.kinds[at].header_bytes += header_bytes;
+        if at > 0 && self.kinds[at - 1].packets < self.kinds[at].packets {
+            self.kinds.swap(at - 1, at);
+        }
+    }
+
+    /// Adds all sums of a flow.
+    pub(crate) fn merge(&mut self, flow: &Self) {
+        self.bytes += flow.bytes;
+        self.layers.add(&flow.layers);
+        self.first_packets += flow.first_packets;
+        self.not_applicable += flow.not_applicable;
+        self.mismatches += flow.mismatches;
+        self.lost += flow.lost;
+        for (reason, lost) in &flow.lost_by {
+            *self.lost_by.entry(reason).or_default() += lost;
+        }
+        for kind in &flow.kinds {
+            self.count(kind.format, kind.profile, kind.packets, kind.header_bytes);
+        }
+        self.refreshes += flow.refreshes;
+        self.refresh_bytes += flow.refresh_bytes;
+        self.gaps.merge(&flow.gaps);
+        self.feedback_packets += flow.feedback_packets;
+        self.feedback_bytes += flow.feedback_bytes;
+        self.units += flow.units;
+        self.over_mtu += flow.over_mtu;
+    }
+
+    /// Packets of each format, and octets of their compressed headers.
+    pub(crate) fn formats(&self) -> BTreeMap<Label, (u64, u64)> {
+        let mut formats = BTreeMap::new();
+        for kind in &self.kinds {
+            let (packets, header_bytes): &mut (u64, u64) = formats.entry(kind.format).or_default();
+            *packets += kind.packets;
+            *header_bytes += kind.header_bytes;
+        }
+        formats
+    }
+
+    /// Packets of each profile.
+    pub(crate) fn profiles(&self) -> BTreeMap<ProfileId, u64> {
+        let mut profiles = BTreeMap::new();
+        for (profile, packets) in self.kinds.iter().filter_map(|kind| Some((kind.profile?, kind.packets))) {
+            *profiles.entry(profile).or_default() += packets;
+        }
+        profiles
+    }
+}
+
+/// Packets by size: an element for each size up to the largest, which that of an IP packet bounds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sizes(Vec<u64>);
+
+impl Sizes {
+    pub(crate) fn add(&mut self, size: usize) {
+        if size >= self.0.len() {
+            self.0.resize(size + 1, 0);
+        }
+        self.0[size] += 1;
+    }
+
+    /// Packets of each size that there is.
+    pub(crate) fn counts(&self) -> BTreeMap<u64, u64> {
+        (0..).zip(self.0.iter().copied()).filter(|(_, packets)| *packets > 0).collect()
     }
 }
 

@@ -1,31 +1,18 @@
 //! The IP packets of a capture's records, one record at a time.
 //!
-//! Most frames have the packet in them. Those of IEEE 802.15.4 have it compressed and in fragments: it is put together
-//! here, and counts with the record that completes it. Contexts of LOWPAN_IPHC are not in a capture: packets whose
-//! addresses need one that was not given are counted and skipped. Tunnels are taken off, as the traffic in them is what a
-//! mirror port or a router captures: GRE, ERSPAN and VXLAN (`tunnel.rs`), and frames of IEEE 802.15.4 that a sniffer has
-//! sent on in datagrams (ZEP).
+//! Most frames have the packet in them, or its beginning; those of IEEE 802.15.4 have it compressed and in fragments
+//! (`mesh.rs`). Tunnels are taken off, as the traffic in them is what a mirror port or a router captures: GRE, ERSPAN and
+//! VXLAN (`tunnel.rs`), and frames of IEEE 802.15.4 that a sniffer has sent on in datagrams (ZEP).
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use thinair_capture::{LinkType, MacFrame, Record, Skip, ZEP_PORT, zep_frame};
-use thinair_lowpan::frame::{Frame, FrameError, FrameType, Security};
-use thinair_lowpan::reassembly::{Kind, Reassembler, ReassemblyError, Received, Slot, TIMEOUT, WhenFull};
-use thinair_lowpan::stack::{Content, Stack, StackError};
-use thinair_lowpan::{
-    Contexts, DecompressError, Settings, UdpChecksum, decompress, fcs, fragment::MAX_DATAGRAM,
-};
-use thinair_wire::time::Instant;
+use thinair_capture::{LinkType, Record, Skip, ZEP_PORT, zep_frame};
+use thinair_lowpan::Contexts;
+use thinair_rohc::profile::coap::CoapPorts;
 
+use crate::mesh::Mesh;
 use crate::packet::Packet;
 use crate::tunnel::Tunnel;
-
-/// Packets that are put together at the same time.
-const SLOTS: usize = 16;
-
-/// Octets of an IPv6 packet in one frame: no frame makes more of its headers.
-const ROOM: usize = 4_096;
 
 /// Tunnels in tunnels that are taken off.
 const DEEPEST: usize = 4;
@@ -53,27 +40,22 @@ const DEEPEST: usize = 4;
 /// assert_eq!(outer.network_packet(&record), Ok(&data[..]));
 /// ```
 pub struct Unpack {
-    /// A capture hears the fragments of both directions and of all nodes; one that has a checksum elided is taken as sent.
-    settings: Settings,
-    reassembler: Reassembler<Vec<u8>, SLOTS>,
-    packet: Vec<u8>,
-    latest: Instant,
+    mesh: Mesh,
     keeps_tunnels: bool,
+    /// Packets whose payload was cut off are filled up, by their headers with these ports of CoAP.
+    fills: Option<CoapPorts>,
+    filled: Vec<u8>,
     unwrapped: BTreeMap<&'static str, u64>,
 }
 
 impl Unpack {
     /// Takes tunnels off. `contexts` are those of LOWPAN_IPHC that the nodes of a captured network have.
     pub fn new(contexts: Contexts) -> Self {
-        let slots = [(); SLOTS].map(|()| Slot::new(vec![0; MAX_DATAGRAM]));
-        let reassembler = Reassembler::new(slots, TIMEOUT, WhenFull::ReplaceOldest);
-        let settings = Settings { contexts, udp_checksum: UdpChecksum::Elided };
         Self {
-            settings,
-            reassembler,
-            packet: vec![0; ROOM],
-            latest: Instant::ZERO,
+            mesh: Mesh::new(contexts),
             keeps_tunnels: false,
+            fills: None,
+            filled: Vec::new(),
             unwrapped: BTreeMap::new(),
         }
     }
@@ -81,6 +63,13 @@ impl Unpack {
     /// Leaves tunnels as they are, if `keep`: the outer packet is the one that counts. Default: false.
     pub fn keeping_tunnels(self, keep: bool) -> Self {
         Self { keeps_tunnels: keep, ..self }
+    }
+
+    /// Takes packets of which all headers were captured and the payload was not, or not all of it, as captures with a snap
+    /// length have them: zeros stand for what is missing, and checksums stay as they were. Headers are those of IP, of UDP,
+    /// UDP-Lite, TCP and ESP, and of CoAP on `ports`. Without this, such packets are `truncated`.
+    pub(crate) fn filling_payload(self, ports: CoapPorts) -> Self {
+        Self { fills: Some(ports), ..self }
     }
 
     /// Number of packets that were taken out of a tunnel, or would have been if the tunnel had one, by kind of tunnel: `gre`,
@@ -113,78 +102,58 @@ impl Unpack {
             [LinkType::IEEE802_15_4_WITHFCS, LinkType::IEEE802_15_4_NOFCS, LinkType::IEEE802_15_4_TAP]
                 .contains(&record.link_type);
         let frame = if is_mac_frame {
-            record.mac_frame()
+            record.mac_frame().map_err(Skip::name)?
         } else {
-            let found = self.without_tunnels(record.network_packet().map_err(Skip::name)?.packet)?;
-            let Found::Packet(packet) = found else { return Ok(found) };
-            let zep = packet.datagram_to(ZEP_PORT).filter(|_| !self.keeps_tunnels);
-            let Some(frame) = zep.and_then(zep_frame) else { return Ok(found) };
-            *self.unwrapped.entry("zep").or_default() += 1;
-            frame
-        };
-        let frame = frame.map_err(Skip::name)?;
-        // Captures jump back now and then; engines must not.
-        let time = Instant::ZERO + Duration::from_nanos(record.time.as_nanos());
-        self.latest = self.latest.max(time);
-        Ok(Found::of(self.mac_frame(frame)?))
-    }
-
-    /// The packet behind all tunnels that it goes through.
-    fn without_tunnels<'p>(&mut self, octets: &'p [u8]) -> Result<Found<'p>, &'static str> {
-        let mut found = Found::of(octets);
-        let deepest = if self.keeps_tunnels { 0 } else { DEEPEST };
-        for _ in 0..deepest {
-            let Found::Packet(packet) = &found else { break };
-            let Some(tunnel) = Tunnel::of(packet) else { break };
-            *self.unwrapped.entry(tunnel.name).or_default() += 1;
-            found = Found::of(tunnel.inside.map_err(Skip::name)?);
-        }
-        Ok(found)
-    }
-
-    fn mac_frame(&mut self, captured: MacFrame<'_>) -> Result<&[u8], &'static str> {
-        // Check sequences of 4 octets are not computed here.
-        if captured.fcs.len() == fcs::LEN && captured.fcs != fcs::fcs(captured.octets) {
-            return Err("wrong_fcs");
-        }
-        let frame = Frame::read(captured.octets).map_err(|error| match error {
-            FrameError::Type { .. } => Skip::NotIp.name(),
-            FrameError::Malformed { .. } => MALFORMED,
-            FrameError::Security2003 => ENCRYPTED,
-        })?;
-        if frame.frame_type != FrameType::Data {
-            return Err(Skip::NotIp.name());
-        }
-        if frame.security.is_some_and(Security::is_encrypted) {
-            return Err(ENCRYPTED);
-        }
-        let stack = Stack::read(frame.links(), frame.payload).map_err(|error| match error {
-            StackError::Truncated { .. } => MALFORMED,
-            StackError::Dispatch { .. } => Skip::NotIp.name(),
-        })?;
-        let Some(header) = stack.fragment else {
-            return match stack.content {
-                Content::Rohc(_) | Content::Part(_) => Err(Skip::NotIp.name()),
-                Content::Ipv6(octets) => {
-                    let done = decompress(&self.settings, stack.links, octets, &mut self.packet);
-                    let len = done.map_err(not_decompressed)?.len;
-                    Ok(self.packet.get(..len).unwrap_or_default())
+            let network = record.part_of_network_packet().map_err(Skip::name)?;
+            let missing = network.missing_len;
+            let octets = match (missing, self.fills) {
+                (0, _) => network.packet,
+                (_, None) => return Err(Skip::Truncated.name()),
+                (_, Some(_)) => {
+                    self.filled.clear();
+                    self.filled.extend_from_slice(network.packet);
+                    self.filled.resize(network.packet.len() + missing, 0);
+                    &self.filled
                 }
             };
-        };
-        let content = stack.content.octets();
-        match self.reassembler.receive(self.latest, &self.settings, stack.links, header, content) {
-            Ok(Received::Complete(datagram)) => match datagram.kind {
-                Kind::Ipv6 => Ok(datagram.octets),
-                Kind::Rohc => Err(Skip::NotIp.name()),
-            },
-            Ok(Received::Waiting | Received::Duplicate | Received::BegunAnew) => Err("fragment"),
-            Err(ReassemblyError::Header(error)) => Err(not_decompressed(error)),
-            Err(ReassemblyError::Malformed | ReassemblyError::TooLong { .. } | ReassemblyError::Full) => {
-                Err(MALFORMED)
+            let deepest = if self.keeps_tunnels { 0 } else { DEEPEST };
+            let found = without_tunnels(octets, deepest, &mut self.unwrapped)
+                .map_err(|reason| if missing == 0 { reason } else { Skip::Truncated.name() })?;
+            let Found::Packet(packet) = found else {
+                return if missing == 0 { Ok(found) } else { Err(Skip::Truncated.name()) };
+            };
+            let zep = packet.datagram_to(ZEP_PORT).filter(|_| !self.keeps_tunnels).and_then(zep_frame);
+            match (zep, self.fills) {
+                (None, Some(ports)) if missing > 0 => {
+                    let packet = packet.with_missing(missing, &ports).ok_or(Skip::Truncated.name())?;
+                    return Ok(Found::Packet(packet));
+                }
+                (None, _) => return Ok(Found::Packet(packet)),
+                (Some(_), _) if missing > 0 => return Err(Skip::Truncated.name()),
+                (Some(frame), _) => {
+                    *self.unwrapped.entry("zep").or_default() += 1;
+                    frame.map_err(Skip::name)?
+                }
             }
-        }
+        };
+        Ok(Found::of(self.mesh.packet(record.time, frame)?))
     }
+}
+
+/// The packet behind all tunnels that it goes through.
+fn without_tunnels<'p>(
+    octets: &'p [u8],
+    deepest: usize,
+    unwrapped: &mut BTreeMap<&'static str, u64>,
+) -> Result<Found<'p>, &'static str> {
+    let mut found = Found::of(octets);
+    for _ in 0..deepest {
+        let Found::Packet(packet) = &found else { break };
+        let Some(tunnel) = Tunnel::of(packet) else { break };
+        *unwrapped.entry(tunnel.name).or_default() += 1;
+        found = Found::of(tunnel.inside.map_err(Skip::name)?);
+    }
+    Ok(found)
 }
 
 /// An IP packet, also one whose headers cannot be parsed.
@@ -199,30 +168,16 @@ impl<'p> Found<'p> {
     }
 }
 
-const MALFORMED: &str = "malformed_frame";
-const ENCRYPTED: &str = "encrypted";
-
-const fn not_decompressed(error: DecompressError) -> &'static str {
-    match error {
-        DecompressError::NoContext { .. } => "no_context",
-        DecompressError::Dispatch { .. } => Skip::NotIp.name(),
-        DecompressError::Malformed { .. }
-        | DecompressError::UnknownNhc { .. }
-        | DecompressError::TooDeep { .. }
-        | DecompressError::NoLinkAddress { .. }
-        | DecompressError::ChecksumElided { .. }
-        | DecompressError::TooLong
-        | DecompressError::OutputTooSmall { .. } => MALFORMED,
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use thinair_capture::Timestamp;
     use thinair_lowpan::fragment::Fragments;
-    use thinair_lowpan::{Compressed, Context, LinkAddress, Links, compress, dispatch};
+    use thinair_lowpan::frame::Frame;
+    use thinair_lowpan::{
+        Compressed, Context, LinkAddress, Links, Settings, UdpChecksum, compress, dispatch, fcs,
+    };
 
     const SETTINGS: Settings = Settings { contexts: Contexts::NONE, udp_checksum: UdpChecksum::Elided };
 
@@ -358,5 +313,72 @@ mod tests {
         let told = |contexts| told(&mut Unpack::new(contexts), &frames, LinkType::IEEE802_15_4_NOFCS);
         assert_eq!(told(contexts), [Ok(other)]);
         assert_eq!(told(Contexts::NONE), [Err("no_context")]);
+    }
+
+    /// The packet of a record of which so many octets were captured.
+    fn captured(unpack: &mut Unpack, packet: &[u8], len: usize) -> Result<(Vec<u8>, usize), &'static str> {
+        let time = Timestamp::from_nanos(0);
+        let (data, original_len) = (&packet[..len], packet.len() as u32);
+        let record = Record { number: 1, time, link_type: LinkType::RAW, data, original_len };
+        unpack.packet(&record).map(|packet| (packet.octets.to_vec(), packet.missing))
+    }
+
+    #[test]
+    fn a_packet_whose_headers_were_captured_is_filled_with_zeros() {
+        let udp = |port: u16, payload: &[u8]| {
+            let mut packet = packet(8 + payload.len());
+            packet[6] = 17;
+            packet.truncate(40);
+            packet.extend([50_000, port, 8 + payload.len() as u16, 7].map(u16::to_be_bytes).concat());
+            packet.extend(payload);
+            packet
+        };
+        let mut tcp = packet(20 + 30);
+        tcp[6] = 6;
+        tcp[40 + 12] = 0x70;
+        let message = b"\x40\x01\x12\x34\xb4time\xff21.5";
+        let cases = [
+            (packet(30), 40),
+            (udp(9, &[0x55; 30]), 48),
+            (tcp, 40 + 28),
+            // The payload marker is a part of the header of CoAP.
+            (udp(5683, message), 48 + 10),
+            // Nothing shows where its options end.
+            (udp(5683, &message[..9]), 48 + 9),
+        ];
+        let mut unpack = Unpack::new(Contexts::NONE).filling_payload(CoapPorts::default());
+        for (packet, headers) in cases {
+            for len in 1..=packet.len() {
+                let mut filled = packet.clone();
+                filled[len..].fill(0);
+                let expected =
+                    if len < headers { Err("truncated") } else { Ok((filled, packet.len() - len)) };
+                assert_eq!(captured(&mut unpack, &packet, len), expected, "{len}");
+            }
+        }
+    }
+
+    #[test]
+    fn in_a_tunnel_too() {
+        let inside = packet(30);
+        let mut outer = packet(4 + inside.len());
+        outer[6] = 47;
+        outer.truncate(40);
+        outer.extend(b"\0\0\x86\xdd");
+        outer.extend(&inside);
+        let mut unpack = Unpack::new(Contexts::NONE).filling_payload(CoapPorts::default());
+        for len in 44..outer.len() {
+            let mut filled = inside.clone();
+            filled[len - 44..].fill(0);
+            let expected = if len < 84 { Err("truncated") } else { Ok((filled, outer.len() - len)) };
+            assert_eq!(captured(&mut unpack, &outer, len), expected, "{len}");
+        }
+    }
+
+    #[test]
+    fn the_commands_that_write_packets_take_whole_ones_only() {
+        let mut unpack = Unpack::new(Contexts::NONE);
+        assert_eq!(captured(&mut unpack, &packet(30), 69), Err("truncated"));
+        assert!(captured(&mut unpack, &packet(30), 70).is_ok());
     }
 }

@@ -27,10 +27,6 @@ const ETHERTYPE_PPPOE_SESSION: u16 = 0x8864;
 /// from before it had a number.
 const VLAN_TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 
-/// The most octets that can follow the Ethernet header of a padded frame: padding to 60 octets in all, and a frame
-/// check sequence of 4. The same with VLAN tags, which switches put into frames that are already padded.
-const PADDED_PAYLOAD_MAX: usize = 60 - ETHERNET_HEADER_LEN + 4;
-
 /// Octets of a frame check sequence of IEEE 802.
 const FCS_LEN: usize = 4;
 
@@ -46,6 +42,9 @@ pub struct Network<'a> {
     pub link_header_len: usize,
     /// Octets of the link behind the packet: padding, a frame check sequence. 0 for most frames.
     pub link_padding_len: usize,
+    /// Octets of the packet that were not captured, at its end. 0 but where [a part is
+    /// enough](crate::Record::part_of_network_packet).
+    pub missing_len: usize,
 }
 
 /// The version of an IP packet, from its first four bits.
@@ -134,14 +133,25 @@ impl std::error::Error for Skip {}
 
 /// Finds the IP packet of a frame of which `data` was captured and which had `original_len` octets on the link.
 ///
-/// Octets behind the packet are cut off where they are the padding of a short Ethernet frame, or the check sequence of a
-/// frame of IEEE 802.11. In all other cases in which the IP header gives another length, the packet is handed up with the
-/// octets that are there.
+/// Octets behind the packet are cut off where they are a trailer of an Ethernet frame (padding, a frame check sequence), or
+/// the check sequence of a frame of IEEE 802.11. In all other cases in which the IP header gives another length, the packet
+/// is handed up with the octets that are there.
 ///
 /// # Errors
 /// Why there is no IP packet, or none that is whole. Frames of other protocols are [`Skip::NotIp`] also when they are
 /// truncated.
 pub fn network_packet(link_type: LinkType, data: &[u8], original_len: u32) -> Result<Network<'_>, Skip> {
+    let network = part_of_network_packet(link_type, data, original_len)?;
+    if network.missing_len > 0 { Err(Skip::Truncated) } else { Ok(network) }
+}
+
+/// [`network_packet`], also where its end was not captured. How much is missing is known from the length in its header,
+/// or from `original_len` if that is less.
+pub(crate) fn part_of_network_packet(
+    link_type: LinkType,
+    data: &[u8],
+    original_len: u32,
+) -> Result<Network<'_>, Skip> {
     let Link { protocol, payload, header_len, trailer } = link(link_type, data, original_len)?;
     let version = match payload.first().map(|octet| octet >> 4) {
         _ if matches!(protocol, Protocol::Rohc | Protocol::Other) => return Err(Skip::NotIp),
@@ -150,20 +160,25 @@ pub fn network_packet(link_type: LinkType, data: &[u8], original_len: u32) -> Re
         Some(6) if protocol != Protocol::Ipv4 => IpVersion::V6,
         Some(_) => return Err(Skip::NotIp),
     };
-    if is_truncated(data, original_len) {
+    let cut = (original_len as usize).saturating_sub(data.len());
+    let whole = payload.len() + cut;
+    let ip_len = ip_len(version, payload).filter(|&ip_len| match trailer {
+        _ if cut > 0 => true,
+        Trailer::None => false,
+        Trailer::Any => true,
+        Trailer::Fcs => whole == ip_len + FCS_LEN,
+    });
+    if cut > 0 && ip_len.is_none() {
         return Err(Skip::Truncated);
     }
-    let end = ip_len(version, payload).filter(|&ip_len| match trailer {
-        Trailer::None => false,
-        Trailer::Padding => payload.len() <= PADDED_PAYLOAD_MAX,
-        Trailer::Fcs => payload.len() == ip_len + FCS_LEN,
-    });
-    let packet = end.and_then(|end| payload.get(..end)).unwrap_or(payload);
+    let len = ip_len.map_or(whole, |ip_len| ip_len.min(whole));
+    let packet = payload.get(..len).unwrap_or(payload);
     Ok(Network {
         version,
         packet,
         link_header_len: header_len,
         link_padding_len: data.len() - header_len - packet.len(),
+        missing_len: len - packet.len(),
     })
 }
 
@@ -218,8 +233,9 @@ struct Link<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trailer {
     None,
-    /// Padding of a short Ethernet frame.
-    Padding,
+    /// Padding of a short Ethernet frame, a frame check sequence, or what a switch has put there: the length in the IP
+    /// header tells where the packet ends (RFC 894; RFC 2464, section 3).
+    Any,
     /// A frame check sequence of 4 octets.
     Fcs,
 }
@@ -238,9 +254,11 @@ enum Protocol {
 fn link(link_type: LinkType, data: &[u8], original_len: u32) -> Result<Link<'_>, Skip> {
     let headerless = |protocol| Some(Link { protocol, payload: data, header_len: 0, trailer: Trailer::None });
     let link = match link_type {
-        LinkType::ETHERNET => ethertype(data, 12, ETHERNET_HEADER_LEN, Trailer::Padding),
+        LinkType::ETHERNET => ethertype(data, 12, ETHERNET_HEADER_LEN, Trailer::Any),
         LinkType::IEEE802_11 if !data.is_empty() => return wlan::ieee802_11(data),
-        LinkType::IEEE802_11_RADIOTAP if !data.is_empty() => return wlan::radiotap(data),
+        LinkType::IEEE802_11_RADIOTAP if !data.is_empty() => {
+            return wlan::radiotap(data, is_truncated(data, original_len));
+        }
         LinkType::IEEE802_11_PRISM if !data.is_empty() => return wlan::prism(data),
         LinkType::IEEE802_11_AVS if !data.is_empty() => return wlan::avs(data),
         LinkType::IEEE802_11
@@ -288,7 +306,7 @@ fn ethertype(data: &[u8], type_at: usize, mut header_len: usize, trailer: Traile
 const ARPHRD_ETHER: u16 = 1;
 
 fn sll_trailer(arphrd: u16) -> Trailer {
-    if arphrd == ARPHRD_ETHER { Trailer::Padding } else { Trailer::None }
+    if arphrd == ARPHRD_ETHER { Trailer::Any } else { Trailer::None }
 }
 
 /// Packet type 2, ARPHRD type 2, address length 2, address 8, protocol 2.

@@ -1,7 +1,6 @@
 //! The pcap format: one file header, then records. draft-ietf-opsawg-pcap.
 
-use pcap_parser::nom::{Err::Incomplete, Needed};
-use pcap_parser::{parse_pcap_frame, parse_pcap_frame_be, parse_pcap_header};
+use pcap_parser::parse_pcap_header;
 
 use crate::record::Found;
 use crate::{Flaw, LinkType, Timestamp};
@@ -20,7 +19,19 @@ pub(crate) const MAGICS: [[u8; 4]; 4] =
 pub(crate) struct Header {
     big_endian: bool,
     nanoseconds: bool,
+    lengths: Lengths,
     link_type: LinkType,
+}
+
+/// The order of the two lengths of a record, captured and original: tools of before 1996 have swapped them.
+#[derive(Debug, Clone, Copy)]
+enum Lengths {
+    /// Version 2.4.
+    CapturedFirst,
+    /// Version 2.3: some tools have, some have not.
+    Either,
+    /// Versions 2.0 to 2.2.
+    OriginalFirst,
 }
 
 impl Header {
@@ -29,13 +40,16 @@ impl Header {
         let Ok((_, header)) = parse_pcap_header(octets) else {
             return Err(Flaw::Version { major: 0, minor: 0 });
         };
-        // Before 2.4 the two lengths of a record may be swapped; no tool has written that since 1996.
-        if header.version_major != 2 || header.version_minor < 4 {
-            return Err(Flaw::Version { major: header.version_major, minor: header.version_minor });
-        }
+        let lengths = match (header.version_major, header.version_minor) {
+            (2, 0..=2) => Lengths::OriginalFirst,
+            (2, 3) => Lengths::Either,
+            (2, 4..) => Lengths::CapturedFirst,
+            (major, minor) => return Err(Flaw::Version { major, minor }),
+        };
         Ok(Self {
             big_endian: header.is_bigendian(),
             nanoseconds: header.is_nanosecond_precision(),
+            lengths,
             // The upper 16 bits hold the length of a frame check sequence, and bits that readers must ignore.
             link_type: LinkType((header.network.0 & 0xffff) as u16),
         })
@@ -48,20 +62,30 @@ impl Header {
     /// Reads the record at the start of `octets`.
     ///
     /// # Errors
-    /// How many octets more are needed, at least 1.
+    /// The octets that the record needs, more than there are.
     pub(crate) fn record(&self, octets: &[u8]) -> Result<Found, usize> {
-        let parse = if self.big_endian { parse_pcap_frame_be } else { parse_pcap_frame };
-        let frame = match parse(octets) {
-            Ok((_, frame)) => frame,
-            Err(Incomplete(Needed::Size(more))) => return Err(more.get()),
-            Err(_) => return Err(1),
+        let Some((header, data)) = octets.split_first_chunk::<RECORD_HEADER_LEN>() else {
+            return Err(RECORD_HEADER_LEN);
         };
-        let fraction = u64::from(frame.ts_usec) * if self.nanoseconds { 1 } else { 1_000 };
+        let (fields, _) = header.as_chunks();
+        let read = if self.big_endian { u32::from_be_bytes } else { u32::from_le_bytes };
+        let &[seconds, fraction, first, second] = fields else { return Err(RECORD_HEADER_LEN) };
+        let [seconds, fraction, first, second] = [seconds, fraction, first, second].map(read);
+        let (captured, original) = match self.lengths {
+            Lengths::CapturedFirst => (first, second),
+            Lengths::Either => (first.min(second), first.max(second)),
+            Lengths::OriginalFirst => (second, first),
+        };
+        let end = RECORD_HEADER_LEN.saturating_add(captured as usize);
+        if data.len() < captured as usize {
+            return Err(end);
+        }
+        let nanoseconds = u64::from(fraction) * if self.nanoseconds { 1 } else { 1_000 };
         Ok(Found {
-            data: RECORD_HEADER_LEN..RECORD_HEADER_LEN + frame.data.len(),
-            time: Timestamp::from_nanos(u64::from(frame.ts_sec) * 1_000_000_000 + fraction),
+            data: RECORD_HEADER_LEN..end,
+            time: Timestamp::from_nanos(u64::from(seconds) * 1_000_000_000 + nanoseconds),
             link_type: self.link_type,
-            original_len: frame.origlen,
+            original_len: original,
         })
     }
 }

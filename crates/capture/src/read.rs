@@ -161,7 +161,7 @@ fn next_pcap_record<R: Read>(window: &mut Window<R>, header: &Header, record: u6
                 window.take(found.data.end);
                 return Ok(found);
             }
-            Err(more) => wanted = window.octets().len().saturating_add(more),
+            Err(needed) => wanted = needed,
         }
     }
 }

@@ -35,6 +35,15 @@ impl<'a> Record<'a> {
         link::network_packet(self.link_type, self.data, self.original_len)
     }
 
+    /// What was captured of the IP packet in the frame, also if its end is missing: see
+    /// [`network_packet`](crate::network_packet) and [`Network::missing_len`].
+    ///
+    /// # Errors
+    /// Why there is none; [`Skip::Truncated`] if it gives itself no length, too.
+    pub fn part_of_network_packet(&self) -> Result<Network<'a>, Skip> {
+        link::part_of_network_packet(self.link_type, self.data, self.original_len)
+    }
+
     /// The ROHC packet in the frame: see [`rohc_packet`](crate::rohc_packet).
     ///
     /// # Errors

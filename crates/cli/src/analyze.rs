@@ -4,6 +4,7 @@
 //! how it reads on a terminal is in [`text`], on a page in [`page`].
 
 mod advice;
+mod json;
 mod live;
 mod page;
 mod rows;
@@ -18,7 +19,9 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use thinair_analyze::{Analysis, Billing, Loss, Outcome, SchemeSpec, Settings, Survey, more_contexts};
+use thinair_analyze::{
+    Analysis, Billing, Loss, MOST_FLOWS, Outcome, SchemeSpec, Settings, Survey, more_contexts,
+};
 use thinair_report::{Numerals, Style};
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::{Channel, Mode, ProfileId, ProfileSet};
@@ -100,6 +103,9 @@ pub(crate) struct Arguments {
     /// List every flow, not only the largest ones
     #[arg(long, help_heading = "Output")]
     all_flows: bool,
+    /// Largest flows with every figure in JSON and CSV; of others there are octets alone
+    #[arg(long, value_name = "N", default_value_t = MOST_FLOWS, hide_short_help = true, help_heading = "Output")]
+    most_flows: usize,
     /// Exit with status 3 if the best scheme saves less, in % of all octets
     #[arg(long, value_name = "PCT", value_parser = threshold, allow_negative_numbers = true, help_heading = "Output")]
     fail_under: Option<f64>,
@@ -128,7 +134,7 @@ enum SchemeName {
     Coap2015,
     /// rohc-v1 and profile `coap`
     Coap,
-    /// coap and profile `tcp` (RFC 6846), which is experimental
+    /// coap and profile `tcp` (RFC 6846)
     Tcp,
     /// SCHC (RFC 8724, RFC 8824) with the best rules for the capture at both ends
     Schc,
@@ -197,12 +203,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             eprintln!("thinair: {line}");
         }
         if arguments.json {
-            print(&shown(arguments, &settings, &outcome)?)?;
+            json::print(&outcome)?;
         }
         return Ok(ExitCode::FAILURE);
     }
 
-    print(&shown(arguments, &settings, &outcome)?)?;
+    match arguments.json {
+        true => json::print(&outcome)?,
+        false => print(&shown(arguments, &settings, &outcome))?,
+    }
     if let Some(path) = &arguments.html {
         let advice = advice(Numerals::TYPESET, arguments, &settings, &outcome);
         let page = page::document(&settings, &outcome, &advice).to_html();
@@ -228,6 +237,7 @@ fn settings(arguments: &Arguments) -> Result<Settings, String> {
     settings.link_mtu = arguments.link_mtu;
     settings.contexts = arguments.packets.contexts()?;
     settings.keep_tunnels = arguments.packets.outer;
+    settings.most_flows = arguments.most_flows;
     settings.damage_one = arguments.damage;
     Ok(settings)
 }
@@ -309,22 +319,17 @@ fn schemes(arguments: &Arguments, settings: &Settings, survey: &Survey) -> anyho
 }
 
 /// What goes to standard output.
-fn shown(arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> anyhow::Result<String> {
-    if arguments.json {
-        return Ok(serde_json::to_string_pretty(outcome)? + "\n");
-    }
+fn shown(arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> String {
     if arguments.csv {
-        return Ok(text::flows_csv(outcome));
+        return text::flows_csv(outcome);
     }
     let most_flows = if arguments.all_flows { usize::MAX } else { text::MOST_FLOWS };
     let style = style(PLAIN_WIDTH);
     let report = match arguments.all {
         true => text::report(settings, outcome, text::Extent::All, most_flows, &style),
-        false => {
-            text::report(settings, &outcome.clone().best_of_each(), text::Extent::Best, most_flows, &style)
-        }
+        false => text::report(settings, &outcome.best_of_each(), text::Extent::Best, most_flows, &style),
     };
-    Ok(format!("{report}\n{}", advice(Numerals::TERMINAL, arguments, settings, outcome).to_text()))
+    format!("{report}\n{}", advice(Numerals::TERMINAL, arguments, settings, outcome).to_text())
 }
 
 fn advice(n: Numerals, arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> Advice {
@@ -348,8 +353,12 @@ pub(crate) fn style(plain_width: usize) -> Style {
 
 /// Whoever reads may stop reading: that is no failure.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    written(io::stdout().lock().write_all(text.as_bytes()))
+}
+
+/// The result of writing to standard output.
+fn written(result: io::Result<()>) -> anyhow::Result<()> {
+    match result.and_then(|()| io::stdout().flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("cannot write to standard output"),
     }

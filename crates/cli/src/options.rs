@@ -71,7 +71,7 @@ pub(crate) struct ChannelOptions {
     /// Highest CID (MAX_CID) [default: 15 for small, 16383 for large CIDs]
     #[arg(long, hide_short_help = true, value_name = "N", help_heading = "Channel")]
     pub(crate) max_cid: Option<u16>,
-    /// Profiles, separated by commas, as in v1,coap,tcp [default: v1,coap]
+    /// Profiles, separated by commas, as in v1,coap [default: v1,coap,tcp]
     ///
     /// Names: rtp, udp, esp, ip, rtp-udp-lite, udp-lite, tcp, coap-2015 and coap; v1 stands for the first six.
     /// `uncompressed` is always there. Without this option `analyze` compares several sets.
@@ -123,11 +123,9 @@ pub(crate) struct ChannelOptions {
 }
 
 impl ChannelOptions {
-    /// The channel, with the profiles of RFC 3095 and that of CoAP if no others are asked for; or what contradicts
-    /// itself, a usage error.
+    /// The channel, with the default profiles if no others are asked for; or what contradicts itself, a usage error.
     pub(crate) fn channel(&self) -> Result<Channel, String> {
-        let default = || ProfileSet::v1().with(ProfileId::Coap).map_err(|error| error.to_string());
-        self.channel_with(self.profiles.map_or_else(default, Ok)?)
+        self.channel_with(self.profiles.unwrap_or_default())
     }
 
     /// The channel with these profiles.

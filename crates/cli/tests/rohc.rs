@@ -82,6 +82,23 @@ fn without_its_first_records_a_file_loses_packets_and_delivers_none_wrong() {
     }
 }
 
+/// An IR packet without payload refreshes a context (RFC 3095, section 5.7.7), or is a packet of a compressor that does not
+/// keep to that.
+#[test]
+fn an_ir_packet_without_payload_is_delivered_where_that_is_asked_for() {
+    let folder = Folder::new("empty");
+    let capture = capture("coap_udp4_get_con.pcap");
+    let (rohc, cut, back) = (folder.path("rohc.pcap"), folder.path("cut.pcap"), folder.path("back.pcap"));
+    let profiles = ["--profiles", "v1"];
+    ok(thinair(["compress"], [&capture, &rohc], &profiles));
+    let payload = packets(&capture)[0].1.len() - 28;
+    copy_records(&rohc, &cut, |number, data| (number == 1).then(|| data[..data.len() - payload].to_vec()));
+    for (options, delivered) in [(&[][..], 0), (&["--lenient"], 1)] {
+        thinair(["decompress"], [&cut, &back], &[&profiles, options].concat());
+        assert_eq!(packets(&back).len(), delivered, "{options:?}");
+    }
+}
+
 #[test]
 fn a_damaged_record_costs_that_packet() {
     let folder = Folder::new("damaged");

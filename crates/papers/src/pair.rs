@@ -15,8 +15,6 @@ use crate::paper::Error;
 const MARGIN: usize = 256;
 /// Blocks for extension headers: these packets have none.
 const BLOCKS: usize = 4;
-/// Messages of each direction that the other one can refer to.
-const EXCHANGES: usize = 64;
 const MAX_CID: u16 = 15;
 
 /// What a channel is told, the same in both directions.
@@ -74,7 +72,7 @@ impl Settings {
             Compressor::new(compressor, CompressorMemory::owned(&channel, BLOCKS)),
             Decompressor::new(decompressor, DecompressorMemory::owned(&channel, BLOCKS)),
         )
-        .with_exchanges(Exchanges::owned(EXCHANGES), Exchanges::owned(EXCHANGES)))
+        .with_exchanges(Exchanges::for_channel(&channel), Exchanges::for_channel(&channel)))
     }
 }
 

@@ -124,6 +124,13 @@ impl Channel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProfileSet(u32);
 
+impl Default for ProfileSet {
+    /// Profiles for all traffic: those of [`v1`](Self::v1), TCP (RFC 6846) and CoAP.
+    fn default() -> Self {
+        Self::v1().and(ProfileId::Tcp).and(ProfileId::Coap)
+    }
+}
+
 impl ProfileSet {
     /// The uncompressed profile alone.
     pub const UNCOMPRESSED: Self = Self(1 << ProfileId::Uncompressed as u32);

@@ -408,14 +408,25 @@ impl<'m> Compressor<'m> {
         {
             (plan, hash, found) = (rtp, rtp_hash, cid);
         }
-        let (cid, owes) = loop {
+        loop {
             match found {
                 Some(cid) if self.flows.rests(cid) => self.flows.touch(cid),
-                Some(cid) => break (cid, false),
-                None => match self.begin(now, &plan, hash)? {
-                    Some(begun) => break begun,
-                    None => return self.uncompressed(now, packet, out),
+                Some(cid) => match self.by_context(now, &plan, cid, out) {
+                    Err(Refused::ByThisPacket) if plan.lacks_payload() => {}
+                    done => return self.done(now, done, packet, out),
                 },
+                None if plan.lacks_payload() => {}
+                None => {
+                    let Some((cid, owes)) = self.begin(now, &plan, hash)? else {
+                        return self.uncompressed(now, packet, out);
+                    };
+                    return match self.by_context(now, &plan, cid, out) {
+                        Err(Refused::ByThisPacket) if owes => {
+                            self.uncompressed_instead(now, cid, packet, out)
+                        }
+                        done => self.done(now, done, packet, out),
+                    };
+                }
             }
             let Some(below) = plan.below(self.config.channel.profiles()) else {
                 return self.uncompressed(now, packet, out);
@@ -423,21 +434,38 @@ impl<'m> Compressor<'m> {
             plan = below;
             hash = self.flows.hash(&plan);
             found = self.find(hash, &plan);
-        };
+        }
+    }
+
+    /// The packet by a context of its flow.
+    fn by_context(
+        &mut self,
+        now: Instant,
+        plan: &Plan<'_>,
+        cid: Cid,
+        out: &mut [u8],
+    ) -> Result<Compressed, Refused> {
         self.flows.touch(cid);
-        let Kind::Rfc3095(context) = self.flows.kind(cid) else { return Err(CompressError::NoContexts) };
-        let result = context.compress(now, &plan, cid, &self.config, &mut self.pool, out);
+        let Kind::Rfc3095(context) = self.flows.kind(cid) else { return Err(Refused::ByThisPacket) };
+        let compressed = context.compress(now, plan, cid, &self.config, &mut self.pool, out)?;
         // In R-mode packets say everything until that is acknowledged, however long that takes.
-        let waits = context.mode.is_secure();
-        match result {
-            Ok(compressed) => {
-                if !waits {
-                    self.note_cost(&compressed);
-                }
-                Ok(compressed)
-            }
+        if !context.mode.is_secure() {
+            self.note_cost(&compressed);
+        }
+        Ok(compressed)
+    }
+
+    /// The packet as it is if its context does not take it.
+    fn done(
+        &mut self,
+        now: Instant,
+        by_context: Result<Compressed, Refused>,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Compressed, CompressError> {
+        match by_context {
+            Ok(compressed) => Ok(compressed),
             Err(Refused::NoRoom) => Err(CompressError::OutputTooSmall { have: out.len() }),
-            Err(Refused::ByThisPacket) if owes => self.uncompressed_instead(now, cid, packet, out),
             Err(Refused::ByThisPacket) => self.uncompressed(now, packet, out),
         }
     }
@@ -526,8 +554,7 @@ impl<'m> Compressor<'m> {
             return Some((rtp, hash, Some(known)));
         }
         let Kind::Rfc3095(context) = self.flows.kind(cid?) else { return None };
-        // A packet without payload cannot begin a context (RFC 3095, section 5.7.7).
-        let can_begin = known.is_some() || !rtp.payload().is_empty();
+        let can_begin = known.is_some() || !rtp.lacks_payload();
         if !context.looks_like_rtp(rtp.rtp.as_ref()) || !can_begin {
             return None;
         }

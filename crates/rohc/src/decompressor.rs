@@ -145,6 +145,8 @@ pub struct DecompressorContext {
     quiet_until: Instant,
     /// Failing packets since the last negative acknowledgment.
     unheard: u8,
+    /// A packet has failed, or was held back, sometime: the channel is not without damage.
+    has_failed: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -170,7 +172,8 @@ impl Kind {
 
 impl DecompressorContext {
     /// No context.
-    pub const EMPTY: Self = Self { kind: Kind::Empty, quiet_until: Instant::ZERO, unheard: 0 };
+    pub const EMPTY: Self =
+        Self { kind: Kind::Empty, quiet_until: Instant::ZERO, unheard: 0, has_failed: false };
 }
 
 /// What became of a packet that the decompressor took.
@@ -556,7 +559,14 @@ impl<'m> Decompressor<'m> {
             Kind::Rfc3095(context) => {
                 let profile = context.profile;
                 context
-                    .compressed(now, header, self.config.uo_1_id_updates, &mut self.pool, out)
+                    .compressed(
+                        now,
+                        header,
+                        self.config.uo_1_id_updates,
+                        slot.has_failed,
+                        &mut self.pool,
+                        out,
+                    )
                     .map(|verified| delivered(cid, profile, verified))
                     .map_err(Problem::Failure)
             }
@@ -570,7 +580,7 @@ impl<'m> Decompressor<'m> {
             Kind::Tcp(context) => {
                 let room = self.tcp.get_mut(cid.index()).ok_or(Problem::NoContext)?;
                 context
-                    .compressed(header, room, out)
+                    .compressed(now, header, room, out)
                     .map(|verified| delivered(cid, ProfileId::Tcp, verified))
                     .map_err(Problem::Failure)
             }
@@ -609,8 +619,8 @@ impl<'m> Decompressor<'m> {
                 Kind::Tcp(context) => context,
                 _ => tcp::decompress::Context::new(),
             };
-            let context = self.segment(header, context, out)?;
-            let (context, verified) = context;
+            let (mut context, verified) = self.segment(header, context, out)?;
+            context.note_arrival(now);
             let Some(slot) = self.contexts.get_mut(cid.index()) else { return Err(Problem::NoContext) };
             slot.kind.release(&mut self.pool, &mut self.templates);
             slot.kind = Kind::Tcp(context);
@@ -710,10 +720,9 @@ impl<'m> Decompressor<'m> {
             }
             Kind::Tcp(context) if profile == ProfileId::Tcp => {
                 let room = self.tcp.get_mut(cid.index()).ok_or(Problem::NoContext)?;
-                context
-                    .ir_dyn(header, room, out)
-                    .map(|verified| delivered(cid, profile, verified))
-                    .map_err(Problem::Failure)
+                let verified = context.ir_dyn(header, room, out).map_err(Problem::Failure)?;
+                context.note_arrival(now);
+                Ok(delivered(cid, profile, verified))
             }
             Kind::Rfc3095(_) | Kind::Coap(_) | Kind::Tcp(_) | Kind::Uncompressed => {
                 Err(Problem::Failure(Failure::Malformed))

@@ -33,7 +33,7 @@ impl<'m> Endpoint<'m> {
     }
 
     /// The pair with memory for the last messages that went out and that came in: CoAP responses are then said in
-    /// terms of their requests. **Both ends must have room for equally many.**
+    /// terms of their requests. **Both ends must have room for equally many**, as with [`Exchanges::for_channel`].
     pub fn with_exchanges(self, sent: Exchanges<'m>, received: Exchanges<'m>) -> Self {
         Self { sent, received, ..self }
     }

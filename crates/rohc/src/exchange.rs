@@ -2,29 +2,40 @@
 //! of its request, an acknowledgement its Message ID (RFC 7252, sections 4.2 and 5.3). Section 8 of
 //! `docs/coap-profile.md`.
 
+use crate::channel::Channel;
+use crate::profile::ProfileId;
 use crate::profile::coap::Token;
 use crate::storage::Slots;
 
 /// No Block option.
 const NO_BLOCK: u32 = u32::MAX;
 
+/// Messages of a flow that are looked at, newest first; a compressor uses the newer half.
+const OF_A_FLOW: usize = 64;
+
 /// A message that was sent, or that was received and verified.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange {
-    /// Both endpoints, in the direction of the message; 0 is none.
+    /// Both endpoints, in the direction of the message.
     flow: u32,
     token: Token,
     block: u32,
     msn: u16,
     pub(crate) message_id: u16,
+    /// Number of the message before it in its chain; 0 is none.
+    before: u32,
+    /// Of the chain that this place stands for: the number of its newest message. Apart from the message of the place.
+    newest: u32,
 }
 
 impl Exchange {
     /// No message.
-    pub const EMPTY: Self = Self { flow: 0, token: Token::EMPTY, block: NO_BLOCK, msn: 0, message_id: 0 };
+    pub const EMPTY: Self =
+        Self { flow: 0, token: Token::EMPTY, block: NO_BLOCK, msn: 0, message_id: 0, before: 0, newest: 0 };
 
     pub(crate) fn new(flow: u32, msn: u16, message_id: u16, token: Token, block: Option<u32>) -> Self {
-        Self { flow, token, block: block.unwrap_or(NO_BLOCK), msn, message_id }
+        let block = block.unwrap_or(NO_BLOCK);
+        Self { flow, token, block, msn, message_id, ..Self::EMPTY }
     }
 
     pub(crate) fn token(&self) -> Token {
@@ -41,66 +52,97 @@ impl Exchange {
     }
 }
 
-/// The last messages of one direction, in a ring.
+/// The last messages of one direction, in a ring. Those whose flows have the same hash are chained, so that finding one takes
+/// no longer in a crowd.
 #[derive(Debug)]
 pub struct Exchanges<'m> {
     ring: Slots<'m, Exchange>,
-    /// The place of the next one.
-    next: usize,
+    /// Places that are used: a power of two, or 0.
+    len: usize,
+    /// Number of the newest message: the first is 1. Its place is the remainder by the length of the ring.
+    newest: u32,
 }
 
 impl<'m> Exchanges<'m> {
-    /// An empty ring. With `n` places, a response can refer to the last `n / 2` messages of the other direction.
+    /// An empty ring. With `n` places, `n` rounded down to a power of two, a response can refer to the last `n / 2` messages
+    /// of the other direction, of its flow to the last 32. The number is a parameter of the channel: see
+    /// [`places`](Self::places).
     pub fn new(mut ring: Slots<'m, Exchange>) -> Self {
         ring.fill(Exchange::EMPTY);
-        Self { ring, next: 0 }
+        let len = ring.len().checked_ilog2().map_or(0, |bits| 1 << bits);
+        Self { ring, len, newest: 0 }
     }
 
     /// No ring: nothing is noted, and nothing found.
     pub fn none() -> Self {
-        Self { ring: Slots::Lent(&mut []), next: 0 }
+        Self { ring: Slots::Lent(&mut []), len: 0, newest: 0 }
     }
 
-    /// An owned ring of `n` places.
+    /// An owned ring of `n` places, rounded down to a power of two.
     #[cfg(feature = "alloc")]
     pub fn owned(n: usize) -> Self {
         Self::new(Slots::owned(alloc::vec![Exchange::EMPTY; n]))
+    }
+
+    /// An owned ring with as many [`places`](Self::places) as serve a channel; without profile 0x0081 none.
+    #[cfg(feature = "alloc")]
+    pub fn for_channel(channel: &Channel) -> Self {
+        if channel.profiles().has(ProfileId::Coap) {
+            Self::owned(Self::places(channel))
+        } else {
+            Self::none()
+        }
+    }
+
+    /// Octets of all places.
+    pub fn octets(&self) -> usize {
+        self.ring.octets()
+    }
+
+    /// Places that serve a channel well, a power of two: four for each context, and at least 64.
+    pub fn places(channel: &Channel) -> usize {
+        (4 * channel.contexts()).next_power_of_two().max(OF_A_FLOW)
     }
 
     /// Takes over all messages of a ring with as many places.
     pub(crate) fn copy_from(&mut self, other: &Self) {
         if self.ring.len() == other.ring.len() {
             self.ring.copy_from_slice(&other.ring);
-            self.next = other.next;
+            self.newest = other.newest;
         }
     }
 
     pub(crate) fn note(&mut self, exchange: Exchange) {
-        if let Some(place) = self.ring.get_mut(self.next) {
-            *place = exchange;
-            self.next = if self.next + 1 == self.ring.len() { 0 } else { self.next + 1 };
+        // 0 is no number.
+        let number = self.newest.wrapping_add(1).max(1);
+        let chain = self.place(exchange.flow);
+        let Some(head) = self.ring.get_mut(chain) else { return };
+        let before = core::mem::replace(&mut head.newest, number);
+        let place = self.place(number);
+        if let Some(of_message) = self.ring.get_mut(place) {
+            *of_message = Exchange { before, newest: of_message.newest, ..exchange };
+            self.newest = number;
         }
     }
 
     /// The newest message with that MSN.
     #[inline]
     pub(crate) fn by_msn(&self, flow: u32, msn: u16) -> Option<&Exchange> {
-        self.newest_first().find(|exchange| exchange.flow == flow && exchange.msn == msn)
+        self.of_flow(flow, self.len).take(OF_A_FLOW).find(|exchange| exchange.msn == msn)
     }
 
     /// The newest message with that Message ID, among those that the other end has for certain: it has sent those
     /// that this end received, and perhaps as many others that were lost.
     #[inline]
     pub(crate) fn by_message_id(&self, flow: u32, message_id: u16) -> Option<&Exchange> {
-        let found =
-            self.certain().find(|exchange| exchange.flow == flow && exchange.message_id == message_id);
+        let found = self.certain(flow).find(|exchange| exchange.message_id == message_id);
         found.filter(|found| self.is_newest(found))
     }
 
     /// The newest message with that token, among those that the other end has for certain.
     #[inline]
     pub(crate) fn by_token(&self, flow: u32, token: &Token) -> Option<&Exchange> {
-        let found = self.certain().find(|exchange| exchange.flow == flow && exchange.token == *token);
+        let found = self.certain(flow).find(|exchange| exchange.token == *token);
         found.filter(|found| self.is_newest(found))
     }
 
@@ -110,15 +152,30 @@ impl<'m> Exchanges<'m> {
         self.by_msn(exchange.flow, exchange.msn).is_some_and(|newest| core::ptr::eq(newest, exchange))
     }
 
+    /// The place of a message by its number, or the place that has the head of a chain, by the hash of a flow.
     #[inline]
-    fn newest_first(&self) -> impl Iterator<Item = &Exchange> {
-        let (newer, older) = self.ring.split_at(self.next.min(self.ring.len()));
-        newer.iter().rev().chain(older.iter().rev())
+    fn place(&self, number: u32) -> usize {
+        number as usize & self.len.wrapping_sub(1)
+    }
+
+    /// The messages of a flow among the newest `most` of all, newest first.
+    #[inline]
+    fn of_flow(&self, flow: u32, most: usize) -> impl Iterator<Item = &Exchange> {
+        let mut number = self.ring.get(self.place(flow)).map_or(0, |head| head.newest);
+        let mut left = most;
+        core::iter::from_fn(move || {
+            left = left.checked_sub(1)?;
+            let age = self.newest.wrapping_sub(number) as usize;
+            let exchange = self.ring.get(self.place(number)).filter(|_| number != 0 && age < most)?;
+            number = exchange.before;
+            Some(exchange)
+        })
+        .filter(move |exchange| exchange.flow == flow)
     }
 
     #[inline]
-    fn certain(&self) -> impl Iterator<Item = &Exchange> {
-        self.newest_first().take(self.ring.len() / 2)
+    fn certain(&self, flow: u32) -> impl Iterator<Item = &Exchange> {
+        self.of_flow(flow, self.len / 2).take(OF_A_FLOW / 2)
     }
 }
 
@@ -126,6 +183,8 @@ impl<'m> Exchanges<'m> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::channel::ProfileSet;
+    use crate::cid::CidSpace;
 
     #[test]
     fn the_newest_half_is_certain() {
@@ -139,5 +198,45 @@ mod tests {
         assert_eq!(exchanges.by_msn(7, 2).unwrap().message_id, 102);
         assert!(exchanges.by_msn(7, 1).is_none());
         assert!(exchanges.by_msn(8, 5).is_none());
+    }
+
+    /// Every message of two flows of one chain among the newest is found, and no other.
+    #[test]
+    fn a_chain_forgets_what_the_ring_forgets() {
+        let mut exchanges = Exchanges::new(Slots::owned(alloc::vec![Exchange::EMPTY; 300]));
+        assert_eq!(exchanges.len, 256);
+        // Two flows of one chain, one message in three, among others.
+        let flow = |number: u32| if number % 3 == 0 { 5 + 256 * (number % 2) } else { number };
+        for number in 1..2_000_u32 {
+            exchanges.note(Exchange::new(flow(number), number as u16, number as u16, Token::EMPTY, None));
+            let found = |looked: u32| exchanges.by_msn(flow(looked), looked as u16).is_some();
+            let certain = |looked: u32| exchanges.by_message_id(flow(looked), looked as u16).is_some();
+            for looked in number.saturating_sub(400).max(1)..=number {
+                let age = number - looked;
+                // One in six is of the same flow.
+                let of_its_flow = if looked % 3 == 0 { age / 6 } else { 0 };
+                assert_eq!(found(looked), age < 256 && of_its_flow < 64, "{looked} of {number}");
+                assert_eq!(certain(looked), age < 128 && of_its_flow < 32, "{looked} of {number}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_number_of_messages_may_turn() {
+        let mut exchanges = Exchanges::owned(64);
+        exchanges.newest = u32::MAX - 100;
+        for msn in 0..1_000 {
+            exchanges.note(Exchange::new(7, msn, msn, Token::EMPTY, None));
+            for back in 0..msn.min(30) {
+                assert_eq!(exchanges.by_message_id(7, msn - back).map(Exchange::msn), Some(msn - back));
+            }
+        }
+    }
+
+    #[test]
+    fn a_ring_has_places_for_each_context() {
+        let channel = |max_cid| Channel::new(CidSpace::Large, max_cid, ProfileSet::v1()).unwrap();
+        let places = |max_cid| Exchanges::places(&channel(max_cid));
+        assert_eq!([0, 15, 16, 999, 16_383].map(places), [64, 64, 128, 4_096, 65_536]);
     }
 }

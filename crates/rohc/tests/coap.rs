@@ -27,7 +27,7 @@ fn endpoint(config: CompressorConfig, mode: Mode) -> Endpoint<'static> {
         Compressor::new(config, CompressorMemory::owned(&channel, 8)),
         Decompressor::new(decompressor, DecompressorMemory::owned(&channel, 8)),
     )
-    .with_exchanges(Exchanges::owned(64), Exchanges::owned(64))
+    .with_exchanges(Exchanges::for_channel(&channel), Exchanges::for_channel(&channel))
 }
 
 /// Two ends of a link without delay.
@@ -298,6 +298,46 @@ fn responses_out_of_order_still_name_their_requests() {
     }
     // Neither Message ID nor token is in the packets: two octets, and one of payload.
     assert_eq!(sizes[40..].iter().sum::<usize>(), 3 * sizes[40..].len());
+}
+
+/// Mean octets of a response to one of `clients`, with all requests under way before the first response.
+fn response_in_a_crowd(clients: u8) -> f64 {
+    let channel = Channel::new(CidSpace::Large, 999, ProfileSet::default()).unwrap();
+    let config = CompressorConfig::new(channel.with_integrity_below(Integrity::Crc32));
+    let mut link = Link::new(CompressorConfig { refresh: Refresh::Off, ..config }, Mode::Optimistic);
+    let mut random = Random(5);
+    let (mut octets, mut count) = (0, 0);
+    for round in 0..40 {
+        let requests: Vec<_> = (0..clients)
+            .map(|client| {
+                let token = random.next().to_be_bytes()[..4].to_vec();
+                Message { token, ..Message::get(u16::from(client) * 100 + round, &[b"time"]) }
+            })
+            .collect();
+        for (client, request) in (0..).zip(&requests) {
+            let sent = packet(true, client, Side::Client, 0, request);
+            assert_eq!(link.carry(Side::Client, &sent).1.as_deref(), Some(&sent[..]));
+        }
+        for (client, request) in (0..).zip(&requests) {
+            let response =
+                Message { kind: 2, code: 69, payload: vec![9], options: vec![], ..request.clone() };
+            let sent = packet(true, client, Side::Server, 0, &response);
+            let (len, delivered) = link.carry(Side::Server, &sent);
+            assert_eq!(delivered.as_deref(), Some(&sent[..]));
+            if round >= 10 {
+                octets += len;
+                count += 1;
+            }
+        }
+    }
+    octets as f64 / f64::from(count)
+}
+
+#[test]
+fn responses_in_a_crowd_name_their_requests() {
+    let (few, crowd) = (response_in_a_crowd(10), response_in_a_crowd(250));
+    // Two octets, one of payload, and a CID of one or two.
+    assert!(few == 4.0 && (4.0..5.0).contains(&crowd), "{few} {crowd}");
 }
 
 #[test]

@@ -82,7 +82,8 @@ const MODES: [Mode; 2] = [Mode::Unidirectional, Mode::Optimistic];
 #[test]
 fn blocks_of_extension_headers() {
     let mut refused = 0;
-    for seed in seeds() {
+    // With 133, a header is right with the IP-ID offset of two references, and nearer to the older one.
+    for seed in seeds().chain([133]) {
         for blocks in [1, 2, 3, 5, 8, 16] {
             let mode = MODES[seed as usize % 2];
             let sizes = Sizes { contexts: 4, blocks, templates: 0, rooms: 0 };

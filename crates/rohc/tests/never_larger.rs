@@ -7,7 +7,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::coap::{Message, Side};
+use common::coap::{Message, Side, datagram};
 use common::tcp::{Outer, Packet};
 use common::{Flow, Layer, Random, any_flow};
 use proptest::prelude::*;
@@ -109,6 +109,28 @@ fn two_flow_labels_between_two_hosts_are_two_flows() {
     sent.iter().for_each(|octets| println!("{octets} octets of headers of 120,000"));
     // Two connections with one label: 42,043 by profile 0x0004. By 0x0006 it is 9,092 where feedback ends the repetitions.
     assert!(sent[0] <= 46_000 && sent[1] <= 11_000, "{sent:?}");
+}
+
+/// Datagrams without payload, as those that keep an address translation open: no IR packet of profile 0x0002 carries one, and
+/// the UDP header is the payload of profile 0x0004.
+#[test]
+fn datagrams_without_payload_are_compressed() {
+    for six in [false, true] {
+        for profiles in [v1_and(&[]), ProfileSet::default()] {
+            let mut link = Link::new(CidSpace::Small, 15, profiles);
+            for ip_id in 0..1_000 {
+                link.carry(&datagram(six, 9, Side::Client, ip_id, 64, b"", true));
+            }
+            assert!(link.sent < 1_000 * (8 + 3) + CONTEXT, "{} octets: {:?}", link.sent, link.formats);
+        }
+    }
+    // One in three has no payload: profile 0x0002 carries all of them where its context is established.
+    let mut link = Link::new(CidSpace::Small, 15, v1_and(&[]));
+    for i in 0..1_000 {
+        let payload = if i % 3 == 1 { &b""[..] } else { b"12" };
+        link.carry(&datagram(true, 9, Side::Client, i, 64, payload, true));
+    }
+    assert!(link.sent < 1_000 * (2 + 3) + 2 * CONTEXT, "{} octets: {:?}", link.sent, link.formats);
 }
 
 /// TCP of one connection, whose static chain changes with every packet: by turns of two labels, and with a new one each time.

@@ -116,6 +116,83 @@ fn wrong_checksums_come_back_wherever_the_numbers_are() {
     }
 }
 
+/// A packet whose checksum was wrong at the sender, from a compressor that sends it in any format: the payload is another than
+/// the one that was compressed. Returns whether it is delivered.
+fn carry_wrong(link: &mut Link, packet: &Packet) -> bool {
+    let mut octets = packet.octets();
+    let now = Instant::from_millis(10 * link.sent);
+    link.sent += 1;
+    let (mut rohc, mut back) = ([0; 200], [0; 200]);
+    let (done, len) = link.near.send(now, &octets, &mut rohc).unwrap();
+    assert!(!matches!(done.format, Format::Ir | Format::IrDyn | Format::CoCommon), "{:?}", done.format);
+    *octets.last_mut().unwrap() ^= 0x55;
+    rohc[len - 1] ^= 0x55;
+    let received = link.far.receive(now, &rohc[..len], &mut back);
+    received.is_ok_and(|received| {
+        assert_eq!(back[..received.len], octets);
+        true
+    })
+}
+
+/// RFC 6846 asks for no right TCP checksum: where its own CRC is right, and the packet is the next one, there is no doubt.
+#[test]
+fn a_wrong_checksum_alone_is_no_damage() {
+    for six in [false, true] {
+        let mut link = Link::new(Mode::Optimistic);
+        let mut packets = segments(4000, 1).map(|mut packet| {
+            packet.ips[0].six = six;
+            packet
+        });
+        link.carry_all(packets.by_ref().take(20));
+        for packet in packets.by_ref().take(40) {
+            assert!(carry_wrong(&mut link, &packet));
+        }
+        link.carry_all(packets.take(20));
+    }
+}
+
+/// Behind a gap or a pause, and soon after, it is what tells that the packet is another one.
+#[test]
+fn a_wrong_checksum_in_doubt_is_damage() {
+    for (gap, pause, right) in [(2, 0, 0), (2, 0, 5), (0, 30, 0)] {
+        let mut link = Link::new(Mode::Unidirectional);
+        let mut packets = segments(4000, 1);
+        link.carry_all(packets.by_ref().take(20));
+        let (mut rohc, now) = ([0; 200], Instant::from_millis(10 * link.sent));
+        for packet in packets.by_ref().take(gap) {
+            link.near.send(now, &packet.octets(), &mut rohc).unwrap();
+        }
+        link.sent += pause;
+        link.carry_all(packets.by_ref().take(right));
+        assert!(!carry_wrong(&mut link, &packets.next().unwrap()), "{gap} {pause} {right}");
+        link.carry_all(packets.take(20));
+    }
+}
+
+/// The sum of the pseudo-header alone, as captures of a sender have it, is the sender's wherever it stands.
+#[test]
+fn a_checksum_that_an_interface_is_to_complete_is_no_damage() {
+    let mut link = Link::new(Mode::Unidirectional);
+    let mut packets = segments(4000, 1);
+    link.carry_all(packets.by_ref().take(20));
+    let (mut rohc, now) = ([0; 200], Instant::from_millis(10 * link.sent));
+    for packet in packets.by_ref().take(2) {
+        link.near.send(now, &packet.octets(), &mut rohc).unwrap();
+    }
+    let mut packet = packets.next().unwrap();
+    let octets = packet.octets();
+    let words = octets[12..20].chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
+    let sum = words.sum::<u32>() + 6 + (octets.len() as u32 - 20);
+    let sum = (sum & 0xFFFF) + (sum >> 16);
+    // A right checksum of that value.
+    packet.payload[..2].fill(0);
+    let is = packet.octets();
+    let is = u32::from(u16::from_be_bytes([is[36], is[37]]));
+    packet.payload[..2].copy_from_slice(&((is + 0xFFFF - sum) % 0xFFFF).to_be_bytes()[2..]);
+    assert_eq!(packet.octets()[36..38], sum.to_be_bytes()[2..]);
+    assert!(carry_wrong(&mut link, &packet));
+}
+
 /// The context of the CID is that of another flow, of which the ports would be taken: no CRC of an IR-DYN packet covers them.
 #[test]
 fn an_ir_dyn_packet_of_another_flow_is_refused() {

@@ -238,15 +238,13 @@ pub struct ChannelPlan {
 }
 
 impl ChannelPlan {
-    /// The defaults: small CIDs, all profiles of the first version and that of CoAP, O-mode.
+    /// The defaults: small CIDs, [all usual profiles](ProfileSet::default), O-mode.
     pub fn new() -> Self {
-        let coap = ProfileSet::v1().with(thinair_rohc::ProfileId::Coap);
-        let profiles = coap.unwrap_or(ProfileSet::v1());
         Self {
             cids: CidSpace::Small,
             max_cid: 15,
             large_max_cid: None,
-            profiles,
+            profiles: ProfileSet::default(),
             mrru: None,
             mode: Mode::Optimistic,
             refresh: None,

@@ -21,13 +21,9 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::ffi::OsStr;
 
-use common::{files, root};
-use thinair_capture::{Error, Reader};
+use common::peer::{BLOCKS, CIDS, MODES, PROFILES, Peer, RTP_PORTS, Stream, groups, hex};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Instant, ProfileId, ProfileSet,
     RtpDetection, packet,
@@ -35,22 +31,7 @@ use thinair_rohc::{
 use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader};
 use thinair_wire::header::protocol;
 use thinair_wire::header::rtp::{self, Rtp};
-use thinair_wire::header::tcp::{End, Tcp};
 use thinair_wire::header::udp::Udp;
-
-/// What the other side has of the profiles of RFC 3095, RFC 3843 and RFC 6846, as far as we have it too.
-const PROFILES: [&str; 6] = ["uncompressed", "rtp", "udp", "esp", "ip", "tcp"];
-
-/// Kinds of CIDs with a MAX_CID. Large ones reach into those of two octets, from 128 on.
-const CIDS: [(&str, CidSpace, u16); 2] = [("small", CidSpace::Small, 15), ("large", CidSpace::Large, 1_023)];
-
-const MODES: [&str; 2] = ["u", "o"];
-
-/// Destination ports of RTP in the captures of rohc-lib.
-const RTP_PORTS: [u16; 6] = [1_234, 36_780, 33_238, 5_020, 5_002, 5_006];
-
-/// Blocks for extension headers.
-const BLOCKS: usize = 64;
 
 /// Failures that are shown in full, each the first of its stream.
 const SHOWN: usize = 40;
@@ -75,7 +56,7 @@ fn another_decompressor_gives_the_packets_back() {
         for (mode, cids) in MODES.iter().flat_map(|mode| CIDS.map(|cids| (mode, cids))) {
             let mut counts = Counts::default();
             for stream in streams {
-                let run = Run { program: Path::new(&program), mode, cids, stream };
+                let run = Run { program: &program, mode, cids, stream };
                 run.go(&mut counts, &mut failures, &mut sent);
             }
             let Counts { right, wrong, refused, beyond } = &counts;
@@ -100,63 +81,6 @@ fn another_decompressor_gives_the_packets_back() {
     }
     failures.iter().take(SHOWN).for_each(|(stream, failure)| println!("\n{stream}, {failure}"));
     assert_eq!(failed, 0, "packets were not read, or read wrongly");
-}
-
-/// Packets with the time since the start of the capture, and its name.
-struct Stream {
-    name: String,
-    packets: Vec<(Instant, Vec<u8>)>,
-}
-
-/// The captures at hand, by folder.
-fn groups() -> Vec<(String, Vec<Stream>)> {
-    let mut folders = vec![("captures".to_owned(), root().join("captures"))];
-    match std::env::var_os("THINAIR_SHARED").map(PathBuf::from) {
-        Some(shared) => {
-            let below = ["captures/open", "vectors/rohc-lib"];
-            assert!(shared.join(below[1]).is_dir(), "THINAIR_SHARED is set, but there are no vectors");
-            folders.extend(below.map(|folder| (folder.to_owned(), shared.join(folder))));
-        }
-        None => println!("THINAIR_SHARED is not set: captures of others are skipped"),
-    }
-    let mut groups = BTreeMap::<String, Vec<Stream>>::new();
-    for (name, folder) in folders {
-        let (pcap, pcapng) = (files(&folder, ".pcap"), files(&folder, ".pcapng"));
-        for path in pcap.into_iter().chain(pcapng) {
-            let file = path.strip_prefix(&folder).unwrap().to_string_lossy().into_owned();
-            let parts: Vec<&str> = file.split('/').collect();
-            // What another compressor made of a source is no source.
-            if parts.last().is_some_and(|name| name.starts_with("rohc")) {
-                continue;
-            }
-            let packets = packets(&path);
-            if !packets.is_empty() {
-                let group = [&[name.as_str()], &parts[..parts.len().min(3) - 1]].concat().join("/");
-                groups.entry(group).or_default().push(Stream { name: file, packets });
-            }
-        }
-    }
-    groups.into_iter().collect()
-}
-
-/// The IP packets of a capture that are whole.
-fn packets(path: &Path) -> Vec<(Instant, Vec<u8>)> {
-    let mut reader = Reader::new(File::open(path).unwrap()).unwrap();
-    let (mut packets, mut start, mut now) = (Vec::new(), None, 0);
-    while let Some(record) = reader.next_record() {
-        let record = match record {
-            Ok(record) => record,
-            Err(Error::Truncated { .. }) => break,
-            Err(error) => panic!("{}: {error}", path.display()),
-        };
-        let time = record.time.as_nanos();
-        // Some captures go back in time.
-        now = now.max(time.saturating_sub(*start.get_or_insert(time)));
-        if let Ok(network) = record.network_packet() {
-            packets.push((Instant::from_nanos(now), network.packet.to_vec()));
-        }
-    }
-    packets
 }
 
 /// One packet of each stream in turn, so that contexts are many and replace each other; 1 ms from one to the next.
@@ -200,11 +124,6 @@ fn beyond(packet: &[u8], flows: &mut Flows) -> Option<&'static str> {
     }
     if ips.iter().flat_map(|ip| ip.walk()).any(|(kind, _)| kind == protocol::AH) {
         return Some("AH in a list");
-    }
-    let last = ips.last().is_some_and(|ip| ip.next == protocol::TCP);
-    if last && Tcp::read(&packet[chain.ip_end()..]).is_ok_and(|tcp| has_generic_option(&tcp)) {
-        // That it is static says to it that it was sent before, and not that it stays so (RFC 6846, section 6.3.4).
-        return Some("a generic TCP option");
     }
     let datagram = chain.udp().map_or(&[][..], |_| &packet[chain.ip_end() + Udp::LEN..]);
     let rtp = Rtp::read(datagram).ok().filter(|rtp| rtp.version == rtp::VERSION);
@@ -254,15 +173,6 @@ fn beyond(packet: &[u8], flows: &mut Flows) -> Option<&'static str> {
     (first.outer != outer).then_some("an outer TOS or TTL that changes, perhaps with the outer IP-ID")
 }
 
-/// Whether there is an option that has no item of its own, of its kind or of its length. RFC 6846, section 6.3.4.
-fn has_generic_option(tcp: &Tcp<'_>) -> bool {
-    let mut options = tcp.walk();
-    let has_one = options.any(|(kind, octets)| {
-        !matches!((kind, octets.len()), (1, 1) | (2, 4) | (3, 3) | (4, 2) | (5, 10 | 18 | 26 | 34) | (8, 10))
-    });
-    has_one || matches!(options.end(), Some(End::Malformed { .. }))
-}
-
 #[derive(Default)]
 struct Counts {
     right: usize,
@@ -273,7 +183,7 @@ struct Counts {
 
 /// One stream through one channel.
 struct Run<'r> {
-    program: &'r Path,
+    program: &'r OsStr,
     mode: &'r str,
     cids: (&'r str, CidSpace, u16),
     stream: &'r Stream,
@@ -303,7 +213,7 @@ impl Run<'_> {
             let done = compressor.compress(*now, packet, &mut out).unwrap();
             let rohc = &out[..done.len];
             *sent.entry((done.profile.name(), done.format.name())).or_default() += 1;
-            let answer = peer.ask(rohc);
+            let answer = Answer::of(&mut peer, rohc);
             let what = if answer.packet == *packet {
                 counts.right += 1;
                 None
@@ -342,58 +252,16 @@ impl Run<'_> {
     }
 }
 
-fn hex(octets: &[u8]) -> String {
-    const MOST: usize = 160;
-    let text: String = octets.iter().take(MOST).map(|octet| format!("{octet:02x}")).collect();
-    if octets.len() > MOST { format!("{text}... ({} octets)", octets.len()) } else { text }
-}
-
 struct Answer {
     packet: Vec<u8>,
     status: u8,
     feedback: Vec<u8>,
 }
 
-/// The program.
-struct Peer {
-    child: Child,
-    requests: BufWriter<ChildStdin>,
-    answers: BufReader<ChildStdout>,
-}
-
-impl Peer {
-    fn start(program: &Path, arguments: &[&str]) -> Self {
-        let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", program.display()));
-        let requests = BufWriter::new(child.stdin.take().unwrap());
-        let answers = BufReader::new(child.stdout.take().unwrap());
-        Self { child, requests, answers }
-    }
-
-    fn ask(&mut self, rohc: &[u8]) -> Answer {
-        self.requests.write_all(&(rohc.len() as u32).to_le_bytes()).unwrap();
-        self.requests.write_all(rohc).unwrap();
-        self.requests.flush().unwrap();
-        let packet = self.octets();
-        let mut status = [0];
-        self.answers.read_exact(&mut status).unwrap();
-        Answer { packet, status: status[0], feedback: self.octets() }
-    }
-
-    /// A length and so many octets.
-    fn octets(&mut self) -> Vec<u8> {
-        let mut length = [0; 4];
-        self.answers.read_exact(&mut length).unwrap();
-        let mut octets = vec![0; u32::from_le_bytes(length) as usize];
-        self.answers.read_exact(&mut octets).unwrap();
-        octets
-    }
-
-    fn end(self) {
-        let Self { mut child, requests, answers: _ } = self;
-        drop(requests);
-        let status = child.wait().unwrap();
-        assert!(status.success(), "the other decompressor ends with {status}");
+impl Answer {
+    fn of(peer: &mut Peer, rohc: &[u8]) -> Self {
+        peer.put(rohc);
+        peer.flush();
+        Self { packet: peer.octets(), status: peer.octet(), feedback: peer.octets() }
     }
 }

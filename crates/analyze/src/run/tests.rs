@@ -160,7 +160,7 @@ fn what_a_scheme_has_no_way_for_goes_as_it_is() {
 fn a_scheme_that_is_left_out_leaves_no_trace() {
     let packets: Vec<_> = (0..40).map(|i| datagram(1, 2, i, b"x")).collect();
     let whole = run(settings(), &packets, |at| at * 1_000_000);
-    let rest = whole.clone().best_of_each();
+    let rest = whole.best_of_each();
     assert_eq!((whole.flows[0].break_even.len(), rest.flows[0].break_even.len()), (6, 3));
     assert_eq!((rest.totals.schemes.len(), rest.header_sizes_out.len()), (3, 3));
     assert!(rest.flows[0].course.iter().all(|milestone| milestone.bytes_out.len() == 3));
@@ -204,4 +204,39 @@ fn records_that_come_one_by_one_count_as_those_of_a_file() {
     let sums = |totals: Totals| (totals.packets, totals.traffic.bytes_in, totals.schemes[0].bytes_out);
     assert_eq!(sums(live.totals()), sums(whole.totals()));
     assert_eq!(link.input().packets, 403);
+}
+
+/// Flows of many sizes, of which only some are listed.
+#[test]
+fn flows_that_are_not_listed_keep_their_octets() {
+    let packets: Vec<_> = (0..100_u16)
+        .map(|i| datagram(1, 2 + (i * i % 50) as u8, i, &vec![b'x'; usize::from(i % 7)]))
+        .collect();
+    let run = |most_flows| run(Settings { most_flows, ..settings() }, &packets, |at| at * 1_000_000);
+    let whole = run(50);
+    assert!(whole.other_flows.is_empty());
+    let mut by_size: Vec<_> = whole.flows.iter().collect();
+    by_size.sort_by_key(|flow| std::cmp::Reverse(flow.traffic.bytes_in));
+    for most in [0, 1, 7] {
+        let part = run(most);
+        assert_eq!(format!("{:?}", part.totals), format!("{:?}", whole.totals));
+        assert_eq!(part.totals.flows, (part.flows.len() + part.other_flows.len()) as u64);
+        let largest: Vec<_> = whole
+            .flows
+            .iter()
+            .filter(|flow| by_size[..most].iter().any(|large| large.dst == flow.dst))
+            .map(|flow| format!("{flow:?}"))
+            .collect();
+        assert_eq!(part.flows.iter().map(|flow| format!("{flow:?}")).collect::<Vec<_>>(), largest);
+        for other in &part.other_flows {
+            let flow = whole.flows.iter().find(|flow| flow.dst == other.dst).unwrap();
+            assert_eq!((other.packets, other.bytes_in), (flow.packets, flow.traffic.bytes_in));
+            let out: Vec<_> = flow.schemes.iter().map(|scheme| scheme.bytes_out).collect();
+            let mut feedback: Vec<_> = flow.schemes.iter().map(|scheme| scheme.feedback_bytes).collect();
+            if feedback.iter().all(|octets| *octets == 0) {
+                feedback.clear();
+            }
+            assert_eq!((&other.bytes_out, &other.feedback_bytes), (&out, &feedback));
+        }
+    }
 }

@@ -1,19 +1,49 @@
 //! Strings of bits: the values of fields, and the residue, most significant bit first.
 
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+
+/// Octets of a value that take no memory of their own: those of an address.
+const SHORT: usize = 16;
+
 /// A value of any number of bits.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Bits {
     /// The bits from the left; those that fill the last octet up are zero.
-    octets: Vec<u8>,
+    octets: Octets,
     len: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Octets {
+    Short([u8; SHORT]),
+    Long(Box<[u8]>),
+}
+
+impl Default for Octets {
+    fn default() -> Self {
+        Self::Short([0; SHORT])
+    }
 }
 
 impl Bits {
     /// The `len` bits of `octets` from bit `at` on; zeros where `octets` has no more.
     pub(super) fn of(octets: &[u8], at: usize, len: usize) -> Self {
-        let mut value = Vec::with_capacity(len.div_ceil(8));
-        BitWriter::new(&mut value).push(octets, at, len);
-        Self { octets: value, len }
+        let count = len.div_ceil(8);
+        if count > SHORT {
+            let mut value = Vec::with_capacity(count);
+            BitWriter::new(&mut value).push(octets, at, len);
+            return Self { octets: Octets::Long(value.into()), len };
+        }
+        let mut short = [0; SHORT];
+        match octets.get(at / 8..at / 8 + count) {
+            Some(from) if at.is_multiple_of(8) => short[..count].copy_from_slice(from),
+            _ => (0..count).for_each(|i| short[i] = octet_at(octets, at + 8 * i)),
+        }
+        if !len.is_multiple_of(8) {
+            short[count - 1] &= !(0xFF_u8 >> (len % 8));
+        }
+        Self { octets: Octets::Short(short), len }
     }
 
     /// Whole octets.
@@ -29,7 +59,10 @@ impl Bits {
 
     /// The bits from the left, in octets.
     pub(super) fn as_octets(&self) -> &[u8] {
-        &self.octets
+        match &self.octets {
+            Octets::Short(octets) => &octets[..self.len.div_ceil(8)],
+            Octets::Long(octets) => octets,
+        }
     }
 
     /// Whether the `len` bits of `octets` from bit `at` on are this value.
@@ -40,30 +73,62 @@ impl Bits {
     /// Whether `octets` have this value from bit `at` on.
     pub(super) fn starts_at(&self, octets: &[u8], at: usize) -> bool {
         let whole = self.len / 8;
-        let left = self.octets.get(..whole).unwrap_or_default();
+        let left = self.as_octets().get(..whole).unwrap_or_default();
         left.iter().zip(0..).all(|(octet, i)| *octet == octet_at(octets, at + 8 * i))
             && self
-                .octets
+                .as_octets()
                 .get(whole)
                 .is_none_or(|last| *last == octet_at(octets, at + 8 * whole) & !(0xFF_u8 >> (self.len % 8)))
     }
 
     /// How many bits of both are the same, from the left.
     pub(super) fn common_prefix(&self, other: &Self) -> usize {
-        let same = self.octets.iter().zip(&other.octets).take_while(|(a, b)| a == b).count();
-        let (a, b) = (octet_at(&self.octets, 8 * same), octet_at(&other.octets, 8 * same));
+        let (a, b) = (self.as_octets(), other.as_octets());
+        let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+        let (a, b) = (octet_at(a, 8 * same), octet_at(b, 8 * same));
         (8 * same + (a ^ b).leading_zeros() as usize).min(self.len).min(other.len)
     }
 
     /// The first `len` bits.
     pub(super) fn prefix(&self, len: usize) -> Self {
-        Self::of(&self.octets, 0, len.min(self.len))
+        Self::of(self.as_octets(), 0, len.min(self.len))
     }
 
     /// The value as a number, of 128 bits at most.
     pub(super) fn to_uint(&self) -> Option<u128> {
-        let value = self.octets.iter().fold(0, |value: u128, octet| value << 8 | u128::from(*octet));
-        (self.len <= 128).then(|| value >> (self.octets.len() * 8 - self.len))
+        let octets = self.as_octets();
+        let value = octets.iter().fold(0, |value: u128, octet| value << 8 | u128::from(*octet));
+        (self.len <= 128).then(|| value >> (octets.len() * 8 - self.len))
+    }
+
+    fn key(&self) -> (&[u8], usize) {
+        (self.as_octets(), self.len)
+    }
+}
+
+impl PartialEq for Bits {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Bits {}
+
+impl PartialOrd for Bits {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Bits {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl Hash for Bits {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
     }
 }
 
@@ -83,7 +148,7 @@ impl<'o> BitWriter<'o> {
 
     /// Appends the `len` bits of `octets` from bit `at` on.
     pub(super) fn push(&mut self, octets: &[u8], at: usize, len: usize) {
-        let mut done = 0;
+        let mut done = self.octets(octets, at, len / 8);
         while done < len {
             let bits = (len - done).min(8);
             // Up to 8 bits, from the left.
@@ -102,9 +167,34 @@ impl<'o> BitWriter<'o> {
         }
     }
 
+    /// Appends `count` octets of `octets` from bit `at` on, if there are as many, and returns their bits; else 0.
+    fn octets(&mut self, octets: &[u8], at: usize, count: usize) -> usize {
+        let (first, shift, spare) = (at / 8, at % 8, self.spare);
+        let Some(from) = octets.get(first..first + count + usize::from(shift > 0)) else { return 0 };
+        let mut carry = if spare > 0 && count > 0 { self.out.pop().unwrap_or(0) } else { 0 };
+        let mut shifted = |octet: u8| {
+            let both = u16::from(octet) << spare;
+            let out = if spare > 0 { carry | (both >> 8) as u8 } else { octet };
+            carry = both as u8;
+            out
+        };
+        match shift {
+            0 if spare == 0 => self.out.extend_from_slice(from),
+            0 => self.out.extend(from.iter().map(|octet| shifted(*octet))),
+            _ => {
+                let whole = from.windows(2).map(|pair| pair[0] << shift | pair[1] >> (8 - shift));
+                self.out.extend(whole.map(&mut shifted));
+            }
+        }
+        if spare > 0 && count > 0 {
+            self.out.push(carry);
+        }
+        8 * count
+    }
+
     /// Appends a value.
     pub(super) fn bits(&mut self, value: &Bits) {
-        self.push(&value.octets, 0, value.len);
+        self.push(value.as_octets(), 0, value.len);
     }
 
     /// Appends the `width` low bits of a number.
@@ -163,7 +253,7 @@ mod tests {
 
     /// The value as a string of 0 and 1.
     fn text(value: &Bits) -> String {
-        let octets: String = value.octets.iter().map(|octet| format!("{octet:08b}")).collect();
+        let octets: String = value.as_octets().iter().map(|octet| format!("{octet:08b}")).collect();
         assert!(octets[value.len..].bytes().all(|bit| bit == b'0'));
         octets[..value.len].to_owned()
     }

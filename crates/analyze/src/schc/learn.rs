@@ -116,8 +116,8 @@ impl Learner {
 
 impl Key {
     fn of(packet: &Parsed<'_>, values: &[Bits]) -> Self {
-        let (mut message, mut flow, mut addresses, mut others) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        // Room for what most packets have.
+        let [mut message, mut flow, mut addresses, mut others] = [16, 24, 64, 128].map(Vec::with_capacity);
         for (field, value) in packet.fields.iter().zip(values) {
             let id = field.label.id;
             use FieldId::{CoapCode, CoapTkl, CoapType, Ipv6FlowLabel, UdpAppPort, UdpDevPort};
@@ -151,7 +151,7 @@ impl Group {
         } else {
             for (seen, value) in self.seen.iter_mut().zip(values) {
                 seen.add(value, 1);
-                seen.prefix = seen.prefix.prefix(seen.prefix.common_prefix(value));
+                seen.shorten(value);
                 seen.len = (seen.len.0.min(value.len()), seen.len.1.max(value.len()));
             }
         }
@@ -191,12 +191,20 @@ impl Seen {
         }
     }
 
+    /// Shortens the prefix to what a value has of it.
+    fn shorten(&mut self, value: &Bits) {
+        let common = self.prefix.common_prefix(value);
+        if common < self.prefix.len() {
+            self.prefix = self.prefix.prefix(common);
+        }
+    }
+
     fn merge(&mut self, other: &Self) {
         for (value, packets) in &other.values {
             self.add(value, *packets);
         }
         self.complete &= other.complete;
-        self.prefix = self.prefix.prefix(self.prefix.common_prefix(&other.prefix));
+        self.shorten(&other.prefix);
         self.len = (self.len.0.min(other.len.0), self.len.1.max(other.len.1));
     }
 }

@@ -49,6 +49,7 @@ impl Carrier for Lowpan {
             header_in: done.header_in,
             header_out: done.header_out,
             len: done.len,
+            cid_len: 0,
             refresh: false,
         }))
     }

@@ -4,7 +4,7 @@ use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{
-    Channel, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
+    Channel, Cid, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Endpoint, Instant, Mode,
 };
 
@@ -16,13 +16,11 @@ use crate::sides::Side;
 /// many as a context takes.
 pub(crate) const BLOCKS: usize = 256;
 
-/// Messages of each direction that the other one can refer to.
-const EXCHANGES: usize = 64;
-
 /// The endpoints at both sides.
 #[derive(Debug)]
 pub(super) struct Rohc {
     ends: [Endpoint<'static>; 2],
+    cids: CidSpace,
 }
 
 impl Rohc {
@@ -30,7 +28,17 @@ impl Rohc {
         let channel = channel.with_integrity_below(settings.channel.integrity_below());
         let compressor = CompressorConfig { channel, ..settings.compressor };
         let decompressor = DecompressorConfig { mode, ..settings.decompressor };
-        Self { ends: [(); 2].map(|()| endpoint(compressor, decompressor, bases)) }
+        let ends = [(); 2].map(|()| endpoint(compressor, decompressor, bases));
+        Self { ends, cids: channel.cids() }
+    }
+
+    /// Octets of a CID (RFC 5795, sections 5.2.1.2 and 5.2.1.3): none for small CID 0, two for large CIDs from 128 on.
+    fn cid_len(&self, cid: Cid) -> usize {
+        match (self.cids, cid.value()) {
+            (CidSpace::Small, 0) => 0,
+            (CidSpace::Small, _) | (CidSpace::Large, 0..=127) => 1,
+            (CidSpace::Large, _) => 2,
+        }
     }
 
     fn end(&mut self, side: Side) -> &mut Endpoint<'static> {
@@ -55,6 +63,7 @@ impl Carrier for Rohc {
             header_in: done.header_in,
             header_out: done.header_out,
             len: done.len,
+            cid_len: self.cid_len(done.cid),
             refresh: done.refresh,
         }))
     }
@@ -96,5 +105,5 @@ pub fn endpoint(
         )
         .with_bases(bases()),
     )
-    .with_exchanges(Exchanges::owned(EXCHANGES), Exchanges::owned(EXCHANGES))
+    .with_exchanges(Exchanges::for_channel(&channel), Exchanges::for_channel(&channel))
 }

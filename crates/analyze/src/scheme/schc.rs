@@ -50,7 +50,7 @@ impl Carrier for Schc {
         // The residue and the padding behind the payload; both are less than what the rule knows.
         let header_out = len.saturating_sub(packet.len() - header_in);
         let format = Label::Rule(rule);
-        Ok(Some(Compressed { format, profile: None, header_in, header_out, len, refresh: false }))
+        Ok(Some(Compressed { format, profile: None, header_in, header_out, len, cid_len: 0, refresh: false }))
     }
 
     fn decompress(

@@ -32,7 +32,8 @@ fn find(link_type: LinkType, frame: &[u8]) -> Result<Network<'_>, Skip> {
 fn assert_link(link_type: LinkType, ipv4: &[u8], ipv6: &[u8], other: &[u8]) {
     for (header, packet, version) in [(ipv4, &IPV4[..], IpVersion::V4), (ipv6, &IPV6[..], IpVersion::V6)] {
         let frame = join(&[header, packet]);
-        let network = Network { version, packet, link_header_len: header.len(), link_padding_len: 0 };
+        let network =
+            Network { version, packet, link_header_len: header.len(), link_padding_len: 0, missing_len: 0 };
         assert_eq!(find(link_type, &frame), Ok(network), "{link_type}");
 
         let cut = &frame[..frame.len() - 1];
@@ -201,14 +202,15 @@ fn ethernet_padding_is_cut_off() {
     for (link_type, header) in
         [(LinkType::ETHERNET, &ethernet[..]), (LinkType::ETHERNET, &vlan), (LinkType::LINUX_SLL, &sll)]
     {
-        // To 60 octets, and with a frame check sequence.
-        for padding in [18, 22] {
+        // To 60 octets, with a frame check sequence, and what a switch has added.
+        for padding in [4, 18, 22, 23, 400] {
             let (frame, link_padding_len) = padded(header, &IPV4, padding);
             let network = Network {
                 version: IpVersion::V4,
                 packet: &IPV4,
                 link_header_len: header.len(),
                 link_padding_len,
+                missing_len: 0,
             };
             assert_eq!(find(link_type, &frame), Ok(network), "{link_type}");
         }
@@ -222,9 +224,6 @@ fn octets_that_are_not_ethernet_padding_stay() {
     let whole = |link_type, frame: &[u8], header_len: usize| {
         assert_eq!(find(link_type, frame).unwrap().packet, &frame[header_len..]);
     };
-    // The frame is longer than padding makes it.
-    let (frame, _) = padded(&join(&[&MACS, &[0x08, 0x00]]), &IPV4, 23);
-    whole(LinkType::ETHERNET, &frame, 14);
     // The link does not pad.
     whole(LinkType::RAW, &padded(&[], &IPV4, 5).0, 0);
     whole(LinkType::LINUX_SLL, &padded(&[0, 4, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0], &IPV4, 5).0, 16);
@@ -238,6 +237,39 @@ fn octets_that_are_not_ethernet_padding_stay() {
     packet[5] = 0;
     whole(LinkType::ETHERNET, &join(&[&MACS, &[0x86, 0xdd], &packet]), 14);
     whole(LinkType::ETHERNET, &join(&[&MACS, &[0x86, 0xdd], &IPV6[..3]]), 14);
+}
+
+#[test]
+fn a_part_of_a_packet_tells_how_much_is_missing() {
+    let part = |link_type, frame: &[u8], original_len| {
+        part_of_network_packet(link_type, frame, original_len)
+            .map(|found| (found.packet.to_vec(), found.missing_len))
+    };
+    let frame = join(&[&MACS, &[0x08, 0x00], &IPV4]);
+    for captured in 18..frame.len() {
+        let octets = frame[14..captured].to_vec();
+        let missing = frame.len() - captured;
+        // A trailer that was not captured is not missed.
+        for trailer in [0, 4, 18] {
+            let found = part(LinkType::ETHERNET, &frame[..captured], (frame.len() + trailer) as u32);
+            assert_eq!(found, Ok((octets.clone(), missing)), "{captured}");
+        }
+        // A frame cannot have more than it had on the link.
+        assert_eq!(
+            part(LinkType::ETHERNET, &frame[..captured], captured as u32 + 1),
+            Ok((octets, 1)),
+            "{captured}"
+        );
+    }
+    // All of the packet is there, and a part of the padding.
+    let padded = join(&[&frame, &[0; 3]]);
+    let found = network_packet(LinkType::ETHERNET, &padded, 60).unwrap();
+    assert_eq!((found.packet, found.link_padding_len), (&IPV4[..], 3));
+    // How long it is is not known.
+    assert_eq!(part(LinkType::ETHERNET, &frame[..16], 60), Err(Skip::Truncated));
+    let mut no_length = IPV4;
+    no_length[3] = 0;
+    assert_eq!(part(LinkType::RAW, &no_length, 60), Err(Skip::Truncated));
 }
 
 #[test]

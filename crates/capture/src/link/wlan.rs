@@ -26,8 +26,8 @@ pub(super) fn ieee802_11(data: &[u8]) -> Result<Link<'_>, Skip> {
 }
 
 /// Version 1, padding 1, length 2, then words of 4 octets that say which fields follow, all least significant octet first.
-/// <https://www.radiotap.org>.
-pub(super) fn radiotap(data: &[u8]) -> Result<Link<'_>, Skip> {
+/// <https://www.radiotap.org>. If the end of the frame was not captured, nor was a check sequence.
+pub(super) fn radiotap(data: &[u8], is_truncated: bool) -> Result<Link<'_>, Skip> {
     /// Bits of the word that says which fields there are.
     const TSFT: u32 = 1;
     const FLAGS: u32 = 1 << 1;
@@ -63,7 +63,7 @@ pub(super) fn radiotap(data: &[u8]) -> Result<Link<'_>, Skip> {
     frame(Frame {
         data,
         at: len,
-        has_fcs: flags.map(|flags| flags & FCS_AT_END != 0),
+        has_fcs: flags.map(|flags| flags & FCS_AT_END != 0).filter(|_| !is_truncated),
         is_padded: flags.is_some_and(|flags| flags & DATA_PAD != 0),
     })
 }

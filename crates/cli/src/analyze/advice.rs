@@ -111,13 +111,6 @@ fn recommended(
     if let Some(wait) = &best.late_wait {
         rows.push(("late start", format!("a decompressor waits for at most {}", words::late_wait(wait))));
     }
-    if !best.experimental.is_empty() {
-        let names = best.experimental.join(", ");
-        rows.push((
-            "experimental",
-            format!("profile {names}, off by default: a damaged header is detected less surely"),
-        ));
-    }
     let mut blocks = Vec::new();
     if best.learned {
         let line = format!("thinair rohc learn {capture} -o {TEMPLATE}{packets}");
@@ -294,8 +287,7 @@ fn argument((name, value): (&str, String)) -> String {
 /// Profiles and CIDs, where they are not the default ones.
 fn settings_of(best: &Recommendation) -> impl Iterator<Item = (&'static str, String)> {
     let set = best.channel.profiles();
-    let is_default = ProfileSet::v1().with(ProfileId::Coap).is_ok_and(|default| default == set);
-    let profiles = (!is_default).then(|| ("profiles", profiles(set)));
+    let profiles = (set != ProfileSet::default()).then(|| ("profiles", profiles(set)));
     let cids = (best.channel.cids() == CidSpace::Large).then(|| ("cid", "large".to_owned()));
     let highest = best.channel.cids().highest();
     let max_cid =

@@ -231,7 +231,7 @@ mod linux {
 
     impl Table {
         fn new(name: &str, settings: &Settings) -> Self {
-            let mut settings = Settings { damage_one: false, ..settings.clone() };
+            let mut settings = Settings { damage_one: false, most_flows: 0, ..settings.clone() };
             let bar = ProgressBar::new_spinner();
             // Without a terminal nobody looks at the table, and the analysis at the end does the work once.
             settings.schemes.retain(|_| !bar.is_hidden());

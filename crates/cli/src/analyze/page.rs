@@ -11,7 +11,7 @@ mod tests;
 use std::collections::BTreeMap;
 use thinair_analyze::Settings;
 
-use thinair_analyze::outcome::{Flow, Outcome};
+use thinair_analyze::outcome::{Flow, MOST_COURSES, Outcome};
 use thinair_report::{
     Axis, Bars, Cell, Column, Document, Figure, Lines, Numerals, Section, Series, StackedBars, Table, Tile,
 };
@@ -25,9 +25,6 @@ const N: Numerals = Numerals::TYPESET;
 
 /// Flows that are listed: more are a burden to a telephone.
 const MOST_FLOWS: usize = 60;
-
-/// Flows whose course is drawn.
-const MOST_COURSES: usize = 3;
 
 /// Fields of SCHC rules that are listed, or a few more.
 const MOST_FIELDS: usize = 40;
@@ -63,7 +60,7 @@ fn subtitle(outcome: &Outcome) -> String {
         several => counted(several.len() as u64, "capture"),
     };
     let packets = counted(outcome.totals.packets, "IP packet");
-    format!("{files}: {packets} in {}", counted(outcome.flows.len() as u64, "flow"))
+    format!("{files}: {packets} in {}", counted(outcome.totals.flows, "flow"))
 }
 
 /// Key figures of the best scheme.
@@ -84,7 +81,7 @@ fn summary(outcome: &Outcome, shown: &Shown<'_>) -> Section {
         )),
         Tile::new("headers of a packet", Cell::text(header)).unit("B").detail("mean, before and after"),
         Tile::new(if packets == 1 { "IP packet" } else { "IP packets" }, Cell::integer(packets))
-            .detail(format!("in {}", counted(outcome.flows.len() as u64, "flow"))),
+            .detail(format!("in {}", counted(outcome.totals.flows, "flow"))),
         Tile::new("packets that differ", Cell::integer(outcome.mismatches()))
             .detail("after compression and decompression"),
     ])
@@ -237,7 +234,7 @@ fn octets_by_type(outcome: &Outcome, shown: &Shown<'_>) -> Figure {
 
 fn flows(outcome: &Outcome) -> Option<Section> {
     let listed = text::largest(outcome, MOST_FLOWS);
-    let left_out = outcome.flows.len().saturating_sub(listed.len()) as u64;
+    let left_out = outcome.totals.flows - listed.len() as u64;
     let text = format!(
         "Headers are mean octets of a packet, those of CoAP and RTP included: before, and in the scheme that needs fewest \
          octets for this flow.{}",
@@ -296,21 +293,26 @@ fn rules(outcome: &Outcome) -> Option<Section> {
     Some(Section::new("Rules of SCHC").text(text).terms(terms::RULES).table(table))
 }
 
-const CAPTURES: &str = "Records without a whole IP packet are skipped. Odd packets have headers that cannot be restored from \
+const CAPTURES: &str = "Records without the whole headers of an IP packet are skipped. Zeros stand for the payload of packets that are cut \
+    off. Odd packets have headers that cannot be restored from \
     others; they are carried by a profile that restores them exactly.";
 
 fn captures(outcome: &Outcome) -> Section {
     let several = outcome.inputs.len() > 1;
+    let has_cut = outcome.inputs.iter().any(|input| input.cut > 0);
     let has_odd = outcome.inputs.iter().any(|input| !input.odd.is_empty());
     let mut columns = vec![Column::text("file")];
     columns.extend(several.then(|| Column::number("capture")));
-    columns.extend([Column::number("packets"), Column::number("compressed"), Column::text("skipped")]);
+    columns.extend([Column::number("packets"), Column::number("compressed")]);
+    columns.extend(has_cut.then(|| Column::number("cut off")));
+    columns.push(Column::text("skipped"));
     columns.extend(has_odd.then(|| Column::text("odd")));
     let mut table = Table::new("", columns);
     for (at, input) in outcome.inputs.iter().enumerate() {
         let mut row = vec![Cell::text(&input.path)];
         row.extend(several.then(|| Cell::integer(at + 1)));
         row.extend([Cell::integer(input.packets), Cell::integer(input.ip_packets)]);
+        row.extend(has_cut.then(|| Cell::integer(input.cut)));
         row.push(Cell::text(reasons(&input.skipped)));
         row.extend(has_odd.then(|| Cell::text(reasons(&input.odd))));
         table.row(row);

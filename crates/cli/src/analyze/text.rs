@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::repeat;
 
 use thinair_analyze::Settings;
 use thinair_analyze::outcome::{Flow, Outcome, SchcRules, Scheme};
@@ -48,12 +49,7 @@ pub(crate) fn report(
         _ => Breadth::Narrow,
     };
     let mut flows = flows(outcome, most_flows, breadth);
-    if let more @ 1.. = outcome.flows.len().saturating_sub(most_flows) {
-        flows.note = format!(
-            "The largest {most_flows}; {} more with --all-flows.",
-            words::counted(more as u64, "flow")
-        );
-    }
+    flows.note = left_out(outcome, flows.rows().len());
     let mut tables = vec![schemes(settings, outcome)];
     if extent == Extent::All {
         tables.extend([layers(outcome), packet_types(outcome), octets_by_type(outcome), late_waits(outcome)]);
@@ -72,6 +68,17 @@ pub(crate) fn report(
         }
     }
     out
+}
+
+/// Names the options that list more flows than `shown` ones; empty if there are no more.
+fn left_out(outcome: &Outcome, shown: usize) -> String {
+    let (listed, all) = (outcome.flows.len() - shown, outcome.totals.flows);
+    let parts = [
+        (listed > 0).then(|| format!("{} more with --all-flows", words::counted(listed as u64, "flow"))),
+        (all > outcome.flows.len() as u64).then(|| format!("all {} with --csv", words::counted(all, "flow"))),
+    ];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { String::new() } else { format!("The largest {shown}; {}.", parts.join(", ")) }
 }
 
 /// Octets and savings of each scheme.
@@ -295,7 +302,7 @@ pub(crate) fn largest(outcome: &Outcome, most: usize) -> Vec<&Flow> {
     flows
 }
 
-/// Every flow, in order of appearance, under the names of the JSON document.
+/// Every flow under the names of the JSON document: the largest ones in order of appearance, then the others with their octets.
 pub(crate) fn flows_csv(outcome: &Outcome) -> String {
     let mut columns: Vec<_> =
         ["path", "src", "dst", "protocol", "profile"].into_iter().map(Column::text).collect();
@@ -306,10 +313,10 @@ pub(crate) fn flows_csv(outcome: &Outcome) -> String {
     }
     columns.extend([Column::text("profiles"), Column::number("spi"), Column::text("ssrcs")]);
     let mut table = Table::new("", columns);
+    let path = |input: usize| Cell::text(outcome.inputs.get(input).map_or("", |input| input.path.as_str()));
     for flow in &outcome.flows {
-        let path = outcome.inputs.get(flow.input).map_or("", |input| input.path.as_str());
         let mut row = vec![
-            Cell::text(path),
+            path(flow.input),
             Cell::text(&flow.src),
             Cell::text(&flow.dst),
             Cell::text(&flow.protocol),
@@ -331,15 +338,35 @@ pub(crate) fn flows_csv(outcome: &Outcome) -> String {
                 Cell::integer(scheme.not_applicable),
             ]);
         }
-        let ssrcs: Vec<_> = flow.ssrcs.iter().map(u32::to_string).collect();
-        row.extend([
-            Cell::text(flow.profiles.join(" ")),
-            flow.spi.map_or(Cell::Empty, Cell::integer),
-            Cell::text(ssrcs.join(" ")),
-        ]);
+        row.push(Cell::text(flow.profiles.join(" ")));
+        row.extend(identifiers(flow.spi, &flow.ssrcs));
+        table.row(row);
+    }
+    for flow in &outcome.other_flows {
+        let mut row =
+            vec![path(flow.input), Cell::text(&flow.src), Cell::text(&flow.dst), Cell::text(&flow.protocol)];
+        row.extend([Cell::Empty, Cell::integer(flow.packets), Cell::integer(flow.bytes_in), Cell::Empty]);
+        for (bytes_out, feedback_bytes) in
+            flow.bytes_out.iter().zip(flow.feedback_bytes.iter().chain(repeat(&0)))
+        {
+            let mut cells = CSV_OF_SCHEME.map(|_| Cell::Empty);
+            let saved_ratio = 1.0 - words::per_packet(bytes_out + feedback_bytes, flow.bytes_in);
+            cells[0] = Cell::integer(*bytes_out);
+            cells[2] = Cell::number(saved_ratio, 4);
+            cells[4] = Cell::integer(*feedback_bytes);
+            row.extend(cells);
+        }
+        row.push(Cell::Empty);
+        row.extend(identifiers(flow.spi, &flow.ssrcs));
         table.row(row);
     }
     table.to_csv()
+}
+
+/// SPI and SSRCs of a flow.
+fn identifiers(spi: Option<u32>, ssrcs: &[u32]) -> [Cell; 2] {
+    let ssrcs: Vec<_> = ssrcs.iter().map(u32::to_string).collect();
+    [spi.map_or(Cell::Empty, Cell::integer), Cell::text(ssrcs.join(" "))]
 }
 
 const CSV_OF_SCHEME: [&str; 9] = [

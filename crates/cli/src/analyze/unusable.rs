@@ -68,7 +68,7 @@ fn advice(input: &Input) -> String {
                 .to_owned()
         }
         "truncated" => {
-            "the capture keeps only the beginning of each frame; capture again with whole frames, as with \
+            "the capture keeps too little of each frame for its headers; capture again with whole frames, as with \
                         `tcpdump -s 0`"
                 .to_owned()
         }

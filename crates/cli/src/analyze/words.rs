@@ -16,7 +16,7 @@ pub(crate) fn name(scheme: &Scheme) -> String {
         "coap-2015" => "ROHC with CoAP (2015)",
         "coap" => "ROHC with CoAP",
         "coap-learned" => "ROHC with CoAP and learned bases",
-        "tcp" => "ROHC with CoAP and TCP (experimental)",
+        "tcp" => "ROHC with CoAP and TCP",
         "schc" => "SCHC",
         "6lowpan" => "6LoWPAN",
         other => other,
@@ -203,6 +203,9 @@ pub(crate) fn input(input: &Input) -> String {
     );
     if let Some(dropped @ 1..) = input.dropped {
         line += &format!(", dropped by the kernel: {}", N.integer(dropped.into()));
+    }
+    if input.cut > 0 {
+        line += &format!(" ({} with zeros for octets that were not captured)", N.integer(input.cut.into()));
     }
     if !input.unwrapped.is_empty() {
         line += &format!(", unwrapped: {}", reasons(&input.unwrapped));

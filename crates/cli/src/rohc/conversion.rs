@@ -57,6 +57,8 @@ pub(crate) struct Arguments {
     /// Seed of the compressor's first sequence numbers; `decompress` does not use it
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,
+    #[command(flatten)]
+    pub(super) leniency: Leniency,
     /// Print the summary as JSON (thinair.rohc/1); to standard error if OUT is `-`
     #[arg(long)]
     pub(super) json: bool,
@@ -64,6 +66,23 @@ pub(crate) struct Arguments {
     pub(super) channel: ChannelOptions,
     #[command(flatten)]
     pub(super) packets: PacketOptions,
+}
+
+/// How packets of other compressors are read.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct Leniency {
+    /// Read what rohc-lib and others send against RFC 3095; `compress` does not use it
+    ///
+    /// IR and IR-DYN packets without payload are delivered, although they may belong to no packet and only refresh the context
+    /// (section 5.7.7). What extension 3 of UO-1-ID says is kept (section 5.7.3 and RFC 4815, section 6.2, forbid it).
+    #[arg(long, hide_short_help = true)]
+    lenient: bool,
+}
+
+impl Leniency {
+    pub(super) fn apply(self, config: DecompressorConfig) -> DecompressorConfig {
+        DecompressorConfig { deliver_empty: self.lenient, uo_1_id_updates: self.lenient, ..config }
+    }
 }
 
 /// A mode by its letter.
@@ -155,7 +174,8 @@ impl Arguments {
     }
 
     pub(super) fn decompressor_config(&self, settings: &Settings) -> DecompressorConfig {
-        DecompressorConfig { mode: settings.mode, ..self.channel.decompressor(settings.channel) }
+        let config = self.channel.decompressor(settings.channel);
+        self.leniency.apply(DecompressorConfig { mode: settings.mode, ..config })
     }
 
     /// Opening a file for writing empties it, so none may be named twice.

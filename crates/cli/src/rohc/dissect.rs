@@ -20,7 +20,7 @@ use thinair_rohc::{
 };
 
 use super::Usage;
-use super::conversion::BLOCKS;
+use super::conversion::{BLOCKS, Leniency};
 use super::files::{Clock, Input, REBUILT_ROOM, unreadable};
 use super::summary::Tally;
 use crate::options::ChannelOptions;
@@ -43,13 +43,15 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    leniency: Leniency,
+    #[command(flatten)]
     channel: ChannelOptions,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let channel = arguments.channel.channel().map_err(Usage::error)?;
     let mut input = Input::open(&arguments.input)?;
-    let mut dissector = Dissector::new(channel, arguments.channel.bases()?);
+    let mut dissector = Dissector::new(channel, arguments.leniency, arguments.channel.bases()?);
     let mut unread = Tally::default();
     let mut out = BufWriter::new(io::stdout().lock());
     while let Some(record) = input.reader.next_record() {
@@ -85,11 +87,11 @@ struct Dissector {
 }
 
 impl Dissector {
-    fn new(channel: Channel, bases: Vec<Base>) -> Self {
+    fn new(channel: Channel, leniency: Leniency, bases: Vec<Base>) -> Self {
         let memory = DecompressorMemory::owned(&channel, BLOCKS);
         Self {
             channel,
-            decompressor: Decompressor::new(DecompressorConfig::new(channel), memory)
+            decompressor: Decompressor::new(leniency.apply(DecompressorConfig::new(channel)), memory)
                 .with_bases(Slots::owned(bases)),
             clock: Clock::default(),
             start: None,

@@ -91,7 +91,7 @@ pub(crate) struct TunnelOptions {
     /// Highest CID, the same at both ends [default: 15; with --cid auto 1023, for large CIDs]
     #[arg(long, hide_short_help = true, value_name = "N", help_heading = "Channel")]
     max_cid: Option<String>,
-    /// Profiles, the same at both ends, as in v1,coap,tcp [default: v1,coap]
+    /// Profiles, the same at both ends, as in v1,coap [default: v1,coap,tcp]
     ///
     /// Names: rtp, udp, esp, ip, rtp-udp-lite, udp-lite, tcp, coap-2015 and coap; v1 stands for the first six.
     /// `uncompressed` is always there.

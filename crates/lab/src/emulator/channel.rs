@@ -9,7 +9,7 @@ use thinair_rohc::profile::coap::Base;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{
     CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory, DecompressError, Decompressed,
-    Decompressor, DecompressorConfig, DecompressorMemory, Endpoint, ProfileId,
+    Decompressor, DecompressorConfig, DecompressorMemory, Endpoint,
 };
 use thinair_wire::time::Instant;
 
@@ -18,9 +18,6 @@ use super::totals::FeedbackTotals;
 /// Octets of room that no packet is too long for, whether it is compressed (an IR packet adds a few to each header at most) or
 /// rebuilt (no IP packet is longer than 65,575).
 pub(crate) const ROOM: usize = 132_000;
-
-/// Messages of each direction that the other one can refer to.
-const EXCHANGES: usize = 64;
 
 /// Octets of the longest feedback element.
 const FEEDBACK_ROOM: usize = 512;
@@ -62,12 +59,8 @@ impl Terminal {
             Compressor::new(compressor, CompressorMemory::owned(&shape, blocks)).with_bases(bases()),
             Decompressor::new(channel.decompressor, DecompressorMemory::owned(&shape, blocks))
                 .with_bases(bases()),
-        );
-        // Only messages of CoAP refer to each other.
-        let endpoint = match shape.profiles().has(ProfileId::Coap) {
-            true => endpoint.with_exchanges(Exchanges::owned(EXCHANGES), Exchanges::owned(EXCHANGES)),
-            false => endpoint,
-        };
+        )
+        .with_exchanges(Exchanges::for_channel(&shape), Exchanges::for_channel(&shape));
         let wait = channel.feedback_wait;
         Self { endpoint, waiting: VecDeque::new(), due: None, wait, now: Instant::ZERO }
     }

@@ -132,6 +132,12 @@ impl<'p> Plan<'p> {
     pub(crate) fn payload(&self) -> &'p [u8] {
         self.packet.get(self.header_len..).unwrap_or_default()
     }
+
+    /// Without one, no packet of the profile that begins or refreshes a context "can represent" it (RFC 3095, section 5.7.7):
+    /// by a lower profile, the headers above are payload. Profile 0x0080 is without this rule.
+    pub(crate) fn lacks_payload(&self) -> bool {
+        self.payload().is_empty() && self.profile != ProfileId::Coap2015
+    }
 }
 
 /// What tells flows apart.

@@ -86,6 +86,7 @@ impl Decompressor<'_> {
                 Kind::Rfc3095(context),
             ) => {
                 slot.unheard = slot.unheard.saturating_add(1);
+                slot.has_failed = true;
                 two_way |= context.mode.is_two_way();
                 let in_vain = slot.unheard >= HELD_BACK || context.is_behind_pause(now);
                 feedback = in_vain.then_some(AckType::Nack);
@@ -96,6 +97,7 @@ impl Decompressor<'_> {
             }
             (Err(_), Kind::Rfc3095(context)) => {
                 slot.unheard = slot.unheard.saturating_add(1);
+                slot.has_failed = true;
                 two_way |= context.mode.is_two_way();
                 let update = context.is_update(first);
                 let reliable = context.mode.mode() == Mode::Reliable;

@@ -19,6 +19,7 @@
 //! `cargo bench -p thinair-rohc --bench figures` prints what short connections, segments, acknowledgments and keep-alives cost;
 //! `thinair analyze --schemes tcp` what each flow of a capture costs.
 
+mod checksum;
 mod choose;
 pub(crate) mod compress;
 mod confirm;

@@ -18,9 +18,6 @@ use super::{NotSent, Role, Setup, SetupError};
 use crate::plan::ChannelPlan;
 use crate::unit::{Protocol, SiteId, Unit};
 
-/// Messages of each direction that the other one can refer to: a parameter that both ends must have in common.
-const EXCHANGES: usize = 64;
-
 /// Blocks for extension headers: so many for each context, and at most so many.
 const BLOCKS: (usize, usize) = (8, 256);
 
@@ -410,5 +407,5 @@ fn decompressor(plan: &ChannelPlan, parameters: Parameters) -> Decompressor<'sta
 
 fn endpoint(plan: &ChannelPlan, parameters: Parameters, seed: u64) -> Endpoint<'static> {
     Endpoint::new(compressor(plan, parameters, seed, false), decompressor(plan, parameters))
-        .with_exchanges(Exchanges::owned(EXCHANGES), Exchanges::owned(EXCHANGES))
+        .with_exchanges(Exchanges::for_channel(&parameters), Exchanges::for_channel(&parameters))
 }

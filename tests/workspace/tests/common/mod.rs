@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "not every test needs everything")]
 
+pub(crate) mod peer;
 pub(crate) mod tshark;
 pub(crate) mod world;
 

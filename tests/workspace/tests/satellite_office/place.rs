@@ -28,8 +28,8 @@ pub(crate) enum Way {
     /// Routed over the link.
     Plain,
     Tunnel,
-    /// The tunnel with profile `tcp`, which is off by default.
-    TunnelTcp,
+    /// The tunnel without profile `tcp`.
+    TunnelWithoutTcp,
     OpenVpn,
 }
 
@@ -38,13 +38,13 @@ impl Way {
         match self {
             Self::Plain => "plain",
             Self::Tunnel => "thinair",
-            Self::TunnelTcp => "thinair, profile tcp",
+            Self::TunnelWithoutTcp => "thinair, v1 and coap",
             Self::OpenVpn => "OpenVPN",
         }
     }
 
     pub(crate) fn is_ours(self) -> bool {
-        matches!(self, Self::Tunnel | Self::TunnelTcp)
+        matches!(self, Self::Tunnel | Self::TunnelWithoutTcp)
     }
 
     pub(crate) fn programs(self) -> &'static [&'static str] {
@@ -150,8 +150,8 @@ impl Place {
             Way::Plain => {
                 sh(&format!("ip -n {field} route add default via 10.9.0.2"));
             }
-            Way::Tunnel | Way::TunnelTcp => {
-                let profiles = if way == Way::Tunnel { "" } else { "--profiles v1,coap,tcp " };
+            Way::Tunnel | Way::TunnelWithoutTcp => {
+                let profiles = if way == Way::Tunnel { "" } else { "--profiles v1,coap " };
                 let common = format!("--key {folder}/sat.key {profiles}--tun air{number}");
                 let run = format!("{} tunnel run", thinair());
                 start(&gateway, &format!("{run} udp://:7000 {common}g --address 10.7.0.1/30"));

@@ -121,6 +121,7 @@ impl Outputs {
         for more in [
             &[&*coap][..],
             &[&many],
+            &[&many, "--most-flows", "2"],
             &[&rtp, &tcp],
             &[&cut, "--break"],
             &[&tcp, "--schemes", "tcp", "--mode", "r"],

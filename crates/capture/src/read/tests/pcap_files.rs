@@ -75,12 +75,34 @@ fn truncation_at_every_offset_gives_all_records_before() {
 }
 
 #[test]
-fn versions_with_another_layout_are_refused() {
-    for version in [[1, 0, 4, 0], [2, 0, 3, 0], [3, 0, 0, 0]] {
+fn versions_that_do_not_exist_are_refused() {
+    for version in [[1, 0, 4, 0], [3, 0, 0, 0]] {
         let mut file = LITTLE_ENDIAN;
         file[4..8].copy_from_slice(&version);
         let error = Reader::new(&file[..]).unwrap_err();
         assert!(matches!(error, Error::Malformed { flaw: Flaw::Version { .. }, .. }), "{error}");
+    }
+}
+
+/// Before 2.3 the original length of a record is in front of the captured one, and in 2.3 it may be.
+#[test]
+fn lengths_in_the_order_of_old_tools() {
+    let with = |minor: u8, swapped: bool| {
+        let mut file = LITTLE_ENDIAN;
+        file[6] = minor;
+        let lengths = 24 + 8..24 + 16;
+        file[24 + 12] += 5;
+        if swapped {
+            file[lengths].rotate_left(4);
+        }
+        let mut reader = Reader::new(&file[..]).unwrap();
+        let record = reader.next_record().unwrap().unwrap();
+        (record.data.len(), record.original_len)
+    };
+    let (len, original_len) = with(4, false);
+    assert_eq!(len as u32 + 5, original_len);
+    for (minor, swapped) in [(0, true), (1, true), (2, true), (3, true), (3, false)] {
+        assert_eq!(with(minor, swapped), (len, original_len), "2.{minor}");
     }
 }
 

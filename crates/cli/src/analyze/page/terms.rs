@@ -43,7 +43,7 @@ pub(super) fn of_scheme(name: &str) -> &'static str {
             "ROHC with profile coap and with bases: descriptions of the first packets of flows that were learned from these very packets and \
              given to both ends."
         }
-        "tcp" => "ROHC, and for TCP the profile of RFC 6846, which is experimental.",
+        "tcp" => "ROHC, and for TCP the profile of RFC 6846.",
         "schc" => {
             "Static Context Header Compression (RFC 8724, RFC 8824): rules that both ends are given beforehand describe the \
              headers. Here the rules are the best ones for these very packets."

@@ -404,8 +404,7 @@ impl Context {
             CompressorState::Ir => Format::Ir,
         };
         if format.is_initialization() {
-            if plan.payload().is_empty() && self.profile != ProfileId::Coap2015 {
-                // Section 5.7.7: such a packet "cannot be represented by an IR or IR-DYN packet".
+            if plan.lacks_payload() {
                 return Err(Refused::ByThisPacket);
             }
             if has_lists {

@@ -385,12 +385,13 @@ impl Context {
         Ok(Verified { format, header_in, header_out: layout.len, len })
     }
 
-    /// A compressed packet: type 0, 1 or 2. `uo_1_id_updates` is that of the configuration.
+    /// A compressed packet: type 0, 1 or 2. `uo_1_id_updates` is that of the configuration, `has_failed` that of the CID.
     pub(crate) fn compressed(
         &mut self,
         now: Instant,
         packet: &Header<'_>,
         uo_1_id_updates: bool,
+        has_failed: bool,
         pool: &mut Pool<'_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -463,6 +464,7 @@ impl Context {
                 check,
                 crc,
                 plain: !x.extra[0].flags && !x.extra[1].flags && !x.rtp_extra.flags && x.ip_count <= BASE_IPS,
+                has_failed,
             };
             let found = if reliable {
                 attempt.find_securely(format, &mut x, &mut extensions, out, &mut passed)

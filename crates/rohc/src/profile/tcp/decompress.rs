@@ -1,18 +1,19 @@
 //! Decompressing the packets of one flow. RFC 6846, section 5.3.
 //!
-//! A CRC of 3 bits lets one wrong header in eight through. The TCP checksum is carried as it stands, so it is looked at
-//! too: where that of the last IR or IR-DYN packet was right, a packet is delivered only if its own is right as well. A
-//! compressor says by an IR-DYN packet that checksums are wrong from now on. What that does not cover, and packets behind gaps: `doubt`.
+//! A CRC of 3 bits lets one wrong header in eight through, so the TCP checksum is looked at, too: `checksum`. Fields that it does
+//! not cover, and packets behind gaps: `doubt`.
 
 use thinair_wire::coder::{Reader, Refusal, Traced, Tracer};
 use thinair_wire::crc::Check;
+use thinair_wire::time::Instant;
 
+use super::checksum::{CALM, is_right};
 use super::doubt::FAR;
 use super::formats::{base, formats, has_crc7};
 use super::header::Replicate;
 use super::options::index;
 use super::replicate::{Head, ir_cr, replicate_chain};
-use super::segment::{Unbuildable, checksum_is_right, rebuild};
+use super::segment::{Unbuildable, rebuild};
 use super::state::{Ip, MAX_IP, SYN, State, TcpRoom};
 use super::{Fields, ir, ir_dyn, irregular, settled_irregular};
 use crate::cid::{Cid, CidSpace};
@@ -38,6 +39,11 @@ pub(crate) struct Context {
     pub(super) stray: Option<u8>,
     /// Packets that must still be right before one is delivered.
     pub(super) trial: u8,
+    /// Packets that came one after the other without a gap or a failure, up to [`CALM`].
+    pub(super) calm: u8,
+    /// Arrival of the last packet that was verified, and the smoothed time between packets in nanoseconds.
+    pub(super) arrival: Instant,
+    pub(super) gap: u64,
     /// The highest sequence number so far.
     pub(super) highest: u32,
     /// The outcome of the last 16 packets: 1 is a failure.
@@ -88,6 +94,9 @@ impl Context {
             counts: false,
             stray: None,
             trial: 0,
+            calm: CALM,
+            arrival: Instant::ZERO,
+            gap: 0,
             highest: 0,
             failures: 0,
             unrepaired: 0,
@@ -239,6 +248,23 @@ impl Context {
     #[inline]
     pub(crate) fn compressed(
         &mut self,
+        now: Instant,
+        packet: &Header<'_>,
+        room: &mut TcpRoom,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let verified = self.verified(now, packet, room, out);
+        match verified {
+            Ok(_) => self.note_arrival(now),
+            Err(_) => self.calm = 0,
+        }
+        verified
+    }
+
+    #[inline]
+    fn verified(
+        &mut self,
+        now: Instant,
         packet: &Header<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
@@ -270,10 +296,7 @@ impl Context {
             }
         }
         let right = is_right(&found, out, len);
-        // Other compressors say that by 7 bits of CRC.
-        let may_be_wrong =
-            is_strong && self.state == DecompressorState::Fc && ahead == 1 && found.next.goes_on(last);
-        if self.expects_right && !right && !may_be_wrong {
+        if self.expects_right && !right && !self.may_be_wrong(now, &found, len, last, ahead) {
             return Err(Failure::Crc(format));
         }
         let ahead = if (1..FAR).contains(&ahead) { ahead } else { self.place(&found, last, ahead, right) };
@@ -295,6 +318,7 @@ impl Context {
         right: bool,
     ) -> Result<(), Failure> {
         let is_strong = has_crc7(found.format);
+        self.calm = if ahead == 1 { self.calm.saturating_add(1) } else { 0 };
         // The packets in between have not come.
         self.came = u32::from(self.came).checked_shl(ahead as u32).map_or(0, |came| came as u16);
         self.came |= 1_u16.checked_shl(ahead as u32 - 1).unwrap_or(0);
@@ -386,6 +410,7 @@ impl Context {
     /// Counts a packet that has failed.
     pub(crate) fn note_failure(&mut self, failure: Option<&Failure>) {
         self.failures = self.failures << 1 | 1;
+        self.calm = 0;
         if let Some(Failure::Crc(Format::IrDyn | Format::CoCommon | Format::Rnd8 | Format::Seq8)) = failure {
             self.unrepaired = self.unrepaired.saturating_add(1);
         }
@@ -503,13 +528,6 @@ fn knows_options(state: &State, present: u16) -> bool {
         let has_content = !matches!(index, index::NOP | index::SACK_PERMITTED);
         !has_content || present >> k & 1 == 1 || state.options.knows(index)
     })
-}
-
-/// Whether the TCP checksum of a packet that was rebuilt is right.
-#[inline]
-pub(super) fn is_right(packet: &Packet<'_>, out: &[u8], len: usize) -> bool {
-    let ips: usize = packet.next.ips().iter().map(|ip| ip.len() + usize::from(ip.extensions)).sum();
-    checksum_is_right(packet.next.inner(), out.get(ips..len).unwrap_or_default(), packet.payload)
 }
 
 pub(super) fn deliver(

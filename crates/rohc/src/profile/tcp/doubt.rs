@@ -11,7 +11,8 @@
 //!
 //! A gap of 16 to 19 packets, or 32 to 35, looks like one of up to 3; nothing but the CRC tells that the IP-ID is another.
 
-use super::decompress::{Context, Packet, deliver, is_right, unbuildable};
+use super::checksum::{is_right, is_to_come};
+use super::decompress::{Context, Packet, deliver, unbuildable};
 use super::formats::has_crc7;
 use super::segment::{headers_of, rebuild};
 use super::state::{EXTENSIONS, State, TcpRoom};
@@ -21,7 +22,7 @@ use crate::profile::rfc3095::decompress::{Failure, Verified};
 use crate::state::DecompressorState;
 
 /// MSNs that 4 bits tell apart.
-const TURN: i16 = 16;
+pub(super) const TURN: i16 = 16;
 
 /// From here on a packet that seems to be so much ahead may as well be one that is late; a compressor repeats changes for
 /// less than that.
@@ -58,7 +59,7 @@ impl Context {
         let mut len = rebuild(&found.next, found.payload.len(), out).map_err(unbuildable)?;
         // An IP-ID is none of its business.
         let right = is_right(found, out, len);
-        if self.expects_right && !right {
+        if self.expects_right && !right && !is_to_come(found, len) {
             return Err(Failure::Crc(format));
         }
         let ahead = if has_crc7(format) {
@@ -171,7 +172,7 @@ impl Context {
             return Err(Failure::Ambiguous(found.format));
         }
         self.came |= 1 << (behind - 1);
-        self.ack_due = false;
+        (self.ack_due, self.calm) = (false, 0);
         Ok(())
     }
 }

@@ -264,9 +264,8 @@ impl Options {
         if before == option {
             return Some(found);
         }
-        // What has changed once may change again.
-        let changes = before.first() == kind && before.len() == option.len();
-        self.statics = if changes { self.statics & !(1 << found) } else { self.statics | 1 << found };
+        // An option that stands in more than one header may change: most have numbers or digests. rohc-lib reads no static one.
+        self.statics &= !(1 << found);
         self.make_room(found, option, used).then_some(found)
     }
 

@@ -226,14 +226,22 @@ fn ipv6(ip: &Ip, len: u16, out: &mut [u8]) {
 /// routing header it seems wrong.
 #[inline]
 pub(super) fn checksum_is_right(ip: &Ip, tcp: &[u8], payload: &[u8]) -> bool {
+    pseudo_header(ip, tcp.len() + payload.len()).octets(tcp).octets(payload).checksum() == 0
+}
+
+/// Whether a checksum is the sum of the pseudo-header alone: that of a host whose network interface is to add the rest, as
+/// its own captures have it.
+pub(super) fn is_checksum_to_come(ip: &Ip, checksum: u16, len: usize) -> bool {
+    checksum == pseudo_header(ip, len).fold()
+}
+
+/// The sum of addresses, protocol and octets from the TCP header on. RFC 9293, section 3.1.
+#[inline]
+fn pseudo_header(ip: &Ip, len: usize) -> Sum {
     let address = if ip.v6 { 16 } else { 4 };
-    let len = tcp.len() + payload.len();
-    let sum = Sum::ZERO
+    Sum::ZERO
         .octets(ip.source.get(..address).unwrap_or_default())
         .octets(ip.destination.get(..address).unwrap_or_default())
         .word(u16::from(protocol::TCP))
         .word(len as u16)
-        .octets(tcp)
-        .octets(payload);
-    sum.checksum() == 0
 }

@@ -196,7 +196,7 @@ fn pieces() -> impl Strategy<Value = String> {
                 "\"serial://x\"\n",
                 "\"ule+file://-\"\n",
                 "[\"10.9.0.1/30\", \"::1/64\"]\n",
-                "\"v1,coap\"\n",
+                "\"v1,tcp,coap\"\n",
                 "\"3ms\"\n",
                 "\"gse+udp://[::1]:7?\"\n",
             ]

@@ -173,7 +173,7 @@ fn ends_that_do_not_agree_are_told() {
             "the ends do not agree on [security]: chacha20-poly1305 here, aes-ccm-8 there",
             "the ends do not agree on [channel] cid: auto here, small there",
             "the ends do not agree on [channel] max_cid: 1023 here, 7 there",
-            "the ends do not agree on [channel] profiles: uncompressed,rtp,udp,esp,ip,rtp-udp-lite,udp-lite,coap \
+            "the ends do not agree on [channel] profiles: uncompressed,rtp,udp,esp,ip,tcp,rtp-udp-lite,udp-lite,coap \
              here, uncompressed,udp there",
         ]
     );

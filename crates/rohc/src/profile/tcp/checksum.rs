@@ -1,0 +1,65 @@
+//! The TCP checksum as a proof. RFC 6846 carries it as it stands, and asks for no right one.
+//!
+//! Where that of the last packet with 7 bits of CRC or more was right, and packets were lost or damaged lately, a packet is
+//! delivered only if its own is right as well. Our compressor sends an IR-DYN packet where checksums are wrong from now on, others
+//! do not; so a wrong checksum is no damage where there is no other sign of it, or where it shows that it is the sender's.
+
+use thinair_wire::time::Instant;
+
+use super::decompress::{Context, Packet};
+use super::doubt::TURN;
+use super::formats::has_crc7;
+use super::segment::{checksum_is_right, is_checksum_to_come};
+use super::state::State;
+use crate::state::DecompressorState;
+
+/// Packets behind a gap or a failure that must come one after the other before a wrong TCP checksum may be the sender's. A
+/// flow begins with as many: one damaged packet in its life is all that may pass by that.
+pub(super) const CALM: u8 = u8::MAX;
+
+impl Context {
+    /// Whether a wrong TCP checksum may be the sender's. A compressor of ours sends such a packet as IR-DYN, others in any
+    /// format, and nothing asks for a right one (RFC 6846). It is no sign of damage or loss where there is no other.
+    #[cold]
+    pub(super) fn may_be_wrong(
+        &self,
+        now: Instant,
+        found: &Packet<'_>,
+        len: usize,
+        last: &State,
+        ahead: i16,
+    ) -> bool {
+        let is_next = self.state == DecompressorState::Fc && ahead == 1 && found.next.goes_on(last);
+        let turn = self.gap.saturating_mul(TURN as u64);
+        let is_behind_pause = turn > 0 && now.nanos_since(self.arrival) > turn;
+        is_next && (has_crc7(found.format) || self.calm == CALM && !is_behind_pause) || is_to_come(found, len)
+    }
+
+    /// A packet was verified.
+    #[inline]
+    pub(crate) fn note_arrival(&mut self, now: Instant) {
+        if self.arrival != Instant::ZERO {
+            let gap = now.nanos_since(self.arrival);
+            self.gap = if self.gap == 0 { gap } else { self.gap - self.gap / 8 + gap / 8 };
+        }
+        self.arrival = now;
+    }
+}
+
+/// Whether the TCP checksum of a packet that was rebuilt is right.
+#[inline]
+pub(super) fn is_right(packet: &Packet<'_>, out: &[u8], len: usize) -> bool {
+    checksum_is_right(packet.next.inner(), out.get(ip_len(packet)..len).unwrap_or_default(), packet.payload)
+}
+
+/// Whether the sender has left the TCP checksum of a packet to its network interface.
+pub(super) fn is_to_come(packet: &Packet<'_>, len: usize) -> bool {
+    let next = &packet.next;
+    is_checksum_to_come(next.inner(), next.checksum, len - ip_len(packet) + packet.payload.len())
+}
+
+/// Octets of all IP headers.
+#[inline]
+fn ip_len(packet: &Packet<'_>) -> usize {
+    packet.next.ips().iter().map(|ip| ip.len() + usize::from(ip.extensions)).sum()
+}

@@ -1,0 +1,150 @@
+//! Another implementation of ROHC in a program of its own, and the captures that it is given.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use thinair_capture::{Error, Reader};
+use thinair_rohc::{CidSpace, Instant};
+
+use super::{files, root};
+
+/// Profiles of RFC 3095, RFC 3843 and RFC 6846 that rohc-lib has, and we too.
+pub(crate) const PROFILES: [&str; 6] = ["uncompressed", "rtp", "udp", "esp", "ip", "tcp"];
+
+/// Kinds of CIDs with a MAX_CID. Large ones reach into those of two octets, from 128 on.
+pub(crate) const CIDS: [(&str, CidSpace, u16); 2] =
+    [("small", CidSpace::Small, 15), ("large", CidSpace::Large, 1_023)];
+
+pub(crate) const MODES: [&str; 2] = ["u", "o"];
+
+/// Destination ports of RTP in the captures of rohc-lib.
+pub(crate) const RTP_PORTS: [u16; 6] = [1_234, 36_780, 33_238, 5_020, 5_002, 5_006];
+
+/// Blocks for extension headers.
+pub(crate) const BLOCKS: usize = 64;
+
+/// The program, which answers each request on its standard input before it reads the next one, and ends with its input.
+/// Numbers have 32 bits unless noted, the least significant octet first.
+pub(crate) struct Peer {
+    child: Child,
+    requests: BufWriter<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Peer {
+    pub(crate) fn start(program: &OsStr, arguments: &[&str]) -> Self {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child =
+            command.spawn().unwrap_or_else(|error| panic!("{}: {error}", program.to_string_lossy()));
+        let requests = BufWriter::new(child.stdin.take().unwrap());
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        Self { child, requests, answers }
+    }
+
+    /// Appends octets to the request as they are.
+    pub(crate) fn write(&mut self, octets: &[u8]) {
+        self.requests.write_all(octets).unwrap();
+    }
+
+    /// Appends octets to the request, their length in front.
+    pub(crate) fn put(&mut self, octets: &[u8]) {
+        self.write(&(octets.len() as u32).to_le_bytes());
+        self.write(octets);
+    }
+
+    /// Ends the request.
+    pub(crate) fn flush(&mut self) {
+        self.requests.flush().unwrap();
+    }
+
+    /// Reads a length and so many octets.
+    pub(crate) fn octets(&mut self) -> Vec<u8> {
+        let mut length = [0; 4];
+        self.answers.read_exact(&mut length).unwrap();
+        let mut octets = vec![0; u32::from_le_bytes(length) as usize];
+        self.answers.read_exact(&mut octets).unwrap();
+        octets
+    }
+
+    /// Reads one octet.
+    pub(crate) fn octet(&mut self) -> u8 {
+        let mut octet = [0];
+        self.answers.read_exact(&mut octet).unwrap();
+        octet[0]
+    }
+
+    pub(crate) fn end(self) {
+        let Self { mut child, requests, answers: _ } = self;
+        drop(requests);
+        let status = child.wait().unwrap();
+        assert!(status.success(), "the other implementation ends with {status}");
+    }
+}
+
+/// Packets with the time since the start of the capture, and its name.
+pub(crate) struct Stream {
+    pub(crate) name: String,
+    pub(crate) packets: Vec<(Instant, Vec<u8>)>,
+}
+
+/// The captures at hand, by folder.
+pub(crate) fn groups() -> Vec<(String, Vec<Stream>)> {
+    let mut folders = vec![("captures".to_owned(), root().join("captures"))];
+    match std::env::var_os("THINAIR_SHARED").map(PathBuf::from) {
+        Some(shared) => {
+            let below = ["captures/open", "vectors/rohc-lib", "captures/own", "captures/repro"];
+            assert!(shared.join(below[1]).is_dir(), "THINAIR_SHARED is set, but there are no vectors");
+            folders.extend(below.map(|folder| (folder.to_owned(), shared.join(folder))));
+        }
+        None => println!("THINAIR_SHARED is not set: captures of others are skipped"),
+    }
+    let mut groups = BTreeMap::<String, Vec<Stream>>::new();
+    for (name, folder) in folders {
+        let (pcap, pcapng) = (files(&folder, ".pcap"), files(&folder, ".pcapng"));
+        for path in pcap.into_iter().chain(pcapng) {
+            let file = path.strip_prefix(&folder).unwrap().to_string_lossy().into_owned();
+            let parts: Vec<&str> = file.split('/').collect();
+            // What another compressor made of a source is no source.
+            if parts.last().is_some_and(|name| name.starts_with("rohc")) {
+                continue;
+            }
+            let packets = packets(&path);
+            if !packets.is_empty() {
+                let group = [&[name.as_str()], &parts[..parts.len().min(3) - 1]].concat().join("/");
+                groups.entry(group).or_default().push(Stream { name: file, packets });
+            }
+        }
+    }
+    groups.into_iter().collect()
+}
+
+/// The IP packets of a capture that are whole.
+fn packets(path: &Path) -> Vec<(Instant, Vec<u8>)> {
+    let mut reader = Reader::new(File::open(path).unwrap()).unwrap();
+    let (mut packets, mut start, mut now) = (Vec::new(), None, 0);
+    while let Some(record) = reader.next_record() {
+        let record = match record {
+            Ok(record) => record,
+            Err(Error::Truncated { .. }) => break,
+            Err(error) => panic!("{}: {error}", path.display()),
+        };
+        let time = record.time.as_nanos();
+        // Some captures go back in time.
+        now = now.max(time.saturating_sub(*start.get_or_insert(time)));
+        if let Ok(network) = record.network_packet() {
+            packets.push((Instant::from_nanos(now), network.packet.to_vec()));
+        }
+    }
+    packets
+}
+
+pub(crate) fn hex(octets: &[u8]) -> String {
+    const MOST: usize = 160;
+    let text: String = octets.iter().take(MOST).map(|octet| format!("{octet:02x}")).collect();
+    if octets.len() > MOST { format!("{text}... ({} octets)", octets.len()) } else { text }
+}

@@ -1,0 +1,165 @@
+//! What a compressor of another implementation writes, read by our decompressor. The channel loses nothing, so each packet
+//! must come back.
+//!
+//! `THINAIR_PEER_COMPRESSOR` names a program; without it the test says that it is skipped. The program is started
+//! anew for every stream, as `PROGRAM small|large MAX_CID`: kind of CIDs and highest CID. It has the profiles of
+//! RFC 3095, RFC 3843 and RFC 6846, answers every request before it reads the next one, and ends with its input. Numbers
+//! have 32 bits unless noted, the least significant octet first.
+//!
+//! | request, on its standard input | answer, on its standard output |
+//! |---|---|
+//! | nanoseconds since the start of the stream, 64 bits | length of the ROHC packet; 0 if it refuses the IP packet |
+//! | length of the IP packet | the ROHC packet |
+//! | the IP packet | status, one octet: 0 is success |
+//! | length of the feedback elements that have arrived, their type octets included | |
+//! | the feedback elements | |
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+
+use common::peer::{BLOCKS, CIDS, MODES, PROFILES, Peer, Stream, groups, hex};
+use thinair_rohc::{
+    Channel, CidSpace, Decompressor, DecompressorConfig, DecompressorMemory, Mode, ProfileId, ProfileSet,
+};
+use thinair_wire::header::chain::HeaderChain;
+use thinair_wire::header::protocol;
+use thinair_wire::header::tcp::Tcp;
+
+/// Failures that are shown in full, each the first of its stream.
+const SHOWN: usize = 60;
+
+#[test]
+fn packets_of_another_compressor_come_back() {
+    let Some(program) = std::env::var_os("THINAIR_PEER_COMPRESSOR") else {
+        println!("skipped, because THINAIR_PEER_COMPRESSOR is not set: packets of another compressor");
+        return;
+    };
+    let (mut failures, mut formats, mut lost, mut captures) = (BTreeMap::new(), BTreeMap::new(), 0, 0);
+    println!(
+        "{:<44}{:<6}{:<7}{:>8}{:>8}{:>7}{:>9}{:>10}",
+        "streams", "mode", "CIDs", "packets", "right", "wrong", "refused", "by peer"
+    );
+    for (name, streams) in &groups() {
+        captures += streams.len();
+        // With one context, each flow takes over that of the flow before.
+        let all = CIDS.into_iter().chain([("one", CidSpace::Small, 0)]);
+        for (mode, cids) in MODES.iter().flat_map(|mode| all.clone().map(move |cids| (mode, cids))) {
+            let mut counts = Counts::default();
+            for stream in streams {
+                let run = Run { program: &program, mode, cids, stream };
+                run.go(&mut counts, &mut failures, &mut formats);
+            }
+            let Counts { right, wrong, refused, by_peer } = counts;
+            let all = right + wrong + refused + by_peer;
+            println!("{name:<44}{mode:<6}{:<7}{all:>8}{right:>8}{wrong:>7}{refused:>9}{by_peer:>10}", cids.0);
+            lost += wrong + refused;
+        }
+    }
+    println!("\nprofiles and formats received");
+    for ((profile, format), count) in &formats {
+        println!("{profile:<14}{format:<14}{count:>8}");
+    }
+    failures.iter().take(SHOWN).for_each(|(stream, failure)| println!("\n{stream}, {failure}"));
+    println!("\n{} of {captures} captures lose packets", failures.len());
+    assert_eq!(lost, 0, "packets were not read, or read wrongly");
+}
+
+#[derive(Default)]
+struct Counts {
+    right: usize,
+    wrong: usize,
+    refused: usize,
+    /// Packets that the other side does not compress, or not rightly.
+    by_peer: usize,
+}
+
+/// Whether a packet has an acknowledgment number without the ACK flag: rohc-lib does not send that it has changed.
+fn has_idle_ack(packet: &[u8]) -> bool {
+    let Ok(chain) = HeaderChain::parse(packet) else { return false };
+    let is_tcp = chain.ips().last().is_some_and(|ip| ip.next == protocol::TCP);
+    let tcp = packet.get(chain.ip_end()..).filter(|_| is_tcp).and_then(|octets| Tcp::read(octets).ok());
+    tcp.is_some_and(|tcp| !tcp.ack && tcp.acknowledgment_number != 0)
+}
+
+/// One stream through one channel.
+struct Run<'r> {
+    program: &'r OsStr,
+    mode: &'r str,
+    cids: (&'r str, CidSpace, u16),
+    stream: &'r Stream,
+}
+
+impl Run<'_> {
+    fn go(
+        &self,
+        counts: &mut Counts,
+        failures: &mut BTreeMap<String, String>,
+        formats: &mut BTreeMap<(&'static str, &'static str), usize>,
+    ) {
+        let (kind, space, max_cid) = self.cids;
+        let profiles: Vec<ProfileId> = PROFILES.into_iter().filter_map(ProfileId::by_name).collect();
+        let channel = Channel::new(space, max_cid, ProfileSet::of(&profiles).unwrap()).unwrap();
+        let mode = if self.mode == "o" { Mode::Optimistic } else { Mode::Unidirectional };
+        let config = DecompressorConfig {
+            mode,
+            deliver_empty: true,
+            uo_1_id_updates: true,
+            ..DecompressorConfig::new(channel)
+        };
+        let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, BLOCKS));
+        let mut peer = Peer::start(self.program, &[kind, &max_cid.to_string()]);
+        let (mut out, mut element, mut feedback) = (vec![0; 70_000], [0; 64], Vec::new());
+        for (i, (now, packet)) in self.stream.packets.iter().enumerate() {
+            peer.write(&now.as_nanos().to_le_bytes());
+            peer.put(packet);
+            peer.put(&feedback);
+            peer.flush();
+            let (rohc, status) = (peer.octets(), peer.octet());
+            feedback.clear();
+            if status != 0 {
+                counts.by_peer += 1;
+                continue;
+            }
+            let what = match decompressor.decompress(*now, &rohc, &mut out) {
+                Ok(done) if out[..done.len] == packet[..] => {
+                    counts.right += 1;
+                    *formats.entry((done.profile.name(), done.format.name())).or_default() += 1;
+                    None
+                }
+                Err(_) if has_idle_ack(packet) => {
+                    counts.by_peer += 1;
+                    None
+                }
+                Ok(done) => {
+                    counts.wrong += 1;
+                    Some(format!("{} read as\n  {}", done.format.name(), hex(&out[..done.len])))
+                }
+                Err(error) => {
+                    counts.refused += 1;
+                    Some(format!("refused: {error}"))
+                }
+            };
+            while let Some(len) = decompressor.poll_feedback(&mut element) {
+                feedback.extend_from_slice(&element[..len]);
+            }
+            // Later failures mostly follow from the first.
+            if let Some(what) = what
+                && !failures.contains_key(&self.stream.name)
+            {
+                let failure = format!(
+                    "mode {}, {kind} CIDs, packet {}\n  {}\nsent as\n  {}\n{what}",
+                    self.mode,
+                    i + 1,
+                    hex(packet),
+                    hex(&rohc),
+                );
+                failures.insert(self.stream.name.clone(), failure);
+            }
+        }
+        peer.end();
+    }
+}
