@@ -220,7 +220,7 @@ impl Context {
         self.mode.on_sent(false);
         let before = before.filter(|before| before.profile == self.profile);
         if let (Own::Rtp(rtp), Some(_)) = (&mut self.own, before) {
-            rtp.timestamps.is_stride_known = true;
+            rtp.timestamps.know_stride();
         }
         let sid = self.sid_allowed(config);
         for (ip, watcher) in self.ips.iter_mut().zip(&mut self.watchers) {

@@ -67,8 +67,8 @@ impl RtpContext {
         let (is_other_x, is_other_p) = (x.rtp.x != before.x, x.rtp.p != before.p);
         let is_other_pt = is_other_p || x.rtp.pt != before.pt;
         if is_other_x || is_other_pt {
-            let is_said = self.timestamps.pt == 0 || self.timestamps.is_x_alone;
-            self.timestamps.is_x_alone = !is_other_pt && is_said;
+            let is_said = self.timestamps.pt == 0 || self.timestamps.is_x_alone();
+            self.timestamps.set_x_alone(!is_other_pt && is_said);
             self.timestamps.pt = config.repetitions.max(1);
         }
         let said = (config.repetitions, config.window);
@@ -81,7 +81,7 @@ impl RtpContext {
     /// Fills in what extension 3 says of RTP, should there be one, which may have to say the mode.
     pub(super) fn fill_extension(&self, x: &mut Fields<'_>, ts: &Needed, says_mode: bool) {
         let says_x = self.timestamps.pt > 0;
-        let says_pt = says_x && !self.timestamps.is_x_alone;
+        let says_pt = says_x && !self.timestamps.is_x_alone();
         let extra = &mut x.rtp_extra;
         extra.scaled = ts.scaled;
         extra.stride = self.timestamps.says_stride();
@@ -93,7 +93,7 @@ impl RtpContext {
 
     /// Fills in what a dynamic chain says of RTP.
     pub(super) fn fill_chain(&self, x: &mut Fields<'_>) {
-        x.rtp_extra.stride = self.timestamps.is_stride_known;
+        x.rtp_extra.stride = self.timestamps.is_stride_known();
         x.rtp_extra.time_stride = x.rtp.time_stride > 0 || self.timestamps.says_time_stride();
     }
 
