@@ -246,6 +246,9 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
     }
 }
 
+/// Spans of the [`Range`] in a [`Count`].
+const SPANS: usize = 4;
+
 /// `run` of a [`Count`] whose next value opens a span: it is taken for a run of two, which asks for hardly more bits.
 const OPENS: u8 = 2;
 
@@ -263,7 +266,9 @@ pub struct Count<S> {
     /// Newest values of which each is one more than the one before.
     run: u8,
     /// What was sent before them.
-    before: Range<S>,
+    before: Range<S, SPANS>,
+    /// A span of `before` may hold less values than lie between its bounds.
+    is_sparse: bool,
 }
 
 impl<S: Serial> Default for Count<S> {
@@ -275,7 +280,7 @@ impl<S: Serial> Default for Count<S> {
 impl<S: Serial> Count<S> {
     /// No candidate.
     pub fn new() -> Self {
-        Self { newest: S::default(), run: 0, before: Range::new() }
+        Self { newest: S::default(), run: 0, before: Range::new(), is_sparse: false }
     }
 
     /// Whether there is no candidate: nothing was sent yet.
@@ -291,14 +296,41 @@ impl<S: Serial> Count<S> {
             self.run = (usize::from(self.run) + 1).min(width.max(1)) as u8;
             if usize::from(self.run) >= width {
                 self.before.clear();
+                self.is_sparse = false;
+            } else if !self.before.is_empty() {
+                self.trim(width);
             }
         } else {
             if self.run > 0 {
                 self.before.insert_all(self.oldest(), self.newest, self.run, width);
+                // Each run has a span of its own as long as there are as many spans as values.
+                self.is_sparse |= span(width, SPANS) > 1;
             }
             self.run = 1;
+            self.trim(width);
         }
         self.newest = value;
+    }
+
+    /// Forgets the oldest of what was sent before the newest run, so that `width` candidates stay.
+    fn trim(&mut self, width: usize) {
+        if self.is_sparse {
+            return;
+        }
+        let mut left = width.saturating_sub(usize::from(self.run)) as u32;
+        let (newest, mut used) = (self.before.newest(), 0);
+        while left > 0 && used < self.before.used() {
+            let at = (newest + SPANS - used) % SPANS;
+            let high = self.before.high[at];
+            let values = (high.since(self.before.low[at]) + 1).min(left);
+            self.before.low[at] = high.plus((values - 1).wrapping_neg());
+            left -= values;
+            used += 1;
+        }
+        match used {
+            0 => self.before.clear(),
+            _ => self.before.set(newest, used),
+        }
     }
 
     /// The newest value that is `value` was acknowledged: what was sent before it is a candidate no more. Returns
@@ -320,6 +352,7 @@ impl<S: Serial> Count<S> {
             self.before.add(self.oldest(), true);
             self.before.add(self.newest, false);
             self.run = OPENS;
+            self.is_sparse = true;
         }
     }
 
@@ -335,6 +368,7 @@ impl<S: Serial> Count<S> {
         let is_newest = self.bounds().is_none_or(|(_, newest)| newest.is_before(value));
         let opens = self.run != 1 && is_newest;
         self.before.add(value, opens);
+        self.is_sparse = true;
         if opens {
             (self.newest, self.run) = (value, 1);
         }
@@ -441,6 +475,17 @@ mod tests {
         assert_eq!(count.acknowledge(139), Some(0));
         assert_eq!(count.needed_bits(140, Shift::MinusOne), 0);
         assert_eq!(count.acknowledge(100), None);
+    }
+
+    #[test]
+    fn of_four_candidates_of_a_counter_with_gaps_exactly_four_are_kept() {
+        let mut count = Count::new();
+        for sn in [240_u16, 241, 242, 243, 246, 247, 249, 250, 251, 254] {
+            count.push(sn, 4);
+        }
+        // 249 is the oldest: 4 bits reach 263, and from 247 they would not.
+        assert_eq!(count.needed_bits(263, Shift::Sn), 4);
+        assert_eq!(count.needed_bits(264, Shift::Sn), 5);
     }
 
     proptest! {

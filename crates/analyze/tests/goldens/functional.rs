@@ -16,7 +16,7 @@ use crate::{
 #[test]
 fn the_last_packet_has_the_type_that_the_name_tells() {
     let Some(folder) = vectors("packet types of 42 captures") else { return };
-    let (mut as_told, mut refused) = (0, 0);
+    let (mut as_told, mut refused, mut octets) = (0, 0, 0);
     let mut others = Vec::new();
     for path in captures(&folder.join("functional/packet_types/inputs")) {
         let name = stem(&path);
@@ -30,6 +30,7 @@ fn the_last_packet_has_the_type_that_the_name_tells() {
             let packet = with_payload(&packet).unwrap_or(packet);
             let (done, rohc) = pair.compress(&packet).unwrap();
             formats.push(done.format);
+            octets += rohc.len();
             match pair.decompress(&rohc) {
                 Ok(back) => assert_eq!(back, packet, "{name}: {done:?}"),
                 Err(error) => {
@@ -53,11 +54,12 @@ fn the_last_packet_has_the_type_that_the_name_tells() {
             ));
         }
     }
-    println!("{as_told} as told, {} others:\n{}", others.len(), others.join("\n"));
+    println!("{octets} octets; {as_told} as told, {} others:\n{}", others.len(), others.join("\n"));
     assert_eq!((as_told + others.len(), refused), (40, 0));
-    // Where ours sends the same by another type it is not larger. Six captures have IPv4 where the header in front
-    // says IPv6, and go by the IP profile.
-    assert!(as_told >= 19, "{as_told}");
+    // Ours finds out earlier whether IP-IDs are random, and then needs a smaller type. Six captures have IPv4 where
+    // the header in front says IPv6, and go by the IP profile.
+    assert!(as_told >= 16, "{as_told}");
+    assert!(octets <= 7_675, "{octets}");
 }
 
 /// One context for all flows: each that begins takes it over, whatever kind of flow had it before.

@@ -100,14 +100,14 @@ const RTP_FORMATS: [Format; 23] = [
     Format::Uor2IdExt1,
     Format::Uor2TsExt1,
     Format::Uo1IdExt2,
+    // Sent with SN, TS and IP-ID alone: nothing else of it is kept (section 5.7.3).
+    Format::Uo1IdExt3,
     Format::Uor2Ext2,
     Format::Uor2IdExt2,
     Format::Uor2TsExt2,
     Format::Uor2Ext3,
     Format::Uor2TsExt3,
     Format::Uor2IdExt3,
-    // Only ever read: what it says is not kept (section 5.7.3).
-    Format::Uo1IdExt3,
 ];
 
 /// Those of R-mode with RTP, in the same order.

@@ -24,22 +24,36 @@ pub(super) struct NeededBits {
 }
 
 impl NeededBits {
-    /// Sets what extension 3 has of each slot in that format of RTP; false if another of the two formats with a T bit
-    /// is shorter.
+    /// Sets what extension 3 has of each slot in that format of RTP; false if another format is shorter.
     fn shape(&self, format: Format, x: &mut Fields<'_>) -> bool {
         let ts =
             |base| if self.ts.inferable { 0 } else { rtp::sdvl_octets(self.ts.bits.saturating_sub(base)) };
         let with_ts = 2 * u8::from(self.ip_id > 0) + ts(5);
         let with_id = 2 * u8::from(self.ip_id > 5) + ts(0);
+        let has_room_with_id = self.ts.inferable || self.ts.bits <= rtp::sdvl_bits(4);
         x.ext3_sn = self.sn > 6;
-        if format == Format::Uor2IdExt3 {
-            x.ext3_id = self.ip_id > 5;
-            x.rtp_extra.ts = ts(0);
-            return self.ts.inferable || self.ts.bits <= rtp::sdvl_bits(4);
+        match format {
+            Format::Uo1IdExt3 => {
+                (x.ext3_sn, x.ext3_id, x.rtp_extra.ts) = (self.sn > 4, self.ip_id > 5, ts(0));
+                // The base header is an octet shorter than that of UOR-2. Extensions 0 to 2 take up to three octets, and
+                // that of extension 2 has 16 bits of a scaled TS.
+                let octets = with_id + u8::from(self.sn > 4);
+                let is_shorter = octets < 1 + with_ts.min(with_id) + u8::from(self.sn > 6);
+                has_room_with_id && is_shorter && (octets <= 2 || !self.ts.scaled || self.ts.bits > 16)
+            }
+            Format::Uor2IdExt3 => {
+                (x.ext3_id, x.rtp_extra.ts) = (self.ip_id > 5, ts(0));
+                has_room_with_id
+            }
+            Format::Uor2Ext3 => {
+                (x.ext3_id, x.rtp_extra.ts) = (false, ts(6));
+                true
+            }
+            _ => {
+                (x.ext3_id, x.rtp_extra.ts) = (self.ip_id > 0, ts(5));
+                with_ts <= with_id || !has_room_with_id
+            }
         }
-        x.ext3_id = self.ip_id > 0;
-        x.rtp_extra.ts = ts(5);
-        format == Format::Uor2Ext3 || with_ts <= with_id || self.ts.bits > rtp::sdvl_bits(4)
     }
 
     /// Whether the bits of TS that a format has sent are none, or enough.
@@ -57,7 +71,7 @@ pub(super) fn has_extension_3(format: Format) -> bool {
 /// Whether a format has an extension 3 whose news are not kept, so that it is never sent.
 #[inline]
 fn is_only_read(format: Format) -> bool {
-    matches!(format, Format::Uo1IdExt3 | Format::R1Ext3 | Format::R1IdExt3 | Format::R1TsExt3)
+    matches!(format, Format::R1Ext3 | Format::R1IdExt3 | Format::R1TsExt3)
 }
 
 /// Whether a format has the CRC of 3 bits.
@@ -115,8 +129,12 @@ impl Context {
         }
         if let Own::Rtp(rtp) = &self.own {
             needed.ts = rtp.timestamps.needed(now, &x.rtp, plan.timer.as_ref());
+            if !needed.ts.inferable {
+                // Without any bits the SN would tell it.
+                needed.ts.bits = needed.ts.bits.max(1);
+            }
             let Needed { value, bits, inferable, .. } = needed.ts;
-            writer.offer(TS, Lsb { value, needed: if inferable { 0 } else { bits.max(1) } });
+            writer.offer(TS, Lsb { value, needed: if inferable { 0 } else { bits } });
             rtp.fill_extension(x, &needed.ts, self.mode.is_pending());
         }
         if self.settled {
@@ -145,7 +163,6 @@ impl Context {
     ) -> Option<Format> {
         // Flags and fields of IP headers and of RTP have their place in extension 3 alone.
         let flags = x.rtp_extra.flags
-            || !x.rtp_extra.scaled
             || !self.settled
                 && (0..x.base_ips())
                     .any(|i| x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].flags > 0);
@@ -165,6 +182,13 @@ impl Context {
                     return false;
                 }
             } else if flags || is_only_read(format) || self.strong > 0 && has_crc_3(format) {
+                return false;
+            } else if format == Format::Uo1IdExt3 {
+                // Section 5.7.3: it updates SN, TS and IP-ID, and is sent with these alone.
+                if x.rtp.m || x.extra[0].flags || x.cce.is_some() || !needed.shape(format, x) {
+                    return false;
+                }
+            } else if !x.rtp_extra.scaled {
                 return false;
             }
             writer.rewind();

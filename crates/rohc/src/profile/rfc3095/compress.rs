@@ -51,9 +51,9 @@ impl Pending {
         *self = Self { left: repetitions.max(1), since: sn.to_be_bytes() };
     }
 
-    /// What is said until it is acknowledged has a new beginning, or began while less was left.
-    pub(super) fn extend(&mut self, sn: u16, repetitions: u8) {
-        self.start(sn, repetitions.max(self.left));
+    /// So many more packets must repeat it.
+    fn repeat(&mut self, repetitions: u8) {
+        self.left = repetitions;
     }
 
     /// Something that is not counted is said since then.
@@ -103,6 +103,9 @@ impl PendingIp {
 /// Steps of a 32-bit SN from which on its low 16 bits may say something else.
 const FAR: u32 = 1 << 11;
 
+/// No number of packets in `dynamic`.
+const REFRESH: u8 = u8::MAX;
+
 /// Where the list of CSRC identifiers is kept: in the place of a second IP header, with which RTP has none.
 pub(super) const CSRC_STATE: usize = 1;
 
@@ -128,8 +131,9 @@ pub(crate) struct Context {
     pub(super) state: CompressorState,
     /// Packets still to be sent in the state.
     pub(super) in_state: Pending,
-    /// The state was entered to refresh, not to establish.
-    pub(super) refreshing: bool,
+    /// Packets that must carry the whole dynamic part, of which those in IR state are some; [`REFRESH`] if the state was
+    /// entered to refresh, not to establish.
+    pub(super) dynamic: u8,
     pub(super) ip_count: u8,
     pub(super) ips: [IpFields; BASE_IPS],
     pub(super) udp: UdpFields,
@@ -177,7 +181,7 @@ impl Context {
             mode: CompressorMode::default(),
             state: CompressorState::Ir,
             in_state: Pending::default(),
-            refreshing: false,
+            dynamic: 0,
             ip_count: plan.ip_count as u8,
             ips: [IpFields::default(); BASE_IPS],
             udp: udp_fields(plan),
@@ -216,15 +220,15 @@ impl Context {
         self.mode.on_sent(false);
         let before = before.filter(|before| before.profile == self.profile);
         if let (Own::Rtp(rtp), Some(_)) = (&mut self.own, before) {
-            rtp.timestamps.is_stride_known = true;
+            rtp.timestamps.know_stride();
         }
         let sid = self.sid_allowed(config);
-        for (ip, list) in self.ips.iter_mut().zip(&mut self.lists) {
+        for (ip, watcher) in self.ips.iter_mut().zip(&mut self.watchers) {
             if ip.version == Version::V4 {
-                Watcher::first(ip, sid);
+                watcher.first(ip, sid);
             }
-            list.start(gen_id);
         }
+        self.lists.iter_mut().for_each(|list| list.start(gen_id));
         self.in_state.start(self.next_sn() as u16, self.ir_packets(config));
     }
 
@@ -380,7 +384,7 @@ impl Context {
         let space = config.channel.cids();
         let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
         let mut writer = Writer::new(out, before + inside);
-        let was_refreshing = self.refreshing;
+        let was_refreshing = self.dynamic == REFRESH;
         let assurance = Assurance::of(self.mode, repetitions);
         let format = match self.state {
             CompressorState::So => {
@@ -613,16 +617,16 @@ impl Context {
             self.timer.changed();
         }
         self.state.on_static_nack();
-        self.refreshing = refreshing;
-        self.enter(sn as u16, packets);
+        self.enter(sn as u16, packets, refreshing);
         self.mode.on_initialization();
     }
 
     pub(super) fn enter_fo(&mut self, sn: u32, packets: u8, refreshing: bool) {
         if self.state == CompressorState::Ir {
             if !refreshing {
-                // IR packets say it too, as often from now on.
-                self.in_state.extend(sn as u16, packets);
+                // IR packets carry it too; what they leave goes by IR-DYN.
+                self.in_state.mark(sn as u16);
+                self.dynamic = packets.min(REFRESH - 1);
             }
             return;
         }
@@ -631,15 +635,26 @@ impl Context {
             self.timer.changed();
         }
         self.state.on_nack();
-        self.refreshing = refreshing;
-        self.enter(sn as u16, packets);
+        self.enter(sn as u16, packets, refreshing);
     }
 
-    fn enter(&mut self, sn: u16, packets: u8) {
+    fn enter(&mut self, sn: u16, packets: u8, refreshing: bool) {
         self.in_state.start(sn, packets);
+        self.dynamic = if refreshing { REFRESH } else { 0 };
         if self.mode.is_secure() {
             // Nothing refers to anything before one of these packets is acknowledged.
             self.forget_references(sn);
+        }
+    }
+
+    /// Enough packets of the state were sent, or one was acknowledged.
+    pub(super) fn leave_state(&mut self) {
+        let dynamic = core::mem::take(&mut self.dynamic);
+        self.state.on_static_confidence();
+        self.state.on_dynamic_confidence();
+        if dynamic > 0 && dynamic != REFRESH {
+            self.in_state.repeat(dynamic);
+            self.state.on_nack();
         }
     }
 
@@ -739,10 +754,11 @@ impl Context {
             if !secure {
                 self.in_state.sent();
             }
+            if !secure && self.dynamic != REFRESH {
+                self.dynamic = self.dynamic.saturating_sub(1);
+            }
             if !self.in_state.is_due() {
-                self.refreshing = false;
-                self.state.on_static_confidence();
-                self.state.on_dynamic_confidence();
+                self.leave_state();
             }
         }
         if has_lists {

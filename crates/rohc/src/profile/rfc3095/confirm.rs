@@ -73,9 +73,9 @@ impl Context {
         }
         self.in_state.acknowledge(sn);
         if !self.in_state.is_due() {
-            self.refreshing = false;
-            self.state.on_static_confidence();
-            self.state.on_dynamic_confidence();
+            // What is acknowledged carried the dynamic part too.
+            self.dynamic = 0;
+            self.leave_state();
         }
         // An acknowledged packet has said everything, if it is not older than the newest change.
         if !sn.is_before(self.pending_since) {

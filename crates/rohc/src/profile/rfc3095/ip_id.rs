@@ -13,6 +13,9 @@ const PATIENCE: u8 = 3;
 /// What a packet that does not behave as the flags say counts, against one that does.
 const MISFIT: u8 = 2;
 
+/// More misfits than are counted.
+const GUESS: u8 = u8::MAX;
+
 /// How the IP-ID of a header behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Behaviour {
@@ -48,7 +51,8 @@ impl Behaviour {
 /// Watches the IP-ID of one header and chooses its flags.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Watcher {
-    /// [`MISFIT`] for each packet that did not behave as the flags say, less those that did.
+    /// [`MISFIT`] for each packet that did not behave as the flags say, less those that did; [`GUESS`] as long as the flags
+    /// are those of the first packet, which shows no step.
     misfits: u8,
     /// Of these, how many in a row counted, counted swapped, and stayed.
     counted: u8,
@@ -59,13 +63,14 @@ pub(super) struct Watcher {
 impl Watcher {
     /// Flags for the first packet of a flow. Zero is what stacks send that do not use the field, which needs DF (RFC
     /// 6864, section 4.1); without, it is where a counter starts.
-    pub(super) fn first(ip: &mut IpFields, sid_allowed: bool) {
+    pub(super) fn first(&mut self, ip: &mut IpFields, sid_allowed: bool) {
         let behaviour = match (ip.id == 0 && ip.df, sid_allowed) {
             (true, true) => Behaviour::Static,
             (true, false) => Behaviour::Random,
             (false, _) => Behaviour::Sequential,
         };
         behaviour.set(ip);
+        *self = Self { misfits: GUESS, ..Self::default() };
     }
 
     /// Whether `id` behaves as the flags say, and so did the packets before: [`next`](Self::next) would change
@@ -103,15 +108,28 @@ impl Watcher {
         };
         if fits {
             if self.misfits > 0 {
-                *self = Self { misfits: self.misfits - 1, ..Self::default() };
+                let misfits = if self.misfits == GUESS { 0 } else { self.misfits - 1 };
+                *self = Self { misfits, ..Self::default() };
             }
+            return;
+        }
+        if self.misfits == GUESS {
+            // The first step outweighs the guess; IR packets carry the flags as yet.
+            let next = match (counts, counts_swapped, step == 0 && sid_allowed) {
+                (true, ..) => Behaviour::Sequential,
+                (_, true, _) => Behaviour::Swapped,
+                (_, _, true) => Behaviour::Static,
+                (false, false, false) => Behaviour::Random,
+            };
+            next.set(ip);
+            *self = Self::default();
             return;
         }
         let tally = |tally: &mut u8, holds: bool| *tally = if holds { tally.saturating_add(1) } else { 0 };
         tally(&mut self.counted, counts);
         tally(&mut self.swapped, counts_swapped);
         tally(&mut self.stayed, step == 0);
-        self.misfits = self.misfits.saturating_add(MISFIT);
+        self.misfits = self.misfits.saturating_add(MISFIT).min(GUESS - 1);
         let next = if self.counted >= PATIENCE {
             Behaviour::Sequential
         } else if self.swapped >= PATIENCE {

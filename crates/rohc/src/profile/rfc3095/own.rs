@@ -64,40 +64,43 @@ impl RtpContext {
     ) -> bool {
         x.rtp = header.fields;
         let before = &self.fields;
-        let same = (x.rtp.p, x.rtp.x) == (before.p, before.x);
-        let is_other = !same || x.rtp.pt != before.pt;
-        if is_other {
+        let (is_other_x, is_other_p) = (x.rtp.x != before.x, x.rtp.p != before.p);
+        let is_other_pt = is_other_p || x.rtp.pt != before.pt;
+        if is_other_x || is_other_pt {
+            let is_said = self.timestamps.pt == 0 || self.timestamps.is_x_alone();
+            self.timestamps.set_x_alone(!is_other_pt && is_said);
             self.timestamps.pt = config.repetitions.max(1);
         }
         let said = (config.repetitions, config.window);
-        if self.timestamps.note(now, &mut x.rtp, before, sns, said, link) || is_other {
+        if self.timestamps.note(now, &mut x.rtp, before, sns, said, link) || is_other_x || is_other_pt {
             *since = sns.2;
         }
-        same
+        !(is_other_x || is_other_p)
     }
 
     /// Fills in what extension 3 says of RTP, should there be one, which may have to say the mode.
     pub(super) fn fill_extension(&self, x: &mut Fields<'_>, ts: &Needed, says_mode: bool) {
-        let says_pt = self.timestamps.pt > 0;
+        let says_x = self.timestamps.pt > 0;
+        let says_pt = says_x && !self.timestamps.is_x_alone();
         let extra = &mut x.rtp_extra;
         extra.scaled = ts.scaled;
         extra.stride = self.timestamps.says_stride();
         extra.time_stride = self.timestamps.says_time_stride();
-        extra.flags = says_mode || says_pt || extra.stride || extra.time_stride || x.extra[CSRC].has_list;
+        extra.flags = says_mode || says_x || extra.stride || extra.time_stride || x.extra[CSRC].has_list;
         // RFC 4815, section 6.4: without R-PT, the padding bit would become zero.
         extra.pt = extra.flags && (says_pt || x.rtp.p);
     }
 
     /// Fills in what a dynamic chain says of RTP.
     pub(super) fn fill_chain(&self, x: &mut Fields<'_>) {
-        x.rtp_extra.stride = self.timestamps.is_stride_known;
+        x.rtp_extra.stride = self.timestamps.is_stride_known();
         x.rtp_extra.time_stride = x.rtp.time_stride > 0 || self.timestamps.says_time_stride();
     }
 
     /// The packet was sent, not in R-mode.
     pub(super) fn commit(&mut self, now: Instant, x: &Fields<'_>, format: Format, window: usize) {
         let in_full = format.is_initialization();
-        if in_full || x.rtp_extra.pt {
+        if in_full || x.rtp_extra.flags {
             self.timestamps.pt = self.timestamps.pt.saturating_sub(1);
         }
         self.timestamps.commit(now, &x.rtp, &x.rtp_extra, in_full, window);

@@ -20,6 +20,10 @@ const ROUGH: u8 = 4;
 /// So many times as large a stride must fit before it is worth telling.
 const WORTH: u32 = 4;
 
+/// Packets in a row of which each is the same multiple of TS_STRIDE ahead, at which that becomes the stride: an octet in
+/// each of them is then about a fourth of what TS_STRIDE costs, and what goes on for so long is no exception.
+const EVEN: u8 = 4;
+
 /// `TS_SCALED` of a timestamp. `TS_OFFSET` is what is left (RFC 4815, section 4.4).
 #[inline]
 pub(super) fn scaled(ts: u32, stride: u32) -> u32 {
@@ -63,6 +67,20 @@ pub(super) fn decode(
     Some(to.wrapping_mul(stride).wrapping_add(offset(reference.ts, stride)))
 }
 
+/// Two counts from 0 to 15 in one octet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Pair(u8);
+
+impl Pair {
+    fn new(first: u8, second: u8) -> Self {
+        Self(first.min(15) << 4 | second.min(15))
+    }
+
+    fn get(self) -> (u8, u8) {
+        (self.0 >> 4, self.0 & 15)
+    }
+}
+
 /// How far the compressor has come with TS_STRIDE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
@@ -90,18 +108,25 @@ pub(super) struct Timestamps {
     bend: u8,
     /// The SN of the first such reference. (Since when the others are said, the context knows.)
     since: [u8; 2],
-    /// Greatest common divisor of the steps that were looked at, and how many those were.
+    /// Greatest common divisor of the steps that were looked at.
     divisor: u32,
-    steps: u8,
-    /// Twice the steps that were no multiples of TS_STRIDE, less those that were.
-    rough: u8,
+    /// How many those were; and twice the steps that were no multiples of TS_STRIDE, less those that were.
+    looks: Pair,
+    /// Strides in the last step, as far as it was a small multiple, and packets in a row with as many.
+    even: Pair,
     stage: Stage,
     /// Packets left that must say P, X and PT: no timestamps, but there is room for it here.
     pub(super) pt: u8,
-    /// The decompressor may have been told a TS_STRIDE, for this flow or for one that had the same CID before: IR
-    /// packets "do not clear the whole context" (RFC 4815, section 6.3).
-    pub(super) is_stride_known: bool,
+    /// [`STRIDE_KNOWN`] and [`X_ALONE`].
+    flags: u8,
 }
+
+/// The decompressor may have been told a TS_STRIDE, for this flow or for one that had the same CID before: IR packets "do not
+/// clear the whole context" (RFC 4815, section 6.3).
+const STRIDE_KNOWN: u8 = 1;
+
+/// Packets that must say X need not say P and PT.
+const X_ALONE: u8 = 2;
 
 /// What a packet must say of its timestamp.
 #[derive(Clone, Copy, Debug, Default)]
@@ -135,15 +160,18 @@ impl Timestamps {
             return false;
         }
         let step = now.ts.wrapping_sub(before.ts);
-        if step != 0 && (step != now.stride || self.rough > 0 || self.stage == Stage::Begun) {
+        if step == 0 {
+            self.even = Pair::default();
+        } else if step != now.stride || self.rough() > 0 || self.stage == Stage::Begun {
             self.learn(now, (step as i32).unsigned_abs());
-        } else if step != 0 {
-            self.divisor = step;
+            self.count_even(now, step);
+        } else {
+            (self.divisor, self.even) = (step, Pair::default());
         }
         // TS_STRIDE is 1 from the beginning (RFC 3095, section 5.7.5.2), but there are decompressors that must be told.
-        let turned = now.stride != before.stride || !self.is_stride_known;
+        let turned = now.stride != before.stride || !self.is_stride_known();
         if turned {
-            self.is_stride_known = true;
+            self.know_stride();
             self.stride = repetitions.max(1);
         }
         let is_moved = turned || offset(now.ts, now.stride) != offset(before.ts, now.stride);
@@ -168,6 +196,25 @@ impl Timestamps {
         self.since = sn.to_be_bytes();
     }
 
+    /// Counts steps that are one multiple of TS_STRIDE, and makes it the stride if they go on.
+    fn count_even(&mut self, now: &mut RtpFields, step: u32) {
+        let is_multiple = step > now.stride && step.is_multiple_of(now.stride);
+        let strides = step.checked_div(now.stride).filter(|_| is_multiple).unwrap_or(0).min(16) as u8 % 16;
+        let (before, count) = self.even.get();
+        let count = if strides == 0 {
+            0
+        } else if strides == before {
+            count + 1
+        } else {
+            1
+        };
+        self.even = Pair::new(strides, count);
+        if count >= EVEN {
+            now.stride = step;
+            (self.divisor, self.looks, self.even) = (0, Pair::default(), Pair::default());
+        }
+    }
+
     /// Learns from a step, and sets the stride that is to be used from now on.
     fn learn(&mut self, now: &mut RtpFields, step: u32) {
         let fits = step.is_multiple_of(now.stride);
@@ -177,26 +224,48 @@ impl Timestamps {
             now.stride = step;
             return;
         }
-        if !fits && self.rough == 0 {
-            (self.divisor, self.steps) = (0, 0);
+        let (mut steps, mut rough) = self.looks.get();
+        if !fits && rough == 0 {
+            (self.divisor, steps) = (0, 0);
         }
         self.divisor = gcd(self.divisor, step);
-        self.steps = self.steps.saturating_add(1);
+        steps += 1;
         if !fits {
-            self.rough += 2;
-            if self.rough < ROUGH {
-                return;
-            }
-            now.stride = self.divisor;
-        } else if self.rough > 0 {
-            self.rough -= 1;
-            return;
-        } else if self.steps < LOOKS {
-            return;
-        } else if self.divisor / now.stride >= WORTH {
+            rough += 2;
+        }
+        // A step that divides TS_STRIDE is no jump: the stride was too large.
+        let is_given_up = !fits && (rough >= ROUGH || now.stride.is_multiple_of(step));
+        let is_looked_at = fits && rough == 0 && steps >= LOOKS;
+        if is_given_up || is_looked_at && self.divisor / now.stride >= WORTH {
             now.stride = self.divisor;
         }
-        (self.divisor, self.steps, self.rough) = (0, 0, 0);
+        if is_given_up || is_looked_at {
+            (self.divisor, self.looks) = (0, Pair::default());
+        } else {
+            self.looks = Pair::new(steps, rough.saturating_sub(u8::from(fits)));
+        }
+    }
+
+    fn rough(&self) -> u8 {
+        self.looks.get().1
+    }
+
+    pub(super) fn is_stride_known(&self) -> bool {
+        self.flags & STRIDE_KNOWN != 0
+    }
+
+    /// The decompressor may have been told a TS_STRIDE from now on.
+    pub(super) fn know_stride(&mut self) {
+        self.flags |= STRIDE_KNOWN;
+    }
+
+    /// Packets that must say X need not say P and PT.
+    pub(super) fn is_x_alone(&self) -> bool {
+        self.flags & X_ALONE != 0
+    }
+
+    pub(super) fn set_x_alone(&mut self, is_alone: bool) {
+        self.flags = if is_alone { self.flags | X_ALONE } else { self.flags & !X_ALONE };
     }
 
     /// What must be said of the timestamp that was noted.
@@ -285,7 +354,7 @@ impl Timestamps {
     /// What was counted is said, from that SN on, until it is acknowledged.
     pub(super) fn repeat(&mut self, sn: u16, (repetitions, window): (u8, u8)) {
         (self.stride, self.unscaled) = (repetitions.max(1), repetitions.max(1));
-        self.is_stride_known = true;
+        self.know_stride();
         self.bend(sn, window);
     }
 
@@ -311,8 +380,8 @@ impl Timestamps {
     pub(super) fn expects(&self, ts: u32, before: &RtpFields) -> bool {
         before.ts.checked_add(before.stride) == Some(ts)
             && self.stage == Stage::Guessed
-            && self.is_stride_known
-            && self.rough == 0
+            && self.is_stride_known()
+            && self.rough() == 0
             && self.stride | self.unscaled | self.bend | self.pt == 0
             && before.time_stride == 0
             && !self.timer.is_settling()
