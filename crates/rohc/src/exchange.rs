@@ -206,7 +206,7 @@ mod tests {
         let mut exchanges = Exchanges::new(Slots::owned(alloc::vec![Exchange::EMPTY; 300]));
         assert_eq!(exchanges.len, 256);
         // Two flows of one chain, one message in three, among others.
-        let flow = |number: u32| if number % 3 == 0 { 5 + 256 * (number % 2) } else { number };
+        let flow = |number: u32| if number.is_multiple_of(3) { 5 + 256 * (number % 2) } else { number };
         for number in 1..2_000_u32 {
             exchanges.note(Exchange::new(flow(number), number as u16, number as u16, Token::EMPTY, None));
             let found = |looked: u32| exchanges.by_msn(flow(looked), looked as u16).is_some();
