@@ -15,8 +15,8 @@ use common::Random;
 use common::journey::{Fate, Fates, Pace, Setup, run};
 use common::table::{Size, Table};
 
-const COLUMNS: [&str; 6] =
-    ["loss 5 %", "loss 20 %", "bursts 2 to 40", "late by 8", "5 % twice", "late, twice"];
+const COLUMNS: [&str; 7] =
+    ["loss 5 %", "loss 20 %", "bursts 2 to 40", "5 % late", "5 % twice", "late, twice", "all late"];
 
 /// The fates of a column.
 struct Cell {
@@ -46,6 +46,9 @@ impl Fates for Cell {
         if matches!(self.column, 3 | 5) && random.once_in(20) {
             fate.late = 1 + random.below(8);
         }
+        if self.column == 6 {
+            fate.late = random.below(9);
+        }
         if matches!(self.column, 4 | 5) && random.once_in(20) {
             fate.again = Some(random.below(9));
         }
@@ -60,8 +63,9 @@ impl Fates for Cell {
 #[test]
 fn packets_are_right_whatever_the_channel_does() {
     let size = Size::from_environment();
-    let packets = size.packets.unwrap_or(8_000);
-    let setups = Setup::all(&[Pace::MS_20, Pace::NONE], 50_000);
+    let packets = size.packets.unwrap_or(5_000);
+    let mut setups = Setup::all(&[Pace::MS_20, Pace::NONE], 50_000);
+    setups.extend(Setup::moving(Pace::MS_20, 50_000));
     let table = Table::measure(setups, &COLUMNS, &size, |setup, column| {
         let mut all = common::journey::Outcome::default();
         let mut random = Random(size.seed + 1_000);

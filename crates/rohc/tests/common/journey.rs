@@ -51,6 +51,8 @@ pub struct Setup {
     pub pace: Pace,
     /// The carrier numbers its frames.
     pub counts: bool,
+    /// TTL and DSCP change once in 100 packets: no checksum covers them, and nothing foretells a change.
+    pub moves: bool,
     /// Delay in one direction, in microseconds.
     pub delay: u64,
 }
@@ -66,7 +68,8 @@ impl Setup {
                         for counts in [false, true].into_iter().filter(|counts| !counts || COUNTS) {
                             for mode in [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable] {
                                 if mode != Mode::Reliable || !kind.is_coap() && !kind.is_tcp() {
-                                    all.push(Self { kind, six, checksum, mode, pace, counts, delay });
+                                    let moves = false;
+                                    all.push(Self { kind, six, checksum, mode, pace, counts, moves, delay });
                                 }
                             }
                         }
@@ -77,21 +80,30 @@ impl Setup {
         all
     }
 
+    /// The flows whose TTL and DSCP can change, with the changes.
+    pub fn moving(pace: Pace, delay: u64) -> Vec<Self> {
+        let all = Self::all(&[pace], delay).into_iter();
+        all.filter(|setup| !setup.kind.is_coap() && setup.checksum == Checksum::Carried)
+            .map(|setup| Self { moves: true, ..setup })
+            .collect()
+    }
+
     /// True if neither a checksum, the pace nor the carrier's count proves a candidate.
     pub fn is_unproved(&self) -> bool {
-        !self.counts && !self.pace.is_paced() && self.kind.is_unproved(self.six, self.checksum)
+        self.moves || !self.counts && !self.pace.is_paced() && self.kind.is_unproved(self.six, self.checksum)
     }
 
     pub fn name(&self) -> String {
-        let Self { kind, six, checksum, mode, pace, counts, .. } = self;
+        let Self { kind, six, checksum, mode, pace, counts, moves, .. } = self;
         let checksum = match checksum {
             Checksum::Carried => "",
             Checksum::Elided => "elided",
         };
         format!(
-            "{:<12} {} {checksum:<6} {:<7} {:<5} {}",
+            "{:<12} {} {:<6} {:<7} {:<5} {}",
             format!("{kind:?}"),
             if *six { "v6" } else { "v4" },
+            if *moves { "moves" } else { checksum },
             pace.name(),
             if *counts { "count" } else { "" },
             mode.letter(),
@@ -204,17 +216,28 @@ pub fn run(setup: &Setup, fates: &mut dyn Fates, seed: u64, packets: u64) -> Out
     let mut source =
         Source::new(setup.kind, setup.six, setup.checksum, (interval / 125) as u32, journey.random.next());
     let mut time = 1_000_000;
-    for i in 0..packets {
+    for _ in 0..packets {
+        if setup.moves && journey.random.once_in(100) && source.change(&mut journey.random) {
+            journey.changed = journey.directions[0].sent + 1;
+        }
+        let before = source.timestamp();
+        let next = source.next(&mut journey.random);
+        let passed = source.timestamp().unwrap_or(0).wrapping_sub(before.unwrap_or(0));
+        // Timestamps count on in pauses.
+        time += u64::from(passed).saturating_sub(interval / 125) * 125;
         let at = match setup.pace {
-            Pace::Every(interval) => 1_000_000 + i * interval + journey.random.below(1_000),
+            Pace::Every(interval) => {
+                time += interval;
+                time + journey.random.below(1_000)
+            }
             Pace::Exponential(mean) => {
                 let unit = (1 + journey.random.below(1 << 32)) as f64 / (1_u64 << 32) as f64;
-                time + (-unit.ln() * mean as f64) as u64
+                time += (-unit.ln() * mean as f64) as u64;
+                time
             }
         };
         journey.advance(at);
-        time = at;
-        for (side, packet) in source.next(&mut journey.random) {
+        for (side, packet) in next {
             match side {
                 Side::Client => journey.send(at, 0, &packet),
                 // The response to a request that has arrived.
@@ -238,6 +261,8 @@ struct Journey<'a> {
     directions: [Direction; 2],
     events: BTreeMap<(u64, u64), Event>,
     noted: u64,
+    /// The last packet with another TTL or DSCP.
+    changed: u64,
     outcome: Outcome,
     rohc: Vec<u8>,
     back: Vec<u8>,
@@ -264,6 +289,7 @@ impl<'a> Journey<'a> {
             directions: [Direction::default(), Direction::default()],
             events: BTreeMap::new(),
             noted: 0,
+            changed: 0,
             outcome: Outcome::default(),
             rohc: vec![0; 2_048],
             back: vec![0; 2_048],
@@ -343,8 +369,10 @@ impl<'a> Journey<'a> {
             direction.highest = number;
         }
         if self.setup.is_unproved() {
-            self.outcome.bound +=
-                let_through(self.setup.kind, format, number as i64 - direction.reference as i64);
+            let (from, to) = (direction.reference.min(number), direction.reference.max(number));
+            let is_changed = (from + 1..=to).contains(&self.changed);
+            let distance = number as i64 - direction.reference as i64;
+            self.outcome.bound += let_through(self.setup.kind, format, distance, is_changed);
         }
         let received = self.ends[to].receive(instant(at), &rohc, &mut self.back);
         let is_delivered = received.is_ok_and(|done| done.len > 0);
@@ -380,34 +408,33 @@ fn updates(format: Format) -> bool {
     name == "R-0-CRC" || !name.starts_with("R-")
 }
 
-/// The part of packets with a wrong sequence number that a format lets through, for a packet with that distance from
-/// the reference: 0 where its LSBs decide (RFC 3095, section 4.5.1).
-fn let_through(kind: Kind, format: Format, distance: i64) -> f64 {
-    let (bits, check) = match format {
-        Format::Uo0 | Format::Uo1Ts | Format::Uo1Id => (4, 3),
-        Format::Uo1 if kind == Kind::Rtp => (4, 3),
-        Format::Uo1 => (5, 3),
-        Format::R0 => (6, 0),
-        Format::R0Crc => (7, 7),
-        Format::Pt0 => (4, 3),
-        Format::Pt1t => (4, 8),
-        Format::Pt1 => (6, 8),
-        Format::Pt0c => (7, 16),
-        Format::Pt1tc => (4, 16),
-        Format::Pt2 => (8, 8),
-        Format::Pt2c => (8, 16),
-        Format::Uor2 => (5, 7),
-        Format::Uor2Id | Format::Uor2Ts => (6, 7),
-        Format::Rnd8 | Format::Seq8 => (4, 7),
-        _ if format.is_initialization() => return 0.0,
-        _ => match format.name() {
-            name if name.starts_with("UO") => (8, 7),
-            name if name.starts_with("R-1") => (6, 0),
-            name if name.starts_with("rnd") || name.starts_with("seq") => (4, 3),
-            _ if format == Format::CoCommon && kind.is_tcp() => (4, 7),
-            _ => return 0.0,
-        },
+/// The part of packets with a wrong header that a format lets through, for a packet with that distance from the
+/// reference: 0 where its LSBs decide (RFC 3095, sections 4.5.1 and 5.7; RFC 6846, section 8.2) and nothing else has
+/// changed meanwhile.
+fn let_through(kind: Kind, format: Format, distance: i64, is_changed: bool) -> f64 {
+    // Bits of the sequence number, the reordering that they bear, and bits of CRC.
+    let (bits, behind, check) = match format {
+        Format::Uo0 | Format::Uo1Ts | Format::Uo1Id => (4, 1, 3),
+        Format::Uo1 if kind.is_rtp() => (4, 1, 3),
+        Format::Uo1 => (5, 0, 3),
+        Format::Uor2 if !kind.is_rtp() => (5, 0, 7),
+        Format::Uor2 | Format::Uor2Id | Format::Uor2Ts => (6, 1, 7),
+        Format::R0 => (6, 1, 0),
+        Format::R0Crc => (7, 3, 7),
+        Format::Pt0 => (4, 0, 3),
+        Format::Pt0c => (7, 0, 16),
+        Format::Pt1t => (4, 0, 8),
+        Format::Pt1tc => (4, 0, 16),
+        Format::Pt1 => (6, 0, 8),
+        Format::Pt2 => (8, 0, 8),
+        Format::Pt2c => (8, 0, 16),
+        Format::Rnd8 | Format::Seq8 => (4, 4, 7),
+        Format::CoCommon if kind.is_tcp() => (4, 4, 7),
+        _ if kind.is_tcp() && !format.is_initialization() => (4, 4, 3),
+        _ if format.name().starts_with("UO") => (8, 7, 7),
+        _ if format.name().starts_with("R-1") => (6, 1, 0),
+        _ => return 0.0,
     };
-    let ahead = (1 << bits) - 1;
-    if (0..=ahead).contains(&distance) { 0.0 } else { 0.5_f64.powi(check) }
+    let decides = (-behind..(1 << bits) - behind).contains(&distance);
+    if decides && !is_changed { 0.0 } else { 0.5_f64.powi(check) }
 }

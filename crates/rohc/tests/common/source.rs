@@ -4,7 +4,7 @@ use thinair_rohc::{Integrity, ProfileId, ProfileSet};
 use thinair_wire::checksum::Sum;
 
 use super::coap::{self, FlowName, Side};
-use super::media::{Kind as MediaKind, Media};
+use super::media::{Clock, Kind as MediaKind, Media};
 use super::tcp::{Outer, Packet, timestamps};
 use super::{Flow, Layer, Random};
 
@@ -12,6 +12,8 @@ use super::{Flow, Layer, Random};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Rtp,
+    /// Voice with pauses: timestamps jump, and the marker is set.
+    RtpTalk,
     Udp,
     Esp,
     Ip,
@@ -37,8 +39,9 @@ pub enum Checksum {
 }
 
 impl Kind {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Rtp,
+        Self::RtpTalk,
         Self::Udp,
         Self::Esp,
         Self::Ip,
@@ -54,6 +57,10 @@ impl Kind {
         matches!(self, Self::CoapGet | Self::CoapNotify | Self::CoapExchange)
     }
 
+    pub fn is_rtp(self) -> bool {
+        matches!(self, Self::Rtp | Self::RtpTalk)
+    }
+
     pub fn is_tcp(self) -> bool {
         matches!(self, Self::TcpData | Self::TcpAck)
     }
@@ -61,7 +68,7 @@ impl Kind {
     /// Checksums that the flow may have.
     pub fn checksums(self) -> &'static [Checksum] {
         match self {
-            Self::Rtp | Self::Udp | Self::CoapGet | Self::CoapNotify | Self::CoapExchange => {
+            Self::Rtp | Self::RtpTalk | Self::Udp | Self::CoapGet | Self::CoapNotify | Self::CoapExchange => {
                 &[Checksum::Carried, Checksum::Elided]
             }
             _ => &[Checksum::Carried],
@@ -87,7 +94,7 @@ impl Kind {
         match self {
             Self::Esp => true,
             Self::Udp | Self::Ip | Self::UdpLite | Self::TcpData | Self::TcpAck => !six,
-            Self::Rtp | Self::CoapGet | Self::CoapNotify => checksum == Checksum::Elided,
+            Self::Rtp | Self::RtpTalk | Self::CoapGet | Self::CoapNotify => checksum == Checksum::Elided,
             // Message IDs are in the packet or named by a request, which proves no number.
             Self::CoapExchange => !six || checksum == Checksum::Elided,
         }
@@ -105,6 +112,7 @@ impl Source {
     /// `stride` is that of RTP timestamps.
     pub fn new(kind: Kind, six: bool, checksum: Checksum, stride: u32, seed: u64) -> Self {
         let mut random = Random(seed);
+        let is_talk = kind == Kind::RtpTalk;
         let plain = |media: Option<MediaKind>, protocol| {
             let mut layer = Layer::new(six, 1);
             let mut random = Random(seed ^ 0x1D);
@@ -112,6 +120,7 @@ impl Source {
             let media = media.map(|kind| {
                 let mut media = Media::new(kind);
                 media.stride = stride;
+                media.clock = if is_talk { Clock::Talkspurts } else { Clock::Voice };
                 media.sn = random.next() as u32;
                 media.ts = random.next() as u32;
                 media
@@ -120,7 +129,7 @@ impl Source {
             Self::Plain { flow, is_elided: checksum == Checksum::Elided }
         };
         match kind {
-            Kind::Rtp => plain(Some(MediaKind::Rtp), 17),
+            Kind::Rtp | Kind::RtpTalk => plain(Some(MediaKind::Rtp), 17),
             Kind::Udp => plain(None, 17),
             Kind::Esp => plain(Some(MediaKind::Esp), 50),
             Kind::Ip => plain(None, 47),
@@ -135,6 +144,31 @@ impl Source {
             Kind::CoapGet => Self::Coap(coap::Flow::new(FlowName::A, six, seed)),
             Kind::CoapNotify => Self::Coap(coap::Flow::new(FlowName::D, six, seed)),
             Kind::CoapExchange => Self::Coap(coap::Flow::new(FlowName::HRsp, six, seed)),
+        }
+    }
+
+    /// Changes TTL and DSCP, which no checksum covers. False if the flow has no such changes.
+    pub fn change(&mut self, random: &mut Random) -> bool {
+        let (ttl, tos) = (60 + random.below(4) as u8, (random.below(3) as u8) << 2);
+        match self {
+            Self::Plain { flow, .. } => {
+                let layer = &mut flow.layers[0];
+                (layer.ttl, layer.tos) = (ttl, tos);
+            }
+            Self::Tcp { packet, .. } => {
+                let ip = &mut packet.ips[0];
+                (ip.ttl, ip.tos) = (ttl, tos);
+            }
+            Self::Coap(_) => return false,
+        }
+        true
+    }
+
+    /// Timestamp of RTP, as far as it has counted.
+    pub fn timestamp(&self) -> Option<u32> {
+        match self {
+            Self::Plain { flow, .. } => flow.media.as_ref().map(|media| media.ts),
+            _ => None,
         }
     }
 

@@ -70,11 +70,11 @@ impl Table {
     /// Prints the rows, and what `cell` writes of each cell.
     pub fn print(&self, cell: impl Fn(&Setup, &Outcome) -> String) {
         let mut head = format!("{:<43}", "");
-        self.columns.iter().for_each(|column| head += &format!("{column:>24}"));
+        self.columns.iter().for_each(|column| head += &format!("{column:>19}"));
         println!("{head}");
         for (setup, outcomes) in &self.rows {
             let mut line = format!("{:<43}", setup.name());
-            outcomes.iter().for_each(|outcome| line += &format!("{:>24}", cell(setup, outcome)));
+            outcomes.iter().for_each(|outcome| line += &format!("{:>19}", cell(setup, outcome)));
             println!("{line}");
         }
     }
