@@ -76,7 +76,7 @@ fn packets_behind_a_silence_are_right() {
             return Some(format!("{} wrong of {}, bound {bound:.1}", outcome.wrong, outcome.behind));
         }
         let undelivered = outcome.undelivered_a_gap();
-        (setup.pace.is_paced() && undelivered > 1.0)
+        (setup.is_paced() && undelivered > 1.0)
             .then(|| format!("{undelivered:.2} not delivered behind a gap"))
     });
 }

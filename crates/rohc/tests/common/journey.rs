@@ -88,9 +88,14 @@ impl Setup {
             .collect()
     }
 
+    /// True if the time tells how many packets are missing.
+    pub fn is_paced(&self) -> bool {
+        self.pace.is_paced() && self.kind != Kind::RtpTalk
+    }
+
     /// True if neither a checksum, the pace nor the carrier's count proves a candidate.
     pub fn is_unproved(&self) -> bool {
-        self.moves || !self.counts && !self.pace.is_paced() && self.kind.is_unproved(self.six, self.checksum)
+        self.moves || !self.counts && !self.is_paced() && self.kind.is_unproved(self.six, self.checksum)
     }
 
     pub fn name(&self) -> String {
