@@ -28,6 +28,8 @@ pub enum Kind {
     CoapNotify,
     /// Requests with random Message IDs and tokens, and their responses.
     CoapExchange,
+    /// Two endpoints that do everything that CoAP endpoints do, and some things that they ought not to.
+    CoapMix,
 }
 
 /// The checksum of UDP.
@@ -39,7 +41,7 @@ pub enum Checksum {
 }
 
 impl Kind {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Rtp,
         Self::RtpTalk,
         Self::Udp,
@@ -51,10 +53,16 @@ impl Kind {
         Self::CoapGet,
         Self::CoapNotify,
         Self::CoapExchange,
+        Self::CoapMix,
     ];
 
     pub fn is_coap(self) -> bool {
-        matches!(self, Self::CoapGet | Self::CoapNotify | Self::CoapExchange)
+        matches!(self, Self::CoapGet | Self::CoapNotify) || self.is_two_way()
+    }
+
+    /// Both ends send.
+    pub fn is_two_way(self) -> bool {
+        matches!(self, Self::CoapExchange | Self::CoapMix)
     }
 
     pub fn is_rtp(self) -> bool {
@@ -68,9 +76,8 @@ impl Kind {
     /// Checksums that the flow may have.
     pub fn checksums(self) -> &'static [Checksum] {
         match self {
-            Self::Rtp | Self::RtpTalk | Self::Udp | Self::CoapGet | Self::CoapNotify | Self::CoapExchange => {
-                &[Checksum::Carried, Checksum::Elided]
-            }
+            Self::Rtp | Self::RtpTalk | Self::Udp => &[Checksum::Carried, Checksum::Elided],
+            _ if self.is_coap() => &[Checksum::Carried, Checksum::Elided],
             _ => &[Checksum::Carried],
         }
     }
@@ -92,7 +99,8 @@ impl Kind {
     /// wrong candidate is then found by the CRC alone, unless the pace or the carrier's count excludes it.
     pub fn is_unproved(self, six: bool, checksum: Checksum) -> bool {
         match self {
-            Self::Esp => true,
+            // TTLs of the mix move, and some of its checksums are wrong.
+            Self::Esp | Self::CoapMix => true,
             Self::Udp | Self::Ip | Self::UdpLite | Self::TcpData | Self::TcpAck => !six,
             Self::Rtp | Self::RtpTalk | Self::CoapGet | Self::CoapNotify => checksum == Checksum::Elided,
             // Message IDs are in the packet or named by a request, which proves no number.
@@ -106,6 +114,7 @@ pub enum Source {
     Plain { flow: Flow, is_elided: bool },
     Tcp { packet: Packet, is_ack: bool, time: u32 },
     Coap(coap::Flow),
+    Mix(coap::Mix),
 }
 
 impl Source {
@@ -144,6 +153,7 @@ impl Source {
             Kind::CoapGet => Self::Coap(coap::Flow::new(FlowName::A, six, seed)),
             Kind::CoapNotify => Self::Coap(coap::Flow::new(FlowName::D, six, seed)),
             Kind::CoapExchange => Self::Coap(coap::Flow::new(FlowName::HRsp, six, seed)),
+            Kind::CoapMix => Self::Mix(coap::Mix::new(six, &mut random)),
         }
     }
 
@@ -159,7 +169,7 @@ impl Source {
                 let ip = &mut packet.ips[0];
                 (ip.ttl, ip.tos) = (ttl, tos);
             }
-            Self::Coap(_) => return false,
+            Self::Coap(_) | Self::Mix(_) => return false,
         }
         true
     }
@@ -176,6 +186,7 @@ impl Source {
     pub fn next(&mut self, random: &mut Random) -> Vec<(Side, Vec<u8>)> {
         let packet = match self {
             Self::Coap(flow) => return flow.next(),
+            Self::Mix(mix) => return vec![mix.next(random)],
             Self::Plain { flow, is_elided } => {
                 let mut packet = flow.carry(payload(20, random), random);
                 set_checksum(&mut packet, *is_elided);
