@@ -14,6 +14,7 @@ mod common;
 
 use common::Random;
 use common::journey::{Fate, Fates, Outcome, Pace, Setup, run};
+use common::source::Kind;
 use common::table::{Size, Table};
 
 /// Lengths of bursts, by column.
@@ -51,7 +52,9 @@ fn cell(setup: &Setup, bursts: &[u64], size: &Size) -> Outcome {
         let packets = bursts[i % bursts.len()];
         let first = 80 + random.below(64);
         let seed = random.next();
-        all.add(&run(setup, &mut Burst { first, packets }, seed, first + packets + BEHIND));
+        // Two endpoints take turns in a mix.
+        let turns = if setup.kind == Kind::CoapMix { 2 } else { 1 };
+        all.add(&run(setup, &mut Burst { first, packets }, seed, turns * (first + packets + BEHIND)));
         if all.behind >= behind && i >= bursts.len() {
             return all;
         }
