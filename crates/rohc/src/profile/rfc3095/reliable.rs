@@ -299,7 +299,7 @@ impl Attempt<'_, '_> {
         // RFC 4224, as in U- and O-mode, but against the last packet: the reference is older.
         let ahead = (sn as u16).since(context.doubt.sn);
         let late = k > 0 && k < u16::BITS && ahead >= 1 << (k - 1) && ahead < 1 << (u16::BITS - 1);
-        if late && context.waited(self.now) < u64::from(context.gap) * u64::from(ahead / 2) {
+        if late && context.pace.waited(self.now) < u64::from(context.pace.gap) * u64::from(ahead / 2) {
             return Err(Failure::Ambiguous(format));
         }
         if format.updates() {
