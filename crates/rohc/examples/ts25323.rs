@@ -4,6 +4,7 @@
 //! cargo run -p thinair-rohc --example ts25323
 //! cargo run -p thinair-rohc --example ts25323 -- default   # without the options that the bench asks for
 //! cargo run -p thinair-rohc --example ts25323 -- headers   # each header: its octets and its format
+//! cargo run -p thinair-rohc --example ts25323 -- loss      # packets not delivered where SN 1 to 3 are lost
 //! ```
 
 #[path = "../tests/common/ts_25_323.rs"]
@@ -26,8 +27,12 @@ fn main() -> ExitCode {
             let run = test.run(version, change);
             passed += usize::from(run.passes());
             run.rows.iter().for_each(|row| println!("{row}"));
-            if run.lost > 0 {
-                println!("{} packets wrong or not delivered", run.lost);
+            if run.lost + run.wrong > 0 {
+                println!("{} packets not delivered, {} wrong", run.lost, run.wrong);
+            }
+            if has("loss") {
+                let run = test.run_with_loss(version, change, &[1, 2, 3]);
+                println!("    SN 1 to 3 lost: {} others not delivered, {} wrong", run.lost, run.wrong);
             }
             if has("headers") {
                 for (sn, header) in run.headers.iter().enumerate() {
