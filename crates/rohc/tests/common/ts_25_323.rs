@@ -198,10 +198,10 @@ impl Test {
         }
         limits.push((next, PACKETS - 1, 5.0));
         let row = |(first, last, limit): (usize, usize, f64)| {
-            let sent = (first..=last).filter_map(|sn| Some((sn, headers[sn]?.0)));
+            let mut sent = (first..=last).filter_map(|sn| Some((sn, headers[sn]?.0)));
             let (count, octets) =
                 sent.clone().fold((0, 0), |(count, sum), (_, octets)| (count + 1, sum + octets));
-            let sns = (first, sent.last().map_or(first, |(sn, _)| sn));
+            let sns = (first, sent.next_back().map_or(first, |(sn, _)| sn));
             Row { test: self.name, version, sns, limit, octets: octets as f64 / count as f64 }
         };
         limits.into_iter().map(row).collect()
