@@ -769,7 +769,8 @@ impl Context {
                 self.dynamic = self.dynamic.saturating_sub(1);
             }
             if !self.in_state.is_due() {
-                if config.established_by_ir && format == Format::Ir && !secure {
+                let is_new = format == Format::Ir && self.dynamic != REFRESH;
+                if config.established_by_ir && is_new && !secure {
                     self.count_once_more();
                 }
                 self.leave_state();
