@@ -652,6 +652,17 @@ impl Context {
         }
     }
 
+    /// Counts the last IR packet twice for what the second packet of a flow shows: the behavior of the IP-ID, and TS_STRIDE.
+    fn count_once_more(&mut self) {
+        for pending in &mut self.pending {
+            pending.flags = pending.flags.saturating_sub(1);
+            pending.id = pending.id.saturating_sub(1);
+        }
+        if let Own::Rtp(rtp) = &mut self.own {
+            rtp.timestamps.count_once_more();
+        }
+    }
+
     /// Enough packets of the state were sent, or one was acknowledged.
     pub(super) fn leave_state(&mut self) {
         let dynamic = core::mem::take(&mut self.dynamic);
@@ -765,6 +776,10 @@ impl Context {
                 self.dynamic = self.dynamic.saturating_sub(1);
             }
             if !self.in_state.is_due() {
+                let is_new = format == Format::Ir && self.dynamic != REFRESH;
+                if config.established_by_ir && is_new && !secure {
+                    self.count_once_more();
+                }
                 self.leave_state();
             }
         }
