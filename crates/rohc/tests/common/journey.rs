@@ -94,11 +94,15 @@ impl Setup {
         self.pace.is_paced() && self.kind != Kind::RtpTalk
     }
 
-    /// True if neither a checksum, the pace nor the carrier's count proves a candidate.
+    /// True if nothing but a CRC proves some candidate: neither a checksum, nor the pace, nor the carrier's count, which
+    /// is of no help for a packet that is late.
     pub fn is_unproved(&self) -> bool {
-        self.moves
-            || self.kind == Kind::CoapMix
-            || !self.counts && !self.is_paced() && self.kind.is_unproved(self.six, self.checksum)
+        self.is_wild() || !self.is_paced() && self.kind.is_unproved(self.six, self.checksum)
+    }
+
+    /// True if fields change that follow from nothing.
+    fn is_wild(&self) -> bool {
+        self.moves || self.kind == Kind::CoapMix
     }
 
     pub fn name(&self) -> String {
@@ -395,7 +399,7 @@ impl<'a> Journey<'a> {
             direction.has_gap |= is_gap;
             direction.highest = number;
         }
-        let is_counted = self.setup.counts && !self.setup.moves && self.setup.kind != Kind::CoapMix;
+        let is_counted = self.setup.counts && !self.setup.is_wild();
         if self.setup.is_unproved() && !(is_counted && is_newest) {
             let (from, to) = (direction.reference.min(number), direction.reference.max(number));
             let distance = number as i64 - direction.reference as i64;
