@@ -172,7 +172,7 @@ mod tests {
         let ids: BTreeSet<_> = findings.rows.iter().map(Row::id).collect();
         assert_eq!(ids.len(), findings.rows.len());
         assert!(findings.rows.iter().all(|row| row.ours().is_some_and(f64::is_finite)));
-// A talkspurt whose beginning is lost: open.
+        // A talkspurt whose beginning is lost: open.
         let missed = findings.missed().map(Row::id).filter(|id| !id.starts_with("rtp-pauses"));
         assert_eq!(missed.collect::<Vec<_>>(), [""; 0]);
     }

@@ -46,7 +46,7 @@ impl Fates for Burst {
 fn cell(setup: &Setup, bursts: &[u64], size: &Size) -> Outcome {
     let mut all = Outcome::default();
     // In a short run the bursts share the phases.
-    let behind = size.packets.unwrap_or(BEHIND * 40);
+    let behind = size.packets.unwrap_or(BEHIND * 24);
     let mut random = Random(size.seed);
     for i in 0.. {
         let packets = bursts[i % bursts.len()];
