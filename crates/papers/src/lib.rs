@@ -29,6 +29,7 @@ mod coap_robustness;
 mod coap_sizes;
 mod coap_tunnel_rtt;
 mod compressed;
+mod full_link;
 mod page;
 mod pair;
 mod paper;
@@ -53,6 +54,7 @@ pub const PAPERS: &[&dyn Paper] = &[
     &coap_robustness::CoapRobustness,
     &coap_sizes::CoapSizes,
     &coap_tunnel_rtt::CoapTunnelRtt,
+    &full_link::FullLink,
     &transports::Transports,
     &tssa::Tssa,
     &ule_throughput::UleThroughput,

@@ -298,6 +298,11 @@ impl Site {
         }
     }
 
+    /// Counters of the site as a whole.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
     /// What the carrier could not make a datagram of, or a packet that went no further outside of here.
     pub fn note(&mut self, reason: Drop, times: u64) {
         self.counters.drops.add(reason, times);
