@@ -9,7 +9,7 @@ use thinair_link::{
 use thinair_rohc::Mode;
 use thinair_wire::time::Instant;
 
-use super::flow::{Flow, Meter, Sample, TICK};
+use super::flow::{Flow, Meter, Sample, ticks};
 use super::{direct, tunnel};
 use crate::paper::Error;
 use crate::sweep::Repeated;
@@ -27,7 +27,7 @@ const MTU: u32 = 1_500;
 const WARM_UP: Duration = Duration::from_millis(500);
 /// Length of the window.
 const SPAN: Duration = Duration::from_secs(10);
-const SPAN_QUICK: Duration = Duration::from_millis(2_500);
+const SPAN_QUICK: Duration = Duration::from_secs(4);
 
 /// Carrier of the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,9 +176,9 @@ impl Scenario {
         1e-7 * f64::from(self.load) * RATE as f64
     }
 
-    /// Packets sent until the end of a tick.
-    pub(super) fn due(&self, tick: u32) -> u32 {
-        let bits = u128::from(RATE) * u128::from(self.load) / 10 * TICK.as_nanos() * u128::from(tick + 1);
+    /// Packets that are due so long after the begin.
+    fn due(&self, after: Duration) -> u32 {
+        let bits = u128::from(RATE) * u128::from(self.load) / 10 * after.as_nanos();
         (bits / (8 * self.payload as u128 * 1_000_000_000)) as u32
     }
 }
@@ -199,20 +199,32 @@ pub(super) struct Run {
     pub(super) model: LinkModel<'static>,
     pub(super) seed: u64,
     pub(super) flow: Flow,
-    /// Ticks of the sender.
-    pub(super) ticks: u32,
+    /// Times after the begin at which the sender sends.
+    pub(super) ticks: Vec<Duration>,
+    /// Length of the whole run.
+    pub(super) span: Duration,
 }
 
 impl Run {
-    /// Measures what is delivered from `begin`, when the first tick comes, and a warm-up, to the last tick.
+    /// Measures what is delivered in a run that begins at `begin`, from the end of the warm-up on.
     pub(super) fn meter(&self, begin: Instant) -> Meter {
-        Meter::new(&self.flow, begin + WARM_UP..begin + TICK * self.ticks)
+        Meter::new(&self.flow, begin + WARM_UP..begin + self.span)
+    }
+
+    /// Times at which packets are sent in a run that begins at `begin`, with the packets.
+    pub(super) fn groups(&self, begin: Instant) -> impl Iterator<Item = (Instant, Vec<Vec<u8>>)> {
+        let mut sent = 0;
+        self.ticks.iter().map(move |after| {
+            let (now, from) = (begin + *after, sent);
+            sent = self.scenario.due(*after);
+            (now, (from..sent).map(|number| self.flow.packet(number, now)).collect())
+        })
     }
 }
 
 impl Cell {
     pub(super) const fn new(scenario: Scenario, way: Way, quick: bool) -> Self {
-        let (runs, span) = if quick { (1, SPAN_QUICK) } else { (3, SPAN) };
+        let (runs, span) = if quick { (1, SPAN_QUICK) } else { (5, SPAN) };
         Self { scenario, way, runs, span }
     }
 
@@ -242,7 +254,8 @@ impl Repeated for Cell {
             model: scenario.condition.model(),
             seed,
             flow: Flow::new(scenario.payload, seed),
-            ticks: ((WARM_UP + span).as_nanos() / TICK.as_nanos()) as u32,
+            ticks: ticks(seed, WARM_UP + span),
+            span: WARM_UP + span,
         };
         match scenario.carrier {
             Carrier::Link => direct::run(&run),

@@ -6,7 +6,7 @@ use thinair_rohc::{ProfileSet, Refresh};
 use thinair_wire::time::Instant;
 
 use super::cell::{Run, Way};
-use super::flow::{Meter, Sample, TICK};
+use super::flow::{Meter, Sample};
 use crate::compressed::channel;
 use crate::paper::Error;
 
@@ -20,16 +20,13 @@ pub(super) fn run(run: &Run) -> Result<Sample, Error> {
     };
     let mut engine = Engine::new(&run.model, run.seed, rohc.as_ref());
     let mut meter = run.meter(Instant::ZERO);
-    let mut number = 0;
-    for tick in 0..run.ticks {
-        let now = Instant::ZERO + TICK * tick;
+    for (now, packets) in run.groups(Instant::ZERO) {
         go_on(&mut engine, now, &mut meter);
-        while number < run.scenario.due(tick) {
-            engine.handle_packet(now, Side::A, &run.flow.packet(number, tick));
-            number += 1;
+        for packet in packets {
+            engine.handle_packet(now, Side::A, &packet);
         }
     }
-    go_on(&mut engine, Instant::ZERO + TICK * run.ticks, &mut meter);
+    go_on(&mut engine, Instant::ZERO + run.span, &mut meter);
     let totals = engine.totals(Side::A);
     Ok(meter.sample(totals.not_decompressed(), totals.link.delivered_octets))
 }

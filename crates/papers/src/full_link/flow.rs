@@ -8,7 +8,11 @@ use thinair_wire::checksum::{Sum, checksum};
 use thinair_wire::time::Instant;
 
 /// Period of the sender's timer. `iperf3` sends what is due whenever its pacing timer of 1 ms expires.
-pub(super) const TICK: Duration = Duration::from_millis(1);
+const TICK: Duration = Duration::from_millis(1);
+/// One tick in so many is followed by a pause, because the machine has something else to do.
+const PAUSES: u64 = 20;
+/// Longest pause.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Octets of IPv4 and UDP headers.
 pub(super) const HEADERS: usize = 28;
@@ -35,8 +39,8 @@ impl Flow {
         Self { ip_id: random.next_u64() as u16, source_port: 0x8000 | random.next_u64() as u16, payload, filling }
     }
 
-    /// The packet of that number, from 0, sent at the tick of that number.
-    pub(super) fn packet(&self, number: u32, tick: u32) -> Vec<u8> {
+    /// The packet of that number, from 0, sent at that time.
+    pub(super) fn packet(&self, number: u32, now: Instant) -> Vec<u8> {
         let length = (HEADERS + self.payload) as u16;
         let mut packet = vec![0x45, 0];
         packet.extend(length.to_be_bytes());
@@ -48,7 +52,7 @@ impl Flow {
         packet.extend(5_201_u16.to_be_bytes());
         packet.extend((length - 20).to_be_bytes());
         packet.extend([0, 0]);
-        packet.extend(u64::from(tick).to_be_bytes());
+        packet.extend(now.as_nanos().to_be_bytes());
         packet.extend(number.to_be_bytes());
         packet.extend(&self.filling);
         let pseudo = Sum::ZERO.word(u16::from(PROTOCOL_UDP)).word(length - 20);
@@ -60,11 +64,25 @@ impl Flow {
     /// Whether a delivered packet is, octet by octet, one that was sent.
     fn has_sent(&self, packet: &[u8]) -> bool {
         let field = packet.get(HEADERS..NUMBER).zip(packet.get(NUMBER..NUMBER + 4));
-        let Some((tick, number)) = field else { return false };
-        let tick = tick.try_into().map_or(0, u64::from_be_bytes) as u32;
+        let Some((sent, number)) = field else { return false };
+        let sent = Instant::from_nanos(sent.try_into().map_or(0, u64::from_be_bytes));
         let number = number.try_into().map_or(0, u32::from_be_bytes);
-        self.packet(number, tick) == packet
+        self.packet(number, sent) == packet
     }
+}
+
+/// Times after the begin at which the sender sends what is due, until `span` is over.
+pub(super) fn ticks(seed: u64, span: Duration) -> Vec<Duration> {
+    let mut random = Random::new(seed);
+    let pause = |random: &mut Random| match random.below(PAUSES) {
+        0 => Duration::from_nanos(random.below(PAUSE.as_nanos() as u64)),
+        _ => Duration::ZERO,
+    };
+    let ticks = core::iter::successors(Some(Duration::ZERO), |at| {
+        let at = *at + pause(&mut random);
+        Some(TICK * (at.as_nanos() / TICK.as_nanos() + 1) as u32)
+    });
+    ticks.take_while(|at| *at < span).collect()
 }
 
 /// Counts what comes out at the other end.

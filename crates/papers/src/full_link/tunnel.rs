@@ -14,7 +14,7 @@ use thinair_tunnel::status::Drop;
 use thinair_wire::time::Instant;
 
 use super::cell::{Carrier, Run, Way};
-use super::flow::{Meter, Sample, TICK};
+use super::flow::{Meter, Sample};
 use crate::paper::Error;
 
 /// Octets of IPv4 and UDP headers in front of a datagram.
@@ -31,15 +31,11 @@ pub(super) fn run(run: &Run) -> Result<Sample, Error> {
         now: Instant::ZERO,
     };
     tunnel.agree();
-    let mut number = 0;
-    for tick in 0..run.ticks {
-        let now = begin + TICK * tick;
+    for (now, packets) in run.groups(begin) {
         tunnel.go_on(now);
-        let from = number;
-        number = run.scenario.due(tick);
-        tunnel.send(now, (from..number).map(|number| run.flow.packet(number, tick)));
+        tunnel.send(now, &packets);
     }
-    tunnel.go_on(begin + TICK * run.ticks);
+    tunnel.go_on(begin + run.span);
     let undelivered = tunnel.ends[Side::B as usize].site.counters().drops.of(Drop::Decompression);
     Ok(tunnel.meter.sample(undelivered, tunnel.link.traffic(Side::A).delivered_octets))
 }
@@ -69,10 +65,10 @@ impl Tunnel {
     }
 
     /// Packets that the system sends in a row.
-    fn send(&mut self, now: Instant, packets: impl Iterator<Item = Vec<u8>>) {
+    fn send(&mut self, now: Instant, packets: &[Vec<u8>]) {
         self.now = now;
         let (site, mut hands) = self.ends[Side::A as usize].apart(None);
-        packets.for_each(|packet| site.handle_packet(now, &packet, &mut hands));
+        packets.iter().for_each(|packet| site.handle_packet(now, packet, &mut hands));
         site.pause(now, &mut hands);
         self.poll(Side::A);
         self.carry(Side::A);
@@ -181,16 +177,17 @@ fn address(side: Side) -> SocketAddr {
 
 /// The plan of one end: defaults, but for carrier and mode.
 fn plan(run: &Run, side: Side) -> Result<Plan, Error> {
-    let scheme = match run.scenario.carrier {
-        Carrier::Link | Carrier::Udp => "udp",
-        Carrier::Ule => "ule+udp",
+    let (scheme, options) = match run.scenario.carrier {
+        Carrier::Link | Carrier::Udp => ("udp", ""),
+        // TS Packets are filled, as in the examples of docs/tunnel.md.
+        Carrier::Ule => ("ule+udp", "?flush=3ms"),
     };
     let channel = match run.way {
         Way::Plain => "profiles = \"uncompressed\"".to_owned(),
         Way::Rohc(_) => format!("mode = \"{}\"", run.way.name()),
     };
     let text = format!(
-        "[inside]\naddress = [\"10.9.0.{}/24\"]\n[carrier]\nurl = \"{scheme}://{}\"\nlisten = \"{}\"\n\
+        "[inside]\naddress = [\"10.9.0.{}/24\"]\n[carrier]\nurl = \"{scheme}://{}{options}\"\nlisten = \"{}\"\n\
          [security]\nkey = \"key\"\n[channel]\n{channel}\n",
         1 + side as u8,
         address(side.other()),
