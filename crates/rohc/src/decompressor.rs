@@ -15,6 +15,7 @@ use thinair_wire::time::Instant;
 pub use thinair_wire::coder::Traced;
 
 use crate::channel::{Channel, Integrity};
+use crate::arrival::Arrival;
 use crate::cid::Cid;
 use crate::exchange::Exchanges;
 use crate::feedback::Feedback;
@@ -360,11 +361,11 @@ impl<'m> Decompressor<'m> {
     /// unless extension headers are longer than that.
     pub fn decompress(
         &mut self,
-        now: Instant,
+        arrival: impl Into<Arrival>,
         packet: &[u8],
         out: &mut [u8],
     ) -> Result<Decompressed, DecompressError> {
-        self.decompress_linked(now, packet, out, None)
+        self.decompress_linked(arrival.into().now, packet, out, None)
     }
 
     /// [`decompress`](Self::decompress), with the messages of both directions.

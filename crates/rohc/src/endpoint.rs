@@ -3,6 +3,7 @@
 
 use thinair_wire::time::Instant;
 
+use crate::arrival::Arrival;
 use crate::compressor::{self, CompressError, Compressed, Compressor};
 use crate::decompressor::{self, DecompressError, Decompressed, Decompressor};
 use crate::exchange::Exchanges;
@@ -62,10 +63,11 @@ impl<'m> Endpoint<'m> {
     /// Feedback that is damaged or makes no sense is ignored, as RFC 3095, section 5.7.6.3, asks.
     pub fn receive(
         &mut self,
-        now: Instant,
+        arrival: impl Into<Arrival>,
         packet: &[u8],
         out: &mut [u8],
     ) -> Result<Decompressed, DecompressError> {
+        let Arrival { now, .. } = arrival.into();
         if let Ok(parts) = packet::parts(packet) {
             for element in parts.feedback {
                 let _ = self.compressor.receive_feedback(now, element);

@@ -41,6 +41,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod arrival;
 pub mod channel;
 pub mod cid;
 pub mod compressor;
@@ -60,6 +61,7 @@ pub mod storage;
 #[allow(clippy::unwrap_used)]
 mod test_flow;
 
+pub use arrival::Arrival;
 pub use channel::{Channel, ChannelError, Integrity, ProfileSet};
 pub use cid::{Cid, CidSpace};
 pub use compressor::{

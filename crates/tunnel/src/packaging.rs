@@ -40,6 +40,8 @@ pub struct Body<'b> {
     pub to: Option<SiteId>,
     /// Whether its units belong to the channel with large CIDs: those of a body all do, or none. Told beside the body.
     pub large: bool,
+    /// Units that end in it.
+    pub units: u32,
 }
 
 /// What was in a datagram.
@@ -314,6 +316,11 @@ impl Packager {
             Sending::Ts(sender) => sender.poll(now, sink),
             Sending::Gse(sender) => sender.poll(now, sink),
         }
+    }
+
+    /// Whether a unit may begin in one body and end in another.
+    pub const fn tears(&self) -> bool {
+        matches!(self.0, Sending::Ts(_) | Sending::Gse(_))
     }
 
     /// What it has done.
