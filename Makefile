@@ -30,6 +30,8 @@ FIRMWARE := $(TARGET)/firmware/$(EMBEDDED)/release
 CONTEXTS := 4
 
 FUZZ_SECONDS ?= 60
+PACKETS ?= 1000000
+SEED ?= 2
 PACKAGES ?= out/package
 
 ifdef CI
@@ -40,13 +42,14 @@ else
 BOLD := $(shell [ -t 1 ] && tput bold 2>/dev/null)
 PLAIN := $(shell [ -t 1 ] && tput sgr0 2>/dev/null)
 endif
+comma := ,
 heading = printf '\n%s== %s%s\n' '$(BOLD)' '$(1)' '$(PLAIN)'
 
-.PHONY: help demo test dist-test package bench fuzz lint doc sizes
+.PHONY: help demo test robustness dist-test package bench fuzz lint doc sizes
 .DEFAULT_GOAL := help
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
 demo: ## what header compression saves on a real capture; CAPTURE=FILE takes another one
 	@$(call heading,Building the command)
@@ -84,6 +87,15 @@ test: ## set up, then run every test
 	cargo run --locked --quiet -p thinair-rohc --no-default-features --example no_alloc
 	$(MAKE) sizes
 	$(call heading,All tests passed)
+
+robustness: ## silence, loss, reordering and duplicates: PACKETS (1000000) a cell with the seed SEED (2); an hour
+	@$(call heading,Behind 1 to 1$(comma)024 losses in a row: wrong/bound$(comma) not delivered behind a gap$(comma) longest outage)
+	export THINAIR_PACKETS='$(PACKETS)' THINAIR_SEED='$(SEED)'
+	status=0
+	cargo test --release --locked --quiet -p thinair-rohc --test silence -- --nocapture || status=$$?
+	$(call heading,Loss$(comma) reordering$(comma) duplicates: wrong/bound$(comma) not delivered of 1$(comma)000$(comma) longest outage)
+	cargo test --release --locked --quiet -p thinair-rohc --test impaired_matrix -- --nocapture || status=$$?
+	exit $$status
 
 package: ## archives and Debian packages with a static binary, for x86-64 and AArch64, into PACKAGES (out/package)
 	@scripts/need package

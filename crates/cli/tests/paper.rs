@@ -36,9 +36,15 @@ fn is_met(row: &Value) -> bool {
 fn every_evaluation_is_listed() {
     let output = thinair(&["list"]);
     assert_eq!(output.status.code(), Some(0));
-    for name in
-        ["coap-delay", "coap-energy", "coap-robustness", "coap-sizes", "coap-tunnel-rtt", "ule-throughput"]
-    {
+    for name in [
+        "coap-delay",
+        "coap-energy",
+        "coap-robustness",
+        "coap-sizes",
+        "coap-tunnel-rtt",
+        "ntn-voice",
+        "ule-throughput",
+    ] {
         assert!(stdout(&output).contains(name), "{name}");
     }
 }

@@ -30,6 +30,7 @@ mod coap_sizes;
 mod coap_tunnel_rtt;
 mod compressed;
 mod full_link;
+mod ntn_voice;
 mod page;
 mod pair;
 mod paper;
@@ -55,6 +56,7 @@ pub const PAPERS: &[&dyn Paper] = &[
     &coap_sizes::CoapSizes,
     &coap_tunnel_rtt::CoapTunnelRtt,
     &full_link::FullLink,
+    &ntn_voice::NtnVoice,
     &transports::Transports,
     &tssa::Tssa,
     &ule_throughput::UleThroughput,

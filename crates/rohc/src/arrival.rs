@@ -30,3 +30,202 @@ impl From<Instant> for Arrival {
     }
 }
 
+/// Arrivals of a channel so far, as its contexts see them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moment {
+    pub(crate) now: Instant,
+    /// Packets that are missing since the channel began, modulo 2^32, and whether the carrier counts.
+    lost: u32,
+    counts: bool,
+}
+
+/// Stands for packets that nobody has counted.
+const UNCOUNTED: u32 = 1 << 24;
+
+impl Moment {
+    /// The next arrival.
+    pub(crate) fn advance(&mut self, arrival: Arrival) {
+        let lost = arrival.lost.map_or(UNCOUNTED, |lost| lost.min(UNCOUNTED));
+        self.now = arrival.now;
+        self.lost = self.lost.wrapping_add(if self.counts || arrival.lost.is_some() { lost } else { 0 });
+        self.counts = arrival.lost.is_some();
+    }
+}
+
+/// A time, with a carrier that does not count.
+impl From<Instant> for Moment {
+    fn from(now: Instant) -> Self {
+        Self { now, ..Self::default() }
+    }
+}
+
+/// Pace of the packets of a flow, and what it says of how many are missing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pace {
+    /// Arrival of the last packet that was verified.
+    last: Stamp,
+    /// Packets that were missing then, as in [`Moment`].
+    lost: u32,
+    /// Smoothed time between packets in microseconds, 0 before the second one.
+    pub(crate) gap: u32,
+    /// How far that is off, smoothed, in parts of [`OFF`].
+    spread: u8,
+    /// The longest of these times, which is forgotten slowly, as [`size`] has it.
+    longest: u8,
+    /// Packets behind the first.
+    steps: u8,
+    /// Packets since the last one that was verified that were not, and whether the carrier counted when that came.
+    failed: u8,
+}
+
+/// A time in so many words, so that whoever keeps it need not be aligned to 8 octets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Stamp([u32; 2]);
+
+impl Stamp {
+    #[inline]
+    fn of(time: Instant) -> Self {
+        Self([(time.as_nanos() >> 32) as u32, time.as_nanos() as u32])
+    }
+
+    #[inline]
+    fn time(self) -> Instant {
+        Instant::from_nanos(u64::from(self.0[0]) << 32 | u64::from(self.0[1]))
+    }
+}
+
+/// Parts of a smoothed time.
+pub(crate) const OFF: u32 = 64;
+
+/// Times between packets in microseconds that count as longer: packets that are sent, or queued, together.
+const SHORTEST: u32 = 1_000;
+
+/// Packets from one that was verified to the next that say nothing of the pace any more.
+pub(crate) const LEAP: u32 = 64;
+
+/// Flag in `Pace::failed`: the carrier counted.
+const COUNTED: u8 = 0x80;
+
+/// The size of a time: eight steps from one to its double, 0 to 255.
+#[inline]
+pub(crate) fn size(time: u64) -> u8 {
+    let time = time.max(8);
+    let exponent = time.ilog2();
+    let behind = (time >> (exponent - 3)) as u32 & 7;
+    ((exponent - 3) * 8 + behind).min(255) as u8
+}
+
+/// How many packets a flow may have had since the last one that was verified, the one that has arrived included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Passed {
+    /// As many at most: the carrier has counted those that are missing.
+    AtMost(u32),
+    /// About `packets`, `off` more or less: the flow is paced.
+    About { packets: u32, off: u32 },
+    /// As many if they came as fast as before, for all that the clock says.
+    Perhaps(u32),
+}
+
+/// Packets behind the first from which on a flow is known to be paced or not.
+const KNOWN: u8 = 8;
+
+/// The longest of some times, as it is remembered behind so many packets: half of it behind 256.
+#[inline]
+pub(crate) fn forget(longest: u8, packets: u8) -> u8 {
+    longest.saturating_sub(u8::from(packets.is_multiple_of(32)))
+}
+
+impl Pace {
+    /// That of a flow without packets.
+    pub(crate) const NEW: Self =
+        Self { last: Stamp([0; 2]), lost: 0, gap: 0, spread: 0, longest: 0, steps: 0, failed: 0 };
+
+    /// Arrival of the last packet that was verified.
+    #[inline]
+    pub(crate) fn last(&self) -> Instant {
+        self.last.time()
+    }
+
+    /// Microseconds since the last packet that was verified.
+    #[inline]
+    pub(crate) fn waited(&self, at: Moment) -> u64 {
+        at.now.nanos_since(self.last()) / 1_000
+    }
+
+    /// A packet was verified, `ahead` of the last one.
+    #[inline]
+    pub(crate) fn note(&mut self, at: Moment, ahead: u32) {
+        // Whoever leaps has leapt at the sender, or begun anew.
+        if self.last != Stamp::default() && ahead < LEAP {
+            let waited = u32::try_from(self.waited(at)).unwrap_or(u32::MAX);
+            let gap = if ahead > 1 { waited / ahead } else { waited };
+            if self.gap == 0 {
+                (self.gap, self.spread) = (gap, OFF as u8 / 2);
+            } else {
+                let off = OFF.saturating_mul(gap.abs_diff(self.gap)) / self.gap;
+                // Rounded up, or small ones would never change it.
+                let off = off.min(u32::from(u8::MAX));
+                let spread = u32::from(self.spread);
+                self.spread = if off > spread {
+                    spread + (off - spread).div_ceil(8)
+                } else {
+                    spread - (spread - off).div_ceil(8)
+                } as u8;
+                self.gap = self.gap - self.gap / 8 + gap / 8;
+            }
+            self.longest = forget(self.longest, self.steps).max(size(gap.into()));
+            // Its low bits go round.
+            self.steps = if self.steps == u8::MAX { u8::MAX - 0x1F } else { self.steps + 1 };
+        }
+        self.last = Stamp::of(at.now);
+        self.lost = at.lost;
+        self.failed = if at.counts { COUNTED } else { 0 };
+    }
+
+    /// A packet was not verified.
+    pub(crate) fn note_failure(&mut self) {
+        if self.failed & !COUNTED < !COUNTED {
+            self.failed += 1;
+        }
+    }
+
+    /// Packets that are missing since the last one that was verified, if the carrier has counted them.
+    #[inline]
+    fn missing(&self, at: Moment) -> Option<u32> {
+        let missing = at.lost.wrapping_sub(self.lost);
+        (at.counts && self.failed & COUNTED != 0 && missing < UNCOUNTED).then_some(missing)
+    }
+
+    /// Whether more than a `turn` of packets may have passed, so that bits which are the same after a turn need a proof.
+    #[inline]
+    pub(crate) fn is_open(&self, at: Moment, turn: u32) -> bool {
+        // Half a turn: packets may come faster than before.
+        self.steps > 0 && self.waited(at) > u64::from(self.gap.max(SHORTEST)) * u64::from(turn / 2)
+    }
+
+    /// Whether a packet whose SN is the next one is it, as far as clock and carrier tell. Its SN is the same again after a
+    /// `turn`.
+    #[inline]
+    pub(crate) fn is_next(&self, at: Moment, turn: u32) -> bool {
+        self.missing(at).map_or_else(|| !self.is_open(at, turn), |missing| missing == 0)
+    }
+
+    /// How many packets may have passed.
+    pub(crate) fn passed(&self, at: Moment) -> Passed {
+        if let Some(missing) = self.missing(at) {
+            return Passed::AtMost(missing + u32::from(self.failed & !COUNTED) + 1);
+        }
+        let (gap, waited) = (u64::from(self.gap.max(SHORTEST)), self.waited(at));
+        let packets = u32::try_from(waited / gap).unwrap_or(u32::MAX);
+        if self.steps >= KNOWN && u32::from(self.spread) <= OFF / 4 {
+            let nearest = u32::try_from((waited + gap / 2) / gap).unwrap_or(u32::MAX);
+            return Passed::About { packets: nearest, off: 2 + nearest / 64 };
+        }
+        Passed::Perhaps(packets.saturating_mul(2).saturating_add(2))
+    }
+
+    /// Whether the flow has been silent for about as long before without a loss.
+    pub(crate) fn is_usual(&self, at: Moment) -> bool {
+        size(self.waited(at)) <= self.longest.saturating_add(8)
+    }
+}

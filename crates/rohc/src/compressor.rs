@@ -63,6 +63,13 @@ pub struct CompressorConfig {
     /// Values of a W-LSB window, 1 to 16; other values are taken for the nearest. With `window` values, one less
     /// packet in a row may be lost.
     pub window: u8,
+    /// Count the last IR packet of a new context twice for the behavior of the IP-ID and for TS_STRIDE, which the second packet
+    /// of a flow shows, and do not repeat them with the change to R-mode. The bench of 3GPP TS 25.323, Annex A, needs that:
+    /// it takes off 6 octets of a flow of RTP, 9 if its IPv4 Identification begins with 0 and counts, and 3 or 4 octets of
+    /// each packet that announces R-mode. Default: false, for these octets buy a packet more that has both: with four
+    /// repetitions, three packets lost behind the first cost no other packet. With true, U-mode delivers nothing
+    /// then until a refresh, O-mode until a NACK is answered.
+    pub established_by_ir: bool,
     /// Send constant IP-IDs by SID in every profile, not only where it is defined (RFC 3843, section 3.3). Not
     /// standard, but some decompressors take it.
     pub sid_everywhere: bool,
@@ -91,6 +98,7 @@ impl CompressorConfig {
             refresh_two_way: Refresh::Off,
             repetitions: 4,
             window: 4,
+            established_by_ir: false,
             sid_everywhere: false,
             reliable: true,
             rtp: RtpDetection::default(),

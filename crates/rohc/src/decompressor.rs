@@ -10,12 +10,11 @@ use core::time::Duration;
 
 use thinair_wire::coder::{Reader, Tracer};
 use thinair_wire::crc::Check;
-use thinair_wire::time::Instant;
 
 pub use thinair_wire::coder::Traced;
 
+use crate::arrival::{Arrival, Moment};
 use crate::channel::{Channel, Integrity};
-use crate::arrival::Arrival;
 use crate::cid::Cid;
 use crate::exchange::Exchanges;
 use crate::feedback::Feedback;
@@ -143,7 +142,8 @@ impl DecompressorMemory<'static> {
 #[derive(Clone, Copy, Debug)]
 pub struct DecompressorContext {
     kind: Kind,
-    quiet_until: Instant,
+    /// No negative acknowledgment goes before; milliseconds, modulo 2^32, or 0.
+    quiet_until: u32,
     /// Failing packets since the last negative acknowledgment.
     unheard: u8,
     /// A packet has failed, or was held back, sometime: the channel is not without damage.
@@ -173,8 +173,7 @@ impl Kind {
 
 impl DecompressorContext {
     /// No context.
-    pub const EMPTY: Self =
-        Self { kind: Kind::Empty, quiet_until: Instant::ZERO, unheard: 0, has_failed: false };
+    pub const EMPTY: Self = Self { kind: Kind::Empty, quiet_until: 0, unheard: 0, has_failed: false };
 }
 
 /// What became of a packet that the decompressor took.
@@ -322,6 +321,7 @@ pub struct Decompressor<'m> {
     bases: Slots<'m, Base>,
     reassembler: Reassembler<'m>,
     pending: [Option<Feedback>; PENDING],
+    moment: Moment,
 }
 
 /// The messages of both directions, which an endpoint lends to its decompressor.
@@ -343,6 +343,7 @@ impl<'m> Decompressor<'m> {
             bases: Slots::Lent(&mut []),
             reassembler: Reassembler::new(memory.unit),
             pending: [None; PENDING],
+            moment: Moment::default(),
         }
     }
 
@@ -359,23 +360,28 @@ impl<'m> Decompressor<'m> {
 
     /// Decompresses one ROHC packet to the start of `out`. Room for 200 octets more than the packet is enough
     /// unless extension headers are longer than that.
+    ///
+    /// `arrival` is the time, or an [`Arrival`] where the carrier counts what it loses: behind a loss more packets are
+    /// then known to be right.
     pub fn decompress(
         &mut self,
         arrival: impl Into<Arrival>,
         packet: &[u8],
         out: &mut [u8],
     ) -> Result<Decompressed, DecompressError> {
-        self.decompress_linked(arrival.into().now, packet, out, None)
+        self.decompress_linked(arrival.into(), packet, out, None)
     }
 
     /// [`decompress`](Self::decompress), with the messages of both directions.
     pub(crate) fn decompress_linked(
         &mut self,
-        now: Instant,
+        arrival: Arrival,
         packet: &[u8],
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
     ) -> Result<Decompressed, DecompressError> {
+        self.moment.advance(arrival);
+        let now = self.moment;
         if packet.first().is_some_and(|first| *first < packet::PADDING) {
             // Most packets: neither padding, Add-CID, feedback, IR nor segment.
             self.reassembler.abort();
@@ -472,7 +478,7 @@ impl<'m> Decompressor<'m> {
     /// RFC 5795, section 5.2.5.2: a reconstructed unit holds neither padding, feedback nor segments.
     fn reconstructed(
         &mut self,
-        now: Instant,
+        now: Moment,
         len: usize,
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
@@ -494,7 +500,7 @@ impl<'m> Decompressor<'m> {
 
     fn header(
         &mut self,
-        now: Instant,
+        now: Moment,
         whole: &[u8],
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
@@ -513,7 +519,7 @@ impl<'m> Decompressor<'m> {
     /// The way of a packet that may be anything, or wrong.
     fn in_full(
         &mut self,
-        now: Instant,
+        now: Moment,
         header: &Header<'_>,
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
@@ -525,7 +531,7 @@ impl<'m> Decompressor<'m> {
 
     /// The short way of most packets: nothing has to be decided or reported.
     #[inline]
-    fn settled(&mut self, now: Instant, header: &Header<'_>, out: &mut [u8]) -> Option<Decompressed> {
+    fn settled(&mut self, now: Moment, header: &Header<'_>, out: &mut [u8]) -> Option<Decompressed> {
         let slot = self.contexts.get_mut(header.cid.index())?;
         let Kind::Rfc3095(context) = &mut slot.kind else { return None };
         let verified = context.compressed_settled(now, header, self.config.mode, out)?;
@@ -542,7 +548,7 @@ impl<'m> Decompressor<'m> {
 
     fn dispatch(
         &mut self,
-        now: Instant,
+        now: Moment,
         header: &Header<'_>,
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
@@ -569,7 +575,10 @@ impl<'m> Decompressor<'m> {
                         out,
                     )
                     .map(|verified| delivered(cid, profile, verified))
-                    .map_err(Problem::Failure)
+                    .map_err(|failure| {
+                        context.pace.note_failure();
+                        Problem::Failure(failure)
+                    })
             }
             Kind::Coap(context) => {
                 let may_elide = self.config.channel.integrity_below() != Integrity::None;
@@ -596,7 +605,7 @@ impl<'m> Decompressor<'m> {
     #[inline(never)]
     fn ir(
         &mut self,
-        now: Instant,
+        now: Moment,
         header: &Header<'_>,
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
@@ -621,7 +630,7 @@ impl<'m> Decompressor<'m> {
                 _ => tcp::decompress::Context::new(),
             };
             let (mut context, verified) = self.segment(header, context, out)?;
-            context.note_arrival(now);
+            context.pace.note(now, 1);
             let Some(slot) = self.contexts.get_mut(cid.index()) else { return Err(Problem::NoContext) };
             slot.kind.release(&mut self.pool, &mut self.templates);
             slot.kind = Kind::Tcp(context);
@@ -699,7 +708,7 @@ impl<'m> Decompressor<'m> {
 
     /// An IR-DYN packet, of whatever profile.
     #[inline(never)]
-    fn ir_dyn(&mut self, now: Instant, header: &Header<'_>, out: &mut [u8]) -> Result<Decompressed, Problem> {
+    fn ir_dyn(&mut self, now: Moment, header: &Header<'_>, out: &mut [u8]) -> Result<Decompressed, Problem> {
         let cid = header.cid;
         let Some(slot) = self.contexts.get_mut(cid.index()) else { return Err(Problem::NoContext) };
         let (profiles, deliver_empty) = (self.config.channel.profiles(), self.config.deliver_empty);
@@ -722,7 +731,7 @@ impl<'m> Decompressor<'m> {
             Kind::Tcp(context) if profile == ProfileId::Tcp => {
                 let room = self.tcp.get_mut(cid.index()).ok_or(Problem::NoContext)?;
                 let verified = context.ir_dyn(header, room, out).map_err(Problem::Failure)?;
-                context.note_arrival(now);
+                context.pace.note(now, 1);
                 Ok(delivered(cid, profile, verified))
             }
             Kind::Rfc3095(_) | Kind::Coap(_) | Kind::Tcp(_) | Kind::Uncompressed => {

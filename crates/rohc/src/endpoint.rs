@@ -61,20 +61,22 @@ impl<'m> Endpoint<'m> {
     /// Takes a ROHC packet: feedback in front goes to the compressor, the rest is decompressed to `out`.
     ///
     /// Feedback that is damaged or makes no sense is ignored, as RFC 3095, section 5.7.6.3, asks.
+    ///
+    /// `arrival` is the time, or an [`Arrival`] where the carrier counts what it loses.
     pub fn receive(
         &mut self,
         arrival: impl Into<Arrival>,
         packet: &[u8],
         out: &mut [u8],
     ) -> Result<Decompressed, DecompressError> {
-        let Arrival { now, .. } = arrival.into();
+        let arrival = arrival.into();
         if let Ok(parts) = packet::parts(packet) {
             for element in parts.feedback {
-                let _ = self.compressor.receive_feedback(now, element);
+                let _ = self.compressor.receive_feedback(arrival.now, element);
             }
         }
         let linked = decompressor::Linked { sent: &self.sent, received: &mut self.received };
-        self.decompressor.decompress_linked(now, packet, out, Some(linked))
+        self.decompressor.decompress_linked(arrival, packet, out, Some(linked))
     }
 
     /// Takes the messages that the other end has received for those that this end has sent.

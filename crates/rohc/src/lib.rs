@@ -42,6 +42,7 @@ extern crate alloc;
 extern crate std;
 
 mod arrival;
+mod caution;
 pub mod channel;
 pub mod cid;
 pub mod compressor;

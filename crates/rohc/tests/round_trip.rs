@@ -81,6 +81,7 @@ fn any_flows_come_back(seed: u64, formats: &mut BTreeMap<(ProfileId, Format), u3
         config.window = window;
         config.refresh = refresh;
         config.sid_everywhere = seed.is_multiple_of(5);
+        config.established_by_ir = seed.is_multiple_of(7);
         if seed.is_multiple_of(3) {
             config.rtp = RtpDetection::of_ports(&[5004]).unwrap();
         }

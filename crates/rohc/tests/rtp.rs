@@ -14,6 +14,7 @@ use thinair_rohc::{
     DecompressorConfig, DecompressorMemory, Format, Instant, Mode, ProfileId, ProfileSet, Refresh,
     RtpDetection,
 };
+use thinair_wire::checksum::Sum;
 
 struct Link {
     compressor: Compressor<'static>,
@@ -179,6 +180,15 @@ fn timestamps_wrap_around() {
     }
 }
 
+/// UDP right behind an IPv6 header, with its checksum.
+fn with_right_sum(mut packet: Vec<u8>) -> Vec<u8> {
+    packet[46..48].fill(0);
+    let len = packet.len() as u16 - 40;
+    let sum = Sum::ZERO.octets(&packet[8..40]).word(17).word(len).octets(&packet[40..]).checksum();
+    packet[46..48].copy_from_slice(&sum.to_be_bytes());
+    packet
+}
+
 /// Voice with pauses of up to 90 s on a link with jitter: formats by their count.
 fn talk(timer: Option<Duration>) -> BTreeMap<Format, usize> {
     let mut link = Link::new(Mode::Optimistic, |near, far| {
@@ -201,7 +211,8 @@ fn talk(timer: Option<Duration>) -> BTreeMap<Format, usize> {
         link.delay = Duration::from_millis(40 + random.below(31));
         let before = link.now;
         link.now = link.now + late;
-        let (done, right) = link.carry(&flow.packet(&mut random), random.once_in(20));
+        let packet = with_right_sum(flow.packet(&mut random));
+        let (done, right) = link.carry(&packet, random.once_in(20));
         link.now = before;
         assert!(right || done.len > 0);
         *formats.entry(done.format).or_insert(0) += 1;

@@ -116,10 +116,15 @@ fn captures() -> Vec<PathBuf> {
 #[test]
 fn both_ends_set_as_recommended_save_what_was_promised() {
     let folder = fresh_folder("captures");
-    let (mut recommended, mut none) = (0, 0);
+    let (mut recommended, mut none, mut cut) = (0, 0, 0);
     for capture in captures() {
         let name = capture.display();
         let advised = Advised::of(&capture, &folder, &[]);
+        // The promise is of whole packets; the commands have those alone to write that were captured whole.
+        if advised.json["inputs"][0]["cut"] != 0 {
+            cut += 1;
+            continue;
+        }
         let recommendation = advised.recommendation();
         if recommendation.is_null() {
             none += 1;
@@ -137,7 +142,7 @@ fn both_ends_set_as_recommended_save_what_was_promised() {
         assert!(packets(&folder.join("BACK")) == packets(&capture), "{name}: packets differ");
         recommended += 1;
     }
-    println!("{recommended} recommendations hold; for {none} captures there is none");
+    println!("{recommended} recommendations hold; for {none} captures there is none; {cut} were cut");
     assert!(recommended >= 35, "{recommended}");
 }
 

@@ -5,6 +5,7 @@ use core::time::Duration;
 use thinair_wire::time::Instant;
 
 use super::{Decompressed, Decompressor, DecompressorContext, Kind, PENDING, Problem, Threshold};
+use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::feedback::{AckType, Feedback, Form};
 use crate::mode::Mode;
@@ -26,13 +27,8 @@ impl Decompressor<'_> {
     /// Counts failures, moves the state down, and decides what feedback to send. RFC 3095, sections 5.3.2.2.3
     /// and 5.4.2.2.
     #[inline]
-    pub(super) fn react(
-        &mut self,
-        now: Instant,
-        cid: Cid,
-        first: u8,
-        outcome: &Result<Decompressed, Problem>,
-    ) {
+    pub(super) fn react(&mut self, at: Moment, cid: Cid, first: u8, outcome: &Result<Decompressed, Problem>) {
+        let now = at.now;
         let Some(slot) = self.contexts.get_mut(cid.index()) else { return };
         if let (Ok(Decompressed { format, .. }), Kind::Rfc3095(context)) = (outcome, &mut slot.kind)
             && *format != Format::Ir
@@ -88,7 +84,7 @@ impl Decompressor<'_> {
                 slot.unheard = slot.unheard.saturating_add(1);
                 slot.has_failed = true;
                 two_way |= context.mode.is_two_way();
-                let in_vain = slot.unheard >= HELD_BACK || context.is_behind_pause(now);
+                let in_vain = slot.unheard >= HELD_BACK || context.is_behind_pause(at);
                 feedback = in_vain.then_some(AckType::Nack);
             }
             (Err(Problem::Failure(Failure::NoMemory)), Kind::Rfc3095(_) | Kind::Empty) => {
@@ -117,7 +113,7 @@ impl Decompressor<'_> {
                         feedback = Some(AckType::Nack);
                     }
                     DecompressorState::Fc => {
-                        feedback = context.is_behind_pause(now).then_some(AckType::Nack);
+                        feedback = context.is_behind_pause(at).then_some(AckType::Nack);
                     }
                     DecompressorState::Sc
                         if update && config.static_nack.reached(context.update_failures) =>
@@ -135,10 +131,10 @@ impl Decompressor<'_> {
         let (Some(ack), true) = (feedback, two_way) else { return };
         if ack != AckType::Ack {
             let known = matches!(slot.kind, Kind::Rfc3095(_));
-            if now < slot.quiet_until && !(known && slot.unheard >= NACK_EVERY) {
+            if slot.is_quiet(now) && !(known && slot.unheard >= NACK_EVERY) {
                 return;
             }
-            slot.quiet_until = now + config.nack_interval;
+            slot.be_quiet(now + config.nack_interval);
             slot.unheard = 0;
         }
         // Section 5.6.3: R-mode is asked for "only after at least one packet has been correctly decompressed".
@@ -304,12 +300,22 @@ fn rfc5225(cid: Cid, ack: AckType, state: DecompressorState, msn: u16) -> Feedba
 }
 
 impl DecompressorContext {
+    /// Whether a negative acknowledgment was sent so recently that another one has to wait. Behind three weeks without one
+    /// that may be wrong; a few failures later it is sent all the same.
+    fn is_quiet(&self, now: Instant) -> bool {
+        self.quiet_until != 0 && self.quiet_until.wrapping_sub(millis(now)).cast_signed() > 0
+    }
+
+    fn be_quiet(&mut self, until: Instant) {
+        self.quiet_until = millis(until).max(1);
+    }
+
     /// Whether a negative acknowledgment may be sent: not often, and seldom in vain.
     fn is_its_turn(&mut self, now: Instant, interval: Duration) -> bool {
-        if now < self.quiet_until && self.unheard < NACK_EVERY {
+        if self.is_quiet(now) && self.unheard < NACK_EVERY {
             return false;
         }
-        self.quiet_until = now + interval;
+        self.be_quiet(now + interval);
         self.unheard = 0;
         true
     }
@@ -323,4 +329,8 @@ impl Problem {
             Self::NoContext | Self::UnsupportedProfile(_) => None,
         }
     }
+}
+
+fn millis(time: Instant) -> u32 {
+    (time.as_nanos() / 1_000_000) as u32
 }

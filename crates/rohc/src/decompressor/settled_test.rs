@@ -1,5 +1,7 @@
 //! The short way of a decompressor, held against the long one.
 
+use thinair_wire::time::Instant;
+
 use super::*;
 use crate::channel::ProfileSet;
 use crate::cid::CidSpace;
@@ -42,7 +44,7 @@ fn in_full(
             if !decompressor.config.channel.allows(header.cid) {
                 return Err(DecompressError::Cid);
             }
-            decompressor.in_full(now, &header, out, None)
+            decompressor.in_full(now.into(), &header, out, None)
         }
         Body::Empty | Body::Segment { .. } => decompressor.decompress(now, packet, out),
     }
@@ -149,12 +151,12 @@ fn most_packets_of_a_steady_flow_are_settled() {
             let (now, packet) = (Instant::from_millis(i), flow.packet());
             let sent = compressor.compress(now, &packet, &mut rohc).unwrap();
             let header = Header::read(&rohc[..sent.len], CidSpace::Small).unwrap();
-            let done = match decompressor.settled(now, &header, &mut out) {
+            let done = match decompressor.settled(now.into(), &header, &mut out) {
                 Some(done) => {
                     settled += 1;
                     done
                 }
-                None => decompressor.in_full(now, &header, &mut out, None).unwrap(),
+                None => decompressor.in_full(now.into(), &header, &mut out, None).unwrap(),
             };
             assert_eq!(out[..done.len], packet);
         }

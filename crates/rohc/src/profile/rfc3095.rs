@@ -22,6 +22,7 @@ mod list;
 mod list_plan;
 mod list_state;
 mod own;
+mod proof;
 mod reliable;
 pub(crate) mod rtp;
 mod settled;

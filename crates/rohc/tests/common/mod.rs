@@ -4,7 +4,10 @@
 
 pub mod coap;
 pub mod damage;
+pub mod journey;
 pub mod media;
+pub mod source;
+pub mod table;
 pub mod tcp;
 
 use media::Media;

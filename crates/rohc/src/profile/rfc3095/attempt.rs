@@ -5,7 +5,6 @@ use thinair_wire::coder::Reader;
 use thinair_wire::crc::Check;
 use thinair_wire::header::protocol;
 use thinair_wire::lsb::{self, Shift};
-use thinair_wire::time::Instant;
 
 use super::decompress::{Context, Failure, Own};
 use super::doubt::{AWAITED, By, NEAR, Reference};
@@ -14,6 +13,7 @@ use super::list_state::ah_sn;
 use super::rtp::RtpFields;
 use super::timestamp;
 use super::{Fields, IP_ID, IP_ID2, IpFields, LISTS, SN, TS, has_own_sn, has_rtp, sn_plus, sn_shift};
+use crate::arrival::Moment;
 use crate::profile::{Format, ProfileId};
 
 /// Packets by which a packet may be late where its SN is its own, which may take any step within the interpretation interval
@@ -23,7 +23,7 @@ const LATEST: u32 = 512;
 /// Attempts to rebuild one header with one SN after the other.
 pub(super) struct Attempt<'a, 'p> {
     /// When the packet arrived.
-    pub(super) now: Instant,
+    pub(super) now: Moment,
     pub(super) context: &'a Context,
     pub(super) reader: &'a Reader<'p>,
     pub(super) payload: usize,
@@ -43,13 +43,14 @@ pub(super) struct Passed {
     /// There are extension headers, or the packet says that there are none any more.
     pub(super) has_lists: bool,
     pub(super) ah_sn: [Option<u32>; LISTS],
-    /// The SN was found by the repair of a wraparound.
-    pub(super) repaired: bool,
+    /// The SN was found among several, and proved (`proof`).
+    pub(super) proved: bool,
     pub(super) by: By,
 }
 
 impl Attempt<'_, '_> {
-    /// Decodes with the references in the order of RFC 3095, section 5.3.2.2.3.
+    /// Decodes with the references in the order of RFC 3095, section 5.3.2.2.3; behind a pause or a loss with the SNs that may
+    /// be meant (section 5.3.2.2.4).
     #[inline]
     pub(super) fn find<'i, 'p: 'i>(
         &self,
@@ -62,13 +63,15 @@ impl Attempt<'_, '_> {
         let context = self.context;
         let (bits, k) = self.reader.collected(SN);
         let sn = self.decode_sn(bits, k, context.sn);
-        let (waited, gap) = (context.waited(self.now), u64::from(context.gap));
+        if self.is_open(sn, k, x) {
+            return self.by_proof(format, sn, x, extensions, out, passed);
+        }
         if self.is_far_ahead(sn, k, x) {
             // RFC 4224: on a channel that reorders or duplicates, a packet that is late by `d` looks like one
             // that is ahead by `2^k - d`. One that is really that far ahead comes after a loss, and so after a
             // pause; and if it could be late all the same, it is not delivered.
             let ahead = u64::from(context.ahead(sn, context.sn) as u32);
-            let paused = waited >= gap * (ahead / 2);
+            let paused = context.pace.waited(self.now) >= u64::from(context.pace.gap) * (ahead / 2);
             let late = self.sn_plus(sn, (1_u32 << k).wrapping_neg());
             // An SN that is not the compressor's may take such a step by itself.
             let steps = has_own_sn(x.profile);
@@ -84,13 +87,6 @@ impl Attempt<'_, '_> {
         }
         if self.with(None, sn, x, extensions, out, passed)? {
             return Ok(());
-        }
-        // 5.3.2.2.4: the SN has wrapped around if that much time has passed.
-        if gap > 0 && waited / gap >= 1 << k {
-            let sn = self.decode_sn(bits, k, self.sn_plus(context.sn, 1 << k));
-            passed.repaired = true;
-            let right = self.with(None, sn, x, extensions, out, passed)?;
-            return if right { Ok(()) } else { Err(Failure::Crc(format)) };
         }
         // 5.3.2.2.5: the reference may have been updated wrongly.
         let sn2 = match self.in_leap(sn, x) {
@@ -204,7 +200,7 @@ impl Attempt<'_, '_> {
 
     /// `sn + steps`, in the width of the SN.
     #[inline]
-    fn sn_plus(&self, sn: u32, steps: u32) -> u32 {
+    pub(super) fn sn_plus(&self, sn: u32, steps: u32) -> u32 {
         sn_plus(self.context.profile, sn, steps)
     }
 
@@ -226,7 +222,7 @@ impl Attempt<'_, '_> {
 
     /// Whether the header depends on the SN: where nothing does, late or not makes no difference.
     #[inline]
-    fn holds_sn(&self, x: &Fields<'_>) -> bool {
+    pub(super) fn holds_sn(&self, x: &Fields<'_>) -> bool {
         has_own_sn(x.profile)
             || (0..x.base_ips()).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
             || self.context.lists.iter().any(|list| !list.current.is_empty())
@@ -271,7 +267,14 @@ impl Attempt<'_, '_> {
             let from = reference.map_or(self.context.sn, |reference| reference.sn);
             let last = reference.map_or(rtp.ts, |reference| reference.ts(rtp.stride));
             let (rtp, ahead) = (&RtpFields { ts: last, ..*rtp }, self.context.ahead(sn, from));
-            let ts = timestamp::decode(self.reader, &x.rtp_extra, rtp, ahead, self.context.arrival, self.now);
+            let ts = timestamp::decode(
+                self.reader,
+                &x.rtp_extra,
+                rtp,
+                ahead,
+                self.context.pace.last(),
+                self.now.now,
+            );
             x.rtp.ts = ts.ok_or(Failure::Malformed)?;
         }
         passed.has_lists = !extensions.is_empty() || x.extra.iter().any(|extra| extra.ipx || extra.has_list);

@@ -9,6 +9,7 @@ use super::cce::Cce;
 use super::compress::Context;
 use super::list_plan::{icv, sends_ah};
 use super::own::Own;
+use super::proof::is_proved_by_sum;
 use super::tail::{Tail, tail};
 use super::timestamp::Needed;
 use super::{BASE_IPS, Fields, IP_ID, IP_ID2, SN, TS, base, formats, has_own_sn, has_rtp, rtp, sn_shift};
@@ -82,11 +83,26 @@ pub(super) fn has_crc_3(format: Format) -> bool {
 }
 
 impl Context {
+    /// Whether the headers depend on the SN, and no checksum proves it (`proof`).
+    #[inline]
+    fn depends_on_sn(&self, x: &Fields<'_>) -> bool {
+        if self.caution.sums && x.udp.checksum != 0 && is_proved_by_sum(self.profile) {
+            return false;
+        }
+        has_own_sn(self.profile)
+            || x.base().iter().any(|ip| ip.holds_ip_id() && !ip.sid)
+            || self.table.is_used()
+    }
+
     /// Bits of the SN that a packet needs. An SN of the packet's own may take a step that looks as if the packet were a
     /// late one (RFC 4224), unless the interval reaches twice as far.
     #[inline]
-    fn sn_bits(&self, sn: u32) -> u32 {
+    fn sn_bits(&self, now: Instant, x: &Fields<'_>) -> u32 {
+        let sn = x.sn;
         let needed = self.sns.needed_bits(sn as u16, sn_shift(self.profile));
+        let careful =
+            if !self.mode.is_secure() && self.depends_on_sn(x) { self.caution.bits(now) } else { 0 };
+        let needed = needed.max(careful);
         let step = sn.wrapping_sub(self.sn) as u16;
         if has_own_sn(self.profile) && (8..1 << 15).contains(&step) {
             return needed.max(u16::BITS - step.leading_zeros() + 1);
@@ -103,7 +119,7 @@ impl Context {
         x: &mut Fields<'_>,
         plan: &Plan<'_>,
     ) -> NeededBits {
-        let mut needed = NeededBits { sn: self.sn_bits(x.sn), ..NeededBits::default() };
+        let mut needed = NeededBits { sn: self.sn_bits(now, x), ..NeededBits::default() };
         writer.offer(SN, Lsb { value: x.sn, needed: needed.sn });
         x.ext3_sn = needed.sn > 5;
         let holders = [(IP_ID, x.ip_id_holder()), (IP_ID2, x.ip_id2_holder())];

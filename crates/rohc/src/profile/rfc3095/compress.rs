@@ -9,6 +9,7 @@ use thinair_wire::range::{Count, Range};
 use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
+use super::attempt::ahead;
 use super::cce::{Cce, Coverage};
 use super::choose::has_extension_3;
 use super::coap_2015;
@@ -22,6 +23,7 @@ use super::table::{self, Pool, Table};
 use super::{
     BASE_IPS, CSRC, Fields, IpFields, UdpFields, Upper, Version, has_own_sn, has_rtp, rtp, sn_plus, upper,
 };
+use crate::caution::Caution;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Plan};
 use crate::mode::{CompressorMode, Mode};
@@ -157,6 +159,7 @@ pub(crate) struct Context {
     pub(super) lists: [ListState; BASE_IPS],
     pub(super) table: Table,
     pub(super) timer: Timer,
+    pub(super) caution: Caution,
 }
 
 impl Context {
@@ -199,6 +202,7 @@ impl Context {
             lists: [ListState::default(); BASE_IPS],
             table: Table::default(),
             timer: Timer::start(now),
+            caution: Caution::default(),
         };
         for (kept, ip) in context.ips.iter_mut().zip(plan.ips()) {
             *kept = ip_fields(ip);
@@ -420,6 +424,7 @@ impl Context {
                 _ => ir::ir_dyn(&mut writer, &mut x),
             };
             written.map_err(|_| Refused::ByThisPacket)?;
+            self.caution.sums = layout.has_right_sum(header, plan.payload());
         } else if format.updates() {
             let check = Check::of_width(writer.crc_width()).ok_or(Refused::ByThisPacket)?;
             let state = crc_static.0[usize::from(check != Check::Crc3)];
@@ -647,6 +652,17 @@ impl Context {
         }
     }
 
+    /// Counts the last IR packet twice for what the second packet of a flow shows: the behavior of the IP-ID, and TS_STRIDE.
+    fn count_once_more(&mut self) {
+        for pending in &mut self.pending {
+            pending.flags = pending.flags.saturating_sub(1);
+            pending.id = pending.id.saturating_sub(1);
+        }
+        if let Own::Rtp(rtp) = &mut self.own {
+            rtp.timestamps.count_once_more();
+        }
+    }
+
     /// Enough packets of the state were sent, or one was acknowledged.
     pub(super) fn leave_state(&mut self) {
         let dynamic = core::mem::take(&mut self.dynamic);
@@ -716,6 +732,8 @@ impl Context {
         let is_first = self.sns.is_empty() && !secure;
         let since = self.since(x.sn);
         let width = usize::from(config.window);
+        let step = ahead(self.profile, x.sn, self.sn).max(1) as u32;
+        self.caution.sent(now, step, config.repetitions);
         self.sn = x.sn;
         if !secure {
             self.sns.push(x.sn as u16, width);
@@ -758,6 +776,10 @@ impl Context {
                 self.dynamic = self.dynamic.saturating_sub(1);
             }
             if !self.in_state.is_due() {
+                let is_new = format == Format::Ir && self.dynamic != REFRESH;
+                if config.established_by_ir && is_new && !secure {
+                    self.count_once_more();
+                }
                 self.leave_state();
             }
         }

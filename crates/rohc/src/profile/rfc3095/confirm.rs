@@ -35,8 +35,12 @@ impl Context {
                     self.acknowledge(sn, config, pool);
                 }
             }
-            AckType::Nack => self.enter_fo(next, repetitions, true),
+            AckType::Nack => {
+                self.caution.refused();
+                self.enter_fo(next, repetitions, true);
+            }
             AckType::StaticNack => {
+                self.caution.refused();
                 self.enter_ir(next, repetitions, true);
                 // Whatever was known of the lists is not: section 5.8.2.1 a).
                 for list in &mut self.lists {

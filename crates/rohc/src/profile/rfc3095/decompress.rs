@@ -3,7 +3,6 @@
 use thinair_wire::coder::{Reader, Refusal, Traced, Tracer, Writer};
 use thinair_wire::crc::Check;
 use thinair_wire::header::rtp::VERSION;
-use thinair_wire::time::Instant;
 
 use super::attempt::{Attempt, Passed, unbuildable};
 use super::cce::{Cce, CoverageContext};
@@ -21,14 +20,11 @@ use super::{
     BASE_IPS, CSRC, Fields, IP_ID, IpFields, LISTS, PacketType, TS, UdpFields, Upper, base, formats, has_rtp,
     has_t_bit_behind, upper,
 };
+use crate::arrival::{Moment, Pace};
 use crate::mode::{DecompressorMode, Mode};
 use crate::packet::Header;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
-
-/// Headers that must be decompressed after a repair of a wraparound before one is delivered, the repaired one
-/// included. RFC 3095, section 5.3.2.2.4 e).
-const TRIAL: u8 = 2;
 
 /// Packets that could have come meanwhile, for a pause to be none of the usual ones.
 const PAUSE: u64 = 16;
@@ -103,8 +99,6 @@ pub(crate) struct Context {
     pub(super) sn: u32,
     /// Ref -1, as long as ref 0 is in doubt.
     pub(super) doubt: Doubt,
-    /// Packets still to be held back after a repair.
-    pub(super) trial: u8,
     /// The outcome of the last 16 packets, and of the last 16 updates: 1 is a failure.
     pub(crate) failures: u16,
     pub(crate) update_failures: u16,
@@ -116,8 +110,9 @@ pub(crate) struct Context {
     pub(super) lists: [ListState; LISTS],
     pub(super) table: Table,
     /// When the last packet was verified, and the smoothed time between packets in microseconds.
-    pub(super) arrival: Instant,
-    pub(super) gap: u32,
+    pub(crate) pace: Pace,
+    /// The UDP checksum of the last packet that said everything was right.
+    pub(super) sums: bool,
 }
 
 impl Context {
@@ -138,15 +133,14 @@ impl Context {
             version: VERSION,
             sn: 0,
             doubt: Doubt::default(),
-            trial: 0,
             failures: 0,
             update_failures: 0,
             sequence: 0,
             crc_static: None,
             lists: [ListState::default(); LISTS],
             table: Table::default(),
-            arrival: Instant::ZERO,
-            gap: 0,
+            pace: Pace::default(),
+            sums: false,
         }
     }
 
@@ -198,7 +192,7 @@ impl Context {
     /// An IR packet whose profile is that of the context.
     pub(crate) fn ir(
         &mut self,
-        now: Instant,
+        now: Moment,
         packet: &Header<'_>,
         deliver_empty: bool,
         pool: &mut Pool<'_>,
@@ -217,7 +211,7 @@ impl Context {
     /// An IR-DYN packet whose profile is that of the context.
     pub(crate) fn ir_dyn(
         &mut self,
-        now: Instant,
+        now: Moment,
         packet: &Header<'_>,
         deliver_empty: bool,
         pool: &mut Pool<'_>,
@@ -321,7 +315,7 @@ impl Context {
     #[allow(clippy::too_many_arguments)]
     fn initialize<'p>(
         &mut self,
-        now: Instant,
+        now: Moment,
         packet: &Header<'_>,
         reader: &Reader<'p>,
         x: &Fields<'p>,
@@ -352,7 +346,8 @@ impl Context {
             header::rebuild(x, &extensions, payload.len(), out, &mut layout).map_err(unbuildable)?;
             layout
         };
-        if format == Format::Ir && self.is_other_flow(x) {
+        let is_other_flow = format == Format::Ir && self.is_other_flow(x);
+        if is_other_flow {
             self.release(pool);
             self.lists = [ListState::default(); LISTS];
         }
@@ -366,9 +361,13 @@ impl Context {
             let length = datagram_len(self.profile, lists.csrc_len(), payload.len());
             self.coverage = CoverageContext::initial(x.udp.coverage, length);
         }
+        let ahead = self.ahead(x.sn, self.sn);
+        let goes_on = self.state != DecompressorState::Nc && !is_other_flow;
+        self.pace = if goes_on { self.pace } else { Pace::default() };
+        self.pace.note(now, ahead.max(1) as u32);
+        self.sums = layout.has_right_sum(out, payload);
         self.sn = x.sn;
         self.trust_newest();
-        self.trial = 0;
         self.crc_static = None;
         for (state, extra) in self.lists.iter_mut().zip(&x.extra) {
             if let Some(sn) = ah_sn(extra.list()) {
@@ -376,7 +375,6 @@ impl Context {
             }
         }
         self.state.on_success();
-        self.note_arrival(now);
         let header_in = packet.len_before(payload);
         // RFC 3095, section 5.7.7: delivered "if and only if the payload is non-empty". Profile 0x0080 is without
         // this rule.
@@ -388,7 +386,7 @@ impl Context {
     /// A compressed packet: type 0, 1 or 2. `uo_1_id_updates` is that of the configuration, `has_failed` that of the CID.
     pub(crate) fn compressed(
         &mut self,
-        now: Instant,
+        now: Moment,
         packet: &Header<'_>,
         uo_1_id_updates: bool,
         has_failed: bool,
@@ -479,14 +477,14 @@ impl Context {
             if !is_delivered {
                 return Err(Failure::Suspect(format));
             }
-            self.note_arrival(now);
+            self.pace.note(now, 1);
             return verified(packet, x.cce.map_or(format, Cce::format), &passed.layout, payload, out);
         }
         let updates = format != Format::Uo1IdExt3 || uo_1_id_updates;
         if reliable && self.only_delivers(&x, format) {
             // A timer counts from the arrival of the reference.
             if x.rtp.time_stride == 0 {
-                self.note_arrival(now);
+                self.pace.note(now, 1);
             }
             return verified(packet, format, &passed.layout, payload, out);
         }
@@ -508,24 +506,20 @@ impl Context {
             }
             By::Newest | By::Before { .. } => {}
         }
+        let ahead = self.ahead(x.sn, self.sn);
+        self.pace.note(now, ahead.max(1) as u32);
         self.sn = x.sn;
         self.keep(&x, updates, length);
-        if check != Check::Crc3 || format == Format::Uo1IdExt3 && updates {
+        if passed.proved || check != Check::Crc3 || format == Format::Uo1IdExt3 && updates {
             self.trust_newest();
         }
         self.crc_static = Some(passed.crc_static).filter(|_| updates);
         self.state.on_success();
-        self.note_arrival(now);
-        if passed.repaired {
-            self.trial = TRIAL;
-        }
-        if check == Check::Crc3 && self.failures & DOUBTFUL == DOUBTFUL {
+        if passed.proved {
+            self.failures = 0;
+        } else if check == Check::Crc3 && self.failures & DOUBTFUL == DOUBTFUL {
             // Of headers that a damaged context makes, CRC-3 lets one in eight through.
             self.failures <<= 1;
-            return Err(Failure::OnTrial(format));
-        }
-        if self.trial > 0 {
-            self.trial -= 1;
             return Err(Failure::OnTrial(format));
         }
         verified(packet, x.cce.map_or(format, Cce::format), &passed.layout, payload, out)
@@ -611,22 +605,9 @@ impl Context {
         }
     }
 
-    /// Microseconds since the last packet that was verified.
-    #[inline]
-    pub(super) fn waited(&self, now: Instant) -> u64 {
-        now.nanos_since(self.arrival) / 1_000
-    }
-
     /// Whether nothing was verified for so long that no channel would hold a packet back until now.
-    pub(crate) fn is_behind_pause(&self, now: Instant) -> bool {
-        self.waited(now) > u64::from(self.gap) * PAUSE
-    }
-
-    #[inline]
-    pub(super) fn note_arrival(&mut self, now: Instant) {
-        let gap = u32::try_from(self.waited(now)).unwrap_or(u32::MAX);
-        self.gap = if self.gap == 0 { gap } else { self.gap - self.gap / 8 + gap / 8 };
-        self.arrival = now;
+    pub(crate) fn is_behind_pause(&self, now: Moment) -> bool {
+        self.pace.waited(now) > u64::from(self.pace.gap) * PAUSE
     }
 
     /// Tells the fields of a packet, as far as this context can, and its format.

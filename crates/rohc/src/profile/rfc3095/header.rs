@@ -187,6 +187,38 @@ impl Layout {
         ips.iter().map(|&(at, version, extensions)| (usize::from(at), version, usize::from(extensions)))
     }
 
+    /// Whether UDP or UDP-Lite has a checksum behind these `headers`, which covers all of them from there on, and that is
+    /// right. RFC 768; RFC 3828, section 3.1. Behind a Routing header it seems to be wrong.
+    pub(super) fn has_right_sum(&self, headers: &[u8], payload: &[u8]) -> bool {
+        self.sum(headers, payload) == Some(0)
+    }
+
+    fn sum(&self, headers: &[u8], payload: &[u8]) -> Option<u16> {
+        let (at, version, extensions) = self.ips().last()?;
+        let start = at + fixed_len(version) + extensions;
+        let (ip, upper) = headers.get(at..self.len)?.split_at_checked(start - at)?;
+        let (addresses, kind) = match version {
+            Version::V4 => (ip.get(12..20)?, ip.get(9)?),
+            Version::V6 => (ip.get(8..40)?, ip.get(6)?),
+        };
+        let len = upper.len() + payload.len();
+        let said = u16::from_be_bytes(*upper.get(4..6)?.first_chunk()?);
+        let is_lite = *kind == protocol::UDP_LITE;
+        let covered = if is_lite && said != 0 { usize::from(said) } else { len };
+        let behind = covered.checked_sub(upper.len())?;
+        let checksum = upper.get(6..8)?;
+        let sum = Sum::ZERO.octets(addresses).word(u16::from(*kind)).word(len as u16);
+        let payload = payload.get(..behind)?;
+        // An odd octet makes a word with the one behind it.
+        let sum = match (upper.split_last(), payload.split_first()) {
+            (Some((a, upper)), Some((b, payload))) if upper.len().is_multiple_of(2) => {
+                sum.octets(upper).word(u16::from_be_bytes([*a, *b])).octets(payload)
+            }
+            _ => sum.octets(upper).octets(payload),
+        };
+        (checksum != [0, 0]).then(|| sum.checksum())
+    }
+
     /// State of a check after the CRC-STATIC octets of `header`. RFC 3095, sections 5.7.7.3 to 5.7.7.5, 5.8.7.
     pub(super) fn crc_static(&self, check: Check, header: &[u8]) -> u8 {
         let mut crc = check.start();

@@ -96,9 +96,17 @@ impl compress::Context {
     }
 
     /// What was said often enough for U- and O-mode is said until it is acknowledged: how headers are read, where no CRC
-    /// would tell that it was lost.
+    /// would tell that it was lost. With `established_by_ir`, the CRC-7 of the packets that announce the mode is proof enough, but
+    /// not for the Checksum Coverage, which it does not cover.
     fn repeat_counted(&mut self, config: &CompressorConfig) {
         let next = self.since(self.next_sn());
+        if upper(self.profile) == Upper::UdpLite {
+            self.coverage.repeat(config.repetitions);
+        }
+        self.pending_since = next;
+        if config.established_by_ir {
+            return;
+        }
         for (pending, ip) in self.pending.iter_mut().zip(&self.ips).take(usize::from(self.ip_count)) {
             if ip.version == Version::V4 {
                 pending.flags = config.repetitions.max(1);
@@ -107,10 +115,6 @@ impl compress::Context {
         if let Own::Rtp(rtp) = &mut self.own {
             rtp.timestamps.repeat(next, (config.repetitions, config.window));
         }
-        if upper(self.profile) == Upper::UdpLite {
-            self.coverage.repeat(config.repetitions);
-        }
-        self.pending_since = next;
     }
 
     /// The mode of a new context on a CID that had one before (RFC 4815, section 7.2).
@@ -299,7 +303,7 @@ impl Attempt<'_, '_> {
         // RFC 4224, as in U- and O-mode, but against the last packet: the reference is older.
         let ahead = (sn as u16).since(context.doubt.sn);
         let late = k > 0 && k < u16::BITS && ahead >= 1 << (k - 1) && ahead < 1 << (u16::BITS - 1);
-        if late && context.waited(self.now) < u64::from(context.gap) * u64::from(ahead / 2) {
+        if late && context.pace.waited(self.now) < u64::from(context.pace.gap) * u64::from(ahead / 2) {
             return Err(Failure::Ambiguous(format));
         }
         if format.updates() {

@@ -93,7 +93,7 @@ impl Context {
         let counts = ip.version == Version::V6 || self.watchers[0].expects(ip, id);
         let [crc_static, _] = self.crc_static.known()?;
         let (sn, mut checksum) = self.settled_upper(sight, payload, config)?;
-        if !self.settled || !same || !counts || !self.timer.is_quiet(now) {
+        if !self.settled || !same || !counts || !self.timer.is_quiet(now) || !self.caution.is_quiet(now) {
             return None;
         }
 
@@ -132,6 +132,7 @@ impl Context {
 
         let width = usize::from(config.window);
         self.timer.count(len);
+        self.caution.sent(now, 1, config.repetitions);
         if let (Above::Rtp(header), Own::Rtp(rtp)) = (&sight.above, &mut self.own) {
             rtp.go_on(now, header, (sn, self.sn), config);
         }

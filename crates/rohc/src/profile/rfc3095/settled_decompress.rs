@@ -7,7 +7,6 @@
 use thinair_wire::coder::{Reader, Refusal};
 use thinair_wire::crc::Check;
 use thinair_wire::lsb::{self, Shift};
-use thinair_wire::time::Instant;
 
 use super::attempt::{ahead, decode_sn};
 use super::decompress::{Context, DOUBTFUL, Own, Verified};
@@ -15,6 +14,7 @@ use super::header::{Layout, Plain};
 use super::rtp::{RtpExtra, RtpFields};
 use super::tail::udp_checksum;
 use super::{IP_ID, IpFields, SN, Version, has_rtp, timestamp, type0, type1};
+use crate::arrival::Moment;
 use crate::mode::Mode;
 use crate::packet::Header;
 use crate::profile::{Format, ProfileId};
@@ -28,7 +28,6 @@ impl Context {
             && self.state == DecompressorState::Fc
             && self.mode.is_quiet(wanted)
             && self.ip_count == 1
-            && self.trial == 0
             && !self.doubt.is_open()
             && self.failures & DOUBTFUL != DOUBTFUL
             && self.lists.iter().all(|list| list.current.is_empty())
@@ -39,7 +38,7 @@ impl Context {
     #[inline]
     pub(crate) fn compressed_settled(
         &mut self,
-        now: Instant,
+        now: Moment,
         packet: &Header<'_>,
         wanted: Mode,
         out: &mut [u8],
@@ -72,7 +71,7 @@ impl Context {
         let (bits, k) = reader.collected(SN);
         headers.sn = decode_sn(self.profile, bits, k, self.sn);
         let ahead = ahead(self.profile, headers.sn, self.sn);
-        if ahead != 1 {
+        if ahead != 1 || !self.pace.is_next(now, 1 << k) {
             // Packets were lost, or it is late (RFC 4224), or damaged: that opens a doubt.
             return None;
         }
@@ -82,7 +81,7 @@ impl Context {
         match &self.own {
             Own::Rtp(rtp) if has_rtp(self.profile) => {
                 let extra = RtpExtra::default();
-                let ts = timestamp::decode(&reader, &extra, rtp, ahead, self.arrival, now)?;
+                let ts = timestamp::decode(&reader, &extra, rtp, ahead, self.pace.last(), now.now)?;
                 headers.rtp = RtpFields { ts, ..*rtp };
             }
             Own::Esp(spi) => headers.spi = *spi,
@@ -102,7 +101,7 @@ impl Context {
         if let (true, Own::Rtp(rtp)) = (has_rtp(self.profile), &mut self.own) {
             rtp.ts = headers.rtp.ts;
         }
-        self.note_arrival(now);
+        self.pace.note(now, 1);
         self.note_success(false);
         Some(Verified { format, header_in: packet.len_before(payload), header_out: layout.len, len })
     }

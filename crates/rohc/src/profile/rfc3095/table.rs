@@ -96,6 +96,13 @@ pub(crate) struct Table {
     first: u16,
 }
 
+impl Table {
+    /// Whether there are items.
+    pub(super) fn is_used(self) -> bool {
+        self.first != NONE
+    }
+}
+
 impl Default for Table {
     fn default() -> Self {
         Self { first: NONE }

@@ -326,6 +326,12 @@ impl Timestamps {
         }
     }
 
+    /// A packet with the timestamp and TS_STRIDE in full counts twice.
+    pub(super) fn count_once_more(&mut self) {
+        self.stride = self.stride.saturating_sub(1);
+        self.unscaled = self.unscaled.saturating_sub(1);
+    }
+
     /// A packet was acknowledged that has said all there is to say.
     pub(super) fn acknowledge_said(&mut self) {
         (self.stride, self.unscaled, self.pt) = (0, 0, 0);

@@ -4,13 +4,12 @@
 //! delivered only if its own is right as well. Our compressor sends an IR-DYN packet where checksums are wrong from now on, others
 //! do not; so a wrong checksum is no damage where there is no other sign of it, or where it shows that it is the sender's.
 
-use thinair_wire::time::Instant;
-
 use super::decompress::{Context, Packet};
 use super::doubt::TURN;
 use super::formats::has_crc7;
 use super::segment::{checksum_is_right, is_checksum_to_come};
 use super::state::State;
+use crate::arrival::Moment;
 use crate::state::DecompressorState;
 
 /// Packets behind a gap or a failure that must come one after the other before a wrong TCP checksum may be the sender's. A
@@ -23,26 +22,16 @@ impl Context {
     #[cold]
     pub(super) fn may_be_wrong(
         &self,
-        now: Instant,
+        now: Moment,
         found: &Packet<'_>,
         len: usize,
         last: &State,
         ahead: i16,
     ) -> bool {
         let is_next = self.state == DecompressorState::Fc && ahead == 1 && found.next.goes_on(last);
-        let turn = self.gap.saturating_mul(TURN as u64);
-        let is_behind_pause = turn > 0 && now.nanos_since(self.arrival) > turn;
+        let turn = u64::from(self.pace.gap) * TURN as u64;
+        let is_behind_pause = turn > 0 && self.pace.waited(now) > turn;
         is_next && (has_crc7(found.format) || self.calm == CALM && !is_behind_pause) || is_to_come(found, len)
-    }
-
-    /// A packet was verified.
-    #[inline]
-    pub(crate) fn note_arrival(&mut self, now: Instant) {
-        if self.arrival != Instant::ZERO {
-            let gap = now.nanos_since(self.arrival);
-            self.gap = if self.gap == 0 { gap } else { self.gap - self.gap / 8 + gap / 8 };
-        }
-        self.arrival = now;
     }
 }
 

@@ -5,7 +5,6 @@
 
 use thinair_wire::coder::{Reader, Refusal, Traced, Tracer};
 use thinair_wire::crc::Check;
-use thinair_wire::time::Instant;
 
 use super::checksum::{CALM, is_right};
 use super::doubt::FAR;
@@ -16,6 +15,7 @@ use super::replicate::{Head, ir_cr, replicate_chain};
 use super::segment::{Unbuildable, rebuild};
 use super::state::{Ip, MAX_IP, SYN, State, TcpRoom};
 use super::{Fields, ir, ir_dyn, irregular, settled_irregular};
+use crate::arrival::{Moment, Pace};
 use crate::cid::{Cid, CidSpace};
 use crate::packet::Header;
 use crate::profile::Format;
@@ -41,9 +41,7 @@ pub(crate) struct Context {
     pub(super) trial: u8,
     /// Packets that came one after the other without a gap or a failure, up to [`CALM`].
     pub(super) calm: u8,
-    /// Arrival of the last packet that was verified, and the smoothed time between packets in nanoseconds.
-    pub(super) arrival: Instant,
-    pub(super) gap: u64,
+    pub(crate) pace: Pace,
     /// The highest sequence number so far.
     pub(super) highest: u32,
     /// The outcome of the last 16 packets: 1 is a failure.
@@ -95,8 +93,7 @@ impl Context {
             stray: None,
             trial: 0,
             calm: CALM,
-            arrival: Instant::ZERO,
-            gap: 0,
+            pace: Pace::NEW,
             highest: 0,
             failures: 0,
             unrepaired: 0,
@@ -248,15 +245,19 @@ impl Context {
     #[inline]
     pub(crate) fn compressed(
         &mut self,
-        now: Instant,
+        now: Moment,
         packet: &Header<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
+        let last = self.msn;
         let verified = self.verified(now, packet, room, out);
         match verified {
-            Ok(_) => self.note_arrival(now),
-            Err(_) => self.calm = 0,
+            Ok(_) => self.pace.note(now, u32::from(self.msn.wrapping_sub(last).max(1))),
+            Err(_) => {
+                self.calm = 0;
+                self.pace.note_failure();
+            }
         }
         verified
     }
@@ -264,7 +265,7 @@ impl Context {
     #[inline]
     fn verified(
         &mut self,
-        now: Instant,
+        now: Moment,
         packet: &Header<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],

@@ -1,0 +1,127 @@
+//! How many bits of a sequence number packets carry, for the other end to be sure which packet it is: more behind a pause, which
+//! looks to it like a loss, and more for a while where it has asked for repair.
+//!
+//! RFC 3095 has the window for references that may have been missed (section 4.5.1), and says nothing of pauses. The other
+//! end's rule is in `arrival`; this one is twice as careful, since the link may have spread or gathered packets.
+
+use thinair_wire::time::Instant;
+
+use crate::arrival::{LEAP, OFF, forget, size};
+
+/// Bits behind a request for repair: losses of 128 packets do not matter then.
+const BEHIND_NACK: u8 = 8;
+
+/// Packets that have so many bits, behind the first request.
+const PACKETS_BEHIND_NACK: u8 = 32;
+
+/// The bits of the smallest formats, which need no caution, and the packets of a pause that do not matter with them.
+const SMALLEST: u32 = 4;
+
+/// Times between packets that count as longer: half of those in `arrival`.
+const SHORTEST: u32 = 8;
+
+/// What a compressor remembers of a flow for that. Times are in units of 2^16 nanoseconds, modulo 2^32, which are 78 hours.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Caution {
+    /// When the last packet was sent; 0 before the first one.
+    last: u32,
+    /// Smoothed time between packets, 0 before the second one.
+    gap: u32,
+    /// How far that is off, and the longest of these times, as in `arrival::Pace`.
+    spread: u8,
+    longest: u8,
+    bits: u8,
+    /// Packets still to be sent with so many bits.
+    left: u8,
+    /// Packets behind the next request for repair.
+    next: u8,
+    /// Packets, modulo 256.
+    steps: u8,
+    /// The transport checksum of the last packet that said everything was right.
+    pub(crate) sums: bool,
+}
+
+/// Units behind one before the origin.
+fn units(now: Instant) -> u32 {
+    ((now.as_nanos() >> 16) as u32).wrapping_add(1)
+}
+
+impl Caution {
+    fn waited(&self, now: Instant) -> u32 {
+        units(now).wrapping_sub(self.last)
+    }
+
+    /// Whether the next packet needs no more bits than any other.
+    #[inline]
+    pub(crate) fn is_quiet(&self, now: Instant) -> bool {
+        self.left == 0 && !self.is_behind_pause(self.waited(now))
+    }
+
+    /// Whether the other end may not be sure, with the smallest formats, of a packet behind such a pause: half of the one that
+    /// `arrival` asks for, and none that both have got used to.
+    #[inline]
+    fn is_behind_pause(&self, waited: u32) -> bool {
+        let is_usual = || size(waited.into()) <= self.longest && u32::from(self.spread) > OFF / 2;
+        self.steps > 0 && waited / SMALLEST > self.gap.max(SHORTEST) && !is_usual()
+    }
+
+    /// Bits that the next packet needs, 0 if it needs no more than any other.
+    pub(crate) fn bits(&self, now: Instant) -> u32 {
+        let kept = if self.left > 0 { u32::from(self.bits) } else { 0 };
+        kept.max(self.bits_behind_pause(self.waited(now)))
+    }
+
+    fn bits_behind_pause(&self, waited: u32) -> u32 {
+        if !self.is_behind_pause(waited) {
+            return 0;
+        }
+        let packets = (waited / self.gap.max(SHORTEST)).saturating_mul(4);
+        (u32::BITS - packets.leading_zeros()).clamp(SMALLEST + 1, u16::BITS)
+    }
+
+    /// A packet was sent, whose sequence number is a `step` behind that of the one before; changes are sent with so many
+    /// `repetitions`.
+    #[inline]
+    pub(crate) fn sent(&mut self, now: Instant, step: u32, repetitions: u8) {
+        let waited = self.waited(now);
+        if self.left > 0 || self.is_behind_pause(waited) {
+            self.sent_with_caution(waited, repetitions);
+        }
+        if self.last != 0 && step < LEAP {
+            let gap = if step > 1 { waited / step } else { waited };
+            if self.gap == 0 {
+                (self.gap, self.spread) = (gap, OFF as u8);
+            } else {
+                let off =
+                    (OFF.saturating_mul(gap.abs_diff(self.gap)) / self.gap).min(u32::from(u8::MAX)) as u8;
+                self.spread = self.spread - self.spread / 8 + off / 8;
+                self.gap = self.gap - self.gap / 8 + gap / 8;
+            }
+            self.steps = self.steps.wrapping_add(1);
+            self.longest = forget(self.longest, self.steps).max(size(gap.into()));
+        }
+        self.last = units(now);
+    }
+
+    #[cold]
+    fn sent_with_caution(&mut self, waited: u32, repetitions: u8) {
+        let behind_pause = self.bits_behind_pause(waited);
+        if behind_pause > 0 {
+            let kept = if self.left > 0 { self.bits } else { 0 };
+            self.bits = kept.max(behind_pause as u8);
+            self.left = self.left.max(repetitions);
+        }
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            self.next = (self.next / 2).max(PACKETS_BEHIND_NACK);
+        }
+    }
+
+    /// The other end has asked for repair: packets were lost, or damaged.
+    pub(crate) fn refused(&mut self) {
+        self.next = self.next.max(PACKETS_BEHIND_NACK);
+        let kept = if self.left > 0 { self.bits } else { 0 };
+        (self.bits, self.left) = (kept.max(BEHIND_NACK), self.next);
+        self.next = self.next.saturating_mul(2);
+    }
+}

@@ -1,0 +1,135 @@
+//! Which SN is meant, where the bits that were sent may stand for several: behind a pause, or behind a loss that is longer than
+//! they reach. RFC 3095, section 5.3.2.2.4, tries one SN more and holds two packets back; a CRC of 3 bits lets a wrong one through
+//! once in eight times, and a wrong one that has passed does so again.
+//!
+//! Here all that may be meant are tried, and one is believed if
+//!
+//! - the checksum of UDP or UDP-Lite is right with it, where that covers what follows from the SN: RTP and CoAP; or
+//! - no other one passes the CRC, of those that the carrier's count or the clock allow; or
+//! - it is the only one near to the pace of a flow that has never paused.
+//!
+//! Elsewhere nothing is delivered, and feedback asks for more.
+
+use super::attempt::{Attempt, Passed};
+use super::decompress::Failure;
+use super::header::ExtensionLists;
+use super::{Fields, SN, Upper, has_own_sn, has_rtp, upper};
+use crate::arrival::Passed as Clock;
+use crate::profile::{Format, ProfileId};
+
+/// An SN that is farther ahead is taken for one that is behind.
+const HALF: u32 = 0x7FFF;
+
+/// SNs that are tried at most.
+const TRIALS: u32 = 256;
+
+impl Attempt<'_, '_> {
+    /// Whether an SN of `k` bits may stand for others as well, as far as the carrier or the clock tell, and the header depends on it.
+    #[inline]
+    pub(super) fn is_open(&self, sn: u32, k: u32, x: &Fields<'_>) -> bool {
+        let pace = &self.context.pace;
+        if k == 0 || k >= u16::BITS || pace.is_next(self.now, 1 << k) || !self.holds_sn(x) {
+            return false;
+        }
+        match pace.passed(self.now) {
+            Clock::AtMost(most) => {
+                let ahead = self.context.ahead(sn, self.context.sn).max(0) as u32;
+                // An SN that is not the compressor's may take such a step by itself.
+                ahead + (1 << k) <= most || ahead > most && !has_own_sn(x.profile)
+            }
+            _ => pace.is_open(self.now, 1 << k),
+        }
+    }
+
+    /// Whether a right checksum proves the SN.
+    fn has_sum(&self, x: &Fields<'_>) -> bool {
+        self.context.sums && x.udp.checksum != 0 && is_proved_by_sum(x.profile)
+    }
+
+    /// Finds the SN among `sn` and those that are whole turns of its bits later.
+    #[cold]
+    pub(super) fn by_proof<'i, 'p: 'i>(
+        &self,
+        format: Format,
+        sn: u32,
+        x: &mut Fields<'p>,
+        extensions: &mut ExtensionLists<'i>,
+        out: &mut [u8],
+        passed: &mut Passed,
+    ) -> Result<(), Failure> {
+        let context = self.context;
+        let turn = 1 << self.reader.collected(SN).1;
+        // Whoever comes behind a pause is not late.
+        let behind = context.ahead(sn, context.sn) <= 0;
+        let sn = if behind { self.sn_plus(sn, turn) } else { sn };
+        let first = context.ahead(sn, context.sn) as u32;
+        let (has_sum, clock) = (self.has_sum(x), context.pace.passed(self.now));
+        let most = match clock {
+            Clock::AtMost(most) | Clock::Perhaps(most) => most,
+            Clock::About { packets, off } if !has_sum => packets + off,
+            Clock::About { packets, .. } => packets.saturating_mul(2),
+        };
+        let is_near = |ahead: u32| match clock {
+            Clock::About { packets, off } => ahead.abs_diff(packets) <= off,
+            _ => true,
+        };
+        let turns = most.min(HALF).saturating_sub(first) / turn;
+        let is_paced = matches!(clock, Clock::About { .. }) && !has_sum;
+        let is_complete = is_paced || turns < TRIALS;
+        let (mut fits, mut near) = (Found::default(), Found::default());
+        for n in (0..=turns).rev().take(TRIALS as usize).chain((turns >= TRIALS).then_some(0)) {
+            let ahead = first + n * turn;
+            if !has_sum && n > 0 && !is_near(ahead) {
+                continue;
+            }
+            if !self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)? {
+                continue;
+            }
+            if has_sum {
+                if passed.layout.has_right_sum(out, self.reader.remaining()) {
+                    passed.proved = true;
+                    return Ok(());
+                }
+                continue;
+            }
+            fits.add(ahead);
+            if is_near(ahead) {
+                near.add(ahead);
+            }
+        }
+        let usual = context.pace.is_usual(self.now);
+        let (ahead, proved) = match (fits.count, near.count, clock) {
+            (0, ..) => return Err(Failure::Crc(format)),
+            (1, ..) if is_complete => (fits.last, true),
+            // A flow that pauses like this has paused once more.
+            (.., Clock::Perhaps(_)) if usual && fits.last == first => (first, false),
+            (_, 1, Clock::About { .. }) if !usual => (near.last, true),
+            _ => return Err(Failure::Ambiguous(format)),
+        };
+        self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)?;
+        passed.proved = proved;
+        Ok(())
+    }
+}
+
+/// Whether the checksum of UDP or UDP-Lite covers fields that follow from the SN.
+pub(super) const fn is_proved_by_sum(profile: ProfileId) -> bool {
+    match upper(profile) {
+        Upper::Udp => has_rtp(profile) || matches!(profile, ProfileId::Coap2015),
+        Upper::UdpLite => has_rtp(profile),
+        Upper::None | Upper::Esp => false,
+    }
+}
+
+/// SNs that fit, and how much ahead the last one is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Found {
+    count: u32,
+    last: u32,
+}
+
+impl Found {
+    fn add(&mut self, ahead: u32) {
+        *self = Self { count: self.count + 1, last: ahead };
+    }
+}

@@ -1,0 +1,464 @@
+//! Packets of one flow on their way from a compressor to a decompressor in virtual time, over a channel that loses,
+//! delays and repeats them, with feedback on the way back. Every packet that is delivered is compared with the one
+//! that was sent, bit for bit.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use thinair_rohc::exchange::Exchanges;
+use thinair_rohc::{
+    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
+    DecompressorMemory, Endpoint, Format, Instant, Mode, RtpDetection,
+};
+
+use super::Random;
+use super::coap::Side;
+use super::source::{Checksum, Kind, Source};
+
+/// Time between packets, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// One packet per interval, with a jitter of at most 1 ms where it is sent and 2 ms on its way.
+    Every(u64),
+    /// Gaps with an exponential distribution of that mean.
+    Exponential(u64),
+}
+
+impl Pace {
+    pub const MS_20: Self = Self::Every(20_000);
+    pub const MS_160: Self = Self::Every(160_000);
+    pub const NONE: Self = Self::Exponential(20_000);
+
+    pub fn is_paced(self) -> bool {
+        matches!(self, Self::Every(_))
+    }
+
+    pub fn name(self) -> String {
+        match self {
+            Self::Every(interval) => format!("{} ms", interval / 1_000),
+            Self::Exponential(_) => "unpaced".into(),
+        }
+    }
+}
+
+/// A flow, and how both ends of the channel are set up.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    pub kind: Kind,
+    pub six: bool,
+    pub checksum: Checksum,
+    pub mode: Mode,
+    pub pace: Pace,
+    /// The carrier numbers its frames.
+    pub counts: bool,
+    /// TTL and DSCP change once in 100 packets: no checksum covers them, and nothing foretells a change.
+    pub moves: bool,
+    /// Delay in one direction, in microseconds.
+    pub delay: u64,
+}
+
+impl Setup {
+    /// Every flow in every mode that its profile has, at these paces.
+    pub fn all(paces: &[Pace], delay: u64) -> Vec<Self> {
+        let mut all = Vec::new();
+        for kind in Kind::ALL {
+            for six in [false, true] {
+                for &checksum in kind.checksums() {
+                    for &pace in paces {
+                        for counts in [false, true].into_iter().filter(|counts| !counts || COUNTS) {
+                            for mode in [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable] {
+                                if mode != Mode::Reliable || !kind.is_coap() && !kind.is_tcp() {
+                                    let moves = false;
+                                    all.push(Self { kind, six, checksum, mode, pace, counts, moves, delay });
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// The flows whose TTL and DSCP can change, with the changes.
+    pub fn moving(pace: Pace, delay: u64) -> Vec<Self> {
+        let all = Self::all(&[pace], delay).into_iter();
+        all.filter(|setup| !setup.kind.is_coap() && setup.checksum == Checksum::Carried)
+            .map(|setup| Self { moves: true, ..setup })
+            .collect()
+    }
+
+    /// True if the time tells how many packets are missing.
+    pub fn is_paced(&self) -> bool {
+        self.pace.is_paced() && self.kind != Kind::RtpTalk
+    }
+
+    /// True if neither a checksum, the pace nor the carrier's count proves a candidate.
+    pub fn is_unproved(&self) -> bool {
+        self.moves
+            || self.kind == Kind::CoapMix
+            || !self.counts && !self.is_paced() && self.kind.is_unproved(self.six, self.checksum)
+    }
+
+    pub fn name(&self) -> String {
+        let Self { kind, six, checksum, mode, pace, counts, moves, .. } = self;
+        let checksum = match checksum {
+            Checksum::Carried => "",
+            Checksum::Elided => "elided",
+        };
+        format!(
+            "{:<12} {} {:<6} {:<7} {:<5} {}",
+            format!("{kind:?}"),
+            if *six { "v6" } else { "v4" },
+            if *moves { "moves" } else { checksum },
+            pace.name(),
+            if *counts { "count" } else { "" },
+            mode.letter(),
+        )
+    }
+}
+
+/// True once decompressors take a number of lost packets.
+const COUNTS: bool = false;
+
+/// The fate of a packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fate {
+    pub is_lost: bool,
+    /// So many other packets pass it.
+    pub late: u64,
+    /// It comes once more, behind so many others.
+    pub again: Option<u64>,
+}
+
+/// The fates of packets, by their number in one direction.
+pub trait Fates {
+    fn of(&mut self, number: u64, random: &mut Random) -> Fate;
+
+    fn loses_feedback(&mut self, _random: &mut Random) -> bool {
+        false
+    }
+}
+
+/// Figures of one run, or of several.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outcome {
+    pub sent: u64,
+    pub octets: u64,
+    /// Packets that arrived, without duplicates.
+    pub arrived: u64,
+    /// Of those, the ones that arrived behind a loss.
+    pub behind: u64,
+    /// Packets, or duplicates, that were delivered with other octets.
+    pub wrong: u64,
+    /// Packets that arrived, and were not delivered as they were sent.
+    pub undelivered: u64,
+    /// Gaps: losses in a row.
+    pub gaps: u64,
+    /// The most packets in a row that arrived and were not delivered as they were sent.
+    pub outage: u64,
+    /// Wrong packets that the CRCs of the formats let through, if nothing else proves a candidate: each packet that
+    /// arrives where its LSBs are ambiguous counts 2^-n for n bits of CRC.
+    pub bound: f64,
+}
+
+impl Outcome {
+    pub fn add(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.octets += other.octets;
+        self.arrived += other.arrived;
+        self.behind += other.behind;
+        self.wrong += other.wrong;
+        self.undelivered += other.undelivered;
+        self.gaps += other.gaps;
+        self.outage = self.outage.max(other.outage);
+        self.bound += other.bound;
+    }
+
+    /// Packets not delivered behind a gap, on average.
+    pub fn undelivered_a_gap(&self) -> f64 {
+        if self.gaps == 0 { 0.0 } else { self.undelivered as f64 / self.gaps as f64 }
+    }
+}
+
+/// A packet on its way.
+#[derive(Clone)]
+struct Flight {
+    to: usize,
+    number: u64,
+    rohc: Vec<u8>,
+    packet: Vec<u8>,
+    format: Format,
+    is_duplicate: bool,
+}
+
+enum Event {
+    Arrival(Flight),
+    Feedback { to: usize, octets: Vec<u8> },
+    Send { from: usize, packet: Vec<u8> },
+}
+
+/// One direction of the channel.
+#[derive(Default)]
+struct Direction {
+    sent: u64,
+    lost: VecDeque<u64>,
+    /// Packets that others still pass.
+    held: Vec<(u64, Flight)>,
+    last_arrival: u64,
+    /// The highest number that has arrived, and the one that the decompressor refers to.
+    highest: u64,
+    reference: u64,
+    has_gap: bool,
+    outage: u64,
+}
+
+/// Carries `packets` packets of the flow.
+pub fn run(setup: &Setup, fates: &mut dyn Fates, seed: u64, packets: u64) -> Outcome {
+    let mut journey = Journey::new(setup, fates, seed);
+    let interval = match setup.pace {
+        Pace::Every(interval) | Pace::Exponential(interval) => interval,
+    };
+    // A clock of 8 kHz, as that of voice.
+    let mut source =
+        Source::new(setup.kind, setup.six, setup.checksum, (interval / 125) as u32, journey.random.next());
+    let mut time = 1_000_000;
+    for _ in 0..packets {
+        if setup.moves && journey.random.once_in(100) && source.change(&mut journey.random) {
+            journey.changed = journey.directions[0].sent + 1;
+        }
+        let before = source.timestamp();
+        let next = source.next(&mut journey.random);
+        let passed = source.timestamp().unwrap_or(0).wrapping_sub(before.unwrap_or(0));
+        // Timestamps count on in pauses.
+        time += u64::from(passed).saturating_sub(interval / 125) * 125;
+        let at = match setup.pace {
+            Pace::Every(interval) => {
+                time += interval;
+                time + journey.random.below(1_000)
+            }
+            Pace::Exponential(mean) => {
+                let unit = (1 + journey.random.below(1 << 32)) as f64 / (1_u64 << 32) as f64;
+                time += (-unit.ln() * mean as f64) as u64;
+                time
+            }
+        };
+        journey.advance(at);
+        for (side, packet) in next {
+            match side {
+                Side::Client => journey.send(at, 0, &packet),
+                // The response to a request that has arrived.
+                Side::Server => {
+                    let from = usize::from(setup.kind.is_two_way());
+                    let behind = if from == 1 { setup.delay + 5_000 } else { 0 };
+                    journey.note(at + behind, Event::Send { from, packet });
+                }
+            }
+        }
+    }
+    journey.advance(u64::MAX);
+    journey.outcome
+}
+
+struct Journey<'a> {
+    setup: &'a Setup,
+    fates: &'a mut dyn Fates,
+    random: Random,
+    ends: [Endpoint<'static>; 2],
+    directions: [Direction; 2],
+    events: BTreeMap<(u64, u64), Event>,
+    noted: u64,
+    /// The last packet with another TTL or DSCP.
+    changed: u64,
+    outcome: Outcome,
+    rohc: Vec<u8>,
+    back: Vec<u8>,
+}
+
+impl<'a> Journey<'a> {
+    fn new(setup: &'a Setup, fates: &'a mut dyn Fates, seed: u64) -> Self {
+        let channel = Channel::new(CidSpace::Small, 15, setup.kind.profiles()).unwrap();
+        let channel = channel.with_integrity_below(setup.kind.integrity(setup.checksum));
+        let end = || {
+            let rtp = RtpDetection::of_ports(&[5004]).unwrap();
+            let config = CompressorConfig { seed, rtp, ..CompressorConfig::new(channel) };
+            let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+            let config = DecompressorConfig { mode: setup.mode, ..DecompressorConfig::new(channel) };
+            let decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 4));
+            Endpoint::new(compressor, decompressor)
+                .with_exchanges(Exchanges::for_channel(&channel), Exchanges::for_channel(&channel))
+        };
+        Self {
+            setup,
+            fates,
+            random: Random(seed),
+            ends: [end(), end()],
+            directions: [Direction::default(), Direction::default()],
+            events: BTreeMap::new(),
+            noted: 0,
+            changed: 0,
+            outcome: Outcome::default(),
+            rohc: vec![0; 2_048],
+            back: vec![0; 2_048],
+        }
+    }
+
+    fn note(&mut self, at: u64, event: Event) {
+        self.noted += 1;
+        self.events.insert((at, self.noted), event);
+    }
+
+    /// Everything that happens up to a time.
+    fn advance(&mut self, until: u64) {
+        while let Some(entry) = self.events.first_entry() {
+            let at = entry.key().0;
+            if at > until {
+                break;
+            }
+            match entry.remove() {
+                Event::Arrival(flight) => self.arrive(at, flight),
+                Event::Send { from, packet } => self.send(at, from, &packet),
+                Event::Feedback { to, octets } => {
+                    let _ = self.ends[to].receive(instant(at), &octets, &mut self.back);
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, at: u64, from: usize, packet: &[u8]) {
+        let (done, len) = self.ends[from].send(instant(at), packet, &mut self.rohc).unwrap();
+        let direction = &mut self.directions[from];
+        direction.sent += 1;
+        self.outcome.sent += 1;
+        self.outcome.octets += done.header_out as u64;
+        let number = direction.sent;
+        let fate = self.fates.of(number, &mut self.random);
+        let mut arrivals = Vec::new();
+        if fate.is_lost {
+            direction.lost.push_back(number);
+        } else {
+            let (rohc, packet) = (self.rohc[..len].to_vec(), packet.to_vec());
+            let flight =
+                Flight { to: 1 - from, number, rohc, packet, format: done.format, is_duplicate: false };
+            if let Some(behind) = fate.again {
+                direction.held.push((behind + 1, Flight { is_duplicate: true, ..flight.clone() }));
+            }
+            match fate.late {
+                0 => arrivals.push(flight),
+                late => direction.held.push((late + 1, flight)),
+            }
+        }
+        for (left, flight) in std::mem::take(&mut direction.held) {
+            match left {
+                1 => arrivals.push(flight),
+                _ => direction.held.push((left - 1, flight)),
+            }
+        }
+        for flight in arrivals {
+            let direction = &mut self.directions[from];
+            let arrival = at + self.setup.delay + self.random.below(2_000);
+            direction.last_arrival = arrival.max(direction.last_arrival + 1);
+            let arrival = direction.last_arrival;
+            self.note(arrival, Event::Arrival(flight));
+        }
+    }
+
+    fn arrive(&mut self, at: u64, flight: Flight) {
+        let Flight { to, number, rohc, packet, format, is_duplicate } = flight;
+        let direction = &mut self.directions[1 - to];
+        if number > direction.highest {
+            let mut is_gap = false;
+            while direction.lost.front().is_some_and(|lost| *lost < number) {
+                is_gap |= direction.lost.pop_front() > Some(direction.highest);
+            }
+            self.outcome.gaps += u64::from(is_gap);
+            direction.has_gap |= is_gap;
+            direction.highest = number;
+        }
+        if self.setup.is_unproved() {
+            let (from, to) = (direction.reference.min(number), direction.reference.max(number));
+            let distance = number as i64 - direction.reference as i64;
+            let is_changed = match self.setup.kind {
+                // Anything may have changed in what was lost or overtook.
+                Kind::CoapMix => distance != 1,
+                _ => (from + 1..=to).contains(&self.changed),
+            };
+            self.outcome.bound += let_through(self.setup.kind, format, distance, is_changed);
+        }
+        let received = self.ends[to].receive(instant(at), &rohc, &mut self.back);
+        let is_delivered = received.is_ok_and(|done| done.len > 0);
+        let is_right = received.is_ok_and(|done| self.back[..done.len] == packet);
+        self.outcome.wrong += u64::from(is_delivered && !is_right);
+        if is_delivered && !is_right && std::env::var_os("THINAIR_WRONG").is_some() {
+            let back = &self.back[..received.map_or(0, |done| done.len)];
+            let differ: Vec<_> =
+                packet.iter().zip(back).enumerate().filter(|(_, (sent, back))| sent != back).collect();
+            println!(
+                "{}: packet {number} to end {to} by {}, behind {}, lengths {} {}, differs at (sent, delivered) {differ:?}",
+                self.setup.name(),
+                format.name(),
+                direction.reference,
+                packet.len(),
+                back.len()
+            );
+        }
+        if is_right && updates(format) && number > direction.reference {
+            direction.reference = number;
+        }
+        if !is_duplicate {
+            self.outcome.arrived += 1;
+            self.outcome.behind += u64::from(direction.has_gap);
+            self.outcome.undelivered += u64::from(!is_right);
+            direction.outage = if is_right { 0 } else { direction.outage + 1 };
+            self.outcome.outage = self.outcome.outage.max(direction.outage);
+        }
+        let mut feedback = [0; 64];
+        while let Some(len) = self.ends[to].poll_feedback(&mut feedback) {
+            if !self.fates.loses_feedback(&mut self.random) {
+                let octets = feedback[..len].to_vec();
+                self.note(at + self.setup.delay, Event::Feedback { to: 1 - to, octets });
+            }
+        }
+    }
+}
+
+fn instant(micros: u64) -> Instant {
+    Instant::ZERO + Duration::from_micros(micros)
+}
+
+/// Packets of type change no context (RFC 3095, section 5.7).
+fn updates(format: Format) -> bool {
+    let name = format.name();
+    name == "R-0-CRC" || !name.starts_with("R-")
+}
+
+/// The part of packets with a wrong header that a format lets through, for a packet with that distance from the
+/// reference: 0 where its LSBs decide (RFC 3095, sections 4.5.1 and 5.7; RFC 6846, section 8.2) and nothing else has
+/// changed meanwhile.
+fn let_through(kind: Kind, format: Format, distance: i64, is_changed: bool) -> f64 {
+    // Bits of the sequence number, the reordering that they bear, and bits of CRC.
+    let (bits, behind, check) = match format {
+        Format::Uo0 | Format::Uo1Ts | Format::Uo1Id => (4, 1, 3),
+        Format::Uo1 if kind.is_rtp() => (4, 1, 3),
+        Format::Uo1 => (5, 0, 3),
+        Format::Uor2 if !kind.is_rtp() => (5, 0, 7),
+        Format::Uor2 | Format::Uor2Id | Format::Uor2Ts => (6, 1, 7),
+        Format::R0 => (6, 1, 0),
+        Format::R0Crc => (7, 3, 7),
+        Format::Pt0 => (4, 0, 3),
+        Format::Pt0c => (7, 0, 16),
+        Format::Pt1t => (4, 0, 8),
+        Format::Pt1tc => (4, 0, 16),
+        Format::Pt1 => (6, 0, 8),
+        Format::Pt2 => (8, 0, 8),
+        Format::Pt2c => (8, 0, 16),
+        Format::Rnd8 | Format::Seq8 => (4, 4, 7),
+        Format::CoCommon if kind.is_tcp() => (4, 4, 7),
+        _ if kind.is_tcp() && !format.is_initialization() => (4, 4, 3),
+        _ if format.name().starts_with("UO") => (8, 7, 7),
+        _ if format.name().starts_with("R-1") => (6, 1, 0),
+        _ => return 0.0,
+    };
+    let decides = (-behind..(1 << bits) - behind).contains(&distance);
+    if decides && !is_changed { 0.0 } else { 0.5_f64.powi(check) }
+}

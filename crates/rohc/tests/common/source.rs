@@ -1,0 +1,236 @@
+//! Flows of every profile whose headers are right to the last bit: lengths, checksums, and counters that count by one.
+
+use thinair_rohc::{Integrity, ProfileId, ProfileSet};
+use thinair_wire::checksum::Sum;
+
+use super::coap::{self, FlowName, Side};
+use super::media::{Clock, Kind as MediaKind, Media};
+use super::tcp::{Outer, Packet, timestamps};
+use super::{Flow, Layer, Random};
+
+/// The headers of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Rtp,
+    /// Voice with pauses: timestamps jump, and the marker is set.
+    RtpTalk,
+    Udp,
+    Esp,
+    Ip,
+    UdpLite,
+    /// Segments of one size.
+    TcpData,
+    /// Segments without payload that acknowledge one or two others.
+    TcpAck,
+    /// Requests for one resource, with Message IDs that count.
+    CoapGet,
+    /// Notifications with an Observe option that counts.
+    CoapNotify,
+    /// Requests with random Message IDs and tokens, and their responses.
+    CoapExchange,
+    /// Two endpoints that do everything that CoAP endpoints do, and some things that they ought not to.
+    CoapMix,
+}
+
+/// The checksum of UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksum {
+    Carried,
+    /// Zero in UDP; not sent, and computed anew, in profile 0x0081.
+    Elided,
+}
+
+impl Kind {
+    pub const ALL: [Self; 12] = [
+        Self::Rtp,
+        Self::RtpTalk,
+        Self::Udp,
+        Self::Esp,
+        Self::Ip,
+        Self::UdpLite,
+        Self::TcpData,
+        Self::TcpAck,
+        Self::CoapGet,
+        Self::CoapNotify,
+        Self::CoapExchange,
+        Self::CoapMix,
+    ];
+
+    pub fn is_coap(self) -> bool {
+        matches!(self, Self::CoapGet | Self::CoapNotify) || self.is_two_way()
+    }
+
+    /// Both ends send.
+    pub fn is_two_way(self) -> bool {
+        matches!(self, Self::CoapExchange | Self::CoapMix)
+    }
+
+    pub fn is_rtp(self) -> bool {
+        matches!(self, Self::Rtp | Self::RtpTalk)
+    }
+
+    pub fn is_tcp(self) -> bool {
+        matches!(self, Self::TcpData | Self::TcpAck)
+    }
+
+    /// Checksums that the flow may have.
+    pub fn checksums(self) -> &'static [Checksum] {
+        match self {
+            Self::Rtp | Self::RtpTalk | Self::Udp => &[Checksum::Carried, Checksum::Elided],
+            _ if self.is_coap() => &[Checksum::Carried, Checksum::Elided],
+            _ => &[Checksum::Carried],
+        }
+    }
+
+    pub fn profiles(self) -> ProfileSet {
+        match self {
+            _ if self.is_coap() => ProfileSet::default(),
+            _ if self.is_tcp() => ProfileSet::v1().with(ProfileId::Tcp).unwrap(),
+            _ => ProfileSet::v1(),
+        }
+    }
+
+    /// Integrity that lets profile 0x0081 leave the checksum out.
+    pub fn integrity(self, checksum: Checksum) -> Integrity {
+        if self.is_coap() && checksum == Checksum::Elided { Integrity::Crc32 } else { Integrity::None }
+    }
+
+    /// True if a field is inferred that no checksum covers and that does not follow from one that is covered: a
+    /// wrong candidate is then found by the CRC alone, unless the pace or the carrier's count excludes it.
+    pub fn is_unproved(self, six: bool, checksum: Checksum) -> bool {
+        match self {
+            // TTLs of the mix move, and some of its checksums are wrong.
+            Self::Esp | Self::CoapMix => true,
+            Self::Udp | Self::Ip | Self::UdpLite | Self::TcpData | Self::TcpAck => !six,
+            Self::Rtp | Self::RtpTalk | Self::CoapGet | Self::CoapNotify => checksum == Checksum::Elided,
+            // Message IDs are in the packet or named by a request, which proves no number.
+            Self::CoapExchange => !six || checksum == Checksum::Elided,
+        }
+    }
+}
+
+/// The packets of a flow.
+pub enum Source {
+    Plain { flow: Flow, is_elided: bool },
+    Tcp { packet: Packet, is_ack: bool, time: u32 },
+    Coap(coap::Flow),
+    Mix(coap::Mix),
+}
+
+impl Source {
+    /// `stride` is that of RTP timestamps.
+    pub fn new(kind: Kind, six: bool, checksum: Checksum, stride: u32, seed: u64) -> Self {
+        let mut random = Random(seed);
+        let is_talk = kind == Kind::RtpTalk;
+        let plain = |media: Option<MediaKind>, protocol| {
+            let mut layer = Layer::new(six, 1);
+            let mut random = Random(seed ^ 0x1D);
+            layer.id = random.next() as u16;
+            let media = media.map(|kind| {
+                let mut media = Media::new(kind);
+                media.stride = stride;
+                media.clock = if is_talk { Clock::Talkspurts } else { Clock::Voice };
+                media.sn = random.next() as u32;
+                media.ts = random.next() as u32;
+                media
+            });
+            let flow = Flow { media, protocol, payload: 20, ..Flow::udp(vec![layer]) };
+            Self::Plain { flow, is_elided: checksum == Checksum::Elided }
+        };
+        match kind {
+            Kind::Rtp | Kind::RtpTalk => plain(Some(MediaKind::Rtp), 17),
+            Kind::Udp => plain(None, 17),
+            Kind::Esp => plain(Some(MediaKind::Esp), 50),
+            Kind::Ip => plain(None, 47),
+            Kind::UdpLite => plain(Some(MediaKind::UdpLite), 136),
+            Kind::TcpData | Kind::TcpAck => {
+                let mut packet = Packet::new(vec![Outer::new(six)], 4_000);
+                packet.ips[0].id = random.next() as u16;
+                packet.tcp.sequence_number = random.next() as u32;
+                packet.tcp.acknowledgment_number = random.next() as u32;
+                Self::Tcp { packet, is_ack: kind == Kind::TcpAck, time: 90_000 }
+            }
+            Kind::CoapGet => Self::Coap(coap::Flow::new(FlowName::A, six, seed)),
+            Kind::CoapNotify => Self::Coap(coap::Flow::new(FlowName::D, six, seed)),
+            Kind::CoapExchange => Self::Coap(coap::Flow::new(FlowName::HRsp, six, seed)),
+            Kind::CoapMix => Self::Mix(coap::Mix::new(six, &mut random)),
+        }
+    }
+
+    /// Changes TTL and DSCP, which no checksum covers. False if the flow has no such changes.
+    pub fn change(&mut self, random: &mut Random) -> bool {
+        let (ttl, tos) = (60 + random.below(4) as u8, (random.below(3) as u8) << 2);
+        match self {
+            Self::Plain { flow, .. } => {
+                let layer = &mut flow.layers[0];
+                (layer.ttl, layer.tos) = (ttl, tos);
+            }
+            Self::Tcp { packet, .. } => {
+                let ip = &mut packet.ips[0];
+                (ip.ttl, ip.tos) = (ttl, tos);
+            }
+            Self::Coap(_) | Self::Mix(_) => return false,
+        }
+        true
+    }
+
+    /// Timestamp of RTP, as far as it has counted.
+    pub fn timestamp(&self) -> Option<u32> {
+        match self {
+            Self::Plain { flow, .. } => flow.media.as_ref().map(|media| media.ts),
+            _ => None,
+        }
+    }
+
+    /// The next packets, and the side that sends each.
+    pub fn next(&mut self, random: &mut Random) -> Vec<(Side, Vec<u8>)> {
+        let packet = match self {
+            Self::Coap(flow) => return flow.next(),
+            Self::Mix(mix) => return vec![mix.next(random)],
+            Self::Plain { flow, is_elided } => {
+                let mut packet = flow.carry(payload(20, random), random);
+                set_checksum(&mut packet, *is_elided);
+                packet
+            }
+            Self::Tcp { packet, is_ack, time } => {
+                packet.ips[0].id = packet.ips[0].id.wrapping_add(1);
+                *time += random.below(30) as u32;
+                packet.options = timestamps(*time, *time - 40);
+                if *is_ack {
+                    let by = 1_448 * (1 + random.below(2) as u32);
+                    packet.tcp.acknowledgment_number = packet.tcp.acknowledgment_number.wrapping_add(by);
+                } else {
+                    packet.tcp.sequence_number = packet.tcp.sequence_number.wrapping_add(100);
+                    packet.payload = payload(100, random);
+                }
+                packet.octets()
+            }
+        };
+        vec![(Side::Client, packet)]
+    }
+}
+
+fn payload(octets: usize, random: &mut Random) -> Vec<u8> {
+    let mut payload: Vec<u8> = (0..octets.div_ceil(8)).flat_map(|_| random.next().to_be_bytes()).collect();
+    payload.truncate(octets);
+    payload
+}
+
+/// Writes the checksum of UDP or UDP-Lite (with full coverage) behind one IP header, if that is what follows it.
+fn set_checksum(packet: &mut [u8], is_elided: bool) {
+    let (protocol, addresses, at) =
+        if packet[0] >> 4 == 4 { (packet[9], 12..20, 20) } else { (packet[6], 8..40, 40) };
+    if protocol != 17 && protocol != 136 {
+        return;
+    }
+    packet[at + 6..at + 8].fill(0);
+    if protocol == 17 && is_elided {
+        return;
+    }
+    let sum = Sum::ZERO.octets(&packet[addresses]).word(u16::from(protocol));
+    let sum = match sum.word((packet.len() - at) as u16).octets(&packet[at..]).checksum() {
+        0 => 0xFFFF,
+        sum => sum,
+    };
+    packet[at + 6..at + 8].copy_from_slice(&sum.to_be_bytes());
+}

@@ -1,0 +1,94 @@
+//! A table of flows by what a channel does to them, measured on all cores, and the bars that it misses.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::journey::{Outcome, Setup};
+
+/// How much is measured, from the environment: `THINAIR_PACKETS` packets a cell, the first `THINAIR_SEED`, and only the
+/// rows whose name has all words of `THINAIR_ROWS`.
+#[derive(Clone, Debug)]
+pub struct Size {
+    pub packets: Option<u64>,
+    pub seed: u64,
+    rows: Vec<String>,
+}
+
+impl Size {
+    pub fn from_environment() -> Self {
+        let number = |name: &str| std::env::var(name).ok().map(|text| text.parse().unwrap());
+        let rows = std::env::var("THINAIR_ROWS").unwrap_or_default();
+        Self {
+            packets: number("THINAIR_PACKETS"),
+            seed: number("THINAIR_SEED").unwrap_or(1),
+            rows: rows.split_whitespace().map(String::from).collect(),
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.rows.iter().all(|word| name.split_whitespace().any(|part| part == word))
+    }
+}
+
+/// Outcomes of every row and column.
+pub struct Table {
+    columns: Vec<&'static str>,
+    rows: Vec<(Setup, Vec<Outcome>)>,
+}
+
+impl Table {
+    /// Measures each cell by `run`, which gets the row and the number of the column.
+    pub fn measure(
+        setups: Vec<Setup>,
+        columns: &[&'static str],
+        size: &Size,
+        run: impl Fn(&Setup, usize) -> Outcome + Sync,
+    ) -> Self {
+        let setups: Vec<Setup> = setups.into_iter().filter(|setup| size.has(&setup.name())).collect();
+        let cells = setups.len() * columns.len();
+        let (next, done) = (AtomicUsize::new(0), Mutex::new(vec![Outcome::default(); cells]));
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    loop {
+                        let cell = next.fetch_add(1, Ordering::Relaxed);
+                        if cell >= cells {
+                            return;
+                        }
+                        let outcome = run(&setups[cell / columns.len()], cell % columns.len());
+                        done.lock().unwrap()[cell] = outcome;
+                    }
+                });
+            }
+        });
+        let done = done.into_inner().unwrap();
+        let outcomes = done.chunks(columns.len().max(1)).map(<[_]>::to_vec);
+        Self { columns: columns.to_vec(), rows: setups.into_iter().zip(outcomes).collect() }
+    }
+
+    /// Prints the rows, and what `cell` writes of each cell.
+    pub fn print(&self, cell: impl Fn(&Setup, &Outcome) -> String) {
+        let mut head = format!("{:<43}", "");
+        self.columns.iter().for_each(|column| head += &format!("{column:>19}"));
+        println!("{head}");
+        for (setup, outcomes) in &self.rows {
+            let mut line = format!("{:<43}", setup.name());
+            outcomes.iter().for_each(|outcome| line += &format!("{:>19}", cell(setup, outcome)));
+            println!("{line}");
+        }
+    }
+
+    /// Fails with every cell for which `miss` gives a reason.
+    pub fn hold(&self, miss: impl Fn(&Setup, &'static str, &Outcome) -> Option<String>) {
+        let mut missed = Vec::new();
+        for (setup, outcomes) in &self.rows {
+            for (column, outcome) in self.columns.iter().zip(outcomes) {
+                if let Some(reason) = miss(setup, column, outcome) {
+                    missed.push(format!("{}, {column}: {reason}", setup.name()));
+                }
+            }
+        }
+        assert!(missed.is_empty(), "{} cells miss their bar:\n{}", missed.len(), missed.join("\n"));
+    }
+}

@@ -1,0 +1,91 @@
+//! Loss, reordering and duplicates, for every profile in one matrix: a packet that is delivered is the one that was sent.
+//!
+//! Each cell has wrong packets (and, where nothing but a CRC proves a candidate, the number that the formats let through),
+//! packets of 1,000 that arrive and are not delivered, and the longest outage in packets. In full, with other seeds:
+//!
+//! ```text
+//! THINAIR_PACKETS=1000000 THINAIR_SEED=2 cargo test --release -p thinair-rohc --test impaired_matrix -- --nocapture
+//! ```
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::Random;
+use common::journey::{Fate, Fates, Pace, Setup, run};
+use common::table::{Size, Table};
+
+const COLUMNS: [&str; 7] =
+    ["loss 5 %", "loss 20 %", "bursts 2 to 40", "5 % late", "5 % twice", "late, twice", "all late"];
+
+/// The fates of a column.
+struct Cell {
+    column: usize,
+    losing: u64,
+}
+
+impl Fates for Cell {
+    fn of(&mut self, number: u64, random: &mut Random) -> Fate {
+        let mut fate = Fate::default();
+        // The context is there before anything is lost.
+        if number <= 20 {
+            return fate;
+        }
+        match self.column {
+            0 => fate.is_lost = random.once_in(20),
+            1 => fate.is_lost = random.once_in(5),
+            2 => {
+                if self.losing == 0 && random.once_in(100) {
+                    self.losing = 2 + random.below(39);
+                }
+                fate.is_lost = self.losing > 0;
+                self.losing = self.losing.saturating_sub(1);
+            }
+            _ => {}
+        }
+        if matches!(self.column, 3 | 5) && random.once_in(20) {
+            fate.late = 1 + random.below(8);
+        }
+        if self.column == 6 {
+            fate.late = random.below(9);
+        }
+        if matches!(self.column, 4 | 5) && random.once_in(20) {
+            fate.again = Some(random.below(9));
+        }
+        fate
+    }
+
+    fn loses_feedback(&mut self, random: &mut Random) -> bool {
+        self.column == 0 && random.once_in(20) || self.column == 1 && random.once_in(5)
+    }
+}
+
+#[test]
+fn packets_are_right_whatever_the_channel_does() {
+    let size = Size::from_environment();
+    let packets = size.packets.unwrap_or(5_000);
+    let mut setups = Setup::all(&[Pace::MS_20, Pace::NONE], 50_000);
+    setups.extend(Setup::moving(Pace::MS_20, 50_000));
+    let table = Table::measure(setups, &COLUMNS, &size, |setup, column| {
+        let mut all = common::journey::Outcome::default();
+        let mut random = Random(size.seed + 1_000);
+        while all.sent < packets {
+            let mut fates = Cell { column, losing: 0 };
+            all.add(&run(setup, &mut fates, random.next(), (packets - all.sent).min(20_000)));
+        }
+        all
+    });
+    table.print(|setup, outcome| {
+        let bound = if setup.is_unproved() { format!("/{:.0}", outcome.bound) } else { String::new() };
+        let undelivered = 1_000.0 * outcome.undelivered as f64 / outcome.arrived as f64;
+        format!("{}{bound} {undelivered:.1} {}", outcome.wrong, outcome.outage)
+    });
+    table.hold(|setup, column, outcome| {
+        let bound = if setup.is_unproved() { outcome.bound } else { 0.0 };
+        if outcome.wrong as f64 > bound {
+            return Some(format!("{} wrong of {}, bound {bound:.1}", outcome.wrong, outcome.arrived));
+        }
+        let has_loss = column.starts_with("loss") || column.starts_with("bursts");
+        (!has_loss && outcome.outage > 5).then(|| format!("an outage of {} packets", outcome.outage))
+    });
+}

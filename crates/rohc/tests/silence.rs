@@ -1,0 +1,82 @@
+//! Bursts of losses, as a link leaves them that was away: 1 to 1,024 packets, at every phase of the LSBs. Feedback takes
+//! as long as the packets do.
+//!
+//! Each cell has wrong packets (and, where nothing but a CRC proves a candidate, the number that the formats let through),
+//! packets not delivered behind a gap (mean), and the longest outage in packets. In full, with other seeds:
+//!
+//! ```text
+//! THINAIR_PACKETS=1000000 THINAIR_SEED=2 cargo test --release -p thinair-rohc --test silence -- --nocapture
+//! ```
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::Random;
+use common::journey::{Fate, Fates, Outcome, Pace, Setup, run};
+use common::table::{Size, Table};
+
+/// Lengths of bursts, by column.
+const COLUMNS: [(&str, &[u64]); 6] = [
+    ("1 to 14", &[1, 2, 4, 8, 12, 13, 14]),
+    ("15 to 32", &[15, 16, 17, 24, 31, 32]),
+    ("33 to 64", &[33, 48, 63, 64]),
+    ("65 to 255", &[65, 100, 127, 128, 129, 255]),
+    ("256", &[256]),
+    ("257 to 1,024", &[257, 384, 511, 512, 768, 1_023, 1_024]),
+];
+
+/// Packets behind a burst that are looked at.
+const BEHIND: u64 = 64;
+
+/// One burst behind so many packets.
+struct Burst {
+    first: u64,
+    packets: u64,
+}
+
+impl Fates for Burst {
+    fn of(&mut self, number: u64, _random: &mut Random) -> Fate {
+        let is_lost = (self.first..self.first + self.packets).contains(&number);
+        Fate { is_lost, ..Fate::default() }
+    }
+}
+
+fn cell(setup: &Setup, bursts: &[u64], size: &Size) -> Outcome {
+    let mut all = Outcome::default();
+    // In a short run the bursts share the phases.
+    let behind = size.packets.unwrap_or(BEHIND * 40);
+    let mut random = Random(size.seed);
+    for i in 0.. {
+        let packets = bursts[i % bursts.len()];
+        let first = 80 + random.below(64);
+        let seed = random.next();
+        all.add(&run(setup, &mut Burst { first, packets }, seed, first + packets + BEHIND));
+        if all.behind >= behind && i >= bursts.len() {
+            return all;
+        }
+    }
+    all
+}
+
+#[test]
+fn packets_behind_a_silence_are_right() {
+    let size = Size::from_environment();
+    let setups = Setup::all(&[Pace::MS_20, Pace::MS_160, Pace::NONE], 280_000);
+    let columns = COLUMNS.map(|(name, _)| name);
+    let table =
+        Table::measure(setups, &columns, &size, |setup, column| cell(setup, COLUMNS[column].1, &size));
+    table.print(|setup, outcome| {
+        let bound = if setup.is_unproved() { format!("/{:.0}", outcome.bound) } else { String::new() };
+        format!("{}{bound} {:.1} {}", outcome.wrong, outcome.undelivered_a_gap(), outcome.outage)
+    });
+    table.hold(|setup, _, outcome| {
+        let bound = if setup.is_unproved() { outcome.bound } else { 0.0 };
+        if outcome.wrong as f64 > bound {
+            return Some(format!("{} wrong of {}, bound {bound:.1}", outcome.wrong, outcome.behind));
+        }
+        let undelivered = outcome.undelivered_a_gap();
+        (setup.is_paced() && undelivered > 1.0)
+            .then(|| format!("{undelivered:.2} not delivered behind a gap"))
+    });
+}
