@@ -391,6 +391,15 @@ impl Unpackager {
         }
     }
 
+    /// A body is missing before the next one, or the next one is late: nothing of it goes on with what was begun.
+    pub fn resynchronize(&mut self) {
+        match &mut self.0 {
+            Receiving::Ts(receiver) => receiver.resynchronize(),
+            // Fragments of GSE have numbers and a CRC, and bodies that are packed hold whole units.
+            Receiving::Packed(_) | Receiving::Gse(_) => {}
+        }
+    }
+
     /// Takes the next octets of a file or a pipe in which TS Packets lie: 188, 192 or 204 octets apart, from anywhere on.
     /// Other packagings have no streams; there nothing is taken.
     pub fn receive_stream(&mut self, octets: &[u8], sink: UnitSink<'_>) {

@@ -429,6 +429,7 @@ impl Site {
         shell: &mut dyn Shell,
     ) {
         let number = sealed.map(|(number, _)| number);
+        let is_sealed = matches!(self.seal, Some(Seal::TwoWay(_) | Seal::Group(_)));
         if let Some(number) = number {
             self.note_missing(number, missing);
         }
@@ -439,6 +440,10 @@ impl Site {
             None => together.take(),
         };
         let Some(mut unpackager) = taken else { return };
+        let is_next = matches!(missing, Missing::Counted(0));
+        if is_sealed && !is_next {
+            unpackager.resynchronize();
+        }
         let mut units = 0;
         let result = unpackager.receive(body, &mut |site, unit| {
             units += 1;
