@@ -186,6 +186,9 @@ impl Pace {
     pub(crate) fn note_failure(&mut self) {
         if self.failed & !COUNTED < !COUNTED {
             self.failed += 1;
+        } else {
+            // As one more that is missing: it is the sum of both that counts.
+            self.lost = self.lost.wrapping_sub(1);
         }
     }
 
@@ -193,9 +196,7 @@ impl Pace {
     #[inline]
     fn missing(&self, at: Moment) -> Option<u32> {
         let missing = at.lost.wrapping_sub(self.lost);
-        // So many have failed that they were not counted to the end.
-        let is_full = self.failed == u8::MAX;
-        (at.counts && self.failed & COUNTED != 0 && !is_full && missing < UNCOUNTED).then_some(missing)
+        (at.counts && self.failed & COUNTED != 0 && missing < UNCOUNTED).then_some(missing)
     }
 
     /// Whether more than a `turn` of packets may have passed, so that bits which are the same after a turn need a proof.
