@@ -87,8 +87,12 @@ fn scenarios() -> impl Iterator<Item = Scenario> {
         let loads = [5, 15, 30].into_iter();
         let full = loads.flat_map(|load| [20, 100, 500].map(|payload| (Condition::Full, load, payload)));
         let others = Condition::OTHERS.map(|condition| (condition, 15, 100));
-        full.chain(others)
-            .map(move |(condition, load, payload)| Scenario { carrier, condition, load, payload })
+        full.chain(others).map(move |(condition, load, payload)| Scenario {
+            carrier,
+            condition,
+            load,
+            payload,
+        })
     })
 }
 
@@ -141,7 +145,8 @@ impl Found {
         let bar = Bar { min: Some(self.bar()), max: None };
         vec![
             row("goodput", "goodput", "Mbit/s", with.goodput, without.goodput),
-            Row::new(id("ratio"), what("goodput with compression over that without"), "", self.ratio()).within(bar),
+            Row::new(id("ratio"), what("goodput with compression over that without"), "", self.ratio())
+                .within(bar),
             wrong,
             row("undelivered", "arrived, not decompressed", "", with.undelivered, without.undelivered),
             row("outage", "longest time without a right packet", "ms", with.outage, without.outage),

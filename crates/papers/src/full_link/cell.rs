@@ -114,7 +114,9 @@ impl Condition {
     fn model(self) -> LinkModel<'static> {
         let queue = match self {
             Self::Short => Queue::packets(20),
-            Self::CoDel => Queue { discipline: Discipline::CoDel(CoDelConfig::new(MTU)), ..Queue::packets(QUEUE) },
+            Self::CoDel => {
+                Queue { discipline: Discipline::CoDel(CoDelConfig::new(MTU)), ..Queue::packets(QUEUE) }
+            }
             Self::Full | Self::Random(_) | Self::Bursts(_) => Queue::packets(QUEUE),
         };
         let percent = |percent| Probability::from_percent(percent).unwrap_or(Probability::NEVER);

@@ -36,7 +36,12 @@ impl Flow {
         let mut random = Random::new(seed);
         let filling = core::iter::repeat_with(|| random.next_u64() as u8).take(payload.saturating_sub(12));
         let filling = filling.collect();
-        Self { ip_id: random.next_u64() as u16, source_port: 0x8000 | random.next_u64() as u16, payload, filling }
+        Self {
+            ip_id: random.next_u64() as u16,
+            source_port: 0x8000 | random.next_u64() as u16,
+            payload,
+            filling,
+        }
     }
 
     /// The packet of that number, from 0, sent at that time.

@@ -8,12 +8,14 @@ use super::cell::{Carrier, Condition};
 pub(super) fn sections(found: &[Found]) -> Vec<Section> {
     let section = |carrier: Carrier| {
         let of = found.iter().filter(move |found| found.scenario.carrier == carrier);
-        let (full, others): (Vec<_>, Vec<_>) = of.partition(|found| found.scenario.condition == Condition::Full);
+        let (full, others): (Vec<_>, Vec<_>) =
+            of.partition(|found| found.scenario.condition == Condition::Full);
         let load = |found: &Found| {
             [Entry::number(found.scenario.offered(), 0), Entry::integer(found.scenario.payload)]
         };
         let columns = [Column::number("offered"), Column::number("payload")];
-        let by_load = table("Queue of 100 packets, by load (Mbit/s) and payload (octets)", columns, &full, load);
+        let by_load =
+            table("Queue of 100 packets, by load (Mbit/s) and payload (octets)", columns, &full, load);
         let condition = |found: &Found| [Entry::text(found.scenario.condition.name())];
         let title = "3 Mbit/s of 100 octets, by what the link does";
         let by_condition = table(title, [Column::text("link")], &others, condition);

@@ -30,7 +30,8 @@ fn a_run_depends_on_its_seed_alone() {
     for carrier in Carrier::ALL {
         let scenario = Scenario { carrier, condition: Condition::Random(5), load: 15, payload: 500 };
         let cell = Cell::new(scenario, Way::Rohc(Mode::Optimistic), true);
-        let [one, again, other] = [(1, 0), (1, 0), (1, 1)].map(|(seed, run)| cell.run(seed, run).expect("it runs"));
+        let [one, again, other] =
+            [(1, 0), (1, 0), (1, 1)].map(|(seed, run)| cell.run(seed, run).expect("it runs"));
         assert_eq!(one, again);
         assert_ne!(one, other);
     }

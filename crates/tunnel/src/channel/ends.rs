@@ -7,8 +7,8 @@ use thinair_rohc::feedback::{AckType, Feedback, FeedbackError, MAX_ELEMENT};
 use thinair_rohc::packet::Elements;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{
-    Arrival, Channel as Parameters, CidSpace, Compressed, Compressor, CompressorMemory, DecompressError, Decompressed,
-    Decompressor, DecompressorConfig, DecompressorMemory, Endpoint, Instant, Mode,
+    Arrival, Channel as Parameters, CidSpace, Compressed, Compressor, CompressorMemory, DecompressError,
+    Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Endpoint, Instant, Mode,
 };
 
 use super::counters::{self, Counters};

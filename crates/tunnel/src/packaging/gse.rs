@@ -172,7 +172,13 @@ impl Sender {
         self.counters.body_octets += end as u64;
         self.counters.padding += (end - unpadded) as u64;
         let octets = self.frame.get(..end).unwrap_or_default();
-        sink(Body { octets, several: false, to: None, large: self.large, units: std::mem::take(&mut self.units) });
+        sink(Body {
+            octets,
+            several: false,
+            to: None,
+            large: self.large,
+            units: std::mem::take(&mut self.units),
+        });
     }
 }
 

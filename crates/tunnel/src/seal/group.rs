@@ -16,7 +16,9 @@ use super::header::{Header, Kind, Whose};
 use super::key_file::{Key, KeyId, Keys};
 use super::replay::WINDOW;
 use super::suite::Cipher;
-use super::{Around, BodyFlags, Destination, Missing, NewSession, NotSealed, Opened, Random, Refused, Sender};
+use super::{
+    Around, BodyFlags, Destination, Missing, NewSession, NotSealed, Opened, Random, Refused, Sender,
+};
 use crate::plan::Suite;
 use crate::unit::SiteId;
 
@@ -278,7 +280,8 @@ impl Group {
         };
         let other = &mut self.others[number];
         let heard = [(&mut other.current, true), (&mut other.previous, false)];
-        let mut heard = heard.into_iter().filter_map(|(heard, is_current)| Some((heard.as_mut()?, is_current)));
+        let mut heard =
+            heard.into_iter().filter_map(|(heard, is_current)| Some((heard.as_mut()?, is_current)));
         let Some((heard, is_current)) = heard.find(|(heard, _)| heard.epoch as u8 & 0b11 == epoch) else {
             return Opened::Refused(Refused::NotAnnounced(site));
         };

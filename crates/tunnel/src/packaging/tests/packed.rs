@@ -29,7 +29,10 @@ fn one_alone_costs_nothing_and_several_have_lengths() {
     let long = [b'x'; 100];
     let four = [rohc(b"one"), rohc(&long), rohc(b"three"), rohc(b"last")];
     let expected = [&b"\x83one\xc0\x64"[..], &long, b"\x05threelast"].concat();
-    assert_eq!(bodies(config(false, 0), &four), [Sent { octets: expected, several: true, to: None, units: 4 }]);
+    assert_eq!(
+        bodies(config(false, 0), &four),
+        [Sent { octets: expected, several: true, to: None, units: 4 }]
+    );
     let two = bodies(config(false, 0), &four[2..]);
     assert_eq!(two, [Sent { octets: b"\x05threelast".to_vec(), several: true, to: None, units: 2 }]);
 }
@@ -52,7 +55,8 @@ fn a_unit_for_one_site_is_alone_behind_its_number() {
     let to = Unit { to: SiteId::new(3), ..rohc(b"feedback") };
     let got = bodies(config(false, 0), &[rohc(b"one"), to, rohc(b"two")]);
     let expected = [(&b"one"[..], None), (b"\x03feedback", SiteId::new(3)), (b"two", None)];
-    let expected = expected.map(|(octets, to)| Sent { octets: octets.to_vec(), several: false, to, units: 1 });
+    let expected =
+        expected.map(|(octets, to)| Sent { octets: octets.to_vec(), several: false, to, units: 1 });
     assert_eq!(got, expected);
     let came = received(false, &got[1].octets, false, true).unwrap();
     assert_eq!(came, [(None, Protocol::Rohc, Some(3), b"feedback".to_vec())]);

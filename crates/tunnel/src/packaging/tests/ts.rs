@@ -150,7 +150,8 @@ fn tables_say_where_the_stream_is() {
     assert_eq!(bodies[1][3] & 0xF, 1);
     assert_eq!(packager.counters().psi, 4);
     let mut unpackager = Unpackager::new(&ts(), &peers(), LARGEST, false).unwrap();
-    let bodies: Vec<_> = bodies.into_iter().map(|octets| Sent { octets, several: false, to: None, units: 0 }).collect();
+    let bodies: Vec<_> =
+        bodies.into_iter().map(|octets| Sent { octets, several: false, to: None, units: 0 }).collect();
     assert_eq!(unpacked(&mut unpackager, &bodies).len(), 1);
     assert_eq!(unpackager.counters().ts.psi, 2);
 }

@@ -47,7 +47,15 @@ impl Constant {
             return Err(PackagingError::Bitrate(bitrate));
         }
         let waiting = VecDeque::with_capacity(BODIES * per_body + OF_A_UNIT);
-        Ok(Self { pace: Pace::new(now, bitrate), bitrate, per_body, waiting, ends: 0, large: false, nulls: 0 })
+        Ok(Self {
+            pace: Pace::new(now, bitrate),
+            bitrate,
+            per_body,
+            waiting,
+            ends: 0,
+            large: false,
+            nulls: 0,
+        })
     }
 
     /// Whether so much waits that a unit would wait longer than it has to.

@@ -316,7 +316,13 @@ impl Bodies {
         }
         self.bodies += 1;
         self.body_octets += self.octets.len() as u64;
-        sink(Body { octets: &self.octets, several: false, to: None, large: self.large, units: std::mem::take(&mut self.units) });
+        sink(Body {
+            octets: &self.octets,
+            several: false,
+            to: None,
+            large: self.large,
+            units: std::mem::take(&mut self.units),
+        });
         self.octets.clear();
     }
 }
