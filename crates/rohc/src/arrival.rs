@@ -186,6 +186,9 @@ impl Pace {
     pub(crate) fn note_failure(&mut self) {
         if self.failed & !COUNTED < !COUNTED {
             self.failed += 1;
+        } else {
+            // As one more that is missing: it is the sum of both that counts.
+            self.lost = self.lost.wrapping_sub(1);
         }
     }
 

@@ -37,12 +37,18 @@ impl Attempt<'_, '_> {
         }
         match pace.passed(self.now) {
             Clock::AtMost(most) => {
-                let ahead = self.context.ahead(sn, self.context.sn).max(0) as u32;
-                // An SN that is not the compressor's may take such a step by itself.
-                ahead + (1 << k) <= most || ahead > most && !has_own_sn(x.profile)
+                let ahead = self.context.ahead(sn, self.context.sn);
+                // An SN that is not the compressor's may take such a step by itself. What is late is not counted.
+                let is_bounded = !has_own_sn(x.profile) && !(1..=i64::from(most)).contains(&i64::from(ahead));
+                ahead.max(0) as u32 + (1 << k) <= most || is_bounded
             }
             _ => pace.is_open(self.now, 1 << k),
         }
+    }
+
+    /// Whether the carrier counts what is missing, and the SN with it: no packet is late, and none is farther ahead than that.
+    pub(super) fn is_counted(&self, x: &Fields<'_>) -> bool {
+        !has_own_sn(x.profile) && matches!(self.context.pace.passed(self.now), Clock::AtMost(_))
     }
 
     /// Whether a right checksum proves the SN.
@@ -94,6 +100,9 @@ impl Attempt<'_, '_> {
             Clock::About { packets, off } if !has_sum => packets + off,
             Clock::About { packets, .. } => packets.saturating_mul(2),
         };
+        if matches!(clock, Clock::AtMost(_)) && first > most && !has_own_sn(x.profile) {
+            return Err(Failure::Ambiguous(format));
+        }
         let is_near = |ahead: u32| match clock {
             Clock::About { packets, off } => ahead.abs_diff(packets) <= off,
             _ => true,
