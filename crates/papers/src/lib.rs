@@ -29,6 +29,7 @@ mod coap_robustness;
 mod coap_sizes;
 mod coap_tunnel_rtt;
 mod compressed;
+mod full_link;
 mod ntn_voice;
 mod page;
 mod pair;
@@ -54,6 +55,7 @@ pub const PAPERS: &[&dyn Paper] = &[
     &coap_robustness::CoapRobustness,
     &coap_sizes::CoapSizes,
     &coap_tunnel_rtt::CoapTunnelRtt,
+    &full_link::FullLink,
     &ntn_voice::NtnVoice,
     &transports::Transports,
     &tssa::Tssa,

@@ -122,6 +122,9 @@ pub enum Error {
     /// A run in virtual time cannot be.
     #[error("a run of the evaluation cannot be")]
     Broadcast(#[from] thinair_lab::broadcast::Error),
+    /// A tunnel cannot be as the evaluation has it.
+    #[error("a tunnel of the evaluation cannot be: {0}")]
+    Tunnel(String),
     /// The headers of a stack are not what they have to be.
     #[error("headers of the evaluation do not repeat")]
     HeaderCycle(#[from] thinair_lab::HeaderCycleError),

@@ -186,7 +186,16 @@ impl Pace {
     pub(crate) fn note_failure(&mut self) {
         if self.failed & !COUNTED < !COUNTED {
             self.failed += 1;
+        } else {
+            // As one more that is missing: it is the sum of both that counts.
+            self.lost = self.lost.wrapping_sub(1);
         }
+    }
+
+    /// Whether no packet has failed since the last one that was verified.
+    #[inline]
+    pub(crate) fn has_not_failed(&self) -> bool {
+        self.failed & !COUNTED == 0
     }
 
     /// Packets that are missing since the last one that was verified, if the carrier has counted them.

@@ -28,6 +28,7 @@ pub use setup::{Role, Setup, SetupError};
 pub use spaces::{Cids, FEW, LIVE};
 
 use crate::plan::ChannelPlan;
+use crate::seal::Missing;
 use crate::unit::{Protocol, SiteId, Unit};
 use bridge::Frame;
 use ends::Ends;
@@ -184,6 +185,12 @@ impl Channel {
         }
         sink(Unit { protocol, to: None, large: self.spaces.sends_large(), octets });
         Ok(Sent { compressed: None, units: 1, octets: octets.len() })
+    }
+
+    /// Notes the units that are missing before those that [`receive`](Self::receive) takes next, which are of one datagram
+    /// of a site if there is a mesh. Without, nothing is known to be missing or not.
+    pub fn note_missing(&mut self, from: Option<SiteId>, missing: Missing) {
+        self.spaces.note_missing(from, missing);
     }
 
     /// Takes a unit, of a site if there is a mesh, and hands out the packet or frame that it becomes.

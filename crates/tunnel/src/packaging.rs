@@ -40,6 +40,8 @@ pub struct Body<'b> {
     pub to: Option<SiteId>,
     /// Whether its units belong to the channel with large CIDs: those of a body all do, or none. Told beside the body.
     pub large: bool,
+    /// Units that end in it.
+    pub units: u32,
 }
 
 /// What was in a datagram.
@@ -316,6 +318,11 @@ impl Packager {
         }
     }
 
+    /// Whether a unit may begin in one body and end in another.
+    pub const fn tears(&self) -> bool {
+        matches!(self.0, Sending::Ts(_) | Sending::Gse(_))
+    }
+
     /// What it has done.
     pub fn counters(&self) -> PackagerCounters {
         match &self.0 {
@@ -381,6 +388,15 @@ impl Unpackager {
             Receiving::Packed(unpacker) => unpacker.receive(body, sink),
             Receiving::Ts(receiver) => receiver.receive(body.octets, sink),
             Receiving::Gse(receiver) => receiver.receive(body.octets, sink),
+        }
+    }
+
+    /// A body is missing before the next one, or the next one is late: nothing of it goes on with what was begun.
+    pub fn resynchronize(&mut self) {
+        match &mut self.0 {
+            Receiving::Ts(receiver) => receiver.resynchronize(),
+            // Fragments of GSE have numbers and a CRC, and bodies that are packed hold whole units.
+            Receiving::Packed(_) | Receiving::Gse(_) => {}
         }
     }
 

@@ -78,6 +78,18 @@ pub enum Sender {
     Site(SiteId),
 }
 
+/// Units that are missing between a datagram and the newest one before it. Counters count units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Missing {
+    /// So many were sent between the two, and have not arrived.
+    Counted(u32),
+    /// The first datagram of its session: those that follow are counted from here.
+    Unknown,
+    /// Nothing is counted, or the datagram is late: newer ones were opened before.
+    #[default]
+    Uncounted,
+}
+
 /// What a datagram was.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Opened<'d> {
@@ -91,6 +103,8 @@ pub enum Opened<'d> {
         body: &'d [u8],
         /// It is the newest one of the peer's: its address is now the peer's.
         newest: bool,
+        /// Units that are missing before it.
+        missing: Missing,
         /// It is the first one by new keys: as [`Session`](Self::Session), before the body.
         session: Option<NewSession>,
     },
@@ -100,6 +114,8 @@ pub enum Opened<'d> {
         from: Sender,
         /// As in [`Body`](Self::Body).
         newest: bool,
+        /// As in [`Body`](Self::Body).
+        missing: Missing,
         /// As in [`Body`](Self::Body).
         session: Option<NewSession>,
         /// The content.
@@ -181,7 +197,7 @@ pub enum Refused {
     /// It was there already.
     #[error("replayed")]
     Replayed,
-    /// It is more than 1,024 packets late.
+    /// It is more than 2,048 packets late.
     #[error("too old")]
     TooOld,
     /// It is one of ours.
@@ -295,6 +311,25 @@ impl Seal {
         match self {
             Self::TwoWay(seal) => seal.seal_path(now, peer, path, out),
             Self::Insecure(_) | Self::Group(_) => Err(NotSealed::NoDestination),
+        }
+    }
+
+    /// Counts the units of the body that was sealed last for `to`: a counter for each, and one at least. They tell the
+    /// other end how many are missing where a datagram is.
+    pub fn note_sealed(&mut self, to: Destination, units: u32) {
+        match self {
+            Self::Insecure(_) => {}
+            Self::TwoWay(seal) => seal.note_sealed(to, units),
+            Self::Group(seal) => seal.note_sealed(units),
+        }
+    }
+
+    /// Counts the units that were found in the newest body of `from`.
+    pub fn note_opened(&mut self, from: Sender, units: u32) {
+        match self {
+            Self::Insecure(_) => {}
+            Self::TwoWay(seal) => seal.note_opened(from, units),
+            Self::Group(seal) => seal.note_opened(from, units),
         }
     }
 

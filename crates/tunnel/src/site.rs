@@ -28,7 +28,7 @@ use crate::channel::{AllowedIps, NotSent};
 use crate::mtu::Narrow;
 use crate::packaging::{BodyIn, Unpackager};
 use crate::seal::{
-    BodyFlags, Destination, KeyId, NewSession, Opened, PathNews, Refused, Seal, Sender, TwoWay,
+    BodyFlags, Destination, KeyId, Missing, NewSession, Opened, PathNews, Refused, Seal, Sender, TwoWay,
 };
 use crate::status::{Counters, Drop};
 use crate::too_big;
@@ -197,19 +197,19 @@ impl Site {
         let octets = payload + self.outer;
         let Some(seal) = &mut self.seal else {
             let body = BodyIn { octets: datagram, several: false, addressed: false };
-            self.receive(now, None, body, false, shell);
+            self.receive(now, None, Missing::Uncounted, body, false, shell);
             return;
         };
         match seal.open(now, from, datagram) {
-            Opened::Body { from: sender, flags, body, newest, session } => {
+            Opened::Body { from: sender, flags, body, newest, missing, session } => {
                 let moved_to = from.filter(|_| newest);
                 let Some(source) = self.hear(now, sender, session, moved_to, octets, shell) else { return };
                 let BodyFlags { several, addressed } = flags;
                 let (addressed, large) = (addressed && self.mesh, addressed && !self.mesh);
                 let body = BodyIn { octets: body, several, addressed };
-                self.receive(now, Some(source), body, large, shell);
+                self.receive(now, Some((source, sender)), missing, body, large, shell);
             }
-            Opened::Path { from: sender, newest, session, path } => {
+            Opened::Path { from: sender, newest, missing, session, path } => {
                 let moved_to = from.filter(|_| newest);
                 let Some(source) = self.hear(now, sender, session, moved_to, octets, shell) else { return };
                 match path {
@@ -217,7 +217,7 @@ impl Site {
                     PathNews::Confirm => self.confirm(now, source, payload, shell),
                     PathNews::ConfirmBody(BodyFlags { several, addressed }, octets) => {
                         let body = BodyIn { octets, several, addressed: false };
-                        self.receive(now, Some(source), body, addressed, shell);
+                        self.receive(now, Some((source, sender)), missing, body, addressed, shell);
                         self.confirm(now, source, payload, shell);
                     }
                 }
@@ -296,6 +296,11 @@ impl Site {
             Some(Seal::TwoWay(seal)) => seal.moves(),
             Some(Seal::Insecure(_) | Seal::Group(_)) | None => 0,
         }
+    }
+
+    /// Counters of the site as a whole.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
     }
 
     /// What the carrier could not make a datagram of, or a packet that went no further outside of here.
@@ -413,15 +418,21 @@ impl Site {
         }
     }
 
-    /// Takes a body, of a source if the seal tells which.
+    /// Takes a body, of a source and with the units missing before it if the seal tells them.
     fn receive(
         &mut self,
         now: Instant,
-        number: Option<usize>,
+        sealed: Option<(usize, Sender)>,
+        missing: Missing,
         body: BodyIn<'_>,
         large: bool,
         shell: &mut dyn Shell,
     ) {
+        let number = sealed.map(|(number, _)| number);
+        let is_sealed = matches!(self.seal, Some(Seal::TwoWay(_) | Seal::Group(_)));
+        if let Some(number) = number {
+            self.note_missing(number, missing);
+        }
         let (together, mut inlet) = self.inlet(now, large, shell);
         // The unpackager is taken out for the time being: units of it go to sources, too.
         let taken = match number.and_then(|number| inlet.sources.get_mut(number)) {
@@ -429,13 +440,35 @@ impl Site {
             None => together.take(),
         };
         let Some(mut unpackager) = taken else { return };
-        let result = unpackager.receive(body, &mut |site, unit| inlet.take(number, site, unit));
+        let is_next = matches!(missing, Missing::Counted(0));
+        if is_sealed && !is_next {
+            unpackager.resynchronize();
+        }
+        let mut units = 0;
+        let result = unpackager.receive(body, &mut |site, unit| {
+            units += 1;
+            inlet.take(number, site, unit);
+        });
         if result.is_err() {
             inlet.counters.drops.count(Drop::MalformedDatagram);
         }
         match number.and_then(|number| inlet.sources.get_mut(number)) {
             Some(source) => source.unpackager = Some(unpackager),
             None => *together = Some(unpackager),
+        }
+        if let (Some((_, sender)), Some(seal)) = (sealed, &mut self.seal)
+            && missing != Missing::Uncounted
+        {
+            seal.note_opened(sender, units);
+        }
+    }
+
+    /// Units that are missing before a datagram are missing in each channel that its source sends.
+    fn note_missing(&mut self, number: usize, missing: Missing) {
+        let way = self.ways.get_mut(if self.mesh { 0 } else { number });
+        if let (Some(source), Some(way)) = (self.sources.get_mut(number), way) {
+            let missing = source.missing(missing, way.packager.tears());
+            way.channel.note_missing(source.id.filter(|_| self.mesh), missing);
         }
     }
 

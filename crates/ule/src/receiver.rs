@@ -216,6 +216,13 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'_, B> {
         &self.counters
     }
 
+    /// Forgets the Continuity Counter and the Current SNDU: TS Packets are missing, as the caller knows from elsewhere. A
+    /// Continuity Counter of 4 bits does not tell the loss of 16, and takes the loss of 15 for a duplicate.
+    pub fn resynchronize(&mut self) {
+        self.cc = None;
+        self.idle();
+    }
+
     /// Takes a TS Packet, and gives what ends in it to `out`, in the order in which it was sent.
     ///
     /// Packets of other PIDs are not looked at.

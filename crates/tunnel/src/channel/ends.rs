@@ -7,8 +7,8 @@ use thinair_rohc::feedback::{AckType, Feedback, FeedbackError, MAX_ELEMENT};
 use thinair_rohc::packet::Elements;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{
-    Channel as Parameters, CidSpace, Compressed, Compressor, CompressorMemory, DecompressError, Decompressed,
-    Decompressor, DecompressorConfig, DecompressorMemory, Endpoint, Instant, Mode,
+    Arrival, Channel as Parameters, CidSpace, Compressed, Compressor, CompressorMemory, DecompressError,
+    Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Endpoint, Instant, Mode,
 };
 
 use super::counters::{self, Counters};
@@ -16,6 +16,7 @@ use super::feedback::{Limiter, Waiting};
 use super::mesh::Combined;
 use super::{NotSent, Role, Setup, SetupError};
 use crate::plan::ChannelPlan;
+use crate::seal::Missing;
 use crate::unit::{Protocol, SiteId, Unit};
 
 /// Blocks for extension headers: so many for each context, and at most so many.
@@ -36,7 +37,7 @@ pub(super) struct Ends {
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there is one of a channel")]
 enum Kind {
-    Pair { endpoint: Endpoint<'static>, back: Back },
+    Pair { endpoint: Endpoint<'static>, back: Back, lost: Lost },
     Mesh(Mesh),
 }
 
@@ -68,6 +69,39 @@ struct Hearing {
     site: SiteId,
     decompressor: Decompressor<'static>,
     back: Back,
+    lost: Lost,
+}
+
+/// Packets that were lost before the next one, at most.
+#[derive(Debug, Default)]
+struct Lost {
+    /// `None`: nobody knows.
+    packets: Option<u32>,
+    /// Packets of the datagram at hand are counted.
+    is_counted: bool,
+}
+
+impl Lost {
+    /// A datagram has come.
+    fn note(&mut self, missing: Missing) {
+        self.is_counted = missing != Missing::Uncounted;
+        self.packets = match missing {
+            Missing::Counted(units) => self.packets.map(|packets| packets.saturating_add(units)),
+            Missing::Unknown => None,
+            Missing::Uncounted => self.packets,
+        };
+    }
+
+    fn arrival(&self, now: Instant) -> Arrival {
+        Arrival { now, lost: self.packets.filter(|_| self.is_counted) }
+    }
+
+    /// A packet was taken. A segment of one that goes on is none.
+    fn note_taken(&mut self, done: &Result<Decompressed, DecompressError>) {
+        if self.is_counted && !matches!(done, Err(DecompressError::NothingYet)) {
+            self.packets = Some(0);
+        }
+    }
 }
 
 /// The way back to one compressor.
@@ -164,7 +198,7 @@ impl Ends {
                     let decompressor = decompressor(plan, parameters);
                     let back =
                         Back::new(feedback && own.is_some(), parameters.contexts(), setup.feedback_interval);
-                    hearing.push(Hearing { site, decompressor, back });
+                    hearing.push(Hearing { site, decompressor, back, lost: Lost::default() });
                 }
                 let compressor = own.map(|_| compressor(plan, parameters, setup.seed, true));
                 let combined =
@@ -185,7 +219,8 @@ impl Ends {
         let endpoint = endpoint(plan, parameters, seed);
         let back = Back::new(answers, parameters.contexts(), interval);
         let limiter = Limiter::new(parameters.contexts());
-        Self { kind: Kind::Pair { endpoint, back }, limiter, parameters, interval, seed }
+        let kind = Kind::Pair { endpoint, back, lost: Lost::default() };
+        Self { kind, limiter, parameters, interval, seed }
     }
 
     /// The ends of another channel of the same pair.
@@ -231,6 +266,18 @@ impl Ends {
         }
     }
 
+    /// Notes the units that are missing before the datagram at hand.
+    pub(super) fn note_missing(&mut self, from: Option<SiteId>, missing: Missing) {
+        match &mut self.kind {
+            Kind::Pair { lost, .. } => lost.note(missing),
+            Kind::Mesh(mesh) => {
+                if let Some(hearing) = mesh.place(from).and_then(|place| mesh.sites.get_mut(place)) {
+                    hearing.lost.note(missing);
+                }
+            }
+        }
+    }
+
     /// Decompresses what holds no feedback, and keeps what is to be answered until `due`.
     pub(super) fn decompress(
         &mut self,
@@ -244,17 +291,19 @@ impl Ends {
         let space = self.parameters.cids();
         let counters = &mut counters.feedback_sent;
         match &mut self.kind {
-            Kind::Pair { endpoint, back } => {
-                let done = endpoint.receive(now, packet, room);
+            Kind::Pair { endpoint, back, lost } => {
+                let done = endpoint.receive(lost.arrival(now), packet, room);
+                lost.note_taken(&done);
                 back.collect(now, due, space, counters, |out| endpoint.poll_feedback(out));
                 done
             }
             Kind::Mesh(mesh) => {
                 let place = mesh.place(from).and_then(|place| mesh.sites.get_mut(place));
-                let Some(Hearing { decompressor, back, .. }) = place else {
+                let Some(Hearing { decompressor, back, lost, .. }) = place else {
                     return Err(DecompressError::NothingYet);
                 };
-                let done = decompressor.decompress(now, packet, room);
+                let done = decompressor.decompress(lost.arrival(now), packet, room);
+                lost.note_taken(&done);
                 back.collect(now, due, space, counters, |out| decompressor.poll_feedback(out));
                 done
             }
@@ -348,13 +397,15 @@ impl Ends {
         let contexts = self.parameters.contexts();
         self.limiter = Limiter::new(contexts);
         match &mut self.kind {
-            Kind::Pair { endpoint: old, back } => {
+            Kind::Pair { endpoint: old, back, lost } => {
+                *lost = Lost::default();
                 *old = endpoint(plan, self.parameters, self.seed);
                 *back = Back::new(back.exists, contexts, self.interval);
             }
             Kind::Mesh(mesh) => {
                 for hearing in &mut mesh.sites {
                     if from.is_none() || from == Some(hearing.site) {
+                        hearing.lost = Lost::default();
                         hearing.decompressor = decompressor(plan, self.parameters);
                         hearing.back = Back::new(hearing.back.exists, contexts, self.interval);
                     }
@@ -408,4 +459,57 @@ fn decompressor(plan: &ChannelPlan, parameters: Parameters) -> Decompressor<'sta
 fn endpoint(plan: &ChannelPlan, parameters: Parameters, seed: u64) -> Endpoint<'static> {
     Endpoint::new(compressor(plan, parameters, seed, false), decompressor(plan, parameters))
         .with_exchanges(Exchanges::for_channel(&parameters), Exchanges::for_channel(&parameters))
+}
+
+#[cfg(test)]
+mod tests {
+    use thinair_rohc::Cid;
+
+    use super::*;
+
+    /// Packets that are lost before the next one, which arrives.
+    fn next(lost: &mut Lost, missing: Option<Missing>) -> Option<u32> {
+        missing.into_iter().for_each(|missing| lost.note(missing));
+        let arrival = lost.arrival(Instant::ZERO);
+        lost.note_taken(&Err(DecompressError::NoContext(Cid::ZERO)));
+        arrival.lost
+    }
+
+    #[test]
+    fn packets_are_counted_from_the_first_datagram_of_a_session() {
+        let mut lost = Lost::default();
+        assert_eq!(next(&mut lost, Some(Missing::Unknown)), None);
+        assert_eq!(next(&mut lost, None), Some(0), "in one datagram");
+        assert_eq!(next(&mut lost, Some(Missing::Counted(2))), Some(2));
+        assert_eq!(next(&mut lost, Some(Missing::Counted(0))), Some(0));
+        // A datagram without a packet of this channel.
+        lost.note(Missing::Counted(5));
+        assert_eq!(next(&mut lost, Some(Missing::Counted(1))), Some(6));
+    }
+
+    #[test]
+    fn late_packets_are_not_counted() {
+        let mut lost = Lost::default();
+        assert_eq!(next(&mut lost, Some(Missing::Unknown)), None);
+        lost.note(Missing::Counted(3));
+        assert_eq!(next(&mut lost, Some(Missing::Uncounted)), None);
+        assert_eq!(next(&mut lost, Some(Missing::Counted(0))), Some(3));
+    }
+
+    #[test]
+    fn a_carrier_that_does_not_count_counts_never() {
+        let mut lost = Lost::default();
+        assert_eq!(next(&mut lost, None), None);
+        assert_eq!(next(&mut lost, None), None);
+    }
+
+    #[test]
+    fn a_segment_of_a_packet_that_goes_on_is_none() {
+        let mut lost = Lost::default();
+        lost.note(Missing::Unknown);
+        next(&mut lost, None);
+        lost.note(Missing::Counted(4));
+        lost.note_taken(&Err(DecompressError::NothingYet));
+        assert_eq!(next(&mut lost, None), Some(4));
+    }
 }

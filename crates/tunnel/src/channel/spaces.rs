@@ -14,7 +14,8 @@ use super::counters::Counters;
 use super::ends::Ends;
 use super::{NotSent, Setup, SetupError};
 use crate::plan::ChannelPlan;
-use crate::unit::Unit;
+use crate::seal::Missing;
+use crate::unit::{SiteId, Unit};
 
 /// A flow is live for so long after its last packet. A context that is lost costs the next packets of its flow some 40 octets
 /// each, until it is established anew; a large CID costs one or two. So a flow that sends once a minute is worth a context.
@@ -131,6 +132,13 @@ impl Spaces {
         match &mut self.large {
             Some(large) if self.choice.is_some() && self.cids.sent == CidSpace::Large => large,
             _ => &mut self.first,
+        }
+    }
+
+    /// Units are missing that may have been of either channel.
+    pub(super) fn note_missing(&mut self, from: Option<SiteId>, missing: Missing) {
+        for ends in [Some(&mut self.first), self.large.as_deref_mut()].into_iter().flatten() {
+            ends.note_missing(from, missing);
         }
     }
 

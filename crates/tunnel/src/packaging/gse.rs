@@ -42,6 +42,8 @@ pub struct Sender {
     filled: Filled,
     /// Whether the units belong to the channel with large CIDs.
     large: bool,
+    /// Units that end in the frame.
+    units: u32,
     frag_id: u8,
     deadline: Option<Instant>,
     counters: PackagerCounters,
@@ -70,6 +72,7 @@ impl Sender {
             frame: vec![0; room.min(BbHeader::OCTETS + BbHeader::MAX_DATA_FIELD)],
             filled: Filled::nothing(ReUse::Allowed),
             large: false,
+            units: 0,
             frag_id: 0,
             deadline: None,
             counters: PackagerCounters::default(),
@@ -109,7 +112,10 @@ impl Sender {
             let put = field.put(&mut sending);
             self.filled = field.leave();
             match put {
-                Put::Complete => break,
+                Put::Complete => {
+                    self.units += 1;
+                    break;
+                }
                 // An empty data field has room for a part.
                 Put::NoRoom if self.filled.is_empty() => break,
                 Put::Partly | Put::NoRoom => self.send(sink),
@@ -166,7 +172,13 @@ impl Sender {
         self.counters.body_octets += end as u64;
         self.counters.padding += (end - unpadded) as u64;
         let octets = self.frame.get(..end).unwrap_or_default();
-        sink(Body { octets, several: false, to: None, large: self.large });
+        sink(Body {
+            octets,
+            several: false,
+            to: None,
+            large: self.large,
+            units: std::mem::take(&mut self.units),
+        });
     }
 }
 

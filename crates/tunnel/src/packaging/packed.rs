@@ -51,6 +51,8 @@ pub struct Packer {
     before: Option<usize>,
     /// Octets of a body of several units, at most.
     together: usize,
+    /// Units in the buffer.
+    units: u32,
     counters: PackagerCounters,
 }
 
@@ -63,7 +65,7 @@ impl Packer {
         }
         let buffer = Vec::with_capacity(config.largest_body + 4);
         let (together, counters) = (usize::MAX, PackagerCounters::default());
-        Ok(Self { config, buffer, last: None, large: false, before: None, together, counters })
+        Ok(Self { config, buffer, last: None, large: false, before: None, together, units: 0, counters })
     }
 
     pub(super) fn keep_together(&mut self, octets: usize) {
@@ -97,6 +99,7 @@ impl Packer {
             self.pause(sink);
         }
         self.large = unit.large;
+        self.units += 1;
         if let Some(site) = unit.to {
             self.buffer.push(site.number());
         }
@@ -176,7 +179,7 @@ impl Packer {
         let octets = self.buffer.get(start..).unwrap_or_default();
         self.counters.bodies += 1;
         self.counters.body_octets += octets.len() as u64;
-        sink(Body { octets, several, to, large: self.large });
+        sink(Body { octets, several, to, large: self.large, units: std::mem::take(&mut self.units) });
         self.buffer.clear();
         (self.last, self.before) = (None, None);
     }

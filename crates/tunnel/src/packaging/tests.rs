@@ -83,11 +83,12 @@ struct Sent {
     octets: Vec<u8>,
     several: bool,
     to: Option<SiteId>,
+    units: u32,
 }
 
 impl Sent {
     fn of(body: Body<'_>) -> Self {
-        Self { octets: body.octets.to_vec(), several: body.several, to: body.to }
+        Self { octets: body.octets.to_vec(), several: body.several, to: body.to, units: body.units }
     }
 
     fn arrives(&self) -> BodyIn<'_> {
@@ -107,6 +108,16 @@ fn packed(packager: &mut Packager, units: &[Unit<'_>]) -> Vec<Sent> {
     }
     packager.pause(Instant::ZERO, &mut |body| bodies.push(Sent::of(body)));
     bodies
+}
+
+/// Units that end in each body.
+fn ends(unpackager: &mut Unpackager, bodies: &[Sent]) -> Vec<u32> {
+    let ends = bodies.iter().map(|body| {
+        let mut units = 0;
+        unpackager.receive(body.arrives(), &mut |_, _| units += 1).unwrap();
+        units
+    });
+    ends.collect()
 }
 
 type Came = (Option<u8>, Protocol, Option<u8>, Vec<u8>);
@@ -219,6 +230,9 @@ proptest! {
             }
         }
         prop_assert!(came == units, "{} of {}", came.len(), units.len());
+        let counted: Vec<_> = bodies.iter().map(|body| body.units).collect();
+        let mut again = Unpackager::new(&received, &mesh(2), LARGEST, bridged).unwrap();
+        prop_assert_eq!(counted, ends(&mut again, &bodies));
         let (sent, got) = (packager.counters(), unpackager.counters());
         prop_assert_eq!(sent.units, got.units);
         prop_assert!(sent.octets == got.octets || padded);

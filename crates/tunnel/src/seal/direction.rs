@@ -9,7 +9,7 @@ use super::Refused;
 use super::header::{Header, PathBody, Travelled, Whose};
 use super::replay::{Seen, Window};
 use super::suite::Cipher;
-use super::{BodyFlags, NotSealed};
+use super::{BodyFlags, Missing, NotSealed};
 
 /// How often the whole counter travels.
 const FULL_EVERY: u64 = 4_096;
@@ -25,15 +25,17 @@ pub(super) struct Sealer {
     cipher: Cipher,
     /// The next counter.
     counter: u64,
+    /// The least counter that travels as a whole next.
+    full_at: u64,
     last: Option<Instant>,
 }
 
 impl Sealer {
     pub(super) fn new(cipher: Cipher) -> Self {
-        Self { cipher, counter: 0, last: None }
+        Self { cipher, counter: 0, full_at: 0, last: None }
     }
 
-    /// The next counter: how many bodies were sealed.
+    /// The next counter: how many units were sealed.
     pub(super) fn counter(&self) -> u64 {
         self.counter
     }
@@ -42,6 +44,11 @@ impl Sealer {
     pub(super) fn skip_to(&mut self, counter: u64) {
         assert!(counter >= self.counter);
         self.counter = counter;
+    }
+
+    /// Leaves out counters: the body that was sealed last has so many units, and has used up one counter.
+    pub(super) fn note_units(&mut self, units: u32) {
+        self.counter = self.counter.saturating_add(u64::from(units).saturating_sub(1));
     }
 
     /// Appends header, sealed body and tag to `out`, which is empty.
@@ -60,7 +67,10 @@ impl Sealer {
         let silent = self.last.is_none_or(|last| now.since(last) >= SILENCE);
         // Padding is as long as its caller computes it: with all of the counter.
         let is_padding = matches!(whose, Whose::Path(_, PathBody::Padding));
-        let full = silent || is_padding || counter.is_multiple_of(FULL_EVERY);
+        let full = silent || is_padding || counter >= self.full_at;
+        if counter >= self.full_at {
+            self.full_at = (counter / FULL_EVERY + 1) * FULL_EVERY;
+        }
         let counter_sent = if full { Travelled::Full(counter) } else { Travelled::Low(counter as u16) };
         Header { whose, flags, counter: counter_sent }.write(out);
         let header = out.len();
@@ -80,12 +90,16 @@ pub(super) struct Plain {
     pub(super) body: Range<usize>,
     /// Whether its counter is the highest one yet.
     pub(super) newest: bool,
+    /// Units between it and the newest one before.
+    pub(super) missing: Missing,
 }
 
 /// Opens, and nothing twice.
 pub(super) struct Opener {
     cipher: Cipher,
     window: Window,
+    /// The counter that follows if nothing is missing; `None` before the first datagram.
+    expected: Option<u64>,
     /// Wrong tags so far, and how many are borne.
     wrong: u64,
     bearable: u64,
@@ -93,12 +107,19 @@ pub(super) struct Opener {
 
 impl Opener {
     pub(super) fn new(cipher: Cipher, bearable: u64, floor: u64) -> Self {
-        Self { cipher, window: Window::new(floor), wrong: 0, bearable }
+        Self { cipher, window: Window::new(floor), expected: None, wrong: 0, bearable }
     }
 
     /// One more than the highest counter that was opened.
     pub(super) fn next(&self) -> u64 {
         self.window.next()
+    }
+
+    /// The newest datagram had so many units.
+    pub(super) fn note_units(&mut self, units: u32) {
+        if let Some(expected) = &mut self.expected {
+            *expected = expected.saturating_add(u64::from(units).saturating_sub(1));
+        }
     }
 
     /// What is below `floor` is refused from now on.
@@ -135,6 +156,17 @@ impl Opener {
             self.wrong += 1;
             return Err(Refused::Forged);
         };
-        Ok(Plain { body: length..length + body, newest: self.window.mark(counter) })
+        let newest = self.window.mark(counter);
+        let missing = match self.expected {
+            _ if !newest => Missing::Uncounted,
+            None => Missing::Unknown,
+            Some(expected) => {
+                Missing::Counted(u32::try_from(counter.saturating_sub(expected)).unwrap_or(u32::MAX))
+            }
+        };
+        if newest {
+            self.expected = Some(counter + 1);
+        }
+        Ok(Plain { body: length..length + body, newest, missing })
     }
 }

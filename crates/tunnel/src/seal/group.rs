@@ -16,7 +16,9 @@ use super::header::{Header, Kind, Whose};
 use super::key_file::{Key, KeyId, Keys};
 use super::replay::WINDOW;
 use super::suite::Cipher;
-use super::{Around, BodyFlags, Destination, NewSession, NotSealed, Opened, Random, Refused, Sender};
+use super::{
+    Around, BodyFlags, Destination, Missing, NewSession, NotSealed, Opened, Random, Refused, Sender,
+};
 use crate::plan::Suite;
 use crate::unit::SiteId;
 
@@ -243,6 +245,21 @@ impl Group {
         own.current.sealer.seal(now, whose, flags, body, out)
     }
 
+    pub(super) fn note_sealed(&mut self, units: u32) {
+        if let Some(own) = &mut self.own {
+            own.current.sealer.note_units(units);
+        }
+    }
+
+    pub(super) fn note_opened(&mut self, from: Sender, units: u32) {
+        if let Sender::Site(site) = from
+            && let Ok(number) = self.other(site)
+            && let Some(current) = &mut self.others[number].current
+        {
+            current.opener.note_units(units);
+        }
+    }
+
     pub(super) fn open<'d>(&mut self, now: Instant, datagram: &'d mut [u8]) -> Opened<'d> {
         match datagram.first().map(|first| Kind::of(*first)) {
             Some(Some(Kind::Group)) => {}
@@ -262,8 +279,10 @@ impl Group {
             Err(refused) => return Opened::Refused(refused),
         };
         let other = &mut self.others[number];
-        let heard = [&mut other.current, &mut other.previous];
-        let Some(heard) = heard.into_iter().flatten().find(|heard| heard.epoch as u8 & 0b11 == epoch) else {
+        let heard = [(&mut other.current, true), (&mut other.previous, false)];
+        let mut heard =
+            heard.into_iter().filter_map(|(heard, is_current)| Some((heard.as_mut()?, is_current)));
+        let Some((heard, is_current)) = heard.find(|(heard, _)| heard.epoch as u8 & 0b11 == epoch) else {
             return Opened::Refused(Refused::NotAnnounced(site));
         };
         match heard.opener.open(&header, length, datagram) {
@@ -275,6 +294,7 @@ impl Group {
                     flags: header.flags,
                     body: &datagram[plain.body],
                     newest: plain.newest,
+                    missing: if is_current { plain.missing } else { Missing::Uncounted },
                     session: None,
                 }
             }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use super::header::Kind;
 use super::two_way::canonical;
-use super::{Around, BodyFlags, Destination, NotSealed, Opened, Refused, Sender};
+use super::{Around, BodyFlags, Destination, Missing, NotSealed, Opened, Refused, Sender};
 use crate::unit::SiteId;
 
 /// Puts an octet in front of bodies. Whoever can send a datagram can send a body.
@@ -66,9 +66,14 @@ impl Insecure {
                 let known = peers.iter().position(|peer| peer.is_some() && *peer == from);
                 match known.or_else(|| peers.iter().position(Option::is_none)) {
                     None => Opened::Refused(Refused::Unknown),
-                    Some(peer) => {
-                        Opened::Body { from: Sender::Peer(peer), flags, body, newest: false, session: None }
-                    }
+                    Some(peer) => Opened::Body {
+                        from: Sender::Peer(peer),
+                        flags,
+                        body,
+                        newest: false,
+                        missing: Missing::Uncounted,
+                        session: None,
+                    },
                 }
             }
             Who::Group { own, sites } => {
@@ -77,9 +82,14 @@ impl Insecure {
                 };
                 match SiteId::new(header[1]) {
                     Some(site) if Some(site) == *own => Opened::Refused(Refused::Reflected),
-                    Some(site) if sites.contains(&site) => {
-                        Opened::Body { from: Sender::Site(site), flags, body, newest: false, session: None }
-                    }
+                    Some(site) if sites.contains(&site) => Opened::Body {
+                        from: Sender::Site(site),
+                        flags,
+                        body,
+                        newest: false,
+                        missing: Missing::Uncounted,
+                        session: None,
+                    },
                     _ => Opened::Refused(Refused::Unknown),
                 }
             }

@@ -1,9 +1,9 @@
-//! Which counters were there already: a window of 1,024 behind the highest one, as RFC 6479 slides it.
+//! Which counters were there already: a window of 2,048 behind the highest one, as RFC 6479 slides it.
 //!
 //! **Only what was opened may be [marked](Window::mark)**: a forger must not move the window.
 
 /// Counters behind the highest one that may still come.
-pub(super) const WINDOW: u64 = 1_024;
+pub(super) const WINDOW: u64 = 2_048;
 const BITS: u64 = u64::BITS as u64;
 /// A word more than the window, so that words are cleared as a whole when the window moves into them.
 const WORDS: usize = (WINDOW / BITS) as usize + 1;
@@ -47,7 +47,7 @@ impl Window {
     }
 
     /// The counter whose lowest 16 bits are `low`: the lowest one that the window does not refuse as too old. So up to
-    /// 64,511 lost packets do no harm.
+    /// 63,487 lost packets do no harm.
     pub(super) fn complete(&self, low: u16) -> u64 {
         let oldest = self.next.saturating_sub(WINDOW);
         let ahead = low.wrapping_sub(oldest as u16);
@@ -107,12 +107,12 @@ mod tests {
     #[test]
     fn what_was_there_is_refused_and_what_was_not_is_not() {
         let mut window = Window::new(0);
-        for counter in [0, 5, 1_023, 1_024] {
+        for counter in [0, 5, 2_047, 2_048] {
             assert_eq!(window.check(counter), Ok(()), "{counter}");
             window.mark(counter);
             assert_eq!(window.check(counter), Err(Seen::Twice), "{counter}");
         }
-        assert_eq!(window.check(1), Ok(()), "1,024 counters up to 1,024");
+        assert_eq!(window.check(1), Ok(()), "2,048 counters up to 2,048");
         assert_eq!(window.check(0), Err(Seen::TooOld));
         assert_eq!(window.check(u64::MAX), Err(Seen::TooOld));
     }
@@ -122,8 +122,8 @@ mod tests {
         let mut window = Window::new(0);
         assert_eq!(window.complete(0xffff), 0xffff);
         window.mark(0x1_0000);
-        assert_eq!(window.complete(0xfc01), 0xfc01, "the oldest one of the window");
-        assert_eq!(window.complete(0xfc00), 0x1_fc00, "64,511 ahead");
+        assert_eq!(window.complete(0xf801), 0xf801, "the oldest one of the window");
+        assert_eq!(window.complete(0xf800), 0x1_f800, "63,487 ahead");
         assert_eq!(window.complete(0), 0x1_0000);
     }
 

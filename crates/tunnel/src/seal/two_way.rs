@@ -188,6 +188,22 @@ impl TwoWay {
         sealed
     }
 
+    pub(super) fn note_sealed(&mut self, to: Destination, units: u32) {
+        if let Destination::Peer(peer) = to
+            && let Some(peer) = self.peers.get_mut(peer)
+        {
+            peer.note_sealed(units);
+        }
+    }
+
+    pub(super) fn note_opened(&mut self, from: Sender, units: u32) {
+        if let Sender::Peer(peer) = from
+            && let Some(peer) = self.peers.get_mut(peer)
+        {
+            peer.note_opened(units);
+        }
+    }
+
     /// Seals what is about the path MTU towards a peer.
     pub(super) fn seal_path(
         &mut self,
@@ -273,13 +289,14 @@ impl TwoWay {
                     (Whose::Path(_, PathBody::Body), _) => PathNews::ConfirmBody(header.flags, body),
                     _ => PathNews::Confirm,
                 };
-                Opened::Path { from: sender, newest: plain.newest, session, path }
+                Opened::Path { from: sender, newest: plain.newest, missing: plain.missing, session, path }
             }
             Ok((plain, session)) if !plain.body.is_empty() => Opened::Body {
                 from: sender,
                 flags: header.flags,
                 body: &datagram[plain.body],
                 newest: plain.newest,
+                missing: plain.missing,
                 session,
             },
             Ok((_, Some(session))) => Opened::Session { from: sender, session },

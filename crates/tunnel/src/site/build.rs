@@ -180,6 +180,7 @@ fn source(name: &str, id: Option<SiteId>, unpackager: Option<Unpackager>) -> Sou
         unpackager,
         counters: PeerCounters::default(),
         address: None,
+        was_late: false,
         heard_at: None,
         session_at: None,
         trouble: None,

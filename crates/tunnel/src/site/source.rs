@@ -6,6 +6,7 @@ use thinair_wire::time::Instant;
 
 use super::Trouble;
 use crate::packaging::Unpackager;
+use crate::seal::Missing;
 use crate::status::PeerCounters;
 use crate::unit::SiteId;
 
@@ -19,9 +20,55 @@ pub(super) struct Source {
     pub(super) counters: PeerCounters,
     /// Where its newest datagram came from.
     pub(super) address: Option<SocketAddr>,
+    /// A datagram of it was late. Units that it tears may be lost with it, though no counter is missing.
+    pub(super) was_late: bool,
     /// When it was heard, and when it agreed on keys.
     pub(super) heard_at: Option<Instant>,
     pub(super) session_at: Option<Instant>,
     /// What is wrong, and since when.
     pub(super) trouble: Option<(Trouble, Instant)>,
+}
+
+impl Source {
+    /// Units of a channel that may be missing before a datagram, where a unit may be torn by its packaging or not.
+    pub(super) fn missing(&mut self, counted: Missing, tears: bool) -> Missing {
+        match counted {
+            Missing::Uncounted => {
+                self.was_late = true;
+                counted
+            }
+            _ if tears && std::mem::take(&mut self.was_late) => Missing::Unknown,
+            // The beginning of a unit that ends in this datagram is lost, too.
+            Missing::Counted(units) if tears && units > 0 => Missing::Counted(units.saturating_add(1)),
+            Missing::Counted(_) | Missing::Unknown => counted,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_torn_unit_may_be_missing_beside_those_that_are_counted() {
+        let mut source = Source {
+            name: String::new(),
+            id: None,
+            unpackager: None,
+            counters: PeerCounters::default(),
+            address: None,
+            was_late: false,
+            heard_at: None,
+            session_at: None,
+            trouble: None,
+        };
+        let mut settle = |missing, tears| source.missing(missing, tears);
+        assert_eq!(settle(Missing::Counted(3), false), Missing::Counted(3));
+        assert_eq!(settle(Missing::Counted(3), true), Missing::Counted(4));
+        assert_eq!(settle(Missing::Counted(0), true), Missing::Counted(0));
+        // A late datagram is out of place, so that a unit which goes on in the next one is lost.
+        assert_eq!(settle(Missing::Uncounted, true), Missing::Uncounted);
+        assert_eq!(settle(Missing::Counted(0), true), Missing::Unknown);
+        assert_eq!(settle(Missing::Counted(0), true), Missing::Counted(0));
+    }
 }

@@ -38,7 +38,7 @@ pub(super) struct Link {
     pub(super) limited_to: Option<u16>,
     pub(super) settled: u16,
     /// Bodies that wait for keys.
-    held: VecDeque<(BodyFlags, Vec<u8>)>,
+    held: VecDeque<(BodyFlags, u32, Vec<u8>)>,
 }
 
 impl Link {
@@ -95,27 +95,30 @@ impl Outlet<'_> {
     pub(super) fn carry(&mut self, body: Body<'_>) {
         // Nothing between two ends is addressed, and a mesh has one channel.
         let flags = BodyFlags { several: body.several, addressed: body.to.is_some() || body.large };
-        self.seal_and_carry(flags, body.octets, true);
+        self.seal_and_carry(flags, body.units, body.octets, true);
     }
 
     /// Bodies that have waited for keys go.
     pub(super) fn carry_held(&mut self) {
         for _ in 0..self.link.held.len() {
-            if let Some((flags, body)) = self.link.held.pop_front() {
-                self.seal_and_carry(flags, &body, false);
+            if let Some((flags, units, body)) = self.link.held.pop_front() {
+                self.seal_and_carry(flags, units, &body, false);
             }
         }
     }
 
-    fn seal_and_carry(&mut self, flags: BodyFlags, body: &[u8], hold: bool) {
+    fn seal_and_carry(&mut self, flags: BodyFlags, units: u32, body: &[u8], hold: bool) {
         let address = self.link.address(self.seal.as_ref());
         let datagram = match self.seal {
             None => body,
             Some(seal) => {
                 match seal_body(self.now, self.link, self.outer, seal, flags, body, self.datagram) {
-                    Ok(()) => self.datagram.as_slice(),
+                    Ok(()) => {
+                        seal.note_sealed(self.link.destination, units);
+                        self.datagram.as_slice()
+                    }
                     Err(NotSealed::NoSession) if hold && self.link.held.len() < HELD => {
-                        self.link.held.push_back((flags, body.to_vec()));
+                        self.link.held.push_back((flags, units, body.to_vec()));
                         return;
                     }
                     Err(NotSealed::NoSession | NotSealed::NoDestination | NotSealed::OnlyHears) => {

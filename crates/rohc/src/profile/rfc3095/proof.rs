@@ -12,6 +12,7 @@
 
 use super::attempt::{Attempt, Passed};
 use super::decompress::Failure;
+use super::doubt::By;
 use super::header::ExtensionLists;
 use super::{Fields, SN, Upper, has_own_sn, has_rtp, upper};
 use crate::arrival::Passed as Clock;
@@ -19,6 +20,9 @@ use crate::profile::{Format, ProfileId};
 
 /// An SN that is farther ahead is taken for one that is behind.
 const HALF: u32 = 0x7FFF;
+
+/// Packets in which compressors repeat what has changed: where fewer are missing, nothing was missed.
+const REPEATED: i32 = 4;
 
 /// SNs that are tried at most.
 const TRIALS: u32 = 256;
@@ -33,17 +37,44 @@ impl Attempt<'_, '_> {
         }
         match pace.passed(self.now) {
             Clock::AtMost(most) => {
-                let ahead = self.context.ahead(sn, self.context.sn).max(0) as u32;
-                // An SN that is not the compressor's may take such a step by itself.
-                ahead + (1 << k) <= most || ahead > most && !has_own_sn(x.profile)
+                let ahead = self.context.ahead(sn, self.context.sn);
+                // An SN that is not the compressor's may take such a step by itself. What is late is not counted.
+                let is_bounded = !has_own_sn(x.profile) && !(1..=i64::from(most)).contains(&i64::from(ahead));
+                ahead.max(0) as u32 + (1 << k) <= most || is_bounded
             }
             _ => pace.is_open(self.now, 1 << k),
         }
     }
 
+    /// Whether the carrier counts what is missing, and the SN with it: no packet is late, and none is farther ahead than that.
+    pub(super) fn is_counted(&self, x: &Fields<'_>) -> bool {
+        !has_own_sn(x.profile) && matches!(self.context.pace.passed(self.now), Clock::AtMost(_))
+    }
+
     /// Whether a right checksum proves the SN.
     fn has_sum(&self, x: &Fields<'_>) -> bool {
         self.context.sums && x.udp.checksum != 0 && is_proved_by_sum(x.profile)
+    }
+
+    /// Refuses a header that its CRC, or none, has let through behind a gap, a failure or a packet in doubt, if its
+    /// checksum shows that it is wrong.
+    #[inline]
+    pub(super) fn by_sum(
+        &self,
+        format: Format,
+        x: &Fields<'_>,
+        out: &[u8],
+        passed: &Passed,
+    ) -> Result<(), Failure> {
+        let context = self.context;
+        let is_awaited = passed.by == By::Newest
+            && (1..=REPEATED).contains(&context.ahead(x.sn, context.sn))
+            && context.pace.has_not_failed();
+        if is_awaited || passed.proved || !self.has_sum(x) {
+            return Ok(());
+        }
+        let is_right = passed.layout.has_right_sum(out, self.reader.remaining());
+        if is_right { Ok(()) } else { Err(Failure::Ambiguous(format)) }
     }
 
     /// Finds the SN among `sn` and those that are whole turns of its bits later.
@@ -69,6 +100,9 @@ impl Attempt<'_, '_> {
             Clock::About { packets, off } if !has_sum => packets + off,
             Clock::About { packets, .. } => packets.saturating_mul(2),
         };
+        if matches!(clock, Clock::AtMost(_)) && first > most && !has_own_sn(x.profile) {
+            return Err(Failure::Ambiguous(format));
+        }
         let is_near = |ahead: u32| match clock {
             Clock::About { packets, off } => ahead.abs_diff(packets) <= off,
             _ => true,

@@ -15,7 +15,7 @@ fn a_bb_frame_octet_by_octet() {
     let unit = [7; 90];
     let bodies = packed(&mut packager, &[rohc(&unit)]);
     let expected = [&b"\x72\0\0\0\x02\xf0\0\0\0\x15\xe0\x5c\x22\xf1"[..], &unit].concat();
-    assert_eq!(bodies, [Sent { octets: expected, several: false, to: None }]);
+    assert_eq!(bodies, [Sent { octets: expected, several: false, to: None, units: 1 }]);
 }
 
 #[test]

@@ -24,14 +24,17 @@ fn received(bridged: bool, octets: &[u8], several: bool, addressed: bool) -> Res
 #[test]
 fn one_alone_costs_nothing_and_several_have_lengths() {
     let one = bodies(config(false, 0), &[rohc(b"one")]);
-    assert_eq!(one, [Sent { octets: b"one".to_vec(), several: false, to: None }]);
+    assert_eq!(one, [Sent { octets: b"one".to_vec(), several: false, to: None, units: 1 }]);
     // M is set where the next unit has a length; 100 octets need two.
     let long = [b'x'; 100];
     let four = [rohc(b"one"), rohc(&long), rohc(b"three"), rohc(b"last")];
     let expected = [&b"\x83one\xc0\x64"[..], &long, b"\x05threelast"].concat();
-    assert_eq!(bodies(config(false, 0), &four), [Sent { octets: expected, several: true, to: None }]);
+    assert_eq!(
+        bodies(config(false, 0), &four),
+        [Sent { octets: expected, several: true, to: None, units: 4 }]
+    );
     let two = bodies(config(false, 0), &four[2..]);
-    assert_eq!(two, [Sent { octets: b"\x05threelast".to_vec(), several: true, to: None }]);
+    assert_eq!(two, [Sent { octets: b"\x05threelast".to_vec(), several: true, to: None, units: 2 }]);
 }
 
 #[test]
@@ -52,7 +55,8 @@ fn a_unit_for_one_site_is_alone_behind_its_number() {
     let to = Unit { to: SiteId::new(3), ..rohc(b"feedback") };
     let got = bodies(config(false, 0), &[rohc(b"one"), to, rohc(b"two")]);
     let expected = [(&b"one"[..], None), (b"\x03feedback", SiteId::new(3)), (b"two", None)];
-    let expected = expected.map(|(octets, to)| Sent { octets: octets.to_vec(), several: false, to });
+    let expected =
+        expected.map(|(octets, to)| Sent { octets: octets.to_vec(), several: false, to, units: 1 });
     assert_eq!(got, expected);
     let came = received(false, &got[1].octets, false, true).unwrap();
     assert_eq!(came, [(None, Protocol::Rohc, Some(3), b"feedback".to_vec())]);
@@ -98,7 +102,7 @@ fn frames_are_told_from_rohc_packets_and_from_padding() {
     assert_eq!(received(true, &got[0].octets, false, false).unwrap()[0].1, Protocol::Rohc);
     let padded = bodies(config(true, 20), &[frame(ethernet)]);
     let expected = [&b"\x0f"[..], ethernet, &[0; 4]].concat();
-    assert_eq!(padded, [Sent { octets: expected, several: true, to: None }]);
+    assert_eq!(padded, [Sent { octets: expected, several: true, to: None, units: 1 }]);
     let came = received(true, &padded[0].octets, true, false).unwrap();
     assert_eq!(came, [(None, Protocol::Bridged, None, ethernet.to_vec())]);
     // What was as long as it has to be is left alone.

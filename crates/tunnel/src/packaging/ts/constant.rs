@@ -22,11 +22,23 @@ pub(super) struct Constant {
     pace: Pace,
     bitrate: u64,
     per_body: usize,
-    /// TS Packets, and whether their units belong to the channel with large CIDs.
-    waiting: VecDeque<(bool, TsPacket)>,
+    /// TS Packets that wait for their slots.
+    waiting: VecDeque<Waiting>,
+    /// Units that end in the TS Packet that the encapsulator has begun.
+    ends: u32,
     /// Whether the units that come next do.
     large: bool,
     pub(super) nulls: u64,
+}
+
+/// A TS Packet that waits.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    /// Whether its units belong to the channel with large CIDs.
+    pub(super) large: bool,
+    /// Units that end in it.
+    pub(super) units: u32,
+    pub(super) packet: TsPacket,
 }
 
 impl Constant {
@@ -35,7 +47,15 @@ impl Constant {
             return Err(PackagingError::Bitrate(bitrate));
         }
         let waiting = VecDeque::with_capacity(BODIES * per_body + OF_A_UNIT);
-        Ok(Self { pace: Pace::new(now, bitrate), bitrate, per_body, waiting, large: false, nulls: 0 })
+        Ok(Self {
+            pace: Pace::new(now, bitrate),
+            bitrate,
+            per_body,
+            waiting,
+            ends: 0,
+            large: false,
+            nulls: 0,
+        })
     }
 
     /// Whether so much waits that a unit would wait longer than it has to.
@@ -45,7 +65,16 @@ impl Constant {
 
     /// A TS Packet that is complete. While it is not full, there is room for those of any unit.
     pub(super) fn push(&mut self, packet: &TsPacket) {
-        self.waiting.push_back((self.large, *packet));
+        let units = std::mem::take(&mut self.ends);
+        self.waiting.push_back(Waiting { large: self.large, units, packet: *packet });
+    }
+
+    /// A unit was pushed: it ends in the TS Packet that is begun, or in the last one that is complete.
+    pub(super) fn unit_ends(&mut self, encapsulator: &Encapsulator) {
+        match self.waiting.back_mut().filter(|_| encapsulator.poll_at().is_none()) {
+            Some(last) => last.units += 1,
+            None => self.ends += 1,
+        }
     }
 
     /// Units that come next belong to that channel, or to the other one: they share no TS Packet with those before.
@@ -69,14 +98,14 @@ impl Constant {
         self.pace.advance(now)
     }
 
-    /// What the slot holds, and whether its units belong to the channel with large CIDs. What is begun does not wait for more: the slot would be empty.
-    pub(super) fn next(&mut self, encapsulator: &mut Encapsulator) -> (bool, TsPacket) {
+    /// TS Packet of the slot. What is begun does not wait for more: the slot would be empty.
+    pub(super) fn next(&mut self, encapsulator: &mut Encapsulator) -> Waiting {
         if self.waiting.is_empty() {
             encapsulator.flush(&mut |packet| self.push(packet));
         }
         self.waiting.pop_front().unwrap_or_else(|| {
             self.nulls += 1;
-            (self.large, NULL_PACKET)
+            Waiting { large: self.large, units: 0, packet: NULL_PACKET }
         })
     }
 }

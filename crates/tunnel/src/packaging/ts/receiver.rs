@@ -103,6 +103,11 @@ impl Receiver {
         self.synchronizer.push(octets, &mut |packet| streams.receive(packet, sink));
     }
 
+    /// A body is missing, or late.
+    pub(in crate::packaging) fn resynchronize(&mut self) {
+        self.streams.streams.iter_mut().for_each(|(_, receiver)| receiver.resynchronize());
+    }
+
     pub(in crate::packaging) fn finish_stream(&mut self, sink: UnitSink<'_>) {
         let streams = &mut self.streams;
         self.synchronizer.finish(&mut |packet| streams.receive(packet, sink));

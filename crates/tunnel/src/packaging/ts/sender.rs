@@ -11,7 +11,7 @@ use thinair_ule::{
 use thinair_wire::time::Instant;
 
 use super::LARGEST_UNIT;
-use super::constant::Constant;
+use super::constant::{Constant, Waiting};
 use crate::packaging::addresses::Addresses;
 use crate::packaging::counters::PackagerCounters;
 use crate::packaging::rtp::{self, Headers};
@@ -124,7 +124,9 @@ impl Sender {
                 return Err(PushError::Full);
             }
             constant.set_large(unit.large, &mut self.encapsulator);
-            return self.encapsulator.push(now, &sndu, &mut |packet| constant.push(packet)).map_err(refused);
+            self.encapsulator.push(now, &sndu, &mut |packet| constant.push(packet)).map_err(refused)?;
+            constant.unit_ends(&self.encapsulator);
+            return Ok(());
         }
         if unit.large != self.bodies.large {
             self.send(now, sink);
@@ -135,6 +137,8 @@ impl Sender {
         let bodies = &mut self.bodies;
         let pushed = self.encapsulator.push(now, &sndu, &mut |packet| bodies.push(now, packet, sink));
         pushed.map_err(refused)?;
+        bodies.unit_ends(&self.encapsulator);
+        bodies.send_full(sink);
         // What is left behind a body that went is of this unit.
         if self.bodies.bodies > before {
             self.deadline = None;
@@ -168,15 +172,16 @@ impl Sender {
         if let Some(constant) = &mut self.constant {
             while constant.has_slot(now) {
                 let Self { encapsulator, psi, bodies, .. } = self;
-                let packet = match psi.as_mut().and_then(|psi| psi.next(now)) {
-                    Some(table) => table,
+                match psi.as_mut().and_then(|psi| psi.next(now)) {
+                    Some(table) => bodies.push_table(now, &table, sink),
                     None => {
-                        let (large, packet) = constant.next(encapsulator);
+                        let Waiting { large, units, packet } = constant.next(encapsulator);
                         bodies.set_large(large, sink);
-                        packet
+                        bodies.ends = units;
+                        bodies.push(now, &packet, sink);
                     }
-                };
-                bodies.push(now, &packet, sink);
+                }
+                bodies.send_full(sink);
             }
             return;
         }
@@ -191,7 +196,8 @@ impl Sender {
     fn psi(&mut self, now: Instant, sink: BodySink<'_>) {
         let Self { psi: Some(psi), bodies, .. } = self else { return };
         while let Some(table) = psi.next(now) {
-            bodies.push(now, &table, sink);
+            bodies.push_table(now, &table, sink);
+            bodies.send_full(sink);
         }
     }
 
@@ -228,6 +234,10 @@ struct Bodies {
     full: usize,
     /// Whether the units belong to the channel with large CIDs.
     large: bool,
+    /// Units that end in it.
+    units: u32,
+    /// Units that end in the TS Packet that the encapsulator has begun.
+    ends: u32,
     bodies: u64,
     body_octets: u64,
     ts_packets: u64,
@@ -241,6 +251,8 @@ impl Bodies {
             rtp: rtp.map(Headers::new),
             full,
             large: false,
+            units: 0,
+            ends: 0,
             bodies: 0,
             body_octets: 0,
             ts_packets: 0,
@@ -264,12 +276,35 @@ impl Bodies {
         }
     }
 
+    /// A unit was pushed: it ends in the TS Packet that is begun, or in the last one that is complete.
+    fn unit_ends(&mut self, encapsulator: &Encapsulator) {
+        if encapsulator.poll_at().is_some() { self.ends += 1 } else { self.units += 1 }
+    }
+
+    /// A TS Packet with all units that end in it, as far as they are known. A body that is full by it goes before the next
+    /// one, or by [`send_full`](Self::send_full): the unit that is pushed may end with it.
     fn push(&mut self, now: Instant, packet: &TsPacket, sink: BodySink<'_>) {
+        self.send_full(sink);
+        self.units += std::mem::take(&mut self.ends);
+        self.append(now, packet);
+    }
+
+    /// A TS Packet without units.
+    fn push_table(&mut self, now: Instant, packet: &TsPacket, sink: BodySink<'_>) {
+        self.send_full(sink);
+        self.append(now, packet);
+    }
+
+    fn append(&mut self, now: Instant, packet: &TsPacket) {
         if let Some(rtp) = self.rtp.as_mut().filter(|_| self.octets.is_empty()) {
             self.octets.extend_from_slice(&rtp.next(now));
         }
         self.octets.extend_from_slice(packet);
         self.ts_packets += 1;
+    }
+
+    /// Sends the body if it is full.
+    fn send_full(&mut self, sink: BodySink<'_>) {
         if self.octets.len() >= self.full {
             self.send(sink);
         }
@@ -281,7 +316,13 @@ impl Bodies {
         }
         self.bodies += 1;
         self.body_octets += self.octets.len() as u64;
-        sink(Body { octets: &self.octets, several: false, to: None, large: self.large });
+        sink(Body {
+            octets: &self.octets,
+            several: false,
+            to: None,
+            large: self.large,
+            units: std::mem::take(&mut self.units),
+        });
         self.octets.clear();
     }
 }

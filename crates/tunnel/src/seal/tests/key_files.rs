@@ -9,7 +9,8 @@ use thinair_wire::time::Instant;
 use super::room::random;
 use crate::seal::key_file::KeyTextError;
 use crate::seal::{
-    BodyFlags, Destination, Insecure, Key, KeyFileError, Keys, NotSealed, Opened, Refused, Seal, Sender,
+    BodyFlags, Destination, Insecure, Key, KeyFileError, Keys, Missing, NotSealed, Opened, Refused, Seal,
+    Sender,
 };
 use crate::unit::SiteId;
 
@@ -112,7 +113,14 @@ fn insecure_bodies_have_an_octet_in_front() {
     assert_eq!(out, b"\xa8body");
     let sealed = seal.seal(now, Destination::Peer(2), flags, b"body", &mut Vec::new());
     assert_eq!(sealed, Err(NotSealed::NoDestination));
-    let body = Opened::Body { from: Sender::Peer(1), flags, body: b"body", newest: false, session: None };
+    let body = Opened::Body {
+        from: Sender::Peer(1),
+        flags,
+        body: b"body",
+        newest: false,
+        missing: Missing::Uncounted,
+        session: None,
+    };
     assert_eq!(seal.open(now, Some(far), &mut out), body);
     let stranger = SocketAddr::from(([192, 0, 2, 3], 5_000));
     assert_eq!(seal.open(now, Some(stranger), &mut out), Opened::Refused(Refused::Unknown));
@@ -134,7 +142,14 @@ fn insecure_groups_say_who_sends() {
     let from = Sender::Site(site(2));
     assert_eq!(
         seal.open(now, None, &mut out),
-        Opened::Body { from, flags, body: b"body", newest: false, session: None }
+        Opened::Body {
+            from,
+            flags,
+            body: b"body",
+            newest: false,
+            missing: Missing::Uncounted,
+            session: None
+        }
     );
     out[1] = 3;
     assert_eq!(seal.open(now, None, &mut out), Opened::Refused(Refused::Unknown));

@@ -13,7 +13,7 @@ use crate::seal::direction::{NEW_KEYS_AT, Plain};
 use crate::seal::handshake::{Identity, Initiation};
 use crate::seal::header::{Header, PathBody, Whose};
 use crate::seal::key_file::{Key, KeyId, Keys};
-use crate::seal::{BodyFlags, NewSession, NotSealed, Refused};
+use crate::seal::{BodyFlags, Missing, NewSession, NotSealed, Refused};
 
 mod asking;
 mod parting;
@@ -317,6 +317,20 @@ impl Peer {
         Ok(())
     }
 
+    /// The body that was sealed last has so many units.
+    pub(super) fn note_sealed(&mut self, units: u32) {
+        if let Some(session) = &mut self.current {
+            session.sealer.note_units(units);
+        }
+    }
+
+    /// The newest body, which is of the session in use, had so many units.
+    pub(super) fn note_opened(&mut self, units: u32) {
+        if let Some(session) = &mut self.current {
+            session.opener.note_units(units);
+        }
+    }
+
     /// Opens a body. Its place in the datagram, whether the peer's address is now where it came from, and whether it is
     /// the first one of a session.
     pub(super) fn open(
@@ -364,6 +378,9 @@ impl Peer {
             self.confirmed(now);
         }
         plain.newest &= is_current || new_session.is_some();
+        if !plain.newest {
+            plain.missing = Missing::Uncounted;
+        }
         if plain.newest && from.is_some() {
             self.address = from;
         }

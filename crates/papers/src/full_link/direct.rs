@@ -1,0 +1,43 @@
+//! ROHC directly on the link, as in `thinair link run --rohc`.
+
+use thinair_lab::emulator::Engine;
+use thinair_link::Side;
+use thinair_rohc::{ProfileSet, Refresh};
+use thinair_wire::time::Instant;
+
+use super::cell::{Run, Way};
+use super::flow::{Meter, Sample};
+use crate::compressed::channel;
+use crate::paper::Error;
+
+/// Flows of the channel: small CIDs.
+const FLOWS: u16 = 16;
+
+pub(super) fn run(run: &Run) -> Result<Sample, Error> {
+    let rohc = match run.way {
+        Way::Plain => None,
+        Way::Rohc(mode) => Some(channel(ProfileSet::default(), FLOWS, mode, Refresh::default(), run.seed)?),
+    };
+    let mut engine = Engine::new(&run.model, run.seed, rohc.as_ref());
+    let mut meter = run.meter(Instant::ZERO);
+    for (now, packets) in run.groups(Instant::ZERO) {
+        go_on(&mut engine, now, &mut meter);
+        for packet in packets {
+            engine.handle_packet(now, Side::A, &packet);
+        }
+    }
+    go_on(&mut engine, Instant::ZERO + run.span, &mut meter);
+    let totals = engine.totals(Side::A);
+    Ok(meter.sample(totals.not_decompressed(), totals.link.delivered_octets))
+}
+
+/// Takes what comes out until `now`.
+fn go_on(engine: &mut Engine, now: Instant, meter: &mut Meter) {
+    while let Some(at) = engine.poll_at().filter(|at| *at <= now) {
+        while let Some(passage) = engine.poll(at) {
+            if passage.from == Side::A && !passage.delivered.is_empty() {
+                meter.deliver(passage.ended, &passage.delivered);
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! A flow as `iperf3 -u` sends it: packets of one length at a constant rate, in groups by the tick of a timer.
+
+use core::ops::Range;
+use core::time::Duration;
+
+use thinair_link::Random;
+use thinair_wire::checksum::{Sum, checksum};
+use thinair_wire::time::Instant;
+
+/// Period of the sender's timer. `iperf3` sends what is due whenever its pacing timer of 1 ms expires.
+const TICK: Duration = Duration::from_millis(1);
+/// One tick in so many is followed by a pause, because the machine has something else to do.
+const PAUSES: u64 = 20;
+/// Longest pause.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Octets of IPv4 and UDP headers.
+pub(super) const HEADERS: usize = 28;
+/// Place of the packet's number in its payload, behind the time that it was sent.
+const NUMBER: usize = HEADERS + 8;
+const PROTOCOL_UDP: u8 = 17;
+
+/// One flow: IPv4 with an IP-ID that counts, UDP with a checksum.
+#[derive(Clone, Debug)]
+pub(super) struct Flow {
+    ip_id: u16,
+    source_port: u16,
+    /// Octets of UDP payload, at least 12.
+    payload: usize,
+    /// Payload behind time and number: alike in all packets.
+    filling: Vec<u8>,
+}
+
+impl Flow {
+    pub(super) fn new(payload: usize, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let filling = core::iter::repeat_with(|| random.next_u64() as u8).take(payload.saturating_sub(12));
+        let filling = filling.collect();
+        Self {
+            ip_id: random.next_u64() as u16,
+            source_port: 0x8000 | random.next_u64() as u16,
+            payload,
+            filling,
+        }
+    }
+
+    /// The packet of that number, from 0, sent at that time.
+    pub(super) fn packet(&self, number: u32, now: Instant) -> Vec<u8> {
+        let length = (HEADERS + self.payload) as u16;
+        let mut packet = vec![0x45, 0];
+        packet.extend(length.to_be_bytes());
+        packet.extend(self.ip_id.wrapping_add(number as u16).to_be_bytes());
+        packet.extend([0x40, 0, 64, PROTOCOL_UDP, 0, 0, 10, 9, 0, 1, 10, 9, 0, 2]);
+        let sum = checksum(&packet).to_be_bytes();
+        packet[10..12].copy_from_slice(&sum);
+        packet.extend(self.source_port.to_be_bytes());
+        packet.extend(5_201_u16.to_be_bytes());
+        packet.extend((length - 20).to_be_bytes());
+        packet.extend([0, 0]);
+        packet.extend(now.as_nanos().to_be_bytes());
+        packet.extend(number.to_be_bytes());
+        packet.extend(&self.filling);
+        let pseudo = Sum::ZERO.word(u16::from(PROTOCOL_UDP)).word(length - 20);
+        let sum = pseudo.octets(&packet[12..]).checksum().to_be_bytes();
+        packet[26..28].copy_from_slice(&sum);
+        packet
+    }
+
+    /// Whether a delivered packet is, octet by octet, one that was sent.
+    fn has_sent(&self, packet: &[u8]) -> bool {
+        let field = packet.get(HEADERS..NUMBER).zip(packet.get(NUMBER..NUMBER + 4));
+        let Some((sent, number)) = field else { return false };
+        let sent = Instant::from_nanos(sent.try_into().map_or(0, u64::from_be_bytes));
+        let number = number.try_into().map_or(0, u32::from_be_bytes);
+        self.packet(number, sent) == packet
+    }
+}
+
+/// Times after the begin at which the sender sends what is due, until `span` is over.
+pub(super) fn ticks(seed: u64, span: Duration) -> Vec<Duration> {
+    let mut random = Random::new(seed);
+    let pause = |random: &mut Random| match random.below(PAUSES) {
+        0 => Duration::from_nanos(random.below(PAUSE.as_nanos() as u64)),
+        _ => Duration::ZERO,
+    };
+    let ticks = core::iter::successors(Some(Duration::ZERO), |at| {
+        let at = *at + pause(&mut random);
+        Some(TICK * (at.as_nanos() / TICK.as_nanos() + 1) as u32)
+    });
+    ticks.take_while(|at| *at < span).collect()
+}
+
+/// Counts what comes out at the other end.
+#[derive(Debug)]
+pub(super) struct Meter {
+    flow: Flow,
+    window: Range<Instant>,
+    /// Octets of UDP payload delivered within the window.
+    octets: u64,
+    /// Right packets delivered, in all.
+    delivered: u64,
+    /// Packets delivered that were not sent so.
+    wrong: u64,
+    /// Time of the last delivery within the window.
+    last: Instant,
+    outage: u64,
+}
+
+impl Meter {
+    pub(super) fn new(flow: &Flow, window: Range<Instant>) -> Self {
+        let last = window.start;
+        Self { flow: flow.clone(), window, octets: 0, delivered: 0, wrong: 0, last, outage: 0 }
+    }
+
+    pub(super) fn deliver(&mut self, now: Instant, packet: &[u8]) {
+        if !self.flow.has_sent(packet) {
+            self.wrong += 1;
+            return;
+        }
+        self.delivered += 1;
+        if self.window.contains(&now) {
+            self.octets += self.flow.payload as u64;
+            self.outage = self.outage.max(now.nanos_since(self.last));
+            self.last = now;
+        }
+    }
+
+    /// `undelivered`: packets that arrived and were not decompressed. `carried`: octets that the link delivered.
+    pub(super) fn sample(self, undelivered: u64, carried: u64) -> Sample {
+        let seconds = self.window.end.since(self.window.start).as_secs_f64();
+        Sample {
+            goodput: 8e-6 * self.octets as f64 / seconds,
+            delivered: self.delivered as f64,
+            wrong: self.wrong as f64,
+            undelivered: undelivered as f64,
+            outage: 1e-6 * self.outage.max(self.window.end.nanos_since(self.last)) as f64,
+            octets: carried as f64 / (self.delivered.max(1)) as f64,
+        }
+    }
+}
+
+/// A run in figures.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sample {
+    /// Mbit/s of UDP payload in packets that are as they were sent.
+    pub(super) goodput: f64,
+    /// Right packets.
+    pub(super) delivered: f64,
+    /// Delivered, but not as they were sent.
+    pub(super) wrong: f64,
+    /// Arrived, and not decompressed.
+    pub(super) undelivered: f64,
+    /// Longest time without a right packet, in milliseconds.
+    pub(super) outage: f64,
+    /// Octets of the link for each right packet.
+    pub(super) octets: f64,
+}
