@@ -192,6 +192,12 @@ impl Pace {
         }
     }
 
+    /// Whether no packet has failed since the last one that was verified.
+    #[inline]
+    pub(crate) fn has_not_failed(&self) -> bool {
+        self.failed & !COUNTED == 0
+    }
+
     /// Packets that are missing since the last one that was verified, if the carrier has counted them.
     #[inline]
     fn missing(&self, at: Moment) -> Option<u32> {

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use thinair_link::Random;
 use thinair_rohc::{
-    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
-    DecompressorMemory, Endpoint, Format, Instant, Mode, ProfileId, ProfileSet, RtpDetection,
+    Arrival, Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor,
+    DecompressorConfig, DecompressorMemory, Endpoint, Format, Instant, Mode, ProfileId, ProfileSet,
+    RtpDetection,
 };
 use thinair_wire::checksum::Sum;
 use thinair_wire::header::ipv4::Ipv4;
@@ -43,8 +44,6 @@ pub(super) enum Profile {
 }
 
 impl Profile {
-    pub(super) const ALL: [Self; 3] = [Self::Rtp, Self::Udp, Self::Ip];
-
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Rtp => "rtp",
@@ -72,15 +71,22 @@ pub(super) struct Call {
     pub(super) interval: u64,
     /// Pauses between talkspurts, in which nothing is sent.
     pub(super) pauses: bool,
+    /// The carrier numbers its frames, as PDCP does, and the decompressor gets the number of those that are missing.
+    pub(super) counts: bool,
 }
 
 impl Call {
     /// Identifier in the names of figures.
     pub(super) fn id(&self) -> String {
-        let (version, pauses) =
-            (if self.six { "v6" } else { "v4" }, if self.pauses { "-pauses" } else { "" });
-        let Self { profile, mode, interval, .. } = self;
-        format!("{}{pauses}/{version}/{interval}ms/{}", profile.name(), mode.letter())
+        let (name, version) = (self.name(), if self.six { "v6" } else { "v4" });
+        format!("{}/{version}/{}ms/{}", name.replace(", ", "-"), self.interval, self.mode.letter())
+    }
+
+    /// Profile and kind of the call.
+    pub(super) fn name(&self) -> String {
+        let pauses = if self.pauses { ", pauses" } else { "" };
+        let counts = if self.counts { ", counted" } else { "" };
+        format!("{}{pauses}{counts}", self.profile.name())
     }
 }
 
@@ -234,7 +240,7 @@ fn one(call: Call, burst: u64, before: u64, seed: u64) -> Result<Tally, Error> {
     let (mut outage, mut noted) = (0, 0_u64);
     let (mut has_ir_dyn, mut has_ir) = (false, false);
     let mut time = Duration::from_secs(1);
-    let mut resumed = None;
+    let (mut resumed, mut newest) = (None, 0);
     let total = before + burst + BEHIND;
     for number in 0..=total {
         // Behind the last packet comes all that is still on its way.
@@ -254,7 +260,9 @@ fn one(call: Call, burst: u64, before: u64, seed: u64) -> Result<Tally, Error> {
                     let _ = near.receive(now, &element, &mut back);
                 }
                 Event::Packet { number, rohc, packet } => {
-                    let received = far.receive(now, &rohc, &mut back);
+                    let lost = call.counts.then_some((number - newest).saturating_sub(1) as u32);
+                    newest = number;
+                    let received = far.receive(Arrival { now, lost }, &rohc, &mut back);
                     let is_right = received.is_ok_and(|done| back[..done.len] == *packet);
                     tally.wrong += u64::from(received.is_ok_and(|done| done.len > 0) && !is_right);
                     if number >= before {

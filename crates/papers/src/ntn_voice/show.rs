@@ -2,7 +2,7 @@
 
 use thinair_report::{Cell, Column, Section, Table};
 
-use super::call::{Profile, Tally};
+use super::call::{Call, Tally};
 use super::{INTERVALS, MODES, Measured};
 
 /// Bursts that tables have a column for.
@@ -32,11 +32,11 @@ pub(super) fn sections(measured: &[Measured], bursts: &[u64]) -> Vec<Section> {
     vec![octets, behind, falls]
 }
 
-/// Calls of all intervals and modes by profile and version.
-fn kinds(measured: &[Measured]) -> Vec<(Profile, bool, bool)> {
+/// Calls of all intervals and modes by kind and version.
+fn kinds(measured: &[Measured]) -> Vec<String> {
     let mut kinds = Vec::new();
-    for Measured { call, .. } in measured {
-        let kind = (call.profile, call.pauses, call.six);
+    for one in measured {
+        let kind = name(&one.call);
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }
@@ -44,9 +44,8 @@ fn kinds(measured: &[Measured]) -> Vec<(Profile, bool, bool)> {
     kinds
 }
 
-fn name((profile, pauses, six): (Profile, bool, bool)) -> String {
-    let pauses = if pauses { ", pauses" } else { "" };
-    format!("{}{pauses}, {}", profile.name(), if six { "IPv6" } else { "IPv4" })
+fn name(call: &Call) -> String {
+    format!("{}, {}", call.name(), if call.six { "IPv6" } else { "IPv4" })
 }
 
 /// A table with a column for each interval and mode.
@@ -57,12 +56,11 @@ fn by_mode(measured: &[Measured], title: &str, cell: impl Fn(&Measured) -> Cell)
     }
     let mut table = Table::new(title, columns);
     for kind in kinds(measured) {
-        let mut cells = vec![Cell::text(name(kind))];
+        let mut cells = vec![Cell::text(kind.clone())];
         for (interval, mode) in INTERVALS.into_iter().flat_map(|interval| MODES.map(|mode| (interval, mode)))
         {
             let found = measured.iter().find(|Measured { call, .. }| {
-                (call.profile, call.pauses, call.six) == kind
-                    && (call.interval, call.mode) == (interval, mode)
+                name(call) == kind && (call.interval, call.mode) == (interval, mode)
             });
             cells.push(found.map_or(Cell::Empty, &cell));
         }
@@ -86,11 +84,7 @@ fn by_burst(measured: &[Measured], title: &str, cell: impl Fn(&Tally) -> Cell) -
     let mut table = Table::new(title, columns);
     for one in measured {
         let call = &one.call;
-        let head = [
-            Cell::text(name((call.profile, call.pauses, call.six))),
-            Cell::integer(call.interval),
-            Cell::text(call.mode.letter()),
-        ];
+        let head = [Cell::text(name(call)), Cell::integer(call.interval), Cell::text(call.mode.letter())];
         let cells = SHOWN.map(|burst| one.of(burst).map_or(Cell::Empty, &cell));
         table.row(head.into_iter().chain(cells));
     }

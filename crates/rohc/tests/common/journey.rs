@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::{
-    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
-    DecompressorMemory, Endpoint, Format, Instant, Mode, RtpDetection,
+    Arrival, Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor,
+    DecompressorConfig, DecompressorMemory, Endpoint, Format, Instant, Mode, RtpDetection,
 };
 
 use super::Random;
@@ -65,7 +65,8 @@ impl Setup {
             for six in [false, true] {
                 for &checksum in kind.checksums() {
                     for &pace in paces {
-                        for counts in [false, true].into_iter().filter(|counts| !counts || COUNTS) {
+                        // What is paced is proved without a count.
+                        for counts in [false, true].into_iter().filter(|counts| !counts || !pace.is_paced()) {
                             for mode in [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable] {
                                 if mode != Mode::Reliable || !kind.is_coap() && !kind.is_tcp() {
                                     let moves = false;
@@ -90,14 +91,18 @@ impl Setup {
 
     /// True if the time tells how many packets are missing.
     pub fn is_paced(&self) -> bool {
-        self.pace.is_paced() && self.kind != Kind::RtpTalk
+        self.pace.is_paced() && !matches!(self.kind, Kind::RtpTalk | Kind::CoapMix)
     }
 
-    /// True if neither a checksum, the pace nor the carrier's count proves a candidate.
+    /// True if nothing but a CRC proves some candidate: neither a checksum, nor the pace, nor the carrier's count, which
+    /// is of no help for a packet that is late.
     pub fn is_unproved(&self) -> bool {
-        self.moves
-            || self.kind == Kind::CoapMix
-            || !self.counts && !self.is_paced() && self.kind.is_unproved(self.six, self.checksum)
+        self.is_wild() || !self.is_paced() && self.kind.is_unproved(self.six, self.checksum)
+    }
+
+    /// True if fields change that follow from nothing.
+    fn is_wild(&self) -> bool {
+        self.moves || self.kind == Kind::CoapMix
     }
 
     pub fn name(&self) -> String {
@@ -117,9 +122,6 @@ impl Setup {
         )
     }
 }
-
-/// True once decompressors take a number of lost packets.
-const COUNTS: bool = false;
 
 /// The fate of a packet.
 #[derive(Clone, Copy, Debug, Default)]
@@ -186,6 +188,7 @@ impl Outcome {
 struct Flight {
     to: usize,
     number: u64,
+    frame: u64,
     rohc: Vec<u8>,
     packet: Vec<u8>,
     format: Format,
@@ -194,7 +197,7 @@ struct Flight {
 
 enum Event {
     Arrival(Flight),
-    Feedback { to: usize, octets: Vec<u8> },
+    Feedback { to: usize, frame: u64, octets: Vec<u8> },
     Send { from: usize, packet: Vec<u8> },
 }
 
@@ -202,6 +205,9 @@ enum Event {
 #[derive(Default)]
 struct Direction {
     sent: u64,
+    /// Frames of the carrier, those with feedback alone included: sent, and the newest that has arrived.
+    frames: u64,
+    newest: u64,
     lost: VecDeque<u64>,
     /// Packets that others still pass.
     held: Vec<(u64, Flight)>,
@@ -318,8 +324,9 @@ impl<'a> Journey<'a> {
             match entry.remove() {
                 Event::Arrival(flight) => self.arrive(at, flight),
                 Event::Send { from, packet } => self.send(at, from, &packet),
-                Event::Feedback { to, octets } => {
-                    let _ = self.ends[to].receive(instant(at), &octets, &mut self.back);
+                Event::Feedback { to, frame, octets } => {
+                    let arrival = self.arrival(at, to, frame);
+                    let _ = self.ends[to].receive(arrival, &octets, &mut self.back);
                 }
             }
         }
@@ -329,17 +336,25 @@ impl<'a> Journey<'a> {
         let (done, len) = self.ends[from].send(instant(at), packet, &mut self.rohc).unwrap();
         let direction = &mut self.directions[from];
         direction.sent += 1;
+        direction.frames += 1;
         self.outcome.sent += 1;
         self.outcome.octets += done.header_out as u64;
-        let number = direction.sent;
+        let (number, frame) = (direction.sent, direction.frames);
         let fate = self.fates.of(number, &mut self.random);
         let mut arrivals = Vec::new();
         if fate.is_lost {
             direction.lost.push_back(number);
         } else {
             let (rohc, packet) = (self.rohc[..len].to_vec(), packet.to_vec());
-            let flight =
-                Flight { to: 1 - from, number, rohc, packet, format: done.format, is_duplicate: false };
+            let flight = Flight {
+                to: 1 - from,
+                number,
+                frame,
+                rohc,
+                packet,
+                format: done.format,
+                is_duplicate: false,
+            };
             if let Some(behind) = fate.again {
                 direction.held.push((behind + 1, Flight { is_duplicate: true, ..flight.clone() }));
             }
@@ -363,10 +378,19 @@ impl<'a> Journey<'a> {
         }
     }
 
+    /// The arrival of a frame, with the number of those missing before it if the carrier counts.
+    fn arrival(&mut self, at: u64, to: usize, frame: u64) -> Arrival {
+        let newest = &mut self.directions[1 - to].newest;
+        let missing = frame.checked_sub(*newest + 1).map(|missing| missing as u32);
+        *newest = frame.max(*newest);
+        Arrival { now: instant(at), lost: missing.filter(|_| self.setup.counts) }
+    }
+
     fn arrive(&mut self, at: u64, flight: Flight) {
-        let Flight { to, number, rohc, packet, format, is_duplicate } = flight;
+        let Flight { to, number, frame, rohc, packet, format, is_duplicate } = flight;
         let direction = &mut self.directions[1 - to];
-        if number > direction.highest {
+        let is_newest = number > direction.highest;
+        if is_newest {
             let mut is_gap = false;
             while direction.lost.front().is_some_and(|lost| *lost < number) {
                 is_gap |= direction.lost.pop_front() > Some(direction.highest);
@@ -375,7 +399,8 @@ impl<'a> Journey<'a> {
             direction.has_gap |= is_gap;
             direction.highest = number;
         }
-        if self.setup.is_unproved() {
+        let is_counted = self.setup.counts && !self.setup.is_wild();
+        if self.setup.is_unproved() && !(is_counted && is_newest) {
             let (from, to) = (direction.reference.min(number), direction.reference.max(number));
             let distance = number as i64 - direction.reference as i64;
             let is_changed = match self.setup.kind {
@@ -385,7 +410,9 @@ impl<'a> Journey<'a> {
             };
             self.outcome.bound += let_through(self.setup.kind, format, distance, is_changed);
         }
-        let received = self.ends[to].receive(instant(at), &rohc, &mut self.back);
+        let arrival = self.arrival(at, to, frame);
+        let received = self.ends[to].receive(arrival, &rohc, &mut self.back);
+        let direction = &mut self.directions[1 - to];
         let is_delivered = received.is_ok_and(|done| done.len > 0);
         let is_right = received.is_ok_and(|done| self.back[..done.len] == packet);
         self.outcome.wrong += u64::from(is_delivered && !is_right);
@@ -414,9 +441,11 @@ impl<'a> Journey<'a> {
         }
         let mut feedback = [0; 64];
         while let Some(len) = self.ends[to].poll_feedback(&mut feedback) {
+            self.directions[to].frames += 1;
+            let frame = self.directions[to].frames;
             if !self.fates.loses_feedback(&mut self.random) {
                 let octets = feedback[..len].to_vec();
-                self.note(at + self.setup.delay, Event::Feedback { to: 1 - to, octets });
+                self.note(at + self.setup.delay, Event::Feedback { to: 1 - to, frame, octets });
             }
         }
     }

@@ -469,6 +469,7 @@ impl Context {
             } else {
                 attempt.find(format, &mut x, &mut extensions, out, &mut passed)
             };
+            let found = found.and_then(|()| attempt.by_sum(format, &x, out, &passed));
             (found, payload)
         };
         found?;
@@ -499,18 +500,21 @@ impl Context {
                 }
             }
         }
+        let ahead = self.ahead(x.sn, self.sn);
+        // It may be late, or a duplicate (RFC 4224): the way back stays open.
+        let may_be_late = !reliable && check != Check::Crc3 && ahead <= 0;
         match passed.by {
             By::Repair => self.note_repair(),
+            By::Newest if may_be_late => self.note_repair(),
             By::Newest if check == Check::Crc3 => {
                 self.note_update(&x, reader.collected(IP_ID).1, reader.collected(TS).1);
             }
             By::Newest | By::Before { .. } => {}
         }
-        let ahead = self.ahead(x.sn, self.sn);
         self.pace.note(now, ahead.max(1) as u32);
         self.sn = x.sn;
         self.keep(&x, updates, length);
-        if passed.proved || check != Check::Crc3 || format == Format::Uo1IdExt3 && updates {
+        if passed.proved || check != Check::Crc3 && !may_be_late || format == Format::Uo1IdExt3 && updates {
             self.trust_newest();
         }
         self.crc_static = Some(passed.crc_static).filter(|_| updates);

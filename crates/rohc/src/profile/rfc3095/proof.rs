@@ -12,6 +12,7 @@
 
 use super::attempt::{Attempt, Passed};
 use super::decompress::Failure;
+use super::doubt::By;
 use super::header::ExtensionLists;
 use super::{Fields, SN, Upper, has_own_sn, has_rtp, upper};
 use crate::arrival::Passed as Clock;
@@ -19,6 +20,9 @@ use crate::profile::{Format, ProfileId};
 
 /// An SN that is farther ahead is taken for one that is behind.
 const HALF: u32 = 0x7FFF;
+
+/// Packets in which compressors repeat what has changed: where fewer are missing, nothing was missed.
+const REPEATED: i32 = 4;
 
 /// SNs that are tried at most.
 const TRIALS: u32 = 256;
@@ -50,6 +54,27 @@ impl Attempt<'_, '_> {
     /// Whether a right checksum proves the SN.
     fn has_sum(&self, x: &Fields<'_>) -> bool {
         self.context.sums && x.udp.checksum != 0 && is_proved_by_sum(x.profile)
+    }
+
+    /// Refuses a header that its CRC, or none, has let through behind a gap, a failure or a packet in doubt, if its
+    /// checksum shows that it is wrong.
+    #[inline]
+    pub(super) fn by_sum(
+        &self,
+        format: Format,
+        x: &Fields<'_>,
+        out: &[u8],
+        passed: &Passed,
+    ) -> Result<(), Failure> {
+        let context = self.context;
+        let is_awaited = passed.by == By::Newest
+            && (1..=REPEATED).contains(&context.ahead(x.sn, context.sn))
+            && context.pace.has_not_failed();
+        if is_awaited || passed.proved || !self.has_sum(x) {
+            return Ok(());
+        }
+        let is_right = passed.layout.has_right_sum(out, self.reader.remaining());
+        if is_right { Ok(()) } else { Err(Failure::Ambiguous(format)) }
     }
 
     /// Finds the SN among `sn` and those that are whole turns of its bits later.
