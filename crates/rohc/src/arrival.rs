@@ -129,6 +129,13 @@ pub(crate) enum Passed {
 /// Packets behind the first from which on a flow is known to be paced or not.
 const KNOWN: u8 = 8;
 
+/// How far a time is off another one, in parts of [`OFF`]; nothing if that is 0.
+#[inline]
+pub(crate) fn off(time: u32, smoothed: u32) -> Option<u8> {
+    let off = OFF.saturating_mul(time.abs_diff(smoothed)).checked_div(smoothed)?;
+    Some(off.min(u32::from(u8::MAX)) as u8)
+}
+
 /// The longest of some times, as it is remembered behind so many packets: half of it behind 256.
 #[inline]
 pub(crate) fn forget(longest: u8, packets: u8) -> u8 {
@@ -159,12 +166,9 @@ impl Pace {
         if self.last != Stamp::default() && ahead < LEAP {
             let waited = u32::try_from(self.waited(at)).unwrap_or(u32::MAX);
             let gap = if ahead > 1 { waited / ahead } else { waited };
-            if self.gap == 0 {
-                (self.gap, self.spread) = (gap, OFF as u8 / 2);
-            } else {
-                let off = OFF.saturating_mul(gap.abs_diff(self.gap)) / self.gap;
+            if let Some(off) = off(gap, self.gap) {
                 // Rounded up, or small ones would never change it.
-                let off = off.min(u32::from(u8::MAX));
+                let off = u32::from(off);
                 let spread = u32::from(self.spread);
                 self.spread = if off > spread {
                     spread + (off - spread).div_ceil(8)
@@ -172,6 +176,8 @@ impl Pace {
                     spread - (spread - off).div_ceil(8)
                 } as u8;
                 self.gap = self.gap - self.gap / 8 + gap / 8;
+            } else {
+                (self.gap, self.spread) = (gap, OFF as u8 / 2);
             }
             self.longest = forget(self.longest, self.steps).max(size(gap.into()));
             // Its low bits go round.

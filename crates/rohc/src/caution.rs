@@ -6,7 +6,7 @@
 
 use thinair_wire::time::Instant;
 
-use crate::arrival::{LEAP, OFF, forget, size};
+use crate::arrival::{LEAP, OFF, forget, off, size};
 
 /// Bits behind a request for repair: losses of 128 packets do not matter then.
 const BEHIND_NACK: u8 = 8;
@@ -89,13 +89,11 @@ impl Caution {
         }
         if self.last != 0 && step < LEAP {
             let gap = if step > 1 { waited / step } else { waited };
-            if self.gap == 0 {
-                (self.gap, self.spread) = (gap, OFF as u8);
-            } else {
-                let off =
-                    (OFF.saturating_mul(gap.abs_diff(self.gap)) / self.gap).min(u32::from(u8::MAX)) as u8;
+            if let Some(off) = off(gap, self.gap) {
                 self.spread = self.spread - self.spread / 8 + off / 8;
                 self.gap = self.gap - self.gap / 8 + gap / 8;
+            } else {
+                (self.gap, self.spread) = (gap, OFF as u8);
             }
             self.steps = self.steps.wrapping_add(1);
             self.longest = forget(self.longest, self.steps).max(size(gap.into()));
