@@ -106,7 +106,7 @@ struct Found {
 
 impl Found {
     fn new(results: &Samples<Sample>, scenario: Scenario, way: Way) -> Option<Self> {
-        let of = |way: Way| Some(together(results.of(&format!("{}/{}", scenario.id(), way.name())))?);
+        let of = |way: Way| together(results.of(&format!("{}/{}", scenario.id(), way.name())));
         Some(Self { scenario, way, with: of(way)?, without: of(Way::Plain)? })
     }
 
