@@ -91,7 +91,7 @@ impl Setup {
 
     /// True if the time tells how many packets are missing.
     pub fn is_paced(&self) -> bool {
-        self.pace.is_paced() && !matches!(self.kind, Kind::RtpTalk | Kind::CoapMix)
+        self.pace.is_paced() && !matches!(self.kind, Kind::RtpTalk | Kind::RtpPause | Kind::CoapMix)
     }
 
     /// True if nothing but a CRC proves some candidate: neither a checksum, nor the pace, nor the carrier's count, which

@@ -14,6 +14,8 @@ pub enum Kind {
     Rtp,
     /// Voice with pauses: timestamps jump, and the marker is set.
     RtpTalk,
+    /// Voice that is paced but for a pause now and then, which a clock takes for a loss.
+    RtpPause,
     Udp,
     Esp,
     Ip,
@@ -41,9 +43,10 @@ pub enum Checksum {
 }
 
 impl Kind {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Rtp,
         Self::RtpTalk,
+        Self::RtpPause,
         Self::Udp,
         Self::Esp,
         Self::Ip,
@@ -66,7 +69,7 @@ impl Kind {
     }
 
     pub fn is_rtp(self) -> bool {
-        matches!(self, Self::Rtp | Self::RtpTalk)
+        matches!(self, Self::Rtp | Self::RtpTalk | Self::RtpPause)
     }
 
     pub fn is_tcp(self) -> bool {
@@ -76,7 +79,7 @@ impl Kind {
     /// Checksums that the flow may have.
     pub fn checksums(self) -> &'static [Checksum] {
         match self {
-            Self::Rtp | Self::RtpTalk | Self::Udp => &[Checksum::Carried, Checksum::Elided],
+            Self::Rtp | Self::RtpTalk | Self::RtpPause | Self::Udp => &[Checksum::Carried, Checksum::Elided],
             _ if self.is_coap() => &[Checksum::Carried, Checksum::Elided],
             _ => &[Checksum::Carried],
         }
@@ -102,7 +105,9 @@ impl Kind {
             // TTLs of the mix move, and some of its checksums are wrong.
             Self::Esp | Self::CoapMix => true,
             Self::Udp | Self::Ip | Self::UdpLite | Self::TcpData | Self::TcpAck => !six,
-            Self::Rtp | Self::RtpTalk | Self::CoapGet | Self::CoapNotify => checksum == Checksum::Elided,
+            Self::Rtp | Self::RtpTalk | Self::RtpPause | Self::CoapGet | Self::CoapNotify => {
+                checksum == Checksum::Elided
+            }
             // Message IDs are in the packet or named by a request, which proves no number.
             Self::CoapExchange => !six || checksum == Checksum::Elided,
         }
@@ -111,7 +116,7 @@ impl Kind {
 
 /// The packets of a flow.
 pub enum Source {
-    Plain { flow: Flow, is_elided: bool },
+    Plain { flow: Flow, has_pauses: bool, is_elided: bool },
     Tcp { packet: Packet, is_ack: bool, time: u32 },
     Coap(coap::Flow),
     Mix(coap::Mix),
@@ -135,10 +140,10 @@ impl Source {
                 media
             });
             let flow = Flow { media, protocol, payload: 20, ..Flow::udp(vec![layer]) };
-            Self::Plain { flow, is_elided: checksum == Checksum::Elided }
+            Self::Plain { flow, has_pauses: kind == Kind::RtpPause, is_elided: checksum == Checksum::Elided }
         };
         match kind {
-            Kind::Rtp | Kind::RtpTalk => plain(Some(MediaKind::Rtp), 17),
+            Kind::Rtp | Kind::RtpTalk | Kind::RtpPause => plain(Some(MediaKind::Rtp), 17),
             Kind::Udp => plain(None, 17),
             Kind::Esp => plain(Some(MediaKind::Esp), 50),
             Kind::Ip => plain(None, 47),
@@ -187,7 +192,13 @@ impl Source {
         let packet = match self {
             Self::Coap(flow) => return flow.next(),
             Self::Mix(mix) => return vec![mix.next(random)],
-            Self::Plain { flow, is_elided } => {
+            Self::Plain { flow, has_pauses, is_elided } => {
+                if *has_pauses
+                    && random.once_in(50)
+                    && let Some(media) = &mut flow.media
+                {
+                    media.ts = media.ts.wrapping_add(media.stride * (1 + random.below(100) as u32));
+                }
                 let mut packet = flow.carry(payload(20, random), random);
                 set_checksum(&mut packet, *is_elided);
                 packet
