@@ -136,6 +136,14 @@ pub(crate) fn off(time: u32, smoothed: u32) -> Option<u8> {
     Some(off.min(u32::from(u8::MAX)) as u8)
 }
 
+/// A smoothed time with one more. A pause counts as four times what was usual: one that comes once says little;
+/// so does one shorter than four of the `shortest`.
+#[inline]
+pub(crate) fn smooth(smoothed: u32, time: u32, shortest: u32) -> u32 {
+    let most = smoothed.max(shortest).saturating_mul(4);
+    smoothed - smoothed / 8 + time.min(most) / 8
+}
+
 /// The longest of some times, as it is remembered behind so many packets: half of it behind 256.
 #[inline]
 pub(crate) fn forget(longest: u8, packets: u8) -> u8 {
@@ -175,7 +183,7 @@ impl Pace {
                 } else {
                     spread - (spread - off).div_ceil(8)
                 } as u8;
-                self.gap = self.gap - self.gap / 8 + gap / 8;
+                self.gap = smooth(self.gap, gap, SHORTEST);
             } else {
                 (self.gap, self.spread) = (gap, OFF as u8 / 2);
             }

@@ -6,7 +6,7 @@
 
 use thinair_wire::time::Instant;
 
-use crate::arrival::{LEAP, OFF, forget, off, size};
+use crate::arrival::{LEAP, OFF, forget, off, size, smooth};
 
 /// Bits behind a request for repair: losses of 128 packets do not matter then.
 const BEHIND_NACK: u8 = 8;
@@ -91,7 +91,7 @@ impl Caution {
             let gap = if step > 1 { waited / step } else { waited };
             if let Some(off) = off(gap, self.gap) {
                 self.spread = self.spread - self.spread / 8 + off / 8;
-                self.gap = self.gap - self.gap / 8 + gap / 8;
+                self.gap = smooth(self.gap, gap, SHORTEST);
             } else {
                 (self.gap, self.spread) = (gap, OFF as u8);
             }

@@ -79,6 +79,7 @@ const OPEN: &[&str] = &[
     "UdpLite twice outage",
     "elided all wrong",
     "Esp all wrong",
+    "Ip all wrong",
     "all outage",
 ];
 
