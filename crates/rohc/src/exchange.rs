@@ -3,6 +3,7 @@
 //! `docs/coap-profile.md`.
 
 use crate::channel::Channel;
+#[cfg(feature = "alloc")]
 use crate::profile::ProfileId;
 use crate::profile::coap::Token;
 use crate::storage::Slots;
