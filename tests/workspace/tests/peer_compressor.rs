@@ -1,4 +1,4 @@
-//! What a compressor of another implementation writes, read by our decompressor. The channel loses nothing, so each packet
+//! Our decompressor reads packets of another implementation's compressor. The channel loses nothing, so each packet
 //! must come back.
 //!
 //! `THINAIR_PEER_COMPRESSOR` names a program; without it the test says that it is skipped. The program is started
@@ -77,7 +77,7 @@ struct Counts {
     by_peer: usize,
 }
 
-/// Whether a packet has an acknowledgment number without the ACK flag: rohc-lib does not send that it has changed.
+/// True if a packet has an acknowledgment number without the ACK flag: rohc-lib does not send that it has changed.
 fn has_idle_ack(packet: &[u8]) -> bool {
     let Ok(chain) = HeaderChain::parse(packet) else { return false };
     let is_tcp = chain.ips().last().is_some_and(|ip| ip.next == protocol::TCP);

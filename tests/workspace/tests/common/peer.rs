@@ -109,7 +109,7 @@ pub(crate) fn groups() -> Vec<(String, Vec<Stream>)> {
         for path in pcap.into_iter().chain(pcapng) {
             let file = path.strip_prefix(&folder).unwrap().to_string_lossy().into_owned();
             let parts: Vec<&str> = file.split('/').collect();
-            // What another compressor made of a source is no source.
+            // Output of another compressor is no source.
             if parts.last().is_some_and(|name| name.starts_with("rohc")) {
                 continue;
             }
