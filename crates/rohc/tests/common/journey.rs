@@ -286,7 +286,9 @@ impl<'a> Journey<'a> {
         let channel = Channel::new(CidSpace::Small, 15, setup.kind.profiles()).unwrap();
         let channel = channel.with_integrity_below(setup.kind.integrity(setup.checksum));
         let end = || {
-            let rtp = RtpDetection::of_ports(&[5004]).unwrap();
+            // One in four random payloads looks like RTP.
+            let ports: &[u16] = if setup.kind.is_rtp() { &[5004] } else { &[] };
+            let rtp = RtpDetection::of_ports(ports).unwrap();
             let config = CompressorConfig { seed, rtp, ..CompressorConfig::new(channel) };
             let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
             let config = DecompressorConfig { mode: setup.mode, ..DecompressorConfig::new(channel) };
