@@ -102,7 +102,8 @@ impl Setup {
 
     /// True if fields change that follow from nothing.
     fn is_wild(&self) -> bool {
-        self.moves || self.kind == Kind::CoapMix
+        let has_jumps = matches!(self.kind, Kind::RtpTalk | Kind::RtpPause);
+        self.moves || self.kind == Kind::CoapMix || has_jumps && self.checksum == Checksum::Elided
     }
 
     pub fn name(&self) -> String {
@@ -230,12 +231,15 @@ pub fn run(setup: &Setup, fates: &mut dyn Fates, seed: u64, packets: u64) -> Out
         Source::new(setup.kind, setup.six, setup.checksum, (interval / 125) as u32, journey.random.next());
     let mut time = 1_000_000;
     for _ in 0..packets {
-        if setup.moves && journey.random.once_in(100) && source.change(&mut journey.random) {
-            journey.changed = journey.directions[0].sent + 1;
-        }
+        let mut is_changed =
+            setup.moves && journey.random.once_in(100) && source.change(&mut journey.random);
         let before = source.timestamp();
         let next = source.next(&mut journey.random);
         let passed = source.timestamp().unwrap_or(0).wrapping_sub(before.unwrap_or(0));
+        is_changed |= setup.kind.is_rtp() && before.is_some() && passed != interval as u32 / 125;
+        if is_changed {
+            journey.changed.push(journey.directions[0].sent + 1);
+        }
         // Timestamps count on in pauses.
         time += u64::from(passed).saturating_sub(interval / 125) * 125;
         let at = match setup.pace {
@@ -274,8 +278,8 @@ struct Journey<'a> {
     directions: [Direction; 2],
     events: BTreeMap<(u64, u64), Event>,
     noted: u64,
-    /// The last packet with another TTL or DSCP.
-    changed: u64,
+    /// Packets with another TTL or DSCP than the one before, or with a timestamp that the SN does not tell.
+    changed: Vec<u64>,
     outcome: Outcome,
     rohc: Vec<u8>,
     back: Vec<u8>,
@@ -304,7 +308,7 @@ impl<'a> Journey<'a> {
             directions: [Direction::default(), Direction::default()],
             events: BTreeMap::new(),
             noted: 0,
-            changed: 0,
+            changed: Vec::new(),
             outcome: Outcome::default(),
             rohc: vec![0; 2_048],
             back: vec![0; 2_048],
@@ -408,7 +412,10 @@ impl<'a> Journey<'a> {
             let is_changed = match self.setup.kind {
                 // Anything may have changed in what was lost or overtook.
                 Kind::CoapMix => distance != 1,
-                _ => (from + 1..=to).contains(&self.changed),
+                _ => {
+                    let at = self.changed.partition_point(|changed| *changed <= from);
+                    self.changed.get(at).is_some_and(|changed| *changed <= to)
+                }
             };
             self.outcome.bound += let_through(self.setup.kind, format, distance, is_changed);
         }

@@ -7,7 +7,7 @@ use thinair_wire::header::protocol;
 use thinair_wire::lsb::{self, Shift};
 
 use super::decompress::{Context, Failure, Own};
-use super::doubt::{AWAITED, By, NEAR, Reference};
+use super::doubt::{By, NEAR, Reference};
 use super::header::{self, ExtensionLists, Layout, Unbuildable};
 use super::list_state::ah_sn;
 use super::rtp::RtpFields;
@@ -78,12 +78,17 @@ impl Attempt<'_, '_> {
             let paused = context.pace.waited(self.now) >= u64::from(context.pace.gap) * (ahead / 2);
             let late = self.sn_plus(sn, (1_u32 << k).wrapping_neg());
             // An SN that is not the compressor's may take such a step by itself.
-            let steps = has_own_sn(x.profile);
+            let may_be_ahead = paused || has_own_sn(x.profile);
             if let Some(sn2) = self.in_leap(sn, x) {
-                let is_ahead = paused || steps && !self.with(None, late, x, extensions, out, passed)?;
+                let is_ahead = may_be_ahead && (paused || !self.with(None, late, x, extensions, out, passed)?);
                 return self.by_either(format, is_ahead.then_some(sn), sn2, x, extensions, out, passed);
             }
-            if !(paused || steps) || self.with(None, late, x, extensions, out, passed)? {
+            let is_ahead = self.is_right(sn, x, extensions, out, passed)?;
+            if self.is_right(late, x, extensions, out, passed)? && !is_ahead {
+                passed.by = By::Late;
+                return Ok(());
+            }
+            if !may_be_ahead || self.with(None, late, x, extensions, out, passed)? {
                 return Err(Failure::Ambiguous(format));
             }
         } else if let Some(sn2) = self.doubtful(sn, x) {
@@ -103,6 +108,19 @@ impl Attempt<'_, '_> {
         }
         passed.by = self.by_before(Some(sn), sn2, x);
         Ok(())
+    }
+
+    /// True if a header is right with that SN and ref 0: by its CRC, and by its checksum where that proves the SN.
+    fn is_right<'i, 'p: 'i>(
+        &self,
+        sn: u32,
+        x: &mut Fields<'p>,
+        extensions: &mut ExtensionLists<'i>,
+        out: &mut [u8],
+        passed: &mut Passed,
+    ) -> Result<bool, Failure> {
+        let is_right = self.with(None, sn, x, extensions, out, passed)?;
+        Ok(is_right && (!self.has_sum(x) || passed.layout.has_right_sum(out, self.reader.remaining())))
     }
 
     /// The SN that follows from ref -1, unless it is in the far half of its interval.
@@ -196,10 +214,7 @@ impl Attempt<'_, '_> {
         if self.check != Check::Crc3 || is_same_sn && (doubt.suspect || is_explicit) {
             return By::Repair;
         }
-        By::Before {
-            suspect: is_same_sn,
-            deliver: !is_same_sn && (1..=AWAITED).contains(&self.context.ahead(sn2, before.sn)),
-        }
+        By::Before { suspect: is_same_sn, deliver: !is_same_sn }
     }
 
     /// `sn + steps`, in the width of the SN.

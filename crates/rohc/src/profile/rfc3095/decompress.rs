@@ -33,6 +33,9 @@ const PAUSE: u64 = 16;
 /// it is held back.
 pub(super) const DOUBTFUL: u16 = 0b11;
 
+/// Packets by which a packet may be late, or a duplicate.
+const LATE: i32 = 8;
+
 /// Why a packet is not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
@@ -347,6 +350,11 @@ impl Context {
             layout
         };
         let is_other_flow = format == Format::Ir && self.is_other_flow(x);
+        let ahead = self.ahead(x.sn, self.sn);
+        let goes_on = self.state == DecompressorState::Fc && !is_other_flow;
+        if goes_on && !reliable && self.is_late(ahead) && ahead < 0 {
+            return self.initialized(packet, format, &layout, payload, deliver_empty, out);
+        }
         if is_other_flow {
             self.release(pool);
             self.lists = [ListState::default(); LISTS];
@@ -361,7 +369,6 @@ impl Context {
             let length = datagram_len(self.profile, lists.csrc_len(), payload.len());
             self.coverage = CoverageContext::initial(x.udp.coverage, length);
         }
-        let ahead = self.ahead(x.sn, self.sn);
         let goes_on = self.state != DecompressorState::Nc && !is_other_flow;
         self.pace = if goes_on { self.pace } else { Pace::default() };
         self.pace.note(now, ahead.max(1) as u32);
@@ -375,11 +382,24 @@ impl Context {
             }
         }
         self.state.on_success();
+        self.initialized(packet, format, &layout, payload, deliver_empty, out)
+    }
+
+    /// An IR or IR-DYN packet that was verified.
+    fn initialized(
+        &self,
+        packet: &Header<'_>,
+        format: Format,
+        layout: &Layout,
+        payload: &[u8],
+        deliver_empty: bool,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
         let header_in = packet.len_before(payload);
         // RFC 3095, section 5.7.7: delivered "if and only if the payload is non-empty". Profile 0x0080 is without
         // this rule.
         let deliver_empty = deliver_empty || self.profile == ProfileId::Coap2015;
-        let len = if payload.is_empty() && !deliver_empty { 0 } else { deliver(&layout, payload, out)? };
+        let len = if payload.is_empty() && !deliver_empty { 0 } else { deliver(layout, payload, out)? };
         Ok(Verified { format, header_in, header_out: layout.len, len })
     }
 
@@ -472,7 +492,16 @@ impl Context {
             let found = found.and_then(|()| attempt.by_sum(format, &x, out, &passed));
             (found, payload)
         };
-        found?;
+        let ahead = self.ahead(x.sn, self.sn);
+        let is_late = !reliable && !passed.proved && self.is_late(ahead);
+        found.map_err(|failure| match failure {
+            // It says nothing of the context.
+            Failure::Crc(format) if is_late => Failure::Ambiguous(format),
+            failure => failure,
+        })?;
+        if passed.by == By::Late || passed.by == By::Newest && is_late {
+            return verified(packet, x.cce.map_or(format, Cce::format), &passed.layout, payload, out);
+        }
         if let By::Before { suspect, deliver: is_delivered } = passed.by {
             self.note_before(&self.reference(&x), suspect);
             if !is_delivered {
@@ -500,7 +529,6 @@ impl Context {
                 }
             }
         }
-        let ahead = self.ahead(x.sn, self.sn);
         // It may be late, or a duplicate (RFC 4224): the way back stays open.
         let may_be_late = !reliable && check != Check::Crc3 && ahead <= 0;
         match passed.by {
@@ -509,7 +537,7 @@ impl Context {
             By::Newest if check == Check::Crc3 => {
                 self.note_update(&x, reader.collected(IP_ID).1, reader.collected(TS).1);
             }
-            By::Newest | By::Before { .. } => {}
+            By::Newest | By::Before { .. } | By::Late => {}
         }
         self.pace.note(now, ahead.max(1) as u32);
         self.sn = x.sn;
@@ -596,6 +624,12 @@ impl Context {
             }
         }
         Ok(())
+    }
+
+    /// True if a packet that is so much `ahead` of ref 0 is late or a duplicate (RFC 4224), and not one that shows that ref 0 is
+    /// wrong.
+    fn is_late(&self, ahead: i32) -> bool {
+        (-LATE..=0).contains(&ahead) && self.failures & DOUBTFUL == 0 && self.pace.failed() < LATE as u8
     }
 
     /// Counts a packet that was right.

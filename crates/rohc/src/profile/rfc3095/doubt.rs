@@ -32,9 +32,6 @@ const CONFIRMATIONS: u8 = 16;
 /// Headers that must be right with an SN that has leapt, before it is trusted.
 const CONFIRMATIONS_OF_LEAP: u8 = 4;
 
-/// SNs behind ref -1 at which a packet is awaited: the next one, or the one behind the packet whose SN was damaged.
-pub(super) const AWAITED: i32 = 2;
-
 /// Bits of an IP-ID offset or a timestamp that are evidence of their own if they say about what a reference has told.
 const EXPLICIT: u32 = 5;
 
@@ -86,6 +83,8 @@ pub(super) enum By {
     Before { suspect: bool, deliver: bool },
     /// Ref -1 alone, and it is believed now.
     Repair,
+    /// Ref 0, and the packet is late or a duplicate: it changes nothing.
+    Late,
 }
 
 /// The reference before an update that is not trusted yet, in as little room as it takes.

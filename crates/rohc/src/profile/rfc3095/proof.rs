@@ -52,7 +52,7 @@ impl Attempt<'_, '_> {
     }
 
     /// Whether a right checksum proves the SN.
-    fn has_sum(&self, x: &Fields<'_>) -> bool {
+    pub(super) fn has_sum(&self, x: &Fields<'_>) -> bool {
         self.context.sums && x.udp.checksum != 0 && is_proved_by_sum(x.profile)
     }
 
