@@ -45,6 +45,8 @@ pub(super) struct Passed {
     pub(super) ah_sn: [Option<u32>; LISTS],
     /// The SN was found among several, and proved (`proof`).
     pub(super) proved: bool,
+    /// The bits of the SN are those of a packet that is late, and too little time has passed for one that is ahead.
+    pub(super) looks_late: bool,
     pub(super) by: By,
 }
 
@@ -70,25 +72,31 @@ impl Attempt<'_, '_> {
             let is_right = self.with(None, sn, x, extensions, out, passed)?;
             return if is_right { Ok(()) } else { Err(Failure::Crc(format)) };
         }
-        if self.is_far_ahead(sn, k, x) {
+        if self.is_far_ahead(sn, k) {
             // RFC 4224: on a channel that reorders or duplicates, a packet that is late by `d` looks like one
             // that is ahead by `2^k - d`. One that is really that far ahead comes after a loss, and so after a
             // pause; and if it could be late all the same, it is not delivered.
-            let ahead = u64::from(context.ahead(sn, context.sn) as u32);
-            let paused = context.pace.waited(self.now) >= u64::from(context.pace.gap) * (ahead / 2);
+            let ahead = context.ahead(sn, context.sn) as u32;
+            passed.looks_late = !self.is_behind(ahead / 2);
             let late = self.sn_plus(sn, (1_u32 << k).wrapping_neg());
             // An SN that is not the compressor's may take such a step by itself.
-            let may_be_ahead = paused || has_own_sn(x.profile);
+            let may_be_ahead = !passed.looks_late || has_own_sn(x.profile);
             if let Some(sn2) = self.in_leap(sn, x) {
-                let is_ahead = may_be_ahead && (paused || !self.with(None, late, x, extensions, out, passed)?);
+                let is_ahead =
+                    may_be_ahead && (!passed.looks_late || !self.with(None, late, x, extensions, out, passed)?);
                 return self.by_either(format, is_ahead.then_some(sn), sn2, x, extensions, out, passed);
             }
-            let is_ahead = self.is_right(sn, x, extensions, out, passed)?;
+            // Where nothing depends on the SN, both are right, or none.
+            let is_ahead = if self.holds_sn(x) {
+                self.is_right(sn, x, extensions, out, passed)?
+            } else {
+                !passed.looks_late
+            };
             if self.is_right(late, x, extensions, out, passed)? && !is_ahead {
                 passed.by = By::Late;
                 return Ok(());
             }
-            if !may_be_ahead || self.with(None, late, x, extensions, out, passed)? {
+            if self.holds_sn(x) && (!may_be_ahead || self.with(None, late, x, extensions, out, passed)?) {
                 return Err(Failure::Ambiguous(format));
             }
         } else if let Some(sn2) = self.doubtful(sn, x) {
@@ -111,7 +119,7 @@ impl Attempt<'_, '_> {
     }
 
     /// True if a header is right with that SN and ref 0: by its CRC, and by its checksum where that proves the SN.
-    fn is_right<'i, 'p: 'i>(
+    pub(super) fn is_right<'i, 'p: 'i>(
         &self,
         sn: u32,
         x: &mut Fields<'p>,
@@ -229,14 +237,21 @@ impl Attempt<'_, '_> {
         decode_sn(self.context.profile, bits, k, reference)
     }
 
-    /// Whether an SN is in the far half of its interval, and the header depends on it.
+    /// True if an SN is in the far half of its interval.
     #[inline]
-    fn is_far_ahead(&self, sn: u32, k: u32, x: &Fields<'_>) -> bool {
+    fn is_far_ahead(&self, sn: u32, k: u32) -> bool {
         let ahead = || self.context.ahead(sn, self.context.sn);
         let is_far = |ahead: i32| {
-            ahead >= 1 << (k - 1) && (!has_own_sn(x.profile) || ahead.unsigned_abs() + LATEST >= 1 << k)
+            let is_own = has_own_sn(self.context.profile);
+            ahead >= 1 << (k - 1) && (!is_own || ahead.unsigned_abs() + LATEST >= 1 << k)
         };
-        k > 0 && k < u16::BITS && is_far(ahead()) && self.holds_sn(x)
+        k > 0 && k < u16::BITS && is_far(ahead())
+    }
+
+    /// True if so many packets may have passed since the last one that was verified, by the clock.
+    pub(super) fn is_behind(&self, packets: u32) -> bool {
+        let pace = &self.context.pace;
+        pace.waited(self.now) >= u64::from(pace.gap) * u64::from(packets)
     }
 
     /// Whether the header depends on the SN: where nothing does, late or not makes no difference.

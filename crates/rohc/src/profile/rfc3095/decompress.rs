@@ -352,7 +352,7 @@ impl Context {
         let is_other_flow = format == Format::Ir && self.is_other_flow(x);
         let ahead = self.ahead(x.sn, self.sn);
         let goes_on = self.state == DecompressorState::Fc && !is_other_flow;
-        if goes_on && !reliable && self.is_late(ahead) && ahead < 0 {
+        if goes_on && self.is_late(ahead) && ahead < 0 {
             return self.initialized(packet, format, &layout, payload, deliver_empty, out);
         }
         if is_other_flow {
@@ -493,13 +493,13 @@ impl Context {
             (found, payload)
         };
         let ahead = self.ahead(x.sn, self.sn);
-        let is_late = !reliable && !passed.proved && self.is_late(ahead);
+        let is_late = !passed.proved && self.is_late(ahead);
         found.map_err(|failure| match failure {
             // It says nothing of the context.
-            Failure::Crc(format) if is_late => Failure::Ambiguous(format),
+            Failure::Crc(format) if is_late || passed.looks_late && self.is_steady() => Failure::Ambiguous(format),
             failure => failure,
         })?;
-        if passed.by == By::Late || passed.by == By::Newest && is_late {
+        if passed.by == By::Late || passed.by == By::Newest && is_late && (format.updates() || !reliable) {
             return verified(packet, x.cce.map_or(format, Cce::format), &passed.layout, payload, out);
         }
         if let By::Before { suspect, deliver: is_delivered } = passed.by {
@@ -543,7 +543,11 @@ impl Context {
         self.sn = x.sn;
         self.keep(&x, updates, length);
         if passed.proved || check != Check::Crc3 && !may_be_late || format == Format::Uo1IdExt3 && updates {
+            let since = self.doubt.leap;
             self.trust_newest();
+            if reliable {
+                self.doubt.leap = since;
+            }
         }
         self.crc_static = Some(passed.crc_static).filter(|_| updates);
         self.state.on_success();
@@ -629,7 +633,11 @@ impl Context {
     /// True if a packet that is so much `ahead` of ref 0 is late or a duplicate (RFC 4224), and not one that shows that ref 0 is
     /// wrong.
     fn is_late(&self, ahead: i32) -> bool {
-        (-LATE..=0).contains(&ahead) && self.failures & DOUBTFUL == 0 && self.pace.failed() < LATE as u8
+        (-LATE..=0).contains(&ahead) && self.is_steady()
+    }
+
+    fn is_steady(&self) -> bool {
+        self.failures & DOUBTFUL == 0 && self.pace.failed() < LATE as u8
     }
 
     /// Counts a packet that was right.

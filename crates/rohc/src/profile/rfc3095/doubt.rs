@@ -94,8 +94,9 @@ pub(super) struct Doubt {
     pub(super) sn: u16,
     offsets: [u16; BASE_IPS],
     ts_of_zero: [u8; 4],
-    /// The SN that the update has leapt to; that of ref -1 if it has counted on by one.
-    leap: u16,
+    /// The SN that the update has leapt to; that of ref -1 if it has counted on by one. In R-mode the SN since which all packets
+    /// have gone on like the one before.
+    pub(super) leap: u16,
     /// Headers that must still be right before ref 0 is trusted; 0 if it is.
     unconfirmed: u8,
     /// A header was right with ref -1 only.
