@@ -438,6 +438,10 @@ impl<'a> Journey<'a> {
                 back.len()
             );
         }
+        if !is_delivered && std::env::var_os("THINAIR_LOST").is_some() {
+            let name = self.setup.name();
+            println!("{at} {name}: packet {number} to end {to} by {}, behind {}, {received:?}", format.name(), direction.reference);
+        }
         if is_right && updates(format) && number > direction.reference {
             direction.reference = number;
         }

@@ -632,7 +632,7 @@ impl Context {
 
     /// True if a packet that is so much `ahead` of ref 0 is late or a duplicate (RFC 4224), and not one that shows that ref 0 is
     /// wrong.
-    fn is_late(&self, ahead: i32) -> bool {
+    pub(super) fn is_late(&self, ahead: i32) -> bool {
         (-LATE..=0).contains(&ahead) && self.is_steady()
     }
 

@@ -90,7 +90,6 @@ impl Attempt<'_, '_> {
     ) -> Result<(), Failure> {
         let context = self.context;
         let turn = 1 << self.reader.collected(SN).1;
-        // Whoever comes behind a pause is not late.
         let behind = context.ahead(sn, context.sn) <= 0;
         let sn = if behind { self.sn_plus(sn, turn) } else { sn };
         let first = context.ahead(sn, context.sn) as u32;
@@ -107,6 +106,15 @@ impl Attempt<'_, '_> {
             Clock::About { packets, off } => ahead.abs_diff(packets) <= off,
             _ => true,
         };
+        // Whoever comes behind a pause of a paced flow, or is counted, is not late.
+        let late = self.sn_plus(sn, turn.wrapping_neg());
+        let is_late = matches!(clock, Clock::Perhaps(_))
+            && context.is_late(context.ahead(late, context.sn))
+            && self.is_right(late, x, extensions, out, passed)?;
+        if is_late && has_sum {
+            passed.by = By::Late;
+            return Ok(());
+        }
         let turns = most.min(HALF).saturating_sub(first) / turn;
         let is_paced = matches!(clock, Clock::About { .. }) && !has_sum;
         let is_complete = is_paced || turns < TRIALS;
@@ -130,6 +138,14 @@ impl Attempt<'_, '_> {
             if is_near(ahead) {
                 near.add(ahead);
             }
+        }
+        if is_late {
+            if fits.count > 0 {
+                return Err(Failure::Ambiguous(format));
+            }
+            self.with(None, late, x, extensions, out, passed)?;
+            passed.by = By::Late;
+            return Ok(());
         }
         let usual = context.pace.is_usual(self.now);
         let (ahead, proved) = match (fits.count, near.count, clock) {
