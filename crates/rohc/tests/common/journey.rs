@@ -163,6 +163,9 @@ pub struct Outcome {
     /// Wrong packets that the CRCs of the formats let through, if nothing else proves a candidate: each packet that
     /// arrives where its LSBs are ambiguous counts 2^-n for n bits of CRC.
     pub bound: f64,
+    /// Variance of that number. A change that is lost behind a reference shows in all packets behind it, or in none: the
+    /// difference in the CRC stays as it is.
+    pub variance: f64,
 }
 
 impl Outcome {
@@ -176,6 +179,7 @@ impl Outcome {
         self.gaps += other.gaps;
         self.outage = self.outage.max(other.outage);
         self.bound += other.bound;
+        self.variance += other.variance;
     }
 
     /// Packets not delivered behind a gap, on average.
@@ -216,6 +220,8 @@ struct Direction {
     /// The highest number that has arrived, and the one that the decompressor refers to.
     highest: u64,
     reference: u64,
+    /// Packets behind the reference that nothing but a CRC proves.
+    unproved: u32,
     has_gap: bool,
     outage: u64,
 }
@@ -417,7 +423,11 @@ impl<'a> Journey<'a> {
                     self.changed.get(at).is_some_and(|changed| *changed <= to)
                 }
             };
-            self.outcome.bound += let_through(self.setup.kind, format, distance, is_changed);
+            let part = let_through(self.setup.kind, format, distance, is_changed);
+            self.outcome.bound += part;
+            // The sum of the first odd numbers is the square of their number.
+            self.outcome.variance += part * f64::from(2 * direction.unproved + 1);
+            direction.unproved += u32::from(part > 0.0);
         }
         let arrival = self.arrival(at, to, frame);
         let received = self.ends[to].receive(arrival, &rohc, &mut self.back);
@@ -444,6 +454,7 @@ impl<'a> Journey<'a> {
         }
         if is_right && updates(format) && number > direction.reference {
             direction.reference = number;
+            direction.unproved = 0;
         }
         if !is_duplicate {
             self.outcome.arrived += 1;

@@ -68,9 +68,12 @@ impl Attempt<'_, '_> {
         if self.is_open(sn, k, x) {
             return self.by_proof(format, sn, x, extensions, out, passed);
         }
-        if self.is_counted(x) {
+        if self.is_counted(sn) {
             let is_right = self.with(None, sn, x, extensions, out, passed)?;
-            return if is_right { Ok(()) } else { Err(Failure::Crc(format)) };
+            // An SN that is not the compressor's may take any step.
+            if is_right || !has_own_sn(x.profile) {
+                return if is_right { Ok(()) } else { Err(Failure::Crc(format)) };
+            }
         }
         if self.is_far_ahead(sn, k) {
             // RFC 4224: on a channel that reorders or duplicates, a packet that is late by `d` looks like one
@@ -92,7 +95,8 @@ impl Attempt<'_, '_> {
             } else {
                 !passed.looks_late
             };
-            if self.is_right(late, x, extensions, out, passed)? && !is_ahead {
+            let is_late = context.is_late(context.ahead(late, context.sn));
+            if is_late && self.is_right(late, x, extensions, out, passed)? && !is_ahead {
                 passed.by = By::Late;
                 return Ok(());
             }

@@ -539,7 +539,7 @@ impl Context {
             }
             By::Newest | By::Before { .. } | By::Late => {}
         }
-        self.pace.note(now, ahead.max(1) as u32);
+        self.pace.note(now, self.intervals(&x, ahead.max(1) as u32));
         self.sn = x.sn;
         self.keep(&x, updates, length);
         if passed.proved || check != Check::Crc3 && !may_be_late || format == Format::Uo1IdExt3 && updates {
@@ -559,6 +559,18 @@ impl Context {
             return Err(Failure::OnTrial(format));
         }
         verified(packet, x.cce.map_or(format, Cce::format), &passed.layout, payload, out)
+    }
+
+    /// Times between packets that lie between ref 0 and a packet `ahead` of it: timestamps of RTP count on in pauses.
+    fn intervals(&self, x: &Fields<'_>, ahead: u32) -> u32 {
+        match &self.own {
+            Own::Rtp(rtp) if has_rtp(self.profile) => {
+                let step = x.rtp.ts.wrapping_sub(rtp.ts);
+                let strides = step.checked_div(rtp.stride).unwrap_or(0);
+                if rtp.stride > 1 && step.is_multiple_of(rtp.stride) { strides.max(ahead) } else { ahead }
+            }
+            _ => ahead,
+        }
     }
 
     /// Keeps what a verified packet says, which has `length` octets from the UDP-Lite header on.
