@@ -75,6 +75,10 @@ impl Attempt<'_, '_> {
                 return if is_right { Ok(()) } else { Err(Failure::Crc(format)) };
             }
         }
+        if !context.doubt.suspect && self.is_right_late(sn, x, extensions, out, passed)? {
+            passed.by = By::Late;
+            return Ok(());
+        }
         if self.is_far_ahead(sn, k) {
             // RFC 4224: on a channel that reorders or duplicates, a packet that is late by `d` looks like one
             // that is ahead by `2^k - d`. One that is really that far ahead comes after a loss, and so after a
@@ -82,25 +86,27 @@ impl Attempt<'_, '_> {
             let ahead = context.ahead(sn, context.sn) as u32;
             passed.looks_late = !self.is_behind(ahead / 2);
             let late = self.sn_plus(sn, (1_u32 << k).wrapping_neg());
-            // An SN that is not the compressor's may take such a step by itself.
-            let may_be_ahead = !passed.looks_late || has_own_sn(x.profile);
             if let Some(sn2) = self.in_leap(sn, x) {
-                let is_ahead =
-                    may_be_ahead && (!passed.looks_late || !self.with(None, late, x, extensions, out, passed)?);
-                return self.by_either(format, is_ahead.then_some(sn), sn2, x, extensions, out, passed);
+                let is_ahead = !passed.looks_late;
+                let found = self.by_either(format, is_ahead.then_some(sn), sn2, x, extensions, out, passed);
+                if found.is_err() && self.is_right_late(late, x, extensions, out, passed)? {
+                    passed.by = By::Late;
+                    return Ok(());
+                }
+                return found;
             }
             // Where nothing depends on the SN, both are right, or none.
             let is_ahead = if self.holds_sn(x) {
-                self.is_right(sn, x, extensions, out, passed)?
+                self.is_right(sn, x, extensions, out, passed)? && (!passed.looks_late || self.has_sum(x))
             } else {
                 !passed.looks_late
             };
-            let is_late = context.is_late(context.ahead(late, context.sn));
-            if is_late && self.is_right(late, x, extensions, out, passed)? && !is_ahead {
+            let is_late = self.is_right_late(late, x, extensions, out, passed)?;
+            if is_late && !is_ahead {
                 passed.by = By::Late;
                 return Ok(());
             }
-            if self.holds_sn(x) && (!may_be_ahead || self.with(None, late, x, extensions, out, passed)?) {
+            if !is_ahead && passed.looks_late || is_late && self.holds_sn(x) {
                 return Err(Failure::Ambiguous(format));
             }
         } else if let Some(sn2) = self.doubtful(sn, x) {
@@ -131,8 +137,46 @@ impl Attempt<'_, '_> {
         out: &mut [u8],
         passed: &mut Passed,
     ) -> Result<bool, Failure> {
-        let is_right = self.with(None, sn, x, extensions, out, passed)?;
+        let is_right = self.with(None, sn, x, extensions, out, passed)? || self.reader.crc_read().is_none();
         Ok(is_right && (!self.has_sum(x) || passed.layout.has_right_sum(out, self.reader.remaining())))
+    }
+
+    /// True if a header that is late is right with that SN, and with ref 0 or the line before it.
+    pub(super) fn is_right_late<'i, 'p: 'i>(
+        &self,
+        sn: u32,
+        x: &mut Fields<'p>,
+        extensions: &mut ExtensionLists<'i>,
+        out: &mut [u8],
+        passed: &mut Passed,
+    ) -> Result<bool, Failure> {
+        let context = self.context;
+        if !context.is_late(context.ahead(sn, context.sn)) {
+            return Ok(false);
+        }
+        let Some((earlier, hops)) = context.earlier() else {
+            return self.is_right(sn, x, extensions, out, passed);
+        };
+        let is_before = context.ahead(sn, earlier.sn) <= 0;
+        if !is_before && self.is_right(sn, x, extensions, out, passed)? {
+            return Ok(true);
+        }
+        let kept = x.ips;
+        for i in 0..x.base_ips() {
+            if !x.extra[i].flags {
+                [x.ips[i].ttl, x.ips[i].tos] = hops[i];
+            }
+        }
+        self.rebuild(Some(&earlier), sn, x, extensions, out, passed)?;
+        let header = out.get(..passed.layout.len).unwrap_or_default();
+        let state = passed.layout.crc_static(self.check, header);
+        let is_right = (self.reader.crc_read().is_none()
+            || passed.layout.crc_dynamic(self.check, state, header) == self.crc)
+            && (!self.has_sum(x) || passed.layout.has_right_sum(out, self.reader.remaining()));
+        if !is_right {
+            x.ips = kept;
+        }
+        Ok(is_right)
     }
 
     /// The SN that follows from ref -1, unless it is in the far half of its interval.

@@ -7,7 +7,7 @@ use thinair_wire::header::rtp::VERSION;
 use super::attempt::{Attempt, Passed, unbuildable};
 use super::cce::{Cce, CoverageContext};
 use super::coap_2015::{self, CoapFields};
-use super::doubt::{By, Doubt};
+use super::doubt::{By, Doubt, Earlier};
 use super::header::{self, ExtensionLists, Layout, datagram_len};
 use super::ir;
 use super::list::{Item, MAX_ITEMS, encoding};
@@ -34,7 +34,7 @@ const PAUSE: u64 = 16;
 pub(super) const DOUBTFUL: u16 = 0b11;
 
 /// Packets by which a packet may be late, or a duplicate.
-const LATE: i32 = 8;
+pub(super) const LATE: i32 = 8;
 
 /// Why a packet is not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +102,7 @@ pub(crate) struct Context {
     pub(super) sn: u32,
     /// Ref -1, as long as ref 0 is in doubt.
     pub(super) doubt: Doubt,
+    pub(super) earlier: Earlier,
     /// The outcome of the last 16 packets, and of the last 16 updates: 1 is a failure.
     pub(crate) failures: u16,
     pub(crate) update_failures: u16,
@@ -136,6 +137,7 @@ impl Context {
             version: VERSION,
             sn: 0,
             doubt: Doubt::default(),
+            earlier: Earlier::default(),
             failures: 0,
             update_failures: 0,
             sequence: 0,
@@ -361,6 +363,11 @@ impl Context {
         }
         self.commit_lists(x, &lists, Some(format), true, pool)?;
         self.note_pattern(x, format);
+        if goes_on {
+            self.note_line(x);
+        } else {
+            self.earlier = Earlier::default();
+        }
         self.keep_static(x, pool)?;
         if x.mode != 0 {
             self.note_said_mode(x.mode);
@@ -539,6 +546,7 @@ impl Context {
             }
             By::Newest | By::Before { .. } | By::Late => {}
         }
+        self.note_line(&x);
         self.pace.note(now, self.intervals(&x, ahead.max(1) as u32));
         self.sn = x.sn;
         self.keep(&x, updates, length);

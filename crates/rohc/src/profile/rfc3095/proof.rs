@@ -112,8 +112,7 @@ impl Attempt<'_, '_> {
         // Whoever comes behind a pause of a paced flow, or is counted, is not late.
         let late = self.sn_plus(sn, turn.wrapping_neg());
         let is_late = matches!(clock, Clock::Perhaps(_))
-            && context.is_late(context.ahead(late, context.sn))
-            && self.is_right(late, x, extensions, out, passed)?;
+            && self.is_right_late(late, x, extensions, out, passed)?;
         if is_late && has_sum {
             passed.by = By::Late;
             return Ok(());
@@ -146,7 +145,7 @@ impl Attempt<'_, '_> {
             if fits.count > 0 {
                 return Err(Failure::Ambiguous(format));
             }
-            self.with(None, late, x, extensions, out, passed)?;
+            self.is_right_late(late, x, extensions, out, passed)?;
             passed.by = By::Late;
             return Ok(());
         }

@@ -17,7 +17,7 @@ use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
 use super::attempt::{Attempt, Passed};
-use super::decompress::{self, Failure};
+use super::decompress::{self, Failure, LATE};
 use super::doubt::By;
 use super::header::ExtensionLists;
 use super::own::Own;
@@ -312,11 +312,11 @@ impl Attempt<'_, '_> {
         passed.looks_late &= !self.is_behind(u32::from(ahead / 2)) && !self.is_counted(sn);
         if passed.looks_late {
             let late = self.sn_plus(sn, (1_u32 << k).wrapping_neg());
-            if !context.is_late(context.ahead(late, u32::from(context.doubt.sn))) {
+            if ahead + (LATE as u32) < 1 << k {
                 return Err(Failure::Ambiguous(format));
             }
             let is_right = if format.updates() || self.has_sum(x) {
-                self.is_right(late, x, extensions, out, passed)?
+                self.is_right_late(late, x, extensions, out, passed)?
             } else {
                 self.rebuild(None, late, x, extensions, out, passed)?;
                 // Nothing verifies it: it goes on as those do that came before it, or it is not delivered.
