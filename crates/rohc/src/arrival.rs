@@ -207,6 +207,11 @@ impl Pace {
         }
     }
 
+    /// Packets since the last one that was verified that were not.
+    pub(crate) fn failed(&self) -> u8 {
+        self.failed & !COUNTED
+    }
+
     /// True if no packet has failed since the last one that was verified.
     #[inline]
     pub(crate) fn has_not_failed(&self) -> bool {

@@ -64,9 +64,6 @@ fn cell(setup: &Setup, bursts: &[u64], size: &Size) -> Outcome {
 
 /// Cells that miss their bar.
 const OPEN: &[&str] = &[
-    "RtpTalk elided wrong",
-    "RtpPause elided wrong",
-    "UdpLite v4 wrong",
     "Rtp count wrong",
     "TcpData v4 count wrong",
     "CoapGet elided wrong",

@@ -100,9 +100,9 @@ impl Table {
 }
 
 /// The reason why a cell has too many wrong packets: more than the CRCs of the formats let through where nothing else
-/// proves a candidate (plus three standard deviations), or any at all.
+/// proves a candidate (plus four standard deviations), or any at all.
 pub fn wrong(outcome: &Outcome) -> Option<String> {
-    let bound = if outcome.bound > 0.0 { 1.0 + outcome.bound + 3.0 * outcome.bound.sqrt() } else { 0.0 };
+    let bound = if outcome.bound > 0.0 { 1.0 + outcome.bound + 4.0 * outcome.variance.sqrt() } else { 0.0 };
     let Outcome { wrong, arrived, bound: let_through, .. } = *outcome;
     (wrong as f64 > bound).then(|| format!("{wrong} wrong of {arrived}, bound {let_through:.1}"))
 }

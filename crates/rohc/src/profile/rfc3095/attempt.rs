@@ -7,7 +7,7 @@ use thinair_wire::header::protocol;
 use thinair_wire::lsb::{self, Shift};
 
 use super::decompress::{Context, Failure, Own};
-use super::doubt::{AWAITED, By, NEAR, Reference};
+use super::doubt::{By, NEAR, Reference};
 use super::header::{self, ExtensionLists, Layout, Unbuildable};
 use super::list_state::ah_sn;
 use super::rtp::RtpFields;
@@ -45,6 +45,8 @@ pub(super) struct Passed {
     pub(super) ah_sn: [Option<u32>; LISTS],
     /// The SN was found among several, and proved (`proof`).
     pub(super) proved: bool,
+    /// The bits of the SN are those of a packet that is late, and too little time has passed for one that is ahead.
+    pub(super) looks_late: bool,
     pub(super) by: By,
 }
 
@@ -66,24 +68,45 @@ impl Attempt<'_, '_> {
         if self.is_open(sn, k, x) {
             return self.by_proof(format, sn, x, extensions, out, passed);
         }
-        if self.is_counted(x) {
+        if self.is_counted(sn) {
             let is_right = self.with(None, sn, x, extensions, out, passed)?;
-            return if is_right { Ok(()) } else { Err(Failure::Crc(format)) };
+            // An SN that is not the compressor's may take any step.
+            if is_right || !has_own_sn(x.profile) {
+                return if is_right { Ok(()) } else { Err(Failure::Crc(format)) };
+            }
         }
-        if self.is_far_ahead(sn, k, x) {
+        if !context.doubt.suspect && self.is_right_late(sn, x, extensions, out, passed)? {
+            passed.by = By::Late;
+            return Ok(());
+        }
+        if self.is_far_ahead(sn, k) {
             // RFC 4224: on a channel that reorders or duplicates, a packet that is late by `d` looks like one
             // that is ahead by `2^k - d`. One that is really that far ahead comes after a loss, and so after a
             // pause; and if it could be late all the same, it is not delivered.
-            let ahead = u64::from(context.ahead(sn, context.sn) as u32);
-            let paused = context.pace.waited(self.now) >= u64::from(context.pace.gap) * (ahead / 2);
+            let ahead = context.ahead(sn, context.sn) as u32;
+            passed.looks_late = !self.is_behind(ahead / 2);
             let late = self.sn_plus(sn, (1_u32 << k).wrapping_neg());
-            // An SN that is not the compressor's may take such a step by itself.
-            let steps = has_own_sn(x.profile);
             if let Some(sn2) = self.in_leap(sn, x) {
-                let is_ahead = paused || steps && !self.with(None, late, x, extensions, out, passed)?;
-                return self.by_either(format, is_ahead.then_some(sn), sn2, x, extensions, out, passed);
+                let is_ahead = !passed.looks_late;
+                let found = self.by_either(format, is_ahead.then_some(sn), sn2, x, extensions, out, passed);
+                if found.is_err() && self.is_right_late(late, x, extensions, out, passed)? {
+                    passed.by = By::Late;
+                    return Ok(());
+                }
+                return found;
             }
-            if !(paused || steps) || self.with(None, late, x, extensions, out, passed)? {
+            // Where nothing depends on the SN, both are right, or none.
+            let is_ahead = if self.holds_sn(x) {
+                self.is_right(sn, x, extensions, out, passed)? && (!passed.looks_late || self.has_sum(x))
+            } else {
+                !passed.looks_late
+            };
+            let is_late = self.is_right_late(late, x, extensions, out, passed)?;
+            if is_late && !is_ahead {
+                passed.by = By::Late;
+                return Ok(());
+            }
+            if !is_ahead && passed.looks_late || is_late && self.holds_sn(x) {
                 return Err(Failure::Ambiguous(format));
             }
         } else if let Some(sn2) = self.doubtful(sn, x) {
@@ -103,6 +126,57 @@ impl Attempt<'_, '_> {
         }
         passed.by = self.by_before(Some(sn), sn2, x);
         Ok(())
+    }
+
+    /// True if a header is right with that SN and ref 0: by its CRC, and by its checksum where that proves the SN.
+    pub(super) fn is_right<'i, 'p: 'i>(
+        &self,
+        sn: u32,
+        x: &mut Fields<'p>,
+        extensions: &mut ExtensionLists<'i>,
+        out: &mut [u8],
+        passed: &mut Passed,
+    ) -> Result<bool, Failure> {
+        let is_right = self.with(None, sn, x, extensions, out, passed)? || self.reader.crc_read().is_none();
+        Ok(is_right && (!self.has_sum(x) || passed.layout.has_right_sum(out, self.reader.remaining())))
+    }
+
+    /// True if a header that is late is right with that SN, and with ref 0 or the line before it.
+    pub(super) fn is_right_late<'i, 'p: 'i>(
+        &self,
+        sn: u32,
+        x: &mut Fields<'p>,
+        extensions: &mut ExtensionLists<'i>,
+        out: &mut [u8],
+        passed: &mut Passed,
+    ) -> Result<bool, Failure> {
+        let context = self.context;
+        if !context.is_late(context.ahead(sn, context.sn)) {
+            return Ok(false);
+        }
+        let Some((earlier, hops)) = context.earlier() else {
+            return self.is_right(sn, x, extensions, out, passed);
+        };
+        let is_before = context.ahead(sn, earlier.sn) <= 0;
+        if !is_before && self.is_right(sn, x, extensions, out, passed)? {
+            return Ok(true);
+        }
+        let kept = x.ips;
+        for i in 0..x.base_ips() {
+            if !x.extra[i].flags {
+                [x.ips[i].ttl, x.ips[i].tos] = hops[i];
+            }
+        }
+        self.rebuild(Some(&earlier), sn, x, extensions, out, passed)?;
+        let header = out.get(..passed.layout.len).unwrap_or_default();
+        let state = passed.layout.crc_static(self.check, header);
+        let is_right = (self.reader.crc_read().is_none()
+            || passed.layout.crc_dynamic(self.check, state, header) == self.crc)
+            && (!self.has_sum(x) || passed.layout.has_right_sum(out, self.reader.remaining()));
+        if !is_right {
+            x.ips = kept;
+        }
+        Ok(is_right)
     }
 
     /// The SN that follows from ref -1, unless it is in the far half of its interval.
@@ -196,10 +270,7 @@ impl Attempt<'_, '_> {
         if self.check != Check::Crc3 || is_same_sn && (doubt.suspect || is_explicit) {
             return By::Repair;
         }
-        By::Before {
-            suspect: is_same_sn,
-            deliver: !is_same_sn && (1..=AWAITED).contains(&self.context.ahead(sn2, before.sn)),
-        }
+        By::Before { suspect: is_same_sn, deliver: !is_same_sn }
     }
 
     /// `sn + steps`, in the width of the SN.
@@ -214,14 +285,21 @@ impl Attempt<'_, '_> {
         decode_sn(self.context.profile, bits, k, reference)
     }
 
-    /// Whether an SN is in the far half of its interval, and the header depends on it.
+    /// True if an SN is in the far half of its interval.
     #[inline]
-    fn is_far_ahead(&self, sn: u32, k: u32, x: &Fields<'_>) -> bool {
+    fn is_far_ahead(&self, sn: u32, k: u32) -> bool {
         let ahead = || self.context.ahead(sn, self.context.sn);
         let is_far = |ahead: i32| {
-            ahead >= 1 << (k - 1) && (!has_own_sn(x.profile) || ahead.unsigned_abs() + LATEST >= 1 << k)
+            let is_own = has_own_sn(self.context.profile);
+            ahead >= 1 << (k - 1) && (!is_own || ahead.unsigned_abs() + LATEST >= 1 << k)
         };
-        k > 0 && k < u16::BITS && is_far(ahead()) && self.holds_sn(x)
+        k > 0 && k < u16::BITS && is_far(ahead())
+    }
+
+    /// True if so many packets may have passed since the last one that was verified, by the clock.
+    pub(super) fn is_behind(&self, packets: u32) -> bool {
+        let pace = &self.context.pace;
+        pace.waited(self.now) >= u64::from(pace.gap) * u64::from(packets)
     }
 
     /// Whether the header depends on the SN: where nothing does, late or not makes no difference.

@@ -7,7 +7,7 @@ use thinair_wire::header::rtp::VERSION;
 use super::attempt::{Attempt, Passed, unbuildable};
 use super::cce::{Cce, CoverageContext};
 use super::coap_2015::{self, CoapFields};
-use super::doubt::{By, Doubt};
+use super::doubt::{By, Doubt, Earlier};
 use super::header::{self, ExtensionLists, Layout, datagram_len};
 use super::ir;
 use super::list::{Item, MAX_ITEMS, encoding};
@@ -32,6 +32,9 @@ const PAUSE: u64 = 16;
 /// The last packets, as `Context::failures` has them, behind which one header that is right with CRC-3 is not enough:
 /// it is held back.
 pub(super) const DOUBTFUL: u16 = 0b11;
+
+/// Packets by which a packet may be late, or a duplicate.
+pub(super) const LATE: i32 = 8;
 
 /// Why a packet is not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +102,7 @@ pub(crate) struct Context {
     pub(super) sn: u32,
     /// Ref -1, as long as ref 0 is in doubt.
     pub(super) doubt: Doubt,
+    pub(super) earlier: Earlier,
     /// The outcome of the last 16 packets, and of the last 16 updates: 1 is a failure.
     pub(crate) failures: u16,
     pub(crate) update_failures: u16,
@@ -133,6 +137,7 @@ impl Context {
             version: VERSION,
             sn: 0,
             doubt: Doubt::default(),
+            earlier: Earlier::default(),
             failures: 0,
             update_failures: 0,
             sequence: 0,
@@ -347,12 +352,22 @@ impl Context {
             layout
         };
         let is_other_flow = format == Format::Ir && self.is_other_flow(x);
+        let ahead = self.ahead(x.sn, self.sn);
+        let goes_on = self.state == DecompressorState::Fc && !is_other_flow;
+        if goes_on && self.is_late(ahead) && ahead < 0 {
+            return self.initialized(packet, format, &layout, payload, deliver_empty, out);
+        }
         if is_other_flow {
             self.release(pool);
             self.lists = [ListState::default(); LISTS];
         }
         self.commit_lists(x, &lists, Some(format), true, pool)?;
         self.note_pattern(x, format);
+        if goes_on {
+            self.note_line(x);
+        } else {
+            self.earlier = Earlier::default();
+        }
         self.keep_static(x, pool)?;
         if x.mode != 0 {
             self.note_said_mode(x.mode);
@@ -361,7 +376,6 @@ impl Context {
             let length = datagram_len(self.profile, lists.csrc_len(), payload.len());
             self.coverage = CoverageContext::initial(x.udp.coverage, length);
         }
-        let ahead = self.ahead(x.sn, self.sn);
         let goes_on = self.state != DecompressorState::Nc && !is_other_flow;
         self.pace = if goes_on { self.pace } else { Pace::default() };
         self.pace.note(now, ahead.max(1) as u32);
@@ -375,11 +389,24 @@ impl Context {
             }
         }
         self.state.on_success();
+        self.initialized(packet, format, &layout, payload, deliver_empty, out)
+    }
+
+    /// An IR or IR-DYN packet that was verified.
+    fn initialized(
+        &self,
+        packet: &Header<'_>,
+        format: Format,
+        layout: &Layout,
+        payload: &[u8],
+        deliver_empty: bool,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
         let header_in = packet.len_before(payload);
         // RFC 3095, section 5.7.7: delivered "if and only if the payload is non-empty". Profile 0x0080 is without
         // this rule.
         let deliver_empty = deliver_empty || self.profile == ProfileId::Coap2015;
-        let len = if payload.is_empty() && !deliver_empty { 0 } else { deliver(&layout, payload, out)? };
+        let len = if payload.is_empty() && !deliver_empty { 0 } else { deliver(layout, payload, out)? };
         Ok(Verified { format, header_in, header_out: layout.len, len })
     }
 
@@ -472,7 +499,16 @@ impl Context {
             let found = found.and_then(|()| attempt.by_sum(format, &x, out, &passed));
             (found, payload)
         };
-        found?;
+        let ahead = self.ahead(x.sn, self.sn);
+        let is_late = !passed.proved && self.is_late(ahead);
+        found.map_err(|failure| match failure {
+            // It says nothing of the context.
+            Failure::Crc(format) if is_late || passed.looks_late && self.is_steady() => Failure::Ambiguous(format),
+            failure => failure,
+        })?;
+        if passed.by == By::Late || passed.by == By::Newest && is_late && (format.updates() || !reliable) {
+            return verified(packet, x.cce.map_or(format, Cce::format), &passed.layout, payload, out);
+        }
         if let By::Before { suspect, deliver: is_delivered } = passed.by {
             self.note_before(&self.reference(&x), suspect);
             if !is_delivered {
@@ -500,7 +536,6 @@ impl Context {
                 }
             }
         }
-        let ahead = self.ahead(x.sn, self.sn);
         // It may be late, or a duplicate (RFC 4224): the way back stays open.
         let may_be_late = !reliable && check != Check::Crc3 && ahead <= 0;
         match passed.by {
@@ -509,13 +544,18 @@ impl Context {
             By::Newest if check == Check::Crc3 => {
                 self.note_update(&x, reader.collected(IP_ID).1, reader.collected(TS).1);
             }
-            By::Newest | By::Before { .. } => {}
+            By::Newest | By::Before { .. } | By::Late => {}
         }
-        self.pace.note(now, ahead.max(1) as u32);
+        self.note_line(&x);
+        self.pace.note(now, self.intervals(&x, ahead.max(1) as u32));
         self.sn = x.sn;
         self.keep(&x, updates, length);
         if passed.proved || check != Check::Crc3 && !may_be_late || format == Format::Uo1IdExt3 && updates {
+            let since = self.doubt.leap;
             self.trust_newest();
+            if reliable {
+                self.doubt.leap = since;
+            }
         }
         self.crc_static = Some(passed.crc_static).filter(|_| updates);
         self.state.on_success();
@@ -527,6 +567,18 @@ impl Context {
             return Err(Failure::OnTrial(format));
         }
         verified(packet, x.cce.map_or(format, Cce::format), &passed.layout, payload, out)
+    }
+
+    /// Times between packets that lie between ref 0 and a packet `ahead` of it: timestamps of RTP count on in pauses.
+    fn intervals(&self, x: &Fields<'_>, ahead: u32) -> u32 {
+        match &self.own {
+            Own::Rtp(rtp) if has_rtp(self.profile) => {
+                let step = x.rtp.ts.wrapping_sub(rtp.ts);
+                let strides = step.checked_div(rtp.stride).unwrap_or(0);
+                if rtp.stride > 1 && step.is_multiple_of(rtp.stride) { strides.max(ahead) } else { ahead }
+            }
+            _ => ahead,
+        }
     }
 
     /// Keeps what a verified packet says, which has `length` octets from the UDP-Lite header on.
@@ -596,6 +648,16 @@ impl Context {
             }
         }
         Ok(())
+    }
+
+    /// True if a packet that is so much `ahead` of ref 0 is late or a duplicate (RFC 4224), and not one that shows that ref 0 is
+    /// wrong.
+    pub(super) fn is_late(&self, ahead: i32) -> bool {
+        (-LATE..=0).contains(&ahead) && self.is_steady()
+    }
+
+    fn is_steady(&self) -> bool {
+        self.failures & DOUBTFUL == 0 && self.pace.failed() < LATE as u8
     }
 
     /// Counts a packet that was right.

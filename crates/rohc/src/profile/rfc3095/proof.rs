@@ -14,7 +14,7 @@ use super::attempt::{Attempt, Passed};
 use super::decompress::Failure;
 use super::doubt::By;
 use super::header::ExtensionLists;
-use super::{Fields, SN, Upper, has_own_sn, has_rtp, upper};
+use super::{Fields, SN, TS, Upper, has_own_sn, has_rtp, upper};
 use crate::arrival::Passed as Clock;
 use crate::profile::{Format, ProfileId};
 
@@ -40,19 +40,20 @@ impl Attempt<'_, '_> {
                 let ahead = self.context.ahead(sn, self.context.sn);
                 // An SN that is not the compressor's may take such a step by itself. What is late is not counted.
                 let is_bounded = !has_own_sn(x.profile) && !(1..=i64::from(most)).contains(&i64::from(ahead));
-                ahead.max(0) as u32 + (1 << k) <= most || is_bounded
+                i64::from(ahead) + (1 << k) <= i64::from(most) || is_bounded
             }
             _ => pace.is_open(self.now, 1 << k),
         }
     }
 
-    /// True if the carrier counts lost packets, and the SN counts packets: then none is late, and none is farther ahead.
-    pub(super) fn is_counted(&self, x: &Fields<'_>) -> bool {
-        !has_own_sn(x.profile) && matches!(self.context.pace.passed(self.now), Clock::AtMost(_))
+    /// True if the carrier counts lost packets, and that SN is among those that may have come next: then it is not late.
+    pub(super) fn is_counted(&self, sn: u32) -> bool {
+        let Clock::AtMost(most) = self.context.pace.passed(self.now) else { return false };
+        (1..=i64::from(most)).contains(&i64::from(self.context.ahead(sn, self.context.sn)))
     }
 
     /// True if a right checksum proves the SN.
-    fn has_sum(&self, x: &Fields<'_>) -> bool {
+    pub(super) fn has_sum(&self, x: &Fields<'_>) -> bool {
         self.context.sums && x.udp.checksum != 0 && is_proved_by_sum(x.profile)
     }
 
@@ -90,30 +91,39 @@ impl Attempt<'_, '_> {
     ) -> Result<(), Failure> {
         let context = self.context;
         let turn = 1 << self.reader.collected(SN).1;
-        // Whoever comes behind a pause is not late.
         let behind = context.ahead(sn, context.sn) <= 0;
         let sn = if behind { self.sn_plus(sn, turn) } else { sn };
         let first = context.ahead(sn, context.sn) as u32;
         let (has_sum, clock) = (self.has_sum(x), context.pace.passed(self.now));
         let most = match clock {
             Clock::AtMost(most) | Clock::Perhaps(most) => most,
-            Clock::About { packets, off } if !has_sum => packets.saturating_add(off),
-            Clock::About { packets, .. } => packets.saturating_mul(2),
+            Clock::About { packets, off } => packets.saturating_add(off),
         };
         if matches!(clock, Clock::AtMost(_)) && first > most && !has_own_sn(x.profile) {
             return Err(Failure::Ambiguous(format));
         }
+        // A timestamp that the packet carries may have leapt.
+        let is_told = self.reader.collected(TS).1 > 0;
         let is_near = |ahead: u32| match clock {
+            Clock::About { packets, off } if is_told => ahead <= packets.saturating_add(off),
             Clock::About { packets, off } => ahead.abs_diff(packets) <= off,
             _ => true,
         };
+        // Whoever comes behind a pause of a paced flow, or is counted, is not late.
+        let late = self.sn_plus(sn, turn.wrapping_neg());
+        let is_late = matches!(clock, Clock::Perhaps(_))
+            && self.is_right_late(late, x, extensions, out, passed)?;
+        if is_late && has_sum {
+            passed.by = By::Late;
+            return Ok(());
+        }
         let turns = most.min(HALF).saturating_sub(first) / turn;
         let is_paced = matches!(clock, Clock::About { .. }) && !has_sum;
         let is_complete = is_paced || turns < TRIALS;
         let (mut fits, mut near) = (Found::default(), Found::default());
         for n in (0..=turns).rev().take(TRIALS as usize).chain((turns >= TRIALS).then_some(0)) {
             let ahead = first + n * turn;
-            if !has_sum && n > 0 && !is_near(ahead) {
+            if n > 0 && !is_near(ahead) {
                 continue;
             }
             if !self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)? {
@@ -130,6 +140,14 @@ impl Attempt<'_, '_> {
             if is_near(ahead) {
                 near.add(ahead);
             }
+        }
+        if is_late {
+            if fits.count > 0 {
+                return Err(Failure::Ambiguous(format));
+            }
+            self.is_right_late(late, x, extensions, out, passed)?;
+            passed.by = By::Late;
+            return Ok(());
         }
         let usual = context.pace.is_usual(self.now);
         let (ahead, proved) = match (fits.count, near.count, clock) {

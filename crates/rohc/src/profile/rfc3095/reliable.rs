@@ -17,7 +17,8 @@ use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
 use super::attempt::{Attempt, Passed};
-use super::decompress::{self, Failure};
+use super::decompress::{self, Failure, LATE};
+use super::doubt::By;
 use super::header::ExtensionLists;
 use super::own::Own;
 use super::{Fields, IpFields, SN, Upper, Version, compress, upper};
@@ -230,17 +231,21 @@ impl decompress::Context {
         }
     }
 
-    /// A packet was rebuilt in R-mode. True if it does not update the context: nothing has verified it.
+    /// A packet was rebuilt in R-mode: `doubt` has its SN if it is the newest, and that of the first packet of the pattern. True if it does not update the context: nothing has verified it.
     pub(super) fn only_delivers(&mut self, x: &Fields<'_>, format: Format) -> bool {
         if self.doubt.sn.is_before(x.sn as u16) {
             self.doubt.sn = x.sn as u16;
         }
-        self.note_pattern(x, format);
+        let is_new = self.note_pattern(x, format) || self.reference(x).moved_from(&self.newest()) != (false, 0);
+        let since = (x.sn as u16).since(self.doubt.leap);
+        if is_new || since >= TOO_OLD {
+            self.doubt.leap = x.sn as u16;
+        }
         !format.updates()
     }
 
-    /// Whether what the packet says goes on with what the one before has said.
-    pub(super) fn note_pattern(&mut self, x: &Fields<'_>, format: Format) {
+    /// True if the packet says something else than the one before.
+    pub(super) fn note_pattern(&mut self, x: &Fields<'_>, format: Format) -> bool {
         let is_same = self
             .ips
             .iter()
@@ -254,6 +259,7 @@ impl decompress::Context {
             // "Each new pattern MUST be treated as a new sequence" (section 5.5.2.2).
             self.sequence = 0;
         }
+        !is_same || says_more
     }
 
     /// Whether the packet starts like an update, which is all that counts in R-mode (section 5.5.2.1); elsewhere, like IR,
@@ -302,9 +308,23 @@ impl Attempt<'_, '_> {
         let sn = self.decode_sn(bits, k, context.sn);
         // RFC 4224, as in U- and O-mode, but against the last packet: the reference is older.
         let ahead = (sn as u16).since(context.doubt.sn);
-        let late = k > 0 && k < u16::BITS && ahead >= 1 << (k - 1) && ahead < 1 << (u16::BITS - 1);
-        if late && context.pace.waited(self.now) < u64::from(context.pace.gap) * u64::from(ahead / 2) {
-            return Err(Failure::Ambiguous(format));
+        passed.looks_late = k > 0 && k < u16::BITS && ahead >= 1 << (k - 1) && ahead < 1 << (u16::BITS - 1);
+        passed.looks_late &= !self.is_behind(u32::from(ahead / 2)) && !self.is_counted(sn);
+        if passed.looks_late {
+            let late = self.sn_plus(sn, (1_u32 << k).wrapping_neg());
+            if ahead + (LATE as u32) < 1 << k {
+                return Err(Failure::Ambiguous(format));
+            }
+            let is_right = if format.updates() || self.has_sum(x) {
+                self.is_right_late(late, x, extensions, out, passed)?
+            } else {
+                self.rebuild(None, late, x, extensions, out, passed)?;
+                // Nothing verifies it: it goes on as those do that came before it, or it is not delivered.
+                let goes_on = context.reference(x).moved_from(&context.newest()) == (false, 0);
+                goes_on && !context.doubt.is_open() && !(late as u16).is_before(context.doubt.leap)
+            };
+            passed.by = By::Late;
+            return if is_right { Ok(()) } else { Err(Failure::Ambiguous(format)) };
         }
         if format.updates() {
             let right = self.with(None, sn, x, extensions, out, passed)?;
