@@ -172,10 +172,19 @@ impl Pace {
     /// A packet was verified, `ahead` of the last one.
     #[inline]
     pub(crate) fn note(&mut self, at: Moment, ahead: u32) {
+        self.note_intervals(at, ahead, ahead);
+    }
+
+    /// A packet was verified, `ahead` of the last one by packets, and by times between packets: those count on in silence.
+    #[inline]
+    pub(crate) fn note_intervals(&mut self, at: Moment, ahead: u32, intervals: u32) {
         if self.last != Stamp::default() && ahead < LEAP {
             let waited = u32::try_from(self.waited(at)).unwrap_or(u32::MAX);
-            let gap = if ahead > 1 { waited / ahead } else { waited };
-            if let Some(off) = off(gap, self.gap) {
+            let part = |of: u32| if of > 1 { waited / of } else { waited };
+            let gap = part(intervals);
+            if intervals >= LEAP {
+                // Nothing of the pace.
+            } else if let Some(off) = off(gap, self.gap) {
                 // Rounded up, or small ones would never change it.
                 let off = u32::from(off);
                 let spread = u32::from(self.spread);
@@ -188,7 +197,7 @@ impl Pace {
             } else {
                 (self.gap, self.spread) = (gap, OFF as u8 / 2);
             }
-            self.longest = forget(self.longest, self.steps).max(size(gap.into()));
+            self.longest = forget(self.longest, self.steps).max(size(part(ahead).into()));
             // Its low bits go round.
             self.steps = if self.steps == u8::MAX { u8::MAX - 0x1F } else { self.steps + 1 };
         }
@@ -244,6 +253,11 @@ impl Pace {
         if let Some(missing) = self.missing(at) {
             return Passed::AtMost(missing + u32::from(self.failed & !COUNTED) + 1);
         }
+        self.passed_by_clock(at)
+    }
+
+    /// Packets that may have passed, whatever the carrier counts.
+    pub(crate) fn passed_by_clock(&self, at: Moment) -> Passed {
         let (gap, waited) = (u64::from(self.gap.max(SHORTEST)), self.waited(at));
         let packets = u32::try_from(waited / gap).unwrap_or(u32::MAX);
         if self.steps >= KNOWN && u32::from(self.spread) <= OFF / 4 {

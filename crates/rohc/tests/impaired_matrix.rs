@@ -61,13 +61,8 @@ impl Fates for Cell {
 }
 
 /// Cells that miss their bar.
-const OPEN: &[&str] = &[
-    "TcpData v4 count wrong",
-    "CoapMix outage",
-    "CoapExchange outage",
-    "TcpData outage",
-    "TcpAck outage",
-];
+const OPEN: &[&str] =
+    &["TcpData v4 count wrong", "CoapMix outage", "CoapExchange outage", "TcpData outage", "TcpAck outage"];
 
 #[test]
 fn packets_are_right_whatever_the_channel_does() {

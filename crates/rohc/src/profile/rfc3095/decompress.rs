@@ -503,7 +503,9 @@ impl Context {
         let is_late = !passed.proved && self.is_late(ahead);
         found.map_err(|failure| match failure {
             // It says nothing of the context.
-            Failure::Crc(format) if is_late || passed.looks_late && self.is_steady() => Failure::Ambiguous(format),
+            Failure::Crc(format) if is_late || passed.looks_late && self.is_steady() => {
+                Failure::Ambiguous(format)
+            }
             failure => failure,
         })?;
         if passed.by == By::Late || passed.by == By::Newest && is_late && (format.updates() || !reliable) {
@@ -547,7 +549,8 @@ impl Context {
             By::Newest | By::Before { .. } | By::Late => {}
         }
         self.note_line(&x);
-        self.pace.note(now, self.intervals(&x, ahead.max(1) as u32));
+        let packets = ahead.max(1) as u32;
+        self.pace.note_intervals(now, packets, self.intervals(&x, packets));
         self.sn = x.sn;
         self.keep(&x, updates, length);
         if passed.proved || check != Check::Crc3 && !may_be_late || format == Format::Uo1IdExt3 && updates {

@@ -65,6 +65,11 @@ impl Reference {
         self.ts_of_zero.wrapping_add(stride.wrapping_mul(self.sn))
     }
 
+    /// This reference, with a timestamp that is `jump` later.
+    pub(super) fn with_ts_moved_by(self, jump: u32) -> Self {
+        Self { ts_of_zero: self.ts_of_zero.wrapping_add(jump), ..self }
+    }
+
     /// How far what is told apart from the SN has moved since that reference: whether the timestamp has jumped, and
     /// IP-IDs that have passed without a packet of this flow, most of both headers.
     pub(super) fn moved_from(&self, from: &Self) -> (bool, u16) {

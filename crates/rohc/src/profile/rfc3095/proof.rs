@@ -11,8 +11,8 @@
 //! Elsewhere nothing is delivered, and feedback asks for more.
 
 use super::attempt::{Attempt, Passed};
-use super::decompress::Failure;
-use super::doubt::By;
+use super::decompress::{Failure, Own};
+use super::doubt::{By, Reference};
 use super::header::ExtensionLists;
 use super::{Fields, SN, TS, Upper, has_own_sn, has_rtp, upper};
 use crate::arrival::Passed as Clock;
@@ -32,7 +32,13 @@ impl Attempt<'_, '_> {
     #[inline]
     pub(super) fn is_open(&self, sn: u32, k: u32, x: &Fields<'_>) -> bool {
         let pace = &self.context.pace;
-        if k == 0 || k >= u16::BITS || pace.is_next(self.now, 1 << k) || !self.holds_sn(x) {
+        if k == 0 || k >= u16::BITS || !self.holds_sn(x) {
+            return false;
+        }
+        if self.may_have_jumped(sn, x) {
+            return true;
+        }
+        if pace.is_next(self.now, 1 << k) {
             return false;
         }
         match pace.passed(self.now) {
@@ -102,28 +108,29 @@ impl Attempt<'_, '_> {
         if matches!(clock, Clock::AtMost(_)) && first > most && !has_own_sn(x.profile) {
             return Err(Failure::Ambiguous(format));
         }
-        // A timestamp that the packet carries may have leapt.
+        let usual = context.pace.is_usual(self.now);
+        // Nothing was missed then, but for a packet that was damaged.
+        let is_awaited = first <= REPEATED as u32 && context.pace.failed() <= 1;
         let is_told = self.reader.collected(TS).1 > 0;
+        // A flow that never pauses goes on at its pace, unless the timestamp that the packet carries has jumped.
         let is_near = |ahead: u32| match clock {
-            Clock::About { packets, off } if is_told => ahead <= packets.saturating_add(off),
-            Clock::About { packets, off } => ahead.abs_diff(packets) <= off,
+            Clock::About { packets, off } if !usual && !is_told => ahead.abs_diff(packets) <= off,
             _ => true,
         };
         // Whoever comes behind a pause of a paced flow, or is counted, is not late.
         let late = self.sn_plus(sn, turn.wrapping_neg());
-        let is_late = matches!(clock, Clock::Perhaps(_))
-            && self.is_right_late(late, x, extensions, out, passed)?;
+        let is_late =
+            matches!(clock, Clock::Perhaps(_)) && self.is_right_late(late, x, extensions, out, passed)?;
         if is_late && has_sum {
             passed.by = By::Late;
             return Ok(());
         }
         let turns = most.min(HALF).saturating_sub(first) / turn;
-        let is_paced = matches!(clock, Clock::About { .. }) && !has_sum;
-        let is_complete = is_paced || turns < TRIALS;
-        let (mut fits, mut near) = (Found::default(), Found::default());
+        let is_complete = turns < TRIALS;
+        let mut fits = Found::default();
         for n in (0..=turns).rev().take(TRIALS as usize).chain((turns >= TRIALS).then_some(0)) {
             let ahead = first + n * turn;
-            if n > 0 && !is_near(ahead) {
+            if !(has_sum || is_near(ahead) || n == 0 && is_awaited && !has_rtp(x.profile)) {
                 continue;
             }
             if !self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)? {
@@ -136,10 +143,7 @@ impl Attempt<'_, '_> {
                 }
                 continue;
             }
-            fits.add(ahead);
-            if is_near(ahead) {
-                near.add(ahead);
-            }
+            fits = Found { count: fits.count + 1, last: ahead };
         }
         if is_late {
             if fits.count > 0 {
@@ -149,18 +153,80 @@ impl Attempt<'_, '_> {
             passed.by = By::Late;
             return Ok(());
         }
-        let usual = context.pace.is_usual(self.now);
-        let (ahead, proved) = match (fits.count, near.count, clock) {
-            (0, ..) => return Err(Failure::Crc(format)),
-            (1, ..) if is_complete => (fits.last, true),
+        if has_sum && self.by_jump(first, turn, clock, x, extensions, out, passed)? {
+            passed.proved = true;
+            return Ok(());
+        }
+        // The timestamp may have jumped with packets that were lost; but they were not as many if the clock has no time for a jump.
+        let may_have_jumped = has_rtp(x.profile) && usual;
+        let has_no_time = fits.last <= turn
+            && matches!(context.pace.passed_by_clock(self.now), Clock::About { packets, off } if packets <= fits.last + off);
+        let (ahead, proved) = match fits.count {
+            0 => return Err(Failure::Crc(format)),
+            1 if is_complete && (!may_have_jumped || has_no_time || is_awaited) => (fits.last, true),
             // A flow that pauses like this has paused once more.
-            (.., Clock::Perhaps(_)) if usual && fits.last == first => (first, false),
-            (_, 1, Clock::About { .. }) if !usual => (near.last, true),
+            _ if usual && is_awaited && fits.last == first && (is_told || !may_have_jumped || turns == 0) => {
+                (first, false)
+            }
             _ => return Err(Failure::Ambiguous(format)),
         };
         self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)?;
         passed.proved = proved;
         Ok(())
+    }
+
+    /// True if so many packets were lost that they may have had all that said that the timestamp has jumped, and the clock says so.
+    fn may_have_jumped(&self, sn: u32, x: &Fields<'_>) -> bool {
+        let (context, clock) = (self.context, self.context.pace.passed(self.now));
+        let ahead = context.ahead(sn, context.sn);
+        has_rtp(x.profile)
+            && self.reader.collected(TS).1 == 0
+            && ahead > REPEATED
+            && matches!(clock, Clock::About { packets, off } if packets > ahead as u32 + off)
+    }
+
+    /// Finds SN and timestamp where the timestamp has jumped, as behind silence, and the packets that said so were lost. The clock
+    /// tells how far timestamps are; the checksum covers both.
+    #[allow(clippy::too_many_arguments)]
+    fn by_jump<'i, 'p: 'i>(
+        &self,
+        first: u32,
+        turn: u32,
+        clock: Clock,
+        x: &mut Fields<'p>,
+        extensions: &mut ExtensionLists<'i>,
+        out: &mut [u8],
+        passed: &mut Passed,
+    ) -> Result<bool, Failure> {
+        let (context, newest) = (self.context, self.context.newest());
+        let (Own::Rtp(rtp), Clock::About { packets, off }) = (&context.own, clock) else { return Ok(false) };
+        if !has_rtp(x.profile) || !x.rtp_extra.scaled || rtp.stride == 0 || packets > HALF {
+            return Ok(false);
+        }
+        let mut found: Option<Reference> = None;
+        let mut trials = 0;
+        for strides in packets.saturating_sub(off)..=packets + off {
+            for ahead in (first..=strides).step_by(turn as usize) {
+                trials += 1;
+                if trials > TRIALS {
+                    return Ok(false);
+                }
+                let (sn, jump) = (self.sn_plus(context.sn, ahead), rtp.stride.wrapping_mul(strides - ahead));
+                let reference = newest.with_ts_moved_by(jump);
+                if !self.with(Some(&reference), sn, x, extensions, out, passed)?
+                    || !passed.layout.has_right_sum(out, self.reader.remaining())
+                {
+                    continue;
+                }
+                let this = self.context.reference(x);
+                if found.is_some_and(|other| other != this) {
+                    return Ok(false);
+                }
+                found = Some(this);
+            }
+        }
+        let Some(this) = found else { return Ok(false) };
+        self.with(Some(&this), this.sn, x, extensions, out, passed)
     }
 }
 
@@ -178,10 +244,4 @@ pub(super) const fn is_proved_by_sum(profile: ProfileId) -> bool {
 struct Found {
     count: u32,
     last: u32,
-}
-
-impl Found {
-    fn add(&mut self, ahead: u32) {
-        *self = Self { count: self.count + 1, last: ahead };
-    }
 }
