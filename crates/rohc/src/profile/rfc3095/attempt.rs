@@ -96,17 +96,15 @@ impl Attempt<'_, '_> {
                 return found;
             }
             // Where nothing depends on the SN, both are right, or none.
-            let is_ahead = if self.holds_sn(x) {
-                self.is_right(sn, x, extensions, out, passed)? && (!passed.looks_late || self.has_sum(x))
-            } else {
-                !passed.looks_late
-            };
+            let holds_sn = self.holds_sn(x);
+            let fits_ahead = holds_sn && self.is_right(sn, x, extensions, out, passed)?;
+            let is_ahead = !passed.looks_late && (fits_ahead || !holds_sn) || fits_ahead && self.has_sum(x);
             let is_late = self.is_right_late(late, x, extensions, out, passed)?;
-            if is_late && !is_ahead {
+            if is_late && !is_ahead && !fits_ahead {
                 passed.by = By::Late;
                 return Ok(());
             }
-            if !is_ahead && passed.looks_late || is_late && self.holds_sn(x) {
+            if !is_ahead && passed.looks_late || is_late && holds_sn {
                 return Err(Failure::Ambiguous(format));
             }
         } else if let Some(sn2) = self.doubtful(sn, x) {

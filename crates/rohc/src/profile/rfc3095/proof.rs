@@ -35,7 +35,7 @@ impl Attempt<'_, '_> {
         if k == 0 || k >= u16::BITS || !self.holds_sn(x) {
             return false;
         }
-        if self.may_have_jumped(sn, x) {
+        if self.may_have_jumped(sn, x) || self.is_too_near(sn) {
             return true;
         }
         if pace.is_next(self.now, 1 << k) {
@@ -97,7 +97,7 @@ impl Attempt<'_, '_> {
     ) -> Result<(), Failure> {
         let context = self.context;
         let turn = 1 << self.reader.collected(SN).1;
-        let behind = context.ahead(sn, context.sn) <= 0;
+        let behind = context.ahead(sn, context.sn) <= 0 || self.is_too_near(sn);
         let sn = if behind { self.sn_plus(sn, turn) } else { sn };
         let first = context.ahead(sn, context.sn) as u32;
         let (has_sum, clock) = (self.has_sum(x), context.pace.passed(self.now));
@@ -173,6 +173,14 @@ impl Attempt<'_, '_> {
         self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)?;
         passed.proved = proved;
         Ok(())
+    }
+
+    /// True if more packets have failed since the last one that was verified than lie between it and that SN. A few may have been
+    /// late.
+    #[inline]
+    fn is_too_near(&self, sn: u32) -> bool {
+        let ahead = self.context.ahead(sn, self.context.sn);
+        ahead > 0 && ahead + REPEATED < i32::from(self.context.pace.failed())
     }
 
     /// True if so many packets were lost that they may have had all that said that the timestamp has jumped, and the clock says so.
