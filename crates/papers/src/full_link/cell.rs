@@ -59,7 +59,7 @@ impl Carrier {
         }
     }
 
-    /// Whether it counts the packets that it loses.
+    /// True if it counts the packets that it loses.
     pub(super) const fn counts(self) -> bool {
         matches!(self, Self::Udp | Self::Ule)
     }

@@ -7,7 +7,7 @@ use thinair_wire::header::rtp::VERSION;
 use super::attempt::{Attempt, Passed, unbuildable};
 use super::cce::{Cce, CoverageContext};
 use super::coap_2015::{self, CoapFields};
-use super::doubt::{By, Doubt, Earlier};
+use super::doubt::{By, Doubt};
 use super::header::{self, ExtensionLists, Layout, datagram_len};
 use super::ir;
 use super::list::{Item, MAX_ITEMS, encoding};
@@ -17,7 +17,7 @@ use super::rtp::{CSRC_LEN, RtpFields};
 use super::table::{self, Pool, Table};
 use super::tail::{Tail, tail};
 use super::{
-    BASE_IPS, CSRC, Fields, IP_ID, IpFields, LISTS, PacketType, TS, UdpFields, Upper, base, formats, has_rtp,
+    BASE_IPS, CSRC, Fields, IP_ID, IpFields, LISTS, PacketType, TS, UdpFields, Upper, base, formats, has_own_sn, has_rtp,
     has_t_bit_behind, upper,
 };
 use crate::arrival::{Moment, Pace};
@@ -102,7 +102,6 @@ pub(crate) struct Context {
     pub(super) sn: u32,
     /// Ref -1, as long as ref 0 is in doubt.
     pub(super) doubt: Doubt,
-    pub(super) earlier: Earlier,
     /// The outcome of the last 16 packets, and of the last 16 updates: 1 is a failure.
     pub(crate) failures: u16,
     pub(crate) update_failures: u16,
@@ -137,7 +136,6 @@ impl Context {
             version: VERSION,
             sn: 0,
             doubt: Doubt::default(),
-            earlier: Earlier::default(),
             failures: 0,
             update_failures: 0,
             sequence: 0,
@@ -354,7 +352,7 @@ impl Context {
         let is_other_flow = format == Format::Ir && self.is_other_flow(x);
         let ahead = self.ahead(x.sn, self.sn);
         let goes_on = self.state == DecompressorState::Fc && !is_other_flow;
-        if goes_on && self.is_late(ahead) && ahead < 0 {
+        if goes_on && self.is_late(ahead) && ahead < 0 && self.is_on_line(x) {
             return self.initialized(packet, format, &layout, payload, deliver_empty, out);
         }
         if is_other_flow {
@@ -363,11 +361,6 @@ impl Context {
         }
         self.commit_lists(x, &lists, Some(format), true, pool)?;
         self.note_pattern(x, format);
-        if goes_on {
-            self.note_line(x);
-        } else {
-            self.earlier = Earlier::default();
-        }
         self.keep_static(x, pool)?;
         if x.mode != 0 {
             self.note_said_mode(x.mode);
@@ -506,7 +499,7 @@ impl Context {
             Failure::Crc(format) if is_late || passed.looks_late && self.is_steady() => Failure::Ambiguous(format),
             failure => failure,
         })?;
-        if passed.by == By::Late || passed.by == By::Newest && is_late && (format.updates() || !reliable) {
+        if passed.by == By::Late || passed.by == By::Newest && is_late && self.is_old(&x, check, reliable) {
             return verified(packet, x.cce.map_or(format, Cce::format), &passed.layout, payload, out);
         }
         if let By::Before { suspect, deliver: is_delivered } = passed.by {
@@ -546,7 +539,6 @@ impl Context {
             }
             By::Newest | By::Before { .. } | By::Late => {}
         }
-        self.note_line(&x);
         self.pace.note(now, self.intervals(&x, ahead.max(1) as u32));
         self.sn = x.sn;
         self.keep(&x, updates, length);
@@ -654,6 +646,17 @@ impl Context {
     /// wrong.
     pub(super) fn is_late(&self, ahead: i32) -> bool {
         (-LATE..=0).contains(&ahead) && self.is_steady()
+    }
+
+    /// True if a header lies on the line of the packets so far.
+    fn is_on_line(&self, x: &Fields<'_>) -> bool {
+        self.reference(x).moved_from(&self.newest()) == (false, 0)
+    }
+
+    /// True if a packet that seems late changes nothing. Where the SN is the sender's own, it may have gone back, which is said
+    /// by more bits than those of the smallest formats, or with something else.
+    fn is_old(&self, x: &Fields<'_>, check: Check, reliable: bool) -> bool {
+        if reliable || has_own_sn(self.profile) { check == Check::Crc3 && !reliable && self.is_on_line(x) } else { true }
     }
 
     fn is_steady(&self) -> bool {

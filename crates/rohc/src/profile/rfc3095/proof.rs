@@ -1,6 +1,6 @@
-//! Which SN is meant, where the bits that were sent may stand for several: behind a pause, or behind a loss that is longer than
-//! they reach. RFC 3095, section 5.3.2.2.4, tries one SN more and holds two packets back; a CRC of 3 bits lets a wrong one through
-//! once in eight times, and a wrong one that has passed does so again.
+//! Finds the SN where its bits may stand for several: behind a pause, or behind a loss that is longer than they reach. RFC 3095,
+//! section 5.3.2.2.4, tries one SN more and holds two packets back; a CRC of 3 bits lets a wrong one through once in eight times,
+//! and a wrong one that has passed does so again.
 //!
 //! Here all that may be meant are tried, and one is believed if
 //!
@@ -28,7 +28,7 @@ const REPEATED: i32 = 4;
 const TRIALS: u32 = 256;
 
 impl Attempt<'_, '_> {
-    /// Whether an SN of `k` bits may stand for others as well, as far as the carrier or the clock tell, and the header depends on it.
+    /// True if `k` bits may stand for other SNs than `sn`, by the carrier's count or by the clock, and the header depends on it.
     #[inline]
     pub(super) fn is_open(&self, sn: u32, k: u32, x: &Fields<'_>) -> bool {
         let pace = &self.context.pace;
@@ -52,7 +52,7 @@ impl Attempt<'_, '_> {
         (1..=i64::from(most)).contains(&i64::from(self.context.ahead(sn, self.context.sn)))
     }
 
-    /// Whether a right checksum proves the SN.
+    /// True if a right checksum proves the SN.
     pub(super) fn has_sum(&self, x: &Fields<'_>) -> bool {
         self.context.sums && x.udp.checksum != 0 && is_proved_by_sum(x.profile)
     }
@@ -164,7 +164,7 @@ impl Attempt<'_, '_> {
     }
 }
 
-/// Whether the checksum of UDP or UDP-Lite covers fields that follow from the SN.
+/// True if the checksum of UDP or UDP-Lite covers fields that follow from the SN.
 pub(super) const fn is_proved_by_sum(profile: ProfileId) -> bool {
     match upper(profile) {
         Upper::Udp => has_rtp(profile) || matches!(profile, ProfileId::Coap2015),
