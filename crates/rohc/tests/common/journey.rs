@@ -237,8 +237,7 @@ pub fn run(setup: &Setup, fates: &mut dyn Fates, seed: u64, packets: u64) -> Out
         Source::new(setup.kind, setup.six, setup.checksum, (interval / 125) as u32, journey.random.next());
     let mut time = 1_000_000;
     for _ in 0..packets {
-        let mut is_changed =
-            setup.moves && journey.random.once_in(100) && source.change(&mut journey.random);
+        let mut is_changed = setup.moves && journey.random.once_in(100) && source.change(&mut journey.random);
         let before = source.timestamp();
         let next = source.next(&mut journey.random);
         let passed = source.timestamp().unwrap_or(0).wrapping_sub(before.unwrap_or(0));
@@ -450,7 +449,11 @@ impl<'a> Journey<'a> {
         }
         if !is_delivered && std::env::var_os("THINAIR_LOST").is_some() {
             let name = self.setup.name();
-            println!("{at} {name}: packet {number} to end {to} by {}, behind {}, {received:?}", format.name(), direction.reference);
+            println!(
+                "{at} {name}: packet {number} to end {to} by {}, behind {}, {received:?}",
+                format.name(),
+                direction.reference
+            );
         }
         if is_right && updates(format) && number > direction.reference {
             direction.reference = number;

@@ -17,8 +17,8 @@ use super::rtp::{CSRC_LEN, RtpFields};
 use super::table::{self, Pool, Table};
 use super::tail::{Tail, tail};
 use super::{
-    BASE_IPS, CSRC, Fields, IP_ID, IpFields, LISTS, PacketType, TS, UdpFields, Upper, base, formats, has_own_sn, has_rtp,
-    has_t_bit_behind, upper,
+    BASE_IPS, CSRC, Fields, IP_ID, IpFields, LISTS, PacketType, TS, UdpFields, Upper, base, formats,
+    has_own_sn, has_rtp, has_t_bit_behind, upper,
 };
 use crate::arrival::{Moment, Pace};
 use crate::mode::{DecompressorMode, Mode};
@@ -496,10 +496,14 @@ impl Context {
         let is_late = !passed.proved && self.is_late(ahead);
         found.map_err(|failure| match failure {
             // It says nothing of the context.
-            Failure::Crc(format) if is_late || passed.looks_late && self.is_steady() => Failure::Ambiguous(format),
+            Failure::Crc(format) if is_late || passed.looks_late && self.is_steady() => {
+                Failure::Ambiguous(format)
+            }
             failure => failure,
         })?;
-        if passed.by == By::Late || passed.by == By::Newest && is_late && self.is_old(&x, check, reliable) {
+        if passed.by == By::Late
+            || passed.by == By::Newest && is_late && (format.updates() || !reliable) && self.is_old(&x)
+        {
             return verified(packet, x.cce.map_or(format, Cce::format), &passed.layout, payload, out);
         }
         if let By::Before { suspect, deliver: is_delivered } = passed.by {
@@ -653,10 +657,17 @@ impl Context {
         self.reference(x).moved_from(&self.newest()) == (false, 0)
     }
 
-    /// True if a packet that seems late changes nothing. Where the SN is the sender's own, it may have gone back, which is said
-    /// by more bits than those of the smallest formats, or with something else.
-    fn is_old(&self, x: &Fields<'_>, check: Check, reliable: bool) -> bool {
-        if reliable || has_own_sn(self.profile) { check == Check::Crc3 && !reliable && self.is_on_line(x) } else { true }
+    /// True if a packet that seems late was sent before ref 0. Where the SN is the sender's own, it may have gone back: timestamp
+    /// and IP-IDs then go on.
+    fn is_old(&self, x: &Fields<'_>) -> bool {
+        let has_next_ts = match &self.own {
+            Own::Rtp(rtp) => has_rtp(self.profile) && x.rtp.ts.wrapping_sub(rtp.ts).cast_signed() > 0,
+            _ => false,
+        };
+        let has_next_id = |(kept, ip): (&IpFields, &IpFields)| {
+            ip.holds_ip_id() && ip.counted_id().wrapping_sub(kept.counted_id()).cast_signed() > 0
+        };
+        !has_own_sn(self.profile) || !has_next_ts && !self.ips.iter().zip(x.base()).any(has_next_id)
     }
 
     fn is_steady(&self) -> bool {

@@ -111,8 +111,8 @@ impl Attempt<'_, '_> {
         };
         // Whoever comes behind a pause of a paced flow, or is counted, is not late.
         let late = self.sn_plus(sn, turn.wrapping_neg());
-        let is_late = matches!(clock, Clock::Perhaps(_))
-            && self.is_right_late(late, x, extensions, out, passed)?;
+        let is_late =
+            matches!(clock, Clock::Perhaps(_)) && self.is_right_late(late, x, extensions, out, passed)?;
         if is_late && has_sum {
             passed.by = By::Late;
             return Ok(());

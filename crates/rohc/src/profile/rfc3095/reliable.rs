@@ -236,7 +236,8 @@ impl decompress::Context {
         if self.doubt.sn.is_before(x.sn as u16) {
             self.doubt.sn = x.sn as u16;
         }
-        let is_new = self.note_pattern(x, format) || self.reference(x).moved_from(&self.newest()) != (false, 0);
+        let is_new =
+            self.note_pattern(x, format) || self.reference(x).moved_from(&self.newest()) != (false, 0);
         let since = (x.sn as u16).since(self.doubt.leap);
         if is_new || since >= TOO_OLD {
             self.doubt.leap = x.sn as u16;
