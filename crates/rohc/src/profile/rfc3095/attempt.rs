@@ -75,10 +75,6 @@ impl Attempt<'_, '_> {
                 return if is_right { Ok(()) } else { Err(Failure::Crc(format)) };
             }
         }
-        if !context.doubt.suspect && self.is_right_late(sn, x, extensions, out, passed)? {
-            passed.by = By::Late;
-            return Ok(());
-        }
         if self.is_far_ahead(sn, k) {
             // RFC 4224: on a channel that reorders or duplicates, a packet that is late by `d` looks like one
             // that is ahead by `2^k - d`. One that is really that far ahead comes after a loss, and so after a
@@ -139,7 +135,7 @@ impl Attempt<'_, '_> {
         Ok(is_right && (!self.has_sum(x) || passed.layout.has_right_sum(out, self.reader.remaining())))
     }
 
-    /// True if a header that is late is right with that SN, and with ref 0 or the line before it.
+    /// True if a header is right with that SN, and late.
     pub(super) fn is_right_late<'i, 'p: 'i>(
         &self,
         sn: u32,
@@ -149,32 +145,7 @@ impl Attempt<'_, '_> {
         passed: &mut Passed,
     ) -> Result<bool, Failure> {
         let context = self.context;
-        if !context.is_late(context.ahead(sn, context.sn)) {
-            return Ok(false);
-        }
-        let Some((earlier, hops)) = context.earlier() else {
-            return self.is_right(sn, x, extensions, out, passed);
-        };
-        let is_before = context.ahead(sn, earlier.sn) <= 0;
-        if !is_before && self.is_right(sn, x, extensions, out, passed)? {
-            return Ok(true);
-        }
-        let kept = x.ips;
-        for i in 0..x.base_ips() {
-            if !x.extra[i].flags {
-                [x.ips[i].ttl, x.ips[i].tos] = hops[i];
-            }
-        }
-        self.rebuild(Some(&earlier), sn, x, extensions, out, passed)?;
-        let header = out.get(..passed.layout.len).unwrap_or_default();
-        let state = passed.layout.crc_static(self.check, header);
-        let is_right = (self.reader.crc_read().is_none()
-            || passed.layout.crc_dynamic(self.check, state, header) == self.crc)
-            && (!self.has_sum(x) || passed.layout.has_right_sum(out, self.reader.remaining()));
-        if !is_right {
-            x.ips = kept;
-        }
-        Ok(is_right)
+        Ok(context.is_late(context.ahead(sn, context.sn)) && self.is_right(sn, x, extensions, out, passed)?)
     }
 
     /// The SN that follows from ref -1, unless it is in the far half of its interval.

@@ -7,7 +7,7 @@ use thinair_wire::header::rtp::VERSION;
 use super::attempt::{Attempt, Passed, unbuildable};
 use super::cce::{Cce, CoverageContext};
 use super::coap_2015::{self, CoapFields};
-use super::doubt::{By, Doubt, Earlier};
+use super::doubt::{By, Doubt};
 use super::header::{self, ExtensionLists, Layout, datagram_len};
 use super::ir;
 use super::list::{Item, MAX_ITEMS, encoding};
@@ -17,8 +17,8 @@ use super::rtp::{CSRC_LEN, RtpFields};
 use super::table::{self, Pool, Table};
 use super::tail::{Tail, tail};
 use super::{
-    BASE_IPS, CSRC, Fields, IP_ID, IpFields, LISTS, PacketType, TS, UdpFields, Upper, base, formats, has_rtp,
-    has_t_bit_behind, upper,
+    BASE_IPS, CSRC, Fields, IP_ID, IpFields, LISTS, PacketType, TS, UdpFields, Upper, base, formats,
+    has_own_sn, has_rtp, has_t_bit_behind, upper,
 };
 use crate::arrival::{Moment, Pace};
 use crate::mode::{DecompressorMode, Mode};
@@ -102,7 +102,6 @@ pub(crate) struct Context {
     pub(super) sn: u32,
     /// Ref -1, as long as ref 0 is in doubt.
     pub(super) doubt: Doubt,
-    pub(super) earlier: Earlier,
     /// The outcome of the last 16 packets, and of the last 16 updates: 1 is a failure.
     pub(crate) failures: u16,
     pub(crate) update_failures: u16,
@@ -137,7 +136,6 @@ impl Context {
             version: VERSION,
             sn: 0,
             doubt: Doubt::default(),
-            earlier: Earlier::default(),
             failures: 0,
             update_failures: 0,
             sequence: 0,
@@ -354,7 +352,7 @@ impl Context {
         let is_other_flow = format == Format::Ir && self.is_other_flow(x);
         let ahead = self.ahead(x.sn, self.sn);
         let goes_on = self.state == DecompressorState::Fc && !is_other_flow;
-        if goes_on && self.is_late(ahead) && ahead < 0 {
+        if goes_on && self.is_late(ahead) && ahead < 0 && self.is_on_line(x) {
             return self.initialized(packet, format, &layout, payload, deliver_empty, out);
         }
         if is_other_flow {
@@ -363,11 +361,6 @@ impl Context {
         }
         self.commit_lists(x, &lists, Some(format), true, pool)?;
         self.note_pattern(x, format);
-        if goes_on {
-            self.note_line(x);
-        } else {
-            self.earlier = Earlier::default();
-        }
         self.keep_static(x, pool)?;
         if x.mode != 0 {
             self.note_said_mode(x.mode);
@@ -508,7 +501,9 @@ impl Context {
             }
             failure => failure,
         })?;
-        if passed.by == By::Late || passed.by == By::Newest && is_late && (format.updates() || !reliable) {
+        if passed.by == By::Late
+            || passed.by == By::Newest && is_late && (format.updates() || !reliable) && self.is_old(&x)
+        {
             return verified(packet, x.cce.map_or(format, Cce::format), &passed.layout, payload, out);
         }
         if let By::Before { suspect, deliver: is_delivered } = passed.by {
@@ -548,7 +543,6 @@ impl Context {
             }
             By::Newest | By::Before { .. } | By::Late => {}
         }
-        self.note_line(&x);
         let packets = ahead.max(1) as u32;
         self.pace.note_intervals(now, packets, self.intervals(&x, packets));
         self.sn = x.sn;
@@ -657,6 +651,24 @@ impl Context {
     /// wrong.
     pub(super) fn is_late(&self, ahead: i32) -> bool {
         (-LATE..=0).contains(&ahead) && self.is_steady()
+    }
+
+    /// True if a header lies on the line of the packets so far.
+    fn is_on_line(&self, x: &Fields<'_>) -> bool {
+        self.reference(x).moved_from(&self.newest()) == (false, 0)
+    }
+
+    /// True if a packet that seems late was sent before ref 0. Where the SN is the sender's own, it may have gone back: timestamp
+    /// and IP-IDs then go on.
+    fn is_old(&self, x: &Fields<'_>) -> bool {
+        let has_next_ts = match &self.own {
+            Own::Rtp(rtp) => has_rtp(self.profile) && x.rtp.ts.wrapping_sub(rtp.ts).cast_signed() > 0,
+            _ => false,
+        };
+        let has_next_id = |(kept, ip): (&IpFields, &IpFields)| {
+            ip.holds_ip_id() && ip.counted_id().wrapping_sub(kept.counted_id()).cast_signed() > 0
+        };
+        !has_own_sn(self.profile) || !has_next_ts && !self.ips.iter().zip(x.base()).any(has_next_id)
     }
 
     fn is_steady(&self) -> bool {

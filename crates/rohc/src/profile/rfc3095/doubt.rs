@@ -108,18 +108,6 @@ pub(super) struct Doubt {
     pub(super) suspect: bool,
 }
 
-/// The line on which packets lay before one began another: late ones may lie on it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Earlier {
-    /// The last SN that is known to lie on it.
-    sn: u16,
-    offsets: [u16; BASE_IPS],
-    ts_of_zero: [u8; 4],
-    /// TTL and TOS.
-    hops: [[u8; 2]; BASE_IPS],
-    is_there: bool,
-}
-
 impl Doubt {
     /// Doubt in what has come behind `before`.
     fn behind(before: &Reference, leap: Option<u32>, unconfirmed: u8) -> Self {
@@ -166,31 +154,6 @@ impl Context {
         let behind = i32::from(self.doubt.sn.wrapping_sub(self.sn as u16) as i16);
         let (offsets, ts_of_zero) = self.doubt.offsets_and_ts();
         Reference { sn: sn_plus(self.profile, self.sn, behind as u32), offsets, ts_of_zero }
-    }
-
-    /// The line before that of ref 0, with TTL and TOS of the base headers.
-    pub(super) fn earlier(&self) -> Option<(Reference, [[u8; 2]; BASE_IPS])> {
-        let Earlier { sn, offsets, ts_of_zero, hops, is_there } = self.earlier;
-        let behind = i32::from(sn.wrapping_sub(self.sn as u16) as i16);
-        let ts_of_zero = u32::from_be_bytes(ts_of_zero);
-        let reference = Reference { sn: sn_plus(self.profile, self.sn, behind as u32), offsets, ts_of_zero };
-        is_there.then_some((reference, hops))
-    }
-
-    /// Ref 0 is about to become what a header makes: the line of the packets so far is kept if it begins another.
-    pub(super) fn note_line(&mut self, x: &Fields<'_>) {
-        let hops = |ips: &[IpFields]| {
-            let mut hops = [[0; 2]; BASE_IPS];
-            hops.iter_mut().zip(ips).for_each(|(hops, ip)| *hops = [ip.ttl, ip.tos]);
-            hops
-        };
-        let (newest, next, before) = (self.newest(), self.reference(x), hops(&self.ips));
-        if next.moved_from(&newest) == (false, 0) && hops(&x.ips) == before {
-            return;
-        }
-        let Reference { sn, offsets, ts_of_zero } = newest;
-        let ts_of_zero = ts_of_zero.to_be_bytes();
-        self.earlier = Earlier { sn: sn as u16, offsets, ts_of_zero, hops: before, is_there: true };
     }
 
     /// Ref -1 has led to `reference`, and ref 0 stays.

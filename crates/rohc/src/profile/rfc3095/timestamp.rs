@@ -61,9 +61,6 @@ pub(super) fn decode(
     } else if reference.time_stride > 0 {
         let elapsed = ticks(now, reference.time_stride).wrapping_sub(ticks(arrival, reference.time_stride));
         lsb::decode(bits, k, from.wrapping_add(elapsed), Shift::Half)
-    } else if k < u32::BITS && (from.wrapping_add(ahead as u32) ^ bits) << (u32::BITS - k) == 0 {
-        // It goes on as before. Behind a loss that is longer than the bits reach, they alone would mean another one.
-        from.wrapping_add(ahead as u32)
     } else {
         lsb::decode(bits, k, from, Shift::Ts)
     };
