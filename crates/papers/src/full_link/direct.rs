@@ -18,7 +18,7 @@ pub(super) fn run(run: &Run) -> Result<Sample, Error> {
         Way::Plain => None,
         Way::Rohc(mode) => Some(channel(ProfileSet::default(), FLOWS, mode, Refresh::default(), run.seed)?),
     };
-    let mut engine = Engine::new(&run.model, run.seed, rohc.as_ref());
+    let mut engine = Engine::new(&run.model, run.seed, rohc.as_ref()).with_numbered_frames();
     let mut meter = run.meter(Instant::ZERO);
     for (now, packets) in run.groups(Instant::ZERO) {
         go_on(&mut engine, now, &mut meter);
