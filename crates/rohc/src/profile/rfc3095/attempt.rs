@@ -61,6 +61,9 @@ impl Attempt<'_, '_> {
         passed: &mut Passed,
     ) -> Result<(), Failure> {
         let context = self.context;
+        if self.misses_ip_id(x) {
+            return Err(Failure::Ambiguous(format));
+        }
         let (bits, k) = self.reader.collected(SN);
         let sn = self.decode_sn(bits, k, context.sn);
         if self.is_open(sn, k, x) {

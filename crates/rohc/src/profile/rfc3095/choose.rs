@@ -14,7 +14,11 @@ use super::tail::{Tail, tail};
 use super::timestamp::Needed;
 use super::{BASE_IPS, Fields, IP_ID, IP_ID2, SN, TS, base, formats, has_own_sn, has_rtp, rtp, sn_shift};
 use crate::compressor::Plan;
+use crate::mode::Mode;
 use crate::profile::Format;
+
+/// In U-mode one packet in so many has the whole IP-ID, where that moves.
+const WHOLE_ID_EVERY: u32 = 16;
 
 /// Bits that a packet needs in each slot.
 #[derive(Clone, Copy, Debug, Default)]
@@ -110,6 +114,15 @@ impl Context {
         needed
     }
 
+    /// Bits of an IP-ID offset that a packet needs. In U-mode an IP-ID that moves against the SN is sent as a whole now and then: no
+    /// checksum covers it, and whoever has missed a few packets waits for that.
+    #[inline]
+    pub(super) fn moving_id_bits(&self, i: usize, sn: u32, offset: u16) -> u32 {
+        let bits = self.offsets[i].needed_bits(offset, Shift::Zero);
+        let is_due = bits > 0 && sn.is_multiple_of(WHOLE_ID_EVERY);
+        if is_due && self.mode.mode() == Mode::Unidirectional { u16::BITS } else { bits }
+    }
+
     /// Offers the slots of a compressed header, with the bits that the window of each asks for.
     #[inline]
     pub(super) fn offer(
@@ -132,7 +145,7 @@ impl Context {
             } else if self.pending[i].id > 0 {
                 u16::BITS
             } else {
-                self.offsets[i].needed_bits(offset, Shift::Zero)
+                self.moving_id_bits(i, x.sn, offset)
             };
             writer.offer(slot, Lsb { value: u32::from(offset), needed: bits });
             match slot {

@@ -242,6 +242,12 @@ impl Context {
         self.enter_ir(self.next_sn(), self.ir_packets(config), false);
     }
 
+    /// The next packet belongs to that group of packets.
+    #[inline]
+    pub(crate) fn join(&mut self, group: u8) {
+        self.caution.join(group);
+    }
+
     /// The SN that the compressor counts, or expects of the next packet.
     pub(super) fn next_sn(&self) -> u32 {
         sn_plus(self.profile, self.sn, 1)

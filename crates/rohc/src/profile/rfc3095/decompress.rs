@@ -3,6 +3,7 @@
 use thinair_wire::coder::{Reader, Refusal, Traced, Tracer, Writer};
 use thinair_wire::crc::Check;
 use thinair_wire::header::rtp::VERSION;
+use thinair_wire::time::Instant;
 
 use super::attempt::{Attempt, Passed, unbuildable};
 use super::cce::{Cce, CoverageContext};
@@ -32,6 +33,14 @@ const PAUSE: u64 = 16;
 /// The last packets, as `Context::failures` has them, behind which one header that is right with CRC-3 is not enough:
 /// it is held back.
 pub(super) const DOUBTFUL: u16 = 0b11;
+
+/// An IP-ID that has moved within so many times the length of a gap before it may have moved in the gap.
+const MEMORY: u32 = 8;
+
+/// A time in units of 2^20 nanoseconds, modulo 2^32, behind one before the origin.
+fn units(time: Instant) -> u32 {
+    ((time.as_nanos() >> 20) as u32).wrapping_add(1)
+}
 
 /// Why a packet is not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +120,8 @@ pub(crate) struct Context {
     pub(super) table: Table,
     /// When the last packet was verified, and the smoothed time between packets in microseconds.
     pub(crate) pace: Pace,
+    /// When an IP-ID moved against the SN, in units of 2^20 nanoseconds; 0 if none has.
+    moved: u32,
     /// The UDP checksum of the last packet that said everything was right.
     pub(super) sums: bool,
 }
@@ -140,8 +151,23 @@ impl Context {
             lists: [ListState::default(); LISTS],
             table: Table::default(),
             pace: Pace::default(),
+            moved: 0,
             sums: false,
         }
+    }
+
+    /// Notes an IP-ID that has moved against the SN.
+    fn note_offsets(&mut self, now: Moment, x: &Fields<'_>) {
+        if self.reference(x).offsets != self.newest().offsets {
+            self.moved = units(now.now);
+        }
+    }
+
+    /// Whether an IP-ID may have moved since the last verified packet: it did when that was not long ago.
+    pub(super) fn may_have_moved(&self, now: Moment) -> bool {
+        let last = self.pace.last();
+        let silent = units(now.now).wrapping_sub(units(last));
+        self.moved > 0 && units(last).wrapping_sub(self.moved) <= silent.saturating_mul(MEMORY)
     }
 
     /// The context as another profile takes it over: it starts in the initial mode (RFC 4815, section 7.2.2).
@@ -353,6 +379,11 @@ impl Context {
         }
         self.commit_lists(x, &lists, Some(format), true, pool)?;
         self.note_pattern(x, format);
+        if is_other_flow || self.state == DecompressorState::Nc {
+            self.moved = 0;
+        } else {
+            self.note_offsets(now, x);
+        }
         self.keep_static(x, pool)?;
         if x.mode != 0 {
             self.note_said_mode(x.mode);
@@ -510,6 +541,9 @@ impl Context {
                 self.note_update(&x, reader.collected(IP_ID).1, reader.collected(TS).1);
             }
             By::Newest | By::Before { .. } => {}
+        }
+        if reader.collected(IP_ID).1 > 0 {
+            self.note_offsets(now, &x);
         }
         self.pace.note(now, ahead.max(1) as u32);
         self.sn = x.sn;
