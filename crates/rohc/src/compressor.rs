@@ -70,6 +70,10 @@ pub struct CompressorConfig {
     /// repetitions, three packets lost behind the first cost no other packet. With true, U-mode delivers nothing
     /// then until a refresh, O-mode until a NACK is answered.
     pub established_by_ir: bool,
+    /// The carrier counts the packets that it loses, so that the decompressor is given their number ([`Arrival::lost`](crate::Arrival)).
+    /// An IP-ID that moves against the SN, which no checksum covers, is then sent as a whole once in 16 packets (profiles of RFC 3095, U-mode
+    /// and O-mode): a decompressor that has missed a few packets waits for that. Default: false.
+    pub counted: bool,
     /// Send constant IP-IDs by SID in every profile, not only where it is defined (RFC 3843, section 3.3). Not
     /// standard, but some decompressors take it.
     pub sid_everywhere: bool,
@@ -99,6 +103,7 @@ impl CompressorConfig {
             repetitions: 4,
             window: 4,
             established_by_ir: false,
+            counted: false,
             sid_everywhere: false,
             reliable: true,
             rtp: RtpDetection::default(),

@@ -8,8 +8,8 @@ use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{
-    Arrival, CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory, DecompressError, Decompressed,
-    Decompressor, DecompressorConfig, DecompressorMemory, Endpoint,
+    Arrival, CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory, DecompressError,
+    Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Endpoint,
 };
 use thinair_wire::time::Instant;
 

@@ -62,9 +62,16 @@ impl Frames {
 #[derive(Debug)]
 pub(super) enum Codec {
     None,
-    Iphc { iphc: Iphc, room: Vec<u8> },
+    Iphc {
+        iphc: Iphc,
+        room: Vec<u8>,
+    },
     /// `frames` from each side, if the link layer numbers them.
-    Rohc { terminals: [Terminal; 2], room: Vec<u8>, frames: Option<[Frames; 2]> },
+    Rohc {
+        terminals: [Terminal; 2],
+        room: Vec<u8>,
+        frames: Option<[Frames; 2]>,
+    },
 }
 
 impl Codec {
@@ -165,5 +172,18 @@ fn name(error: CompressError) -> &'static str {
         CompressError::NotIp(NotIp::Short { .. }) => "short_ip_header",
         CompressError::OutputTooSmall { .. } => "output_too_small",
         CompressError::NoContexts => "no_contexts",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_that_are_missing_are_counted_and_late_ones_are_not() {
+        let mut frames = Frames::default();
+        let sent: Vec<u32> = (0..6).map(|_| frames.number()).collect();
+        let mut lost = |at: usize| frames.lost(sent[at]);
+        assert_eq!([lost(0), lost(3), lost(2), lost(4), lost(5)], [Some(0), Some(2), None, Some(0), Some(0)]);
     }
 }

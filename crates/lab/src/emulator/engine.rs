@@ -147,12 +147,15 @@ impl Engine {
             let at = self.poll_at().filter(|at| *at <= now)?;
             self.send_feedback(at);
             let Self { link, codec, totals, refused, model, .. } = self;
-            let event = link.poll_with(at, |at, from, packet| encode(codec, totals, refused, model, at, from, packet));
+            let event = link
+                .poll_with(at, |at, from, packet| encode(codec, totals, refused, model, at, from, packet));
             match event {
                 Some(Event::Delivered { to, packet, times, flipped: _ }) => {
                     return Some(self.arrive(to.other(), packet, times));
                 }
-                Some(Event::Dropped { from, packet, reason, at }) => return Some(self.dropped(from, packet, at, reason)),
+                Some(Event::Dropped { from, packet, reason, at }) => {
+                    return Some(self.dropped(from, packet, at, reason));
+                }
                 None => {}
             }
         }

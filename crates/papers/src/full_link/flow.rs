@@ -119,7 +119,14 @@ impl Meter {
     pub(super) fn deliver(&mut self, now: Instant, packet: &[u8]) {
         if !self.flow.has_sent(packet) {
             self.wrong += 1;
-            if std::env::var("DBG").is_ok() { eprintln!("{:?} WRONG {} {:02x?}", std::thread::current().id(), now.as_nanos()/1000, &packet[..40]); }
+            if std::env::var("DBG").is_ok() {
+                eprintln!(
+                    "{:?} WRONG {} {:02x?}",
+                    std::thread::current().id(),
+                    now.as_nanos() / 1000,
+                    &packet[..40]
+                );
+            }
             return;
         }
         self.delivered += 1;

@@ -260,7 +260,11 @@ fn packets_that_are_lost_before_a_sign_of_life_are_counted() {
         site.pause(due, &mut hands);
         settle(&mut hosts, due, &mut |_| 1);
         let arrived = (0..40).chain(40 + lost..80).map(counted);
-        assert!(hosts[1].delivered.iter().eq(arrived.collect::<Vec<_>>().iter()), "{lost}: {}", hosts[1].delivered.len());
+        assert!(
+            hosts[1].delivered.iter().eq(arrived.collect::<Vec<_>>().iter()),
+            "{lost}: {}",
+            hosts[1].delivered.len()
+        );
     }
 }
 

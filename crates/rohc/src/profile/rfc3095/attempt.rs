@@ -249,7 +249,7 @@ impl Attempt<'_, '_> {
         self.rebuild(reference, sn, x, extensions, out, passed)?;
         let layout = &passed.layout;
         let header = out.get(..layout.len).unwrap_or_default();
-        let cached = self.context.crc_static.filter(|_| self.plain && !passed.has_lists);
+        let cached = self.context.crc_static.known().filter(|_| self.plain && !passed.has_lists);
         passed.crc_static = cached.unwrap_or_else(|| {
             [layout.crc_static(Check::Crc3, header), layout.crc_static(Check::Crc7, header)]
         });

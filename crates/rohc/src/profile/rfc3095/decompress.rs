@@ -3,11 +3,11 @@
 use thinair_wire::coder::{Reader, Refusal, Traced, Tracer, Writer};
 use thinair_wire::crc::Check;
 use thinair_wire::header::rtp::VERSION;
-use thinair_wire::time::Instant;
 
 use super::attempt::{Attempt, Passed, unbuildable};
 use super::cce::{Cce, CoverageContext};
 use super::coap_2015::{self, CoapFields};
+use super::compress::CrcStatic;
 use super::doubt::{By, Doubt};
 use super::header::{self, ExtensionLists, Layout, datagram_len};
 use super::ir;
@@ -34,13 +34,8 @@ const PAUSE: u64 = 16;
 /// it is held back.
 pub(super) const DOUBTFUL: u16 = 0b11;
 
-/// An IP-ID that has moved within so many times the length of a gap before it may have moved in the gap.
+/// An IP-ID that has moved within so many times the packets of a gap may have moved in the gap.
 const MEMORY: u32 = 8;
-
-/// A time in units of 2^20 nanoseconds, modulo 2^32, behind one before the origin.
-fn units(time: Instant) -> u32 {
-    ((time.as_nanos() >> 20) as u32).wrapping_add(1)
-}
 
 /// Why a packet is not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,15 +108,15 @@ pub(crate) struct Context {
     pub(crate) update_failures: u16,
     /// R-mode: updates of a kind, one after the other, as far as counted for acknowledgments.
     pub(super) sequence: u8,
-    /// Check states after the CRC-STATIC octets: CRC-3 and CRC-7; `None` if they have changed.
-    pub(super) crc_static: Option<[u8; 2]>,
+    /// Check states after the CRC-STATIC octets: CRC-3 and CRC-7.
+    pub(super) crc_static: CrcStatic,
     /// Extension headers of both base headers, and CSRC identifiers.
     pub(super) lists: [ListState; LISTS],
     pub(super) table: Table,
     /// When the last packet was verified, and the smoothed time between packets in microseconds.
     pub(crate) pace: Pace,
-    /// When an IP-ID moved against the SN, in units of 2^20 nanoseconds; 0 if none has.
-    moved: u32,
+    /// Packets since an IP-ID moved against the SN, 255 at most; 255 if none has.
+    pub(super) calm: u8,
     /// The UDP checksum of the last packet that said everything was right.
     pub(super) sums: bool,
 }
@@ -147,27 +142,24 @@ impl Context {
             failures: 0,
             update_failures: 0,
             sequence: 0,
-            crc_static: None,
+            crc_static: CrcStatic::UNKNOWN,
             lists: [ListState::default(); LISTS],
             table: Table::default(),
             pace: Pace::default(),
-            moved: 0,
+            calm: u8::MAX,
             sums: false,
         }
     }
 
-    /// Notes an IP-ID that has moved against the SN.
-    fn note_offsets(&mut self, now: Moment, x: &Fields<'_>) {
-        if self.reference(x).offsets != self.newest().offsets {
-            self.moved = units(now.now);
-        }
+    /// Notes whether an IP-ID has moved against the SN, by a packet that sends it.
+    fn note_offsets(&mut self, x: &Fields<'_>) {
+        let has_moved = self.reference(x).offsets != self.newest().offsets;
+        self.calm = if has_moved { 0 } else { self.calm.saturating_add(1) };
     }
 
-    /// Whether an IP-ID may have moved since the last verified packet: it did when that was not long ago.
-    pub(super) fn may_have_moved(&self, now: Moment) -> bool {
-        let last = self.pace.last();
-        let silent = units(now.now).wrapping_sub(units(last));
-        self.moved > 0 && units(last).wrapping_sub(self.moved) <= silent.saturating_mul(MEMORY)
+    /// Whether an IP-ID may have moved in so many packets: it did not long before.
+    pub(super) fn may_have_moved(&self, packets: u32) -> bool {
+        self.calm < u8::MAX && u32::from(self.calm) < packets.saturating_mul(MEMORY)
     }
 
     /// The context as another profile takes it over: it starts in the initial mode (RFC 4815, section 7.2.2).
@@ -262,7 +254,7 @@ impl Context {
         header_in: usize,
     ) -> Result<Verified, Failure> {
         self.keep_static(x, pool)?;
-        self.crc_static = None;
+        self.crc_static = CrcStatic::UNKNOWN;
         self.state.on_static();
         Ok(Verified { format: Format::Ir, header_in, header_out: 0, len: 0 })
     }
@@ -380,9 +372,9 @@ impl Context {
         self.commit_lists(x, &lists, Some(format), true, pool)?;
         self.note_pattern(x, format);
         if is_other_flow || self.state == DecompressorState::Nc {
-            self.moved = 0;
+            self.calm = u8::MAX;
         } else {
-            self.note_offsets(now, x);
+            self.note_offsets(x);
         }
         self.keep_static(x, pool)?;
         if x.mode != 0 {
@@ -399,7 +391,7 @@ impl Context {
         self.sums = layout.has_right_sum(out, payload);
         self.sn = x.sn;
         self.trust_newest();
-        self.crc_static = None;
+        self.crc_static = CrcStatic::UNKNOWN;
         for (state, extra) in self.lists.iter_mut().zip(&x.extra) {
             if let Some(sn) = ah_sn(extra.list()) {
                 state.ah_offset = sn.wrapping_sub(x.sn);
@@ -543,7 +535,9 @@ impl Context {
             By::Newest | By::Before { .. } => {}
         }
         if reader.collected(IP_ID).1 > 0 {
-            self.note_offsets(now, &x);
+            self.note_offsets(&x);
+        } else {
+            self.calm = self.calm.saturating_add(1);
         }
         self.pace.note(now, ahead.max(1) as u32);
         self.sn = x.sn;
@@ -551,7 +545,7 @@ impl Context {
         if passed.proved || check != Check::Crc3 && !may_be_late || format == Format::Uo1IdExt3 && updates {
             self.trust_newest();
         }
-        self.crc_static = Some(passed.crc_static).filter(|_| updates);
+        self.crc_static = if updates { CrcStatic(passed.crc_static) } else { CrcStatic::UNKNOWN };
         self.state.on_success();
         if passed.proved {
             self.failures = 0;

@@ -56,10 +56,10 @@ impl Attempt<'_, '_> {
     /// a CRC lets a wrong one through. A packet with the whole IP-ID does not.
     pub(super) fn misses_ip_id(&self, x: &Fields<'_>) -> bool {
         let context = self.context;
-        let is_gap = |most: u32| most > REPEATED as u32;
         let is_whole = |slot| self.reader.collected(slot).1 >= u16::BITS;
-        context.may_have_moved(self.now)
-            && matches!(context.pace.passed(self.now), Clock::AtMost(most) if is_gap(most))
+        let may_have_moved = |most: u32| most > REPEATED as u32 && context.may_have_moved(most);
+        context.calm < u8::MAX
+            && matches!(context.pace.passed(self.now), Clock::AtMost(most) if may_have_moved(most))
             && (0..x.base_ips()).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
             && !is_whole(IP_ID)
             && !is_whole(IP_ID2)

@@ -104,7 +104,7 @@ impl Context {
         writer.offer(SN, Lsb { value: sn, needed });
         let mut ip_id_bits = 0;
         if ip.holds_ip_id() && !ip.sid {
-            ip_id_bits = self.moving_id_bits(0, sn, offset);
+            ip_id_bits = self.moving_id_bits(0, sn, offset, config.counted);
             writer.offer(IP_ID, Lsb { value: u32::from(offset), needed: ip_id_bits });
         }
         let mut format = Format::Uo0;
