@@ -173,7 +173,7 @@ fn a_full_queue_drops_no_feedback() {
     }
     finish(&mut engine);
     let (a, b) = (engine.totals(Side::A), engine.totals(Side::B));
-    assert!(b.dropped > 200 && b.feedback.elements > 2, "{b:?}");
+    assert!(b.dropped > 200 && b.feedback.elements > 0, "{b:?}");
     assert_eq!((b.feedback.in_front + b.feedback.alone, b.feedback.alone), (b.feedback.elements, 0), "{b:?}");
     assert_eq!(b.link.dropped.total(), b.dropped);
     assert_eq!((a.altered, a.not_decompressed(), b.altered, b.not_decompressed()), (0, 0, 0, 0));
