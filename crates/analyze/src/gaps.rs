@@ -68,7 +68,7 @@ impl Gaps {
         self.count += flow.count;
     }
 
-    /// How long a late decompressor waits; none if there is no gap.
+    /// Wait of a late decompressor; none if there is no gap.
     pub(crate) fn late_wait(self) -> Option<LateWait> {
         let mean = |sum: f64| sum / self.count as f64;
         (self.count > 0).then(|| LateWait {

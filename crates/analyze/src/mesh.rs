@@ -19,7 +19,7 @@ const SLOTS: usize = 16;
 /// Octets of an IPv6 packet in one frame: no frame makes more of its headers.
 const ROOM: usize = 4_096;
 
-/// What the nodes of a mesh would make of the frames.
+/// Packets that the nodes of a mesh would make of the frames.
 pub(crate) struct Mesh {
     /// A capture hears the fragments of both directions and of all nodes; one that has a checksum elided is taken as sent.
     settings: Settings,

@@ -35,7 +35,7 @@ impl<'a> Record<'a> {
         link::network_packet(self.link_type, self.data, self.original_len)
     }
 
-    /// What was captured of the IP packet in the frame, also if its end is missing: see
+    /// Octets that were captured of the IP packet in the frame, also if its end is missing: see
     /// [`network_packet`](crate::network_packet) and [`Network::missing_len`].
     ///
     /// # Errors

@@ -1,4 +1,5 @@
-//! What is known of a packet that arrives, beside its octets, and what follows from that for packets that are missing.
+//! Time of arrival, and packets that the carrier has counted as lost: from these the decompressor infers how many packets of a
+//! flow are missing.
 
 use thinair_wire::time::Instant;
 
@@ -53,6 +54,7 @@ impl Moment {
 }
 
 /// A time, with a carrier that does not count.
+#[cfg(test)]
 impl From<Instant> for Moment {
     fn from(now: Instant) -> Self {
         Self { now, ..Self::default() }
@@ -68,7 +70,7 @@ pub(crate) struct Pace {
     lost: u32,
     /// Smoothed time between packets in microseconds, 0 before the second one.
     pub(crate) gap: u32,
-    /// How far that is off, smoothed, in parts of [`OFF`].
+    /// Mean distance of these times from `gap`, in parts of [`OFF`].
     spread: u8,
     /// The longest of these times, which is forgotten slowly, as [`size`] has it.
     longest: u8,
@@ -78,7 +80,7 @@ pub(crate) struct Pace {
     failed: u8,
 }
 
-/// A time in so many words, so that whoever keeps it need not be aligned to 8 octets.
+/// A time in two words, so that whoever keeps it need not be aligned to 8 octets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Stamp([u32; 2]);
 
@@ -94,13 +96,13 @@ impl Stamp {
     }
 }
 
-/// Parts of a smoothed time.
+/// Parts of a smoothed time in which distances from it are kept.
 pub(crate) const OFF: u32 = 64;
 
-/// Times between packets in microseconds that count as longer: packets that are sent, or queued, together.
+/// Microseconds. Shorter times between packets count as this one: packets that were sent or queued together.
 const SHORTEST: u32 = 1_000;
 
-/// Packets from one that was verified to the next that say nothing of the pace any more.
+/// A step of so many packets, or more, says nothing of the pace: the sender may have leapt, or begun anew.
 pub(crate) const LEAP: u32 = 64;
 
 /// Flag in `Pace::failed`: the carrier counted.
@@ -115,29 +117,29 @@ pub(crate) fn size(time: u64) -> u8 {
     ((exponent - 3) * 8 + behind).min(255) as u8
 }
 
-/// How many packets a flow may have had since the last one that was verified, the one that has arrived included.
+/// Packets that a flow may have had since the last one that was verified, the one that has arrived included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passed {
-    /// As many at most: the carrier has counted those that are missing.
+    /// So many at most: the carrier has counted those that are missing.
     AtMost(u32),
     /// About `packets`, `off` more or less: the flow is paced.
     About { packets: u32, off: u32 },
-    /// As many if they came as fast as before, for all that the clock says.
+    /// So many at most, if they came no more than twice as fast as before. The flow is not paced.
     Perhaps(u32),
 }
 
 /// Packets behind the first from which on a flow is known to be paced or not.
 const KNOWN: u8 = 8;
 
-/// How far a time is off another one, in parts of [`OFF`]; nothing if that is 0.
+/// Distance of a time from the `smoothed` one, in parts of [`OFF`]; nothing if that is 0.
 #[inline]
 pub(crate) fn off(time: u32, smoothed: u32) -> Option<u8> {
     let off = OFF.saturating_mul(time.abs_diff(smoothed)).checked_div(smoothed)?;
     Some(off.min(u32::from(u8::MAX)) as u8)
 }
 
-/// A smoothed time with one more. A pause counts as four times what was usual: one that comes once says little;
-/// so does one shorter than four of the `shortest`.
+/// A smoothed time with one more. A pause counts as at most four times the `smoothed` time, or four of the `shortest`: one that
+/// comes once says little.
 #[inline]
 pub(crate) fn smooth(smoothed: u32, time: u32, shortest: u32) -> u32 {
     let most = smoothed.max(shortest).saturating_mul(4);
@@ -151,7 +153,7 @@ pub(crate) fn forget(longest: u8, packets: u8) -> u8 {
 }
 
 impl Pace {
-    /// That of a flow without packets.
+    /// A flow without packets.
     pub(crate) const NEW: Self =
         Self { last: Stamp([0; 2]), lost: 0, gap: 0, spread: 0, longest: 0, steps: 0, failed: 0 };
 
@@ -170,7 +172,6 @@ impl Pace {
     /// A packet was verified, `ahead` of the last one.
     #[inline]
     pub(crate) fn note(&mut self, at: Moment, ahead: u32) {
-        // Whoever leaps has leapt at the sender, or begun anew.
         if self.last != Stamp::default() && ahead < LEAP {
             let waited = u32::try_from(self.waited(at)).unwrap_or(u32::MAX);
             let gap = if ahead > 1 { waited / ahead } else { waited };
@@ -206,7 +207,7 @@ impl Pace {
         }
     }
 
-    /// Whether no packet has failed since the last one that was verified.
+    /// True if no packet has failed since the last one that was verified.
     #[inline]
     pub(crate) fn has_not_failed(&self) -> bool {
         self.failed & !COUNTED == 0
@@ -219,21 +220,21 @@ impl Pace {
         (at.counts && self.failed & COUNTED != 0 && missing < UNCOUNTED).then_some(missing)
     }
 
-    /// Whether more than a `turn` of packets may have passed, so that bits which are the same after a turn need a proof.
+    /// True if more than a `turn` of packets may have passed. The same bits come again after a turn, and then need a proof.
     #[inline]
     pub(crate) fn is_open(&self, at: Moment, turn: u32) -> bool {
         // Half a turn: packets may come faster than before.
         self.steps > 0 && self.waited(at) > u64::from(self.gap.max(SHORTEST)) * u64::from(turn / 2)
     }
 
-    /// Whether a packet whose SN is the next one is it, as far as clock and carrier tell. Its SN is the same again after a
-    /// `turn`.
+    /// True if a packet with the bits of the next SN is the next packet, by the carrier's count or by the clock, and not one that
+    /// is a `turn` later.
     #[inline]
     pub(crate) fn is_next(&self, at: Moment, turn: u32) -> bool {
         self.missing(at).map_or_else(|| !self.is_open(at, turn), |missing| missing == 0)
     }
 
-    /// How many packets may have passed.
+    /// Packets that may have passed.
     pub(crate) fn passed(&self, at: Moment) -> Passed {
         if let Some(missing) = self.missing(at) {
             return Passed::AtMost(missing + u32::from(self.failed & !COUNTED) + 1);
@@ -247,7 +248,7 @@ impl Pace {
         Passed::Perhaps(packets.saturating_mul(2).saturating_add(2))
     }
 
-    /// Whether the flow has been silent for about as long before without a loss.
+    /// True if the flow was about as long silent before, and nothing was lost.
     pub(crate) fn is_usual(&self, at: Moment) -> bool {
         size(self.waited(at)) <= self.longest.saturating_add(8)
     }

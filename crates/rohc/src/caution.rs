@@ -1,5 +1,5 @@
-//! How many bits of a sequence number packets carry, for the other end to be sure which packet it is: more behind a pause, which
-//! looks to it like a loss, and more for a while where it has asked for repair.
+//! Bits of a sequence number that a packet carries, so that the decompressor is sure which packet it is: more behind a pause, which
+//! looks to it like a loss, and more for a while behind its request for repair.
 //!
 //! RFC 3095 has the window for references that may have been missed (section 4.5.1), and says nothing of pauses. The other
 //! end's rule is in `arrival`; this one is twice as careful, since the link may have spread or gathered packets.
@@ -14,20 +14,20 @@ const BEHIND_NACK: u8 = 8;
 /// Packets that have so many bits, behind the first request.
 const PACKETS_BEHIND_NACK: u8 = 32;
 
-/// The bits of the smallest formats, which need no caution, and the packets of a pause that do not matter with them.
+/// Bits of SN in the smallest formats, and packets that a pause may have room for with them.
 const SMALLEST: u32 = 4;
 
-/// Times between packets that count as longer: half of those in `arrival`.
+/// Shorter times between packets count as this one: half of that in `arrival`.
 const SHORTEST: u32 = 8;
 
-/// What a compressor remembers of a flow for that. Times are in units of 2^16 nanoseconds, modulo 2^32, which are 78 hours.
+/// Pace of a flow at the compressor, and bits that its next packets carry. Times are in units of 2^16 nanoseconds, modulo 2^32, which are 78 hours.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Caution {
     /// When the last packet was sent; 0 before the first one.
     last: u32,
     /// Smoothed time between packets, 0 before the second one.
     gap: u32,
-    /// How far that is off, and the longest of these times, as in `arrival::Pace`.
+    /// Distance of these times from `gap`, and the longest one, as in `arrival::Pace`.
     spread: u8,
     longest: u8,
     bits: u8,
@@ -53,14 +53,14 @@ impl Caution {
         units(now).wrapping_sub(self.last)
     }
 
-    /// Whether the next packet needs no more bits than any other.
+    /// True if the next packet needs no more bits than any other.
     #[inline]
     pub(crate) fn is_quiet(&self, now: Instant) -> bool {
         self.left == 0 && !self.is_behind_pause(self.waited(now))
     }
 
-    /// Whether the other end may not be sure, with the smallest formats, of a packet behind such a pause: half of the one that
-    /// `arrival` asks for, and none that both have got used to.
+    /// True if the decompressor may not be sure of a packet in the smallest format behind such a pause. The pause is half of
+    /// that in `arrival`; one that is usual does not count.
     #[inline]
     fn is_behind_pause(&self, waited: u32) -> bool {
         let is_usual = || size(waited.into()) <= self.longest && u32::from(self.spread) > OFF / 2;

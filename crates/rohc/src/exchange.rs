@@ -25,7 +25,7 @@ pub struct Exchange {
     pub(crate) message_id: u16,
     /// Number of the message before it in its chain; 0 is none.
     before: u32,
-    /// Of the chain that this place stands for: the number of its newest message. Apart from the message of the place.
+    /// Number of the newest message of the chain that this place stands for. Apart from the message of the place.
     newest: u32,
 }
 

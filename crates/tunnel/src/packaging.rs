@@ -318,7 +318,7 @@ impl Packager {
         }
     }
 
-    /// Whether a unit may begin in one body and end in another.
+    /// True if a unit may begin in one body and end in another.
     pub const fn tears(&self) -> bool {
         matches!(self.0, Sending::Ts(_) | Sending::Gse(_))
     }

@@ -1,4 +1,4 @@
-//! What a compressor of another implementation writes, read by our decompressor. The channel loses nothing, so each packet
+//! Our decompressor reads packets of another implementation's compressor. The channel loses nothing, so each packet
 //! must come back.
 //!
 //! `THINAIR_PEER_COMPRESSOR` names a program; without it the test says that it is skipped. The program is started
@@ -19,12 +19,9 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 
-use common::peer::{BLOCKS, CIDS, MODES, PROFILES, Peer, Stream, groups, hex};
-use thinair_rohc::{
-    Channel, CidSpace, Decompressor, DecompressorConfig, DecompressorMemory, Mode, ProfileId, ProfileSet,
-};
+use common::peer::{BLOCKS, CIDS, MODES, Run, groups, hex};
+use thinair_rohc::{CidSpace, Decompressor, DecompressorConfig, DecompressorMemory, Mode};
 use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::header::protocol;
 use thinair_wire::header::tcp::Tcp;
@@ -77,20 +74,12 @@ struct Counts {
     by_peer: usize,
 }
 
-/// Whether a packet has an acknowledgment number without the ACK flag: rohc-lib does not send that it has changed.
+/// True if a packet has an acknowledgment number without the ACK flag: rohc-lib does not send that it has changed.
 fn has_idle_ack(packet: &[u8]) -> bool {
     let Ok(chain) = HeaderChain::parse(packet) else { return false };
     let is_tcp = chain.ips().last().is_some_and(|ip| ip.next == protocol::TCP);
     let tcp = packet.get(chain.ip_end()..).filter(|_| is_tcp).and_then(|octets| Tcp::read(octets).ok());
     tcp.is_some_and(|tcp| !tcp.ack && tcp.acknowledgment_number != 0)
-}
-
-/// One stream through one channel.
-struct Run<'r> {
-    program: &'r OsStr,
-    mode: &'r str,
-    cids: (&'r str, CidSpace, u16),
-    stream: &'r Stream,
 }
 
 impl Run<'_> {
@@ -100,9 +89,7 @@ impl Run<'_> {
         failures: &mut BTreeMap<String, String>,
         formats: &mut BTreeMap<(&'static str, &'static str), usize>,
     ) {
-        let (kind, space, max_cid) = self.cids;
-        let profiles: Vec<ProfileId> = PROFILES.into_iter().filter_map(ProfileId::by_name).collect();
-        let channel = Channel::new(space, max_cid, ProfileSet::of(&profiles).unwrap()).unwrap();
+        let channel = self.channel();
         let mode = if self.mode == "o" { Mode::Optimistic } else { Mode::Unidirectional };
         let config = DecompressorConfig {
             mode,
@@ -111,7 +98,7 @@ impl Run<'_> {
             ..DecompressorConfig::new(channel)
         };
         let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, BLOCKS));
-        let mut peer = Peer::start(self.program, &[kind, &max_cid.to_string()]);
+        let mut peer = self.start(&[]);
         let (mut out, mut element, mut feedback) = (vec![0; 70_000], [0; 64], Vec::new());
         for (i, (now, packet)) in self.stream.packets.iter().enumerate() {
             peer.write(&now.as_nanos().to_le_bytes());
@@ -151,8 +138,9 @@ impl Run<'_> {
                 && !failures.contains_key(&self.stream.name)
             {
                 let failure = format!(
-                    "mode {}, {kind} CIDs, packet {}\n  {}\nsent as\n  {}\n{what}",
+                    "mode {}, {} CIDs, packet {}\n  {}\nsent as\n  {}\n{what}",
                     self.mode,
+                    self.cids.0,
                     i + 1,
                     hex(packet),
                     hex(&rohc),

@@ -30,12 +30,12 @@ pub struct Flow {
     pub ssrcs: Vec<u32>,
     /// Packets.
     pub packets: u64,
-    /// What came in.
+    /// Packets and octets that came in.
     #[serde(flatten)]
     pub traffic: Traffic,
-    /// What each scheme made of it.
+    /// Outcome of each scheme.
     pub schemes: Vec<Scheme>,
-    /// Which scheme is cheaper than which other one in the end, and from which packet on.
+    /// Pairs of schemes of which one is cheaper than the other in the end, and the packet from which on it is.
     pub break_even: Vec<BreakEven>,
     /// Octets so far, at some packets of the flow; empty unless it is one of the [`MOST_COURSES`](super::MOST_COURSES) largest.
     #[serde(skip)]

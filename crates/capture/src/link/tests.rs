@@ -265,7 +265,7 @@ fn a_part_of_a_packet_tells_how_much_is_missing() {
     let padded = join(&[&frame, &[0; 3]]);
     let found = network_packet(LinkType::ETHERNET, &padded, 60).unwrap();
     assert_eq!((found.packet, found.link_padding_len), (&IPV4[..], 3));
-    // How long it is is not known.
+    // Its length is not known.
     assert_eq!(part(LinkType::ETHERNET, &frame[..16], 60), Err(Skip::Truncated));
     let mut no_length = IPV4;
     no_length[3] = 0;

@@ -22,7 +22,7 @@ pub(super) fn print(outcome: &Outcome) -> anyhow::Result<()> {
     let written = outcome.serialize(&mut Serializer::with_formatter(&mut out, Lines::default()));
     let written =
         written.map_err(io::Error::from).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
-    // What could not be written is not tried again.
+    // A failed write is not tried again.
     let _ = out.into_parts();
     super::written(written)
 }

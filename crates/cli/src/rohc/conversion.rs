@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     pub(super) packets: PacketOptions,
 }
 
-/// How packets of other compressors are read.
+/// Options for packets of other compressors.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct Leniency {
     /// Read what rohc-lib and others send against RFC 3095; `compress` does not use it

@@ -1,7 +1,7 @@
-//! What stands between the queue and the air at both ends of a link: ROHC, LOWPAN_IPHC, or nothing.
+//! Header compression between the queue and the air, at both ends of a link: ROHC, LOWPAN_IPHC, or none.
 //!
 //! Packets are compressed when their transmission begins: a packet that the queue drops is never compressed, so that no
-//! context misses it. PDCP discards packets in the same way, before it compresses them (TS 38.323, sections 5.2.1 and 5.3).
+//! context misses it. A PDCP entity that compresses as late discards packets in the same way.
 
 use thinair_link::Side;
 use thinair_rohc::{Arrival, CompressError, DecompressError};

@@ -70,7 +70,7 @@ impl Flow {
         packet
     }
 
-    /// Whether a delivered packet is, octet by octet, one that was sent.
+    /// True if a delivered packet is, octet by octet, one that was sent.
     fn has_sent(&self, packet: &[u8]) -> bool {
         let field = packet.get(HEADERS..NUMBER).zip(packet.get(NUMBER..NUMBER + 4));
         let Some((sent, number)) = field else { return false };
@@ -152,7 +152,7 @@ impl Meter {
 }
 
 /// A run in figures.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sample {
     /// Mbit/s of UDP payload in packets that are as they were sent.
     pub(super) goodput: f64,

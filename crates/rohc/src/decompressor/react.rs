@@ -300,7 +300,7 @@ fn rfc5225(cid: Cid, ack: AckType, state: DecompressorState, msn: u16) -> Feedba
 }
 
 impl DecompressorContext {
-    /// Whether a negative acknowledgment was sent so recently that another one has to wait. Behind three weeks without one
+    /// True if a negative acknowledgment was sent so recently that another one has to wait. Behind three weeks without one
     /// that may be wrong; a few failures later it is sent all the same.
     fn is_quiet(&self, now: Instant) -> bool {
         self.quiet_until != 0 && self.quiet_until.wrapping_sub(millis(now)).cast_signed() > 0

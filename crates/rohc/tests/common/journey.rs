@@ -65,7 +65,7 @@ impl Setup {
             for six in [false, true] {
                 for &checksum in kind.checksums() {
                     for &pace in paces {
-                        // What is paced is proved without a count.
+                        // A paced flow is proved without a count.
                         for counts in [false, true].into_iter().filter(|counts| !counts || !pace.is_paced()) {
                             for mode in [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable] {
                                 if mode != Mode::Reliable || !kind.is_coap() && !kind.is_tcp() {
@@ -149,7 +149,7 @@ pub struct Outcome {
     pub octets: u64,
     /// Packets that arrived, without duplicates.
     pub arrived: u64,
-    /// Of those, the ones that arrived behind a loss.
+    /// Packets that arrived behind a loss.
     pub behind: u64,
     /// Packets, or duplicates, that were delivered with other octets.
     pub wrong: u64,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::journey::{Outcome, Setup};
 
-/// How much is measured, from the environment: `THINAIR_PACKETS` packets a cell, the first `THINAIR_SEED`, and only the
+/// Size of a run, from the environment: `THINAIR_PACKETS` packets a cell, the first `THINAIR_SEED`, and only the
 /// rows whose name has all words of `THINAIR_ROWS`.
 #[derive(Clone, Debug)]
 pub struct Size {

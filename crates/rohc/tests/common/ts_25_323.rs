@@ -39,7 +39,7 @@ pub struct Test {
     mode: Mode,
     /// Timestamp of an SN, in packets of 160.
     steps: fn(usize) -> usize,
-    /// Whether an SN is left out.
+    /// True if an SN is left out.
     skips: fn(usize) -> bool,
     stretches: &'static [Stretch],
 }
@@ -213,7 +213,7 @@ fn is_x(format: Format) -> bool {
     format.is_initialization() || format.name().starts_with("UOR-2")
 }
 
-/// Whether a header starts like R-0-CRC, UOR-2, IR or IR-DYN.
+/// True if a header starts like R-0-CRC, UOR-2, IR or IR-DYN.
 fn is_update(first: u8) -> bool {
     first >> 6 == 0b01 || first >> 5 == 0b110 || first >> 1 == 0b111_1110 || first == 0b1111_1000
 }

@@ -1,4 +1,4 @@
-//! Which counters were there already: a window of 2,048 behind the highest one, as RFC 6479 slides it.
+//! Counters that were there already: a window of 2,048 behind the highest one, as RFC 6479 slides it.
 //!
 //! **Only what was opened may be [marked](Window::mark)**: a forger must not move the window.
 

@@ -86,7 +86,7 @@ pub(super) fn has_crc_3(format: Format) -> bool {
 }
 
 impl Context {
-    /// Whether the headers depend on the SN, and no checksum proves it (`proof`).
+    /// True if the headers depend on the SN, and no checksum proves it (`proof`).
     #[inline]
     fn depends_on_sn(&self, x: &Fields<'_>) -> bool {
         if self.caution.sums && x.udp.checksum != 0 && is_proved_by_sum(self.profile) {

@@ -151,13 +151,13 @@ impl Context {
         }
     }
 
-    /// Notes whether an IP-ID has moved against the SN, by a packet that sends it.
+    /// Notes an IP-ID that has moved, or not, against the SN, by a packet that sends it.
     fn note_offsets(&mut self, x: &Fields<'_>) {
         let has_moved = self.reference(x).offsets != self.newest().offsets;
         self.calm = if has_moved { 0 } else { self.calm.saturating_add(1) };
     }
 
-    /// Whether an IP-ID may have moved in so many packets: it did not long before.
+    /// True if an IP-ID may have moved in so many packets: it did not long before.
     pub(super) fn may_have_moved(&self, packets: u32) -> bool {
         self.calm < u8::MAX && u32::from(self.calm) < packets.saturating_mul(MEMORY)
     }

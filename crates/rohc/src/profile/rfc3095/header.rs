@@ -187,8 +187,7 @@ impl Layout {
         ips.iter().map(|&(at, version, extensions)| (usize::from(at), version, usize::from(extensions)))
     }
 
-    /// Whether UDP or UDP-Lite has a checksum behind these `headers`, which covers all of them from there on, and that is
-    /// right. RFC 768; RFC 3828, section 3.1. Behind a Routing header it seems to be wrong.
+    /// True if the checksum of UDP or UDP-Lite is right, and covers all headers from there on. RFC 768; RFC 3828, section 3.1. Behind a Routing header it seems to be wrong.
     pub(super) fn has_right_sum(&self, headers: &[u8], payload: &[u8]) -> bool {
         self.sum(headers, payload) == Some(0)
     }

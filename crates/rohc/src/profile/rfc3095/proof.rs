@@ -1,6 +1,6 @@
-//! Which SN is meant, where the bits that were sent may stand for several: behind a pause, or behind a loss that is longer than
-//! they reach. RFC 3095, section 5.3.2.2.4, tries one SN more and holds two packets back; a CRC of 3 bits lets a wrong one through
-//! once in eight times, and a wrong one that has passed does so again.
+//! Finds the SN where its bits may stand for several: behind a pause, or behind a loss that is longer than they reach. RFC 3095,
+//! section 5.3.2.2.4, tries one SN more and holds two packets back; a CRC of 3 bits lets a wrong one through once in eight times,
+//! and a wrong one that has passed does so again.
 //!
 //! Here all that may be meant are tried, and one is believed if
 //!
@@ -29,7 +29,7 @@ const REPEATED: i32 = 4;
 const TRIALS: u32 = 256;
 
 impl Attempt<'_, '_> {
-    /// Whether an SN of `k` bits may stand for others as well, as far as the carrier or the clock tell, and the header depends on it.
+    /// True if `k` bits may stand for other SNs than `sn`, by the carrier's count or by the clock, and the header depends on it.
     #[inline]
     pub(super) fn is_open(&self, sn: u32, k: u32, x: &Fields<'_>) -> bool {
         let pace = &self.context.pace;
@@ -47,12 +47,12 @@ impl Attempt<'_, '_> {
         }
     }
 
-    /// Whether the carrier counts what is missing, and the SN with it: no packet is late, and none is farther ahead than that.
+    /// True if the carrier counts lost packets, and the SN counts packets: then none is late, and none is farther ahead.
     pub(super) fn is_counted(&self, x: &Fields<'_>) -> bool {
         !has_own_sn(x.profile) && matches!(self.context.pace.passed(self.now), Clock::AtMost(_))
     }
 
-    /// Whether the packet depends on an IP-ID that may have moved in a gap, as far as the carrier counts: no checksum covers it, and
+    /// True if the packet depends on an IP-ID that may have moved in a gap, as far as the carrier counts: no checksum covers it, and
     /// a CRC lets a wrong one through. A packet with the whole IP-ID does not.
     pub(super) fn misses_ip_id(&self, x: &Fields<'_>) -> bool {
         let context = self.context;
@@ -65,7 +65,7 @@ impl Attempt<'_, '_> {
             && !is_whole(IP_ID2)
     }
 
-    /// Whether a right checksum proves the SN.
+    /// True if a right checksum proves the SN.
     fn has_sum(&self, x: &Fields<'_>) -> bool {
         self.context.sums && x.udp.checksum != 0 && is_proved_by_sum(x.profile)
     }
@@ -111,7 +111,7 @@ impl Attempt<'_, '_> {
         let (has_sum, clock) = (self.has_sum(x), context.pace.passed(self.now));
         let most = match clock {
             Clock::AtMost(most) | Clock::Perhaps(most) => most,
-            Clock::About { packets, off } if !has_sum => packets + off,
+            Clock::About { packets, off } if !has_sum => packets.saturating_add(off),
             Clock::About { packets, .. } => packets.saturating_mul(2),
         };
         if matches!(clock, Clock::AtMost(_)) && first > most && !has_own_sn(x.profile) {
@@ -160,7 +160,7 @@ impl Attempt<'_, '_> {
     }
 }
 
-/// Whether the checksum of UDP or UDP-Lite covers fields that follow from the SN.
+/// True if the checksum of UDP or UDP-Lite covers fields that follow from the SN.
 pub(super) const fn is_proved_by_sum(profile: ProfileId) -> bool {
     match upper(profile) {
         Upper::Udp => has_rtp(profile) || matches!(profile, ProfileId::Coap2015),

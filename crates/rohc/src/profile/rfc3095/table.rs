@@ -97,7 +97,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Whether there are items.
+    /// True if there are items.
     pub(super) fn is_used(self) -> bool {
         self.first != NONE
     }

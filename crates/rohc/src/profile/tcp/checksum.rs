@@ -17,7 +17,7 @@ use crate::state::DecompressorState;
 pub(super) const CALM: u8 = u8::MAX;
 
 impl Context {
-    /// Whether a wrong TCP checksum may be the sender's. A compressor of ours sends such a packet as IR-DYN, others in any
+    /// True if a wrong TCP checksum may be the sender's. A compressor of ours sends such a packet as IR-DYN, others in any
     /// format, and nothing asks for a right one (RFC 6846). It is no sign of damage or loss where there is no other.
     #[cold]
     pub(super) fn may_be_wrong(
@@ -35,13 +35,13 @@ impl Context {
     }
 }
 
-/// Whether the TCP checksum of a packet that was rebuilt is right.
+/// True if the TCP checksum of a packet that was rebuilt is right.
 #[inline]
 pub(super) fn is_right(packet: &Packet<'_>, out: &[u8], len: usize) -> bool {
     checksum_is_right(packet.next.inner(), out.get(ip_len(packet)..len).unwrap_or_default(), packet.payload)
 }
 
-/// Whether the sender has left the TCP checksum of a packet to its network interface.
+/// True if the sender has left the TCP checksum of a packet to its network interface.
 pub(super) fn is_to_come(packet: &Packet<'_>, len: usize) -> bool {
     let next = &packet.next;
     is_checksum_to_come(next.inner(), next.checksum, len - ip_len(packet) + packet.payload.len())

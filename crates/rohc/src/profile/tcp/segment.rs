@@ -229,7 +229,7 @@ pub(super) fn checksum_is_right(ip: &Ip, tcp: &[u8], payload: &[u8]) -> bool {
     pseudo_header(ip, tcp.len() + payload.len()).octets(tcp).octets(payload).checksum() == 0
 }
 
-/// Whether a checksum is the sum of the pseudo-header alone: that of a host whose network interface is to add the rest, as
+/// True if a checksum is the sum of the pseudo-header alone: that of a host whose network interface is to add the rest, as
 /// its own captures have it.
 pub(super) fn is_checksum_to_come(ip: &Ip, checksum: u16, len: usize) -> bool {
     checksum == pseudo_header(ip, len).fold()

@@ -34,7 +34,7 @@ pub(super) struct Constant {
 /// A TS Packet that waits.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    /// Whether its units belong to the channel with large CIDs.
+    /// True if its units belong to the channel with large CIDs.
     pub(super) large: bool,
     /// Units that end in it.
     pub(super) units: u32,
