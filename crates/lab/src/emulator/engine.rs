@@ -110,7 +110,7 @@ impl Engine {
         }
     }
 
-    /// The same on a link that numbers its frames, where there is ROHC: the decompressor is given the number of frames that were
+    /// A link that numbers its frames, where there is ROHC: the decompressor is given the number of frames that were
     /// lost before each one ([`Arrival::lost`](thinair_rohc::Arrival)). Octets of the number are part of what the link layer adds to
     /// a frame ([`Framing::overhead`](thinair_link::Framing)), with compression and without.
     #[must_use]

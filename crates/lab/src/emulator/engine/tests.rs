@@ -150,7 +150,7 @@ fn packets_that_the_queue_drops_are_never_compressed() {
         assert_eq!((totals.altered, totals.not_decompressed()), (0, 0), "{mode:?}");
         let compressed: u64 = totals.formats.values().sum();
         assert_eq!((compressed, totals.delivered), (totals.packets - totals.dropped, compressed), "{mode:?}");
-        // What waits, and is dropped, is as it was.
+        // A packet that waits, and is dropped, is as it was.
         let full = |passage: &Passage| passage.fate == Fate::Dropped(DropReason::QueuePackets);
         assert!(passages.iter().filter(|passage| full(passage)).all(|passage| passage.carried_octets == 52));
         assert_accounts(&engine);
