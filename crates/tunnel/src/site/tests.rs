@@ -218,58 +218,6 @@ fn a_carrier_that_loses_repeats_and_damages_delivers_nothing_else() {
     }
 }
 
-/// IPv4 and UDP, with an IP-ID that counts.
-fn counted(number: u16) -> Vec<u8> {
-    let mut packet = datagram([10, 0, 0, 1], [10, 0, 0, 2]);
-    packet[4..6].copy_from_slice(&number.to_be_bytes());
-    packet[10..12].fill(0);
-    let sum = thinair_wire::checksum::checksum(&packet[..20]).to_be_bytes();
-    packet[10..12].copy_from_slice(&sum);
-    packet
-}
-
-/// 17 packets are lost, so that 4 bits of an SN stand for the next packet but one as well, and a datagram without packets is the
-/// first behind them.
-#[test]
-fn packets_that_are_lost_before_a_sign_of_life_are_counted() {
-    let channel = format!("{KEY}\n[channel]\nmode = \"u\"");
-    for lost in [1, 17] {
-        let mut hosts = pair(&channel);
-        let mut now = Instant::from_millis(1);
-        let mut go_on = |hosts: &mut Vec<Host>, numbers: std::ops::Range<u16>, arrives: usize| {
-            for number in numbers {
-                now = now + Duration::from_millis(10);
-                send(&mut hosts[0], now, &counted(number));
-                settle(hosts, now, &mut move |_| arrives);
-            }
-        };
-        go_on(&mut hosts, 0..40, 1);
-        go_on(&mut hosts, 40..40 + lost, 0);
-        // The first end owes the second one a sign.
-        let mut due = Instant::from_millis(580);
-        send(&mut hosts[1], due, &datagram([10, 0, 0, 2], [10, 0, 0, 1]));
-        settle(&mut hosts, due, &mut |_| 1);
-        while hosts[0].out.is_empty() {
-            let (site, mut hands) = apart!(&mut hosts[0]);
-            due = site.poll_at().unwrap().max(due + Duration::from_millis(1));
-            site.poll(due, &mut hands);
-        }
-        settle(&mut hosts, due, &mut |_| 1);
-        let (site, mut hands) = apart!(&mut hosts[0]);
-        for number in 40 + lost..80 {
-            site.handle_packet(due, &counted(number), &mut hands);
-        }
-        site.pause(due, &mut hands);
-        settle(&mut hosts, due, &mut |_| 1);
-        let arrived = (0..40).chain(40 + lost..80).map(counted);
-        assert!(
-            hosts[1].delivered.iter().eq(arrived.collect::<Vec<_>>().iter()),
-            "{lost}: {}",
-            hosts[1].delivered.len()
-        );
-    }
-}
-
 #[test]
 fn an_end_that_starts_anew_is_heard_at_once() {
     let mut hosts = pair(KEY);
