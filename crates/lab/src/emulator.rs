@@ -5,6 +5,7 @@
 //! [`thinair_rohc::Endpoint`]. What runs it in real time moves octets, and says how late it did.
 
 mod channel;
+mod codec;
 #[cfg(target_os = "linux")]
 mod command;
 #[cfg(target_os = "linux")]

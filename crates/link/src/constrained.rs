@@ -77,7 +77,7 @@ pub enum Event<P> {
         packet: P,
         /// Why.
         reason: DropReason,
-        /// When: for CoDel when it left the queue, for loss when its last bit was sent, for damage when it would have
+        /// When: for CoDel, or if it was encoded to more than the MTU, when it left the queue, for loss when its last bit was sent, for damage when it would have
         /// arrived.
         at: Instant,
     },
@@ -142,8 +142,10 @@ impl fmt::Display for DropReason {
 pub struct Traffic {
     /// Packets offered.
     pub offered: u64,
-    /// Octets of them.
+    /// Octets of them, as they were offered.
     pub offered_octets: u64,
+    /// Octets of packets whose transmission has begun, as they were sent.
+    pub sent_octets: u64,
     /// Packets that arrived.
     pub delivered: u64,
     /// Octets of them.
@@ -253,10 +255,34 @@ impl<'a, P: AsMut<[u8]>> ConstrainedLink<'a, P> {
     ///
     /// It was dropped at once, for the reason that comes with it; the packet is as it was. It is counted.
     pub fn offer(&mut self, now: Instant, from: Side, mut packet: P) -> Result<(), (DropReason, P)> {
-        self.advance(now);
+        let (sender, len) = (&mut self.senders[from as usize], packet.as_mut().len());
+        if sender.is_too_long(len) {
+            return Err(sender.refuse(DropReason::TooLong, len, packet));
+        }
+        self.offer_with(now, from, packet, as_it_is)
+    }
+
+    /// Takes a packet that `from` sends and that `encode` rewrites where it leaves the queue, before its first bit is sent: a
+    /// packet that the queue drops is never encoded. The queue counts octets as they are offered; airtime, frames, MTU and
+    /// damage are those of the encoded packet.
+    ///
+    /// `encode` is given the time, the sender and the packet, in the order in which packets are sent. If it returns `None`, the
+    /// packet is not sent and counts as never offered. **Give the same one to [`poll_with`](Self::poll_with).**
+    ///
+    /// # Errors
+    ///
+    /// It was dropped at once, as in [`offer`](Self::offer).
+    pub fn offer_with(
+        &mut self,
+        now: Instant,
+        from: Side,
+        mut packet: P,
+        mut encode: impl FnMut(Instant, Side, P) -> Option<P>,
+    ) -> Result<(), (DropReason, P)> {
+        self.advance(now, &mut encode);
         let len = packet.as_mut().len();
         self.senders[from as usize].enqueue(self.now, len, packet)?;
-        self.advance(now);
+        self.advance(now, &mut encode);
         Ok(())
     }
 
@@ -269,7 +295,16 @@ impl<'a, P: AsMut<[u8]>> ConstrainedLink<'a, P> {
 
     /// The next event that has happened by `now`, in the order of time; `None` if there is no more.
     pub fn poll(&mut self, now: Instant) -> Option<Event<P>> {
-        self.advance(now);
+        self.poll_with(now, as_it_is)
+    }
+
+    /// The next event, where packets are encoded as they leave the queue: see [`offer_with`](Self::offer_with).
+    pub fn poll_with(
+        &mut self,
+        now: Instant,
+        mut encode: impl FnMut(Instant, Side, P) -> Option<P>,
+    ) -> Option<Event<P>> {
+        self.advance(now, &mut encode);
         if self.outcomes.peek()?.at > self.now {
             return None;
         }
@@ -299,13 +334,13 @@ impl<'a, P: AsMut<[u8]>> ConstrainedLink<'a, P> {
     }
 
     /// Lets all begin that begins by `now`.
-    fn advance(&mut self, now: Instant) {
+    fn advance(&mut self, now: Instant, encode: &mut impl FnMut(Instant, Side, P) -> Option<P>) {
         self.now = self.now.max(now);
         while let Some((at, from)) = self.next_start() {
             if at > self.now {
                 break;
             }
-            self.start(at, from);
+            self.start(at, from, encode);
         }
     }
 
@@ -322,7 +357,7 @@ impl<'a, P: AsMut<[u8]>> ConstrainedLink<'a, P> {
         }
     }
 
-    fn start(&mut self, at: Instant, from: Side) {
+    fn start(&mut self, at: Instant, from: Side, encode: &mut impl FnMut(Instant, Side, P) -> Option<P>) {
         // The medium is free for a while before the other side begins.
         let earliest = match self.half_duplex {
             Some(turnaround) if from != self.last && self.free_at > Instant::ZERO => {
@@ -341,7 +376,12 @@ impl<'a, P: AsMut<[u8]>> ConstrainedLink<'a, P> {
         }) else {
             return;
         };
+        let Some(waiting) = sender.encode(waiting, |packet| encode(at, from, packet)) else { return };
         let len = waiting.len() as u64;
+        if sender.is_too_long(waiting.len()) {
+            let reason = DropReason::TooLong;
+            return decide(at, Event::Dropped { from, packet: waiting.into_packet(), reason, at }, len);
+        }
         let (times, fate, packet) = sender.send(earliest, waiting);
         self.free_at = times.sent;
         self.last = from;
@@ -352,6 +392,11 @@ impl<'a, P: AsMut<[u8]>> ConstrainedLink<'a, P> {
             Fate::Dropped { reason, at } => decide(at, Event::Dropped { from, packet, reason, at }, len),
         }
     }
+}
+
+/// Sends a packet as it was offered.
+fn as_it_is<P>(_: Instant, _: Side, packet: P) -> Option<P> {
+    Some(packet)
 }
 
 impl<P> PartialEq for Outcome<P> {

@@ -37,6 +37,8 @@ pub(crate) struct Caution {
     next: u8,
     /// Packets, modulo 256.
     steps: u8,
+    /// Group of packets that the last packet belonged to, modulo 256.
+    group: u8,
     /// The transport checksum of the last packet that said everything was right.
     pub(crate) sums: bool,
 }
@@ -77,6 +79,20 @@ impl Caution {
         }
         let packets = (waited / self.gap.max(SHORTEST)).saturating_mul(4);
         (u32::BITS - packets.leading_zeros()).clamp(SMALLEST + 1, u16::BITS)
+    }
+
+    /// The next packet belongs to that group. The first one of a group has more bits, since groups may be lost as a whole.
+    #[inline]
+    pub(crate) fn join(&mut self, group: u8) {
+        if self.group != group {
+            self.begin(group);
+        }
+    }
+
+    #[cold]
+    fn begin(&mut self, group: u8) {
+        let kept = if self.left > 0 { self.bits } else { 0 };
+        (self.group, self.bits, self.left) = (group, kept.max(BEHIND_NACK), self.left.max(1));
     }
 
     /// A packet was sent, whose sequence number is a `step` behind that of the one before; changes are sent with so many

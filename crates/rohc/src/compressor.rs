@@ -70,6 +70,10 @@ pub struct CompressorConfig {
     /// repetitions, three packets lost behind the first cost no other packet. With true, U-mode delivers nothing
     /// then until a refresh, O-mode until a NACK is answered.
     pub established_by_ir: bool,
+    /// The carrier counts the packets that it loses, so that the decompressor is given their number ([`Arrival::lost`](crate::Arrival)).
+    /// An IP-ID that moves against the SN, which no checksum covers, is then sent as a whole once in 16 packets (profiles of RFC 3095, U-mode
+    /// and O-mode): a decompressor that has missed a few packets waits for that. Default: false.
+    pub counted: bool,
     /// Send constant IP-IDs by SID in every profile, not only where it is defined (RFC 3843, section 3.3). Not
     /// standard, but some decompressors take it.
     pub sid_everywhere: bool,
@@ -99,6 +103,7 @@ impl CompressorConfig {
             repetitions: 4,
             window: 4,
             established_by_ir: false,
+            counted: false,
             sid_everywhere: false,
             reliable: true,
             rtp: RtpDetection::default(),
@@ -227,6 +232,8 @@ pub struct Compressor<'m> {
     jitter: u8,
     /// Flows that were taken for CoAP by a parse alone, since the start.
     guessed: u32,
+    /// Groups of packets so far, modulo 256.
+    group: u8,
     random: u64,
 }
 
@@ -256,8 +263,15 @@ impl<'m> Compressor<'m> {
             clock: None,
             jitter: 0,
             guessed: 0,
+            group: 0,
             random: config.seed,
         }
+    }
+
+    /// Begins a group of packets, which the carrier delivers or loses as a whole: those of one datagram. The first packet of each
+    /// flow in it has more bits of the SN (profiles of RFC 3095), so that it is known however many groups were lost before.
+    pub fn begin_group(&mut self) {
+        self.group = self.group.wrapping_add(1);
     }
 
     /// The compressor with the provisioned bases of profile 0x0081, of which at most 256 are used. They are a
@@ -455,6 +469,7 @@ impl<'m> Compressor<'m> {
     ) -> Result<Compressed, Refused> {
         self.flows.touch(cid);
         let Kind::Rfc3095(context) = self.flows.kind(cid) else { return Err(Refused::ByThisPacket) };
+        context.join(self.group);
         let compressed = context.compress(now, plan, cid, &self.config, &mut self.pool, out)?;
         // In R-mode packets say everything until that is acknowledged, however long that takes.
         if !context.mode.is_secure() {
@@ -591,6 +606,7 @@ impl<'m> Compressor<'m> {
     ) -> Option<Compressed> {
         let (sight, cid) = self.sight(glance, packet)?;
         let Kind::Rfc3095(context) = self.flows.kind(cid) else { return None };
+        context.join(self.group);
         let compressed = context.compress_settled(now, &sight, packet, cid, &self.config, out)?;
         self.flows.touch(cid);
         self.flows.note_settled(cid);

@@ -39,6 +39,11 @@ impl<'m> Endpoint<'m> {
         Self { sent, received, ..self }
     }
 
+    /// Begins a group of packets: see [`Compressor::begin_group`].
+    pub fn begin_group(&mut self) {
+        self.compressor.begin_group();
+    }
+
     /// Compresses a packet to the start of `out`, behind the feedback that waits (at most one element). Returns
     /// what became of it, and the octets in all.
     pub fn send(

@@ -193,6 +193,11 @@ impl Channel {
         self.spaces.note_missing(from, missing);
     }
 
+    /// Units that follow go in another datagram than those before.
+    pub fn begin_group(&mut self) {
+        self.spaces.begin_group();
+    }
+
     /// Takes a unit, of a site if there is a mesh, and hands out the packet or frame that it becomes.
     ///
     /// Feedback in it goes to the compressor. A unit that brings nothing but that, or a segment of a unit that goes on, is

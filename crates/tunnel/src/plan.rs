@@ -355,6 +355,8 @@ impl ChannelPlan {
         config.repetitions = self.repetitions;
         config.window = self.window;
         config.rtp = self.rtp;
+        // Counters of sealed datagrams count packets.
+        config.counted = true;
         config.seed = seed;
         config
     }

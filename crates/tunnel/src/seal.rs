@@ -132,6 +132,8 @@ pub enum Opened<'d> {
     Alive {
         /// Whose.
         from: Sender,
+        /// As in [`Body`](Self::Body).
+        missing: Missing,
     },
     /// The other end has ended the session, and says so. There is none any more.
     Closed {

@@ -133,6 +133,9 @@ impl Site {
         }
         let Way { channel, packager, link, .. } = way;
         let mut outlet = Outlet { now, seal, counters, datagram, outer: *outer, link, shell };
+        if std::mem::take(&mut outlet.link.has_grouped) {
+            channel.begin_group();
+        }
         let sent = channel.send(now, packet, &mut |unit| outlet.push(packager, unit));
         match sent {
             Ok(sent) => {
@@ -213,8 +216,14 @@ impl Site {
                 let moved_to = from.filter(|_| newest);
                 let Some(source) = self.hear(now, sender, session, moved_to, octets, shell) else { return };
                 match path {
-                    PathNews::Confirmed(octets) => self.confirmed(now, source, octets, shell),
-                    PathNews::Confirm => self.confirm(now, source, payload, shell),
+                    PathNews::Confirmed(octets) => {
+                        self.note_missing(source, missing);
+                        self.confirmed(now, source, octets, shell);
+                    }
+                    PathNews::Confirm => {
+                        self.note_missing(source, missing);
+                        self.confirm(now, source, payload, shell);
+                    }
                     PathNews::ConfirmBody(BodyFlags { several, addressed }, octets) => {
                         let body = BodyIn { octets, several, addressed: false };
                         self.receive(now, Some((source, sender)), missing, body, addressed, shell);
@@ -225,11 +234,13 @@ impl Site {
             Opened::Session { from: sender, session } => {
                 if let Some(source) = number(&self.sources, sender) {
                     self.begin_session(now, source, session, shell);
+                    self.note_missing(source, Missing::Unknown);
                 }
             }
-            Opened::Alive { from: sender } => {
-                let source = number(&self.sources, sender);
-                if let Some(source) = source.and_then(|source| self.sources.get_mut(source)) {
+            Opened::Alive { from: sender, missing } => {
+                let Some(number) = number(&self.sources, sender) else { return };
+                self.note_missing(number, missing);
+                if let Some(source) = self.sources.get_mut(number) {
                     source.heard_at = Some(now);
                     source.works(shell);
                 }
@@ -429,7 +440,6 @@ impl Site {
         shell: &mut dyn Shell,
     ) {
         let number = sealed.map(|(number, _)| number);
-        let is_sealed = matches!(self.seal, Some(Seal::TwoWay(_) | Seal::Group(_)));
         if let Some(number) = number {
             self.note_missing(number, missing);
         }
@@ -440,10 +450,6 @@ impl Site {
             None => together.take(),
         };
         let Some(mut unpackager) = taken else { return };
-        let is_next = matches!(missing, Missing::Counted(0));
-        if is_sealed && !is_next {
-            unpackager.resynchronize();
-        }
         let mut units = 0;
         let result = unpackager.receive(body, &mut |site, unit| {
             units += 1;
@@ -463,8 +469,14 @@ impl Site {
         }
     }
 
-    /// Units that are missing before a datagram are missing in each channel that its source sends.
+    /// Units that are missing before a datagram, whatever is in it, are missing in each channel that its source sends; one that
+    /// they tear is lost.
     fn note_missing(&mut self, number: usize, missing: Missing) {
+        let is_sealed = matches!(self.seal, Some(Seal::TwoWay(_) | Seal::Group(_)));
+        let unpackager = self.sources.get_mut(number).and_then(|source| source.unpackager.as_mut());
+        if let Some(unpackager) = unpackager.filter(|_| is_sealed && missing != Missing::Counted(0)) {
+            unpackager.resynchronize();
+        }
         let way = self.ways.get_mut(if self.mesh { 0 } else { number });
         if let (Some(source), Some(way)) = (self.sources.get_mut(number), way) {
             let missing = source.missing(missing, way.packager.tears());

@@ -40,12 +40,21 @@ pub(crate) struct Arguments {
     pub(super) netns: Option<(String, String)>,
     #[command(flatten)]
     pub(super) link: LinkOptions,
-    /// Compress at the entrance of the link and decompress at its exit
+    /// Compress packets when their transmission begins, and decompress them at the exit of the link
+    ///
+    /// The queue holds packets that are not compressed, and counts them and their octets: no context misses a packet that the
+    /// queue drops. Feedback goes in front of the next packet that is sent, or alone if none waits; the queue drops none.
     #[arg(long, help_heading = "ROHC")]
     pub(super) rohc: bool,
     /// Mode of operation, both ways [default: u]
     #[arg(long, value_enum, value_name = "MODE", requires = "rohc", help_heading = "ROHC")]
     pub(super) mode: Option<ModeOption>,
+    /// Give the decompressors no count of lost frames
+    ///
+    /// By default the link numbers its frames, as PDCP, IEEE 802.11 and IEEE 802.15.4 do, and each decompressor is given the number of
+    /// frames lost before a packet. Octets of the numbers are part of --overhead, with compression and without.
+    #[arg(long, hide_short_help = true, requires = "rohc", help_heading = "ROHC")]
+    pub(super) unnumbered: bool,
     /// Maximum time that feedback waits for a packet to be sent with
     #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = span, default_value = "10ms", help_heading = "ROHC")]
     pub(super) feedback_wait: Duration,

@@ -163,6 +163,7 @@ fn to_json(
             "profiles": shape.profiles().iter().map(ProfileId::name).collect::<Vec<_>>(),
             "max_cid": shape.max_cid(),
             "feedback_wait_ms": channel.feedback_wait.as_secs_f64() * 1e3,
+            "numbered_frames": !arguments.unnumbered,
         })
     });
     let (ended, status) = super::run::ended(report);

@@ -8,8 +8,8 @@ use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{
-    CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory, DecompressError, Decompressed,
-    Decompressor, DecompressorConfig, DecompressorMemory, Endpoint,
+    Arrival, CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory, DecompressError,
+    Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Endpoint,
 };
 use thinair_wire::time::Instant;
 
@@ -85,13 +85,14 @@ impl Terminal {
     /// What is at the end of the link: the IP packet of a ROHC packet.
     pub(crate) fn decompress(
         &mut self,
-        now: Instant,
+        arrival: impl Into<Arrival>,
         rohc: &[u8],
         room: &mut [u8],
         feedback: &mut FeedbackTotals,
     ) -> Result<(Decompressed, Vec<u8>), DecompressError> {
+        let Arrival { now, lost } = arrival.into();
         self.now = self.now.max(now);
-        let result = self.endpoint.receive(self.now, rohc, room);
+        let result = self.endpoint.receive(Arrival { now: self.now, lost }, rohc, room);
         let result = result.map(|done| (done, room.get(..done.len).unwrap_or_default().to_vec()));
         let mut element = [0; FEEDBACK_ROOM];
         while let Some(len) = self.endpoint.poll_feedback(&mut element) {

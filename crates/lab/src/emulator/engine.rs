@@ -1,50 +1,31 @@
 //! The link with what stands at its ends: packets in, packets out, at the times of the link.
 
+use std::collections::VecDeque;
+
 use thinair_link::{ConstrainedLink, DropReason, Event, LinkModel, Side, Times};
-use thinair_rohc::{CompressError, DecompressError};
-use thinair_wire::header::chain::NotIp;
 use thinair_wire::time::Instant;
 
-use super::channel::{ROOM, RohcChannel, Terminal};
-use super::iphc::Iphc;
+use super::channel::{RohcChannel, Terminal};
+use super::codec::{Carried, Codec};
 use super::totals::Totals;
 
-/// Blocks for extension headers of each compressor and decompressor.
-const BLOCKS: usize = 256;
-
-/// A link, and, if it is asked for, ROHC at both its ends: compressed where a packet enters the queue, decompressed
-/// where it leaves the link.
+/// A link, and, if it is asked for, ROHC or LOWPAN_IPHC at both its ends: packets wait in the queue as they are, are compressed
+/// when they leave it for the air, and decompressed where they leave the link.
 ///
 /// **Give it packets and poll passages in the order of time: whenever [`poll_at`](Self::poll_at) has come, poll until
 /// there is no more.** A packet's times follow from when it was given, and not from when it was polled.
+///
+/// Feedback does not wait in the queue: it goes in front of the packet whose transmission begins next, or, if none waits and
+/// [`feedback_wait`](RohcChannel::feedback_wait) is over, alone. So no full queue drops it.
 #[derive(Debug)]
 pub struct Engine {
     model: LinkModel<'static>,
     link: ConstrainedLink<'static, Carried>,
-    terminals: Option<[Terminal; 2]>,
-    iphc: Option<Iphc>,
-    /// For them.
-    room: Vec<u8>,
+    codec: Codec,
     totals: [Totals; 2],
     next: u64,
-    /// What the link refused before it was polled.
-    refused: Vec<Passage>,
-}
-
-/// What the link carries.
-#[derive(Clone, Debug)]
-struct Carried {
-    number: u64,
-    octets: Vec<u8>,
-    /// The IP packet that should come out; `None` for feedback alone.
-    ip: Option<Vec<u8>>,
-    entered: Instant,
-}
-
-impl AsMut<[u8]> for Carried {
-    fn as_mut(&mut self) -> &mut [u8] {
-        &mut self.octets
-    }
+    /// Packets that ended before the link was polled: refused by its queue or by the compressor.
+    refused: VecDeque<Passage>,
 }
 
 /// The way of one packet, when it has ended.
@@ -56,7 +37,7 @@ pub struct Passage {
     pub from: Side,
     /// Octets of the IP packet; 0 for feedback alone.
     pub ip_octets: usize,
-    /// Octets that the link was given.
+    /// Octets that were sent; those of the IP packet if it was dropped before its transmission.
     pub carried_octets: usize,
     /// Frames that these are.
     pub frames: usize,
@@ -85,7 +66,7 @@ pub enum Fate {
     Altered,
     /// It was feedback alone, or a ROHC packet without an IP packet, and has arrived.
     Consumed,
-    /// The compressor did not take it.
+    /// The compressor did not take it when its transmission was to begin.
     NotCompressed(&'static str),
     /// The link dropped it.
     Dropped(DropReason),
@@ -113,19 +94,29 @@ impl Engine {
         Self {
             model: *model,
             link: ConstrainedLink::new(model, seed),
-            terminals: channel.map(|channel| Side::ALL.map(|side| Terminal::new(channel, side, BLOCKS))),
-            iphc: None,
-            room: vec![0; if channel.is_some() { ROOM } else { 0 }],
+            codec: channel.map_or(Codec::None, Codec::rohc),
             totals: Default::default(),
             next: 0,
-            refused: Vec::new(),
+            refused: VecDeque::new(),
         }
     }
 
     /// The same with LOWPAN_IPHC at both ends of the link, where there is no ROHC: it then carries IPv6 alone.
     #[must_use]
     pub fn with_iphc(self) -> Self {
-        Self { iphc: self.terminals.is_none().then(Iphc::new), room: vec![0; ROOM], ..self }
+        match self.codec {
+            Codec::None => Self { codec: Codec::iphc(), ..self },
+            Codec::Iphc { .. } | Codec::Rohc { .. } => self,
+        }
+    }
+
+    /// A link that numbers its frames, where there is ROHC: the decompressor is given the number of frames that were
+    /// lost before each one ([`Arrival::lost`](thinair_rohc::Arrival)). Octets of the number are part of what the link layer adds to
+    /// a frame ([`Framing::overhead`](thinair_link::Framing)), with compression and without.
+    #[must_use]
+    pub fn with_numbered_frames(mut self) -> Self {
+        self.codec.number_frames();
+        self
     }
 
     /// An IP packet enters at `from`.
@@ -134,73 +125,40 @@ impl Engine {
         let totals = &mut self.totals[from as usize];
         totals.packets += 1;
         totals.octets += packet.len() as u64;
-        let number = self.next;
-        self.next += 1;
-        match self.compressed(now, from, packet) {
-            Ok(octets) => {
-                self.offer(now, from, Carried { number, octets, ip: Some(packet.to_vec()), entered: now });
-            }
-            Err(why) => {
-                *self.totals[from as usize].not_compressed.entry(why).or_default() += 1;
-                let carried = Carried { number, octets: Vec::new(), ip: Some(packet.to_vec()), entered: now };
-                let passage = self.passage(from, carried, now, None, Fate::NotCompressed(why));
-                self.refused.push(passage);
-            }
-        }
-    }
-
-    /// A packet as the link carries it; an error in a word.
-    fn compressed(&mut self, now: Instant, from: Side, packet: &[u8]) -> Result<Vec<u8>, &'static str> {
-        let totals = &mut self.totals[from as usize];
-        let (header_in, header_out, octets) = match (&mut self.terminals, self.iphc) {
-            (None, None) => return Ok(packet.to_vec()),
-            (None, Some(iphc)) => {
-                let (done, octets) = iphc.compress(from, packet, &mut self.room)?;
-                (done.header_in, done.header_out, octets)
-            }
-            (Some(terminals), _) => {
-                let terminal = &mut terminals[from as usize];
-                let done = terminal.compress(now, packet, &mut self.room, &mut totals.feedback);
-                let (compressed, octets) = done.map_err(name)?;
-                *totals.formats.entry(compressed.format).or_default() += 1;
-                (compressed.header_in, compressed.header_out, octets)
-            }
-        };
-        totals.header_octets += header_in as u64;
-        totals.compressed_header_octets += header_out as u64;
-        Ok(octets)
+        self.offer(now, from, packet.to_vec(), Some(packet.to_vec()));
     }
 
     /// When to poll next; `None` if nothing is under way.
     pub fn poll_at(&self) -> Option<Instant> {
-        if let Some(passage) = self.refused.first() {
+        if let Some(passage) = self.refused.front() {
             return Some(passage.ended);
         }
-        let feedback = self.terminals.iter().flatten().filter_map(Terminal::feedback_at).min();
+        let feedback = Side::ALL.into_iter().filter_map(|side| self.feedback_at(side)).min();
         [self.link.poll_at(), feedback].into_iter().flatten().min()
     }
 
     /// The next passage that has ended by `now`; `None` if there is no more.
     pub fn poll(&mut self, now: Instant) -> Option<Passage> {
-        if !self.refused.is_empty() {
-            return Some(self.refused.remove(0));
+        loop {
+            if let Some(passage) = self.refused.pop_front() {
+                return Some(passage);
+            }
+            // Step by step, so that feedback which has arrived is heard before the next packet is compressed.
+            let at = self.poll_at().filter(|at| *at <= now)?;
+            self.send_feedback(at);
+            let Self { link, codec, totals, refused, model, .. } = self;
+            let event = link
+                .poll_with(at, |at, from, packet| encode(codec, totals, refused, model, at, from, packet));
+            match event {
+                Some(Event::Delivered { to, packet, times, flipped: _ }) => {
+                    return Some(self.arrive(to.other(), packet, times));
+                }
+                Some(Event::Dropped { from, packet, reason, at }) => {
+                    return Some(self.dropped(from, packet, at, reason));
+                }
+                None => {}
+            }
         }
-        self.send_feedback(now);
-        let (from, carried, ended, times, fate) = match self.link.poll(now)? {
-            Event::Delivered { to, packet, times, flipped: _ } => {
-                (to.other(), packet, times.arrival, Some(times), None)
-            }
-            Event::Dropped { from, packet, reason, at } => {
-                (from, packet, at, None, Some(Fate::Dropped(reason)))
-            }
-        };
-        Some(match fate {
-            Some(fate) => {
-                self.totals[from as usize].dropped += u64::from(carried.ip.is_some());
-                self.passage(from, carried, ended, times, fate)
-            }
-            None => self.arrive(from, carried, ended, times),
-        })
     }
 
     /// Whether no packet is under way, and no feedback waits.
@@ -212,6 +170,7 @@ impl Engine {
     pub fn totals(&self, from: Side) -> Totals {
         let mut totals = self.totals[from as usize].clone();
         totals.link = self.link.traffic(from);
+        totals.carried_octets = totals.link.sent_octets;
         let ended = totals.delivered + totals.dropped + totals.not_compressed() + totals.not_decompressed();
         totals.under_way = totals.packets - ended;
         totals
@@ -222,55 +181,57 @@ impl Engine {
         &self.model
     }
 
+    /// When feedback goes alone. What waits in the queue takes it along.
+    fn feedback_at(&self, side: Side) -> Option<Instant> {
+        let due = self.codec.terminals().get(side as usize).and_then(Terminal::feedback_at);
+        due.filter(|_| self.link.waiting(side).0 == 0)
+    }
+
     /// Lets all feedback go alone that has waited for long enough.
     fn send_feedback(&mut self, now: Instant) {
         for side in Side::ALL {
-            let Some(terminals) = &mut self.terminals else { return };
-            let terminal = &mut terminals[side as usize];
             // It goes when it is due, also if that is noticed late.
-            let due = terminal.feedback_at().unwrap_or(now).min(now);
+            let Some(due) = self.feedback_at(side) else { continue };
             let feedback = &mut self.totals[side as usize].feedback;
-            if let Some(octets) = terminal.poll_feedback(now, feedback) {
-                let number = self.next;
-                self.next += 1;
-                self.offer(due, side, Carried { number, octets, ip: None, entered: due });
+            let terminal = self.codec.terminal(side);
+            if let Some(octets) = terminal.and_then(|terminal| terminal.poll_feedback(now, feedback)) {
+                self.offer(due.min(now), side, octets, None);
             }
         }
     }
 
-    fn offer(&mut self, now: Instant, from: Side, carried: Carried) {
-        self.totals[from as usize].carried_octets += carried.octets.len() as u64;
-        if let Err((reason, carried)) = self.link.offer(now, from, carried) {
-            self.totals[from as usize].dropped += u64::from(carried.ip.is_some());
-            let passage = self.passage(from, carried, now, None, Fate::Dropped(reason));
-            self.refused.push(passage);
+    fn offer(&mut self, now: Instant, from: Side, octets: Vec<u8>, ip: Option<Vec<u8>>) {
+        let carried = Carried { number: self.next, octets, ip, entered: now, frame: 0 };
+        self.next += 1;
+        let Self { link, codec, totals, refused, model, .. } = self;
+        let offered = match codec {
+            Codec::None => link.offer(now, from, carried),
+            Codec::Iphc { .. } | Codec::Rohc { .. } => {
+                link.offer_with(now, from, carried, |at, from, packet| {
+                    encode(codec, totals, refused, model, at, from, packet)
+                })
+            }
+        };
+        if let Err((reason, carried)) = offered {
+            let passage = self.dropped(from, carried, now, reason);
+            self.refused.push_back(passage);
         }
+    }
+
+    fn dropped(&mut self, from: Side, carried: Carried, at: Instant, reason: DropReason) -> Passage {
+        self.totals[from as usize].dropped += u64::from(carried.ip.is_some());
+        passage(&self.model, from, carried, at, None, Fate::Dropped(reason))
     }
 
     /// A packet has come out of the link.
-    fn arrive(&mut self, from: Side, carried: Carried, now: Instant, times: Option<Times>) -> Passage {
-        let (fate, delivered) = match (&mut self.terminals, self.iphc) {
-            (None, Some(iphc)) => match iphc.decompress(from, &carried.octets, &mut self.room) {
-                Ok(packet) => (delivered(carried.ip.as_deref(), &packet), packet),
-                Err(why) => (Fate::NotDecompressed(why), Vec::new()),
-            },
-            (None, None) => (delivered(carried.ip.as_deref(), &carried.octets), carried.octets.clone()),
-            (Some(terminals), _) => {
-                let to = from.other() as usize;
-                // Feedback on this packet goes the other way.
-                let feedback = &mut self.totals[to].feedback;
-                match terminals[to].decompress(now, &carried.octets, &mut self.room, feedback) {
-                    Ok((done, packet)) if done.len > 0 && carried.ip.is_some() => {
-                        (delivered(carried.ip.as_deref(), &packet), packet)
-                    }
-                    // Damaged feedback that passes for a packet: nobody has sent it.
-                    Ok((done, _)) if done.len > 0 => (Fate::NotDecompressed("damaged_feedback"), Vec::new()),
-                    Ok(_) if carried.ip.is_none() => (Fate::Consumed, Vec::new()),
-                    Ok(_) => (Fate::NotDecompressed("nothing_delivered"), Vec::new()),
-                    Err(DecompressError::NothingYet) if carried.ip.is_none() => (Fate::Consumed, Vec::new()),
-                    Err(error) => (Fate::NotDecompressed(error.name()), Vec::new()),
-                }
-            }
+    fn arrive(&mut self, from: Side, carried: Carried, times: Times) -> Passage {
+        let now = times.arrival;
+        let back = &mut self.totals[from.other() as usize];
+        let (fate, delivered) = match self.codec.decompress(now, from, &carried, back) {
+            Ok(Some(packet)) if carried.ip.as_ref() == Some(&packet) => (Fate::Delivered, packet),
+            Ok(Some(packet)) => (Fate::Altered, packet),
+            Ok(None) => (Fate::Consumed, Vec::new()),
+            Err(why) => (Fate::NotDecompressed(why), Vec::new()),
         };
         let totals = &mut self.totals[from as usize];
         match fate {
@@ -284,51 +245,59 @@ impl Engine {
             }
             Fate::NotDecompressed(_) | Fate::Consumed | Fate::NotCompressed(_) | Fate::Dropped(_) => {}
         }
-        Passage { delivered, ..self.passage(from, carried, now, times, fate) }
+        Passage { delivered, ..passage(&self.model, from, carried, now, Some(times), fate) }
     }
+}
 
-    fn passage(
-        &self,
-        from: Side,
-        carried: Carried,
-        ended: Instant,
-        times: Option<Times>,
-        fate: Fate,
-    ) -> Passage {
-        let direction = match from {
-            Side::A => &self.model.a_to_b,
-            Side::B => &self.model.b_to_a,
-        };
-        let len = carried.octets.len();
-        let is_carried = !matches!(fate, Fate::NotCompressed(_));
-        Passage {
-            number: carried.number,
-            from,
-            ip_octets: carried.ip.map_or(0, |ip| ip.len()),
-            carried_octets: len,
-            frames: if is_carried { direction.framing.frames(len).count() } else { 0 },
-            frame_octets: if is_carried { direction.framing.octets(len) } else { 0 },
-            entered: carried.entered,
-            times,
-            ended,
-            fate,
-            carried: carried.octets,
-            delivered: Vec::new(),
+/// Compresses a packet that has left the queue; `None` if the compressor does not take it.
+fn encode(
+    codec: &mut Codec,
+    totals: &mut [Totals; 2],
+    refused: &mut VecDeque<Passage>,
+    model: &LinkModel<'_>,
+    at: Instant,
+    from: Side,
+    mut carried: Carried,
+) -> Option<Carried> {
+    let totals = &mut totals[from as usize];
+    match codec.compress(at, from, &mut carried, totals) {
+        Ok(()) => Some(carried),
+        Err(why) => {
+            *totals.not_compressed.entry(why).or_default() += 1;
+            carried.octets = Vec::new();
+            refused.push_back(passage(model, from, carried, at, None, Fate::NotCompressed(why)));
+            None
         }
     }
 }
 
-/// Whether what came out is what went in.
-fn delivered(sent: Option<&[u8]>, delivered: &[u8]) -> Fate {
-    if sent == Some(delivered) { Fate::Delivered } else { Fate::Altered }
-}
-
-fn name(error: CompressError) -> &'static str {
-    match error {
-        CompressError::NotIp(NotIp::Version) => "not_ip",
-        CompressError::NotIp(NotIp::Short { .. }) => "short_ip_header",
-        CompressError::OutputTooSmall { .. } => "output_too_small",
-        CompressError::NoContexts => "no_contexts",
+fn passage(
+    model: &LinkModel<'_>,
+    from: Side,
+    carried: Carried,
+    ended: Instant,
+    times: Option<Times>,
+    fate: Fate,
+) -> Passage {
+    let direction = match from {
+        Side::A => &model.a_to_b,
+        Side::B => &model.b_to_a,
+    };
+    let len = carried.octets.len();
+    let is_carried = !matches!(fate, Fate::NotCompressed(_));
+    Passage {
+        number: carried.number,
+        from,
+        ip_octets: carried.ip.map_or(0, |ip| ip.len()),
+        carried_octets: len,
+        frames: if is_carried { direction.framing.frames(len).count() } else { 0 },
+        frame_octets: if is_carried { direction.framing.octets(len) } else { 0 },
+        entered: carried.entered,
+        times,
+        ended,
+        fate,
+        carried: carried.octets,
+        delivered: Vec::new(),
     }
 }
 

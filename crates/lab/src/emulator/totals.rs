@@ -27,7 +27,7 @@ pub struct Totals {
     pub under_way: u64,
     /// What the link did.
     pub link: Traffic,
-    /// Without ROHC, those packets; with it, ROHC packets with the feedback in front of them: octets.
+    /// Octets of packets whose transmission has begun: with ROHC, ROHC packets with the feedback in front of them.
     pub carried_octets: u64,
     /// Octets of the headers that were compressed.
     pub header_octets: u64,

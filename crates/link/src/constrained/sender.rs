@@ -47,6 +47,10 @@ impl<P> Waiting<P> {
     pub(super) fn len(&self) -> usize {
         self.len
     }
+
+    pub(super) fn into_packet(self) -> P {
+        self.packet
+    }
 }
 
 /// What becomes of a packet that was sent.
@@ -98,23 +102,34 @@ impl<'a, P: AsMut<[u8]>> Sender<'a, P> {
     }
 
     pub(super) fn enqueue(&mut self, now: Instant, len: usize, packet: P) -> Result<(), (DropReason, P)> {
-        self.traffic.offered += 1;
-        self.traffic.offered_octets += len as u64;
         if let Some(reason) = self.refuses(len as u64) {
-            self.traffic.dropped.count(reason);
-            return Err((reason, packet));
+            return Err(self.refuse(reason, len, packet));
         }
+        self.count_offered(len);
         self.held += 1;
         self.queue.octets += len as u64;
         self.queue.packets.push_back(Waiting { offered: now, len, packet });
         Ok(())
     }
 
+    pub(super) fn refuse(&mut self, reason: DropReason, len: usize, packet: P) -> (DropReason, P) {
+        self.count_offered(len);
+        self.traffic.dropped.count(reason);
+        (reason, packet)
+    }
+
+    fn count_offered(&mut self, len: usize) {
+        self.traffic.offered += 1;
+        self.traffic.offered_octets += len as u64;
+    }
+
+    pub(super) fn is_too_long(&self, len: usize) -> bool {
+        let mtu = u64::from(self.direction.framing.mtu);
+        mtu > 0 && len as u64 > mtu
+    }
+
     fn refuses(&self, len: u64) -> Option<DropReason> {
-        let (limits, mtu) = (&self.direction.queue, u64::from(self.direction.framing.mtu));
-        if mtu > 0 && len > mtu {
-            return Some(DropReason::TooLong);
-        }
+        let limits = &self.direction.queue;
         if self.held >= limits.held {
             return Some(DropReason::NoRoom);
         }
@@ -139,6 +154,23 @@ impl<'a, P: AsMut<[u8]>> Sender<'a, P> {
         }
     }
 
+    /// Rewrites a packet that has left the queue; `None` if it is not sent, and counts as never offered.
+    pub(super) fn encode(
+        &mut self,
+        waiting: Waiting<P>,
+        encode: impl FnOnce(P) -> Option<P>,
+    ) -> Option<Waiting<P>> {
+        let Waiting { offered, len, packet } = waiting;
+        let Some(mut packet) = encode(packet) else {
+            self.held -= 1;
+            self.traffic.offered -= 1;
+            self.traffic.offered_octets -= len as u64;
+            return None;
+        };
+        let len = packet.as_mut().len();
+        Some(Waiting { offered, len, packet })
+    }
+
     /// Sends a packet, not before `earliest`.
     pub(super) fn send(&mut self, earliest: Instant, waiting: Waiting<P>) -> (Times, Fate, P) {
         let Waiting { offered, len, mut packet } = waiting;
@@ -151,6 +183,7 @@ impl<'a, P: AsMut<[u8]>> Sender<'a, P> {
             // The air was free: nothing is left over.
             self.carried = 0;
         }
+        self.traffic.sent_octets += len as u64;
         let on_air = self.on_air(len);
         let sent = start + Duration::from_nanos(on_air);
         self.sent = Some(sent);

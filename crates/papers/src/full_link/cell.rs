@@ -58,11 +58,6 @@ impl Carrier {
             Self::Ule => "Tunnel over ULE",
         }
     }
-
-    /// True if it counts the packets that it loses.
-    pub(super) const fn counts(self) -> bool {
-        matches!(self, Self::Udp | Self::Ule)
-    }
 }
 
 /// Loss on the link, beside what the queue drops.

@@ -16,9 +16,13 @@ const FLOWS: u16 = 16;
 pub(super) fn run(run: &Run) -> Result<Sample, Error> {
     let rohc = match run.way {
         Way::Plain => None,
-        Way::Rohc(mode) => Some(channel(ProfileSet::default(), FLOWS, mode, Refresh::default(), run.seed)?),
+        Way::Rohc(mode) => {
+            let mut rohc = channel(ProfileSet::default(), FLOWS, mode, Refresh::default(), run.seed)?;
+            rohc.compressor.counted = true;
+            Some(rohc)
+        }
     };
-    let mut engine = Engine::new(&run.model, run.seed, rohc.as_ref());
+    let mut engine = Engine::new(&run.model, run.seed, rohc.as_ref()).with_numbered_frames();
     let mut meter = run.meter(Instant::ZERO);
     for (now, packets) in run.groups(Instant::ZERO) {
         go_on(&mut engine, now, &mut meter);

@@ -61,8 +61,12 @@ impl Flow {
         packet.extend(number.to_be_bytes());
         packet.extend(&self.filling);
         let pseudo = Sum::ZERO.word(u16::from(PROTOCOL_UDP)).word(length - 20);
-        let sum = pseudo.octets(&packet[12..]).checksum().to_be_bytes();
-        packet[26..28].copy_from_slice(&sum);
+        // A sum of zero is sent as all ones. RFC 768.
+        let sum = match pseudo.octets(&packet[12..]).checksum() {
+            0 => u16::MAX,
+            sum => sum,
+        };
+        packet[26..28].copy_from_slice(&sum.to_be_bytes());
         packet
     }
 
@@ -115,6 +119,14 @@ impl Meter {
     pub(super) fn deliver(&mut self, now: Instant, packet: &[u8]) {
         if !self.flow.has_sent(packet) {
             self.wrong += 1;
+            if std::env::var("DBG").is_ok() {
+                eprintln!(
+                    "{:?} WRONG {} {:02x?}",
+                    std::thread::current().id(),
+                    now.as_nanos() / 1000,
+                    &packet[..40]
+                );
+            }
             return;
         }
         self.delivered += 1;

@@ -266,6 +266,14 @@ impl Ends {
         }
     }
 
+    /// Packets that follow go in another datagram than those before.
+    pub(super) fn begin_group(&mut self) {
+        match &mut self.kind {
+            Kind::Pair { endpoint, .. } => endpoint.begin_group(),
+            Kind::Mesh(mesh) => mesh.compressor.iter_mut().for_each(|compressor| compressor.begin_group()),
+        }
+    }
+
     /// Notes the units that are missing before the datagram at hand.
     pub(super) fn note_missing(&mut self, from: Option<SiteId>, missing: Missing) {
         match &mut self.kind {

@@ -142,6 +142,12 @@ impl Spaces {
         }
     }
 
+    pub(super) fn begin_group(&mut self) {
+        for ends in [Some(&mut self.first), self.large.as_deref_mut()].into_iter().flatten() {
+            ends.begin_group();
+        }
+    }
+
     /// The channel that a unit belongs to; `None` if there is no such channel. That with large CIDs is made when it is needed
     /// first.
     pub(super) fn receiving(&mut self, plan: &ChannelPlan, large: bool) -> Option<&mut Ends> {

@@ -300,7 +300,7 @@ impl TwoWay {
                 session,
             },
             Ok((_, Some(session))) => Opened::Session { from: sender, session },
-            Ok((_, None)) => Opened::Alive { from: sender },
+            Ok((plain, None)) => Opened::Alive { from: sender, missing: plain.missing },
         }
     }
 

@@ -16,6 +16,9 @@ use crate::unit::Unit;
 /// Bodies that wait for the first keys.
 const HELD: usize = 32;
 
+/// Units of a body that are a group: if it is lost, more are missing than the smallest SN bears two or three times in a row.
+const GROUP: u32 = 4;
+
 /// One direction of sending.
 pub(super) struct Way {
     pub(super) name: String,
@@ -37,6 +40,8 @@ pub(super) struct Link {
     /// What packaging and channel keep to, and the size that people were told last.
     pub(super) limited_to: Option<u16>,
     pub(super) settled: u16,
+    /// A body of several units has gone since the last packet was compressed.
+    pub(super) has_grouped: bool,
     /// Bodies that wait for keys.
     held: VecDeque<(BodyFlags, u32, Vec<u8>)>,
 }
@@ -51,6 +56,7 @@ impl Link {
             path: None,
             limited_to: None,
             settled: 0,
+            has_grouped: false,
             held: VecDeque::new(),
         }
     }
@@ -93,6 +99,7 @@ impl Outlet<'_> {
 
     /// A body goes to the carrier, sealed.
     pub(super) fn carry(&mut self, body: Body<'_>) {
+        self.link.has_grouped |= body.units >= GROUP;
         // Nothing between two ends is addressed, and a mesh has one channel.
         let flags = BodyFlags { several: body.several, addressed: body.to.is_some() || body.large };
         self.seal_and_carry(flags, body.units, body.octets, true);

@@ -32,7 +32,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     let ends = Ends::open(&place, route_mtus(asked.mtu), &arguments.congestion).map_err(advise)?;
     let engine = Engine::new(&asked.model, arguments.link.seed, channel.as_ref());
-    let mut engine = if arguments.iphc { engine.with_iphc() } else { engine };
+    let mut engine = match (arguments.iphc, arguments.unnumbered) {
+        (true, _) => engine.with_iphc(),
+        (false, false) => engine.with_numbered_frames(),
+        (false, true) => engine,
+    };
     let mut record = Record::create(arguments, clock::now(), clock::epoch())?;
     let mut command = command(arguments, &ends)?;
     if command.is_none() {
@@ -68,7 +72,11 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Result<(Asked, Option<RohcC
     };
     let mode = arguments.mode.map_or(Mode::Unidirectional, ModeOption::mode);
     let channel = RohcChannel {
-        compressor: CompressorConfig { seed: arguments.link.seed, ..arguments.channel.compressor(channel) },
+        compressor: CompressorConfig {
+            seed: arguments.link.seed,
+            counted: !arguments.unnumbered,
+            ..arguments.channel.compressor(channel)
+        },
         decompressor: DecompressorConfig { mode, ..arguments.channel.decompressor(channel) },
         bases: arguments.channel.bases()?,
         feedback_wait: arguments.feedback_wait,

@@ -63,6 +63,9 @@ impl Attempt<'_, '_> {
         passed: &mut Passed,
     ) -> Result<(), Failure> {
         let context = self.context;
+        if self.misses_ip_id(x) {
+            return Err(Failure::Ambiguous(format));
+        }
         let (bits, k) = self.reader.collected(SN);
         let sn = self.decode_sn(bits, k, context.sn);
         if self.is_open(sn, k, x) {
@@ -293,7 +296,7 @@ impl Attempt<'_, '_> {
         self.rebuild(reference, sn, x, extensions, out, passed)?;
         let layout = &passed.layout;
         let header = out.get(..layout.len).unwrap_or_default();
-        let cached = self.context.crc_static.filter(|_| self.plain && !passed.has_lists);
+        let cached = self.context.crc_static.known().filter(|_| self.plain && !passed.has_lists);
         passed.crc_static = cached.unwrap_or_else(|| {
             [layout.crc_static(Check::Crc3, header), layout.crc_static(Check::Crc7, header)]
         });

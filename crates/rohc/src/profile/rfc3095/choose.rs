@@ -16,6 +16,9 @@ use super::{BASE_IPS, Fields, IP_ID, IP_ID2, SN, TS, base, formats, has_own_sn, 
 use crate::compressor::Plan;
 use crate::profile::Format;
 
+/// One packet in so many has the whole IP-ID, where that moves and the carrier counts, but in R-mode.
+const WHOLE_ID_EVERY: u32 = 16;
+
 /// Bits that a packet needs in each slot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct NeededBits {
@@ -110,6 +113,15 @@ impl Context {
         needed
     }
 
+    /// Bits of an IP-ID offset that a packet needs. An IP-ID that moves against the SN is sent as a whole now and then: no checksum
+    /// covers it, and whoever has missed a few packets waits for that. References of R-mode are never missed.
+    #[inline]
+    pub(super) fn moving_id_bits(&self, i: usize, sn: u32, offset: u16, counted: bool) -> u32 {
+        let bits = self.offsets[i].needed_bits(offset, Shift::Zero);
+        let is_due = bits > 0 && sn.is_multiple_of(WHOLE_ID_EVERY);
+        if counted && is_due && !self.mode.is_secure() { u16::BITS } else { bits }
+    }
+
     /// Offers the slots of a compressed header, with the bits that the window of each asks for.
     #[inline]
     pub(super) fn offer(
@@ -118,6 +130,7 @@ impl Context {
         writer: &mut Writer<'_>,
         x: &mut Fields<'_>,
         plan: &Plan<'_>,
+        counted: bool,
     ) -> NeededBits {
         let mut needed = NeededBits { sn: self.sn_bits(now, x), ..NeededBits::default() };
         writer.offer(SN, Lsb { value: x.sn, needed: needed.sn });
@@ -132,7 +145,7 @@ impl Context {
             } else if self.pending[i].id > 0 {
                 u16::BITS
             } else {
-                self.offsets[i].needed_bits(offset, Shift::Zero)
+                self.moving_id_bits(i, x.sn, offset, counted)
             };
             writer.offer(slot, Lsb { value: u32::from(offset), needed: bits });
             match slot {

@@ -113,11 +113,11 @@ pub(super) const CSRC_STATE: usize = 1;
 
 /// Check states, or that they may have changed, in no more room.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CrcStatic([u8; 2]);
+pub(super) struct CrcStatic(pub(super) [u8; 2]);
 
 impl CrcStatic {
     /// No state of CRC-3 is that large.
-    const UNKNOWN: Self = Self([u8::MAX; 2]);
+    pub(super) const UNKNOWN: Self = Self([u8::MAX; 2]);
 
     #[inline]
     pub(super) fn known(self) -> Option<[u8; 2]> {
@@ -240,6 +240,12 @@ impl Context {
     #[cold]
     pub(crate) fn restart(&mut self, config: &CompressorConfig) {
         self.enter_ir(self.next_sn(), self.ir_packets(config), false);
+    }
+
+    /// The next packet belongs to that group of packets.
+    #[inline]
+    pub(crate) fn join(&mut self, group: u8) {
+        self.caution.join(group);
     }
 
     /// The SN that the compressor counts, or expects of the next packet.
@@ -395,7 +401,7 @@ impl Context {
                 if has_lists {
                     self.fill_lists(&mut x, plan, Scope::Changes, assurance, pool);
                 }
-                let needed = self.offer(now, &mut writer, &mut x, plan);
+                let needed = self.offer(now, &mut writer, &mut x, plan, config.counted);
                 match self.write_compressed(&mut writer, &mut x, plan, &needed) {
                     Some(format) => format,
                     None => {

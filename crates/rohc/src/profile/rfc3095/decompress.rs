@@ -7,6 +7,7 @@ use thinair_wire::header::rtp::VERSION;
 use super::attempt::{Attempt, Passed, unbuildable};
 use super::cce::{Cce, CoverageContext};
 use super::coap_2015::{self, CoapFields};
+use super::compress::CrcStatic;
 use super::doubt::{By, Doubt};
 use super::header::{self, ExtensionLists, Layout, datagram_len};
 use super::ir;
@@ -35,6 +36,9 @@ pub(super) const DOUBTFUL: u16 = 0b11;
 
 /// Packets by which a packet may be late, or a duplicate.
 pub(super) const LATE: i32 = 8;
+
+/// An IP-ID that has moved within so many times the packets of a gap may have moved in the gap.
+const MEMORY: u32 = 8;
 
 /// Why a packet is not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,13 +111,15 @@ pub(crate) struct Context {
     pub(crate) update_failures: u16,
     /// R-mode: updates of a kind, one after the other, as far as counted for acknowledgments.
     pub(super) sequence: u8,
-    /// Check states after the CRC-STATIC octets: CRC-3 and CRC-7; `None` if they have changed.
-    pub(super) crc_static: Option<[u8; 2]>,
+    /// Check states after the CRC-STATIC octets: CRC-3 and CRC-7.
+    pub(super) crc_static: CrcStatic,
     /// Extension headers of both base headers, and CSRC identifiers.
     pub(super) lists: [ListState; LISTS],
     pub(super) table: Table,
     /// When the last packet was verified, and the smoothed time between packets in microseconds.
     pub(crate) pace: Pace,
+    /// Packets since an IP-ID moved against the SN, 255 at most; 255 if none has.
+    pub(super) calm: u8,
     /// The UDP checksum of the last packet that said everything was right.
     pub(super) sums: bool,
 }
@@ -139,12 +145,24 @@ impl Context {
             failures: 0,
             update_failures: 0,
             sequence: 0,
-            crc_static: None,
+            crc_static: CrcStatic::UNKNOWN,
             lists: [ListState::default(); LISTS],
             table: Table::default(),
             pace: Pace::default(),
+            calm: u8::MAX,
             sums: false,
         }
+    }
+
+    /// Notes an IP-ID that has moved, or not, against the SN, by a packet that sends it.
+    fn note_offsets(&mut self, x: &Fields<'_>) {
+        let has_moved = self.reference(x).offsets != self.newest().offsets;
+        self.calm = if has_moved { 0 } else { self.calm.saturating_add(1) };
+    }
+
+    /// True if an IP-ID may have moved in so many packets: it did not long before.
+    pub(super) fn may_have_moved(&self, packets: u32) -> bool {
+        self.calm < u8::MAX && u32::from(self.calm) < packets.saturating_mul(MEMORY)
     }
 
     /// The context as another profile takes it over: it starts in the initial mode (RFC 4815, section 7.2.2).
@@ -239,7 +257,7 @@ impl Context {
         header_in: usize,
     ) -> Result<Verified, Failure> {
         self.keep_static(x, pool)?;
-        self.crc_static = None;
+        self.crc_static = CrcStatic::UNKNOWN;
         self.state.on_static();
         Ok(Verified { format: Format::Ir, header_in, header_out: 0, len: 0 })
     }
@@ -361,6 +379,11 @@ impl Context {
         }
         self.commit_lists(x, &lists, Some(format), true, pool)?;
         self.note_pattern(x, format);
+        if is_other_flow || self.state == DecompressorState::Nc {
+            self.calm = u8::MAX;
+        } else {
+            self.note_offsets(x);
+        }
         self.keep_static(x, pool)?;
         if x.mode != 0 {
             self.note_said_mode(x.mode);
@@ -375,7 +398,7 @@ impl Context {
         self.sums = layout.has_right_sum(out, payload);
         self.sn = x.sn;
         self.trust_newest();
-        self.crc_static = None;
+        self.crc_static = CrcStatic::UNKNOWN;
         for (state, extra) in self.lists.iter_mut().zip(&x.extra) {
             if let Some(sn) = ah_sn(extra.list()) {
                 state.ah_offset = sn.wrapping_sub(x.sn);
@@ -543,6 +566,11 @@ impl Context {
             }
             By::Newest | By::Before { .. } | By::Late => {}
         }
+        if reader.collected(IP_ID).1 > 0 {
+            self.note_offsets(&x);
+        } else {
+            self.calm = self.calm.saturating_add(1);
+        }
         let packets = ahead.max(1) as u32;
         self.pace.note_intervals(now, packets, self.intervals(&x, packets));
         self.sn = x.sn;
@@ -554,7 +582,7 @@ impl Context {
                 self.doubt.leap = since;
             }
         }
-        self.crc_static = Some(passed.crc_static).filter(|_| updates);
+        self.crc_static = if updates { CrcStatic(passed.crc_static) } else { CrcStatic::UNKNOWN };
         self.state.on_success();
         if passed.proved {
             self.failures = 0;

@@ -8,13 +8,14 @@
 //! - no other one passes the CRC, of those that the carrier's count or the clock allow; or
 //! - it is the only one near to the pace of a flow that has never paused.
 //!
-//! Elsewhere nothing is delivered, and feedback asks for more.
+//! Elsewhere nothing is delivered, and feedback asks for more. So it is, too, where an IP-ID that moves against the SN may have moved
+//! in a gap: none of these covers that.
 
 use super::attempt::{Attempt, Passed};
 use super::decompress::{Failure, Own};
 use super::doubt::{By, Reference};
 use super::header::ExtensionLists;
-use super::{Fields, SN, TS, Upper, has_own_sn, has_rtp, upper};
+use super::{Fields, IP_ID, IP_ID2, SN, TS, Upper, has_own_sn, has_rtp, upper};
 use crate::arrival::Passed as Clock;
 use crate::profile::{Format, ProfileId};
 
@@ -56,6 +57,19 @@ impl Attempt<'_, '_> {
     pub(super) fn is_counted(&self, sn: u32) -> bool {
         let Clock::AtMost(most) = self.context.pace.passed(self.now) else { return false };
         (1..=i64::from(most)).contains(&i64::from(self.context.ahead(sn, self.context.sn)))
+    }
+
+    /// True if the packet depends on an IP-ID that may have moved in a gap, as far as the carrier counts: no checksum covers it, and
+    /// a CRC lets a wrong one through. A packet with the whole IP-ID does not.
+    pub(super) fn misses_ip_id(&self, x: &Fields<'_>) -> bool {
+        let context = self.context;
+        let is_whole = |slot| self.reader.collected(slot).1 >= u16::BITS;
+        let may_have_moved = |most: u32| most > REPEATED as u32 && context.may_have_moved(most);
+        context.calm < u8::MAX
+            && matches!(context.pace.passed(self.now), Clock::AtMost(most) if may_have_moved(most))
+            && (0..x.base_ips()).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
+            && !is_whole(IP_ID)
+            && !is_whole(IP_ID2)
     }
 
     /// True if a right checksum proves the SN.

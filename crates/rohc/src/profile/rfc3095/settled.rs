@@ -3,7 +3,6 @@
 
 use thinair_wire::coder::{Lsb, Writer};
 use thinair_wire::crc::Check;
-use thinair_wire::lsb::Shift;
 use thinair_wire::time::Instant;
 
 use super::compress::{Context, frame};
@@ -105,7 +104,7 @@ impl Context {
         writer.offer(SN, Lsb { value: sn, needed });
         let mut ip_id_bits = 0;
         if ip.holds_ip_id() && !ip.sid {
-            ip_id_bits = self.offsets[0].needed_bits(offset, Shift::Zero);
+            ip_id_bits = self.moving_id_bits(0, sn, offset, config.counted);
             writer.offer(IP_ID, Lsb { value: u32::from(offset), needed: ip_id_bits });
         }
         let mut format = Format::Uo0;

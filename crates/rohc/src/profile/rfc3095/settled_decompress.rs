@@ -43,7 +43,7 @@ impl Context {
         wanted: Mode,
         out: &mut [u8],
     ) -> Option<Verified> {
-        let [crc_static, _] = self.crc_static.filter(|_| self.is_settled(wanted))?;
+        let [crc_static, _] = self.crc_static.known().filter(|_| self.is_settled(wanted))?;
         let mut reader = Reader::new(packet.first, packet.rest);
         let mut format = Format::Uo0;
         if let Err(refusal) = type0::uo_0(&mut reader, false) {
@@ -101,6 +101,7 @@ impl Context {
         if let (true, Own::Rtp(rtp)) = (has_rtp(self.profile), &mut self.own) {
             rtp.ts = headers.rtp.ts;
         }
+        self.calm = self.calm.saturating_add(1);
         self.pace.note(now, 1);
         self.note_success(false);
         Some(Verified { format, header_in: packet.len_before(payload), header_out: layout.len, len })
