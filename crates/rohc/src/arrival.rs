@@ -234,6 +234,11 @@ impl Pace {
         (at.counts && self.failed & COUNTED != 0 && missing < UNCOUNTED).then_some(missing)
     }
 
+    /// True if so many packets may have come since the last one that was verified, as fast as any.
+    pub(crate) fn had_time_for(&self, at: Moment, packets: u32) -> bool {
+        self.waited(at) >= u64::from(SHORTEST) * u64::from(packets)
+    }
+
     /// True if more than a `turn` of packets may have passed. The same bits come again after a turn, and then need a proof.
     #[inline]
     pub(crate) fn is_open(&self, at: Moment, turn: u32) -> bool {

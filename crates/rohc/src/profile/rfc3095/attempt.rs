@@ -85,8 +85,11 @@ impl Attempt<'_, '_> {
             let ahead = context.ahead(sn, context.sn) as u32;
             passed.looks_late = !self.is_behind(ahead / 2);
             let late = self.sn_plus(sn, (1_u32 << k).wrapping_neg());
+            // An SN that is not the compressor's may take such a step by itself.
+            let steps = has_own_sn(x.profile);
             if let Some(sn2) = self.in_leap(sn, x) {
-                let is_ahead = !passed.looks_late;
+                let is_ahead =
+                    !passed.looks_late || steps && !self.is_right_late(late, x, extensions, out, passed)?;
                 let found = self.by_either(format, is_ahead.then_some(sn), sn2, x, extensions, out, passed);
                 if found.is_err() && self.is_right_late(late, x, extensions, out, passed)? {
                     passed.by = By::Late;
@@ -97,7 +100,11 @@ impl Attempt<'_, '_> {
             // Where nothing depends on the SN, both are right, or none.
             let holds_sn = self.holds_sn(x);
             let fits_ahead = holds_sn && self.is_right(sn, x, extensions, out, passed)?;
-            let is_ahead = !passed.looks_late && (fits_ahead || !holds_sn) || fits_ahead && self.has_sum(x);
+            let is_ahead = if passed.looks_late {
+                fits_ahead && (self.has_sum(x) || steps)
+            } else {
+                fits_ahead || !holds_sn
+            };
             let is_late = self.is_right_late(late, x, extensions, out, passed)?;
             if is_late && !is_ahead && !fits_ahead {
                 passed.by = By::Late;

@@ -525,7 +525,10 @@ impl Context {
             failure => failure,
         })?;
         if passed.by == By::Late
-            || passed.by == By::Newest && is_late && (format.updates() || !reliable) && self.is_old(&x)
+            || passed.by == By::Newest
+                && is_late
+                && (format.updates() || !reliable)
+                && self.is_old(&x, format)
         {
             return verified(packet, x.cce.map_or(format, Cce::format), &passed.layout, payload, out);
         }
@@ -687,8 +690,8 @@ impl Context {
     }
 
     /// True if a packet that seems late was sent before ref 0. Where the SN is the sender's own, it may have gone back: timestamp
-    /// and IP-IDs then go on.
-    fn is_old(&self, x: &Fields<'_>) -> bool {
+    /// and IP-IDs then go on. Where there are none, a packet that tells more is taken for a new one.
+    fn is_old(&self, x: &Fields<'_>, format: Format) -> bool {
         let has_next_ts = match &self.own {
             Own::Rtp(rtp) => has_rtp(self.profile) && x.rtp.ts.wrapping_sub(rtp.ts).cast_signed() > 0,
             _ => false,
@@ -696,7 +699,13 @@ impl Context {
         let has_next_id = |(kept, ip): (&IpFields, &IpFields)| {
             ip.holds_ip_id() && ip.counted_id().wrapping_sub(kept.counted_id()).cast_signed() > 0
         };
-        !has_own_sn(self.profile) || !has_next_ts && !self.ips.iter().zip(x.base()).any(has_next_id)
+        let tells_order = has_rtp(self.profile) || x.base().iter().any(IpFields::holds_ip_id);
+        !has_own_sn(self.profile)
+            || if tells_order {
+                !has_next_ts && !self.ips.iter().zip(x.base()).any(has_next_id)
+            } else {
+                !format.updates()
+            }
     }
 
     fn is_steady(&self) -> bool {

@@ -179,9 +179,7 @@ impl Attempt<'_, '_> {
             0 => return Err(Failure::Crc(format)),
             1 if is_complete && (!may_have_jumped || has_no_time || is_awaited) => (fits.last, true),
             // A flow that pauses like this has paused once more.
-            _ if usual && is_awaited && fits.last == first && (is_told || !may_have_jumped || turns == 0) => {
-                (first, false)
-            }
+            _ if usual && is_awaited && fits.last == first => (first, false),
             _ => return Err(Failure::Ambiguous(format)),
         };
         self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)?;
@@ -194,7 +192,8 @@ impl Attempt<'_, '_> {
     #[inline]
     fn is_too_near(&self, sn: u32) -> bool {
         let ahead = self.context.ahead(sn, self.context.sn);
-        ahead > 0 && ahead + REPEATED < i32::from(self.context.pace.failed())
+        let failed = i32::from(self.context.pace.failed());
+        ahead > 0 && ahead + REPEATED < failed && self.context.pace.had_time_for(self.now, failed as u32)
     }
 
     /// True if so many packets were lost that they may have had all that said that the timestamp has jumped, and the clock says so.
