@@ -63,12 +63,12 @@ impl Frames {
 pub(super) enum Codec {
     None,
     Iphc {
-        iphc: Iphc,
+        iphc: Box<Iphc>,
         room: Vec<u8>,
     },
     /// `frames` from each side, if the link layer numbers them.
     Rohc {
-        terminals: [Terminal; 2],
+        terminals: Box<[Terminal; 2]>,
         room: Vec<u8>,
         frames: Option<[Frames; 2]>,
     },
@@ -76,12 +76,12 @@ pub(super) enum Codec {
 
 impl Codec {
     pub(super) fn rohc(channel: &RohcChannel) -> Self {
-        let terminals = Side::ALL.map(|side| Terminal::new(channel, side, BLOCKS));
+        let terminals = Box::new(Side::ALL.map(|side| Terminal::new(channel, side, BLOCKS)));
         Self::Rohc { terminals, room: vec![0; ROOM], frames: None }
     }
 
     pub(super) fn iphc() -> Self {
-        Self::Iphc { iphc: Iphc::new(), room: vec![0; ROOM] }
+        Self::Iphc { iphc: Box::new(Iphc::new()), room: vec![0; ROOM] }
     }
 
     /// Gives the decompressors the number of frames that are lost.
@@ -94,7 +94,7 @@ impl Codec {
 
     pub(super) fn terminals(&self) -> &[Terminal] {
         match self {
-            Self::Rohc { terminals, .. } => terminals,
+            Self::Rohc { terminals, .. } => &**terminals,
             Self::None | Self::Iphc { .. } => &[],
         }
     }

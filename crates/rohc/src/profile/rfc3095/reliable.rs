@@ -310,7 +310,7 @@ impl Attempt<'_, '_> {
         // RFC 4224, as in U- and O-mode, but against the last packet: the reference is older.
         let ahead = (sn as u16).since(context.doubt.sn);
         passed.looks_late = k > 0 && k < u16::BITS && ahead >= 1 << (k - 1) && ahead < 1 << (u16::BITS - 1);
-        passed.looks_late &= !self.is_behind(u32::from(ahead / 2)) && !self.is_counted(sn);
+        passed.looks_late &= !self.is_behind(ahead / 2) && !self.is_counted(sn);
         if passed.looks_late {
             let late = self.sn_plus(sn, (1_u32 << k).wrapping_neg());
             if ahead + (LATE as u32) < 1 << k {
