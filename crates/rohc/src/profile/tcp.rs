@@ -41,6 +41,7 @@ mod pattern;
 mod replicate;
 mod segment;
 pub(crate) mod settled;
+mod solve;
 mod state;
 
 use thinair_wire::coder::{Coder, Step};

@@ -17,15 +17,10 @@ use super::header::ExtensionLists;
 use super::{Fields, SN, Upper, has_own_sn, has_rtp, upper};
 use crate::arrival::Passed as Clock;
 use crate::profile::{Format, ProfileId};
-
-/// An SN that is farther ahead is taken for one that is behind.
-const HALF: u32 = 0x7FFF;
+use crate::proof::{Candidates, Fits, Proof};
 
 /// Packets in which compressors repeat what has changed: where fewer are missing, nothing was missed.
 const REPEATED: i32 = 4;
-
-/// SNs that are tried at most.
-const TRIALS: u32 = 256;
 
 impl Attempt<'_, '_> {
     /// True if `k` bits may stand for other SNs than `sn`, by the carrier's count or by the clock, and the header depends on it.
@@ -95,50 +90,29 @@ impl Attempt<'_, '_> {
         let sn = if behind { self.sn_plus(sn, turn) } else { sn };
         let first = context.ahead(sn, context.sn) as u32;
         let (has_sum, clock) = (self.has_sum(x), context.pace.passed(self.now));
-        let most = match clock {
-            Clock::AtMost(most) | Clock::Perhaps(most) => most,
-            Clock::About { packets, off } if !has_sum => packets.saturating_add(off),
-            Clock::About { packets, .. } => packets.saturating_mul(2),
-        };
-        if matches!(clock, Clock::AtMost(_)) && first > most && !has_own_sn(x.profile) {
+        if let Clock::AtMost(most) = clock
+            && first > most
+            && !has_own_sn(x.profile)
+        {
             return Err(Failure::Ambiguous(format));
         }
-        let is_near = |ahead: u32| match clock {
-            Clock::About { packets, off } => ahead.abs_diff(packets) <= off,
-            _ => true,
-        };
-        let turns = most.min(HALF).saturating_sub(first) / turn;
-        let is_paced = matches!(clock, Clock::About { .. }) && !has_sum;
-        let is_complete = is_paced || turns < TRIALS;
-        let (mut fits, mut near) = (Found::default(), Found::default());
-        for n in (0..=turns).rev().take(TRIALS as usize).chain((turns >= TRIALS).then_some(0)) {
-            let ahead = first + n * turn;
-            if !has_sum && n > 0 && !is_near(ahead) {
-                continue;
-            }
+        let candidates = Candidates::new(first, turn, clock, has_sum);
+        let mut fits = Fits::default();
+        for ahead in candidates.distances() {
             if !self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)? {
                 continue;
             }
-            if has_sum {
-                if passed.layout.has_right_sum(out, self.reader.remaining()) {
-                    passed.proved = true;
-                    return Ok(());
-                }
-                continue;
-            }
-            fits.add(ahead);
-            if is_near(ahead) {
-                near.add(ahead);
+            if !has_sum {
+                fits.add(ahead, &candidates);
+            } else if passed.layout.has_right_sum(out, self.reader.remaining()) {
+                passed.proved = true;
+                return Ok(());
             }
         }
-        let usual = context.pace.is_usual(self.now);
-        let (ahead, proved) = match (fits.count, near.count, clock) {
-            (0, ..) => return Err(Failure::Crc(format)),
-            (1, ..) if is_complete => (fits.last, true),
-            // A flow that pauses like this has paused once more.
-            (.., Clock::Perhaps(_)) if usual && fits.last == first => (first, false),
-            (_, 1, Clock::About { .. }) if !usual => (near.last, true),
-            _ => return Err(Failure::Ambiguous(format)),
+        let (ahead, proved) = match fits.proof(&candidates, context.pace.is_usual(self.now)) {
+            Proof::Nothing => return Err(Failure::Crc(format)),
+            Proof::Ambiguous => return Err(Failure::Ambiguous(format)),
+            Proof::Meant(ahead, proved) => (ahead, proved),
         };
         self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)?;
         passed.proved = proved;
@@ -152,18 +126,5 @@ pub(super) const fn is_proved_by_sum(profile: ProfileId) -> bool {
         Upper::Udp => has_rtp(profile) || matches!(profile, ProfileId::Coap2015),
         Upper::UdpLite => has_rtp(profile),
         Upper::None | Upper::Esp => false,
-    }
-}
-
-/// SNs that fit, and how much ahead the last one is.
-#[derive(Clone, Copy, Debug, Default)]
-struct Found {
-    count: u32,
-    last: u32,
-}
-
-impl Found {
-    fn add(&mut self, ahead: u32) {
-        *self = Self { count: self.count + 1, last: ahead };
     }
 }
