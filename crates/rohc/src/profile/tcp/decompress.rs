@@ -370,7 +370,9 @@ impl Context {
     fn begin(&mut self, next: &State, room: &mut TcpRoom) {
         self.moved = next.msn;
         self.is_stale = false;
-        self.marks = [Mark::of(next); 2];
+        if !(self.state == DecompressorState::Fc && next.is_flow_of(&room.0)) {
+            self.marks = [Mark::of(next); 2];
+        }
         self.highest = next.seq;
         self.accept(next, room);
         (self.ack_due, self.unanswered) = (true, 0);

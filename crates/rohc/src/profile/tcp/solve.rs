@@ -93,7 +93,8 @@ impl Context {
         let mut solutions = Solutions::default();
         let all = |(low, high): (i64, i64)| low..=high;
         for (seq, ack) in all(ranges[0]).flat_map(|seq| all(ranges[1]).map(move |ack| (seq, ack))) {
-            for value in all(ranges[2]) {
+            let octets = turn[0] * seq + turn[1] * ack + octets(&found.next, last);
+            for value in all(self.by_octets(ranges[2], turn[2], distance(read[2], kept[2]), octets, last)) {
                 let mut echoes = ranges[3];
                 if tied {
                     // Echoes that have moved as far as the value, more or less.
@@ -128,11 +129,27 @@ impl Context {
         let (low, high) = (i64::from(low.min(FARTHEST)), i64::from(high.min(FARTHEST)));
         let low = if low <= LATEST { -LATEST } else { low };
         let (grown, packets) = self.grown(number, last);
+        if packets < LATEST {
+            return (0, 0);
+        }
         let turn = i64::from(turn);
         let (low, high) = (low * grown / packets, high * grown / packets);
-        let margin = high / 4 + (8 * grown / packets).max(turn / 2);
+        let margin = margin(high, grown, packets, turn);
         let turns = |to: i64| (to - ahead).div_euclid(turn);
         (turns(low - margin).min(0), turns(high + margin).max(0))
+    }
+
+    /// The turns of TSval that go with so many octets.
+    fn by_octets(&self, all: (i64, i64), turn: i64, ahead: i64, octets: i64, last: &State) -> (i64, i64) {
+        let (grown, packets) = self.grown(2, last);
+        let per_octet = self.grown(0, last).0 + self.grown(1, last).0;
+        if turn == 0 || per_octet == 0 || octets == 0 {
+            return all;
+        }
+        let expected = octets * grown / per_octet;
+        let margin = margin(expected.abs(), grown, packets, turn);
+        let turns = |to: i64| (to - ahead).div_euclid(turn);
+        (turns(expected - margin).max(all.0), turns(expected + margin).min(all.1))
     }
 
     /// How much a number has grown in so many packets.
@@ -146,13 +163,23 @@ impl Context {
     pub(super) fn packets_by_octets(&self, next: &State, last: &State) -> Option<(u32, u32)> {
         let [seq, ack] = [0, 1].map(|number| self.grown(number, last));
         let grown = seq.0 + ack.0;
-        let new = distance(next.seq, last.seq) + distance(next.ack, last.ack);
+        let new = octets(next, last);
         if seq.1 < LATEST || grown <= 0 || new <= 0 {
             return None;
         }
         let packets = u32::try_from((new * seq.1 + grown / 2) / grown).unwrap_or(u32::MAX);
         Some(((packets / 2).saturating_sub(2), packets.saturating_mul(2).saturating_add(2)))
     }
+}
+
+/// How far a number may be off that is expected to be so much ahead and has grown by so much in so many packets.
+fn margin(ahead: i64, grown: i64, packets: i64, turn: i64) -> i64 {
+    ahead / 4 + (8 * grown / packets).max(turn / 2)
+}
+
+/// Octets that were sent and acknowledged since the last packet.
+fn octets(next: &State, last: &State) -> i64 {
+    distance(next.seq, last.seq) + distance(next.ack, last.ack)
 }
 
 /// How much one number is ahead of another.
