@@ -86,11 +86,12 @@ impl Context {
         let tied = has_stamps && turn[2] > 0 && turn[3] > 0;
         let slack = 64 + 4 * i64::from(self.drift);
         let ahead = distance(read[3], kept[3]) - distance(read[2], kept[2]);
-        let combinations: i64 = ranges.iter().take(3).map(|(low, high)| high - low + 1).product();
-        if combinations > COMBINATIONS {
-            return None;
-        }
+        let mut combinations = 0;
         let mut solutions = Solutions::default();
+        if off.is_multiple_of(0xFFFF) {
+            // As they were read.
+            solutions.count = 1;
+        }
         let all = |(low, high): (i64, i64)| low..=high;
         for (seq, ack) in all(ranges[0]).flat_map(|seq| all(ranges[1]).map(move |ack| (seq, ack))) {
             let octets = turn[0] * seq + turn[1] * ack + octets(&found.next, last);
@@ -103,10 +104,14 @@ impl Context {
                     let low = near.0 + i64::from((wanted - slack).rem_euclid(turn[3]) > 0);
                     echoes = (echoes.0.max(low), echoes.1.min(near.1));
                 }
+                combinations += 1 + (echoes.1 - echoes.0).max(0);
+                if combinations > COMBINATIONS {
+                    return None;
+                }
                 for echo in all(echoes) {
                     let turns = [seq, ack, value, echo];
                     let sum: i64 = turns.iter().zip(turn).map(|(n, turn)| n * turn).sum();
-                    if (i64::from(off) + sum) % 0xFFFF != 0 {
+                    if (i64::from(off) + sum) % 0xFFFF != 0 || turns == [0; NUMBERS] {
                         continue;
                     }
                     *solutions.turns.get_mut(solutions.count)? = turns.map(|n| n as i32);
@@ -136,7 +141,7 @@ impl Context {
         let (low, high) = (low * grown / packets, high * grown / packets);
         let margin = margin(high, grown, packets, turn);
         let turns = |to: i64| (to - ahead).div_euclid(turn);
-        (turns(low - margin).min(0), turns(high + margin).max(0))
+        (turns(low - margin), turns(high + margin))
     }
 
     /// The turns of TSval that go with so many octets.
