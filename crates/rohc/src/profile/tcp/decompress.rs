@@ -74,6 +74,8 @@ pub(super) struct Packet<'p> {
     pub(super) has_whole_ip_id: bool,
     /// What may be added to numbers that were read in part, any times; 0 if nothing.
     pub(super) turns: [u32; NUMBERS],
+    /// Bits of the offset of the IP-ID that were read.
+    pub(super) offset_bits: u8,
 }
 
 impl Packet<'_> {
@@ -169,7 +171,7 @@ impl Context {
         }
         verify_crc8(packet, packet.len_before(payload), reader.crc_read(), format)?;
         next.scale(payload.len());
-        let found = Packet { next, format, payload, crc: 0, has_whole_ip_id: true, turns: [0; NUMBERS] };
+        let found = Packet { next, format, payload, crc: 0, has_whole_ip_id: true, turns: [0; NUMBERS], offset_bits: 0 };
         let len = rebuild(&found.next, payload.len(), out).map_err(unbuildable)?;
         if self.is_late(&found.next, room) {
             return deliver(packet, &found, len, out);
@@ -227,7 +229,7 @@ impl Context {
         }
         next.scale(payload.len());
         let (format, crc, turns) = (Format::IrCr, head.crc7, [0; NUMBERS]);
-        let found = Packet { next, format, payload, crc, has_whole_ip_id: true, turns };
+        let found = Packet { next, format, payload, crc, has_whole_ip_id: true, turns, offset_bits: 0 };
         let len = rebuild(&found.next, payload.len(), out).map_err(unbuildable)?;
         if Check::Crc7.of(out.get(..len).unwrap_or_default()) != found.crc {
             return Err(Failure::Crc(Format::IrCr));
@@ -281,7 +283,7 @@ impl Context {
         // The state is copied once here, and back once it is verified.
         let (next, turns) = (*last, [0; NUMBERS]);
         let format = Format::CoCommon;
-        let mut found = Packet { next, format, payload: &[], crc: 0, has_whole_ip_id: false, turns };
+        let mut found = Packet { next, format, payload: &[], crc: 0, has_whole_ip_id: false, turns, offset_bits: 0 };
         self.read(packet, last, &mut found)?;
         let ahead = found.next.msn.wrapping_sub(last.msn) as i16;
         if !self.is_awaited(now, &found, ahead) {
@@ -360,6 +362,7 @@ impl Context {
         let [value, echo] = &x.options.timestamps;
         let seq = turn(&x.seq, 1) | turn(&x.seq_scaled, payload.len() as u32);
         let ack = turn(&x.ack, 1) | turn(&x.ack_scaled, u32::from(last.ack_stride));
+        found.offset_bits = x.ip_id_offset.bits;
         // SACK blocks are told from the acknowledgment number.
         let has_sack = next.options.structure().contains(&index::SACK);
         found.turns = [seq, if has_sack { 0 } else { ack }, turn(value, 1), turn(echo, 1)];
@@ -370,7 +373,7 @@ impl Context {
     fn begin(&mut self, next: &State, room: &mut TcpRoom) {
         self.moved = next.msn;
         self.is_stale = false;
-        if !(self.state == DecompressorState::Fc && next.is_flow_of(&room.0)) {
+        if self.state == DecompressorState::Nc || !next.is_flow_of(&room.0) {
             self.marks = [Mark::of(next); 2];
         }
         self.highest = next.seq;

@@ -9,6 +9,8 @@
 //! - TTL, DSCP and DF are covered by the CRC alone. A compressor here repeats a change of them for longer than losses last
 //!   (`note::SURE`), so they are known, unless the packet is older than the change.
 
+use core::ops::RangeInclusive;
+
 use super::checksum::{is_right, is_to_come, sum};
 use super::decompress::{Context, Packet, deliver, unbuildable};
 use super::formats::has_crc7;
@@ -27,8 +29,16 @@ pub(super) const TURN: i16 = 16;
 /// From here on a packet that seems to be so much ahead may as well be one that is late.
 pub(super) const FAR: i16 = 5;
 
-/// A packet as it may be meant: turns of its numbers, and its distance from the last one.
-type Meant = ([i32; NUMBERS], i16);
+/// A packet as it may be meant.
+#[derive(Clone, Copy, Debug)]
+struct Meant {
+    /// Turns of its numbers.
+    turns: [i32; NUMBERS],
+    /// How much it is ahead of the last packet.
+    ahead: i16,
+    /// Turns of the offset of its IP-ID.
+    offset: i16,
+}
 
 impl Context {
     /// Whether the packet is the next one, or one of the next, as far as clock and carrier tell.
@@ -55,15 +65,18 @@ impl Context {
         if self.state == DecompressorState::Sc && !is_strong && (!self.expects_right || self.is_stale) {
             return Err(Failure::NotAllowed(format));
         }
-        let (turns, ahead) = self.find(now, found, &room.0, out)?;
-        *found = found.meant(&turns, ahead, &room.0);
+        let meant = self.find(now, found, &room.0, out)?;
+        let ahead = meant.ahead;
+        *found = found.meant(&meant, &room.0);
         let len = rebuild(&found.next, found.payload.len(), out).map_err(unbuildable)?;
         let right = is_right(found, out, len);
         if ahead > 0 {
             self.take(found, room, ahead, right);
         } else {
             // What a late packet does not say may have changed since.
-            if found.next.msn.wrapping_sub(self.moved).cast_signed() < 0 && !is_strong {
+            let has_moved = found.next.msn.wrapping_sub(self.moved).cast_signed() < 0;
+            let is_shared = found.next.inner().behavior.is_sequential() && self.grown_offset(&room.0).0 > 0;
+            if !is_strong && (has_moved || is_shared) {
                 return Err(Failure::Ambiguous(format));
             }
             (self.ack_due, self.calm) = (false, 0);
@@ -90,7 +103,8 @@ impl Context {
             solutions = self.solve(found, last, clock, sum).ok_or(Failure::Ambiguous(format))?;
             if solutions.count == 0 {
                 let may_be_wrong = found.passes(out, len) && self.may_be_wrong(now, found, len, last, as_read);
-                return if may_be_wrong { Ok(([0; NUMBERS], as_read)) } else { Err(Failure::Crc(format)) };
+                let as_read = Meant { turns: [0; NUMBERS], ahead: as_read, offset: 0 };
+                return if may_be_wrong { Ok(as_read) } else { Err(Failure::Crc(format)) };
             }
         } else if !is_strong && !(1..FAR).contains(&as_read) {
             return Err(Failure::Ambiguous(format));
@@ -101,9 +115,9 @@ impl Context {
             match ahead {
                 Placed::Nowhere => {}
                 Placed::Anywhere => fits += 2,
-                Placed::At(ahead) => {
+                Placed::At(ahead, offset) => {
                     fits += 1;
-                    meant = Some((*turns, ahead));
+                    meant = Some(Meant { turns: *turns, ahead, offset });
                 }
             }
         }
@@ -128,63 +142,93 @@ impl Context {
         clock: Passed,
         out: &mut [u8],
     ) -> Result<Placed, Failure> {
-        let mut passes = |ahead: i16| {
-            let meant = found.meant(turns, ahead, last);
+        let mut passes = |ahead: i16, offset: i16| {
+            let meant = found.meant(&Meant { turns: *turns, ahead, offset }, last);
             rebuild(&meant.next, meant.payload.len(), out)
                 .map(|len| meant.passes(out, len))
                 .map_err(unbuildable)
         };
         let as_read = found.next.msn.wrapping_sub(last.msn).cast_signed();
         let first = if as_read > 0 { as_read } else { as_read + TURN };
-        let next = found.meant(turns, as_read, last).next;
+        let next = found.meant(&Meant { turns: *turns, ahead: as_read, offset: 0 }, last).next;
         let goes_on = goes_on(&next, last, self.highest);
+        // What no number tells: a packet that is the same again, or late.
+        let otherwise = if (1..FAR).contains(&as_read) { as_read } else { first - TURN };
+        let by_octets = self.packets_by_octets(&next, last);
         let is_counting = found.next.inner().behavior.is_sequential();
-        if !is_counting {
-            let ahead = if goes_on {
-                nearest(first, clock)
-            } else if (1..FAR).contains(&as_read) {
-                as_read
-            } else {
-                first - TURN
-            };
-            return Ok(if passes(ahead)? { Placed::At(ahead) } else { Placed::Nowhere });
-        }
-        let counted = next.inner().behavior.nbo(next.inner().id).wrapping_sub(last_id(last));
-        if found.has_whole_ip_id {
-            // It does not hang on the MSN, but tells it where the IP-ID counts the packets of this flow alone.
-            let is_near = counted.wrapping_sub(first as u16).is_multiple_of(TURN as u16) && counted < LARGEST;
-            let ahead = match is_near && counted > 0 {
+        if !is_counting || found.has_whole_ip_id {
+            // An IP-ID that stands there as a whole tells the MSN where it counts the packets of this flow alone.
+            let counted = next.inner().behavior.nbo(next.inner().id).wrapping_sub(last_id(last));
+            let is_turn = counted.wrapping_sub(first as u16).is_multiple_of(TURN as u16);
+            let is_told = is_counting && is_turn && (1..LARGEST).contains(&counted);
+            let ahead = match is_told && is_old_enough(counted.into(), clock) {
                 true => counted.cast_signed(),
-                false if goes_on => nearest(first, clock),
-                false => first - TURN,
+                false if goes_on => nearest(first, clock, by_octets),
+                false => otherwise,
             };
-            return Ok(if passes(ahead)? { Placed::At(ahead) } else { Placed::Nowhere });
+            return Ok(if passes(ahead, 0)? { Placed::At(ahead, 0) } else { Placed::Nowhere });
         }
-        let is_late = !goes_on && passes(first - TURN)?;
+        let mut offset_of = |ahead: i16| -> Result<Placed, Failure> {
+            let mut placed = Placed::Nowhere;
+            for offset in self.offsets(found, ahead, last) {
+                if !passes(ahead, offset)? {
+                    continue;
+                }
+                if !matches!(placed, Placed::Nowhere) {
+                    return Ok(Placed::Anywhere);
+                }
+                placed = Placed::At(ahead, offset);
+            }
+            Ok(placed)
+        };
+        let late = if !goes_on && otherwise <= 0 { offset_of(otherwise)? } else { Placed::Nowhere };
         if matches!(clock, Passed::AtMost(most) if first as u32 > most) {
-            return Ok(if is_late { Placed::At(first - TURN) } else { Placed::Nowhere });
+            return Ok(late);
         }
         let candidates = Candidates::new(first as u32, TURN as u32, clock, false);
-        let (at_least, at_most) = self.packets_by_octets(&next, last).unwrap_or((0, u32::MAX));
+        // Octets may have been sent again, and the clock may have stood still.
+        let is_likely = |ahead: u32| match (by_octets, clock) {
+            (None, _) | (_, Passed::AtMost(_)) => true,
+            (Some(_), Passed::About { packets, off }) if ahead.abs_diff(packets) <= off => true,
+            (Some(packets), _) => (packets / 2..=packets * 2 + 4).contains(&(ahead + 2)),
+        };
         let mut fits = Fits::default();
-        for ahead in candidates.distances().filter(|ahead| (at_least..=at_most).contains(ahead)) {
+        for ahead in candidates.distances().filter(|ahead| is_likely(*ahead)) {
             let Ok(distance) = i16::try_from(ahead) else { continue };
             // One that looks so far ahead is late if it does not go on, unless that much time has passed.
-            let is_far = distance >= FAR && !goes_on && !is_old_enough(ahead, clock);
-            if !is_far && passes(distance)? {
-                fits.add(ahead, &candidates);
+            if distance >= FAR && !goes_on && !is_old_enough(ahead, clock) {
+                continue;
+            }
+            match offset_of(distance)? {
+                Placed::Nowhere => {}
+                Placed::Anywhere => return Ok(Placed::Anywhere),
+                Placed::At(..) => fits.add(ahead, &candidates),
             }
         }
-        if is_late {
-            return Ok(if fits.is_none() { Placed::At(first - TURN) } else { Placed::Anywhere });
+        if !matches!(late, Placed::Nowhere) {
+            return Ok(if fits.is_none() { late } else { Placed::Anywhere });
         }
-        Ok(match fits.proof(&candidates, self.pace.is_usual(now)) {
-            Proof::Nothing => Placed::Nowhere,
-            Proof::Ambiguous => Placed::Anywhere,
-            Proof::Meant(ahead, _) => Placed::At(ahead as i16),
-        })
+        match fits.proof(&candidates, self.pace.is_usual(now)) {
+            Proof::Nothing => Ok(Placed::Nowhere),
+            Proof::Ambiguous => Ok(Placed::Anywhere),
+            Proof::Meant(ahead, _) => offset_of(ahead as i16),
+        }
+    }
+
+    /// Turns that may be added to the offset of an IP-ID from the MSN. Where none but this flow takes IP-IDs, it stays as it is.
+    fn offsets(&self, found: &Packet<'_>, ahead: i16, last: &State) -> RangeInclusive<i16> {
+        let (grown, packets) = self.grown_offset(last);
+        if grown == 0 || found.offset_bits == 0 {
+            return 0..=0;
+        }
+        let most = 2 * i32::from(ahead.max(0)) * i32::from(grown) / i32::from(packets) + 2 * i32::from(TURN);
+        let turns = most >> found.offset_bits;
+        -1..=turns.min(MOST_OFFSETS) as i16
     }
 }
+
+/// Turns of an offset that are tried.
+const MOST_OFFSETS: i32 = 32;
 
 /// Where a packet belongs.
 enum Placed {
@@ -192,7 +236,8 @@ enum Placed {
     Nowhere,
     /// Several are.
     Anywhere,
-    At(i16),
+    /// So much ahead, with turns of the offset of its IP-ID.
+    At(i16, i16),
 }
 
 /// IP-IDs by which a packet may be ahead.
@@ -210,12 +255,11 @@ fn is_old_enough(ahead: u32, clock: Passed) -> bool {
     }
 }
 
-/// The distance that is nearest to what the clock tells.
-fn nearest(first: i16, clock: Passed) -> i16 {
+/// The distance that is nearest to what the clock tells, or the octets that were sent.
+fn nearest(first: i16, clock: Passed, by_octets: Option<u32>) -> i16 {
     let packets = match clock {
-        Passed::AtMost(most) => most,
-        Passed::About { packets, .. } => packets,
-        Passed::Perhaps(most) => most.saturating_sub(2) / 2,
+        Passed::AtMost(packets) | Passed::About { packets, .. } => packets,
+        Passed::Perhaps(_) => by_octets.unwrap_or(0),
     };
     let turn = TURN as u32;
     let turns = (packets.min(u32::from(LARGEST)).saturating_sub(first as u32) + turn / 2) / turn;
@@ -223,24 +267,24 @@ fn nearest(first: i16, clock: Passed) -> i16 {
 }
 
 impl Packet<'_> {
-    /// The packet with turns of its numbers added, `ahead` of the last one.
-    fn meant(&self, turns: &[i32; NUMBERS], ahead: i16, last: &State) -> Self {
-        let mut meant = *self;
-        let next = &mut meant.next;
-        let by = |number: usize| self.turns[number].wrapping_mul(turns[number].cast_unsigned());
+    /// The packet as it is meant, behind the `last` one.
+    fn meant(&self, meant: &Meant, last: &State) -> Self {
+        let mut packet = *self;
+        let next = &mut packet.next;
+        let by = |number: usize| self.turns[number].wrapping_mul(meant.turns[number].cast_unsigned());
         next.seq = next.seq.wrapping_add(by(0));
         next.ack = next.ack.wrapping_add(by(1));
         next.options.timestamps[0] = next.options.timestamps[0].wrapping_add(by(2));
         next.options.timestamps[1] = next.options.timestamps[1].wrapping_add(by(3));
         next.scale(self.payload.len());
-        let msn = last.msn.wrapping_add_signed(ahead);
-        let by = msn.wrapping_sub(next.msn);
+        let msn = last.msn.wrapping_add_signed(meant.ahead);
+        let by = msn.wrapping_sub(next.msn).wrapping_add_signed(meant.offset << self.offset_bits);
         next.msn = msn;
         let ip = next.inner_mut();
         if !self.has_whole_ip_id && ip.behavior.is_sequential() {
             ip.id = ip.behavior.nbo(ip.behavior.nbo(ip.id).wrapping_add(by));
         }
-        meant
+        packet
     }
 }
 

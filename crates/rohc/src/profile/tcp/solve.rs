@@ -27,16 +27,18 @@ const SOLUTIONS: usize = 8;
 /// The numbers of a packet some time ago, and its MSN: they tell how fast numbers grow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
-    pub(super) msn: u16,
+    msn: u16,
+    /// `ip_id_offset`.
+    offset: u16,
     numbers: [u32; NUMBERS],
 }
 
 impl Mark {
-    pub(super) const NEW: Self = Self { msn: 0, numbers: [0; NUMBERS] };
+    pub(super) const NEW: Self = Self { msn: 0, offset: 0, numbers: [0; NUMBERS] };
 
     #[inline]
     pub(super) fn of(state: &State) -> Self {
-        Self { msn: state.msn, numbers: numbers(state) }
+        Self { msn: state.msn, offset: state.ip_id_offset(), numbers: numbers(state) }
     }
 }
 
@@ -164,16 +166,22 @@ impl Context {
         (distance(numbers(last)[number], mark.numbers[number]).max(0), packets)
     }
 
-    /// About how many packets the octets that were sent and acknowledged stand for since the `last` one: at least, and at most.
-    pub(super) fn packets_by_octets(&self, next: &State, last: &State) -> Option<(u32, u32)> {
+    /// How much the offset of the IP-ID has grown in so many packets.
+    pub(super) fn grown_offset(&self, last: &State) -> (u16, u16) {
+        let mark = &self.marks[0];
+        let grown = last.ip_id_offset().wrapping_sub(mark.offset);
+        let packets = last.msn.wrapping_sub(mark.msn).max(1);
+        // Little is known of a flow that has just begun.
+        let least = if i64::from(packets) < LATEST { packets } else { 0 };
+        (grown.clamp(least, 1 << 12), packets)
+    }
+
+    /// About how many packets the octets stand for that were sent and acknowledged since the `last` one.
+    pub(super) fn packets_by_octets(&self, next: &State, last: &State) -> Option<u32> {
         let [seq, ack] = [0, 1].map(|number| self.grown(number, last));
-        let grown = seq.0 + ack.0;
-        let new = octets(next, last);
-        if seq.1 < LATEST || grown <= 0 || new <= 0 {
-            return None;
-        }
-        let packets = u32::try_from((new * seq.1 + grown / 2) / grown).unwrap_or(u32::MAX);
-        Some(((packets / 2).saturating_sub(2), packets.saturating_mul(2).saturating_add(2)))
+        let (grown, new) = (seq.0 + ack.0, octets(next, last));
+        let is_known = seq.1 >= LATEST && grown > 0 && new > 0;
+        is_known.then(|| u32::try_from((new * seq.1 + grown / 2) / grown).map_or(FARTHEST, |n| n.min(FARTHEST)))
     }
 }
 
