@@ -29,9 +29,7 @@ impl Context {
         ahead: i16,
     ) -> bool {
         let is_next = self.state == DecompressorState::Fc && ahead == 1 && found.next.goes_on(last);
-        let turn = u64::from(self.pace.gap) * TURN as u64;
-        let is_behind_pause = turn > 0 && self.pace.waited(now) > turn;
-        is_next && (has_crc7(found.format) || self.calm == CALM && !is_behind_pause) || is_to_come(found, len)
+        is_next && (has_crc7(found.format) || self.calm == CALM && self.pace.is_next(now, TURN as u32)) || is_to_come(found, len)
     }
 }
 

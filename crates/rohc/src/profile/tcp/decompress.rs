@@ -299,8 +299,7 @@ impl Context {
             found.next.ack_flag |= !passes;
         }
         let right = is_right(&found, out, len);
-        let is_next = passes && (right || !self.expects_right || self.may_be_wrong(now, &found, len, last, ahead));
-        if !is_next {
+        if !(passes && (right || !self.expects_right)) {
             return self.compressed_in_doubt(now, packet, &mut found, room, out);
         }
         self.take(&found, room, ahead, right);

@@ -255,15 +255,17 @@ fn is_old_enough(ahead: u32, clock: Passed) -> bool {
     }
 }
 
-/// The distance that is nearest to what the clock tells, or the octets that were sent.
+/// The distance that the clock tells, or the octets that were sent, or the first one.
 fn nearest(first: i16, clock: Passed, by_octets: Option<u32>) -> i16 {
-    let packets = match clock {
-        Passed::AtMost(packets) | Passed::About { packets, .. } => packets,
-        Passed::Perhaps(_) => by_octets.unwrap_or(0),
+    let (packets, off) = match clock {
+        Passed::AtMost(packets) => (packets, TURN as u32 / 2),
+        Passed::About { packets, off } => (packets, off),
+        Passed::Perhaps(_) => (by_octets.unwrap_or(0), TURN as u32 / 2),
     };
     let turn = TURN as u32;
     let turns = (packets.min(u32::from(LARGEST)).saturating_sub(first as u32) + turn / 2) / turn;
-    first + turns as i16 * TURN
+    let nearest = first + turns as i16 * TURN;
+    if packets.abs_diff(nearest as u32) <= off { nearest } else { first }
 }
 
 impl Packet<'_> {
