@@ -77,6 +77,9 @@ impl Context {
         clock: Passed,
         off: u16,
     ) -> Option<Solutions> {
+        if off.is_multiple_of(0xFFFF) {
+            return Some(Solutions::AS_READ);
+        }
         let mut ranges = [(0, 0); NUMBERS];
         let (read, kept) = (numbers(&found.next), numbers(last));
         for (i, range) in ranges.iter_mut().enumerate() {
@@ -90,10 +93,6 @@ impl Context {
         let ahead = distance(read[3], kept[3]) - distance(read[2], kept[2]);
         let mut combinations = 0;
         let mut solutions = Solutions::default();
-        if off.is_multiple_of(0xFFFF) {
-            // As they were read.
-            solutions.count = 1;
-        }
         let all = |(low, high): (i64, i64)| low..=high;
         for (seq, ack) in all(ranges[0]).flat_map(|seq| all(ranges[1]).map(move |ack| (seq, ack))) {
             let octets = turn[0] * seq + turn[1] * ack + octets(&found.next, last);
@@ -112,8 +111,10 @@ impl Context {
                 }
                 for echo in all(echoes) {
                     let turns = [seq, ack, value, echo];
-                    let sum: i64 = turns.iter().zip(turn).map(|(n, turn)| n * turn).sum();
-                    if (i64::from(off) + sum) % 0xFFFF != 0 || turns == [0; NUMBERS] {
+                    // They may wrap around.
+                    let moved = |i: usize| i64::from(read[i].wrapping_add((turns[i] * turn[i]) as u32));
+                    let sum: i64 = (0..NUMBERS).map(|i| moved(i) - i64::from(read[i])).sum();
+                    if (i64::from(off) + sum) % 0xFFFF != 0 {
                         continue;
                     }
                     *solutions.turns.get_mut(solutions.count)? = turns.map(|n| n as i32);
