@@ -8,10 +8,12 @@ use super::header::{self, Unbuildable};
 use super::outline::{Class, Entries, is_outline};
 use super::state::{ChecksumMode, State, Template, Templates};
 use super::{Carries, Fields, msn_interval};
+use crate::arrival::{Moment, Pace};
 use crate::exchange::{Exchange, Exchanges};
 use crate::packet::Header;
 use crate::profile::rfc3095::decompress::{Failure, Verified};
 use crate::profile::{Format, ProfileId};
+use crate::proof::{Candidates, Fits, Proof};
 use crate::state::DecompressorState;
 
 /// Packets after which the compressor is told how many were lost.
@@ -34,6 +36,8 @@ pub(crate) struct Memory<'a, 'm> {
 pub(crate) struct Context {
     pub(crate) state: DecompressorState,
     shared: State,
+    /// Pace of the flow, in steps of the MSN.
+    pub(crate) pace: Pace,
     /// The flow, and its other direction.
     names: [u32; 2],
     /// The outcome of the last 16 packets: 1 is a failure.
@@ -65,6 +69,7 @@ impl Context {
         Self {
             state: DecompressorState::Nc,
             shared: State::new(),
+            pace: Pace::NEW,
             names: [0; 2],
             failures: 0,
             unrepaired: 0,
@@ -190,6 +195,24 @@ impl Context {
     #[inline]
     pub(crate) fn compressed(
         &mut self,
+        now: Moment,
+        packet: &Header<'_>,
+        memory: &mut Memory<'_, '_>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let last = self.shared.msn;
+        let verified = self.verified(now, packet, memory, out);
+        match verified {
+            Ok(_) => self.pace.note(now, self.shared.msn.wrapping_sub(last).cast_signed().max(1).cast_unsigned()),
+            Err(_) => self.pace.note_failure(),
+        }
+        verified
+    }
+
+    #[inline]
+    fn verified(
+        &mut self,
+        now: Moment,
         packet: &Header<'_>,
         memory: &mut Memory<'_, '_>,
         out: &mut [u8],
@@ -216,7 +239,7 @@ impl Context {
         let payload = reader.remaining();
         let sum = sum_for(&self.shared, payload);
         let found = Packet { format, reader: &reader, template: &template, outline, payload, sum };
-        let len = self.find(&found, &mut x, memory, out)?;
+        let len = self.find(now, &found, &mut x, memory, out)?;
         if self.state == DecompressorState::Sc && !has_check(format) && !self.trial {
             // An 8-bit CRC alone does not prove that a damaged context is sound again; two in a row do.
             self.trial = true;
@@ -285,6 +308,7 @@ impl Context {
     #[inline]
     fn find(
         &self,
+        now: Moment,
         packet: &Packet<'_, '_>,
         x: &mut Fields<'_>,
         memory: &Memory<'_, '_>,
@@ -292,26 +316,83 @@ impl Context {
     ) -> Result<usize, Failure> {
         let (bits, k) = packet.reader.collected(MSN);
         let (below, turns) = msn_interval(k);
-        // A CRC-3 has no bits to spare for turns.
-        let repairs = if packet.format == Format::Pt0 { 0 } else { turns };
         let start = self.shared.msn.wrapping_sub(below);
-        let mask = (1 << k) - 1;
-        let first = start.wrapping_add(bits.wrapping_sub(start) & mask);
+        let first = start.wrapping_add(bits.wrapping_sub(start) & ((1 << k) - 1));
         let mut unknown = false;
-        // With the wrong turn the CRC fails for certain, because the bits of the MSN that are not sent are added to
-        // it; so the turns behind the interval may be tried.
-        for turn in 0..=repairs {
-            x.msn = first.wrapping_add(turn << k);
-            let request = self.request(&self.shared, packet.template, self.names, x, memory);
-            if !header::infer(&self.shared, packet.template, packet.outline, request, x) {
-                unknown = true;
-                continue;
-            }
-            if let Some(len) = self.build(&self.shared, packet, x, out)? {
+        if k >= u16::BITS || self.pace.is_next(now, 1 << k) {
+            if let Some(len) = self.with(first, &mut unknown, packet, x, memory, out)? {
                 return Ok(len);
             }
+            // A CRC-3 has no bits to spare for turns.
+            let repairs = if packet.format == Format::Pt0 { 0 } else { turns };
+            // With the wrong turn the CRC fails for certain, because the bits of the MSN that are not sent are added to
+            // it; so the turns behind the interval may be tried.
+            for turn in 1..=repairs {
+                if let Some(len) =
+                    self.with(first.wrapping_add(turn << k), &mut unknown, packet, x, memory, out)?
+                {
+                    return Ok(len);
+                }
+            }
+        } else if let Some(len) = self.by_proof(now, (first, 1 << k), &mut unknown, packet, x, memory, out)? {
+            return Ok(len);
         }
         Err(if unknown { Failure::NoRequest(packet.format) } else { Failure::Crc(packet.format) })
+    }
+
+    /// [`find`](Self::find) where more than a turn of MSNs may have passed.
+    #[cold]
+    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
+    fn by_proof(
+        &self,
+        now: Moment,
+        (first, turn): (u32, u32),
+        unknown: &mut bool,
+        packet: &Packet<'_, '_>,
+        x: &mut Fields<'_>,
+        memory: &Memory<'_, '_>,
+        out: &mut [u8],
+    ) -> Result<Option<usize>, Failure> {
+        let last = self.shared.msn;
+        let behind = first.wrapping_sub(last).cast_signed() <= 0;
+        let ahead = first.wrapping_add(if behind { turn } else { 0 }).wrapping_sub(last);
+        let candidates = Candidates::new(ahead, turn, self.pace.passed(now), false);
+        let mut fits = Fits::default();
+        for ahead in candidates.distances() {
+            if self.with(last.wrapping_add(ahead), unknown, packet, x, memory, out)?.is_some() {
+                fits.add(ahead, &candidates);
+            }
+        }
+        // Messages are sent again.
+        let is_again = behind && self.with(first, unknown, packet, x, memory, out)?.is_some();
+        match fits.proof(&candidates, self.pace.is_usual(now)) {
+            Proof::Nothing if is_again => self.with(first, unknown, packet, x, memory, out),
+            Proof::Nothing => Ok(None),
+            Proof::Meant(ahead, _) if !is_again => {
+                self.with(last.wrapping_add(ahead), unknown, packet, x, memory, out)
+            }
+            Proof::Meant(..) | Proof::Ambiguous => Err(Failure::Ambiguous(packet.format)),
+        }
+    }
+
+    /// The headers with an MSN, if they pass their check with it; notes whether they name a message that is unknown.
+    #[inline]
+    fn with(
+        &self,
+        msn: u32,
+        unknown: &mut bool,
+        packet: &Packet<'_, '_>,
+        x: &mut Fields<'_>,
+        memory: &Memory<'_, '_>,
+        out: &mut [u8],
+    ) -> Result<Option<usize>, Failure> {
+        x.msn = msn;
+        let request = self.request(&self.shared, packet.template, self.names, x, memory);
+        if !header::infer(&self.shared, packet.template, packet.outline, request, x) {
+            *unknown = true;
+            return Ok(None);
+        }
+        self.build(&self.shared, packet, x, out)
     }
 
     /// The message of the other direction that a packet names.
