@@ -324,7 +324,8 @@ impl Context {
                 return Ok(len);
             }
             // A CRC-3 has no bits to spare for turns.
-            let repairs = if packet.format == Format::Pt0 { 0 } else { turns };
+            // Whoever names a message that is lost would find another one.
+            let repairs = if packet.format == Format::Pt0 || unknown { 0 } else { turns };
             // With the wrong turn the CRC fails for certain, because the bits of the MSN that are not sent are added to
             // it; so the turns behind the interval may be tried.
             for turn in 1..=repairs {

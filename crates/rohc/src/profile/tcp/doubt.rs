@@ -185,6 +185,11 @@ impl Context {
         if matches!(clock, Passed::AtMost(most) if first as u32 > most) {
             return Ok(late);
         }
+        let clock = match (clock, by_octets) {
+            // Where nothing counts or paces them, packets may come faster than before; not so octets.
+            (Passed::Perhaps(most), Some(packets)) => Passed::Perhaps(most.max(packets * 2)),
+            (clock, _) => clock,
+        };
         let candidates = Candidates::new(first as u32, TURN as u32, clock, false);
         // Octets may have been sent again, and the clock may have stood still.
         let is_likely = |ahead: u32| match (by_octets, clock) {
