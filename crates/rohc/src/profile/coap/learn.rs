@@ -203,7 +203,7 @@ impl Context {
         let first = self.is_first();
         let template = self.shared.template(number, memory.templates)?;
         let carries = x.carries;
-        if template.refers && self.request(message, memory).is_none() && !unsettled {
+        if template.refers && self.request(message, memory).is_none() {
             // What it answers was lost, which says nothing of the answers to come.
             return None;
         }
