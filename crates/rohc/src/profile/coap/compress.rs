@@ -12,7 +12,9 @@ use super::learn::IpIdWatcher;
 use super::message::Message;
 use super::outline::{Class, Entries, MAX_OUTLINE};
 use super::replicate::differences;
-use super::state::{ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, TokenMode};
+use super::state::{
+    ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, Token, TokenMode,
+};
 use super::{Base, Carries, Differences, Fields, FormatPolicy, Least, msn_interval};
 use crate::channel::Integrity;
 use crate::cid::Cid;
@@ -514,7 +516,9 @@ impl Context {
         if Template::is_own(message.message_type) {
             received.by_token(self.names[1], &message.token)
         } else {
-            received.by_message_id(self.names[1], message.message_id)
+            let found = received.by_message_id(self.names[1], message.message_id);
+            // A Message ID comes again; a response has the token of its request (RFC 7252, section 5.3.1).
+            found.filter(|found| message.token == Token::EMPTY || message.token == found.token())
         }
     }
 

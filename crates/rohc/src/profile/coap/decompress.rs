@@ -19,6 +19,9 @@ use crate::state::DecompressorState;
 /// Packets after which the compressor is told how many were lost.
 const REPORT: u16 = 128;
 
+/// MSNs ahead of the last one from which on 4 bits may be those of a packet that is late.
+const LATE: i32 = 8;
+
 /// What a context needs of its channel.
 pub(crate) struct Memory<'a, 'm> {
     pub(crate) templates: &'a mut Templates<'m>,
@@ -321,6 +324,13 @@ impl Context {
         let mut unknown = false;
         if k >= u16::BITS || self.pace.is_next(now, 1 << k) {
             if let Some(len) = self.with(first, &mut unknown, packet, x, memory, out)? {
+                return Ok(len);
+            }
+            // One that looks so far ahead is late.
+            let ahead = first.wrapping_sub(self.shared.msn).cast_signed();
+            if k == 4 && ahead >= LATE
+                && let Some(len) = self.with(first.wrapping_sub(1 << k), &mut unknown, packet, x, memory, out)?
+            {
                 return Ok(len);
             }
             // A CRC-3 has no bits to spare for turns.
