@@ -8,7 +8,7 @@ use super::header::{self, Unbuildable};
 use super::outline::{Class, Entries, is_outline};
 use super::state::{ChecksumMode, State, Template, Templates};
 use super::{Carries, Fields, msn_interval};
-use crate::arrival::{Moment, Pace};
+use crate::arrival::{Moment, Pace, Passed};
 use crate::exchange::{Exchange, Exchanges};
 use crate::packet::Header;
 use crate::profile::rfc3095::decompress::{Failure, Verified};
@@ -318,7 +318,7 @@ impl Context {
         out: &mut [u8],
     ) -> Result<usize, Failure> {
         let (bits, k) = packet.reader.collected(MSN);
-        let (below, turns) = msn_interval(k);
+        let (below, _) = msn_interval(k);
         let start = self.shared.msn.wrapping_sub(below);
         let first = start.wrapping_add(bits.wrapping_sub(start) & ((1 << k) - 1));
         let mut unknown = false;
@@ -332,18 +332,6 @@ impl Context {
                 && let Some(len) = self.with(first.wrapping_sub(1 << k), &mut unknown, packet, x, memory, out)?
             {
                 return Ok(len);
-            }
-            // A CRC-3 has no bits to spare for turns.
-            // Whoever names a message that is lost would find another one.
-            let repairs = if packet.format == Format::Pt0 || unknown { 0 } else { turns };
-            // With the wrong turn the CRC fails for certain, because the bits of the MSN that are not sent are added to
-            // it; so the turns behind the interval may be tried.
-            for turn in 1..=repairs {
-                if let Some(len) =
-                    self.with(first.wrapping_add(turn << k), &mut unknown, packet, x, memory, out)?
-                {
-                    return Ok(len);
-                }
             }
         } else if let Some(len) = self.by_proof(now, (first, 1 << k), &mut unknown, packet, x, memory, out)? {
             return Ok(len);
@@ -367,9 +355,19 @@ impl Context {
         let last = self.shared.msn;
         let behind = first.wrapping_sub(last).cast_signed() <= 0;
         let ahead = first.wrapping_add(if behind { turn } else { 0 }).wrapping_sub(last);
-        let candidates = Candidates::new(ahead, turn, self.pace.passed(now), false);
+        let clock = self.pace.passed(now);
+        let candidates = Candidates::new(ahead, turn, clock, false);
+        // Each candidate is one more that a CRC of 8 bits may take for the right one, where more than the MSN was missed.
+        let (_, turns) = msn_interval(turn.ilog2());
+        let few = if packet.format == Format::Pt0 { turn } else { turn * (turns + 1) };
+        let is_likely = |distance: u32| match clock {
+            _ if has_check(packet.format) => true,
+            Passed::About { .. } => true,
+            Passed::AtMost(most) => most < distance + few,
+            Passed::Perhaps(_) => distance < ahead + few,
+        };
         let mut fits = Fits::default();
-        for ahead in candidates.distances() {
+        for ahead in candidates.distances().filter(|distance| is_likely(*distance)) {
             if self.with(last.wrapping_add(ahead), unknown, packet, x, memory, out)?.is_some() {
                 fits.add(ahead, &candidates);
             }
