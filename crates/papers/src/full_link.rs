@@ -3,6 +3,8 @@
 mod cell;
 mod direct;
 mod flow;
+#[cfg(target_os = "linux")]
+mod real;
 mod show;
 #[cfg(test)]
 mod tests;
@@ -45,6 +47,9 @@ const ABOUT: About = About {
             undelivered: packets that arrived and were not decompressed. outage: the longest time without a right packet. The bar \
             of a full link is 0.9 of P / (P - 24), with P octets of the link for each packet without compression, as headers of 28 octets \
             become 4; at most of what is offered and not lost.",
+        "real: `thinair link run --rate 2M --queue 100` between two network namespaces, with `--rohc --mode`, or with `thinair tunnel run` in \
+            it; `iperf3 -u` sends, and `tcpdump` captures at both ends, so that each packet that comes out is compared with those \
+            that went in. 10 s a cell (4 s in a quick run).",
     ],
     theirs: &["None are published."],
     why_different: &[
@@ -65,14 +70,64 @@ impl Paper for FullLink {
         });
         let cells: Vec<Cell> = cells.collect();
         let samples = runs(&cells, plan, progress)?;
-        let results = Samples::new(cells.iter().map(Cell::id).zip(samples));
-        let found: Vec<Found> = scenarios()
-            .flat_map(|scenario| Way::MODES.map(|mode| (scenario, Way::Rohc(mode))))
-            .filter_map(|(scenario, way)| Found::new(&results, scenario, way))
-            .collect();
-        let rows = found.iter().flat_map(Found::rows).collect();
-        Ok(Findings { rows, ours: show::sections(&found), left_out: Vec::new() })
+        let virtual_time = Samples::new(cells.iter().map(Cell::id).zip(samples));
+        let (real_time, left_out) = match in_real_time(plan, progress)? {
+            Ok(samples) => (samples, Vec::new()),
+            Err(missing) => (Samples::new([]), vec![format!("Left out: the rows real/, as {missing}.")]),
+        };
+        let found = |results: &Samples<Sample>, clock: Clock| -> Vec<Found> {
+            let ways = scenarios().flat_map(|scenario| Way::MODES.map(|mode| (scenario, Way::Rohc(mode))));
+            ways.filter_map(|(scenario, way)| Found::new(results, clock, scenario, way)).collect()
+        };
+        let (simulated, real) = (found(&virtual_time, Clock::Virtual), found(&real_time, Clock::Real));
+        let rows = simulated.iter().chain(&real).flat_map(Found::rows).collect();
+        Ok(Findings { rows, ours: show::sections(&simulated, &real), left_out })
     }
+}
+
+/// Cells of queues of 100 packets, or in a quick run those at 3 Mbit/s of 100 octets, in real time; the inner error is the
+/// reason why there are none.
+#[cfg(target_os = "linux")]
+fn in_real_time(plan: &Plan, progress: Progress<'_>) -> Result<Result<Samples<Sample>, String>, Error> {
+    if !plan.real_time {
+        return Ok(Err("a run in real time was not asked for".to_owned()));
+    }
+    let Some(program) = &plan.program else {
+        return Ok(Err("it takes the command `thinair` to run links and tunnels".to_owned()));
+    };
+    // Before any thread, so that all of them leave signals to this one, and before anything that must be taken away again.
+    let interrupt = crate::children::Interrupt::take()?;
+    if let Some(missing) = real::missing() {
+        return Ok(Err(missing));
+    }
+    let is_measured = |scenario: &Scenario| {
+        scenario.condition == Condition::Full
+            && (!plan.quick || (scenario.load, scenario.payload) == (15, 100))
+    };
+    let ways = || [Way::Plain].into_iter().chain(Way::MODES.map(Way::Rohc));
+    let cells = scenarios().filter(is_measured).flat_map(|scenario| ways().map(move |way| (scenario, way)));
+    let cells: Vec<_> = cells.collect();
+    let seconds = if plan.quick { 4 } else { 10 };
+    let mut samples = Vec::new();
+    for (done, &(scenario, way)) in (0..).zip(&cells) {
+        progress(done, cells.len() as u64);
+        let sample = real::measure(scenario, way, plan, program, seconds, &interrupt)?;
+        samples.push((format!("{}/{}", scenario.id(), way.name()), vec![sample]));
+    }
+    progress(cells.len() as u64, cells.len() as u64);
+    Ok(Ok(Samples::new(samples)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn in_real_time(_: &Plan, _: Progress<'_>) -> Result<Result<Samples<Sample>, String>, Error> {
+    Ok(Err("this system has no network namespaces of Linux".to_owned()))
+}
+
+/// Clock of a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clock {
+    Virtual,
+    Real,
 }
 
 /// Octets that 28 octets of headers become in the bar.
@@ -98,6 +153,7 @@ fn scenarios() -> impl Iterator<Item = Scenario> {
 
 /// A cell with compression, beside the one without.
 struct Found {
+    clock: Clock,
     scenario: Scenario,
     way: Way,
     with: Sample,
@@ -105,9 +161,9 @@ struct Found {
 }
 
 impl Found {
-    fn new(results: &Samples<Sample>, scenario: Scenario, way: Way) -> Option<Self> {
+    fn new(results: &Samples<Sample>, clock: Clock, scenario: Scenario, way: Way) -> Option<Self> {
         let of = |way: Way| together(results.of(&format!("{}/{}", scenario.id(), way.name())));
-        Some(Self { scenario, way, with: of(way)?, without: of(Way::Plain)? })
+        Some(Self { clock, scenario, way, with: of(way)?, without: of(Way::Plain)? })
     }
 
     fn ratio(&self) -> f64 {
@@ -130,12 +186,19 @@ impl Found {
     }
 
     fn rows(&self) -> Vec<Row> {
-        let Self { scenario, way, with, without } = self;
-        let id = |of: &str| format!("{}/{}/{of}", scenario.id(), way.name());
+        let Self { clock, scenario, way, with, without } = self;
+        let (real, in_real_time) = match clock {
+            Clock::Virtual => ("", ""),
+            Clock::Real => ("real/", ", in real time"),
+        };
+        let id = |of: &str| format!("{real}{}/{}/{of}", scenario.id(), way.name());
         let (offered, payload) = (scenario.offered(), scenario.payload);
         let (carrier, condition) = (scenario.carrier.title(), scenario.condition.name());
         let what = |of: &str| {
-            format!("{carrier}, {condition}, {offered} Mbit/s of {payload} octets, {}-mode: {of}", way.name())
+            format!(
+                "{carrier}, {condition}, {offered} Mbit/s of {payload} octets, {}-mode{in_real_time}: {of}",
+                way.name()
+            )
         };
         let row = |of: &str, what_of: &str, unit, with: f64, without: f64| {
             Row::new(id(of), what(what_of), unit, with).peer("without", without)
@@ -143,15 +206,20 @@ impl Found {
         let wrong = row("wrong", "delivered, not as sent", "", with.wrong, without.wrong);
         let wrong = wrong.at_most(scenario.carrier.counts().then_some(0.0));
         let bar = Bar { min: Some(self.bar()), max: None };
-        vec![
+        let mut rows = vec![
             row("goodput", "goodput", "Mbit/s", with.goodput, without.goodput),
             Row::new(id("ratio"), what("goodput with compression over that without"), "", self.ratio())
                 .within(bar),
             wrong,
-            row("undelivered", "arrived, not decompressed", "", with.undelivered, without.undelivered),
             row("outage", "longest time without a right packet", "ms", with.outage, without.outage),
-            row("octets", "octets of the link for a right packet", "octets", with.octets, without.octets),
-        ]
+        ];
+        if *clock == Clock::Virtual {
+            let undelivered = (with.undelivered, without.undelivered);
+            rows.push(row("undelivered", "arrived, not decompressed", "", undelivered.0, undelivered.1));
+            let octets = (with.octets, without.octets);
+            rows.push(row("octets", "octets of the link for a right packet", "octets", octets.0, octets.1));
+        }
+        rows
     }
 }
 

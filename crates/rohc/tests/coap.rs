@@ -376,6 +376,23 @@ fn a_flow_on_another_port_is_coap_until_a_packet_is_not() {
     assert_eq!(send(&coap(5)), Format::Uo0);
 }
 
+#[test]
+fn a_flow_on_another_port_that_began_otherwise_is_no_coap() {
+    let mut link = link(Integrity::None, Mode::Unidirectional);
+    let formats: Vec<Format> = (0..40_u16)
+        .map(|id| {
+            // Octets that are encrypted, or just numbers, look like a message now and then.
+            let coap = if id % 8 == 7 { Message::get(id, &[b"time"]).octets() } else { vec![0xC1, id as u8] };
+            let mut sent = datagram(true, 9, Side::Client, 0, 64, &coap, true);
+            sent[42..44].copy_from_slice(&10_005_u16.to_be_bytes());
+            assert_eq!(link.carry(Side::Client, &sent).1.as_deref(), Some(&sent[..]));
+            link.last
+        })
+        .collect();
+    let irs = formats.iter().filter(|format| **format == Format::Ir).count();
+    assert_eq!((formats[7], formats[8], formats[39]), (Format::Uo0, Format::Uo0, Format::Uo0), "{irs} IRs");
+}
+
 /// A CRC detects every single bit that was turned over; a CHECK does too.
 #[test]
 fn no_single_bit_makes_a_wrong_header() {

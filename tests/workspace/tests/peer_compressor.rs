@@ -19,12 +19,9 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 
-use common::peer::{BLOCKS, CIDS, MODES, PROFILES, Peer, Stream, groups, hex};
-use thinair_rohc::{
-    Channel, CidSpace, Decompressor, DecompressorConfig, DecompressorMemory, Mode, ProfileId, ProfileSet,
-};
+use common::peer::{BLOCKS, CIDS, MODES, Run, groups, hex};
+use thinair_rohc::{CidSpace, Decompressor, DecompressorConfig, DecompressorMemory, Mode};
 use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::header::protocol;
 use thinair_wire::header::tcp::Tcp;
@@ -85,14 +82,6 @@ fn has_idle_ack(packet: &[u8]) -> bool {
     tcp.is_some_and(|tcp| !tcp.ack && tcp.acknowledgment_number != 0)
 }
 
-/// One stream through one channel.
-struct Run<'r> {
-    program: &'r OsStr,
-    mode: &'r str,
-    cids: (&'r str, CidSpace, u16),
-    stream: &'r Stream,
-}
-
 impl Run<'_> {
     fn go(
         &self,
@@ -100,9 +89,7 @@ impl Run<'_> {
         failures: &mut BTreeMap<String, String>,
         formats: &mut BTreeMap<(&'static str, &'static str), usize>,
     ) {
-        let (kind, space, max_cid) = self.cids;
-        let profiles: Vec<ProfileId> = PROFILES.into_iter().filter_map(ProfileId::by_name).collect();
-        let channel = Channel::new(space, max_cid, ProfileSet::of(&profiles).unwrap()).unwrap();
+        let channel = self.channel();
         let mode = if self.mode == "o" { Mode::Optimistic } else { Mode::Unidirectional };
         let config = DecompressorConfig {
             mode,
@@ -111,7 +98,7 @@ impl Run<'_> {
             ..DecompressorConfig::new(channel)
         };
         let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, BLOCKS));
-        let mut peer = Peer::start(self.program, &[kind, &max_cid.to_string()]);
+        let mut peer = self.start(&[]);
         let (mut out, mut element, mut feedback) = (vec![0; 70_000], [0; 64], Vec::new());
         for (i, (now, packet)) in self.stream.packets.iter().enumerate() {
             peer.write(&now.as_nanos().to_le_bytes());
@@ -151,8 +138,9 @@ impl Run<'_> {
                 && !failures.contains_key(&self.stream.name)
             {
                 let failure = format!(
-                    "mode {}, {kind} CIDs, packet {}\n  {}\nsent as\n  {}\n{what}",
+                    "mode {}, {} CIDs, packet {}\n  {}\nsent as\n  {}\n{what}",
                     self.mode,
+                    self.cids.0,
                     i + 1,
                     hex(packet),
                     hex(&rohc),

@@ -21,13 +21,9 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 
-use common::peer::{BLOCKS, CIDS, MODES, PROFILES, Peer, RTP_PORTS, Stream, groups, hex};
-use thinair_rohc::{
-    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Instant, ProfileId, ProfileSet,
-    RtpDetection, packet,
-};
+use common::peer::{BLOCKS, CIDS, MODES, Peer, RTP_PORTS, Run, Stream, groups, hex};
+use thinair_rohc::{Compressor, CompressorConfig, CompressorMemory, Instant, RtpDetection, packet};
 use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader};
 use thinair_wire::header::protocol;
 use thinair_wire::header::rtp::{self, Rtp};
@@ -181,14 +177,6 @@ struct Counts {
     beyond: BTreeMap<&'static str, usize>,
 }
 
-/// One stream through one channel.
-struct Run<'r> {
-    program: &'r OsStr,
-    mode: &'r str,
-    cids: (&'r str, CidSpace, u16),
-    stream: &'r Stream,
-}
-
 impl Run<'_> {
     fn go(
         &self,
@@ -196,13 +184,11 @@ impl Run<'_> {
         failures: &mut BTreeMap<String, String>,
         sent: &mut BTreeMap<(&'static str, &'static str), usize>,
     ) {
-        let (kind, space, max_cid) = self.cids;
-        let profiles: Vec<ProfileId> = PROFILES.into_iter().filter_map(ProfileId::by_name).collect();
-        let channel = Channel::new(space, max_cid, ProfileSet::of(&profiles).unwrap()).unwrap();
+        let channel = self.channel();
         let rtp = RtpDetection::of_ports(&RTP_PORTS).unwrap().or_guess();
         let config = CompressorConfig { rtp, ..CompressorConfig::new(channel) };
         let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));
-        let mut peer = Peer::start(self.program, &[kind, &max_cid.to_string(), self.mode]);
+        let mut peer = self.start(&[self.mode]);
         let mut out = vec![0; 70_000];
         let mut flows = Flows::new();
         for (i, (now, packet)) in self.stream.packets.iter().enumerate() {
@@ -229,8 +215,9 @@ impl Run<'_> {
                 && !failures.contains_key(&self.stream.name)
             {
                 let failure = format!(
-                    "mode {}, {kind} CIDs, packet {}, CID {}, {} {}\n  {}\nis\n  {}\n{what}",
+                    "mode {}, {} CIDs, packet {}, CID {}, {} {}\n  {}\nis\n  {}\n{what}",
                     self.mode,
+                    self.cids.0,
                     i + 1,
                     done.cid.value(),
                     done.profile.name(),

@@ -140,7 +140,7 @@ impl Meter {
 }
 
 /// A run in figures.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sample {
     /// Mbit/s of UDP payload in packets that are as they were sent.
     pub(super) goodput: f64,

@@ -1,9 +1,10 @@
 //! CoAP messages: which flow of profile 0x0081 one belongs to.
 
+use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::time::Instant;
 
 use super::flows::Kind;
-use super::{CompressError, Compressed, Compressor, Glance, Linked};
+use super::{CompressError, Compressed, Compressor, Glance, Linked, classify};
 use crate::cid::Cid;
 use crate::profile::coap::{self, Message};
 use crate::profile::rfc3095::compress::Refused;
@@ -56,6 +57,9 @@ impl<'m> Compressor<'m> {
         let cid = match found {
             Some(cid) => cid,
             None if self.flows.is_rejected(hash, now) => return Err(Refused::ByThisPacket),
+            None if message.by_parse && self.has_another_profile(now, message.packet) => {
+                return Err(Refused::ByThisPacket);
+            }
             None => {
                 let pair = self.flows.pair(message.packet);
                 if !self.flows.admits(pair) {
@@ -90,6 +94,17 @@ impl<'m> Compressor<'m> {
         let compressed = context.compress(now, message, cid, &self.config, &mut memory, out)?;
         self.note_cost(&compressed);
         Ok(compressed)
+    }
+
+    /// True if the flow of a packet has a context of a profile for any UDP. One datagram that looks like CoAP does not leave it.
+    #[cold]
+    fn has_another_profile(&self, now: Instant, packet: &[u8]) -> bool {
+        let mut chain = HeaderChain::EMPTY;
+        if chain.parse_in_place(packet).is_err() {
+            return false;
+        }
+        let plan = classify::plan(&chain, &self.config, |plan| self.has_place_for(now, plan));
+        plan.is_some_and(|plan| self.find(self.flows.hash(&plan), &plan).is_some())
     }
 
     /// A packet is not CoAP: if its flow was taken for it by a parse alone, it is not, any more.

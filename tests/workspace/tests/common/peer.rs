@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use thinair_capture::{Error, Reader};
-use thinair_rohc::{CidSpace, Instant};
+use thinair_rohc::{Channel, CidSpace, Instant, ProfileId, ProfileSet};
 
 use super::{files, root};
 
@@ -36,7 +36,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(crate) fn start(program: &OsStr, arguments: &[&str]) -> Self {
+    fn start(program: &OsStr, arguments: &[&str]) -> Self {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child =
@@ -90,6 +90,28 @@ impl Peer {
 pub(crate) struct Stream {
     pub(crate) name: String,
     pub(crate) packets: Vec<(Instant, Vec<u8>)>,
+}
+
+/// One stream through one channel.
+pub(crate) struct Run<'r> {
+    pub(crate) program: &'r OsStr,
+    pub(crate) mode: &'r str,
+    pub(crate) cids: (&'r str, CidSpace, u16),
+    pub(crate) stream: &'r Stream,
+}
+
+impl Run<'_> {
+    pub(crate) fn channel(&self) -> Channel {
+        let (_, space, max_cid) = self.cids;
+        let profiles: Vec<ProfileId> = PROFILES.into_iter().filter_map(ProfileId::by_name).collect();
+        Channel::new(space, max_cid, ProfileSet::of(&profiles).unwrap()).unwrap()
+    }
+
+    /// Starts the program: kind of CIDs and highest CID come before its other `arguments`.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Peer {
+        let (kind, _, max_cid) = self.cids;
+        Peer::start(self.program, &[&[kind, &max_cid.to_string()], arguments].concat())
+    }
 }
 
 /// The captures at hand, by folder.
