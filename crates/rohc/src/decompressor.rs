@@ -583,7 +583,12 @@ impl<'m> Decompressor<'m> {
             Kind::Coap(context) => {
                 let may_elide = self.config.channel.integrity_below() != Integrity::None;
                 context
-                    .compressed(now, header, &mut memory(&mut self.templates, linked, &self.bases, may_elide), out)
+                    .compressed(
+                        now,
+                        header,
+                        &mut memory(&mut self.templates, linked, &self.bases, may_elide),
+                        out,
+                    )
                     .map(|verified| delivered(cid, ProfileId::Coap, verified))
                     .map_err(Problem::Failure)
             }

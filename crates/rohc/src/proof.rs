@@ -42,7 +42,7 @@ impl Candidates {
             .map(move |n| self.first + n * self.turn)
     }
 
-    /// Whether a distance is about the one that the pace tells; true if none does.
+    /// True if a distance is about the one that the pace tells, or if there is no pace.
     fn is_near(&self, ahead: u32) -> bool {
         match self.clock {
             Passed::About { packets, off } => ahead.abs_diff(packets) <= off,
@@ -50,7 +50,7 @@ impl Candidates {
         }
     }
 
-    /// Whether none was left out that clock and carrier allow.
+    /// True if none was left out that clock and carrier allow.
     fn is_complete(&self) -> bool {
         self.turns < TRIALS || matches!(self.clock, Passed::About { .. }) && !self.all
     }
@@ -76,14 +76,14 @@ impl Found {
     }
 }
 
-/// What follows from the candidates that fit.
+/// Conclusion from the candidates that fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proof {
     /// None fits.
     Nothing,
     /// Several do.
     Ambiguous,
-    /// That one is meant; `true` if it was proved.
+    /// The distance that is meant, and `true` if it was proved.
     Meant(u32, bool),
 }
 
@@ -95,7 +95,7 @@ impl Fits {
         }
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     pub(crate) fn is_none(&self) -> bool {
         self.all.count == 0
     }

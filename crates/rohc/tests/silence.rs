@@ -68,16 +68,7 @@ const OPEN: &[&str] = &[
     "RtpPause elided wrong",
     "UdpLite v4 wrong",
     "Rtp count wrong",
-    "TcpData v4 count wrong",
-    "CoapGet elided wrong",
-    "CoapNotify elided wrong",
-    "CoapExchange elided wrong",
     "CoapMix elided wrong",
-    "TcpData undelivered",
-    "TcpAck undelivered",
-    "CoapGet undelivered",
-    "CoapNotify undelivered",
-    "CoapExchange undelivered",
 ];
 
 #[test]

@@ -206,7 +206,9 @@ impl Context {
         let last = self.shared.msn;
         let verified = self.verified(now, packet, memory, out);
         match verified {
-            Ok(_) => self.pace.note(now, self.shared.msn.wrapping_sub(last).cast_signed().max(1).cast_unsigned()),
+            Ok(_) => {
+                self.pace.note(now, self.shared.msn.wrapping_sub(last).cast_signed().max(1).cast_unsigned())
+            }
             Err(_) => self.pace.note_failure(),
         }
         verified
@@ -328,8 +330,10 @@ impl Context {
             }
             // One that looks so far ahead is late.
             let ahead = first.wrapping_sub(self.shared.msn).cast_signed();
-            if k == 4 && ahead >= LATE
-                && let Some(len) = self.with(first.wrapping_sub(1 << k), &mut unknown, packet, x, memory, out)?
+            if k == 4
+                && ahead >= LATE
+                && let Some(len) =
+                    self.with(first.wrapping_sub(1 << k), &mut unknown, packet, x, memory, out)?
             {
                 return Ok(len);
             }

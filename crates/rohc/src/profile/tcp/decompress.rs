@@ -72,7 +72,7 @@ pub(super) struct Packet<'p> {
     crc: u8,
     /// The IP-ID stood there as a whole.
     pub(super) has_whole_ip_id: bool,
-    /// What may be added to numbers that were read in part, any times; 0 if nothing.
+    /// Turns of the numbers: their difference between two values with the same bits, 0 if a number is known.
     pub(super) turns: [u32; NUMBERS],
     /// Bits of the offset of the IP-ID that were read.
     pub(super) offset_bits: u8,
@@ -171,7 +171,15 @@ impl Context {
         }
         verify_crc8(packet, packet.len_before(payload), reader.crc_read(), format)?;
         next.scale(payload.len());
-        let found = Packet { next, format, payload, crc: 0, has_whole_ip_id: true, turns: [0; NUMBERS], offset_bits: 0 };
+        let found = Packet {
+            next,
+            format,
+            payload,
+            crc: 0,
+            has_whole_ip_id: true,
+            turns: [0; NUMBERS],
+            offset_bits: 0,
+        };
         let len = rebuild(&found.next, payload.len(), out).map_err(unbuildable)?;
         if self.is_late(&found.next, room) {
             return deliver(packet, &found, len, out);
@@ -283,7 +291,8 @@ impl Context {
         // The state is copied once here, and back once it is verified.
         let (next, turns) = (*last, [0; NUMBERS]);
         let format = Format::CoCommon;
-        let mut found = Packet { next, format, payload: &[], crc: 0, has_whole_ip_id: false, turns, offset_bits: 0 };
+        let mut found =
+            Packet { next, format, payload: &[], crc: 0, has_whole_ip_id: false, turns, offset_bits: 0 };
         self.read(packet, last, &mut found)?;
         let ahead = found.next.msn.wrapping_sub(last.msn) as i16;
         if !self.is_awaited(now, &found, ahead) {

@@ -1,7 +1,7 @@
 //! Which packet it is: the next one, one behind a gap, or one that is late. RFC 6846, section 5.3; RFC 4224.
 //!
 //! The MSN has 4 bits in compressed packets, and other numbers have few more. Behind a long gap, or where packets are late, these
-//! bits stand for several values. What proves one:
+//! bits stand for several values. One is proved by these:
 //!
 //! - The TCP checksum covers the TCP header, its options and the addresses: `solve` finds the numbers with which it is right.
 //! - An IP-ID that counts is told by the MSN, and is wrong if that is. The carrier's count, the clock, the octets that the proved
@@ -34,14 +34,14 @@ pub(super) const FAR: i16 = 5;
 struct Meant {
     /// Turns of its numbers.
     turns: [i32; NUMBERS],
-    /// How much it is ahead of the last packet.
+    /// Its distance from the last packet.
     ahead: i16,
     /// Turns of the offset of its IP-ID.
     offset: i16,
 }
 
 impl Context {
-    /// Whether the packet is the next one, or one of the next, as far as clock and carrier tell.
+    /// True if the packet is the next one, or one of the next, as far as clock and carrier tell.
     #[inline]
     pub(super) fn is_awaited(&self, now: Moment, found: &Packet<'_>, ahead: i16) -> bool {
         (1..FAR).contains(&ahead)
@@ -84,7 +84,7 @@ impl Context {
         deliver(packet, found, len, out)
     }
 
-    /// What is meant, if that is proved.
+    /// The packet that is meant, if it is proved.
     fn find(
         &mut self,
         now: Moment,
@@ -102,7 +102,8 @@ impl Context {
         if proves {
             solutions = self.solve(found, last, clock, sum).ok_or(Failure::Ambiguous(format))?;
             if solutions.count == 0 {
-                let may_be_wrong = found.passes(out, len) && self.may_be_wrong(now, found, len, last, as_read);
+                let may_be_wrong =
+                    found.passes(out, len) && self.may_be_wrong(now, found, len, last, as_read);
                 let as_read = Meant { turns: [0; NUMBERS], ahead: as_read, offset: 0 };
                 return if may_be_wrong { Ok(as_read) } else { Err(Failure::Crc(format)) };
             }
@@ -132,7 +133,7 @@ impl Context {
         }
     }
 
-    /// How much ahead of the last packet one is whose numbers have these turns.
+    /// Finds the distance from the last packet with these turns of the numbers.
     fn place(
         &self,
         now: Moment,
@@ -252,7 +253,7 @@ fn last_id(last: &State) -> u16 {
     last.inner().behavior.nbo(last.inner().id)
 }
 
-/// Whether a packet may be so much ahead, as far as the clock tells.
+/// True if a packet may be so much ahead, as far as the clock tells.
 fn is_old_enough(ahead: u32, clock: Passed) -> bool {
     match clock {
         Passed::AtMost(most) | Passed::Perhaps(most) => ahead <= most,
@@ -295,7 +296,7 @@ impl Packet<'_> {
     }
 }
 
-/// Whether a packet has a number that is beyond that of the last one, or beyond a sequence number.
+/// True if a packet has a number that is beyond that of the last one, or beyond a sequence number.
 fn goes_on(next: &State, last: &State, seq: u32) -> bool {
     let goes_on = |new: u32, old: u32| (new.wrapping_sub(old) as i32) > 0;
     let mut stamps = next.options.timestamps.iter().zip(last.options.timestamps);

@@ -125,7 +125,7 @@ impl Context {
         Some(solutions)
     }
 
-    /// How many turns a number may have to be moved that was read as so much `ahead` of the last one.
+    /// Least and most turns that a number may be off that was read as so much `ahead` of the last one.
     fn range(&self, turn: u32, ahead: i64, number: usize, last: &State, clock: Passed) -> (i64, i64) {
         if turn == 0 {
             return (0, 0);
@@ -160,14 +160,14 @@ impl Context {
         (turns(expected - margin).max(all.0), turns(expected + margin).min(all.1))
     }
 
-    /// How much a number has grown in so many packets.
+    /// Growth of a number, and the packets in which it has grown.
     fn grown(&self, number: usize, last: &State) -> (i64, i64) {
         let mark = &self.marks[0];
         let packets = i64::from(last.msn.wrapping_sub(mark.msn)).max(1);
         (distance(numbers(last)[number], mark.numbers[number]).max(0), packets)
     }
 
-    /// How much the offset of the IP-ID has grown in so many packets.
+    /// Growth of the offset of the IP-ID, and the packets in which it has grown.
     pub(super) fn grown_offset(&self, last: &State) -> (u16, u16) {
         let mark = &self.marks[0];
         let grown = last.ip_id_offset().wrapping_sub(mark.offset);
@@ -182,11 +182,12 @@ impl Context {
         let [seq, ack] = [0, 1].map(|number| self.grown(number, last));
         let (grown, new) = (seq.0 + ack.0, octets(next, last));
         let is_known = seq.1 >= LATEST && grown > 0 && new > 0;
-        is_known.then(|| u32::try_from((new * seq.1 + grown / 2) / grown).map_or(FARTHEST, |n| n.min(FARTHEST)))
+        is_known
+            .then(|| u32::try_from((new * seq.1 + grown / 2) / grown).map_or(FARTHEST, |n| n.min(FARTHEST)))
     }
 }
 
-/// How far a number may be off that is expected to be so much ahead and has grown by so much in so many packets.
+/// Tolerance of a number that is expected to be so much ahead and has grown by so much in so many packets.
 fn margin(ahead: i64, grown: i64, packets: i64, turn: i64) -> i64 {
     ahead / 4 + (8 * grown / packets).max(turn / 2)
 }
@@ -196,7 +197,7 @@ fn octets(next: &State, last: &State) -> i64 {
     distance(next.seq, last.seq) + distance(next.ack, last.ack)
 }
 
-/// How much one number is ahead of another.
+/// Distance of one number from another.
 #[inline]
 fn distance(new: u32, old: u32) -> i64 {
     i64::from(new.wrapping_sub(old).cast_signed())
