@@ -7,7 +7,6 @@ use thinair_wire::coder::{Reader, Refusal, Traced, Tracer};
 use thinair_wire::crc::Check;
 
 use super::checksum::{CALM, is_right};
-use super::encodings::Counter;
 use super::formats::{base, formats, has_crc7};
 use super::header::Replicate;
 use super::options::index;
@@ -74,6 +73,8 @@ pub(super) struct Packet<'p> {
     pub(super) has_whole_ip_id: bool,
     /// Turns of the numbers: their difference between two values with the same bits, 0 if a number is known.
     pub(super) turns: [u32; NUMBERS],
+    /// Bits that were read of sequence and acknowledgment number, each as it is and scaled, and of the timestamps.
+    pub(super) number_bits: [u8; 6],
     /// Bits of the offset of the IP-ID that were read.
     pub(super) offset_bits: u8,
 }
@@ -178,6 +179,7 @@ impl Context {
             crc: 0,
             has_whole_ip_id: true,
             turns: [0; NUMBERS],
+            number_bits: [0; 6],
             offset_bits: 0,
         };
         let len = rebuild(&found.next, payload.len(), out).map_err(unbuildable)?;
@@ -237,7 +239,16 @@ impl Context {
         }
         next.scale(payload.len());
         let (format, crc, turns) = (Format::IrCr, head.crc7, [0; NUMBERS]);
-        let found = Packet { next, format, payload, crc, has_whole_ip_id: true, turns, offset_bits: 0 };
+        let found = Packet {
+            next,
+            format,
+            payload,
+            crc,
+            has_whole_ip_id: true,
+            turns,
+            number_bits: [0; 6],
+            offset_bits: 0,
+        };
         let len = rebuild(&found.next, payload.len(), out).map_err(unbuildable)?;
         if Check::Crc7.of(out.get(..len).unwrap_or_default()) != found.crc {
             return Err(Failure::Crc(Format::IrCr));
@@ -291,8 +302,16 @@ impl Context {
         // The state is copied once here, and back once it is verified.
         let (next, turns) = (*last, [0; NUMBERS]);
         let format = Format::CoCommon;
-        let mut found =
-            Packet { next, format, payload: &[], crc: 0, has_whole_ip_id: false, turns, offset_bits: 0 };
+        let mut found = Packet {
+            next,
+            format,
+            payload: &[],
+            crc: 0,
+            has_whole_ip_id: false,
+            turns,
+            number_bits: [0; 6],
+            offset_bits: 0,
+        };
         self.read(packet, last, &mut found)?;
         let ahead = found.next.msn.wrapping_sub(last.msn) as i16;
         if !self.is_awaited(now, &found, ahead) {
@@ -366,23 +385,22 @@ impl Context {
         next.scale(payload.len());
         (found.format, found.payload, found.has_whole_ip_id) = (format, payload, x.has_whole_ip_id);
         found.crc = if has_crc7(format) { x.crc7 } else { x.crc3 };
-        let turn = |counter: &Counter, scale: u32| if counter.bits == 0 { 0 } else { scale << counter.bits };
         let [value, echo] = &x.options.timestamps;
-        let seq = turn(&x.seq, 1) | turn(&x.seq_scaled, payload.len() as u32);
-        let ack = turn(&x.ack, 1) | turn(&x.ack_scaled, u32::from(last.ack_stride));
+        let numbers = [&x.seq, &x.seq_scaled, &x.ack, &x.ack_scaled, value, echo];
+        found.number_bits = numbers.map(|number| number.bits);
         found.offset_bits = x.ip_id_offset.bits;
-        // SACK blocks are told from the acknowledgment number.
-        let has_sack = next.options.structure().contains(&index::SACK);
-        found.turns = [seq, if has_sack { 0 } else { ack }, turn(value, 1), turn(echo, 1)];
         Ok(())
     }
 
     /// Everything is known from this packet on.
     fn begin(&mut self, next: &State, room: &mut TcpRoom) {
-        self.moved = next.msn;
         self.is_stale = false;
-        if self.state == DecompressorState::Nc || !next.is_flow_of(&room.0) {
+        let is_new = self.state == DecompressorState::Nc || !next.is_flow_of(&room.0);
+        if is_new {
             self.marks = [Mark::of(next); 2];
+        }
+        if is_new || !is_unmoved(next, &room.0) {
+            self.moved = next.msn;
         }
         self.highest = next.seq;
         self.accept(next, room);

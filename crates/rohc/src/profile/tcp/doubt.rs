@@ -60,6 +60,7 @@ impl Context {
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let format = found.format;
+        found.turns = found.turns_of(&room.0);
         // RFC 5795, section 5.2.3: no attempt with 3 bits on a context that is damaged, unless a checksum proves it.
         let is_strong = has_crc7(format);
         if self.state == DecompressorState::Sc && !is_strong && (!self.expects_right || self.is_stale) {
@@ -125,8 +126,8 @@ impl Context {
         match meant {
             Some(meant) if fits == 1 => Ok(meant),
             None if fits == 0 => {
-                // The numbers are right: it is another field that is not.
-                self.is_stale |= proves;
+                // The numbers are right as they were read: it is another field that is not.
+                self.is_stale |= proves && sum.is_multiple_of(0xFFFF);
                 Err(Failure::Crc(format))
             }
             _ => Err(Failure::Ambiguous(format)),
@@ -164,7 +165,7 @@ impl Context {
             let is_told = is_counting && is_turn && (1..LARGEST).contains(&counted);
             let ahead = match is_told && is_old_enough(counted.into(), clock) {
                 true => counted.cast_signed(),
-                false if goes_on => nearest(first, clock, by_octets),
+                false if goes_on => nearest(first, clock),
                 false => otherwise,
             };
             return Ok(if passes(ahead, 0)? { Placed::At(ahead, 0) } else { Placed::Nowhere });
@@ -261,12 +262,12 @@ fn is_old_enough(ahead: u32, clock: Passed) -> bool {
     }
 }
 
-/// The distance that the clock tells, or the octets that were sent, or the first one.
-fn nearest(first: i16, clock: Passed, by_octets: Option<u32>) -> i16 {
+/// The distance that carrier or clock tell, or the first one.
+fn nearest(first: i16, clock: Passed) -> i16 {
     let (packets, off) = match clock {
         Passed::AtMost(packets) => (packets, TURN as u32 / 2),
         Passed::About { packets, off } => (packets, off),
-        Passed::Perhaps(_) => (by_octets.unwrap_or(0), TURN as u32 / 2),
+        Passed::Perhaps(_) => return first,
     };
     let turn = TURN as u32;
     let turns = (packets.min(u32::from(LARGEST)).saturating_sub(first as u32) + turn / 2) / turn;

@@ -15,6 +15,9 @@ pub(super) const NUMBERS: usize = 4;
 /// Packets by which one may be late.
 const LATEST: i64 = 16;
 
+/// Packets that tell how many octets a packet of the flow stands for.
+const KNOWN: i64 = 4;
+
 /// Packets beyond which nothing is looked for.
 const FARTHEST: u32 = 4_096;
 
@@ -64,6 +67,19 @@ impl Solutions {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &[i32; NUMBERS]> {
         self.turns.iter().take(self.count)
+    }
+}
+
+impl Packet<'_> {
+    /// Turns of the numbers that were read in part, as their bits tell.
+    pub(super) fn turns_of(&self, last: &State) -> [u32; NUMBERS] {
+        let [seq, seq_scaled, ack, ack_scaled, value, echo] = self.number_bits;
+        let turn = |bits: u8, scale: u32| if bits == 0 { 0 } else { scale << bits };
+        let seq = turn(seq, 1) | turn(seq_scaled, self.payload.len() as u32);
+        let ack = turn(ack, 1) | turn(ack_scaled, u32::from(last.ack_stride));
+        // SACK blocks are told from the acknowledgment number.
+        let has_sack = self.next.options.structure().contains(&index::SACK);
+        [seq, if has_sack { 0 } else { ack }, turn(value, 1), turn(echo, 1)]
     }
 }
 
@@ -181,7 +197,7 @@ impl Context {
     pub(super) fn packets_by_octets(&self, next: &State, last: &State) -> Option<u32> {
         let [seq, ack] = [0, 1].map(|number| self.grown(number, last));
         let (grown, new) = (seq.0 + ack.0, octets(next, last));
-        let is_known = seq.1 >= LATEST && grown > 0 && new > 0;
+        let is_known = seq.1 >= KNOWN && grown > 0 && new > 0;
         is_known
             .then(|| u32::try_from((new * seq.1 + grown / 2) / grown).map_or(FARTHEST, |n| n.min(FARTHEST)))
     }
