@@ -16,7 +16,7 @@ pub(super) const NUMBERS: usize = 4;
 const LATEST: i64 = 16;
 
 /// Packets that tell how many octets a packet of the flow stands for.
-const KNOWN: i64 = 4;
+const KNOWN: i64 = 16;
 
 /// Packets beyond which nothing is looked for.
 const FARTHEST: u32 = 4_096;
