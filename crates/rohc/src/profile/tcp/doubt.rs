@@ -199,7 +199,7 @@ impl Context {
             && next.ack == last.ack
             && as_read == 1;
         let is_likely = |ahead: u32| match (by_octets, clock) {
-            (None, Passed::Perhaps(_)) if goes_on_at_once => ahead == 1,
+            (_, Passed::Perhaps(_) | Passed::About { .. }) if goes_on_at_once => ahead == 1,
             (None, _) | (_, Passed::AtMost(_)) => true,
             (Some(_), Passed::About { packets, off }) if ahead.abs_diff(packets) <= off => true,
             (Some(packets), _) => (packets / 2..=packets * 2 + 4).contains(&(ahead + 2)),
