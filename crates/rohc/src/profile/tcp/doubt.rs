@@ -170,6 +170,14 @@ impl Context {
             };
             return Ok(if passes(ahead, 0)? { Placed::At(ahead, 0) } else { Placed::Nowhere });
         }
+        // One payload more than the last packet has none before it that were lost, and its bits are those behind that one.
+        let goes_on_at_once = as_read == 1
+            && !found.payload.is_empty()
+            && found.payload.len() as u32 == next.seq.wrapping_sub(last.seq)
+            && next.ack == last.ack;
+        if goes_on_at_once && !matches!(clock, Passed::AtMost(_)) {
+            return Ok(if passes(1, 0)? { Placed::At(1, 0) } else { Placed::Nowhere });
+        }
         let mut offset_of = |ahead: i16| -> Result<Placed, Failure> {
             let mut placed = Placed::Nowhere;
             for offset in self.offsets(found, ahead, last) {
@@ -194,12 +202,7 @@ impl Context {
         };
         let candidates = Candidates::new(first as u32, TURN as u32, clock, false);
         // Octets may have been sent again, and the clock may have stood still.
-        // One payload more than the last packet has none before it that were lost.
-        let goes_on_at_once = found.payload.len() as u32 == next.seq.wrapping_sub(last.seq)
-            && next.ack == last.ack
-            && as_read == 1;
         let is_likely = |ahead: u32| match (by_octets, clock) {
-            (_, Passed::Perhaps(_) | Passed::About { .. }) if goes_on_at_once => ahead == 1,
             (None, _) | (_, Passed::AtMost(_)) => true,
             (Some(_), Passed::About { packets, off }) if ahead.abs_diff(packets) <= off => true,
             (Some(packets), _) => (packets / 2..=packets * 2 + 4).contains(&(ahead + 2)),
