@@ -230,10 +230,11 @@ impl Context {
         }
     }
 
-    /// Turns that may be added to the offset of an IP-ID from the MSN. Where none but this flow takes IP-IDs, it stays as it is.
+    /// Turns that may be added to the offset of an IP-ID from the MSN. Where none but this flow takes IP-IDs, it stays as it is;
+    /// behind few losses its bits reach.
     fn offsets(&self, found: &Packet<'_>, ahead: i16, last: &State) -> RangeInclusive<i16> {
         let (grown, packets) = self.grown_offset(last);
-        if grown == 0 || found.offset_bits == 0 {
+        if grown == 0 || found.offset_bits == 0 || (1..FAR).contains(&ahead) {
             return 0..=0;
         }
         let most = 2 * i32::from(ahead.max(0)) * i32::from(grown) / i32::from(packets) + 2 * i32::from(TURN);
