@@ -324,45 +324,42 @@ impl Context {
         let start = self.shared.msn.wrapping_sub(below);
         let first = start.wrapping_add(bits.wrapping_sub(start) & ((1 << k) - 1));
         let mut unknown = false;
-        if k >= u16::BITS || self.pace.is_next(now, 1 << k) {
-            if let Some(len) = self.with(first, &mut unknown, packet, x, memory, out)? {
-                return Ok(len);
-            }
-            // One that looks so far ahead is late.
-            let ahead = first.wrapping_sub(self.shared.msn).cast_signed();
-            if k == 4
-                && ahead >= LATE
-                && let Some(len) =
-                    self.with(first.wrapping_sub(1 << k), &mut unknown, packet, x, memory, out)?
-            {
-                return Ok(len);
-            }
-        } else if let Some(len) = self.by_proof(now, (first, 1 << k), &mut unknown, packet, x, memory, out)? {
+        let is_near = k >= u16::BITS || self.pace.is_next(now, 1 << k);
+        if is_near && let Some(len) = self.with(first, &mut unknown, packet, x, memory, out)? {
+            return Ok(len);
+        }
+        if let Some(len) = self.in_doubt(now, (first, k, is_near), &mut unknown, packet, x, memory, out)? {
             return Ok(len);
         }
         Err(if unknown { Failure::NoRequest(packet.format) } else { Failure::Crc(packet.format) })
     }
 
-    /// [`find`](Self::find) where more than a turn of MSNs may have passed.
+    /// [`find`](Self::find) where a packet is late, or more than a turn of MSNs may have passed.
     #[cold]
     #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
-    fn by_proof(
+    fn in_doubt(
         &self,
         now: Moment,
-        (first, turn): (u32, u32),
+        (first, k, is_near): (u32, u32, bool),
         unknown: &mut bool,
         packet: &Packet<'_, '_>,
         x: &mut Fields<'_>,
         memory: &Memory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
-        let last = self.shared.msn;
-        let behind = first.wrapping_sub(last).cast_signed() <= 0;
+        let (last, turn) = (self.shared.msn, 1 << k);
+        let mut with = |msn: u32| self.with(msn, unknown, packet, x, memory, out);
+        let ahead = first.wrapping_sub(last).cast_signed();
+        if is_near {
+            // One that looks so far ahead is late.
+            return if k == 4 && ahead >= LATE { with(first.wrapping_sub(turn)) } else { Ok(None) };
+        }
+        let behind = ahead <= 0;
         let ahead = first.wrapping_add(if behind { turn } else { 0 }).wrapping_sub(last);
         let clock = self.pace.passed(now);
         let candidates = Candidates::new(ahead, turn, clock, false);
         // Each candidate is one more that a CRC of 8 bits may take for the right one, where more than the MSN was missed.
-        let (_, turns) = msn_interval(turn.ilog2());
+        let (_, turns) = msn_interval(k);
         let few = if packet.format == Format::Pt0 { turn } else { turn * (turns + 1) };
         let is_likely = |distance: u32| match clock {
             _ if has_check(packet.format) => true,
@@ -372,24 +369,22 @@ impl Context {
         };
         let mut fits = Fits::default();
         for ahead in candidates.distances().filter(|distance| is_likely(*distance)) {
-            if self.with(last.wrapping_add(ahead), unknown, packet, x, memory, out)?.is_some() {
+            if with(last.wrapping_add(ahead))?.is_some() {
                 fits.add(ahead, &candidates);
             }
         }
         // Messages are sent again.
-        let is_again = behind && self.with(first, unknown, packet, x, memory, out)?.is_some();
+        let is_again = behind && with(first)?.is_some();
         match fits.proof(&candidates, self.pace.is_usual(now)) {
-            Proof::Nothing if is_again => self.with(first, unknown, packet, x, memory, out),
+            Proof::Nothing if is_again => with(first),
             Proof::Nothing => Ok(None),
-            Proof::Meant(ahead, _) if !is_again => {
-                self.with(last.wrapping_add(ahead), unknown, packet, x, memory, out)
-            }
+            Proof::Meant(ahead, _) if !is_again => with(last.wrapping_add(ahead)),
             Proof::Meant(..) | Proof::Ambiguous => Err(Failure::Ambiguous(packet.format)),
         }
     }
 
     /// The headers with an MSN, if they pass their check with it; notes whether they name a message that is unknown.
-    #[inline]
+    #[inline(always)]
     fn with(
         &self,
         msn: u32,
