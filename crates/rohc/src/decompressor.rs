@@ -590,7 +590,10 @@ impl<'m> Decompressor<'m> {
                         out,
                     )
                     .map(|verified| delivered(cid, ProfileId::Coap, verified))
-                    .map_err(Problem::Failure)
+                    .map_err(|failure| {
+                        context.pace.note_failure();
+                        Problem::Failure(failure)
+                    })
             }
             Kind::Tcp(context) => {
                 let room = self.tcp.get_mut(cid.index()).ok_or(Problem::NoContext)?;

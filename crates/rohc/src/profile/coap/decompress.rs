@@ -203,25 +203,6 @@ impl Context {
         memory: &mut Memory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        let last = self.shared.msn;
-        let verified = self.verified(now, packet, memory, out);
-        match verified {
-            Ok(_) => {
-                self.pace.note(now, self.shared.msn.wrapping_sub(last).cast_signed().max(1).cast_unsigned())
-            }
-            Err(_) => self.pace.note_failure(),
-        }
-        verified
-    }
-
-    #[inline]
-    fn verified(
-        &mut self,
-        now: Moment,
-        packet: &Header<'_>,
-        memory: &mut Memory<'_, '_>,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
         if self.state == DecompressorState::Nc {
             return Err(Failure::NotAllowed(Format::Pt1));
         }
@@ -230,7 +211,10 @@ impl Context {
         let mut reader = Reader::new(packet.first, packet.rest);
         let format = read_base(packet, &self.shared, &mut reader, &mut x)?;
         if matches!(format, Format::CoCommon | Format::CoRepair) {
-            return self.common(packet, format, &mut reader, &mut x, memory, out);
+            let last = self.shared.msn;
+            let verified = self.common(packet, format, &mut reader, &mut x, memory, out)?;
+            self.pace.note(now, steps(last, self.shared.msn));
+            return Ok(verified);
         }
         // RFC 5795, section 5.2.3: no attempt with 3 bits on a context that is damaged.
         if self.state == DecompressorState::Sc && format == Format::Pt0 {
@@ -251,6 +235,7 @@ impl Context {
             return Err(Failure::OnTrial(format));
         }
         self.count_losses(x.msn);
+        self.pace.note(now, steps(self.shared.msn, x.msn));
         self.ack_due = x.carries != Carries::NOTHING || self.state == DecompressorState::Sc;
         self.accept(&x, memory);
         self.deliver(packet, format, len, payload, out)
@@ -473,7 +458,7 @@ impl Context {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn count_losses(&mut self, msn: u32) {
         let ahead = msn.wrapping_sub(self.shared.msn) as i32;
         self.seen = self.seen.saturating_add(1);
@@ -592,6 +577,12 @@ fn crc_is_right(state: &State, packet: &Packet<'_, '_>, x: &Fields<'_>) -> bool 
     let Some(check) = Check::of_width(width) else { return false };
     let (_, sent) = reader.collected(MSN);
     header::crc(state, template, outline, x, check, sent, (payload.len(), sum)) == read
+}
+
+/// Steps of the pace from the `last` MSN to another one.
+#[inline]
+fn steps(last: u32, msn: u32) -> u32 {
+    msn.wrapping_sub(last).cast_signed().max(1).cast_unsigned()
 }
 
 /// The MSN near the last one whose 16 low bits are `bits`.
