@@ -583,9 +583,17 @@ impl<'m> Decompressor<'m> {
             Kind::Coap(context) => {
                 let may_elide = self.config.channel.integrity_below() != Integrity::None;
                 context
-                    .compressed(header, &mut memory(&mut self.templates, linked, &self.bases, may_elide), out)
+                    .compressed(
+                        now,
+                        header,
+                        &mut memory(&mut self.templates, linked, &self.bases, may_elide),
+                        out,
+                    )
                     .map(|verified| delivered(cid, ProfileId::Coap, verified))
-                    .map_err(Problem::Failure)
+                    .map_err(|failure| {
+                        context.pace.note_failure();
+                        Problem::Failure(failure)
+                    })
             }
             Kind::Tcp(context) => {
                 let room = self.tcp.get_mut(cid.index()).ok_or(Problem::NoContext)?;
@@ -639,10 +647,12 @@ impl<'m> Decompressor<'m> {
         if profile == ProfileId::Coap {
             if let Kind::Coap(context) = &mut slot.kind {
                 let verified = context.initialize(header, &mut memory, out).map_err(Problem::Failure)?;
+                context.pace.note(now, 1);
                 return Ok(delivered(cid, profile, verified));
             }
             let mut context = coap::decompress::Context::new();
             let verified = context.initialize(header, &mut memory, out).map_err(Problem::Failure)?;
+            context.pace.note(now, 1);
             slot.kind.release(pool, memory.templates);
             slot.kind = Kind::Coap(context);
             return Ok(delivered(cid, profile, verified));

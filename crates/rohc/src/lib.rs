@@ -54,6 +54,7 @@ pub mod feedback;
 pub mod mode;
 pub mod packet;
 pub mod profile;
+mod proof;
 pub mod refresh;
 pub mod segmentation;
 mod state;

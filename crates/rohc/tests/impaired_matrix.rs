@@ -70,11 +70,7 @@ const OPEN: &[&str] = &[
     "Esp all wrong",
     "Udp all wrong",
     "all outage",
-    "TcpData v4 count wrong",
     "CoapMix outage",
-    "CoapExchange outage",
-    "TcpData outage",
-    "TcpAck outage",
 ];
 
 #[test]

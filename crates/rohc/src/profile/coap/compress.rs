@@ -12,7 +12,9 @@ use super::learn::IpIdWatcher;
 use super::message::Message;
 use super::outline::{Class, Entries, MAX_OUTLINE};
 use super::replicate::differences;
-use super::state::{ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, TokenMode};
+use super::state::{
+    ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, Token, TokenMode,
+};
 use super::{Base, Carries, Differences, Fields, FormatPolicy, Least, msn_interval};
 use crate::channel::Integrity;
 use crate::cid::Cid;
@@ -90,6 +92,8 @@ pub(crate) struct Context {
     pub(super) refreshing: bool,
     /// Templates that were known before a refresh, a bit each, and are still to be defined again because of it.
     again: u16,
+    /// The decompressor knows that `pt_0` is in use.
+    pub(super) knows_pt_0: bool,
     /// An IR or IR-CR packet was sent: the next ones go on with the templates that it has begun.
     pub(super) opened: bool,
     /// A packet of a port that is not listed was not CoAP: nothing of the flow is, any more.
@@ -166,6 +170,7 @@ impl Context {
             next_distrust: DISTRUST.0,
             refreshing: false,
             again: 0,
+            knows_pt_0: false,
             opened: false,
             abandoned: false,
             settled: false,
@@ -390,6 +395,8 @@ impl Context {
         let pt_0 = pt_0 && self.shared.path.checksum != ChecksumMode::Carried && !self.shared.path.switching;
         if pt_0 != self.shared.path.pt_0 {
             self.shared.path.pt_0 = pt_0;
+            // Whoever has missed that could read none of the packets that follow.
+            self.knows_pt_0 = config.coap.format == FormatPolicy::Pt0;
             self.control_changed(config);
         }
     }
@@ -509,7 +516,9 @@ impl Context {
         if Template::is_own(message.message_type) {
             received.by_token(self.names[1], &message.token)
         } else {
-            received.by_message_id(self.names[1], message.message_id)
+            let found = received.by_message_id(self.names[1], message.message_id);
+            // A Message ID comes again; a response has the token of its request (RFC 7252, section 5.3.1).
+            found.filter(|found| message.token == Token::EMPTY || message.token == found.token())
         }
     }
 
@@ -705,7 +714,7 @@ impl Context {
             return Least::Pt2;
         }
         let is_carried = self.shared.path.checksum == ChecksumMode::Carried;
-        if self.shared.path.pt_0 || is_carried && config.coap.format != FormatPolicy::Pt1 {
+        if self.shared.path.pt_0 && self.knows_pt_0 || is_carried && config.coap.format != FormatPolicy::Pt1 {
             Least::Pt0
         } else {
             Least::Pt1

@@ -92,6 +92,7 @@ impl Context {
         if acked.wrapping_sub(self.since) as i32 >= 0 {
             self.left = Left::default();
             self.refreshing = false;
+            self.knows_pt_0 = true;
             for number in self.shared.numbers() {
                 // A template is known if a packet that used it is.
                 if let Some(template) = self.shared.template_mut(number, templates)

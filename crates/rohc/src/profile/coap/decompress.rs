@@ -8,14 +8,19 @@ use super::header::{self, Unbuildable};
 use super::outline::{Class, Entries, is_outline};
 use super::state::{ChecksumMode, State, Template, Templates};
 use super::{Carries, Fields, msn_interval};
+use crate::arrival::{Moment, Pace, Passed};
 use crate::exchange::{Exchange, Exchanges};
 use crate::packet::Header;
 use crate::profile::rfc3095::decompress::{Failure, Verified};
 use crate::profile::{Format, ProfileId};
+use crate::proof::{Candidates, Fits, Proof};
 use crate::state::DecompressorState;
 
 /// Packets after which the compressor is told how many were lost.
 const REPORT: u16 = 128;
+
+/// MSNs ahead of the last one from which on 4 bits may be those of a packet that is late.
+const LATE: i32 = 8;
 
 /// What a context needs of its channel.
 pub(crate) struct Memory<'a, 'm> {
@@ -34,6 +39,8 @@ pub(crate) struct Memory<'a, 'm> {
 pub(crate) struct Context {
     pub(crate) state: DecompressorState,
     shared: State,
+    /// Pace of the flow, in steps of the MSN.
+    pub(crate) pace: Pace,
     /// The flow, and its other direction.
     names: [u32; 2],
     /// The outcome of the last 16 packets: 1 is a failure.
@@ -65,6 +72,7 @@ impl Context {
         Self {
             state: DecompressorState::Nc,
             shared: State::new(),
+            pace: Pace::NEW,
             names: [0; 2],
             failures: 0,
             unrepaired: 0,
@@ -190,6 +198,7 @@ impl Context {
     #[inline]
     pub(crate) fn compressed(
         &mut self,
+        now: Moment,
         packet: &Header<'_>,
         memory: &mut Memory<'_, '_>,
         out: &mut [u8],
@@ -202,7 +211,10 @@ impl Context {
         let mut reader = Reader::new(packet.first, packet.rest);
         let format = read_base(packet, &self.shared, &mut reader, &mut x)?;
         if matches!(format, Format::CoCommon | Format::CoRepair) {
-            return self.common(packet, format, &mut reader, &mut x, memory, out);
+            let last = self.shared.msn;
+            let verified = self.common(packet, format, &mut reader, &mut x, memory, out)?;
+            self.pace.note(now, steps(last, self.shared.msn));
+            return Ok(verified);
         }
         // RFC 5795, section 5.2.3: no attempt with 3 bits on a context that is damaged.
         if self.state == DecompressorState::Sc && format == Format::Pt0 {
@@ -216,13 +228,14 @@ impl Context {
         let payload = reader.remaining();
         let sum = sum_for(&self.shared, payload);
         let found = Packet { format, reader: &reader, template: &template, outline, payload, sum };
-        let len = self.find(&found, &mut x, memory, out)?;
+        let len = self.find(now, &found, &mut x, memory, out)?;
         if self.state == DecompressorState::Sc && !has_check(format) && !self.trial {
             // An 8-bit CRC alone does not prove that a damaged context is sound again; two in a row do.
             self.trial = true;
             return Err(Failure::OnTrial(format));
         }
         self.count_losses(x.msn);
+        self.pace.note(now, steps(self.shared.msn, x.msn));
         self.ack_due = x.carries != Carries::NOTHING || self.state == DecompressorState::Sc;
         self.accept(&x, memory);
         self.deliver(packet, format, len, payload, out)
@@ -285,33 +298,94 @@ impl Context {
     #[inline]
     fn find(
         &self,
+        now: Moment,
         packet: &Packet<'_, '_>,
         x: &mut Fields<'_>,
         memory: &Memory<'_, '_>,
         out: &mut [u8],
     ) -> Result<usize, Failure> {
         let (bits, k) = packet.reader.collected(MSN);
-        let (below, turns) = msn_interval(k);
-        // A CRC-3 has no bits to spare for turns.
-        let repairs = if packet.format == Format::Pt0 { 0 } else { turns };
+        let (below, _) = msn_interval(k);
         let start = self.shared.msn.wrapping_sub(below);
-        let mask = (1 << k) - 1;
-        let first = start.wrapping_add(bits.wrapping_sub(start) & mask);
+        let first = start.wrapping_add(bits.wrapping_sub(start) & ((1 << k) - 1));
         let mut unknown = false;
-        // With the wrong turn the CRC fails for certain, because the bits of the MSN that are not sent are added to
-        // it; so the turns behind the interval may be tried.
-        for turn in 0..=repairs {
-            x.msn = first.wrapping_add(turn << k);
-            let request = self.request(&self.shared, packet.template, self.names, x, memory);
-            if !header::infer(&self.shared, packet.template, packet.outline, request, x) {
-                unknown = true;
-                continue;
-            }
-            if let Some(len) = self.build(&self.shared, packet, x, out)? {
-                return Ok(len);
-            }
+        let is_near = k >= u16::BITS || self.pace.is_next(now, 1 << k);
+        if is_near && let Some(len) = self.with(first, &mut unknown, packet, x, memory, out)? {
+            return Ok(len);
+        }
+        if let Some(len) = self.in_doubt(now, (first, k, is_near), &mut unknown, packet, x, memory, out)? {
+            return Ok(len);
         }
         Err(if unknown { Failure::NoRequest(packet.format) } else { Failure::Crc(packet.format) })
+    }
+
+    /// [`find`](Self::find) where a packet is late, or more than a turn of MSNs may have passed.
+    #[cold]
+    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
+    fn in_doubt(
+        &self,
+        now: Moment,
+        (first, k, is_near): (u32, u32, bool),
+        unknown: &mut bool,
+        packet: &Packet<'_, '_>,
+        x: &mut Fields<'_>,
+        memory: &Memory<'_, '_>,
+        out: &mut [u8],
+    ) -> Result<Option<usize>, Failure> {
+        let (last, turn) = (self.shared.msn, 1 << k);
+        let mut with = |msn: u32| self.with(msn, unknown, packet, x, memory, out);
+        let ahead = first.wrapping_sub(last).cast_signed();
+        if is_near {
+            // One that looks so far ahead is late.
+            return if k == 4 && ahead >= LATE { with(first.wrapping_sub(turn)) } else { Ok(None) };
+        }
+        let behind = ahead <= 0;
+        let ahead = first.wrapping_add(if behind { turn } else { 0 }).wrapping_sub(last);
+        let clock = self.pace.passed(now);
+        let candidates = Candidates::new(ahead, turn, clock, false);
+        // Each candidate is one more that a CRC of 8 bits may take for the right one, where more than the MSN was missed.
+        let (_, turns) = msn_interval(k);
+        let few = if packet.format == Format::Pt0 { turn } else { turn * (turns + 1) };
+        let is_likely = |distance: u32| match clock {
+            _ if has_check(packet.format) => true,
+            Passed::About { .. } => true,
+            Passed::AtMost(most) => most < distance + few,
+            Passed::Perhaps(_) => distance < ahead + few,
+        };
+        let mut fits = Fits::default();
+        for ahead in candidates.distances().filter(|distance| is_likely(*distance)) {
+            if with(last.wrapping_add(ahead))?.is_some() {
+                fits.add(ahead, &candidates);
+            }
+        }
+        // Messages are sent again.
+        let is_again = behind && with(first)?.is_some();
+        match fits.proof(&candidates, self.pace.is_usual(now)) {
+            Proof::Nothing if is_again => with(first),
+            Proof::Nothing => Ok(None),
+            Proof::Meant(ahead, _) if !is_again => with(last.wrapping_add(ahead)),
+            Proof::Meant(..) | Proof::Ambiguous => Err(Failure::Ambiguous(packet.format)),
+        }
+    }
+
+    /// The headers with an MSN, if they pass their check with it; notes whether they name a message that is unknown.
+    #[inline(always)]
+    fn with(
+        &self,
+        msn: u32,
+        unknown: &mut bool,
+        packet: &Packet<'_, '_>,
+        x: &mut Fields<'_>,
+        memory: &Memory<'_, '_>,
+        out: &mut [u8],
+    ) -> Result<Option<usize>, Failure> {
+        x.msn = msn;
+        let request = self.request(&self.shared, packet.template, self.names, x, memory);
+        if !header::infer(&self.shared, packet.template, packet.outline, request, x) {
+            *unknown = true;
+            return Ok(None);
+        }
+        self.build(&self.shared, packet, x, out)
     }
 
     /// The message of the other direction that a packet names.
@@ -384,7 +458,7 @@ impl Context {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn count_losses(&mut self, msn: u32) {
         let ahead = msn.wrapping_sub(self.shared.msn) as i32;
         self.seen = self.seen.saturating_add(1);
@@ -503,6 +577,12 @@ fn crc_is_right(state: &State, packet: &Packet<'_, '_>, x: &Fields<'_>) -> bool 
     let Some(check) = Check::of_width(width) else { return false };
     let (_, sent) = reader.collected(MSN);
     header::crc(state, template, outline, x, check, sent, (payload.len(), sum)) == read
+}
+
+/// Steps of the pace from the `last` MSN to another one.
+#[inline]
+fn steps(last: u32, msn: u32) -> u32 {
+    msn.wrapping_sub(last).cast_signed().max(1).cast_unsigned()
 }
 
 /// The MSN near the last one whose 16 low bits are `bits`.

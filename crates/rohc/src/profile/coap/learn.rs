@@ -203,6 +203,10 @@ impl Context {
         let first = self.is_first();
         let template = self.shared.template(number, memory.templates)?;
         let carries = x.carries;
+        if template.refers && self.request(message, memory).is_none() {
+            // What it answers was lost, which says nothing of the answers to come.
+            return None;
+        }
         let renames = carries.request && !template.names;
         if !(carries.message_id || carries.token || carries.numbers || renames) || first {
             return None;

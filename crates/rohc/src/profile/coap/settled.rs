@@ -129,7 +129,7 @@ impl Context {
             (true, false) => Format::Pt1t,
             (true, true) => Format::Pt1tc,
             (false, true) if config.coap.format != FormatPolicy::Pt1 => Format::Pt0c,
-            (false, false) if path.pt_0 => Format::Pt0,
+            (false, false) if path.pt_0 && self.knows_pt_0 => Format::Pt0,
             (false, _) => Format::Pt1,
         }
     }

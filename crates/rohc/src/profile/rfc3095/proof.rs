@@ -18,15 +18,10 @@ use super::header::ExtensionLists;
 use super::{Fields, IP_ID, IP_ID2, SN, TS, Upper, has_own_sn, has_rtp, upper};
 use crate::arrival::Passed as Clock;
 use crate::profile::{Format, ProfileId};
-
-/// An SN that is farther ahead is taken for one that is behind.
-const HALF: u32 = 0x7FFF;
+use crate::proof::{HALF, TRIALS};
 
 /// Packets in which compressors repeat what has changed: where fewer are missing, nothing was missed.
 const REPEATED: i32 = 4;
-
-/// SNs that are tried at most.
-const TRIALS: u32 = 256;
 
 impl Attempt<'_, '_> {
     /// True if `k` bits may stand for other SNs than `sn`, by the carrier's count or by the clock, and the header depends on it.

@@ -7,7 +7,7 @@
 use super::decompress::{Context, Packet};
 use super::doubt::TURN;
 use super::formats::has_crc7;
-use super::segment::{checksum_is_right, is_checksum_to_come};
+use super::segment::{checksum_is_right, checksum_sum, is_checksum_to_come};
 use super::state::State;
 use crate::arrival::Moment;
 use crate::state::DecompressorState;
@@ -29,9 +29,8 @@ impl Context {
         ahead: i16,
     ) -> bool {
         let is_next = self.state == DecompressorState::Fc && ahead == 1 && found.next.goes_on(last);
-        let turn = u64::from(self.pace.gap) * TURN as u64;
-        let is_behind_pause = turn > 0 && self.pace.waited(now) > turn;
-        is_next && (has_crc7(found.format) || self.calm == CALM && !is_behind_pause) || is_to_come(found, len)
+        is_next && (has_crc7(found.format) || self.calm == CALM && self.pace.is_next(now, TURN as u32))
+            || is_to_come(found, len)
     }
 }
 
@@ -39,6 +38,11 @@ impl Context {
 #[inline]
 pub(super) fn is_right(packet: &Packet<'_>, out: &[u8], len: usize) -> bool {
     checksum_is_right(packet.next.inner(), out.get(ip_len(packet)..len).unwrap_or_default(), packet.payload)
+}
+
+/// The sum of a packet that was rebuilt: 0, modulo 2^16 - 1, if its TCP checksum is right.
+pub(super) fn sum(packet: &Packet<'_>, out: &[u8], len: usize) -> u16 {
+    checksum_sum(packet.next.inner(), out.get(ip_len(packet)..len).unwrap_or_default(), packet.payload)
 }
 
 /// True if the sender has left the TCP checksum of a packet to its network interface.

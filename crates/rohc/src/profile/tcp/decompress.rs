@@ -7,12 +7,12 @@ use thinair_wire::coder::{Reader, Refusal, Traced, Tracer};
 use thinair_wire::crc::Check;
 
 use super::checksum::{CALM, is_right};
-use super::doubt::FAR;
 use super::formats::{base, formats, has_crc7};
 use super::header::Replicate;
 use super::options::index;
 use super::replicate::{Head, ir_cr, replicate_chain};
 use super::segment::{Unbuildable, rebuild};
+use super::solve::{MARKED, Mark, NUMBERS};
 use super::state::{Ip, MAX_IP, SYN, State, TcpRoom};
 use super::{Fields, ir, ir_dyn, irregular, settled_irregular};
 use crate::arrival::{Moment, Pace};
@@ -31,19 +31,19 @@ pub(crate) struct Context {
     pub(super) expects_right: bool,
     /// The MSN since which no field has changed that the TCP checksum does not cover.
     pub(super) moved: u16,
-    /// The last 16 MSNs before the newest one, of which the packet came: a bit each, the newest the lowest.
-    pub(super) came: u16,
     /// The IP-ID counts, and is told by the MSN.
     counts: bool,
-    /// 4 bits of MSN of the last packet, if it has failed and stood behind a gap.
-    pub(super) stray: Option<u8>,
-    /// Packets that must still be right before one is delivered.
-    pub(super) trial: u8,
+    /// A packet with right numbers has failed: a field is wrong that the TCP checksum does not cover.
+    pub(super) is_stale: bool,
     /// Packets that came one after the other without a gap or a failure, up to [`CALM`].
     pub(super) calm: u8,
     pub(crate) pace: Pace,
     /// The highest sequence number so far.
     pub(super) highest: u32,
+    /// Two packets of some time ago, the older first.
+    pub(super) marks: [Mark; 2],
+    /// By how much the distance of the two timestamps has changed at most from one packet to the next; forgotten slowly.
+    pub(super) drift: u16,
     /// The outcome of the last 16 packets: 1 is a failure.
     pub(crate) failures: u16,
     /// IR and IR-DYN packets that have failed one after the other.
@@ -71,6 +71,12 @@ pub(super) struct Packet<'p> {
     crc: u8,
     /// The IP-ID stood there as a whole.
     pub(super) has_whole_ip_id: bool,
+    /// Turns of the numbers: their difference between two values with the same bits, 0 if a number is known.
+    pub(super) turns: [u32; NUMBERS],
+    /// Bits that were read of sequence and acknowledgment number, each as it is and scaled, and of the timestamps.
+    pub(super) number_bits: [u8; 6],
+    /// Bits of the offset of the IP-ID that were read.
+    pub(super) offset_bits: u8,
 }
 
 impl Packet<'_> {
@@ -88,13 +94,13 @@ impl Context {
             state: DecompressorState::Nc,
             expects_right: false,
             moved: 0,
-            came: 0,
             counts: false,
-            stray: None,
-            trial: 0,
+            is_stale: false,
             calm: CALM,
             pace: Pace::NEW,
             highest: 0,
+            marks: [Mark::NEW; 2],
+            drift: 0,
             failures: 0,
             unrepaired: 0,
             ack_due: false,
@@ -166,7 +172,16 @@ impl Context {
         }
         verify_crc8(packet, packet.len_before(payload), reader.crc_read(), format)?;
         next.scale(payload.len());
-        let found = Packet { next, format, payload, crc: 0, has_whole_ip_id: true };
+        let found = Packet {
+            next,
+            format,
+            payload,
+            crc: 0,
+            has_whole_ip_id: true,
+            turns: [0; NUMBERS],
+            number_bits: [0; 6],
+            offset_bits: 0,
+        };
         let len = rebuild(&found.next, payload.len(), out).map_err(unbuildable)?;
         if self.is_late(&found.next, room) {
             return deliver(packet, &found, len, out);
@@ -223,7 +238,17 @@ impl Context {
             return Err(Failure::UnknownItem(Format::IrCr));
         }
         next.scale(payload.len());
-        let found = Packet { next, format: Format::IrCr, payload, crc: head.crc7, has_whole_ip_id: true };
+        let (format, crc, turns) = (Format::IrCr, head.crc7, [0; NUMBERS]);
+        let found = Packet {
+            next,
+            format,
+            payload,
+            crc,
+            has_whole_ip_id: true,
+            turns,
+            number_bits: [0; 6],
+            offset_bits: 0,
+        };
         let len = rebuild(&found.next, payload.len(), out).map_err(unbuildable)?;
         if Check::Crc7.of(out.get(..len).unwrap_or_default()) != found.crc {
             return Err(Failure::Crc(Format::IrCr));
@@ -275,69 +300,62 @@ impl Context {
         }
         let last = &room.0;
         // The state is copied once here, and back once it is verified.
-        let mut found =
-            Packet { next: *last, format: Format::CoCommon, payload: &[], crc: 0, has_whole_ip_id: false };
+        let (next, turns) = (*last, [0; NUMBERS]);
+        let format = Format::CoCommon;
+        let mut found = Packet {
+            next,
+            format,
+            payload: &[],
+            crc: 0,
+            has_whole_ip_id: false,
+            turns,
+            number_bits: [0; 6],
+            offset_bits: 0,
+        };
         self.read(packet, last, &mut found)?;
         let ahead = found.next.msn.wrapping_sub(last.msn) as i16;
-        if self.is_doubtful(&found, ahead) {
-            return self.compressed_in_doubt(packet, &mut found, room, out);
+        if !self.is_awaited(now, &found, ahead) {
+            return self.compressed_in_doubt(now, packet, &mut found, room, out);
         }
         let mut len = rebuild(&found.next, found.payload.len(), out).map_err(unbuildable)?;
-        let format = found.format;
-        let is_strong = has_crc7(format);
-        if !found.passes(out, len) {
-            // The notation says that `ack_flag` is 1 where it is not sent; other compressors mean that it is the last one.
-            if !is_strong || format == Format::CoCommon || last.ack_flag {
-                return Err(Failure::Crc(format));
-            }
+        let mut passes = found.passes(out, len);
+        // The notation says that `ack_flag` is 1 where it is not sent; other compressors mean that it is the last one.
+        if !passes && has_crc7(found.format) && found.format != Format::CoCommon && !last.ack_flag {
             found.next.ack_flag = false;
             len = rebuild(&found.next, found.payload.len(), out).map_err(unbuildable)?;
-            if !found.passes(out, len) {
-                return Err(Failure::Crc(format));
-            }
+            passes = found.passes(out, len);
+            found.next.ack_flag |= !passes;
         }
         let right = is_right(&found, out, len);
-        if self.expects_right && !right && !self.may_be_wrong(now, &found, len, last, ahead) {
-            return Err(Failure::Crc(format));
+        if !(passes && (right || !self.expects_right)) {
+            return self.compressed_in_doubt(now, packet, &mut found, room, out);
         }
-        let ahead = if (1..FAR).contains(&ahead) { ahead } else { self.place(&found, last, ahead, right) };
-        if ahead > 0 {
-            self.take(&found, room, ahead, right)?;
-        } else {
-            self.accept_late(&found, last, -ahead, right)?;
-        }
+        self.take(&found, room, ahead, right);
         deliver(packet, &found, len, out)
     }
 
     /// A packet is the newest one, `ahead` of the last.
     #[inline]
-    pub(super) fn take(
-        &mut self,
-        found: &Packet<'_>,
-        room: &mut TcpRoom,
-        ahead: i16,
-        right: bool,
-    ) -> Result<(), Failure> {
+    pub(super) fn take(&mut self, found: &Packet<'_>, room: &mut TcpRoom, ahead: i16, right: bool) {
         let is_strong = has_crc7(found.format);
         self.calm = if ahead == 1 { self.calm.saturating_add(1) } else { 0 };
-        // The packets in between have not come.
-        self.came = u32::from(self.came).checked_shl(ahead as u32).map_or(0, |came| came as u16);
-        self.came |= 1_u16.checked_shl(ahead as u32 - 1).unwrap_or(0);
         if is_strong {
             self.expects_right = right;
-            self.trial = 0;
+            self.is_stale = false;
         }
-        if !is_unmoved(&found.next, &room.0) {
+        let last = &room.0;
+        if !is_unmoved(&found.next, last) {
             self.moved = found.next.msn;
+        }
+        let apart = |state: &State| state.options.timestamps[0].wrapping_sub(state.options.timestamps[1]);
+        let drift = apart(&found.next).wrapping_sub(apart(last)).cast_signed().unsigned_abs();
+        self.drift = (self.drift - self.drift / 16).max(drift.min(0xFFFF) as u16);
+        if (found.next.msn ^ last.msn) & !(MARKED - 1) != 0 {
+            self.marks = [self.marks[1], Mark::of(&found.next)];
         }
         self.ack_due = (is_strong || self.state == DecompressorState::Sc) && self.unanswered == 0;
         self.unanswered = self.unanswered.saturating_sub(1);
         self.accept(&found.next, room);
-        if self.trial > 0 {
-            self.trial -= 1;
-            return Err(Failure::OnTrial(found.format));
-        }
-        Ok(())
     }
 
     /// Reads a compressed packet into `found`, whose state is the last one.
@@ -346,10 +364,6 @@ impl Context {
         let next = &mut found.next;
         let mut x = Fields::read(last);
         let (format, mut reader) = read_base(packet, next, &mut x)?;
-        // RFC 5795, section 5.2.3: no attempt with 3 bits on a context that is damaged.
-        if self.state == DecompressorState::Sc && !has_crc7(format) {
-            return Err(Failure::NotAllowed(format));
-        }
         apply(&x, format, last, next)?;
         // Without a list the options are those of the last packet, and all of them known.
         if x.says.list && !knows_options(next, x.options.present) {
@@ -371,14 +385,23 @@ impl Context {
         next.scale(payload.len());
         (found.format, found.payload, found.has_whole_ip_id) = (format, payload, x.has_whole_ip_id);
         found.crc = if has_crc7(format) { x.crc7 } else { x.crc3 };
+        let [value, echo] = &x.options.timestamps;
+        let numbers = [&x.seq, &x.seq_scaled, &x.ack, &x.ack_scaled, value, echo];
+        found.number_bits = numbers.map(|number| number.bits);
+        found.offset_bits = x.ip_id_offset.bits;
         Ok(())
     }
 
     /// Everything is known from this packet on.
     fn begin(&mut self, next: &State, room: &mut TcpRoom) {
-        self.came = 0;
-        self.moved = next.msn;
-        self.trial = 0;
+        self.is_stale = false;
+        let is_new = self.state == DecompressorState::Nc || !next.is_flow_of(&room.0);
+        if is_new {
+            self.marks = [Mark::of(next); 2];
+        }
+        if is_new || !is_unmoved(next, &room.0) {
+            self.moved = next.msn;
+        }
         self.highest = next.seq;
         self.accept(next, room);
         (self.ack_due, self.unanswered) = (true, 0);
@@ -391,7 +414,6 @@ impl Context {
         }
         self.msn = next.msn;
         self.unrepaired = 0;
-        self.stray = None;
         self.counts = next.inner().behavior.is_sequential();
         room.0 = *next;
         self.state.on_success();

@@ -1,234 +1,314 @@
 //! Which packet it is: the next one, one behind a gap, or one that is late. RFC 6846, section 5.3; RFC 4224.
 //!
-//! The MSN has 4 bits in compressed packets, and 16 packets later it is the same again. Behind a long gap, or where packets
-//! are late, these bits alone do not tell which packet it is. Three kinds of fields are guarded by different things:
+//! The MSN has 4 bits in compressed packets, and other numbers have few more. Behind a long gap, or where packets are late, these
+//! bits stand for several values. One is proved by these:
 //!
-//! - The TCP checksum covers the TCP header, its options and the addresses.
+//! - The TCP checksum covers the TCP header, its options and the addresses: `solve` finds the numbers with which it is right.
+//! - An IP-ID that counts is told by the MSN, and is wrong if that is. The carrier's count, the clock, the octets that the proved
+//!   numbers say were sent meanwhile, and a CRC leave one distance, or the packet is not delivered (`crate::proof`).
 //! - TTL, DSCP and DF are covered by the CRC alone. A compressor here repeats a change of them for longer than losses last
-//!   (`compress::SURE`), so they are known, unless the packet is older than the change.
-//! - An IP-ID that counts is told by the MSN, and is wrong if that is. Behind a gap such a context takes no CRC of 3 bits:
-//!   it waits for 7 bits (Static Context state), and there it tries which turn of the MSN it is.
-//!
-//! A gap of 16 to 19 packets, or 32 to 35, looks like one of up to 3; nothing but the CRC tells that the IP-ID is another.
+//!   (`note::SURE`), so they are known, unless the packet is older than the change.
 
-use super::checksum::{is_right, is_to_come};
+use core::ops::RangeInclusive;
+
+use super::checksum::{is_right, is_to_come, sum};
 use super::decompress::{Context, Packet, deliver, unbuildable};
 use super::formats::has_crc7;
-use super::segment::{headers_of, rebuild};
-use super::state::{EXTENSIONS, State, TcpRoom};
+use super::segment::rebuild;
+use super::solve::{NUMBERS, Solutions};
+use super::state::{State, TcpRoom};
+use crate::arrival::{Moment, Passed};
 use crate::packet::Header;
-use crate::profile::Format;
 use crate::profile::rfc3095::decompress::{Failure, Verified};
+use crate::proof::{Candidates, Fits, Proof};
 use crate::state::DecompressorState;
 
 /// MSNs that 4 bits tell apart.
 pub(super) const TURN: i16 = 16;
 
-/// From here on a packet that seems to be so much ahead may as well be one that is late; a compressor repeats changes for
-/// less than that.
+/// From here on a packet that seems to be so much ahead may as well be one that is late.
 pub(super) const FAR: i16 = 5;
 
-/// Turns of the MSN that a gap may have: up to 123 packets.
-const TURNS: i16 = 7;
-
-/// Packets that must be right behind a packet for which a turn was guessed.
-const TRIAL: u8 = 2;
-
-/// Octets that the headers of a packet can have.
-const MAX_HEADERS: usize = 2 * 40 + EXTENSIONS + 60;
+/// A packet as it may be meant.
+#[derive(Clone, Copy, Debug)]
+struct Meant {
+    /// Turns of its numbers.
+    turns: [i32; NUMBERS],
+    /// Its distance from the last packet.
+    ahead: i16,
+    /// Turns of the offset of its IP-ID.
+    offset: i16,
+}
 
 impl Context {
-    /// Whether the IP-ID of a packet hangs on an MSN that may be another.
+    /// True if the packet is the next one, or one of the next, as far as clock and carrier tell.
     #[inline]
-    pub(super) fn is_doubtful(&self, found: &Packet<'_>, ahead: i16) -> bool {
-        let is_behind_stray = self.stray.is_some_and(|stray| follows(stray, found));
-        found.next.inner().behavior.is_sequential()
-            && (!(1..FAR).contains(&ahead) || self.state == DecompressorState::Sc || is_behind_stray)
+    pub(super) fn is_awaited(&self, now: Moment, found: &Packet<'_>, ahead: i16) -> bool {
+        (1..FAR).contains(&ahead)
+            && self.state == DecompressorState::Fc
+            && (!found.next.inner().behavior.is_sequential() || self.pace.is_next(now, TURN as u32))
     }
 
-    /// A packet of which [`is_doubtful`](Self::is_doubtful) says so.
+    /// A packet that is not [awaited](Self::is_awaited), or not right as it was read.
     #[cold]
     pub(super) fn compressed_in_doubt(
         &mut self,
+        now: Moment,
         packet: &Header<'_>,
         found: &mut Packet<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        let (last, format) = (&room.0, found.format);
-        let mut len = rebuild(&found.next, found.payload.len(), out).map_err(unbuildable)?;
-        // An IP-ID is none of its business.
-        let right = is_right(found, out, len);
-        if self.expects_right && !right && !is_to_come(found, len) {
-            return Err(Failure::Crc(format));
+        let format = found.format;
+        found.turns = found.turns_of(&room.0);
+        // RFC 5795, section 5.2.3: no attempt with 3 bits on a context that is damaged, unless a checksum proves it.
+        let is_strong = has_crc7(format);
+        if self.state == DecompressorState::Sc && !is_strong && (!self.expects_right || self.is_stale) {
+            return Err(Failure::NotAllowed(format));
         }
-        let ahead = if has_crc7(format) {
-            let ahead = self.find_turn(found, last, out)?;
-            len = rebuild(&found.next, found.payload.len(), out).map_err(unbuildable)?;
-            ahead
+        let meant = self.find(now, found, &room.0, out)?;
+        let ahead = meant.ahead;
+        *found = found.meant(&meant, &room.0);
+        let len = rebuild(&found.next, found.payload.len(), out).map_err(unbuildable)?;
+        let right = is_right(found, out, len);
+        if ahead > 0 {
+            self.take(found, room, ahead, right);
         } else {
-            let ahead = found.next.msn.wrapping_sub(last.msn) as i16;
-            self.judge(found, last, ahead, found.passes(out, len))?;
-            ahead
-        };
-        if ahead <= 0 {
-            self.accept_late(found, last, -ahead, right)?;
-        } else {
-            self.take(found, room, ahead, right)?;
-            if ahead > TURN {
-                self.trial = TRIAL;
-                return Err(Failure::OnTrial(format));
+            // What a late packet does not say may have changed since.
+            let has_moved = found.next.msn.wrapping_sub(self.moved).cast_signed() < 0;
+            let is_shared = found.next.inner().behavior.is_sequential() && self.grown_offset(&room.0).0 > 0;
+            if !is_strong && (has_moved || is_shared) {
+                return Err(Failure::Ambiguous(format));
             }
+            (self.ack_due, self.calm) = (false, 0);
         }
         deliver(packet, found, len, out)
     }
 
-    /// A packet with 3 bits of CRC: is it late, or is the context in doubt from now on?
-    fn judge(&mut self, found: &Packet<'_>, last: &State, ahead: i16, passes: bool) -> Result<(), Failure> {
-        let goes_on = goes_on(&found.next, last, self.highest);
-        let is_behind_stray = self.stray.is_some_and(|stray| follows(stray, found));
-        self.stray = None;
-        if ahead <= 0 && !goes_on {
-            return if passes { Ok(()) } else { Err(Failure::Crc(found.format)) };
-        }
-        if ahead >= FAR && !goes_on && (!passes || may_be_late(found)?) {
-            return Err(Failure::Ambiguous(found.format));
-        }
-        if passes || is_behind_stray {
-            // Packets are missing of which one may have said more than this one.
-            self.state.on_dynamic_damage();
-            return Err(Failure::NotAllowed(found.format));
-        }
-        // The gap may be damage of the MSN; the next packet tells.
-        self.stray = Some(found.next.msn as u8 & 0xF);
-        Err(Failure::Crc(found.format))
-    }
-
-    /// A packet with 7 bits of CRC: turns it to the one turn of the MSN that fits, and says how much ahead that is.
-    fn find_turn(&mut self, found: &mut Packet<'_>, last: &State, out: &mut [u8]) -> Result<i16, Failure> {
-        let format = found.format;
-        let ahead = found.next.msn.wrapping_sub(last.msn) as i16;
-        let goes_on = goes_on(&found.next, last, self.highest);
-        let next = i16::from(ahead <= 0);
-        let turns = match (found.has_whole_ip_id, goes_on) {
-            // An IP-ID that stands there as a whole does not tell the turn.
-            (true, true) => next..=next,
-            (false, true) => next..=TURNS,
-            (_, false) => next - 1..=next - 1,
-        };
-        let mut fitting = None;
-        for turn in turns {
-            let turned = found.turned(turn);
-            let len = rebuild(&turned.next, turned.payload.len(), out).map_err(unbuildable)?;
-            if turned.passes(out, len) {
-                if fitting.is_some() {
-                    return Err(Failure::Ambiguous(format));
-                }
-                fitting = Some(turn);
-            }
-        }
-        match fitting {
-            Some(turn) => {
-                *found = found.turned(turn);
-                Ok(ahead + turn * TURN)
-            }
-            None if goes_on => {
-                self.state.on_dynamic_damage();
-                Err(Failure::Crc(format))
-            }
-            None => Err(Failure::Ambiguous(format)),
-        }
-    }
-
-    /// How much ahead a packet is that seems to be far ahead, late, or a duplicate, where the IP-ID does not depend on that.
-    #[cold]
-    pub(super) fn place(&self, found: &Packet<'_>, last: &State, ahead: i16, right: bool) -> i16 {
-        // What the TCP checksum does not cover has not changed for long, so it is the same in all of these packets.
-        let is_still = last.msn.wrapping_sub(self.moved) as i16 >= TURN;
-        let is_known = right && self.expects_right && is_still || has_crc7(found.format);
-        if ahead <= 0 || goes_on(&found.next, last, last.seq) && is_known { ahead } else { ahead - TURN }
-    }
-
-    /// Whether the packet that is so much behind the newest one has not come yet.
-    fn is_missing(&self, behind: i16) -> bool {
-        let bit = u32::try_from(behind - 1).ok().and_then(|at| 1_u16.checked_shl(at));
-        bit.is_some_and(|bit| self.came & bit == 0)
-    }
-
-    /// A packet that is late, or a duplicate. RFC 6846, section 5.3.1.1: it need not update the context. What it does not
-    /// say may have changed since, so it must be proved to be right.
-    #[cold]
-    pub(super) fn accept_late(
+    /// The packet that is meant, if it is proved.
+    fn find(
         &mut self,
+        now: Moment,
         found: &Packet<'_>,
         last: &State,
-        behind: i16,
-        right: bool,
-    ) -> Result<(), Failure> {
-        let msn = last.msn.wrapping_sub(behind as u16);
-        let is_unmoved = msn.wrapping_sub(self.moved) as i16 >= 0;
-        let is_proved = has_crc7(found.format) || right && self.expects_right && is_old(&found.next, last);
-        if !(self.is_missing(behind) && is_unmoved && is_proved) {
-            return Err(Failure::Ambiguous(found.format));
+        out: &mut [u8],
+    ) -> Result<Meant, Failure> {
+        let clock = self.pace.passed(now);
+        let (format, is_strong) = (found.format, has_crc7(found.format));
+        let len = rebuild(&found.next, found.payload.len(), out).map_err(unbuildable)?;
+        let as_read = found.next.msn.wrapping_sub(last.msn).cast_signed();
+        let sum = sum(found, out, len);
+        let mut solutions = Solutions::AS_READ;
+        let proves = self.expects_right && !is_to_come(found, len);
+        if proves {
+            solutions = self.solve(found, last, clock, sum).ok_or(Failure::Ambiguous(format))?;
+            if solutions.count == 0 {
+                let may_be_wrong =
+                    found.passes(out, len) && self.may_be_wrong(now, found, len, last, as_read);
+                let as_read = Meant { turns: [0; NUMBERS], ahead: as_read, offset: 0 };
+                return if may_be_wrong { Ok(as_read) } else { Err(Failure::Crc(format)) };
+            }
+        } else if !is_strong && !(1..FAR).contains(&as_read) {
+            return Err(Failure::Ambiguous(format));
         }
-        self.came |= 1 << (behind - 1);
-        (self.ack_due, self.calm) = (false, 0);
-        Ok(())
+        let (mut fits, mut meant) = (0, None);
+        for turns in solutions.iter() {
+            let ahead = self.place(now, found, turns, last, clock, out)?;
+            match ahead {
+                Placed::Nowhere => {}
+                Placed::Anywhere => fits += 2,
+                Placed::At(ahead, offset) => {
+                    fits += 1;
+                    meant = Some(Meant { turns: *turns, ahead, offset });
+                }
+            }
+        }
+        match meant {
+            Some(meant) if fits == 1 => Ok(meant),
+            None if fits == 0 => {
+                // The numbers are right: it is another field that is not.
+                self.is_stale |= proves;
+                Err(Failure::Crc(format))
+            }
+            _ => Err(Failure::Ambiguous(format)),
+        }
     }
+
+    /// Finds the distance from the last packet with these turns of the numbers.
+    fn place(
+        &self,
+        now: Moment,
+        found: &Packet<'_>,
+        turns: &[i32; NUMBERS],
+        last: &State,
+        clock: Passed,
+        out: &mut [u8],
+    ) -> Result<Placed, Failure> {
+        let mut passes = |ahead: i16, offset: i16| {
+            let meant = found.meant(&Meant { turns: *turns, ahead, offset }, last);
+            rebuild(&meant.next, meant.payload.len(), out)
+                .map(|len| meant.passes(out, len))
+                .map_err(unbuildable)
+        };
+        let as_read = found.next.msn.wrapping_sub(last.msn).cast_signed();
+        let first = if as_read > 0 { as_read } else { as_read + TURN };
+        let next = found.meant(&Meant { turns: *turns, ahead: as_read, offset: 0 }, last).next;
+        let goes_on = goes_on(&next, last, self.highest);
+        // What no number tells: a packet that is the same again, or late.
+        let otherwise = if (1..FAR).contains(&as_read) { as_read } else { first - TURN };
+        let by_octets = self.packets_by_octets(&next, last);
+        let is_counting = found.next.inner().behavior.is_sequential();
+        if !is_counting || found.has_whole_ip_id {
+            // An IP-ID that stands there as a whole tells the MSN where it counts the packets of this flow alone.
+            let counted = next.inner().behavior.nbo(next.inner().id).wrapping_sub(last_id(last));
+            let is_turn = counted.wrapping_sub(first as u16).is_multiple_of(TURN as u16);
+            let is_told = is_counting && is_turn && (1..LARGEST).contains(&counted);
+            let ahead = match is_told && is_old_enough(counted.into(), clock) {
+                true => counted.cast_signed(),
+                false if goes_on => nearest(first, clock),
+                false => otherwise,
+            };
+            return Ok(if passes(ahead, 0)? { Placed::At(ahead, 0) } else { Placed::Nowhere });
+        }
+        // One payload more than the last packet has none before it that were lost, and its bits are those behind that one.
+        let goes_on_at_once = as_read == 1
+            && !found.payload.is_empty()
+            && found.payload.len() as u32 == next.seq.wrapping_sub(last.seq)
+            && next.ack == last.ack;
+        if goes_on_at_once && !matches!(clock, Passed::AtMost(_)) {
+            return Ok(if passes(1, 0)? { Placed::At(1, 0) } else { Placed::Nowhere });
+        }
+        let mut offset_of = |ahead: i16| -> Result<Placed, Failure> {
+            let mut placed = Placed::Nowhere;
+            for offset in self.offsets(found, ahead, last) {
+                if !passes(ahead, offset)? {
+                    continue;
+                }
+                if !matches!(placed, Placed::Nowhere) {
+                    return Ok(Placed::Anywhere);
+                }
+                placed = Placed::At(ahead, offset);
+            }
+            Ok(placed)
+        };
+        let late = if !goes_on && otherwise <= 0 { offset_of(otherwise)? } else { Placed::Nowhere };
+        if matches!(clock, Passed::AtMost(most) if first as u32 > most) {
+            return Ok(late);
+        }
+        let clock = match (clock, by_octets) {
+            // Where nothing counts or paces them, packets may come faster than before; not so octets.
+            (Passed::Perhaps(most), Some(packets)) => Passed::Perhaps(most.max(packets * 2)),
+            (clock, _) => clock,
+        };
+        let candidates = Candidates::new(first as u32, TURN as u32, clock, false);
+        // Octets may have been sent again, and the clock may have stood still.
+        let is_likely = |ahead: u32| match (by_octets, clock) {
+            (None, _) | (_, Passed::AtMost(_)) => true,
+            (Some(_), Passed::About { packets, off }) if ahead.abs_diff(packets) <= off => true,
+            (Some(packets), _) => (packets / 2..=packets * 2 + 4).contains(&(ahead + 2)),
+        };
+        let mut fits = Fits::default();
+        for ahead in candidates.distances().filter(|ahead| is_likely(*ahead)) {
+            let Ok(distance) = i16::try_from(ahead) else { continue };
+            // One that looks so far ahead is late if it does not go on, unless that much time has passed.
+            if distance >= FAR && !goes_on && !is_old_enough(ahead, clock) {
+                continue;
+            }
+            match offset_of(distance)? {
+                Placed::Nowhere => {}
+                Placed::Anywhere => return Ok(Placed::Anywhere),
+                Placed::At(..) => fits.add(ahead, &candidates),
+            }
+        }
+        if !matches!(late, Placed::Nowhere) {
+            return Ok(if fits.is_none() { late } else { Placed::Anywhere });
+        }
+        match fits.proof(&candidates, self.pace.is_usual(now)) {
+            Proof::Nothing => Ok(Placed::Nowhere),
+            Proof::Ambiguous => Ok(Placed::Anywhere),
+            Proof::Meant(ahead, _) => offset_of(ahead as i16),
+        }
+    }
+
+    /// Turns that may be added to the offset of an IP-ID from the MSN. Where none but this flow takes IP-IDs, it stays as it is;
+    /// behind few losses its bits reach.
+    fn offsets(&self, found: &Packet<'_>, ahead: i16, last: &State) -> RangeInclusive<i16> {
+        let (grown, packets) = self.grown_offset(last);
+        if grown == 0 || found.offset_bits == 0 || (1..FAR).contains(&ahead) {
+            return 0..=0;
+        }
+        let most = 2 * i32::from(ahead.max(0)) * i32::from(grown) / i32::from(packets) + 2 * i32::from(TURN);
+        let turns = most >> found.offset_bits;
+        -1..=turns.min(MOST_OFFSETS) as i16
+    }
+}
+
+/// Turns of an offset that are tried.
+const MOST_OFFSETS: i32 = 32;
+
+/// Where a packet belongs.
+enum Placed {
+    /// With these numbers, no CRC is right.
+    Nowhere,
+    /// Several are.
+    Anywhere,
+    /// So much ahead, with turns of the offset of its IP-ID.
+    At(i16, i16),
+}
+
+/// IP-IDs by which a packet may be ahead.
+const LARGEST: u16 = 4_096;
+
+fn last_id(last: &State) -> u16 {
+    last.inner().behavior.nbo(last.inner().id)
+}
+
+/// True if a packet may be so much ahead, as far as the clock tells.
+fn is_old_enough(ahead: u32, clock: Passed) -> bool {
+    match clock {
+        Passed::AtMost(most) | Passed::Perhaps(most) => ahead <= most,
+        Passed::About { packets, off } => ahead <= packets + off,
+    }
+}
+
+/// The distance that carrier or clock tell, or the first one.
+fn nearest(first: i16, clock: Passed) -> i16 {
+    let (packets, off) = match clock {
+        Passed::AtMost(packets) => (packets, TURN as u32 / 2),
+        Passed::About { packets, off } => (packets, off),
+        Passed::Perhaps(_) => return first,
+    };
+    let turn = TURN as u32;
+    let turns = (packets.min(u32::from(LARGEST)).saturating_sub(first as u32) + turn / 2) / turn;
+    let nearest = first + turns as i16 * TURN;
+    if packets.abs_diff(nearest as u32) <= off { nearest } else { first }
 }
 
 impl Packet<'_> {
-    /// The same packet, so many turns of the MSN later.
-    fn turned(&self, turn: i16) -> Self {
-        let mut turned = *self;
-        let by = (turn * TURN) as u16;
-        turned.next.msn = turned.next.msn.wrapping_add(by);
-        if !self.has_whole_ip_id {
-            let ip = turned.next.inner_mut();
+    /// The packet as it is meant, behind the `last` one.
+    fn meant(&self, meant: &Meant, last: &State) -> Self {
+        let mut packet = *self;
+        let next = &mut packet.next;
+        let by = |number: usize| self.turns[number].wrapping_mul(meant.turns[number].cast_unsigned());
+        next.seq = next.seq.wrapping_add(by(0));
+        next.ack = next.ack.wrapping_add(by(1));
+        next.options.timestamps[0] = next.options.timestamps[0].wrapping_add(by(2));
+        next.options.timestamps[1] = next.options.timestamps[1].wrapping_add(by(3));
+        next.scale(self.payload.len());
+        let msn = last.msn.wrapping_add_signed(meant.ahead);
+        let by = msn.wrapping_sub(next.msn).wrapping_add_signed(meant.offset << self.offset_bits);
+        next.msn = msn;
+        let ip = next.inner_mut();
+        if !self.has_whole_ip_id && ip.behavior.is_sequential() {
             ip.id = ip.behavior.nbo(ip.behavior.nbo(ip.id).wrapping_add(by));
         }
-        turned
+        packet
     }
 }
 
-/// Whether the MSN of a packet is the one behind 4 bits of another.
-fn follows(stray: u8, found: &Packet<'_>) -> bool {
-    (stray + 1) & 0xF == found.next.msn as u8 & 0xF
-}
-
-/// Whether a packet has a number that is beyond that of the last one, or beyond a sequence number.
+/// True if a packet has a number that is beyond that of the last one, or beyond a sequence number.
 fn goes_on(next: &State, last: &State, seq: u32) -> bool {
     let goes_on = |new: u32, old: u32| (new.wrapping_sub(old) as i32) > 0;
     let mut stamps = next.options.timestamps.iter().zip(last.options.timestamps);
     goes_on(next.seq, seq) || goes_on(next.ack, last.ack) || stamps.any(|(new, old)| goes_on(*new, old))
-}
-
-/// Whether a packet that seems to be far ahead has a right CRC as one that is late, too: with an IP-ID that is a turn of the
-/// MSN earlier, and perhaps one of the bits of its offset.
-fn may_be_late(found: &Packet<'_>) -> Result<bool, Failure> {
-    let bits = match found.format {
-        Format::Seq4 => 3,
-        Format::Seq7 => 5,
-        Format::Seq2 | Format::Seq6 => 7,
-        _ => 4,
-    };
-    for offset in [0, 1 << bits] {
-        let mut late = found.turned(-1);
-        let ip = late.next.inner_mut();
-        ip.id = ip.behavior.nbo(ip.behavior.nbo(ip.id).wrapping_sub(offset));
-        let mut headers = [0; MAX_HEADERS];
-        let len = headers_of(&late.next, late.payload.len(), &mut headers).map_err(unbuildable)?;
-        if late.passes(&headers, len) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// Whether a late packet says of what its TCP checksum does not cover nothing that is newer than the context.
-fn is_old(next: &State, last: &State) -> bool {
-    let (ip, kept) = (next.inner(), last.inner());
-    let is_behind = next.ip_id_offset().wrapping_sub(last.ip_id_offset()) as i16 <= 0;
-    (ip.ttl, ip.behavior, ip.df) == (kept.ttl, kept.behavior, kept.df)
-        && (!ip.behavior.is_sequential() || is_behind)
 }

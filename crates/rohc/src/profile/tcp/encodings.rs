@@ -21,6 +21,8 @@ pub(super) struct Counter {
     has_candidates: bool,
     /// The format says it.
     pub(super) said: bool,
+    /// Bits that were read, 0 if the value is known without its reference.
+    pub(super) bits: u8,
 }
 
 impl Counter {
@@ -29,7 +31,7 @@ impl Counter {
     pub(super) fn read<S: Serial>(reference: S) -> Self {
         let value = reference.to_u32();
         let mask = u32::MAX >> (32 - S::BITS);
-        Self { value, low: value, high: value, mask, has_candidates: false, said: false }
+        Self { value, low: value, high: value, mask, has_candidates: false, said: false, bits: 0 }
     }
 
     /// A field that is to be written, with what the other side may hold.
@@ -43,7 +45,8 @@ impl Counter {
     pub(super) fn between<S: Serial>(value: S, bounds: Option<(S, S)>) -> Self {
         let mask = u32::MAX >> (32 - S::BITS);
         let (low, high) = bounds.map_or((0, 0), |(low, high)| (low.to_u32(), high.to_u32()));
-        Self { value: value.to_u32(), low, high, mask, has_candidates: bounds.is_some(), said: false }
+        let (value, has_candidates) = (value.to_u32(), bounds.is_some());
+        Self { value, low, high, mask, has_candidates, said: false, bits: 0 }
     }
 
     /// Whether `k` bits tell the value, whichever candidate the other side holds. `p` is the offset of RFC 4997. (Writing
@@ -84,6 +87,7 @@ impl Counter {
             let start = self.low.wrapping_sub(p);
             let ahead = bits.wrapping_sub(start) & ((1 << k) - 1);
             self.value = start.wrapping_add(ahead) & self.mask;
+            self.bits = k as u8;
         }
         self.said = true;
         Ok(())

@@ -226,7 +226,13 @@ fn ipv6(ip: &Ip, len: u16, out: &mut [u8]) {
 /// routing header it seems wrong.
 #[inline]
 pub(super) fn checksum_is_right(ip: &Ip, tcp: &[u8], payload: &[u8]) -> bool {
-    pseudo_header(ip, tcp.len() + payload.len()).octets(tcp).octets(payload).checksum() == 0
+    checksum_sum(ip, tcp, payload) == u16::MAX
+}
+
+/// The sum that is 2^16 - 1 if the TCP checksum is right.
+#[inline]
+pub(super) fn checksum_sum(ip: &Ip, tcp: &[u8], payload: &[u8]) -> u16 {
+    pseudo_header(ip, tcp.len() + payload.len()).octets(tcp).octets(payload).fold()
 }
 
 /// True if a checksum is the sum of the pseudo-header alone: that of a host whose network interface is to add the rest, as
