@@ -114,7 +114,8 @@ impl Attempt<'_, '_> {
             Clock::AtMost(most) | Clock::Perhaps(most) => most,
             Clock::About { packets, off } => packets.saturating_add(off),
         };
-        if matches!(clock, Clock::AtMost(_)) && first > most && !has_own_sn(x.profile) {
+        let is_counted = matches!(clock, Clock::AtMost(_));
+        if is_counted && first > most && !has_own_sn(x.profile) {
             return Err(Failure::Ambiguous(format));
         }
         let usual = context.pace.is_usual(self.now);
@@ -174,7 +175,7 @@ impl Attempt<'_, '_> {
             0 => return Err(Failure::Crc(format)),
             1 if is_complete && (!may_have_jumped || has_no_time || is_awaited) => (fits.last, true),
             // A flow that pauses like this has paused once more.
-            _ if usual && is_awaited && fits.last == first => (first, false),
+            _ if usual && is_awaited && fits.last == first && !is_counted => (first, false),
             _ => return Err(Failure::Ambiguous(format)),
         };
         self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)?;
