@@ -110,7 +110,7 @@ impl Attempt<'_, '_> {
                 passed.by = By::Late;
                 return Ok(());
             }
-            if !is_ahead && passed.looks_late || is_late && holds_sn {
+            if holds_sn && (is_late || !is_ahead && passed.looks_late) {
                 return Err(Failure::Ambiguous(format));
             }
         } else if let Some(sn2) = self.doubtful(sn, x) {
