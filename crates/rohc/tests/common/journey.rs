@@ -22,6 +22,8 @@ pub enum Pace {
     Every(u64),
     /// Gaps with an exponential distribution of that mean.
     Exponential(u64),
+    /// Gaps of people and of programs: bursts, and pauses of up to 4,000 times that mean.
+    Erratic(u64),
 }
 
 impl Pace {
@@ -37,6 +39,7 @@ impl Pace {
         match self {
             Self::Every(interval) => format!("{} ms", interval / 1_000),
             Self::Exponential(_) => "unpaced".into(),
+            Self::Erratic(_) => "erratic".into(),
         }
     }
 }
@@ -226,11 +229,17 @@ struct Direction {
     outage: u64,
 }
 
+/// A time with an exponential distribution of that mean.
+fn exponential(mean: u64, random: &mut Random) -> u64 {
+    let unit = (1 + random.below(1 << 32)) as f64 / (1_u64 << 32) as f64;
+    (-unit.ln() * mean as f64) as u64
+}
+
 /// Carries `packets` packets of the flow.
 pub fn run(setup: &Setup, fates: &mut dyn Fates, seed: u64, packets: u64) -> Outcome {
     let mut journey = Journey::new(setup, fates, seed);
     let interval = match setup.pace {
-        Pace::Every(interval) | Pace::Exponential(interval) => interval,
+        Pace::Every(interval) | Pace::Exponential(interval) | Pace::Erratic(interval) => interval,
     };
     // A clock of 8 kHz, as that of voice.
     let mut source =
@@ -253,8 +262,16 @@ pub fn run(setup: &Setup, fates: &mut dyn Fates, seed: u64, packets: u64) -> Out
                 time + journey.random.below(1_000)
             }
             Pace::Exponential(mean) => {
-                let unit = (1 + journey.random.below(1 << 32)) as f64 / (1_u64 << 32) as f64;
-                time += (-unit.ln() * mean as f64) as u64;
+                time += exponential(mean, &mut journey.random);
+                time
+            }
+            Pace::Erratic(mean) => {
+                time += match journey.random.below(20) {
+                    0..8 => journey.random.below(100),
+                    8..18 => exponential(mean, &mut journey.random),
+                    18 => exponential(mean << journey.random.below(13), &mut journey.random),
+                    _ => mean,
+                };
                 time
             }
         };

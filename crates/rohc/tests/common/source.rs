@@ -24,6 +24,8 @@ pub enum Kind {
     TcpData,
     /// Segments without payload that acknowledge one or two others.
     TcpAck,
+    /// What people and programs say over TCP: segments of any size, acknowledgments, and IP-IDs that other flows take, too.
+    TcpChat,
     /// Requests for one resource, with Message IDs that count.
     CoapGet,
     /// Notifications with an Observe option that counts.
@@ -73,7 +75,7 @@ impl Kind {
     }
 
     pub fn is_tcp(self) -> bool {
-        matches!(self, Self::TcpData | Self::TcpAck)
+        matches!(self, Self::TcpData | Self::TcpAck | Self::TcpChat)
     }
 
     /// Checksums that the flow may have.
@@ -104,7 +106,7 @@ impl Kind {
         match self {
             // TTLs of the mix move, and some of its checksums are wrong.
             Self::Esp | Self::CoapMix => true,
-            Self::Udp | Self::Ip | Self::UdpLite | Self::TcpData | Self::TcpAck => !six,
+            Self::Udp | Self::Ip | Self::UdpLite | Self::TcpData | Self::TcpAck | Self::TcpChat => !six,
             Self::Rtp | Self::RtpTalk | Self::RtpPause | Self::CoapGet | Self::CoapNotify => {
                 checksum == Checksum::Elided
             }
@@ -117,7 +119,7 @@ impl Kind {
 /// The packets of a flow.
 pub enum Source {
     Plain { flow: Flow, has_pauses: bool, is_elided: bool },
-    Tcp { packet: Packet, is_ack: bool, time: u32 },
+    Tcp { packet: Packet, kind: Kind, time: u32 },
     Coap(coap::Flow),
     Mix(coap::Mix),
 }
@@ -148,12 +150,12 @@ impl Source {
             Kind::Esp => plain(Some(MediaKind::Esp), 50),
             Kind::Ip => plain(None, 47),
             Kind::UdpLite => plain(Some(MediaKind::UdpLite), 136),
-            Kind::TcpData | Kind::TcpAck => {
+            Kind::TcpData | Kind::TcpAck | Kind::TcpChat => {
                 let mut packet = Packet::new(vec![Outer::new(six)], 4_000);
                 packet.ips[0].id = random.next() as u16;
                 packet.tcp.sequence_number = random.next() as u32;
                 packet.tcp.acknowledgment_number = random.next() as u32;
-                Self::Tcp { packet, is_ack: kind == Kind::TcpAck, time: 90_000 }
+                Self::Tcp { packet, kind, time: 90_000 }
             }
             Kind::CoapGet => Self::Coap(coap::Flow::new(FlowName::A, six, seed)),
             Kind::CoapNotify => Self::Coap(coap::Flow::new(FlowName::D, six, seed)),
@@ -203,17 +205,24 @@ impl Source {
                 set_checksum(&mut packet, *is_elided);
                 packet
             }
-            Self::Tcp { packet, is_ack, time } => {
-                packet.ips[0].id = packet.ips[0].id.wrapping_add(1);
+            Self::Tcp { packet, kind, time } => {
+                let others = *kind == Kind::TcpChat && random.once_in(4);
+                packet.ips[0].id = packet.ips[0].id.wrapping_add(1 + u16::from(others));
                 *time += random.below(30) as u32;
                 packet.options = timestamps(*time, *time - 40);
-                if *is_ack {
-                    let by = 1_448 * (1 + random.below(2) as u32);
-                    packet.tcp.acknowledgment_number = packet.tcp.acknowledgment_number.wrapping_add(by);
-                } else {
-                    packet.tcp.sequence_number = packet.tcp.sequence_number.wrapping_add(100);
-                    packet.payload = payload(100, random);
-                }
+                let sent = packet.payload.len() as u32;
+                packet.tcp.sequence_number = packet.tcp.sequence_number.wrapping_add(sent);
+                let (octets, acknowledged) = match kind {
+                    Kind::TcpAck => (0, 1_448 * (1 + random.below(2))),
+                    Kind::TcpChat => {
+                        let octets = if random.once_in(2) { 1 + random.below(300) } else { 0 };
+                        (octets, if random.once_in(2) { random.below(3_000) } else { 0 })
+                    }
+                    _ => (100, 0),
+                };
+                let acknowledged = acknowledged as u32;
+                packet.tcp.acknowledgment_number = packet.tcp.acknowledgment_number.wrapping_add(acknowledged);
+                packet.payload = payload(octets as usize, random);
                 packet.octets()
             }
         };

@@ -4,7 +4,7 @@
 //!
 //! Here all that may be meant are tried, and one is believed if
 //!
-//! - the checksum of UDP or UDP-Lite is right with it, where that covers what follows from the SN: RTP and CoAP; or
+//! - the checksum of UDP or UDP-Lite is right with it, where that covers what follows from the SN: RTP; or
 //! - no other one passes the CRC, of those that the carrier's count or the clock allow; or
 //! - it is the only one near to the pace of a flow that has never paused.
 //!
@@ -247,11 +247,10 @@ impl Attempt<'_, '_> {
     }
 }
 
-/// True if the checksum of UDP or UDP-Lite covers fields that follow from the SN.
+/// True if the checksum of UDP or UDP-Lite covers fields that follow from the SN. Profile 0x0080 sends Message ID and token.
 pub(super) const fn is_proved_by_sum(profile: ProfileId) -> bool {
     match upper(profile) {
-        Upper::Udp => has_rtp(profile) || matches!(profile, ProfileId::Coap2015),
-        Upper::UdpLite => has_rtp(profile),
+        Upper::Udp | Upper::UdpLite => has_rtp(profile),
         Upper::None | Upper::Esp => false,
     }
 }

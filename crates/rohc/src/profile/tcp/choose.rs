@@ -50,7 +50,7 @@ impl Context {
             window: Counter::write(next.window, &self.window),
             ttl: Counter::between(ip.ttl, ttl),
             // Offsets of another behaviour mean nothing.
-            ip_id_offset: if is_due(aged::BEHAVIOR) {
+            ip_id_offset: if plan.ip_id || is_due(aged::BEHAVIOR) {
                 Counter::between(next.ip_id_offset(), None)
             } else {
                 Counter::write(next.ip_id_offset(), &self.ip_id_offset)

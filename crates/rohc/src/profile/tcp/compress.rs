@@ -13,6 +13,7 @@ use super::replicate::{self, Base};
 use super::segment::Segment;
 use super::state::{State, TcpRoom};
 use super::{ir, ir_dyn};
+use crate::caution::Caution;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig};
 use crate::profile::rfc3095::compress::{Refused, frame};
@@ -89,6 +90,7 @@ pub(crate) struct Context {
     /// The decompressor may expect that TCP checksums are right; packets that have told it otherwise.
     pub(super) expects_right: bool,
     pub(super) told_wrong: u8,
+    pub(super) caution: Caution,
     pub(super) ip_ids: IpIds,
     pub(super) strides: Strides,
     pub(super) ecn: Ecn,
@@ -106,6 +108,8 @@ pub(super) struct Plan {
     pub(super) extended: bool,
     /// Only `co_common` says it.
     pub(super) common: bool,
+    /// The IP-ID as a whole, which does not depend on the MSN.
+    pub(super) ip_id: bool,
     /// Acknowledgment number and `seq_number_residue` of the packet before.
     pub(super) last: (u32, u32),
 }
@@ -159,6 +163,7 @@ impl Context {
             scaled_acks: 0,
             expects_right: false,
             told_wrong: 0,
+            caution: Caution::default(),
             ip_ids: IpIds::default(),
             strides: Strides::default(),
             ecn: Ecn::default(),
@@ -290,7 +295,7 @@ impl Context {
             out[at] = Check::Crc8.of(&out[..end]);
         }
         let refresh = self.refreshing && format.is_initialization();
-        self.sent = moment(now);
+        self.note_sent(now, config);
         self.commit(&mut next, &room.0, &sent, format, (payload.len(), plan.is_right), config);
         room.0 = next;
         let compressed = Compressed {

@@ -201,6 +201,8 @@ impl Context {
             (clock, _) => clock,
         };
         let candidates = Candidates::new(first as u32, TURN as u32, clock, false);
+        // A flow that pauses like this has paused once more, whatever its octets tell.
+        let is_usual = self.pace.is_usual(now);
         // Octets may have been sent again, and the clock may have stood still.
         let is_likely = |ahead: u32| match (by_octets, clock) {
             (None, _) | (_, Passed::AtMost(_)) => true,
@@ -208,7 +210,7 @@ impl Context {
             (Some(packets), _) => (packets / 2..=packets * 2 + 4).contains(&(ahead + 2)),
         };
         let mut fits = Fits::default();
-        for ahead in candidates.distances().filter(|ahead| is_likely(*ahead)) {
+        for ahead in candidates.distances().filter(|ahead| is_usual && *ahead == first as u32 || is_likely(*ahead)) {
             let Ok(distance) = i16::try_from(ahead) else { continue };
             // One that looks so far ahead is late if it does not go on, unless that much time has passed.
             if distance >= FAR && !goes_on && !is_old_enough(ahead, clock) {
@@ -216,14 +218,14 @@ impl Context {
             }
             match offset_of(distance)? {
                 Placed::Nowhere => {}
-                Placed::Anywhere => return Ok(Placed::Anywhere),
+                Placed::Anywhere => (0..2).for_each(|_| fits.add(ahead, &candidates)),
                 Placed::At(..) => fits.add(ahead, &candidates),
             }
         }
         if !matches!(late, Placed::Nowhere) {
             return Ok(if fits.is_none() { late } else { Placed::Anywhere });
         }
-        match fits.proof(&candidates, self.pace.is_usual(now)) {
+        match fits.proof(&candidates, is_usual) {
             Proof::Nothing => Ok(Placed::Nowhere),
             Proof::Ambiguous => Ok(Placed::Anywhere),
             Proof::Meant(ahead, _) => offset_of(ahead as i16),

@@ -172,7 +172,9 @@ impl Context {
         let dynamic = is_wrong_now
             || has_many
             || self.is_repeated(now, (next.seq, next.rsf), last, segment.payload().len());
+        let ip_id = next.inner().behavior.is_sequential() && !self.caution.is_quiet(now);
         let common = !next.ack_flag
+            || ip_id
             || next.urg_flag
             || is_due(aged::FLAGS)
             || is_due(aged::DSCP)
@@ -189,6 +191,7 @@ impl Context {
             is_right,
             extended,
             common,
+            ip_id,
             last: (last.ack, last.seq_residue),
         }
     }
@@ -279,6 +282,13 @@ impl Context {
     #[inline]
     pub(super) fn says_ip_id_anew(&self, behavior: Behavior, msn: u16) -> bool {
         !self.two_way && behavior.is_sequential() && msn.is_multiple_of(ANEW)
+    }
+
+    /// A packet is sent.
+    #[inline]
+    pub(super) fn note_sent(&mut self, now: Instant, config: &CompressorConfig) {
+        self.sent = moment(now);
+        self.caution.sent(now, 1, config.repetitions);
     }
 
     /// Something is said from this packet on.

@@ -14,7 +14,6 @@ use super::choose::scaled;
 use super::compress::{Context, MSNS, aged};
 use super::encodings::{Counter, ts_fits};
 use super::formats::{base, short_formats};
-use super::life::moment;
 use super::options::{Sent, index};
 use super::state::{State, TcpRoom};
 use super::{Fields, Says, settled_irregular};
@@ -250,6 +249,7 @@ impl Context {
         let (behavior, id) = (ip.behavior, glance.ip_id());
         if !ip.v6 && ip_ids.watch(behavior, ip.id, id, false) != behavior
             || self.says_ip_id_anew(behavior, msn)
+            || behavior.is_sequential() && !self.caution.is_quiet(now)
         {
             return None;
         }
@@ -287,7 +287,7 @@ impl Context {
         let is_said = settled_irregular(&mut writer, state, &mut x, stamps.is_some()).is_ok();
         debug_assert!(is_said);
         (self.strides, self.ip_ids) = (strides, ip_ids);
-        self.sent = moment(now);
+        self.note_sent(now, config);
         self.note_numbers(state, last, stamps.is_some(), payload.len(), config);
         self.msn = msn;
         let end = writer.finish().ok()?;
