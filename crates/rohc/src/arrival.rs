@@ -3,6 +3,8 @@
 
 use thinair_wire::time::Instant;
 
+use crate::pace::{Pace, SHORTEST, Stamp, units};
+
 /// Arrival of a ROHC packet.
 ///
 /// ```
@@ -61,61 +63,20 @@ impl From<Instant> for Moment {
     }
 }
 
-/// Pace of the packets of a flow, and what it says of how many are missing.
+/// Arrivals of the packets of a flow, and what they say of how many are missing.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct Arrivals {
     /// Arrival of the last packet that was verified.
     last: Stamp,
     /// Packets that were missing then, as in [`Moment`].
     lost: u32,
-    /// Smoothed time between packets in microseconds, 0 before the second one.
-    pub(crate) gap: u32,
-    /// Mean distance of these times from `gap`, in parts of [`OFF`].
-    spread: u8,
-    /// The longest of these times, which is forgotten slowly, as [`size`] has it.
-    longest: u8,
-    /// Packets behind the first.
-    steps: u8,
+    pace: Pace,
     /// Packets since the last one that was verified that were not, and whether the carrier counted when that came.
     failed: u8,
 }
 
-/// A time in two words, so that whoever keeps it need not be aligned to 8 octets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Stamp([u32; 2]);
-
-impl Stamp {
-    #[inline]
-    fn of(time: Instant) -> Self {
-        Self([(time.as_nanos() >> 32) as u32, time.as_nanos() as u32])
-    }
-
-    #[inline]
-    fn time(self) -> Instant {
-        Instant::from_nanos(u64::from(self.0[0]) << 32 | u64::from(self.0[1]))
-    }
-}
-
-/// Parts of a smoothed time in which distances from it are kept.
-pub(crate) const OFF: u32 = 64;
-
-/// Microseconds. Shorter times between packets count as this one: packets that were sent or queued together.
-const SHORTEST: u32 = 1_000;
-
-/// A step of so many packets, or more, says nothing of the pace: the sender may have leapt, or begun anew.
-pub(crate) const LEAP: u32 = 64;
-
-/// Flag in `Pace::failed`: the carrier counted.
+/// Flag in `Arrivals::failed`: the carrier counted.
 const COUNTED: u8 = 0x80;
-
-/// The size of a time: eight steps from one to its double, 0 to 255.
-#[inline]
-pub(crate) fn size(time: u64) -> u8 {
-    let time = time.max(8);
-    let exponent = time.ilog2();
-    let behind = (time >> (exponent - 3)) as u32 & 7;
-    ((exponent - 3) * 8 + behind).min(255) as u8
-}
 
 /// Packets that a flow may have had since the last one that was verified, the one that has arrived included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,34 +89,9 @@ pub(crate) enum Passed {
     Perhaps(u32),
 }
 
-/// Packets behind the first from which on a flow is known to be paced or not.
-const KNOWN: u8 = 8;
-
-/// Distance of a time from the `smoothed` one, in parts of [`OFF`]; nothing if that is 0.
-#[inline]
-pub(crate) fn off(time: u32, smoothed: u32) -> Option<u8> {
-    let off = OFF.saturating_mul(time.abs_diff(smoothed)).checked_div(smoothed)?;
-    Some(off.min(u32::from(u8::MAX)) as u8)
-}
-
-/// A smoothed time with one more. A pause counts as at most four times the `smoothed` time, or four of the `shortest`: one that
-/// comes once says little.
-#[inline]
-pub(crate) fn smooth(smoothed: u32, time: u32, shortest: u32) -> u32 {
-    let most = smoothed.max(shortest).saturating_mul(4);
-    smoothed - smoothed / 8 + time.min(most) / 8
-}
-
-/// The longest of some times, as it is remembered behind so many packets: half of it behind 256.
-#[inline]
-pub(crate) fn forget(longest: u8, packets: u8) -> u8 {
-    longest.saturating_sub(u8::from(packets.is_multiple_of(32)))
-}
-
-impl Pace {
+impl Arrivals {
     /// A flow without packets.
-    pub(crate) const NEW: Self =
-        Self { last: Stamp([0; 2]), lost: 0, gap: 0, spread: 0, longest: 0, steps: 0, failed: 0 };
+    pub(crate) const NEW: Self = Self { last: Stamp::NEVER, lost: 0, pace: Pace::NEW, failed: 0 };
 
     /// Arrival of the last packet that was verified.
     #[inline]
@@ -163,10 +99,16 @@ impl Pace {
         self.last.time()
     }
 
-    /// Microseconds since the last packet that was verified.
+    /// Time since the last packet that was verified, in the units of [`Pace`].
     #[inline]
-    pub(crate) fn waited(&self, at: Moment) -> u64 {
-        at.now.nanos_since(self.last()) / 1_000
+    fn waited(&self, at: Moment) -> u64 {
+        units(at.now.nanos_since(self.last()))
+    }
+
+    /// True if so many packets may have passed since the last one that was verified, by the clock.
+    #[inline]
+    pub(crate) fn is_behind(&self, at: Moment, packets: u64) -> bool {
+        self.waited(at) >= u64::from(self.pace.gap) * packets
     }
 
     /// A packet was verified, `ahead` of the last one.
@@ -178,28 +120,8 @@ impl Pace {
     /// A packet was verified, `ahead` of the last one by packets, and by times between packets: those count on in silence.
     #[inline]
     pub(crate) fn note_intervals(&mut self, at: Moment, ahead: u32, intervals: u32) {
-        if self.last != Stamp::default() && ahead < LEAP {
-            let waited = u32::try_from(self.waited(at)).unwrap_or(u32::MAX);
-            let part = |of: u32| if of > 1 { waited / of } else { waited };
-            let gap = part(intervals);
-            if intervals >= LEAP {
-                // Nothing of the pace.
-            } else if let Some(off) = off(gap, self.gap) {
-                // Rounded up, or small ones would never change it.
-                let off = u32::from(off);
-                let spread = u32::from(self.spread);
-                self.spread = if off > spread {
-                    spread + (off - spread).div_ceil(8)
-                } else {
-                    spread - (spread - off).div_ceil(8)
-                } as u8;
-                self.gap = smooth(self.gap, gap, SHORTEST);
-            } else {
-                (self.gap, self.spread) = (gap, OFF as u8 / 2);
-            }
-            self.longest = forget(self.longest, self.steps).max(size(part(ahead).into()));
-            // Its low bits go round.
-            self.steps = if self.steps == u8::MAX { u8::MAX - 0x1F } else { self.steps + 1 };
+        if self.last != Stamp::NEVER {
+            self.pace.note(self.waited(at), ahead, intervals);
         }
         self.last = Stamp::of(at.now);
         self.lost = at.lost;
@@ -243,7 +165,7 @@ impl Pace {
     #[inline]
     pub(crate) fn is_open(&self, at: Moment, turn: u32) -> bool {
         // Half a turn: packets may come faster than before.
-        self.steps > 0 && self.waited(at) > u64::from(self.gap.max(SHORTEST)) * u64::from(turn / 2)
+        self.pace.is_known() && self.waited(at) > self.pace.gap() * u64::from(turn / 2)
     }
 
     /// True if a packet with the bits of the next SN is the next packet, by the carrier's count or by the clock, and not one that
@@ -263,9 +185,9 @@ impl Pace {
 
     /// Packets that may have passed, whatever the carrier counts.
     pub(crate) fn passed_by_clock(&self, at: Moment) -> Passed {
-        let (gap, waited) = (u64::from(self.gap.max(SHORTEST)), self.waited(at));
+        let (gap, waited) = (self.pace.gap(), self.waited(at));
         let packets = u32::try_from(waited / gap).unwrap_or(u32::MAX);
-        if self.steps >= KNOWN && u32::from(self.spread) <= OFF / 4 {
+        if self.pace.is_steady() {
             let nearest = u32::try_from((waited + gap / 2) / gap).unwrap_or(u32::MAX);
             return Passed::About { packets: nearest, off: 2 + nearest / 64 };
         }
@@ -274,6 +196,6 @@ impl Pace {
 
     /// True if the flow was about as long silent before, and nothing was lost.
     pub(crate) fn is_usual(&self, at: Moment) -> bool {
-        size(self.waited(at)) <= self.longest.saturating_add(8)
+        self.pace.is_usual(self.waited(at))
     }
 }

@@ -6,7 +6,7 @@
 
 use thinair_wire::time::Instant;
 
-use crate::arrival::{LEAP, OFF, forget, off, size, smooth};
+use crate::pace::{Pace, SHORTEST, units};
 
 /// Bits behind a request for repair: losses of 128 packets do not matter then.
 const BEHIND_NACK: u8 = 8;
@@ -17,26 +17,21 @@ const PACKETS_BEHIND_NACK: u8 = 32;
 /// Bits of SN in the smallest formats, and packets that a pause may have room for with them.
 const SMALLEST: u32 = 4;
 
-/// Shorter times between packets count as this one: half of that in `arrival`.
-const SHORTEST: u32 = 8;
+/// Shorter times between packets count as this one: half of that of the decompressor.
+const LEAST: u32 = SHORTEST / 2;
 
-/// Pace of a flow at the compressor, and bits that its next packets carry. Times are in units of 2^16 nanoseconds, modulo 2^32, which are 78 hours.
+/// Pace of a flow at the compressor, and bits that its next packets carry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Caution {
-    /// When the last packet was sent; 0 before the first one.
+    /// When the last packet was sent, in the units of [`Pace`], modulo 2^40, which are 2 years; 0 before the first one.
     last: u32,
-    /// Smoothed time between packets, 0 before the second one.
-    gap: u32,
-    /// Distance of these times from `gap`, and the longest one, as in `arrival::Pace`.
-    spread: u8,
-    longest: u8,
+    last_high: u8,
+    pace: Pace,
     bits: u8,
     /// Packets still to be sent with so many bits.
     left: u8,
     /// Packets behind the next request for repair.
     next: u8,
-    /// Packets, modulo 256.
-    steps: u8,
     /// Group of packets that the last packet belonged to, modulo 256.
     group: u8,
     /// The transport checksum of the last packet that said everything was right.
@@ -44,13 +39,14 @@ pub(crate) struct Caution {
 }
 
 /// Units behind one before the origin.
-fn units(now: Instant) -> u32 {
-    ((now.as_nanos() >> 16) as u32).wrapping_add(1)
+fn now_units(now: Instant) -> u64 {
+    units(now.as_nanos()) + 1
 }
 
 impl Caution {
-    fn waited(&self, now: Instant) -> u32 {
-        units(now).wrapping_sub(self.last)
+    fn waited(&self, now: Instant) -> u64 {
+        let last = u64::from(self.last_high) << 32 | u64::from(self.last);
+        now_units(now).wrapping_sub(last) & 0xFF_FFFF_FFFF
     }
 
     /// True if the next packet needs no more bits than any other.
@@ -62,9 +58,13 @@ impl Caution {
     /// True if the decompressor may not be sure of a packet in the smallest format behind such a pause. The pause is half of
     /// that in `arrival`; one that is usual does not count.
     #[inline]
-    fn is_behind_pause(&self, waited: u32) -> bool {
-        let is_usual = || size(waited.into()) <= self.longest && u32::from(self.spread) > OFF / 2;
-        self.steps > 0 && waited / SMALLEST > self.gap.max(SHORTEST) && !is_usual()
+    fn is_behind_pause(&self, waited: u64) -> bool {
+        let pace = &self.pace;
+        pace.is_known() && waited > self.gap() << SMALLEST >> 2 && !pace.is_surely_usual(waited)
+    }
+
+    fn gap(&self) -> u64 {
+        self.pace.gap.max(LEAST).into()
     }
 
     /// Bits that the next packet needs, 0 if it needs no more than any other.
@@ -73,12 +73,12 @@ impl Caution {
         kept.max(self.bits_behind_pause(self.waited(now)))
     }
 
-    fn bits_behind_pause(&self, waited: u32) -> u32 {
+    fn bits_behind_pause(&self, waited: u64) -> u32 {
         if !self.is_behind_pause(waited) {
             return 0;
         }
-        let packets = (waited / self.gap.max(SHORTEST)).saturating_mul(4);
-        (u32::BITS - packets.leading_zeros()).clamp(SMALLEST + 1, u16::BITS)
+        let packets = (waited / self.gap()).saturating_mul(4);
+        (u64::BITS - packets.leading_zeros()).clamp(SMALLEST + 1, u16::BITS)
     }
 
     /// The next packet belongs to that group. The first one of a group has more bits, since groups may be lost as a whole.
@@ -103,22 +103,15 @@ impl Caution {
         if self.left > 0 || self.is_behind_pause(waited) {
             self.sent_with_caution(waited, repetitions);
         }
-        if self.last != 0 && step < LEAP {
-            let gap = if step > 1 { waited / step } else { waited };
-            if let Some(off) = off(gap, self.gap) {
-                self.spread = self.spread - self.spread / 8 + off / 8;
-                self.gap = smooth(self.gap, gap, SHORTEST);
-            } else {
-                (self.gap, self.spread) = (gap, OFF as u8);
-            }
-            self.steps = self.steps.wrapping_add(1);
-            self.longest = forget(self.longest, self.steps).max(size(gap.into()));
+        if (self.last, self.last_high) != (0, 0) {
+            self.pace.note(waited, step, step);
         }
-        self.last = units(now);
+        let now = now_units(now);
+        (self.last, self.last_high) = (now as u32, (now >> 32) as u8);
     }
 
     #[cold]
-    fn sent_with_caution(&mut self, waited: u32, repetitions: u8) {
+    fn sent_with_caution(&mut self, waited: u64, repetitions: u8) {
         let behind_pause = self.bits_behind_pause(waited);
         if behind_pause > 0 {
             let kept = if self.left > 0 { self.bits } else { 0 };

@@ -576,7 +576,7 @@ impl<'m> Decompressor<'m> {
                     )
                     .map(|verified| delivered(cid, profile, verified))
                     .map_err(|failure| {
-                        context.pace.note_failure();
+                        context.arrivals.note_failure();
                         Problem::Failure(failure)
                     })
             }
@@ -591,7 +591,7 @@ impl<'m> Decompressor<'m> {
                     )
                     .map(|verified| delivered(cid, ProfileId::Coap, verified))
                     .map_err(|failure| {
-                        context.pace.note_failure();
+                        context.arrivals.note_failure();
                         Problem::Failure(failure)
                     })
             }
@@ -638,7 +638,7 @@ impl<'m> Decompressor<'m> {
                 _ => tcp::decompress::Context::new(),
             };
             let (mut context, verified) = self.segment(header, context, out)?;
-            context.pace.note(now, 1);
+            context.arrivals.note(now, 1);
             let Some(slot) = self.contexts.get_mut(cid.index()) else { return Err(Problem::NoContext) };
             slot.kind.release(&mut self.pool, &mut self.templates);
             slot.kind = Kind::Tcp(context);
@@ -647,12 +647,12 @@ impl<'m> Decompressor<'m> {
         if profile == ProfileId::Coap {
             if let Kind::Coap(context) = &mut slot.kind {
                 let verified = context.initialize(header, &mut memory, out).map_err(Problem::Failure)?;
-                context.pace.note(now, 1);
+                context.arrivals.note(now, 1);
                 return Ok(delivered(cid, profile, verified));
             }
             let mut context = coap::decompress::Context::new();
             let verified = context.initialize(header, &mut memory, out).map_err(Problem::Failure)?;
-            context.pace.note(now, 1);
+            context.arrivals.note(now, 1);
             slot.kind.release(pool, memory.templates);
             slot.kind = Kind::Coap(context);
             return Ok(delivered(cid, profile, verified));
@@ -741,7 +741,7 @@ impl<'m> Decompressor<'m> {
             Kind::Tcp(context) if profile == ProfileId::Tcp => {
                 let room = self.tcp.get_mut(cid.index()).ok_or(Problem::NoContext)?;
                 let verified = context.ir_dyn(header, room, out).map_err(Problem::Failure)?;
-                context.pace.note(now, 1);
+                context.arrivals.note(now, 1);
                 Ok(delivered(cid, profile, verified))
             }
             Kind::Rfc3095(_) | Kind::Coap(_) | Kind::Tcp(_) | Kind::Uncompressed => {

@@ -52,6 +52,7 @@ mod endpoint;
 pub mod exchange;
 pub mod feedback;
 pub mod mode;
+mod pace;
 pub mod packet;
 pub mod profile;
 mod proof;

@@ -112,6 +112,12 @@ const fn msn_interval(k: u32) -> (u32, u32) {
     }
 }
 
+/// Packets from the `last` MSN to another one, for the pace of a flow.
+#[inline]
+fn steps(last: u32, msn: u32) -> u32 {
+    msn.wrapping_sub(last).cast_signed().max(1).cast_unsigned()
+}
+
 /// The headers of one packet, as the formats see them.
 #[derive(Clone, Copy, Debug)]
 struct Fields<'p> {

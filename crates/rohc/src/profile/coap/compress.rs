@@ -15,13 +15,15 @@ use super::replicate::differences;
 use super::state::{
     ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, Token, TokenMode,
 };
-use super::{Base, Carries, Differences, Fields, FormatPolicy, Least, msn_interval};
+use super::{Base, Carries, Differences, Fields, FormatPolicy, Least, msn_interval, steps};
 use crate::channel::Integrity;
+use crate::caution::Caution;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig};
 use crate::exchange::{Exchange, Exchanges};
 use crate::profile::rfc3095::compress::{Refused, frame};
 use crate::profile::{Format, ProfileId};
+use crate::proof::TRIALS;
 use crate::refresh::{Due, Refresh, Timer};
 
 /// An MSN may jump so far ahead to stay with the Message ID; what jumps farther is anchored anew.
@@ -113,6 +115,7 @@ pub(crate) struct Context {
     /// Whether the template was another one, packet by packet; the newest is the lowest bit.
     pub(super) switches: u32,
     pub(super) timer: Timer,
+    pub(super) caution: Caution,
 }
 
 /// What the checks of a packet cover: its headers, and length and sum of its payload.
@@ -183,6 +186,7 @@ impl Context {
             counts_own: false,
             switches: 0,
             timer: Timer::start(now),
+            caution: Caution::default(),
         };
         if !context.shared.path.v6 {
             context.shared.path.ip_id_mode = IpIdWatcher::first(message.ip_id);
@@ -257,7 +261,7 @@ impl Context {
         let mut writer = Writer::new(out, before + inside);
         let headers = message.packet.get(..message.packet.len() - payload.len()).unwrap_or_default();
         let packet = Parts { headers, payload: (payload.len(), payload_sum) };
-        let format = self.write(&mut writer, &mut x, &mut room, &packet, config, memory)?;
+        let format = self.write(now, &mut writer, &mut x, &mut room, &packet, config, memory)?;
         let end = writer.finish().map_err(|_| Refused::NoRoom)?;
         let len = end + payload.len();
         out.get_mut(end..len).ok_or(Refused::NoRoom)?.copy_from_slice(payload);
@@ -272,6 +276,7 @@ impl Context {
         let refresh = self.refreshing && matches!(format, Format::Ir | Format::CoRepair)
             || self.again & again != 0 && !format.is_initialization();
         self.again &= !again;
+        self.note_sent(now, x.msn, config);
         self.commit(&x, format, config, memory);
         self.settle(format, memory);
         let compressed = Compressed {
@@ -604,8 +609,10 @@ impl Context {
 
     /// Writes the least format that says everything.
     #[inline]
+    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
     fn write<'a>(
         &self,
+        now: Instant,
         writer: &mut Writer<'_>,
         x: &mut Fields<'a>,
         room: &'a mut [u8; MAX_OUTLINE],
@@ -616,7 +623,7 @@ impl Context {
         let shared = &self.shared;
         let template = shared.template(x.template, memory.templates).ok_or(Refused::ByThisPacket)?;
         let outline = shared.outline(template);
-        let needed = self.needed_bits(x.msn);
+        let needed = self.needed_bits(now, x.msn);
         writer.offer(MSN, Lsb { value: u32::from(x.msn as u16), needed });
         if self.left.ir > 0 {
             x.next = shared.path;
@@ -721,15 +728,23 @@ impl Context {
         }
     }
 
-    /// Bits of the MSN that are enough whichever of the last MSNs the decompressor has: 4, 6, 7, 8 or 16.
+    /// A packet with that MSN is sent.
     #[inline]
-    pub(super) fn needed_bits(&self, msn: u32) -> u32 {
+    pub(super) fn note_sent(&mut self, now: Instant, msn: u32, config: &CompressorConfig) {
+        self.caution.sent(now, steps(self.shared.msn, msn), config.repetitions);
+    }
+
+    /// Bits of the MSN that are enough whichever of the last MSNs the decompressor has: 4, 6, 7, 8 or 16. Behind a pause it tries
+    /// up to 256 turns of them, which their checks tell apart.
+    #[inline]
+    pub(super) fn needed_bits(&self, now: Instant, msn: u32) -> u32 {
         let Some((lowest, highest)) = self.msns.bounds() else { return 16 };
+        let careful = self.caution.bits(now).saturating_sub(TRIALS.ilog2());
         let low = msn as u16;
         let fits = |k: u32| {
             let (below, _) = msn_interval(k);
             let ahead = |reference: u16| u32::from(low.wrapping_sub(reference).wrapping_add(below as u16));
-            ahead(lowest) < 1 << k && ahead(highest) < 1 << k
+            k >= careful && ahead(lowest) < 1 << k && ahead(highest) < 1 << k
         };
         [4, 6, 7, 8].into_iter().find(|&k| fits(k)).unwrap_or(16)
     }

@@ -7,8 +7,8 @@ use super::formats::{self, FORMATS, MSN, base, chain, control_crc, has_check};
 use super::header::{self, Unbuildable};
 use super::outline::{Class, Entries, is_outline};
 use super::state::{ChecksumMode, State, Template, Templates};
-use super::{Carries, Fields, msn_interval};
-use crate::arrival::{Moment, Pace, Passed};
+use super::{Carries, Fields, msn_interval, steps};
+use crate::arrival::{Arrivals, Moment, Passed};
 use crate::exchange::{Exchange, Exchanges};
 use crate::packet::Header;
 use crate::profile::rfc3095::decompress::{Failure, Verified};
@@ -40,7 +40,7 @@ pub(crate) struct Context {
     pub(crate) state: DecompressorState,
     shared: State,
     /// Pace of the flow, in steps of the MSN.
-    pub(crate) pace: Pace,
+    pub(crate) arrivals: Arrivals,
     /// The flow, and its other direction.
     names: [u32; 2],
     /// The outcome of the last 16 packets: 1 is a failure.
@@ -72,7 +72,7 @@ impl Context {
         Self {
             state: DecompressorState::Nc,
             shared: State::new(),
-            pace: Pace::NEW,
+            arrivals: Arrivals::NEW,
             names: [0; 2],
             failures: 0,
             unrepaired: 0,
@@ -213,7 +213,7 @@ impl Context {
         if matches!(format, Format::CoCommon | Format::CoRepair) {
             let last = self.shared.msn;
             let verified = self.common(packet, format, &mut reader, &mut x, memory, out)?;
-            self.pace.note(now, steps(last, self.shared.msn));
+            self.arrivals.note(now, steps(last, self.shared.msn));
             return Ok(verified);
         }
         // RFC 5795, section 5.2.3: no attempt with 3 bits on a context that is damaged.
@@ -235,7 +235,7 @@ impl Context {
             return Err(Failure::OnTrial(format));
         }
         self.count_losses(x.msn);
-        self.pace.note(now, steps(self.shared.msn, x.msn));
+        self.arrivals.note(now, steps(self.shared.msn, x.msn));
         self.ack_due = x.carries != Carries::NOTHING || self.state == DecompressorState::Sc;
         self.accept(&x, memory);
         self.deliver(packet, format, len, payload, out)
@@ -309,7 +309,7 @@ impl Context {
         let start = self.shared.msn.wrapping_sub(below);
         let first = start.wrapping_add(bits.wrapping_sub(start) & ((1 << k) - 1));
         let mut unknown = false;
-        let is_near = k >= u16::BITS || self.pace.is_next(now, 1 << k);
+        let is_near = k >= u16::BITS || self.arrivals.is_next(now, 1 << k);
         if is_near && let Some(len) = self.with(first, &mut unknown, packet, x, memory, out)? {
             return Ok(len);
         }
@@ -341,7 +341,7 @@ impl Context {
         }
         let behind = ahead <= 0;
         let ahead = first.wrapping_add(if behind { turn } else { 0 }).wrapping_sub(last);
-        let clock = self.pace.passed(now);
+        let clock = self.arrivals.passed(now);
         let candidates = Candidates::new(ahead, turn, clock, false);
         // Each candidate is one more that a CRC of 8 bits may take for the right one, where more than the MSN was missed.
         let (_, turns) = msn_interval(k);
@@ -360,7 +360,7 @@ impl Context {
         }
         // Messages are sent again.
         let is_again = behind && with(first)?.is_some();
-        match fits.proof(&candidates, self.pace.is_usual(now)) {
+        match fits.proof(&candidates, self.arrivals.is_usual(now)) {
             Proof::Nothing if is_again => with(first),
             Proof::Nothing => Ok(None),
             Proof::Meant(ahead, _) if !is_again => with(last.wrapping_add(ahead)),
@@ -577,12 +577,6 @@ fn crc_is_right(state: &State, packet: &Packet<'_, '_>, x: &Fields<'_>) -> bool 
     let Some(check) = Check::of_width(width) else { return false };
     let (_, sent) = reader.collected(MSN);
     header::crc(state, template, outline, x, check, sent, (payload.len(), sum)) == read
-}
-
-/// Steps of the pace from the `last` MSN to another one.
-#[inline]
-fn steps(last: u32, msn: u32) -> u32 {
-    msn.wrapping_sub(last).cast_signed().max(1).cast_unsigned()
 }
 
 /// The MSN near the last one whose 16 low bits are `bits`.

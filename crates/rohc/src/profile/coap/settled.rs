@@ -74,7 +74,7 @@ impl Context {
             ChecksumMode::Carried | ChecksumMode::Elided => computed,
             ChecksumMode::Raw => return None,
         };
-        let needed = self.needed_bits(x.msn);
+        let needed = self.needed_bits(now, x.msn);
         let format = self.short_format(config);
         if !right || checksum != message.checksum || needed > msn_bits(format) {
             return None;
@@ -100,6 +100,7 @@ impl Context {
         frame(out, cid, before, inside);
 
         self.timer.count(len);
+        self.note_sent(now, x.msn, config);
         self.hit_settled(&x, memory);
         self.shared.accept(&x, memory.templates);
         self.msns.push(x.msn as u16, usize::from(config.window));

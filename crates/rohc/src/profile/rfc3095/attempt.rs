@@ -277,8 +277,7 @@ impl Attempt<'_, '_> {
 
     /// True if so many packets may have passed since the last one that was verified, by the clock.
     pub(super) fn is_behind(&self, packets: u32) -> bool {
-        let pace = &self.context.pace;
-        pace.waited(self.now) >= u64::from(pace.gap) * u64::from(packets)
+        self.context.arrivals.is_behind(self.now, packets.into())
     }
 
     /// Whether the header depends on the SN: where nothing does, late or not makes no difference.
@@ -333,7 +332,7 @@ impl Attempt<'_, '_> {
                 &x.rtp_extra,
                 rtp,
                 ahead,
-                self.context.pace.last(),
+                self.context.arrivals.last(),
                 self.now.now,
             );
             x.rtp.ts = ts.ok_or(Failure::Malformed)?;

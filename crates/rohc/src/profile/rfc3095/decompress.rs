@@ -21,7 +21,7 @@ use super::{
     BASE_IPS, CSRC, Fields, IP_ID, IpFields, LISTS, PacketType, TS, UdpFields, Upper, base, formats,
     has_own_sn, has_rtp, has_t_bit_behind, upper,
 };
-use crate::arrival::{Moment, Pace};
+use crate::arrival::{Arrivals, Moment};
 use crate::mode::{DecompressorMode, Mode};
 use crate::packet::Header;
 use crate::profile::{Format, ProfileId};
@@ -117,7 +117,7 @@ pub(crate) struct Context {
     pub(super) lists: [ListState; LISTS],
     pub(super) table: Table,
     /// When the last packet was verified, and the smoothed time between packets in microseconds.
-    pub(crate) pace: Pace,
+    pub(crate) arrivals: Arrivals,
     /// Packets since an IP-ID moved against the SN, 255 at most; 255 if none has.
     pub(super) calm: u8,
     /// The UDP checksum of the last packet that said everything was right.
@@ -148,7 +148,7 @@ impl Context {
             crc_static: CrcStatic::UNKNOWN,
             lists: [ListState::default(); LISTS],
             table: Table::default(),
-            pace: Pace::default(),
+            arrivals: Arrivals::NEW,
             calm: u8::MAX,
             sums: false,
         }
@@ -393,8 +393,8 @@ impl Context {
             self.coverage = CoverageContext::initial(x.udp.coverage, length);
         }
         let goes_on = self.state != DecompressorState::Nc && !is_other_flow;
-        self.pace = if goes_on { self.pace } else { Pace::default() };
-        self.pace.note(now, ahead.max(1) as u32);
+        self.arrivals = if goes_on { self.arrivals } else { Arrivals::NEW };
+        self.arrivals.note(now, ahead.max(1) as u32);
         self.sums = layout.has_right_sum(out, payload);
         self.sn = x.sn;
         self.trust_newest();
@@ -537,14 +537,14 @@ impl Context {
             if !is_delivered {
                 return Err(Failure::Suspect(format));
             }
-            self.pace.note(now, 1);
+            self.arrivals.note(now, 1);
             return verified(packet, x.cce.map_or(format, Cce::format), &passed.layout, payload, out);
         }
         let updates = format != Format::Uo1IdExt3 || uo_1_id_updates;
         if reliable && self.only_delivers(&x, format) {
             // A timer counts from the arrival of the reference.
             if x.rtp.time_stride == 0 {
-                self.pace.note(now, 1);
+                self.arrivals.note(now, 1);
             }
             return verified(packet, format, &passed.layout, payload, out);
         }
@@ -575,7 +575,7 @@ impl Context {
             self.calm = self.calm.saturating_add(1);
         }
         let packets = ahead.max(1) as u32;
-        self.pace.note_intervals(now, packets, self.intervals(&x, packets));
+        self.arrivals.note_intervals(now, packets, self.intervals(&x, packets));
         self.sn = x.sn;
         self.keep(&x, updates, length);
         if passed.proved || check != Check::Crc3 && !may_be_late || format == Format::Uo1IdExt3 && updates {
@@ -709,7 +709,7 @@ impl Context {
     }
 
     fn is_steady(&self) -> bool {
-        self.failures & DOUBTFUL == 0 && self.pace.failed() < LATE as u8
+        self.failures & DOUBTFUL == 0 && self.arrivals.failed() < LATE as u8
     }
 
     /// Counts a packet that was right.
@@ -725,7 +725,7 @@ impl Context {
 
     /// Whether nothing was verified for so long that no channel would hold a packet back until now.
     pub(crate) fn is_behind_pause(&self, now: Moment) -> bool {
-        self.pace.waited(now) > u64::from(self.pace.gap) * PAUSE
+        self.arrivals.is_behind(now, PAUSE)
     }
 
     /// Tells the fields of a packet, as far as this context can, and its format.

@@ -27,30 +27,30 @@ impl Attempt<'_, '_> {
     /// True if `k` bits may stand for other SNs than `sn`, by the carrier's count or by the clock, and the header depends on it.
     #[inline]
     pub(super) fn is_open(&self, sn: u32, k: u32, x: &Fields<'_>) -> bool {
-        let pace = &self.context.pace;
+        let arrivals = &self.context.arrivals;
         if k == 0 || k >= u16::BITS || !self.holds_sn(x) {
             return false;
         }
         if self.may_have_jumped(sn, x) || self.is_too_near(sn) {
             return true;
         }
-        if pace.is_next(self.now, 1 << k) {
+        if arrivals.is_next(self.now, 1 << k) {
             return false;
         }
-        match pace.passed(self.now) {
+        match arrivals.passed(self.now) {
             Clock::AtMost(most) => {
                 let ahead = self.context.ahead(sn, self.context.sn);
                 // An SN that is not the compressor's may take such a step by itself. What is late is not counted.
                 let is_bounded = !has_own_sn(x.profile) && !(1..=i64::from(most)).contains(&i64::from(ahead));
                 i64::from(ahead) + (1 << k) <= i64::from(most) || is_bounded
             }
-            _ => pace.is_open(self.now, 1 << k),
+            _ => arrivals.is_open(self.now, 1 << k),
         }
     }
 
     /// True if the carrier counts lost packets, and that SN is among those that may have come next: then it is not late.
     pub(super) fn is_counted(&self, sn: u32) -> bool {
-        let Clock::AtMost(most) = self.context.pace.passed(self.now) else { return false };
+        let Clock::AtMost(most) = self.context.arrivals.passed(self.now) else { return false };
         (1..=i64::from(most)).contains(&i64::from(self.context.ahead(sn, self.context.sn)))
     }
 
@@ -61,7 +61,7 @@ impl Attempt<'_, '_> {
         let is_whole = |slot| self.reader.collected(slot).1 >= u16::BITS;
         let may_have_moved = |most: u32| most > REPEATED as u32 && context.may_have_moved(most);
         context.calm < u8::MAX
-            && matches!(context.pace.passed(self.now), Clock::AtMost(most) if may_have_moved(most))
+            && matches!(context.arrivals.passed(self.now), Clock::AtMost(most) if may_have_moved(most))
             && (0..x.base_ips()).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
             && !is_whole(IP_ID)
             && !is_whole(IP_ID2)
@@ -85,7 +85,7 @@ impl Attempt<'_, '_> {
         let context = self.context;
         let is_awaited = passed.by == By::Newest
             && (1..=REPEATED).contains(&context.ahead(x.sn, context.sn))
-            && context.pace.has_not_failed();
+            && context.arrivals.has_not_failed();
         if is_awaited || passed.proved || !self.has_sum(x) {
             return Ok(());
         }
@@ -109,7 +109,7 @@ impl Attempt<'_, '_> {
         let behind = context.ahead(sn, context.sn) <= 0 || self.is_too_near(sn);
         let sn = if behind { self.sn_plus(sn, turn) } else { sn };
         let first = context.ahead(sn, context.sn) as u32;
-        let (has_sum, clock) = (self.has_sum(x), context.pace.passed(self.now));
+        let (has_sum, clock) = (self.has_sum(x), context.arrivals.passed(self.now));
         let most = match clock {
             Clock::AtMost(most) | Clock::Perhaps(most) => most,
             Clock::About { packets, off } => packets.saturating_add(off),
@@ -118,9 +118,9 @@ impl Attempt<'_, '_> {
         if is_counted && first > most && !has_own_sn(x.profile) {
             return Err(Failure::Ambiguous(format));
         }
-        let usual = context.pace.is_usual(self.now);
+        let usual = context.arrivals.is_usual(self.now);
         // Nothing was missed then, but for a packet that was damaged.
-        let is_awaited = first <= REPEATED as u32 && context.pace.failed() <= 1;
+        let is_awaited = first <= REPEATED as u32 && context.arrivals.failed() <= 1;
         let is_told = self.reader.collected(TS).1 > 0;
         // A flow that never pauses goes on at its pace, unless the timestamp that the packet carries has jumped.
         let is_near = |ahead: u32| match clock {
@@ -170,7 +170,7 @@ impl Attempt<'_, '_> {
         // The timestamp may have jumped with packets that were lost; but they were not as many if the clock has no time for a jump.
         let may_have_jumped = has_rtp(x.profile) && usual;
         let has_no_time = fits.last <= turn
-            && matches!(context.pace.passed_by_clock(self.now), Clock::About { packets, off } if packets <= fits.last + off);
+            && matches!(context.arrivals.passed_by_clock(self.now), Clock::About { packets, off } if packets <= fits.last + off);
         let (ahead, proved) = match fits.count {
             0 => return Err(Failure::Crc(format)),
             1 if is_complete && (!may_have_jumped || has_no_time || is_awaited) => (fits.last, true),
@@ -188,13 +188,13 @@ impl Attempt<'_, '_> {
     #[inline]
     fn is_too_near(&self, sn: u32) -> bool {
         let ahead = self.context.ahead(sn, self.context.sn);
-        let failed = i32::from(self.context.pace.failed());
-        ahead > 0 && ahead + REPEATED < failed && self.context.pace.had_time_for(self.now, failed as u32)
+        let failed = i32::from(self.context.arrivals.failed());
+        ahead > 0 && ahead + REPEATED < failed && self.context.arrivals.had_time_for(self.now, failed as u32)
     }
 
     /// True if so many packets were lost that they may have had all that said that the timestamp has jumped, and the clock says so.
     fn may_have_jumped(&self, sn: u32, x: &Fields<'_>) -> bool {
-        let (context, clock) = (self.context, self.context.pace.passed(self.now));
+        let (context, clock) = (self.context, self.context.arrivals.passed(self.now));
         let ahead = context.ahead(sn, context.sn);
         has_rtp(x.profile)
             && self.reader.collected(TS).1 == 0

@@ -71,7 +71,7 @@ impl Context {
         let (bits, k) = reader.collected(SN);
         headers.sn = decode_sn(self.profile, bits, k, self.sn);
         let ahead = ahead(self.profile, headers.sn, self.sn);
-        if ahead != 1 || !self.pace.is_next(now, 1 << k) {
+        if ahead != 1 || !self.arrivals.is_next(now, 1 << k) {
             // Packets were lost, or it is late (RFC 4224), or damaged: that opens a doubt.
             return None;
         }
@@ -81,7 +81,7 @@ impl Context {
         match &self.own {
             Own::Rtp(rtp) if has_rtp(self.profile) => {
                 let extra = RtpExtra::default();
-                let ts = timestamp::decode(&reader, &extra, rtp, ahead, self.pace.last(), now.now)?;
+                let ts = timestamp::decode(&reader, &extra, rtp, ahead, self.arrivals.last(), now.now)?;
                 headers.rtp = RtpFields { ts, ..*rtp };
             }
             Own::Esp(spi) => headers.spi = *spi,
@@ -102,7 +102,7 @@ impl Context {
             rtp.ts = headers.rtp.ts;
         }
         self.calm = self.calm.saturating_add(1);
-        self.pace.note(now, 1);
+        self.arrivals.note(now, 1);
         self.note_success(false);
         Some(Verified { format, header_in: packet.len_before(payload), header_out: layout.len, len })
     }

@@ -15,7 +15,7 @@ use super::segment::{Unbuildable, rebuild};
 use super::solve::{MARKED, Mark, NUMBERS};
 use super::state::{Ip, MAX_IP, SYN, State, TcpRoom};
 use super::{Fields, ir, ir_dyn, irregular, settled_irregular};
-use crate::arrival::{Moment, Pace};
+use crate::arrival::{Arrivals, Moment};
 use crate::cid::{Cid, CidSpace};
 use crate::packet::Header;
 use crate::profile::Format;
@@ -37,7 +37,7 @@ pub(crate) struct Context {
     pub(super) is_stale: bool,
     /// Packets that came one after the other without a gap or a failure, up to [`CALM`].
     pub(super) calm: u8,
-    pub(crate) pace: Pace,
+    pub(crate) arrivals: Arrivals,
     /// The highest sequence number so far.
     pub(super) highest: u32,
     /// Two packets of some time ago, the older first.
@@ -97,7 +97,7 @@ impl Context {
             counts: false,
             is_stale: false,
             calm: CALM,
-            pace: Pace::NEW,
+            arrivals: Arrivals::NEW,
             highest: 0,
             marks: [Mark::NEW; 2],
             drift: 0,
@@ -278,10 +278,10 @@ impl Context {
         let last = self.msn;
         let verified = self.verified(now, packet, room, out);
         match verified {
-            Ok(_) => self.pace.note(now, u32::from(self.msn.wrapping_sub(last).max(1))),
+            Ok(_) => self.arrivals.note(now, u32::from(self.msn.wrapping_sub(last).max(1))),
             Err(_) => {
                 self.calm = 0;
-                self.pace.note_failure();
+                self.arrivals.note_failure();
             }
         }
         verified

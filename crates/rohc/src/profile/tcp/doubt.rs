@@ -46,7 +46,7 @@ impl Context {
     pub(super) fn is_awaited(&self, now: Moment, found: &Packet<'_>, ahead: i16) -> bool {
         (1..FAR).contains(&ahead)
             && self.state == DecompressorState::Fc
-            && (!found.next.inner().behavior.is_sequential() || self.pace.is_next(now, TURN as u32))
+            && (!found.next.inner().behavior.is_sequential() || self.arrivals.is_next(now, TURN as u32))
     }
 
     /// A packet that is not [awaited](Self::is_awaited), or not right as it was read.
@@ -93,7 +93,7 @@ impl Context {
         last: &State,
         out: &mut [u8],
     ) -> Result<Meant, Failure> {
-        let clock = self.pace.passed(now);
+        let clock = self.arrivals.passed(now);
         let (format, is_strong) = (found.format, has_crc7(found.format));
         let len = rebuild(&found.next, found.payload.len(), out).map_err(unbuildable)?;
         let as_read = found.next.msn.wrapping_sub(last.msn).cast_signed();
@@ -202,7 +202,7 @@ impl Context {
         };
         let candidates = Candidates::new(first as u32, TURN as u32, clock, false);
         // A flow that pauses like this has paused once more, whatever its octets tell.
-        let is_usual = self.pace.is_usual(now);
+        let is_usual = self.arrivals.is_usual(now);
         // Octets may have been sent again, and the clock may have stood still.
         let is_likely = |ahead: u32| match (by_octets, clock) {
             (None, _) | (_, Passed::AtMost(_)) => true,
