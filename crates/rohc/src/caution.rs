@@ -6,7 +6,7 @@
 
 use thinair_wire::time::Instant;
 
-use crate::pace::{Pace, SHORTEST, units};
+use crate::pace::{Pace, units};
 
 /// Bits behind a request for repair: losses of 128 packets do not matter then.
 const BEHIND_NACK: u8 = 8;
@@ -17,8 +17,8 @@ const PACKETS_BEHIND_NACK: u8 = 32;
 /// Bits of SN in the smallest formats, and packets that a pause may have room for with them.
 const SMALLEST: u32 = 4;
 
-/// Shorter times between packets count as this one: half of that of the decompressor.
-const LEAST: u32 = SHORTEST / 2;
+/// Time by which a link may spread or gather packets, in the units of [`Pace`]: 2 ms, beside a quarter of the time between them.
+const JITTER: u64 = 32;
 
 /// Pace of a flow at the compressor, and bits that its next packets carry.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,11 +60,7 @@ impl Caution {
     #[inline]
     fn is_behind_pause(&self, waited: u64) -> bool {
         let pace = &self.pace;
-        pace.is_known() && waited > self.gap() << SMALLEST >> 2 && !pace.is_surely_usual(waited)
-    }
-
-    fn gap(&self) -> u64 {
-        self.pace.gap.max(LEAST).into()
+        pace.is_known() && waited > pace.gap() << SMALLEST >> 2 && !pace.is_surely_usual(waited)
     }
 
     /// Bits that the next packet needs, 0 if it needs no more than any other.
@@ -77,7 +73,7 @@ impl Caution {
         if !self.is_behind_pause(waited) {
             return 0;
         }
-        let packets = (waited / self.gap()).saturating_mul(4);
+        let packets = (waited / self.pace.gap()).saturating_mul(4);
         (u64::BITS - packets.leading_zeros()).clamp(SMALLEST + 1, u16::BITS)
     }
 
@@ -104,7 +100,8 @@ impl Caution {
             self.sent_with_caution(waited, repetitions);
         }
         if (self.last, self.last_high) != (0, 0) {
-            self.pace.note(waited, step, step);
+            // The other end may have seen shorter times.
+            self.pace.note(waited.saturating_sub(waited / 4 + JITTER), step, step);
         }
         let now = now_units(now);
         (self.last, self.last_high) = (now as u32, (now >> 32) as u8);

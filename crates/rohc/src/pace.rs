@@ -52,6 +52,7 @@ impl Pace {
 
     #[inline]
     fn note_time(&mut self, time: u32) {
+        let time = time.max(SHORTEST);
         let Some(off) = off(time, self.gap) else {
             (self.gap, self.spread) = (time, OFF as u8 / 2);
             return;
@@ -121,7 +122,7 @@ fn off(time: u32, smoothed: u32) -> Option<u8> {
 /// A smoothed time with one more. A pause counts as at most four times the `smoothed` time: one that comes once says little.
 #[inline]
 fn smooth(smoothed: u32, time: u32) -> u32 {
-    let most = smoothed.max(SHORTEST).saturating_mul(4);
+    let most = smoothed.saturating_mul(4);
     smoothed - smoothed / 8 + time.min(most) / 8
 }
 

@@ -103,8 +103,7 @@ impl Context {
     fn sn_bits(&self, now: Instant, x: &Fields<'_>) -> u32 {
         let sn = x.sn;
         let needed = self.sns.needed_bits(sn as u16, sn_shift(self.profile));
-        let careful =
-            if !self.mode.is_secure() && self.depends_on_sn(x) { self.caution.bits(now) } else { 0 };
+        let careful = if self.depends_on_sn(x) { self.caution.bits(now) } else { 0 };
         let needed = needed.max(careful);
         let step = sn.wrapping_sub(self.sn) as u16;
         if has_own_sn(self.profile) && (8..1 << 15).contains(&step) {
