@@ -129,7 +129,13 @@ impl<'m> Exchanges<'m> {
     /// The newest message with that MSN.
     #[inline]
     pub(crate) fn by_msn(&self, flow: u32, msn: u16) -> Option<&Exchange> {
-        self.of_flow(flow, self.len).take(OF_A_FLOW).find(|exchange| exchange.msn == msn)
+        self.all_by_msn(flow, msn).next()
+    }
+
+    /// The messages with that MSN, newest first: MSNs go back with the Message IDs.
+    #[inline]
+    pub(crate) fn all_by_msn(&self, flow: u32, msn: u16) -> impl Iterator<Item = &Exchange> {
+        self.of_flow(flow, self.len).take(OF_A_FLOW).filter(move |exchange| exchange.msn == msn)
     }
 
     /// The newest message with that Message ID, among those that the other end has for certain: it has sent those

@@ -385,7 +385,30 @@ impl Context {
             *unknown = true;
             return Ok(None);
         }
-        self.build(&self.shared, packet, x, out)
+        match self.build(&self.shared, packet, x, out)? {
+            None if request.is_some() => self.with_older(packet, x, memory, out),
+            found => Ok(found),
+        }
+    }
+
+    /// [`with`](Self::with) where the packet names a message whose MSN a newer one has, which the other end had not received yet.
+    #[cold]
+    fn with_older(
+        &self,
+        packet: &Packet<'_, '_>,
+        x: &mut Fields<'_>,
+        memory: &Memory<'_, '_>,
+        out: &mut [u8],
+    ) -> Result<Option<usize>, Failure> {
+        let Some(sent) = memory.sent else { return Ok(None) };
+        for request in sent.all_by_msn(self.names[1], x.request_msn).skip(1) {
+            if header::infer(&self.shared, packet.template, packet.outline, Some(request), x)
+                && let Some(len) = self.build(&self.shared, packet, x, out)?
+            {
+                return Ok(Some(len));
+            }
+        }
+        Ok(None)
     }
 
     /// The message of the other direction that a packet names.
