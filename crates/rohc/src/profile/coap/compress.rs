@@ -623,7 +623,7 @@ impl Context {
         let shared = &self.shared;
         let template = shared.template(x.template, memory.templates).ok_or(Refused::ByThisPacket)?;
         let outline = shared.outline(template);
-        let needed = self.needed_bits(now, x.msn);
+        let needed = self.needed_bits(now, x);
         writer.offer(MSN, Lsb { value: u32::from(x.msn as u16), needed });
         if self.left.ir > 0 {
             x.next = shared.path;
@@ -735,12 +735,13 @@ impl Context {
     }
 
     /// Bits of the MSN that are enough whichever of the last MSNs the decompressor has: 4, 6, 7, 8 or 16. Behind a pause it tries
-    /// up to 256 turns of them, which their checks tell apart.
+    /// up to 256 turns of them: checks tell these apart, unless a field is carried that is told by the MSN elsewhere.
     #[inline]
-    pub(super) fn needed_bits(&self, now: Instant, msn: u32) -> u32 {
+    pub(super) fn needed_bits(&self, now: Instant, x: &Fields<'_>) -> u32 {
         let Some((lowest, highest)) = self.msns.bounds() else { return 16 };
-        let careful = self.caution.bits(now).saturating_sub(TRIALS.ilog2());
-        let low = msn as u16;
+        let told_apart = if x.carries == Carries::NOTHING { TRIALS.ilog2() } else { 0 };
+        let careful = self.caution.bits(now).saturating_sub(told_apart);
+        let low = x.msn as u16;
         let fits = |k: u32| {
             let (below, _) = msn_interval(k);
             let ahead = |reference: u16| u32::from(low.wrapping_sub(reference).wrapping_add(below as u16));

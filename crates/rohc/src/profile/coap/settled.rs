@@ -74,7 +74,7 @@ impl Context {
             ChecksumMode::Carried | ChecksumMode::Elided => computed,
             ChecksumMode::Raw => return None,
         };
-        let needed = self.needed_bits(now, x.msn);
+        let needed = self.needed_bits(now, &x);
         let format = self.short_format(config);
         if !right || checksum != message.checksum || needed > msn_bits(format) {
             return None;
