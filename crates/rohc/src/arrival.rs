@@ -108,7 +108,7 @@ impl Arrivals {
     /// True if so many packets may have passed since the last one that was verified, by the clock.
     #[inline]
     pub(crate) fn is_behind(&self, at: Moment, packets: u64) -> bool {
-        self.waited(at) >= u64::from(self.pace.gap) * packets
+        self.waited(at) >= u64::from(self.pace.gap()) * packets
     }
 
     /// A packet was verified, `ahead` of the last one.
@@ -165,7 +165,7 @@ impl Arrivals {
     #[inline]
     pub(crate) fn is_open(&self, at: Moment, turn: u32) -> bool {
         // Half a turn: packets may come faster than before.
-        self.pace.is_known() && self.waited(at) > self.pace.gap() * u64::from(turn / 2)
+        self.pace.is_known() && self.waited(at) > u64::from(self.pace.gap()) * u64::from(turn / 2)
     }
 
     /// True if a packet with the bits of the next SN is the next packet, by the carrier's count or by the clock, and not one that
@@ -185,7 +185,7 @@ impl Arrivals {
 
     /// Packets that may have passed, whatever the carrier counts.
     pub(crate) fn passed_by_clock(&self, at: Moment) -> Passed {
-        let (gap, waited) = (self.pace.gap(), self.waited(at));
+        let (gap, waited) = (u64::from(self.pace.gap().max(SHORTEST)), self.waited(at));
         let packets = u32::try_from(waited / gap).unwrap_or(u32::MAX);
         if self.pace.is_steady() {
             let nearest = u32::try_from((waited + gap / 2) / gap).unwrap_or(u32::MAX);
@@ -194,8 +194,13 @@ impl Arrivals {
         Passed::Perhaps(packets.saturating_mul(2).saturating_add(2))
     }
 
-    /// True if the flow was about as long silent before, and nothing was lost.
+    /// True if the flow was about as long silent before.
     pub(crate) fn is_usual(&self, at: Moment) -> bool {
         self.pace.is_usual(self.waited(at))
+    }
+
+    /// True if the flow was about as long silent before, and nothing was missed since, but for a packet that was damaged.
+    pub(crate) fn has_paused_as_usual(&self, at: Moment) -> bool {
+        self.failed() <= 1 && self.is_usual(at)
     }
 }

@@ -11,8 +11,8 @@ use crate::pace::{Pace, units};
 /// Bits behind a request for repair: losses of 128 packets do not matter then.
 const BEHIND_NACK: u8 = 8;
 
-/// Packets that have so many bits, behind the first request.
-const PACKETS_BEHIND_NACK: u8 = 32;
+/// Packets that have so many bits.
+const PACKETS_BEHIND_NACK: u8 = 64;
 
 /// Bits of SN in the smallest formats, and packets that a pause may have room for with them.
 const SMALLEST: u32 = 4;
@@ -24,29 +24,29 @@ const JITTER: u64 = 32;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Caution {
     /// When the last packet was sent, in the units of [`Pace`], modulo 2^40, which are 2 years; 0 before the first one.
-    last: u32,
-    last_high: u8,
+    last: [u8; 5],
     pace: Pace,
     bits: u8,
     /// Packets still to be sent with so many bits.
     left: u8,
-    /// Packets behind the next request for repair.
-    next: u8,
     /// Group of packets that the last packet belonged to, modulo 256.
     group: u8,
-    /// The transport checksum of the last packet that said everything was right.
-    pub(crate) sums: bool,
 }
 
-/// Units behind one before the origin.
-fn now_units(now: Instant) -> u64 {
-    units(now.as_nanos()) + 1
+/// Units behind one before the origin, modulo 2^40.
+fn stamp(now: Instant) -> u64 {
+    (units(now.as_nanos()) + 1) & 0xFF_FFFF_FFFF
 }
 
 impl Caution {
+    /// When the last packet was sent; 0 before the first one.
+    fn last(&self) -> u64 {
+        let [a, b, c, d, e] = self.last;
+        u64::from_be_bytes([0, 0, 0, a, b, c, d, e])
+    }
+
     fn waited(&self, now: Instant) -> u64 {
-        let last = u64::from(self.last_high) << 32 | u64::from(self.last);
-        now_units(now).wrapping_sub(last) & 0xFF_FFFF_FFFF
+        stamp(now).wrapping_sub(self.last()) & 0xFF_FFFF_FFFF
     }
 
     /// True if the next packet needs no more bits than any other.
@@ -55,12 +55,23 @@ impl Caution {
         self.left == 0 && !self.is_behind_pause(self.waited(now))
     }
 
+    /// True if the decompressor may look for other packets than the next one, usual as the pause may be, or if it has asked for
+    /// repair.
+    #[inline]
+    pub(crate) fn is_behind_any_pause(&self, now: Instant) -> bool {
+        self.left > 0 || self.is_longer_than_smallest(self.waited(now))
+    }
+
+    #[inline]
+    fn is_longer_than_smallest(&self, waited: u64) -> bool {
+        self.pace.is_known() && waited > u64::from(self.pace.gap()) << SMALLEST >> 2
+    }
+
     /// True if the decompressor may not be sure of a packet in the smallest format behind such a pause. The pause is half of
     /// that in `arrival`; one that is usual does not count.
     #[inline]
     fn is_behind_pause(&self, waited: u64) -> bool {
-        let pace = &self.pace;
-        pace.is_known() && waited > pace.gap() << SMALLEST >> 2 && !pace.is_surely_usual(waited)
+        self.is_longer_than_smallest(waited) && !self.pace.is_surely_usual(waited)
     }
 
     /// Bits that the next packet needs, 0 if it needs no more than any other.
@@ -73,7 +84,7 @@ impl Caution {
         if !self.is_behind_pause(waited) {
             return 0;
         }
-        let packets = (waited / self.pace.gap()).saturating_mul(4);
+        let packets = (waited / u64::from(self.pace.gap().max(1))).saturating_mul(4);
         (u64::BITS - packets.leading_zeros()).clamp(SMALLEST + 1, u16::BITS)
     }
 
@@ -99,12 +110,12 @@ impl Caution {
         if self.left > 0 || self.is_behind_pause(waited) {
             self.sent_with_caution(waited, repetitions);
         }
-        if (self.last, self.last_high) != (0, 0) {
+        if self.last() != 0 {
             // The other end may have seen shorter times.
             self.pace.note(waited.saturating_sub(waited / 4 + JITTER), step, step);
         }
-        let now = now_units(now);
-        (self.last, self.last_high) = (now as u32, (now >> 32) as u8);
+        let [_, _, _, last @ ..] = stamp(now).to_be_bytes();
+        self.last = last;
     }
 
     #[cold]
@@ -116,16 +127,11 @@ impl Caution {
             self.left = self.left.max(repetitions);
         }
         self.left = self.left.saturating_sub(1);
-        if self.left == 0 {
-            self.next = (self.next / 2).max(PACKETS_BEHIND_NACK);
-        }
     }
 
     /// The other end has asked for repair: packets were lost, or damaged.
     pub(crate) fn refused(&mut self) {
-        self.next = self.next.max(PACKETS_BEHIND_NACK);
         let kept = if self.left > 0 { self.bits } else { 0 };
-        (self.bits, self.left) = (kept.max(BEHIND_NACK), self.next);
-        self.next = self.next.saturating_mul(2);
+        (self.bits, self.left) = (kept.max(BEHIND_NACK), PACKETS_BEHIND_NACK);
     }
 }

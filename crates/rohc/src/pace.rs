@@ -20,8 +20,8 @@ pub(crate) const OFF: u32 = 64;
 /// Pace of the packets of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pace {
-    /// Smoothed time between packets, 0 before the second one.
-    pub(crate) gap: u32,
+    /// Smoothed time between packets, 0 before the second one. In octets, which need no padding.
+    gap: [u8; 4],
     /// Mean distance of these times from `gap`, in parts of [`OFF`].
     spread: u8,
     /// The longest of these times, which is forgotten slowly, as [`size`] has it.
@@ -32,7 +32,7 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// A flow without packets.
-    pub(crate) const NEW: Self = Self { gap: 0, spread: 0, longest: 0, steps: 0 };
+    pub(crate) const NEW: Self = Self { gap: [0; 4], spread: 0, longest: 0, steps: 0 };
 
     /// A packet was sent, or arrived, `waited` after the last one, from which it is `ahead` by packets and by times between
     /// packets: those count on in silence.
@@ -53,8 +53,9 @@ impl Pace {
     #[inline]
     fn note_time(&mut self, time: u32) {
         let time = time.max(SHORTEST);
-        let Some(off) = off(time, self.gap) else {
-            (self.gap, self.spread) = (time, OFF as u8 / 2);
+        let gap = self.gap();
+        let Some(off) = off(time, gap) else {
+            (self.gap, self.spread) = (time.to_ne_bytes(), OFF as u8 / 2);
             return;
         };
         // Rounded up, or small ones would never change it.
@@ -64,13 +65,13 @@ impl Pace {
         } else {
             spread - (spread - off).div_ceil(8)
         } as u8;
-        self.gap = smooth(self.gap, time);
+        self.gap = smooth(gap, time).to_ne_bytes();
     }
 
-    /// The smoothed time between packets, at least [`SHORTEST`].
+    /// Smoothed time between packets: at least [`SHORTEST`], or 0 before the second one.
     #[inline]
-    pub(crate) fn gap(&self) -> u64 {
-        u64::from(self.gap.max(SHORTEST))
+    pub(crate) fn gap(&self) -> u32 {
+        u32::from_ne_bytes(self.gap)
     }
 
     /// True if there was more than one packet.

@@ -31,6 +31,8 @@ struct Link {
     near: Endpoint<'static>,
     far: Endpoint<'static>,
     sent: u64,
+    /// Milliseconds from one end to the other.
+    delay: u64,
     formats: BTreeMap<Format, usize>,
     headers: usize,
 }
@@ -38,7 +40,7 @@ struct Link {
 impl Link {
     fn new(mode: Mode) -> Self {
         let (near, far) = (endpoint(CidSpace::Small, mode, 1), endpoint(CidSpace::Small, mode, 2));
-        Self { near, far, sent: 0, formats: BTreeMap::new(), headers: 0 }
+        Self { near, far, sent: 0, delay: 0, formats: BTreeMap::new(), headers: 0 }
     }
 
     /// Carries a packet, and returns its format and the octets of its header.
@@ -50,7 +52,8 @@ impl Link {
         let (done, len) = self.near.send(now, &octets, &mut rohc).unwrap();
         *self.formats.entry(done.format).or_default() += 1;
         self.headers += done.header_out;
-        let delivered = self.far.receive(now, &rohc[..len], &mut back);
+        let arrival = Instant::from_millis(10 * (self.sent - 1) + self.delay);
+        let delivered = self.far.receive(arrival, &rohc[..len], &mut back);
         let delivered = delivered
             .unwrap_or_else(|error| panic!("packet {}, {:?}, {packet:x?}: {error}", self.sent, done.format));
         assert_eq!(back[..delivered.len], octets, "packet {}, {:?}", self.sent, done.format);
@@ -127,7 +130,8 @@ fn carry_wrong(link: &mut Link, packet: &Packet) -> bool {
     assert!(!matches!(done.format, Format::Ir | Format::IrDyn | Format::CoCommon), "{:?}", done.format);
     *octets.last_mut().unwrap() ^= 0x55;
     rohc[len - 1] ^= 0x55;
-    let received = link.far.receive(now, &rohc[..len], &mut back);
+    let arrival = Instant::from_millis(10 * (link.sent - 1) + link.delay);
+    let received = link.far.receive(arrival, &rohc[..len], &mut back);
     received.is_ok_and(|received| {
         assert_eq!(back[..received.len], octets);
         true
@@ -151,7 +155,7 @@ fn a_wrong_checksum_alone_is_no_damage() {
     }
 }
 
-/// Behind a gap or a pause, and soon after, it is what tells that the packet is another one.
+/// Behind a gap or a pause of the link, and soon after, it is what tells that the packet is another one.
 #[test]
 fn a_wrong_checksum_in_doubt_is_damage() {
     for (gap, pause, right) in [(2, 0, 0), (2, 0, 5), (0, 30, 0)] {
@@ -162,7 +166,7 @@ fn a_wrong_checksum_in_doubt_is_damage() {
         for packet in packets.by_ref().take(gap) {
             link.near.send(now, &packet.octets(), &mut rohc).unwrap();
         }
-        link.sent += pause;
+        link.delay = 10 * pause;
         link.carry_all(packets.by_ref().take(right));
         assert!(!carry_wrong(&mut link, &packets.next().unwrap()), "{gap} {pause} {right}");
         link.carry_all(packets.take(20));

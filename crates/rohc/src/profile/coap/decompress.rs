@@ -360,7 +360,7 @@ impl Context {
         }
         // Messages are sent again.
         let is_again = behind && with(first)?.is_some();
-        match fits.proof(&candidates, self.arrivals.is_usual(now)) {
+        match fits.proof(&candidates, self.arrivals.has_paused_as_usual(now)) {
             Proof::Nothing if is_again => with(first),
             Proof::Nothing => Ok(None),
             Proof::Meant(ahead, _) if !is_again => with(last.wrapping_add(ahead)),

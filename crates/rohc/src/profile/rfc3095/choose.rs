@@ -89,7 +89,7 @@ impl Context {
     /// True if the headers depend on the SN, and no checksum proves it (`proof`).
     #[inline]
     fn depends_on_sn(&self, x: &Fields<'_>) -> bool {
-        if self.caution.sums && x.udp.checksum != 0 && is_proved_by_sum(self.profile) {
+        if self.sums && x.udp.checksum != 0 && is_proved_by_sum(self.profile) {
             return false;
         }
         has_own_sn(self.profile)

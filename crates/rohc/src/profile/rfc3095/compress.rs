@@ -160,6 +160,8 @@ pub(crate) struct Context {
     pub(super) table: Table,
     pub(super) timer: Timer,
     pub(super) caution: Caution,
+    /// The transport checksum of the last packet that said everything was right.
+    pub(super) sums: bool,
 }
 
 impl Context {
@@ -203,6 +205,7 @@ impl Context {
             table: Table::default(),
             timer: Timer::start(now),
             caution: Caution::default(),
+            sums: false,
         };
         for (kept, ip) in context.ips.iter_mut().zip(plan.ips()) {
             *kept = ip_fields(ip);
@@ -430,7 +433,7 @@ impl Context {
                 _ => ir::ir_dyn(&mut writer, &mut x),
             };
             written.map_err(|_| Refused::ByThisPacket)?;
-            self.caution.sums = layout.has_right_sum(header, plan.payload());
+            self.sums = layout.has_right_sum(header, plan.payload());
         } else if format.updates() {
             let check = Check::of_width(writer.crc_width()).ok_or(Refused::ByThisPacket)?;
             let state = crc_static.0[usize::from(check != Check::Crc3)];

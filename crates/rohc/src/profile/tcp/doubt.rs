@@ -202,7 +202,7 @@ impl Context {
         };
         let candidates = Candidates::new(first as u32, TURN as u32, clock, false);
         // A flow that pauses like this has paused once more, whatever its octets tell.
-        let is_usual = self.arrivals.is_usual(now);
+        let is_usual = (1..FAR).contains(&first) && self.arrivals.has_paused_as_usual(now);
         // Octets may have been sent again, and the clock may have stood still.
         let is_likely = |ahead: u32| match (by_octets, clock) {
             (None, _) | (_, Passed::AtMost(_)) => true,

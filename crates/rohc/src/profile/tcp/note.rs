@@ -168,13 +168,14 @@ impl Context {
         let is_right = checksum_is_right(next.inner(), segment.tcp(), segment.payload());
         // A wrong checksum after right ones must not be taken for damage.
         let is_wrong_now = !is_right && (self.expects_right || self.told_wrong < config.repetitions);
+        let (is_careful, is_moved) = self.ip_id_in_doubt(now, next, last);
         let has_many = !matches!(next.rsf, 0b000 | 0b001 | 0b010 | 0b100);
         let dynamic = is_wrong_now
+            || is_moved
             || has_many
             || self.is_repeated(now, (next.seq, next.rsf), last, segment.payload().len());
-        let ip_id = next.inner().behavior.is_sequential() && !self.caution.is_quiet(now);
         let common = !next.ack_flag
-            || ip_id
+            || is_careful
             || next.urg_flag
             || is_due(aged::FLAGS)
             || is_due(aged::DSCP)
@@ -191,7 +192,7 @@ impl Context {
             is_right,
             extended,
             common,
-            ip_id,
+            ip_id: is_careful,
             last: (last.ack, last.seq_residue),
         }
     }
@@ -282,6 +283,18 @@ impl Context {
     #[inline]
     pub(super) fn says_ip_id_anew(&self, behavior: Behavior, msn: u16) -> bool {
         !self.two_way && behavior.is_sequential() && msn.is_multiple_of(ANEW)
+    }
+
+    /// Where the IP-ID counts, the decompressor may not be sure of the MSN behind a pause. Returns whether the IP-ID must be sent as
+    /// a whole, and whether not even that will do, since others have taken IP-IDs meanwhile: they look like lost packets.
+    #[inline]
+    pub(super) fn ip_id_in_doubt(&self, now: Instant, next: &State, last: &State) -> (bool, bool) {
+        if !next.inner().behavior.is_sequential() || !self.caution.is_behind_any_pause(now) {
+            return (false, false);
+        }
+        let is_careful = !self.caution.is_quiet(now);
+        let is_whole = is_careful || !Counter::write(next.ip_id_offset(), &self.ip_id_offset).fits(8, 3);
+        (is_careful, is_whole && next.ip_id_offset() != last.ip_id_offset())
     }
 
     /// A packet is sent.

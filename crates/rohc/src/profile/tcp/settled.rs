@@ -249,7 +249,7 @@ impl Context {
         let (behavior, id) = (ip.behavior, glance.ip_id());
         if !ip.v6 && ip_ids.watch(behavior, ip.id, id, false) != behavior
             || self.says_ip_id_anew(behavior, msn)
-            || behavior.is_sequential() && !self.caution.is_quiet(now)
+            || behavior.is_sequential() && self.caution.is_behind_any_pause(now)
         {
             return None;
         }
