@@ -228,7 +228,7 @@ fn feedback_without_a_crc_changes_no_mode() {
         let len = feedback.write(CidSpace::Small, &mut element).unwrap();
         link.compressor.receive_feedback(link.now, &element[1..len]).unwrap();
         // Behind a NACK packets have more bits for a while.
-        let formats = link.formats(&mut flow, 50);
+        let formats = link.formats(&mut flow, 100);
         assert!(formats.ends_with(&["UO-0"]), "{formats:?}");
     }
 }

@@ -244,7 +244,7 @@ pub fn run(setup: &Setup, fates: &mut dyn Fates, seed: u64, packets: u64) -> Out
     // A clock of 8 kHz, as that of voice.
     let mut source =
         Source::new(setup.kind, setup.six, setup.checksum, (interval / 125) as u32, journey.random.next());
-    let mut time = 1_000_000;
+    let mut time = 0;
     for _ in 0..packets {
         let mut is_changed = setup.moves && journey.random.once_in(100) && source.change(&mut journey.random);
         let before = source.timestamp();
