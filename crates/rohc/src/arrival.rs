@@ -3,7 +3,7 @@
 
 use thinair_wire::time::Instant;
 
-use crate::pace::{Pace, SHORTEST, Stamp, units};
+use crate::pace::{LEAP, Pace, SHORTEST, Stamp, units};
 
 /// Arrival of a ROHC packet.
 ///
@@ -136,6 +136,13 @@ impl Arrivals {
             // As one more that is missing: it is the sum of both that counts.
             self.lost = self.lost.wrapping_sub(1);
         }
+    }
+
+    /// The arrivals of a flow whose sequence number has moved by `ahead` to an IR packet: those of a new one if it has leapt, for then
+    /// the compressor has begun anew, too.
+    #[inline]
+    pub(crate) fn behind(self, ahead: i32) -> Self {
+        if ahead.unsigned_abs() < LEAP { self } else { Self::NEW }
     }
 
     /// Packets since the last one that was verified that were not.

@@ -168,6 +168,8 @@ impl Context {
             return Err(Failure::Crc(format));
         }
         // Verified: the context is made, or goes on.
+        let ahead = x.msn.wrapping_sub(self.shared.msn).cast_signed();
+        self.arrivals = if keeps { self.arrivals.behind(ahead) } else { Arrivals::NEW };
         if keeps {
             next = self.shared.on_path(next.path);
         } else {

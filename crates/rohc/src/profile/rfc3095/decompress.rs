@@ -393,7 +393,7 @@ impl Context {
             self.coverage = CoverageContext::initial(x.udp.coverage, length);
         }
         let goes_on = self.state != DecompressorState::Nc && !is_other_flow;
-        self.arrivals = if goes_on { self.arrivals } else { Arrivals::NEW };
+        self.arrivals = if goes_on { self.arrivals.behind(ahead) } else { Arrivals::NEW };
         self.arrivals.note(now, ahead.max(1) as u32);
         self.sums = layout.has_right_sum(out, payload);
         self.sn = x.sn;

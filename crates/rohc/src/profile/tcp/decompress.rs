@@ -396,6 +396,8 @@ impl Context {
     fn begin(&mut self, next: &State, room: &mut TcpRoom) {
         self.is_stale = false;
         let is_new = self.state == DecompressorState::Nc || !next.is_flow_of(&room.0);
+        let ahead = i32::from(next.msn.wrapping_sub(self.msn).cast_signed());
+        self.arrivals = if is_new { Arrivals::NEW } else { self.arrivals.behind(ahead) };
         if is_new {
             self.marks = [Mark::of(next); 2];
         }
