@@ -31,37 +31,119 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value}"))
 }
 
+/// The totals of `thinair analyze` for a capture, of which nothing may be lost, wrong or larger.
+fn assert_sound(capture: &Path, name: &str, mode: Option<&str>) {
+    let output = Command::new(command())
+        .args(["analyze", "--json"])
+        .args(mode.iter().flat_map(|mode| ["--mode", mode]))
+        .arg(capture)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let schemes = found["totals"]["schemes"].as_array().unwrap();
+    assert!(schemes.iter().any(|scheme| scheme["larger_flows"] == 0), "{name}");
+    for scheme in schemes {
+        let id = format!("{name}: {} {} {}", scheme["scheme"], scheme["mode"], scheme["contexts"]);
+        assert_eq!((&scheme["roundtrip_mismatches"], &scheme["lost"]), (&0.into(), &0.into()), "{id}");
+        if scheme["scheme"] != AS_PUBLISHED {
+            assert_eq!(scheme.get("larger_flows").map_or(0, number), 0, "{id}");
+        }
+    }
+}
+
 #[test]
 fn no_flow_of_any_capture_is_lost_wrong_or_larger() {
     let captures = captures();
     assert!(captures.len() >= 35, "{captures:?}");
     for mode in [None, Some("r")] {
         for capture in &captures {
-            let mode = mode.map(|mode| ["--mode", mode]);
-            let output = Command::new(command())
-                .args(["analyze", "--json"])
-                .args(mode.iter().flatten())
-                .arg(capture)
-                .output()
-                .unwrap();
-            let name = capture.display();
-            assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
-            let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-            let schemes = found["totals"]["schemes"].as_array().unwrap();
-            assert!(schemes.iter().any(|scheme| scheme["larger_flows"] == 0), "{name}");
-            for scheme in schemes {
-                let id = format!("{name}: {} {} {}", scheme["scheme"], scheme["mode"], scheme["contexts"]);
-                assert_eq!(
-                    (&scheme["roundtrip_mismatches"], &scheme["lost"]),
-                    (&0.into(), &0.into()),
-                    "{id}"
-                );
-                if scheme["scheme"] != AS_PUBLISHED {
-                    assert_eq!(scheme.get("larger_flows").map_or(0, number), 0, "{id}");
-                }
-            }
+            assert_sound(capture, &capture.display().to_string(), mode);
         }
     }
+}
+
+/// Random numbers: SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)) % limit
+    }
+}
+
+/// How times between the packets of a capture are changed. Times are in microseconds.
+#[derive(Clone, Copy, Debug)]
+enum Pace {
+    /// All of them by one factor: slower links, and sensors that report seldom.
+    Slower,
+    /// Pauses of up to a minute, once in 20 packets.
+    Pauses,
+    /// The same time between all packets, but for a pause of up to 400 of them now and then.
+    Paced,
+    /// Any times, in bursts and with pauses.
+    Erratic,
+}
+
+impl Pace {
+    fn gap(self, gap: u64, unit: u64, random: &mut Random) -> u64 {
+        let is_one_in = |n, random: &mut Random| random.below(n) == 0;
+        match self {
+            Self::Slower => gap * unit / 1_000,
+            Self::Pauses if is_one_in(20, random) => gap + 50_000 * (1 + random.below(1_200)),
+            Self::Pauses => gap,
+            Self::Paced if is_one_in(50, random) => unit * (2 + random.below(400)),
+            Self::Paced => unit,
+            Self::Erratic => random.below(1 + (unit << random.below(12)) / 64),
+        }
+    }
+}
+
+/// A capture in the format of pcap with other times; nothing if it is another format.
+fn retimed(capture: &[u8], pace: Pace, random: &mut Random) -> Option<Vec<u8>> {
+    let per_second = match capture.get(..4)? {
+        [0xD4, 0xC3, 0xB2, 0xA1] => 1_000_000,
+        [0x4D, 0x3C, 0xB2, 0xA1] => 1_000_000_000,
+        _ => return None,
+    };
+    let mut retimed = capture.to_vec();
+    let unit = 1_000 << random.below(14);
+    let (mut at, mut now, mut before) = (24, 1_700_000_000_000_000, None);
+    while let Some(record) = retimed.get_mut(at..at + 16) {
+        let word = |i: usize| u64::from(u32::from_le_bytes(record[i..i + 4].try_into().unwrap()));
+        let time = word(0) * 1_000_000 + word(4) * 1_000_000 / per_second;
+        let len = word(8);
+        now += before.map_or(0, |before| pace.gap(time.saturating_sub(before), unit, random));
+        before = Some(time);
+        let fraction = now % 1_000_000 * (per_second / 1_000_000);
+        record[..4].copy_from_slice(&u32::try_from(now / 1_000_000).unwrap().to_le_bytes());
+        record[4..8].copy_from_slice(&u32::try_from(fraction).unwrap().to_le_bytes());
+        at += 16 + usize::try_from(len).unwrap();
+    }
+    Some(retimed)
+}
+
+/// On a channel that loses nothing every packet comes back, and no flow gets larger, however long packets let wait for each other.
+#[test]
+fn captures_come_back_at_any_pace() {
+    let folder = Folder::new("paces");
+    let mut random = Random(1);
+    let mut count = 0;
+    for capture in captures() {
+        let octets = std::fs::read(&capture).unwrap();
+        for pace in [Pace::Slower, Pace::Pauses, Pace::Paced, Pace::Erratic] {
+            let Some(retimed) = retimed(&octets, pace, &mut random) else { continue };
+            let path = folder.path("retimed.pcap");
+            std::fs::write(&path, retimed).unwrap();
+            assert_sound(&path, &format!("{} {pace:?}", capture.display()), None);
+            count += 1;
+        }
+    }
+    println!("{count} captures with other times");
+    assert!(count > 100, "{count}");
 }
 
 /// As many as ports: a scan.
