@@ -206,6 +206,11 @@ impl Arrivals {
         self.pace.is_usual(self.waited(at))
     }
 
+    /// True if the flow was silent for some packets, sometime.
+    pub(crate) fn has_paused(&self) -> bool {
+        self.pace.has_paused()
+    }
+
     /// True if the flow was about as long silent before, and nothing was missed since, but for a packet that was damaged.
     pub(crate) fn has_paused_as_usual(&self, at: Moment) -> bool {
         self.failed() <= 1 && self.is_usual(at)

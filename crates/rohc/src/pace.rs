@@ -92,6 +92,11 @@ impl Pace {
         u32::from(self.spread) <= OFF / 2
     }
 
+    /// True if the flow was silent for four times as long as between other packets.
+    pub(crate) fn has_paused(&self) -> bool {
+        self.longest >= size(self.gap().into()).saturating_add(16)
+    }
+
     /// True if the flow was about as long silent before.
     pub(crate) fn is_usual(&self, waited: u64) -> bool {
         size(waited) <= self.longest.saturating_add(8)

@@ -27,8 +27,10 @@ impl Fates for Arrives {
 fn every_packet_is_delivered_at_any_pace() {
     let size = Size::from_environment();
     let packets = size.packets.unwrap_or(2_000);
-    let paces = [Pace::Erratic(2_000), Pace::Erratic(50_000), Pace::Erratic(3_000_000), Pace::NONE, Pace::MS_20];
-    let chat = |setup: &Setup| (setup.kind == Kind::TcpAck).then_some(Setup { kind: Kind::TcpChat, ..*setup });
+    let paces =
+        [Pace::Erratic(2_000), Pace::Erratic(50_000), Pace::Erratic(3_000_000), Pace::NONE, Pace::MS_20];
+    let chat =
+        |setup: &Setup| (setup.kind == Kind::TcpAck).then_some(Setup { kind: Kind::TcpChat, ..*setup });
     let mut setups = Setup::all(&paces, 500);
     setups.extend(setups.clone().iter().filter_map(chat));
     let table = Table::measure(setups, &["wrong, not delivered"], &size, |setup, _| {

@@ -221,7 +221,8 @@ impl Source {
                     _ => (100, 0),
                 };
                 let acknowledged = acknowledged as u32;
-                packet.tcp.acknowledgment_number = packet.tcp.acknowledgment_number.wrapping_add(acknowledged);
+                packet.tcp.acknowledgment_number =
+                    packet.tcp.acknowledgment_number.wrapping_add(acknowledged);
                 packet.payload = payload(octets as usize, random);
                 packet.octets()
             }

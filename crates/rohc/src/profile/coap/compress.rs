@@ -16,8 +16,8 @@ use super::state::{
     ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, Token, TokenMode,
 };
 use super::{Base, Carries, Differences, Fields, FormatPolicy, Least, msn_interval, steps};
-use crate::channel::Integrity;
 use crate::caution::Caution;
+use crate::channel::Integrity;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig};
 use crate::exchange::{Exchange, Exchanges};

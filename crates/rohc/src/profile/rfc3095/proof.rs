@@ -15,6 +15,7 @@ use super::attempt::{Attempt, Passed};
 use super::decompress::{Failure, Own};
 use super::doubt::{By, Reference};
 use super::header::ExtensionLists;
+use super::rtp::RtpFields;
 use super::{Fields, IP_ID, IP_ID2, SN, TS, Upper, has_own_sn, has_rtp, upper};
 use crate::arrival::Passed as Clock;
 use crate::profile::{Format, ProfileId};
@@ -147,7 +148,8 @@ impl Attempt<'_, '_> {
                 continue;
             }
             if has_sum {
-                if passed.layout.has_right_sum(out, self.reader.remaining()) {
+                let is_right = passed.layout.has_right_sum(out, self.reader.remaining());
+                if is_right && (is_counted || !self.may_have_twin(ahead)) {
                     passed.proved = true;
                     return Ok(());
                 }
@@ -181,6 +183,13 @@ impl Attempt<'_, '_> {
         self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)?;
         passed.proved = proved;
         Ok(())
+    }
+
+    /// True if another SN and timestamp have the same sum, in a flow that pauses: an SN that is lower by TS_STRIDE behind a pause that
+    /// many packets longer. The time that has passed is the same, too.
+    fn may_have_twin(&self, ahead: u32) -> bool {
+        let has_stride = |rtp: &RtpFields| (1..=ahead).contains(&rtp.stride);
+        matches!(&self.context.own, Own::Rtp(rtp) if has_stride(rtp)) && self.context.arrivals.has_paused()
     }
 
     /// True if more packets have failed since the last one that was verified than lie between it and that SN. A few may have been

@@ -219,7 +219,9 @@ impl Context {
             (Some(packets), _) => (packets / 2..=packets * 2 + 4).contains(&(ahead + 2)),
         };
         let mut fits = Fits::default();
-        for ahead in candidates.distances().filter(|ahead| is_usual && *ahead == first as u32 || is_likely(*ahead)) {
+        for ahead in
+            candidates.distances().filter(|ahead| is_usual && *ahead == first as u32 || is_likely(*ahead))
+        {
             let Ok(distance) = i16::try_from(ahead) else { continue };
             // One that looks so far ahead is late if it does not go on, unless that much time has passed.
             if distance >= FAR && !goes_on && !is_old_enough(ahead, clock) {
