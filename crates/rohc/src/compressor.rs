@@ -5,6 +5,7 @@ mod contexts;
 mod flows;
 mod glance;
 mod messages;
+mod outcome;
 mod rtp_detection;
 mod segments;
 #[cfg(test)]
@@ -27,7 +28,7 @@ use crate::cid::Cid;
 use crate::exchange::Exchanges;
 use crate::feedback::{AckType, Feedback, FeedbackError};
 use crate::profile::coap::{Base, CoapConfig, Template, Templates};
-use crate::profile::rfc3095::compress::{Context, Refused};
+use crate::profile::rfc3095::compress::Context;
 use crate::profile::rfc3095::table::{Block, Pool};
 use crate::profile::rfc3095::timer::Link;
 #[cfg(feature = "alloc")]
@@ -41,6 +42,7 @@ pub(crate) use classify::{Key, Plan};
 pub use flows::{CompressorContext, FlowLink};
 use flows::{Flows, Kind};
 pub(crate) use glance::{Above, Glance, Sight};
+pub(crate) use outcome::Refused;
 pub use rtp_detection::{MAX_RTP_PORTS, RtpDetection};
 pub(crate) use uncompressed::Uncompressed;
 

@@ -1,6 +1,7 @@
 //! The decompressor of a channel: ROHC packets in, IP packets and feedback out.
 
 mod contexts;
+mod outcome;
 mod react;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -21,7 +22,7 @@ use crate::feedback::Feedback;
 use crate::mode::Mode;
 use crate::packet::{self, Body, Header, PartsError};
 use crate::profile::coap::{self, Base, Template, Templates};
-use crate::profile::rfc3095::decompress::{Context, Failure, Verified};
+use crate::profile::rfc3095::decompress::Context;
 use crate::profile::rfc3095::table::Pool;
 use crate::profile::tcp::{self, TcpRoom};
 use crate::profile::{Format, ProfileId, uncompressed};
@@ -30,6 +31,7 @@ use crate::state::DecompressorState;
 use crate::storage::Slots;
 
 pub use crate::profile::rfc3095::table::Block;
+pub(crate) use outcome::{Failure, Verified, verify_crc8};
 
 /// Feedback that waits to be sent; the oldest goes when more is made than polled.
 const PENDING: usize = 8;

@@ -4,7 +4,7 @@ use thinair_wire::time::Instant;
 
 use super::{CompressError, Compressed, Compressor, Kind};
 use crate::cid::Cid;
-use crate::profile::rfc3095::compress::Refused;
+use crate::compressor::Refused;
 use crate::profile::tcp::{self, Pattern, Segment};
 
 /// Contexts that are looked at for a base, or for one that is over: those that were used last.

@@ -7,9 +7,9 @@ use thinair_wire::time::Instant;
 use super::{Decompressed, Decompressor, DecompressorContext, Kind, PENDING, Problem, Threshold};
 use crate::arrival::Moment;
 use crate::cid::Cid;
+use crate::decompressor::Failure;
 use crate::feedback::{AckType, Feedback, Form};
 use crate::mode::Mode;
-use crate::profile::rfc3095::decompress::Failure;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 

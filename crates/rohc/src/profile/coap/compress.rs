@@ -16,12 +16,12 @@ use super::state::{
     ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, Token, TokenMode,
 };
 use super::{Base, Carries, Differences, Fields, FormatPolicy, Least, msn_interval, steps};
-use crate::channel::Integrity;
 use crate::caution::Caution;
+use crate::channel::Integrity;
 use crate::cid::Cid;
-use crate::compressor::{Compressed, CompressorConfig};
+use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::exchange::{Exchange, Exchanges};
-use crate::profile::rfc3095::compress::{Refused, frame};
+use crate::framing::frame;
 use crate::profile::{Format, ProfileId};
 use crate::proof::TRIALS;
 use crate::refresh::{Due, Refresh, Timer};

@@ -9,9 +9,9 @@ use super::outline::{Class, Entries, is_outline};
 use super::state::{ChecksumMode, State, Template, Templates};
 use super::{Carries, Fields, msn_interval, steps};
 use crate::arrival::{Arrivals, Moment, Passed};
+use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::exchange::{Exchange, Exchanges};
 use crate::packet::Header;
-use crate::profile::rfc3095::decompress::{Failure, Verified};
 use crate::profile::{Format, ProfileId};
 use crate::proof::{Candidates, Fits, Proof};
 use crate::state::DecompressorState;
@@ -628,23 +628,6 @@ fn read_base<'p>(
         }
     }
     Err(Failure::Malformed)
-}
-
-/// Over the ROHC header with the CRC field zero, CID included, payload not (RFC 3095, section 5.9.1).
-pub(crate) fn verify_crc8(
-    packet: &Header<'_>,
-    len: usize,
-    crc: Option<(u32, u8)>,
-    format: Format,
-) -> Result<(), Failure> {
-    let at = packet.len_before(packet.rest) + 1;
-    let (head, behind) = (packet.whole.get(..at), packet.whole.get(at + 1..len));
-    let (Some(head), Some(behind), Some((8, crc))) = (head, behind, crc) else {
-        return Err(Failure::Malformed);
-    };
-    let check = Check::Crc8;
-    let state = check.update(check.update(check.of(head), &[0]), behind);
-    if state == crc { Ok(()) } else { Err(Failure::Crc(format)) }
 }
 
 fn unbuildable(why: Unbuildable) -> Failure {

@@ -15,7 +15,7 @@ use super::{Fields, FormatPolicy, header};
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig};
 use crate::exchange::Exchange;
-use crate::profile::rfc3095::compress::frame;
+use crate::framing::frame;
 use crate::profile::{Format, ProfileId};
 
 impl Context {

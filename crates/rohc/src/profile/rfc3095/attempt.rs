@@ -6,7 +6,7 @@ use thinair_wire::crc::Check;
 use thinair_wire::header::protocol;
 use thinair_wire::lsb::{self, Shift};
 
-use super::decompress::{Context, Failure, Own};
+use super::decompress::{Context, Own};
 use super::doubt::{By, NEAR, Reference};
 use super::header::{self, ExtensionLists, Layout, Unbuildable};
 use super::list_state::ah_sn;
@@ -14,6 +14,7 @@ use super::rtp::RtpFields;
 use super::timestamp;
 use super::{Fields, IP_ID, IP_ID2, IpFields, LISTS, SN, TS, has_own_sn, has_rtp, sn_plus, sn_shift};
 use crate::arrival::Moment;
+use crate::decompressor::Failure;
 use crate::profile::{Format, ProfileId};
 
 /// Packets by which a packet may be late where its SN is its own, which may take any step within the interpretation interval

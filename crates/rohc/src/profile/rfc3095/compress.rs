@@ -25,20 +25,12 @@ use super::{
 };
 use crate::caution::Caution;
 use crate::cid::Cid;
-use crate::compressor::{Compressed, CompressorConfig, Plan};
+use crate::compressor::{Compressed, CompressorConfig, Plan, Refused};
+use crate::framing::frame;
 use crate::mode::{CompressorMode, Mode};
 use crate::profile::{Format, ProfileId};
 use crate::refresh::{Due, Refresh, Timer};
 use crate::state::CompressorState;
-
-/// Why a packet does not go by this context.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
-    /// The caller's buffer is too short.
-    NoRoom,
-    /// The profile cannot carry this packet, or not in this state; profile 0x0000 can.
-    ByThisPacket,
-}
 
 /// How many more packets must say a change (optimistic approach), and since which SN it has been said.
 #[derive(Clone, Copy, Debug, Default)]
@@ -884,16 +876,4 @@ fn layout(plan: &Plan<'_>, coap: Option<&coap_2015::Header<'_>>) -> Layout {
         layout.coap(coap);
     }
     layout
-}
-
-/// Puts the CID where it belongs: in front, or behind the first octet.
-#[inline]
-pub(crate) fn frame(out: &mut [u8], cid: Cid, before: usize, inside: usize) {
-    if before > 0 {
-        out[0] = cid.add_cid();
-    }
-    if inside > 0 {
-        out[before] = out[before + inside];
-        cid.write_large(&mut out[before + 1..before + 1 + inside]);
-    }
 }

@@ -22,6 +22,7 @@ use super::{
     has_own_sn, has_rtp, has_t_bit_behind, upper,
 };
 use crate::arrival::{Arrivals, Moment};
+use crate::decompressor::{Failure, Verified};
 use crate::mode::{DecompressorMode, Mode};
 use crate::packet::Header;
 use crate::profile::{Format, ProfileId};
@@ -39,45 +40,6 @@ pub(super) const LATE: i32 = 8;
 
 /// An IP-ID that has moved within so many times the packets of a gap may have moved in the gap.
 const MEMORY: u32 = 8;
-
-/// Why a packet is not delivered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// The octets cannot be a packet of this context.
-    Malformed,
-    /// The state does not allow to decompress this format (5.3.2.2.1).
-    NotAllowed(Format),
-    /// The CRC of the header does not match.
-    Crc(Format),
-    /// An item of a list is not in the translation table (5.8.1.1).
-    UnknownItem(Format),
-    /// The packet names a template that was never received, or not kept.
-    UnknownTemplate(Format),
-    /// The packet names a message of the other direction that is not known.
-    NoRequest(Format),
-    /// The packet may be late or a duplicate (RFC 4224), so that its SN means something else than it seems to.
-    Ambiguous(Format),
-    /// Right, but not with the newest reference: late, or the beginning of a repair (`doubt`).
-    Suspect(Format),
-    /// The context was repaired just now; RFC 3095 holds its first packets back.
-    OnTrial(Format),
-    /// No memory for the extension headers.
-    NoMemory,
-    /// The caller's buffer is too short: octets needed.
-    NoRoom(usize),
-}
-
-/// A verified packet, written to the caller's buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Verified {
-    pub(crate) format: Format,
-    /// Octets of the ROHC header, CID included.
-    pub(crate) header_in: usize,
-    /// Octets of the rebuilt headers.
-    pub(crate) header_out: usize,
-    /// Octets of the packet; 0 if there is nothing to deliver.
-    pub(crate) len: usize,
-}
 
 /// What a context keeps of the headers behind IP and UDP, as its profile has them.
 #[derive(Clone, Copy, Debug)]

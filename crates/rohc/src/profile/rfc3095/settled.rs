@@ -5,13 +5,14 @@ use thinair_wire::coder::{Lsb, Writer};
 use thinair_wire::crc::Check;
 use thinair_wire::time::Instant;
 
-use super::compress::{Context, frame};
+use super::compress::Context;
 use super::header::Layout;
 use super::own::Own;
 use super::tail::udp_checksum;
 use super::{IP_ID, IpFields, SN, Version, has_rtp, sn_plus, sn_shift, type0, type1};
 use crate::cid::Cid;
 use crate::compressor::{Above, Compressed, CompressorConfig, Glance, Sight};
+use crate::framing::frame;
 use crate::profile::Format;
 
 impl Context {

@@ -15,8 +15,8 @@ use super::state::{State, TcpRoom};
 use super::{ir, ir_dyn};
 use crate::caution::Caution;
 use crate::cid::Cid;
-use crate::compressor::{Compressed, CompressorConfig};
-use crate::profile::rfc3095::compress::{Refused, frame};
+use crate::compressor::{Compressed, CompressorConfig, Refused};
+use crate::framing::frame;
 use crate::profile::{Format, ProfileId};
 use crate::refresh::{Refresh, Timer};
 

@@ -17,10 +17,9 @@ use super::state::{Ip, MAX_IP, SYN, State, TcpRoom};
 use super::{Fields, ir, ir_dyn, irregular, settled_irregular};
 use crate::arrival::{Arrivals, Moment};
 use crate::cid::{Cid, CidSpace};
+use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::packet::Header;
 use crate::profile::Format;
-use crate::profile::coap::decompress::verify_crc8;
-use crate::profile::rfc3095::decompress::{Failure, Verified};
 use crate::state::DecompressorState;
 
 /// The context of one flow at the decompressor, beside its [`TcpRoom`].

@@ -18,8 +18,8 @@ use super::segment::rebuild;
 use super::solve::{NUMBERS, Solutions};
 use super::state::{State, TcpRoom};
 use crate::arrival::{Moment, Passed};
+use crate::decompressor::{Failure, Verified};
 use crate::packet::Header;
-use crate::profile::rfc3095::decompress::{Failure, Verified};
 use crate::proof::{Candidates, Fits, Proof};
 use crate::state::DecompressorState;
 
@@ -210,7 +210,9 @@ impl Context {
             (Some(packets), _) => (packets / 2..=packets * 2 + 4).contains(&(ahead + 2)),
         };
         let mut fits = Fits::default();
-        for ahead in candidates.distances().filter(|ahead| is_usual && *ahead == first as u32 || is_likely(*ahead)) {
+        for ahead in
+            candidates.distances().filter(|ahead| is_usual && *ahead == first as u32 || is_likely(*ahead))
+        {
             let Ok(distance) = i16::try_from(ahead) else { continue };
             // One that looks so far ahead is late if it does not go on, unless that much time has passed.
             if distance >= FAR && !goes_on && !is_old_enough(ahead, clock) {

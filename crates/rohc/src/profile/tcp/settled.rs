@@ -19,8 +19,8 @@ use super::state::{State, TcpRoom};
 use super::{Fields, Says, settled_irregular};
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Key};
+use crate::framing::frame;
 use crate::profile::ProfileId;
-use crate::profile::rfc3095::compress::frame;
 
 /// A packet that has the form of those that take the short way.
 #[derive(Clone, Copy, Debug)]

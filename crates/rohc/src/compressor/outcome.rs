@@ -1,0 +1,10 @@
+//! Outcome of compressing one packet, as every profile returns it.
+
+/// Why a packet does not go by this context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The caller's buffer is too short.
+    NoRoom,
+    /// The profile cannot carry this packet, or not in this state; profile 0x0000 can.
+    ByThisPacket,
+}
