@@ -31,7 +31,7 @@ use crate::state::DecompressorState;
 use crate::storage::Slots;
 
 pub use crate::profile::rfc3095::table::Block;
-pub(crate) use outcome::{Failure, Verified, verify_crc8};
+pub(crate) use outcome::{Failure, Unbuildable, Verified, verify_crc8};
 
 /// Feedback that waits to be sent; the oldest goes when more is made than polled.
 const PENDING: usize = 8;

@@ -1,6 +1,6 @@
 //! Outcome of compressing one packet, as every profile returns it.
 
-/// Why a packet does not go by this context.
+/// Reason a context cannot compress a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// The caller's buffer is too short.

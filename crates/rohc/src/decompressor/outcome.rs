@@ -1,11 +1,12 @@
 //! Outcome of decompressing one packet, as every profile returns it.
 
+use thinair_wire::coder::Reader;
 use thinair_wire::crc::Check;
 
 use crate::packet::Header;
 use crate::profile::Format;
 
-/// Why a packet is not delivered.
+/// Reason a packet is not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// The octets cannot be a packet of this context.
@@ -44,16 +45,49 @@ pub(crate) struct Verified {
     pub(crate) len: usize,
 }
 
-/// Over the ROHC header with the CRC field zero, CID included, payload not (RFC 3095, section 5.9.1).
-pub(crate) fn verify_crc8(
-    packet: &Header<'_>,
-    len: usize,
-    crc: Option<(u32, u8)>,
-    format: Format,
-) -> Result<(), Failure> {
+impl Verified {
+    /// Copies the payload behind the `len` octets of rebuilt headers.
+    #[inline]
+    pub(crate) fn deliver(
+        packet: &Header<'_>,
+        format: Format,
+        len: usize,
+        payload: &[u8],
+        out: &mut [u8],
+    ) -> Result<Self, Failure> {
+        let end = len + payload.len();
+        out.get_mut(len..end).ok_or(Failure::NoRoom(end))?.copy_from_slice(payload);
+        Ok(Self { format, header_in: packet.len_before(payload), header_out: len, len: end })
+    }
+}
+
+/// Reason headers cannot be rebuilt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unbuildable {
+    /// A length does not fit its field, or options do not fit their header: no packet has these values.
+    Malformed,
+    /// The caller's buffer is too short: octets needed at least.
+    NoRoom(usize),
+}
+
+impl From<Unbuildable> for Failure {
+    #[inline]
+    fn from(why: Unbuildable) -> Self {
+        match why {
+            Unbuildable::Malformed => Self::Malformed,
+            Unbuildable::NoRoom(need) => Self::NoRoom(need),
+        }
+    }
+}
+
+/// Verifies the CRC-8 of an IR, IR-DYN or IR-CR packet: it covers the ROHC header, CID included, with zero in place of the CRC
+/// (RFC 3095, section 5.9.1).
+pub(crate) fn verify_crc8(packet: &Header<'_>, reader: &Reader<'_>, format: Format) -> Result<(), Failure> {
+    let len = packet.len_before(reader.remaining());
+    // The CRC stands behind the profile octet, which is the first of what follows first octet and CID.
     let at = packet.len_before(packet.rest) + 1;
     let (head, behind) = (packet.whole.get(..at), packet.whole.get(at + 1..len));
-    let (Some(head), Some(behind), Some((8, crc))) = (head, behind, crc) else {
+    let (Some(head), Some(behind), Some((8, crc))) = (head, behind, reader.crc_read()) else {
         return Err(Failure::Malformed);
     };
     let check = Check::Crc8;

@@ -12,7 +12,7 @@
 use core::ops::RangeInclusive;
 
 use super::checksum::{is_right, is_to_come, sum};
-use super::decompress::{Context, Packet, deliver, unbuildable};
+use super::decompress::{Context, Packet};
 use super::formats::has_crc7;
 use super::segment::rebuild;
 use super::solve::{NUMBERS, Solutions};
@@ -69,7 +69,7 @@ impl Context {
         let meant = self.find(now, found, &room.0, out)?;
         let ahead = meant.ahead;
         *found = found.meant(&meant, &room.0);
-        let len = rebuild(&found.next, found.payload.len(), out).map_err(unbuildable)?;
+        let len = rebuild(&found.next, found.payload.len(), out)?;
         let right = is_right(found, out, len);
         if ahead > 0 {
             self.take(found, room, ahead, right);
@@ -82,7 +82,7 @@ impl Context {
             }
             (self.ack_due, self.calm) = (false, 0);
         }
-        deliver(packet, found, len, out)
+        found.deliver(packet, len, out)
     }
 
     /// The packet that is meant, if it is proved.
@@ -95,7 +95,7 @@ impl Context {
     ) -> Result<Meant, Failure> {
         let clock = self.arrivals.passed(now);
         let (format, is_strong) = (found.format, has_crc7(found.format));
-        let len = rebuild(&found.next, found.payload.len(), out).map_err(unbuildable)?;
+        let len = rebuild(&found.next, found.payload.len(), out)?;
         let as_read = found.next.msn.wrapping_sub(last.msn).cast_signed();
         let sum = sum(found, out, len);
         let mut solutions = Solutions::AS_READ;
@@ -148,7 +148,7 @@ impl Context {
             let meant = found.meant(&Meant { turns: *turns, ahead, offset }, last);
             rebuild(&meant.next, meant.payload.len(), out)
                 .map(|len| meant.passes(out, len))
-                .map_err(unbuildable)
+                .map_err(Failure::from)
         };
         let as_read = found.next.msn.wrapping_sub(last.msn).cast_signed();
         let first = if as_read > 0 { as_read } else { as_read + TURN };
