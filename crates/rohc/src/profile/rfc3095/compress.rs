@@ -26,7 +26,7 @@ use super::{
 use crate::caution::Caution;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Plan, Refused};
-use crate::framing::frame;
+use crate::framing::Frame;
 use crate::mode::{CompressorMode, Mode};
 use crate::profile::{Format, ProfileId};
 use crate::refresh::{Due, Refresh, Timer};
@@ -386,9 +386,8 @@ impl Context {
             CrcStatic(self.crc_static(is_static_same, &layout, header))
         };
 
-        let space = config.channel.cids();
-        let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
-        let mut writer = Writer::new(out, before + inside);
+        let frame = Frame::new(cid, config.channel.cids());
+        let mut writer = frame.writer(out);
         let was_refreshing = self.dynamic == REFRESH;
         let assurance = Assurance::of(self.mode, repetitions);
         let format = match self.state {
@@ -431,18 +430,10 @@ impl Context {
             let state = crc_static.0[usize::from(check != Check::Crc3)];
             writer.fill_crc(layout.crc_dynamic(check, state, header));
         }
-        let end = writer.finish().map_err(|_| Refused::NoRoom)?;
-        let payload = plan.payload();
-        let len = end + payload.len();
-        out.get_mut(end..len).ok_or(Refused::NoRoom)?.copy_from_slice(payload);
-        frame(out, cid, before, inside);
+        let end = writer.finish()?;
+        let len = frame.close(end, plan.payload(), out)?;
         if format.is_initialization() {
-            // Section 5.9.1: over the header with the CRC field zero, CID included.
-            let at = before + inside + 2;
-            let crc = Check::Crc8.of(out.get(..end).unwrap_or_default());
-            if let Some(octet) = out.get_mut(at) {
-                *octet = crc;
-            }
+            frame.fill_crc8(end, out);
         }
         self.note_crc_static(crc_static, is_static_same, config.repetitions);
         self.commit(now, &x, format, has_lists, length, config, pool);
