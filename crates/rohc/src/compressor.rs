@@ -580,7 +580,7 @@ impl<'m> Compressor<'m> {
         }
         let Kind::Rfc3095(context) = self.flows.kind(cid?) else { return None };
         let can_begin = known.is_some() || !rtp.lacks_payload();
-        if !context.looks_like_rtp(rtp.rtp.as_ref()) || !can_begin {
+        if !context.watch_for_rtp(rtp.rtp.as_ref()) || !can_begin {
             return None;
         }
         Some((rtp, hash, known))

@@ -188,7 +188,7 @@ impl Compressor<'_> {
         }
         for cid in recent {
             if let Kind::Tcp(context) = self.flows.kind(cid) {
-                context.is_no_base();
+                context.withdraw_as_base();
             }
         }
     }

@@ -95,7 +95,7 @@ impl PendingIp {
 }
 
 /// Steps of a 32-bit SN from which on its low 16 bits may say something else.
-const FAR: u32 = 1 << 11;
+const FAR_SN_STEP: u32 = 1 << 11;
 
 /// No number of packets in `dynamic`.
 const REFRESH: u8 = u8::MAX;
@@ -510,7 +510,8 @@ impl Context {
         if has_own_sn(self.profile) && !self.sns.is_empty() {
             self.note_old_sn(sn, repetitions);
             let step = sn.wrapping_sub(self.sn) as i32;
-            let is_far = if self.profile == ProfileId::Esp { step.unsigned_abs() >= FAR } else { false };
+            let is_far =
+                if self.profile == ProfileId::Esp { step.unsigned_abs() >= FAR_SN_STEP } else { false };
             if is_far {
                 self.sns = Count::new();
                 self.enter_fo(sn, repetitions, false);
@@ -544,8 +545,8 @@ impl Context {
         Ok(())
     }
 
-    /// Looks whether a flow of UDP or UDP-Lite is RTP.
-    pub(crate) fn looks_like_rtp(&mut self, header: Option<&rtp::Header<'_>>) -> bool {
+    /// Watches a flow of UDP or UDP-Lite for RTP. Returns true once it is taken for RTP.
+    pub(crate) fn watch_for_rtp(&mut self, header: Option<&rtp::Header<'_>>) -> bool {
         match &mut self.own {
             Own::Guess(guess) => guess.look(header),
             _ => false,
@@ -555,7 +556,7 @@ impl Context {
     /// Whether a flow that was taken for RTP goes on as such with the packet of a plan.
     pub(crate) fn goes_on_as_rtp(&self, plan: &Plan<'_>) -> bool {
         let step = plan.sn().unwrap_or(self.sn).wrapping_sub(self.sn) as u16;
-        step.wrapping_add(own::FAR) <= 2 * own::FAR
+        step.wrapping_add(own::MAX_SN_STEP) <= 2 * own::MAX_SN_STEP
     }
 
     /// Whether a payload must be looked at for RTP, and may not take the short way.

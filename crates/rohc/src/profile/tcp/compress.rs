@@ -209,8 +209,8 @@ impl Context {
         self.confirmed && self.left_ir == 0 && self.left_dyn == 0
     }
 
-    /// The context is no base until it is acknowledged again.
-    pub(crate) fn is_no_base(&mut self) {
+    /// Keeps the context from being a base until it is acknowledged again.
+    pub(crate) fn withdraw_as_base(&mut self) {
         self.confirmed = false;
     }
 

@@ -194,6 +194,7 @@ impl Context {
         };
         let len = rebuild(&found.next, payload.len(), out)?;
         if self.is_late(&found.next, room) {
+            self.ack_due = false;
             return found.deliver(packet, len, out);
         }
         let right = is_right(&found, out, len);
@@ -206,12 +207,10 @@ impl Context {
         found.deliver(packet, len, out)
     }
 
-    /// Whether a packet that says everything came late: what is known is newer.
-    fn is_late(&mut self, next: &State, room: &TcpRoom) -> bool {
+    /// True if an IR, IR-DYN or IR-CR packet came late: the context is newer.
+    fn is_late(&self, next: &State, room: &TcpRoom) -> bool {
         let behind = self.msn.wrapping_sub(next.msn);
-        let is_late = self.state == DecompressorState::Fc && behind <= LATE && next.is_flow_of(&room.0);
-        self.ack_due &= !is_late;
-        is_late
+        self.state == DecompressorState::Fc && behind <= LATE && next.is_flow_of(&room.0)
     }
 
     /// The base context of an IR-CR packet, if it is another one.
@@ -264,6 +263,7 @@ impl Context {
             return Err(Failure::Crc(Format::IrCr));
         }
         if self.is_late(&found.next, room) {
+            self.ack_due = false;
             return found.deliver(packet, len, out);
         }
         self.expects_right = is_right(&found, out, len);
