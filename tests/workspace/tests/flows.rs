@@ -97,7 +97,10 @@ impl Pace {
             Self::Pauses => gap,
             Self::Paced if is_one_in(50, random) => unit * (2 + random.below(400)),
             Self::Paced => unit,
-            Self::Erratic => random.below(1 + (unit << random.below(12)) / 64),
+            Self::Erratic => {
+                let longest = (unit << random.below(12)) / 64;
+                random.below(1 + longest)
+            }
         }
     }
 }

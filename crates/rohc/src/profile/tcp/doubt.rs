@@ -178,9 +178,18 @@ impl Context {
         if goes_on_at_once && !matches!(clock, Passed::AtMost(_)) {
             return Ok(if passes(1, 0)? { Placed::At(1, 0) } else { Placed::Nowhere });
         }
+        let most_trials = if has_crc7(found.format) { MOST_TRIALS } else { MOST_TRIALS >> 4 };
+        // Distances times offsets that are tried; those with one offset each are bounded elsewhere.
+        let mut trials = 0;
         let mut offset_of = |ahead: i16| -> Result<Placed, Failure> {
             let mut placed = Placed::Nowhere;
-            for offset in self.offsets(found, ahead, last) {
+            let offsets = self.offsets(found, ahead, last);
+            let others = offsets.clone().count().saturating_sub(1);
+            trials += others;
+            if others > 0 && trials > most_trials {
+                return Ok(Placed::Anywhere);
+            }
+            for offset in offsets {
                 if !passes(ahead, offset)? {
                     continue;
                 }
@@ -249,6 +258,9 @@ impl Context {
 
 /// Turns of an offset that are tried.
 const MOST_OFFSETS: i32 = 32;
+
+/// Combinations of distances and offsets that may be tried with a CRC of 7 bits: of more, it may let a wrong one through alone.
+const MOST_TRIALS: usize = 16;
 
 /// Where a packet belongs.
 enum Placed {
