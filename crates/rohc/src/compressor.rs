@@ -32,8 +32,8 @@ use crate::profile::rfc3095::compress::Context;
 use crate::profile::rfc3095::table::{Block, Pool};
 use crate::profile::rfc3095::timer::Link;
 #[cfg(feature = "alloc")]
-use crate::profile::tcp::rooms_for;
-use crate::profile::tcp::{Segment, TcpRoom};
+use crate::profile::rfc6846::rooms_for;
+use crate::profile::rfc6846::{Segment, TcpRoom};
 use crate::profile::{Format, ProfileId};
 use crate::refresh::Refresh;
 use crate::storage::Slots;
