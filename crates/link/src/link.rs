@@ -60,7 +60,7 @@ pub enum Fate {
     /// It arrives.
     At(Arrival),
     /// It does not.
-    Drop(Reason),
+    Dropped(Reason),
 }
 
 /// A packet that arrives.
@@ -124,7 +124,7 @@ impl<'a> Link<'a> {
         self.counters.offered += 1;
         if self.loss.takes_next(octets.len()) {
             self.counters.lost += 1;
-            return Fate::Drop(Reason::Loss);
+            return Fate::Dropped(Reason::Loss);
         }
         let flipped = match self.integrity.carry(octets, &mut self.bit_errors, &mut self.check) {
             Received::Intact => 0,
@@ -135,7 +135,7 @@ impl<'a> Link<'a> {
             Received::Discarded => {
                 self.counters.damaged += 1;
                 self.counters.dropped += 1;
-                return Fate::Drop(Reason::Integrity);
+                return Fate::Dropped(Reason::Integrity);
             }
         };
         let place = Place::of(self.entered, self.reorder.draw(&mut self.order));

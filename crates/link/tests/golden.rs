@@ -115,8 +115,8 @@ fn a_link() {
     };
     let mut link = Link::new(impairments, SEED);
     let fates = (0..64).map(|_| match link.offer(&mut [0; 20]) {
-        Fate::Drop(Reason::Loss) => String::from("L"),
-        Fate::Drop(Reason::Integrity) => String::from("C"),
+        Fate::Dropped(Reason::Loss) => String::from("L"),
+        Fate::Dropped(Reason::Integrity) => String::from("C"),
         Fate::At(arrival) => {
             let damaged = if arrival.flipped > 0 { "!" } else { "" };
             let copy = arrival.copy.map(|copy| format!("+{}", copy.late_by())).unwrap_or_default();

@@ -114,11 +114,11 @@ fn what_is_lost_and_what_the_check_drops_is_told_apart_and_takes_no_place() {
     for i in 0..4_000_u32 {
         let mut octets = [7; 21];
         match link.offer(&mut octets) {
-            Fate::Drop(Reason::Loss) => {
+            Fate::Dropped(Reason::Loss) => {
                 assert_eq!((i % 4, octets), (0, [7; 21]));
                 lost += 1;
             }
-            Fate::Drop(Reason::Integrity) => dropped += 1,
+            Fate::Dropped(Reason::Integrity) => dropped += 1,
             Fate::At(arrival) => {
                 assert_eq!((octets, arrival.flipped, arrival.copy), ([7; 21], 0, None));
                 assert!(Some(arrival.place) > last);

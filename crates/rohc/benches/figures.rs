@@ -10,7 +10,7 @@
 //! The figures of rohc-lib (master of 2019-09-24) were measured elsewhere, with a GET of the same length.
 
 use thinair_rohc::profile::coap::Template;
-use thinair_rohc::profile::tcp::TcpRoom;
+use thinair_rohc::profile::rfc6846::TcpRoom;
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Endpoint, Format, Instant, Mode, ProfileId, ProfileSet, Refresh,

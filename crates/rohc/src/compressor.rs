@@ -5,6 +5,7 @@ mod contexts;
 mod flows;
 mod glance;
 mod messages;
+mod outcome;
 mod rtp_detection;
 mod segments;
 #[cfg(test)]
@@ -27,12 +28,12 @@ use crate::cid::Cid;
 use crate::exchange::Exchanges;
 use crate::feedback::{AckType, Feedback, FeedbackError};
 use crate::profile::coap::{Base, CoapConfig, Template, Templates};
-use crate::profile::rfc3095::compress::{Context, Refused};
+use crate::profile::rfc3095::compress::Context;
 use crate::profile::rfc3095::table::{Block, Pool};
 use crate::profile::rfc3095::timer::Link;
 #[cfg(feature = "alloc")]
-use crate::profile::tcp::rooms_for;
-use crate::profile::tcp::{Segment, TcpRoom};
+use crate::profile::rfc6846::rooms_for;
+use crate::profile::rfc6846::{Segment, TcpRoom};
 use crate::profile::{Format, ProfileId};
 use crate::refresh::Refresh;
 use crate::storage::Slots;
@@ -41,6 +42,7 @@ pub(crate) use classify::{Key, Plan};
 pub use flows::{CompressorContext, FlowLink};
 use flows::{Flows, Kind};
 pub(crate) use glance::{Above, Glance, Sight};
+pub(crate) use outcome::Refused;
 pub use rtp_detection::{MAX_RTP_PORTS, RtpDetection};
 pub(crate) use uncompressed::Uncompressed;
 
@@ -578,7 +580,7 @@ impl<'m> Compressor<'m> {
         }
         let Kind::Rfc3095(context) = self.flows.kind(cid?) else { return None };
         let can_begin = known.is_some() || !rtp.lacks_payload();
-        if !context.looks_like_rtp(rtp.rtp.as_ref()) || !can_begin {
+        if !context.watch_for_rtp(rtp.rtp.as_ref()) || !can_begin {
             return None;
         }
         Some((rtp, hash, known))

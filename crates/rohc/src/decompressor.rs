@@ -1,6 +1,7 @@
 //! The decompressor of a channel: ROHC packets in, IP packets and feedback out.
 
 mod contexts;
+mod outcome;
 mod react;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -21,15 +22,16 @@ use crate::feedback::Feedback;
 use crate::mode::Mode;
 use crate::packet::{self, Body, Header, PartsError};
 use crate::profile::coap::{self, Base, Template, Templates};
-use crate::profile::rfc3095::decompress::{Context, Failure, Verified};
+use crate::profile::rfc3095::decompress::Context;
 use crate::profile::rfc3095::table::Pool;
-use crate::profile::tcp::{self, TcpRoom};
+use crate::profile::rfc6846::{self, TcpRoom};
 use crate::profile::{Format, ProfileId, uncompressed};
 use crate::segmentation::{Reassembler, SegmentError};
 use crate::state::DecompressorState;
 use crate::storage::Slots;
 
 pub use crate::profile::rfc3095::table::Block;
+pub(crate) use outcome::{Failure, Unbuildable, Verified, verify_crc8};
 
 /// Feedback that waits to be sent; the oldest goes when more is made than polled.
 const PENDING: usize = 8;
@@ -132,7 +134,7 @@ impl DecompressorMemory<'static> {
             contexts: Slots::owned(alloc::vec![DecompressorContext::EMPTY; channel.contexts()]),
             blocks: Slots::owned(alloc::vec![Block::default(); blocks]),
             templates: Slots::owned(alloc::vec![Template::EMPTY; coap::templates_for(channel)]),
-            tcp: Slots::owned(alloc::vec![TcpRoom::EMPTY; tcp::rooms_for(channel)]),
+            tcp: Slots::owned(alloc::vec![TcpRoom::EMPTY; rfc6846::rooms_for(channel)]),
             unit: Slots::owned(alloc::vec![0; channel.mrru()]),
         }
     }
@@ -157,7 +159,7 @@ enum Kind {
     Uncompressed,
     Rfc3095(Context),
     Coap(coap::decompress::Context),
-    Tcp(tcp::decompress::Context),
+    Tcp(rfc6846::decompress::Context),
 }
 
 impl Kind {
@@ -443,7 +445,7 @@ impl<'m> Decompressor<'m> {
             }
             (Some(ProfileId::Tcp), _) | (None, Kind::Tcp(_)) => {
                 let room = self.tcp.get(header.cid.index())?;
-                let new = tcp::decompress::Context::new();
+                let new = rfc6846::decompress::Context::new();
                 let context = if let Kind::Tcp(context) = kind { context } else { &new };
                 let format = context.dissect(&header, room, self.config.channel.cids(), tell)?;
                 Some((header.cid, ProfileId::Tcp, format))
@@ -635,7 +637,7 @@ impl<'m> Decompressor<'m> {
         if profile == ProfileId::Tcp {
             let context = match slot.kind {
                 Kind::Tcp(context) => context,
-                _ => tcp::decompress::Context::new(),
+                _ => rfc6846::decompress::Context::new(),
             };
             let (mut context, verified) = self.segment(header, context, out)?;
             context.arrivals.note(now, 1);
@@ -692,15 +694,15 @@ impl<'m> Decompressor<'m> {
     fn segment(
         &mut self,
         header: &Header<'_>,
-        mut context: tcp::decompress::Context,
+        mut context: rfc6846::decompress::Context,
         out: &mut [u8],
-    ) -> Result<(tcp::decompress::Context, Verified), Problem> {
+    ) -> Result<(rfc6846::decompress::Context, Verified), Problem> {
         let (cid, space) = (header.cid, self.config.channel.cids());
         if cid.index() >= self.tcp.len() {
             return Err(Problem::Failure(Failure::NoMemory));
         }
         let verified = if header.first == 0xFC {
-            let base = tcp::decompress::Context::base_of(header, space).map_err(Problem::Failure)?;
+            let base = rfc6846::decompress::Context::base_of(header, space).map_err(Problem::Failure)?;
             let base = base.unwrap_or(cid);
             let is_full = |place: &DecompressorContext| match &place.kind {
                 Kind::Tcp(context) => context.state == DecompressorState::Fc,

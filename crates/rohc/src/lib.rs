@@ -51,6 +51,7 @@ pub mod decompressor;
 mod endpoint;
 pub mod exchange;
 pub mod feedback;
+mod framing;
 pub mod mode;
 mod pace;
 pub mod packet;

@@ -2,7 +2,7 @@
 
 pub mod coap;
 pub mod rfc3095;
-pub mod tcp;
+pub mod rfc6846;
 pub(crate) mod uncompressed;
 
 /// A profile identifier (RFC 5795, section 8). The 8 low bits name the profile in packets, the 8 high bits

@@ -3,7 +3,7 @@
 #![allow(missing_docs)]
 
 use thinair_rohc::profile::coap::Template;
-use thinair_rohc::profile::tcp::TcpRoom;
+use thinair_rohc::profile::rfc6846::TcpRoom;
 use thinair_rohc::{Compressor, Decompressor};
 
 /// Octets of the index of flows for one context: two buckets of two octets.

@@ -9,7 +9,7 @@ use common::coap::{Message, Side};
 use common::tcp::{Outer, Packet};
 use common::{Flow, Layer, Random, any_flow};
 use thinair_rohc::profile::coap::Template;
-use thinair_rohc::profile::tcp::TcpRoom;
+use thinair_rohc::profile::rfc6846::TcpRoom;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,

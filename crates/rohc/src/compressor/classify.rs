@@ -12,10 +12,7 @@ use crate::channel::ProfileSet;
 use crate::profile::ProfileId;
 use crate::profile::coap;
 use crate::profile::rfc3095::timer::Link;
-use crate::profile::rfc3095::{INDICES, coap_2015, rtp};
-
-/// IP headers that profile 0x0002 takes (RFC 3095, section 5.7), and up to which extension headers are kept.
-const BASE_IPS: usize = 2;
+use crate::profile::rfc3095::{BASE_IPS, INDICES, coap_2015, rtp};
 
 /// Most items of one list, and octets of one of them.
 const MAX_ITEMS: usize = INDICES as usize;

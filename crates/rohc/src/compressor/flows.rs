@@ -13,7 +13,7 @@ use super::worth::{Balance, Pairs};
 use crate::cid::Cid;
 use crate::profile::coap;
 use crate::profile::rfc3095::compress::Context;
-use crate::profile::tcp;
+use crate::profile::rfc6846;
 use crate::storage::Slots;
 
 /// No context.
@@ -86,7 +86,7 @@ pub(crate) enum Kind {
     Uncompressed(Uncompressed),
     Rfc3095(Context),
     Coap(coap::compress::Context),
-    Tcp(tcp::compress::Context),
+    Tcp(rfc6846::compress::Context),
     /// The decompressor rejected the flow; it stays uncompressed until then.
     Rejected {
         until: Instant,

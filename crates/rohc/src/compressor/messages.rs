@@ -6,8 +6,8 @@ use thinair_wire::time::Instant;
 use super::flows::Kind;
 use super::{CompressError, Compressed, Compressor, Glance, Linked, classify};
 use crate::cid::Cid;
+use crate::compressor::Refused;
 use crate::profile::coap::{self, Message};
-use crate::profile::rfc3095::compress::Refused;
 
 impl<'m> Compressor<'m> {
     /// Profile 0x0081; `None` if the packet goes by another one.

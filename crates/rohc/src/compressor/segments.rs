@@ -4,8 +4,8 @@ use thinair_wire::time::Instant;
 
 use super::{CompressError, Compressed, Compressor, Kind};
 use crate::cid::Cid;
-use crate::profile::rfc3095::compress::Refused;
-use crate::profile::tcp::{self, Pattern, Segment};
+use crate::compressor::Refused;
+use crate::profile::rfc6846::{self, Pattern, Segment};
 
 /// Contexts that are looked at for a base, or for one that is over: those that were used last.
 const RECENT: usize = 128;
@@ -22,7 +22,7 @@ impl Compressor<'_> {
         packet: &[u8],
         out: &mut [u8],
     ) -> Option<Compressed> {
-        let glance = &tcp::settled::Glance::of(packet)?;
+        let glance = &rfc6846::settled::Glance::of(packet)?;
         let hash = self.flows.hash(glance);
         let rooms = &self.tcp;
         let cid = self.flows.find_with(hash, |cid, kind| {
@@ -72,7 +72,7 @@ impl Compressor<'_> {
     fn find_segment(
         &self,
         hash: u32,
-        is_it: impl Fn(&tcp::compress::Context, &tcp::TcpRoom) -> bool,
+        is_it: impl Fn(&rfc6846::compress::Context, &rfc6846::TcpRoom) -> bool,
     ) -> Option<Cid> {
         self.flows.find_with(hash, |cid, kind| match kind {
             Kind::Tcp(context) => self.tcp.get(cid.index()).is_some_and(|room| is_it(context, room)),
@@ -151,7 +151,7 @@ impl Compressor<'_> {
         self.release(cid);
         let reused = matches!(self.flows.kind(cid), Kind::Tcp(_));
         let room = self.tcp.get_mut(cid.index())?;
-        let context = tcp::compress::Context::new(room, reused, base, msn, now, &self.config);
+        let context = rfc6846::compress::Context::new(room, reused, base, msn, now, &self.config);
         self.flows.set(cid, Kind::Tcp(if is_pattern { context.pattern() } else { context }));
         Some(cid)
     }
@@ -167,12 +167,12 @@ impl Compressor<'_> {
     }
 
     /// The base that the next packet of a flow may name, as it is now.
-    fn base_of(&mut self, cid: Cid) -> Option<tcp::Base> {
+    fn base_of(&mut self, cid: Cid) -> Option<rfc6846::Base> {
         let Kind::Tcp(context) = self.flows.kind(cid) else { return None };
         let base = context.base()?;
         let Kind::Tcp(context) = self.flows.kind(base) else { return None };
         let (is_base, is_exact) = (context.is_base(), context.is_pattern());
-        self.tcp.get(base.index()).filter(|_| is_base).map(|room| tcp::Base {
+        self.tcp.get(base.index()).filter(|_| is_base).map(|room| rfc6846::Base {
             cid: base,
             room: *room,
             is_exact,
@@ -188,7 +188,7 @@ impl Compressor<'_> {
         }
         for cid in recent {
             if let Kind::Tcp(context) = self.flows.kind(cid) {
-                context.is_no_base();
+                context.withdraw_as_base();
             }
         }
     }

@@ -1,6 +1,5 @@
 //! Packets that no other profile takes: profile 0x0000.
 
-use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
 use thinair_wire::time::Instant;
 
@@ -8,6 +7,7 @@ use super::flows::Kind;
 use super::worth::Pairs;
 use super::{CompressError, Compressed, Compressor, CompressorConfig};
 use crate::cid::Cid;
+use crate::framing::Frame;
 use crate::profile::{Format, ProfileId, uncompressed};
 use crate::refresh::{Due, Refresh, Timer};
 
@@ -61,33 +61,24 @@ impl Compressor<'_> {
         self.flows.touch(cid);
         let Kind::Uncompressed(state) = self.flows.kind(cid) else { return Err(CompressError::NoContexts) };
         let refresh = state.tick(now, &self.config);
-        let space = self.config.channel.cids();
-        let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
+        let frame = Frame::new(cid, self.config.channel.cids());
         let format = if state.ir_left > 0 { Format::Ir } else { Format::Normal };
         let header_out = match format {
-            Format::Ir => before + 1 + inside + 2,
-            _ => before + inside,
+            Format::Ir => frame.len() + uncompressed::IR_LEN,
+            _ => frame.len(),
         };
-        let len = header_out + packet.len();
         let have = out.len();
-        let out = out.get_mut(..len).ok_or(CompressError::OutputTooSmall { have })?;
-        if before > 0 {
-            out[0] = cid.add_cid();
-        }
+        let too_small = CompressError::OutputTooSmall { have };
+        let len = header_out + packet.len();
+        let out = out.get_mut(..len).ok_or(too_small)?;
         if format == Format::Ir {
             state.ir_left -= 1;
-            let mut writer = Writer::new(out, before + inside);
-            let _ = uncompressed::ir(&mut writer);
-            // There is room for them: `header_out` octets.
-            let end = writer.finish().unwrap_or(header_out);
-            out[before] = out[before + inside];
-            cid.write_large(&mut out[before + 1..before + 1 + inside]);
-            out[end - 1] = Check::Crc8.of(&out[..end - 1]);
-            out[end..].copy_from_slice(packet);
-        } else {
-            out[before] = packet[0];
-            cid.write_large(&mut out[before + 1..before + 1 + inside]);
-            out[before + 1 + inside..].copy_from_slice(&packet[1..]);
+            let _ = uncompressed::ir(&mut frame.writer(out));
+        }
+        frame.close(header_out, packet, out).map_err(|_| too_small)?;
+        if format == Format::Ir {
+            // The CRC is the last octet of the header and does not cover itself.
+            out[header_out - 1] = Check::Crc8.of(&out[..header_out - 1]);
         }
         let compressed = Compressed {
             cid,

@@ -7,9 +7,9 @@ use thinair_wire::time::Instant;
 use super::{Decompressed, Decompressor, DecompressorContext, Kind, PENDING, Problem, Threshold};
 use crate::arrival::Moment;
 use crate::cid::Cid;
+use crate::decompressor::Failure;
 use crate::feedback::{AckType, Feedback, Form};
 use crate::mode::Mode;
-use crate::profile::rfc3095::decompress::Failure;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 
@@ -202,7 +202,7 @@ impl Decompressor<'_> {
             let _ = context.report();
             return;
         }
-        if ack != AckType::Ack && !slot.is_its_turn(now, config.nack_interval) {
+        if ack != AckType::Ack && !slot.admit_nack(now, config.nack_interval) {
             return;
         }
         let Kind::Coap(context) = &mut slot.kind else { return };
@@ -268,7 +268,7 @@ impl Decompressor<'_> {
         if !two_way {
             return;
         }
-        if ack != AckType::Ack && !slot.is_its_turn(now, config.nack_interval) {
+        if ack != AckType::Ack && !slot.admit_nack(now, config.nack_interval) {
             return;
         }
         let Kind::Tcp(context) = &mut slot.kind else { return };
@@ -310,8 +310,9 @@ impl DecompressorContext {
         self.quiet_until = millis(until).max(1);
     }
 
-    /// Whether a negative acknowledgment may be sent: not often, and seldom in vain.
-    fn is_its_turn(&mut self, now: Instant, interval: Duration) -> bool {
+    /// Admits a negative acknowledgment, or not: they are not sent often, and seldom in vain. One that is admitted makes the next ones
+    /// wait.
+    fn admit_nack(&mut self, now: Instant, interval: Duration) -> bool {
         if self.is_quiet(now) && self.unheard < NACK_EVERY {
             return false;
         }

@@ -62,8 +62,9 @@ const IP_ID2: Slot = Slot::new(2, "IP-ID2");
 /// RTP timestamp, scaled or not. RFC 3095, section 5.7.
 const TS: Slot = Slot::new(3, "TS");
 
-/// IP headers that the base formats carry; a further one goes as a dynamic chain (RFC 3843, section 3.2).
-const BASE_IPS: usize = 2;
+/// IP headers that the base formats carry, and up to which extension headers are kept; a further one goes as a dynamic chain (RFC
+/// 3843, section 3.2).
+pub(crate) const BASE_IPS: usize = 2;
 
 /// Lists of a packet: extension headers of both base headers, and CSRC identifiers.
 const LISTS: usize = 3;

@@ -2,6 +2,9 @@
 
 use thinair_wire::coder::{Coder, Step};
 
+/// Octets of the IR header without the CID.
+pub(crate) const IR_LEN: usize = 3;
+
 /// IR header. RFC 5795, section 5.4.1. The CRC covers the header up to the profile octet.
 pub(crate) fn ir<'p, C: Coder<'p>>(c: &mut C) -> Step {
     let mut res = false;

@@ -266,7 +266,7 @@ impl Run {
             let octets = &mut rohc[..sent.len];
             count.sent += 1;
             let (is_hit, place) = (random.happens(damage), random.below(1 << 32));
-            if matches!(link.offer(octets), Fate::Drop(_)) {
+            if matches!(link.offer(octets), Fate::Dropped(_)) {
                 count.lost += 1;
                 continue;
             }

@@ -19,9 +19,9 @@ use super::{Base, Carries, Differences, Fields, FormatPolicy, Least, msn_interva
 use crate::caution::Caution;
 use crate::channel::Integrity;
 use crate::cid::Cid;
-use crate::compressor::{Compressed, CompressorConfig};
+use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::exchange::{Exchange, Exchanges};
-use crate::profile::rfc3095::compress::{Refused, frame};
+use crate::framing::Frame;
 use crate::profile::{Format, ProfileId};
 use crate::proof::TRIALS;
 use crate::refresh::{Due, Refresh, Timer};
@@ -255,21 +255,16 @@ impl Context {
         self.note_switch(x.template, config);
         self.repeat(&mut x, config, memory.templates);
 
-        let space = config.channel.cids();
-        let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
+        let frame = Frame::new(cid, config.channel.cids());
         let mut room = [0; MAX_OUTLINE];
-        let mut writer = Writer::new(out, before + inside);
+        let mut writer = frame.writer(out);
         let headers = message.packet.get(..message.packet.len() - payload.len()).unwrap_or_default();
         let packet = Parts { headers, payload: (payload.len(), payload_sum) };
         let format = self.write(now, &mut writer, &mut x, &mut room, &packet, config, memory)?;
-        let end = writer.finish().map_err(|_| Refused::NoRoom)?;
-        let len = end + payload.len();
-        out.get_mut(end..len).ok_or(Refused::NoRoom)?.copy_from_slice(payload);
-        frame(out, cid, before, inside);
+        let end = writer.finish()?;
+        let len = frame.close(end, payload, out)?;
         if format.is_initialization() {
-            // Behind the first octet, the CID and the profile.
-            let at = before + inside + 2;
-            out[at] = Check::Crc8.of(&out[..end]);
+            frame.fill_crc8(end, out);
         }
         let defines = format.is_initialization() || format == Format::CoRepair || x.has_definition;
         let again = if defines { 1 << (x.template & 0xF) } else { 0 };

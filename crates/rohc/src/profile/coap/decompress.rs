@@ -4,14 +4,14 @@ use thinair_wire::coder::{Reader, Refusal, Traced, Tracer};
 use thinair_wire::crc::Check;
 
 use super::formats::{self, FORMATS, MSN, base, chain, control_crc, has_check};
-use super::header::{self, Unbuildable};
+use super::header;
 use super::outline::{Class, Entries, is_outline};
 use super::state::{ChecksumMode, State, Template, Templates};
 use super::{Carries, Fields, msn_interval, steps};
 use crate::arrival::{Arrivals, Moment, Passed};
+use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::exchange::{Exchange, Exchanges};
 use crate::packet::Header;
-use crate::profile::rfc3095::decompress::{Failure, Verified};
 use crate::profile::{Format, ProfileId};
 use crate::proof::{Candidates, Fits, Proof};
 use crate::state::DecompressorState;
@@ -146,7 +146,7 @@ impl Context {
         x.carries.checksum = !replicates;
         chain(&mut reader, &next, &template, outline, false, &mut x).map_err(|_| Failure::Malformed)?;
         let payload = reader.remaining();
-        verify_crc8(packet, packet.len_before(payload), reader.crc_read(), format)?;
+        verify_crc8(packet, &reader, format)?;
 
         let (bits, _) = reader.collected(MSN);
         let keeps = !replicates
@@ -193,7 +193,7 @@ impl Context {
         self.ack_due = true;
         (self.seen, self.lost) = (0, 0);
         self.accept(&x, memory);
-        self.deliver(packet, format, len, payload, out)
+        Verified::deliver(packet, format, len, payload, out)
     }
 
     /// A packet of an established context.
@@ -240,7 +240,7 @@ impl Context {
         self.arrivals.note(now, steps(self.shared.msn, x.msn));
         self.ack_due = x.carries != Carries::NOTHING || self.state == DecompressorState::Sc;
         self.accept(&x, memory);
-        self.deliver(packet, format, len, payload, out)
+        Verified::deliver(packet, format, len, payload, out)
     }
 
     /// `co_common` and `co_repair`.
@@ -293,7 +293,7 @@ impl Context {
         self.count_losses(x.msn);
         self.ack_due = true;
         self.accept(x, memory);
-        self.deliver(packet, format, len, payload, out)
+        Verified::deliver(packet, format, len, payload, out)
     }
 
     /// The MSN with which the packet passes its check.
@@ -441,7 +441,7 @@ impl Context {
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
         let Packet { format, template, outline, payload, sum, .. } = *packet;
-        let len = header::rebuild(state, template, outline, x, payload.len(), out).map_err(unbuildable)?;
+        let len = header::rebuild(state, template, outline, x, payload.len(), out)?;
         let mode = state.path.checksum;
         let coap_at = state.path.ip_len() + 8;
         let coap = out.get(coap_at..len).unwrap_or_default();
@@ -493,20 +493,6 @@ impl Context {
             -8..0 => self.lost = self.lost.saturating_sub(1),
             _ => {}
         }
-    }
-
-    #[inline]
-    fn deliver(
-        &self,
-        packet: &Header<'_>,
-        format: Format,
-        len: usize,
-        payload: &[u8],
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        let end = len + payload.len();
-        out.get_mut(len..end).ok_or(Failure::NoRoom(end))?.copy_from_slice(payload);
-        Ok(Verified { format, header_in: packet.len_before(payload), header_out: len, len: end })
     }
 
     /// Counts a packet that was right.
@@ -628,30 +614,6 @@ fn read_base<'p>(
         }
     }
     Err(Failure::Malformed)
-}
-
-/// Over the ROHC header with the CRC field zero, CID included, payload not (RFC 3095, section 5.9.1).
-pub(crate) fn verify_crc8(
-    packet: &Header<'_>,
-    len: usize,
-    crc: Option<(u32, u8)>,
-    format: Format,
-) -> Result<(), Failure> {
-    let at = packet.len_before(packet.rest) + 1;
-    let (head, behind) = (packet.whole.get(..at), packet.whole.get(at + 1..len));
-    let (Some(head), Some(behind), Some((8, crc))) = (head, behind, crc) else {
-        return Err(Failure::Malformed);
-    };
-    let check = Check::Crc8;
-    let state = check.update(check.update(check.of(head), &[0]), behind);
-    if state == crc { Ok(()) } else { Err(Failure::Crc(format)) }
-}
-
-fn unbuildable(why: Unbuildable) -> Failure {
-    match why {
-        Unbuildable::Malformed => Failure::Malformed,
-        Unbuildable::NoRoom(need) => Failure::NoRoom(need),
-    }
 }
 
 const _: () = assert!(ProfileId::Coap.low_octet() == 0x81);

@@ -10,6 +10,7 @@ use thinair_wire::header::protocol;
 use super::outline::{Class, Entries, uint_len};
 use super::state::{ChecksumMode, IpIdMode, MessageIdMode, REFERENCES, State, Template, Token, TokenMode};
 use super::{Fields, OBSERVE};
+use crate::decompressor::Unbuildable;
 use crate::exchange::Exchange;
 
 /// What a number of 8 sent bits may lie below the last one.
@@ -25,15 +26,6 @@ const SPREAD: u32 = 0x6901;
 /// What the bits of the MSN that are not sent are multiplied with in a CRC. It is odd, so that every turn gives another
 /// CRC.
 const TURN: u32 = 45;
-
-/// Why headers cannot be rebuilt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unbuildable {
-    /// A length does not fit its field, or a value its option: no packet says that.
-    Malformed,
-    /// The caller's buffer is too short: octets needed at least.
-    NoRoom(usize),
-}
 
 /// Sets the fields that a packet does not carry from the context. False if it names a message of the other
 /// direction that is not known.

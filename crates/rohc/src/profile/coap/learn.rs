@@ -13,8 +13,8 @@ use super::message::{Message, partial_iv, uint};
 use super::outline::{Class, Entries, MAX_DYNAMIC, MAX_OUTLINE, append};
 use super::state::{IpIdMode, MessageIdMode, Template, Token, TokenMode};
 use crate::compressor::CompressorConfig;
+use crate::compressor::Refused;
 use crate::exchange::Exchange;
-use crate::profile::rfc3095::compress::Refused;
 
 /// Option Numbers. RFC 7959, section 2.1; RFC 8613, section 2.
 const BLOCK2: u16 = 23;

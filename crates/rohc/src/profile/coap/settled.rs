@@ -3,7 +3,7 @@
 //!
 //! It writes the same formats as the long way, and a test holds the octets of both against each other.
 
-use thinair_wire::coder::{Lsb, Writer};
+use thinair_wire::coder::Lsb;
 use thinair_wire::crc::Check;
 use thinair_wire::time::Instant;
 
@@ -15,7 +15,7 @@ use super::{Fields, FormatPolicy, header};
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig};
 use crate::exchange::Exchange;
-use crate::profile::rfc3095::compress::frame;
+use crate::framing::Frame;
 use crate::profile::{Format, ProfileId};
 
 impl Context {
@@ -81,9 +81,8 @@ impl Context {
         }
         x.checksum = checksum;
 
-        let space = config.channel.cids();
-        let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
-        let mut writer = Writer::new(out, before + inside);
+        let frame = Frame::new(cid, config.channel.cids());
+        let mut writer = frame.writer(out);
         writer.offer(MSN, Lsb { value: u32::from(x.msn as u16), needed });
         if has_check(format) {
             x.check = header::check16(shared, &x, checksum);
@@ -95,9 +94,7 @@ impl Context {
             writer.fill_crc(crc);
         }
         let end = writer.finish().ok()?;
-        let len = end + payload;
-        out.get_mut(end..len)?.copy_from_slice(values.payload);
-        frame(out, cid, before, inside);
+        let len = frame.close(end, values.payload, out).ok()?;
 
         self.timer.count(len);
         self.note_sent(now, x.msn, config);

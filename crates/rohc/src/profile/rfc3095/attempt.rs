@@ -6,14 +6,15 @@ use thinair_wire::crc::Check;
 use thinair_wire::header::protocol;
 use thinair_wire::lsb::{self, Shift};
 
-use super::decompress::{Context, Failure, Own};
+use super::decompress::{Context, Own};
 use super::doubt::{By, NEAR, Reference};
-use super::header::{self, ExtensionLists, Layout, Unbuildable};
+use super::header::{self, ExtensionLists, Layout};
 use super::list_state::ah_sn;
 use super::rtp::RtpFields;
 use super::timestamp;
 use super::{Fields, IP_ID, IP_ID2, IpFields, LISTS, SN, TS, has_own_sn, has_rtp, sn_plus, sn_shift};
 use crate::arrival::Moment;
+use crate::decompressor::Failure;
 use crate::profile::{Format, ProfileId};
 
 /// Packets by which a packet may be late where its SN is its own, which may take any step within the interpretation interval
@@ -341,7 +342,7 @@ impl Attempt<'_, '_> {
         if passed.has_lists {
             passed.ah_sn = self.resolve_ah(x, extensions);
         }
-        header::rebuild(x, extensions, self.payload, out, &mut passed.layout).map_err(unbuildable)
+        Ok(header::rebuild(x, extensions, self.payload, out, &mut passed.layout)?)
     }
 
     /// RFC 3095, section 4.5.5.
@@ -413,12 +414,4 @@ pub(super) fn decode_sn(profile: ProfileId, bits: u32, k: u32, reference: u32) -
         return lsb::decode(bits, k, reference, shift);
     }
     u32::from(lsb::decode(bits, k, reference as u16, shift))
-}
-
-/// Why the headers could not be rebuilt, as the decompressor tells it.
-pub(super) fn unbuildable(why: Unbuildable) -> Failure {
-    match why {
-        Unbuildable::TooLong => Failure::Malformed,
-        Unbuildable::NoRoom(need) => Failure::NoRoom(need),
-    }
 }

@@ -13,10 +13,11 @@ use thinair_wire::header::udp::Udp;
 
 use super::Fields;
 use super::compress;
-use super::decompress::{self, Failure};
+use super::decompress;
 use super::list::Item;
 use super::own::Own;
 use super::table::{self, NoMemory, Pool, Table};
+use crate::decompressor::Failure;
 use crate::profile::Format;
 
 /// Most octets of the options of a message: what one block holds. Messages with more go by profile 0x0002.

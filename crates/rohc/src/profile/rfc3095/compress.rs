@@ -25,20 +25,12 @@ use super::{
 };
 use crate::caution::Caution;
 use crate::cid::Cid;
-use crate::compressor::{Compressed, CompressorConfig, Plan};
+use crate::compressor::{Compressed, CompressorConfig, Plan, Refused};
+use crate::framing::Frame;
 use crate::mode::{CompressorMode, Mode};
 use crate::profile::{Format, ProfileId};
 use crate::refresh::{Due, Refresh, Timer};
 use crate::state::CompressorState;
-
-/// Why a packet does not go by this context.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
-    /// The caller's buffer is too short.
-    NoRoom,
-    /// The profile cannot carry this packet, or not in this state; profile 0x0000 can.
-    ByThisPacket,
-}
 
 /// How many more packets must say a change (optimistic approach), and since which SN it has been said.
 #[derive(Clone, Copy, Debug, Default)]
@@ -103,7 +95,7 @@ impl PendingIp {
 }
 
 /// Steps of a 32-bit SN from which on its low 16 bits may say something else.
-const FAR: u32 = 1 << 11;
+const FAR_SN_STEP: u32 = 1 << 11;
 
 /// No number of packets in `dynamic`.
 const REFRESH: u8 = u8::MAX;
@@ -394,9 +386,8 @@ impl Context {
             CrcStatic(self.crc_static(is_static_same, &layout, header))
         };
 
-        let space = config.channel.cids();
-        let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
-        let mut writer = Writer::new(out, before + inside);
+        let frame = Frame::new(cid, config.channel.cids());
+        let mut writer = frame.writer(out);
         let was_refreshing = self.dynamic == REFRESH;
         let assurance = Assurance::of(self.mode, repetitions);
         let format = match self.state {
@@ -439,18 +430,10 @@ impl Context {
             let state = crc_static.0[usize::from(check != Check::Crc3)];
             writer.fill_crc(layout.crc_dynamic(check, state, header));
         }
-        let end = writer.finish().map_err(|_| Refused::NoRoom)?;
-        let payload = plan.payload();
-        let len = end + payload.len();
-        out.get_mut(end..len).ok_or(Refused::NoRoom)?.copy_from_slice(payload);
-        frame(out, cid, before, inside);
+        let end = writer.finish()?;
+        let len = frame.close(end, plan.payload(), out)?;
         if format.is_initialization() {
-            // Section 5.9.1: over the header with the CRC field zero, CID included.
-            let at = before + inside + 2;
-            let crc = Check::Crc8.of(out.get(..end).unwrap_or_default());
-            if let Some(octet) = out.get_mut(at) {
-                *octet = crc;
-            }
+            frame.fill_crc8(end, out);
         }
         self.note_crc_static(crc_static, is_static_same, config.repetitions);
         self.commit(now, &x, format, has_lists, length, config, pool);
@@ -527,7 +510,8 @@ impl Context {
         if has_own_sn(self.profile) && !self.sns.is_empty() {
             self.note_old_sn(sn, repetitions);
             let step = sn.wrapping_sub(self.sn) as i32;
-            let is_far = if self.profile == ProfileId::Esp { step.unsigned_abs() >= FAR } else { false };
+            let is_far =
+                if self.profile == ProfileId::Esp { step.unsigned_abs() >= FAR_SN_STEP } else { false };
             if is_far {
                 self.sns = Count::new();
                 self.enter_fo(sn, repetitions, false);
@@ -561,8 +545,8 @@ impl Context {
         Ok(())
     }
 
-    /// Looks whether a flow of UDP or UDP-Lite is RTP.
-    pub(crate) fn looks_like_rtp(&mut self, header: Option<&rtp::Header<'_>>) -> bool {
+    /// Watches a flow of UDP or UDP-Lite for RTP. Returns true once it is taken for RTP.
+    pub(crate) fn watch_for_rtp(&mut self, header: Option<&rtp::Header<'_>>) -> bool {
         match &mut self.own {
             Own::Guess(guess) => guess.look(header),
             _ => false,
@@ -572,7 +556,7 @@ impl Context {
     /// Whether a flow that was taken for RTP goes on as such with the packet of a plan.
     pub(crate) fn goes_on_as_rtp(&self, plan: &Plan<'_>) -> bool {
         let step = plan.sn().unwrap_or(self.sn).wrapping_sub(self.sn) as u16;
-        step.wrapping_add(own::FAR) <= 2 * own::FAR
+        step.wrapping_add(own::MAX_SN_STEP) <= 2 * own::MAX_SN_STEP
     }
 
     /// Whether a payload must be looked at for RTP, and may not take the short way.
@@ -884,16 +868,4 @@ fn layout(plan: &Plan<'_>, coap: Option<&coap_2015::Header<'_>>) -> Layout {
         layout.coap(coap);
     }
     layout
-}
-
-/// Puts the CID where it belongs: in front, or behind the first octet.
-#[inline]
-pub(crate) fn frame(out: &mut [u8], cid: Cid, before: usize, inside: usize) {
-    if before > 0 {
-        out[0] = cid.add_cid();
-    }
-    if inside > 0 {
-        out[before] = out[before + inside];
-        cid.write_large(&mut out[before + 1..before + 1 + inside]);
-    }
 }

@@ -4,7 +4,7 @@ use thinair_wire::coder::{Reader, Refusal, Traced, Tracer, Writer};
 use thinair_wire::crc::Check;
 use thinair_wire::header::rtp::VERSION;
 
-use super::attempt::{Attempt, Passed, unbuildable};
+use super::attempt::{Attempt, Passed};
 use super::cce::{Cce, CoverageContext};
 use super::coap_2015::{self, CoapFields};
 use super::compress::CrcStatic;
@@ -22,6 +22,7 @@ use super::{
     has_own_sn, has_rtp, has_t_bit_behind, upper,
 };
 use crate::arrival::{Arrivals, Moment};
+use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::mode::{DecompressorMode, Mode};
 use crate::packet::Header;
 use crate::profile::{Format, ProfileId};
@@ -39,45 +40,6 @@ pub(super) const LATE: i32 = 8;
 
 /// An IP-ID that has moved within so many times the packets of a gap may have moved in the gap.
 const MEMORY: u32 = 8;
-
-/// Why a packet is not delivered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// The octets cannot be a packet of this context.
-    Malformed,
-    /// The state does not allow to decompress this format (5.3.2.2.1).
-    NotAllowed(Format),
-    /// The CRC of the header does not match.
-    Crc(Format),
-    /// An item of a list is not in the translation table (5.8.1.1).
-    UnknownItem(Format),
-    /// The packet names a template that was never received, or not kept.
-    UnknownTemplate(Format),
-    /// The packet names a message of the other direction that is not known.
-    NoRequest(Format),
-    /// The packet may be late or a duplicate (RFC 4224), so that its SN means something else than it seems to.
-    Ambiguous(Format),
-    /// Right, but not with the newest reference: late, or the beginning of a repair (`doubt`).
-    Suspect(Format),
-    /// The context was repaired just now; RFC 3095 holds its first packets back.
-    OnTrial(Format),
-    /// No memory for the extension headers.
-    NoMemory,
-    /// The caller's buffer is too short: octets needed.
-    NoRoom(usize),
-}
-
-/// A verified packet, written to the caller's buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Verified {
-    pub(crate) format: Format,
-    /// Octets of the ROHC header, CID included.
-    pub(crate) header_in: usize,
-    /// Octets of the rebuilt headers.
-    pub(crate) header_out: usize,
-    /// Octets of the packet; 0 if there is nothing to deliver.
-    pub(crate) len: usize,
-}
 
 /// What a context keeps of the headers behind IP and UDP, as its profile has them.
 #[derive(Clone, Copy, Debug)]
@@ -364,7 +326,7 @@ impl Context {
                 };
             }
             let mut layout = Layout::default();
-            header::rebuild(x, &extensions, payload.len(), out, &mut layout).map_err(unbuildable)?;
+            header::rebuild(x, &extensions, payload.len(), out, &mut layout)?;
             layout
         };
         let is_other_flow = format == Format::Ir && self.is_other_flow(x);
@@ -418,12 +380,14 @@ impl Context {
         deliver_empty: bool,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        let header_in = packet.len_before(payload);
         // RFC 3095, section 5.7.7: delivered "if and only if the payload is non-empty". Profile 0x0080 is without
         // this rule.
         let deliver_empty = deliver_empty || self.profile == ProfileId::Coap2015;
-        let len = if payload.is_empty() && !deliver_empty { 0 } else { deliver(layout, payload, out)? };
-        Ok(Verified { format, header_in, header_out: layout.len, len })
+        if payload.is_empty() && !deliver_empty {
+            let header_in = packet.len_before(payload);
+            return Ok(Verified { format, header_in, header_out: layout.len, len: 0 });
+        }
+        Verified::deliver(packet, format, layout.len, payload, out)
     }
 
     /// A compressed packet: type 0, 1 or 2. `uo_1_id_updates` is that of the configuration, `has_failed` that of the CID.
@@ -530,7 +494,13 @@ impl Context {
                 && (format.updates() || !reliable)
                 && self.is_old(&x, format)
         {
-            return verified(packet, x.cce.map_or(format, Cce::format), &passed.layout, payload, out);
+            return Verified::deliver(
+                packet,
+                x.cce.map_or(format, Cce::format),
+                passed.layout.len,
+                payload,
+                out,
+            );
         }
         if let By::Before { suspect, deliver: is_delivered } = passed.by {
             self.note_before(&self.reference(&x), suspect);
@@ -538,7 +508,13 @@ impl Context {
                 return Err(Failure::Suspect(format));
             }
             self.arrivals.note(now, 1);
-            return verified(packet, x.cce.map_or(format, Cce::format), &passed.layout, payload, out);
+            return Verified::deliver(
+                packet,
+                x.cce.map_or(format, Cce::format),
+                passed.layout.len,
+                payload,
+                out,
+            );
         }
         let updates = format != Format::Uo1IdExt3 || uo_1_id_updates;
         if reliable && self.only_delivers(&x, format) {
@@ -546,7 +522,7 @@ impl Context {
             if x.rtp.time_stride == 0 {
                 self.arrivals.note(now, 1);
             }
-            return verified(packet, format, &passed.layout, payload, out);
+            return Verified::deliver(packet, format, passed.layout.len, payload, out);
         }
         if updates {
             self.note_said_mode(x.mode);
@@ -594,7 +570,7 @@ impl Context {
             self.failures <<= 1;
             return Err(Failure::OnTrial(format));
         }
-        verified(packet, x.cce.map_or(format, Cce::format), &passed.layout, payload, out)
+        Verified::deliver(packet, x.cce.map_or(format, Cce::format), passed.layout.len, payload, out)
     }
 
     /// Times between packets that lie between ref 0 and a packet `ahead` of it: timestamps of RTP count on in pauses.
@@ -835,39 +811,4 @@ fn read_base<'p>(
         }
     }
     Err(Failure::Malformed)
-}
-
-/// RFC 3095, section 5.9.1: over the header with the CRC field zero, CID included, payload not.
-fn verify_crc8(packet: &Header<'_>, reader: &Reader<'_>, format: Format) -> Result<(), Failure> {
-    let len = packet.len_before(reader.remaining());
-    // The CRC stands behind the profile octet, which is the first of what follows first octet and CID.
-    let at = packet.len_before(packet.rest) + 1;
-    let (head, behind) = (packet.whole.get(..at), packet.whole.get(at + 1..len));
-    let (Some(head), Some(behind), Some((8, crc))) = (head, behind, reader.crc_read()) else {
-        return Err(Failure::Malformed);
-    };
-    let check = Check::Crc8;
-    let state = check.update(check.update(check.of(head), &[0]), behind);
-    if state == crc { Ok(()) } else { Err(Failure::Crc(format)) }
-}
-
-/// A compressed packet that is delivered.
-#[inline]
-fn verified(
-    packet: &Header<'_>,
-    format: Format,
-    layout: &Layout,
-    payload: &[u8],
-    out: &mut [u8],
-) -> Result<Verified, Failure> {
-    let len = deliver(layout, payload, out)?;
-    Ok(Verified { format, header_in: packet.len_before(payload), header_out: layout.len, len })
-}
-
-/// Copies the payload behind the rebuilt headers.
-#[inline]
-fn deliver(layout: &Layout, payload: &[u8], out: &mut [u8]) -> Result<usize, Failure> {
-    let end = layout.len + payload.len();
-    out.get_mut(layout.len..end).ok_or(Failure::NoRoom(end))?.copy_from_slice(payload);
-    Ok(end)
 }

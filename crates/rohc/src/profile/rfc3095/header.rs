@@ -15,6 +15,7 @@ use super::coap_2015::{self, CoapLayout};
 use super::list::{Item, MAX_ITEMS};
 use super::rtp::{CSRC_LEN, RtpFields};
 use super::{CSRC, Fields, IpFields, LISTS, UdpFields, Upper, Version, has_rtp, upper};
+use crate::decompressor::Unbuildable;
 use crate::profile::ProfileId;
 
 /// The extension headers of one packet, resolved: items with what changes in them filled in on rebuilding.
@@ -350,15 +351,6 @@ fn walk(
     })
 }
 
-/// Why headers cannot be rebuilt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unbuildable {
-    /// The packet would be longer than its length field can say.
-    TooLong,
-    /// The buffer is too short for headers and payload: octets needed.
-    NoRoom(usize),
-}
-
 /// Writes the header chain of a packet with `payload` octets of payload to the start of `out`, and tells its
 /// layout. Lengths and checksums are inferred.
 pub(super) fn rebuild(
@@ -472,7 +464,7 @@ fn write_esp(spi: u32, sn: u32, total: usize, out: &mut [u8], at: usize) -> Resu
 /// Writes the UDP header of a packet of `total` octets, and returns its end.
 #[inline]
 fn write_udp(udp: &UdpFields, total: usize, out: &mut [u8], at: usize) -> Result<usize, Unbuildable> {
-    let length = u16::try_from(total - at).map_err(|_| Unbuildable::TooLong)?;
+    let length = u16::try_from(total - at).map_err(|_| Unbuildable::Malformed)?;
     let UdpFields { source_port, destination_port, checksum, .. } = *udp;
     let udp = Udp { source_port, destination_port, length, checksum };
     udp.write(out, at).map_err(|_| Unbuildable::NoRoom(total))
@@ -502,7 +494,7 @@ fn write_ip(
     out: &mut [u8],
     at: usize,
 ) -> Result<usize, Unbuildable> {
-    let long = |octets: usize| u16::try_from(octets).map_err(|_| Unbuildable::TooLong);
+    let long = |octets: usize| u16::try_from(octets).map_err(|_| Unbuildable::Malformed);
     let end = match ip.version {
         Version::V4 => {
             let header = Ipv4 {

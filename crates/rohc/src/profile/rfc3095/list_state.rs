@@ -3,10 +3,10 @@
 use thinair_wire::header::extension::AH_FIXED;
 use thinair_wire::header::protocol;
 
-use super::decompress::Failure;
 use super::header::{Extension, ExtensionLists};
 use super::list::{CompressedList, Item, MAX_ITEMS, Xi, encoding};
 use super::table::{self, Pool, Table};
+use crate::decompressor::Failure;
 use crate::profile::Format;
 
 /// Lists that may be named as references: those of the newest generations. RFC 3095, section 5.8.2.1, f).

@@ -20,11 +20,11 @@ const STREAMS: usize = 4;
 const LOOKS: u8 = 16;
 
 /// Largest step of sequence numbers from packet to packet.
-const NEAR: u16 = 16;
+const MAX_GUESS_STEP: u16 = 16;
 
 /// Largest step, either way, of a flow that was taken for RTP. One that takes a larger step must prove itself again: what
 /// has no sequence numbers hardly ever takes a smaller one.
-pub(super) const FAR: u16 = 128;
+pub(super) const MAX_SN_STEP: u16 = 128;
 
 /// What a context keeps of the headers behind IP and UDP.
 #[derive(Clone, Copy, Debug, Default)]
@@ -165,7 +165,7 @@ impl Guess {
             streams.rotate_right(1);
         }
         let before = self.streams[0];
-        let goes_on = before.ssrc == ssrc && (1..=NEAR).contains(&sn.wrapping_sub(before.sn));
+        let goes_on = before.ssrc == ssrc && (1..=MAX_GUESS_STEP).contains(&sn.wrapping_sub(before.sn));
         let proofs = if goes_on { before.proofs.saturating_add(1) } else { 0 };
         self.streams[0] = Stream { ssrc, sn, proofs };
         let is_rtp = proofs >= PROOFS;

@@ -12,12 +12,13 @@
 //! in a gap: none of these covers that.
 
 use super::attempt::{Attempt, Passed};
-use super::decompress::{Failure, Own};
+use super::decompress::Own;
 use super::doubt::{By, Reference};
 use super::header::ExtensionLists;
 use super::rtp::RtpFields;
 use super::{Fields, IP_ID, IP_ID2, SN, TS, Upper, has_own_sn, has_rtp, upper};
 use crate::arrival::Passed as Clock;
+use crate::decompressor::Failure;
 use crate::profile::{Format, ProfileId};
 use crate::proof::{HALF, TRIALS};
 

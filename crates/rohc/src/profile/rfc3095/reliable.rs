@@ -17,12 +17,13 @@ use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
 use super::attempt::{Attempt, Passed};
-use super::decompress::{self, Failure, LATE};
+use super::decompress::{self, LATE};
 use super::doubt::By;
 use super::header::ExtensionLists;
 use super::own::Own;
 use super::{Fields, IpFields, SN, Upper, Version, compress, upper};
 use crate::compressor::CompressorConfig;
+use crate::decompressor::Failure;
 use crate::feedback::{AckType, Feedback};
 use crate::mode::{Answer, CompressorMode, Mode};
 use crate::profile::{Format, ProfileId};

@@ -1,17 +1,18 @@
 //! A packet of a settled flow, of which nothing has changed but what changes with every packet: SN, IP-ID,
 //! lengths, checksums. It goes in `UO-0` or `UO-1`, and most packets do.
 
-use thinair_wire::coder::{Lsb, Writer};
+use thinair_wire::coder::Lsb;
 use thinair_wire::crc::Check;
 use thinair_wire::time::Instant;
 
-use super::compress::{Context, frame};
+use super::compress::Context;
 use super::header::Layout;
 use super::own::Own;
 use super::tail::udp_checksum;
 use super::{IP_ID, IpFields, SN, Version, has_rtp, sn_plus, sn_shift, type0, type1};
 use crate::cid::Cid;
 use crate::compressor::{Above, Compressed, CompressorConfig, Glance, Sight};
+use crate::framing::Frame;
 use crate::profile::Format;
 
 impl Context {
@@ -97,9 +98,8 @@ impl Context {
         }
 
         let offset = counted.wrapping_sub(sn as u16);
-        let space = config.channel.cids();
-        let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
-        let mut writer = Writer::new(out, before + inside);
+        let frame = Frame::new(cid, config.channel.cids());
+        let mut writer = frame.writer(out);
         let needed = self.sns.needed_bits(sn as u16, sn_shift(self.profile));
         writer.offer(SN, Lsb { value: sn, needed });
         let mut ip_id_bits = 0;
@@ -125,9 +125,7 @@ impl Context {
         let layout = Layout::of_one_ip(ip.version, self.profile);
         writer.fill_crc(layout.crc_dynamic(Check::Crc3, crc_static, header));
         let end = writer.finish().ok()?;
-        let len = end + payload.len();
-        out.get_mut(end..len)?.copy_from_slice(payload);
-        frame(out, cid, before, inside);
+        let len = frame.close(end, payload, out).ok()?;
 
         let width = usize::from(config.window);
         self.timer.count(len);

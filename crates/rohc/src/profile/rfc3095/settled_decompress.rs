@@ -9,12 +9,13 @@ use thinair_wire::crc::Check;
 use thinair_wire::lsb::{self, Shift};
 
 use super::attempt::{ahead, decode_sn};
-use super::decompress::{Context, DOUBTFUL, Own, Verified};
+use super::decompress::{Context, DOUBTFUL, Own};
 use super::header::{Layout, Plain};
 use super::rtp::{RtpExtra, RtpFields};
 use super::tail::udp_checksum;
 use super::{IP_ID, IpFields, SN, Version, has_rtp, timestamp, type0, type1};
 use crate::arrival::Moment;
+use crate::decompressor::Verified;
 use crate::mode::Mode;
 use crate::packet::Header;
 use crate::profile::{Format, ProfileId};

@@ -18,7 +18,7 @@ const STRIDES: u8 = 24;
 const LEAST_STRIDE: u32 = 128;
 
 /// Strides that one acknowledgment may go.
-const FAR: u32 = 8;
+const MAX_STRIDES: u32 = 8;
 
 /// Packets without a change after which ECN is taken for unused.
 const QUIET: u8 = 48;
@@ -105,7 +105,7 @@ impl Strides {
             return None;
         }
         let candidate = u32::from(self.candidate);
-        if candidate != 0 && step.is_multiple_of(candidate) && step / candidate <= FAR {
+        if candidate != 0 && step.is_multiple_of(candidate) && step / candidate <= MAX_STRIDES {
             self.run = self.run.saturating_add(1);
         } else {
             self.run = 0;

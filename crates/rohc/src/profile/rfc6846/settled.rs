@@ -3,7 +3,6 @@
 //! It sends what the long way would send. Whatever is not as it was is left to that.
 
 use thinair_wire::checksum::Sum;
-use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
 use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::protocol;
@@ -19,8 +18,8 @@ use super::state::{State, TcpRoom};
 use super::{Fields, Says, settled_irregular};
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Key};
+use crate::framing::Frame;
 use crate::profile::ProfileId;
-use crate::profile::rfc3095::compress::frame;
 
 /// A packet that has the form of those that take the short way.
 #[derive(Clone, Copy, Debug)]
@@ -258,9 +257,8 @@ impl Context {
         x.psh_flag = glance.tcp[13] & 0x08 != 0;
         x.crc3 = Check::Crc3.of(glance.packet.get(..glance.header_len)?);
 
-        let space = config.channel.cids();
-        let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
-        let mut writer = Writer::new(out, before + inside);
+        let frame = Frame::new(cid, config.channel.cids());
+        let mut writer = frame.writer(out);
         let mut found = None;
         for &format in short_formats(state) {
             if !x.may_fit(format) {
@@ -291,9 +289,7 @@ impl Context {
         self.note_numbers(state, last, stamps.is_some(), payload.len(), config);
         self.msn = msn;
         let end = writer.finish().ok()?;
-        let len = end + payload.len();
-        out.get_mut(end..len)?.copy_from_slice(payload);
-        frame(out, cid, before, inside);
+        let len = frame.close(end, payload, out).ok()?;
         self.timer.count(len);
         let (header_in, header_out) = (glance.header_len, end);
         Some(Compressed { cid, profile: ProfileId::Tcp, format, header_in, header_out, len, refresh: false })

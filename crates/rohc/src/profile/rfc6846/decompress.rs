@@ -11,16 +11,15 @@ use super::formats::{base, formats, has_crc7};
 use super::header::Replicate;
 use super::options::index;
 use super::replicate::{Head, ir_cr, replicate_chain};
-use super::segment::{Unbuildable, rebuild};
+use super::segment::rebuild;
 use super::solve::{MARKED, Mark, NUMBERS};
 use super::state::{Ip, MAX_IP, SYN, State, TcpRoom};
 use super::{Fields, ir, ir_dyn, irregular, settled_irregular};
 use crate::arrival::{Arrivals, Moment};
 use crate::cid::{Cid, CidSpace};
+use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::packet::Header;
 use crate::profile::Format;
-use crate::profile::coap::decompress::verify_crc8;
-use crate::profile::rfc3095::decompress::{Failure, Verified};
 use crate::state::DecompressorState;
 
 /// The context of one flow at the decompressor, beside its [`TcpRoom`].
@@ -80,6 +79,17 @@ pub(super) struct Packet<'p> {
 }
 
 impl Packet<'_> {
+    /// Copies the payload behind the `len` octets of rebuilt headers.
+    #[inline]
+    pub(super) fn deliver(
+        &self,
+        packet: &Header<'_>,
+        len: usize,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        Verified::deliver(packet, self.format, len, self.payload, out)
+    }
+
     /// Whether the headers that were rebuilt have the CRC that was sent.
     #[inline]
     pub(super) fn passes(&self, out: &[u8], len: usize) -> bool {
@@ -170,7 +180,7 @@ impl Context {
         if present.count_ones() != u32::from(next.options.count) || !is_sound(&next) {
             return Err(Failure::Malformed);
         }
-        verify_crc8(packet, packet.len_before(payload), reader.crc_read(), format)?;
+        verify_crc8(packet, &reader, format)?;
         next.scale(payload.len());
         let found = Packet {
             next,
@@ -182,9 +192,10 @@ impl Context {
             number_bits: [0; 6],
             offset_bits: 0,
         };
-        let len = rebuild(&found.next, payload.len(), out).map_err(unbuildable)?;
+        let len = rebuild(&found.next, payload.len(), out)?;
         if self.is_late(&found.next, room) {
-            return deliver(packet, &found, len, out);
+            self.ack_due = false;
+            return found.deliver(packet, len, out);
         }
         let right = is_right(&found, out, len);
         // No CRC of an IR-DYN packet covers what the context says.
@@ -193,15 +204,13 @@ impl Context {
         }
         self.expects_right = right;
         self.begin(&found.next, room);
-        deliver(packet, &found, len, out)
+        found.deliver(packet, len, out)
     }
 
-    /// Whether a packet that says everything came late: what is known is newer.
-    fn is_late(&mut self, next: &State, room: &TcpRoom) -> bool {
+    /// True if an IR, IR-DYN or IR-CR packet came late: the context is newer.
+    fn is_late(&self, next: &State, room: &TcpRoom) -> bool {
         let behind = self.msn.wrapping_sub(next.msn);
-        let is_late = self.state == DecompressorState::Fc && behind <= LATE && next.is_flow_of(&room.0);
-        self.ack_due &= !is_late;
-        is_late
+        self.state == DecompressorState::Fc && behind <= LATE && next.is_flow_of(&room.0)
     }
 
     /// The base context of an IR-CR packet, if it is another one.
@@ -230,7 +239,7 @@ impl Context {
         replicate_chain(&mut reader, &mut next, &mut says, &mut [false; MAX_IP], &mut sent)
             .map_err(unreadable)?;
         let payload = reader.remaining();
-        verify_crc8(packet, packet.len_before(payload), reader.crc_read(), Format::IrCr)?;
+        verify_crc8(packet, &reader, Format::IrCr)?;
         if !is_sound(&next) {
             return Err(Failure::Malformed);
         }
@@ -249,12 +258,13 @@ impl Context {
             number_bits: [0; 6],
             offset_bits: 0,
         };
-        let len = rebuild(&found.next, payload.len(), out).map_err(unbuildable)?;
+        let len = rebuild(&found.next, payload.len(), out)?;
         if Check::Crc7.of(out.get(..len).unwrap_or_default()) != found.crc {
             return Err(Failure::Crc(Format::IrCr));
         }
         if self.is_late(&found.next, room) {
-            return deliver(packet, &found, len, out);
+            self.ack_due = false;
+            return found.deliver(packet, len, out);
         }
         self.expects_right = is_right(&found, out, len);
         self.begin(&found.next, room);
@@ -263,7 +273,7 @@ impl Context {
             // that the SYN has arrived.
             (self.ack_due, self.unanswered) = (false, SHORT);
         }
-        deliver(packet, &found, len, out)
+        found.deliver(packet, len, out)
     }
 
     /// A packet of an established context.
@@ -317,12 +327,12 @@ impl Context {
         if !self.is_awaited(now, &found, ahead) {
             return self.compressed_in_doubt(now, packet, &mut found, room, out);
         }
-        let mut len = rebuild(&found.next, found.payload.len(), out).map_err(unbuildable)?;
+        let mut len = rebuild(&found.next, found.payload.len(), out)?;
         let mut passes = found.passes(out, len);
         // The notation says that `ack_flag` is 1 where it is not sent; other compressors mean that it is the last one.
         if !passes && has_crc7(found.format) && found.format != Format::CoCommon && !last.ack_flag {
             found.next.ack_flag = false;
-            len = rebuild(&found.next, found.payload.len(), out).map_err(unbuildable)?;
+            len = rebuild(&found.next, found.payload.len(), out)?;
             passes = found.passes(out, len);
             found.next.ack_flag |= !passes;
         }
@@ -331,7 +341,7 @@ impl Context {
             return self.compressed_in_doubt(now, packet, &mut found, room, out);
         }
         self.take(&found, room, ahead, right);
-        deliver(packet, &found, len, out)
+        found.deliver(packet, len, out)
     }
 
     /// A packet is the newest one, `ahead` of the last.
@@ -553,25 +563,6 @@ fn knows_options(state: &State, present: u16) -> bool {
         let has_content = !matches!(index, index::NOP | index::SACK_PERMITTED);
         !has_content || present >> k & 1 == 1 || state.options.knows(index)
     })
-}
-
-pub(super) fn deliver(
-    packet: &Header<'_>,
-    found: &Packet<'_>,
-    len: usize,
-    out: &mut [u8],
-) -> Result<Verified, Failure> {
-    let Packet { payload, format, .. } = *found;
-    let end = len + payload.len();
-    out.get_mut(len..end).ok_or(Failure::NoRoom(end))?.copy_from_slice(payload);
-    Ok(Verified { format, header_in: packet.len_before(payload), header_out: len, len: end })
-}
-
-pub(super) fn unbuildable(why: Unbuildable) -> Failure {
-    match why {
-        Unbuildable::Malformed => Failure::Malformed,
-        Unbuildable::NoRoom(need) => Failure::NoRoom(need),
-    }
 }
 
 /// What octets could not be read, or not be kept.

@@ -1,6 +1,5 @@
 //! Compressing the packets of one flow. RFC 6846, section 5.2.
 
-use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
 use thinair_wire::range::Range;
 use thinair_wire::time::Instant;
@@ -15,8 +14,8 @@ use super::state::{State, TcpRoom};
 use super::{ir, ir_dyn};
 use crate::caution::Caution;
 use crate::cid::Cid;
-use crate::compressor::{Compressed, CompressorConfig};
-use crate::profile::rfc3095::compress::{Refused, frame};
+use crate::compressor::{Compressed, CompressorConfig, Refused};
+use crate::framing::Frame;
 use crate::profile::{Format, ProfileId};
 use crate::refresh::{Refresh, Timer};
 
@@ -210,8 +209,8 @@ impl Context {
         self.confirmed && self.left_ir == 0 && self.left_dyn == 0
     }
 
-    /// The context is no base until it is acknowledged again.
-    pub(crate) fn is_no_base(&mut self) {
+    /// Keeps the context from being a base until it is acknowledged again.
+    pub(crate) fn withdraw_as_base(&mut self) {
         self.confirmed = false;
     }
 
@@ -248,9 +247,9 @@ impl Context {
         self.note(&mut next, &room.0, config);
 
         let space = config.channel.cids();
-        let (before, inside) = (cid.octets_before(space), cid.octets_inside(space));
+        let frame = Frame::new(cid, space);
         let payload = segment.payload();
-        let mut writer = Writer::new(out, before + inside);
+        let mut writer = frame.writer(out);
         let brief = (payload.is_empty() && self.life.is_farewell(&next, &room.0))
             .then(|| (self.behind(&room.0), CompressorConfig { repetitions: 1, window: 1, ..*config }));
         let (context, terms) = brief.as_ref().map_or((&*self, config), |(context, terms)| (context, terms));
@@ -285,14 +284,10 @@ impl Context {
             let write = if format == Format::Ir { ir } else { ir_dyn };
             write(&mut writer, &mut next, &mut sent, &mut says_stride).map_err(|_| Refused::ByThisPacket)?;
         }
-        let end = writer.finish().map_err(|_| Refused::NoRoom)?;
-        let len = end + payload.len();
-        out.get_mut(end..len).ok_or(Refused::NoRoom)?.copy_from_slice(payload);
-        frame(out, cid, before, inside);
+        let end = writer.finish()?;
+        let len = frame.close(end, payload, out)?;
         if format.is_initialization() {
-            // Behind the first octet, the CID and the profile.
-            let at = before + inside + 2;
-            out[at] = Check::Crc8.of(&out[..end]);
+            frame.fill_crc8(end, out);
         }
         let refresh = self.refreshing && format.is_initialization();
         self.note_sent(now, config);

@@ -10,6 +10,7 @@ use super::options::{MAX_OCTETS, Options};
 use super::replicate::suits;
 use super::state::{Behavior, EXTENSIONS, Ip, MAX_IP, State, TcpRoom};
 use crate::compressor::Key;
+use crate::decompressor::Unbuildable;
 
 /// A packet whose headers profile 0x0006 can rebuild: all but its options is in `state`.
 #[derive(Clone, Copy, Debug)]
@@ -127,15 +128,6 @@ fn ip_of(ip: &ChainIp<'_>) -> Option<Ip> {
         }
     }
     Some(kept)
-}
-
-/// Why headers could not be rebuilt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unbuildable {
-    /// They are too long for a length field, or their options for the header.
-    Malformed,
-    /// Octets that are needed.
-    NoRoom(usize),
 }
 
 /// Writes the headers of a packet in front of room for its payload, and returns their octets.

@@ -12,14 +12,14 @@
 use core::ops::RangeInclusive;
 
 use super::checksum::{is_right, is_to_come, sum};
-use super::decompress::{Context, Packet, deliver, unbuildable};
+use super::decompress::{Context, Packet};
 use super::formats::has_crc7;
 use super::segment::rebuild;
 use super::solve::{NUMBERS, Solutions};
 use super::state::{State, TcpRoom};
 use crate::arrival::{Moment, Passed};
+use crate::decompressor::{Failure, Verified};
 use crate::packet::Header;
-use crate::profile::rfc3095::decompress::{Failure, Verified};
 use crate::proof::{Candidates, Fits, Proof};
 use crate::state::DecompressorState;
 
@@ -27,7 +27,7 @@ use crate::state::DecompressorState;
 pub(super) const TURN: i16 = 16;
 
 /// From here on a packet that seems to be so much ahead may as well be one that is late.
-pub(super) const FAR: i16 = 5;
+pub(super) const LATE_FROM: i16 = 5;
 
 /// A packet as it may be meant.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ impl Context {
     /// True if the packet is the next one, or one of the next, as far as clock and carrier tell.
     #[inline]
     pub(super) fn is_awaited(&self, now: Moment, found: &Packet<'_>, ahead: i16) -> bool {
-        (1..FAR).contains(&ahead)
+        (1..LATE_FROM).contains(&ahead)
             && self.state == DecompressorState::Fc
             && (!found.next.inner().behavior.is_sequential() || self.arrivals.is_next(now, TURN as u32))
     }
@@ -69,7 +69,7 @@ impl Context {
         let meant = self.find(now, found, &room.0, out)?;
         let ahead = meant.ahead;
         *found = found.meant(&meant, &room.0);
-        let len = rebuild(&found.next, found.payload.len(), out).map_err(unbuildable)?;
+        let len = rebuild(&found.next, found.payload.len(), out)?;
         let right = is_right(found, out, len);
         if ahead > 0 {
             self.take(found, room, ahead, right);
@@ -82,7 +82,7 @@ impl Context {
             }
             (self.ack_due, self.calm) = (false, 0);
         }
-        deliver(packet, found, len, out)
+        found.deliver(packet, len, out)
     }
 
     /// The packet that is meant, if it is proved.
@@ -95,7 +95,7 @@ impl Context {
     ) -> Result<Meant, Failure> {
         let clock = self.arrivals.passed(now);
         let (format, is_strong) = (found.format, has_crc7(found.format));
-        let len = rebuild(&found.next, found.payload.len(), out).map_err(unbuildable)?;
+        let len = rebuild(&found.next, found.payload.len(), out)?;
         let as_read = found.next.msn.wrapping_sub(last.msn).cast_signed();
         let sum = sum(found, out, len);
         let mut solutions = Solutions::AS_READ;
@@ -108,7 +108,7 @@ impl Context {
                 let as_read = Meant { turns: [0; NUMBERS], ahead: as_read, offset: 0 };
                 return if may_be_wrong { Ok(as_read) } else { Err(Failure::Crc(format)) };
             }
-        } else if !is_strong && !(1..FAR).contains(&as_read) {
+        } else if !is_strong && !(1..LATE_FROM).contains(&as_read) {
             return Err(Failure::Ambiguous(format));
         }
         let (mut fits, mut meant) = (0, None);
@@ -148,14 +148,14 @@ impl Context {
             let meant = found.meant(&Meant { turns: *turns, ahead, offset }, last);
             rebuild(&meant.next, meant.payload.len(), out)
                 .map(|len| meant.passes(out, len))
-                .map_err(unbuildable)
+                .map_err(Failure::from)
         };
         let as_read = found.next.msn.wrapping_sub(last.msn).cast_signed();
         let first = if as_read > 0 { as_read } else { as_read + TURN };
         let next = found.meant(&Meant { turns: *turns, ahead: as_read, offset: 0 }, last).next;
         let goes_on = goes_on(&next, last, self.highest);
         // What no number tells: a packet that is the same again, or late.
-        let otherwise = if (1..FAR).contains(&as_read) { as_read } else { first - TURN };
+        let otherwise = if (1..LATE_FROM).contains(&as_read) { as_read } else { first - TURN };
         let by_octets = self.packets_by_octets(&next, last);
         let is_counting = found.next.inner().behavior.is_sequential();
         if !is_counting || found.has_whole_ip_id {
@@ -211,7 +211,7 @@ impl Context {
         };
         let candidates = Candidates::new(first as u32, TURN as u32, clock, false);
         // A flow that pauses like this has paused once more, whatever its octets tell.
-        let is_usual = (1..FAR).contains(&first) && self.arrivals.has_paused_as_usual(now);
+        let is_usual = (1..LATE_FROM).contains(&first) && self.arrivals.has_paused_as_usual(now);
         // Octets may have been sent again, and the clock may have stood still.
         let is_likely = |ahead: u32| match (by_octets, clock) {
             (None, _) | (_, Passed::AtMost(_)) => true,
@@ -224,7 +224,7 @@ impl Context {
         {
             let Ok(distance) = i16::try_from(ahead) else { continue };
             // One that looks so far ahead is late if it does not go on, unless that much time has passed.
-            if distance >= FAR && !goes_on && !is_old_enough(ahead, clock) {
+            if distance >= LATE_FROM && !goes_on && !is_old_enough(ahead, clock) {
                 continue;
             }
             match offset_of(distance)? {
@@ -247,7 +247,7 @@ impl Context {
     /// behind few losses its bits reach.
     fn offsets(&self, found: &Packet<'_>, ahead: i16, last: &State) -> RangeInclusive<i16> {
         let (grown, packets) = self.grown_offset(last);
-        if grown == 0 || found.offset_bits == 0 || (1..FAR).contains(&ahead) {
+        if grown == 0 || found.offset_bits == 0 || (1..LATE_FROM).contains(&ahead) {
             return 0..=0;
         }
         let most = 2 * i32::from(ahead.max(0)) * i32::from(grown) / i32::from(packets) + 2 * i32::from(TURN);

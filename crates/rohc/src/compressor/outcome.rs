@@ -1,0 +1,19 @@
+//! Outcome of compressing one packet, as every profile returns it.
+
+use thinair_wire::coder::NoRoom;
+
+/// Reason a context cannot compress a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The caller's buffer is too short.
+    NoRoom,
+    /// The profile cannot carry this packet, or not in this state; profile 0x0000 can.
+    ByThisPacket,
+}
+
+impl From<NoRoom> for Refused {
+    #[inline]
+    fn from(_: NoRoom) -> Self {
+        Self::NoRoom
+    }
+}

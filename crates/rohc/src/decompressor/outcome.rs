@@ -1,0 +1,96 @@
+//! Outcome of decompressing one packet, as every profile returns it.
+
+use thinair_wire::coder::Reader;
+use thinair_wire::crc::Check;
+
+use crate::packet::Header;
+use crate::profile::Format;
+
+/// Reason a packet is not delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The octets cannot be a packet of this context.
+    Malformed,
+    /// The state does not allow to decompress this format (5.3.2.2.1).
+    NotAllowed(Format),
+    /// The CRC of the header does not match.
+    Crc(Format),
+    /// An item of a list is not in the translation table (5.8.1.1).
+    UnknownItem(Format),
+    /// The packet names a template that was never received, or not kept.
+    UnknownTemplate(Format),
+    /// The packet names a message of the other direction that is not known.
+    NoRequest(Format),
+    /// The packet may be late or a duplicate (RFC 4224), so that its SN means something else than it seems to.
+    Ambiguous(Format),
+    /// Right, but not with the newest reference: late, or the beginning of a repair (`doubt`).
+    Suspect(Format),
+    /// The context was repaired just now; RFC 3095 holds its first packets back.
+    OnTrial(Format),
+    /// No memory for the extension headers.
+    NoMemory,
+    /// The caller's buffer is too short: octets needed.
+    NoRoom(usize),
+}
+
+/// A verified packet, written to the caller's buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Verified {
+    pub(crate) format: Format,
+    /// Octets of the ROHC header, CID included.
+    pub(crate) header_in: usize,
+    /// Octets of the rebuilt headers.
+    pub(crate) header_out: usize,
+    /// Octets of the packet; 0 if there is nothing to deliver.
+    pub(crate) len: usize,
+}
+
+impl Verified {
+    /// Copies the payload behind the `len` octets of rebuilt headers.
+    #[inline]
+    pub(crate) fn deliver(
+        packet: &Header<'_>,
+        format: Format,
+        len: usize,
+        payload: &[u8],
+        out: &mut [u8],
+    ) -> Result<Self, Failure> {
+        let end = len + payload.len();
+        out.get_mut(len..end).ok_or(Failure::NoRoom(end))?.copy_from_slice(payload);
+        Ok(Self { format, header_in: packet.len_before(payload), header_out: len, len: end })
+    }
+}
+
+/// Reason headers cannot be rebuilt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unbuildable {
+    /// A length does not fit its field, or options do not fit their header: no packet has these values.
+    Malformed,
+    /// The caller's buffer is too short: octets needed at least.
+    NoRoom(usize),
+}
+
+impl From<Unbuildable> for Failure {
+    #[inline]
+    fn from(why: Unbuildable) -> Self {
+        match why {
+            Unbuildable::Malformed => Self::Malformed,
+            Unbuildable::NoRoom(need) => Self::NoRoom(need),
+        }
+    }
+}
+
+/// Verifies the CRC-8 of an IR, IR-DYN or IR-CR packet: it covers the ROHC header, CID included, with zero in place of the CRC
+/// (RFC 3095, section 5.9.1).
+pub(crate) fn verify_crc8(packet: &Header<'_>, reader: &Reader<'_>, format: Format) -> Result<(), Failure> {
+    let len = packet.len_before(reader.remaining());
+    // The CRC stands behind the profile octet, which is the first of what follows first octet and CID.
+    let at = packet.len_before(packet.rest) + 1;
+    let (head, behind) = (packet.whole.get(..at), packet.whole.get(at + 1..len));
+    let (Some(head), Some(behind), Some((8, crc))) = (head, behind, reader.crc_read()) else {
+        return Err(Failure::Malformed);
+    };
+    let check = Check::Crc8;
+    let state = check.update(check.update(check.of(head), &[0]), behind);
+    if state == crc { Ok(()) } else { Err(Failure::Crc(format)) }
+}

@@ -1,0 +1,116 @@
+//! A profile knows the framework, not another profile: what two profiles need belongs to the framework.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Imports of a profile by another one, or by a module of the framework that does not dispatch to profiles: the file, the profile
+/// that it imports, and the reason.
+const EXCEPTIONS: &[(&str, &str, &str)] =
+    &[("exchange.rs", "coap", "exchanges are those of CoAP: a message is named by its token")];
+
+/// Modules that dispatch to profiles.
+const DISPATCH: &[&str] = &["compressor", "decompressor", "profile.rs"];
+
+#[test]
+fn profiles_do_not_import_each_other() {
+    let profiles = profiles();
+    assert!(profiles.len() > 2, "{profiles:?}");
+    let mut used = vec![false; EXCEPTIONS.len()];
+    let mut complaints = Vec::new();
+    for path in sources(&source()) {
+        let file = path.strip_prefix(source()).unwrap().to_str().unwrap().to_owned();
+        let own = profiles.iter().find(|name| is_in(&file, &format!("profile/{name}")));
+        if own.is_none() && DISPATCH.iter().any(|module| is_in(&file, module)) {
+            continue;
+        }
+        for imported in imports(&fs::read_to_string(&path).unwrap()) {
+            if !profiles.contains(&imported) || own == Some(&imported) {
+                continue;
+            }
+            match EXCEPTIONS.iter().position(|(from, to, _)| *from == file && *to == imported) {
+                Some(i) => used[i] = true,
+                None => complaints.push(format!("{file} imports from the profile {imported}")),
+            }
+        }
+    }
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+    let unused: Vec<_> = EXCEPTIONS.iter().zip(used).filter(|(_, is_used)| !is_used).collect();
+    assert!(unused.is_empty(), "exceptions that are not needed any more: {unused:?}");
+}
+
+#[test]
+fn imports_are_found_in_every_notation() {
+    let found = |text: &str| imports(text);
+    assert_eq!(found("use crate::profile::coap::Token;"), ["coap"]);
+    assert_eq!(
+        found("use crate::profile::{Format, coap::{self, Base}, rfc3095};"),
+        ["Format", "coap", "rfc3095"]
+    );
+    assert_eq!(found("fn f() -> crate::profile::rfc3095::Fields {}"), ["rfc3095"]);
+    assert_eq!(found("use super::super::coap::Token;"), ["coap"]);
+    assert_eq!(found("use thinair_wire::header::coap; // crate::profile::coap").len(), 0);
+}
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// The folders of profiles.
+fn profiles() -> Vec<String> {
+    let folders = fs::read_dir(source().join("profile")).unwrap().map(|entry| entry.unwrap().path());
+    folders
+        .filter(|path| path.is_dir())
+        .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+        .collect()
+}
+
+/// True if a file is that module, or in its folder.
+fn is_in(file: &str, module: &str) -> bool {
+    file.strip_prefix(module).is_some_and(|rest| rest.is_empty() || rest == ".rs" || rest.starts_with('/'))
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// First names of paths that begin at the module of profiles.
+fn imports(text: &str) -> Vec<String> {
+    let code: String = text.lines().map(|line| line.split("//").next().unwrap()).collect();
+    let behind = ["crate::profile::", "super::super::"].map(|start| code.split(start).skip(1));
+    let mut names = Vec::new();
+    for rest in behind.into_iter().flatten() {
+        match rest.strip_prefix('{') {
+            None => names.push(name(rest)),
+            Some(group) => {
+                let mut depth = 1;
+                let mut start = 0;
+                for (at, c) in group.char_indices() {
+                    if depth == 1 && matches!(c, ',' | '}') {
+                        names.push(name(group[start..at].trim_start()));
+                        start = at + 1;
+                    }
+                    depth += i32::from(c == '{') - i32::from(c == '}');
+                    if depth == 0 {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    names
+}
+
+fn name(path: &str) -> String {
+    path.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
+}
