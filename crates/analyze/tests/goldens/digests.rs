@@ -2,8 +2,9 @@
 //! a change that should change no octet shows here that it changes none.
 //!
 //! The digests stand in `digests/captures.txt` and `digests/goldens.txt`, a line each: stream, mode, packets that were
-//! carried, octets in both directions with feedback, FNV-1a of all lengths and octets. With `THINAIR_BLESS=1` both files
-//! are written anew.
+//! carried, octets in both directions with feedback, FNV-1a of all lengths and octets.
+//! `THINAIR_BLESS=1 cargo test -p thinair-analyze --test goldens digests` writes them anew, the second one only where
+//! `THINAIR_SHARED` points to its streams.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
