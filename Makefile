@@ -75,6 +75,8 @@ test: ## set up, then run every test
 	# The command is built with them, and run by those that run it: they would build it once more otherwise.
 	THINAIR='$(abspath $(TARGET))/debug/thinair' cargo test --workspace --locked -- --show-output
 	cargo test --locked --quiet -p thinair-ule --features fast-crc --lib
+	$(call heading,Instructions of a packet)
+	scripts/instructions '$(TARGET)'
 	$(call heading,Documentation)
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --locked --no-deps --quiet
 	$(call heading,Without an operating system)
@@ -124,13 +126,8 @@ bench: ## time and instructions per packet, memory per context, what damage cost
 	cargo bench --locked -p thinair-rohc --bench figures
 	cargo bench --locked -p thinair-rohc --bench damage
 	if command -v valgrind >/dev/null; then
-		# The runner that counts instructions must have the version of its library.
-		version=$$(sed -n '/^name = "gungraun"$$/{n;s/version = "\(.*\)"/\1/p}' Cargo.lock)
-		if [ "$$(gungraun-runner --version 2>/dev/null)" != "gungraun-runner $$version" ]; then
-			tools=$$(mkdir -p '$(TARGET)' && cd '$(TARGET)' && pwd)/tools
-			cargo install --quiet --locked --root "$$tools" --version "$$version" gungraun-runner
-			export GUNGRAUN_RUNNER=$$tools/bin/gungraun-runner
-		fi
+		GUNGRAUN_RUNNER=$$(scripts/count-runner '$(TARGET)')
+		export GUNGRAUN_RUNNER
 		cargo bench --locked -p thinair-rohc --bench instructions
 		cargo bench --locked -p thinair-ule --features fast-crc --bench instructions
 		cargo bench --locked -p thinair-coap --bench instructions

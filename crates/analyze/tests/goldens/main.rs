@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod digests;
 mod functional;
 mod robustness;
 mod streams;
