@@ -15,7 +15,6 @@ use super::attempt::{Attempt, Passed};
 use super::decompress::Own;
 use super::doubt::{By, Reference};
 use super::header::ExtensionLists;
-use super::rtp::RtpFields;
 use super::{Fields, IP_ID, IP_ID2, SN, TS, Upper, has_own_sn, has_rtp, upper};
 use crate::arrival::Passed as Clock;
 use crate::decompressor::Failure;
@@ -150,7 +149,7 @@ impl Attempt<'_, '_> {
             }
             if has_sum {
                 let is_right = passed.layout.has_right_sum(out, self.reader.remaining());
-                if is_right && (is_counted || !self.may_have_twin(ahead)) {
+                if is_right && (is_counted || !self.may_have_twin(ahead, turn)) {
                     passed.proved = true;
                     return Ok(());
                 }
@@ -186,11 +185,11 @@ impl Attempt<'_, '_> {
         Ok(())
     }
 
-    /// True if another SN and timestamp have the same sum, in a flow that pauses: an SN that is lower by TS_STRIDE behind a pause that
-    /// many packets longer. The time that has passed is the same, too.
-    fn may_have_twin(&self, ahead: u32) -> bool {
-        let has_stride = |rtp: &RtpFields| (1..=ahead).contains(&rtp.stride);
-        matches!(&self.context.own, Own::Rtp(rtp) if has_stride(rtp)) && self.context.arrivals.has_paused()
+    /// True if another SN and timestamp have the same sum, in a flow that pauses: an SN that is lower by TS_STRIDE, or a multiple of
+    /// it, behind a pause that is so many packets longer. The time that has passed is the same, too.
+    fn may_have_twin(&self, ahead: u32, turn: u32) -> bool {
+        let Own::Rtp(rtp) = &self.context.own else { return false };
+        ahead > rtp.stride.max(turn) && self.context.arrivals.has_paused()
     }
 
     /// True if more packets have failed since the last one that was verified than lie between it and that SN. A few may have been
