@@ -1,6 +1,6 @@
 //! Framing of a packet around its CID. RFC 5795, section 5.2.1.2.
 
-use thinair_wire::coder::{NoRoom, Writer};
+use thinair_wire::coder::NoRoom;
 use thinair_wire::crc::Check;
 
 use crate::cid::{Cid, CidSpace};
@@ -11,7 +11,7 @@ const CRC_AT: usize = 2;
 
 /// Place of the CID in one packet.
 ///
-/// A header is written in one piece, behind room for the CID; [`close`](Self::close) moves its first octet in front of a large
+/// A header is written in one piece, from octet [`len`](Self::len) on; [`close`](Self::close) moves its first octet in front of a large
 /// CID.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
@@ -24,7 +24,7 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// Frame of a packet of that context.
-    #[inline]
+    #[inline(always)]
     pub(crate) const fn new(cid: Cid, space: CidSpace) -> Self {
         Self { cid, before: cid.octets_before(space), inside: cid.octets_inside(space) }
     }
@@ -35,15 +35,9 @@ impl Frame {
         self.before + self.inside
     }
 
-    /// Writer of the header.
-    #[inline]
-    pub(crate) fn writer(self, out: &mut [u8]) -> Writer<'_> {
-        Writer::new(out, self.len())
-    }
-
     /// Copies the payload behind the header, which ends at octet `end`, and writes the CID to its place. Returns the octets of the
     /// packet.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn close(self, end: usize, payload: &[u8], out: &mut [u8]) -> Result<usize, NoRoom> {
         let Self { cid, before, inside } = self;
         let len = end + payload.len();

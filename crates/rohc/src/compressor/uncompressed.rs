@@ -1,5 +1,6 @@
 //! Packets that no other profile takes: profile 0x0000.
 
+use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
 use thinair_wire::time::Instant;
 
@@ -73,7 +74,7 @@ impl Compressor<'_> {
         let out = out.get_mut(..len).ok_or(too_small)?;
         if format == Format::Ir {
             state.ir_left -= 1;
-            let _ = uncompressed::ir(&mut frame.writer(out));
+            let _ = uncompressed::ir(&mut Writer::new(out, frame.len()));
         }
         frame.close(header_out, packet, out).map_err(|_| too_small)?;
         if format == Format::Ir {

@@ -257,7 +257,7 @@ impl Context {
 
         let frame = Frame::new(cid, config.channel.cids());
         let mut room = [0; MAX_OUTLINE];
-        let mut writer = frame.writer(out);
+        let mut writer = Writer::new(out, frame.len());
         let headers = message.packet.get(..message.packet.len() - payload.len()).unwrap_or_default();
         let packet = Parts { headers, payload: (payload.len(), payload_sum) };
         let format = self.write(now, &mut writer, &mut x, &mut room, &packet, config, memory)?;

@@ -3,7 +3,7 @@
 //!
 //! It writes the same formats as the long way, and a test holds the octets of both against each other.
 
-use thinair_wire::coder::Lsb;
+use thinair_wire::coder::{Lsb, Writer};
 use thinair_wire::crc::Check;
 use thinair_wire::time::Instant;
 
@@ -82,7 +82,7 @@ impl Context {
         x.checksum = checksum;
 
         let frame = Frame::new(cid, config.channel.cids());
-        let mut writer = frame.writer(out);
+        let mut writer = Writer::new(out, frame.len());
         writer.offer(MSN, Lsb { value: u32::from(x.msn as u16), needed });
         if has_check(format) {
             x.check = header::check16(shared, &x, checksum);

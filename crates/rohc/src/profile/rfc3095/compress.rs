@@ -387,7 +387,7 @@ impl Context {
         };
 
         let frame = Frame::new(cid, config.channel.cids());
-        let mut writer = frame.writer(out);
+        let mut writer = Writer::new(out, frame.len());
         let was_refreshing = self.dynamic == REFRESH;
         let assurance = Assurance::of(self.mode, repetitions);
         let format = match self.state {

@@ -1,7 +1,7 @@
 //! A packet of a settled flow, of which nothing has changed but what changes with every packet: SN, IP-ID,
 //! lengths, checksums. It goes in `UO-0` or `UO-1`, and most packets do.
 
-use thinair_wire::coder::Lsb;
+use thinair_wire::coder::{Lsb, Writer};
 use thinair_wire::crc::Check;
 use thinair_wire::time::Instant;
 
@@ -99,7 +99,7 @@ impl Context {
 
         let offset = counted.wrapping_sub(sn as u16);
         let frame = Frame::new(cid, config.channel.cids());
-        let mut writer = frame.writer(out);
+        let mut writer = Writer::new(out, frame.len());
         let needed = self.sns.needed_bits(sn as u16, sn_shift(self.profile));
         writer.offer(SN, Lsb { value: sn, needed });
         let mut ip_id_bits = 0;

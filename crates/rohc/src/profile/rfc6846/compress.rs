@@ -1,5 +1,6 @@
 //! Compressing the packets of one flow. RFC 6846, section 5.2.
 
+use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
 use thinair_wire::range::Range;
 use thinair_wire::time::Instant;
@@ -249,7 +250,7 @@ impl Context {
         let space = config.channel.cids();
         let frame = Frame::new(cid, space);
         let payload = segment.payload();
-        let mut writer = frame.writer(out);
+        let mut writer = Writer::new(out, frame.len());
         let brief = (payload.is_empty() && self.life.is_farewell(&next, &room.0))
             .then(|| (self.behind(&room.0), CompressorConfig { repetitions: 1, window: 1, ..*config }));
         let (context, terms) = brief.as_ref().map_or((&*self, config), |(context, terms)| (context, terms));

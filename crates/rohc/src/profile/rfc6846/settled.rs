@@ -3,6 +3,7 @@
 //! It sends what the long way would send. Whatever is not as it was is left to that.
 
 use thinair_wire::checksum::Sum;
+use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
 use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::protocol;
@@ -258,7 +259,7 @@ impl Context {
         x.crc3 = Check::Crc3.of(glance.packet.get(..glance.header_len)?);
 
         let frame = Frame::new(cid, config.channel.cids());
-        let mut writer = frame.writer(out);
+        let mut writer = Writer::new(out, frame.len());
         let mut found = None;
         for &format in short_formats(state) {
             if !x.may_fit(format) {
