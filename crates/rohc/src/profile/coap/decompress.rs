@@ -362,7 +362,9 @@ impl Context {
         }
         // Messages are sent again.
         let is_again = behind && with(first)?.is_some();
-        match fits.proof(&candidates, self.arrivals.has_paused_as_usual(now)) {
+        let is_usual = self.arrivals.has_paused_as_usual(now);
+        match fits.proof(&candidates, is_usual) {
+            _ if is_again && is_usual => with(first),
             Proof::Nothing if is_again => with(first),
             Proof::Nothing => Ok(None),
             Proof::Meant(ahead, _) if !is_again => with(last.wrapping_add(ahead)),
