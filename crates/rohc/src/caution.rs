@@ -18,12 +18,12 @@ const PACKETS_BEHIND_NACK: u8 = 64;
 const SMALLEST: u32 = 4;
 
 /// Time by which a link may spread or gather packets, in the units of [`Pace`]: 2 ms, beside a quarter of the time between them.
-const JITTER: u64 = 32;
+const JITTER: u64 = 512;
 
 /// Pace of a flow at the compressor, and bits that its next packets carry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Caution {
-    /// When the last packet was sent, in the units of [`Pace`], modulo 2^40, which are 2 years; 0 before the first one.
+    /// When the last packet was sent, in the units of [`Pace`], modulo 2^40, which are 52 days; 0 before the first one.
     last: [u8; 5],
     pace: Pace,
     bits: u8,

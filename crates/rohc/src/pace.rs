@@ -3,13 +3,13 @@
 
 use thinair_wire::time::Instant;
 
-/// Times are in units of 2^16 ns, about 66 us.
+/// Times are in units of 2^12 ns, about 4 us.
 pub(crate) fn units(nanos: u64) -> u64 {
-    nanos >> 16
+    nanos >> 12
 }
 
 /// Shorter times between packets count as this one, about 1 ms: packets that were sent or queued together.
-pub(crate) const SHORTEST: u32 = 16;
+pub(crate) const SHORTEST: u32 = 256;
 
 /// A step of so many packets, or more, says nothing of the pace: the sender may have leapt, or begun anew.
 pub(crate) const LEAP: u32 = 64;
