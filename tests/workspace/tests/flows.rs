@@ -82,7 +82,7 @@ enum Pace {
     Slower,
     /// Pauses of up to a minute, once in 20 packets.
     Pauses,
-    /// The same time between all packets, but for a pause of up to 400 of them now and then.
+    /// One time between all packets, but for a pause of up to 400 of them now and then.
     Paced,
     /// Any times, in bursts and with pauses.
     Erratic,

@@ -24,7 +24,7 @@ pub enum Kind {
     TcpData,
     /// Segments without payload that acknowledge one or two others.
     TcpAck,
-    /// What people and programs say over TCP: segments of any size, acknowledgments, and IP-IDs that other flows take, too.
+    /// Dialog over TCP: segments of any size, acknowledgments, and IP-IDs that other flows take, too.
     TcpChat,
     /// Requests for one resource, with Message IDs that count.
     CoapGet,
