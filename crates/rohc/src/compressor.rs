@@ -3,17 +3,10 @@
 mod classify;
 mod contexts;
 mod flows;
-mod glance;
 mod messages;
 mod outcome;
 mod rtp_detection;
 mod segments;
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod settled_test;
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tcp_settled_test;
 mod uncompressed;
 mod worth;
 
@@ -41,7 +34,6 @@ use crate::storage::Slots;
 pub(crate) use classify::{Key, Plan};
 pub use flows::{CompressorContext, FlowLink};
 use flows::{Flows, Kind};
-pub(crate) use glance::{Above, Glance, Sight};
 pub(crate) use outcome::Refused;
 pub use rtp_detection::{MAX_RTP_PORTS, RtpDetection};
 pub(crate) use uncompressed::Uncompressed;
@@ -311,33 +303,21 @@ impl<'m> Compressor<'m> {
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
     ) -> Result<Compressed, CompressError> {
-        if self.config.channel.profiles().has(ProfileId::Coap)
-            && let Some(glance) = Glance::of(packet).filter(Glance::is_udp)
-            && let Some(done) = self.coap(now, &glance, packet, out, linked)
+        let mut chain = HeaderChain::EMPTY;
+        chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
+        let profiles = self.config.channel.profiles();
+        if profiles.has(ProfileId::Coap)
+            && let Some(done) = self.coap(now, &chain, out, linked)
         {
             return done;
         }
-        self.not_by_coap(now, packet, out)
-    }
-
-    /// By another profile than 0x0081, which is kept apart: with both in one function, this one is short of registers.
-    #[inline(never)]
-    fn not_by_coap(
-        &mut self,
-        now: Instant,
-        packet: &[u8],
-        out: &mut [u8],
-    ) -> Result<Compressed, CompressError> {
-        if self.config.channel.profiles().has(ProfileId::Tcp)
-            && let Some(compressed) = self.settled_segment(now, packet, out)
+        if profiles.has(ProfileId::Tcp)
+            && let Some(segment) = Segment::of(&chain)
+            && let Some(done) = self.segment(now, &segment, out)
         {
-            return Ok(compressed);
+            return done;
         }
-        let settled = Glance::of(packet).and_then(|glance| self.settled(now, &glance, packet, out));
-        match settled {
-            Some(compressed) => Ok(compressed),
-            None => self.in_full(now, packet, out),
-        }
+        self.rfc3095(now, &chain, out)
     }
 
     /// Takes the data of one feedback element, CID included ([`Elements`](crate::packet::Elements) yields
@@ -410,18 +390,16 @@ impl<'m> Compressor<'m> {
         (size_of::<CompressorContext>() + size_of::<FlowLink>(), size_of::<Block>())
     }
 
-    /// The way of a packet whose headers must be looked at one by one.
+    /// By a profile of the RFC 3095 family, or 0x0000.
     #[inline(never)]
-    fn in_full(&mut self, now: Instant, packet: &[u8], out: &mut [u8]) -> Result<Compressed, CompressError> {
-        let mut chain = HeaderChain::EMPTY;
-        chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
-        if self.config.channel.profiles().has(ProfileId::Tcp)
-            && let Some(segment) = Segment::of(&chain)
-            && let Some(done) = self.segment(now, &segment, out)
-        {
-            return done;
-        }
-        let plan = classify::plan(&chain, &self.config, |plan| self.has_place_for(now, plan));
+    fn rfc3095(
+        &mut self,
+        now: Instant,
+        chain: &HeaderChain<'_>,
+        out: &mut [u8],
+    ) -> Result<Compressed, CompressError> {
+        let packet = chain.packet();
+        let plan = classify::plan(chain, &self.config, |plan| self.has_place_for(now, plan));
         let Some(mut plan) = plan else { return self.uncompressed(now, packet, out) };
         plan.timer = self.timer();
         let mut hash = self.flows.hash(&plan);
@@ -597,54 +575,6 @@ impl<'m> Compressor<'m> {
             || (self.pool.has_room() || !plan.has_options()) && !self.flows.is_rejected(hash, now)
     }
 
-    /// The short way of a packet whose flow has settled.
-    #[inline]
-    fn settled(
-        &mut self,
-        now: Instant,
-        glance: &Glance<'_>,
-        packet: &[u8],
-        out: &mut [u8],
-    ) -> Option<Compressed> {
-        let (sight, cid) = self.sight(glance, packet)?;
-        let Kind::Rfc3095(context) = self.flows.kind(cid) else { return None };
-        context.join(self.group);
-        let compressed = context.compress_settled(now, &sight, packet, cid, &self.config, out)?;
-        self.flows.touch(cid);
-        self.flows.note_settled(cid);
-        Some(compressed)
-    }
-
-    /// The flow of a packet, and as what it belongs to it.
-    #[inline]
-    fn sight<'p>(&self, glance: &Glance<'p>, packet: &'p [u8]) -> Option<(Sight<'p>, Cid)> {
-        let mut sight =
-            Sight { glance: *glance, above: if glance.is_udp() { Above::Udp } else { Above::Esp } };
-        if glance.is_udp() && self.config.channel.profiles().has(ProfileId::Rtp) {
-            let header = RtpDetection::header(packet.get(glance.octets().len()..)?);
-            if header.is_some() && self.timer().is_some() {
-                // Timestamps that follow the clock go the long way.
-                return None;
-            }
-            sight.above = header.map_or(Above::Udp, Above::Rtp);
-        }
-        loop {
-            let found = self.flows.find(self.flows.hash(&sight), |kind| match kind {
-                Kind::Rfc3095(context) => context.is_flow_at_sight(&sight),
-                Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Coap(_) | Kind::Tcp(_) | Kind::Free => {
-                    false
-                }
-            });
-            let [ports, _] = glance.upper();
-            match (found, sight.above) {
-                (Some(cid), _) => return Some((sight, cid)),
-                // It looks like RTP; but nothing says that it is.
-                (None, Above::Rtp(_)) if !self.config.rtp.has(ports as u16) => sight.above = Above::Udp,
-                (None, Above::Rtp(_) | Above::Udp | Above::Esp) => return None,
-            }
-        }
-    }
-
     /// Gives the memory of a context that is given up back to the channel. Returns whether it had some: the decompressor has it
     /// until another flow is sent with the CID.
     fn release(&mut self, cid: Cid) -> bool {
@@ -679,11 +609,9 @@ fn credit(config: &CompressorConfig) -> i16 {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::channel::{Integrity, ProfileSet};
+    use crate::channel::ProfileSet;
     use crate::cid::CidSpace;
     use alloc::vec::Vec;
-    use proptest::prelude::*;
-    use thinair_wire::checksum::Sum;
     use thinair_wire::header::ipv4::Ipv4;
 
     fn compressor(cids: CidSpace) -> Compressor<'static> {
@@ -708,58 +636,6 @@ mod tests {
         packet.extend_from_slice(&sum.to_be_bytes());
         packet.extend_from_slice(payload);
         packet
-    }
-
-    proptest! {
-        /// The short way of CoAP and the long one: a compressor whose flows never settle sends the same octets.
-        #[test]
-        fn a_settled_coap_flow_is_compressed_like_any_other(
-            six: bool,
-            elide: bool,
-            format in 0..4_usize,
-            steps in proptest::collection::vec((0_u16..40, 0_u16..60, 0_u8..40, 0_usize..5), 20..200),
-        ) {
-            let integrity = if elide { Integrity::Crc32 } else { Integrity::None };
-            let profiles = ProfileSet::v1().with(ProfileId::Coap).unwrap();
-            let channel = Channel::new(CidSpace::Small, 3, profiles).unwrap().with_integrity_below(integrity);
-            let mut config = CompressorConfig::new(channel);
-            use crate::profile::coap::FormatPolicy::{Auto, Pt0, Pt0c, Pt1};
-            config.coap.format = [Auto, Pt0, Pt0c, Pt1][format];
-            let mut short = Compressor::new(config, CompressorMemory::owned(&channel, 1));
-            let mut long = Compressor::new(config, CompressorMemory::owned(&channel, 1));
-            let (mut id, mut ip_id, mut observe) = (3_u16, 9_u16, 70_u16);
-            for (i, (jump, id_jump, kind, payload)) in steps.into_iter().enumerate() {
-                id = id.wrapping_add(if jump < 36 { 1 } else { jump - 36 });
-                ip_id = ip_id.wrapping_add(if id_jump < 55 { 1 } else { id_jump - 50 });
-                observe += 1;
-                let mut message = alloc::vec![0x51, 0x45, (id >> 8) as u8, id as u8, 7];
-                match kind {
-                    0..30 => message.extend_from_slice(&[0x61, observe as u8, 0x61, 50]),
-                    30..33 => message.extend_from_slice(&[0x61, observe as u8, 0x61, 60]),
-                    33..36 => message.extend_from_slice(&[0xC1, 2]),
-                    _ => {}
-                }
-                if payload > 0 {
-                    message.push(0xFF);
-                    message.extend_from_slice(&[kind; 4][..payload]);
-                }
-                // Right checksums, and now and then a wrong one.
-                let mut packet = udp(six, 64, ip_id, 0, &message);
-                let (addresses, at) = if six { (8..40, 40) } else { (12..20, 20) };
-                let len = (packet.len() - at) as u16;
-                let sum = Sum::ZERO.octets(&packet[addresses]).octets(&packet[at..]).word(17).word(len);
-                let sum = sum.checksum() ^ u16::from(kind > 38);
-                packet[at + 6..at + 8].copy_from_slice(&sum.to_be_bytes());
-                let (mut a, mut b) = ([0; 160], [0; 160]);
-                let now = Instant::from_millis(20 * i as u64);
-                let x = short.compress(now, &packet, &mut a).unwrap();
-                let y = long.compress(now, &packet, &mut b).unwrap();
-                prop_assert_eq!((x, &a[..x.len]), (y, &b[..y.len]));
-                if let Kind::Coap(context) = long.flows.kind(y.cid) {
-                    context.settled = false;
-                }
-            }
-        }
     }
 
     #[test]

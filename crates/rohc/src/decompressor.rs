@@ -3,9 +3,6 @@
 mod contexts;
 mod outcome;
 mod react;
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod settled_test;
 
 use core::time::Duration;
 
@@ -512,33 +509,9 @@ impl<'m> Decompressor<'m> {
         if !self.config.channel.allows(cid) || cid.index() >= self.contexts.len() {
             return Err(DecompressError::Cid);
         }
-        match self.settled(now, &header, out) {
-            Some(done) => Ok(done),
-            None => self.in_full(now, &header, out, linked),
-        }
-    }
-
-    /// The way of a packet that may be anything, or wrong.
-    fn in_full(
-        &mut self,
-        now: Moment,
-        header: &Header<'_>,
-        out: &mut [u8],
-        linked: Option<Linked<'_, 'm>>,
-    ) -> Result<Decompressed, DecompressError> {
-        let outcome = self.dispatch(now, header, out, linked);
-        self.react(now, header.cid, header.first, &outcome);
-        outcome.map_err(|failure| failure.error(header.cid, out.len()))
-    }
-
-    /// The short way of most packets: nothing has to be decided or reported.
-    #[inline]
-    fn settled(&mut self, now: Moment, header: &Header<'_>, out: &mut [u8]) -> Option<Decompressed> {
-        let slot = self.contexts.get_mut(header.cid.index())?;
-        let Kind::Rfc3095(context) = &mut slot.kind else { return None };
-        let verified = context.compressed_settled(now, header, self.config.mode, out)?;
-        slot.unheard = 0;
-        Some(delivered(header.cid, context.profile, verified))
+        let outcome = self.dispatch(now, &header, out, linked);
+        self.react(now, cid, header.first, &outcome);
+        outcome.map_err(|failure| failure.error(cid, out.len()))
     }
 
     /// The profile that an IR or IR-DYN packet names.

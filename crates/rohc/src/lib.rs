@@ -61,9 +61,6 @@ pub mod refresh;
 pub mod segmentation;
 mod state;
 pub mod storage;
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod test_flow;
 
 pub use arrival::Arrival;
 pub use channel::{Channel, ChannelError, Integrity, ProfileSet};

@@ -28,9 +28,6 @@ const LOOKED_AT: usize = 256;
 /// One in so many contexts is the one that was not used for longest, whoever asks for it.
 const TURN: u32 = 256;
 
-/// Octets that a packet of a flow that has settled saves at least.
-const SETTLED: usize = 16;
-
 /// The place of one context.
 #[derive(Clone, Copy, Debug)]
 pub struct CompressorContext {
@@ -285,19 +282,6 @@ impl<'m> Flows<'m> {
         balance.rest(credit);
         link.set(balance);
         true
-    }
-
-    /// Notes a packet of a flow that has settled, which is smaller than its headers.
-    #[inline]
-    pub(super) fn note_settled(&mut self, cid: Cid) {
-        let credit = self.credit;
-        if let Some(link) = self.links.get_mut(cid.index())
-            && link.credit != credit
-        {
-            let mut balance = link.balance();
-            balance.gain(SETTLED, credit);
-            link.set(balance);
-        }
     }
 
     /// Notes the octets of a header as they came and as they were sent. Returns whether the context is worth them; if it is not,

@@ -4,10 +4,10 @@ use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::time::Instant;
 
 use super::flows::Kind;
-use super::{CompressError, Compressed, Compressor, Glance, Linked, classify};
+use super::{CompressError, Compressed, Compressor, Linked, classify};
 use crate::cid::Cid;
 use crate::compressor::Refused;
-use crate::profile::coap::{self, Message};
+use crate::profile::coap::{self, Message, Path};
 
 impl<'m> Compressor<'m> {
     /// Profile 0x0081; `None` if the packet goes by another one.
@@ -15,22 +15,24 @@ impl<'m> Compressor<'m> {
     pub(super) fn coap(
         &mut self,
         now: Instant,
-        glance: &Glance<'_>,
-        packet: &[u8],
+        chain: &HeaderChain<'_>,
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
     ) -> Option<Result<Compressed, CompressError>> {
-        let Some(message) = Message::of(glance, packet, &self.config.coap.ports) else {
+        let path = Path::of(chain)?;
+        let Some(message) = Message::of(chain, path, &self.config.coap.ports) else {
             if self.guessed > 0 {
-                self.not_coap(glance);
+                self.not_coap(&path);
             }
             return None;
         };
         let mut owes = None;
-        match self.message(now, &message, out, linked, &mut owes) {
+        match self.message(now, chain, &message, out, linked, &mut owes) {
             Ok(compressed) => Some(Ok(compressed)),
             Err(Refused::NoRoom) => Some(Err(CompressError::OutputTooSmall { have: out.len() })),
-            Err(Refused::ByThisPacket) => owes.map(|cid| self.uncompressed_instead(now, cid, packet, out)),
+            Err(Refused::ByThisPacket) => {
+                owes.map(|cid| self.uncompressed_instead(now, cid, chain.packet(), out))
+            }
         }
     }
 
@@ -38,6 +40,7 @@ impl<'m> Compressor<'m> {
     fn message(
         &mut self,
         now: Instant,
+        chain: &HeaderChain<'_>,
         message: &Message<'_>,
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
@@ -57,7 +60,7 @@ impl<'m> Compressor<'m> {
         let cid = match found {
             Some(cid) => cid,
             None if self.flows.is_rejected(hash, now) => return Err(Refused::ByThisPacket),
-            None if message.by_parse && self.has_another_profile(now, message.packet) => {
+            None if message.by_parse && self.has_another_profile(now, chain) => {
                 return Err(Refused::ByThisPacket);
             }
             None => {
@@ -86,11 +89,6 @@ impl<'m> Compressor<'m> {
         if found.is_none() {
             context.begin_with_base(message, &self.config, &mut memory);
         }
-        if let Some(compressed) = context.compress_settled(now, message, cid, &self.config, &mut memory, out)
-        {
-            self.flows.note_settled(cid);
-            return Ok(compressed);
-        }
         let compressed = context.compress(now, message, cid, &self.config, &mut memory, out)?;
         self.note_cost(&compressed);
         Ok(compressed)
@@ -98,21 +96,16 @@ impl<'m> Compressor<'m> {
 
     /// True if the flow of a packet has a context of a profile for any UDP. One datagram that looks like CoAP does not leave it.
     #[cold]
-    fn has_another_profile(&self, now: Instant, packet: &[u8]) -> bool {
-        let mut chain = HeaderChain::EMPTY;
-        if chain.parse_in_place(packet).is_err() {
-            return false;
-        }
-        let plan = classify::plan(&chain, &self.config, |plan| self.has_place_for(now, plan));
+    fn has_another_profile(&self, now: Instant, chain: &HeaderChain<'_>) -> bool {
+        let plan = classify::plan(chain, &self.config, |plan| self.has_place_for(now, plan));
         plan.is_some_and(|plan| self.find(self.flows.hash(&plan), &plan).is_some())
     }
 
     /// A packet is not CoAP: if its flow was taken for it by a parse alone, it is not, any more.
-    pub(super) fn not_coap(&mut self, glance: &Glance<'_>) {
-        let (_, path, _) = coap::Path::of(glance);
-        let hash = self.flows.hash(&path);
+    fn not_coap(&mut self, path: &Path) {
+        let hash = self.flows.hash(path);
         let found =
-            self.flows.find(hash, |kind| matches!(kind, Kind::Coap(context) if context.is_flow_of(&path)));
+            self.flows.find(hash, |kind| matches!(kind, Kind::Coap(context) if context.is_flow_of(path)));
         if let Some(cid) = found
             && let Kind::Coap(context) = self.flows.kind(cid)
         {

@@ -14,28 +14,6 @@ const RECENT: usize = 128;
 const ENOUGH_FOR_PATTERNS: usize = 4;
 
 impl Compressor<'_> {
-    /// The short way of a TCP segment whose flow has settled.
-    #[inline(never)]
-    pub(super) fn settled_segment(
-        &mut self,
-        now: Instant,
-        packet: &[u8],
-        out: &mut [u8],
-    ) -> Option<Compressed> {
-        let glance = &rfc6846::settled::Glance::of(packet)?;
-        let hash = self.flows.hash(glance);
-        let rooms = &self.tcp;
-        let cid = self.flows.find_with(hash, |cid, kind| {
-            matches!(kind, Kind::Tcp(_)) && rooms.get(cid.index()).is_some_and(|room| glance.is_of(room))
-        })?;
-        let room = self.tcp.get_mut(cid.index())?;
-        let Kind::Tcp(context) = self.flows.kind(cid) else { return None };
-        let compressed = context.compress_settled(now, glance, room, cid, &self.config, out)?;
-        self.flows.touch(cid);
-        self.flows.note_settled(cid);
-        Some(compressed)
-    }
-
     /// Profile 0x0006; `None` if the packet goes by another one.
     #[inline(never)]
     pub(super) fn segment(

@@ -16,7 +16,6 @@ mod learn;
 mod message;
 pub mod outline;
 mod replicate;
-mod settled;
 mod state;
 
 use thinair_wire::header::coap::Type;

@@ -25,8 +25,6 @@ mod own;
 mod proof;
 mod reliable;
 pub(crate) mod rtp;
-mod settled;
-mod settled_decompress;
 pub(crate) mod table;
 mod tail;
 pub(crate) mod timer;

@@ -41,7 +41,6 @@ mod options;
 mod pattern;
 mod replicate;
 mod segment;
-pub(crate) mod settled;
 mod solve;
 mod state;
 
@@ -182,12 +181,7 @@ fn irregular<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> 
 /// [`irregular`] where there is one IP header without extension headers, ECN is not used, and there is no option but
 /// timestamps.
 #[inline(always)]
-fn settled_irregular<'p, C: Coder<'p>>(
-    c: &mut C,
-    state: &mut State,
-    x: &mut Fields,
-    has_stamps: bool,
-) -> Step {
+fn plain_irregular<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields, has_stamps: bool) -> Step {
     ip::ip_id_enc_irreg(c, state.inner_mut())?;
     header::tcp_irregular(c, state)?;
     if has_stamps { options::timestamps_irregular(c, &mut state.options, &mut x.options) } else { Ok(()) }

@@ -70,13 +70,6 @@ pub(super) struct Left {
     switch: u8,
 }
 
-impl Left {
-    /// Whether nothing is left.
-    pub(super) fn is_nothing(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// The context of one flow at the compressor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context {
@@ -100,8 +93,6 @@ pub(crate) struct Context {
     pub(super) opened: bool,
     /// A packet of a port that is not listed was not CoAP: nothing of the flow is, any more.
     abandoned: bool,
-    /// The next packet may take the short way.
-    pub(crate) settled: bool,
     /// The base that IR-CR packets replicate.
     pub(super) base: Option<u8>,
     pub(super) left: Left,
@@ -176,7 +167,6 @@ impl Context {
             knows_pt_0: false,
             opened: false,
             abandoned: false,
-            settled: false,
             base: None,
             left: Left { ir, ..Left::default() },
             since: u32::from(message.message_id),
@@ -203,7 +193,6 @@ impl Context {
     /// Begins with IR packets again, as a new context does.
     #[cold]
     pub(crate) fn restart(&mut self, repetitions: u8, templates: &mut Templates<'_>) {
-        self.settled = false;
         self.left.ir = self.left.ir.max(repetitions);
         self.base = None;
         self.since = self.shared.msn.wrapping_add(1);
@@ -273,7 +262,6 @@ impl Context {
         self.again &= !again;
         self.note_sent(now, x.msn, config);
         self.commit(&x, format, config, memory);
-        self.settle(format, memory);
         let compressed = Compressed {
             cid,
             profile: ProfileId::Coap,
@@ -285,11 +273,6 @@ impl Context {
         };
         self.timer.sent(now, &compressed, format.is_initialization(), self.policy(config));
         Ok(compressed)
-    }
-
-    /// Whether one more packet with the same template makes formats without one the better ones.
-    pub(super) fn ends_switching(&self) -> bool {
-        (self.switches << 1).count_ones() <= SWITCHING.1
     }
 
     /// The refresh policy of the mode.

@@ -49,7 +49,6 @@ impl Context {
         if !self.two_way && !feedback.protected {
             return;
         }
-        self.settled = false;
         if !self.two_way {
             self.two_way = true;
             self.timer.restart(now);

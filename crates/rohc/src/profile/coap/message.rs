@@ -1,12 +1,13 @@
 //! A packet that the profile takes: one IP header without options, UDP, and a CoAP message. Section 2 of
 //! `docs/coap-profile.md`.
 
+use thinair_wire::header::chain::{HeaderChain, IpHeader};
 use thinair_wire::header::coap::{Coap, Code, End, Options, PAYLOAD_MARKER, Type};
+use thinair_wire::header::udp::Udp;
 
 use super::outline::{Class, Entries, MAX_DYNAMIC, option_at, uint_len};
 use super::state::{Path, Template, Token, TokenMode};
 use super::{CoapPorts, OBSERVE};
-use crate::compressor::Glance;
 
 /// Partial IVs from here on do not count: a packet could not carry them.
 const MOST_NUMBER: u32 = 0x1FFF_FFFF;
@@ -40,38 +41,44 @@ pub(super) struct Values<'p> {
 }
 
 impl Path {
-    /// The fields of a packet, where its UDP header starts, and its IP-ID.
+    /// The fields of a packet of one IP header and UDP; `None` if it is none, or cannot be rebuilt.
     #[inline]
-    pub(crate) fn of(glance: &Glance<'_>) -> (usize, Self, u16) {
-        let word = |a: u8, b: u8| u16::from_be_bytes([a, b]);
-        match glance {
-            Glance::V4(h) => {
-                let mut path = Self { tos: h[1], ttl: h[8], df: h[6] & 0x40 != 0, ..Self::default() };
-                path.source[..4].copy_from_slice(&h[12..16]);
-                path.destination[..4].copy_from_slice(&h[16..20]);
-                (path.source_port, path.destination_port) = (word(h[20], h[21]), word(h[22], h[23]));
-                (20, path, word(h[4], h[5]))
+    pub(crate) fn of(chain: &HeaderChain<'_>) -> Option<Self> {
+        let ([ip], Some(udp)) = (chain.ips(), chain.udp()) else { return None };
+        let is_right = usize::from(udp.length) == chain.packet().len() - ip.end();
+        if ip.oddity.is_some() || ip.extension_count > 0 || !is_right {
+            return None;
+        }
+        let mut path =
+            Self { source_port: udp.source_port, destination_port: udp.destination_port, ..Self::default() };
+        match &ip.header {
+            IpHeader::V4(header) => {
+                (path.tos, path.ttl, path.df) = (header.tos, header.ttl, header.df);
+                path.source[..4].copy_from_slice(&header.source);
+                path.destination[..4].copy_from_slice(&header.destination);
             }
-            Glance::V6(h) => {
-                let word1 = u32::from_be_bytes([h[0], h[1], h[2], h[3]]);
-                let mut path = Self { v6: true, tos: (word1 >> 20) as u8, ttl: h[7], ..Self::default() };
-                path.flow_label = word1 & 0xF_FFFF;
-                path.source.copy_from_slice(&h[8..24]);
-                path.destination.copy_from_slice(&h[24..40]);
-                (path.source_port, path.destination_port) = (word(h[40], h[41]), word(h[42], h[43]));
-                (40, path, 0)
+            IpHeader::V6(header) => {
+                path.v6 = true;
+                (path.tos, path.ttl) = (header.traffic_class, header.hop_limit);
+                path.flow_label = header.flow_label;
+                (path.source, path.destination) = (header.source, header.destination);
             }
         }
+        Some(path)
     }
 }
 
 impl<'p> Message<'p> {
-    /// The message in a packet, if it is one.
+    /// The message in a packet of that path, if it is one.
     #[inline]
-    pub(crate) fn of(glance: &Glance<'p>, packet: &'p [u8], ports: &CoapPorts) -> Option<Self> {
-        let (udp, path, ip_id) = Path::of(glance);
-        let checksum = glance.octets().last_chunk().map_or(0, |octets| u16::from_be_bytes(*octets));
-        let coap_at = udp + 8;
+    pub(crate) fn of(chain: &HeaderChain<'p>, path: Path, ports: &CoapPorts) -> Option<Self> {
+        let packet = chain.packet();
+        let ip_id = match chain.ips().first()?.header {
+            IpHeader::V4(header) => header.identification,
+            IpHeader::V6(_) => 0,
+        };
+        let checksum = chain.udp()?.checksum;
+        let coap_at = chain.ip_end() + Udp::LEN;
         let coap = packet.get(coap_at..)?;
         let &[first, code, high, low, ref behind @ ..] = coap else { return None };
         let tkl = usize::from(first & 0x0F);

@@ -231,12 +231,6 @@ impl Template {
         last: 0,
     };
 
-    /// Whether every field of its packets is predicted, so that there is nothing to learn from one more.
-    pub(super) fn is_settled(&self, outline: &[u8]) -> bool {
-        self.message_id != MessageIdMode::Irregular
-            && Entries::new(outline).all(|entry| !matches!(entry.class, Class::Lsb | Class::Step(_)))
-    }
-
     /// Whether the Message ID is of the own space: the sender has chosen it.
     #[inline]
     pub(super) fn is_own(message_type: Type) -> bool {

@@ -4,7 +4,6 @@ use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
 use thinair_wire::header::chain::{Ip, IpHeader};
 use thinair_wire::header::protocol;
-use thinair_wire::header::rtp::VERSION;
 use thinair_wire::range::{Count, Range};
 use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
@@ -548,7 +547,7 @@ impl Context {
     /// Watches a flow of UDP or UDP-Lite for RTP. Returns true once it is taken for RTP.
     pub(crate) fn watch_for_rtp(&mut self, header: Option<&rtp::Header<'_>>) -> bool {
         match &mut self.own {
-            Own::Guess(guess) => guess.look(header),
+            Own::Guess(guess) if guess.goes_on() => guess.look(header),
             _ => false,
         }
     }
@@ -557,14 +556,6 @@ impl Context {
     pub(crate) fn goes_on_as_rtp(&self, plan: &Plan<'_>) -> bool {
         let step = plan.sn().unwrap_or(self.sn).wrapping_sub(self.sn) as u16;
         step.wrapping_add(own::MAX_SN_STEP) <= 2 * own::MAX_SN_STEP
-    }
-
-    /// Whether a payload must be looked at for RTP, and may not take the short way.
-    #[inline]
-    pub(super) fn may_be_rtp(&self, payload: &[u8], config: &CompressorConfig) -> bool {
-        let is_guessed = || matches!(&self.own, Own::Guess(guess) if guess.goes_on());
-        payload.first().is_some_and(|first| first >> 6 == VERSION)
-            && (config.rtp.guesses() && is_guessed() || config.rtp.has(self.udp.destination_port))
     }
 
     /// Whether packets with the same ports may go by profile 0x0080, so that none of them may take the short way.

@@ -112,18 +112,6 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// One IP header without options and extension headers, and what a profile has behind it, without CSRC identifiers.
-    /// Where it is inlined nothing of it is left but what the CRC looks at; whether it is must not depend on other profiles.
-    #[inline(always)]
-    pub(super) const fn of_one_ip(version: Version, profile: ProfileId) -> Self {
-        let mut ips = [(0, Version::V4, 0); MAX_IP];
-        ips[0] = (0, version, 0);
-        let mut layout =
-            Self { ips, ip_count: 1, transport: Transport::None, len: fixed_len(version), has_ah: false };
-        layout.upper(profile, 0);
-        layout
-    }
-
     /// Becomes the layout of the headers that fields and lists make.
     #[inline]
     fn set(&mut self, x: &Fields<'_>, lists: &ExtensionLists<'_>) {
@@ -423,35 +411,6 @@ fn write_rtp(
         room.next()?.copy_from_slice(extension.item.body.get(..CSRC_LEN)?);
     }
     Some(())
-}
-
-/// The headers of a packet with one IP header and no list, in profiles 0x0001, 0x0002 and 0x0003.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Plain {
-    pub(super) ip: IpFields,
-    pub(super) udp: UdpFields,
-    /// V of RTP.
-    pub(super) version: u8,
-    pub(super) rtp: RtpFields,
-    pub(super) spi: u32,
-    pub(super) sn: u32,
-}
-
-impl Plain {
-    /// Writes the headers of a packet of `total` octets; `out` has room for them alone.
-    #[inline]
-    pub(super) fn write(&self, profile: ProfileId, total: usize, out: &mut [u8]) -> Result<(), Unbuildable> {
-        let behind = total - fixed_len(self.ip.version);
-        let end = write_ip(&self.ip, self.ip.protocol, behind, out, 0)?;
-        if profile == ProfileId::Esp {
-            return write_esp(self.spi, self.sn, total, out, end);
-        }
-        let end = write_udp(&self.udp, total, out, end)?;
-        if has_rtp(profile) {
-            write_rtp(self.version, &self.rtp, self.sn, &[], out, end).ok_or(Unbuildable::NoRoom(total))?;
-        }
-        Ok(())
-    }
 }
 
 /// Writes the ESP header.

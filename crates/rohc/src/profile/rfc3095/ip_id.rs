@@ -73,20 +73,6 @@ impl Watcher {
         *self = Self { misfits: GUESS, ..Self::default() };
     }
 
-    /// Whether `id` behaves as the flags say, and so did the packets before: [`next`](Self::next) would change
-    /// nothing. `ip` is the header before.
-    #[inline]
-    pub(super) fn expects(&self, ip: &IpFields, id: u16) -> bool {
-        let is_count = |step: u16| step != 0 && step <= SMALL_STEP;
-        self.misfits == 0
-            && match Behaviour::of(ip) {
-                Behaviour::Sequential => is_count(id.wrapping_sub(ip.id)),
-                Behaviour::Swapped => is_count(id.swap_bytes().wrapping_sub(ip.id.swap_bytes())),
-                Behaviour::Static => id == ip.id,
-                Behaviour::Random => false,
-            }
-    }
-
     /// Flags for a packet whose identification is `ip.id`, after one with `last`; `ip` holds the flags so far.
     #[inline]
     pub(super) fn next(&mut self, ip: &mut IpFields, last: u16, sid_allowed: bool) {

@@ -3,7 +3,7 @@
 use thinair_wire::time::Instant;
 
 use super::coap_2015::CoapFields;
-use super::rtp::{Header, RtpExtra, RtpFields};
+use super::rtp::{Header, RtpFields};
 use super::timer::Link;
 use super::timestamp::{Needed, Timestamps};
 use super::{CSRC, Fields};
@@ -104,31 +104,6 @@ impl RtpContext {
             self.timestamps.pt = self.timestamps.pt.saturating_sub(1);
         }
         self.timestamps.commit(now, &x.rtp, &x.rtp_extra, in_full, window);
-    }
-
-    /// Whether a header goes on as those before, so that its SN, one more than the last one, says all of it.
-    #[inline]
-    pub(super) fn expects(&self, header: &Header<'_>) -> bool {
-        let (now, before) = (&header.fields, &self.fields);
-        (now.pt, now.p, now.x, now.m) == (before.pt, before.p, before.x, false)
-            && header.csrc.is_empty()
-            && self.timestamps.expects(now.ts, before)
-    }
-
-    /// Keeps a header that was expected, and sent.
-    #[inline]
-    pub(super) fn go_on(
-        &mut self,
-        now: Instant,
-        header: &Header<'_>,
-        sns: (u32, u32),
-        config: &CompressorConfig,
-    ) {
-        let (mut fields, said) = (header.fields, (config.repetitions, config.window));
-        let sns = (sns.0, sns.1, sns.0 as u16);
-        self.timestamps.note(now, &mut fields, &self.fields, sns, said, None);
-        self.timestamps.commit(now, &fields, &RtpExtra::default(), false, usize::from(config.window));
-        self.fields = fields;
     }
 }
 

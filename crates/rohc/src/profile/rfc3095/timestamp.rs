@@ -379,20 +379,6 @@ impl Timestamps {
     pub(super) fn says_stride(&self) -> bool {
         self.stride > 0
     }
-
-    /// Whether the timestamp behind that of `before` is one that the SN tells, in a flow that has settled, and nothing
-    /// else has to be said. Where the timestamp wraps around, TS_OFFSET changes.
-    #[inline]
-    pub(super) fn expects(&self, ts: u32, before: &RtpFields) -> bool {
-        before.ts.checked_add(before.stride) == Some(ts)
-            && self.stage == Stage::Guessed
-            && self.is_stride_known()
-            && self.rough() == 0
-            && self.stride | self.unscaled | self.bend | self.pt == 0
-            && before.time_stride == 0
-            && !self.timer.is_settling()
-            && !self.timer.says()
-    }
 }
 
 fn gcd(mut a: u32, mut b: u32) -> u32 {

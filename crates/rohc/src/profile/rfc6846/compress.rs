@@ -62,8 +62,6 @@ pub(crate) struct Context {
     /// It holds the SYN of a connection, for others like it to be replicated from, and is no flow.
     pub(super) pattern: bool,
     pub(super) life: Life,
-    /// The next packet may take the short way.
-    pub(crate) settled: bool,
     /// When the last packet was sent, as [`moment`] tells it.
     pub(super) sent: u32,
     /// MSN of the newest packet.
@@ -144,7 +142,6 @@ impl Context {
             is_new: true,
             pattern: false,
             life: Life::default(),
-            settled: false,
             sent: 0,
             msn,
             since: msn.wrapping_add(1),
@@ -190,7 +187,6 @@ impl Context {
     #[cold]
     pub(crate) fn restart(&mut self, config: &CompressorConfig) {
         self.left_ir = self.left_ir.max(config.repetitions);
-        self.settled = false;
         self.base = None;
         self.changed(self.msn.wrapping_add(1));
     }

@@ -35,7 +35,6 @@ impl Context {
             self.two_way = true;
             self.timer.restart(now);
         }
-        self.settled = false;
         if feedback.ack != AckType::Ack {
             // RFC 4164, section 3.3.3.4.
             (self.confirmed, self.base) = (false, None);

@@ -14,7 +14,7 @@ use super::replicate::{Head, ir_cr, replicate_chain};
 use super::segment::rebuild;
 use super::solve::{MARKED, Mark, NUMBERS};
 use super::state::{Ip, MAX_IP, SYN, State, TcpRoom};
-use super::{Fields, ir, ir_dyn, irregular, settled_irregular};
+use super::{Fields, ir, ir_dyn, irregular, plain_irregular};
 use crate::arrival::{Arrivals, Moment};
 use crate::cid::{Cid, CidSpace};
 use crate::decompressor::{Failure, Verified, verify_crc8};
@@ -380,7 +380,7 @@ impl Context {
             return Err(Failure::UnknownItem(format));
         }
         match next.has_stamps_alone().filter(|_| !x.says.list) {
-            Some(has_stamps) => settled_irregular(&mut reader, next, &mut x, has_stamps),
+            Some(has_stamps) => plain_irregular(&mut reader, next, &mut x, has_stamps),
             None => irregular(&mut reader, next, &mut x),
         }
         .map_err(unreadable)?;

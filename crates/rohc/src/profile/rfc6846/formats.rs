@@ -42,13 +42,6 @@ pub(super) fn formats(state: &State) -> &'static [Format; 9] {
     if state.inner().behavior.is_sequential() { &SEQUENTIAL } else { &RANDOM }
 }
 
-/// Those of them with 3 bits of CRC.
-#[inline]
-pub(super) fn short_formats(state: &State) -> &'static [Format] {
-    let [short @ .., _, _] = formats(state);
-    short
-}
-
 /// Whether the format has 7 bits of CRC.
 #[inline]
 pub(super) fn has_crc7(format: Format) -> bool {

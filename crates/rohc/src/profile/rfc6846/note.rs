@@ -381,9 +381,6 @@ impl Context {
         }
         self.msn = next.msn;
         self.is_new = false;
-        self.settle(next, config);
-        // The end of a connection is looked at packet by packet.
-        self.settled &= !self.life.is_closing();
     }
 
     /// Notes the numbers of a packet that was sent; `last` has the acknowledgment number of the one before it, and its
