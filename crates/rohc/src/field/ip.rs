@@ -1,0 +1,180 @@
+//! IPv4 and IPv6 headers as contexts keep them. RFC 791, section 3.1; RFC 8200, section 3.
+
+use thinair_wire::checksum::Sum;
+use thinair_wire::header::chain;
+use thinair_wire::header::ipv4::Ipv4;
+use thinair_wire::header::ipv6::Ipv6;
+
+use crate::decompressor::Unbuildable;
+
+/// Version of an IP header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Version {
+    #[default]
+    V4,
+    V6,
+}
+
+impl Version {
+    /// Octets of a header without options and extension headers.
+    #[inline]
+    pub(crate) const fn header_len(self) -> usize {
+        match self {
+            Self::V4 => Ipv4::LEN,
+            Self::V6 => Ipv6::LEN,
+        }
+    }
+
+    /// Octets of an address.
+    #[inline]
+    pub(crate) const fn address_len(self) -> usize {
+        match self {
+            Self::V4 => 4,
+            Self::V6 => 16,
+        }
+    }
+}
+
+/// Fields of an IP header that has neither options nor fragments; what follows from the packet (lengths, checksum) apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct IpHeader {
+    /// Addresses; those of IPv4 take the first four octets, the others are zero.
+    pub(crate) source: [u8; 16],
+    pub(crate) destination: [u8; 16],
+    /// Flow Label, 20 bits; 0 in IPv4.
+    pub(crate) flow_label: u32,
+    /// Identification as it stands; 0 in IPv6.
+    pub(crate) id: u16,
+    pub(crate) version: Version,
+    /// Protocol, or Next Header.
+    pub(crate) protocol: u8,
+    /// Type of Service, or Traffic Class.
+    pub(crate) tos: u8,
+    /// Time to Live, or Hop Limit.
+    pub(crate) ttl: u8,
+    /// Don't Fragment; false in IPv6.
+    pub(crate) df: bool,
+}
+
+impl IpHeader {
+    /// No header.
+    pub(crate) const EMPTY: Self = Self {
+        source: [0; 16],
+        destination: [0; 16],
+        flow_label: 0,
+        id: 0,
+        version: Version::V4,
+        protocol: 0,
+        tos: 0,
+        ttl: 0,
+        df: false,
+    };
+
+    /// Fields of a header that was parsed. Its Protocol is that of the field: the type of the first extension header if there is
+    /// one.
+    #[inline]
+    pub(crate) fn of(ip: &chain::Ip<'_>) -> Self {
+        let mut kept = Self::EMPTY;
+        match &ip.header {
+            chain::IpHeader::V4(header) => {
+                kept.source[..4].copy_from_slice(&header.source);
+                kept.destination[..4].copy_from_slice(&header.destination);
+                kept.id = header.identification;
+                kept.protocol = header.protocol;
+                (kept.tos, kept.ttl, kept.df) = (header.tos, header.ttl, header.df);
+            }
+            chain::IpHeader::V6(header) => {
+                kept.version = Version::V6;
+                (kept.source, kept.destination) = (header.source, header.destination);
+                kept.flow_label = header.flow_label;
+                kept.protocol = header.next_header;
+                (kept.tos, kept.ttl) = (header.traffic_class, header.hop_limit);
+            }
+        }
+        kept
+    }
+
+    /// True if both have the same version and addresses.
+    #[inline]
+    pub(crate) fn has_same_ends(&self, other: &Self) -> bool {
+        self.version == other.version && self.source == other.source && self.destination == other.destination
+    }
+
+    /// Hands out the addresses as words of a hash.
+    #[inline]
+    pub(crate) fn ends(&self, mut word: impl FnMut(u64)) {
+        if self.version == Version::V4 {
+            let ([a, b, c, d, ..], [e, f, g, h, ..]) = (self.source, self.destination);
+            return word(u64::from_ne_bytes([a, b, c, d, e, f, g, h]));
+        }
+        for address in [&self.source, &self.destination] {
+            for half in address.chunks_exact(8) {
+                word(half.try_into().map_or(0, u64::from_ne_bytes));
+            }
+        }
+    }
+
+    /// Sum of the pseudo-header: addresses, protocol, and octets from the transport header on. RFC 768; RFC 8200, section 8.1.
+    #[inline]
+    pub(crate) fn pseudo_header(&self, protocol: u8, len: usize) -> Sum {
+        let octets = self.version.address_len();
+        Sum::ZERO
+            .octets(self.source.get(..octets).unwrap_or_default())
+            .octets(self.destination.get(..octets).unwrap_or_default())
+            .word(u16::from(protocol))
+            .word(len as u16)
+    }
+
+    /// Writes the header to octet `at` of `out` and returns its end. `next` is its Protocol, `behind` the octets that follow it.
+    #[inline]
+    pub(crate) fn write(
+        &self,
+        next: u8,
+        behind: usize,
+        out: &mut [u8],
+        at: usize,
+    ) -> Result<usize, Unbuildable> {
+        let end = at + self.version.header_len();
+        let room = out.get_mut(at..end).ok_or(Unbuildable::NoRoom(end))?;
+        let length = |octets: usize| u16::try_from(octets).map_err(|_| Unbuildable::Malformed);
+        match self.version {
+            Version::V4 => {
+                let [a, b] = length(Ipv4::LEN + behind)?.to_be_bytes();
+                let [c, d] = self.id.to_be_bytes();
+                let Some(h) = room.first_chunk_mut::<{ Ipv4::LEN }>() else {
+                    return Err(Unbuildable::Malformed);
+                };
+                h[..12].copy_from_slice(&[
+                    0x45,
+                    self.tos,
+                    a,
+                    b,
+                    c,
+                    d,
+                    u8::from(self.df) << 6,
+                    0,
+                    self.ttl,
+                    next,
+                    0,
+                    0,
+                ]);
+                h[12..16].copy_from_slice(&self.source[..4]);
+                h[16..20].copy_from_slice(&self.destination[..4]);
+                let sum = Sum::ZERO.octets(h).checksum();
+                h[10..12].copy_from_slice(&sum.to_be_bytes());
+            }
+            Version::V6 => {
+                let first = 6 << 28 | u32::from(self.tos) << 20 | self.flow_label & 0xF_FFFF;
+                let [a, b] = length(behind)?.to_be_bytes();
+                let Some(h) = room.first_chunk_mut::<{ Ipv6::LEN }>() else {
+                    return Err(Unbuildable::Malformed);
+                };
+                h[..4].copy_from_slice(&first.to_be_bytes());
+                h[4..8].copy_from_slice(&[a, b, next, self.ttl]);
+                h[8..24].copy_from_slice(&self.source);
+                h[24..40].copy_from_slice(&self.destination);
+            }
+        }
+        Ok(end)
+    }
+}
