@@ -6,6 +6,10 @@ pub mod rfc3095;
 pub mod rfc6846;
 pub(crate) mod uncompressed;
 
+use thinair_wire::time::Instant;
+
+use crate::compressor::{CompressError, Compressed, Compressor, Outgoing, SenderContext};
+use crate::decompressor::{Decompressor, Incoming, Problem, ReceiverContext, Verified};
 pub use format::Format;
 
 /// Declares [`ProfileId`]: variants, numbers and names.
@@ -77,4 +81,137 @@ impl ProfileId {
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|profile| profile.name() == name)
     }
+}
+
+/// Context that has a place among those of all profiles.
+pub(crate) trait Held<P>: Copy + Into<P> {
+    /// The context in a place, if it is of this profile.
+    fn of(place: &P) -> Option<&Self>;
+
+    /// The context in a place, to be changed.
+    fn of_mut(place: &mut P) -> Option<&mut Self>;
+}
+
+/// Declares the places of contexts at one end, one variant a profile.
+macro_rules! places {
+    ($place:ident, $context:ident: $($(#[$attribute:meta])* $name:ident $type:ty;)+) => {
+        /// Place of a context.
+        #[derive(Clone, Copy, Debug)]
+        #[allow(clippy::large_enum_variant, reason = "places are of one size, and nothing is allocated")]
+        pub(crate) enum $place {
+            Free,
+            /// The decompressor rejected the flow; it stays uncompressed until then.
+            #[allow(dead_code, reason = "no place of a decompressor")]
+            Rejected { until: Instant },
+            $($(#[$attribute])* $name($type),)+
+        }
+
+        impl $place {
+            /// The context, if there is one.
+            #[inline]
+            pub(crate) fn context(&self) -> Option<&dyn $context> {
+                match self {
+                    Self::Free | Self::Rejected { .. } => None,
+                    $($(#[$attribute])* Self::$name(context) => Some(context),)+
+                }
+            }
+
+            /// The context, to be changed.
+            #[inline]
+            pub(crate) fn context_mut(&mut self) -> Option<&mut dyn $context> {
+                match self {
+                    Self::Free | Self::Rejected { .. } => None,
+                    $($(#[$attribute])* Self::$name(context) => Some(context),)+
+                }
+            }
+        }
+
+        $($(#[$attribute])* impl From<$type> for $place {
+            fn from(context: $type) -> Self {
+                Self::$name(context)
+            }
+        }
+
+        $(#[$attribute])* impl Held<$place> for $type {
+            #[inline]
+            fn of(place: &$place) -> Option<&Self> {
+                if let $place::$name(context) = place { Some(context) } else { None }
+            }
+
+            #[inline]
+            fn of_mut(place: &mut $place) -> Option<&mut Self> {
+                if let $place::$name(context) = place { Some(context) } else { None }
+            }
+        })+
+    };
+}
+
+/// Declares the profiles: a line has the contexts of one or more at both ends, and their identifiers. They are asked for a packet in
+/// this order.
+macro_rules! registry {
+    ($($(#[$attribute:meta])* $name:ident: $sender:ty, $receiver:ty, $($id:ident)|+;)+) => {
+        places! { SenderPlace, SenderContext: $($(#[$attribute])* $name $sender;)+ }
+        places! { ReceiverPlace, ReceiverContext: $($(#[$attribute])* $name $receiver;)+ }
+
+        impl SenderPlace {
+            /// Compresses a packet by the first profile that takes it.
+            #[inline]
+            pub(crate) fn compress_packet<'m>(
+                compressor: &mut Compressor<'m>,
+                packet: &mut Outgoing<'_, '_, 'm>,
+                out: &mut [u8],
+            ) -> Option<Result<Compressed, CompressError>> {
+                $($(#[$attribute])* {
+                    let done = <$sender as SenderContext>::compress_packet(compressor, packet, out);
+                    if done.is_some() {
+                        return done;
+                    }
+                })+
+                None
+            }
+
+            /// True if the flow of a packet has a context of a profile for any packets of its kind.
+            pub(crate) fn has_flow(compressor: &Compressor<'_>, packet: &Outgoing<'_, '_, '_>) -> bool {
+                $($(#[$attribute])* if <$sender as SenderContext>::has_flow(compressor, packet) {
+                    return true;
+                })+
+                false
+            }
+        }
+
+        impl ReceiverPlace {
+            /// A context of a profile that has received nothing.
+            pub(crate) fn new(profile: ProfileId) -> Self {
+                match profile {
+                    $($(#[$attribute])* $(ProfileId::$id)|+ => Self::$name(<$receiver as ReceiverContext>::new(profile)),)+
+                    #[allow(unreachable_patterns, reason = "profiles may be left out")]
+                    _ => Self::Free,
+                }
+            }
+
+            /// Decompresses an IR or IR-CR packet of a profile.
+            pub(crate) fn initialize<'m>(
+                decompressor: &mut Decompressor<'m>,
+                profile: ProfileId,
+                packet: Incoming<'_, '_, 'm>,
+                out: &mut [u8],
+            ) -> Result<Verified, Problem> {
+                match profile {
+                    $($(#[$attribute])* $(ProfileId::$id)|+ => {
+                        <$receiver as ReceiverContext>::initialize(decompressor, profile, packet, out)
+                    })+
+                    #[allow(unreachable_patterns, reason = "profiles may be left out")]
+                    _ => Err(Problem::UnsupportedProfile(profile.low_octet())),
+                }
+            }
+        }
+    };
+}
+
+registry! {
+    Coap: coap::compress::Context, coap::decompress::Context, Coap;
+    Tcp: rfc6846::compress::Context, rfc6846::decompress::Context, Tcp;
+    Rfc3095: rfc3095::compress::Context, rfc3095::decompress::Context,
+        Rtp | Udp | Esp | Ip | RtpUdpLite | UdpLite | Coap2015;
+    Uncompressed: uncompressed::Sender, uncompressed::Receiver, Uncompressed;
 }
