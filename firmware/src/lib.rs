@@ -6,7 +6,7 @@
 
 #![no_std]
 
-use thinair_rohc::{Channel, ChannelError, CidSpace, ProfileId, ProfileSet};
+use thinair_rohc::{Channel, ChannelError, CidSpace, ProfileSet};
 
 /// Contexts: flows that are compressed at the same time.
 pub const CONTEXT_COUNT: usize = 4;
@@ -23,9 +23,9 @@ pub const EXCHANGE_COUNT: usize = 16;
 /// The longest packet in octets: the MTU of IPv6 on constrained links.
 pub const MTU: usize = 1_280;
 
-/// Small CIDs 0 to 3; uncompressed, IP, UDP and CoAP.
+/// Small CIDs 0 to 3, and every profile of the build.
 pub fn channel() -> Result<Channel, ChannelError> {
-    Channel::new(CidSpace::Small, CONTEXT_COUNT as u16 - 1, ProfileSet::v1().with(ProfileId::Coap)?)
+    Channel::new(CidSpace::Small, CONTEXT_COUNT as u16 - 1, ProfileSet::default())
 }
 
 #[panic_handler]

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use arbitrary::Arbitrary;
 use thinair_rohc::exchange::Exchanges;
-use thinair_rohc::profile::coap::{Base, FormatPolicy};
+use thinair_rohc::profile::coap::Base;
+use thinair_rohc::FormatPolicy;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{
     Channel, CidSpace, CompressError, Compressor, CompressorConfig, CompressorMemory, DecompressError,
@@ -472,12 +473,12 @@ impl Link {
         let [client, server] = &mut self.ends;
         let (near, far) = if step.server { (server, client) } else { (client, server) };
         let (mut rohc, mut back) = ([0; ROOM], [0; ROOM]);
-        let (compressed, len) = match near.send(self.now, sent, &mut rohc) {
+        let compressed = match near.send(self.now, sent, &mut rohc) {
             Ok(done) => done,
             Err(CompressError::NotIp(_)) => return,
             Err(error) => panic!("{error}: {sent:02x?}"),
         };
-        let octets = &rohc[..len];
+        let octets = &rohc[..compressed.len];
         if step.server {
             tell(octets);
         }

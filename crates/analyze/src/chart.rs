@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use serde::Serialize;
 use thinair_capture::{Error, Reader};
 use thinair_lowpan::Contexts;
-use thinair_rohc::profile::coap::CoapPorts;
+use thinair_rohc::Ports;
 
 use crate::follow::Follower;
 pub use crate::follow::Octets;
@@ -25,7 +25,7 @@ pub struct Choice {
     /// So many become messages, at most.
     pub most: usize,
     /// Ports on which there is CoAP.
-    pub coap_ports: CoapPorts,
+    pub coap_ports: Ports,
     /// Contexts of 6LoWPAN of captured frames.
     pub contexts: Contexts,
     /// Leave tunnels as they are, instead of showing the packets in them.
@@ -40,7 +40,7 @@ impl Default for Choice {
             port: None,
             skip: 0,
             most: 100,
-            coap_ports: CoapPorts::default(),
+            coap_ports: Ports::COAP,
             contexts: Contexts::NONE,
             keep_tunnels: false,
         }

@@ -7,7 +7,7 @@
 use std::net::IpAddr;
 
 use serde::Serialize;
-use thinair_rohc::profile::coap::CoapPorts;
+use thinair_rohc::Ports;
 use thinair_wire::header::protocol;
 
 use crate::follow::{Follower, Octets};
@@ -108,7 +108,7 @@ impl Stream {
 pub fn measure<'p>(
     passages: impl IntoIterator<Item = Passage<'p>>,
     object: &[u8],
-    coap_ports: CoapPorts,
+    coap_ports: Ports,
 ) -> Exchange {
     let mut flows = Follower::new(coap_ports);
     let mut exchange = Exchange::default();
@@ -206,7 +206,7 @@ mod tests {
             delivered: delivered.map(|delivered| delivered * MS),
             octets,
         });
-        measure(passages, object, CoapPorts::default())
+        measure(passages, object, Ports::COAP)
     }
 
     fn octets(ip: u64, transport: u64, application: u64, payload: u64) -> Octets {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use thinair_rohc::Instant;
-use thinair_rohc::profile::coap::CoapPorts;
+use thinair_rohc::Ports;
 
 use crate::course::Course;
 use crate::gaps::Gap;
@@ -55,7 +55,7 @@ pub(crate) struct Detail {
 
 impl Flow {
     /// Octets of the application header of a packet of this flow: CoAP, or RTP from the second packet of a stream on.
-    pub(crate) fn application_header(&mut self, packet: &Packet<'_>, coap: &CoapPorts) -> usize {
+    pub(crate) fn application_header(&mut self, packet: &Packet<'_>, coap: &Ports) -> usize {
         if let Some(len) = packet.coap(coap) {
             return len;
         }

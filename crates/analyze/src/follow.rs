@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
 use serde::Serialize;
-use thinair_rohc::profile::coap::CoapPorts;
+use thinair_rohc::Ports;
 use thinair_wire::header::coap::{Coap, Code, Type};
 use thinair_wire::header::protocol;
 use thinair_wire::header::tcp::Tcp;
@@ -64,14 +64,14 @@ const LINE: usize = 60;
 
 /// Follows flows, so that a packet can be told by what came before it.
 pub(crate) struct Follower {
-    coap_ports: CoapPorts,
+    coap_ports: Ports,
     sequences: Sequences,
     identifiers: Identifiers,
 }
 
 impl Follower {
     /// Knows of no packet. CoAP is on these ports alone.
-    pub(crate) fn new(coap_ports: CoapPorts) -> Self {
+    pub(crate) fn new(coap_ports: Ports) -> Self {
         Self { coap_ports, sequences: Sequences::new(), identifiers: Identifiers::new() }
     }
 

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use thinair_rohc::profile::coap::CoapPorts;
+use thinair_rohc::Ports;
 use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader, NotIp, Oddity};
 use thinair_wire::header::coap::{self, Coap, Code};
 use thinair_wire::header::esp::Esp;
@@ -74,7 +74,7 @@ impl<'p> Packet<'p> {
 
     /// The packet if so many octets at its end are not known, and none of those is part of a header. Where CoAP may be, its
     /// header is a whole one.
-    pub(crate) fn with_missing(self, missing: usize, ports: &CoapPorts) -> Option<Self> {
+    pub(crate) fn with_missing(self, missing: usize, ports: &Ports) -> Option<Self> {
         let captured = self.octets.len().checked_sub(missing)?;
         let application = if self.is_to_or_from(ports) { self.coap(ports)? } else { 0 };
         // Zeros in place of a TCP header that was cut off are none.
@@ -101,7 +101,7 @@ impl<'p> Packet<'p> {
 
     /// Octets of a CoAP header with token, options and payload marker: a message on a UDP port of CoAP that is
     /// right in every bit. Nothing else in a datagram says that it is CoAP.
-    pub(crate) fn coap(&self, ports: &CoapPorts) -> Option<usize> {
+    pub(crate) fn coap(&self, ports: &Ports) -> Option<usize> {
         let datagram = self.datagram.filter(|_| self.is_to_or_from(ports))?;
         let message = Coap::read(datagram).ok()?;
         if message.code == Code::EMPTY {
@@ -118,7 +118,7 @@ impl<'p> Packet<'p> {
     }
 
     /// A datagram of UDP to or from one of these ports.
-    fn is_to_or_from(&self, ports: &CoapPorts) -> bool {
+    fn is_to_or_from(&self, ports: &Ports) -> bool {
         let is_one = |(source, destination)| ports.has(source) || ports.has(destination);
         self.key.protocol == protocol::UDP && self.key.ports.is_some_and(is_one)
     }
@@ -282,7 +282,7 @@ mod tests {
             octets[40..44].copy_from_slice(spi);
             let packet = Packet::parse(&octets).unwrap();
             assert_eq!((packet.ip, packet.transport, packet.odd), (40, 8, None));
-            assert_eq!((packet.rtp(), packet.coap(&CoapPorts::default())), (None, None));
+            assert_eq!((packet.rtp(), packet.coap(&Ports::COAP)), (None, None));
             packet.key
         };
         assert_eq!((of(b"\x01\x02\x03\x04").spi, of(b"\0\0\x01\0").spi), (Some(0x0102_0304), Some(256)));
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_coap_header_ends_at_the_payload() {
-        let coap = |message: &[u8]| Packet::parse(&datagram(message)).unwrap().coap(&CoapPorts::default());
+        let coap = |message: &[u8]| Packet::parse(&datagram(message)).unwrap().coap(&Ports::COAP);
         assert_eq!(coap(b"\x40\x01\x12\x34\xb4time"), Some(9));
         assert_eq!(coap(b"\x61\x45\x12\x34\x77\xff21"), Some(6));
         assert_eq!(coap(b"\x60\x00\x12\x34"), Some(4));
@@ -326,7 +326,7 @@ mod tests {
         let octets = lite(&[0x80, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4, 9]);
         let packet = Packet::parse(&octets).unwrap();
         assert_eq!((packet.rtp().map(|(_, len)| len), packet.key.ports), (Some(12), Some((57_345, 5_683))));
-        assert_eq!(Packet::parse(&lite(b"\x40\x01\x12\x34")).unwrap().coap(&CoapPorts::default()), None);
+        assert_eq!(Packet::parse(&lite(b"\x40\x01\x12\x34")).unwrap().coap(&Ports::COAP), None);
     }
 
     #[test]
@@ -335,7 +335,7 @@ mod tests {
         for len in 0..octets.len() {
             if let Ok(packet) = Packet::parse(&octets[..len]) {
                 assert!(packet.headers() <= len);
-                let _ = (packet.coap(&CoapPorts::default()), packet.rtp());
+                let _ = (packet.coap(&Ports::COAP), packet.rtp());
             }
         }
     }

@@ -82,7 +82,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use fields::{Label, Parsed};
 pub use learn::Learner;
 pub use rule::{Row, Rule};
-use thinair_rohc::profile::coap::CoapPorts;
+use thinair_rohc::Ports;
 
 /// The RuleID of packets that are sent as they are.
 pub const NO_COMPRESSION: u8 = 0;
@@ -114,12 +114,18 @@ impl Direction {
 }
 
 /// How both ends read packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// What becomes of the UDP checksum.
     pub checksum: Checksum,
     /// UDP ports that carry CoAP.
-    pub ports: CoapPorts,
+    pub ports: Ports,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self { checksum: Checksum::default(), ports: Ports::COAP }
+    }
 }
 
 /// What becomes of a UDP checksum that is right.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use thinair_capture::{LinkType, Record, Skip, ZEP_PORT, zep_frame};
 use thinair_lowpan::Contexts;
-use thinair_rohc::profile::coap::CoapPorts;
+use thinair_rohc::Ports;
 
 use crate::mesh::Mesh;
 use crate::packet::Packet;
@@ -43,7 +43,7 @@ pub struct Unpack {
     mesh: Mesh,
     keeps_tunnels: bool,
     /// Packets whose payload was cut off are filled up, by their headers with these ports of CoAP.
-    fills: Option<CoapPorts>,
+    fills: Option<Ports>,
     filled: Vec<u8>,
     unwrapped: BTreeMap<&'static str, u64>,
 }
@@ -68,7 +68,7 @@ impl Unpack {
     /// Takes packets of which all headers were captured and the payload was not, or not all of it, as captures with a snap
     /// length have them: zeros stand for what is missing, and checksums stay as they were. Headers are those of IP, of UDP,
     /// UDP-Lite, TCP and ESP, and of CoAP on `ports`. Without this, such packets are `truncated`.
-    pub(crate) fn filling_payload(self, ports: CoapPorts) -> Self {
+    pub(crate) fn filling_payload(self, ports: Ports) -> Self {
         Self { fills: Some(ports), ..self }
     }
 
@@ -346,7 +346,7 @@ mod tests {
             // Nothing shows where its options end.
             (udp(5683, &message[..9]), 48 + 9),
         ];
-        let mut unpack = Unpack::new(Contexts::NONE).filling_payload(CoapPorts::default());
+        let mut unpack = Unpack::new(Contexts::NONE).filling_payload(Ports::COAP);
         for (packet, headers) in cases {
             for len in 1..=packet.len() {
                 let mut filled = packet.clone();
@@ -366,7 +366,7 @@ mod tests {
         outer.truncate(40);
         outer.extend(b"\0\0\x86\xdd");
         outer.extend(&inside);
-        let mut unpack = Unpack::new(Contexts::NONE).filling_payload(CoapPorts::default());
+        let mut unpack = Unpack::new(Contexts::NONE).filling_payload(Ports::COAP);
         for len in 44..outer.len() {
             let mut filled = inside.clone();
             filled[len - 44..].fill(0);

@@ -24,7 +24,7 @@ use thinair_analyze::{
 };
 use thinair_report::{Numerals, Style};
 use thinair_rohc::profile::coap::Base;
-use thinair_rohc::{Channel, Mode, ProfileId, ProfileSet};
+use thinair_rohc::{Channel, Mode, Ports, ProfileId, ProfileSet};
 
 use self::advice::{Advice, MEGABYTE};
 use self::source::Captures;
@@ -252,7 +252,7 @@ fn learned(arguments: &Arguments, survey: &Survey) -> anyhow::Result<Vec<Base>> 
     {
         return Ok(Vec::new());
     }
-    let ports = options.coap_ports.unwrap_or_default();
+    let ports = options.coap_ports.unwrap_or(Ports::COAP);
     let (bases, _) =
         learn::bases(files, &arguments.packets, options.coap_checksum, ports, template::MOST_BASES)?;
     Ok(bases.into_iter().map(|(base, _)| base).collect())

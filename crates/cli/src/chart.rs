@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use clap::Args;
 use thinair_analyze::chart::{self, Chart, Choice, Octets};
 use thinair_report::{Cell, Column, Message, Sequence, Table};
-use thinair_rohc::profile::coap::CoapPorts;
+use thinair_rohc::Ports;
 
 use crate::analyze::source::is_stdin;
 use crate::analyze::{print, style};
@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     count: u32,
     /// UDP ports of CoAP, at most 8, separated by commas [default: 5683]
     #[arg(long, value_name = "LIST", value_parser = crate::options::coap_ports)]
-    coap_ports: Option<CoapPorts>,
+    coap_ports: Option<Ports>,
     #[command(flatten)]
     packets: PacketOptions,
     /// Write the chart as a drawing, too
@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         port: arguments.port,
         skip: arguments.skip,
         most: arguments.count as usize,
-        coap_ports: arguments.coap_ports.unwrap_or_default(),
+        coap_ports: arguments.coap_ports.unwrap_or(Ports::COAP),
         ..Choice::default()
     };
     choice.contexts = match arguments.packets.contexts() {

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use thinair_rohc::profile::coap::{Base, ChecksumMode, CoapConfig, CoapPorts, FormatPolicy};
+use thinair_rohc::profile::coap::{Base, ChecksumMode};
 use thinair_rohc::{
-    Channel, CidSpace, CompressorConfig, DecompressorConfig, Integrity, MAX_RTP_PORTS, ProfileId, ProfileSet,
+    Channel, CidSpace, CompressorConfig, DecompressorConfig, Integrity, Ports, ProfileId, ProfileSet,
     Refresh, RtpDetection, Threshold,
 };
+use thinair_rohc::{CoapConfig, FormatPolicy};
 
 use crate::template;
 
@@ -114,7 +115,7 @@ pub(crate) struct ChannelOptions {
     pub(crate) coap_format: CoapFormatOption,
     /// UDP ports of CoAP, at most 8, separated by commas [default: 5683]
     #[arg(long, value_name = "LIST", value_parser = coap_ports, hide_short_help = true, help_heading = "CoAP")]
-    pub(crate) coap_ports: Option<CoapPorts>,
+    pub(crate) coap_ports: Option<Ports>,
     /// Template file for profile `coap`, the same at both ends
     ///
     /// It makes the first packets of flows small. `thinair rohc learn` makes one.
@@ -211,7 +212,7 @@ impl ChannelOptions {
             CoapFormatOption::Pt1 => FormatPolicy::Pt1,
             CoapFormatOption::Pt0c => FormatPolicy::Pt0c,
         };
-        config.coap = CoapConfig { format, ports: self.coap_ports.unwrap_or_default() };
+        config.coap = CoapConfig { format, ports: self.coap_ports.unwrap_or(Ports::COAP) };
         config
     }
 
@@ -284,8 +285,8 @@ fn threshold(text: &str) -> Result<Threshold, String> {
     }
 }
 
-pub(crate) fn coap_ports(text: &str) -> Result<CoapPorts, String> {
-    CoapPorts::of(&ports(text)?).ok_or_else(|| format!("at most {} ports", CoapPorts::MOST))
+pub(crate) fn coap_ports(text: &str) -> Result<Ports, String> {
+    Ports::of(&ports(text)?).ok_or_else(|| format!("at most {} ports", Ports::MOST))
 }
 
 /// Ports to which RTP goes, as a rule without guessing.
@@ -294,7 +295,7 @@ pub(crate) struct RtpPorts(RtpDetection);
 
 fn rtp_ports(text: &str) -> Result<RtpPorts, String> {
     let rule = RtpDetection::of_ports(&ports(text)?);
-    rule.map(RtpPorts).ok_or_else(|| format!("at most {MAX_RTP_PORTS} ports"))
+    rule.map(RtpPorts).ok_or_else(|| format!("at most {} ports", Ports::MOST))
 }
 
 fn ports(text: &str) -> Result<Vec<u16>, String> {

@@ -7,7 +7,7 @@ use thinair_rohc::{
     Refresh,
 };
 
-use thinair_rohc::profile::coap::FormatPolicy;
+use thinair_rohc::FormatPolicy;
 
 use crate::paper::Error;
 
@@ -133,7 +133,8 @@ impl Pair {
             End::Server => (&mut self.server, &mut self.client),
         };
         // Feedback never waits here, so nothing stands in front of the packet.
-        let (compressed, len) = near.send(now, packet, &mut self.sent)?;
+        let compressed = near.send(now, packet, &mut self.sent)?;
+        let len = compressed.len;
         if fate == Fate::IsLost {
             return Ok(Trip { compressed, is_exact: true, feedback: 0 });
         }

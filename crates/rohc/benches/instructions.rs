@@ -393,7 +393,8 @@ impl Talk {
 
     fn ready_to_decompress(name: FlowName, six: bool, format: Format) -> &'static mut Self {
         let (talk, packet) = Self::settled(name, six, format);
-        let (done, len) = talk.near.send(talk.now, &packet, &mut talk.out).expect("there is room");
+        let done = talk.near.send(talk.now, &packet, &mut talk.out).expect("there is room");
+        let len = done.len;
         assert_eq!(done.format, format);
         talk.octets = talk.out[..len].to_vec();
         talk
@@ -441,14 +442,14 @@ impl Talk {
         let (from, to) =
             if of_flow { (&mut self.near, &mut self.far) } else { (&mut self.far, &mut self.near) };
         let mut back = [0; ROOM];
-        let (_, len) = from.send(self.now, packet, &mut self.out).expect("there is room");
+        let len = from.send(self.now, packet, &mut self.out).expect("there is room").len;
         let done = to.receive(self.now, &self.out[..len], &mut back).expect("nothing is lost");
         assert_eq!(back[..done.len], *packet);
     }
 
     #[inline]
     fn compress_coap(&mut self) -> usize {
-        self.near.send(self.now, black_box(&self.octets), &mut self.out).map_or(0, |(_, len)| len)
+        self.near.send(self.now, black_box(&self.octets), &mut self.out).map_or(0, |done| done.len)
     }
 
     #[inline]

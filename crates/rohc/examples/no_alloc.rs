@@ -1,45 +1,24 @@
-//! A compressor and a decompressor in memory that the caller lends: on a microcontroller, in statics.
+//! A compressor and a decompressor in memory of sizes that are known when it is compiled: on a microcontroller, in statics.
 //!
 //! ```sh
-//! cargo run -p thinair-rohc --no-default-features --example no_alloc
+//! cargo run -p thinair-rohc --no-default-features --features udp,ip --example no_alloc
 //! ```
 
-use thinair_rohc::compressor::{CompressorContext, FlowLink};
-use thinair_rohc::decompressor::{Block, DecompressorContext};
-use thinair_rohc::profile::coap::Template;
-use thinair_rohc::storage::Slots;
-use thinair_rohc::{Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory};
-use thinair_rohc::{Decompressor, DecompressorConfig, DecompressorMemory, Instant, ProfileSet};
+use thinair_rohc::{Channel, CidSpace, Compressor, CompressorConfig, CompressorStorage};
+use thinair_rohc::{Decompressor, DecompressorConfig, DecompressorStorage, Instant, ProfileSet};
 
 /// Contexts: flows that are compressed at the same time.
 const CONTEXTS: usize = 4;
 
+/// Blocks for extension headers.
+const BLOCKS: usize = 4;
+
 fn main() -> Result<(), Box<dyn core::error::Error>> {
     let channel = Channel::new(CidSpace::Small, CONTEXTS as u16 - 1, ProfileSet::v1())?;
-
-    let mut contexts = [CompressorContext::EMPTY; CONTEXTS];
-    let (mut links, mut buckets) = ([FlowLink::EMPTY; CONTEXTS], [0; 2 * CONTEXTS]);
-    let (mut blocks, mut templates) = ([Block::default(); 4], [Template::EMPTY; 4]);
-    let memory = CompressorMemory {
-        contexts: Slots::Lent(&mut contexts),
-        links: Slots::Lent(&mut links),
-        buckets: Slots::Lent(&mut buckets),
-        blocks: Slots::Lent(&mut blocks),
-        templates: Slots::Lent(&mut templates),
-        tcp: Slots::Lent(&mut []), // no flows of profile 0x0006
-    };
-    let mut compressor = Compressor::new(CompressorConfig::new(channel), memory);
-
-    let mut contexts = [DecompressorContext::EMPTY; CONTEXTS];
-    let (mut blocks, mut templates) = ([Block::default(); 4], [Template::EMPTY; 4]);
-    let memory = DecompressorMemory {
-        contexts: Slots::Lent(&mut contexts),
-        blocks: Slots::Lent(&mut blocks),
-        templates: Slots::Lent(&mut templates),
-        tcp: Slots::Lent(&mut []),
-        unit: Slots::Lent(&mut []), // no segments
-    };
-    let mut decompressor = Decompressor::new(DecompressorConfig::new(channel), memory);
+    let mut storage = CompressorStorage::<CONTEXTS, BLOCKS>::new();
+    let mut compressor = Compressor::new(CompressorConfig::new(channel), &mut storage);
+    let mut storage = DecompressorStorage::<CONTEXTS, BLOCKS>::new();
+    let mut decompressor = Decompressor::new(DecompressorConfig::new(channel), &mut storage);
 
     // A CoAP GET over UDP and IPv6: 57 octets, of which 48 are headers that these profiles compress.
     let packet = *b"\x60\0\0\0\0\x11\x11\x40\xfd\0\x0e\xc0\0\0\0\0\0\0\0\0\0\0\0\x01\xfd\0\x0e\xc0\0\0\0\0\0\0\0\0\0\0\0\x02\

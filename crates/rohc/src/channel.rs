@@ -43,6 +43,8 @@ pub enum ChannelError {
     },
     /// Two variants of one profile, which packets could not tell apart (RFC 5795, section 5.1.2).
     Variants(ProfileId, ProfileId),
+    /// A profile that is not in this build: its Cargo feature is off.
+    NotBuilt(ProfileId),
 }
 
 impl core::fmt::Display for ChannelError {
@@ -59,6 +61,10 @@ impl core::fmt::Display for ChannelError {
                 b.name(),
                 b.number()
             ),
+            Self::NotBuilt(profile) => {
+                write!(f, "profile {} is not in this build, which lacks the Cargo feature", profile.name())?;
+                profile.features().iter().try_for_each(|feature| write!(f, " `{feature}`"))
+            }
         }
     }
 }
@@ -125,7 +131,7 @@ impl Channel {
 pub struct ProfileSet(u32);
 
 impl Default for ProfileSet {
-    /// Profiles for all traffic: those of [`v1`](Self::v1), TCP (RFC 6846) and CoAP.
+    /// Profiles for all traffic, as far as they are in this build: those of [`v1`](Self::v1), TCP (RFC 6846) and CoAP.
     fn default() -> Self {
         Self::v1().and(ProfileId::Tcp).and(ProfileId::Coap)
     }
@@ -139,6 +145,9 @@ impl ProfileSet {
     pub fn of(profiles: &[ProfileId]) -> Result<Self, ChannelError> {
         let mut set = Self::UNCOMPRESSED;
         for &profile in profiles {
+            if !profile.is_built() {
+                return Err(ChannelError::NotBuilt(profile));
+            }
             let rival = set.iter().find(|p| *p != profile && p.low_octet() == profile.low_octet());
             if let Some(rival) = rival {
                 return Err(ChannelError::Variants(rival, profile));
@@ -148,7 +157,7 @@ impl ProfileSet {
         Ok(set)
     }
 
-    /// Every profile of the RFC 3095 family that this crate has.
+    /// Every profile of RFC 3095, RFC 3843 and RFC 4019 that is in this build.
     pub fn v1() -> Self {
         Self::UNCOMPRESSED
             .and(ProfileId::Rtp)
@@ -162,13 +171,15 @@ impl ProfileSet {
     /// The set with `profile`, unless one that it could not be told from is in it already.
     pub fn with(self, profile: ProfileId) -> Result<Self, ChannelError> {
         match self.by_low_octet(profile.low_octet()) {
+            _ if !profile.is_built() => Err(ChannelError::NotBuilt(profile)),
             Some(rival) if rival != profile => Err(ChannelError::Variants(rival, profile)),
             _ => Ok(self.and(profile)),
         }
     }
 
+    /// The set with `profile`, if that is in this build.
     const fn and(self, profile: ProfileId) -> Self {
-        Self(self.0 | 1 << profile as u32)
+        Self(self.0 | (profile.is_built() as u32) << profile as u32)
     }
 
     /// Whether `profile` is in the set.

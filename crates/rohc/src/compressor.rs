@@ -1,5 +1,6 @@
 //! The compressor of a channel: IP packets in, ROHC packets out.
 
+mod config;
 mod flows;
 mod outcome;
 mod profile;
@@ -11,21 +12,17 @@ use thinair_wire::header::chain::{HeaderChain, NotIp};
 use thinair_wire::time::Instant;
 use thinair_wire::window::CAPACITY;
 
-use crate::channel::Channel;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
-use crate::exchange::Exchanges;
+use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback, FeedbackError, Form};
-use crate::profile::coap::{Base, CoapConfig, Template, Templates};
-use crate::profile::rfc3095::table::{Block, Pool};
-use crate::profile::rfc6846::TcpRoom;
-#[cfg(feature = "alloc")]
-use crate::profile::rfc6846::rooms_for;
 use crate::profile::{Format, ProfileId, SenderPlace as Place};
 use crate::refresh::Refresh;
-use crate::storage::Slots;
+use crate::storage::BLOCK_OCTETS;
+pub use crate::storage::CompressorMemory;
+pub(crate) use crate::storage::Shared;
 
-pub use crate::profile::rfc3095::rtp_detection::{MAX_RTP_PORTS, RtpDetection};
+pub use config::{CoapConfig, CompressorConfig, FormatPolicy, Ports, RtpDetection};
 use flows::Flows;
 pub(crate) use flows::Key;
 pub use flows::{CompressorContext, FlowLink};
@@ -38,126 +35,6 @@ pub(crate) const RECENT: usize = 128;
 
 /// How long a flow that was rejected stays uncompressed. RFC 3095, section 5.7.6.4: "for some time".
 const REJECTED_FOR: Duration = Duration::from_secs(30);
-
-/// What a compressor is told at start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CompressorConfig {
-    /// The channel, as agreed with the decompressor.
-    pub channel: Channel,
-    /// Refreshes in U-mode. Default: [`Refresh::Budget`] after 16 s, where 5 % of the octets sent pay for it or 128 packets have
-    /// passed.
-    pub refresh: Refresh,
-    /// Refreshes in O-mode, where feedback asks for them: normally [`Refresh::Off`].
-    pub refresh_two_way: Refresh,
-    /// L: packets that say a change before it is taken for known (optimistic approach), 1 to 255; 0 is taken
-    /// for 1.
-    pub repetitions: u8,
-    /// Values of a W-LSB window, 1 to 16; other values are taken for the nearest. With `window` values, one less
-    /// packet in a row may be lost.
-    pub window: u8,
-    /// Count the last IR packet of a new context twice for the behavior of the IP-ID and for TS_STRIDE, which the second packet
-    /// of a flow shows, and do not repeat them with the change to R-mode. The bench of 3GPP TS 25.323, Annex A, needs that:
-    /// it takes off 6 octets of a flow of RTP, 9 if its IPv4 Identification begins with 0 and counts, and 3 or 4 octets of
-    /// each packet that announces R-mode. Default: false, for these octets buy a packet more that has both: with four
-    /// repetitions, three packets lost behind the first cost no other packet. With true, U-mode delivers nothing
-    /// then until a refresh, O-mode until a NACK is answered.
-    pub established_by_ir: bool,
-    /// The carrier counts the packets that it loses, so that the decompressor is given their number ([`Arrival::lost`](crate::Arrival)).
-    /// An IP-ID that moves against the SN, which no checksum covers, is then sent as a whole once in 16 packets (profiles of RFC 3095, U-mode
-    /// and O-mode): a decompressor that has missed a few packets waits for that. Default: false.
-    pub counted: bool,
-    /// Send constant IP-IDs by SID in every profile, not only where it is defined (RFC 3843, section 3.3). Not
-    /// standard, but some decompressors take it.
-    pub sid_everywhere: bool,
-    /// Go to R-mode where the decompressor asks for it, in every profile of RFC 3095, RFC 3843 and RFC 4019, and in 0x0080.
-    /// A request that is not followed is declined where the profile has a word for that (RFC 3843, section 3.4), and passed
-    /// over elsewhere.
-    pub reliable: bool,
-    /// Which datagrams go by profiles 0x0001 and 0x0007.
-    pub rtp: RtpDetection,
-    /// Tell timestamps by a timer (RFC 3095, section 4.5.4), once the decompressor has told the resolution of its clock
-    /// by a CLOCK option. The value is Max_Jitter_CD, the most by which the delay between the two may vary; a packet
-    /// that varies more is decompressed wrongly, and its CRC may not tell. `None` uses no timer.
-    pub timer: Option<Duration>,
-    /// Profile 0x0081.
-    pub coap: CoapConfig,
-    /// Randomness: first sequence numbers and the hash of flows depend on it.
-    pub seed: u64,
-}
-
-impl CompressorConfig {
-    /// Defaults for a channel: the default refresh in U-mode, none in O-mode and R-mode, 4 repetitions, a window of 4.
-    pub fn new(channel: Channel) -> Self {
-        Self {
-            channel,
-            refresh: Refresh::default(),
-            refresh_two_way: Refresh::Off,
-            repetitions: 4,
-            window: 4,
-            established_by_ir: false,
-            counted: false,
-            sid_everywhere: false,
-            reliable: true,
-            rtp: RtpDetection::default(),
-            timer: None,
-            coap: CoapConfig::default(),
-            seed: 0,
-        }
-    }
-
-    /// The same, but refreshed like this in every mode: what is asked for by name holds in O-mode and R-mode, too, which
-    /// refresh nothing by default.
-    pub fn with_refresh(self, refresh: Refresh) -> Self {
-        Self { refresh, refresh_two_way: refresh, ..self }
-    }
-}
-
-/// The memory of a compressor, sized at start.
-#[derive(Debug)]
-pub struct CompressorMemory<'m> {
-    /// One place per context: [`Channel::contexts`] of them.
-    pub contexts: Slots<'m, CompressorContext>,
-    /// As many links as contexts.
-    pub links: Slots<'m, FlowLink>,
-    /// Buckets of the index of flows; twice as many as contexts is a good number.
-    pub buckets: Slots<'m, u16>,
-    /// Blocks for extension headers.
-    pub blocks: Slots<'m, Block>,
-    /// Templates of CoAP messages, for all flows together; a flow takes at most 16.
-    pub templates: Slots<'m, Template>,
-    /// Places for the flows of profile 0x0006, by CID: as many as contexts, or none. A flow whose CID has none goes by
-    /// another profile.
-    pub tcp: Slots<'m, TcpRoom>,
-}
-
-impl CompressorMemory<'_> {
-    /// Octets of all of it.
-    pub fn octets(&self) -> usize {
-        self.contexts.octets()
-            + self.links.octets()
-            + self.buckets.octets()
-            + self.blocks.octets()
-            + self.templates.octets()
-            + self.tcp.octets()
-    }
-}
-
-#[cfg(feature = "alloc")]
-impl CompressorMemory<'static> {
-    /// Memory for `channel` with `blocks` blocks for extension headers.
-    pub fn owned(channel: &Channel, blocks: usize) -> Self {
-        Self {
-            contexts: Slots::owned(alloc::vec![CompressorContext::EMPTY; channel.contexts()]),
-            links: Slots::owned(alloc::vec![FlowLink::EMPTY; channel.contexts()]),
-            buckets: Slots::owned(alloc::vec![0; (channel.contexts() * 2).next_power_of_two()]),
-            blocks: Slots::owned(alloc::vec![Block::default(); blocks]),
-            templates: Slots::owned(
-                alloc::vec![Template::EMPTY; crate::profile::coap::templates_for(channel)],
-            ),
-            tcp: Slots::owned(alloc::vec![TcpRoom::EMPTY; rooms_for(channel)]),
-        }
-    }
-}
 
 /// A packet that was compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,7 +49,7 @@ pub struct Compressed {
     pub header_in: usize,
     /// Octets of the ROHC header, CID included.
     pub header_out: usize,
-    /// Octets of the ROHC packet.
+    /// Octets written: the ROHC packet, and at an endpoint the feedback in front of it.
     pub len: usize,
     /// Why the packet is larger than need be: it refreshes a context that was established.
     pub refresh: bool,
@@ -221,45 +98,17 @@ pub struct Compressor<'m> {
     pub(crate) random: u64,
 }
 
-/// What contexts of one profile share.
-#[derive(Debug)]
-pub(crate) struct Shared<'m> {
-    pub(crate) pool: Pool<'m>,
-    /// CLOCK and JITTER options of feedback: milliseconds, and units of TS_STRIDE.
-    pub(crate) clock: Option<u8>,
-    pub(crate) jitter: u8,
-    pub(crate) templates: Templates<'m>,
-    pub(crate) bases: Slots<'m, Base>,
-    /// Flows that were taken for CoAP by a parse alone, since the start.
-    pub(crate) guessed: u32,
-    pub(crate) rooms: Slots<'m, TcpRoom>,
-}
-
-/// The messages of both directions, which an endpoint lends to its compressor.
-pub(crate) struct Linked<'a, 'm> {
-    pub(crate) sent: &'a mut Exchanges<'m>,
-    pub(crate) received: &'a Exchanges<'m>,
-}
-
 impl<'m> Compressor<'m> {
-    /// A compressor in `memory`. Fewer places than the channel has contexts make it use fewer CIDs.
-    pub fn new(config: CompressorConfig, memory: CompressorMemory<'m>) -> Self {
+    /// A compressor in memory that is lent (a [`CompressorStorage`](crate::CompressorStorage)) or owned. Fewer places than the
+    /// channel has contexts make it use fewer CIDs.
+    pub fn new(config: CompressorConfig, memory: impl Into<CompressorMemory<'m>>) -> Self {
         let config = CompressorConfig {
             repetitions: config.repetitions.max(1),
             window: config.window.clamp(1, CAPACITY as u8),
             ..config
         };
-        let (limit, credit) = (config.channel.contexts(), credit(&config));
-        let flows = Flows::new(memory.contexts, memory.links, memory.buckets, limit, config.seed, credit);
-        let shared = Shared {
-            pool: Pool::new(memory.blocks),
-            clock: None,
-            jitter: 0,
-            templates: Templates::new(memory.templates),
-            bases: Slots::Lent(&mut []),
-            guessed: 0,
-            rooms: memory.tcp,
-        };
+        let (places, shared) = memory.into().split();
+        let flows = Flows::new(places, config.channel.contexts(), config.seed, credit(&config));
         Self { config, flows, shared, group: 0, random: config.seed }
     }
 
@@ -326,7 +175,7 @@ impl<'m> Compressor<'m> {
     /// Octets of memory for one context with its link, without extension headers, and for a block of those. A
     /// context also takes two buckets of two octets each.
     pub const fn octets_per_context() -> (usize, usize) {
-        (size_of::<CompressorContext>() + size_of::<FlowLink>(), size_of::<Block>())
+        (size_of::<CompressorContext>() + size_of::<FlowLink>(), BLOCK_OCTETS)
     }
 
     /// The contexts that are in use, by CID.
@@ -416,7 +265,7 @@ fn credit(config: &CompressorConfig) -> i16 {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::channel::ProfileSet;
+    use crate::channel::{Channel, ProfileSet};
     use crate::cid::CidSpace;
     use alloc::vec::Vec;
     use thinair_wire::header::ipv4::Ipv4;

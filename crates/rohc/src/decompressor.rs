@@ -12,22 +12,16 @@ use crate::arrival::{Arrival, Moment};
 use crate::channel::Channel;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
-use crate::exchange::Exchanges;
+use crate::exchange::Linked;
 use crate::feedback::Feedback;
 use crate::mode::Mode;
 use crate::packet::{self, Body, Header, PartsError};
-#[cfg(feature = "alloc")]
-use crate::profile::coap::templates_for;
-use crate::profile::coap::{Base, Template, Templates};
-use crate::profile::rfc3095::table::Pool;
-use crate::profile::rfc6846::TcpRoom;
-#[cfg(feature = "alloc")]
-use crate::profile::rfc6846::rooms_for;
 use crate::profile::{Format, ProfileId, ReceiverPlace as Place};
 use crate::segmentation::{Reassembler, SegmentError};
-use crate::storage::Slots;
+pub use crate::storage::DecompressorMemory;
+pub(crate) use crate::storage::Shared;
+use crate::storage::{BLOCK_OCTETS, Slots};
 
-pub use crate::profile::rfc3095::table::Block;
 pub(crate) use outcome::{Failure, Problem, Unbuildable, Verified, verify_crc8};
 pub(crate) use profile::{Incoming, Policy, ReceiverContext, on_failure};
 
@@ -94,47 +88,6 @@ impl Threshold {
     pub(crate) fn is_reached(self, failures: u16) -> bool {
         let seen = failures & u16::MAX.checked_shr(16 - u32::from(self.n.clamp(1, 16))).unwrap_or(u16::MAX);
         seen.count_ones() >= u32::from(self.k)
-    }
-}
-
-/// The memory of a decompressor, sized at start.
-#[derive(Debug)]
-pub struct DecompressorMemory<'m> {
-    /// One place per context: [`Channel::contexts`] of them.
-    pub contexts: Slots<'m, DecompressorContext>,
-    /// Blocks for extension headers.
-    pub blocks: Slots<'m, Block>,
-    /// Templates of CoAP messages, for all flows together; a flow takes at most 16.
-    pub templates: Slots<'m, Template>,
-    /// Places for the flows of profile 0x0006, by CID: as many as contexts, or none. A flow whose CID has none is
-    /// rejected.
-    pub tcp: Slots<'m, TcpRoom>,
-    /// Room for a reconstructed unit: [`Channel::mrru`] octets.
-    pub unit: Slots<'m, u8>,
-}
-
-impl DecompressorMemory<'_> {
-    /// Octets of all of it.
-    pub fn octets(&self) -> usize {
-        self.contexts.octets()
-            + self.blocks.octets()
-            + self.templates.octets()
-            + self.tcp.octets()
-            + self.unit.octets()
-    }
-}
-
-#[cfg(feature = "alloc")]
-impl DecompressorMemory<'static> {
-    /// Memory for `channel` with `blocks` blocks for extension headers.
-    pub fn owned(channel: &Channel, blocks: usize) -> Self {
-        Self {
-            contexts: Slots::owned(alloc::vec![DecompressorContext::EMPTY; channel.contexts()]),
-            blocks: Slots::owned(alloc::vec![Block::default(); blocks]),
-            templates: Slots::owned(alloc::vec![Template::EMPTY; templates_for(channel)]),
-            tcp: Slots::owned(alloc::vec![TcpRoom::EMPTY; rooms_for(channel)]),
-            unit: Slots::owned(alloc::vec![0; channel.mrru()]),
-        }
     }
 }
 
@@ -307,36 +260,17 @@ pub struct Decompressor<'m> {
     moment: Moment,
 }
 
-/// What contexts of one profile share.
-#[derive(Debug)]
-pub(crate) struct Shared<'m> {
-    pub(crate) pool: Pool<'m>,
-    pub(crate) templates: Templates<'m>,
-    pub(crate) bases: Slots<'m, Base>,
-    pub(crate) rooms: Slots<'m, TcpRoom>,
-}
-
-/// The messages of both directions, which an endpoint lends to its decompressor.
-pub(crate) struct Linked<'a, 'm> {
-    pub(crate) sent: &'a Exchanges<'m>,
-    pub(crate) received: &'a mut Exchanges<'m>,
-}
-
 impl<'m> Decompressor<'m> {
-    /// A decompressor in `memory`. Fewer places than the channel has contexts make it refuse higher CIDs.
-    pub fn new(config: DecompressorConfig, mut memory: DecompressorMemory<'m>) -> Self {
-        memory.contexts.fill(DecompressorContext::EMPTY);
-        let shared = Shared {
-            pool: Pool::new(memory.blocks),
-            templates: Templates::new(memory.templates),
-            bases: Slots::Lent(&mut []),
-            rooms: memory.tcp,
-        };
+    /// A decompressor in memory that is lent (a [`DecompressorStorage`](crate::DecompressorStorage)) or owned. Fewer places than
+    /// the channel has contexts make it refuse higher CIDs.
+    pub fn new(config: DecompressorConfig, memory: impl Into<DecompressorMemory<'m>>) -> Self {
+        let (mut contexts, unit, shared) = memory.into().split();
+        contexts.fill(DecompressorContext::EMPTY);
         Self {
             config,
-            contexts: memory.contexts,
+            contexts,
             shared,
-            reassembler: Reassembler::new(memory.unit),
+            reassembler: Reassembler::new(unit),
             pending: [None; PENDING],
             moment: Moment::default(),
         }
@@ -427,7 +361,7 @@ impl<'m> Decompressor<'m> {
 
     /// Octets of memory for one context, without extension headers, and for a block of those.
     pub const fn octets_per_context() -> (usize, usize) {
-        (size_of::<DecompressorContext>(), size_of::<Block>())
+        (size_of::<DecompressorContext>(), BLOCK_OCTETS)
     }
 
     /// RFC 5795, section 5.2.5.2: a reconstructed unit holds neither padding, feedback nor segments.

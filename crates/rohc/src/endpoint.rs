@@ -4,11 +4,17 @@
 use thinair_wire::time::Instant;
 
 use crate::arrival::Arrival;
-use crate::compressor::{self, CompressError, Compressed, Compressor};
-use crate::decompressor::{self, DecompressError, Decompressed, Decompressor};
-use crate::exchange::Exchanges;
+use crate::compressor::{CompressError, Compressed, Compressor, CompressorConfig};
+use crate::decompressor::{DecompressError, Decompressed, Decompressor, DecompressorConfig};
+#[cfg(feature = "coap")]
+use crate::exchange::{Exchanges, Linked};
 use crate::feedback::MAX_ELEMENT;
 use crate::packet;
+#[cfg(feature = "coap")]
+use crate::storage::Slots;
+use crate::storage::Storage;
+#[cfg(feature = "alloc")]
+use crate::storage::{CompressorMemory, DecompressorMemory};
 
 /// Compressor and decompressor of one side.
 ///
@@ -22,7 +28,9 @@ pub struct Endpoint<'m> {
     /// The decompressor of the incoming channel.
     pub decompressor: Decompressor<'m>,
     /// Messages that went out, and that came in, for responses to refer to.
+    #[cfg(feature = "coap")]
     sent: Exchanges<'m>,
+    #[cfg(feature = "coap")]
     received: Exchanges<'m>,
 }
 
@@ -30,11 +38,56 @@ impl<'m> Endpoint<'m> {
     /// Pairs two channels of opposite directions. Without [exchanges](Self::with_exchanges) no packet of one refers
     /// to messages of the other.
     pub fn new(compressor: Compressor<'m>, decompressor: Decompressor<'m>) -> Self {
-        Self { compressor, decompressor, sent: Exchanges::none(), received: Exchanges::none() }
+        Self {
+            compressor,
+            decompressor,
+            #[cfg(feature = "coap")]
+            sent: Exchanges::none(),
+            #[cfg(feature = "coap")]
+            received: Exchanges::none(),
+        }
+    }
+
+    /// Both ends of a device in memory of sizes that are known when it is compiled.
+    pub fn in_storage<
+        const C: usize,
+        const B: usize,
+        const T: usize,
+        const R: usize,
+        const U: usize,
+        const E: usize,
+    >(
+        compressor: CompressorConfig,
+        decompressor: DecompressorConfig,
+        storage: &'m mut Storage<C, B, T, R, U, E>,
+    ) -> Self {
+        let endpoint = Self::new(
+            Compressor::new(compressor, &mut storage.compressor),
+            Decompressor::new(decompressor, &mut storage.decompressor),
+        );
+        #[cfg(feature = "coap")]
+        let [sent, received] = storage.exchanges.each_mut().map(|ring| Exchanges::new(Slots::Lent(ring)));
+        #[cfg(feature = "coap")]
+        let endpoint = endpoint.with_exchanges(sent, received);
+        endpoint
+    }
+
+    /// Both ends of a device in memory that the channels ask for.
+    #[cfg(feature = "alloc")]
+    pub fn owned(compressor: CompressorConfig, decompressor: DecompressorConfig, blocks: usize) -> Self {
+        let (out, back) = (compressor.channel, decompressor.channel);
+        let endpoint = Self::new(
+            Compressor::new(compressor, CompressorMemory::owned(&out, blocks)),
+            Decompressor::new(decompressor, DecompressorMemory::owned(&back, blocks)),
+        );
+        #[cfg(feature = "coap")]
+        let endpoint = endpoint.with_exchanges(Exchanges::for_channel(&out), Exchanges::for_channel(&back));
+        endpoint
     }
 
     /// The pair with memory for the last messages that went out and that came in: CoAP responses are then said in
     /// terms of their requests. **Both ends must have room for equally many**, as with [`Exchanges::for_channel`].
+    #[cfg(feature = "coap")]
     pub fn with_exchanges(self, sent: Exchanges<'m>, received: Exchanges<'m>) -> Self {
         Self { sent, received, ..self }
     }
@@ -44,23 +97,21 @@ impl<'m> Endpoint<'m> {
         self.compressor.begin_group();
     }
 
-    /// Compresses a packet to the start of `out`, behind the feedback that waits (at most one element). Returns
-    /// what became of it, and the octets in all.
-    pub fn send(
-        &mut self,
-        now: Instant,
-        packet: &[u8],
-        out: &mut [u8],
-    ) -> Result<(Compressed, usize), CompressError> {
+    /// Compresses a packet to the start of `out`, behind the feedback that waits (at most one element), which counts in
+    /// [`len`](Compressed::len).
+    pub fn send(&mut self, now: Instant, packet: &[u8], out: &mut [u8]) -> Result<Compressed, CompressError> {
         let have = out.len();
         let mut element = [0; MAX_ELEMENT];
         let feedback = self.decompressor.poll_feedback(&mut element).unwrap_or(0);
         let (front, room) =
             out.split_at_mut_checked(feedback).ok_or(CompressError::OutputTooSmall { have })?;
         front.copy_from_slice(element.get(..feedback).unwrap_or_default());
-        let linked = compressor::Linked { sent: &mut self.sent, received: &self.received };
-        let compressed = self.compressor.compress_linked(now, packet, room, Some(linked))?;
-        Ok((compressed, feedback + compressed.len))
+        #[cfg(feature = "coap")]
+        let linked = Some(Linked { sent: &mut self.sent, received: &mut self.received });
+        #[cfg(not(feature = "coap"))]
+        let linked = None;
+        let compressed = self.compressor.compress_linked(now, packet, room, linked)?;
+        Ok(Compressed { len: feedback + compressed.len, ..compressed })
     }
 
     /// Takes a ROHC packet: feedback in front goes to the compressor, the rest is decompressed to `out`.
@@ -80,14 +131,18 @@ impl<'m> Endpoint<'m> {
                 let _ = self.compressor.receive_feedback(arrival.now, element);
             }
         }
-        let linked = decompressor::Linked { sent: &self.sent, received: &mut self.received };
-        self.decompressor.decompress_linked(arrival, packet, out, Some(linked))
+        #[cfg(feature = "coap")]
+        let linked = Some(Linked { sent: &mut self.sent, received: &mut self.received });
+        #[cfg(not(feature = "coap"))]
+        let linked = None;
+        self.decompressor.decompress_linked(arrival, packet, out, linked)
     }
 
     /// Takes the messages that the other end has received for those that this end has sent.
     ///
     /// For an observer who decompresses both directions of a link without being an end of it: **call it on the sender's
     /// endpoint after each packet that `other` has received.**
+    #[cfg(feature = "coap")]
     pub fn observe(&mut self, other: &Self) {
         self.sent.copy_from(&other.received);
     }

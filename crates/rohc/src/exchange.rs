@@ -5,7 +5,6 @@
 use crate::channel::Channel;
 #[cfg(feature = "alloc")]
 use crate::profile::ProfileId;
-use crate::profile::coap::Token;
 use crate::storage::Slots;
 
 /// No Block option.
@@ -13,6 +12,61 @@ const NO_BLOCK: u32 = u32::MAX;
 
 /// Messages of a flow that are looked at, newest first; a compressor uses the newer half.
 const OF_A_FLOW: usize = 64;
+
+/// A token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Token {
+    /// Octets behind the token are zero.
+    pub(crate) octets: [u8; 8],
+    pub(crate) len: u8,
+}
+
+impl Token {
+    /// No token.
+    pub(crate) const EMPTY: Self = Self { octets: [0; 8], len: 0 };
+
+    /// The token of at most 8 octets.
+    #[inline]
+    pub(crate) fn of(octets: &[u8]) -> Self {
+        let mut token = Self { octets: [0; 8], len: octets.len().min(8) as u8 };
+        for (to, from) in token.octets.iter_mut().zip(octets) {
+            *to = *from;
+        }
+        token
+    }
+
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        self.octets.get(..usize::from(self.len)).unwrap_or_default()
+    }
+
+    /// The token as a uint.
+    #[inline]
+    pub(crate) fn uint(&self) -> u64 {
+        u64::from_be_bytes(self.octets).checked_shr(64 - 8 * u32::from(self.len)).unwrap_or(0)
+    }
+
+    /// A uint in `len` octets.
+    #[inline]
+    pub(crate) fn of_uint(value: u64, len: u8) -> Self {
+        let shifted = value.checked_shl(64 - 8 * u32::from(len.min(8))).unwrap_or(0);
+        Self { octets: shifted.to_be_bytes(), len: len.min(8) }
+    }
+
+    /// A uint in its shortest form.
+    #[inline]
+    pub(crate) fn of_shortest_uint(value: u64) -> Self {
+        Self::of_uint(value, (8 - value.leading_zeros() / 8) as u8)
+    }
+}
+
+/// Messages of both directions, which an endpoint lends to its compressor and decompressor.
+pub(crate) struct Linked<'a, 'm> {
+    /// Messages that this end has sent.
+    pub(crate) sent: &'a mut Exchanges<'m>,
+    /// Messages that this end has received.
+    pub(crate) received: &'a mut Exchanges<'m>,
+}
 
 /// A message that was sent, or that was received and verified.
 #[derive(Clone, Copy, Debug)]

@@ -35,6 +35,18 @@
 
 #![no_std]
 #![deny(missing_docs)]
+// What only profiles need that are left out.
+#![cfg_attr(
+    not(all(
+        feature = "rtp",
+        feature = "udp",
+        feature = "esp",
+        feature = "ip",
+        feature = "tcp",
+        feature = "coap"
+    )),
+    allow(dead_code, unused_imports)
+)]
 
 #[cfg(any(test, feature = "alloc"))]
 extern crate alloc;
@@ -68,13 +80,14 @@ pub use arrival::Arrival;
 pub use channel::{Channel, ChannelError, Integrity, ProfileSet};
 pub use cid::{Cid, CidSpace};
 pub use compressor::{
-    CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory, MAX_RTP_PORTS, RtpDetection,
+    CoapConfig, CompressError, Compressed, Compressor, CompressorConfig, FormatPolicy, Ports, RtpDetection,
 };
-pub use decompressor::{
-    DecompressError, Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Threshold,
-};
+pub use contexts::ContextState;
+pub use decompressor::{DecompressError, Decompressed, Decompressor, DecompressorConfig, Threshold};
 pub use endpoint::Endpoint;
+pub use feedback::FeedbackError;
 pub use mode::Mode;
 pub use profile::{Format, ProfileId};
 pub use refresh::Refresh;
+pub use storage::{CompressorMemory, CompressorStorage, DecompressorMemory, DecompressorStorage, Storage};
 pub use thinair_wire::time::Instant;

@@ -1,9 +1,12 @@
 //! The profiles: identifiers (RFC 5795, section 8), the registry of this crate, and a folder per RFC.
 
+#[cfg(feature = "coap")]
 pub mod coap;
 mod format;
-pub mod rfc3095;
-pub mod rfc6846;
+#[cfg(feature = "rfc3095")]
+pub(crate) mod rfc3095;
+#[cfg(feature = "tcp")]
+pub(crate) mod rfc6846;
 pub(crate) mod uncompressed;
 
 use thinair_wire::time::Instant;
@@ -12,9 +15,9 @@ use crate::compressor::{CompressError, Compressed, Compressor, Outgoing, SenderC
 use crate::decompressor::{Decompressor, Incoming, Problem, ReceiverContext, Verified};
 pub use format::Format;
 
-/// Declares [`ProfileId`]: variants, numbers and names.
+/// Declares [`ProfileId`]: variants, numbers, names, and the Cargo features without which a profile is left out.
 macro_rules! identifiers {
-    ($($(#[$doc:meta])+ $variant:ident = $number:literal $name:literal,)+) => {
+    ($($(#[$doc:meta])+ $variant:ident = $number:literal $name:literal $($feature:literal)*,)+) => {
         /// A profile identifier (RFC 5795, section 8). The 8 low bits name the profile in packets, the 8 high bits
         /// its variant.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,6 +46,20 @@ macro_rules! identifiers {
                     $(Self::$variant => $name,)+
                 }
             }
+
+            /// Whether the profile is in this build.
+            pub const fn is_built(self) -> bool {
+                match self {
+                    $(Self::$variant => true $(&& cfg!(feature = $feature))*,)+
+                }
+            }
+
+            /// The Cargo features that bring the profile into a build.
+            pub const fn features(self) -> &'static [&'static str] {
+                match self {
+                    $(Self::$variant => &[$($feature),*],)+
+                }
+            }
         }
     };
 }
@@ -51,24 +68,24 @@ identifiers! {
     /// 0x0000, uncompressed. RFC 5795, section 5.4.
     Uncompressed = 0x0000 "uncompressed",
     /// 0x0001, RTP/UDP/IP. RFC 3095, section 5.7, with RFC 4815.
-    Rtp = 0x0001 "rtp",
+    Rtp = 0x0001 "rtp" "rtp",
     /// 0x0002, UDP/IP. RFC 3095, section 5.11, with RFC 4815.
-    Udp = 0x0002 "udp",
+    Udp = 0x0002 "udp" "udp",
     /// 0x0003, ESP/IP. RFC 3095, section 5.12, with RFC 4815.
-    Esp = 0x0003 "esp",
+    Esp = 0x0003 "esp" "esp",
     /// 0x0004, IP only. RFC 3843, with RFC 4815.
-    Ip = 0x0004 "ip",
+    Ip = 0x0004 "ip" "ip",
     /// 0x0006, TCP/IP: ROHC-TCP. RFC 6846.
-    Tcp = 0x0006 "tcp",
+    Tcp = 0x0006 "tcp" "tcp",
     /// 0x0007, RTP/UDP-Lite/IP. RFC 4019, with RFC 4815.
-    RtpUdpLite = 0x0007 "rtp-udp-lite",
+    RtpUdpLite = 0x0007 "rtp-udp-lite" "rtp" "udp-lite",
     /// 0x0008, UDP-Lite/IP. RFC 4019, with RFC 4815.
-    UdpLite = 0x0008 "udp-lite",
+    UdpLite = 0x0008 "udp-lite" "udp-lite",
     /// 0x0080, CoAP/UDP/IP as published by Majanen, Koskela and Valta (2015): profile 0x0002 with the CoAP header
     /// added.
-    Coap2015 = 0x0080 "coap-2015",
+    Coap2015 = 0x0080 "coap-2015" "coap-2015",
     /// 0x0081, CoAP/UDP/IP: `docs/coap-profile.md`.
-    Coap = 0x0081 "coap",
+    Coap = 0x0081 "coap" "coap",
 }
 
 impl ProfileId {
@@ -209,8 +226,11 @@ macro_rules! registry {
 }
 
 registry! {
+    #[cfg(feature = "coap")]
     Coap: coap::compress::Context, coap::decompress::Context, Coap;
+    #[cfg(feature = "tcp")]
     Tcp: rfc6846::compress::Context, rfc6846::decompress::Context, Tcp;
+    #[cfg(feature = "rfc3095")]
     Rfc3095: rfc3095::compress::Context, rfc3095::decompress::Context,
         Rtp | Udp | Esp | Ip | RtpUdpLite | UdpLite | Coap2015;
     Uncompressed: uncompressed::Sender, uncompressed::Receiver, Uncompressed;

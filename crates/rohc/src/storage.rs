@@ -1,9 +1,36 @@
-//! Memory that is sized at start: lent by the caller, or owned with the feature `alloc`.
+//! Memory of both ends, sized at start: lent by the caller, or owned with the feature `alloc`.
 
+use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 
 #[cfg(feature = "alloc")]
-use alloc::vec::Vec;
+use alloc::{vec, vec::Vec};
+
+#[cfg(feature = "alloc")]
+use crate::channel::Channel;
+use crate::compressor::{CompressorContext, FlowLink};
+use crate::decompressor::DecompressorContext;
+#[cfg(feature = "coap")]
+use crate::exchange::Exchange;
+#[cfg(all(feature = "alloc", feature = "tcp"))]
+use crate::profile::ProfileId;
+#[cfg(all(feature = "alloc", feature = "coap"))]
+use crate::profile::coap::templates_for;
+#[cfg(feature = "coap")]
+use crate::profile::coap::{Base, Template, Templates};
+#[cfg(feature = "rfc3095")]
+use crate::profile::rfc3095::table::{Block, Pool};
+#[cfg(feature = "tcp")]
+use crate::profile::rfc6846::TcpRoom;
+
+/// Octets of a block for extension headers.
+pub(crate) const BLOCK_OCTETS: usize = {
+    #[cfg(feature = "rfc3095")]
+    let octets = size_of::<Block>();
+    #[cfg(not(feature = "rfc3095"))]
+    let octets = 0;
+    octets
+};
 
 /// A fixed number of places.
 #[derive(Debug)]
@@ -51,5 +78,373 @@ impl<T> DerefMut for Slots<'_, T> {
             #[cfg(feature = "alloc")]
             Self::Owned(places) => places,
         }
+    }
+}
+
+/// Pools of which contexts take what they need: blocks for extension headers, templates of CoAP messages, and rooms for flows of
+/// profile 0x0006.
+#[derive(Debug)]
+struct PoolStorage<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize> {
+    #[cfg(feature = "rfc3095")]
+    blocks: [Block; BLOCKS],
+    #[cfg(feature = "coap")]
+    templates: [Template; TEMPLATES],
+    #[cfg(feature = "tcp")]
+    rooms: [TcpRoom; ROOMS],
+}
+
+impl<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize> PoolStorage<BLOCKS, TEMPLATES, ROOMS> {
+    const EMPTY: Self = Self {
+        #[cfg(feature = "rfc3095")]
+        blocks: [Block::EMPTY; BLOCKS],
+        #[cfg(feature = "coap")]
+        templates: [Template::EMPTY; TEMPLATES],
+        #[cfg(feature = "tcp")]
+        rooms: [TcpRoom::EMPTY; ROOMS],
+    };
+
+    fn lend(&mut self) -> PoolMemory<'_> {
+        PoolMemory {
+            #[cfg(feature = "rfc3095")]
+            blocks: Slots::Lent(&mut self.blocks),
+            #[cfg(feature = "coap")]
+            templates: Slots::Lent(&mut self.templates),
+            #[cfg(feature = "tcp")]
+            rooms: Slots::Lent(&mut self.rooms),
+            none: PhantomData,
+        }
+    }
+}
+
+/// [`PoolStorage`] that is lent or owned.
+#[derive(Debug)]
+struct PoolMemory<'m> {
+    #[cfg(feature = "rfc3095")]
+    blocks: Slots<'m, Block>,
+    #[cfg(feature = "coap")]
+    templates: Slots<'m, Template>,
+    #[cfg(feature = "tcp")]
+    rooms: Slots<'m, TcpRoom>,
+    none: PhantomData<&'m ()>,
+}
+
+impl PoolMemory<'_> {
+    fn octets(&self) -> usize {
+        let octets = 0;
+        #[cfg(feature = "rfc3095")]
+        let octets = octets + self.blocks.octets();
+        #[cfg(feature = "coap")]
+        let octets = octets + self.templates.octets();
+        #[cfg(feature = "tcp")]
+        let octets = octets + self.rooms.octets();
+        octets
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl PoolMemory<'static> {
+    #[cfg_attr(not(all(feature = "rfc3095", feature = "coap")), allow(unused_variables))]
+    fn owned(channel: &Channel, blocks: usize) -> Self {
+        Self {
+            #[cfg(feature = "rfc3095")]
+            blocks: Slots::owned(vec![Block::EMPTY; blocks]),
+            #[cfg(feature = "coap")]
+            templates: Slots::owned(vec![Template::EMPTY; templates_for(channel)]),
+            #[cfg(feature = "tcp")]
+            rooms: Slots::owned(vec![TcpRoom::EMPTY; rooms_for(channel)]),
+            none: PhantomData,
+        }
+    }
+}
+
+/// Places for flows of profile 0x0006: one for each context if the channel has it.
+#[cfg(all(feature = "alloc", feature = "tcp"))]
+fn rooms_for(channel: &Channel) -> usize {
+    if channel.profiles().has(ProfileId::Tcp) { channel.contexts() } else { 0 }
+}
+
+/// What the contexts of a compressor or decompressor share, each profile by itself.
+#[derive(Debug)]
+pub(crate) struct Shared<'m> {
+    #[cfg(feature = "rfc3095")]
+    pub(crate) pool: Pool<'m>,
+    /// CLOCK and JITTER options of feedback: milliseconds, and units of TS_STRIDE.
+    #[cfg(feature = "rfc3095")]
+    pub(crate) clock: Option<u8>,
+    #[cfg(feature = "rfc3095")]
+    pub(crate) jitter: u8,
+    #[cfg(feature = "coap")]
+    pub(crate) templates: Templates<'m>,
+    #[cfg(feature = "coap")]
+    pub(crate) bases: Slots<'m, Base>,
+    /// Flows that were taken for CoAP by a parse alone, since the start.
+    #[cfg(feature = "coap")]
+    pub(crate) guessed: u32,
+    #[cfg(feature = "tcp")]
+    pub(crate) rooms: Slots<'m, TcpRoom>,
+    none: PhantomData<&'m ()>,
+}
+
+impl<'m> Shared<'m> {
+    #[cfg_attr(not(any(feature = "rfc3095", feature = "coap", feature = "tcp")), allow(unused_variables))]
+    fn new(memory: PoolMemory<'m>) -> Self {
+        Self {
+            #[cfg(feature = "rfc3095")]
+            pool: Pool::new(memory.blocks),
+            #[cfg(feature = "rfc3095")]
+            clock: None,
+            #[cfg(feature = "rfc3095")]
+            jitter: 0,
+            #[cfg(feature = "coap")]
+            templates: Templates::new(memory.templates),
+            #[cfg(feature = "coap")]
+            bases: Slots::Lent(&mut []),
+            #[cfg(feature = "coap")]
+            guessed: 0,
+            #[cfg(feature = "tcp")]
+            rooms: memory.rooms,
+            none: PhantomData,
+        }
+    }
+}
+
+/// Memory of a compressor, whose sizes are known when it is compiled.
+///
+/// It has places for `CONTEXTS` flows, `BLOCKS` blocks for extension headers (one for each flow that has some), `TEMPLATES` kinds of
+/// CoAP messages (four for each flow are a good number, a flow takes at most 16), and for `TCP` flows of profile 0x0006: as many as
+/// contexts, or none. A flow for which there is no room goes by another profile.
+///
+/// ```
+/// use thinair_rohc::{Channel, CidSpace, Compressor, CompressorConfig, CompressorStorage, ProfileSet};
+///
+/// let channel = Channel::new(CidSpace::Small, 3, ProfileSet::default())?;
+/// let mut storage = CompressorStorage::<4, 4, 16>::new();
+/// let mut compressor = Compressor::new(CompressorConfig::new(channel), &mut storage);
+/// # Ok::<(), thinair_rohc::ChannelError>(())
+/// ```
+#[derive(Debug)]
+pub struct CompressorStorage<
+    const CONTEXTS: usize,
+    const BLOCKS: usize = 0,
+    const TEMPLATES: usize = 0,
+    const TCP: usize = 0,
+> {
+    contexts: [CompressorContext; CONTEXTS],
+    links: [FlowLink; CONTEXTS],
+    buckets: [[u16; 2]; CONTEXTS],
+    pools: PoolStorage<BLOCKS, TEMPLATES, TCP>,
+}
+
+impl<const C: usize, const B: usize, const T: usize, const R: usize> CompressorStorage<C, B, T, R> {
+    /// Memory without a flow.
+    pub const fn new() -> Self {
+        Self {
+            contexts: [CompressorContext::EMPTY; C],
+            links: [FlowLink::EMPTY; C],
+            buckets: [[0; 2]; C],
+            pools: PoolStorage::EMPTY,
+        }
+    }
+}
+
+impl<const C: usize, const B: usize, const T: usize, const R: usize> Default
+    for CompressorStorage<C, B, T, R>
+{
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Memory of a compressor: a [`CompressorStorage`] that is lent, or memory [`owned`](Self::owned) by it.
+#[derive(Debug)]
+pub struct CompressorMemory<'m> {
+    pub(crate) contexts: Slots<'m, CompressorContext>,
+    pub(crate) links: Slots<'m, FlowLink>,
+    pub(crate) buckets: Slots<'m, u16>,
+    pools: PoolMemory<'m>,
+}
+
+impl<'m, const C: usize, const B: usize, const T: usize, const R: usize>
+    From<&'m mut CompressorStorage<C, B, T, R>> for CompressorMemory<'m>
+{
+    fn from(storage: &'m mut CompressorStorage<C, B, T, R>) -> Self {
+        Self {
+            contexts: Slots::Lent(&mut storage.contexts),
+            links: Slots::Lent(&mut storage.links),
+            buckets: Slots::Lent(storage.buckets.as_flattened_mut()),
+            pools: storage.pools.lend(),
+        }
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl CompressorMemory<'static> {
+    /// The memory with so many templates of CoAP messages, for all flows together.
+    #[cfg(feature = "coap")]
+    pub fn with_templates(mut self, templates: usize) -> Self {
+        self.pools.templates = Slots::owned(vec![Template::EMPTY; templates]);
+        self
+    }
+
+    /// The memory with room for so many flows of profile 0x0006.
+    #[cfg(feature = "tcp")]
+    pub fn with_tcp_flows(mut self, flows: usize) -> Self {
+        self.pools.rooms = Slots::owned(vec![TcpRoom::EMPTY; flows]);
+        self
+    }
+
+    /// Memory for a channel, with `blocks` blocks for extension headers.
+    pub fn owned(channel: &Channel, blocks: usize) -> Self {
+        Self {
+            contexts: Slots::owned(vec![CompressorContext::EMPTY; channel.contexts()]),
+            links: Slots::owned(vec![FlowLink::EMPTY; channel.contexts()]),
+            buckets: Slots::owned(vec![0; (channel.contexts() * 2).next_power_of_two()]),
+            pools: PoolMemory::owned(channel, blocks),
+        }
+    }
+}
+
+impl<'m> CompressorMemory<'m> {
+    /// Octets of all of it.
+    pub fn octets(&self) -> usize {
+        self.contexts.octets() + self.links.octets() + self.buckets.octets() + self.pools.octets()
+    }
+
+    /// Contexts, links and buckets; and what contexts share.
+    #[allow(clippy::type_complexity)]
+    pub(crate) fn split(
+        self,
+    ) -> ((Slots<'m, CompressorContext>, Slots<'m, FlowLink>, Slots<'m, u16>), Shared<'m>) {
+        ((self.contexts, self.links, self.buckets), Shared::new(self.pools))
+    }
+}
+
+/// Memory of a decompressor, whose sizes are known when it is compiled: those of [`CompressorStorage`], and `UNIT` octets for a
+/// reconstructed unit ([`Channel::mrru`](crate::Channel::mrru); 0 without segments).
+#[derive(Debug)]
+pub struct DecompressorStorage<
+    const CONTEXTS: usize,
+    const BLOCKS: usize = 0,
+    const TEMPLATES: usize = 0,
+    const TCP: usize = 0,
+    const UNIT: usize = 0,
+> {
+    contexts: [DecompressorContext; CONTEXTS],
+    pools: PoolStorage<BLOCKS, TEMPLATES, TCP>,
+    unit: [u8; UNIT],
+}
+
+impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: usize>
+    DecompressorStorage<C, B, T, R, U>
+{
+    /// Memory without a context.
+    pub const fn new() -> Self {
+        Self { contexts: [DecompressorContext::EMPTY; C], pools: PoolStorage::EMPTY, unit: [0; U] }
+    }
+}
+
+impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: usize> Default
+    for DecompressorStorage<C, B, T, R, U>
+{
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Memory of a decompressor: a [`DecompressorStorage`] that is lent, or memory [`owned`](Self::owned) by it.
+#[derive(Debug)]
+pub struct DecompressorMemory<'m> {
+    pub(crate) contexts: Slots<'m, DecompressorContext>,
+    pub(crate) unit: Slots<'m, u8>,
+    pools: PoolMemory<'m>,
+}
+
+impl<'m, const C: usize, const B: usize, const T: usize, const R: usize, const U: usize>
+    From<&'m mut DecompressorStorage<C, B, T, R, U>> for DecompressorMemory<'m>
+{
+    fn from(storage: &'m mut DecompressorStorage<C, B, T, R, U>) -> Self {
+        Self {
+            contexts: Slots::Lent(&mut storage.contexts),
+            unit: Slots::Lent(&mut storage.unit),
+            pools: storage.pools.lend(),
+        }
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl DecompressorMemory<'static> {
+    /// The memory with so many templates of CoAP messages, for all flows together.
+    #[cfg(feature = "coap")]
+    pub fn with_templates(mut self, templates: usize) -> Self {
+        self.pools.templates = Slots::owned(vec![Template::EMPTY; templates]);
+        self
+    }
+
+    /// The memory with room for so many flows of profile 0x0006.
+    #[cfg(feature = "tcp")]
+    pub fn with_tcp_flows(mut self, flows: usize) -> Self {
+        self.pools.rooms = Slots::owned(vec![TcpRoom::EMPTY; flows]);
+        self
+    }
+
+    /// Memory for a channel, with `blocks` blocks for extension headers.
+    pub fn owned(channel: &Channel, blocks: usize) -> Self {
+        Self {
+            contexts: Slots::owned(vec![DecompressorContext::EMPTY; channel.contexts()]),
+            unit: Slots::owned(vec![0; channel.mrru()]),
+            pools: PoolMemory::owned(channel, blocks),
+        }
+    }
+}
+
+impl<'m> DecompressorMemory<'m> {
+    /// Octets of all of it.
+    pub fn octets(&self) -> usize {
+        self.contexts.octets() + self.unit.octets() + self.pools.octets()
+    }
+
+    /// Contexts, the reconstructed unit, and what contexts share.
+    pub(crate) fn split(self) -> (Slots<'m, DecompressorContext>, Slots<'m, u8>, Shared<'m>) {
+        (self.contexts, self.unit, Shared::new(self.pools))
+    }
+}
+
+/// Memory of both ends of a device, whose sizes are known when it is compiled: those of [`CompressorStorage`] for either end, and
+/// `EXCHANGES` CoAP messages of each direction that responses can refer to, half of which may be lost: a power of two, and the same
+/// at the other device.
+#[derive(Debug)]
+pub struct Storage<
+    const CONTEXTS: usize,
+    const BLOCKS: usize = 0,
+    const TEMPLATES: usize = 0,
+    const TCP: usize = 0,
+    const UNIT: usize = 0,
+    const EXCHANGES: usize = 0,
+> {
+    pub(crate) compressor: CompressorStorage<CONTEXTS, BLOCKS, TEMPLATES, TCP>,
+    pub(crate) decompressor: DecompressorStorage<CONTEXTS, BLOCKS, TEMPLATES, TCP, UNIT>,
+    #[cfg(feature = "coap")]
+    pub(crate) exchanges: [[Exchange; EXCHANGES]; 2],
+}
+
+impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: usize, const E: usize>
+    Storage<C, B, T, R, U, E>
+{
+    /// Memory without a flow.
+    pub const fn new() -> Self {
+        Self {
+            compressor: CompressorStorage::new(),
+            decompressor: DecompressorStorage::new(),
+            #[cfg(feature = "coap")]
+            exchanges: [[Exchange::EMPTY; E]; 2],
+        }
+    }
+}
+
+impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: usize, const E: usize> Default
+    for Storage<C, B, T, R, U, E>
+{
+    fn default() -> Self {
+        Self::new()
     }
 }

@@ -7,8 +7,8 @@ mod common;
 use common::Random;
 use common::coap::{Flow, FlowName, Message, Side, datagram, packet};
 use proptest::prelude::*;
+use thinair_rohc::FormatPolicy;
 use thinair_rohc::exchange::Exchanges;
-use thinair_rohc::profile::coap::FormatPolicy;
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, DecompressError, Decompressor,
     DecompressorConfig, DecompressorMemory, Endpoint, Format, Instant, Integrity, Mode, ProfileId,
@@ -76,7 +76,8 @@ trait Send {
 
 impl Send for Endpoint<'_> {
     fn compressor_send(&mut self, now: Instant, packet: &[u8], out: &mut [u8]) -> (Format, usize) {
-        let (compressed, len) = self.send(now, packet, out).unwrap();
+        let compressed = self.send(now, packet, out).unwrap();
+        let len = compressed.len;
         (compressed.format, len)
     }
 }
@@ -405,7 +406,8 @@ fn no_single_bit_makes_a_wrong_header() {
             let mut out = [0; 500];
             let near = usize::from(side == Side::Server);
             let now = Instant::from_millis(link.now + 100);
-            let (compressed, len) = link.ends[near].send(now, &sent, &mut out).unwrap();
+            let compressed = link.ends[near].send(now, &sent, &mut out).unwrap();
+            let len = compressed.len;
             for bit in 0..8 * compressed.header_out {
                 let mut damaged = out[..len].to_vec();
                 damaged[bit / 8] ^= 1 << (bit % 8);

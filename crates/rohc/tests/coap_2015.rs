@@ -12,7 +12,8 @@ use common::{Flow, IdKind, Layer, Random};
 use proptest::prelude::*;
 use thinair_rohc::{
     Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
-    DecompressorConfig, DecompressorMemory, Endpoint, Format, Instant, Mode, ProfileId, ProfileSet, Refresh,
+    DecompressorConfig, DecompressorMemory, Endpoint, Format, Instant, Mode, Ports, ProfileId, ProfileSet,
+    Refresh,
 };
 
 /// Two ends of a link, of which one sends.
@@ -44,7 +45,8 @@ impl Link {
 
     fn send(&mut self, packet: &[u8]) -> Compressed {
         self.now = self.now + Duration::from_millis(20);
-        let (compressed, len) = self.near.send(self.now, packet, &mut self.rohc).unwrap();
+        let compressed = self.near.send(self.now, packet, &mut self.rohc).unwrap();
+        let len = compressed.len;
         self.len = len;
         compressed
     }
@@ -226,7 +228,7 @@ fn ports_tell_which_packets_are_coap() {
     let packet = flow.carry(Talk::get().next(), &mut Random(5));
     let profile = |ports: &[u16], set: ProfileSet| {
         let channel = Channel::new(CidSpace::Small, 15, set).unwrap();
-        let ports = thinair_rohc::profile::coap::CoapPorts::of(ports).unwrap();
+        let ports = Ports::of(ports).unwrap();
         let mut link = Link::new(channel, Mode::Unidirectional, 16, |config| config.coap.ports = ports);
         // An IR packet of the UDP profile needs a payload, which the whole message is then.
         link.carry(&packet).profile

@@ -59,7 +59,7 @@ fn run(six: bool, mode: Mode, what: Impairment, seed: u64, packets: usize) -> Co
             flow.layers[0].id = flow.layers[0].id.wrapping_add(random.below(40) as u16);
         }
         let packet = flow.packet(&mut random);
-        let (_, len) = near.send(now, &packet, &mut rohc).unwrap();
+        let len = near.send(now, &packet, &mut rohc).unwrap().len;
         count.sent += 1;
         let mut arriving = Vec::new();
         if quiet == 0 && what.loss > 0 && random.once_in(what.loss) {

@@ -8,9 +8,6 @@ mod common;
 use common::coap::{Message, Side};
 use common::tcp::{Outer, Packet};
 use common::{Flow, Layer, Random, any_flow};
-use thinair_rohc::profile::coap::Template;
-use thinair_rohc::profile::rfc6846::TcpRoom;
-use thinair_rohc::storage::Slots;
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Endpoint, Instant, Mode, ProfileId, ProfileSet,
@@ -37,13 +34,11 @@ impl Link {
     fn new(profiles: ProfileSet, sizes: Sizes, mode: Mode) -> Self {
         let channel = Channel::new(CidSpace::Small, sizes.contexts - 1, profiles).unwrap();
         let end = || {
-            let mut memory = CompressorMemory::owned(&channel, sizes.blocks);
-            memory.templates = Slots::owned(vec![Template::EMPTY; sizes.templates]);
-            memory.tcp = Slots::owned(vec![TcpRoom::EMPTY; sizes.rooms]);
+            let memory = CompressorMemory::owned(&channel, sizes.blocks);
+            let memory = memory.with_templates(sizes.templates).with_tcp_flows(sizes.rooms);
             let compressor = Compressor::new(CompressorConfig::new(channel), memory);
-            let mut memory = DecompressorMemory::owned(&channel, sizes.blocks);
-            memory.templates = Slots::owned(vec![Template::EMPTY; sizes.templates]);
-            memory.tcp = Slots::owned(vec![TcpRoom::EMPTY; sizes.rooms]);
+            let memory = DecompressorMemory::owned(&channel, sizes.blocks);
+            let memory = memory.with_templates(sizes.templates).with_tcp_flows(sizes.rooms);
             let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
             Endpoint::new(compressor, Decompressor::new(config, memory))
         };
@@ -54,7 +49,8 @@ impl Link {
         let now = Instant::from_millis(20 * self.sent);
         self.sent += 1;
         let (mut rohc, mut back) = (vec![0; 4096], vec![0; 4096]);
-        let (done, len) = self.near.send(now, packet, &mut rohc).unwrap();
+        let done = self.near.send(now, packet, &mut rohc).unwrap();
+        let len = done.len;
         let at = ProfileId::ALL.iter().position(|profile| *profile == done.profile).unwrap();
         self.by_profile[at] += 1;
         let received = self.far.receive(now, &rohc[..len], &mut back);

@@ -37,7 +37,7 @@ fn refused_in_a_row(
     let mut now = Instant::from_millis(0);
     let mut turn = |now: Instant, is_again: bool, is_lost: bool, answers: bool, random: &mut Random| {
         let packet = next(is_again, random);
-        let (_, len) = near.send(now, &packet, &mut rohc).unwrap();
+        let len = near.send(now, &packet, &mut rohc).unwrap().len;
         if is_lost {
             return true;
         }

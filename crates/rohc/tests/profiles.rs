@@ -5,39 +5,27 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Imports of a profile by another one, or by a module of the framework that does not dispatch to profiles: the file, the profile
-/// that it imports, and the reason.
-const EXCEPTIONS: &[(&str, &str, &str)] =
-    &[("exchange.rs", "coap", "exchanges are those of CoAP: a message is named by its token")];
-
-/// Modules that dispatch to profiles.
-const DISPATCH: &[&str] = &["compressor", "decompressor", "profile.rs"];
+/// What knows every profile: the registry, and the memory of what their contexts share.
+const KNOW_PROFILES: &[&str] = &["profile.rs", "storage.rs"];
 
 #[test]
 fn profiles_do_not_import_each_other() {
     let profiles = profiles();
     assert!(profiles.len() > 2, "{profiles:?}");
-    let mut used = vec![false; EXCEPTIONS.len()];
     let mut complaints = Vec::new();
     for path in sources(&source()) {
         let file = path.strip_prefix(source()).unwrap().to_str().unwrap().to_owned();
         let own = profiles.iter().find(|name| is_in(&file, &format!("profile/{name}")));
-        if own.is_none() && DISPATCH.iter().any(|module| is_in(&file, module)) {
+        if own.is_none() && KNOW_PROFILES.contains(&file.as_str()) {
             continue;
         }
         for imported in imports(&fs::read_to_string(&path).unwrap()) {
-            if !profiles.contains(&imported) || own == Some(&imported) {
-                continue;
-            }
-            match EXCEPTIONS.iter().position(|(from, to, _)| *from == file && *to == imported) {
-                Some(i) => used[i] = true,
-                None => complaints.push(format!("{file} imports from the profile {imported}")),
+            if profiles.contains(&imported) && own != Some(&imported) {
+                complaints.push(format!("{file} imports from the profile {imported}"));
             }
         }
     }
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
-    let unused: Vec<_> = EXCEPTIONS.iter().zip(used).filter(|(_, is_used)| !is_used).collect();
-    assert!(unused.is_empty(), "exceptions that are not needed any more: {unused:?}");
 }
 
 #[test]

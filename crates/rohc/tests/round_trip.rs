@@ -47,7 +47,8 @@ impl Link {
     /// Carries a packet over and its feedback back.
     fn carry(&mut self, packet: &[u8]) -> Compressed {
         self.now = self.now + Duration::from_millis(20);
-        let (compressed, len) = self.near.send(self.now, packet, &mut self.rohc).unwrap();
+        let compressed = self.near.send(self.now, packet, &mut self.rohc).unwrap();
+        let len = compressed.len;
         let done = self.far.receive(self.now, &self.rohc[..len], &mut self.back);
         let done = done.unwrap_or_else(|error| {
             panic!("{error}: {compressed:?} {:02x?} of {packet:02x?}", &self.rohc[..len])

@@ -11,7 +11,7 @@ use common::{Flow, Layer, Random};
 use proptest::prelude::*;
 use thinair_rohc::{
     Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
-    DecompressorConfig, DecompressorMemory, Endpoint, Instant, MAX_RTP_PORTS, Mode, ProfileId, ProfileSet,
+    DecompressorConfig, DecompressorMemory, Endpoint, Instant, Mode, Ports, ProfileId, ProfileSet,
     RtpDetection,
 };
 
@@ -53,7 +53,8 @@ impl Link {
     fn carry(&mut self, packet: &[u8]) -> Compressed {
         self.now = self.now + Duration::from_millis(20);
         let (mut rohc, mut back) = ([0; 512], [0; 512]);
-        let (compressed, len) = self.near.send(self.now, packet, &mut rohc).unwrap();
+        let compressed = self.near.send(self.now, packet, &mut rohc).unwrap();
+        let len = compressed.len;
         let done = self.far.receive(self.now, &rohc[..len], &mut back).unwrap();
         assert_eq!(&back[..done.len], packet, "{compressed:?} {:02x?}", &rohc[..len]);
         while let Some(len) = self.far.poll_feedback(&mut rohc) {
@@ -137,7 +138,7 @@ fn what_is_no_rtp_on_a_port_that_was_told_goes_as_udp() {
 
 #[test]
 fn a_rule_has_a_limited_number_of_ports() {
-    let ports: Vec<_> = (1..).take(MAX_RTP_PORTS).collect();
+    let ports: Vec<_> = (1..).take(Ports::MOST).collect();
     let rule = RtpDetection::of_ports(&ports).unwrap();
     assert!(ports.iter().all(|port| rule.has(*port)) && !rule.has(0) && !rule.has(9));
     assert_eq!(RtpDetection::of_ports(&[&ports[..], &[99]].concat()), None);

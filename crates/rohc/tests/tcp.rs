@@ -49,7 +49,8 @@ impl Link {
         let now = Instant::from_millis(10 * self.sent);
         self.sent += 1;
         let (mut rohc, mut back) = (vec![0; 4096], vec![0; 4096]);
-        let (done, len) = self.near.send(now, &octets, &mut rohc).unwrap();
+        let done = self.near.send(now, &octets, &mut rohc).unwrap();
+        let len = done.len;
         *self.formats.entry(done.format).or_default() += 1;
         self.headers += done.header_out;
         let arrival = Instant::from_millis(10 * (self.sent - 1) + self.delay);
@@ -58,7 +59,7 @@ impl Link {
             .unwrap_or_else(|error| panic!("packet {}, {:?}, {packet:x?}: {error}", self.sent, done.format));
         assert_eq!(back[..delivered.len], octets, "packet {}, {:?}", self.sent, done.format);
         // A packet of the other direction brings feedback.
-        let (_, len) = self.far.send(now, &[0x60; 40], &mut rohc).unwrap();
+        let len = self.far.send(now, &[0x60; 40], &mut rohc).unwrap().len;
         self.near.receive(now, &rohc[..len], &mut back).unwrap();
         (done.profile, done.format, done.header_out)
     }
@@ -126,7 +127,8 @@ fn carry_wrong(link: &mut Link, packet: &Packet) -> bool {
     let now = Instant::from_millis(10 * link.sent);
     link.sent += 1;
     let (mut rohc, mut back) = ([0; 200], [0; 200]);
-    let (done, len) = link.near.send(now, &octets, &mut rohc).unwrap();
+    let done = link.near.send(now, &octets, &mut rohc).unwrap();
+    let len = done.len;
     assert!(!matches!(done.format, Format::Ir | Format::IrDyn | Format::CoCommon), "{:?}", done.format);
     *octets.last_mut().unwrap() ^= 0x55;
     rohc[len - 1] ^= 0x55;
@@ -212,7 +214,8 @@ fn an_ir_dyn_packet_of_another_flow_is_refused() {
     (packet.tcp.syn, packet.tcp.fin) = (true, true);
     let now = Instant::from_millis(1_000);
     let (mut rohc, mut back) = ([0; 200], [0; 200]);
-    let (done, len) = theirs.near.send(now, &packet.octets(), &mut rohc).unwrap();
+    let done = theirs.near.send(now, &packet.octets(), &mut rohc).unwrap();
+    let len = done.len;
     assert_eq!((done.format, done.cid.value()), (Format::IrDyn, 0));
     assert!(ours.far.receive(now, &rohc[..len], &mut back).is_err());
     let received = theirs.far.receive(now, &rohc[..len], &mut back).unwrap();

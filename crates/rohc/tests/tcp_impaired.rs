@@ -151,7 +151,8 @@ fn run(mut flow: Flow, mode: Mode, what: Impairment, seed: u64, packets: usize) 
     for i in 0..packets {
         let now = Instant::from_millis(20 * i as u64);
         let packet = flow.next(&mut random);
-        let (done, len) = near.send(now, &packet, &mut rohc).unwrap();
+        let done = near.send(now, &packet, &mut rohc).unwrap();
+        let len = done.len;
         count.sent += 1;
         count.octets += done.header_out;
         let mut arriving = Vec::new();
@@ -199,7 +200,7 @@ fn run(mut flow: Flow, mode: Mode, what: Impairment, seed: u64, packets: usize) 
             }
         }
         if mode != Mode::Unidirectional {
-            let (_, len) = far.send(now, &[0x60; 40], &mut rohc).unwrap();
+            let len = far.send(now, &[0x60; 40], &mut rohc).unwrap().len;
             near.receive(now, &rohc[..len], &mut back).unwrap();
         }
     }

@@ -45,14 +45,18 @@ impl Link {
         let now = Instant::from_millis(10 * self.sent);
         self.sent += 1;
         let (mut rohc, mut back) = (vec![0; 4096], vec![0; 4096]);
-        let (done, len) = self.near.send(now, &octets, &mut rohc).unwrap();
+        let done = self.near.send(now, &octets, &mut rohc).unwrap();
+        let len = done.len;
         if !is_lost && let Ok(got) = self.far.receive(now, &rohc[..len], &mut back) {
             assert_eq!(back[..got.len], octets, "packet {}, {:?}", self.sent, done.format);
             self.delivered += 1;
         }
-        let (back_done, len) = self.far.send(now, &[0x60; 40], &mut rohc).unwrap();
-        self.feedback.push(len - back_done.len);
-        self.near.receive(now, &rohc[..len], &mut back).unwrap();
+        let mut octets = 0;
+        while let Some(len) = self.far.poll_feedback(&mut rohc) {
+            self.near.receive(now, &rohc[..len], &mut back).unwrap_err();
+            octets += len;
+        }
+        self.feedback.push(octets);
         done
     }
 }

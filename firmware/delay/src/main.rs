@@ -17,13 +17,7 @@ use cortex_m::peripheral::syst::SystClkSource;
 use cortex_m_rt::entry;
 use cortex_m_semihosting::debug::{EXIT_FAILURE, EXIT_SUCCESS, exit};
 use cortex_m_semihosting::hprintln;
-use thinair_rohc::compressor::{CompressorContext, FlowLink};
-use thinair_rohc::decompressor::{Block, DecompressorContext};
-use thinair_rohc::profile::coap::Template;
-use thinair_rohc::storage::Slots;
-use thinair_rohc::{
-    Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig, DecompressorMemory,
-};
+use thinair_rohc::{Compressor, CompressorStorage, Decompressor, DecompressorConfig, DecompressorStorage};
 
 use exchange::{BLOCKS, CONTEXTS, Case, ROOM};
 
@@ -62,10 +56,12 @@ fn main() -> ! {
 /// Instructions of one call to compress and of one to decompress.
 fn count(case: Case) -> Option<[u64; 2]> {
     let config = case.config().ok()?;
-    let mut memory = Memory::new();
-    let (ready, number) = case.scout(&mut memory.compressor(config))?;
-    let (mut memory, mut far_memory) = (Memory::new(), FarMemory::new());
-    let (mut near, mut far) = (memory.compressor(config), far_memory.decompressor(config));
+    let mut near_storage = CompressorStorage::<CONTEXTS, BLOCKS, TEMPLATES>::new();
+    let (ready, number) = case.scout(&mut Compressor::new(config, &mut near_storage))?;
+    near_storage = CompressorStorage::new();
+    let mut far_storage = DecompressorStorage::<CONTEXTS, BLOCKS, TEMPLATES>::new();
+    let mut near = Compressor::new(config, &mut near_storage);
+    let mut far = Decompressor::new(DecompressorConfig::new(config.channel), &mut far_storage);
     if !case.replay(number, &mut near, &mut far) {
         return None;
     }
@@ -97,68 +93,6 @@ fn ticks(call: impl FnOnce()) -> u32 {
     call();
     let after = SYST::get_current();
     before.wrapping_sub(after) & TICKS
-}
-
-/// Memory of a compressor.
-struct Memory {
-    contexts: [CompressorContext; CONTEXTS],
-    links: [FlowLink; CONTEXTS],
-    buckets: [u16; 2 * CONTEXTS],
-    blocks: [Block; BLOCKS],
-    templates: [Template; TEMPLATES],
-}
-
-impl Memory {
-    fn new() -> Self {
-        Self {
-            contexts: [CompressorContext::EMPTY; CONTEXTS],
-            links: [FlowLink::EMPTY; CONTEXTS],
-            buckets: [0; 2 * CONTEXTS],
-            blocks: [Block::default(); BLOCKS],
-            templates: [Template::EMPTY; TEMPLATES],
-        }
-    }
-
-    fn compressor(&mut self, config: CompressorConfig) -> Compressor<'_> {
-        let memory = CompressorMemory {
-            contexts: Slots::Lent(&mut self.contexts),
-            links: Slots::Lent(&mut self.links),
-            buckets: Slots::Lent(&mut self.buckets),
-            blocks: Slots::Lent(&mut self.blocks),
-            templates: Slots::Lent(&mut self.templates),
-            tcp: Slots::Lent(&mut []),
-        };
-        Compressor::new(config, memory)
-    }
-}
-
-/// Memory of a decompressor.
-struct FarMemory {
-    contexts: [DecompressorContext; CONTEXTS],
-    blocks: [Block; BLOCKS],
-    templates: [Template; TEMPLATES],
-}
-
-impl FarMemory {
-    fn new() -> Self {
-        Self {
-            contexts: [DecompressorContext::EMPTY; CONTEXTS],
-            blocks: [Block::default(); BLOCKS],
-            templates: [Template::EMPTY; TEMPLATES],
-        }
-    }
-
-    fn decompressor(&mut self, config: CompressorConfig) -> Decompressor<'_> {
-        let memory = DecompressorMemory {
-            contexts: Slots::Lent(&mut self.contexts),
-            blocks: Slots::Lent(&mut self.blocks),
-            templates: Slots::Lent(&mut self.templates),
-            tcp: Slots::Lent(&mut []),
-            // No segments.
-            unit: Slots::Lent(&mut []),
-        };
-        Decompressor::new(DecompressorConfig::new(config.channel), memory)
-    }
 }
 
 fn fail(why: &str) -> ! {

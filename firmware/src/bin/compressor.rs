@@ -7,18 +7,10 @@ use core::hint::black_box;
 
 use static_cell::StaticCell;
 use thinair_firmware::{BLOCK_COUNT, CONTEXT_COUNT, MTU, TEMPLATE_COUNT, channel};
-use thinair_rohc::compressor::{CompressorContext, FlowLink};
-use thinair_rohc::decompressor::Block;
 use thinair_rohc::feedback::MAX_ELEMENT;
-use thinair_rohc::profile::coap::Template;
-use thinair_rohc::storage::Slots;
-use thinair_rohc::{Compressor, CompressorConfig, CompressorMemory, Instant};
+use thinair_rohc::{Compressor, CompressorConfig, CompressorStorage, Instant};
 
-static CONTEXTS: StaticCell<[CompressorContext; CONTEXT_COUNT]> = StaticCell::new();
-static LINKS: StaticCell<[FlowLink; CONTEXT_COUNT]> = StaticCell::new();
-static BUCKETS: StaticCell<[u16; CONTEXT_COUNT * 2]> = StaticCell::new();
-static BLOCKS: StaticCell<[Block; BLOCK_COUNT]> = StaticCell::new();
-static TEMPLATES: StaticCell<[Template; TEMPLATE_COUNT]> = StaticCell::new();
+static STORAGE: StaticCell<CompressorStorage<CONTEXT_COUNT, BLOCK_COUNT, TEMPLATE_COUNT>> = StaticCell::new();
 static COMPRESSOR: StaticCell<Compressor<'static>> = StaticCell::new();
 
 /// Where the linker starts to look for what is used. The name must be known to it, which is the only reason
@@ -27,15 +19,8 @@ static COMPRESSOR: StaticCell<Compressor<'static>> = StaticCell::new();
 #[unsafe(no_mangle)]
 pub extern "C" fn _start() -> ! {
     if let Ok(channel) = channel() {
-        let memory = CompressorMemory {
-            contexts: Slots::Lent(CONTEXTS.init_with(|| [CompressorContext::EMPTY; CONTEXT_COUNT])),
-            links: Slots::Lent(LINKS.init_with(|| [FlowLink::EMPTY; CONTEXT_COUNT])),
-            buckets: Slots::Lent(BUCKETS.init_with(|| [0; CONTEXT_COUNT * 2])),
-            blocks: Slots::Lent(BLOCKS.init_with(|| [Block::default(); BLOCK_COUNT])),
-            templates: Slots::Lent(TEMPLATES.init_with(|| [Template::EMPTY; TEMPLATE_COUNT])),
-            tcp: Slots::Lent(&mut []),
-        };
-        run(COMPRESSOR.init_with(|| Compressor::new(CompressorConfig::new(channel), memory)));
+        let storage = STORAGE.init_with(CompressorStorage::new);
+        run(COMPRESSOR.init_with(|| Compressor::new(CompressorConfig::new(channel), storage)));
     }
     loop {
         core::hint::spin_loop();

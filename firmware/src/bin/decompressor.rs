@@ -7,15 +7,11 @@ use core::hint::black_box;
 
 use static_cell::StaticCell;
 use thinair_firmware::{BLOCK_COUNT, CONTEXT_COUNT, MTU, TEMPLATE_COUNT, channel};
-use thinair_rohc::decompressor::{Block, DecompressorContext};
 use thinair_rohc::feedback::MAX_ELEMENT;
-use thinair_rohc::profile::coap::Template;
-use thinair_rohc::storage::Slots;
-use thinair_rohc::{Decompressor, DecompressorConfig, DecompressorMemory, Instant, Mode};
+use thinair_rohc::{Decompressor, DecompressorConfig, DecompressorStorage, Instant, Mode};
 
-static CONTEXTS: StaticCell<[DecompressorContext; CONTEXT_COUNT]> = StaticCell::new();
-static BLOCKS: StaticCell<[Block; BLOCK_COUNT]> = StaticCell::new();
-static TEMPLATES: StaticCell<[Template; TEMPLATE_COUNT]> = StaticCell::new();
+static STORAGE: StaticCell<DecompressorStorage<CONTEXT_COUNT, BLOCK_COUNT, TEMPLATE_COUNT>> =
+    StaticCell::new();
 static DECOMPRESSOR: StaticCell<Decompressor<'static>> = StaticCell::new();
 
 /// Where the linker starts to look for what is used. The name must be known to it, which is the only reason
@@ -24,16 +20,9 @@ static DECOMPRESSOR: StaticCell<Decompressor<'static>> = StaticCell::new();
 #[unsafe(no_mangle)]
 pub extern "C" fn _start() -> ! {
     if let Ok(channel) = channel() {
-        let memory = DecompressorMemory {
-            contexts: Slots::Lent(CONTEXTS.init_with(|| [DecompressorContext::EMPTY; CONTEXT_COUNT])),
-            blocks: Slots::Lent(BLOCKS.init_with(|| [Block::default(); BLOCK_COUNT])),
-            templates: Slots::Lent(TEMPLATES.init_with(|| [Template::EMPTY; TEMPLATE_COUNT])),
-            tcp: Slots::Lent(&mut []),
-            // No segments.
-            unit: Slots::Lent(&mut []),
-        };
         let config = DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(channel) };
-        run(DECOMPRESSOR.init_with(|| Decompressor::new(config, memory)));
+        let storage = STORAGE.init_with(DecompressorStorage::new);
+        run(DECOMPRESSOR.init_with(|| Decompressor::new(config, storage)));
     }
     loop {
         core::hint::spin_loop();

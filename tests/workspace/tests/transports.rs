@@ -14,7 +14,7 @@ use std::process::Command;
 
 use thinair_analyze::exchange::{Exchange, Passage, measure};
 use thinair_capture::Reader;
-use thinair_rohc::profile::coap::CoapPorts;
+use thinair_rohc::Ports;
 
 /// No run here takes longer, by far.
 const LIMIT: &str = "60";
@@ -84,7 +84,7 @@ fn last_exchange(name: &str, thinair: &str, script: &str) -> Exchange {
         }
         let passages =
             packets.iter().map(|(time, octets)| Passage { entered: *time, delivered: Some(*time), octets });
-        measured = measure(passages, OBJECT, CoapPorts::default());
+        measured = measure(passages, OBJECT, Ports::COAP);
         if measured.again == 0 && measured.download_ns.is_some() {
             break;
         }

@@ -8,7 +8,7 @@ use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::header::coap::{Code, Type};
 
 use self::packets::{DW6, Packet, UP6, Way, captured, coap, packet};
-use super::{Checksum, CoapPorts, Direction, Error, Learner, NO_COMPRESSION, Reading, RuleSet};
+use super::{Checksum, Direction, Error, Learner, NO_COMPRESSION, Ports, Reading, RuleSet};
 
 pub(super) fn learned(packets: &[Packet]) -> RuleSet {
     let mut learner = Learner::default();
@@ -166,8 +166,7 @@ fn a_right_checksum_is_sent_where_nothing_else_vouches_for_the_packet() {
 #[test]
 fn coap_is_where_ports_say_so() {
     let packets = flow(|mid, _| UP6.packet(&coap(CON, Code::GET, mid, &[], &[TIME], b"")));
-    let mut learner =
-        Learner::new(Reading { ports: CoapPorts::of(&[61_616]).unwrap(), ..Reading::default() });
+    let mut learner = Learner::new(Reading { ports: Ports::of(&[61_616]).unwrap(), ..Reading::default() });
     packets.iter().for_each(|(direction, packet)| learner.observe(*direction, packet));
     // The RuleID, and the whole message.
     let message = packets[0].1.len() - 48;

@@ -56,7 +56,7 @@ impl Carrier for Rohc {
     ) -> Result<Option<Compressed>, Refusal> {
         // No feedback waits to go in front: each packet's is polled at once.
         let done = self.end(from).send(now, packet, out);
-        let (done, _) = done.map_err(|error| Refusal::new("not_compressed", error))?;
+        let done = done.map_err(|error| Refusal::new("not_compressed", error))?;
         Ok(Some(Compressed {
             format: Label::Format(done.format),
             profile: Some(done.profile),

@@ -103,7 +103,8 @@ fn carry(mut ends: [Endpoint<'static>; 2], packets: &[Sent], what: &str) -> Sum 
     let (mut rohc, mut back) = (vec![0; ROOM], vec![0; ROOM]);
     let mut sum = Sum::new();
     for (i, (from, now, packet)) in packets.iter().enumerate() {
-        let Ok((done, len)) = ends[*from].send(*now, packet, &mut rohc) else { continue };
+        let Ok(done) = ends[*from].send(*now, packet, &mut rohc) else { continue };
+        let len = done.len;
         sum.add(&rohc[..len]);
         sum.packets += 1;
         let got = ends[1 - from].receive(*now, &rohc[..len], &mut back);

@@ -77,7 +77,8 @@ fn run(capture: &[u8], refresh: Refresh) -> Run {
         let now = Instant::from_nanos(nanos - *first.get_or_insert(nanos));
         let Ok((side, packet)) = directions.packet(&record) else { continue };
         let side = side.index();
-        let (done, len) = ends[side].send(now, packet, &mut rohc).unwrap();
+        let done = ends[side].send(now, packet, &mut rohc).unwrap();
+        let len = done.len;
         let joined = joined.entry((side, done.cid)).or_default();
         joined.push_back(Joined { end: end(refresh), packets: 0, lost: 0 });
         for late in joined.iter_mut() {

@@ -87,7 +87,7 @@ impl Compression {
         self.rohc.resize(packet.len() + ROOM, 0);
         self.back.resize(packet.len() + ROOM, 0);
         let (sender, receiver) = self.ends.from(side);
-        let (compressed, len) = match sender.send(now, packet, &mut self.rohc) {
+        let compressed = match sender.send(now, packet, &mut self.rohc) {
             Ok(sent) => sent,
             Err(error) => {
                 summary.skipped.add(refusal(error), record.number);
@@ -95,7 +95,7 @@ impl Compression {
             }
         };
         summary.count(packet, &compressed);
-        let rohc = self.rohc.get(..len).unwrap_or_default();
+        let rohc = self.rohc.get(..compressed.len).unwrap_or_default();
         self.output.write_from(side, record.time, rohc)?;
         match receiver.receive(now, rohc, &mut self.back) {
             Ok(done) if self.back.get(..done.len) == Some(packet) => {}

@@ -9,7 +9,8 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
-use thinair_rohc::profile::coap::{Base, CoapPorts};
+use thinair_rohc::Ports;
+use thinair_rohc::profile::coap::Base;
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Integrity, ProfileId, ProfileSet,
     Refresh,
@@ -50,7 +51,7 @@ pub(crate) struct Arguments {
     coap_checksum: ChecksumOption,
     /// UDP ports of CoAP, at most 8, separated by commas [default: 5683]
     #[arg(long, value_name = "LIST", value_parser = coap_ports)]
-    coap_ports: Option<CoapPorts>,
+    coap_ports: Option<Ports>,
     #[command(flatten)]
     packets: PacketOptions,
 }
@@ -66,7 +67,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Err(Usage::error("standard input can be read only once"));
     }
     let most = usize::from(arguments.most);
-    let ports = arguments.coap_ports.unwrap_or_default();
+    let ports = arguments.coap_ports.unwrap_or(Ports::COAP);
     let (bases, left_out) =
         bases(&arguments.captures, &arguments.packets, arguments.coap_checksum, ports, most)?;
     if bases.is_empty() {
@@ -97,7 +98,7 @@ pub(crate) fn bases(
     captures: &[PathBuf],
     packets: &PacketOptions,
     checksum: ChecksumOption,
-    ports: CoapPorts,
+    ports: Ports,
     most: usize,
 ) -> anyhow::Result<(Vec<(Base, String)>, usize)> {
     let mut flows = Vec::new();
@@ -114,7 +115,7 @@ fn learn(
     capture: &Path,
     packets: &PacketOptions,
     checksum: ChecksumOption,
-    ports: CoapPorts,
+    ports: Ports,
 ) -> anyhow::Result<Vec<Flow>> {
     let channel = channel(checksum)?;
     let mut config = CompressorConfig::new(channel);

@@ -124,7 +124,8 @@ impl Sender {
             None => packet.clone_into(&mut pdu),
             Some(rohc) => {
                 pdu.resize(packet.len() + MARGIN, 0);
-                let (compressed, len) = rohc.send(now, packet, &mut pdu)?;
+                let compressed = rohc.send(now, packet, &mut pdu)?;
+                let len = compressed.len;
                 pdu.truncate(len);
                 let is_ir = compressed.format == thinair_rohc::Format::Ir;
                 *self.sent.headers.entry((is_ir, compressed.header_out)).or_default() += 1;

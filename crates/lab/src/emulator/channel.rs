@@ -74,7 +74,8 @@ impl Terminal {
         feedback: &mut FeedbackTotals,
     ) -> Result<(Compressed, Vec<u8>), CompressError> {
         self.now = self.now.max(now);
-        let (compressed, len) = self.endpoint.send(self.now, packet, room)?;
+        let compressed = self.endpoint.send(self.now, packet, room)?;
+        let len = compressed.len;
         let mut octets = Vec::new();
         feedback.in_front += self.waiting.len() as u64;
         self.take_waiting(&mut octets);

@@ -130,7 +130,7 @@ fn carry(
     packet: &[u8],
 ) -> Result<(usize, bool), Error> {
     let (mut sent, mut back) = ([0; ROOM], [0; ROOM]);
-    let (_, len) = near.send(now, packet, &mut sent)?;
+    let len = near.send(now, packet, &mut sent)?.len;
     let received = far.receive(now, &sent[..len], &mut back);
     Ok((len, received.is_ok_and(|done| back[..done.len] == *packet)))
 }

@@ -3,7 +3,7 @@
 use std::iter::Sum;
 
 use thinair_link::{Fate, Impairments, Line, Link, Random};
-use thinair_rohc::profile::coap::FormatPolicy;
+use thinair_rohc::FormatPolicy;
 use thinair_rohc::{Endpoint, Instant, Mode, ProfileId};
 
 use super::condition::Condition;
@@ -208,7 +208,7 @@ pub(super) fn simulate(job: &Job) -> Result<Count, Error> {
         let now = Instant::from_millis(number * PACE);
         let packet = &mut under_way[place];
         flow.next(&mut packet.original);
-        (_, packet.len) = near.send(now, &packet.original.octets, &mut packet.sent)?;
+        packet.len = near.send(now, &packet.original.octets, &mut packet.sent)?.len;
         count.sent += 1;
         count.octets += packet.len as u64;
         if number < job.spared {

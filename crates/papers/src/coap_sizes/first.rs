@@ -55,7 +55,8 @@ fn first(seed: u64, checksum: ChecksumMode) -> Result<(usize, Format), Error> {
     near.compressor = near.compressor.with_bases(Slots::owned(base.into_iter().collect()));
     far.decompressor = far.decompressor.with_bases(Slots::owned(base.into_iter().collect()));
     let (mut sent, mut back) = (vec![0; 2 * packet.len()], vec![0; 2 * packet.len()]);
-    let (compressed, len) = near.send(Instant::ZERO, &packet, &mut sent)?;
+    let compressed = near.send(Instant::ZERO, &packet, &mut sent)?;
+    let len = compressed.len;
     let done = far.receive(Instant::ZERO, &sent[..len], &mut back);
     let is_exact = done.is_ok_and(|done| back[..done.len] == packet);
     // A packet that does not come back has no size.

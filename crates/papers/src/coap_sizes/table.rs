@@ -1,7 +1,7 @@
 //! The size table: each flow, over IPv4 and IPv6, in three ways of ours and beside its peers.
 
 use thinair_report::{Axis, Bars, Cell, Column, Figure, Section, Table};
-use thinair_rohc::profile::coap::FormatPolicy;
+use thinair_rohc::FormatPolicy;
 use thinair_rohc::{Instant, ProfileId};
 
 use super::peers::{self, Peers};

@@ -279,7 +279,8 @@ fn one(call: Call, burst: u64, before: u64, seed: u64) -> Result<Tally, Error> {
             }
         }
         let Some((_, packet)) = next else { break };
-        let (sent, len) = near.send(Instant::ZERO + at, &packet, &mut rohc)?;
+        let sent = near.send(Instant::ZERO + at, &packet, &mut rohc)?;
+        let len = sent.len;
         // Profiles udp and ip leave headers in the payload.
         let octets = sent.len.saturating_sub(PAYLOAD) as u64;
         if (before - PHASES..before).contains(&number) {

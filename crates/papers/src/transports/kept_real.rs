@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use thinair_analyze::exchange::{Passage, measure};
 use thinair_http::{Limits, Protocol, Target};
-use thinair_rohc::profile::coap::CoapPorts;
+use thinair_rohc::Ports;
 
 use super::cell::{Cell, Link, Options, Scale, Service, Temper};
 use super::kept::{KeptReal, SIZES, Sample, Took};
@@ -95,7 +95,7 @@ fn split(packets: &[Passed], size: usize) -> Sample {
             delivered: packet.delivered,
             octets: &packet.octets,
         });
-        let exchange = measure(passages, &object_named(name, size), CoapPorts::default());
+        let exchange = measure(passages, &object_named(name, size), Ports::COAP);
         Some(start + exchange.download_ns?)
     });
     let client = packets.first().and_then(|packet| packet.octets.get(12..16));

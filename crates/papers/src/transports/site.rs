@@ -13,7 +13,7 @@ use thinair_analyze::exchange::{Passage, measure};
 use thinair_lab::load::{Hosts, LoadError};
 use thinair_link::Side;
 use thinair_os::{Namespace, clock};
-use thinair_rohc::profile::coap::CoapPorts;
+use thinair_rohc::Ports;
 
 use super::cell::{Cell, Link, Options, Service, Temper};
 use super::http3::{self, Told};
@@ -326,7 +326,7 @@ fn sample(cell: &Cell, packets: &[Passed], (begin, end, told): (u64, u64, Option
         delivered: packet.delivered,
         octets: &packet.octets,
     });
-    let ports = CoapPorts::of(&[Service::Coap.port(), Service::CoapOurs.port()]).unwrap_or_default();
+    let ports = Ports::of(&[Service::Coap.port(), Service::CoapOurs.port()]).unwrap_or(Ports::COAP);
     let mut exchange = measure(passages, &object(cell.size), ports);
     if let Some(told) = told.flatten() {
         told.complete(&mut exchange, cell.size);

@@ -101,9 +101,11 @@ pub(crate) struct Flows<'m> {
 impl<'m> Flows<'m> {
     /// No flows. A context may cost `credit` octets above plain headers at any time.
     pub(super) fn new(
-        mut contexts: Slots<'m, CompressorContext>,
-        mut links: Slots<'m, FlowLink>,
-        mut buckets: Slots<'m, u16>,
+        (mut contexts, mut links, mut buckets): (
+            Slots<'m, CompressorContext>,
+            Slots<'m, FlowLink>,
+            Slots<'m, u16>,
+        ),
         limit: usize,
         seed: u64,
         credit: i16,

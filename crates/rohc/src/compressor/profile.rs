@@ -3,9 +3,10 @@
 use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::time::Instant;
 
-use super::{CompressError, Compressed, Compressor, CompressorConfig, Linked, Shared};
+use super::{CompressError, Compressed, Compressor, CompressorConfig, Shared};
 use crate::cid::Cid;
 use crate::contexts::ContextState;
+use crate::exchange::Linked;
 use crate::feedback::{Feedback, Form};
 
 /// A packet to be compressed.

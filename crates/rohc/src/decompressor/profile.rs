@@ -2,10 +2,11 @@
 
 use thinair_wire::coder::Traced;
 
-use super::{Decompressor, DecompressorConfig, Failure, Linked, Problem, Shared, Threshold, Verified};
+use super::{Decompressor, DecompressorConfig, Failure, Problem, Shared, Threshold, Verified};
 use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
+use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback};
 use crate::mode::Mode;
 use crate::packet::Header;

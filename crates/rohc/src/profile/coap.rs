@@ -27,8 +27,9 @@ use outline::MAX_DYNAMIC;
 pub(crate) use state::Path;
 #[cfg(feature = "alloc")]
 use state::TEMPLATES;
+pub(crate) use state::Templates;
+use state::Token;
 pub use state::{ChecksumMode, IpIdMode, MessageIdMode, Template, TokenMode};
-pub(crate) use state::{Templates, Token};
 
 #[cfg(feature = "alloc")]
 use crate::channel::Channel;
@@ -190,67 +191,4 @@ impl Fields<'_> {
 #[cfg(feature = "alloc")]
 pub(crate) fn templates_for(channel: &Channel) -> usize {
     (channel.contexts() * TEMPLATES).min(1_024).max(channel.contexts() * 4).min(usize::from(u16::MAX))
-}
-
-/// UDP ports that [`CoapPorts`] can hold.
-const PORTS: usize = 8;
-
-/// What a compressor is told about CoAP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CoapConfig {
-    /// Which of the smallest formats it may use.
-    pub format: FormatPolicy,
-    /// UDP ports whose packets are CoAP. Other flows are taken for CoAP as long as each of their packets passes a
-    /// strict parse.
-    pub ports: CoapPorts,
-}
-
-/// Which of the smallest formats a compressor may use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FormatPolicy {
-    /// `pt_0c` where the UDP checksum is carried; else `pt_1`, and `pt_0` once feedback has shown that little is
-    /// lost.
-    #[default]
-    Auto,
-    /// `pt_0` from the beginning: 1 octet, for links without loss.
-    Pt0,
-    /// `pt_1` always; a carried checksum adds two octets to it.
-    Pt1,
-    /// `pt_0c` where the UDP checksum is carried, `pt_1` elsewhere.
-    Pt0c,
-}
-
-/// UDP ports that carry CoAP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CoapPorts {
-    ports: [u16; PORTS],
-    len: u8,
-}
-
-impl Default for CoapPorts {
-    /// 5683. RFC 7252, section 12.6.
-    fn default() -> Self {
-        let mut ports = [0; PORTS];
-        ports[0] = 5683;
-        Self { ports, len: 1 }
-    }
-}
-
-impl CoapPorts {
-    /// Most ports of a list.
-    pub const MOST: usize = PORTS;
-
-    /// A list of at most [`MOST`](Self::MOST) ports; `None` if there are more.
-    pub fn of(list: &[u16]) -> Option<Self> {
-        let mut ports = [0; PORTS];
-        ports.get_mut(..list.len())?.copy_from_slice(list);
-        Some(Self { ports, len: list.len() as u8 })
-    }
-
-    /// Whether a port is in the list.
-    pub fn has(&self, port: u16) -> bool {
-        // Most lists have one port.
-        self.len > 0 && self.ports[0] == port
-            || self.ports.iter().take(usize::from(self.len)).skip(1).any(|&listed| listed == port)
-    }
 }

@@ -27,7 +27,6 @@ mod own;
 mod proof;
 mod reliable;
 pub(crate) mod rtp;
-pub(crate) mod rtp_detection;
 pub(crate) mod table;
 mod tail;
 pub(crate) mod timer;

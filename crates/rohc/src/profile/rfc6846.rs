@@ -53,18 +53,10 @@ pub(crate) use pattern::Pattern;
 pub(crate) use replicate::Base;
 pub(crate) use segment::Segment;
 use state::Behavior;
-pub use state::TcpRoom;
+pub(crate) use state::TcpRoom;
 
-#[cfg(feature = "alloc")]
-use crate::channel::Channel;
 use crate::profile::ProfileId;
 use state::State;
-
-/// Places for the flows of a channel: one for each context if it has the profile.
-#[cfg(feature = "alloc")]
-pub(crate) fn rooms_for(channel: &Channel) -> usize {
-    if channel.profiles().has(ProfileId::Tcp) { channel.contexts() } else { 0 }
-}
 
 /// Fields that a packet of a compressed format may say in full, and whether it does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

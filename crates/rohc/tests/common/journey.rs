@@ -361,7 +361,8 @@ impl<'a> Journey<'a> {
     }
 
     fn send(&mut self, at: u64, from: usize, packet: &[u8]) {
-        let (done, len) = self.ends[from].send(instant(at), packet, &mut self.rohc).unwrap();
+        let done = self.ends[from].send(instant(at), packet, &mut self.rohc).unwrap();
+        let len = done.len;
         let direction = &mut self.directions[from];
         direction.sent += 1;
         direction.frames += 1;

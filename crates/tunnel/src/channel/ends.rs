@@ -251,7 +251,7 @@ impl Ends {
         match &mut self.kind {
             // No feedback is in front: all of it was collected.
             Kind::Pair { endpoint, .. } => {
-                let (compressed, _) = endpoint.send(now, packet, room).map_err(NotSent::Compress)?;
+                let compressed = endpoint.send(now, packet, room).map_err(NotSent::Compress)?;
                 Ok(compressed)
             }
             Kind::Mesh(mesh) => {

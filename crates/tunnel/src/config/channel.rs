@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use thinair_rohc::{Channel, CidSpace, MAX_RTP_PORTS, Mode, ProfileId, ProfileSet, Refresh, RtpDetection};
+use thinair_rohc::{Channel, CidSpace, Mode, Ports, ProfileId, ProfileSet, Refresh, RtpDetection};
 
 use super::settings::{Section, Settings};
 use super::told::ConfigError;
@@ -125,7 +125,7 @@ fn rtp(section: &Section, profiles: ProfileSet) -> Result<RtpDetection, ConfigEr
     let ports = section.read_all("rtp_ports", words::number(1..=u16::MAX))?;
     let Some(rule) = RtpDetection::of_ports(&ports) else {
         let place = section.place_of("rtp_ports");
-        let what = format!("has {} ports; at most {MAX_RTP_PORTS} can be told", ports.len());
+        let what = format!("has {} ports; at most {} are possible", ports.len(), Ports::MOST);
         return Err(ConfigError::maybe_at(place, what));
     };
     let has_rtp = profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite);

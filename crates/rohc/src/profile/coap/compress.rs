@@ -15,11 +15,11 @@ use super::replicate::differences;
 use super::state::{
     ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, Token, TokenMode,
 };
-use super::{Base, Carries, Differences, Fields, FormatPolicy, Least, msn_interval, steps};
+use super::{Base, Carries, Differences, Fields, Least, msn_interval, steps};
 use crate::caution::Caution;
 use crate::channel::Integrity;
 use crate::cid::Cid;
-use crate::compressor::{Compressed, CompressorConfig, Refused};
+use crate::compressor::{Compressed, CompressorConfig, FormatPolicy, Refused};
 use crate::exchange::{Exchange, Exchanges};
 use crate::framing::Frame;
 use crate::profile::{Format, ProfileId};

@@ -15,6 +15,7 @@ use crate::decompressor::{
     self, Decompressor, DecompressorConfig, Failure, Incoming, Policy, Problem, ReceiverContext, Traced,
     Verified, on_failure,
 };
+use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback, Form};
 use crate::mode::Mode;
 use crate::packet::Header;
@@ -147,7 +148,7 @@ impl<'m> Compressor<'m> {
             }
         };
         let (sent, received) = match packet.linked.take() {
-            Some(linked) => (Some(linked.sent), Some(linked.received)),
+            Some(linked) => (Some(linked.sent), Some(&*linked.received)),
             None => (None, None),
         };
         let Shared { templates, bases, .. } = &mut self.shared;
@@ -189,12 +190,12 @@ impl<'m> Decompressor<'m> {
 
 /// What contexts share on a channel.
 fn memory<'a, 'm>(
-    linked: Option<decompressor::Linked<'a, 'm>>,
+    linked: Option<Linked<'a, 'm>>,
     config: &DecompressorConfig,
     shared: &'a mut decompressor::Shared<'m>,
 ) -> decompress::Memory<'a, 'm> {
     let (sent, received) = match linked {
-        Some(linked) => (Some(linked.sent), Some(linked.received)),
+        Some(linked) => (Some(&*linked.sent), Some(linked.received)),
         None => (None, None),
     };
     let may_elide = config.channel.integrity_below() != Integrity::None;

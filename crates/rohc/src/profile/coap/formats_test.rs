@@ -15,7 +15,8 @@ use thinair_wire::header::coap::{Code, Type};
 use super::formats::{self, base, chain};
 use super::outline::{Class, append};
 use super::state::{ChecksumMode, IpIdMode, MessageIdMode, State, Template, Token, TokenMode};
-use super::{Base, BaseEnd, BasePath, BaseTemplate, Carries, Fields, FormatPolicy};
+use super::{Base, BaseEnd, BasePath, BaseTemplate, Carries, Fields};
+use crate::compressor::FormatPolicy;
 use crate::exchange::Exchanges;
 use crate::profile::{Format, ProfileId};
 use crate::storage::Slots;
@@ -303,9 +304,8 @@ impl Talk {
         let (near, far) = if from == 0 { (a, b) } else { (b, a) };
         let (mut out, mut back) = ([0; 256], [0; 256]);
         let sent = packet.octets();
-        let Ok((compressed, len)) = near.send(now, &sent, &mut out) else {
-            panic!("{what:?} is not compressed")
-        };
+        let Ok(compressed) = near.send(now, &sent, &mut out) else { panic!("{what:?} is not compressed") };
+        let len = compressed.len;
         let mut told: Vec<(&str, String, bool)> = Vec::new();
         far.decompressor.dissect(&out[..len], |field| {
             let value = match field.name {

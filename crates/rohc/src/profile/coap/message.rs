@@ -5,9 +5,10 @@ use thinair_wire::header::chain::{HeaderChain, IpHeader};
 use thinair_wire::header::coap::{Coap, Code, End, Options, PAYLOAD_MARKER, Type};
 use thinair_wire::header::udp::Udp;
 
+use super::OBSERVE;
 use super::outline::{Class, Entries, MAX_DYNAMIC, option_at, uint_len};
 use super::state::{Path, Template, Token, TokenMode};
-use super::{CoapPorts, OBSERVE};
+use crate::compressor::Ports;
 
 /// Partial IVs from here on do not count: a packet could not carry them.
 const MOST_NUMBER: u32 = 0x1FFF_FFFF;
@@ -71,7 +72,7 @@ impl Path {
 impl<'p> Message<'p> {
     /// The message in a packet of that path, if it is one.
     #[inline]
-    pub(crate) fn of(chain: &HeaderChain<'p>, path: Path, ports: &CoapPorts) -> Option<Self> {
+    pub(crate) fn of(chain: &HeaderChain<'p>, path: Path, ports: &Ports) -> Option<Self> {
         let packet = chain.packet();
         let ip_id = match chain.ips().first()?.header {
             IpHeader::V4(header) => header.identification,

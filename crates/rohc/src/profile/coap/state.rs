@@ -9,6 +9,7 @@ use thinair_wire::header::protocol;
 
 use super::outline::{Class, Entries};
 use super::{Fields, header};
+pub(super) use crate::exchange::Token;
 use crate::storage::Slots;
 
 /// Templates of one context.
@@ -116,53 +117,6 @@ impl Word for ChecksumMode {
             2 => Self::Elided,
             _ => Self::Raw,
         }
-    }
-}
-
-/// A token.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Token {
-    /// Octets behind the token are zero.
-    pub(super) octets: [u8; 8],
-    pub(super) len: u8,
-}
-
-impl Token {
-    /// No token.
-    pub(crate) const EMPTY: Self = Self { octets: [0; 8], len: 0 };
-
-    /// The token of at most 8 octets.
-    #[inline]
-    pub(super) fn of(octets: &[u8]) -> Self {
-        let mut token = Self { octets: [0; 8], len: octets.len().min(8) as u8 };
-        for (to, from) in token.octets.iter_mut().zip(octets) {
-            *to = *from;
-        }
-        token
-    }
-
-    #[inline]
-    pub(super) fn as_slice(&self) -> &[u8] {
-        self.octets.get(..usize::from(self.len)).unwrap_or_default()
-    }
-
-    /// The token as a uint.
-    #[inline]
-    pub(super) fn uint(&self) -> u64 {
-        u64::from_be_bytes(self.octets).checked_shr(64 - 8 * u32::from(self.len)).unwrap_or(0)
-    }
-
-    /// A uint in `len` octets.
-    #[inline]
-    pub(super) fn of_uint(value: u64, len: u8) -> Self {
-        let shifted = value.checked_shl(64 - 8 * u32::from(len.min(8))).unwrap_or(0);
-        Self { octets: shifted.to_be_bytes(), len: len.min(8) }
-    }
-
-    /// A uint in its shortest form.
-    #[inline]
-    pub(super) fn of_shortest_uint(value: u64) -> Self {
-        Self::of_uint(value, (8 - value.leading_zeros() / 8) as u8)
     }
 }
 
@@ -669,7 +623,7 @@ mod tests {
         assert_eq!(Token::of(&[1, 2]).uint(), 0x0102);
         assert_eq!(Token::of_uint(0x0102, 4).as_slice(), [0, 0, 1, 2]);
         assert_eq!(Token::of_shortest_uint(0x0102).as_slice(), [1, 2]);
-        assert_eq!(Token::of_shortest_uint(0).as_slice(), []);
+        assert!(Token::of_shortest_uint(0).as_slice().is_empty());
         assert_eq!(Token::of(&[0xFF; 8]).uint(), u64::MAX);
         assert_eq!(Token::of_uint(u64::MAX, 0).uint(), 0);
     }

@@ -6,7 +6,6 @@ use thinair_wire::header::extension::AH_FIXED;
 use thinair_wire::header::protocol;
 use thinair_wire::header::udp::Udp;
 
-use super::rtp_detection::RtpDetection;
 use super::timer::Link;
 use super::{BASE_IPS, INDICES, coap_2015, rtp};
 use crate::channel::ProfileSet;
@@ -257,7 +256,7 @@ fn above_udp<'p>(
         return Some(plan);
     }
     if profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite) {
-        plan.rtp = RtpDetection::header(plan.payload());
+        plan.rtp = rtp_header(plan.payload());
         if config.rtp.has(udp.destination_port)
             && let Some(plan) = plan.with_rtp(profiles)
         {
@@ -282,4 +281,11 @@ fn list_is_kept(ip: &Ip<'_>) -> bool {
             ahs += usize::from(kind == protocol::AH);
             octets.len() <= MAX_ITEM && (kind != protocol::AH || octets.len() >= AH_FIXED && ahs == 1)
         })
+}
+
+/// The header of what may be RTP: version 2, and no packet of RTCP (RFC 5761, section 4).
+#[inline]
+fn rtp_header(datagram: &[u8]) -> Option<rtp::Header<'_>> {
+    let is_rtcp = datagram.get(1).is_some_and(|kind| (192..=223).contains(kind));
+    rtp::Header::read(datagram).filter(|_| !is_rtcp)
 }

@@ -22,7 +22,7 @@ const AH_STABLE: usize = 7;
 
 /// A block of the pool.
 #[derive(Clone, Copy, Debug)]
-pub struct Block {
+pub(crate) struct Block {
     /// The next block of the same context, or the next free one.
     next: u16,
     used: u8,
@@ -30,10 +30,10 @@ pub struct Block {
     data: [u8; DATA],
 }
 
-impl Default for Block {
-    fn default() -> Self {
-        Self { next: NONE, used: 0, entries: [Entry::FREE; ENTRIES], data: [0; DATA] }
-    }
+impl Block {
+    /// A block without an item.
+    pub(crate) const EMPTY: Self =
+        Self { next: NONE, used: 0, entries: [Entry::FREE; ENTRIES], data: [0; DATA] };
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +70,7 @@ impl<'m> Pool<'m> {
     pub(crate) fn new(mut blocks: Slots<'m, Block>) -> Self {
         let count = blocks.len().min(usize::from(NONE));
         for (i, block) in blocks.iter_mut().take(count).enumerate() {
-            *block = Block { next: if i + 1 < count { i as u16 + 1 } else { NONE }, ..Block::default() };
+            *block = Block { next: if i + 1 < count { i as u16 + 1 } else { NONE }, ..Block::EMPTY };
         }
         let free = if count > 0 { 0 } else { NONE };
         Self { blocks, free }
@@ -85,7 +85,7 @@ impl<'m> Pool<'m> {
         let id = self.free;
         let block = self.blocks.get_mut(usize::from(id))?;
         self.free = block.next;
-        *block = Block::default();
+        *block = Block::EMPTY;
         Some(id)
     }
 }
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn items_keep_their_content_when_others_are_replaced() {
-        let mut pool = Pool::new(Slots::owned(vec![Block::default(); 3]));
+        let mut pool = Pool::new(Slots::owned(vec![Block::EMPTY; 3]));
         let mut table = Table::default();
         let contents: Vec<Vec<u8>> = (0..8).map(|i| vec![i; 6 + 8 * usize::from(i)]).collect();
         for (i, content) in contents.iter().enumerate() {
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn an_empty_pool_is_told_and_blocks_come_back() {
-        let mut pool = Pool::new(Slots::owned(vec![Block::default(); 1]));
+        let mut pool = Pool::new(Slots::owned(vec![Block::EMPTY; 1]));
         let (mut a, mut b) = (Table::default(), Table::default());
         a.put(&mut pool, 0, 0, &item(60, &[1; 6])).unwrap();
         assert_eq!(b.put(&mut pool, 0, 0, &item(60, &[1; 6])), Err(NoMemory));

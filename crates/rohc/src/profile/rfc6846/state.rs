@@ -271,9 +271,9 @@ impl State {
 
 /// The place of one flow of profile 0x0006 at either end: its last packet.
 #[derive(Clone, Copy, Debug)]
-pub struct TcpRoom(pub(super) State);
+pub(crate) struct TcpRoom(pub(super) State);
 
 impl TcpRoom {
     /// No flow.
-    pub const EMPTY: Self = Self(State::EMPTY);
+    pub(crate) const EMPTY: Self = Self(State::EMPTY);
 }

@@ -1,0 +1,189 @@
+//! Parameters of a compressor.
+
+use core::time::Duration;
+
+use crate::channel::Channel;
+use crate::refresh::Refresh;
+
+/// Parameters of a compressor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompressorConfig {
+    /// The channel, as agreed with the decompressor.
+    pub channel: Channel,
+    /// Refreshes in U-mode. Default: [`Refresh::Budget`] after 16 s, where 5 % of the octets sent pay for it or 128 packets have
+    /// passed.
+    pub refresh: Refresh,
+    /// Refreshes in O-mode, where feedback asks for them: normally [`Refresh::Off`].
+    pub refresh_two_way: Refresh,
+    /// L: packets that say a change before it is taken for known (optimistic approach), 1 to 255; 0 is taken
+    /// for 1.
+    pub repetitions: u8,
+    /// Values of a W-LSB window, 1 to 16; other values are taken for the nearest. With `window` values, one less
+    /// packet in a row may be lost.
+    pub window: u8,
+    /// Count the last IR packet of a new context twice for the behavior of the IP-ID and for TS_STRIDE, which the second packet
+    /// of a flow shows, and do not repeat them with the change to R-mode. The bench of 3GPP TS 25.323, Annex A, needs that:
+    /// it takes off 6 octets of a flow of RTP, 9 if its IPv4 Identification begins with 0 and counts, and 3 or 4 octets of
+    /// each packet that announces R-mode. Default: false, for these octets buy a packet more that has both: with four
+    /// repetitions, three packets lost behind the first cost no other packet. With true, U-mode delivers nothing
+    /// then until a refresh, O-mode until a NACK is answered.
+    pub established_by_ir: bool,
+    /// The carrier counts the packets that it loses, so that the decompressor is given their number ([`Arrival::lost`](crate::Arrival)).
+    /// An IP-ID that moves against the SN, which no checksum covers, is then sent as a whole once in 16 packets (profiles of RFC 3095, U-mode
+    /// and O-mode): a decompressor that has missed a few packets waits for that. Default: false.
+    pub counted: bool,
+    /// Send constant IP-IDs by SID in every profile, not only where it is defined (RFC 3843, section 3.3). Not
+    /// standard, but some decompressors take it.
+    pub sid_everywhere: bool,
+    /// Go to R-mode where the decompressor asks for it, in every profile of RFC 3095, RFC 3843 and RFC 4019, and in 0x0080.
+    /// A request that is not followed is declined where the profile has a word for that (RFC 3843, section 3.4), and passed
+    /// over elsewhere.
+    pub reliable: bool,
+    /// Which datagrams go by profiles 0x0001 and 0x0007.
+    pub rtp: RtpDetection,
+    /// Tell timestamps by a timer (RFC 3095, section 4.5.4), once the decompressor has told the resolution of its clock
+    /// by a CLOCK option. The value is Max_Jitter_CD, the most by which the delay between the two may vary; a packet
+    /// that varies more is decompressed wrongly, and its CRC may not tell. `None` uses no timer.
+    pub timer: Option<Duration>,
+    /// Profile 0x0081.
+    pub coap: CoapConfig,
+    /// Randomness: first sequence numbers and the hash of flows depend on it.
+    pub seed: u64,
+}
+
+impl CompressorConfig {
+    /// Defaults for a channel: the default refresh in U-mode, none in O-mode and R-mode, 4 repetitions, a window of 4.
+    pub fn new(channel: Channel) -> Self {
+        Self {
+            channel,
+            refresh: Refresh::default(),
+            refresh_two_way: Refresh::Off,
+            repetitions: 4,
+            window: 4,
+            established_by_ir: false,
+            counted: false,
+            sid_everywhere: false,
+            reliable: true,
+            rtp: RtpDetection::default(),
+            timer: None,
+            coap: CoapConfig::default(),
+            seed: 0,
+        }
+    }
+
+    /// The same, but refreshed like this in every mode: what is asked for by name holds in O-mode and R-mode, too, which
+    /// refresh nothing by default.
+    pub fn with_refresh(self, refresh: Refresh) -> Self {
+        Self { refresh, refresh_two_way: refresh, ..self }
+    }
+}
+
+/// Parameters of the CoAP profiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoapConfig {
+    /// Smallest formats that may be used.
+    pub format: FormatPolicy,
+    /// UDP ports whose packets are CoAP. Other flows are taken for CoAP as long as each of their packets passes a
+    /// strict parse. Default: 5683.
+    pub ports: Ports,
+}
+
+impl Default for CoapConfig {
+    /// Port 5683, and the format that suits the channel.
+    fn default() -> Self {
+        Self { format: FormatPolicy::Auto, ports: Ports::COAP }
+    }
+}
+
+/// Smallest formats of profile 0x0081 that a compressor may use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FormatPolicy {
+    /// `pt_0c` where the UDP checksum is carried; else `pt_1`, and `pt_0` once feedback has shown that little is
+    /// lost.
+    #[default]
+    Auto,
+    /// `pt_0` from the beginning: 1 octet, for links without loss.
+    Pt0,
+    /// `pt_1` always; a carried checksum adds two octets to it.
+    Pt1,
+    /// `pt_0c` where the UDP checksum is carried, `pt_1` elsewhere.
+    Pt0c,
+}
+
+/// How RTP is found among UDP and UDP-Lite: by destination port, or by what the first packets of a flow look like.
+///
+/// Whatever is taken for RTP is restored bit for bit, right or wrong; a wrong guess costs octets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RtpDetection {
+    ports: Ports,
+    guess: bool,
+}
+
+impl Default for RtpDetection {
+    /// No port, and a look at the first packets of each flow.
+    fn default() -> Self {
+        Self { ports: Ports::NONE, guess: true }
+    }
+}
+
+impl RtpDetection {
+    /// No flow is taken for RTP.
+    pub const NEVER: Self = Self { ports: Ports::NONE, guess: false };
+
+    /// Datagrams of version 2 to one of `ports` are RTP, from the first one on, and no others. `None` if there are more than
+    /// [`Ports::MOST`].
+    pub fn of_ports(ports: &[u16]) -> Option<Self> {
+        Some(Self { ports: Ports::of(ports)?, guess: false })
+    }
+
+    /// The rule, which also looks at the first packets of flows to other ports: packets of version 2 and one SSRC whose
+    /// sequence numbers go on are RTP from the fourth one on, and again after a step of more than 128. A flow may have
+    /// several SSRCs. One in which 16 such packets prove nothing is not looked at for longer.
+    pub fn or_guess(self) -> Self {
+        Self { guess: true, ..self }
+    }
+
+    /// Whether flows are looked at.
+    pub fn guesses(&self) -> bool {
+        self.guess
+    }
+
+    /// Whether datagrams to a port are RTP.
+    #[inline]
+    pub fn has(&self, port: u16) -> bool {
+        self.ports.has(port)
+    }
+}
+
+/// A set of UDP ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    ports: [u16; Self::MOST],
+    len: u8,
+}
+
+impl Ports {
+    /// Most ports of a set.
+    pub const MOST: usize = 8;
+
+    /// No port.
+    pub const NONE: Self = Self { ports: [0; Self::MOST], len: 0 };
+
+    /// Port 5683 of CoAP. RFC 7252, section 12.6.
+    pub const COAP: Self = Self { ports: [5683, 0, 0, 0, 0, 0, 0, 0], len: 1 };
+
+    /// A set of at most [`MOST`](Self::MOST) ports; `None` if there are more.
+    pub fn of(list: &[u16]) -> Option<Self> {
+        let mut ports = [0; Self::MOST];
+        ports.get_mut(..list.len())?.copy_from_slice(list);
+        Some(Self { ports, len: list.len() as u8 })
+    }
+
+    /// Whether a port is in the set.
+    #[inline]
+    pub fn has(&self, port: u16) -> bool {
+        // Most sets have one port.
+        self.len > 0 && self.ports[0] == port
+            || self.ports.iter().take(usize::from(self.len)).skip(1).any(|&listed| listed == port)
+    }
+}
