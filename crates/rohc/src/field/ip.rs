@@ -100,6 +100,12 @@ impl IpHeader {
         self.version == other.version && self.source == other.source && self.destination == other.destination
     }
 
+    /// True if both have the same static fields of RFC 3095: ends, Flow Label and Protocol.
+    #[inline]
+    pub(crate) fn has_same_path(&self, other: &Self) -> bool {
+        self.protocol == other.protocol && self.flow_label == other.flow_label && self.has_same_ends(other)
+    }
+
     /// Hands out the addresses as words of a hash.
     #[inline]
     pub(crate) fn ends(&self, mut word: impl FnMut(u64)) {

@@ -2,7 +2,7 @@
 
 use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
-use thinair_wire::header::chain::{Ip, IpHeader};
+use thinair_wire::header::chain::{self, Ip};
 use thinair_wire::header::protocol;
 use thinair_wire::range::{Count, Range};
 use thinair_wire::serial::Serial;
@@ -21,7 +21,8 @@ use super::list_plan::{Assurance, ListState, Scope, items};
 use super::own::{self, Guess, Own, RtpContext};
 use super::table::{self, Pool, Table};
 use super::{
-    BASE_IPS, CSRC, Fields, IpFields, UdpFields, Upper, Version, has_own_sn, has_rtp, rtp, sn_plus, upper,
+    BASE_IPS, CSRC, Fields, IpFields, IpHeader, UdpFields, Upper, Version, has_own_sn, has_rtp, rtp, sn_plus,
+    upper,
 };
 use crate::caution::Caution;
 use crate::cid::Cid;
@@ -200,7 +201,7 @@ impl Context {
             sums: false,
         };
         for (kept, ip) in context.ips.iter_mut().zip(plan.ips()) {
-            *kept = ip_fields(ip);
+            kept.header = ip_header(ip);
         }
         if let Some(last) = context.ips.get_mut(plan.ip_count - 1) {
             last.terminates = plan.terminates;
@@ -223,7 +224,7 @@ impl Context {
         }
         let sid = self.sid_allowed(config);
         for (ip, watcher) in self.ips.iter_mut().zip(&mut self.watchers) {
-            if ip.version == Version::V4 {
+            if ip.header.version == Version::V4 {
                 watcher.first(ip, sid);
             }
         }
@@ -262,7 +263,7 @@ impl Context {
             && usize::from(self.ip_count) == plan.ip_count
             && self.udp.source_port == plan.udp.source_port
             && self.udp.destination_port == plan.udp.destination_port
-            && self.ips.iter().zip(plan.ips()).all(|(kept, ip)| is_same_path(kept, ip))
+            && self.ips.iter().zip(plan.ips()).all(|(kept, ip)| kept.header.has_same_path(&ip_header(ip)))
             && (plan.ip_count > BASE_IPS || self.ips[plan.ip_count - 1].terminates == plan.terminates)
             && match &self.own {
                 Own::None | Own::Guess(_) => true,
@@ -462,28 +463,22 @@ impl Context {
         let (sn, repetitions) = (u32::from(self.since(x.sn)), config.repetitions.max(1));
         for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
             let kept = self.ips[i];
-            let mut fields = IpFields {
-                rnd: kept.rnd,
-                nbo: kept.nbo,
-                sid: kept.sid,
-                terminates: kept.terminates,
-                ..ip_fields(ip)
-            };
+            let mut fields = IpFields { header: ip_header(ip), ..kept };
             if !self.sns.is_empty() {
-                self.watchers[i].next(&mut fields, kept.id, sid);
+                self.watchers[i].next(&mut fields, kept.header.id, sid);
             }
             x.ips[i] = fields;
             let pending = &mut self.pending[i];
             let mut changed = false;
-            if fields.tos != kept.tos {
+            if fields.header.tos != kept.header.tos {
                 pending.tos = repetitions;
                 changed = true;
             }
-            if fields.ttl != kept.ttl {
+            if fields.header.ttl != kept.header.ttl {
                 pending.ttl = repetitions;
                 changed = true;
             }
-            if fields.df != kept.df {
+            if fields.header.df != kept.header.df {
                 pending.flags = repetitions;
                 changed = true;
             }
@@ -528,7 +523,7 @@ impl Context {
         pool: &mut Pool<'_>,
     ) -> Result<(), Refused> {
         for (i, ip) in plan.ips().iter().enumerate().skip(BASE_IPS) {
-            let mut fields = IpFields { nbo: true, ..ip_fields(ip) };
+            let mut fields = IpFields { header: ip_header(ip), nbo: true, ..IpFields::EMPTY };
             fields.terminates = plan.terminates && i + 1 == plan.ip_count;
             x.ips[i] = fields;
             let mut octets = [0; 40];
@@ -734,7 +729,7 @@ impl Context {
         }
         for i in 0..x.base_ips() {
             let ip = &x.ips[i];
-            if ip.version == Version::V4 && !secure {
+            if ip.header.version == Version::V4 && !secure {
                 self.offsets[i].push(ip.counted_id().wrapping_sub(x.sn as u16), width);
             }
             self.ips[i] = *ip;
@@ -791,29 +786,10 @@ impl Context {
     }
 }
 
-/// The fields of an IP header; flags of the IP-ID are the context's.
+/// The fields of an IP header; its Protocol is the type of the header behind the extension headers.
 #[inline]
-fn ip_fields(ip: &Ip<'_>) -> IpFields {
-    let mut fields = IpFields { protocol: ip.next, ..IpFields::default() };
-    match &ip.header {
-        IpHeader::V4(header) => {
-            fields.source[..4].copy_from_slice(&header.source);
-            fields.destination[..4].copy_from_slice(&header.destination);
-            fields.tos = header.tos;
-            fields.ttl = header.ttl;
-            fields.id = header.identification;
-            fields.df = header.df;
-        }
-        IpHeader::V6(header) => {
-            fields.version = Version::V6;
-            fields.source = header.source;
-            fields.destination = header.destination;
-            fields.flow_label = header.flow_label;
-            fields.tos = header.traffic_class;
-            fields.ttl = header.hop_limit;
-        }
-    }
-    fields
+fn ip_header(ip: &Ip<'_>) -> IpHeader {
+    IpHeader { protocol: ip.next, ..IpHeader::of(ip) }
 }
 
 fn udp_fields(plan: &Plan<'_>) -> UdpFields {
@@ -825,32 +801,13 @@ fn udp_fields(plan: &Plan<'_>) -> UdpFields {
     }
 }
 
-/// Whether a header has the addresses, the Flow Label and the protocol of a context.
-#[inline]
-fn is_same_path(kept: &IpFields, ip: &Ip<'_>) -> bool {
-    kept.protocol == ip.next
-        && match &ip.header {
-            IpHeader::V4(header) => {
-                kept.version == Version::V4
-                    && kept.source[..4] == header.source
-                    && kept.destination[..4] == header.destination
-            }
-            IpHeader::V6(header) => {
-                kept.version == Version::V6
-                    && kept.source == header.source
-                    && kept.destination == header.destination
-                    && kept.flow_label == header.flow_label
-            }
-        }
-}
-
 #[inline]
 fn layout(plan: &Plan<'_>, coap: Option<&coap_2015::Header<'_>>) -> Layout {
     let mut layout = Layout::default();
     for ip in plan.ips() {
         let version = match ip.header {
-            IpHeader::V4(_) => Version::V4,
-            IpHeader::V6(_) => Version::V6,
+            chain::IpHeader::V4(_) => Version::V4,
+            chain::IpHeader::V6(_) => Version::V6,
         };
         let has_ah = ip.extension_count > 0 && ip.walk().any(|(kind, _)| kind == protocol::AH);
         layout.ip(version, ip.extensions.len(), has_ah);

@@ -21,7 +21,7 @@ use super::decompress::{self, LATE};
 use super::doubt::By;
 use super::header::ExtensionLists;
 use super::own::Own;
-use super::{Fields, IpFields, SN, Upper, Version, compress, upper};
+use super::{Fields, IpFields, IpHeader, SN, Upper, Version, compress, upper};
 use crate::compressor::CompressorConfig;
 use crate::decompressor::Failure;
 use crate::feedback::{AckType, Feedback};
@@ -110,7 +110,7 @@ impl compress::Context {
             return;
         }
         for (pending, ip) in self.pending.iter_mut().zip(&self.ips).take(usize::from(self.ip_count)) {
-            if ip.version == Version::V4 {
+            if ip.header.version == Version::V4 {
                 pending.flags = config.repetitions.max(1);
             }
         }
@@ -174,7 +174,7 @@ impl compress::Context {
         }
         let opens = self.sns.add(sn);
         for (offsets, ip) in self.offsets.iter_mut().zip(&x.ips).take(x.base_ips()) {
-            if ip.version == Version::V4 {
+            if ip.header.version == Version::V4 {
                 offsets.add(ip.counted_id().wrapping_sub(sn), opens);
             }
         }
@@ -248,12 +248,9 @@ impl decompress::Context {
 
     /// True if the packet says something else than the one before.
     pub(super) fn note_pattern(&mut self, x: &Fields<'_>, format: Format) -> bool {
-        let is_same = self
-            .ips
-            .iter()
-            .zip(&x.ips)
-            .take(x.base_ips())
-            .all(|(kept, ip)| IpFields { id: kept.id, ..*ip } == *kept);
+        let is_same = self.ips.iter().zip(&x.ips).take(x.base_ips()).all(|(kept, ip)| {
+            IpFields { header: IpHeader { id: kept.header.id, ..ip.header }, ..*ip } == *kept
+        });
         let says_more = x.rtp_extra.flags
             || !x.rtp_extra.scaled
             || x.extra.iter().any(|extra| extra.has_list || extra.has_ah_sn);
