@@ -1,7 +1,7 @@
 //! Which compressed format a packet takes: the cheapest that has room for what must be said. RFC 3095, sections 5.3.1.2
 //! and 5.7.
 
-use thinair_wire::coder::{Lsb, Writer};
+use thinair_wire::coder::{Lsb, Slot, Writer};
 use thinair_wire::lsb::Shift;
 use thinair_wire::time::Instant;
 
@@ -121,6 +121,29 @@ impl Context {
         if counted && is_due && !self.mode.is_secure() { u16::BITS } else { bits }
     }
 
+    /// Offers the IP-ID of a header. Returns the bits that it needs.
+    #[inline]
+    fn offer_ip_id(
+        &self,
+        writer: &mut Writer<'_>,
+        slot: Slot,
+        i: usize,
+        x: &Fields<'_>,
+        counted: bool,
+    ) -> u32 {
+        let ip = &x.ips[i];
+        let offset = ip.counted_id().wrapping_sub(x.sn as u16);
+        let bits = if ip.sid {
+            0
+        } else if self.pending[i].id > 0 {
+            u16::BITS
+        } else {
+            self.moving_id_bits(i, x.sn, offset, counted)
+        };
+        writer.offer(slot, Lsb { value: u32::from(offset), needed: bits });
+        bits
+    }
+
     /// Offers the slots of a compressed header, with the bits that the window of each asks for.
     #[inline]
     pub(super) fn offer(
@@ -134,26 +157,12 @@ impl Context {
         let mut needed = NeededBits { sn: self.sn_bits(now, x), ..NeededBits::default() };
         writer.offer(SN, Lsb { value: x.sn, needed: needed.sn });
         x.ext3_sn = needed.sn > 5;
-        let holders = [(IP_ID, x.ip_id_holder()), (IP_ID2, x.ip_id2_holder())];
-        for (slot, holder) in holders {
-            let Some(i) = holder else { continue };
-            let ip = &x.ips[i];
-            let offset = ip.counted_id().wrapping_sub(x.sn as u16);
-            let bits = if ip.sid {
-                0
-            } else if self.pending[i].id > 0 {
-                u16::BITS
-            } else {
-                self.moving_id_bits(i, x.sn, offset, counted)
-            };
-            writer.offer(slot, Lsb { value: u32::from(offset), needed: bits });
-            match slot {
-                IP_ID => {
-                    needed.ip_id = bits;
-                    x.ext3_id = bits > 0;
-                }
-                _ => x.extra[0].id = bits > 0,
-            }
+        if let Some(i) = x.ip_id_holder() {
+            needed.ip_id = self.offer_ip_id(writer, IP_ID, i, x, counted);
+            x.ext3_id = needed.ip_id > 0;
+        }
+        if x.ip_id2_holder().is_some() {
+            x.extra[0].id = self.offer_ip_id(writer, IP_ID2, 0, x, counted) > 0;
         }
         if let Own::Rtp(rtp) = &self.own {
             needed.ts = rtp.timestamps.needed(now, &x.rtp, plan.timer.as_ref());

@@ -263,7 +263,7 @@ impl Context {
             && usize::from(self.ip_count) == plan.ip_count
             && self.udp.source_port == plan.udp.source_port
             && self.udp.destination_port == plan.udp.destination_port
-            && self.ips.iter().zip(plan.ips()).all(|(kept, ip)| kept.header.has_same_path(&ip_header(ip)))
+            && self.ips.iter().zip(plan.ips()).all(|(kept, ip)| kept.header.is_path_of(ip))
             && (plan.ip_count > BASE_IPS || self.ips[plan.ip_count - 1].terminates == plan.terminates)
             && match &self.own {
                 Own::None | Own::Guess(_) => true,
@@ -461,43 +461,52 @@ impl Context {
     ) {
         let sid = self.sid_allowed(config);
         let (sn, repetitions) = (u32::from(self.since(x.sn)), config.repetitions.max(1));
-        for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
-            let kept = self.ips[i];
-            let mut fields = IpFields { header: ip_header(ip), ..kept };
+        for (i, header) in plan.ips().iter().take(BASE_IPS).enumerate() {
+            let (ip, kept) = (&mut x.ips[i], &self.ips[i]);
+            *ip = *kept;
+            ip.header.update(header);
             if !self.sns.is_empty() {
-                self.watchers[i].next(&mut fields, kept.header.id, sid);
+                self.watchers[i].next(ip, kept.header.id, sid);
             }
-            x.ips[i] = fields;
-            let pending = &mut self.pending[i];
-            let mut changed = false;
-            if fields.header.tos != kept.header.tos {
-                pending.tos = repetitions;
-                changed = true;
+            if (IpFields { header: IpHeader { id: kept.header.id, ..ip.header }, ..*ip }) == *kept {
+                continue;
             }
-            if fields.header.ttl != kept.header.ttl {
-                pending.ttl = repetitions;
-                changed = true;
-            }
-            if fields.header.df != kept.header.df {
-                pending.flags = repetitions;
-                changed = true;
-            }
-            *is_static_same &= !changed;
-            if (fields.rnd, fields.nbo) != (kept.rnd, kept.nbo) {
-                pending.flags = repetitions;
-                pending.id = repetitions;
-                self.offsets[i].clear();
-                changed = true;
-            }
-            if changed {
-                self.pending_since = sn as u16;
-                self.settled = false;
-            }
-            if fields.sid != kept.sid {
-                // "Only IR and IR-DYN packets can update context(SID)" (RFC 3843, section 3.3).
-                self.enter_fo(sn, repetitions, false);
+            *is_static_same &= self.note_ip(i, x, sn, repetitions);
+        }
+    }
+
+    /// Notes what has changed in one IP header. Returns whether its CRC-STATIC octets are those of the packet before.
+    #[cold]
+    fn note_ip(&mut self, i: usize, x: &Fields<'_>, sn: u32, repetitions: u8) -> bool {
+        let (ip, kept, pending) = (&x.ips[i], &self.ips[i], &mut self.pending[i]);
+        let is_other = [
+            ip.header.tos != kept.header.tos,
+            ip.header.ttl != kept.header.ttl,
+            ip.header.df != kept.header.df,
+        ];
+        for (left, is_other) in
+            [&mut pending.tos, &mut pending.ttl, &mut pending.flags].into_iter().zip(is_other)
+        {
+            if is_other {
+                *left = repetitions;
             }
         }
+        let is_static_same = is_other == [false; 3];
+        let is_id_same = (ip.rnd, ip.nbo) == (kept.rnd, kept.nbo);
+        if !is_id_same {
+            (pending.flags, pending.id) = (repetitions, repetitions);
+            self.offsets[i].clear();
+        }
+        let is_sid_same = ip.sid == kept.sid;
+        if !(is_static_same && is_id_same) {
+            self.pending_since = sn as u16;
+            self.settled = false;
+        }
+        if !is_sid_same {
+            // "Only IR and IR-DYN packets can update context(SID)" (RFC 3843, section 3.3).
+            self.enter_fo(sn, repetitions, false);
+        }
+        is_static_same
     }
 
     /// An SN far from the last one: the window keeps 16 bits of it, and no format has bits for such a step.

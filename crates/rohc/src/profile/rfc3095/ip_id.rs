@@ -70,10 +70,10 @@ impl Watcher {
         let step = ip.header.id.wrapping_sub(last);
         let current = behavior(ip);
         let counts = is_count(step);
-        let counts_swapped = is_count(ip.header.id.swap_bytes().wrapping_sub(last.swap_bytes()));
+        let counts_swapped = || is_count(ip.header.id.swap_bytes().wrapping_sub(last.swap_bytes()));
         let fits = match current {
             Behavior::Sequential => counts,
-            Behavior::Swapped => counts_swapped,
+            Behavior::Swapped => counts_swapped(),
             Behavior::Constant => step == 0,
             // Random always fits; it is left when another behavior has shown itself.
             Behavior::Random => false,
@@ -85,9 +85,21 @@ impl Watcher {
             }
             return;
         }
+        let counts_swapped = counts_swapped();
+        self.misfit(ip, current, (counts, counts_swapped, step == 0), sid_allowed);
+    }
+
+    /// Flags for a packet that does not behave as the flags so far say: whether its IP-ID counts, counts swapped, and stays.
+    fn misfit(
+        &mut self,
+        ip: &mut IpFields,
+        current: Behavior,
+        (counts, counts_swapped, stays): (bool, bool, bool),
+        sid_allowed: bool,
+    ) {
         if self.misfits == GUESS {
             // The first step outweighs the guess; IR packets carry the flags as yet.
-            let next = match (counts, counts_swapped, step == 0 && sid_allowed) {
+            let next = match (counts, counts_swapped, stays && sid_allowed) {
                 (true, ..) => Behavior::Sequential,
                 (_, true, _) => Behavior::Swapped,
                 (_, _, true) => Behavior::Constant,
@@ -100,7 +112,7 @@ impl Watcher {
         let tally = |tally: &mut u8, holds: bool| *tally = if holds { tally.saturating_add(1) } else { 0 };
         tally(&mut self.counted, counts);
         tally(&mut self.swapped, counts_swapped);
-        tally(&mut self.stayed, step == 0);
+        tally(&mut self.stayed, stays);
         self.misfits = self.misfits.saturating_add(MISFIT).min(GUESS - 1);
         let next = if self.counted >= PATIENCE {
             Behavior::Sequential

@@ -147,17 +147,23 @@ impl compress::Context {
 
     /// The SN from which on an acknowledgment is one for what the packet with SN `sn` says. Where SNs are the packet's own,
     /// they may have been later ones before.
+    #[inline]
     pub(super) fn since(&self, sn: u32) -> u16 {
-        let sn = sn as u16;
-        match self.sns.bounds() {
-            Some((_, newest)) if self.mode.is_secure() && newest.since(sn) < ANEW => newest.plus(1),
-            _ => sn,
-        }
+        if self.mode.is_secure() { self.since_secure(sn as u16) } else { sn as u16 }
+    }
+
+    #[inline(never)]
+    fn since_secure(&self, sn: u16) -> u16 {
+        let newest = self.sns.bounds().map(|(_, newest)| newest).filter(|newest| newest.since(sn) < ANEW);
+        newest.map_or(sn, |newest| newest.plus(1))
     }
 
     /// Notes an SN of the packet's own. What was sent with later SNs, much later ones, is no reference any more.
     pub(super) fn note_old_sn(&mut self, sn: u32, repetitions: u8) {
-        let Some((_, newest)) = self.sns.bounds().filter(|_| self.mode.is_secure()) else { return };
+        if !self.mode.is_secure() {
+            return;
+        }
+        let Some((_, newest)) = self.sns.bounds() else { return };
         if (ANEW..1 << 15).contains(&newest.since(sn as u16)) {
             self.start_anew(sn as u16, repetitions);
             self.enter_fo(sn, repetitions, false);
