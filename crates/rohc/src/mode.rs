@@ -112,6 +112,12 @@ impl CompressorMode {
         }
     }
 
+    /// C_MODE is U-mode.
+    #[inline]
+    pub(crate) const fn is_unidirectional(self) -> bool {
+        self.0 & 0b11 == 0
+    }
+
     /// C_TRANS is P.
     #[inline]
     pub(crate) fn is_pending(self) -> bool {

@@ -196,7 +196,7 @@ impl Context {
         writer: &mut Writer<'_>,
         x: &mut Fields<'p>,
         plan: &Plan<'p>,
-        needed: &NeededBits,
+        mut needed: NeededBits,
     ) -> Option<Format> {
         // Flags and fields of IP headers and of RTP have their place in extension 3 alone.
         let flags = x.rtp_extra.flags
@@ -211,6 +211,12 @@ impl Context {
         let says_more = needed.ip_id > 0 || x.extra[0].id || is_rtp && !needed.ts.inferable;
         let update_due = secure && self.is_update_due(x.sn as u16, says_more);
         let format = formats(self.profile, self.mode.mode()).iter().copied().find(|&format| {
+            if needed.ts.is_open
+                && !matches!(format, Format::Uo0 | Format::R0 | Format::R0Crc)
+                && let Own::Rtp(rtp) = &self.own
+            {
+                (needed.ts.bits, needed.ts.is_open) = (rtp.timestamps.scaled_bits(&x.rtp), false);
+            }
             if secure && !self.is_allowed_by_mode(format, update_due || sets_coverage) {
                 return false;
             }
@@ -239,7 +245,8 @@ impl Context {
             coverage: x.cce.is_some() || self.coverage.is_present(),
             icv: [0; BASE_IPS],
         };
-        for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
+        let extended = if plan.has_extensions { plan.ips() } else { &[] };
+        for (i, ip) in extended.iter().take(BASE_IPS).enumerate() {
             if ip.extension_count > 0 && !sends_ah(x.extra[i].list()) {
                 x.extra[i].icv = icv(ip);
                 has.icv[i] = x.extra[i].icv.len();

@@ -24,9 +24,11 @@ pub(crate) struct Plan<'p> {
     pub(crate) profile: ProfileId,
     /// The whole packet.
     pub(crate) packet: &'p [u8],
-    /// Its IP headers, of which `ip_count` are compressed.
-    pub(crate) ips: &'p [Ip<'p>],
+    /// Its IP headers, as far as they are compressed.
+    ips: &'p [Ip<'p>],
     pub(crate) ip_count: usize,
+    /// One of them has extension headers.
+    pub(crate) has_extensions: bool,
     /// The static chain ends although an IP header follows (RFC 3843, section 3.1).
     pub(crate) terminates: bool,
     /// Octets in front of what the last IP header carries.
@@ -49,12 +51,15 @@ impl<'p> Plan<'p> {
     /// A packet whose profile is to be [chosen](Self::choose).
     #[inline(always)]
     pub(super) fn new(chain: &'p HeaderChain<'p>, timer: Option<Link>) -> Self {
-        let (ips, ip_end) = (chain.ips(), chain.ip_end());
+        let ips = chain.ips();
+        let ip_count = ips.iter().take(MAX_IP).enumerate().take_while(|(i, ip)| restorable(ip, *i)).count();
+        let (ips, ip_end) = (ips.get(..ip_count).unwrap_or_default(), chain.ip_end());
         Self {
             profile: ProfileId::Ip,
             packet: chain.packet(),
             ips,
-            ip_count: ips.iter().take(MAX_IP).enumerate().take_while(|(i, ip)| restorable(ip, *i)).count(),
+            ip_count,
+            has_extensions: ips.iter().any(|ip| ip.extension_count > 0),
             terminates: false,
             ip_end,
             udp: Udp::default(),
@@ -76,7 +81,7 @@ impl<'p> Plan<'p> {
         has_place: impl FnOnce(&Self) -> bool,
     ) -> bool {
         let profiles = config.channel.profiles();
-        if self.ip_count == self.ips.len() && self.rise(chain, profiles) {
+        if self.ip_count == chain.ips().len() && self.rise(chain, profiles) {
             if self.profile == ProfileId::Esp || self.is_on_coap_port(config) && self.take_for_coap(has_place)
             {
                 return true;
@@ -96,7 +101,7 @@ impl<'p> Plan<'p> {
     /// The IP headers that are compressed.
     #[inline]
     pub(crate) fn ips(&self) -> &'p [Ip<'p>] {
-        self.ips.get(..self.ip_count).unwrap_or_default()
+        self.ips
     }
 
     /// Takes the packet for one of ESP, UDP or UDP-Lite; false, and nothing is changed, if it is none.

@@ -28,7 +28,7 @@ use crate::caution::Caution;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::framing::Frame;
-use crate::mode::{CompressorMode, Mode};
+use crate::mode::CompressorMode;
 use crate::profile::{Format, ProfileId};
 use crate::refresh::{Due, Refresh, Timer};
 use crate::state::CompressorState;
@@ -282,9 +282,7 @@ impl Context {
     /// IR packets that establish a context.
     fn ir_packets(&self, config: &CompressorConfig) -> u8 {
         match config.refresh {
-            Refresh::Cycle { ir, .. } if self.mode.mode() == Mode::Unidirectional => {
-                u8::try_from(ir).unwrap_or(u8::MAX)
-            }
+            Refresh::Cycle { ir, .. } if self.mode.is_unidirectional() => u8::try_from(ir).unwrap_or(u8::MAX),
             _ => config.repetitions.max(1),
         }
     }
@@ -328,7 +326,9 @@ impl Context {
         x.mode = self.mode.bits();
         let mut is_static_same = true;
         self.note_ips(&mut x, plan, config, &mut is_static_same);
-        self.note_further_ips(&mut x, plan, repetitions, pool)?;
+        if plan.ip_count > BASE_IPS {
+            self.note_further_ips(&mut x, plan, repetitions, pool)?;
+        }
         if upper(self.profile) == Upper::Udp && (x.udp.checksum == 0) != (self.udp.checksum == 0) {
             // Context(UDP Checksum) is updated only by IR or IR-DYN (section 5.7).
             self.enter_fo(x.sn, repetitions, false);
@@ -355,25 +355,9 @@ impl Context {
             self.enter_ir(x.sn, self.ir_packets(config), false);
         }
         let assurance = Assurance::of(self.mode, repetitions);
-        let mut has_lists = false;
-        for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
-            if ip.extension_count > 0 || self.lists[i].is_used() {
-                let noted =
-                    self.lists[i].note(i, items(ip), x.sn, repetitions, assurance, &mut self.table, pool);
-                noted.map_err(|_| Refused::ByThisPacket)?;
-                self.lists[i].say_since(x.sn as u16, since);
-                has_lists = true;
-                self.settled = false;
-            }
-        }
-        if let Some(header) = plan.csrc(self.lists[CSRC_STATE].is_used()) {
-            let (table, items) = (&mut self.table, header.items().map(Some));
-            let noted = self.lists[CSRC_STATE].note(CSRC, items, x.sn, repetitions, assurance, table, pool);
-            noted.map_err(|_| Refused::ByThisPacket)?;
-            self.lists[CSRC_STATE].say_since(x.sn as u16, since);
-            has_lists = true;
-            self.settled = false;
-        }
+        let may_have_lists =
+            plan.has_extensions || plan.rtp.is_some() || self.lists.iter().any(ListState::is_used);
+        let has_lists = may_have_lists && self.note_lists(plan, x.sn, since, assurance, repetitions, pool)?;
         self.note_refresh(now, u32::from(since), config);
         let layout = layout(plan, x.coap.as_ref());
         let header = plan.packet.get(..layout.len).unwrap_or_default();
@@ -397,7 +381,7 @@ impl Context {
                     self.fill_lists(&mut x, plan, Scope::Changes, assurance, pool);
                 }
                 let needed = self.offer(now, &mut writer, &mut x, plan, config.counted);
-                match self.write_compressed(&mut writer, &mut x, plan, &needed) {
+                match self.write_compressed(&mut writer, &mut x, plan, needed) {
                     Some(format) => format,
                     None => {
                         self.enter_fo(u32::from(since), repetitions, false);
@@ -509,14 +493,43 @@ impl Context {
         is_static_same
     }
 
+    /// Notes the lists of a packet. Returns whether there is or was one.
+    fn note_lists(
+        &mut self,
+        plan: &Plan<'_>,
+        sn: u32,
+        since: u16,
+        assurance: Assurance,
+        repetitions: u8,
+        pool: &mut Pool<'_>,
+    ) -> Result<bool, Refused> {
+        let mut has_lists = false;
+        for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
+            if ip.extension_count > 0 || self.lists[i].is_used() {
+                let noted =
+                    self.lists[i].note(i, items(ip), sn, repetitions, assurance, &mut self.table, pool);
+                noted.map_err(|_| Refused::ByThisPacket)?;
+                self.lists[i].say_since(sn as u16, since);
+                has_lists = true;
+            }
+        }
+        if let Some(header) = plan.csrc(self.lists[CSRC_STATE].is_used()) {
+            let (table, items) = (&mut self.table, header.items().map(Some));
+            let noted = self.lists[CSRC_STATE].note(CSRC, items, sn, repetitions, assurance, table, pool);
+            noted.map_err(|_| Refused::ByThisPacket)?;
+            self.lists[CSRC_STATE].say_since(sn as u16, since);
+            has_lists = true;
+        }
+        self.settled &= !has_lists;
+        Ok(has_lists)
+    }
+
     /// An SN far from the last one: the window keeps 16 bits of it, and no format has bits for such a step.
     fn note_sn(&mut self, sn: u32, repetitions: u8) {
         if has_own_sn(self.profile) && !self.sns.is_empty() {
             self.note_old_sn(sn, repetitions);
             let step = sn.wrapping_sub(self.sn) as i32;
-            let is_far =
-                if self.profile == ProfileId::Esp { step.unsigned_abs() >= FAR_SN_STEP } else { false };
-            if is_far {
+            if self.profile == ProfileId::Esp && step.unsigned_abs() >= FAR_SN_STEP {
                 self.sns = Count::new();
                 self.enter_fo(sn, repetitions, false);
             }
@@ -580,7 +593,7 @@ impl Context {
 
     /// The refresh policy of the mode.
     fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
-        if self.mode.mode() == Mode::Unidirectional { &config.refresh } else { &config.refresh_two_way }
+        if self.mode.is_unidirectional() { &config.refresh } else { &config.refresh_two_way }
     }
 
     /// What is due by count or by clock.
@@ -716,7 +729,7 @@ impl Context {
         config: &CompressorConfig,
         pool: &mut Pool<'_>,
     ) {
-        let secure = self.mode.is_secure();
+        let (secure, initialized) = (self.mode.is_secure(), format.is_initialization());
         // In R-mode references may be forgotten, and what the decompressor knew is not.
         let is_first = self.sns.is_empty() && !secure;
         let since = self.since(x.sn);
@@ -742,17 +755,16 @@ impl Context {
                 self.offsets[i].push(ip.counted_id().wrapping_sub(x.sn as u16), width);
             }
             self.ips[i] = *ip;
-            if !self.settled && !secure && (has_extension_3(format) || format.is_initialization()) {
+            if !self.settled && !secure && (has_extension_3(format) || initialized) {
                 let extra = &x.extra[i];
                 let pending = &mut self.pending[i];
-                let initialized = format.is_initialization();
                 pending.tos = pending.tos.saturating_sub(u8::from(initialized || extra.tos));
                 pending.ttl = pending.ttl.saturating_sub(u8::from(initialized || extra.ttl));
                 pending.flags = pending.flags.saturating_sub(u8::from(initialized || extra.flags));
                 pending.id = pending.id.saturating_sub(1);
             }
         }
-        if format.is_initialization() {
+        if initialized {
             self.udp = x.udp;
             if upper(self.profile) == Upper::UdpLite {
                 let since = (since, &mut self.pending_since);
@@ -775,11 +787,11 @@ impl Context {
         if has_lists {
             let assurance = Assurance::of(self.mode, config.repetitions);
             for i in 0..x.base_ips() {
-                let said = format.is_initialization() || has_extension_3(format);
+                let said = initialized || has_extension_3(format);
                 self.lists[i].commit(i, &x.extra[i], format, said, assurance, &self.table, pool);
             }
             if has_rtp(self.profile) && x.ip_count == 1 {
-                let said = format.is_initialization() || x.rtp_extra.flags;
+                let said = initialized || x.rtp_extra.flags;
                 let extra = &x.extra[CSRC];
                 self.lists[CSRC_STATE].commit(CSRC, extra, format, said, assurance, &self.table, pool);
             }
@@ -810,7 +822,7 @@ fn udp_fields(plan: &Plan<'_>) -> UdpFields {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn layout(plan: &Plan<'_>, coap: Option<&coap_2015::Header<'_>>) -> Layout {
     let mut layout = Layout::default();
     for ip in plan.ips() {

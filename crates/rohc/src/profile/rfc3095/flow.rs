@@ -126,12 +126,14 @@ impl Compressor<'_> {
         self.flows.touch(cid);
         let context = self.flows.context_mut::<Context>(cid).ok_or(Refused::ByThisPacket)?;
         context.join(self.group);
-        let compressed = context.compress(now, plan, cid, &self.config, &mut self.shared.pool, out)?;
+        let outcome = context.compress(now, plan, cid, &self.config, &mut self.shared.pool, out);
         // In R-mode packets say everything until that is acknowledged, however long that takes.
-        if !context.mode.is_secure() {
-            self.note_cost(&compressed);
+        if !context.mode.is_secure()
+            && let Ok(compressed) = &outcome
+        {
+            self.note_cost(compressed);
         }
-        Ok(compressed)
+        outcome
     }
 
     /// A context for a new flow, and whether the one before held memory; `None` if the flow goes uncompressed.
