@@ -106,15 +106,16 @@ impl Caution {
     /// `repetitions`.
     #[inline]
     pub(crate) fn sent(&mut self, now: Instant, step: u32, repetitions: u8) {
-        let waited = self.waited(now);
+        let (last, stamp) = (self.last(), stamp(now));
+        let waited = stamp.wrapping_sub(last) & 0xFF_FFFF_FFFF;
         if self.left > 0 || self.is_behind_pause(waited) {
             self.sent_with_caution(waited, repetitions);
         }
-        if self.last() != 0 {
+        if last != 0 {
             // The other end may have seen shorter times.
             self.pace.note(waited.saturating_sub(waited / 4 + JITTER), step, step);
         }
-        let [_, _, _, last @ ..] = stamp(now).to_be_bytes();
+        let [_, _, _, last @ ..] = stamp.to_be_bytes();
         self.last = last;
     }
 

@@ -112,17 +112,23 @@ impl CompressorMode {
         }
     }
 
+    /// C_MODE is U-mode.
+    #[inline]
+    pub(crate) const fn is_unidirectional(self) -> bool {
+        self.0 & 0b11 == 0
+    }
+
     /// C_TRANS is P.
     #[inline]
     pub(crate) fn is_pending(self) -> bool {
-        self.trans() != CTrans::Done
+        self.0 >> 2 != 0
     }
 
     /// What packets are a reference for: nothing but what was acknowledged (section 5.5.1.2). While a transition is
     /// pending it is not known which mode the decompressor is in, so this holds for all of them.
     #[inline]
     pub(crate) fn is_secure(self) -> bool {
-        matches!(self.mode(), Mode::Reliable) || self.is_pending()
+        self.0 > Self::new(Mode::Optimistic, CTrans::Done).0
     }
 
     /// The mode that packets say, as two bits.

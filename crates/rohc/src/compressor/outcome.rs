@@ -22,6 +22,7 @@ impl From<NoRoom> for Refused {
 
 impl Refused {
     /// The outcome for the caller; `Ok(None)` if profile 0x0000 has to carry the packet.
+    #[inline]
     pub(crate) fn or_none(
         outcome: Result<Compressed, Self>,
         out: &[u8],

@@ -94,10 +94,47 @@ impl IpHeader {
         kept
     }
 
+    /// Takes from a header of the same path the fields that may differ from packet to packet.
+    #[inline]
+    pub(crate) fn update(&mut self, ip: &chain::Ip<'_>) {
+        match &ip.header {
+            chain::IpHeader::V4(header) => {
+                (self.tos, self.ttl, self.df) = (header.tos, header.ttl, header.df);
+                self.id = header.identification;
+            }
+            chain::IpHeader::V6(header) => (self.tos, self.ttl) = (header.traffic_class, header.hop_limit),
+        }
+    }
+
     /// True if both have the same version and addresses.
     #[inline]
     pub(crate) fn has_same_ends(&self, other: &Self) -> bool {
         self.version == other.version && self.source == other.source && self.destination == other.destination
+    }
+
+    /// True if both have the same static fields of RFC 3095: ends, Flow Label and Protocol.
+    #[inline]
+    pub(crate) fn has_same_path(&self, other: &Self) -> bool {
+        self.protocol == other.protocol && self.flow_label == other.flow_label && self.has_same_ends(other)
+    }
+
+    /// True if a header that was parsed has these ends, this Flow Label, and this Protocol behind its extension headers.
+    #[inline]
+    pub(crate) fn is_path_of(&self, ip: &chain::Ip<'_>) -> bool {
+        self.protocol == ip.next
+            && match &ip.header {
+                chain::IpHeader::V4(header) => {
+                    self.version == Version::V4
+                        && self.source.first_chunk() == Some(&header.source)
+                        && self.destination.first_chunk() == Some(&header.destination)
+                }
+                chain::IpHeader::V6(header) => {
+                    self.version == Version::V6
+                        && self.source == header.source
+                        && self.destination == header.destination
+                        && self.flow_label == header.flow_label
+                }
+            }
     }
 
     /// Hands out the addresses as words of a hash.

@@ -45,6 +45,7 @@ use thinair_wire::header::chain::MAX_IP;
 use thinair_wire::lsb::Shift;
 
 use super::{Format, ProfileId};
+use crate::field::ip::{IpHeader, Version};
 use crate::mode::Mode;
 use cce::Cce;
 use list::CompressedList;
@@ -274,65 +275,33 @@ const fn sn_plus(profile: ProfileId, sn: u32, steps: u32) -> u32 {
     if matches!(profile, ProfileId::Esp) { sum } else { sum & 0xFFFF }
 }
 
-/// Version of an IP header.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Version {
-    #[default]
-    V4,
-    V6,
-}
-
-/// What the family keeps of one IP header. RFC 3095, sections 5.7.7.3 and 5.7.7.4.
+/// An IP header of a chain. RFC 3095, sections 5.7.7.3 and 5.7.7.4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct IpFields {
-    // Static part. IPv4 addresses take the first four octets.
-    source: [u8; 16],
-    destination: [u8; 16],
-    flow_label: u32,
-    version: Version,
-    /// Type of the next header of the static chain; extension headers do not count.
-    protocol: u8,
-    /// The static chain ends here whatever `protocol` says (RFC 3843, section 3.1).
+    /// The Protocol of the static chain is the type of the header behind the extension headers.
+    header: IpHeader,
+    /// The static chain ends here whatever the Protocol is (RFC 3843, section 3.1).
     terminates: bool,
-    // Dynamic part. Names of IPv6: Traffic Class and Hop Limit.
-    tos: u8,
-    ttl: u8,
-    id: u16,
-    df: bool,
     rnd: bool,
     nbo: bool,
     sid: bool,
 }
 
 impl IpFields {
-    /// Four of nothing, as a constant: built one by one they cost a microcontroller 600 instructions a packet.
-    const NONE: [Self; MAX_IP] = [Self {
-        source: [0; 16],
-        destination: [0; 16],
-        flow_label: 0,
-        version: Version::V4,
-        protocol: 0,
-        terminates: false,
-        tos: 0,
-        ttl: 0,
-        id: 0,
-        df: false,
-        rnd: false,
-        nbo: false,
-        sid: false,
-    }; MAX_IP];
+    const EMPTY: Self =
+        Self { header: IpHeader::EMPTY, terminates: false, rnd: false, nbo: false, sid: false };
 
     /// Whether the IP-ID goes as an offset from the SN: neither random nor absent. A static one (SID) holds
     /// the place of the IP-ID in the formats too, but sends no bits.
     #[inline]
     fn holds_ip_id(&self) -> bool {
-        self.version == Version::V4 && !self.rnd
+        self.header.version == Version::V4 && !self.rnd
     }
 
     /// The IP-ID in the byte order in which it counts. RFC 3095, section 4.5.5.
     #[inline]
     fn counted_id(&self) -> u16 {
-        if self.nbo { self.id } else { self.id.swap_bytes() }
+        if self.nbo { self.header.id } else { self.header.id.swap_bytes() }
     }
 }
 
@@ -411,7 +380,7 @@ impl Fields<'_> {
         Self {
             profile,
             sn: 0,
-            ips: IpFields::NONE,
+            ips: [IpFields::EMPTY; MAX_IP],
             ip_count: 1,
             udp: UdpFields::default(),
             spi: 0,

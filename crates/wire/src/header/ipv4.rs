@@ -1,7 +1,7 @@
 //! The IPv4 header. RFC 791, section 3.1.
 
 use crate::checksum::checksum;
-use crate::coder::{Coder, NoRoom, Reader, Step, Writer};
+use crate::coder::{Coder, NoRoom, Refusal, Step, Writer};
 
 /// Every field of an IPv4 header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,13 +46,28 @@ impl<'p> Ipv4<'p> {
     /// Reads a header at the start of `octets`.
     #[inline]
     pub fn read(octets: &'p [u8]) -> Step<Self> {
-        let mut header = Self::default();
-        match octets.first_chunk::<20>() {
-            // The usual header, of a length that is known when this is compiled.
-            Some(fixed) if fixed[0] == 0x45 => header.code(&mut Reader::contiguous(fixed))?,
-            _ => header.code(&mut Reader::contiguous(octets))?,
+        let (h, behind) = octets.split_first_chunk::<20>().ok_or(Refusal::Malformed)?;
+        let &[first, tos, l, m, i, j, f, g, ttl, protocol, c, d, ref addresses @ ..] = h;
+        let &[s, t, u, v, destination @ ..] = addresses;
+        if first >> 4 != 4 {
+            return Err(Refusal::NotThis);
         }
-        Ok(header)
+        let options = usize::from(first & 0xF).checked_sub(5).ok_or(Refusal::Malformed)? * 4;
+        Ok(Self {
+            tos,
+            total_length: u16::from_be_bytes([l, m]),
+            identification: u16::from_be_bytes([i, j]),
+            reserved: f & 0x80 != 0,
+            df: f & 0x40 != 0,
+            mf: f & 0x20 != 0,
+            fragment_offset: u16::from_be_bytes([f & 0x1F, g]),
+            ttl,
+            protocol,
+            header_checksum: u16::from_be_bytes([c, d]),
+            source: [s, t, u, v],
+            destination,
+            options: behind.get(..options).ok_or(Refusal::Malformed)?,
+        })
     }
 
     /// Writes the header from octet `at` of `out` on and returns its end.

@@ -355,7 +355,7 @@ impl Attempt<'_, '_> {
             }
             let kept = self.context.ips[i];
             if x.ips[i].sid {
-                x.ips[i].id = kept.id;
+                x.ips[i].header.id = kept.header.id;
                 continue;
             }
             let mut bits = (0, 0);
@@ -371,8 +371,8 @@ impl Attempt<'_, '_> {
             let offset = counted.wrapping_sub(self.context.sn as u16);
             let offset = reference.map_or(offset, |reference| reference.offsets[i]);
             let offset = lsb::decode(bits.0, bits.1, offset, Shift::Zero);
-            ip.id = offset.wrapping_add(x.sn as u16);
-            ip.id = ip.counted_id();
+            ip.header.id = offset.wrapping_add(x.sn as u16);
+            ip.header.id = ip.counted_id();
         }
     }
 

@@ -1,7 +1,7 @@
 //! Which compressed format a packet takes: the cheapest that has room for what must be said. RFC 3095, sections 5.3.1.2
 //! and 5.7.
 
-use thinair_wire::coder::{Lsb, Writer};
+use thinair_wire::coder::{Lsb, Slot, Writer};
 use thinair_wire::lsb::Shift;
 use thinair_wire::time::Instant;
 
@@ -121,6 +121,29 @@ impl Context {
         if counted && is_due && !self.mode.is_secure() { u16::BITS } else { bits }
     }
 
+    /// Offers the IP-ID of a header. Returns the bits that it needs.
+    #[inline]
+    fn offer_ip_id(
+        &self,
+        writer: &mut Writer<'_>,
+        slot: Slot,
+        i: usize,
+        x: &Fields<'_>,
+        counted: bool,
+    ) -> u32 {
+        let ip = &x.ips[i];
+        let offset = ip.counted_id().wrapping_sub(x.sn as u16);
+        let bits = if ip.sid {
+            0
+        } else if self.pending[i].id > 0 {
+            u16::BITS
+        } else {
+            self.moving_id_bits(i, x.sn, offset, counted)
+        };
+        writer.offer(slot, Lsb { value: u32::from(offset), needed: bits });
+        bits
+    }
+
     /// Offers the slots of a compressed header, with the bits that the window of each asks for.
     #[inline]
     pub(super) fn offer(
@@ -134,26 +157,12 @@ impl Context {
         let mut needed = NeededBits { sn: self.sn_bits(now, x), ..NeededBits::default() };
         writer.offer(SN, Lsb { value: x.sn, needed: needed.sn });
         x.ext3_sn = needed.sn > 5;
-        let holders = [(IP_ID, x.ip_id_holder()), (IP_ID2, x.ip_id2_holder())];
-        for (slot, holder) in holders {
-            let Some(i) = holder else { continue };
-            let ip = &x.ips[i];
-            let offset = ip.counted_id().wrapping_sub(x.sn as u16);
-            let bits = if ip.sid {
-                0
-            } else if self.pending[i].id > 0 {
-                u16::BITS
-            } else {
-                self.moving_id_bits(i, x.sn, offset, counted)
-            };
-            writer.offer(slot, Lsb { value: u32::from(offset), needed: bits });
-            match slot {
-                IP_ID => {
-                    needed.ip_id = bits;
-                    x.ext3_id = bits > 0;
-                }
-                _ => x.extra[0].id = bits > 0,
-            }
+        if let Some(i) = x.ip_id_holder() {
+            needed.ip_id = self.offer_ip_id(writer, IP_ID, i, x, counted);
+            x.ext3_id = needed.ip_id > 0;
+        }
+        if x.ip_id2_holder().is_some() {
+            x.extra[0].id = self.offer_ip_id(writer, IP_ID2, 0, x, counted) > 0;
         }
         if let Own::Rtp(rtp) = &self.own {
             needed.ts = rtp.timestamps.needed(now, &x.rtp, plan.timer.as_ref());
@@ -187,7 +196,7 @@ impl Context {
         writer: &mut Writer<'_>,
         x: &mut Fields<'p>,
         plan: &Plan<'p>,
-        needed: &NeededBits,
+        mut needed: NeededBits,
     ) -> Option<Format> {
         // Flags and fields of IP headers and of RTP have their place in extension 3 alone.
         let flags = x.rtp_extra.flags
@@ -202,6 +211,12 @@ impl Context {
         let says_more = needed.ip_id > 0 || x.extra[0].id || is_rtp && !needed.ts.inferable;
         let update_due = secure && self.is_update_due(x.sn as u16, says_more);
         let format = formats(self.profile, self.mode.mode()).iter().copied().find(|&format| {
+            if needed.ts.is_open
+                && !matches!(format, Format::Uo0 | Format::R0 | Format::R0Crc)
+                && let Own::Rtp(rtp) = &self.own
+            {
+                (needed.ts.bits, needed.ts.is_open) = (rtp.timestamps.scaled_bits(&x.rtp), false);
+            }
             if secure && !self.is_allowed_by_mode(format, update_due || sets_coverage) {
                 return false;
             }
@@ -230,7 +245,8 @@ impl Context {
             coverage: x.cce.is_some() || self.coverage.is_present(),
             icv: [0; BASE_IPS],
         };
-        for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
+        let extended = if plan.has_extensions { plan.ips() } else { &[] };
+        for (i, ip) in extended.iter().take(BASE_IPS).enumerate() {
             if ip.extension_count > 0 && !sends_ah(x.extra[i].list()) {
                 x.extra[i].icv = icv(ip);
                 has.icv[i] = x.extra[i].icv.len();

@@ -23,9 +23,11 @@ pub(crate) struct Plan<'p> {
     pub(crate) profile: ProfileId,
     /// The whole packet.
     pub(crate) packet: &'p [u8],
-    /// Its IP headers, of which `ip_count` are compressed.
-    pub(crate) ips: &'p [Ip<'p>],
+    /// Its IP headers, as far as they are compressed.
+    ips: &'p [Ip<'p>],
     pub(crate) ip_count: usize,
+    /// One of them has extension headers.
+    pub(crate) has_extensions: bool,
     /// The static chain ends although an IP header follows (RFC 3843, section 3.1).
     pub(crate) terminates: bool,
     /// Octets in front of what the last IP header carries.
@@ -45,18 +47,111 @@ pub(crate) struct Plan<'p> {
 }
 
 impl<'p> Plan<'p> {
+    /// A packet whose profile is to be [chosen](Self::choose).
+    #[inline(always)]
+    pub(super) fn new(chain: &'p HeaderChain<'p>, timer: Option<Link>) -> Self {
+        let ips = chain.ips();
+        let ip_count = ips.iter().take(MAX_IP).enumerate().take_while(|(i, ip)| restorable(ip, *i)).count();
+        let (ips, ip_end) = (ips.get(..ip_count).unwrap_or_default(), chain.ip_end());
+        Self {
+            profile: ProfileId::Ip,
+            packet: chain.packet(),
+            ips,
+            ip_count,
+            has_extensions: ips.iter().any(|ip| ip.extension_count > 0),
+            terminates: false,
+            ip_end,
+            udp: Udp::default(),
+            rtp: None,
+            esp: Esp::default(),
+            coap: None,
+            timer,
+            header_len: ip_end,
+        }
+    }
+
+    /// Chooses the profile; false is profile 0x0000. Profile 0x0080 is taken for packets with one of its ports, if the flow
+    /// `has_place`, RTP for those that the rule finds.
+    #[inline]
+    pub(super) fn choose(
+        &mut self,
+        chain: &HeaderChain<'p>,
+        config: &CompressorConfig,
+        has_place: impl FnOnce(&Self) -> bool,
+    ) -> bool {
+        let profiles = config.channel.profiles();
+        if self.ip_count == chain.ips().len() && self.rise(chain, profiles) {
+            if self.profile == ProfileId::Esp || self.is_on_coap_port(config) && self.take_for_coap(has_place)
+            {
+                return true;
+            }
+            if profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite) {
+                self.rtp = rtp_header(self.payload());
+            }
+            let is_rtp = config.rtp.has(self.udp.destination_port) && self.take_for_rtp(profiles);
+            return is_rtp || profiles.has(self.profile) || self.fall(profiles);
+        }
+        let Some(last) = self.ips().last() else { return false };
+        self.terminates = matches!(last.next, protocol::IPV4 | protocol::IPV6);
+        (self.ip_end, self.header_len) = (last.end(), last.end());
+        profiles.has(ProfileId::Ip)
+    }
+
     /// The IP headers that are compressed.
     #[inline]
     pub(crate) fn ips(&self) -> &'p [Ip<'p>] {
-        self.ips.get(..self.ip_count).unwrap_or_default()
+        self.ips
     }
 
-    /// The same packet by profile 0x0080; `None` if what follows the UDP header is no CoAP message.
+    /// Takes the packet for one of ESP, UDP or UDP-Lite; false, and nothing is changed, if it is none.
+    #[inline]
+    fn rise(&mut self, chain: &HeaderChain<'_>, profiles: ProfileSet) -> bool {
+        let datagram = self.payload();
+        match self.ips.last().map(|ip| ip.next) {
+            Some(protocol::UDP) if self.ip_count <= BASE_IPS => {
+                let Some(udp) = chain.udp().filter(|udp| usize::from(udp.length) == datagram.len()) else {
+                    return false;
+                };
+                (self.profile, self.udp) = (ProfileId::Udp, *udp);
+            }
+            Some(protocol::UDP_LITE) => {
+                let Ok(udp) = Udp::read(datagram) else { return false };
+                (self.profile, self.udp) = (ProfileId::UdpLite, udp);
+            }
+            Some(protocol::ESP) if self.ip_count <= BASE_IPS && profiles.has(ProfileId::Esp) => {
+                let Ok(esp) = Esp::read(datagram) else { return false };
+                (self.profile, self.esp) = (ProfileId::Esp, esp);
+            }
+            _ => return false,
+        }
+        // Headers of UDP, UDP-Lite and ESP have as many octets.
+        self.header_len += Udp::LEN;
+        true
+    }
+
+    fn is_on_coap_port(&self, config: &CompressorConfig) -> bool {
+        let (ports, udp) = (&config.coap.ports, &self.udp);
+        self.profile == ProfileId::Udp
+            && config.channel.profiles().has(ProfileId::Coap2015)
+            && (ports.has(udp.source_port) || ports.has(udp.destination_port))
+    }
+
+    /// Takes the packet for CoAP; false, and nothing is changed, if what follows the UDP header is no CoAP message that
+    /// `has_place`.
     #[cold]
-    fn with_coap(&self) -> Option<Self> {
-        let coap = coap_2015::Header::read(self.payload())?;
-        let header_len = self.header_len + coap.len();
-        Some(Self { profile: ProfileId::Coap2015, coap: Some(coap), header_len, ..*self })
+    fn take_for_coap(&mut self, has_place: impl FnOnce(&Self) -> bool) -> bool {
+        let Some(coap) = coap_2015::Header::read(self.payload()) else { return false };
+        let plan = Self {
+            profile: ProfileId::Coap2015,
+            header_len: self.header_len + coap.len(),
+            coap: Some(coap),
+            ..*self
+        };
+        let has_place = has_place(&plan);
+        if has_place {
+            *self = plan;
+        }
+        has_place
     }
 
     /// The SN that the packet has.
@@ -76,43 +171,39 @@ impl<'p> Plan<'p> {
         self.rtp.as_ref().filter(|header| is_rtp && (is_used || !header.csrc.is_empty()))
     }
 
-    /// The same packet by a profile with RTP; `None` if what follows the ports is no RTP header, or one whose CSRC
+    /// Takes the packet for RTP; false, and nothing is changed, if what follows the ports is no RTP header, or one whose CSRC
     /// identifiers are not kept.
-    pub(crate) fn with_rtp(&self, profiles: ProfileSet) -> Option<Self> {
+    pub(crate) fn take_for_rtp(&mut self, profiles: ProfileSet) -> bool {
+        let Some(header) = &self.rtp else { return false };
         let profile = match self.profile {
             ProfileId::UdpLite => ProfileId::RtpUdpLite,
             _ => ProfileId::Rtp,
         };
-        let header = self.rtp.as_ref()?;
         let most = if self.ip_count == 1 { usize::from(INDICES) * rtp::CSRC_LEN } else { 0 };
-        let is_kept = header.csrc.len() <= most && self.ip_count <= BASE_IPS;
-        let header_len = self.header_len + header.len();
-        (profiles.has(profile) && is_kept).then_some(Self { profile, header_len, ..*self })
+        let is_kept = header.csrc.len() <= most && self.ip_count <= BASE_IPS && profiles.has(profile);
+        if is_kept {
+            (self.profile, self.header_len) = (profile, self.header_len + header.len());
+        }
+        is_kept
     }
 
-    /// The packet by the next lower profile of the channel; `None` is profile 0x0000.
+    /// Takes the next lower profile of the channel; false is profile 0x0000.
     #[cold]
-    pub(super) fn below(&self, profiles: ProfileSet) -> Option<Self> {
-        let mut plan = *self;
+    pub(super) fn fall(&mut self, profiles: ProfileSet) -> bool {
         loop {
-            let udp_end = plan.ip_end + Udp::LEN;
-            plan = match plan.profile {
-                ProfileId::Rtp | ProfileId::Coap2015 => {
-                    Self { profile: ProfileId::Udp, coap: None, header_len: udp_end, ..plan }
-                }
-                ProfileId::RtpUdpLite => Self { profile: ProfileId::UdpLite, header_len: udp_end, ..plan },
-                ProfileId::Udp | ProfileId::UdpLite | ProfileId::Esp => Self {
-                    profile: ProfileId::Ip,
-                    udp: Udp::default(),
-                    rtp: None,
-                    esp: Esp::default(),
-                    header_len: plan.ip_end,
-                    ..plan
-                },
-                ProfileId::Ip | ProfileId::Uncompressed | ProfileId::Tcp | ProfileId::Coap => return None,
+            self.profile = match self.profile {
+                ProfileId::Rtp | ProfileId::Coap2015 => ProfileId::Udp,
+                ProfileId::RtpUdpLite => ProfileId::UdpLite,
+                ProfileId::Udp | ProfileId::UdpLite | ProfileId::Esp => ProfileId::Ip,
+                ProfileId::Ip | ProfileId::Uncompressed | ProfileId::Tcp | ProfileId::Coap => return false,
             };
-            if profiles.has(plan.profile) {
-                return Some(plan);
+            (self.coap, self.header_len) = (None, self.ip_end + Udp::LEN);
+            if self.profile == ProfileId::Ip {
+                (self.udp, self.rtp, self.esp) = (Udp::default(), None, Esp::default());
+                self.header_len = self.ip_end;
+            }
+            if profiles.has(self.profile) {
+                return true;
             }
         }
     }
@@ -170,100 +261,6 @@ impl Key for Plan<'_> {
             coap.key(word);
         }
     }
-}
-
-/// The profile for a packet; `None` is profile 0x0000. Profile 0x0080 is taken for packets with one of its ports, if
-/// the flow `has_place`, RTP for those that the rule finds.
-#[inline]
-pub(super) fn plan<'p>(
-    chain: &'p HeaderChain<'p>,
-    config: &CompressorConfig,
-    has_place: impl FnOnce(&Plan<'p>) -> bool,
-) -> Option<Plan<'p>> {
-    let profiles = config.channel.profiles();
-    let ips = chain.ips();
-    let packet = chain.packet();
-    let ip_end = chain.ip_end();
-    let sound = ips.iter().take(MAX_IP).enumerate().take_while(|(i, ip)| restorable(ip, *i)).count();
-    let plan = |profile, header_len| Plan {
-        profile,
-        packet,
-        ips,
-        ip_count: sound,
-        terminates: false,
-        ip_end,
-        udp: Udp::default(),
-        rtp: None,
-        esp: Esp::default(),
-        coap: None,
-        timer: None,
-        header_len,
-    };
-    if sound == ips.len()
-        && let Some(next) = ips.last().map(|ip| ip.next)
-    {
-        let datagram = packet.get(ip_end..).unwrap_or_default();
-        let header_len = ip_end + Udp::LEN;
-        match next {
-            protocol::UDP if sound <= BASE_IPS => {
-                let udp = chain.udp().filter(|udp| usize::from(udp.length) == datagram.len());
-                if let Some(udp) = udp {
-                    let plan = Plan { udp: *udp, ..plan(ProfileId::Udp, header_len) };
-                    if let Some(plan) = above_udp(plan, config, has_place) {
-                        return Some(plan);
-                    }
-                }
-            }
-            protocol::UDP_LITE => {
-                if let Ok(udp) = Udp::read(datagram) {
-                    let plan = Plan { udp, ..plan(ProfileId::UdpLite, header_len) };
-                    if let Some(plan) = above_udp(plan, config, |_| false) {
-                        return Some(plan);
-                    }
-                }
-            }
-            protocol::ESP if sound <= BASE_IPS && profiles.has(ProfileId::Esp) => {
-                if let Ok(esp) = Esp::read(datagram) {
-                    return Some(Plan { esp, ..plan(ProfileId::Esp, ip_end + Esp::LEN) });
-                }
-            }
-            _ => {}
-        }
-    }
-    let last = ips.get(..sound)?.last()?;
-    let terminates = matches!(last.next, protocol::IPV4 | protocol::IPV6);
-    profiles.has(ProfileId::Ip).then(|| Plan {
-        terminates,
-        ip_end: last.end(),
-        ..plan(ProfileId::Ip, last.end())
-    })
-}
-
-/// The profile of a datagram, for which `plan` is the one without what the datagram carries.
-#[inline]
-fn above_udp<'p>(
-    mut plan: Plan<'p>,
-    config: &CompressorConfig,
-    has_place: impl FnOnce(&Plan<'p>) -> bool,
-) -> Option<Plan<'p>> {
-    let profiles = config.channel.profiles();
-    let (ports, udp) = (&config.coap.ports, &plan.udp);
-    if profiles.has(ProfileId::Coap2015)
-        && plan.profile == ProfileId::Udp
-        && (ports.has(udp.source_port) || ports.has(udp.destination_port))
-        && let Some(plan) = plan.with_coap().filter(has_place)
-    {
-        return Some(plan);
-    }
-    if profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite) {
-        plan.rtp = rtp_header(plan.payload());
-        if config.rtp.has(udp.destination_port)
-            && let Some(plan) = plan.with_rtp(profiles)
-        {
-            return Some(plan);
-        }
-    }
-    profiles.has(plan.profile).then_some(plan)
 }
 
 /// Whether the decompressor can rebuild the header from what it is sent.

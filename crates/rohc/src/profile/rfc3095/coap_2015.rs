@@ -295,7 +295,7 @@ mod tests {
     use super::*;
     use crate::profile::ProfileId;
     use crate::profile::rfc3095::header::{ExtensionLists, Layout, rebuild};
-    use crate::profile::rfc3095::{IpFields, Version};
+    use crate::profile::rfc3095::{IpFields, IpHeader, Version};
     use alloc::vec;
     use alloc::vec::Vec;
     use thinair_wire::coder::{Reader, Refusal, Writer};
@@ -380,7 +380,8 @@ mod tests {
         let header = Header::read(&CONTENT).unwrap();
         for token_changing in [false, true] {
             let mut x = Fields::new(ProfileId::Coap2015);
-            x.ips[0] = IpFields { version: Version::V6, protocol: 17, ttl: 64, ..IpFields::default() };
+            let ip = IpHeader { version: Version::V6, protocol: 17, ttl: 64, ..IpHeader::EMPTY };
+            x.ips[0] = IpFields { header: ip, ..IpFields::EMPTY };
             x.udp.source_port = 5683;
             x.udp.checksum = 0x1234;
             x.coap = Some(Header { fields: CoapFields { token_changing, ..header.fields }, ..header });

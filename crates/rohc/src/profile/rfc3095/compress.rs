@@ -2,7 +2,7 @@
 
 use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
-use thinair_wire::header::chain::{Ip, IpHeader};
+use thinair_wire::header::chain::{self, Ip};
 use thinair_wire::header::protocol;
 use thinair_wire::range::{Count, Range};
 use thinair_wire::serial::Serial;
@@ -21,13 +21,14 @@ use super::list_plan::{Assurance, ListState, Scope, items};
 use super::own::{self, Guess, Own, RtpContext};
 use super::table::{self, Pool, Table};
 use super::{
-    BASE_IPS, CSRC, Fields, IpFields, UdpFields, Upper, Version, has_own_sn, has_rtp, rtp, sn_plus, upper,
+    BASE_IPS, CSRC, Fields, IpFields, IpHeader, UdpFields, Upper, Version, has_own_sn, has_rtp, rtp, sn_plus,
+    upper,
 };
 use crate::caution::Caution;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::framing::Frame;
-use crate::mode::{CompressorMode, Mode};
+use crate::mode::CompressorMode;
 use crate::profile::{Format, ProfileId};
 use crate::refresh::{Due, Refresh, Timer};
 use crate::state::CompressorState;
@@ -200,7 +201,7 @@ impl Context {
             sums: false,
         };
         for (kept, ip) in context.ips.iter_mut().zip(plan.ips()) {
-            *kept = ip_fields(ip);
+            kept.header = ip_header(ip);
         }
         if let Some(last) = context.ips.get_mut(plan.ip_count - 1) {
             last.terminates = plan.terminates;
@@ -223,7 +224,7 @@ impl Context {
         }
         let sid = self.sid_allowed(config);
         for (ip, watcher) in self.ips.iter_mut().zip(&mut self.watchers) {
-            if ip.version == Version::V4 {
+            if ip.header.version == Version::V4 {
                 watcher.first(ip, sid);
             }
         }
@@ -262,7 +263,7 @@ impl Context {
             && usize::from(self.ip_count) == plan.ip_count
             && self.udp.source_port == plan.udp.source_port
             && self.udp.destination_port == plan.udp.destination_port
-            && self.ips.iter().zip(plan.ips()).all(|(kept, ip)| is_same_path(kept, ip))
+            && self.ips.iter().zip(plan.ips()).all(|(kept, ip)| kept.header.is_path_of(ip))
             && (plan.ip_count > BASE_IPS || self.ips[plan.ip_count - 1].terminates == plan.terminates)
             && match &self.own {
                 Own::None | Own::Guess(_) => true,
@@ -281,9 +282,7 @@ impl Context {
     /// IR packets that establish a context.
     fn ir_packets(&self, config: &CompressorConfig) -> u8 {
         match config.refresh {
-            Refresh::Cycle { ir, .. } if self.mode.mode() == Mode::Unidirectional => {
-                u8::try_from(ir).unwrap_or(u8::MAX)
-            }
+            Refresh::Cycle { ir, .. } if self.mode.is_unidirectional() => u8::try_from(ir).unwrap_or(u8::MAX),
             _ => config.repetitions.max(1),
         }
     }
@@ -327,7 +326,9 @@ impl Context {
         x.mode = self.mode.bits();
         let mut is_static_same = true;
         self.note_ips(&mut x, plan, config, &mut is_static_same);
-        self.note_further_ips(&mut x, plan, repetitions, pool)?;
+        if plan.ip_count > BASE_IPS {
+            self.note_further_ips(&mut x, plan, repetitions, pool)?;
+        }
         if upper(self.profile) == Upper::Udp && (x.udp.checksum == 0) != (self.udp.checksum == 0) {
             // Context(UDP Checksum) is updated only by IR or IR-DYN (section 5.7).
             self.enter_fo(x.sn, repetitions, false);
@@ -354,25 +355,9 @@ impl Context {
             self.enter_ir(x.sn, self.ir_packets(config), false);
         }
         let assurance = Assurance::of(self.mode, repetitions);
-        let mut has_lists = false;
-        for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
-            if ip.extension_count > 0 || self.lists[i].is_used() {
-                let noted =
-                    self.lists[i].note(i, items(ip), x.sn, repetitions, assurance, &mut self.table, pool);
-                noted.map_err(|_| Refused::ByThisPacket)?;
-                self.lists[i].say_since(x.sn as u16, since);
-                has_lists = true;
-                self.settled = false;
-            }
-        }
-        if let Some(header) = plan.csrc(self.lists[CSRC_STATE].is_used()) {
-            let (table, items) = (&mut self.table, header.items().map(Some));
-            let noted = self.lists[CSRC_STATE].note(CSRC, items, x.sn, repetitions, assurance, table, pool);
-            noted.map_err(|_| Refused::ByThisPacket)?;
-            self.lists[CSRC_STATE].say_since(x.sn as u16, since);
-            has_lists = true;
-            self.settled = false;
-        }
+        let may_have_lists =
+            plan.has_extensions || plan.rtp.is_some() || self.lists.iter().any(ListState::is_used);
+        let has_lists = may_have_lists && self.note_lists(plan, x.sn, since, assurance, repetitions, pool)?;
         self.note_refresh(now, u32::from(since), config);
         let layout = layout(plan, x.coap.as_ref());
         let header = plan.packet.get(..layout.len).unwrap_or_default();
@@ -396,7 +381,7 @@ impl Context {
                     self.fill_lists(&mut x, plan, Scope::Changes, assurance, pool);
                 }
                 let needed = self.offer(now, &mut writer, &mut x, plan, config.counted);
-                match self.write_compressed(&mut writer, &mut x, plan, &needed) {
+                match self.write_compressed(&mut writer, &mut x, plan, needed) {
                     Some(format) => format,
                     None => {
                         self.enter_fo(u32::from(since), repetitions, false);
@@ -460,49 +445,83 @@ impl Context {
     ) {
         let sid = self.sid_allowed(config);
         let (sn, repetitions) = (u32::from(self.since(x.sn)), config.repetitions.max(1));
-        for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
-            let kept = self.ips[i];
-            let mut fields = IpFields {
-                rnd: kept.rnd,
-                nbo: kept.nbo,
-                sid: kept.sid,
-                terminates: kept.terminates,
-                ..ip_fields(ip)
-            };
+        for (i, header) in plan.ips().iter().take(BASE_IPS).enumerate() {
+            let (ip, kept) = (&mut x.ips[i], &self.ips[i]);
+            *ip = *kept;
+            ip.header.update(header);
             if !self.sns.is_empty() {
-                self.watchers[i].next(&mut fields, kept.id, sid);
+                self.watchers[i].next(ip, kept.header.id, sid);
             }
-            x.ips[i] = fields;
-            let pending = &mut self.pending[i];
-            let mut changed = false;
-            if fields.tos != kept.tos {
-                pending.tos = repetitions;
-                changed = true;
+            if (IpFields { header: IpHeader { id: kept.header.id, ..ip.header }, ..*ip }) == *kept {
+                continue;
             }
-            if fields.ttl != kept.ttl {
-                pending.ttl = repetitions;
-                changed = true;
-            }
-            if fields.df != kept.df {
-                pending.flags = repetitions;
-                changed = true;
-            }
-            *is_static_same &= !changed;
-            if (fields.rnd, fields.nbo) != (kept.rnd, kept.nbo) {
-                pending.flags = repetitions;
-                pending.id = repetitions;
-                self.offsets[i].clear();
-                changed = true;
-            }
-            if changed {
-                self.pending_since = sn as u16;
-                self.settled = false;
-            }
-            if fields.sid != kept.sid {
-                // "Only IR and IR-DYN packets can update context(SID)" (RFC 3843, section 3.3).
-                self.enter_fo(sn, repetitions, false);
+            *is_static_same &= self.note_ip(i, x, sn, repetitions);
+        }
+    }
+
+    /// Notes what has changed in one IP header. Returns whether its CRC-STATIC octets are those of the packet before.
+    #[cold]
+    fn note_ip(&mut self, i: usize, x: &Fields<'_>, sn: u32, repetitions: u8) -> bool {
+        let (ip, kept, pending) = (&x.ips[i], &self.ips[i], &mut self.pending[i]);
+        let is_other = [
+            ip.header.tos != kept.header.tos,
+            ip.header.ttl != kept.header.ttl,
+            ip.header.df != kept.header.df,
+        ];
+        for (left, is_other) in
+            [&mut pending.tos, &mut pending.ttl, &mut pending.flags].into_iter().zip(is_other)
+        {
+            if is_other {
+                *left = repetitions;
             }
         }
+        let is_static_same = is_other == [false; 3];
+        let is_id_same = (ip.rnd, ip.nbo) == (kept.rnd, kept.nbo);
+        if !is_id_same {
+            (pending.flags, pending.id) = (repetitions, repetitions);
+            self.offsets[i].clear();
+        }
+        let is_sid_same = ip.sid == kept.sid;
+        if !(is_static_same && is_id_same) {
+            self.pending_since = sn as u16;
+            self.settled = false;
+        }
+        if !is_sid_same {
+            // "Only IR and IR-DYN packets can update context(SID)" (RFC 3843, section 3.3).
+            self.enter_fo(sn, repetitions, false);
+        }
+        is_static_same
+    }
+
+    /// Notes the lists of a packet. Returns whether there is or was one.
+    fn note_lists(
+        &mut self,
+        plan: &Plan<'_>,
+        sn: u32,
+        since: u16,
+        assurance: Assurance,
+        repetitions: u8,
+        pool: &mut Pool<'_>,
+    ) -> Result<bool, Refused> {
+        let mut has_lists = false;
+        for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
+            if ip.extension_count > 0 || self.lists[i].is_used() {
+                let noted =
+                    self.lists[i].note(i, items(ip), sn, repetitions, assurance, &mut self.table, pool);
+                noted.map_err(|_| Refused::ByThisPacket)?;
+                self.lists[i].say_since(sn as u16, since);
+                has_lists = true;
+            }
+        }
+        if let Some(header) = plan.csrc(self.lists[CSRC_STATE].is_used()) {
+            let (table, items) = (&mut self.table, header.items().map(Some));
+            let noted = self.lists[CSRC_STATE].note(CSRC, items, sn, repetitions, assurance, table, pool);
+            noted.map_err(|_| Refused::ByThisPacket)?;
+            self.lists[CSRC_STATE].say_since(sn as u16, since);
+            has_lists = true;
+        }
+        self.settled &= !has_lists;
+        Ok(has_lists)
     }
 
     /// An SN far from the last one: the window keeps 16 bits of it, and no format has bits for such a step.
@@ -510,9 +529,7 @@ impl Context {
         if has_own_sn(self.profile) && !self.sns.is_empty() {
             self.note_old_sn(sn, repetitions);
             let step = sn.wrapping_sub(self.sn) as i32;
-            let is_far =
-                if self.profile == ProfileId::Esp { step.unsigned_abs() >= FAR_SN_STEP } else { false };
-            if is_far {
+            if self.profile == ProfileId::Esp && step.unsigned_abs() >= FAR_SN_STEP {
                 self.sns = Count::new();
                 self.enter_fo(sn, repetitions, false);
             }
@@ -528,7 +545,7 @@ impl Context {
         pool: &mut Pool<'_>,
     ) -> Result<(), Refused> {
         for (i, ip) in plan.ips().iter().enumerate().skip(BASE_IPS) {
-            let mut fields = IpFields { nbo: true, ..ip_fields(ip) };
+            let mut fields = IpFields { header: ip_header(ip), nbo: true, ..IpFields::EMPTY };
             fields.terminates = plan.terminates && i + 1 == plan.ip_count;
             x.ips[i] = fields;
             let mut octets = [0; 40];
@@ -576,7 +593,7 @@ impl Context {
 
     /// The refresh policy of the mode.
     fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
-        if self.mode.mode() == Mode::Unidirectional { &config.refresh } else { &config.refresh_two_way }
+        if self.mode.is_unidirectional() { &config.refresh } else { &config.refresh_two_way }
     }
 
     /// What is due by count or by clock.
@@ -712,7 +729,7 @@ impl Context {
         config: &CompressorConfig,
         pool: &mut Pool<'_>,
     ) {
-        let secure = self.mode.is_secure();
+        let (secure, initialized) = (self.mode.is_secure(), format.is_initialization());
         // In R-mode references may be forgotten, and what the decompressor knew is not.
         let is_first = self.sns.is_empty() && !secure;
         let since = self.since(x.sn);
@@ -734,21 +751,20 @@ impl Context {
         }
         for i in 0..x.base_ips() {
             let ip = &x.ips[i];
-            if ip.version == Version::V4 && !secure {
+            if ip.header.version == Version::V4 && !secure {
                 self.offsets[i].push(ip.counted_id().wrapping_sub(x.sn as u16), width);
             }
             self.ips[i] = *ip;
-            if !self.settled && !secure && (has_extension_3(format) || format.is_initialization()) {
+            if !self.settled && !secure && (has_extension_3(format) || initialized) {
                 let extra = &x.extra[i];
                 let pending = &mut self.pending[i];
-                let initialized = format.is_initialization();
                 pending.tos = pending.tos.saturating_sub(u8::from(initialized || extra.tos));
                 pending.ttl = pending.ttl.saturating_sub(u8::from(initialized || extra.ttl));
                 pending.flags = pending.flags.saturating_sub(u8::from(initialized || extra.flags));
                 pending.id = pending.id.saturating_sub(1);
             }
         }
-        if format.is_initialization() {
+        if initialized {
             self.udp = x.udp;
             if upper(self.profile) == Upper::UdpLite {
                 let since = (since, &mut self.pending_since);
@@ -771,11 +787,11 @@ impl Context {
         if has_lists {
             let assurance = Assurance::of(self.mode, config.repetitions);
             for i in 0..x.base_ips() {
-                let said = format.is_initialization() || has_extension_3(format);
+                let said = initialized || has_extension_3(format);
                 self.lists[i].commit(i, &x.extra[i], format, said, assurance, &self.table, pool);
             }
             if has_rtp(self.profile) && x.ip_count == 1 {
-                let said = format.is_initialization() || x.rtp_extra.flags;
+                let said = initialized || x.rtp_extra.flags;
                 let extra = &x.extra[CSRC];
                 self.lists[CSRC_STATE].commit(CSRC, extra, format, said, assurance, &self.table, pool);
             }
@@ -791,29 +807,10 @@ impl Context {
     }
 }
 
-/// The fields of an IP header; flags of the IP-ID are the context's.
+/// The fields of an IP header; its Protocol is the type of the header behind the extension headers.
 #[inline]
-fn ip_fields(ip: &Ip<'_>) -> IpFields {
-    let mut fields = IpFields { protocol: ip.next, ..IpFields::default() };
-    match &ip.header {
-        IpHeader::V4(header) => {
-            fields.source[..4].copy_from_slice(&header.source);
-            fields.destination[..4].copy_from_slice(&header.destination);
-            fields.tos = header.tos;
-            fields.ttl = header.ttl;
-            fields.id = header.identification;
-            fields.df = header.df;
-        }
-        IpHeader::V6(header) => {
-            fields.version = Version::V6;
-            fields.source = header.source;
-            fields.destination = header.destination;
-            fields.flow_label = header.flow_label;
-            fields.tos = header.traffic_class;
-            fields.ttl = header.hop_limit;
-        }
-    }
-    fields
+fn ip_header(ip: &Ip<'_>) -> IpHeader {
+    IpHeader { protocol: ip.next, ..IpHeader::of(ip) }
 }
 
 fn udp_fields(plan: &Plan<'_>) -> UdpFields {
@@ -825,32 +822,13 @@ fn udp_fields(plan: &Plan<'_>) -> UdpFields {
     }
 }
 
-/// Whether a header has the addresses, the Flow Label and the protocol of a context.
-#[inline]
-fn is_same_path(kept: &IpFields, ip: &Ip<'_>) -> bool {
-    kept.protocol == ip.next
-        && match &ip.header {
-            IpHeader::V4(header) => {
-                kept.version == Version::V4
-                    && kept.source[..4] == header.source
-                    && kept.destination[..4] == header.destination
-            }
-            IpHeader::V6(header) => {
-                kept.version == Version::V6
-                    && kept.source == header.source
-                    && kept.destination == header.destination
-                    && kept.flow_label == header.flow_label
-            }
-        }
-}
-
-#[inline]
+#[inline(always)]
 fn layout(plan: &Plan<'_>, coap: Option<&coap_2015::Header<'_>>) -> Layout {
     let mut layout = Layout::default();
     for ip in plan.ips() {
         let version = match ip.header {
-            IpHeader::V4(_) => Version::V4,
-            IpHeader::V6(_) => Version::V6,
+            chain::IpHeader::V4(_) => Version::V4,
+            chain::IpHeader::V6(_) => Version::V6,
         };
         let has_ah = ip.extension_count > 0 && ip.walk().any(|(kind, _)| kind == protocol::AH);
         layout.ip(version, ip.extensions.len(), has_ah);

@@ -280,8 +280,7 @@ impl Context {
     /// Whether the static chain of an IR packet is that of another flow, which has taken over the CID: its compressor has given
     /// back the memory of this one.
     fn is_other_flow(&self, x: &Fields<'_>) -> bool {
-        let path = |ip: &IpFields| (ip.version, ip.protocol, ip.flow_label, ip.source, ip.destination);
-        let ips = self.ips.iter().zip(&x.ips).take(x.base_ips());
+        let mut ips = self.ips.iter().zip(&x.ips).take(x.base_ips());
         let is_same_upper = match &self.own {
             Own::Rtp(rtp) => !has_rtp(self.profile) || rtp.ssrc == x.rtp.ssrc,
             Own::Esp(spi) => *spi == x.spi,
@@ -290,7 +289,7 @@ impl Context {
         let ports = |udp: &UdpFields| (udp.source_port, udp.destination_port);
         self.state != DecompressorState::Nc
             && (usize::from(self.ip_count) != x.ip_count
-                || ips.into_iter().any(|(kept, ip)| path(kept) != path(ip))
+                || ips.any(|(kept, ip)| !kept.header.has_same_path(&ip.header))
                 || ports(&self.udp) != ports(&x.udp)
                 || !is_same_upper)
     }
@@ -591,7 +590,7 @@ impl Context {
         if !updates {
             // RFC 4815, section 6.2: such packets "only [update] TS, SN, IP-ID".
             for (kept, ip) in self.ips.iter_mut().zip(&x.ips) {
-                kept.id = ip.id;
+                kept.header.id = ip.header.id;
             }
             if let Own::Rtp(rtp) = &mut self.own {
                 rtp.ts = x.rtp.ts;

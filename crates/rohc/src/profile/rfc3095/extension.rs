@@ -225,7 +225,7 @@ fn ip_header_flags<'p, C: Coder<'p>>(
 ) -> Step {
     c.flag(names.tos, &mut extra.tos)?;
     c.flag(names.ttl, &mut extra.ttl)?;
-    c.flag(names.df, &mut ip.df)?;
+    c.flag(names.df, &mut ip.header.df)?;
     c.flag(names.pr, &mut extra.pr)?;
     c.flag(names.ipx, &mut extra.ipx)?;
     c.flag(names.nbo, &mut ip.nbo)?;
@@ -241,13 +241,13 @@ fn ip_header_fields<'p, C: Coder<'p>>(
     names: &Names,
 ) -> Step {
     if extra.tos {
-        c.uint(names.tos, 8, &mut ip.tos)?;
+        c.uint(names.tos, 8, &mut ip.header.tos)?;
     }
     if extra.ttl {
-        c.uint(names.ttl, 8, &mut ip.ttl)?;
+        c.uint(names.ttl, 8, &mut ip.header.ttl)?;
     }
     if extra.pr {
-        c.uint(names.pr, 8, &mut ip.protocol)?;
+        c.uint(names.pr, 8, &mut ip.header.protocol)?;
     }
     if extra.ipx {
         ip_extension_headers(c, extra)?;

@@ -2,7 +2,7 @@
 
 use thinair_wire::time::Instant;
 
-use super::classify::{Plan, plan};
+use super::classify::Plan;
 use super::compress::Context;
 use super::decompress;
 use super::timer::Link;
@@ -36,8 +36,9 @@ impl SenderContext for Context {
     }
 
     fn has_flow(compressor: &Compressor<'_>, packet: &Outgoing<'_, '_, '_>) -> bool {
-        let plan = plan(packet.chain, &compressor.config, |plan| compressor.has_place_for(packet.now, plan));
-        plan.is_some_and(|plan| compressor.find_rfc3095(compressor.flows.hash(&plan), &plan).is_some())
+        let mut plan = Plan::new(packet.chain, None);
+        plan.choose(packet.chain, &compressor.config, |plan| compressor.has_place_for(packet.now, plan))
+            && compressor.find_rfc3095(compressor.flows.hash(&plan), &plan).is_some()
     }
 
     fn form(&self) -> Form {
@@ -83,17 +84,11 @@ impl Compressor<'_> {
         out: &mut [u8],
     ) -> Result<Option<Compressed>, CompressError> {
         let now = packet.now;
-        let plan = plan(packet.chain, &self.config, |plan| self.has_place_for(now, plan));
-        let Some(mut plan) = plan else { return Ok(None) };
-        plan.timer = self.timer();
-        let mut hash = self.flows.hash(&plan);
-        let mut found = self.find_rfc3095(hash, &plan);
-        if self.config.rtp.guesses()
-            && matches!(plan.profile, ProfileId::Udp | ProfileId::UdpLite)
-            && let Some((rtp, rtp_hash, cid)) = self.guess_rtp(&plan, found)
-        {
-            (plan, hash, found) = (rtp, rtp_hash, cid);
+        let mut plan = Plan::new(packet.chain, self.timer());
+        if !plan.choose(packet.chain, &self.config, |plan| self.has_place_for(now, plan)) {
+            return Ok(None);
         }
+        let (mut hash, mut found) = self.flow_of(&mut plan);
         loop {
             match found {
                 Some(cid) if self.flows.rests(cid) => self.flows.touch(cid),
@@ -112,8 +107,9 @@ impl Compressor<'_> {
                     };
                 }
             }
-            let Some(below) = plan.below(self.config.channel.profiles()) else { return Ok(None) };
-            plan = below;
+            if !plan.fall(self.config.channel.profiles()) {
+                return Ok(None);
+            }
             hash = self.flows.hash(&plan);
             found = self.find_rfc3095(hash, &plan);
         }
@@ -130,12 +126,14 @@ impl Compressor<'_> {
         self.flows.touch(cid);
         let context = self.flows.context_mut::<Context>(cid).ok_or(Refused::ByThisPacket)?;
         context.join(self.group);
-        let compressed = context.compress(now, plan, cid, &self.config, &mut self.shared.pool, out)?;
+        let outcome = context.compress(now, plan, cid, &self.config, &mut self.shared.pool, out);
         // In R-mode packets say everything until that is acknowledged, however long that takes.
-        if !context.mode.is_secure() {
-            self.note_cost(&compressed);
+        if !context.mode.is_secure()
+            && let Ok(compressed) = &outcome
+        {
+            self.note_cost(compressed);
         }
-        Ok(compressed)
+        outcome
     }
 
     /// A context for a new flow, and whether the one before held memory; `None` if the flow goes uncompressed.
@@ -175,24 +173,35 @@ impl Compressor<'_> {
         self.flows.find::<Context>(hash, |_, context| context.is_flow_of(plan, &self.shared.pool))
     }
 
-    /// A datagram whose flow is RTP as far as its packets show: the packet by another profile, the hash of its
-    /// flow, and its context, if it has one already. `cid` is the context that has looked at the flow so far. A flow
-    /// whose sequence numbers jump has to prove itself again.
-    fn guess_rtp<'p>(&mut self, plan: &Plan<'p>, cid: Option<Cid>) -> Option<(Plan<'p>, u32, Option<Cid>)> {
-        let rtp = plan.with_rtp(self.config.channel.profiles())?;
-        let hash = self.flows.hash(&rtp);
-        let known = self.find_rfc3095(hash, &rtp);
-        if let Some(known) = known
-            && self.flows.context::<Context>(known).is_some_and(|context| context.goes_on_as_rtp(&rtp))
-        {
-            return Some((rtp, hash, Some(known)));
+    /// The hash and the context of a packet's flow. A datagram goes by a profile with RTP if its flow is RTP as far as its packets
+    /// show; a flow whose sequence numbers jump has to prove itself again.
+    #[inline]
+    fn flow_of(&mut self, plan: &mut Plan<'_>) -> (u32, Option<Cid>) {
+        let datagram = (plan.profile, plan.header_len);
+        let may_be_rtp = self.config.rtp.guesses()
+            && matches!(plan.profile, ProfileId::Udp | ProfileId::UdpLite)
+            && plan.take_for_rtp(self.config.channel.profiles());
+        if !may_be_rtp {
+            let hash = self.flows.hash(plan);
+            return (hash, self.find_rfc3095(hash, plan));
         }
-        let context = self.flows.context_mut::<Context>(cid?)?;
-        let can_begin = known.is_some() || !rtp.lacks_payload();
-        if !context.watch_for_rtp(rtp.rtp.as_ref()) || !can_begin {
-            return None;
+        let rtp = (plan.profile, plan.header_len);
+        let rtp_hash = self.flows.hash(plan);
+        let known = self.find_rfc3095(rtp_hash, plan);
+        let context = known.and_then(|known| self.flows.context::<Context>(known));
+        if context.is_some_and(|context| context.goes_on_as_rtp(plan)) {
+            return (rtp_hash, known);
         }
-        Some((rtp, hash, known))
+        let can_begin = known.is_some() || !plan.lacks_payload();
+        (plan.profile, plan.header_len) = datagram;
+        let hash = self.flows.hash(plan);
+        let found = self.find_rfc3095(hash, plan);
+        let context = found.and_then(|cid| self.flows.context_mut::<Context>(cid));
+        if context.is_some_and(|context| context.watch_for_rtp(plan.rtp.as_ref())) && can_begin {
+            (plan.profile, plan.header_len) = rtp;
+            return (rtp_hash, known);
+        }
+        (hash, found)
     }
 
     /// Whether a packet of CoAP has a context, or may have one: there is memory for its options, and the

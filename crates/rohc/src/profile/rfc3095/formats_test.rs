@@ -33,7 +33,7 @@ pub(super) fn fields(profile: ProfileId, versions: &[Version]) -> Fields<'static
     let mut x = Fields::new(profile);
     x.ip_count = versions.len();
     for (ip, version) in x.ips.iter_mut().zip(versions) {
-        *ip = IpFields { version: *version, ..IpFields::default() };
+        ip.header.version = *version;
     }
     x
 }
@@ -112,7 +112,8 @@ fn chains_are_those_of_sections_5_7_7_and_3843() {
         "11111000 Profile:8 CRC:8 Type of Service:8 Time to Live:8 ET:2 GP:1 PS:1 CC:4 SN:16"
     );
     // 5.7.7.3, static part of IPv6.
-    let mut ip = IpFields { version: Version::V6, ..IpFields::default() };
+    let mut ip = IpFields::EMPTY;
+    ip.header.version = Version::V6;
     assert_eq!(
         described(0, |c| ir::ip_static(c, &mut ip)),
         "terminates:1 Version:3 Flow Label:20 Next Header:8 Source Address:128 \

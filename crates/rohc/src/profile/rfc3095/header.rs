@@ -117,7 +117,7 @@ impl Layout {
     fn set(&mut self, x: &Fields<'_>, lists: &ExtensionLists<'_>) {
         if x.ip_count == 1 && x.profile == ProfileId::Udp && lists.is_empty() {
             // As most packets are; what stands behind the first IP header is not looked at.
-            let version = x.ips[0].version;
+            let version = x.ips[0].header.version;
             self.ips[0] = (0, version, 0);
             self.ip_count = 1;
             self.transport = Transport::Udp;
@@ -129,7 +129,7 @@ impl Layout {
         for (i, ip) in x.ips.iter().take(x.ip_count).enumerate() {
             let extensions = lists.of(i);
             let octets = extensions.iter().map(|e| e.item.len()).sum();
-            layout.ip(ip.version, octets, extensions.iter().any(|e| e.item.kind == protocol::AH));
+            layout.ip(ip.header.version, octets, extensions.iter().any(|e| e.item.kind == protocol::AH));
         }
         layout.upper(x.profile, lists.csrc_len());
         if let Some(coap) = &x.coap {
@@ -354,14 +354,14 @@ pub(super) fn rebuild(
     let out = out.get_mut(..layout.len).filter(|_| total <= room).ok_or(Unbuildable::NoRoom(total))?;
     let mut start = 0;
     for (i, ip) in x.ips.iter().take(x.ip_count).enumerate() {
-        let (at, version) = (start, ip.version);
+        let (at, version) = (start, ip.header.version);
         let extensions = lists.of(i);
-        let first = extensions.first().map_or(ip.protocol, |e| e.item.kind);
+        let first = extensions.first().map_or(ip.header.protocol, |e| e.item.kind);
         let behind = total - at - fixed_len(version);
         let written = write_ip(ip, first, behind, out, at)?;
         let mut at = written;
         for (j, extension) in extensions.iter().enumerate() {
-            let next = extensions.get(j + 1).map_or(ip.protocol, |e| e.item.kind);
+            let next = extensions.get(j + 1).map_or(ip.header.protocol, |e| e.item.kind);
             at = write_extension(extension, next, out, at).ok_or(Unbuildable::NoRoom(total))?;
         }
         start = at;
@@ -454,17 +454,17 @@ fn write_ip(
     at: usize,
 ) -> Result<usize, Unbuildable> {
     let long = |octets: usize| u16::try_from(octets).map_err(|_| Unbuildable::Malformed);
-    let end = match ip.version {
+    let end = match ip.header.version {
         Version::V4 => {
             let header = Ipv4 {
-                tos: ip.tos,
+                tos: ip.header.tos,
                 total_length: long(Ipv4::LEN + behind)?,
-                identification: ip.id,
-                df: ip.df,
-                ttl: ip.ttl,
+                identification: ip.header.id,
+                df: ip.header.df,
+                ttl: ip.header.ttl,
                 protocol: first,
-                source: first_four(&ip.source),
-                destination: first_four(&ip.destination),
+                source: first_four(&ip.header.source),
+                destination: first_four(&ip.header.destination),
                 ..Ipv4::default()
             };
             let end = header.write(out, at).map_err(|_| Unbuildable::NoRoom(at + Ipv4::LEN))?;
@@ -475,13 +475,13 @@ fn write_ip(
         }
         Version::V6 => {
             let header = Ipv6 {
-                traffic_class: ip.tos,
-                flow_label: ip.flow_label,
+                traffic_class: ip.header.tos,
+                flow_label: ip.header.flow_label,
                 payload_length: long(behind)?,
                 next_header: first,
-                hop_limit: ip.ttl,
-                source: ip.source,
-                destination: ip.destination,
+                hop_limit: ip.header.ttl,
+                source: ip.header.source,
+                destination: ip.header.destination,
             };
             header.write(out, at).map_err(|_| Unbuildable::NoRoom(at + Ipv6::LEN))?
         }

@@ -2,12 +2,13 @@
 //! section 3.3; RFC 4815, section 8.2.
 
 use super::{IpFields, Version};
+use crate::field::ip_id::Behavior;
 
 /// Steps of a counter that still look like one. A stack that serves other flows in between steps by more; up
 /// to here `UO-1` with its 6 bits costs one octet, where sending the field as it is costs two.
 const SMALL_STEP: u16 = 64;
 
-/// Packets for which another behaviour must hold before it is believed.
+/// Packets for which another behavior must hold before it is believed.
 const PATIENCE: u8 = 3;
 
 /// What a packet that does not behave as the flags say counts, against one that does.
@@ -16,36 +17,21 @@ const MISFIT: u8 = 2;
 /// More misfits than are counted.
 const GUESS: u8 = u8::MAX;
 
-/// How the IP-ID of a header behaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Behaviour {
-    /// Counts in network byte order.
-    Sequential,
-    /// Counts in the other byte order.
-    Swapped,
-    /// Neither.
-    Random,
-    /// Stays as it is; only where the profile defines SID.
-    Static,
+/// The behavior that the flags RND, NBO and SID stand for.
+fn behavior(ip: &IpFields) -> Behavior {
+    match (ip.rnd, ip.sid, ip.nbo) {
+        (true, ..) => Behavior::Random,
+        (false, true, _) => Behavior::Constant,
+        (false, false, true) => Behavior::Sequential,
+        (false, false, false) => Behavior::Swapped,
+    }
 }
 
-impl Behaviour {
-    /// The behaviour that the flags RND, NBO and SID say.
-    fn of(ip: &IpFields) -> Self {
-        match (ip.rnd, ip.sid, ip.nbo) {
-            (true, ..) => Self::Random,
-            (false, true, _) => Self::Static,
-            (false, false, true) => Self::Sequential,
-            (false, false, false) => Self::Swapped,
-        }
-    }
-
-    /// Sets the flags RND, NBO and SID.
-    fn set(self, ip: &mut IpFields) {
-        ip.rnd = self == Self::Random;
-        ip.sid = self == Self::Static;
-        ip.nbo = self != Self::Swapped;
-    }
+/// Sets the flags RND, NBO and SID.
+fn set(ip: &mut IpFields, behavior: Behavior) {
+    ip.rnd = behavior == Behavior::Random;
+    ip.sid = behavior == Behavior::Constant;
+    ip.nbo = behavior != Behavior::Swapped;
 }
 
 /// Watches the IP-ID of one header and chooses its flags.
@@ -64,33 +50,33 @@ impl Watcher {
     /// Flags for the first packet of a flow. Zero is what stacks send that do not use the field, which needs DF (RFC
     /// 6864, section 4.1); without, it is where a counter starts.
     pub(super) fn first(&mut self, ip: &mut IpFields, sid_allowed: bool) {
-        let behaviour = match (ip.id == 0 && ip.df, sid_allowed) {
-            (true, true) => Behaviour::Static,
-            (true, false) => Behaviour::Random,
-            (false, _) => Behaviour::Sequential,
+        let behavior = match (ip.header.id == 0 && ip.header.df, sid_allowed) {
+            (true, true) => Behavior::Constant,
+            (true, false) => Behavior::Random,
+            (false, _) => Behavior::Sequential,
         };
-        behaviour.set(ip);
+        set(ip, behavior);
         *self = Self { misfits: GUESS, ..Self::default() };
     }
 
-    /// Flags for a packet whose identification is `ip.id`, after one with `last`; `ip` holds the flags so far.
+    /// Flags for a packet whose identification is `ip.header.id`, after one with `last`; `ip` holds the flags so far.
     #[inline]
     pub(super) fn next(&mut self, ip: &mut IpFields, last: u16, sid_allowed: bool) {
-        if ip.version != Version::V4 {
+        if ip.header.version != Version::V4 {
             return;
         }
         // A step of zero is a duplicate of the network or a static field, and no counter.
         let is_count = |step: u16| step != 0 && step <= SMALL_STEP;
-        let step = ip.id.wrapping_sub(last);
-        let current = Behaviour::of(ip);
+        let step = ip.header.id.wrapping_sub(last);
+        let current = behavior(ip);
         let counts = is_count(step);
-        let counts_swapped = is_count(ip.id.swap_bytes().wrapping_sub(last.swap_bytes()));
+        let counts_swapped = || is_count(ip.header.id.swap_bytes().wrapping_sub(last.swap_bytes()));
         let fits = match current {
-            Behaviour::Sequential => counts,
-            Behaviour::Swapped => counts_swapped,
-            Behaviour::Static => step == 0,
-            // Random always fits; it is left when another behaviour has shown itself.
-            Behaviour::Random => false,
+            Behavior::Sequential => counts,
+            Behavior::Swapped => counts_swapped(),
+            Behavior::Constant => step == 0,
+            // Random always fits; it is left when another behavior has shown itself.
+            Behavior::Random => false,
         };
         if fits {
             if self.misfits > 0 {
@@ -99,46 +85,58 @@ impl Watcher {
             }
             return;
         }
+        let counts_swapped = counts_swapped();
+        self.misfit(ip, current, (counts, counts_swapped, step == 0), sid_allowed);
+    }
+
+    /// Flags for a packet that does not behave as the flags so far say: whether its IP-ID counts, counts swapped, and stays.
+    fn misfit(
+        &mut self,
+        ip: &mut IpFields,
+        current: Behavior,
+        (counts, counts_swapped, stays): (bool, bool, bool),
+        sid_allowed: bool,
+    ) {
         if self.misfits == GUESS {
             // The first step outweighs the guess; IR packets carry the flags as yet.
-            let next = match (counts, counts_swapped, step == 0 && sid_allowed) {
-                (true, ..) => Behaviour::Sequential,
-                (_, true, _) => Behaviour::Swapped,
-                (_, _, true) => Behaviour::Static,
-                (false, false, false) => Behaviour::Random,
+            let next = match (counts, counts_swapped, stays && sid_allowed) {
+                (true, ..) => Behavior::Sequential,
+                (_, true, _) => Behavior::Swapped,
+                (_, _, true) => Behavior::Constant,
+                (false, false, false) => Behavior::Random,
             };
-            next.set(ip);
+            set(ip, next);
             *self = Self::default();
             return;
         }
         let tally = |tally: &mut u8, holds: bool| *tally = if holds { tally.saturating_add(1) } else { 0 };
         tally(&mut self.counted, counts);
         tally(&mut self.swapped, counts_swapped);
-        tally(&mut self.stayed, step == 0);
+        tally(&mut self.stayed, stays);
         self.misfits = self.misfits.saturating_add(MISFIT).min(GUESS - 1);
         let next = if self.counted >= PATIENCE {
-            Behaviour::Sequential
+            Behavior::Sequential
         } else if self.swapped >= PATIENCE {
-            Behaviour::Swapped
+            Behavior::Swapped
         } else if self.stayed >= PATIENCE && sid_allowed {
-            Behaviour::Static
+            Behavior::Constant
         } else {
             match current {
                 // A static field that moves cannot be said by any compressed header.
-                Behaviour::Static if counts => Behaviour::Sequential,
-                Behaviour::Static if counts_swapped => Behaviour::Swapped,
-                Behaviour::Static => Behaviour::Random,
+                Behavior::Constant if counts => Behavior::Sequential,
+                Behavior::Constant if counts_swapped => Behavior::Swapped,
+                Behavior::Constant => Behavior::Random,
                 // One jump of a counter is cheaper than two octets for ever.
-                Behaviour::Sequential if counts_swapped && self.swapped >= 2 => Behaviour::Swapped,
-                Behaviour::Swapped if counts && self.counted >= 2 => Behaviour::Sequential,
-                Behaviour::Sequential | Behaviour::Swapped if self.misfits >= PATIENCE * MISFIT => {
-                    Behaviour::Random
+                Behavior::Sequential if counts_swapped && self.swapped >= 2 => Behavior::Swapped,
+                Behavior::Swapped if counts && self.counted >= 2 => Behavior::Sequential,
+                Behavior::Sequential | Behavior::Swapped if self.misfits >= PATIENCE * MISFIT => {
+                    Behavior::Random
                 }
-                Behaviour::Sequential | Behaviour::Swapped | Behaviour::Random => current,
+                Behavior::Sequential | Behavior::Swapped | Behavior::Random => current,
             }
         };
         if next != current {
-            next.set(ip);
+            set(ip, next);
             *self = Self::default();
         }
     }

@@ -42,7 +42,7 @@ fn static_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
         let ip = &mut x.ips[i];
         ip_static(c, ip)?;
         i += 1;
-        let goes_on = matches!(ip.protocol, protocol::IPV4 | protocol::IPV6) && !ip.terminates;
+        let goes_on = matches!(ip.header.protocol, protocol::IPV4 | protocol::IPV6) && !ip.terminates;
         if !goes_on {
             break;
         }
@@ -54,14 +54,14 @@ fn static_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
     x.ip_count = i;
     let last = x.ips[i - 1];
     let next = match upper(x.profile) {
-        Upper::None => last.protocol,
+        Upper::None => last.header.protocol,
         Upper::Udp => protocol::UDP,
         Upper::UdpLite => protocol::UDP_LITE,
         Upper::Esp => protocol::ESP,
     };
     // RFC 3095, section 5.7.7.2: the chain "MUST end with the static [...] part of a UDP header"; RFC 3843's
     // termination is that of profile 0x0004.
-    c.require(last.protocol == next && (!last.terminates || upper(x.profile) == Upper::None))?;
+    c.require(last.header.protocol == next && (!last.terminates || upper(x.profile) == Upper::None))?;
     match upper(x.profile) {
         Upper::None => {}
         Upper::Udp | Upper::UdpLite => {
@@ -104,7 +104,7 @@ fn dynamic_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
 /// Static part of an IPv4 or IPv6 header. RFC 3095, sections 5.7.7.3 and 5.7.7.4. The high bit of the version
 /// ends the chain (RFC 3843, section 3.1).
 pub(super) fn ip_static<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpFields) -> Step {
-    let mut version = match ip.version {
+    let mut version = match ip.header.version {
         Version::V4 => 4_u8,
         Version::V6 => 6,
     };
@@ -112,17 +112,17 @@ pub(super) fn ip_static<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpFields) -> Step 
     c.uint("Version", 3, &mut version)?;
     c.require(version == 4 || version == 6)?;
     if version == 6 {
-        ip.version = Version::V6;
-        c.uint("Flow Label", 20, &mut ip.flow_label)?;
-        c.uint("Next Header", 8, &mut ip.protocol)?;
-        c.octets("Source Address", &mut ip.source)?;
-        c.octets("Destination Address", &mut ip.destination)
+        ip.header.version = Version::V6;
+        c.uint("Flow Label", 20, &mut ip.header.flow_label)?;
+        c.uint("Next Header", 8, &mut ip.header.protocol)?;
+        c.octets("Source Address", &mut ip.header.source)?;
+        c.octets("Destination Address", &mut ip.header.destination)
     } else {
-        ip.version = Version::V4;
+        ip.header.version = Version::V4;
         c.reserved(4)?;
-        c.uint("Protocol", 8, &mut ip.protocol)?;
-        ipv4_address(c, "Source Address", &mut ip.source)?;
-        ipv4_address(c, "Destination Address", &mut ip.destination)
+        c.uint("Protocol", 8, &mut ip.header.protocol)?;
+        ipv4_address(c, "Source Address", &mut ip.header.source)?;
+        ipv4_address(c, "Destination Address", &mut ip.header.destination)
     }
 }
 
@@ -137,11 +137,11 @@ fn ipv4_address<'p, C: Coder<'p>>(c: &mut C, name: &'static str, address: &mut [
 /// 3.3, which is zero where a profile does not define it.
 pub(super) fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, i: usize) -> Step {
     let ip = &mut x.ips[i];
-    c.uint("Type of Service", 8, &mut ip.tos)?;
-    c.uint("Time to Live", 8, &mut ip.ttl)?;
-    if ip.version == Version::V4 {
-        c.uint("Identification", 16, &mut ip.id)?;
-        c.flag("DF", &mut ip.df)?;
+    c.uint("Type of Service", 8, &mut ip.header.tos)?;
+    c.uint("Time to Live", 8, &mut ip.header.ttl)?;
+    if ip.header.version == Version::V4 {
+        c.uint("Identification", 16, &mut ip.header.id)?;
+        c.flag("DF", &mut ip.header.df)?;
         c.flag("RND", &mut ip.rnd)?;
         c.flag("NBO", &mut ip.nbo)?;
         c.flag("SID", &mut ip.sid)?;

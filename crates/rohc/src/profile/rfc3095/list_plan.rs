@@ -117,6 +117,7 @@ impl ListState {
     }
 
     /// Whether there is or was a list.
+    #[inline]
     pub(super) fn is_used(&self) -> bool {
         self.used
     }

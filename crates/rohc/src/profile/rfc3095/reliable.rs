@@ -21,7 +21,7 @@ use super::decompress::{self, LATE};
 use super::doubt::By;
 use super::header::ExtensionLists;
 use super::own::Own;
-use super::{Fields, IpFields, SN, Upper, Version, compress, upper};
+use super::{Fields, IpFields, IpHeader, SN, Upper, Version, compress, upper};
 use crate::compressor::CompressorConfig;
 use crate::decompressor::Failure;
 use crate::feedback::{AckType, Feedback};
@@ -110,7 +110,7 @@ impl compress::Context {
             return;
         }
         for (pending, ip) in self.pending.iter_mut().zip(&self.ips).take(usize::from(self.ip_count)) {
-            if ip.version == Version::V4 {
+            if ip.header.version == Version::V4 {
                 pending.flags = config.repetitions.max(1);
             }
         }
@@ -147,17 +147,23 @@ impl compress::Context {
 
     /// The SN from which on an acknowledgment is one for what the packet with SN `sn` says. Where SNs are the packet's own,
     /// they may have been later ones before.
+    #[inline]
     pub(super) fn since(&self, sn: u32) -> u16 {
-        let sn = sn as u16;
-        match self.sns.bounds() {
-            Some((_, newest)) if self.mode.is_secure() && newest.since(sn) < ANEW => newest.plus(1),
-            _ => sn,
-        }
+        if self.mode.is_secure() { self.since_secure(sn as u16) } else { sn as u16 }
+    }
+
+    #[inline(never)]
+    fn since_secure(&self, sn: u16) -> u16 {
+        let newest = self.sns.bounds().map(|(_, newest)| newest).filter(|newest| newest.since(sn) < ANEW);
+        newest.map_or(sn, |newest| newest.plus(1))
     }
 
     /// Notes an SN of the packet's own. What was sent with later SNs, much later ones, is no reference any more.
     pub(super) fn note_old_sn(&mut self, sn: u32, repetitions: u8) {
-        let Some((_, newest)) = self.sns.bounds().filter(|_| self.mode.is_secure()) else { return };
+        if !self.mode.is_secure() {
+            return;
+        }
+        let Some((_, newest)) = self.sns.bounds() else { return };
         if (ANEW..1 << 15).contains(&newest.since(sn as u16)) {
             self.start_anew(sn as u16, repetitions);
             self.enter_fo(sn, repetitions, false);
@@ -174,7 +180,7 @@ impl compress::Context {
         }
         let opens = self.sns.add(sn);
         for (offsets, ip) in self.offsets.iter_mut().zip(&x.ips).take(x.base_ips()) {
-            if ip.version == Version::V4 {
+            if ip.header.version == Version::V4 {
                 offsets.add(ip.counted_id().wrapping_sub(sn), opens);
             }
         }
@@ -248,12 +254,9 @@ impl decompress::Context {
 
     /// True if the packet says something else than the one before.
     pub(super) fn note_pattern(&mut self, x: &Fields<'_>, format: Format) -> bool {
-        let is_same = self
-            .ips
-            .iter()
-            .zip(&x.ips)
-            .take(x.base_ips())
-            .all(|(kept, ip)| IpFields { id: kept.id, ..*ip } == *kept);
+        let is_same = self.ips.iter().zip(&x.ips).take(x.base_ips()).all(|(kept, ip)| {
+            IpFields { header: IpHeader { id: kept.header.id, ..ip.header }, ..*ip } == *kept
+        });
         let says_more = x.rtp_extra.flags
             || !x.rtp_extra.scaled
             || x.extra.iter().any(|extra| extra.has_list || extra.has_ah_sn);

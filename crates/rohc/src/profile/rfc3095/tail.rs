@@ -22,8 +22,8 @@ pub(super) struct Tail {
 #[inline]
 pub(super) fn tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, has: &Tail) -> Step {
     for i in 0..x.base_ips() {
-        if x.ips[i].version == Version::V4 && x.ips[i].rnd {
-            c.uint("IP-ID", 16, &mut x.ips[i].id)?;
+        if x.ips[i].header.version == Version::V4 && x.ips[i].rnd {
+            c.uint("IP-ID", 16, &mut x.ips[i].header.id)?;
         }
         if has.icv[i] > 0 {
             c.slice("AH data", has.icv[i], &mut x.extra[i].icv)?;

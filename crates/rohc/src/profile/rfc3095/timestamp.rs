@@ -138,6 +138,8 @@ pub(super) struct Needed {
     pub(super) scaled: bool,
     /// Without any bits, the SN tells it.
     pub(super) inferable: bool,
+    /// `bits` are not counted yet: see [`scaled_bits`](Timestamps::scaled_bits).
+    pub(super) is_open: bool,
 }
 
 impl Timestamps {
@@ -275,16 +277,24 @@ impl Timestamps {
         if self.unscaled > 0 || self.stride > 0 || self.timer.is_settling() && !inferable {
             let is_near = !(by_timer || self.timer.is_settling());
             let bits = if is_near { self.references.needed_bits(now.ts, Shift::Ts) } else { u32::BITS };
-            return Needed { value: now.ts, bits, scaled: false, inferable: false };
+            return Needed { value: now.ts, bits, ..Needed::default() };
         }
         let value = scaled(now.ts, now.stride);
         if self.timer.is_settling() {
-            return Needed { value, bits: u32::BITS, scaled: true, inferable };
+            return Needed { value, bits: u32::BITS, scaled: true, inferable, is_open: false };
         }
         if let (true, Some(link)) = (by_timer, link) {
             let bits = Timer::bits(time, now, &self.references, link);
-            return Needed { value, bits, scaled: true, inferable };
+            return Needed { value, bits, scaled: true, inferable, is_open: false };
         }
+        // Bits that may not be sent are counted once a format has room for them.
+        let bits = if inferable { 0 } else { self.scaled_bits(now) };
+        Needed { value, bits, scaled: true, inferable, is_open: inferable }
+    }
+
+    /// Bits of TS_SCALED without which the other side could decode another value.
+    pub(super) fn scaled_bits(&self, now: &RtpFields) -> u32 {
+        let value = scaled(now.ts, now.stride);
         let mut bits = 0;
         for (low, high) in self.references.spans() {
             for bound in [low, high] {
@@ -294,7 +304,7 @@ impl Timestamps {
                 bits = u32::BITS;
             }
         }
-        Needed { value, bits, scaled: true, inferable }
+        bits
     }
 
     /// The packet was sent, not in R-mode.
