@@ -8,7 +8,7 @@ use thinair_wire::time::Instant;
 use super::learn::{Ecn, IpIds, Strides};
 use super::life::{Life, moment};
 use super::numbers::Numbers;
-use super::options::ITEMS;
+use super::options::{ITEMS, Sent};
 use super::replicate::{self, Base};
 use super::segment::Segment;
 use super::state::{State, TcpRoom};
@@ -75,7 +75,8 @@ pub(crate) struct Context {
     pub(super) window: Range<u16>,
     pub(super) ip_id_offset: Range<u16>,
     pub(super) timestamps: [Numbers; 2],
-    /// Packets since something has changed.
+    /// What has changed, a bit for each of [`aged`], and is not said often enough; packets since it has changed.
+    pub(super) young: u16,
     pub(super) ages: [u8; aged::COUNT],
     /// Packets that had an item in their list; packets since the content of an item has changed.
     pub(super) told: [u8; ITEMS],
@@ -94,22 +95,24 @@ pub(crate) struct Context {
     pub(super) ecn: Ecn,
 }
 
-/// What is decided before a packet is written.
-pub(super) struct Plan {
-    /// An IR packet says it, and nothing less.
-    pub(super) whole: bool,
-    /// The same for an IR-DYN packet.
-    pub(super) dynamic: bool,
+/// A packet that was written, or is to be written as an IR or IR-DYN packet.
+pub(super) struct Written {
+    pub(super) format: Format,
+    pub(super) sent: Sent,
     /// The TCP checksum is right.
     pub(super) is_right: bool,
+}
+
+/// What a compressed packet needs.
+pub(super) struct Plan {
+    /// What is due, a bit for each of [`aged`].
+    pub(super) due: u16,
     /// The list must be there, or the RSF flags, TTL or use of ECN.
     pub(super) extended: bool,
     /// Only `co_common` says it.
     pub(super) common: bool,
     /// The IP-ID as a whole, which does not depend on the MSN.
     pub(super) ip_id: bool,
-    /// Acknowledgment number and `seq_number_residue` of the packet before.
-    pub(super) last: (u32, u32),
 }
 
 impl Context {
@@ -152,7 +155,8 @@ impl Context {
             ip_id_offset: Range::new(),
             timestamps: [Numbers::NONE; 2],
             // The IR packets say everything.
-            ages: [u8::MAX; aged::COUNT],
+            young: 0,
+            ages: [0; aged::COUNT],
             told: [0; ITEMS],
             same: [0; ITEMS],
             payload: 0,
@@ -180,7 +184,7 @@ impl Context {
     /// Whether a packet is of the flow.
     #[inline]
     pub(crate) fn is_flow_of(&self, room: &TcpRoom, segment: &Segment<'_>) -> bool {
-        !self.pattern && room.0.is_flow_of(&segment.state)
+        !self.pattern && segment.is_of(&room.0)
     }
 
     /// Begins with IR packets again, as a new context does.
@@ -234,31 +238,28 @@ impl Context {
         config: &CompressorConfig,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
-        let mut next = segment.state;
+        let last = &room.0;
+        let mut next = *last;
+        segment.put_into(&mut next);
         // "The entire table of TCP options items is always replicated" (RFC 6846, section 6.3.7).
-        next.options = base.filter(|_| self.is_new).map_or(&room.0, |base| &base.room.0).options;
-        next.options.read(segment.options).ok_or(Refused::ByThisPacket)?;
-        self.life.note(moment(now), &next, &room.0);
+        if let Some(base) = base.filter(|_| self.is_new) {
+            next.options = base.room.0.options;
+        }
+        let has_other_options = next.options.take(segment.options).ok_or(Refused::ByThisPacket)?;
+        self.life.note(moment(now), &next, last);
         self.is_rooted |= self.life.has_shaken_hands();
         self.note_refresh(now, config);
-        self.note(&mut next, &room.0, config);
+        self.note(&mut next, last, has_other_options || self.is_new, config);
 
         let space = config.channel.cids();
         let frame = Frame::new(cid, space);
         let payload = segment.payload();
         let mut writer = Writer::new(out, frame.len());
-        let brief = (payload.is_empty() && self.life.is_farewell(&next, &room.0))
-            .then(|| (self.behind(&room.0), CompressorConfig { repetitions: 1, window: 1, ..*config }));
-        let (context, terms) = brief.as_ref().map_or((&*self, config), |(context, terms)| (context, terms));
-        let plan = context.plan(now, &next, &room.0, segment, terms);
-        let mut sent = context.sent(&next, &room.0, terms);
-        let mut format = if self.left_ir > 0 || plan.whole {
-            Format::Ir
-        } else if self.left_dyn > 0 || plan.dynamic {
-            Format::IrDyn
+        let is_farewell = payload.is_empty() && self.life.is_farewell(&next, last);
+        let Written { mut format, mut sent, is_right } = if is_farewell {
+            self.write_farewell(now, &mut writer, &mut next, last, segment, config)
         } else {
-            let found = context.write(&mut writer, &mut next, &mut sent, segment, &plan, terms);
-            found.unwrap_or(Format::IrDyn)
+            self.write(now, &mut writer, &mut next, last, segment, config)
         };
         if format == Format::IrDyn && !self.is_rooted {
             format = Format::Ir;
@@ -288,7 +289,7 @@ impl Context {
         }
         let refresh = self.refreshing && format.is_initialization();
         self.note_sent(now, config);
-        self.commit(&mut next, &room.0, &sent, format, (payload.len(), plan.is_right), config);
+        self.commit(&mut next, last, &sent, format, (payload.len(), is_right), config);
         room.0 = next;
         let compressed = Compressed {
             cid,

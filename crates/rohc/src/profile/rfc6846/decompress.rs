@@ -527,16 +527,16 @@ fn apply(x: &Fields, format: Format, last: &State, next: &mut State) -> Result<(
     (next.ecn_used, next.urg_ptr) = (x.ecn_used, x.urg_ptr);
     let msn = next.msn;
     let ip = next.inner_mut();
-    ip.ttl = x.ttl.get();
-    ip.tos = x.dscp << 2 | ip.tos & 0b11;
-    if !ip.v6 {
-        ip.df = x.df;
+    ip.header.ttl = x.ttl.get();
+    ip.header.tos = x.dscp << 2 | ip.header.tos & 0b11;
+    if !ip.is_v6() {
+        ip.header.df = x.df;
         ip.behavior = x.behavior;
         if x.has_whole_ip_id {
-            ip.id = x.ip_id;
+            ip.header.id = x.ip_id;
         } else if ip.behavior.is_sequential() {
             let offset: u16 = x.ip_id_offset.get();
-            ip.id = ip.behavior.nbo(offset.wrapping_add(msn));
+            ip.header.id = ip.behavior.counted(offset.wrapping_add(msn));
         }
     }
     Ok(())
@@ -546,15 +546,17 @@ fn apply(x: &Fields, format: Format, last: &State, next: &mut State) -> Result<(
 /// does not change.
 #[inline]
 fn is_unmoved(next: &State, last: &State) -> bool {
-    let fields = |ip: &Ip| u32::from_le_bytes([ip.tos, ip.ttl, u8::from(ip.df), ip.behavior as u8]);
+    let fields = |ip: &Ip| {
+        u32::from_le_bytes([ip.header.tos, ip.header.ttl, u8::from(ip.header.df), ip.behavior as u8])
+    };
     next.ips.each_ref().map(fields) == last.ips.each_ref().map(fields)
 }
 
-/// Whether a compressor can have sent such headers: "a compressor MUST NOT assign [a sequential behaviour] to tunneling
+/// Whether a compressor can have sent such headers: "a compressor MUST NOT assign [a sequential behavior] to tunneling
 /// headers" (RFC 6846, section 6.1.2).
 fn is_sound(state: &State) -> bool {
     let outer = state.ips().split_last().map_or(&[][..], |(_, outer)| outer);
-    outer.iter().all(|ip| ip.v6 || !ip.behavior.is_sequential())
+    outer.iter().all(|ip| ip.is_v6() || !ip.behavior.is_sequential())
 }
 
 /// Whether the options of a list that were not `present` in it are in the table.

@@ -113,7 +113,7 @@ fn co_common<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> 
         x.window.irregular(c, "window", 16)?;
     }
     if x.behavior.is_sequential() {
-        c.require(!state.inner().v6)?;
+        c.require(!state.inner().is_v6())?;
         optional_ip_id_lsb(c, ip_id_indicator, x)?;
     }
     static_or_irreg(c, "urg_ptr", x.says.urg_ptr, 16, &mut x.urg_ptr)?;
@@ -316,7 +316,7 @@ fn ack_scaled<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
 pub(super) fn co_common_len(x: &Fields) -> usize {
     let number = |counter| [0, 1, 2, 4][usize::from(variable_length_32_flag(counter) & 3)];
     let ip_id = match (x.behavior, x.ip_id_offset.fits(8, 3)) {
-        (Behavior::Random | Behavior::Zero, _) => 0,
+        (Behavior::Random | Behavior::Constant, _) => 0,
         (Behavior::Sequential | Behavior::Swapped, true) => 1,
         (Behavior::Sequential | Behavior::Swapped, false) => 2,
     };

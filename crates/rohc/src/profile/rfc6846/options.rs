@@ -188,6 +188,34 @@ impl Options {
         }
     }
 
+    /// Takes over the options of a header as it stands. Returns whether they differ from the last ones by more than timestamps;
+    /// `None` if a list cannot say them.
+    #[inline]
+    pub(super) fn take(&mut self, octets: &[u8]) -> Option<bool> {
+        if let Some(timestamps) = self.timestamps_of(octets) {
+            self.timestamps = timestamps;
+            return Some(false);
+        }
+        self.read(octets).map(|()| true)
+    }
+
+    /// The timestamps of options that are the last ones but for them. Returns `None` also of options beside NOPs.
+    #[inline]
+    fn timestamps_of(&self, mut octets: &[u8]) -> Option<[u32; 2]> {
+        let mut timestamps = self.timestamps;
+        for &index in self.structure() {
+            octets = match (index, octets) {
+                (index::NOP, [kind::NOP, behind @ ..]) => behind,
+                (index::TIMESTAMP, [kind::TIMESTAMPS, 10, a, b, c, d, e, f, g, h, behind @ ..]) => {
+                    timestamps = [[*a, *b, *c, *d], [*e, *f, *g, *h]].map(u32::from_be_bytes);
+                    behind
+                }
+                _ => return None,
+            };
+        }
+        octets.is_empty().then_some(timestamps)
+    }
+
     /// Takes over the options of a header as it stands. `None` if a list cannot say them; the table is spoilt then.
     pub(super) fn read(&mut self, octets: &[u8]) -> Option<()> {
         self.count = 0;
@@ -311,6 +339,8 @@ pub(super) struct Sent {
     pub(super) present: u16,
     /// Items that the other side may hold with other content, a bit for each index. (Writing only.)
     pub(super) changed: u16,
+    /// Items of the options, a bit for each index. (Writing only.)
+    pub(super) used: u16,
     /// `tsval` and `tsecho`, against their references.
     pub(super) timestamps: [Counter; 2],
 }
