@@ -6,8 +6,6 @@ use thinair_wire::crc::Check;
 use super::compress::{Context, MSNS, Plan, aged};
 use super::encodings::Counter;
 use super::formats::{base, co_common_len, formats, has_crc7};
-use super::options::Sent;
-use super::segment::Segment;
 use super::state::State;
 use super::{Fields, Says, irregular};
 use crate::compressor::CompressorConfig;
@@ -16,16 +14,16 @@ use crate::profile::Format;
 impl Context {
     /// What a compressed packet may have to say.
     #[inline]
-    fn fields(
+    pub(super) fn fields(
         &self,
         next: &State,
         last: &State,
-        sent: &Sent,
         payload: u32,
         plan: &Plan,
         config: &CompressorConfig,
     ) -> Fields {
         let ip = next.inner();
+        let sent = self.sent(next, last, config);
         let is_due = |what: usize| plan.due >> what & 1 == 1;
         let (seq_bounds, ack_bounds) = (self.seq.bounds(), self.ack.bounds());
         let seq_scale =
@@ -52,18 +50,7 @@ impl Context {
             ttl: Counter::between(ip.header.ttl, ttl),
             ip_id_offset: Counter::between(next.ip_id_offset(), offsets),
             has_whole_ip_id: false,
-            ip_id: ip.header.id,
-            ack_flag: next.ack_flag,
-            urg_flag: next.urg_flag,
-            psh_flag: next.psh_flag,
-            rsf: next.rsf,
-            ecn_used: next.ecn_used,
-            behavior: ip.behavior,
-            df: ip.header.df,
-            dscp: ip.header.tos >> 2,
-            urg_ptr: next.urg_ptr,
-            ack_stride: next.ack_stride,
-            outer_ttl: next.ip_count > 1 && is_due(aged::OUTER_TTL),
+            outer_ttl: is_due(aged::OUTER_TTL),
             says: Says {
                 ack_stride: is_due(aged::STRIDE),
                 urg_ptr: is_due(aged::URG_PTR),
@@ -71,50 +58,44 @@ impl Context {
                 ttl: is_due(aged::TTL),
                 list: is_due(aged::LIST) || sent.present != 0,
             },
-            options: *sent,
+            options: sent,
             crc3: 0,
             crc7: 0,
         }
     }
+}
 
-    /// Writes the least format that says everything; `None` if there is none.
-    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
-    pub(super) fn compressed(
-        &self,
-        writer: &mut Writer<'_>,
-        next: &mut State,
-        last: &State,
-        sent: &Sent,
-        segment: &Segment<'_>,
-        plan: &Plan,
-        config: &CompressorConfig,
-    ) -> Option<Format> {
-        let headers = segment.headers();
-        let payload = segment.payload().len() as u32;
-        let mut x = self.fields(next, last, sent, payload, plan, config);
-        let extended = plan.extended || x.says.list;
-        if !(extended || plan.common) {
-            x.crc3 = Check::Crc3.of(headers);
+/// Writes the least format that says everything; `None` if there is none.
+#[inline]
+pub(super) fn compressed(
+    writer: &mut Writer<'_>,
+    next: &mut State,
+    headers: &[u8],
+    plan: &Plan,
+    x: &mut Fields,
+) -> Option<Format> {
+    let extended = plan.extended || x.says.list;
+    if !(extended || plan.common) {
+        x.crc3 = Check::Crc3.of(headers);
+    }
+    for &format in formats(next) {
+        let is_strong = has_crc7(format);
+        if plan.common && format != Format::CoCommon || extended && !is_strong || !x.may_fit(format) {
+            continue;
         }
-        for &format in formats(next) {
-            let is_strong = has_crc7(format);
-            if plan.common && format != Format::CoCommon || extended && !is_strong || !x.may_fit(format) {
+        if is_strong {
+            x.crc7 = Check::Crc7.of(headers);
+            if format != Format::CoCommon && co_common_len(next, x) < EXTENDED {
                 continue;
             }
-            if is_strong {
-                x.crc7 = Check::Crc7.of(headers);
-                if format != Format::CoCommon && co_common_len(&x) < EXTENDED {
-                    continue;
-                }
-            }
-            writer.rewind();
-            if try_format(format, writer, next, &mut x).is_ok() {
-                return Some(format);
-            }
-            x.forget();
         }
-        None
+        writer.rewind();
+        if try_format(format, writer, next, x).is_ok() {
+            return Some(format);
+        }
+        x.forget();
     }
+    None
 }
 
 /// Writes a packet in a format if that says everything.

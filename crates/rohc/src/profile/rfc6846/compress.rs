@@ -8,13 +8,13 @@ use thinair_wire::time::Instant;
 use super::learn::{Ecn, IpIds, Strides};
 use super::life::{Life, moment};
 use super::numbers::Numbers;
-use super::options::{ITEMS, Sent};
+use super::options::ITEMS;
 use super::replicate::{self, Base};
 use super::segment::Segment;
 use super::state::{State, TcpRoom};
 use super::{ir, ir_dyn};
 use crate::caution::Caution;
-use crate::cid::Cid;
+use crate::cid::{Cid, CidSpace};
 use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::framing::Frame;
 use crate::profile::{Format, ProfileId};
@@ -98,7 +98,10 @@ pub(crate) struct Context {
 /// A packet that was written, or is to be written as an IR or IR-DYN packet.
 pub(super) struct Written {
     pub(super) format: Format,
-    pub(super) sent: Sent,
+    /// Options that are in the list as a whole, a bit for each place.
+    pub(super) present: u16,
+    /// Items of the options, a bit for each index.
+    pub(super) used: u16,
     /// The TCP checksum is right.
     pub(super) is_right: bool,
 }
@@ -256,32 +259,15 @@ impl Context {
         let payload = segment.payload();
         let mut writer = Writer::new(out, frame.len());
         let is_farewell = payload.is_empty() && self.life.is_farewell(&next, last);
-        let Written { mut format, mut sent, is_right } = if is_farewell {
+        let mut written = if is_farewell {
             self.write_farewell(now, &mut writer, &mut next, last, segment, config)
         } else {
             self.write(now, &mut writer, &mut next, last, segment, config)
         };
-        if format == Format::IrDyn && !self.is_rooted {
-            format = Format::Ir;
+        if matches!(written.format, Format::Ir | Format::IrDyn) {
+            self.write_in_full(&mut writer, &mut written, &mut next, last, segment, (base, space), config)?;
         }
-        if matches!(format, Format::Ir | Format::IrDyn) {
-            sent.present = u16::MAX;
-            if let Some(base) =
-                base.filter(|base| format == Format::Ir && replicate::suits(&base.room.0, &next))
-            {
-                let crc7 = Check::Crc7.of(segment.headers());
-                writer.rewind();
-                if replicate::write(&mut writer, base, space, crc7, &mut next, &mut sent).is_ok() {
-                    format = Format::IrCr;
-                }
-            }
-        }
-        if matches!(format, Format::Ir | Format::IrDyn) {
-            writer.rewind();
-            let mut says_stride = next.ack_stride != 0 || self.reused;
-            let write = if format == Format::Ir { ir } else { ir_dyn };
-            write(&mut writer, &mut next, &mut sent, &mut says_stride).map_err(|_| Refused::ByThisPacket)?;
-        }
+        let format = written.format;
         let end = writer.finish()?;
         let len = frame.close(end, payload, out)?;
         if format.is_initialization() {
@@ -289,7 +275,7 @@ impl Context {
         }
         let refresh = self.refreshing && format.is_initialization();
         self.note_sent(now, config);
-        self.commit(&mut next, last, &sent, format, (payload.len(), is_right), config);
+        self.commit(&mut next, last, &written, payload.len(), config);
         room.0 = next;
         let compressed = Compressed {
             cid,
@@ -302,5 +288,44 @@ impl Context {
         };
         self.timer.sent(now, &compressed, format == Format::Ir, self.policy(config));
         Ok(compressed)
+    }
+
+    /// Writes an IR, IR-DYN or IR-CR packet.
+    #[cold]
+    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
+    fn write_in_full(
+        &self,
+        writer: &mut Writer<'_>,
+        written: &mut Written,
+        next: &mut State,
+        last: &State,
+        segment: &Segment<'_>,
+        (base, space): (Option<&Base>, CidSpace),
+        config: &CompressorConfig,
+    ) -> Result<(), Refused> {
+        if !self.is_rooted {
+            written.format = Format::Ir;
+        }
+        let mut sent = self.sent(next, last, config);
+        sent.present = u16::MAX;
+        (written.present, written.used) = (sent.present, sent.used);
+        writer.rewind();
+        if let Some(base) = base
+            && written.format == Format::Ir
+            && replicate::suits(&base.room.0, next)
+        {
+            let crc7 = Check::Crc7.of(segment.headers());
+            if replicate::write(writer, base, space, crc7, next, &mut sent).is_ok() {
+                written.format = Format::IrCr;
+                written.present = sent.present;
+                return Ok(());
+            }
+            writer.rewind();
+        }
+        let mut says_stride = next.ack_stride != 0 || self.reused;
+        let write = if written.format == Format::Ir { ir } else { ir_dyn };
+        write(writer, next, &mut sent, &mut says_stride).map_err(|_| Refused::ByThisPacket)?;
+        written.present = sent.present;
+        Ok(())
     }
 }

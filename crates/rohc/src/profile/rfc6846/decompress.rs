@@ -14,7 +14,7 @@ use super::replicate::{Head, ir_cr, replicate_chain};
 use super::segment::rebuild;
 use super::solve::{MARKED, Mark, NUMBERS};
 use super::state::{Ip, MAX_IP, SYN, State, TcpRoom};
-use super::{Fields, ir, ir_dyn, irregular, plain_irregular};
+use super::{Fields, ir, ir_dyn, irregular};
 use crate::arrival::{Arrivals, Moment};
 use crate::cid::{Cid, CidSpace};
 use crate::decompressor::{Failure, Verified, verify_crc8};
@@ -373,17 +373,14 @@ impl Context {
     fn read<'p>(&self, packet: &Header<'p>, last: &State, found: &mut Packet<'p>) -> Result<(), Failure> {
         let next = &mut found.next;
         let mut x = Fields::read(last);
+        next.set_implied_flags();
         let (format, mut reader) = read_base(packet, next, &mut x)?;
         apply(&x, format, last, next)?;
         // Without a list the options are those of the last packet, and all of them known.
         if x.says.list && !knows_options(next, x.options.present) {
             return Err(Failure::UnknownItem(format));
         }
-        match next.has_stamps_alone().filter(|_| !x.says.list) {
-            Some(has_stamps) => plain_irregular(&mut reader, next, &mut x, has_stamps),
-            None => irregular(&mut reader, next, &mut x),
-        }
-        .map_err(unreadable)?;
+        irregular(&mut reader, next, &mut x).map_err(unreadable)?;
         let payload = reader.remaining();
         if matches!(format, Format::Rnd2 | Format::Rnd6 | Format::Seq2 | Format::Seq6) {
             if payload.is_empty() || !last.has_scaled {
@@ -484,6 +481,7 @@ impl Context {
             }
             _ => {}
         }
+        next.set_implied_flags();
         let (format, _) = read_base(packet, &mut { next }, &mut { x }).ok()?;
         base(format, &mut tracer, &mut next, &mut x).ok()?;
         apply(&x, format, &room.0, &mut next).ok()?;
@@ -516,28 +514,18 @@ fn apply(x: &Fields, format: Format, last: &State, next: &mut State) -> Result<(
     next.msn = x.msn.get();
     next.seq = x.seq.value;
     next.ack = x.ack.value;
-    next.ack_stride = x.ack_stride;
     if matches!(format, Format::Rnd4 | Format::Seq4) {
         let stride = u32::from(last.ack_stride);
         let residue = last.ack.checked_rem(stride).ok_or(Failure::Malformed)?;
         next.ack = x.ack_scaled.value.wrapping_mul(stride).wrapping_add(residue);
     }
     next.window = x.window.get();
-    (next.ack_flag, next.urg_flag, next.psh_flag, next.rsf) = (x.ack_flag, x.urg_flag, x.psh_flag, x.rsf);
-    (next.ecn_used, next.urg_ptr) = (x.ecn_used, x.urg_ptr);
     let msn = next.msn;
     let ip = next.inner_mut();
     ip.header.ttl = x.ttl.get();
-    ip.header.tos = x.dscp << 2 | ip.header.tos & 0b11;
-    if !ip.is_v6() {
-        ip.header.df = x.df;
-        ip.behavior = x.behavior;
-        if x.has_whole_ip_id {
-            ip.header.id = x.ip_id;
-        } else if ip.behavior.is_sequential() {
-            let offset: u16 = x.ip_id_offset.get();
-            ip.header.id = ip.behavior.counted(offset.wrapping_add(msn));
-        }
+    if !x.has_whole_ip_id && ip.behavior.is_sequential() {
+        let offset: u16 = x.ip_id_offset.get();
+        ip.header.id = ip.behavior.counted(offset.wrapping_add(msn));
     }
     Ok(())
 }

@@ -258,7 +258,8 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
         ("ip_id_enc_dyn", _) => each(&[0], &|c| ip::ip_id_enc_dyn(c, &mut Ip { behavior, ..Ip::EMPTY })),
         ("ip_id_enc_irreg", _) => each(&[0], &|c| ip::ip_id_enc_irreg(c, &mut Ip { behavior, ..Ip::EMPTY })),
         ("optional_ip_id_lsb", _) => {
-            each(&[0], &|c| optional_ip_id_lsb(c, name == "long", &mut Fields::read(&state)))
+            let x = || Fields::read(&state);
+            each(&[0], &|c| optional_ip_id_lsb(c, name == "long", &mut { Ip::EMPTY }, &mut x()))
         }
         ("port_replicate", _) => {
             let flags = ["port_static_enc", "port_lsb8", "port_irr_enc"].iter().position(|n| *n == name);
@@ -397,8 +398,9 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
             let sequential = name.starts_with("seq");
             let of = |choices, behavior| {
                 seen(choices, &|c| {
-                    let mut x = Fields { behavior, ..Fields::read(&state) };
-                    base(format.unwrap(), c, &mut { state }, &mut x)
+                    let (mut state, mut x) = (state, Fields::read(&state));
+                    state.inner_mut().behavior = behavior;
+                    base(format.unwrap(), c, &mut state, &mut x)
                 })
             };
             let of = |choices| of(choices, if sequential { Behavior::Sequential } else { Behavior::Random });
@@ -406,8 +408,9 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
             if name == "co_common" {
                 all.extend([0, u32::MAX].map(|choices| {
                     seen(choices, &|c| {
-                        let mut x = Fields { behavior: Behavior::Sequential, ..Fields::read(&state) };
-                        base(Format::CoCommon, c, &mut { state }, &mut x)
+                        let (mut state, mut x) = (state, Fields::read(&state));
+                        state.inner_mut().behavior = Behavior::Sequential;
+                        base(Format::CoCommon, c, &mut state, &mut x)
                     })
                 }));
             }

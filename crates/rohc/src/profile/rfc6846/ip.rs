@@ -225,6 +225,9 @@ pub(super) fn irregular_chain<'p, C: Coder<'p>>(
     ttl: bool,
     mut ah: impl FnMut(u32) -> Counter,
 ) -> Step {
+    if state.ip_count == 1 && state.ips[0].extensions == 0 {
+        return ip_id_enc_irreg(c, &mut state.ips[0]);
+    }
     let (mut at, ecn_used) = (0, state.ecn_used);
     let innermost = usize::from(state.ip_count).saturating_sub(1);
     for (i, ip) in state.ips.iter_mut().enumerate().take(innermost + 1) {

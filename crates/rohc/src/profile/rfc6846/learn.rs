@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(watch(&[5, 6, 9, 10, 11]), [Sequential; 5]);
         assert_eq!(watch(&[0, 0, 0, 0]), [Constant; 4]);
         assert_eq!(watch(&[0, 700, 701, 702]), [Constant, Sequential, Sequential, Sequential]);
-        assert_eq!(watch(&[0, 0, 0, 700, 701]), [Constant, Constant, Zero, Sequential, Sequential]);
+        assert_eq!(watch(&[0, 0, 0, 700, 701]), [Constant, Constant, Constant, Sequential, Sequential]);
         assert_eq!(watch(&[0x0500, 0x0600, 0x0700, 0x0800])[1..], [Swapped; 3]);
         assert_eq!(watch(&[5, 900, 50, 7, 10_000])[1..], [Random; 4]);
         // One jump is no change of behavior, three are.

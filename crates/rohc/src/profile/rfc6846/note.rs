@@ -3,6 +3,7 @@
 use thinair_wire::coder::Writer;
 use thinair_wire::time::Instant;
 
+use super::choose::compressed;
 use super::compress::{Context, Plan, Written, aged};
 use super::encodings::{Counter, ts_fits};
 use super::formats::has_crc7;
@@ -245,24 +246,27 @@ impl Context {
         config: &CompressorConfig,
     ) -> Written {
         let is_right = segment.has_right_checksum();
-        let sent = self.sent(next, last, config);
         // A wrong checksum after right ones must not be taken for damage.
         let is_wrong_now = !is_right && (self.expects_right || self.told_wrong < config.repetitions);
         let (is_careful, is_moved) = self.ip_id_in_doubt(now, next, last);
-        let format = if self.left_ir > 0 || is_wrong_now && !next.goes_on(last) {
-            Format::Ir
-        } else if self.left_dyn > 0
+        let in_full = |format: Format| Written { format, present: 0, used: 0, is_right };
+        if self.left_ir > 0 || is_wrong_now && !next.goes_on(last) {
+            return in_full(Format::Ir);
+        }
+        if self.left_dyn > 0
             || is_wrong_now
             || is_moved
             || !matches!(next.rsf, 0b000 | 0b001 | 0b010 | 0b100)
             || self.is_repeated(now, next, last, segment.payload().len())
         {
-            Format::IrDyn
-        } else {
-            let plan = self.plan(next, is_careful, config);
-            self.compressed(writer, next, last, &sent, segment, &plan, config).unwrap_or(Format::IrDyn)
-        };
-        Written { format, sent, is_right }
+            return in_full(Format::IrDyn);
+        }
+        let plan = self.plan(next, is_careful, config);
+        let mut x = self.fields(next, last, segment.payload().len() as u32, &plan, config);
+        match compressed(writer, next, segment.headers(), &plan, &mut x) {
+            Some(format) => Written { format, present: x.options.present, used: x.options.used, is_right },
+            None => in_full(Format::IrDyn),
+        }
     }
 
     /// Writes a packet as the compressor does that knows that its last packet has arrived.
@@ -401,12 +405,12 @@ impl Context {
             Counter::between(next.options.timestamps[0], value.bounds()),
             Counter::between(next.options.timestamps[1], echo.bounds()),
         ];
+        let fits = timestamps.iter().all(ts_fits);
         let mut sent = Sent { present: 0, changed: 0, used: 0, timestamps };
         for (k, &index) in next.options.structure().iter().enumerate() {
             let at = usize::from(index) % ITEMS;
-            let is_told = self.told[at] >= config.repetitions;
-            let fits = index != index::TIMESTAMP || timestamps.iter().all(ts_fits);
-            sent.present |= u16::from(!is_told || !fits) << k;
+            let is_told = self.told[at] >= config.repetitions && (index != index::TIMESTAMP || fits);
+            sent.present |= u16::from(!is_told) << k;
             sent.used |= 1 << at;
             // Of the other items nothing but a list tells the content.
             if index >= index::SACK {
@@ -420,10 +424,10 @@ impl Context {
 
     /// Notes the items of the options that were sent.
     #[cold]
-    fn note_sent_items(&mut self, options: &Options, sent: &Sent) {
+    fn note_sent_items(&mut self, options: &Options, written: &Written) {
         let places = options.structure().iter().enumerate();
-        let present = places.fold(0, |items, (k, &index)| items | (sent.present >> k & 1) << index);
-        for at in (0..ITEMS).filter(|at| sent.used >> at & 1 == 1) {
+        let present = places.fold(0, |items, (k, &index)| items | (written.present >> k & 1) << index);
+        for at in (0..ITEMS).filter(|at| written.used >> at & 1 == 1) {
             self.told[at] = self.told[at].saturating_add((present >> at & 1) as u8);
             self.same[at] = self.same[at].saturating_add(1);
         }
@@ -434,25 +438,25 @@ impl Context {
         &mut self,
         next: &mut State,
         last: &State,
-        sent: &Sent,
-        format: Format,
-        (payload, is_right): (usize, bool),
+        written: &Written,
+        payload: usize,
         config: &CompressorConfig,
     ) {
+        let Written { format, is_right, .. } = *written;
         if format == Format::Ir {
             // Whether anything else is in the table of the other side hangs on what it had before.
-            next.options.known = sent.used;
+            next.options.known = written.used;
             for (index, told) in self.told.iter_mut().enumerate() {
-                *told = if sent.used >> index & 1 == 1 { *told } else { 0 };
+                *told = if written.used >> index & 1 == 1 { *told } else { 0 };
             }
         }
-        if sent.present != 0 || sent.used >> index::SACK != 0 {
-            self.note_sent_items(&next.options, sent);
+        if written.present != 0 || written.used >> index::SACK != 0 {
+            self.note_sent_items(&next.options, written);
         }
         if self.young != 0 {
             self.age(config);
         }
-        let has_stamps = sent.used >> index::TIMESTAMP & 1 == 1;
+        let has_stamps = written.used >> index::TIMESTAMP & 1 == 1;
         if next.ack_stride != last.ack_stride {
             self.scaled_acks = 0;
         }

@@ -453,17 +453,19 @@ fn sack_blocks<'p, C: Coder<'p>>(c: &mut C, options: &mut Options, blocks: u8, a
 }
 
 /// The irregular items of all options that are not in a list as a whole. RFC 6846, section 6.3.6.
+#[inline]
 pub(super) fn irregular<'p, C: Coder<'p>>(
     c: &mut C,
     options: &mut Options,
     sent: &mut Sent,
     ack: u32,
 ) -> Step {
-    for k in 0..usize::from(options.count) {
+    let mut k = 0;
+    while let Some(&index) = options.structure().get(k) {
         if sent.present >> k & 1 == 0 {
-            let index = options.structure[k];
             irregular_item(c, index, options, sent, ack)?;
         }
+        k += 1;
     }
     Ok(())
 }
@@ -483,6 +485,7 @@ pub(super) fn timestamps_irregular<'p, C: Coder<'p>>(
 }
 
 /// The formats of options whose names end in `_irregular`.
+#[inline]
 pub(super) fn irregular_item<'p, C: Coder<'p>>(
     c: &mut C,
     index: u8,

@@ -1,6 +1,6 @@
 //! What both ends know of a flow: the values of its last packet. RFC 6846, sections 6.1 and 8.2.
 
-use super::options::{Options, index};
+use super::options::Options;
 use crate::field::ip::{IpHeader, Version};
 pub(super) use crate::field::ip_id::Behavior;
 
@@ -46,10 +46,10 @@ impl Ip {
     /// True if both have the same fields but for addresses and IP-ID.
     #[inline]
     pub(super) fn has_same_fields(&self, other: &Self) -> bool {
-        let octets = |ip: &Self| [ip.header.ttl, ip.header.tos, ip.header.protocol, ip.extensions];
-        octets(self) == octets(other)
-            && (self.header.df, self.behavior) == (other.header.df, other.behavior)
-            && self.header.flow_label == other.header.flow_label
+        let (a, b) = (&self.header, &other.header);
+        (a.ttl == b.ttl && a.tos == b.tos && a.df == b.df)
+            && (a.protocol == b.protocol && a.flow_label == b.flow_label)
+            && (self.extensions == other.extensions && self.behavior == other.behavior)
     }
 
     /// True if the static chain has the same of both.
@@ -152,18 +152,10 @@ impl State {
         self.ips().iter().map(Ip::len).sum()
     }
 
-    /// Where there is one IP header without extension headers, ECN is not used, and there is no option but timestamps as they
-    /// stand as a rule: whether there are some.
+    /// Sets the flags to the values that a compressed format implies without them.
     #[inline]
-    pub(super) fn has_stamps_alone(&self) -> Option<bool> {
-        if self.ip_count != 1 || self.ips[0].extensions != 0 || self.ecn_used {
-            return None;
-        }
-        match self.options.structure() {
-            [] => Some(false),
-            [index::NOP, index::NOP, index::TIMESTAMP] => Some(true),
-            _ => None,
-        }
+    pub(super) fn set_implied_flags(&mut self) {
+        (self.ack_flag, self.urg_flag, self.psh_flag, self.rsf) = (true, false, false, 0);
     }
 
     /// `ip_id_offset`: the IP-ID minus the MSN.
