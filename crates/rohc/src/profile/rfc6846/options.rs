@@ -471,12 +471,8 @@ pub(super) fn irregular<'p, C: Coder<'p>>(
 }
 
 /// `tsopt_irregular`.
-#[inline(always)]
-pub(super) fn timestamps_irregular<'p, C: Coder<'p>>(
-    c: &mut C,
-    options: &mut Options,
-    sent: &mut Sent,
-) -> Step {
+#[inline(never)]
+fn timestamps_irregular<'p, C: Coder<'p>>(c: &mut C, options: &mut Options, sent: &mut Sent) -> Step {
     let [value, echo] = &mut sent.timestamps;
     ts_lsb(c, "tsval", value)?;
     ts_lsb(c, "tsecho", echo)?;
