@@ -1,13 +1,8 @@
 //! The compressor of a channel: IP packets in, ROHC packets out.
 
-mod classify;
-mod contexts;
 mod flows;
-mod messages;
 mod outcome;
-mod rtp_detection;
-mod segments;
-mod uncompressed;
+mod profile;
 mod worth;
 
 use core::time::Duration;
@@ -18,25 +13,28 @@ use thinair_wire::window::CAPACITY;
 
 use crate::channel::Channel;
 use crate::cid::Cid;
+use crate::contexts::ContextState;
 use crate::exchange::Exchanges;
-use crate::feedback::{AckType, Feedback, FeedbackError};
+use crate::feedback::{AckType, Feedback, FeedbackError, Form};
 use crate::profile::coap::{Base, CoapConfig, Template, Templates};
-use crate::profile::rfc3095::compress::Context;
 use crate::profile::rfc3095::table::{Block, Pool};
-use crate::profile::rfc3095::timer::Link;
+use crate::profile::rfc6846::TcpRoom;
 #[cfg(feature = "alloc")]
 use crate::profile::rfc6846::rooms_for;
-use crate::profile::rfc6846::{Segment, TcpRoom};
-use crate::profile::{Format, ProfileId};
+use crate::profile::{Format, ProfileId, SenderPlace as Place};
 use crate::refresh::Refresh;
 use crate::storage::Slots;
 
-pub(crate) use classify::{Key, Plan};
+pub use crate::profile::rfc3095::rtp_detection::{MAX_RTP_PORTS, RtpDetection};
+use flows::Flows;
+pub(crate) use flows::Key;
 pub use flows::{CompressorContext, FlowLink};
-use flows::{Flows, Kind};
 pub(crate) use outcome::Refused;
-pub use rtp_detection::{MAX_RTP_PORTS, RtpDetection};
-pub(crate) use uncompressed::Uncompressed;
+pub(crate) use profile::{Outgoing, SenderContext};
+pub(crate) use worth::Pairs;
+
+/// Contexts that are looked at for a base, or for one whose flow is over: those that were used last.
+pub(crate) const RECENT: usize = 128;
 
 /// How long a flow that was rejected stays uncompressed. RFC 3095, section 5.7.6.4: "for some time".
 const REJECTED_FOR: Duration = Duration::from_secs(30);
@@ -215,20 +213,26 @@ impl core::error::Error for CompressError {}
 /// back.** Feedback of the other side goes to [`receive_feedback`](Self::receive_feedback).
 #[derive(Debug)]
 pub struct Compressor<'m> {
-    config: CompressorConfig,
-    flows: Flows<'m>,
-    pool: Pool<'m>,
-    templates: Templates<'m>,
-    tcp: Slots<'m, TcpRoom>,
-    bases: Slots<'m, Base>,
-    /// What CLOCK and JITTER options have said: milliseconds, and units of TS_STRIDE.
-    clock: Option<u8>,
-    jitter: u8,
-    /// Flows that were taken for CoAP by a parse alone, since the start.
-    guessed: u32,
+    pub(crate) config: CompressorConfig,
+    pub(crate) flows: Flows<'m>,
+    pub(crate) shared: Shared<'m>,
     /// Groups of packets so far, modulo 256.
-    group: u8,
-    random: u64,
+    pub(crate) group: u8,
+    pub(crate) random: u64,
+}
+
+/// What contexts of one profile share.
+#[derive(Debug)]
+pub(crate) struct Shared<'m> {
+    pub(crate) pool: Pool<'m>,
+    /// CLOCK and JITTER options of feedback: milliseconds, and units of TS_STRIDE.
+    pub(crate) clock: Option<u8>,
+    pub(crate) jitter: u8,
+    pub(crate) templates: Templates<'m>,
+    pub(crate) bases: Slots<'m, Base>,
+    /// Flows that were taken for CoAP by a parse alone, since the start.
+    pub(crate) guessed: u32,
+    pub(crate) rooms: Slots<'m, TcpRoom>,
 }
 
 /// The messages of both directions, which an endpoint lends to its compressor.
@@ -247,41 +251,22 @@ impl<'m> Compressor<'m> {
         };
         let (limit, credit) = (config.channel.contexts(), credit(&config));
         let flows = Flows::new(memory.contexts, memory.links, memory.buckets, limit, config.seed, credit);
-        Self {
-            config,
-            flows,
+        let shared = Shared {
             pool: Pool::new(memory.blocks),
-            templates: Templates::new(memory.templates),
-            tcp: memory.tcp,
-            bases: Slots::Lent(&mut []),
             clock: None,
             jitter: 0,
+            templates: Templates::new(memory.templates),
+            bases: Slots::Lent(&mut []),
             guessed: 0,
-            group: 0,
-            random: config.seed,
-        }
+            rooms: memory.tcp,
+        };
+        Self { config, flows, shared, group: 0, random: config.seed }
     }
 
     /// Begins a group of packets, which the carrier delivers or loses as a whole: those of one datagram. The first packet of each
     /// flow in it has more bits of the SN (profiles of RFC 3095), so that it is known however many groups were lost before.
     pub fn begin_group(&mut self) {
         self.group = self.group.wrapping_add(1);
-    }
-
-    /// The compressor with the provisioned bases of profile 0x0081, of which at most 256 are used. They are a
-    /// parameter of the channel: the decompressor must have the same, in the same order.
-    pub fn with_bases(self, bases: Slots<'m, Base>) -> Self {
-        Self { bases, ..self }
-    }
-
-    /// What the contexts of profile 0x0081 have learned, as bases for flows like theirs, by CID.
-    pub fn learned_bases(&self) -> impl Iterator<Item = Base> + '_ {
-        self.flows.kinds().filter_map(|kind| match kind {
-            Kind::Coap(context) => Some(context.learned(&self.templates)),
-            Kind::Free | Kind::Uncompressed(_) | Kind::Rfc3095(_) | Kind::Tcp(_) | Kind::Rejected { .. } => {
-                None
-            }
-        })
     }
 
     /// Compresses one IP packet to the start of `out`.
@@ -305,19 +290,8 @@ impl<'m> Compressor<'m> {
     ) -> Result<Compressed, CompressError> {
         let mut chain = HeaderChain::EMPTY;
         chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
-        let profiles = self.config.channel.profiles();
-        if profiles.has(ProfileId::Coap)
-            && let Some(done) = self.coap(now, &chain, out, linked)
-        {
-            return done;
-        }
-        if profiles.has(ProfileId::Tcp)
-            && let Some(segment) = Segment::of(&chain)
-            && let Some(done) = self.segment(now, &segment, out)
-        {
-            return done;
-        }
-        self.rfc3095(now, &chain, out)
+        let mut outgoing = Outgoing { now, chain: &chain, linked };
+        Place::compress_packet(self, &mut outgoing, out).unwrap_or(Err(CompressError::NoContexts))
     }
 
     /// Takes the data of one feedback element, CID included ([`Elements`](crate::packet::Elements) yields
@@ -325,63 +299,28 @@ impl<'m> Compressor<'m> {
     pub fn receive_feedback(&mut self, now: Instant, data: &[u8]) -> Result<(), FeedbackError> {
         let space = self.config.channel.cids();
         let cid = Feedback::cid(data, space).ok_or(FeedbackError::Truncated)?;
-        let is_known = cid.index() < self.flows.capacity();
-        let feedback = if is_known && matches!(self.flows.kind(cid), Kind::Coap(_) | Kind::Tcp(_)) {
-            // A decompressor without context does not know the profile, and asks for one in the general form.
-            let asks = |feedback: &Feedback| feedback.ack == AckType::StaticNack && feedback.protected;
-            Feedback::read_rfc5225(data, space)
-                .or_else(|error| Feedback::read(data, space).ok().filter(asks).ok_or(error))?
-        } else {
-            Feedback::read(data, space)?
+        let form = self.flows.place(cid).and_then(Place::context).map_or(Form::Rfc3095, SenderContext::form);
+        let feedback = match form {
+            Form::Rfc3095 => Feedback::read(data, space)?,
+            Form::Rfc5225 => {
+                // A decompressor without context does not know the profile, and asks for one in the general form.
+                let asks = |feedback: &Feedback| feedback.ack == AckType::StaticNack && feedback.protected;
+                Feedback::read_rfc5225(data, space)
+                    .or_else(|error| Feedback::read(data, space).ok().filter(asks).ok_or(error))?
+            }
         };
-        if !self.config.channel.allows(feedback.cid) || feedback.cid.index() >= self.flows.capacity() {
-            return Err(FeedbackError::UnknownCid(feedback.cid));
+        if !self.config.channel.allows(cid) || cid.index() >= self.flows.capacity() {
+            return Err(FeedbackError::UnknownCid(cid));
         }
-        let l = self.config.repetitions;
-        match self.flows.kind(feedback.cid) {
-            Kind::Free | Kind::Rejected { .. } => Err(FeedbackError::UnknownCid(feedback.cid)),
-            Kind::Uncompressed(state) => {
-                // RFC 3095, section 5.10.3 c): any feedback makes it bidirectional.
-                state.two_way = true;
-                state.ir_left = if feedback.ack == AckType::StaticNack { 1 } else { 0 };
-                Ok(())
-            }
-            Kind::Coap(context) => {
-                if feedback.reject {
-                    context.release(&mut self.templates);
-                    self.flows.reject(feedback.cid, now + REJECTED_FOR);
-                    return Ok(());
-                }
-                context.receive_feedback(now, &feedback, l, &mut self.templates);
-                Ok(())
-            }
-            Kind::Tcp(context) => {
-                if feedback.reject || feedback.context_memory {
-                    self.flows.reject(feedback.cid, now + REJECTED_FOR);
-                } else if let Some(room) = self.tcp.get(feedback.cid.index()) {
-                    let base = context.named_base().filter(|_| feedback.ack == AckType::StaticNack);
-                    context.receive_feedback(now, &feedback, room, &self.config);
-                    if let Some(base) = base {
-                        self.give_up_bases(base);
-                    }
-                }
-                Ok(())
-            }
-            Kind::Rfc3095(context) => {
-                if feedback.reject || feedback.context_memory && feedback.protected {
-                    context.release(&mut self.pool);
-                    self.flows.reject(feedback.cid, now + REJECTED_FOR);
-                    return Ok(());
-                }
-                context.receive_feedback(now, &feedback, &self.config, &mut self.pool);
-                if matches!(context.profile, ProfileId::Rtp | ProfileId::RtpUdpLite) {
-                    // RFC 4815, section 4.7: "on a per-channel basis". Zero means no timer.
-                    self.clock = feedback.clock.map_or(self.clock, |clock| Some(clock).filter(|ms| *ms > 0));
-                    self.jitter = feedback.jitter.map_or(self.jitter, |jitter| jitter.max(self.jitter));
-                }
-                Ok(())
-            }
+        let context = self.flows.place_mut(cid).context_mut().ok_or(FeedbackError::UnknownCid(cid))?;
+        let is_rejected = feedback.reject || feedback.context_memory && feedback.protected;
+        if is_rejected && context.may_be_rejected() {
+            context.release(&mut self.shared);
+            self.flows.reject(cid, now + REJECTED_FOR);
+        } else if let Some(base) = context.receive_feedback(now, &feedback, &self.config, &mut self.shared) {
+            self.give_up_bases(base);
         }
+        Ok(())
     }
 
     /// Octets of memory for one context with its link, without extension headers, and for a block of those. A
@@ -390,121 +329,25 @@ impl<'m> Compressor<'m> {
         (size_of::<CompressorContext>() + size_of::<FlowLink>(), size_of::<Block>())
     }
 
-    /// By a profile of the RFC 3095 family, or 0x0000.
-    #[inline(never)]
-    fn rfc3095(
-        &mut self,
-        now: Instant,
-        chain: &HeaderChain<'_>,
-        out: &mut [u8],
-    ) -> Result<Compressed, CompressError> {
-        let packet = chain.packet();
-        let plan = classify::plan(chain, &self.config, |plan| self.has_place_for(now, plan));
-        let Some(mut plan) = plan else { return self.uncompressed(now, packet, out) };
-        plan.timer = self.timer();
-        let mut hash = self.flows.hash(&plan);
-        let mut found = self.find(hash, &plan);
-        if self.config.rtp.guesses()
-            && matches!(plan.profile, ProfileId::Udp | ProfileId::UdpLite)
-            && let Some((rtp, rtp_hash, cid)) = self.guess_rtp(&plan, found)
-        {
-            (plan, hash, found) = (rtp, rtp_hash, cid);
-        }
-        loop {
-            match found {
-                Some(cid) if self.flows.rests(cid) => self.flows.touch(cid),
-                Some(cid) => match self.by_context(now, &plan, cid, out) {
-                    Err(Refused::ByThisPacket) if plan.lacks_payload() => {}
-                    done => return self.done(now, done, packet, out),
-                },
-                None if plan.lacks_payload() => {}
-                None => {
-                    let Some((cid, owes)) = self.begin(now, &plan, hash)? else {
-                        return self.uncompressed(now, packet, out);
-                    };
-                    return match self.by_context(now, &plan, cid, out) {
-                        Err(Refused::ByThisPacket) if owes => {
-                            self.uncompressed_instead(now, cid, packet, out)
-                        }
-                        done => self.done(now, done, packet, out),
-                    };
-                }
-            }
-            let Some(below) = plan.below(self.config.channel.profiles()) else {
-                return self.uncompressed(now, packet, out);
-            };
-            plan = below;
-            hash = self.flows.hash(&plan);
-            found = self.find(hash, &plan);
-        }
+    /// The contexts that are in use, by CID.
+    pub fn contexts(&self) -> impl Iterator<Item = ContextState> + '_ {
+        self.flows.places().filter_map(|(cid, place)| Some(place.context()?.shown(cid)))
     }
 
-    /// The packet by a context of its flow.
-    fn by_context(
-        &mut self,
-        now: Instant,
-        plan: &Plan<'_>,
-        cid: Cid,
-        out: &mut [u8],
-    ) -> Result<Compressed, Refused> {
-        self.flows.touch(cid);
-        let Kind::Rfc3095(context) = self.flows.kind(cid) else { return Err(Refused::ByThisPacket) };
-        context.join(self.group);
-        let compressed = context.compress(now, plan, cid, &self.config, &mut self.pool, out)?;
-        // In R-mode packets say everything until that is acknowledged, however long that takes.
-        if !context.mode.is_secure() {
-            self.note_cost(&compressed);
-        }
-        Ok(compressed)
+    /// The context of a CID, if it is in use.
+    pub fn context(&self, cid: Cid) -> Option<ContextState> {
+        Some(self.flows.place(cid)?.context()?.shown(cid))
     }
 
-    /// The packet as it is if its context does not take it.
-    fn done(
-        &mut self,
-        now: Instant,
-        by_context: Result<Compressed, Refused>,
-        packet: &[u8],
-        out: &mut [u8],
-    ) -> Result<Compressed, CompressError> {
-        match by_context {
-            Ok(compressed) => Ok(compressed),
-            Err(Refused::NoRoom) => Err(CompressError::OutputTooSmall { have: out.len() }),
-            Err(Refused::ByThisPacket) => self.uncompressed(now, packet, out),
-        }
-    }
-
-    /// A context of the RFC 3095 family for a new flow, and whether the one before held memory; `None` if it goes uncompressed.
-    fn begin(
-        &mut self,
-        now: Instant,
-        plan: &Plan<'_>,
-        hash: u32,
-    ) -> Result<Option<(Cid, bool)>, CompressError> {
-        let pair = self.flows.pair(plan.packet);
-        if self.flows.is_rejected(hash, now) || !self.flows.admits(pair) {
-            return Ok(None);
-        }
-        let sn = self.next_random() as u16;
-        let mut context = Context::new(plan, now, sn);
-        let cid = self.flows.claim(hash, pair).ok_or(CompressError::NoContexts)?;
-        let before = match self.flows.kind(cid) {
-            Kind::Rfc3095(old) => Some(&*old),
-            Kind::Free | Kind::Uncompressed(_) | Kind::Rejected { .. } | Kind::Coap(_) | Kind::Tcp(_) => None,
-        };
-        context.start(before, self.random as u8, &self.config);
-        let owes = self.release(cid);
-        if let Some(coap) = &plan.coap {
-            // There is room for them, or the plan were another one.
-            let _ = context.start_coap(coap, &mut self.pool);
-        }
-        self.flows.set(cid, Kind::Rfc3095(context));
-        Ok(Some((cid, owes)))
+    /// Flows that have lost their context to another flow since the start, modulo 2^32: there were more flows than contexts.
+    pub fn displaced_flows(&self) -> u32 {
+        self.flows.displaced()
     }
 
     /// Notes what a packet that a context has compressed has cost, and has a context rest that is not worth it. A refresh is what
     /// the policy asks for.
     #[inline]
-    fn note_cost(&mut self, done: &Compressed) {
+    pub(crate) fn note_cost(&mut self, done: &Compressed) {
         let is_worth = done.refresh || {
             let is_initialization = done.format.is_initialization();
             self.flows.note_cost(done.cid, done.header_in, done.header_out, is_initialization)
@@ -517,76 +360,40 @@ impl<'m> Compressor<'m> {
     /// Has a context begin with IR packets again when it is used next.
     #[cold]
     fn restart(&mut self, cid: Cid) {
-        match self.flows.kind(cid) {
-            Kind::Rfc3095(context) => context.restart(&self.config),
-            Kind::Coap(context) => context.restart(self.config.repetitions, &mut self.templates),
-            Kind::Tcp(context) => context.restart(&self.config),
-            Kind::Free | Kind::Uncompressed(_) | Kind::Rejected { .. } => {}
+        if let Some(context) = self.flows.place_mut(cid).context_mut() {
+            context.restart(&self.config, &mut self.shared);
         }
-    }
-
-    /// What a timer for timestamps needs to know, if one may be used.
-    fn timer(&self) -> Option<Link> {
-        let (jitter, clock) = (self.config.timer?, self.clock?);
-        let jitter_ms =
-            u32::try_from(jitter.as_millis()).unwrap_or(u32::MAX / 2).saturating_add(u32::from(clock));
-        Some(Link { jitter_ms, reported: self.jitter })
-    }
-
-    /// The context of a packet's flow.
-    fn find(&self, hash: u32, plan: &Plan<'_>) -> Option<Cid> {
-        self.flows.find(hash, |kind| match kind {
-            Kind::Rfc3095(context) => context.is_flow_of(plan, &self.pool),
-            Kind::Rejected { .. } | Kind::Uncompressed(_) | Kind::Coap(_) | Kind::Tcp(_) | Kind::Free => {
-                false
-            }
-        })
-    }
-
-    /// A datagram whose flow is RTP as far as its packets show: the same packet by another profile, the hash of its
-    /// flow, and its context, if it has one already. `cid` is the context that has looked at the flow so far. A flow
-    /// whose sequence numbers jump has to prove itself again.
-    fn guess_rtp<'p>(&mut self, plan: &Plan<'p>, cid: Option<Cid>) -> Option<(Plan<'p>, u32, Option<Cid>)> {
-        let rtp = plan.with_rtp(self.config.channel.profiles())?;
-        let hash = self.flows.hash(&rtp);
-        let known = self.find(hash, &rtp);
-        if let Some(known) = known
-            && let Kind::Rfc3095(context) = self.flows.kind(known)
-            && context.goes_on_as_rtp(&rtp)
-        {
-            return Some((rtp, hash, Some(known)));
-        }
-        let Kind::Rfc3095(context) = self.flows.kind(cid?) else { return None };
-        let can_begin = known.is_some() || !rtp.lacks_payload();
-        if !context.watch_for_rtp(rtp.rtp.as_ref()) || !can_begin {
-            return None;
-        }
-        Some((rtp, hash, known))
-    }
-
-    /// Whether a packet of CoAP has a context, or may have one: there is memory for its options, and the
-    /// decompressor has not rejected its flow.
-    #[cold]
-    fn has_place_for(&self, now: Instant, plan: &Plan<'_>) -> bool {
-        let hash = self.flows.hash(plan);
-        let is_known =
-            |kind: &Kind| matches!(kind, Kind::Rfc3095(context) if context.is_flow_of(plan, &self.pool));
-        self.flows.find(hash, is_known).is_some()
-            || (self.pool.has_room() || !plan.has_options()) && !self.flows.is_rejected(hash, now)
     }
 
     /// Gives the memory of a context that is given up back to the channel. Returns whether it had some: the decompressor has it
     /// until another flow is sent with the CID.
-    fn release(&mut self, cid: Cid) -> bool {
-        match self.flows.kind(cid) {
-            Kind::Rfc3095(old) => old.release(&mut self.pool),
-            Kind::Coap(old) => old.release(&mut self.templates),
-            Kind::Free | Kind::Uncompressed(_) | Kind::Tcp(_) | Kind::Rejected { .. } => false,
+    pub(crate) fn release(&mut self, cid: Cid) -> bool {
+        self.flows.place_mut(cid).context_mut().is_some_and(|context| context.release(&mut self.shared))
+    }
+
+    /// True if the flow of a packet has a context of a profile.
+    #[cold]
+    pub(crate) fn has_flow(&self, packet: &Outgoing<'_, '_, '_>) -> bool {
+        Place::has_flow(self, packet)
+    }
+
+    /// Gives up a base that the decompressor could not use: it is none until it is acknowledged again (RFC 4164, section 3.3.3.4).
+    /// Who has lost one may have lost all of them.
+    #[cold]
+    fn give_up_bases(&mut self, base: Cid) {
+        let mut recent = [base; RECENT + 1];
+        for (place, cid) in recent[1..].iter_mut().zip(self.flows.latest()) {
+            *place = cid;
+        }
+        for cid in recent {
+            if let Some(context) = self.flows.place_mut(cid).context_mut() {
+                context.withdraw_as_base();
+            }
         }
     }
 
     /// SplitMix64: sequence numbers need to differ, not to be secret.
-    fn next_random(&mut self) -> u64 {
+    pub(crate) fn next_random(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.random;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

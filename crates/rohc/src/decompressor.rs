@@ -1,34 +1,35 @@
 //! The decompressor of a channel: ROHC packets in, IP packets and feedback out.
 
-mod contexts;
 mod outcome;
+mod profile;
 mod react;
 
 use core::time::Duration;
 
-use thinair_wire::coder::{Reader, Tracer};
-use thinair_wire::crc::Check;
-
 pub use thinair_wire::coder::Traced;
 
 use crate::arrival::{Arrival, Moment};
-use crate::channel::{Channel, Integrity};
+use crate::channel::Channel;
 use crate::cid::Cid;
+use crate::contexts::ContextState;
 use crate::exchange::Exchanges;
 use crate::feedback::Feedback;
 use crate::mode::Mode;
 use crate::packet::{self, Body, Header, PartsError};
-use crate::profile::coap::{self, Base, Template, Templates};
-use crate::profile::rfc3095::decompress::Context;
+#[cfg(feature = "alloc")]
+use crate::profile::coap::templates_for;
+use crate::profile::coap::{Base, Template, Templates};
 use crate::profile::rfc3095::table::Pool;
-use crate::profile::rfc6846::{self, TcpRoom};
-use crate::profile::{Format, ProfileId, uncompressed};
+use crate::profile::rfc6846::TcpRoom;
+#[cfg(feature = "alloc")]
+use crate::profile::rfc6846::rooms_for;
+use crate::profile::{Format, ProfileId, ReceiverPlace as Place};
 use crate::segmentation::{Reassembler, SegmentError};
-use crate::state::DecompressorState;
 use crate::storage::Slots;
 
 pub use crate::profile::rfc3095::table::Block;
-pub(crate) use outcome::{Failure, Unbuildable, Verified, verify_crc8};
+pub(crate) use outcome::{Failure, Problem, Unbuildable, Verified, verify_crc8};
+pub(crate) use profile::{Incoming, Policy, ReceiverContext, on_failure};
 
 /// Feedback that waits to be sent; the oldest goes when more is made than polled.
 const PENDING: usize = 8;
@@ -90,7 +91,7 @@ pub struct Threshold {
 }
 
 impl Threshold {
-    fn reached(self, failures: u16) -> bool {
+    pub(crate) fn is_reached(self, failures: u16) -> bool {
         let seen = failures & u16::MAX.checked_shr(16 - u32::from(self.n.clamp(1, 16))).unwrap_or(u16::MAX);
         seen.count_ones() >= u32::from(self.k)
     }
@@ -130,8 +131,8 @@ impl DecompressorMemory<'static> {
         Self {
             contexts: Slots::owned(alloc::vec![DecompressorContext::EMPTY; channel.contexts()]),
             blocks: Slots::owned(alloc::vec![Block::default(); blocks]),
-            templates: Slots::owned(alloc::vec![Template::EMPTY; coap::templates_for(channel)]),
-            tcp: Slots::owned(alloc::vec![TcpRoom::EMPTY; rfc6846::rooms_for(channel)]),
+            templates: Slots::owned(alloc::vec![Template::EMPTY; templates_for(channel)]),
+            tcp: Slots::owned(alloc::vec![TcpRoom::EMPTY; rooms_for(channel)]),
             unit: Slots::owned(alloc::vec![0; channel.mrru()]),
         }
     }
@@ -140,7 +141,7 @@ impl DecompressorMemory<'static> {
 /// The place of one context.
 #[derive(Clone, Copy, Debug)]
 pub struct DecompressorContext {
-    kind: Kind,
+    pub(crate) place: Place,
     /// No negative acknowledgment goes before; milliseconds, modulo 2^32, or 0.
     quiet_until: u32,
     /// Failing packets since the last negative acknowledgment.
@@ -149,30 +150,16 @@ pub struct DecompressorContext {
     has_failed: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
-#[allow(clippy::large_enum_variant, reason = "places are of one size, and nothing is allocated")]
-enum Kind {
-    Empty,
-    Uncompressed,
-    Rfc3095(Context),
-    Coap(coap::decompress::Context),
-    Tcp(rfc6846::decompress::Context),
-}
-
-impl Kind {
-    /// Gives the memory of a context that is given up back to the channel.
-    fn release(&mut self, pool: &mut Pool<'_>, templates: &mut Templates<'_>) {
-        match self {
-            Self::Rfc3095(context) => context.release(pool),
-            Self::Coap(context) => context.release(templates),
-            Self::Empty | Self::Uncompressed | Self::Tcp(_) => {}
+impl DecompressorContext {
+    /// Gives the memory of its context back to the channel.
+    pub(crate) fn release(&mut self, shared: &mut Shared<'_>) {
+        if let Some(context) = self.place.context_mut() {
+            context.release(shared);
         }
     }
-}
 
-impl DecompressorContext {
     /// No context.
-    pub const EMPTY: Self = Self { kind: Kind::Empty, quiet_until: 0, unheard: 0, has_failed: false };
+    pub const EMPTY: Self = Self { place: Place::Free, quiet_until: 0, unheard: 0, has_failed: false };
 }
 
 /// What became of a packet that the decompressor took.
@@ -312,15 +299,21 @@ impl core::error::Error for DecompressError {}
 /// of *this* side: take it from [`packet::parts`], or let an `Endpoint` do it.
 #[derive(Debug)]
 pub struct Decompressor<'m> {
-    config: DecompressorConfig,
-    contexts: Slots<'m, DecompressorContext>,
-    pool: Pool<'m>,
-    templates: Templates<'m>,
-    tcp: Slots<'m, TcpRoom>,
-    bases: Slots<'m, Base>,
+    pub(crate) config: DecompressorConfig,
+    pub(crate) contexts: Slots<'m, DecompressorContext>,
+    pub(crate) shared: Shared<'m>,
     reassembler: Reassembler<'m>,
     pending: [Option<Feedback>; PENDING],
     moment: Moment,
+}
+
+/// What contexts of one profile share.
+#[derive(Debug)]
+pub(crate) struct Shared<'m> {
+    pub(crate) pool: Pool<'m>,
+    pub(crate) templates: Templates<'m>,
+    pub(crate) bases: Slots<'m, Base>,
+    pub(crate) rooms: Slots<'m, TcpRoom>,
 }
 
 /// The messages of both directions, which an endpoint lends to its decompressor.
@@ -333,22 +326,20 @@ impl<'m> Decompressor<'m> {
     /// A decompressor in `memory`. Fewer places than the channel has contexts make it refuse higher CIDs.
     pub fn new(config: DecompressorConfig, mut memory: DecompressorMemory<'m>) -> Self {
         memory.contexts.fill(DecompressorContext::EMPTY);
+        let shared = Shared {
+            pool: Pool::new(memory.blocks),
+            templates: Templates::new(memory.templates),
+            bases: Slots::Lent(&mut []),
+            rooms: memory.tcp,
+        };
         Self {
             config,
             contexts: memory.contexts,
-            pool: Pool::new(memory.blocks),
-            templates: Templates::new(memory.templates),
-            tcp: memory.tcp,
-            bases: Slots::Lent(&mut []),
+            shared,
             reassembler: Reassembler::new(memory.unit),
             pending: [None; PENDING],
             moment: Moment::default(),
         }
-    }
-
-    /// The decompressor with the provisioned bases of profile 0x0081, the same as the compressor has.
-    pub fn with_bases(self, bases: Slots<'m, Base>) -> Self {
-        Self { bases, ..self }
     }
 
     /// Asks for another mode from now on. Each context of the RFC 3095 family that has one goes there with its next packets, by
@@ -410,7 +401,7 @@ impl<'m> Decompressor<'m> {
         Some(len)
     }
 
-    /// Tells the fields of a header, as far as its context allows, and returns CID, profile and format. Changes
+    /// Hands out the fields of a header, as far as its context allows, and returns CID, profile and format. Changes
     /// nothing: dissect first, then decompress.
     pub fn dissect<'p>(
         &self,
@@ -419,54 +410,19 @@ impl<'m> Decompressor<'m> {
     ) -> Option<(Cid, ProfileId, Format)> {
         let Ok(packet::Parts { body: Body::Header(whole), .. }) = packet::parts(packet) else { return None };
         let header = Header::read(whole, self.config.channel.cids())?;
-        let kind = &self.contexts.get(header.cid.index())?.kind;
+        let held = self.contexts.get(header.cid.index())?.place.context();
         let named = self.named_profile(&header);
-        match (named, kind) {
-            (Some(ProfileId::Uncompressed), _) => {
-                let mut tracer = Tracer::new(Reader::new(header.first, header.rest), tell);
-                let _ = uncompressed::ir(&mut tracer);
-                Some((header.cid, ProfileId::Uncompressed, Format::Ir))
-            }
-            (Some(ProfileId::Coap), Kind::Coap(context)) => {
-                let format = context.dissect(&header, &self.templates, &self.bases, tell)?;
-                Some((header.cid, ProfileId::Coap, format))
-            }
-            (Some(ProfileId::Coap), _) => {
-                let context = coap::decompress::Context::new();
-                let format = context.dissect(&header, &self.templates, &self.bases, tell)?;
-                Some((header.cid, ProfileId::Coap, format))
-            }
-            (None, Kind::Coap(context)) => {
-                let format = context.dissect(&header, &self.templates, &self.bases, tell)?;
-                Some((header.cid, ProfileId::Coap, format))
-            }
-            (Some(ProfileId::Tcp), _) | (None, Kind::Tcp(_)) => {
-                let room = self.tcp.get(header.cid.index())?;
-                let new = rfc6846::decompress::Context::new();
-                let context = if let Kind::Tcp(context) = kind { context } else { &new };
-                let format = context.dissect(&header, room, self.config.channel.cids(), tell)?;
-                Some((header.cid, ProfileId::Tcp, format))
-            }
-            (Some(profile), Kind::Rfc3095(context)) if context.profile == profile => {
-                let format = context.dissect(&header, &self.pool, tell)?;
-                Some((header.cid, profile, format))
-            }
-            (Some(profile), _) => {
-                let format = Context::new(profile).dissect(&header, &self.pool, tell)?;
-                Some((header.cid, profile, format))
-            }
-            (None, Kind::Rfc3095(context)) => {
-                let format = context.dissect(&header, &self.pool, tell)?;
-                Some((header.cid, context.profile, format))
-            }
-            (None, Kind::Uncompressed) => {
-                let octets = header.rest;
-                tell(Traced { name: "IP packet", bits: 8, value: u32::from(header.first), octets: &[] });
-                tell(Traced { name: "IP packet", bits: octets.len() as u32 * 8, value: 0, octets });
-                Some((header.cid, ProfileId::Uncompressed, Format::Normal))
-            }
-            (None, Kind::Empty) => None,
-        }
+        let new = named.filter(|named| held.map(ReceiverContext::profile) != Some(*named)).map(Place::new);
+        let context = new.as_ref().map_or(held, Place::context)?;
+        let format = context.dissect(&header, &self.config, &self.shared, &mut tell)?;
+        Some((header.cid, context.profile(), format))
+    }
+
+    /// The contexts that are in use, by CID.
+    pub fn contexts(&self) -> impl Iterator<Item = ContextState> + '_ {
+        let cids = (0..).map_while(Cid::new);
+        cids.zip(self.contexts.iter())
+            .filter_map(|(cid, slot)| Some(slot.place.context()?.shown(cid, &self.config)))
     }
 
     /// Octets of memory for one context, without extension headers, and for a block of those.
@@ -523,286 +479,45 @@ impl<'m> Decompressor<'m> {
 
     fn dispatch(
         &mut self,
-        now: Moment,
+        at: Moment,
         header: &Header<'_>,
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
     ) -> Result<Decompressed, Problem> {
+        let cid = header.cid;
+        let slot = self.contexts.get_mut(cid.index()).ok_or(Problem::NoContext)?;
+        let packet = Incoming { at, header, has_failed: slot.has_failed, linked };
         // RFC 5795, section 5.2.6: IR and IR-DYN name their profile, other packets have that of the context.
-        if header.first & 0b1111_1110 == 0b1111_1100 {
-            return self.ir(now, header, out, linked);
+        let is_ir = header.first & 0b1111_1110 == 0b1111_1100;
+        if !is_ir && header.first != 0b1111_1000 {
+            let context = slot.place.context_mut().ok_or(Problem::NoContext)?;
+            let verified = context.decompress(packet, &self.config, &mut self.shared, out)?;
+            return Ok(delivered(cid, context.profile(), verified));
         }
-        if header.first == 0b1111_1000 {
-            return self.ir_dyn(now, header, out);
-        }
-        let cid = header.cid;
-        let Some(slot) = self.contexts.get_mut(cid.index()) else { return Err(Problem::NoContext) };
-        match &mut slot.kind {
-            Kind::Rfc3095(context) => {
-                let profile = context.profile;
-                context
-                    .compressed(
-                        now,
-                        header,
-                        self.config.uo_1_id_updates,
-                        slot.has_failed,
-                        &mut self.pool,
-                        out,
-                    )
-                    .map(|verified| delivered(cid, profile, verified))
-                    .map_err(|failure| {
-                        context.arrivals.note_failure();
-                        Problem::Failure(failure)
-                    })
-            }
-            Kind::Coap(context) => {
-                let may_elide = self.config.channel.integrity_below() != Integrity::None;
-                context
-                    .compressed(
-                        now,
-                        header,
-                        &mut memory(&mut self.templates, linked, &self.bases, may_elide),
-                        out,
-                    )
-                    .map(|verified| delivered(cid, ProfileId::Coap, verified))
-                    .map_err(|failure| {
-                        context.arrivals.note_failure();
-                        Problem::Failure(failure)
-                    })
-            }
-            Kind::Tcp(context) => {
-                let room = self.tcp.get_mut(cid.index()).ok_or(Problem::NoContext)?;
-                context
-                    .compressed(now, header, room, out)
-                    .map(|verified| delivered(cid, ProfileId::Tcp, verified))
-                    .map_err(Problem::Failure)
-            }
-            Kind::Uncompressed => normal(header, out)
-                .map(|verified| delivered(cid, ProfileId::Uncompressed, verified))
-                .map_err(Problem::Failure),
-            Kind::Empty => Err(Problem::NoContext),
-        }
-    }
-
-    /// An IR packet, of whatever profile.
-    #[inline(never)]
-    fn ir(
-        &mut self,
-        now: Moment,
-        header: &Header<'_>,
-        out: &mut [u8],
-        linked: Option<Linked<'_, 'm>>,
-    ) -> Result<Decompressed, Problem> {
-        let cid = header.cid;
-        let Some(slot) = self.contexts.get_mut(cid.index()) else { return Err(Problem::NoContext) };
-        let (profiles, deliver_empty) = (self.config.channel.profiles(), self.config.deliver_empty);
-        let may_elide = self.config.channel.integrity_below() != Integrity::None;
-        let pool = &mut self.pool;
-        let mut memory = memory(&mut self.templates, linked, &self.bases, may_elide);
         let low = *header.rest.first().ok_or(Problem::Failure(Failure::Malformed))?;
-        let profile = profiles.by_low_octet(low).ok_or(Problem::UnsupportedProfile(low))?;
-        if profile == ProfileId::Uncompressed {
-            let verified = uncompressed_ir(header, out).map_err(Problem::Failure)?;
-            slot.kind.release(pool, memory.templates);
-            slot.kind = Kind::Uncompressed;
-            return Ok(delivered(cid, profile, verified));
-        }
-        if profile == ProfileId::Tcp {
-            let context = match slot.kind {
-                Kind::Tcp(context) => context,
-                _ => rfc6846::decompress::Context::new(),
-            };
-            let (mut context, verified) = self.segment(header, context, out)?;
-            context.arrivals.note(now, 1);
-            let Some(slot) = self.contexts.get_mut(cid.index()) else { return Err(Problem::NoContext) };
-            slot.kind.release(&mut self.pool, &mut self.templates);
-            slot.kind = Kind::Tcp(context);
-            return Ok(delivered(cid, profile, verified));
-        }
-        if profile == ProfileId::Coap {
-            if let Kind::Coap(context) = &mut slot.kind {
-                let verified = context.initialize(header, &mut memory, out).map_err(Problem::Failure)?;
-                context.arrivals.note(now, 1);
-                return Ok(delivered(cid, profile, verified));
-            }
-            let mut context = coap::decompress::Context::new();
-            let verified = context.initialize(header, &mut memory, out).map_err(Problem::Failure)?;
-            context.arrivals.note(now, 1);
-            slot.kind.release(pool, memory.templates);
-            slot.kind = Kind::Coap(context);
-            return Ok(delivered(cid, profile, verified));
-        }
-        if let Kind::Rfc3095(context) = &mut slot.kind
-            && context.profile == profile
-        {
-            let verified = context.ir(now, header, deliver_empty, pool, out).map_err(Problem::Failure)?;
-            return Ok(delivered(cid, profile, verified));
-        }
-        // A new context (RFC 5795, section 5.1.1), once the packet is verified.
-        let mode = match &slot.kind {
-            Kind::Rfc3095(before) => before.mode.after(),
-            _ => Default::default(),
+        let profile = self.config.channel.profiles().by_low_octet(low);
+        let profile = profile.ok_or(Problem::UnsupportedProfile(low))?;
+        let verified = if is_ir {
+            Place::initialize(self, profile, packet, out)?
+        } else {
+            let context = slot.place.context_mut().ok_or(Problem::NoContext)?;
+            context.decompress_ir_dyn(profile, packet, &self.config, &mut self.shared, out)?
         };
-        let mut context = Context::new(profile);
-        let mut verified = context.ir(now, header, deliver_empty, pool, out);
-        if verified == Err(Failure::NoMemory) {
-            // Its CRC was right: the compressor has given back what the context before held.
-            context.release(pool);
-            slot.kind.release(pool, memory.templates);
-            slot.kind = Kind::Empty;
-            context = Context::new(profile);
-            verified = context.ir(now, header, deliver_empty, pool, out);
-        }
-        let verified = verified.map_err(|failure| {
-            context.release(pool);
-            Problem::Failure(failure)
-        })?;
-        context.mode = mode;
-        slot.kind.release(pool, memory.templates);
-        slot.kind = Kind::Rfc3095(context);
         Ok(delivered(cid, profile, verified))
     }
 
-    /// An IR or IR-CR packet of profile 0x0006, for a context of the CID or a new one.
-    fn segment(
-        &mut self,
-        header: &Header<'_>,
-        mut context: rfc6846::decompress::Context,
-        out: &mut [u8],
-    ) -> Result<(rfc6846::decompress::Context, Verified), Problem> {
-        let (cid, space) = (header.cid, self.config.channel.cids());
-        if cid.index() >= self.tcp.len() {
-            return Err(Problem::Failure(Failure::NoMemory));
-        }
-        let verified = if header.first == 0xFC {
-            let base = rfc6846::decompress::Context::base_of(header, space).map_err(Problem::Failure)?;
-            let base = base.unwrap_or(cid);
-            let is_full = |place: &DecompressorContext| match &place.kind {
-                Kind::Tcp(context) => context.state == DecompressorState::Fc,
-                _ => false,
-            };
-            // RFC 4164, section 3.4: without its base the packet cannot be decompressed.
-            self.contexts.get(base.index()).filter(|place| is_full(place)).ok_or(Problem::NoContext)?;
-            let base = *self.tcp.get(base.index()).ok_or(Problem::NoContext)?;
-            context.ir_cr(header, space, &base, &mut self.tcp[cid.index()], out)
-        } else {
-            context.ir(header, &mut self.tcp[cid.index()], out)
-        };
-        Ok((context, verified.map_err(Problem::Failure)?))
-    }
-
-    /// An IR-DYN packet, of whatever profile.
-    #[inline(never)]
-    fn ir_dyn(&mut self, now: Moment, header: &Header<'_>, out: &mut [u8]) -> Result<Decompressed, Problem> {
-        let cid = header.cid;
-        let Some(slot) = self.contexts.get_mut(cid.index()) else { return Err(Problem::NoContext) };
-        let (profiles, deliver_empty) = (self.config.channel.profiles(), self.config.deliver_empty);
-        let pool = &mut self.pool;
-        let low = *header.rest.first().ok_or(Problem::Failure(Failure::Malformed))?;
-        let profile = profiles.by_low_octet(low).ok_or(Problem::UnsupportedProfile(low))?;
-        match &mut slot.kind {
-            Kind::Rfc3095(context) if context.profile == profile => context
-                .ir_dyn(now, header, deliver_empty, pool, out)
-                .map(|verified| delivered(cid, profile, verified))
-                .map_err(Problem::Failure),
-            // RFC 3843, section 3.5: the IP profile may take over a static chain by IR-DYN.
-            Kind::Rfc3095(context) if profile == ProfileId::Ip => {
-                let mut taken = context.taken_over(profile);
-                let verified =
-                    taken.ir_dyn(now, header, deliver_empty, pool, out).map_err(Problem::Failure)?;
-                *context = taken;
-                Ok(delivered(cid, profile, verified))
-            }
-            Kind::Tcp(context) if profile == ProfileId::Tcp => {
-                let room = self.tcp.get_mut(cid.index()).ok_or(Problem::NoContext)?;
-                let verified = context.ir_dyn(header, room, out).map_err(Problem::Failure)?;
-                context.arrivals.note(now, 1);
-                Ok(delivered(cid, profile, verified))
-            }
-            Kind::Rfc3095(_) | Kind::Coap(_) | Kind::Tcp(_) | Kind::Uncompressed => {
-                Err(Problem::Failure(Failure::Malformed))
-            }
-            Kind::Empty => Err(Problem::NoContext),
+    /// Puts a context into its place, and gives the memory of the one before back to the channel.
+    pub(crate) fn set(&mut self, cid: Cid, context: impl Into<Place>) {
+        if let Some(slot) = self.contexts.get_mut(cid.index()) {
+            slot.release(&mut self.shared);
+            slot.place = context.into();
         }
     }
 }
 
-/// A failure, or what is wrong before a profile is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Problem {
-    Failure(Failure),
-    NoContext,
-    UnsupportedProfile(u8),
-}
-
-impl Problem {
-    fn error(self, cid: Cid, have: usize) -> DecompressError {
-        match self {
-            Self::NoContext => DecompressError::NoContext(cid),
-            Self::UnsupportedProfile(low) => DecompressError::UnsupportedProfile(cid, low),
-            Self::Failure(Failure::Malformed) => DecompressError::Malformed(cid),
-            Self::Failure(Failure::NotAllowed(format)) => DecompressError::NotAllowed(cid, format),
-            Self::Failure(Failure::Crc(format)) => DecompressError::Crc(cid, format),
-            Self::Failure(Failure::UnknownItem(format)) => DecompressError::UnknownItem(cid, format),
-            Self::Failure(Failure::UnknownTemplate(format)) => DecompressError::UnknownTemplate(cid, format),
-            Self::Failure(Failure::NoRequest(format)) => DecompressError::UnknownRequest(cid, format),
-            Self::Failure(Failure::Ambiguous(format) | Failure::Suspect(format)) => {
-                DecompressError::Ambiguous(cid, format)
-            }
-            Self::Failure(Failure::OnTrial(format)) => DecompressError::OnTrial(cid, format),
-            Self::Failure(Failure::NoMemory) => DecompressError::NoMemory(cid),
-            Self::Failure(Failure::NoRoom(need)) => DecompressError::OutputTooSmall { need, have },
-        }
-    }
-}
-
-/// What a packet came to, as the caller is told.
+/// Outcome of a verified packet.
 #[inline]
 fn delivered(cid: Cid, profile: ProfileId, verified: Verified) -> Decompressed {
     let Verified { format, header_in, header_out, len } = verified;
     Decompressed { cid, profile, format, header_in, header_out, len }
-}
-
-/// What the contexts of profile 0x0081 share.
-fn memory<'a, 'm>(
-    templates: &'a mut Templates<'m>,
-    linked: Option<Linked<'a, 'm>>,
-    bases: &'a [Base],
-    may_elide: bool,
-) -> coap::decompress::Memory<'a, 'm> {
-    let (sent, received) = match linked {
-        Some(Linked { sent, received }) => (Some(sent), Some(received)),
-        None => (None, None),
-    };
-    coap::decompress::Memory { templates, sent, received, bases, may_elide }
-}
-
-/// IR packet of profile 0x0000.
-fn uncompressed_ir(header: &Header<'_>, out: &mut [u8]) -> Result<Verified, Failure> {
-    let mut reader = Reader::new(header.first, header.rest);
-    uncompressed::ir(&mut reader).map_err(|_| Failure::Malformed)?;
-    let payload = reader.remaining();
-    let header_in = header.len_before(payload);
-    // The CRC is the last octet of the header and does not cover itself.
-    let covered = header.whole.get(..header_in - 1).ok_or(Failure::Malformed)?;
-    if reader.crc_read() != Some((8, Check::Crc8.of(covered))) {
-        return Err(Failure::Crc(Format::Ir));
-    }
-    let room = out.get_mut(..payload.len()).ok_or(Failure::NoRoom(payload.len()))?;
-    room.copy_from_slice(payload);
-    Ok(Verified { format: Format::Ir, header_in, header_out: 0, len: payload.len() })
-}
-
-/// Normal packet of profile 0x0000.
-fn normal(header: &Header<'_>, out: &mut [u8]) -> Result<Verified, Failure> {
-    if !matches!(header.first >> 4, 4 | 6) {
-        return Err(Failure::Malformed);
-    }
-    let len = 1 + header.rest.len();
-    let [first, room @ ..] = out.get_mut(..len).ok_or(Failure::NoRoom(len))? else {
-        return Err(Failure::NoRoom(len));
-    };
-    *first = header.first;
-    room.copy_from_slice(header.rest);
-    Ok(Verified { format: Format::Normal, header_in: header.whole.len() - len, header_out: 0, len })
 }

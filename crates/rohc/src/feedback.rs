@@ -3,6 +3,7 @@
 
 use crate::cid::{Cid, CidSpace};
 use crate::mode::Mode;
+use crate::state::DecompressorState;
 use thinair_wire::crc::Check;
 
 /// What the decompressor says of its context.
@@ -131,6 +132,15 @@ impl Feedback {
             loss: None,
             form: Form::Rfc3095,
         }
+    }
+
+    /// The element in the form of RFC 5225, with 14 bits of MSN if the context has one.
+    pub(crate) fn rfc5225(self, state: DecompressorState, msn: u16) -> Self {
+        let (sn, sn_bits) = match state {
+            DecompressorState::Nc => (0, 0),
+            DecompressorState::Sc | DecompressorState::Fc => (u32::from(msn) & 0x3FFF, 14),
+        };
+        Self { sn, sn_bits, mode: None, form: Form::Rfc5225, ..self }
     }
 
     /// Reads the data of one element, CID included ([`Elements`](crate::packet::Elements) yields them).

@@ -32,6 +32,11 @@ impl Mode {
         }
     }
 
+    /// Mode of a profile that has none: U-mode without feedback, O-mode with it.
+    pub(crate) const fn with_feedback(is_two_way: bool) -> Self {
+        if is_two_way { Self::Optimistic } else { Self::Unidirectional }
+    }
+
     /// The letter of the mode: `u`, `o` or `r`.
     pub const fn letter(self) -> &'static str {
         match self {

@@ -32,6 +32,28 @@ pub(crate) enum CompressorState {
     So,
 }
 
+impl CompressorState {
+    /// Its name in RFC 3095, section 4.3.1.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Ir => "IR",
+            Self::Fo => "FO",
+            Self::So => "SO",
+        }
+    }
+}
+
+impl DecompressorState {
+    /// Its name in RFC 3095, section 4.3.2.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Nc => "NC",
+            Self::Sc => "SC",
+            Self::Fc => "FC",
+        }
+    }
+}
+
 transitions! {
     CompressorState:
     /// Enough IR packets were sent, or one was acknowledged; they carried the dynamic part too.

@@ -7,13 +7,9 @@
 
 use thinair_wire::time::Instant;
 
-use super::Uncompressed;
-use super::classify::Key;
 use super::worth::{Balance, Pairs};
 use crate::cid::Cid;
-use crate::profile::coap;
-use crate::profile::rfc3095::compress::Context;
-use crate::profile::rfc6846;
+use crate::profile::{Held, SenderPlace as Place};
 use crate::storage::Slots;
 
 /// No context.
@@ -31,12 +27,12 @@ const TURN: u32 = 256;
 /// The place of one context.
 #[derive(Clone, Copy, Debug)]
 pub struct CompressorContext {
-    kind: Kind,
+    place: Place,
 }
 
 impl CompressorContext {
     /// No context.
-    pub const EMPTY: Self = Self { kind: Kind::Free };
+    pub const EMPTY: Self = Self { place: Place::Free };
 }
 
 /// How a context is found, and when it was used, as against others.
@@ -75,24 +71,15 @@ impl FlowLink {
     }
 }
 
-/// What a place holds.
-#[derive(Clone, Copy, Debug)]
-#[allow(clippy::large_enum_variant, reason = "places are of one size, and nothing is allocated")]
-pub(crate) enum Kind {
-    Free,
-    Uncompressed(Uncompressed),
-    Rfc3095(Context),
-    Coap(coap::compress::Context),
-    Tcp(rfc6846::compress::Context),
-    /// The decompressor rejected the flow; it stays uncompressed until then.
-    Rejected {
-        until: Instant,
-    },
+/// What tells flows apart.
+pub(crate) trait Key {
+    /// Hands it out, word by word.
+    fn key(&self, word: impl FnMut(u64));
 }
 
 /// The contexts of a channel.
 #[derive(Debug)]
-pub(super) struct Flows<'m> {
+pub(crate) struct Flows<'m> {
     contexts: Slots<'m, CompressorContext>,
     links: Slots<'m, FlowLink>,
     buckets: Slots<'m, u16>,
@@ -145,13 +132,13 @@ impl<'m> Flows<'m> {
         }
     }
 
-    pub(super) fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         usize::from(self.capacity)
     }
 
     /// A keyed hash of what tells flows apart: multiply and fold.
     #[inline]
-    pub(super) fn hash(&self, flow: &impl Key) -> u32 {
+    pub(crate) fn hash(&self, flow: &impl Key) -> u32 {
         let mut hash = self.key;
         flow.key(|word| {
             let product =
@@ -161,28 +148,20 @@ impl<'m> Flows<'m> {
         hash as u32 ^ (hash >> 32) as u32
     }
 
-    /// The context of a flow.
+    /// The context of a flow, by the hash of the flow.
     #[inline]
-    pub(super) fn find(&self, hash: u32, is_it: impl Fn(&Kind) -> bool) -> Option<Cid> {
-        let mut at = *self.buckets.get((hash & self.mask) as usize)?;
-        while let Some(link) = self.links.get(usize::from(at)) {
-            if link.is(hash) && self.contexts.get(usize::from(at)).is_some_and(|c| is_it(&c.kind)) {
-                return Cid::new(at);
-            }
-            at = link.next;
-        }
-        None
+    pub(crate) fn find<C: Held<Place>>(&self, hash: u32, is_it: impl Fn(Cid, &C) -> bool) -> Option<Cid> {
+        self.find_place(hash, |cid, place| C::of(place).is_some_and(|context| is_it(cid, context)))
     }
 
-    /// The same, where a part of the context lies elsewhere, by its CID.
     #[inline]
-    pub(super) fn find_with(&self, hash: u32, is_it: impl Fn(Cid, &Kind) -> bool) -> Option<Cid> {
+    fn find_place(&self, hash: u32, is_it: impl Fn(Cid, &Place) -> bool) -> Option<Cid> {
         let mut at = *self.buckets.get((hash & self.mask) as usize)?;
         while let Some(link) = self.links.get(usize::from(at)) {
             if link.is(hash)
                 && let Some(context) = self.contexts.get(usize::from(at))
                 && let Some(cid) = Cid::new(at)
-                && is_it(cid, &context.kind)
+                && is_it(cid, &context.place)
             {
                 return Some(cid);
             }
@@ -192,8 +171,8 @@ impl<'m> Flows<'m> {
     }
 
     /// Whether the flow with that hash was rejected and must wait.
-    pub(super) fn is_rejected(&self, hash: u32, now: Instant) -> bool {
-        self.find(hash, |kind| matches!(kind, Kind::Rejected { until } if now < *until)).is_some()
+    pub(crate) fn is_rejected(&self, hash: u32, now: Instant) -> bool {
+        self.find_place(hash, |_, place| matches!(place, Place::Rejected { until } if now < *until)).is_some()
     }
 
     /// How often [`claim`](Self::claim) took the context of another flow, modulo 2^32.
@@ -202,12 +181,12 @@ impl<'m> Flows<'m> {
     }
 
     /// The two hosts of a packet, as [`claim`](Self::claim) wants them.
-    pub(super) fn pair(&self, packet: &[u8]) -> u8 {
+    pub(crate) fn pair(&self, packet: &[u8]) -> u8 {
         Pairs::of(packet, self.key)
     }
 
     /// The CID that [`claim`](Self::claim) would take.
-    pub(super) fn next(&self, pair: u8) -> Option<Cid> {
+    pub(crate) fn next(&self, pair: u8) -> Option<Cid> {
         if self.used < self.capacity {
             return Cid::new(self.used);
         }
@@ -232,7 +211,7 @@ impl<'m> Flows<'m> {
 
     /// Takes a free context, or the one that was not used for longest. What it held is left in it, to be released
     /// and replaced.
-    pub(super) fn claim(&mut self, hash: u32, pair: u8) -> Option<Cid> {
+    pub(crate) fn claim(&mut self, hash: u32, pair: u8) -> Option<Cid> {
         let cid = self.next(pair)?;
         if self.used == self.capacity {
             self.displaced = self.displaced.wrapping_add(1);
@@ -244,7 +223,7 @@ impl<'m> Flows<'m> {
     }
 
     /// Takes a context: the [`next`](Self::next) one, or one that was used before.
-    pub(super) fn take(&mut self, cid: Cid, hash: u32, pair: u8) -> Option<Cid> {
+    pub(crate) fn take(&mut self, cid: Cid, hash: u32, pair: u8) -> Option<Cid> {
         let at = cid.value();
         if at == self.used && self.used < self.capacity {
             self.used += 1;
@@ -269,13 +248,13 @@ impl<'m> Flows<'m> {
     }
 
     /// Whether a new flow of two hosts may take a context from another one. Asked for once a flow and packet.
-    pub(super) fn admits(&mut self, pair: u8) -> bool {
+    pub(crate) fn admits(&mut self, pair: u8) -> bool {
         self.used < self.capacity || self.pairs.admits(pair)
     }
 
     /// Returns whether a flow uses another profile for now. Asked for once a packet, which it counts.
     #[inline]
-    pub(super) fn rests(&mut self, cid: Cid) -> bool {
+    pub(crate) fn rests(&mut self, cid: Cid) -> bool {
         let credit = self.credit;
         let Some(link) = self.links.get_mut(cid.index()).filter(|link| link.credit < 0) else { return false };
         let mut balance = link.balance();
@@ -302,56 +281,68 @@ impl<'m> Flows<'m> {
         is_worth
     }
 
+    /// Puts a context into a place.
     #[inline]
-    pub(super) fn set(&mut self, cid: Cid, kind: Kind) -> &mut Kind {
-        if matches!(kind, Kind::Uncompressed(_)) {
+    pub(crate) fn set(&mut self, cid: Cid, context: impl Into<Place>) {
+        let place = context.into();
+        if matches!(place, Place::Uncompressed(_)) {
             self.uncompressed = Some(cid);
         }
-        let place = self.kind(cid);
-        *place = kind;
-        place
+        *self.place_mut(cid) = place;
     }
 
+    /// Rejects the flow of a context until then.
     pub(super) fn reject(&mut self, cid: Cid, until: Instant) {
-        self.set(cid, Kind::Rejected { until });
+        *self.place_mut(cid) = Place::Rejected { until };
     }
 
     /// The context of profile 0x0000, of which there is at most one.
-    pub(super) fn uncompressed(&self) -> Option<Cid> {
+    pub(crate) fn uncompressed(&self) -> Option<Cid> {
         self.uncompressed
     }
 
     #[inline]
-    pub(super) fn kind(&mut self, cid: Cid) -> &mut Kind {
+    pub(crate) fn place_mut(&mut self, cid: Cid) -> &mut Place {
         // Every CID that is handed out has a place; the compressor checks those that come from outside.
-        &mut self.contexts[cid.index()].kind
+        &mut self.contexts[cid.index()].place
     }
 
-    /// What a context holds, if it was ever used.
-    pub(super) fn look(&self, cid: Cid) -> Option<&Kind> {
+    /// The place of a CID, if it was ever used.
+    pub(super) fn place(&self, cid: Cid) -> Option<&Place> {
         let used = self.contexts.get(..usize::from(self.used))?;
-        used.get(cid.index()).map(|context| &context.kind)
+        used.get(cid.index()).map(|context| &context.place)
     }
 
-    /// What each context holds, by CID.
-    pub(super) fn kinds(&self) -> impl Iterator<Item = &Kind> {
-        self.contexts.iter().take(usize::from(self.used)).map(|context| &context.kind)
+    /// The context of a CID, if it is of that profile.
+    #[inline]
+    pub(crate) fn context<C: Held<Place>>(&self, cid: Cid) -> Option<&C> {
+        C::of(&self.contexts.get(cid.index())?.place)
     }
 
-    /// The contexts that were used last, and what they hold: the newest first.
-    pub(super) fn latest(&self) -> impl Iterator<Item = (Cid, &Kind)> {
+    #[inline]
+    pub(crate) fn context_mut<C: Held<Place>>(&mut self, cid: Cid) -> Option<&mut C> {
+        C::of_mut(&mut self.contexts.get_mut(cid.index())?.place)
+    }
+
+    /// The places that were used, with their CIDs.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (Cid, &Place)> {
+        let places = self.contexts.iter().take(usize::from(self.used)).map(|context| &context.place);
+        (0..).map_while(Cid::new).zip(places)
+    }
+
+    /// CIDs that were used last, the newest first.
+    pub(crate) fn latest(&self) -> impl Iterator<Item = Cid> {
         let mut at = self.newest;
         core::iter::from_fn(move || {
-            let (link, context) = (self.links.get(usize::from(at))?, self.contexts.get(usize::from(at))?);
             let cid = Cid::new(at)?;
-            at = link.older;
-            Some((cid, &context.kind))
+            at = self.links.get(cid.index())?.older;
+            Some(cid)
         })
     }
 
     /// Makes a context the most recently used one.
     #[inline]
-    pub(super) fn touch(&mut self, cid: Cid) {
+    pub(crate) fn touch(&mut self, cid: Cid) {
         let at = cid.value();
         if self.newest != at {
             self.unlink_use(at);

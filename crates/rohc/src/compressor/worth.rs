@@ -104,7 +104,7 @@ struct Pair {
 
 /// The contexts of a channel by their hosts.
 #[derive(Debug)]
-pub(super) struct Pairs([Pair; PAIRS]);
+pub(crate) struct Pairs([Pair; PAIRS]);
 
 impl Pairs {
     pub(super) const fn new() -> Self {
@@ -112,7 +112,7 @@ impl Pairs {
     }
 
     /// No hosts: the context of profile 0x0000.
-    pub(super) const NONE: u8 = PAIR;
+    pub(crate) const NONE: u8 = PAIR;
 
     /// The place of the two hosts of a packet.
     pub(super) fn of(packet: &[u8], key: u64) -> u8 {

@@ -3,6 +3,8 @@
 use thinair_wire::coder::Reader;
 use thinair_wire::crc::Check;
 
+use super::DecompressError;
+use crate::cid::Cid;
 use crate::packet::Header;
 use crate::profile::Format;
 
@@ -93,4 +95,39 @@ pub(crate) fn verify_crc8(packet: &Header<'_>, reader: &Reader<'_>, format: Form
     let check = Check::Crc8;
     let state = check.update(check.update(check.of(head), &[0]), behind);
     if state == crc { Ok(()) } else { Err(Failure::Crc(format)) }
+}
+
+/// A failure, or a reason for which no profile was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Problem {
+    Failure(Failure),
+    NoContext,
+    UnsupportedProfile(u8),
+}
+
+impl Problem {
+    pub(crate) fn error(self, cid: Cid, have: usize) -> DecompressError {
+        match self {
+            Self::NoContext => DecompressError::NoContext(cid),
+            Self::UnsupportedProfile(low) => DecompressError::UnsupportedProfile(cid, low),
+            Self::Failure(Failure::Malformed) => DecompressError::Malformed(cid),
+            Self::Failure(Failure::NotAllowed(format)) => DecompressError::NotAllowed(cid, format),
+            Self::Failure(Failure::Crc(format)) => DecompressError::Crc(cid, format),
+            Self::Failure(Failure::UnknownItem(format)) => DecompressError::UnknownItem(cid, format),
+            Self::Failure(Failure::UnknownTemplate(format)) => DecompressError::UnknownTemplate(cid, format),
+            Self::Failure(Failure::NoRequest(format)) => DecompressError::UnknownRequest(cid, format),
+            Self::Failure(Failure::Ambiguous(format) | Failure::Suspect(format)) => {
+                DecompressError::Ambiguous(cid, format)
+            }
+            Self::Failure(Failure::OnTrial(format)) => DecompressError::OnTrial(cid, format),
+            Self::Failure(Failure::NoMemory) => DecompressError::NoMemory(cid),
+            Self::Failure(Failure::NoRoom(need)) => DecompressError::OutputTooSmall { need, have },
+        }
+    }
+}
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
 }

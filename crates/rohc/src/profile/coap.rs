@@ -8,6 +8,7 @@ mod base;
 pub(crate) mod compress;
 mod confirm;
 pub(crate) mod decompress;
+mod flow;
 mod formats;
 #[cfg(test)]
 mod formats_test;

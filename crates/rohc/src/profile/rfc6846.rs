@@ -27,6 +27,7 @@ mod confirm;
 pub(crate) mod decompress;
 mod doubt;
 mod encodings;
+mod flow;
 mod formats;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

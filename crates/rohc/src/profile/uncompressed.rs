@@ -1,9 +1,29 @@
 //! Profile 0x0000: packets without compression. RFC 5795, section 5.4.
 
-use thinair_wire::coder::{Coder, Step};
+use thinair_wire::coder::{Coder, Reader, Step, Tracer, Writer};
+use thinair_wire::crc::Check;
+use thinair_wire::time::Instant;
+
+use crate::arrival::Moment;
+use crate::cid::Cid;
+use crate::compressor::{
+    CompressError, Compressed, Compressor, CompressorConfig, Outgoing, Pairs, SenderContext, Shared,
+};
+use crate::contexts::ContextState;
+use crate::decompressor::{
+    self, Decompressor, DecompressorConfig, Failure, Incoming, Policy, Problem, ReceiverContext, Traced,
+    Verified,
+};
+use crate::feedback::{AckType, Feedback, Form};
+use crate::framing::Frame;
+use crate::mode::Mode;
+use crate::packet::Header;
+use crate::profile::{Format, ProfileId};
+use crate::refresh::{Due, Refresh, Timer};
+use crate::state::DecompressorState;
 
 /// Octets of the IR header without the CID.
-pub(crate) const IR_LEN: usize = 3;
+const IR_LEN: usize = 3;
 
 /// IR header. RFC 5795, section 5.4.1. The CRC covers the header up to the profile octet.
 pub(crate) fn ir<'p, C: Coder<'p>>(c: &mut C) -> Step {
@@ -16,4 +36,250 @@ pub(crate) fn ir<'p, C: Coder<'p>>(c: &mut C) -> Step {
     c.uint("Profile", 8, &mut profile)?;
     c.require(profile == 0)?;
     c.crc("CRC", 8)
+}
+
+impl SenderContext for Sender {
+    fn compress_packet<'m>(
+        compressor: &mut Compressor<'m>,
+        packet: &mut Outgoing<'_, '_, 'm>,
+        out: &mut [u8],
+    ) -> Option<Result<Compressed, CompressError>> {
+        Some(compressor.uncompressed(packet.now, packet.chain.packet(), out))
+    }
+
+    fn form(&self) -> Form {
+        Form::Rfc3095
+    }
+
+    fn may_be_rejected(&self) -> bool {
+        false
+    }
+
+    /// RFC 3095, section 5.10.3 c): any feedback makes it bidirectional.
+    fn receive_feedback(
+        &mut self,
+        _: Instant,
+        feedback: &Feedback,
+        _: &CompressorConfig,
+        _: &mut Shared<'_>,
+    ) -> Option<Cid> {
+        self.two_way = true;
+        self.ir_left = u8::from(feedback.ack == AckType::StaticNack);
+        None
+    }
+
+    fn restart(&mut self, _: &CompressorConfig, _: &mut Shared<'_>) {}
+
+    fn shown(&self, cid: Cid) -> ContextState {
+        let state = if self.ir_left > 0 { "IR" } else { "SO" };
+        let mode = Mode::with_feedback(self.two_way);
+        ContextState { cid, profile: ProfileId::Uncompressed, state, mode, sn: None }
+    }
+}
+
+impl Compressor<'_> {
+    fn uncompressed(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Compressed, CompressError> {
+        let cid = match self.flows.uncompressed() {
+            Some(cid) => cid,
+            None => {
+                let cid = self.flows.claim(0, Pairs::NONE).ok_or(CompressError::NoContexts)?;
+                self.release(cid);
+                self.begin_uncompressed(now, cid);
+                cid
+            }
+        };
+        self.uncompressed_by(now, cid, packet, out)
+    }
+
+    /// A packet whose flow has a new context that cannot compress it, on a CID of which the decompressor still holds memory for
+    /// the flow before: by this CID, so that both ends give it back.
+    #[cold]
+    pub(crate) fn uncompressed_instead(
+        &mut self,
+        now: Instant,
+        cid: Cid,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Compressed, CompressError> {
+        self.release(cid);
+        self.begin_uncompressed(now, cid);
+        self.uncompressed_by(now, cid, packet, out)
+    }
+
+    fn begin_uncompressed(&mut self, now: Instant, cid: Cid) {
+        self.flows.set(cid, Sender::start(now, self.config.repetitions));
+    }
+
+    fn uncompressed_by(
+        &mut self,
+        now: Instant,
+        cid: Cid,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Compressed, CompressError> {
+        self.flows.touch(cid);
+        let state = self.flows.context_mut::<Sender>(cid).ok_or(CompressError::NoContexts)?;
+        let refresh = state.tick(now, &self.config);
+        let frame = Frame::new(cid, self.config.channel.cids());
+        let format = if state.ir_left > 0 { Format::Ir } else { Format::Normal };
+        let header_out = match format {
+            Format::Ir => frame.len() + IR_LEN,
+            _ => frame.len(),
+        };
+        let have = out.len();
+        let too_small = CompressError::OutputTooSmall { have };
+        let len = header_out + packet.len();
+        let out = out.get_mut(..len).ok_or(too_small)?;
+        if format == Format::Ir {
+            state.ir_left -= 1;
+            let _ = ir(&mut Writer::new(out, frame.len()));
+        }
+        frame.close(header_out, packet, out).map_err(|_| too_small)?;
+        if format == Format::Ir {
+            // The CRC is the last octet of the header and does not cover itself.
+            out[header_out - 1] = Check::Crc8.of(&out[..header_out - 1]);
+        }
+        let compressed = Compressed {
+            cid,
+            profile: ProfileId::Uncompressed,
+            format,
+            header_in: 0,
+            header_out,
+            len,
+            refresh,
+        };
+        state.timer.sent(now, &compressed, format == Format::Ir, state.policy(&self.config));
+        Ok(compressed)
+    }
+}
+
+/// The one context of profile 0x0000.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sender {
+    /// Feedback was received: IR packets are no longer repeated.
+    two_way: bool,
+    /// IR packets still to be sent before Normal packets.
+    ir_left: u8,
+    timer: Timer,
+}
+
+impl Sender {
+    fn start(now: Instant, repetitions: u8) -> Self {
+        Self { two_way: false, ir_left: repetitions.max(1), timer: Timer::start(now) }
+    }
+
+    /// The refresh policy of the mode.
+    fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
+        if self.two_way { &config.refresh_two_way } else { &config.refresh }
+    }
+
+    /// Returns whether the packet is a refresh.
+    fn tick(&mut self, now: Instant, config: &CompressorConfig) -> bool {
+        let policy = self.policy(config);
+        let due = self.timer.tick(now, policy) == Due::Everything && self.ir_left == 0;
+        if due {
+            // RFC 3095, section 5.10.3 a): "only one when refreshing".
+            self.ir_left = match policy {
+                Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
+                Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => 1,
+            };
+        }
+        due
+    }
+}
+
+/// The context of a CID at the decompressor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Receiver;
+
+impl ReceiverContext for Receiver {
+    fn new(_: ProfileId) -> Self {
+        Self
+    }
+
+    fn profile(&self) -> ProfileId {
+        ProfileId::Uncompressed
+    }
+
+    fn initialize<'m>(
+        decompressor: &mut Decompressor<'m>,
+        _: ProfileId,
+        packet: Incoming<'_, '_, 'm>,
+        out: &mut [u8],
+    ) -> Result<Verified, Problem> {
+        let header = packet.header;
+        let mut reader = Reader::new(header.first, header.rest);
+        ir(&mut reader).map_err(|_| Failure::Malformed)?;
+        let payload = reader.remaining();
+        let header_in = header.len_before(payload);
+        // The CRC is the last octet of the header and does not cover itself.
+        let covered = header.whole.get(..header_in - 1).ok_or(Failure::Malformed)?;
+        if reader.crc_read() != Some((8, Check::Crc8.of(covered))) {
+            return Err(Failure::Crc(Format::Ir).into());
+        }
+        let room = out.get_mut(..payload.len()).ok_or(Failure::NoRoom(payload.len()))?;
+        room.copy_from_slice(payload);
+        decompressor.set(header.cid, Self);
+        Ok(Verified { format: Format::Ir, header_in, header_out: 0, len: payload.len() })
+    }
+
+    fn decompress<'m>(
+        &mut self,
+        packet: Incoming<'_, '_, 'm>,
+        _: &DecompressorConfig,
+        _: &mut decompressor::Shared<'m>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let header = packet.header;
+        if !matches!(header.first >> 4, 4 | 6) {
+            return Err(Failure::Malformed);
+        }
+        let len = 1 + header.rest.len();
+        let [first, room @ ..] = out.get_mut(..len).ok_or(Failure::NoRoom(len))? else {
+            return Err(Failure::NoRoom(len));
+        };
+        *first = header.first;
+        room.copy_from_slice(header.rest);
+        Ok(Verified { format: Format::Normal, header_in: header.whole.len() - len, header_out: 0, len })
+    }
+
+    fn dissect<'p>(
+        &self,
+        packet: &Header<'p>,
+        _: &DecompressorConfig,
+        _: &decompressor::Shared<'_>,
+        tell: &mut dyn FnMut(Traced<'p>),
+    ) -> Option<Format> {
+        if packet.first >> 4 == 0b1111 {
+            let _ = ir(&mut Tracer::new(Reader::new(packet.first, packet.rest), tell));
+            return Some(Format::Ir);
+        }
+        let octets = packet.rest;
+        tell(Traced { name: "IP packet", bits: 8, value: u32::from(packet.first), octets: &[] });
+        tell(Traced { name: "IP packet", bits: octets.len() as u32 * 8, value: 0, octets });
+        Some(Format::Normal)
+    }
+
+    fn shown(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
+        let (profile, state) = (ProfileId::Uncompressed, DecompressorState::Fc.name());
+        ContextState { cid, profile, state, mode: config.mode, sn: None }
+    }
+
+    fn note_success(&mut self, _: u8, format: Format, _: Mode) -> bool {
+        format == Format::Ir
+    }
+
+    fn note_failure(&mut self, _: Moment, _: u8, _: Option<&Failure>, _: &Policy<'_>) -> Option<AckType> {
+        None
+    }
+
+    /// RFC 5795, section 5.4.5: the only feedback is an ACK in FEEDBACK-1.
+    fn complete(&mut self, element: Feedback, _: Option<Format>, _: &DecompressorConfig) -> Feedback {
+        Feedback { sn_bits: 8, mode: None, protected: false, ..element }
+    }
 }

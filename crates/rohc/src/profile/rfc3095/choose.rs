@@ -6,6 +6,7 @@ use thinair_wire::lsb::Shift;
 use thinair_wire::time::Instant;
 
 use super::cce::Cce;
+use super::classify::Plan;
 use super::compress::Context;
 use super::list_plan::{icv, sends_ah};
 use super::own::Own;
@@ -13,7 +14,6 @@ use super::proof::is_proved_by_sum;
 use super::tail::{Tail, tail};
 use super::timestamp::Needed;
 use super::{BASE_IPS, Fields, IP_ID, IP_ID2, SN, TS, base, formats, has_own_sn, has_rtp, rtp, sn_shift};
-use crate::compressor::Plan;
 use crate::profile::Format;
 
 /// One packet in so many has the whole IP-ID, where that moves and the carrier counts, but in R-mode.

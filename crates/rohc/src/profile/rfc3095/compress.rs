@@ -11,6 +11,7 @@ use thinair_wire::time::Instant;
 use super::attempt::ahead;
 use super::cce::{Cce, Coverage};
 use super::choose::has_extension_3;
+use super::classify::Plan;
 use super::coap_2015;
 use super::header::Layout;
 use super::ip_id::Watcher;
@@ -24,7 +25,7 @@ use super::{
 };
 use crate::caution::Caution;
 use crate::cid::Cid;
-use crate::compressor::{Compressed, CompressorConfig, Plan, Refused};
+use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::framing::Frame;
 use crate::mode::{CompressorMode, Mode};
 use crate::profile::{Format, ProfileId};

@@ -10,14 +10,8 @@ use super::table::Pool;
 use super::{BASE_IPS, CSRC, has_rtp};
 use crate::compressor::CompressorConfig;
 use crate::feedback::{AckType, Feedback};
-use crate::state::CompressorState;
 
 impl Context {
-    /// State, and the SN of the newest packet, to be looked at.
-    pub(crate) fn shown(&self) -> (CompressorState, u32) {
-        (self.state, self.sn)
-    }
-
     /// ACK, NACK and STATIC-NACK. RFC 3095, sections 5.4.1.1.1 and 5.4.1.1.2.
     pub(crate) fn receive_feedback(
         &mut self,

@@ -6,13 +6,12 @@ use thinair_wire::header::extension::AH_FIXED;
 use thinair_wire::header::protocol;
 use thinair_wire::header::udp::Udp;
 
-use super::CompressorConfig;
 use super::rtp_detection::RtpDetection;
+use super::timer::Link;
+use super::{BASE_IPS, INDICES, coap_2015, rtp};
 use crate::channel::ProfileSet;
+use crate::compressor::{CompressorConfig, Key};
 use crate::profile::ProfileId;
-use crate::profile::coap;
-use crate::profile::rfc3095::timer::Link;
-use crate::profile::rfc3095::{BASE_IPS, INDICES, coap_2015, rtp};
 
 /// Most items of one list, and octets of one of them.
 const MAX_ITEMS: usize = INDICES as usize;
@@ -137,12 +136,6 @@ impl<'p> Plan<'p> {
     }
 }
 
-/// What tells flows apart.
-pub(crate) trait Key {
-    /// Gives it, word by word.
-    fn key(&self, word: impl FnMut(u64));
-}
-
 impl Key for Plan<'_> {
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
@@ -177,17 +170,6 @@ impl Key for Plan<'_> {
         if let Some(coap) = &self.coap {
             coap.key(word);
         }
-    }
-}
-
-impl Key for coap::Path {
-    #[inline]
-    fn key(&self, mut word: impl FnMut(u64)) {
-        let (ports, addresses) = self.ends();
-        for half in addresses {
-            word(half);
-        }
-        word(u64::from(ports) << 16 | ProfileId::Coap as u64);
     }
 }
 
@@ -266,11 +248,10 @@ fn above_udp<'p>(
     has_place: impl FnOnce(&Plan<'p>) -> bool,
 ) -> Option<Plan<'p>> {
     let profiles = config.channel.profiles();
-    let (coap, udp) = (&config.coap.ports, &plan.udp);
-    let is_on = |ports: &coap::CoapPorts| ports.has(udp.source_port) || ports.has(udp.destination_port);
+    let (ports, udp) = (&config.coap.ports, &plan.udp);
     if profiles.has(ProfileId::Coap2015)
         && plan.profile == ProfileId::Udp
-        && is_on(coap)
+        && (ports.has(udp.source_port) || ports.has(udp.destination_port))
         && let Some(plan) = plan.with_coap().filter(has_place)
     {
         return Some(plan);

@@ -1,6 +1,6 @@
 //! Which datagrams are taken for RTP, which nothing in them says.
 
-use crate::profile::rfc3095::rtp::Header;
+use super::rtp::Header;
 
 /// Most ports of a rule.
 pub const MAX_RTP_PORTS: usize = 8;

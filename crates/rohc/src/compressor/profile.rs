@@ -1,0 +1,70 @@
+//! What a profile is to the compressor.
+
+use thinair_wire::header::chain::HeaderChain;
+use thinair_wire::time::Instant;
+
+use super::{CompressError, Compressed, Compressor, CompressorConfig, Linked, Shared};
+use crate::cid::Cid;
+use crate::contexts::ContextState;
+use crate::feedback::{Feedback, Form};
+
+/// A packet to be compressed.
+pub(crate) struct Outgoing<'a, 'p, 'm> {
+    pub(crate) now: Instant,
+    /// Its headers.
+    pub(crate) chain: &'a HeaderChain<'p>,
+    /// Messages of both directions, at an endpoint.
+    pub(crate) linked: Option<Linked<'a, 'm>>,
+}
+
+/// A profile, or the profiles of one RFC, at the compressor: implemented by its context.
+pub(crate) trait SenderContext {
+    /// Compresses a packet by a context of its flow, or by a new one. `None` if the packet goes by another profile.
+    fn compress_packet<'m>(
+        compressor: &mut Compressor<'m>,
+        packet: &mut Outgoing<'_, '_, 'm>,
+        out: &mut [u8],
+    ) -> Option<Result<Compressed, CompressError>>
+    where
+        Self: Sized;
+
+    /// True if the flow of a packet has a context of this profile.
+    fn has_flow(_compressor: &Compressor<'_>, _packet: &Outgoing<'_, '_, '_>) -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
+
+    /// Form of the feedback for the context.
+    fn form(&self) -> Form;
+
+    /// True if the decompressor may reject the flow.
+    fn may_be_rejected(&self) -> bool {
+        true
+    }
+
+    /// Takes an acknowledgment. Returns the base of the context (RFC 4164) if the decompressor does not have it.
+    fn receive_feedback(
+        &mut self,
+        now: Instant,
+        feedback: &Feedback,
+        config: &CompressorConfig,
+        shared: &mut Shared<'_>,
+    ) -> Option<Cid>;
+
+    /// Begins with IR packets again, as a new context does.
+    fn restart(&mut self, config: &CompressorConfig, shared: &mut Shared<'_>);
+
+    /// Gives its memory back to the channel. Returns whether it had some: the decompressor has it until another flow is sent
+    /// with the CID.
+    fn release(&mut self, _shared: &mut Shared<'_>) -> bool {
+        false
+    }
+
+    /// Keeps the context from being the base of others until it is acknowledged again (RFC 4164, section 3.3.3.4).
+    fn withdraw_as_base(&mut self) {}
+
+    /// The context as it is shown.
+    fn shown(&self, cid: Cid) -> ContextState;
+}

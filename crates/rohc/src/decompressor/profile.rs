@@ -1,0 +1,146 @@
+//! What a profile is to the decompressor.
+
+use thinair_wire::coder::Traced;
+
+use super::{Decompressor, DecompressorConfig, Failure, Linked, Problem, Shared, Threshold, Verified};
+use crate::arrival::Moment;
+use crate::cid::Cid;
+use crate::contexts::ContextState;
+use crate::feedback::{AckType, Feedback};
+use crate::mode::Mode;
+use crate::packet::Header;
+use crate::profile::{Format, ProfileId};
+use crate::state::DecompressorState;
+
+/// A packet to be decompressed.
+pub(crate) struct Incoming<'a, 'p, 'm> {
+    pub(crate) at: Moment,
+    pub(crate) header: &'a Header<'p>,
+    /// A packet of the CID has failed, or was held back, sometime.
+    pub(crate) has_failed: bool,
+    /// Messages of both directions, at an endpoint.
+    pub(crate) linked: Option<Linked<'a, 'm>>,
+}
+
+/// A profile, or the profiles of one RFC, at the decompressor: implemented by its context.
+pub(crate) trait ReceiverContext {
+    /// A context of a CID that has none.
+    fn new(profile: ProfileId) -> Self
+    where
+        Self: Sized;
+
+    /// Its profile.
+    fn profile(&self) -> ProfileId;
+
+    /// Decompresses an IR or IR-CR packet of `profile`. Once it is verified, the context of the CID goes on, or is replaced.
+    fn initialize<'m>(
+        decompressor: &mut Decompressor<'m>,
+        profile: ProfileId,
+        packet: Incoming<'_, '_, 'm>,
+        out: &mut [u8],
+    ) -> Result<Verified, Problem>
+    where
+        Self: Sized;
+
+    /// Decompresses an IR-DYN packet of `profile`.
+    fn decompress_ir_dyn(
+        &mut self,
+        _profile: ProfileId,
+        _packet: Incoming<'_, '_, '_>,
+        _config: &DecompressorConfig,
+        _shared: &mut Shared<'_>,
+        _out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        Err(Failure::Malformed)
+    }
+
+    /// Decompresses any other packet.
+    fn decompress<'m>(
+        &mut self,
+        packet: Incoming<'_, '_, 'm>,
+        config: &DecompressorConfig,
+        shared: &mut Shared<'m>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure>;
+
+    /// Gives its memory back to the channel.
+    fn release(&mut self, _shared: &mut Shared<'_>) {}
+
+    /// Hands out the fields of a packet, as far as the context allows, and returns its format.
+    fn dissect<'p>(
+        &self,
+        packet: &Header<'p>,
+        config: &DecompressorConfig,
+        shared: &Shared<'_>,
+        tell: &mut dyn FnMut(Traced<'p>),
+    ) -> Option<Format>;
+
+    /// The context as it is shown.
+    fn shown(&self, cid: Cid, config: &DecompressorConfig) -> ContextState;
+
+    /// True if feedback is sent whatever the configuration says.
+    fn is_two_way(&self) -> bool {
+        false
+    }
+
+    /// Counts a packet that was right. Returns whether it is acknowledged in a flow of which a mode is `wanted`.
+    fn note_success(&mut self, first: u8, format: Format, wanted: Mode) -> bool;
+
+    /// Counts a packet that has failed, for a reason that the profile has found or not, moves the state down, and returns which
+    /// feedback is due.
+    fn note_failure(
+        &mut self,
+        at: Moment,
+        first: u8,
+        failure: Option<&Failure>,
+        policy: &Policy<'_>,
+    ) -> Option<AckType>;
+
+    /// Completes feedback on a packet of that format, or on one that has failed.
+    fn complete(
+        &mut self,
+        element: Feedback,
+        format: Option<Format>,
+        config: &DecompressorConfig,
+    ) -> Feedback;
+}
+
+/// What decides on negative feedback.
+pub(crate) struct Policy<'c> {
+    pub(crate) config: &'c DecompressorConfig,
+    /// Feedback is sent.
+    pub(crate) is_two_way: bool,
+    /// Packets of the CID that have failed since the last negative feedback.
+    pub(crate) unheard: u8,
+}
+
+impl Policy<'_> {
+    /// `k_1` of `n_1` for the mode.
+    pub(crate) fn nack(&self) -> Threshold {
+        if self.is_two_way { self.config.nack } else { self.config.one_way }
+    }
+}
+
+/// Moves the state down behind a failure, and returns which feedback is due. RFC 3095, section 5.3.2.2.3; RFC 5225, section 5.3.2.
+/// In Full Context that is a NACK once so many packets have failed, or if it `is_urgent`; in Static Context it is a STATIC-NACK
+/// if the static part `is_damaged`.
+pub(crate) fn on_failure(
+    state: &mut DecompressorState,
+    has_many_failures: bool,
+    is_urgent: bool,
+    is_damaged: bool,
+) -> Option<AckType> {
+    match state {
+        DecompressorState::Fc if has_many_failures => {
+            state.on_dynamic_damage();
+            Some(AckType::Nack)
+        }
+        DecompressorState::Fc => is_urgent.then_some(AckType::Nack),
+        DecompressorState::Sc if is_damaged => {
+            state.on_static_damage();
+            Some(AckType::StaticNack)
+        }
+        DecompressorState::Sc => Some(AckType::Nack),
+        DecompressorState::Nc => Some(AckType::StaticNack),
+    }
+}

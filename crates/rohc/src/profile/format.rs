@@ -1,0 +1,78 @@
+//! Packet formats, by the names that their RFCs give them.
+
+/// Declares [`Format`]: variants and names, with the section that defines them.
+macro_rules! formats {
+    ($($section:literal: $($variant:ident $name:literal)+;)+) => {
+        /// The format of one ROHC packet, by the name that its RFC gives it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Format {
+            $($(#[doc = concat!("`", $name, "`. ", $section, ".")] $variant,)+)+
+        }
+
+        impl Format {
+            const COUNT: usize = [$($($name),+),+].len();
+
+            /// Every format, in the order of their declaration.
+            pub const ALL: [Self; Self::COUNT] = [$($(Self::$variant),+),+];
+
+            /// The name in the RFC, which is also the one in reports.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($(Self::$variant => $name,)+)+
+                }
+            }
+        }
+    };
+}
+
+formats! {
+    "Any profile": Ir "IR" IrDyn "IR-DYN";
+    "RFC 5795, section 5.4.2": Normal "Normal";
+    "RFC 3095, section 5.7.1": Uo0 "UO-0" R0 "R-0" R0Crc "R-0-CRC";
+    "RFC 3095, sections 5.7.2, 5.7.5, 5.11.3 and 5.11.4":
+        R1 "R-1" R1Ext0 "R-1-EXT-0" R1Ext1 "R-1-EXT-1" R1Ext2 "R-1-EXT-2" R1Ext3 "R-1-EXT-3"
+        R1Ts "R-1-TS" R1TsExt0 "R-1-TS-EXT-0" R1TsExt1 "R-1-TS-EXT-1" R1TsExt2 "R-1-TS-EXT-2" R1TsExt3 "R-1-TS-EXT-3"
+        R1Id "R-1-ID" R1IdExt0 "R-1-ID-EXT-0" R1IdExt1 "R-1-ID-EXT-1" R1IdExt2 "R-1-ID-EXT-2" R1IdExt3 "R-1-ID-EXT-3";
+    "RFC 3095, sections 5.7.3, 5.7.5 and 5.11.3":
+        Uo1 "UO-1" Uo1Id "UO-1-ID"
+        Uo1IdExt0 "UO-1-ID-EXT-0" Uo1IdExt1 "UO-1-ID-EXT-1" Uo1IdExt2 "UO-1-ID-EXT-2" Uo1IdExt3 "UO-1-ID-EXT-3"
+        Uo1Ts "UO-1-TS";
+    "RFC 3095, sections 5.7.4, 5.7.5, 5.11.3 and 5.11.4":
+        Uor2 "UOR-2" Uor2Ext0 "UOR-2-EXT-0" Uor2Ext1 "UOR-2-EXT-1" Uor2Ext2 "UOR-2-EXT-2" Uor2Ext3 "UOR-2-EXT-3"
+        Uor2Id "UOR-2-ID" Uor2IdExt0 "UOR-2-ID-EXT-0" Uor2IdExt1 "UOR-2-ID-EXT-1" Uor2IdExt2 "UOR-2-ID-EXT-2"
+        Uor2IdExt3 "UOR-2-ID-EXT-3"
+        Uor2Ts "UOR-2-TS" Uor2TsExt0 "UOR-2-TS-EXT-0" Uor2TsExt1 "UOR-2-TS-EXT-1" Uor2TsExt2 "UOR-2-TS-EXT-2"
+        Uor2TsExt3 "UOR-2-TS-EXT-3";
+    "RFC 4019, section 5.3.2: around a packet of type 0, 1 or 2": Cce "CCE()" CceOn "CCE(ON)" CceOff "CCE(OFF)";
+    "`docs/coap-profile.md`, section 6":
+        Pt0 "pt_0" Pt0c "pt_0c" Pt1 "pt_1" Pt1t "pt_1t" Pt1tc "pt_1tc" Pt2 "pt_2" Pt2c "pt_2c";
+    "RFC 6846, section 8.2; `docs/coap-profile.md`, section 6.8": CoCommon "co_common";
+    "`docs/coap-profile.md`, section 6.9": CoRepair "co_repair";
+    "Context replication: RFC 4164; `docs/coap-profile.md`, section 6.11": IrCr "IR-CR";
+    "RFC 6846, section 8.2":
+        Rnd1 "rnd_1" Rnd2 "rnd_2" Rnd3 "rnd_3" Rnd4 "rnd_4" Rnd5 "rnd_5" Rnd6 "rnd_6" Rnd7 "rnd_7" Rnd8 "rnd_8"
+        Seq1 "seq_1" Seq2 "seq_2" Seq3 "seq_3" Seq4 "seq_4" Seq5 "seq_5" Seq6 "seq_6" Seq7 "seq_7" Seq8 "seq_8";
+}
+
+impl Format {
+    /// Whether the format establishes or refreshes a context as a whole: IR, IR-DYN or IR-CR.
+    pub const fn is_initialization(self) -> bool {
+        matches!(self, Self::Ir | Self::IrDyn | Self::IrCr)
+    }
+
+    /// Whether the format updates the context: all do but those of R-mode without a CRC (RFC 3095, section 5.5.1.2).
+    pub(crate) const fn updates(self) -> bool {
+        !(matches!(self, Self::R0) || self.is_between(Self::R1, Self::R1IdExt3))
+    }
+
+    /// Whether the format is not one of those that all modes have in common.
+    pub(crate) const fn is_type_0_or_1(self) -> bool {
+        self.is_between(Self::Uo0, Self::Uo1Ts)
+    }
+
+    /// Whether the format is among those that are declared from one to another.
+    const fn is_between(self, first: Self, last: Self) -> bool {
+        first as u8 <= self as u8 && self as u8 <= last as u8
+    }
+}

@@ -1,0 +1,368 @@
+//! Flows of the RFC 3095 family: the highest profile of the channel that restores a packet, and the context of its flow.
+
+use thinair_wire::time::Instant;
+
+use super::classify::{Plan, plan};
+use super::compress::Context;
+use super::decompress;
+use super::timer::Link;
+use crate::arrival::Moment;
+use crate::cid::Cid;
+use crate::compressor::{
+    CompressError, Compressed, Compressor, CompressorConfig, Outgoing, Refused, SenderContext, Shared,
+};
+use crate::contexts::ContextState;
+use crate::decompressor::{
+    self, Decompressor, DecompressorConfig, Failure, Incoming, Policy, Problem, ReceiverContext, Traced,
+    Verified, on_failure,
+};
+use crate::feedback::{AckType, Feedback, Form};
+use crate::mode::Mode;
+use crate::packet::Header;
+use crate::profile::{Format, Held, ProfileId, ReceiverPlace};
+use crate::state::DecompressorState;
+
+/// Packets in a row that may have been right and were not delivered, at which the compressor is asked for one that is
+/// beyond doubt.
+const HELD_BACK: u8 = 2;
+
+impl SenderContext for Context {
+    fn compress_packet<'m>(
+        compressor: &mut Compressor<'m>,
+        packet: &mut Outgoing<'_, '_, 'm>,
+        out: &mut [u8],
+    ) -> Option<Result<Compressed, CompressError>> {
+        compressor.rfc3095(packet, out).transpose()
+    }
+
+    fn has_flow(compressor: &Compressor<'_>, packet: &Outgoing<'_, '_, '_>) -> bool {
+        let plan = plan(packet.chain, &compressor.config, |plan| compressor.has_place_for(packet.now, plan));
+        plan.is_some_and(|plan| compressor.find_rfc3095(compressor.flows.hash(&plan), &plan).is_some())
+    }
+
+    fn form(&self) -> Form {
+        Form::Rfc3095
+    }
+
+    fn receive_feedback(
+        &mut self,
+        now: Instant,
+        feedback: &Feedback,
+        config: &CompressorConfig,
+        shared: &mut Shared<'_>,
+    ) -> Option<Cid> {
+        self.receive_feedback(now, feedback, config, &mut shared.pool);
+        if matches!(self.profile, ProfileId::Rtp | ProfileId::RtpUdpLite) {
+            // RFC 4815, section 4.7: "on a per-channel basis". Zero means no timer.
+            shared.clock = feedback.clock.map_or(shared.clock, |clock| Some(clock).filter(|ms| *ms > 0));
+            shared.jitter = feedback.jitter.map_or(shared.jitter, |jitter| jitter.max(shared.jitter));
+        }
+        None
+    }
+
+    fn restart(&mut self, config: &CompressorConfig, _: &mut Shared<'_>) {
+        self.restart(config);
+    }
+
+    fn release(&mut self, shared: &mut Shared<'_>) -> bool {
+        self.release(&mut shared.pool)
+    }
+
+    fn shown(&self, cid: Cid) -> ContextState {
+        let (profile, state) = (self.profile, self.state.name());
+        ContextState { cid, profile, state, mode: self.mode.mode(), sn: Some(self.sn) }
+    }
+}
+
+impl Compressor<'_> {
+    /// Compresses a packet by the highest profile that takes it; `None` if none does.
+    #[inline(never)]
+    fn rfc3095(
+        &mut self,
+        packet: &mut Outgoing<'_, '_, '_>,
+        out: &mut [u8],
+    ) -> Result<Option<Compressed>, CompressError> {
+        let now = packet.now;
+        let plan = plan(packet.chain, &self.config, |plan| self.has_place_for(now, plan));
+        let Some(mut plan) = plan else { return Ok(None) };
+        plan.timer = self.timer();
+        let mut hash = self.flows.hash(&plan);
+        let mut found = self.find_rfc3095(hash, &plan);
+        if self.config.rtp.guesses()
+            && matches!(plan.profile, ProfileId::Udp | ProfileId::UdpLite)
+            && let Some((rtp, rtp_hash, cid)) = self.guess_rtp(&plan, found)
+        {
+            (plan, hash, found) = (rtp, rtp_hash, cid);
+        }
+        loop {
+            match found {
+                Some(cid) if self.flows.rests(cid) => self.flows.touch(cid),
+                Some(cid) => match self.by_context(now, &plan, cid, out) {
+                    Err(Refused::ByThisPacket) if plan.lacks_payload() => {}
+                    done => return Refused::or_none(done, out),
+                },
+                None if plan.lacks_payload() => {}
+                None => {
+                    let Some((cid, owes)) = self.begin(now, &plan, hash)? else { return Ok(None) };
+                    return match self.by_context(now, &plan, cid, out) {
+                        Err(Refused::ByThisPacket) if owes => {
+                            self.uncompressed_instead(now, cid, plan.packet, out).map(Some)
+                        }
+                        done => Refused::or_none(done, out),
+                    };
+                }
+            }
+            let Some(below) = plan.below(self.config.channel.profiles()) else { return Ok(None) };
+            plan = below;
+            hash = self.flows.hash(&plan);
+            found = self.find_rfc3095(hash, &plan);
+        }
+    }
+
+    /// Compresses a packet by a context of its flow.
+    fn by_context(
+        &mut self,
+        now: Instant,
+        plan: &Plan<'_>,
+        cid: Cid,
+        out: &mut [u8],
+    ) -> Result<Compressed, Refused> {
+        self.flows.touch(cid);
+        let context = self.flows.context_mut::<Context>(cid).ok_or(Refused::ByThisPacket)?;
+        context.join(self.group);
+        let compressed = context.compress(now, plan, cid, &self.config, &mut self.shared.pool, out)?;
+        // In R-mode packets say everything until that is acknowledged, however long that takes.
+        if !context.mode.is_secure() {
+            self.note_cost(&compressed);
+        }
+        Ok(compressed)
+    }
+
+    /// A context for a new flow, and whether the one before held memory; `None` if the flow goes uncompressed.
+    fn begin(
+        &mut self,
+        now: Instant,
+        plan: &Plan<'_>,
+        hash: u32,
+    ) -> Result<Option<(Cid, bool)>, CompressError> {
+        let pair = self.flows.pair(plan.packet);
+        if self.flows.is_rejected(hash, now) || !self.flows.admits(pair) {
+            return Ok(None);
+        }
+        let sn = self.next_random() as u16;
+        let mut context = Context::new(plan, now, sn);
+        let cid = self.flows.claim(hash, pair).ok_or(CompressError::NoContexts)?;
+        context.start(self.flows.context(cid), self.random as u8, &self.config);
+        let owes = self.release(cid);
+        if let Some(coap) = &plan.coap {
+            // There is room for them, or the plan were another one.
+            let _ = context.start_coap(coap, &mut self.shared.pool);
+        }
+        self.flows.set(cid, context);
+        Ok(Some((cid, owes)))
+    }
+
+    /// Limits of a timer for timestamps, if one may be used.
+    fn timer(&self) -> Option<Link> {
+        let (jitter, clock) = (self.config.timer?, self.shared.clock?);
+        let jitter_ms =
+            u32::try_from(jitter.as_millis()).unwrap_or(u32::MAX / 2).saturating_add(u32::from(clock));
+        Some(Link { jitter_ms, reported: self.shared.jitter })
+    }
+
+    /// The context of a packet's flow.
+    fn find_rfc3095(&self, hash: u32, plan: &Plan<'_>) -> Option<Cid> {
+        self.flows.find::<Context>(hash, |_, context| context.is_flow_of(plan, &self.shared.pool))
+    }
+
+    /// A datagram whose flow is RTP as far as its packets show: the packet by another profile, the hash of its
+    /// flow, and its context, if it has one already. `cid` is the context that has looked at the flow so far. A flow
+    /// whose sequence numbers jump has to prove itself again.
+    fn guess_rtp<'p>(&mut self, plan: &Plan<'p>, cid: Option<Cid>) -> Option<(Plan<'p>, u32, Option<Cid>)> {
+        let rtp = plan.with_rtp(self.config.channel.profiles())?;
+        let hash = self.flows.hash(&rtp);
+        let known = self.find_rfc3095(hash, &rtp);
+        if let Some(known) = known
+            && self.flows.context::<Context>(known).is_some_and(|context| context.goes_on_as_rtp(&rtp))
+        {
+            return Some((rtp, hash, Some(known)));
+        }
+        let context = self.flows.context_mut::<Context>(cid?)?;
+        let can_begin = known.is_some() || !rtp.lacks_payload();
+        if !context.watch_for_rtp(rtp.rtp.as_ref()) || !can_begin {
+            return None;
+        }
+        Some((rtp, hash, known))
+    }
+
+    /// Whether a packet of CoAP has a context, or may have one: there is memory for its options, and the
+    /// decompressor has not rejected its flow.
+    #[cold]
+    fn has_place_for(&self, now: Instant, plan: &Plan<'_>) -> bool {
+        let hash = self.flows.hash(plan);
+        self.find_rfc3095(hash, plan).is_some()
+            || (self.shared.pool.has_room() || !plan.has_options()) && !self.flows.is_rejected(hash, now)
+    }
+}
+
+impl ReceiverContext for decompress::Context {
+    fn new(profile: ProfileId) -> Self {
+        Self::new(profile)
+    }
+
+    fn profile(&self) -> ProfileId {
+        self.profile
+    }
+
+    fn initialize<'m>(
+        decompressor: &mut Decompressor<'m>,
+        profile: ProfileId,
+        packet: Incoming<'_, '_, 'm>,
+        out: &mut [u8],
+    ) -> Result<Verified, Problem> {
+        let (at, header) = (packet.at, packet.header);
+        let deliver_empty = decompressor.config.deliver_empty;
+        let Decompressor { shared, contexts, .. } = decompressor;
+        let slot = contexts.get_mut(header.cid.index()).ok_or(Problem::NoContext)?;
+        let before = Self::of_mut(&mut slot.place);
+        // The mode of a new context where there was another one before (RFC 4815, section 7.2.2).
+        let mode = before.as_ref().map(|before| before.mode.after()).unwrap_or_default();
+        if let Some(context) = before.filter(|context| context.profile == profile) {
+            return Ok(context.ir(at, header, deliver_empty, &mut shared.pool, out)?);
+        }
+        // A new context (RFC 5795, section 5.1.1), once the packet is verified.
+        let mut context = Self::new(profile);
+        let mut verified = context.ir(at, header, deliver_empty, &mut shared.pool, out);
+        if verified == Err(Failure::NoMemory) {
+            // Its CRC was right: the compressor has given back what the context before held.
+            context.release(&mut shared.pool);
+            slot.release(shared);
+            slot.place = ReceiverPlace::Free;
+            context = Self::new(profile);
+            verified = context.ir(at, header, deliver_empty, &mut shared.pool, out);
+        }
+        let verified = verified.inspect_err(|_| context.release(&mut shared.pool))?;
+        context.mode = mode;
+        decompressor.set(header.cid, context);
+        Ok(verified)
+    }
+
+    fn decompress_ir_dyn(
+        &mut self,
+        profile: ProfileId,
+        packet: Incoming<'_, '_, '_>,
+        config: &DecompressorConfig,
+        shared: &mut decompressor::Shared<'_>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let (at, header, pool) = (packet.at, packet.header, &mut shared.pool);
+        if self.profile == profile {
+            return self.ir_dyn(at, header, config.deliver_empty, pool, out);
+        }
+        // RFC 3843, section 3.5: the IP profile may take over a static chain by IR-DYN.
+        if profile != ProfileId::Ip {
+            return Err(Failure::Malformed);
+        }
+        let mut taken = self.taken_over(profile);
+        let verified = taken.ir_dyn(at, header, config.deliver_empty, pool, out)?;
+        *self = taken;
+        Ok(verified)
+    }
+
+    fn decompress<'m>(
+        &mut self,
+        packet: Incoming<'_, '_, 'm>,
+        config: &DecompressorConfig,
+        shared: &mut decompressor::Shared<'m>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let updates = config.uo_1_id_updates;
+        let verified =
+            self.compressed(packet.at, packet.header, updates, packet.has_failed, &mut shared.pool, out);
+        if verified.is_err() {
+            self.arrivals.note_failure();
+        }
+        verified
+    }
+
+    fn release(&mut self, shared: &mut decompressor::Shared<'_>) {
+        self.release(&mut shared.pool);
+    }
+
+    fn dissect<'p>(
+        &self,
+        packet: &Header<'p>,
+        _: &DecompressorConfig,
+        shared: &decompressor::Shared<'_>,
+        tell: &mut dyn FnMut(Traced<'p>),
+    ) -> Option<Format> {
+        self.dissect(packet, &shared.pool, tell)
+    }
+
+    fn shown(&self, cid: Cid, _: &DecompressorConfig) -> ContextState {
+        let (profile, state) = (self.profile, self.state.name());
+        ContextState { cid, profile, state, mode: self.mode.mode(), sn: Some(self.sn()) }
+    }
+
+    fn is_two_way(&self) -> bool {
+        self.mode.is_two_way()
+    }
+
+    #[inline]
+    fn note_success(&mut self, first: u8, format: Format, wanted: Mode) -> bool {
+        self.note_success(self.is_update(first));
+        (format == Format::Ir || !self.mode.is_quiet(wanted)) && self.acknowledges(format, wanted)
+    }
+
+    fn note_failure(
+        &mut self,
+        at: Moment,
+        first: u8,
+        failure: Option<&Failure>,
+        policy: &Policy<'_>,
+    ) -> Option<AckType> {
+        let is_behind_pause = self.is_behind_pause(at);
+        match failure {
+            // None of them says that the context is damaged, and a strong CRC would settle it. That can wait while
+            // others are under way; behind a pause each of them may be the last one for long.
+            Some(Failure::OnTrial(_) | Failure::Ambiguous(_) | Failure::Suspect(_)) => {
+                return (policy.unheard >= HELD_BACK || is_behind_pause).then_some(AckType::Nack);
+            }
+            Some(Failure::NoMemory) => return Some(AckType::StaticNack),
+            _ => {}
+        }
+        let (before, is_update) = (self.state, self.is_update(first));
+        if self.mode.mode() == Mode::Reliable && before != DecompressorState::Nc && !is_update {
+            // Section 5.5.2.2: "Feedback is never sent for packets not updating the context".
+            return None;
+        }
+        self.failures = self.failures << 1 | 1;
+        if is_update {
+            self.update_failures = self.update_failures << 1 | 1;
+        }
+        let has_many_failures = policy.nack().is_reached(self.failures);
+        let is_damaged = is_update && policy.config.static_nack.is_reached(self.update_failures);
+        let ack = on_failure(&mut self.state, has_many_failures, is_behind_pause, is_damaged);
+        if before == DecompressorState::Fc && self.state == DecompressorState::Sc {
+            self.update_failures = 0;
+        }
+        ack
+    }
+
+    fn complete(
+        &mut self,
+        mut element: Feedback,
+        format: Option<Format>,
+        config: &DecompressorConfig,
+    ) -> Feedback {
+        element.mode = Some(self.mode.named());
+        if self.state != DecompressorState::Nc {
+            element.sn_bits = self.feedback_sn_bits(format);
+            element.sn = self.sn() & ((1 << element.sn_bits) - 1);
+        }
+        if element.ack == AckType::Ack && matches!(self.profile, ProfileId::Rtp | ProfileId::RtpUdpLite) {
+            element.clock = config.clock;
+        }
+        element
+    }
+}

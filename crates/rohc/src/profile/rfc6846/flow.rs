@@ -1,0 +1,317 @@
+//! Flows of profile 0x0006: which flow a TCP segment belongs to.
+
+use thinair_wire::time::Instant;
+
+use super::compress::Context;
+use super::{Base, Pattern, Segment, TcpRoom, decompress};
+use crate::arrival::Moment;
+use crate::cid::Cid;
+use crate::compressor::{
+    CompressError, Compressed, Compressor, CompressorConfig, Outgoing, RECENT, Refused, SenderContext, Shared,
+};
+use crate::contexts::ContextState;
+use crate::decompressor::{
+    self, Decompressor, DecompressorConfig, Failure, Incoming, Policy, Problem, ReceiverContext, Threshold,
+    Traced, Verified, on_failure,
+};
+use crate::feedback::{AckType, Feedback, Form};
+use crate::mode::Mode;
+use crate::packet::Header;
+use crate::profile::{Format, Held, ProfileId};
+use crate::state::DecompressorState;
+
+/// Threshold of U-mode where the IP-ID counts: it is sent anew soon.
+const COUNTS: Threshold = Threshold { k: 3, n: 3 };
+
+/// Contexts of a channel that has some to spare for patterns.
+const ENOUGH_FOR_PATTERNS: usize = 4;
+
+impl SenderContext for Context {
+    #[inline]
+    fn compress_packet<'m>(
+        compressor: &mut Compressor<'m>,
+        packet: &mut Outgoing<'_, '_, 'm>,
+        out: &mut [u8],
+    ) -> Option<Result<Compressed, CompressError>> {
+        if !compressor.config.channel.profiles().has(ProfileId::Tcp) {
+            return None;
+        }
+        compressor.segment(packet.now, &Segment::of(packet.chain)?, out)
+    }
+
+    fn form(&self) -> Form {
+        Form::Rfc5225
+    }
+
+    fn receive_feedback(
+        &mut self,
+        now: Instant,
+        feedback: &Feedback,
+        config: &CompressorConfig,
+        shared: &mut Shared<'_>,
+    ) -> Option<Cid> {
+        let base = self.named_base().filter(|_| feedback.ack == AckType::StaticNack);
+        self.receive_feedback(now, feedback, shared.rooms.get(feedback.cid.index())?, config);
+        base
+    }
+
+    fn restart(&mut self, config: &CompressorConfig, _: &mut Shared<'_>) {
+        self.restart(config);
+    }
+
+    fn withdraw_as_base(&mut self) {
+        self.withdraw_as_base();
+    }
+
+    fn shown(&self, cid: Cid) -> ContextState {
+        let (state, two_way, msn) = self.shown();
+        let mode = Mode::with_feedback(two_way);
+        ContextState { cid, profile: ProfileId::Tcp, state, mode, sn: Some(u32::from(msn)) }
+    }
+}
+
+impl Compressor<'_> {
+    /// Compresses a TCP segment; `None` if the packet goes by another profile.
+    #[inline(never)]
+    fn segment(
+        &mut self,
+        now: Instant,
+        segment: &Segment<'_>,
+        out: &mut [u8],
+    ) -> Option<Result<Compressed, CompressError>> {
+        let hash = self.flows.hash(segment);
+        let found = self.find_segment(hash, |context, room| context.is_flow_of(room, segment));
+        let cid = match found {
+            Some(cid) => cid,
+            None if self.flows.is_rejected(hash, now) || !segment.is_restorable() => return None,
+            None => self.begin_segment(now, segment, hash)?,
+        };
+        self.flows.touch(cid);
+        if self.flows.rests(cid) {
+            return None;
+        }
+        let base = self.base_of(cid);
+        let room = self.shared.rooms.get_mut(cid.index())?;
+        let context = self.flows.context_mut::<Context>(cid)?;
+        match context.compress(now, segment, room, base.as_ref(), cid, &self.config, out) {
+            Ok(compressed) => {
+                self.note_cost(&compressed);
+                Some(Ok(compressed))
+            }
+            Err(Refused::NoRoom) => Some(Err(CompressError::OutputTooSmall { have: out.len() })),
+            Err(Refused::ByThisPacket) => None,
+        }
+    }
+
+    /// A context of this profile, by its hash.
+    fn find_segment(&self, hash: u32, is_it: impl Fn(&Context, &TcpRoom) -> bool) -> Option<Cid> {
+        let rooms = &self.shared.rooms;
+        self.flows.find::<Context>(hash, |cid, context| {
+            rooms.get(cid.index()).is_some_and(|room| is_it(context, room))
+        })
+    }
+
+    /// A context for a packet that has none: that of its flow, or a pattern that the packet becomes.
+    fn begin_segment(&mut self, now: Instant, segment: &Segment<'_>, hash: u32) -> Option<Cid> {
+        let pair = self.flows.pair(segment.packet());
+        if !self.flows.admits(pair) {
+            return None;
+        }
+        let base = self.find_base(segment);
+        let Some(pattern) = Pattern::of(segment) else {
+            return self.claim_segment(now, (hash, pair), base, false);
+        };
+        let pattern_hash = self.flows.hash(&pattern);
+        match self.find_segment(pattern_hash, |context, room| context.is_pattern() && pattern.is_in(room)) {
+            Some(cid) if self.is_pattern_of(cid, &pattern) => {
+                self.claim_segment(now, (hash, pair), Some(cid), false)
+            }
+            // It was not acknowledged, or says something else: it is said again.
+            Some(cid) => {
+                let base = base.filter(|base| *base != cid);
+                self.set_segment(now, cid, base, true)
+            }
+            None if self.is_third(base) && self.flows.capacity() >= ENOUGH_FOR_PATTERNS => {
+                self.claim_segment(now, (pattern_hash, pair), base, true)
+            }
+            None => self.claim_segment(now, (hash, pair), base, false),
+        }
+    }
+
+    /// Whether a connection with this base comes behind two others between the same hosts.
+    fn is_third(&self, base: Option<Cid>) -> bool {
+        base.and_then(|base| self.flows.context::<Context>(base)).is_some_and(Context::is_replica)
+    }
+
+    /// Whether a pattern may be the base of a SYN.
+    fn is_pattern_of(&self, cid: Cid, pattern: &Pattern<'_>) -> bool {
+        let is_base = self.flows.context::<Context>(cid).is_some_and(Context::is_base);
+        is_base && self.shared.rooms.get(cid.index()).is_some_and(|room| pattern.is_like(room))
+    }
+
+    /// Takes a context. For a flow it is that of a connection which is over, of the lowest CID, as that of 0 costs nothing; or the
+    /// next one.
+    fn claim_segment(
+        &mut self,
+        now: Instant,
+        (hash, pair): (u32, u8),
+        base: Option<Cid>,
+        is_pattern: bool,
+    ) -> Option<Cid> {
+        let is_over = |cid: &Cid| {
+            let context = self.flows.context::<Context>(*cid);
+            context.is_some_and(|context| context.is_over(now)) && Some(*cid) != base
+        };
+        let over = || self.flows.latest().take(RECENT).filter(is_over).min();
+        let over = if is_pattern { None } else { over() };
+        let next =
+            over.or_else(|| self.flows.next(pair)).filter(|cid| cid.index() < self.shared.rooms.len())?;
+        if let Some(base) = base.filter(|base| *base != next) {
+            self.flows.touch(base);
+        }
+        let cid = match over {
+            Some(over) => self.flows.take(over, hash, pair)?,
+            None => self.flows.claim(hash, pair)?,
+        };
+        self.set_segment(now, cid, base.filter(|base| *base != next), is_pattern)
+    }
+
+    /// Begins a context anew.
+    fn set_segment(&mut self, now: Instant, cid: Cid, base: Option<Cid>, is_pattern: bool) -> Option<Cid> {
+        let msn = self.next_random() as u16;
+        self.release(cid);
+        let reused = self.flows.context::<Context>(cid).is_some();
+        let room = self.shared.rooms.get_mut(cid.index())?;
+        let context = Context::new(room, reused, base, msn, now, &self.config);
+        self.flows.set(cid, if is_pattern { context.pattern() } else { context });
+        Some(cid)
+    }
+
+    /// A context from which that of a new flow can be replicated (RFC 4164, section 3.3.3.1): of those that were used last,
+    /// the newest one that suits.
+    fn find_base(&self, segment: &Segment<'_>) -> Option<Cid> {
+        let suits = |cid: &Cid| {
+            self.flows.context::<Context>(*cid).is_some_and(Context::is_base)
+                && self.shared.rooms.get(cid.index()).is_some_and(|room| segment.suits(room))
+        };
+        self.flows.latest().take(RECENT).find(suits)
+    }
+
+    /// The base that the next packet of a flow may name, as it is now.
+    fn base_of(&self, cid: Cid) -> Option<Base> {
+        let base = self.flows.context::<Context>(cid)?.base()?;
+        let context = self.flows.context::<Context>(base).filter(|context| context.is_base())?;
+        let room = *self.shared.rooms.get(base.index())?;
+        Some(Base { cid: base, room, is_exact: context.is_pattern() })
+    }
+}
+
+impl ReceiverContext for decompress::Context {
+    fn new(_: ProfileId) -> Self {
+        Self::new()
+    }
+
+    fn profile(&self) -> ProfileId {
+        ProfileId::Tcp
+    }
+
+    fn initialize<'m>(
+        decompressor: &mut Decompressor<'m>,
+        _: ProfileId,
+        packet: Incoming<'_, '_, 'm>,
+        out: &mut [u8],
+    ) -> Result<Verified, Problem> {
+        let (header, cid, space) = (packet.header, packet.header.cid, decompressor.config.channel.cids());
+        let Decompressor { shared, contexts, .. } = decompressor;
+        if cid.index() >= shared.rooms.len() {
+            return Err(Failure::NoMemory.into());
+        }
+        let held = |cid: Cid| contexts.get(cid.index()).and_then(|slot| Self::of(&slot.place));
+        let mut context = held(cid).copied().unwrap_or(Self::new());
+        let verified = if header.first == 0xFC {
+            let base = Self::base_of(header, space)?.unwrap_or(cid);
+            // RFC 4164, section 3.4: without its base the packet cannot be decompressed.
+            held(base).filter(|base| base.state == DecompressorState::Fc).ok_or(Problem::NoContext)?;
+            let base = *shared.rooms.get(base.index()).ok_or(Problem::NoContext)?;
+            context.ir_cr(header, space, &base, &mut shared.rooms[cid.index()], out)?
+        } else {
+            context.ir(header, &mut shared.rooms[cid.index()], out)?
+        };
+        context.arrivals.note(packet.at, 1);
+        decompressor.set(cid, context);
+        Ok(verified)
+    }
+
+    fn decompress_ir_dyn(
+        &mut self,
+        profile: ProfileId,
+        packet: Incoming<'_, '_, '_>,
+        _: &DecompressorConfig,
+        shared: &mut decompressor::Shared<'_>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let room = shared.rooms.get_mut(packet.header.cid.index()).filter(|_| profile == ProfileId::Tcp);
+        let verified = self.ir_dyn(packet.header, room.ok_or(Failure::Malformed)?, out)?;
+        self.arrivals.note(packet.at, 1);
+        Ok(verified)
+    }
+
+    fn decompress<'m>(
+        &mut self,
+        packet: Incoming<'_, '_, 'm>,
+        _: &DecompressorConfig,
+        shared: &mut decompressor::Shared<'m>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let room = shared.rooms.get_mut(packet.header.cid.index()).ok_or(Failure::NoMemory)?;
+        self.compressed(packet.at, packet.header, room, out)
+    }
+
+    fn dissect<'p>(
+        &self,
+        packet: &Header<'p>,
+        config: &DecompressorConfig,
+        shared: &decompressor::Shared<'_>,
+        tell: &mut dyn FnMut(Traced<'p>),
+    ) -> Option<Format> {
+        self.dissect(packet, shared.rooms.get(packet.cid.index())?, config.channel.cids(), tell)
+    }
+
+    fn shown(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
+        let (state, sn) = (self.state.name(), Some(u32::from(self.msn())));
+        ContextState { cid, profile: ProfileId::Tcp, state, mode: config.mode, sn }
+    }
+
+    #[inline]
+    fn note_success(&mut self, _: u8, _: Format, _: Mode) -> bool {
+        self.note_success();
+        core::mem::take(&mut self.ack_due)
+    }
+
+    fn note_failure(
+        &mut self,
+        _: Moment,
+        _: u8,
+        failure: Option<&Failure>,
+        policy: &Policy<'_>,
+    ) -> Option<AckType> {
+        // It may be sent again, ever more seldom, and the next ones would look the same.
+        if let Some(Failure::OnTrial(_) | Failure::Ambiguous(_)) = failure {
+            return Some(AckType::Nack);
+        }
+        self.note_failure(failure);
+        if let Some(Failure::NoMemory) = failure {
+            return Some(AckType::StaticNack);
+        }
+        let nack = if !policy.is_two_way && self.counts() { COUNTS } else { policy.nack() };
+        let has_many_failures = nack.is_reached(self.failures);
+        // "The header MUST be discarded and a NACK SHOULD be sent" (RFC 6846, section 6.3.2).
+        let is_urgent = matches!(failure, Some(Failure::UnknownItem(_)));
+        let is_damaged = policy.is_two_way && self.is_beyond_repair(policy.config.static_nack.k);
+        on_failure(&mut self.state, has_many_failures, is_urgent, is_damaged)
+    }
+
+    fn complete(&mut self, element: Feedback, _: Option<Format>, _: &DecompressorConfig) -> Feedback {
+        element.rfc5225(self.state, self.msn())
+    }
+}
