@@ -32,7 +32,6 @@ impl Context {
         let ack_scale = if self.scaled_acks >= config.window && !is_due(aged::STRIDE) { stride } else { 0 };
         let seq_scaled = scaled(next.seq, seq_bounds, seq_scale, |_| last.seq_residue);
         let ack_scaled = scaled(next.ack, ack_bounds, ack_scale, |stride| last.ack % stride);
-        let nothing = Counter::between(0_u32, None);
         let oldest = next.msn.wrapping_sub(u16::from(config.window.min(MSNS)));
         let ttl = if is_due(aged::TTL) { None } else { Some((ip.header.ttl, ip.header.ttl)) };
         // Offsets of another behavior mean nothing.
@@ -42,10 +41,10 @@ impl Context {
             msn: Counter::between(next.msn, Some((oldest, next.msn.wrapping_sub(1)))),
             seq: Counter::between(next.seq, seq_bounds),
             ack: Counter::between(next.ack, ack_bounds),
-            may_scale_seq: seq_scaled.is_some(),
-            may_scale_ack: ack_scaled.is_some(),
-            seq_scaled: seq_scaled.unwrap_or(nothing),
-            ack_scaled: ack_scaled.unwrap_or(nothing),
+            may_scale_seq: seq_scaled.has_candidates(),
+            may_scale_ack: ack_scaled.has_candidates(),
+            seq_scaled,
+            ack_scaled,
             window: Counter::write(next.window, &self.window),
             ttl: Counter::between(ip.header.ttl, ttl),
             ip_id_offset: Counter::between(next.ip_id_offset(), offsets),
@@ -140,23 +139,21 @@ impl Fields {
 /// Octets of `rnd_8` and `seq_8` without their list.
 const EXTENDED: usize = 7;
 
-/// A scaled value, with the scaled candidates; 0 is no scale. What the other side may hold has the `residue` of the last value. Bounds may be
-/// of an older one: where its residue is another, they say nothing of the scaled ones. Nothing may wrap around: the residue
-/// is another one then.
+/// A scaled value with the scaled candidates, of which there are none without a scale, which is 0 then. What the other side may
+/// hold has the `residue` of the last value. Bounds may be of an older one: where its residue is another, they say nothing of the
+/// scaled ones. Nothing may wrap around: the residue is another one then.
 #[inline(always)]
-pub(super) fn scaled(
-    value: u32,
-    bounds: Option<(u32, u32)>,
-    scale: u32,
-    residue: impl Fn(u32) -> u32,
-) -> Option<Counter> {
-    if scale == 0 {
-        return None;
-    }
-    let (low, high) = bounds?;
+fn scaled(value: u32, bounds: Option<(u32, u32)>, scale: u32, residue: impl Fn(u32) -> u32) -> Counter {
+    let none = Counter::between(0_u32, None);
+    let (Some((low, high)), 1..) = (bounds, scale) else { return none };
     let residue = residue(scale);
-    let divided = |number: u32| (number % scale == residue).then_some(number / scale);
-    let is_in_step = low <= high && value >= low;
-    let (value, low, high) = (divided(value)?, divided(low)?, divided(high)?);
-    is_in_step.then(|| Counter::between(value, Some((low, high))))
+    let is_in_step = low <= high
+        && value >= low
+        && value % scale == residue
+        && low % scale == residue
+        && high % scale == residue;
+    if !is_in_step {
+        return none;
+    }
+    Counter::between(value / scale, Some((low / scale, high / scale)))
 }

@@ -241,31 +241,51 @@ impl Context {
         config: &CompressorConfig,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
-        let last = &room.0;
-        let mut next = *last;
-        segment.put_into(&mut next);
+        let last = room.0;
+        let compressed = self.compress_behind(now, segment, &last, &mut room.0, base, cid, config, out);
+        if compressed.is_err() {
+            room.0 = last;
+        }
+        compressed
+    }
+
+    /// Compresses a packet whose state is to be `next`, and is the `last` one so far.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
+    fn compress_behind(
+        &mut self,
+        now: Instant,
+        segment: &Segment<'_>,
+        last: &State,
+        next: &mut State,
+        base: Option<&Base>,
+        cid: Cid,
+        config: &CompressorConfig,
+        out: &mut [u8],
+    ) -> Result<Compressed, Refused> {
+        segment.put_into(next);
         // "The entire table of TCP options items is always replicated" (RFC 6846, section 6.3.7).
         if let Some(base) = base.filter(|_| self.is_new) {
             next.options = base.room.0.options;
         }
         let has_other_options = next.options.take(segment.options).ok_or(Refused::ByThisPacket)?;
-        self.life.note(moment(now), &next, last);
+        self.life.note(moment(now), next, last);
         self.is_rooted |= self.life.has_shaken_hands();
         self.note_refresh(now, config);
-        self.note(&mut next, last, has_other_options || self.is_new, config);
+        self.note(next, last, has_other_options || self.is_new, config);
 
         let space = config.channel.cids();
         let frame = Frame::new(cid, space);
         let payload = segment.payload();
         let mut writer = Writer::new(out, frame.len());
-        let is_farewell = payload.is_empty() && self.life.is_farewell(&next, last);
+        let is_farewell = payload.is_empty() && self.life.is_farewell(next, last);
         let mut written = if is_farewell {
-            self.write_farewell(now, &mut writer, &mut next, last, segment, config)
+            self.write_farewell(now, &mut writer, next, last, segment, config)
         } else {
-            self.write(now, &mut writer, &mut next, last, segment, config)
+            self.write(now, &mut writer, next, last, segment, config)
         };
         if matches!(written.format, Format::Ir | Format::IrDyn) {
-            self.write_in_full(&mut writer, &mut written, &mut next, last, segment, (base, space), config)?;
+            self.write_in_full(&mut writer, &mut written, next, last, segment, (base, space), config)?;
         }
         let format = written.format;
         let end = writer.finish()?;
@@ -275,8 +295,7 @@ impl Context {
         }
         let refresh = self.refreshing && format.is_initialization();
         self.note_sent(now, config);
-        self.commit(&mut next, last, &written, payload.len(), config);
-        room.0 = next;
+        self.commit(next, last, &written, payload.len(), config);
         let compressed = Compressed {
             cid,
             profile: ProfileId::Tcp,
