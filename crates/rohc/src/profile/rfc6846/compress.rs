@@ -75,7 +75,7 @@ pub(crate) struct Context {
     pub(super) window: Range<u16>,
     pub(super) ip_id_offset: Range<u16>,
     pub(super) timestamps: [Numbers; 2],
-    /// What has changed, a bit for each of [`aged`], and is not said often enough; packets since it has changed.
+    /// Fields that have changed and are due, a bit for each of [`aged`]; packets since each of them has changed.
     pub(super) young: u16,
     pub(super) ages: [u8; aged::COUNT],
     /// Packets that had an item in their list; packets since the content of an item has changed.
@@ -106,9 +106,9 @@ pub(super) struct Written {
     pub(super) is_right: bool,
 }
 
-/// What a compressed packet needs.
+/// Needs of a compressed packet.
 pub(super) struct Plan {
-    /// What is due, a bit for each of [`aged`].
+    /// Fields that are due, a bit for each of [`aged`].
     pub(super) due: u16,
     /// The list must be there, or the RSF flags, TTL or use of ECN.
     pub(super) extended: bool,

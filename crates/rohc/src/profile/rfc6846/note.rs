@@ -21,7 +21,7 @@ use crate::refresh::{Due, Refresh};
 /// What the TCP checksum does not cover: where a change of it is lost, a CRC of 3 bits is all that tells.
 const UNCOVERED: u16 = 1 << aged::TTL | 1 << aged::DSCP | 1 << aged::DF | 1 << aged::OUTER_TTL;
 
-/// What only `co_common` says.
+/// Fields that only `co_common` has.
 const COMMON: u16 = 1 << aged::DSCP
     | 1 << aged::DF
     | 1 << aged::URG_PTR
@@ -30,7 +30,7 @@ const COMMON: u16 = 1 << aged::DSCP
     | 1 << aged::OUTER_TTL
     | 1 << aged::FLAGS;
 
-/// What `rnd_8`, `seq_8` and `co_common` say.
+/// Fields that only `rnd_8`, `seq_8` and `co_common` have.
 const EXTENDED: u16 = 1 << aged::TTL | 1 << aged::ECN_USED | 1 << aged::LIST;
 
 /// Packets that say such a change with a CRC of 7 bits, until one is acknowledged: more in a row than are likely to be
@@ -215,7 +215,7 @@ impl Context {
         if self.young == 0 { 0 } else { self.younger_than(config.repetitions) }
     }
 
-    /// Fields that have changed and were not said in so many packets, or in as many as they need.
+    /// Fields that have changed, each until it was in so many packets, or in as many as it needs.
     #[cold]
     fn younger_than(&self, repetitions: u8) -> u16 {
         let is_due = |what: usize, age: u8| {
@@ -226,7 +226,7 @@ impl Context {
         self.young & ages.fold(0, |due, (what, age)| due | bit(what, is_due(what, *age)))
     }
 
-    /// Everything that has changed was said once more.
+    /// Counts a packet for every field that has changed.
     #[cold]
     fn age(&mut self, config: &CompressorConfig) {
         for age in &mut self.ages {
