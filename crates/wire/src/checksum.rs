@@ -14,25 +14,34 @@ impl Sum {
     /// Adds octets as big-endian 16-bit words; an odd last octet is padded with zero.
     #[inline]
     pub fn octets(mut self, octets: &[u8]) -> Self {
-        // Four octets at a time: a 32-bit word is congruent to the sum of its halves modulo 2^16 - 1.
-        let mut words = octets.chunks_exact(4);
-        for word in &mut words {
-            self.0 += u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
+        // A word of 64 bits is congruent to the sum of its quarters modulo 2^16 - 1.
+        let (words, rest) = octets.as_chunks::<8>();
+        for word in words {
+            self = self.add(u64::from_ne_bytes(*word));
         }
-        match *words.remainder() {
-            [] => {}
-            [a] => self.0 += u64::from(u16::from_ne_bytes([a, 0])),
-            [a, b] => self.0 += u64::from(u16::from_ne_bytes([a, b])),
-            [a, b, c, ..] => self.0 += u64::from(u32::from_ne_bytes([a, b, c, 0])),
+        let (words, rest) = rest.as_chunks::<4>();
+        for word in words {
+            self = self.add(u64::from(u32::from_ne_bytes(*word)));
         }
-        self
+        match *rest {
+            [] => self,
+            [a] => self.add(u64::from(u16::from_ne_bytes([a, 0]))),
+            [a, b] => self.add(u64::from(u16::from_ne_bytes([a, b]))),
+            [a, b, c, ..] => self.add(u64::from(u32::from_ne_bytes([a, b, c, 0]))),
+        }
     }
 
     /// Adds one word.
     #[inline]
-    pub fn word(mut self, word: u16) -> Self {
-        self.0 += u64::from(word.to_be());
-        self
+    pub fn word(self, word: u16) -> Self {
+        self.add(u64::from(word.to_be()))
+    }
+
+    /// Adds a number modulo 2^64 - 1.
+    #[inline]
+    fn add(self, number: u64) -> Self {
+        let (sum, carry) = self.0.overflowing_add(number);
+        Self(sum + u64::from(carry))
     }
 
     /// The sum in 16 bits.

@@ -154,12 +154,11 @@ impl IpHeader {
     /// Sum of the pseudo-header: addresses, protocol, and octets from the transport header on. RFC 768; RFC 8200, section 8.1.
     #[inline]
     pub(crate) fn pseudo_header(&self, protocol: u8, len: usize) -> Sum {
-        let octets = self.version.address_len();
-        Sum::ZERO
-            .octets(self.source.get(..octets).unwrap_or_default())
-            .octets(self.destination.get(..octets).unwrap_or_default())
-            .word(u16::from(protocol))
-            .word(len as u16)
+        let ends = match self.version {
+            Version::V4 => Sum::ZERO.octets(&self.source[..4]).octets(&self.destination[..4]),
+            Version::V6 => Sum::ZERO.octets(&self.source).octets(&self.destination),
+        };
+        ends.word(u16::from(protocol)).word(len as u16)
     }
 
     /// Writes the header to octet `at` of `out` and returns its end. `next` is its Protocol, `behind` the octets that follow it.

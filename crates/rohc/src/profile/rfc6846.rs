@@ -52,7 +52,6 @@ use options::Sent;
 pub(crate) use pattern::Pattern;
 pub(crate) use replicate::Base;
 pub(crate) use segment::Segment;
-use state::Behavior;
 pub(crate) use state::TcpRoom;
 
 use crate::profile::ProfileId;
@@ -85,17 +84,6 @@ struct Fields {
     may_scale_ack: bool,
     /// The IP-ID stands as a whole.
     has_whole_ip_id: bool,
-    ip_id: u16,
-    ack_flag: bool,
-    urg_flag: bool,
-    psh_flag: bool,
-    rsf: u8,
-    ecn_used: bool,
-    behavior: Behavior,
-    df: bool,
-    dscp: u8,
-    urg_ptr: u16,
-    ack_stride: u16,
     /// `ttl_irregular_chain_flag`.
     outer_ttl: bool,
     says: Says,
@@ -108,7 +96,6 @@ impl Fields {
     /// To be read by a context with that state.
     #[inline]
     fn read(state: &State) -> Self {
-        let ip = state.inner();
         let ack_scaled = if state.ack_stride == 0 { 0 } else { state.ack / u32::from(state.ack_stride) };
         Self {
             msn: Counter::read(state.msn),
@@ -117,25 +104,19 @@ impl Fields {
             seq_scaled: Counter::read(state.seq_scaled),
             ack_scaled: Counter::read(ack_scaled),
             window: Counter::read(state.window),
-            ttl: Counter::read(ip.ttl),
+            ttl: Counter::read(state.inner().header.ttl),
             ip_id_offset: Counter::read(state.ip_id_offset()),
             may_scale_seq: true,
             may_scale_ack: true,
             has_whole_ip_id: false,
-            ip_id: 0,
-            ack_flag: true,
-            urg_flag: false,
-            psh_flag: false,
-            rsf: 0,
-            ecn_used: state.ecn_used,
-            behavior: ip.behavior,
-            df: ip.df,
-            dscp: ip.tos >> 2,
-            urg_ptr: state.urg_ptr,
-            ack_stride: state.ack_stride,
             outer_ttl: false,
             says: Says::default(),
-            options: Sent { present: 0, changed: 0, timestamps: state.options.timestamps.map(Counter::read) },
+            options: Sent {
+                present: 0,
+                changed: 0,
+                used: 0,
+                timestamps: state.options.timestamps.map(Counter::read),
+            },
             crc3: 0,
             crc7: 0,
         }
@@ -169,13 +150,4 @@ fn irregular<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> 
     header::tcp_irregular(c, state)?;
     let ack = state.ack;
     options::irregular(c, &mut state.options, &mut x.options, ack)
-}
-
-/// [`irregular`] where there is one IP header without extension headers, ECN is not used, and there is no option but
-/// timestamps.
-#[inline(always)]
-fn plain_irregular<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields, has_stamps: bool) -> Step {
-    ip::ip_id_enc_irreg(c, state.inner_mut())?;
-    header::tcp_irregular(c, state)?;
-    if has_stamps { options::timestamps_irregular(c, &mut state.options, &mut x.options) } else { Ok(()) }
 }

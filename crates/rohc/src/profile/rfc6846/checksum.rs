@@ -4,10 +4,12 @@
 //! delivered only if its own is right as well. Our compressor sends an IR-DYN packet where checksums are wrong from now on, others
 //! do not; so a wrong checksum is no damage where there is no other sign of it, or where it shows that it is the sender's.
 
+use thinair_wire::checksum::Sum;
+use thinair_wire::header::protocol;
+
 use super::decompress::{Context, Packet};
 use super::doubt::TURN;
 use super::formats::has_crc7;
-use super::segment::{checksum_is_right, checksum_sum, is_checksum_to_come};
 use super::state::State;
 use crate::arrival::Moment;
 use crate::state::DecompressorState;
@@ -37,22 +39,23 @@ impl Context {
 /// True if the TCP checksum of a packet that was rebuilt is right.
 #[inline]
 pub(super) fn is_right(packet: &Packet<'_>, out: &[u8], len: usize) -> bool {
-    checksum_is_right(packet.next.inner(), out.get(ip_len(packet)..len).unwrap_or_default(), packet.payload)
+    sum(packet, out, len) == u16::MAX
 }
 
-/// The sum of a packet that was rebuilt: 0, modulo 2^16 - 1, if its TCP checksum is right.
-pub(super) fn sum(packet: &Packet<'_>, out: &[u8], len: usize) -> u16 {
-    checksum_sum(packet.next.inner(), out.get(ip_len(packet)..len).unwrap_or_default(), packet.payload)
-}
-
-/// True if the sender has left the TCP checksum of a packet to its network interface.
-pub(super) fn is_to_come(packet: &Packet<'_>, len: usize) -> bool {
-    let next = &packet.next;
-    is_checksum_to_come(next.inner(), next.checksum, len - ip_len(packet) + packet.payload.len())
-}
-
-/// Octets of all IP headers.
+/// Sum of a packet that was rebuilt: 2^16 - 1 if its TCP checksum is right. Behind a routing header it seems wrong.
 #[inline]
-fn ip_len(packet: &Packet<'_>) -> usize {
-    packet.next.ips().iter().map(|ip| ip.len() + usize::from(ip.extensions)).sum()
+pub(super) fn sum(packet: &Packet<'_>, out: &[u8], len: usize) -> u16 {
+    let tcp = out.get(packet.next.ip_len()..len).unwrap_or_default();
+    pseudo_header(packet, tcp.len()).octets(tcp).octets(packet.payload).fold()
+}
+
+/// True if the TCP checksum is the sum of the pseudo-header alone: the sender has left the rest to its network interface.
+pub(super) fn is_to_come(packet: &Packet<'_>, len: usize) -> bool {
+    packet.next.checksum == pseudo_header(packet, len - packet.next.ip_len()).fold()
+}
+
+/// Sum of the pseudo-header of a packet with so many octets of TCP header.
+#[inline]
+fn pseudo_header(packet: &Packet<'_>, tcp_len: usize) -> Sum {
+    packet.next.inner().header.pseudo_header(protocol::TCP, tcp_len + packet.payload.len())
 }

@@ -6,8 +6,6 @@ use thinair_wire::crc::Check;
 use super::compress::{Context, MSNS, Plan, aged};
 use super::encodings::Counter;
 use super::formats::{base, co_common_len, formats, has_crc7};
-use super::options::Sent;
-use super::segment::Segment;
 use super::state::State;
 use super::{Fields, Says, irregular};
 use crate::compressor::CompressorConfig;
@@ -16,60 +14,42 @@ use crate::profile::Format;
 impl Context {
     /// What a compressed packet may have to say.
     #[inline]
-    fn fields(
+    pub(super) fn fields(
         &self,
         next: &State,
-        sent: &Sent,
-        segment: &Segment<'_>,
+        last: &State,
+        payload: u32,
         plan: &Plan,
         config: &CompressorConfig,
     ) -> Fields {
         let ip = next.inner();
-        let is_due = |what: usize| self.is_due(what, config);
-        let payload = segment.payload().len() as u32;
+        let sent = self.sent(next, last, config);
+        let is_due = |what: usize| plan.due >> what & 1 == 1;
         let (seq_bounds, ack_bounds) = (self.seq.bounds(), self.ack.bounds());
-        let seq_scale = (self.scaled_seqs >= config.window && payload == u32::from(self.payload))
-            .then_some(payload)
-            .filter(|payload| *payload > 0);
+        let seq_scale =
+            if self.scaled_seqs >= config.window && payload == u32::from(self.payload) { payload } else { 0 };
         let stride = u32::from(next.ack_stride);
-        let ack_scale = (self.scaled_acks >= config.window && !is_due(aged::STRIDE))
-            .then_some(stride)
-            .filter(|stride| *stride > 0);
-        let (last_ack, seq_residue) = plan.last;
-        let seq_scaled = scaled(next.seq, seq_bounds, seq_scale, seq_residue);
-        let ack_scaled = scaled(next.ack, ack_bounds, ack_scale, last_ack.checked_rem(stride).unwrap_or(0));
-        let nothing = Counter::between(0_u32, None);
+        let ack_scale = if self.scaled_acks >= config.window && !is_due(aged::STRIDE) { stride } else { 0 };
+        let seq_scaled = scaled(next.seq, seq_bounds, seq_scale, |_| last.seq_residue);
+        let ack_scaled = scaled(next.ack, ack_bounds, ack_scale, |stride| last.ack % stride);
         let oldest = next.msn.wrapping_sub(u16::from(config.window.min(MSNS)));
-        let ttl = if is_due(aged::TTL) { None } else { Some((ip.ttl, ip.ttl)) };
+        let ttl = if is_due(aged::TTL) { None } else { Some((ip.header.ttl, ip.header.ttl)) };
+        // Offsets of another behavior mean nothing.
+        let is_whole = plan.ip_id || is_due(aged::BEHAVIOR);
+        let offsets = if is_whole { None } else { self.ip_id_offset.bounds() };
         Fields {
             msn: Counter::between(next.msn, Some((oldest, next.msn.wrapping_sub(1)))),
             seq: Counter::between(next.seq, seq_bounds),
             ack: Counter::between(next.ack, ack_bounds),
-            seq_scaled: seq_scaled.unwrap_or(nothing),
-            ack_scaled: ack_scaled.unwrap_or(nothing),
+            may_scale_seq: seq_scaled.has_candidates(),
+            may_scale_ack: ack_scaled.has_candidates(),
+            seq_scaled,
+            ack_scaled,
             window: Counter::write(next.window, &self.window),
-            ttl: Counter::between(ip.ttl, ttl),
-            // Offsets of another behaviour mean nothing.
-            ip_id_offset: if plan.ip_id || is_due(aged::BEHAVIOR) {
-                Counter::between(next.ip_id_offset(), None)
-            } else {
-                Counter::write(next.ip_id_offset(), &self.ip_id_offset)
-            },
-            may_scale_seq: seq_scaled.is_some(),
-            may_scale_ack: ack_scaled.is_some(),
+            ttl: Counter::between(ip.header.ttl, ttl),
+            ip_id_offset: Counter::between(next.ip_id_offset(), offsets),
             has_whole_ip_id: false,
-            ip_id: ip.id,
-            ack_flag: next.ack_flag,
-            urg_flag: next.urg_flag,
-            psh_flag: next.psh_flag,
-            rsf: next.rsf,
-            ecn_used: next.ecn_used,
-            behavior: ip.behavior,
-            df: ip.df,
-            dscp: ip.tos >> 2,
-            urg_ptr: next.urg_ptr,
-            ack_stride: next.ack_stride,
-            outer_ttl: next.ip_count > 1 && is_due(aged::OUTER_TTL),
+            outer_ttl: is_due(aged::OUTER_TTL),
             says: Says {
                 ack_stride: is_due(aged::STRIDE),
                 urg_ptr: is_due(aged::URG_PTR),
@@ -77,63 +57,62 @@ impl Context {
                 ttl: is_due(aged::TTL),
                 list: is_due(aged::LIST) || sent.present != 0,
             },
-            options: *sent,
+            options: sent,
             crc3: 0,
             crc7: 0,
         }
     }
+}
 
-    /// Writes the least format that says everything; `None` if there is none.
-    pub(super) fn write(
-        &self,
-        writer: &mut Writer<'_>,
-        next: &mut State,
-        sent: &mut Sent,
-        segment: &Segment<'_>,
-        plan: &Plan,
-        config: &CompressorConfig,
-    ) -> Option<Format> {
-        let x = self.fields(next, sent, segment, plan, config);
-        let headers = segment.headers();
-        let all = formats(next);
-        let extended = plan.extended || x.says.list;
-        let crc3 = if extended || plan.common { 0 } else { Check::Crc3.of(headers) };
-        let first = x;
-        for &format in all {
-            let is_strong = has_crc7(format);
-            if plan.common && format != Format::CoCommon || extended && !is_strong {
+/// Writes the least format that says everything; `None` if there is none.
+#[inline]
+pub(super) fn compressed(
+    writer: &mut Writer<'_>,
+    next: &mut State,
+    headers: &[u8],
+    plan: &Plan,
+    x: &mut Fields,
+) -> Option<Format> {
+    let extended = plan.extended || x.says.list;
+    if !(extended || plan.common) {
+        x.crc3 = Check::Crc3.of(headers);
+    }
+    for &format in formats(next) {
+        let is_strong = has_crc7(format);
+        if plan.common && format != Format::CoCommon || extended && !is_strong || !x.may_fit(format) {
+            continue;
+        }
+        if is_strong {
+            x.crc7 = Check::Crc7.of(headers);
+            if format != Format::CoCommon && co_common_len(next, x) < EXTENDED {
                 continue;
-            }
-            if !x.may_fit(format) {
-                continue;
-            }
-            let mut x = first;
-            x.crc3 = crc3;
-            if is_strong {
-                x.crc7 = Check::Crc7.of(headers);
-                if format != Format::CoCommon && co_common_len(&x) < EXTENDED {
-                    continue;
-                }
-            }
-            writer.rewind();
-            if self.try_format(format, writer, next, &mut x).is_ok() {
-                *sent = x.options;
-                return Some(format);
             }
         }
-        None
+        writer.rewind();
+        if try_format(format, writer, next, x).is_ok() {
+            return Some(format);
+        }
+        x.forget();
     }
+    None
+}
 
-    #[inline]
-    fn try_format(&self, format: Format, writer: &mut Writer<'_>, next: &mut State, x: &mut Fields) -> Step {
-        base(format, writer, next, x)?;
-        let is_complete = x.seq.is_known() && x.ack.is_known() && x.window.is_known();
-        Coder::enforce(writer, is_complete)?;
-        irregular(writer, next, x).map_err(|_| Refusal::DoesNotFit)
-    }
+/// Writes a packet in a format if that says everything.
+#[inline]
+fn try_format(format: Format, writer: &mut Writer<'_>, next: &mut State, x: &mut Fields) -> Step {
+    base(format, writer, next, x)?;
+    let is_complete = x.seq.is_known() && x.ack.is_known() && x.window.is_known();
+    Coder::enforce(writer, is_complete)?;
+    irregular(writer, next, x).map_err(|_| Refusal::DoesNotFit)
 }
 
 impl Fields {
+    /// Forgets which numbers a format has said that did not fit.
+    #[cold]
+    fn forget(&mut self) {
+        (self.seq.said, self.ack.said, self.window.said) = (false, false, false);
+    }
+
     /// Whether a format has a place for each number that has changed, so that it is worth trying.
     #[inline(always)]
     pub(super) fn may_fit(&self, format: Format) -> bool {
@@ -160,22 +139,21 @@ impl Fields {
 /// Octets of `rnd_8` and `seq_8` without their list.
 const EXTENDED: usize = 7;
 
-/// A scaled value, with the scaled candidates. What the other side may hold has the `residue` of the last value. Bounds may be
-/// of an older one: where its residue is another, they say nothing of the scaled ones. Nothing may wrap around: the residue
-/// is another one then.
+/// A scaled value with the scaled candidates, of which there are none without a scale, which is 0 then. What the other side may
+/// hold has the `residue` of the last value. Bounds may be of an older one: where its residue is another, they say nothing of the
+/// scaled ones. Nothing may wrap around: the residue is another one then.
 #[inline(always)]
-pub(super) fn scaled(
-    value: u32,
-    bounds: Option<(u32, u32)>,
-    scale: Option<u32>,
-    residue: u32,
-) -> Option<Counter> {
-    let (low, high) = bounds?;
-    let scale = scale?;
+fn scaled(value: u32, bounds: Option<(u32, u32)>, scale: u32, residue: impl Fn(u32) -> u32) -> Counter {
+    let none = Counter::between(0_u32, None);
+    let (Some((low, high)), 1..) = (bounds, scale) else { return none };
+    let residue = residue(scale);
     let is_in_step = low <= high
         && value >= low
         && value % scale == residue
         && low % scale == residue
         && high % scale == residue;
-    is_in_step.then(|| Counter::between(value / scale, Some((low / scale, high / scale))))
+    if !is_in_step {
+        return none;
+    }
+    Counter::between(value / scale, Some((low / scale, high / scale)))
 }

@@ -14,7 +14,7 @@ use super::segment::Segment;
 use super::state::{State, TcpRoom};
 use super::{ir, ir_dyn};
 use crate::caution::Caution;
-use crate::cid::Cid;
+use crate::cid::{Cid, CidSpace};
 use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::framing::Frame;
 use crate::profile::{Format, ProfileId};
@@ -75,7 +75,8 @@ pub(crate) struct Context {
     pub(super) window: Range<u16>,
     pub(super) ip_id_offset: Range<u16>,
     pub(super) timestamps: [Numbers; 2],
-    /// Packets since something has changed.
+    /// Fields that have changed and are due, a bit for each of [`aged`]; packets since each of them has changed.
+    pub(super) young: u16,
     pub(super) ages: [u8; aged::COUNT],
     /// Packets that had an item in their list; packets since the content of an item has changed.
     pub(super) told: [u8; ITEMS],
@@ -94,22 +95,27 @@ pub(crate) struct Context {
     pub(super) ecn: Ecn,
 }
 
-/// What is decided before a packet is written.
-pub(super) struct Plan {
-    /// An IR packet says it, and nothing less.
-    pub(super) whole: bool,
-    /// The same for an IR-DYN packet.
-    pub(super) dynamic: bool,
+/// A packet that was written, or is to be written as an IR or IR-DYN packet.
+pub(super) struct Written {
+    pub(super) format: Format,
+    /// Options that are in the list as a whole, a bit for each place.
+    pub(super) present: u16,
+    /// Items of the options, a bit for each index.
+    pub(super) used: u16,
     /// The TCP checksum is right.
     pub(super) is_right: bool,
+}
+
+/// Needs of a compressed packet.
+pub(super) struct Plan {
+    /// Fields that are due, a bit for each of [`aged`].
+    pub(super) due: u16,
     /// The list must be there, or the RSF flags, TTL or use of ECN.
     pub(super) extended: bool,
     /// Only `co_common` says it.
     pub(super) common: bool,
     /// The IP-ID as a whole, which does not depend on the MSN.
     pub(super) ip_id: bool,
-    /// Acknowledgment number and `seq_number_residue` of the packet before.
-    pub(super) last: (u32, u32),
 }
 
 impl Context {
@@ -152,7 +158,8 @@ impl Context {
             ip_id_offset: Range::new(),
             timestamps: [Numbers::NONE; 2],
             // The IR packets say everything.
-            ages: [u8::MAX; aged::COUNT],
+            young: 0,
+            ages: [0; aged::COUNT],
             told: [0; ITEMS],
             same: [0; ITEMS],
             payload: 0,
@@ -180,7 +187,7 @@ impl Context {
     /// Whether a packet is of the flow.
     #[inline]
     pub(crate) fn is_flow_of(&self, room: &TcpRoom, segment: &Segment<'_>) -> bool {
-        !self.pattern && room.0.is_flow_of(&segment.state)
+        !self.pattern && segment.is_of(&room.0)
     }
 
     /// Begins with IR packets again, as a new context does.
@@ -234,53 +241,53 @@ impl Context {
         config: &CompressorConfig,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
-        let mut next = segment.state;
+        let last = room.0;
+        let compressed = self.compress_behind(now, segment, &last, &mut room.0, base, cid, config, out);
+        if compressed.is_err() {
+            room.0 = last;
+        }
+        compressed
+    }
+
+    /// Compresses a packet whose state is to be `next`, and is the `last` one so far.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
+    fn compress_behind(
+        &mut self,
+        now: Instant,
+        segment: &Segment<'_>,
+        last: &State,
+        next: &mut State,
+        base: Option<&Base>,
+        cid: Cid,
+        config: &CompressorConfig,
+        out: &mut [u8],
+    ) -> Result<Compressed, Refused> {
+        segment.put_into(next);
         // "The entire table of TCP options items is always replicated" (RFC 6846, section 6.3.7).
-        next.options = base.filter(|_| self.is_new).map_or(&room.0, |base| &base.room.0).options;
-        next.options.read(segment.options).ok_or(Refused::ByThisPacket)?;
-        self.life.note(moment(now), &next, &room.0);
+        if let Some(base) = base.filter(|_| self.is_new) {
+            next.options = base.room.0.options;
+        }
+        let has_other_options = next.options.take(segment.options).ok_or(Refused::ByThisPacket)?;
+        self.life.note(moment(now), next, last);
         self.is_rooted |= self.life.has_shaken_hands();
         self.note_refresh(now, config);
-        self.note(&mut next, &room.0, config);
+        self.note(next, last, has_other_options || self.is_new, config);
 
         let space = config.channel.cids();
         let frame = Frame::new(cid, space);
         let payload = segment.payload();
         let mut writer = Writer::new(out, frame.len());
-        let brief = (payload.is_empty() && self.life.is_farewell(&next, &room.0))
-            .then(|| (self.behind(&room.0), CompressorConfig { repetitions: 1, window: 1, ..*config }));
-        let (context, terms) = brief.as_ref().map_or((&*self, config), |(context, terms)| (context, terms));
-        let plan = context.plan(now, &next, &room.0, segment, terms);
-        let mut sent = context.sent(&next, &room.0, terms);
-        let mut format = if self.left_ir > 0 || plan.whole {
-            Format::Ir
-        } else if self.left_dyn > 0 || plan.dynamic {
-            Format::IrDyn
+        let is_farewell = payload.is_empty() && self.life.is_farewell(next, last);
+        let mut written = if is_farewell {
+            self.write_farewell(now, &mut writer, next, last, segment, config)
         } else {
-            let found = context.write(&mut writer, &mut next, &mut sent, segment, &plan, terms);
-            found.unwrap_or(Format::IrDyn)
+            self.write(now, &mut writer, next, last, segment, config)
         };
-        if format == Format::IrDyn && !self.is_rooted {
-            format = Format::Ir;
+        if matches!(written.format, Format::Ir | Format::IrDyn) {
+            self.write_in_full(&mut writer, &mut written, next, last, segment, (base, space), config)?;
         }
-        if matches!(format, Format::Ir | Format::IrDyn) {
-            sent.present = u16::MAX;
-            if let Some(base) =
-                base.filter(|base| format == Format::Ir && replicate::suits(&base.room.0, &next))
-            {
-                let crc7 = Check::Crc7.of(segment.headers());
-                writer.rewind();
-                if replicate::write(&mut writer, base, space, crc7, &mut next, &mut sent).is_ok() {
-                    format = Format::IrCr;
-                }
-            }
-        }
-        if matches!(format, Format::Ir | Format::IrDyn) {
-            writer.rewind();
-            let mut says_stride = next.ack_stride != 0 || self.reused;
-            let write = if format == Format::Ir { ir } else { ir_dyn };
-            write(&mut writer, &mut next, &mut sent, &mut says_stride).map_err(|_| Refused::ByThisPacket)?;
-        }
+        let format = written.format;
         let end = writer.finish()?;
         let len = frame.close(end, payload, out)?;
         if format.is_initialization() {
@@ -288,8 +295,7 @@ impl Context {
         }
         let refresh = self.refreshing && format.is_initialization();
         self.note_sent(now, config);
-        self.commit(&mut next, &room.0, &sent, format, (payload.len(), plan.is_right), config);
-        room.0 = next;
+        self.commit(next, last, &written, payload.len(), config);
         let compressed = Compressed {
             cid,
             profile: ProfileId::Tcp,
@@ -301,5 +307,44 @@ impl Context {
         };
         self.timer.sent(now, &compressed, format == Format::Ir, self.policy(config));
         Ok(compressed)
+    }
+
+    /// Writes an IR, IR-DYN or IR-CR packet.
+    #[cold]
+    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
+    fn write_in_full(
+        &self,
+        writer: &mut Writer<'_>,
+        written: &mut Written,
+        next: &mut State,
+        last: &State,
+        segment: &Segment<'_>,
+        (base, space): (Option<&Base>, CidSpace),
+        config: &CompressorConfig,
+    ) -> Result<(), Refused> {
+        if !self.is_rooted {
+            written.format = Format::Ir;
+        }
+        let mut sent = self.sent(next, last, config);
+        sent.present = u16::MAX;
+        (written.present, written.used) = (sent.present, sent.used);
+        writer.rewind();
+        if let Some(base) = base
+            && written.format == Format::Ir
+            && replicate::suits(&base.room.0, next)
+        {
+            let crc7 = Check::Crc7.of(segment.headers());
+            if replicate::write(writer, base, space, crc7, next, &mut sent).is_ok() {
+                written.format = Format::IrCr;
+                written.present = sent.present;
+                return Ok(());
+            }
+            writer.rewind();
+        }
+        let mut says_stride = next.ack_stride != 0 || self.reused;
+        let write = if written.format == Format::Ir { ir } else { ir_dyn };
+        write(writer, next, &mut sent, &mut says_stride).map_err(|_| Refused::ByThisPacket)?;
+        written.present = sent.present;
+        Ok(())
     }
 }

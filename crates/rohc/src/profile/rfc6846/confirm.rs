@@ -82,7 +82,7 @@ impl Context {
         self.base = None;
         // Everything that has changed is in the packet that was acknowledged, or in one before it.
         (self.left_ir, self.left_dyn, self.refreshing) = (0, 0, false);
-        self.ages.fill(u8::MAX);
+        self.young = 0;
         for &index in room.0.options.structure() {
             self.told[usize::from(index) % ITEMS] = u8::MAX;
         }

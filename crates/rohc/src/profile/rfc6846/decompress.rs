@@ -14,7 +14,7 @@ use super::replicate::{Head, ir_cr, replicate_chain};
 use super::segment::rebuild;
 use super::solve::{MARKED, Mark, NUMBERS};
 use super::state::{Ip, MAX_IP, SYN, State, TcpRoom};
-use super::{Fields, ir, ir_dyn, irregular, plain_irregular};
+use super::{Fields, ir, ir_dyn, irregular};
 use crate::arrival::{Arrivals, Moment};
 use crate::cid::{Cid, CidSpace};
 use crate::decompressor::{Failure, Verified, verify_crc8};
@@ -373,17 +373,14 @@ impl Context {
     fn read<'p>(&self, packet: &Header<'p>, last: &State, found: &mut Packet<'p>) -> Result<(), Failure> {
         let next = &mut found.next;
         let mut x = Fields::read(last);
+        next.set_implied_flags();
         let (format, mut reader) = read_base(packet, next, &mut x)?;
         apply(&x, format, last, next)?;
         // Without a list the options are those of the last packet, and all of them known.
         if x.says.list && !knows_options(next, x.options.present) {
             return Err(Failure::UnknownItem(format));
         }
-        match next.has_stamps_alone().filter(|_| !x.says.list) {
-            Some(has_stamps) => plain_irregular(&mut reader, next, &mut x, has_stamps),
-            None => irregular(&mut reader, next, &mut x),
-        }
-        .map_err(unreadable)?;
+        irregular(&mut reader, next, &mut x).map_err(unreadable)?;
         let payload = reader.remaining();
         if matches!(format, Format::Rnd2 | Format::Rnd6 | Format::Seq2 | Format::Seq6) {
             if payload.is_empty() || !last.has_scaled {
@@ -484,6 +481,7 @@ impl Context {
             }
             _ => {}
         }
+        next.set_implied_flags();
         let (format, _) = read_base(packet, &mut { next }, &mut { x }).ok()?;
         base(format, &mut tracer, &mut next, &mut x).ok()?;
         apply(&x, format, &room.0, &mut next).ok()?;
@@ -516,28 +514,18 @@ fn apply(x: &Fields, format: Format, last: &State, next: &mut State) -> Result<(
     next.msn = x.msn.get();
     next.seq = x.seq.value;
     next.ack = x.ack.value;
-    next.ack_stride = x.ack_stride;
     if matches!(format, Format::Rnd4 | Format::Seq4) {
         let stride = u32::from(last.ack_stride);
         let residue = last.ack.checked_rem(stride).ok_or(Failure::Malformed)?;
         next.ack = x.ack_scaled.value.wrapping_mul(stride).wrapping_add(residue);
     }
     next.window = x.window.get();
-    (next.ack_flag, next.urg_flag, next.psh_flag, next.rsf) = (x.ack_flag, x.urg_flag, x.psh_flag, x.rsf);
-    (next.ecn_used, next.urg_ptr) = (x.ecn_used, x.urg_ptr);
     let msn = next.msn;
     let ip = next.inner_mut();
-    ip.ttl = x.ttl.get();
-    ip.tos = x.dscp << 2 | ip.tos & 0b11;
-    if !ip.v6 {
-        ip.df = x.df;
-        ip.behavior = x.behavior;
-        if x.has_whole_ip_id {
-            ip.id = x.ip_id;
-        } else if ip.behavior.is_sequential() {
-            let offset: u16 = x.ip_id_offset.get();
-            ip.id = ip.behavior.nbo(offset.wrapping_add(msn));
-        }
+    ip.header.ttl = x.ttl.get();
+    if !x.has_whole_ip_id && ip.behavior.is_sequential() {
+        let offset: u16 = x.ip_id_offset.get();
+        ip.header.id = ip.behavior.counted(offset.wrapping_add(msn));
     }
     Ok(())
 }
@@ -546,15 +534,17 @@ fn apply(x: &Fields, format: Format, last: &State, next: &mut State) -> Result<(
 /// does not change.
 #[inline]
 fn is_unmoved(next: &State, last: &State) -> bool {
-    let fields = |ip: &Ip| u32::from_le_bytes([ip.tos, ip.ttl, u8::from(ip.df), ip.behavior as u8]);
+    let fields = |ip: &Ip| {
+        u32::from_le_bytes([ip.header.tos, ip.header.ttl, u8::from(ip.header.df), ip.behavior as u8])
+    };
     next.ips.each_ref().map(fields) == last.ips.each_ref().map(fields)
 }
 
-/// Whether a compressor can have sent such headers: "a compressor MUST NOT assign [a sequential behaviour] to tunneling
+/// Whether a compressor can have sent such headers: "a compressor MUST NOT assign [a sequential behavior] to tunneling
 /// headers" (RFC 6846, section 6.1.2).
 fn is_sound(state: &State) -> bool {
     let outer = state.ips().split_last().map_or(&[][..], |(_, outer)| outer);
-    outer.iter().all(|ip| ip.v6 || !ip.behavior.is_sequential())
+    outer.iter().all(|ip| ip.is_v6() || !ip.behavior.is_sequential())
 }
 
 /// Whether the options of a list that were not `present` in it are in the table.

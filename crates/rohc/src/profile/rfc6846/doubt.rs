@@ -160,7 +160,7 @@ impl Context {
         let is_counting = found.next.inner().behavior.is_sequential();
         if !is_counting || found.has_whole_ip_id {
             // An IP-ID that stands there as a whole tells the MSN where it counts the packets of this flow alone.
-            let counted = next.inner().behavior.nbo(next.inner().id).wrapping_sub(last_id(last));
+            let counted = next.inner().behavior.counted(next.inner().header.id).wrapping_sub(last_id(last));
             let is_turn = counted.wrapping_sub(first as u16).is_multiple_of(TURN as u16);
             let is_told = is_counting && is_turn && (1..LARGEST).contains(&counted);
             let ahead = match is_told && is_old_enough(counted.into(), clock) {
@@ -276,7 +276,7 @@ enum Placed {
 const LARGEST: u16 = 4_096;
 
 fn last_id(last: &State) -> u16 {
-    last.inner().behavior.nbo(last.inner().id)
+    last.inner().behavior.counted(last.inner().header.id)
 }
 
 /// True if a packet may be so much ahead, as far as the clock tells.
@@ -316,7 +316,7 @@ impl Packet<'_> {
         next.msn = msn;
         let ip = next.inner_mut();
         if !self.has_whole_ip_id && ip.behavior.is_sequential() {
-            ip.id = ip.behavior.nbo(ip.behavior.nbo(ip.id).wrapping_add(by));
+            ip.header.id = ip.behavior.counted(ip.behavior.counted(ip.header.id).wrapping_add(by));
         }
         packet
     }

@@ -63,6 +63,12 @@ impl Counter {
         self.has_candidates && self.value == self.low && self.value == self.high
     }
 
+    /// True if the other side holds a value, as far as is known.
+    #[inline]
+    pub(super) fn has_candidates(&self) -> bool {
+        self.has_candidates
+    }
+
     /// Whether the other side will know the value.
     #[inline]
     pub(super) fn is_known(&self) -> bool {

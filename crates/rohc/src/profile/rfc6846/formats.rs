@@ -7,7 +7,8 @@ use super::encodings::{
     rsf_index_enc, static_or_irreg, variable_length_32_enc, variable_length_32_flag, zeros,
 };
 use super::options::list_tcp_options;
-use super::state::{Behavior, State};
+use super::state::{Behavior, Ip, State};
+use crate::field::ip::IpHeader;
 use crate::profile::Format;
 
 /// Formats for an IP-ID that does not count, or for none: the cheapest first.
@@ -52,21 +53,21 @@ pub(super) fn has_crc7(format: Format) -> bool {
 #[inline]
 pub(super) fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, state: &mut State, x: &mut Fields) -> Step {
     match format {
-        Format::Rnd1 => rnd_1(c, x),
-        Format::Rnd2 => rnd_2(c, x),
-        Format::Rnd3 => rnd_3(c, x),
-        Format::Rnd4 => rnd_4(c, x),
-        Format::Rnd5 => rnd_5(c, x),
-        Format::Rnd6 => rnd_6(c, x),
-        Format::Rnd7 => rnd_7(c, x),
+        Format::Rnd1 => rnd_1(c, state, x),
+        Format::Rnd2 => rnd_2(c, state, x),
+        Format::Rnd3 => rnd_3(c, state, x),
+        Format::Rnd4 => rnd_4(c, state, x),
+        Format::Rnd5 => rnd_5(c, state, x),
+        Format::Rnd6 => rnd_6(c, state, x),
+        Format::Rnd7 => rnd_7(c, state, x),
         Format::Rnd8 => rnd_8(c, state, x),
-        Format::Seq1 => seq_1(c, x),
-        Format::Seq2 => seq_2(c, x),
-        Format::Seq3 => seq_3(c, x),
-        Format::Seq4 => seq_4(c, x),
-        Format::Seq5 => seq_5(c, x),
-        Format::Seq6 => seq_6(c, x),
-        Format::Seq7 => seq_7(c, x),
+        Format::Seq1 => seq_1(c, state, x),
+        Format::Seq2 => seq_2(c, state, x),
+        Format::Seq3 => seq_3(c, state, x),
+        Format::Seq4 => seq_4(c, state, x),
+        Format::Seq5 => seq_5(c, state, x),
+        Format::Seq6 => seq_6(c, state, x),
+        Format::Seq7 => seq_7(c, state, x),
         Format::Seq8 => seq_8(c, state, x),
         Format::CoCommon => co_common(c, state, x),
         _ => Err(Refusal::NotThis),
@@ -75,9 +76,9 @@ pub(super) fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, state: &mut Stat
 
 /// `msn`, `psh_flag` and `header_crc`, with which most formats end.
 #[inline(always)]
-fn tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
+fn tail<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
     x.msn.lsb(c, "msn", 4, 4)?;
-    c.flag("psh_flag", &mut x.psh_flag)?;
+    c.flag("psh_flag", &mut state.psh_flag)?;
     c.uint("header_crc", 3, &mut x.crc3)
 }
 
@@ -85,9 +86,9 @@ fn tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
 fn co_common<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
     c.discriminator(7, 0b111_1101)?;
     c.flag("ttl_hopl_outer_flag", &mut x.outer_ttl)?;
-    c.flag("ack_flag", &mut x.ack_flag)?;
-    c.flag("psh_flag", &mut x.psh_flag)?;
-    rsf_index_enc(c, &mut x.rsf)?;
+    c.flag("ack_flag", &mut state.ack_flag)?;
+    c.flag("psh_flag", &mut state.psh_flag)?;
+    rsf_index_enc(c, &mut state.rsf)?;
     x.msn.lsb(c, "msn", 4, 4)?;
     let mut seq_indicator = variable_length_32_flag(&x.seq);
     c.uint("seq_indicator", 2, &mut seq_indicator)?;
@@ -98,27 +99,34 @@ fn co_common<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> 
     let ip_id_indicator = c.flag("ip_id_indicator", &mut !x.ip_id_offset.fits(8, 3))?;
     c.flag("urg_ptr_present", &mut x.says.urg_ptr)?;
     zeros(c, "reserved", 1)?;
-    c.flag("ecn_used", &mut x.ecn_used)?;
+    c.flag("ecn_used", &mut state.ecn_used)?;
     c.flag("dscp_present", &mut x.says.dscp)?;
     c.flag("ttl_hopl_present", &mut x.says.ttl)?;
     c.flag("list_present", &mut x.says.list)?;
-    c.uint("ip_id_behavior_innermost", 2, &mut x.behavior)?;
-    c.flag("urg_flag", &mut x.urg_flag)?;
-    c.flag("df", &mut x.df)?;
+    let Ip { header: IpHeader { mut df, .. }, mut behavior, .. } = *state.inner();
+    c.uint("ip_id_behavior_innermost", 2, &mut behavior)?;
+    c.flag("urg_flag", &mut state.urg_flag)?;
+    c.flag("df", &mut df)?;
+    if !state.inner().is_v6() {
+        (state.inner_mut().header.df, state.inner_mut().behavior) = (df, behavior);
+    }
     c.uint("header_crc", 7, &mut x.crc7)?;
     variable_length_32_enc(c, "seq_number", seq_indicator, &mut x.seq)?;
     variable_length_32_enc(c, "ack_number", ack_indicator, &mut x.ack)?;
-    static_or_irreg(c, "ack_stride", x.says.ack_stride, 16, &mut x.ack_stride)?;
+    static_or_irreg(c, "ack_stride", x.says.ack_stride, 16, &mut state.ack_stride)?;
     if window_indicator {
         x.window.irregular(c, "window", 16)?;
     }
-    if x.behavior.is_sequential() {
-        c.require(!state.inner().v6)?;
-        optional_ip_id_lsb(c, ip_id_indicator, x)?;
+    if behavior.is_sequential() {
+        c.require(!state.inner().is_v6())?;
+        optional_ip_id_lsb(c, ip_id_indicator, state.inner_mut(), x)?;
     }
-    static_or_irreg(c, "urg_ptr", x.says.urg_ptr, 16, &mut x.urg_ptr)?;
+    static_or_irreg(c, "urg_ptr", x.says.urg_ptr, 16, &mut state.urg_ptr)?;
     if x.says.dscp {
-        c.uint("dscp", 6, &mut x.dscp)?;
+        let tos = &mut state.inner_mut().header.tos;
+        let mut dscp = *tos >> 2;
+        c.uint("dscp", 6, &mut dscp)?;
+        *tos = dscp << 2 | *tos & 0b11;
         zeros(c, "padding", 2)?;
     }
     if x.says.ttl {
@@ -128,10 +136,15 @@ fn co_common<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> 
 }
 
 /// `optional_ip_id_lsb`: 8 bits of the offset, or the IP-ID as a whole.
-pub(super) fn optional_ip_id_lsb<'p, C: Coder<'p>>(c: &mut C, indicator: bool, x: &mut Fields) -> Step {
+pub(super) fn optional_ip_id_lsb<'p, C: Coder<'p>>(
+    c: &mut C,
+    indicator: bool,
+    ip: &mut Ip,
+    x: &mut Fields,
+) -> Step {
     if indicator {
         x.has_whole_ip_id = true;
-        return c.uint("ip_id", 16, &mut x.ip_id);
+        return c.uint("ip_id", 16, &mut ip.header.id);
     }
     x.ip_id_offset.lsb(c, "ip_id", 8, 3)
 }
@@ -147,39 +160,39 @@ fn options<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> St
 }
 
 /// `rnd_1`: sequence number, CRC-3.
-fn rnd_1<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
+fn rnd_1<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
     c.discriminator(6, 0b10_1110)?;
     x.seq.lsb(c, "seq_number", 18, 65_535)?;
-    tail(c, x)
+    tail(c, state, x)
 }
 
 /// `rnd_2`: scaled sequence number, CRC-3.
-fn rnd_2<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
+fn rnd_2<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
     c.enforce(x.may_scale_seq)?;
     c.discriminator(4, 0b1100)?;
     seq_scaled(c, x)?;
-    tail(c, x)
+    tail(c, state, x)
 }
 
 /// `rnd_3`: acknowledgment number, CRC-3.
-fn rnd_3<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
+fn rnd_3<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
     c.discriminator(1, 0b0)?;
     x.ack.lsb(c, "ack_number", 15, 8_191)?;
-    tail(c, x)
+    tail(c, state, x)
 }
 
 /// `rnd_4`: scaled acknowledgment number, CRC-3.
-fn rnd_4<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
+fn rnd_4<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
     c.enforce(x.may_scale_ack)?;
     c.discriminator(4, 0b1101)?;
     ack_scaled(c, x)?;
-    tail(c, x)
+    tail(c, state, x)
 }
 
 /// `rnd_5`: acknowledgment and sequence number, CRC-3.
-fn rnd_5<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
+fn rnd_5<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
     c.discriminator(3, 0b100)?;
-    c.flag("psh_flag", &mut x.psh_flag)?;
+    c.flag("psh_flag", &mut state.psh_flag)?;
     x.msn.lsb(c, "msn", 4, 4)?;
     c.uint("header_crc", 3, &mut x.crc3)?;
     x.seq.lsb(c, "seq_number", 14, 8_191)?;
@@ -187,99 +200,99 @@ fn rnd_5<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
 }
 
 /// `rnd_6`: acknowledgment number and scaled sequence number, CRC-3.
-fn rnd_6<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
+fn rnd_6<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
     c.enforce(x.may_scale_seq)?;
     c.discriminator(4, 0b1010)?;
     c.uint("header_crc", 3, &mut x.crc3)?;
-    c.flag("psh_flag", &mut x.psh_flag)?;
+    c.flag("psh_flag", &mut state.psh_flag)?;
     x.ack.lsb(c, "ack_number", 16, 16_383)?;
     x.msn.lsb(c, "msn", 4, 4)?;
     seq_scaled(c, x)
 }
 
 /// `rnd_7`: acknowledgment number and window, CRC-3.
-fn rnd_7<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
+fn rnd_7<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
     c.discriminator(6, 0b10_1111)?;
     x.ack.lsb(c, "ack_number", 18, 65_535)?;
     x.window.irregular(c, "window", 16)?;
-    tail(c, x)
+    tail(c, state, x)
 }
 
 /// `rnd_8`: RSF flags, TTL, use of ECN, sequence and acknowledgment number, options; CRC-7.
 fn rnd_8<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
     c.discriminator(5, 0b1_0110)?;
-    rsf_index_enc(c, &mut x.rsf)?;
+    rsf_index_enc(c, &mut state.rsf)?;
     c.flag("list_present", &mut x.says.list)?;
     c.uint("header_crc", 7, &mut x.crc7)?;
     x.msn.lsb(c, "msn", 4, 4)?;
-    c.flag("psh_flag", &mut x.psh_flag)?;
+    c.flag("psh_flag", &mut state.psh_flag)?;
     x.ttl.lsb(c, "ttl_hopl", 3, 3)?;
-    c.flag("ecn_used", &mut x.ecn_used)?;
+    c.flag("ecn_used", &mut state.ecn_used)?;
     x.seq.lsb(c, "seq_number", 16, 65_535)?;
     x.ack.lsb(c, "ack_number", 16, 16_383)?;
     options(c, state, x)
 }
 
 /// `seq_1`: sequence number, CRC-3.
-fn seq_1<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
+fn seq_1<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
     c.discriminator(4, 0b1010)?;
     x.ip_id_offset.lsb(c, "ip_id", 4, 3)?;
     x.seq.lsb(c, "seq_number", 16, 32_767)?;
-    tail(c, x)
+    tail(c, state, x)
 }
 
 /// `seq_2`: scaled sequence number, CRC-3.
-fn seq_2<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
+fn seq_2<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
     c.enforce(x.may_scale_seq)?;
     c.discriminator(5, 0b1_1010)?;
     x.ip_id_offset.lsb(c, "ip_id", 7, 3)?;
     seq_scaled(c, x)?;
-    tail(c, x)
+    tail(c, state, x)
 }
 
 /// `seq_3`: acknowledgment number, CRC-3.
-fn seq_3<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
+fn seq_3<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
     c.discriminator(4, 0b1001)?;
     x.ip_id_offset.lsb(c, "ip_id", 4, 3)?;
     x.ack.lsb(c, "ack_number", 16, 16_383)?;
-    tail(c, x)
+    tail(c, state, x)
 }
 
 /// `seq_4`: scaled acknowledgment number, CRC-3.
-fn seq_4<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
+fn seq_4<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
     c.enforce(x.may_scale_ack)?;
     c.discriminator(1, 0b0)?;
     ack_scaled(c, x)?;
     x.ip_id_offset.lsb(c, "ip_id", 3, 1)?;
-    tail(c, x)
+    tail(c, state, x)
 }
 
 /// `seq_5`: acknowledgment and sequence number, CRC-3.
-fn seq_5<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
+fn seq_5<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
     c.discriminator(4, 0b1000)?;
     x.ip_id_offset.lsb(c, "ip_id", 4, 3)?;
     x.ack.lsb(c, "ack_number", 16, 16_383)?;
     x.seq.lsb(c, "seq_number", 16, 32_767)?;
-    tail(c, x)
+    tail(c, state, x)
 }
 
 /// `seq_6`: acknowledgment number and scaled sequence number, CRC-3.
-fn seq_6<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
+fn seq_6<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
     c.enforce(x.may_scale_seq)?;
     c.discriminator(5, 0b1_1011)?;
     seq_scaled(c, x)?;
     x.ip_id_offset.lsb(c, "ip_id", 7, 3)?;
     x.ack.lsb(c, "ack_number", 16, 16_383)?;
-    tail(c, x)
+    tail(c, state, x)
 }
 
 /// `seq_7`: acknowledgment number and window, CRC-3.
-fn seq_7<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
+fn seq_7<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step {
     c.discriminator(4, 0b1100)?;
     x.window.lsb(c, "window", 15, 16_383)?;
     x.ip_id_offset.lsb(c, "ip_id", 5, 3)?;
     x.ack.lsb(c, "ack_number", 16, 32_767)?;
-    tail(c, x)
+    tail(c, state, x)
 }
 
 /// `seq_8`: RSF flags, TTL, use of ECN, sequence and acknowledgment number, options; CRC-7.
@@ -289,11 +302,11 @@ fn seq_8<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step
     c.flag("list_present", &mut x.says.list)?;
     c.uint("header_crc", 7, &mut x.crc7)?;
     x.msn.lsb(c, "msn", 4, 4)?;
-    c.flag("psh_flag", &mut x.psh_flag)?;
+    c.flag("psh_flag", &mut state.psh_flag)?;
     x.ttl.lsb(c, "ttl_hopl", 3, 3)?;
-    c.flag("ecn_used", &mut x.ecn_used)?;
+    c.flag("ecn_used", &mut state.ecn_used)?;
     x.ack.lsb(c, "ack_number", 15, 8_191)?;
-    rsf_index_enc(c, &mut x.rsf)?;
+    rsf_index_enc(c, &mut state.rsf)?;
     x.seq.lsb(c, "seq_number", 14, 8_191)?;
     options(c, state, x)
 }
@@ -313,10 +326,10 @@ fn ack_scaled<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
 }
 
 /// Length of `co_common` without its list, in octets.
-pub(super) fn co_common_len(x: &Fields) -> usize {
+pub(super) fn co_common_len(state: &State, x: &Fields) -> usize {
     let number = |counter| [0, 1, 2, 4][usize::from(variable_length_32_flag(counter) & 3)];
-    let ip_id = match (x.behavior, x.ip_id_offset.fits(8, 3)) {
-        (Behavior::Random | Behavior::Zero, _) => 0,
+    let ip_id = match (state.inner().behavior, x.ip_id_offset.fits(8, 3)) {
+        (Behavior::Random | Behavior::Constant, _) => 0,
         (Behavior::Sequential | Behavior::Swapped, true) => 1,
         (Behavior::Sequential | Behavior::Swapped, false) => 2,
     };

@@ -17,7 +17,13 @@ use super::header::{Replicate, port_replicate, tcp_dynamic, tcp_irregular, tcp_r
 use super::options::{index, irregular_item, list_item};
 use super::state::{Behavior, Ip, State};
 use super::{Fields, ip};
+use crate::field::ip::{IpHeader, Version};
 use crate::profile::Format;
+
+/// The version that a method is for.
+fn version(method: &str) -> Version {
+    if method == "ipv6" { Version::V6 } else { Version::V4 }
+}
 
 /// Method and name of each block; its fields as a pattern or `name:width`, widths of a field that has several apart by
 /// commas, and `~p` behind the field of an `lsb(k, p)`. `?` stands for a width that is not said. Section 8.2.
@@ -230,8 +236,9 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
         let mut state = State { ip_count: 1, ..State::EMPTY };
         let header = [6, if kind == protocol::AH { 4 } else { 1 }];
         state.extensions[..2].copy_from_slice(&header);
-        (state.ips[0].protocol, state.ips[0].extensions) = (kind, if kind == protocol::AH { 24 } else { 16 });
-        state.ips[0].v6 = true;
+        (state.ips[0].header.protocol, state.ips[0].extensions) =
+            (kind, if kind == protocol::AH { 24 } else { 16 });
+        state.ips[0].header.version = Version::V6;
         each(&[0, u32::MAX], &|c| run(c, &mut { state }))
     };
     let kind = match method {
@@ -243,7 +250,7 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
     let format = Format::ALL.into_iter().find(|format| format.name() == name);
     let behavior = match name {
         "ip_id_random" | "ip_id_rand" => Behavior::Random,
-        "ip_id_zero" => Behavior::Zero,
+        "ip_id_zero" => Behavior::Constant,
         "ip_id_seq_swapped" => Behavior::Swapped,
         _ => Behavior::Sequential,
     };
@@ -251,7 +258,8 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
         ("ip_id_enc_dyn", _) => each(&[0], &|c| ip::ip_id_enc_dyn(c, &mut Ip { behavior, ..Ip::EMPTY })),
         ("ip_id_enc_irreg", _) => each(&[0], &|c| ip::ip_id_enc_irreg(c, &mut Ip { behavior, ..Ip::EMPTY })),
         ("optional_ip_id_lsb", _) => {
-            each(&[0], &|c| optional_ip_id_lsb(c, name == "long", &mut Fields::read(&state)))
+            let x = || Fields::read(&state);
+            each(&[0], &|c| optional_ip_id_lsb(c, name == "long", &mut { Ip::EMPTY }, &mut x()))
         }
         ("port_replicate", _) => {
             let flags = ["port_static_enc", "port_lsb8", "port_irr_enc"].iter().position(|n| *n == name);
@@ -283,7 +291,7 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
         }
         ("ip_dest_opt" | "ip_hop_opt" | "ip_rout_opt" | "ah", _) => {
             let all = chain(kind, &|c, state| {
-                let first = state.ips[0].protocol;
+                let first = state.ips[0].header.protocol;
                 let len = usize::from(state.ips[0].extensions);
                 ip::extension_replicate(c, first, &mut state.extensions[..len])
             });
@@ -303,20 +311,21 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
         ("ipv6", "ipv6_replicate") => each(&[0, 1], &|c| ip::ipv6_replicate(c, &mut { Ip::EMPTY })),
         ("ipv4", "ipv4_innermost_dynamic" | "ipv4_outer_dynamic") => {
             let of = |behavior| seen(0, &|c| ip::ipv4_dynamic(c, &mut Ip { behavior, ..Ip::EMPTY }));
-            [Behavior::Random, Behavior::Zero, Behavior::Sequential].map(of).to_vec()
+            [Behavior::Random, Behavior::Constant, Behavior::Sequential].map(of).to_vec()
         }
         ("ipv4", "ipv4_innermost_replicate" | "ipv4_outer_replicate") => each(&[0, 1, 3], &|c| {
             let mut ip = Ip { behavior: Behavior::Random, ..Ip::EMPTY };
             ip::ipv4_replicate(c, &mut ip, &mut false)
         }),
         ("ipv4" | "ipv6", "ipv4_innermost_irregular" | "ipv6_innermost_irregular") => {
-            state.ips[0].v6 = method == "ipv6";
+            state.ips[0].header.version = version(method);
             each(&[0], &|c| ip::irregular_chain(c, &mut { state }, false, Counter::read))
         }
         ("ipv4" | "ipv6", _) => {
             let ttl = name.contains("_with_ttl_");
             let of = |ecn_used| {
-                let ip = Ip { v6: method == "ipv6", ..Ip::EMPTY };
+                let header = IpHeader { version: version(method), ..IpHeader::EMPTY };
+                let ip = Ip { header, ..Ip::EMPTY };
                 seen(0, &|c| ip::outer_irregular(c, &mut { ip }, ecn_used, ttl))
             };
             [false, true].map(of).to_vec()
@@ -389,8 +398,9 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
             let sequential = name.starts_with("seq");
             let of = |choices, behavior| {
                 seen(choices, &|c| {
-                    let mut x = Fields { behavior, ..Fields::read(&state) };
-                    base(format.unwrap(), c, &mut { state }, &mut x)
+                    let (mut state, mut x) = (state, Fields::read(&state));
+                    state.inner_mut().behavior = behavior;
+                    base(format.unwrap(), c, &mut state, &mut x)
                 })
             };
             let of = |choices| of(choices, if sequential { Behavior::Sequential } else { Behavior::Random });
@@ -398,8 +408,9 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
             if name == "co_common" {
                 all.extend([0, u32::MAX].map(|choices| {
                     seen(choices, &|c| {
-                        let mut x = Fields { behavior: Behavior::Sequential, ..Fields::read(&state) };
-                        base(Format::CoCommon, c, &mut { state }, &mut x)
+                        let (mut state, mut x) = (state, Fields::read(&state));
+                        state.inner_mut().behavior = Behavior::Sequential;
+                        base(Format::CoCommon, c, &mut state, &mut x)
                     })
                 }));
             }

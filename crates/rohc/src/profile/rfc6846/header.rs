@@ -116,9 +116,9 @@ pub(super) fn tcp_replicate<'p, C: Coder<'p>>(
 pub(super) fn tcp_irregular<'p, C: Coder<'p>>(c: &mut C, state: &mut State) -> Step {
     if state.ecn_used {
         let ip = state.inner_mut();
-        let mut ip_ecn = ip.tos & 0b11;
+        let mut ip_ecn = ip.header.tos & 0b11;
         c.uint("ip_ecn_flags", 2, &mut ip_ecn)?;
-        ip.tos = ip.tos & !0b11 | ip_ecn;
+        ip.header.tos = ip.header.tos & !0b11 | ip_ecn;
         c.uint("tcp_res_flags", 4, &mut state.reserved)?;
         c.uint("tcp_ecn_flags", 2, &mut state.ecn)?;
     }

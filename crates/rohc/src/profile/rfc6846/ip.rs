@@ -6,21 +6,24 @@ use thinair_wire::header::protocol;
 
 use super::encodings::{Counter, lsb_7_or_31, refuse, static_or_irreg, zeros};
 use super::state::{Behavior, EXTENSIONS, Ip, MAX_IP, State};
+use crate::field::ip::Version;
 
 /// `ipv4_static`, `ipv6_static`.
 fn ip_static<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
-    if !c.flag("version_flag", &mut ip.v6)? {
-        return ipv4_static(c, ip);
+    if c.flag("version_flag", &mut ip.is_v6())? {
+        ip.header.version = Version::V6;
+        return ipv6_static(c, ip);
     }
-    ipv6_static(c, ip)
+    ip.header.version = Version::V4;
+    ipv4_static(c, ip)
 }
 
 /// Protocol and addresses of IPv4, behind the version flag. RFC 6846, section 8.2, `ipv4_static`.
 pub(super) fn ipv4_static<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
     zeros(c, "reserved", 7)?;
-    c.uint("protocol", 8, &mut ip.protocol)?;
-    ipv4_address(c, "src_addr", &mut ip.source)?;
-    ipv4_address(c, "dst_addr", &mut ip.destination)
+    c.uint("protocol", 8, &mut ip.header.protocol)?;
+    ipv4_address(c, "src_addr", &mut ip.header.source)?;
+    ipv4_address(c, "dst_addr", &mut ip.header.destination)
 }
 
 fn ipv4_address<'p, C: Coder<'p>>(c: &mut C, name: &'static str, address: &mut [u8; 16]) -> Step {
@@ -35,10 +38,10 @@ fn ipv4_address<'p, C: Coder<'p>>(c: &mut C, name: &'static str, address: &mut [
 /// Flow Label, Next Header and addresses of IPv6, behind the version flag. RFC 6846, section 8.2, `ipv6_static`.
 pub(super) fn ipv6_static<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
     zeros(c, "reserved", 2)?;
-    fl_enc(c, &mut ip.flow_label)?;
-    c.uint("next_header", 8, &mut ip.protocol)?;
-    c.octets("src_addr", &mut ip.source)?;
-    c.octets("dst_addr", &mut ip.destination)
+    fl_enc(c, &mut ip.header.flow_label)?;
+    c.uint("next_header", 8, &mut ip.header.protocol)?;
+    c.octets("src_addr", &mut ip.header.source)?;
+    c.octets("dst_addr", &mut ip.header.destination)
 }
 
 /// `fl_enc`: a Flow Label, in 5 bits if it is zero.
@@ -63,26 +66,26 @@ fn tos<'p, C: Coder<'p>>(c: &mut C, tos: &mut u8) -> Step {
 /// `ipv4_innermost_dynamic` and `ipv4_outer_dynamic`, which lie alike.
 pub(super) fn ipv4_dynamic<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
     zeros(c, "reserved", 5)?;
-    c.flag("df", &mut ip.df)?;
+    c.flag("df", &mut ip.header.df)?;
     c.uint("ip_id_behavior", 2, &mut ip.behavior)?;
-    tos(c, &mut ip.tos)?;
-    c.uint("ttl_hopl", 8, &mut ip.ttl)?;
+    tos(c, &mut ip.header.tos)?;
+    c.uint("ttl_hopl", 8, &mut ip.header.ttl)?;
     ip_id_enc_dyn(c, ip)
 }
 
 /// `ip_id_enc_dyn`: the IP-ID as it stands, unless it is always zero.
 pub(super) fn ip_id_enc_dyn<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
-    if ip.behavior == Behavior::Zero {
-        ip.id = 0;
+    if ip.behavior == Behavior::Constant {
+        ip.header.id = 0;
         return Ok(());
     }
-    c.uint("ip_id", 16, &mut ip.id)
+    c.uint("ip_id", 16, &mut ip.header.id)
 }
 
 /// `ipv6_dynamic`.
 pub(super) fn ipv6_dynamic<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
-    tos(c, &mut ip.tos)?;
-    c.uint("ttl_hopl", 8, &mut ip.ttl)
+    tos(c, &mut ip.header.tos)?;
+    c.uint("ttl_hopl", 8, &mut ip.header.ttl)
 }
 
 /// `ipv4_innermost_replicate` and `ipv4_outer_replicate`; what is not sent is that of the base context.
@@ -90,26 +93,26 @@ pub(super) fn ipv4_replicate<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip, ttl: &mut
     zeros(c, "reserved", 4)?;
     c.uint("ip_id_behavior", 2, &mut ip.behavior)?;
     c.flag("ttl_flag", ttl)?;
-    c.flag("df", &mut ip.df)?;
-    tos(c, &mut ip.tos)?;
+    c.flag("df", &mut ip.header.df)?;
+    tos(c, &mut ip.header.tos)?;
     ip_id_enc_dyn(c, ip)?;
-    static_or_irreg(c, "ttl_hopl", *ttl, 8, &mut ip.ttl)
+    static_or_irreg(c, "ttl_hopl", *ttl, 8, &mut ip.header.ttl)
 }
 
 /// `ipv6_replicate`.
 pub(super) fn ipv6_replicate<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
-    tos(c, &mut ip.tos)?;
+    tos(c, &mut ip.header.tos)?;
     zeros(c, "reserved", 3)?;
-    fl_enc(c, &mut ip.flow_label)
+    fl_enc(c, &mut ip.header.flow_label)
 }
 
 /// `ip_id_enc_irreg`: the IP-ID if it is random.
 #[inline(always)]
 pub(super) fn ip_id_enc_irreg<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
     match ip.behavior {
-        Behavior::Random if !ip.v6 => c.uint("ip_id", 16, &mut ip.id),
-        Behavior::Zero => {
-            ip.id = 0;
+        Behavior::Random if !ip.is_v6() => c.uint("ip_id", 16, &mut ip.header.id),
+        Behavior::Constant => {
+            ip.header.id = 0;
             Ok(())
         }
         _ => Ok(()),
@@ -120,9 +123,9 @@ pub(super) fn ip_id_enc_irreg<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step 
 pub(super) fn outer_irregular<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip, ecn_used: bool, ttl: bool) -> Step {
     ip_id_enc_irreg(c, ip)?;
     if ecn_used {
-        tos(c, &mut ip.tos)?;
+        tos(c, &mut ip.header.tos)?;
     }
-    static_or_irreg(c, "ttl_hopl", ttl, 8, &mut ip.ttl)
+    static_or_irreg(c, "ttl_hopl", ttl, 8, &mut ip.header.ttl)
 }
 
 /// The static chain, up to the TCP header.
@@ -133,7 +136,7 @@ pub(super) fn static_chain<'p, C: Coder<'p>>(c: &mut C, state: &mut State) -> St
         let Some(ip) = state.ips.get_mut(count) else { return refuse() };
         ip_static(c, ip)?;
         let before = at;
-        let mut next = ip.protocol;
+        let mut next = ip.header.protocol;
         while is_extension(next) {
             extension_static(c, next, &mut state.extensions, at)?;
             let Some(&[after, length]) = state.extensions.get(at..at + 2) else { return refuse() };
@@ -190,14 +193,14 @@ pub(super) fn extension_static<'p, C: Coder<'p>>(
 pub(super) fn dynamic_chain<'p, C: Coder<'p>>(c: &mut C, state: &mut State) -> Step {
     let mut at = 0;
     for ip in state.ips.iter_mut().take(usize::from(state.ip_count)) {
-        if ip.v6 {
+        if ip.is_v6() {
             ipv6_dynamic(c, ip)?
         } else {
             ipv4_dynamic(c, ip)?
         };
         let end = at + usize::from(ip.extensions);
         let Some(octets) = state.extensions.get_mut(at..end) else { return refuse() };
-        each_extension(ip.protocol, octets, |kind, header| {
+        each_extension(ip.header.protocol, octets, |kind, header| {
             let value = match kind {
                 protocol::ROUTING => &mut [],
                 // Reserved bits; then, behind the SPI, the sequence number and the ICV.
@@ -222,6 +225,9 @@ pub(super) fn irregular_chain<'p, C: Coder<'p>>(
     ttl: bool,
     mut ah: impl FnMut(u32) -> Counter,
 ) -> Step {
+    if state.ip_count == 1 && state.ips[0].extensions == 0 {
+        return ip_id_enc_irreg(c, &mut state.ips[0]);
+    }
     let (mut at, ecn_used) = (0, state.ecn_used);
     let innermost = usize::from(state.ip_count).saturating_sub(1);
     for (i, ip) in state.ips.iter_mut().enumerate().take(innermost + 1) {
@@ -235,7 +241,7 @@ pub(super) fn irregular_chain<'p, C: Coder<'p>>(
         }
         let end = at + usize::from(ip.extensions);
         let Some(octets) = state.extensions.get_mut(at..end) else { return refuse() };
-        each_extension(ip.protocol, octets, |kind, header| {
+        each_extension(ip.header.protocol, octets, |kind, header| {
             if kind == protocol::AH { ah_irregular(c, header, &mut ah) } else { Ok(()) }
         })?;
         at = end;

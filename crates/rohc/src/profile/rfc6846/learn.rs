@@ -33,12 +33,12 @@ pub(super) struct IpIds {
 }
 
 impl IpIds {
-    /// The behaviour of the first packet.
+    /// The behavior of the first packet.
     pub(super) fn first(id: u16) -> Behavior {
-        if id == 0 { Behavior::Zero } else { Behavior::Sequential }
+        if id == 0 { Behavior::Constant } else { Behavior::Sequential }
     }
 
-    /// The behaviour of the next packet. While everything `is_said` in full, a change costs nothing.
+    /// The behavior of the next packet. While everything `is_said` in full, a change costs nothing.
     pub(super) fn watch(&mut self, behavior: Behavior, last: u16, id: u16, is_said: bool) -> Behavior {
         let run = |run: u8, goes_on: bool| if goes_on { run.saturating_add(1) } else { 0 };
         let is_near = |from: u16, to: u16| (1..=NEAR).contains(&to.wrapping_sub(from));
@@ -47,7 +47,7 @@ impl IpIds {
         self.zeros = run(self.zeros, id == 0);
         // As a rule it goes on as it was.
         match behavior {
-            Behavior::Zero if id == 0 => return Behavior::Zero,
+            Behavior::Constant if id == 0 => return Behavior::Constant,
             Behavior::Sequential | Behavior::Swapped => {
                 let counts = if behavior == Behavior::Sequential { self.counts } else { self.swapped };
                 if counts > 0 {
@@ -55,12 +55,12 @@ impl IpIds {
                     return behavior;
                 }
             }
-            Behavior::Zero | Behavior::Random => {}
+            Behavior::Constant | Behavior::Random => {}
         }
         let next = self.best(if is_said { 1 } else { COUNTS });
         match behavior {
             // Linux has 0 in a SYN-ACK, and counts from then on.
-            Behavior::Zero => next.unwrap_or(Behavior::Sequential),
+            Behavior::Constant => next.unwrap_or(Behavior::Sequential),
             Behavior::Random => next.unwrap_or(Behavior::Random),
             Behavior::Sequential | Behavior::Swapped => {
                 if let Some(next) = next.filter(|next| *next != behavior) {
@@ -79,7 +79,7 @@ impl IpIds {
 
     fn best(&self, enough: u8) -> Option<Behavior> {
         if self.zeros >= enough {
-            Some(Behavior::Zero)
+            Some(Behavior::Constant)
         } else if self.counts >= enough {
             Some(Behavior::Sequential)
         } else if self.swapped >= enough {
@@ -146,14 +146,14 @@ mod tests {
 
     #[test]
     fn ip_ids_are_told_apart() {
-        use Behavior::{Random, Sequential, Swapped, Zero};
+        use Behavior::{Constant, Random, Sequential, Swapped};
         assert_eq!(watch(&[5, 6, 9, 10, 11]), [Sequential; 5]);
-        assert_eq!(watch(&[0, 0, 0, 0]), [Zero; 4]);
-        assert_eq!(watch(&[0, 700, 701, 702]), [Zero, Sequential, Sequential, Sequential]);
-        assert_eq!(watch(&[0, 0, 0, 700, 701]), [Zero, Zero, Zero, Sequential, Sequential]);
+        assert_eq!(watch(&[0, 0, 0, 0]), [Constant; 4]);
+        assert_eq!(watch(&[0, 700, 701, 702]), [Constant, Sequential, Sequential, Sequential]);
+        assert_eq!(watch(&[0, 0, 0, 700, 701]), [Constant, Constant, Constant, Sequential, Sequential]);
         assert_eq!(watch(&[0x0500, 0x0600, 0x0700, 0x0800])[1..], [Swapped; 3]);
         assert_eq!(watch(&[5, 900, 50, 7, 10_000])[1..], [Random; 4]);
-        // One jump is no change of behaviour, three are.
+        // One jump is no change of behavior, three are.
         assert_eq!(watch(&[5, 6, 7, 8, 900, 901, 902])[6], Sequential);
         assert_eq!(watch(&[5, 6, 7, 8, 900, 50, 7000, 3])[7], Random);
         assert_eq!(watch(&[5, 900, 50, 7, 8, 9, 10, 11])[7], Sequential);

@@ -1,8 +1,10 @@
 //! What a packet changes, and what both ends know once it is sent. RFC 6846, sections 5.2 and 6.1.
 
+use thinair_wire::coder::Writer;
 use thinair_wire::time::Instant;
 
-use super::compress::{Context, Plan, aged};
+use super::choose::compressed;
+use super::compress::{Context, Plan, Written, aged};
 use super::encodings::{Counter, ts_fits};
 use super::formats::has_crc7;
 use super::ip::same_extensions;
@@ -10,14 +12,26 @@ use super::learn::IpIds;
 use super::life::moment;
 use super::numbers::Numbers;
 use super::options::{ITEMS, Options, Sent, index};
-use super::segment::{Segment, checksum_is_right};
-use super::state::{Behavior, FIN, SYN, State};
+use super::segment::Segment;
+use super::state::{Behavior, FIN, Ip, SYN, State};
 use crate::compressor::CompressorConfig;
 use crate::profile::Format;
 use crate::refresh::{Due, Refresh};
 
 /// What the TCP checksum does not cover: where a change of it is lost, a CRC of 3 bits is all that tells.
-const UNCOVERED: [usize; 4] = [aged::TTL, aged::DSCP, aged::DF, aged::OUTER_TTL];
+const UNCOVERED: u16 = 1 << aged::TTL | 1 << aged::DSCP | 1 << aged::DF | 1 << aged::OUTER_TTL;
+
+/// Fields that only `co_common` has.
+const COMMON: u16 = 1 << aged::DSCP
+    | 1 << aged::DF
+    | 1 << aged::URG_PTR
+    | 1 << aged::STRIDE
+    | 1 << aged::BEHAVIOR
+    | 1 << aged::OUTER_TTL
+    | 1 << aged::FLAGS;
+
+/// Fields that only `rnd_8`, `seq_8` and `co_common` have.
+const EXTENDED: u16 = 1 << aged::TTL | 1 << aged::ECN_USED | 1 << aged::LIST;
 
 /// Packets that say such a change with a CRC of 7 bits, until one is acknowledged: more in a row than are likely to be
 /// lost. Routes change seldom.
@@ -29,6 +43,12 @@ const ANEW: u16 = 16;
 
 /// The least that TCP waits for before it sends again what was not acknowledged: 150 ms, and 200 in Linux.
 const TIMEOUT: u32 = 143;
+
+/// The bit of a field that has changed.
+#[inline]
+fn bit(what: usize, has_changed: bool) -> u16 {
+    u16::from(has_changed) << what
+}
 
 impl Context {
     /// The refresh policy of the mode.
@@ -73,147 +93,220 @@ impl Context {
     }
 
     /// Completes a packet by its control fields, and notes what has changed since the `last` one.
-    pub(super) fn note(&mut self, next: &mut State, last: &State, config: &CompressorConfig) {
-        let repetitions = config.repetitions;
+    #[inline]
+    pub(super) fn note(
+        &mut self,
+        next: &mut State,
+        last: &State,
+        has_other_options: bool,
+        config: &CompressorConfig,
+    ) {
         next.msn = last.msn.wrapping_add(1);
-        next.ack_stride = last.ack_stride;
-        (next.seq_scaled, next.seq_residue, next.has_scaled) =
-            (last.seq_scaled, last.seq_residue, last.has_scaled);
         let is_said = self.left_ir > 0 || self.left_dyn > 0;
         self.note_handshake(next, last);
-        let mut changed = [false; aged::COUNT];
-        let innermost = usize::from(next.ip_count).saturating_sub(1);
+        let mut changed = bit(aged::FLAGS, (next.ack_flag, next.urg_flag) != (last.ack_flag, last.urg_flag))
+            | bit(aged::URG_PTR, next.urg_ptr != last.urg_ptr);
         let mut ecn_changed = (next.reserved, next.ecn) != (last.reserved, last.ecn);
-        for i in 0..=innermost {
-            let (ip, kept) = (&mut next.ips[i], &last.ips[i]);
+        let innermost = usize::from(next.ip_count).saturating_sub(1);
+        for (i, (ip, kept)) in next.ips.iter_mut().zip(&last.ips).enumerate().take(innermost + 1) {
             let is_inner = i == innermost;
-            if !ip.v6 {
-                ip.behavior = match (self.is_new, is_inner) {
-                    (true, true) => IpIds::first(ip.id),
-                    (true, false) if ip.id == 0 => Behavior::Zero,
-                    (false, true) => self.ip_ids.watch(kept.behavior, kept.id, ip.id, is_said),
-                    (false, false) if kept.behavior == Behavior::Zero && ip.id == 0 => Behavior::Zero,
-                    (_, false) => Behavior::Random,
-                };
+            if !ip.is_v6() {
+                ip.behavior = self.behavior(ip.header.id, kept, is_inner, is_said);
             }
-            if self.is_new {
-                continue;
-            }
-            if !ip.is_static(kept) {
-                self.left_ir = self.left_ir.max(repetitions);
-                self.changed(next.msn);
-                continue;
-            }
-            if is_inner {
-                changed[aged::TTL] = ip.ttl != kept.ttl;
-                changed[aged::DSCP] = ip.tos >> 2 != kept.tos >> 2;
-                changed[aged::BEHAVIOR] = ip.behavior != kept.behavior;
-                // Another behaviour has other formats, or other octets in the irregular chain, and then the TCP checksum
-                // stands elsewhere; but not these two.
-                let is_swapped = ip.behavior.is_sequential() && kept.behavior.is_sequential();
-                changed[aged::DF] = ip.df != kept.df || changed[aged::BEHAVIOR] && is_swapped;
-                ecn_changed |= ip.tos & 0b11 != kept.tos & 0b11;
-            } else {
-                changed[aged::OUTER_TTL] = ip.ttl != kept.ttl;
-                ecn_changed |= ip.tos != kept.tos;
-                if (ip.df, ip.behavior) != (kept.df, kept.behavior) {
-                    self.left_dyn = self.left_dyn.max(repetitions);
-                    self.changed(next.msn);
-                }
+            if !self.is_new && !ip.has_same_fields(kept) {
+                let (fields, ecn) = self.note_ip(ip, kept, is_inner, next.msn, config);
+                changed |= fields;
+                ecn_changed |= ecn;
             }
         }
-        if next.extensions != last.extensions && !self.is_new {
-            let same = (0..=innermost)
-                .all(|i| same_extensions(next.ips[i].protocol, next.extensions_of(i), last.extensions_of(i)));
-            if !same {
-                self.left_ir = self.left_ir.max(repetitions);
-                self.changed(next.msn);
-            }
+        if next.has_extensions() && !self.is_new && next.extensions != last.extensions {
+            self.note_extensions(next, last, config);
         }
         next.ecn_used = !self.is_new && self.ecn.watch(last.ecn_used, ecn_changed);
-        changed[aged::ECN_USED] = next.ecn_used != last.ecn_used;
-        changed[aged::URG_PTR] = next.urg_ptr != last.urg_ptr;
+        changed |= bit(aged::ECN_USED, next.ecn_used != last.ecn_used);
         if !self.is_new
             && let Some(stride) = self.strides.watch(next.ack.wrapping_sub(last.ack))
         {
-            changed[aged::STRIDE] = stride != next.ack_stride;
+            changed |= bit(aged::STRIDE, stride != next.ack_stride);
             next.ack_stride = stride;
         }
-        // Formats that do not say these flags mean one value of them; other decompressors take the last one.
-        changed[aged::FLAGS] = (next.ack_flag, next.urg_flag) != (last.ack_flag, last.urg_flag);
-        changed[aged::LIST] = next.options.structure() != last.options.structure();
-        self.note_items(&next.options, &last.options, next.msn);
-        let mut any = false;
-        for (age, changed) in self.ages.iter_mut().zip(changed) {
-            if changed && !self.is_new {
-                *age = 0;
-                any = true;
-            }
+        if has_other_options {
+            changed |= bit(aged::LIST, next.options.structure() != last.options.structure());
+            self.note_items(&next.options, &last.options, next.msn);
         }
-        if any {
+        if changed != 0 && !self.is_new {
+            self.note_fields(changed, next.msn);
+        }
+    }
+
+    /// The behavior of the IP-ID of a packet.
+    #[inline]
+    fn behavior(&mut self, id: u16, kept: &Ip, is_inner: bool, is_said: bool) -> Behavior {
+        match (self.is_new, is_inner) {
+            (true, true) => IpIds::first(id),
+            (false, true) => self.ip_ids.watch(kept.behavior, kept.header.id, id, is_said),
+            (true, false) if id == 0 => Behavior::Constant,
+            (false, false) if kept.behavior == Behavior::Constant && id == 0 => Behavior::Constant,
+            (_, false) => Behavior::Random,
+        }
+    }
+
+    /// Notes the fields of an IP header that have changed. Returns those that have an age, a bit each, and whether ECN has
+    /// changed.
+    #[cold]
+    fn note_ip(
+        &mut self,
+        ip: &Ip,
+        kept: &Ip,
+        is_inner: bool,
+        msn: u16,
+        config: &CompressorConfig,
+    ) -> (u16, bool) {
+        let (header, before) = (&ip.header, &kept.header);
+        if !ip.has_same_static(kept) {
+            self.left_ir = self.left_ir.max(config.repetitions);
+            self.changed(msn);
+            return (0, false);
+        }
+        if !is_inner {
+            if (header.df, ip.behavior) != (before.df, kept.behavior) {
+                self.left_dyn = self.left_dyn.max(config.repetitions);
+                self.changed(msn);
+            }
+            return (bit(aged::OUTER_TTL, header.ttl != before.ttl), header.tos != before.tos);
+        }
+        // Another behavior has other formats, or other octets in the irregular chain, and then the TCP checksum
+        // stands elsewhere; but not these two.
+        let has_other = ip.behavior != kept.behavior;
+        let is_swapped = has_other && ip.behavior.is_sequential() && kept.behavior.is_sequential();
+        let changed = bit(aged::TTL, header.ttl != before.ttl)
+            | bit(aged::DSCP, header.tos >> 2 != before.tos >> 2)
+            | bit(aged::BEHAVIOR, has_other)
+            | bit(aged::DF, header.df != before.df || is_swapped);
+        (changed, header.tos & 0b11 != before.tos & 0b11)
+    }
+
+    /// Notes extension headers whose octets have changed.
+    #[cold]
+    fn note_extensions(&mut self, next: &State, last: &State, config: &CompressorConfig) {
+        let is_same = |(i, ip): (usize, &Ip)| {
+            same_extensions(ip.header.protocol, next.extensions_of(i), last.extensions_of(i))
+        };
+        if !next.ips().iter().enumerate().all(is_same) {
+            self.left_ir = self.left_ir.max(config.repetitions);
             self.changed(next.msn);
         }
     }
 
-    /// What a packet that was noted has to say.
-    pub(super) fn plan(
+    /// Notes fields that have changed, a bit each.
+    #[cold]
+    fn note_fields(&mut self, changed: u16, msn: u16) {
+        self.young |= changed;
+        for (what, age) in self.ages.iter_mut().enumerate().filter(|(what, _)| changed >> what & 1 == 1) {
+            debug_assert!(what < aged::COUNT);
+            *age = 0;
+        }
+        self.changed(msn);
+    }
+
+    /// Fields that a packet must say since they have changed, a bit each.
+    #[inline]
+    fn due(&self, config: &CompressorConfig) -> u16 {
+        if self.young == 0 { 0 } else { self.younger_than(config.repetitions) }
+    }
+
+    /// Fields that have changed, each until it was in so many packets, or in as many as it needs.
+    #[cold]
+    fn younger_than(&self, repetitions: u8) -> u16 {
+        let is_due = |what: usize, age: u8| {
+            let enough = if UNCOVERED >> what & 1 == 1 { SURE } else { 0 };
+            age < repetitions.max(enough)
+        };
+        let ages = self.ages.iter().enumerate();
+        self.young & ages.fold(0, |due, (what, age)| due | bit(what, is_due(what, *age)))
+    }
+
+    /// Counts a packet for every field that has changed.
+    #[cold]
+    fn age(&mut self, config: &CompressorConfig) {
+        for age in &mut self.ages {
+            *age = age.saturating_add(1);
+        }
+        self.young = self.younger_than(config.repetitions);
+    }
+
+    /// Writes a packet that was noted, if it needs no IR or IR-DYN packet.
+    pub(super) fn write(
         &self,
         now: Instant,
-        next: &State,
+        writer: &mut Writer<'_>,
+        next: &mut State,
         last: &State,
         segment: &Segment<'_>,
         config: &CompressorConfig,
-    ) -> Plan {
-        let is_due = |what: usize| self.is_due(what, config);
-        let is_right = checksum_is_right(next.inner(), segment.tcp(), segment.payload());
+    ) -> Written {
+        let is_right = segment.has_right_checksum();
         // A wrong checksum after right ones must not be taken for damage.
         let is_wrong_now = !is_right && (self.expects_right || self.told_wrong < config.repetitions);
         let (is_careful, is_moved) = self.ip_id_in_doubt(now, next, last);
-        let has_many = !matches!(next.rsf, 0b000 | 0b001 | 0b010 | 0b100);
-        let dynamic = is_wrong_now
+        let in_full = |format: Format| Written { format, present: 0, used: 0, is_right };
+        if self.left_ir > 0 || is_wrong_now && !next.goes_on(last) {
+            return in_full(Format::Ir);
+        }
+        if self.left_dyn > 0
+            || is_wrong_now
             || is_moved
-            || has_many
-            || self.is_repeated(now, (next.seq, next.rsf), last, segment.payload().len());
+            || !matches!(next.rsf, 0b000 | 0b001 | 0b010 | 0b100)
+            || self.is_repeated(now, next, last, segment.payload().len())
+        {
+            return in_full(Format::IrDyn);
+        }
+        let plan = self.plan(next, is_careful, config);
+        let mut x = self.fields(next, last, segment.payload().len() as u32, &plan, config);
+        match compressed(writer, next, segment.headers(), &plan, &mut x) {
+            Some(format) => Written { format, present: x.options.present, used: x.options.used, is_right },
+            None => in_full(Format::IrDyn),
+        }
+    }
+
+    /// Writes a packet as the compressor does that knows that its last packet has arrived.
+    #[cold]
+    pub(super) fn write_farewell(
+        &self,
+        now: Instant,
+        writer: &mut Writer<'_>,
+        next: &mut State,
+        last: &State,
+        segment: &Segment<'_>,
+        config: &CompressorConfig,
+    ) -> Written {
+        let config = CompressorConfig { repetitions: 1, window: 1, ..*config };
+        self.behind(last).write(now, writer, next, last, segment, &config)
+    }
+
+    /// What a compressed packet has to say.
+    #[inline]
+    fn plan(&self, next: &State, is_careful: bool, config: &CompressorConfig) -> Plan {
+        let due = self.due(config);
         let common = !next.ack_flag
             || is_careful
             || next.urg_flag
-            || is_due(aged::FLAGS)
-            || is_due(aged::DSCP)
-            || is_due(aged::DF)
-            || is_due(aged::URG_PTR)
-            || is_due(aged::STRIDE)
-            || is_due(aged::BEHAVIOR)
-            || next.ip_count > 1 && is_due(aged::OUTER_TTL)
+            || due & COMMON != 0
             || self.says_ip_id_anew(next.inner().behavior, next.msn);
-        let extended = next.rsf != 0 || is_due(aged::TTL) || is_due(aged::ECN_USED) || is_due(aged::LIST);
-        Plan {
-            whole: is_wrong_now && !next.goes_on(last),
-            dynamic,
-            is_right,
-            extended,
-            common,
-            ip_id: is_careful,
-            last: (last.ack, last.seq_residue),
-        }
+        Plan { due, extended: next.rsf != 0 || due & EXTENDED != 0, common, ip_id: is_careful }
     }
 
     /// Whether a segment, by its sequence number and flags, was sent before, and TCP has waited before it is sent again. Much was
     /// lost then, be it that packets stood on another one that was; and if this one cannot be read either, it waits for twice
     /// as long.
     #[inline]
-    pub(super) fn is_repeated(
-        &self,
-        now: Instant,
-        (seq, rsf): (u32, u8),
-        last: &State,
-        payload: usize,
-    ) -> bool {
+    pub(super) fn is_repeated(&self, now: Instant, next: &State, last: &State, payload: usize) -> bool {
         if moment(now).wrapping_sub(self.sent) < TIMEOUT {
             return false;
         }
-        let len = payload as u32 + u32::from(rsf & FIN);
+        let len = payload as u32 + u32::from(next.rsf & FIN);
         let end = last.seq.wrapping_add(u32::from(self.payload)).wrapping_add(u32::from(last.rsf & FIN));
-        len > 0 && end.wrapping_sub(seq.wrapping_add(len)) as i32 >= 0
+        len > 0 && end.wrapping_sub(next.seq.wrapping_add(len)) as i32 >= 0
     }
 
     /// What TCP itself tells of the IR packets: who goes on behind its SYN, and what that carried, has heard of the other side
@@ -272,13 +365,6 @@ impl Context {
         }
     }
 
-    /// Whether a packet must say something that has changed.
-    #[inline]
-    pub(super) fn is_due(&self, what: usize, config: &CompressorConfig) -> bool {
-        let enough = if UNCOVERED.contains(&what) { SURE } else { 0 };
-        self.ages[what] < config.repetitions.max(enough)
-    }
-
     /// Whether it is the turn of a packet that can be told without the MSN.
     #[inline]
     pub(super) fn says_ip_id_anew(&self, behavior: Behavior, msn: u16) -> bool {
@@ -319,16 +405,32 @@ impl Context {
             Counter::between(next.options.timestamps[0], value.bounds()),
             Counter::between(next.options.timestamps[1], echo.bounds()),
         ];
-        let mut sent = Sent { present: 0, changed: 0, timestamps };
+        let fits = timestamps.iter().all(ts_fits);
+        let mut sent = Sent { present: 0, changed: 0, used: 0, timestamps };
         for (k, &index) in next.options.structure().iter().enumerate() {
             let at = usize::from(index) % ITEMS;
-            let is_told = self.told[at] >= config.repetitions;
-            let fits = index != index::TIMESTAMP || timestamps.iter().all(ts_fits);
-            sent.present |= u16::from(!is_told || !fits) << k;
-            let is_same = self.same[at] >= config.repetitions.max(config.window) && last.options.knows(index);
-            sent.changed |= u16::from(!is_same) << index;
+            let is_told = self.told[at] >= config.repetitions && (index != index::TIMESTAMP || fits);
+            sent.present |= u16::from(!is_told) << k;
+            sent.used |= 1 << at;
+            // Of the other items nothing but a list tells the content.
+            if index >= index::SACK {
+                let is_same =
+                    self.same[at] >= config.repetitions.max(config.window) && last.options.knows(index);
+                sent.changed |= u16::from(!is_same) << at;
+            }
         }
         sent
+    }
+
+    /// Notes the items of the options that were sent.
+    #[cold]
+    fn note_sent_items(&mut self, options: &Options, written: &Written) {
+        let places = options.structure().iter().enumerate();
+        let present = places.fold(0, |items, (k, &index)| items | (written.present >> k & 1) << index);
+        for at in (0..ITEMS).filter(|at| written.used >> at & 1 == 1) {
+            self.told[at] = self.told[at].saturating_add((present >> at & 1) as u8);
+            self.same[at] = self.same[at].saturating_add(1);
+        }
     }
 
     /// A packet was written: both ends know what it said.
@@ -336,35 +438,25 @@ impl Context {
         &mut self,
         next: &mut State,
         last: &State,
-        sent: &Sent,
-        format: Format,
-        (payload, is_right): (usize, bool),
+        written: &Written,
+        payload: usize,
         config: &CompressorConfig,
     ) {
-        let mut present = 0_u16;
-        let mut used = 0_u16;
-        for (k, &index) in next.options.structure().iter().enumerate() {
-            used |= 1 << index;
-            present |= (sent.present >> k & 1) << index;
-        }
+        let Written { format, is_right, .. } = *written;
         if format == Format::Ir {
             // Whether anything else is in the table of the other side hangs on what it had before.
-            next.options.known = used;
+            next.options.known = written.used;
             for (index, told) in self.told.iter_mut().enumerate() {
-                *told = if used >> index & 1 == 1 { *told } else { 0 };
+                *told = if written.used >> index & 1 == 1 { *told } else { 0 };
             }
         }
-        let mut left = used;
-        while left != 0 {
-            let at = left.trailing_zeros() as usize;
-            left &= left - 1;
-            self.told[at] = self.told[at].saturating_add((present >> at & 1) as u8);
-            self.same[at] = self.same[at].saturating_add(1);
+        if written.present != 0 || written.used >> index::SACK != 0 {
+            self.note_sent_items(&next.options, written);
         }
-        for age in &mut self.ages {
-            *age = age.saturating_add(1);
+        if self.young != 0 {
+            self.age(config);
         }
-        let has_stamps = used >> index::TIMESTAMP & 1 == 1;
+        let has_stamps = written.used >> index::TIMESTAMP & 1 == 1;
         if next.ack_stride != last.ack_stride {
             self.scaled_acks = 0;
         }

@@ -188,6 +188,34 @@ impl Options {
         }
     }
 
+    /// Takes over the options of a header as it stands. Returns whether they differ from the last ones by more than timestamps;
+    /// `None` if a list cannot say them.
+    #[inline]
+    pub(super) fn take(&mut self, octets: &[u8]) -> Option<bool> {
+        if let Some(timestamps) = self.timestamps_of(octets) {
+            self.timestamps = timestamps;
+            return Some(false);
+        }
+        self.read(octets).map(|()| true)
+    }
+
+    /// The timestamps of options that are the last ones but for them. Returns `None` also of options beside NOPs.
+    #[inline]
+    fn timestamps_of(&self, mut octets: &[u8]) -> Option<[u32; 2]> {
+        let mut timestamps = self.timestamps;
+        for &index in self.structure() {
+            octets = match (index, octets) {
+                (index::NOP, [kind::NOP, behind @ ..]) => behind,
+                (index::TIMESTAMP, [kind::TIMESTAMPS, 10, a, b, c, d, e, f, g, h, behind @ ..]) => {
+                    timestamps = [[*a, *b, *c, *d], [*e, *f, *g, *h]].map(u32::from_be_bytes);
+                    behind
+                }
+                _ => return None,
+            };
+        }
+        octets.is_empty().then_some(timestamps)
+    }
+
     /// Takes over the options of a header as it stands. `None` if a list cannot say them; the table is spoilt then.
     pub(super) fn read(&mut self, octets: &[u8]) -> Option<()> {
         self.count = 0;
@@ -311,6 +339,8 @@ pub(super) struct Sent {
     pub(super) present: u16,
     /// Items that the other side may hold with other content, a bit for each index. (Writing only.)
     pub(super) changed: u16,
+    /// Items of the options, a bit for each index. (Writing only.)
+    pub(super) used: u16,
     /// `tsval` and `tsecho`, against their references.
     pub(super) timestamps: [Counter; 2],
 }
@@ -423,28 +453,26 @@ fn sack_blocks<'p, C: Coder<'p>>(c: &mut C, options: &mut Options, blocks: u8, a
 }
 
 /// The irregular items of all options that are not in a list as a whole. RFC 6846, section 6.3.6.
+#[inline]
 pub(super) fn irregular<'p, C: Coder<'p>>(
     c: &mut C,
     options: &mut Options,
     sent: &mut Sent,
     ack: u32,
 ) -> Step {
-    for k in 0..usize::from(options.count) {
+    let mut k = 0;
+    while let Some(&index) = options.structure().get(k) {
         if sent.present >> k & 1 == 0 {
-            let index = options.structure[k];
             irregular_item(c, index, options, sent, ack)?;
         }
+        k += 1;
     }
     Ok(())
 }
 
 /// `tsopt_irregular`.
-#[inline(always)]
-pub(super) fn timestamps_irregular<'p, C: Coder<'p>>(
-    c: &mut C,
-    options: &mut Options,
-    sent: &mut Sent,
-) -> Step {
+#[inline(never)]
+fn timestamps_irregular<'p, C: Coder<'p>>(c: &mut C, options: &mut Options, sent: &mut Sent) -> Step {
     let [value, echo] = &mut sent.timestamps;
     ts_lsb(c, "tsval", value)?;
     ts_lsb(c, "tsecho", echo)?;
@@ -453,6 +481,7 @@ pub(super) fn timestamps_irregular<'p, C: Coder<'p>>(
 }
 
 /// The formats of options whose names end in `_irregular`.
+#[inline]
 pub(super) fn irregular_item<'p, C: Coder<'p>>(
     c: &mut C,
     index: u8,

@@ -19,12 +19,12 @@ pub(crate) struct Pattern<'a>(&'a Segment<'a>);
 impl<'a> Pattern<'a> {
     /// That of a SYN; `None` for other segments.
     pub(crate) fn of(segment: &'a Segment<'a>) -> Option<Self> {
-        (segment.state.rsf == SYN).then_some(Self(segment))
+        (segment.rsf() == SYN).then_some(Self(segment))
     }
 
     /// Whether a context holds it.
     pub(crate) fn is_in(&self, room: &TcpRoom) -> bool {
-        let (ours, theirs) = (&self.0.state, &room.0);
+        let (ours, theirs) = (&self.0.state(), &room.0);
         let mut options = theirs.options;
         theirs.rsf == SYN
             && (service(ours), ours.ack_flag) == (service(theirs), theirs.ack_flag)
@@ -46,8 +46,8 @@ fn service(state: &State) -> u16 {
 
 impl Key for Pattern<'_> {
     fn key(&self, mut word: impl FnMut(u64)) {
-        let state = &self.0.state;
-        state.hosts(&mut word);
+        let state = &self.0.state();
+        self.0.hosts(&mut word);
         // Above the ports of a flow, so that no flow has the same words.
         let what = 1 << 48 | u64::from(state.ack_flag) << 32 | u64::from(service(state));
         word(what << 8 | u64::from(protocol::TCP));

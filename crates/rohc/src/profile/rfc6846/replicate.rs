@@ -25,10 +25,11 @@ pub(crate) struct Base {
 /// that is replicated (RFC 4164, section 3.3.3.1).
 pub(super) fn suits(base: &State, next: &State) -> bool {
     let alike = |(a, b): (&Ip, &Ip)| {
-        (a.v6, a.protocol, a.source, a.destination) == (b.v6, b.protocol, b.source, b.destination)
+        a.header.has_same_ends(&b.header)
+            && a.header.protocol == b.header.protocol
             && (a.extensions, b.extensions) == (0, 0)
             // The replicate chain has no Hop Limit.
-            && (!a.v6 || a.ttl == b.ttl)
+            && (!a.is_v6() || a.header.ttl == b.header.ttl)
     };
     base.ip_count == next.ip_count
         && base.ips().iter().zip(next.ips()).all(alike)
@@ -50,7 +51,7 @@ pub(super) fn write(
     ir_cr(writer, space, &mut Head { crc7, base: Some(base.cid) })?;
     let mut ttl = [false; MAX_IP];
     for (says, (kept, ip)) in ttl.iter_mut().zip(old.ips().iter().zip(next.ips())) {
-        *says = kept.ttl != ip.ttl;
+        *says = kept.header.ttl != ip.header.ttl;
     }
     let mut says = Replicate {
         window: !base.is_exact || old.window != next.window,
@@ -139,14 +140,14 @@ pub(super) fn replicate_chain<'p, C: Coder<'p>>(
 ) -> Step {
     let mut at = 0;
     for (ip, ttl) in state.ips.iter_mut().zip(ttl).take(usize::from(state.ip_count)) {
-        if ip.v6 {
+        if ip.is_v6() {
             ipv6_replicate(c, ip)?
         } else {
             ipv4_replicate(c, ip, ttl)?
         };
         let end = at + usize::from(ip.extensions);
         let Some(octets) = state.extensions.get_mut(at..end) else { return refuse() };
-        extension_replicate(c, ip.protocol, octets)?;
+        extension_replicate(c, ip.header.protocol, octets)?;
         at = end;
     }
     tcp_replicate(c, state, x, sent)

@@ -1,75 +1,68 @@
 //! A TCP segment in its IP packet, taken apart and put together again.
 
-use thinair_wire::checksum::Sum;
-use thinair_wire::header::chain::{HeaderChain, Ip as ChainIp, IpHeader};
-use thinair_wire::header::ipv4::Ipv4;
+use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::header::protocol;
 use thinair_wire::header::tcp::Tcp;
 
 use super::options::{MAX_OCTETS, Options};
 use super::replicate::suits;
-use super::state::{Behavior, EXTENSIONS, Ip, MAX_IP, State, TcpRoom};
+use super::state::{EXTENSIONS, Ip, MAX_IP, State, TcpRoom};
 use crate::compressor::Key;
 use crate::decompressor::Unbuildable;
+use crate::field::ip::IpHeader;
 
-/// A packet whose headers profile 0x0006 can rebuild: all but its options is in `state`.
+/// A packet whose headers profile 0x0006 can rebuild.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment<'p> {
-    pub(super) packet: &'p [u8],
+    chain: &'p HeaderChain<'p>,
     /// Octets of its headers.
     pub(super) header_len: usize,
-    pub(super) state: State,
+    ips: [IpHeader; MAX_IP],
+    /// The TCP header without its options.
+    tcp: &'p [u8; Tcp::LEN],
     pub(super) options: &'p [u8],
 }
 
 impl<'p> Segment<'p> {
     /// The segment in a packet; `None` if it is no TCP, or its headers have something that no format says.
     #[inline]
-    pub(crate) fn of(chain: &HeaderChain<'p>) -> Option<Self> {
-        let ips = chain.ips();
-        let is_tcp = ips.last().is_some_and(|ip| ip.next == protocol::TCP);
-        if !is_tcp || ips.len() > MAX_IP || ips.iter().any(|ip| ip.oddity.is_some()) {
+    pub(crate) fn of(chain: &'p HeaderChain<'p>) -> Option<Self> {
+        let kept = chain.ips();
+        let is_tcp = kept.last().is_some_and(|ip| ip.next == protocol::TCP);
+        if !is_tcp || kept.len() > MAX_IP {
             return None;
         }
-        let packet = chain.packet();
-        let tcp = Tcp::read(packet.get(chain.ip_end()..)?).ok()?;
-        let mut state = State::EMPTY;
-        state.ip_count = ips.len() as u8;
-        let mut at = 0;
-        for (kept, ip) in state.ips.iter_mut().zip(ips) {
-            *kept = ip_of(ip)?;
-            if !ip.extensions.is_empty() {
-                let room = state.extensions.get_mut(at..at + ip.extensions.len())?;
-                room.copy_from_slice(ip.extensions);
-                at += ip.extensions.len();
+        let mut ips = [IpHeader::EMPTY; MAX_IP];
+        let mut extensions = 0;
+        for (header, ip) in ips.iter_mut().zip(kept) {
+            // What an AH checks changes with every packet: such a flow goes by another profile.
+            if ip.oddity.is_some()
+                || !ip.extensions.is_empty() && ip.walk().any(|(kind, _)| kind == protocol::AH)
+            {
+                return None;
             }
+            *header = IpHeader::of(ip);
+            extensions += ip.extensions.len();
         }
-        debug_assert!(at <= EXTENSIONS);
-        state.source_port = tcp.source_port;
-        state.destination_port = tcp.destination_port;
-        state.seq = tcp.sequence_number;
-        state.ack = tcp.acknowledgment_number;
-        state.reserved = tcp.reserved;
-        state.ecn = u8::from(tcp.cwr) << 1 | u8::from(tcp.ece);
-        state.urg_flag = tcp.urg;
-        state.ack_flag = tcp.ack;
-        state.psh_flag = tcp.psh;
-        state.rsf = u8::from(tcp.rst) << 2 | u8::from(tcp.syn) << 1 | u8::from(tcp.fin);
-        state.window = tcp.window;
-        state.checksum = tcp.checksum;
-        state.urg_ptr = tcp.urgent_pointer;
-        Some(Self { packet, header_len: chain.ip_end() + tcp.len(), state, options: tcp.options })
+        if extensions > EXTENSIONS {
+            return None;
+        }
+        let (tcp, behind) = chain.packet().get(chain.ip_end()..)?.split_first_chunk::<{ Tcp::LEN }>()?;
+        let options = behind.get(..(usize::from(tcp[12] >> 4) * 4).checked_sub(Tcp::LEN)?)?;
+        let header_len = chain.ip_end() + Tcp::LEN + options.len();
+        Some(Self { chain, header_len, ips, tcp, options })
     }
 
     /// The packet of the segment.
+    #[inline]
     pub(crate) fn packet(&self) -> &'p [u8] {
-        self.packet
+        self.chain.packet()
     }
 
     /// What follows the headers.
     #[inline]
     pub(super) fn payload(&self) -> &'p [u8] {
-        self.packet.get(self.header_len..).unwrap_or_default()
+        self.packet().get(self.header_len..).unwrap_or_default()
     }
 
     /// Whether a list of options can say those of the packet.
@@ -77,57 +70,101 @@ impl<'p> Segment<'p> {
         { Options::EMPTY }.read(self.options).is_some()
     }
 
-    /// Whether the context of its flow may be replicated from another one.
-    pub(crate) fn suits(&self, base: &TcpRoom) -> bool {
-        suits(&base.0, &self.state)
+    /// True if the packet is between the hosts of a flow.
+    #[inline]
+    fn has_hosts_of(&self, state: &State) -> bool {
+        let has_same_ends = |(ip, kept): (&IpHeader, &Ip)| ip.has_same_ends(&kept.header);
+        self.ips().len() == state.ips().len() && self.ips().iter().zip(state.ips()).all(has_same_ends)
     }
 
-    /// The TCP header, as it stands.
+    /// True if the packet is of a flow.
     #[inline]
-    pub(super) fn tcp(&self) -> &'p [u8] {
-        let len = Tcp::LEN + self.options.len();
-        self.packet.get(self.header_len - len..self.header_len).unwrap_or_default()
+    pub(super) fn is_of(&self, state: &State) -> bool {
+        let [a, b, c, d, ..] = *self.tcp;
+        [a, b] == state.source_port.to_be_bytes()
+            && [c, d] == state.destination_port.to_be_bytes()
+            && self.has_hosts_of(state)
+    }
+
+    /// Whether the context of its flow may be replicated from another one.
+    pub(crate) fn suits(&self, base: &TcpRoom) -> bool {
+        self.has_hosts_of(&base.0) && suits(&base.0, &self.state())
+    }
+
+    /// Fields of the packet without its options, and no control fields.
+    pub(super) fn state(&self) -> State {
+        let mut state = State::EMPTY;
+        self.put_into(&mut state);
+        state
+    }
+
+    /// Puts all fields but the options into a state.
+    #[inline]
+    pub(super) fn put_into(&self, state: &mut State) {
+        state.ip_count = self.ips().len() as u8;
+        let mut at = 0;
+        for ((kept, header), ip) in state.ips.iter_mut().zip(self.ips()).zip(self.chain.ips()) {
+            (kept.header, kept.extensions) = (*header, ip.extensions.len() as u8);
+            if let Some(room) = state.extensions.get_mut(at..at + ip.extensions.len()) {
+                room.copy_from_slice(ip.extensions);
+                at += ip.extensions.len();
+            }
+        }
+        let [a, b, c, d, seq @ .., e, f, g, h, offset, flags, i, j, k, l, m, n] = *self.tcp;
+        state.source_port = u16::from_be_bytes([a, b]);
+        state.destination_port = u16::from_be_bytes([c, d]);
+        state.seq = u32::from_be_bytes(seq);
+        state.ack = u32::from_be_bytes([e, f, g, h]);
+        state.reserved = offset & 0xF;
+        state.ecn = flags >> 6;
+        state.urg_flag = flags & 0x20 != 0;
+        state.ack_flag = flags & 0x10 != 0;
+        state.psh_flag = flags & 0x08 != 0;
+        state.rsf = flags & 0x07;
+        state.window = u16::from_be_bytes([i, j]);
+        state.checksum = u16::from_be_bytes([k, l]);
+        state.urg_ptr = u16::from_be_bytes([m, n]);
+    }
+
+    /// The flags RST, SYN and FIN.
+    pub(super) fn rsf(&self) -> u8 {
+        self.tcp[13] & 0b111
+    }
+
+    #[inline]
+    fn ips(&self) -> &[IpHeader] {
+        self.ips.get(..self.chain.ips().len()).unwrap_or_default()
+    }
+
+    /// Hands out the addresses as words of a hash.
+    #[inline]
+    pub(super) fn hosts(&self, word: &mut impl FnMut(u64)) {
+        self.ips().iter().for_each(|ip| ip.ends(&mut *word));
+    }
+
+    /// True if the TCP checksum is right. Behind a routing header it seems wrong.
+    #[inline]
+    pub(super) fn has_right_checksum(&self) -> bool {
+        let segment = self.packet().get(self.chain.ip_end()..).unwrap_or_default();
+        let inner = &self.ips[self.ips().len().saturating_sub(1) % MAX_IP];
+        inner.pseudo_header(protocol::TCP, segment.len()).octets(segment).fold() == u16::MAX
     }
 
     /// The headers, as they stand.
     #[inline]
     pub(super) fn headers(&self) -> &'p [u8] {
-        self.packet.get(..self.header_len).unwrap_or_default()
+        self.packet().get(..self.header_len).unwrap_or_default()
     }
 }
 
 impl Key for Segment<'_> {
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
-        self.state.hosts(&mut word);
-        let ports = u64::from(self.state.source_port) << 16 | u64::from(self.state.destination_port);
+        self.hosts(&mut word);
+        let [a, b, c, d, ..] = *self.tcp;
+        let ports = u64::from(u32::from_be_bytes([a, b, c, d]));
         word(ports << 16 | u64::from(protocol::TCP) << 8 | crate::profile::ProfileId::Tcp as u64);
     }
-}
-
-fn ip_of(ip: &ChainIp<'_>) -> Option<Ip> {
-    // What an AH checks changes with every packet: such a flow goes by another profile.
-    if ip.walk().any(|(kind, _)| kind == protocol::AH) {
-        return None;
-    }
-    let extensions = u8::try_from(ip.extensions.len()).ok()?;
-    let mut kept = Ip { protocol: ip.first_next_header(), extensions, ..Ip::EMPTY };
-    match &ip.header {
-        IpHeader::V4(header) => {
-            (kept.tos, kept.ttl, kept.df, kept.id) =
-                (header.tos, header.ttl, header.df, header.identification);
-            kept.source[..4].copy_from_slice(&header.source);
-            kept.destination[..4].copy_from_slice(&header.destination);
-        }
-        IpHeader::V6(header) => {
-            kept.v6 = true;
-            (kept.tos, kept.ttl, kept.flow_label) =
-                (header.traffic_class, header.hop_limit, header.flow_label);
-            (kept.source, kept.destination) = (header.source, header.destination);
-            kept.behavior = Behavior::Random;
-        }
-    }
-    Some(kept)
 }
 
 /// Writes the headers of a packet in front of room for its payload, and returns their octets.
@@ -144,21 +181,12 @@ pub(super) fn rebuild(state: &State, payload: usize, out: &mut [u8]) -> Result<u
 pub(super) fn headers_of(state: &State, payload: usize, out: &mut [u8]) -> Result<usize, Unbuildable> {
     let mut options = [0; MAX_OCTETS];
     let options_len = state.options.write(&mut options).ok_or(Unbuildable::Malformed)?;
-    let ips = state.ips();
-    let ips_len: usize = ips.iter().map(|ip| ip.len() + usize::from(ip.extensions)).sum();
-    let end = ips_len + Tcp::LEN + options_len;
+    let end = state.ip_len() + Tcp::LEN + options_len;
     let headers = out.get_mut(..end).ok_or(Unbuildable::NoRoom(end))?;
     let mut at = 0;
-    for (i, ip) in ips.iter().enumerate() {
-        let behind = end + payload - at - if ip.v6 { 40 } else { 0 };
-        let len = u16::try_from(behind).map_err(|_| Unbuildable::Malformed)?;
-        let Some(room) = headers.get_mut(at..at + ip.len()) else { return Err(Unbuildable::Malformed) };
-        if ip.v6 {
-            ipv6(ip, len, room)
-        } else {
-            ipv4(ip, len, room)
-        };
-        at += ip.len();
+    for (i, ip) in state.ips().iter().enumerate() {
+        let behind = end + payload - at - ip.header.version.header_len();
+        at = ip.header.write(ip.header.protocol, behind, headers, at)?;
         if ip.extensions > 0 {
             let extensions = state.extensions_of(i);
             let room = headers.get_mut(at..at + extensions.len()).ok_or(Unbuildable::Malformed)?;
@@ -185,61 +213,4 @@ pub(super) fn headers_of(state: &State, payload: usize, out: &mut [u8]) -> Resul
     tcp[18..20].copy_from_slice(&state.urg_ptr.to_be_bytes());
     room.copy_from_slice(options.get(..options_len).unwrap_or_default());
     Ok(end)
-}
-
-fn ipv4(ip: &Ip, len: u16, out: &mut [u8]) {
-    let Some(out) = out.first_chunk_mut::<20>() else { return };
-    out[0] = 0x45;
-    out[1] = ip.tos;
-    out[2..4].copy_from_slice(&len.to_be_bytes());
-    out[4..6].copy_from_slice(&ip.id.to_be_bytes());
-    out[6] = u8::from(ip.df) << 6;
-    out[7] = 0;
-    out[8] = ip.ttl;
-    out[9] = ip.protocol;
-    out[12..16].copy_from_slice(&ip.source[..4]);
-    out[16..20].copy_from_slice(&ip.destination[..4]);
-    let checksum = Ipv4::checksum_of(out);
-    out[10..12].copy_from_slice(&checksum.to_be_bytes());
-}
-
-fn ipv6(ip: &Ip, len: u16, out: &mut [u8]) {
-    let Some(out) = out.first_chunk_mut::<40>() else { return };
-    let first = 6 << 28 | u32::from(ip.tos) << 20 | ip.flow_label & 0xF_FFFF;
-    out[0..4].copy_from_slice(&first.to_be_bytes());
-    out[4..6].copy_from_slice(&len.to_be_bytes());
-    out[6] = ip.protocol;
-    out[7] = ip.ttl;
-    out[8..24].copy_from_slice(&ip.source);
-    out[24..40].copy_from_slice(&ip.destination);
-}
-
-/// Whether the TCP checksum is right: what it covers is the segment, `tcp` and `payload`, and the addresses. Behind a
-/// routing header it seems wrong.
-#[inline]
-pub(super) fn checksum_is_right(ip: &Ip, tcp: &[u8], payload: &[u8]) -> bool {
-    checksum_sum(ip, tcp, payload) == u16::MAX
-}
-
-/// The sum that is 2^16 - 1 if the TCP checksum is right.
-#[inline]
-pub(super) fn checksum_sum(ip: &Ip, tcp: &[u8], payload: &[u8]) -> u16 {
-    pseudo_header(ip, tcp.len() + payload.len()).octets(tcp).octets(payload).fold()
-}
-
-/// True if a checksum is the sum of the pseudo-header alone: that of a host whose network interface is to add the rest, as
-/// its own captures have it.
-pub(super) fn is_checksum_to_come(ip: &Ip, checksum: u16, len: usize) -> bool {
-    checksum == pseudo_header(ip, len).fold()
-}
-
-/// The sum of addresses, protocol and octets from the TCP header on. RFC 9293, section 3.1.
-#[inline]
-fn pseudo_header(ip: &Ip, len: usize) -> Sum {
-    let address = if ip.v6 { 16 } else { 4 };
-    Sum::ZERO
-        .octets(ip.source.get(..address).unwrap_or_default())
-        .octets(ip.destination.get(..address).unwrap_or_default())
-        .word(u16::from(protocol::TCP))
-        .word(len as u16)
 }

@@ -1,8 +1,8 @@
 //! What both ends know of a flow: the values of its last packet. RFC 6846, sections 6.1 and 8.2.
 
-use thinair_wire::coder::Word;
-
-use super::options::{Options, index};
+use super::options::Options;
+use crate::field::ip::{IpHeader, Version};
+pub(super) use crate::field::ip_id::Behavior;
 
 /// IP headers of a packet.
 pub(super) const MAX_IP: usize = 2;
@@ -18,98 +18,45 @@ pub(super) const RST: u8 = 0b100;
 pub(super) const SYN: u8 = 0b010;
 pub(super) const FIN: u8 = 0b001;
 
-/// `ip_id_behavior`: how an IP-ID changes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Behavior {
-    /// It counts with the MSN.
-    Sequential,
-    /// It counts with the MSN once its octets are swapped.
-    Swapped,
-    /// It may be anything. Also where there is none, in IPv6.
-    #[default]
-    Random,
-    /// It is zero.
-    Zero,
-}
-
-impl Behavior {
-    /// Whether the "sequential" set of formats is used.
-    #[inline]
-    pub(super) fn is_sequential(self) -> bool {
-        matches!(self, Self::Sequential | Self::Swapped)
-    }
-
-    /// The IP-ID as a number that counts, and back.
-    #[inline]
-    pub(super) fn nbo(self, id: u16) -> u16 {
-        if self == Self::Swapped { id.swap_bytes() } else { id }
-    }
-}
-
-impl Word for Behavior {
-    #[inline]
-    fn to_u32(self) -> u32 {
-        self as u32
-    }
-
-    #[inline]
-    fn from_u32(value: u32) -> Self {
-        match value {
-            0 => Self::Sequential,
-            1 => Self::Swapped,
-            2 => Self::Random,
-            _ => Self::Zero,
-        }
-    }
-}
-
-/// One IP header.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// One IP header with its extension headers, and the behavior of its IP-ID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ip {
-    pub(super) v6: bool,
-    /// DSCP and ECN.
-    pub(super) tos: u8,
-    /// TTL or Hop Limit.
-    pub(super) ttl: u8,
-    pub(super) df: bool,
+    pub(super) header: IpHeader,
+    /// `ip_id_behavior`; of [`Behavior::Constant`] the IP-ID is zero.
     pub(super) behavior: Behavior,
-    /// Protocol, or the first Next Header.
-    pub(super) protocol: u8,
     /// Octets of extension headers behind it.
     pub(super) extensions: u8,
-    /// IP-ID as it stands.
-    pub(super) id: u16,
-    pub(super) flow_label: u32,
-    /// Addresses; of IPv4 they take the first four octets.
-    pub(super) source: [u8; 16],
-    pub(super) destination: [u8; 16],
 }
 
 impl Ip {
-    pub(super) const EMPTY: Self = Self {
-        v6: false,
-        tos: 0,
-        ttl: 0,
-        df: false,
-        behavior: Behavior::Random,
-        protocol: 0,
-        extensions: 0,
-        id: 0,
-        flow_label: 0,
-        source: [0; 16],
-        destination: [0; 16],
-    };
+    pub(super) const EMPTY: Self =
+        Self { header: IpHeader::EMPTY, behavior: Behavior::Random, extensions: 0 };
 
-    /// Octets of the header.
     #[inline]
-    pub(super) fn len(&self) -> usize {
-        if self.v6 { 40 } else { 20 }
+    pub(super) fn is_v6(&self) -> bool {
+        self.header.version == Version::V6
     }
 
-    /// Whether the static chain says the same of both.
-    pub(super) fn is_static(&self, other: &Self) -> bool {
-        (self.v6, self.protocol, self.flow_label, self.source, self.destination, self.extensions)
-            == (other.v6, other.protocol, other.flow_label, other.source, other.destination, other.extensions)
+    /// Octets of the header and its extension headers.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.header.version.header_len() + usize::from(self.extensions)
+    }
+
+    /// True if both have the same fields but for addresses and IP-ID.
+    #[inline]
+    pub(super) fn has_same_fields(&self, other: &Self) -> bool {
+        let (a, b) = (&self.header, &other.header);
+        (a.ttl == b.ttl && a.tos == b.tos && a.df == b.df)
+            && (a.protocol == b.protocol && a.flow_label == b.flow_label)
+            && (self.extensions == other.extensions && self.behavior == other.behavior)
+    }
+
+    /// True if the static chain has the same of both.
+    pub(super) fn has_same_static(&self, other: &Self) -> bool {
+        self.header.has_same_ends(&other.header)
+            && (self.header.protocol, self.header.flow_label, self.extensions)
+                == (other.header.protocol, other.header.flow_label, other.extensions)
     }
 }
 
@@ -193,25 +140,29 @@ impl State {
         &mut self.ips[usize::from(self.ip_count.saturating_sub(1)) % MAX_IP]
     }
 
-    /// Where there is one IP header without extension headers, ECN is not used, and there is no option but timestamps as they
-    /// stand as a rule: whether there are some.
+    /// True if an IP header has extension headers.
     #[inline]
-    pub(super) fn has_stamps_alone(&self) -> Option<bool> {
-        if self.ip_count != 1 || self.ips[0].extensions != 0 || self.ecn_used {
-            return None;
-        }
-        match self.options.structure() {
-            [] => Some(false),
-            [index::NOP, index::NOP, index::TIMESTAMP] => Some(true),
-            _ => None,
-        }
+    pub(super) fn has_extensions(&self) -> bool {
+        self.ips.iter().any(|ip| ip.extensions > 0)
+    }
+
+    /// Octets of all IP headers.
+    #[inline]
+    pub(super) fn ip_len(&self) -> usize {
+        self.ips().iter().map(Ip::len).sum()
+    }
+
+    /// Sets the flags to the values that a compressed format implies without them.
+    #[inline]
+    pub(super) fn set_implied_flags(&mut self) {
+        (self.ack_flag, self.urg_flag, self.psh_flag, self.rsf) = (true, false, false, 0);
     }
 
     /// `ip_id_offset`: the IP-ID minus the MSN.
     #[inline]
     pub(super) fn ip_id_offset(&self) -> u16 {
         let ip = self.inner();
-        ip.behavior.nbo(ip.id).wrapping_sub(self.msn)
+        ip.behavior.counted(ip.header.id).wrapping_sub(self.msn)
     }
 
     /// The extension headers behind an IP header.
@@ -232,23 +183,6 @@ impl State {
         }
     }
 
-    /// The addresses, as words of a hash.
-    #[inline]
-    pub(super) fn hosts(&self, word: &mut impl FnMut(u64)) {
-        for ip in self.ips() {
-            if !ip.v6 {
-                let ([a, b, c, d, ..], [e, f, g, h, ..]) = (ip.source, ip.destination);
-                word(u64::from_ne_bytes([a, b, c, d, e, f, g, h]));
-                continue;
-            }
-            for address in [&ip.source, &ip.destination] {
-                for half in address.chunks_exact(8) {
-                    word(half.try_into().map_or(0, u64::from_ne_bytes));
-                }
-            }
-        }
-    }
-
     /// Whether the numbers of a packet are anywhere near those of the `last` one. A checksum that is wrong now may be one that was
     /// sent so; but with other numbers it looks like a packet of another flow, which has taken the CID of this one and of which
     /// nothing has come before: then only an IR packet is beyond doubt.
@@ -261,11 +195,7 @@ impl State {
     pub(super) fn is_flow_of(&self, other: &Self) -> bool {
         (self.ip_count, self.source_port, self.destination_port)
             == (other.ip_count, other.source_port, other.destination_port)
-            && self
-                .ips()
-                .iter()
-                .zip(other.ips())
-                .all(|(a, b)| (a.v6, a.source, a.destination) == (b.v6, b.source, b.destination))
+            && self.ips().iter().zip(other.ips()).all(|(a, b)| a.header.has_same_ends(&b.header))
     }
 }
 
