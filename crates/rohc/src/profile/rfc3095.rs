@@ -48,6 +48,7 @@ use super::{Format, ProfileId};
 use crate::field::ip::{IpHeader, Version};
 use crate::mode::Mode;
 use cce::Cce;
+use header::Chain;
 use list::CompressedList;
 pub(crate) use list_plan::INDICES;
 use rtp::{RtpExtra, RtpFields};
@@ -303,6 +304,12 @@ impl IpFields {
     fn counted_id(&self) -> u16 {
         if self.nbo { self.header.id } else { self.header.id.swap_bytes() }
     }
+
+    /// Takes that for the IP-ID, in the byte order in which it counts.
+    #[inline]
+    fn count_to(&mut self, id: u16) {
+        self.header.id = if self.nbo { id } else { id.swap_bytes() };
+    }
 }
 
 /// The static and dynamic part of a UDP or UDP-Lite header.
@@ -411,6 +418,21 @@ impl Fields<'_> {
     #[inline]
     fn base(&self) -> &[IpFields] {
         &self.ips[..self.base_ips()]
+    }
+
+    /// What the headers are rebuilt from.
+    #[inline]
+    fn chain(&self) -> Chain<'_> {
+        Chain {
+            profile: self.profile,
+            sn: self.sn,
+            ips: self.ips.get(..self.ip_count).unwrap_or(&self.ips),
+            udp: &self.udp,
+            spi: self.spi,
+            rtp: &self.rtp,
+            version: self.rtp_extra.version,
+            coap: self.coap.as_ref(),
+        }
     }
 
     /// Which header the slot [`IP_ID`] belongs to: the innermost whose IP-ID is compressed.

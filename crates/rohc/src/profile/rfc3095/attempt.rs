@@ -342,7 +342,8 @@ impl Attempt<'_, '_> {
         if passed.has_lists {
             passed.ah_sn = self.resolve_ah(x, extensions);
         }
-        Ok(header::rebuild(x, extensions, self.payload, out, &mut passed.layout)?)
+        passed.layout = header::rebuild(&x.chain(), extensions, self.payload, out)?;
+        Ok(())
     }
 
     /// RFC 3095, section 4.5.5.
@@ -371,8 +372,7 @@ impl Attempt<'_, '_> {
             let offset = counted.wrapping_sub(self.context.sn as u16);
             let offset = reference.map_or(offset, |reference| reference.offsets[i]);
             let offset = lsb::decode(bits.0, bits.1, offset, Shift::Zero);
-            ip.header.id = offset.wrapping_add(x.sn as u16);
-            ip.header.id = ip.counted_id();
+            ip.count_to(offset.wrapping_add(x.sn as u16));
         }
     }
 

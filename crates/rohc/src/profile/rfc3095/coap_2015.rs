@@ -294,7 +294,7 @@ impl CoapLayout {
 mod tests {
     use super::*;
     use crate::profile::ProfileId;
-    use crate::profile::rfc3095::header::{ExtensionLists, Layout, rebuild};
+    use crate::profile::rfc3095::header::{ExtensionLists, rebuild};
     use crate::profile::rfc3095::{IpFields, IpHeader, Version};
     use alloc::vec;
     use alloc::vec::Vec;
@@ -387,8 +387,8 @@ mod tests {
             x.coap = Some(Header { fields: CoapFields { token_changing, ..header.fields }, ..header });
             let mut lists = ExtensionLists::default();
             lists.options = Some(header.options);
-            let (mut out, mut layout) = ([0; 80], Layout::default());
-            rebuild(&x, &lists, 4, &mut out, &mut layout).unwrap();
+            let mut out = [0; 80];
+            let layout = rebuild(&x.chain(), &lists, 4, &mut out).unwrap();
             let octets = &out[..layout.len];
             assert_eq!((octets.len(), &octets[48..]), (48 + 11, &CONTENT[..11]));
 

@@ -9,17 +9,17 @@ use super::cce::{Cce, CoverageContext};
 use super::coap_2015::{self, CoapFields};
 use super::compress::CrcStatic;
 use super::doubt::{By, Doubt};
-use super::header::{self, ExtensionLists, Layout, datagram_len};
+use super::header::{self, Chain, ExtensionLists, Layout, datagram_len};
 use super::ir;
 use super::list::{Item, MAX_ITEMS, encoding};
 use super::list_state::{List, ListState, ah_sn, compressed_icv_len, resolve_current, resolve_list, stays};
 use super::reliable::NOT_SAID;
 use super::rtp::{CSRC_LEN, RtpFields};
 use super::table::{self, Pool, Table};
-use super::tail::{Tail, tail};
+use super::tail::{Tail, random_ip_id, tail, udp_checksum};
 use super::{
     BASE_IPS, CSRC, Fields, IP_ID, IpFields, LISTS, PacketType, TS, UdpFields, Upper, base, formats,
-    has_own_sn, has_rtp, has_t_bit_behind, upper,
+    has_own_sn, has_rtp, has_t_bit_behind, sn_plus, timestamp, upper,
 };
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
@@ -73,7 +73,7 @@ pub(crate) struct Context {
     pub(crate) update_failures: u16,
     /// R-mode: updates of a kind, one after the other, as far as counted for acknowledgments.
     pub(super) sequence: u8,
-    /// Check states after the CRC-STATIC octets: CRC-3 and CRC-7.
+    /// Check states after the CRC-STATIC octets: CRC-3 and CRC-7. Known only of two IP headers at most, without lists.
     pub(super) crc_static: CrcStatic,
     /// Extension headers of both base headers, and CSRC identifiers.
     pub(super) lists: [ListState; LISTS],
@@ -324,9 +324,7 @@ impl Context {
                     resolve_list(state, sent, i, &self.table, pool, format, &mut extensions)?
                 };
             }
-            let mut layout = Layout::default();
-            header::rebuild(x, &extensions, payload.len(), out, &mut layout)?;
-            layout
+            header::rebuild(&x.chain(), &extensions, payload.len(), out)?
         };
         let is_other_flow = format == Format::Ir && self.is_other_flow(x);
         let ahead = self.ahead(x.sn, self.sn);
@@ -390,7 +388,23 @@ impl Context {
     }
 
     /// A compressed packet: type 0, 1 or 2. `uo_1_id_updates` is that of the configuration, `has_failed` that of the CID.
+    #[inline]
     pub(crate) fn compressed(
+        &mut self,
+        now: Moment,
+        packet: &Header<'_>,
+        uo_1_id_updates: bool,
+        has_failed: bool,
+        pool: &mut Pool<'_>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let next = self.next_in_line(now, packet, out);
+        next.map_or_else(|| self.one_of_many(now, packet, uo_1_id_updates, has_failed, pool, out), Ok)
+    }
+
+    /// A compressed packet of which several things may be meant.
+    #[inline(never)]
+    fn one_of_many(
         &mut self,
         now: Moment,
         packet: &Header<'_>,
@@ -550,8 +564,7 @@ impl Context {
             self.calm = self.calm.saturating_add(1);
         }
         let packets = ahead.max(1) as u32;
-        self.arrivals.note_intervals(now, packets, self.intervals(&x, packets));
-        self.sn = x.sn;
+        self.go_on(now, x.sn, packets, self.intervals(&x, packets));
         self.keep(&x, updates, length);
         if passed.proved || check != Check::Crc3 && !may_be_late || format == Format::Uo1IdExt3 && updates {
             let since = self.doubt.leap;
@@ -560,7 +573,8 @@ impl Context {
                 self.doubt.leap = since;
             }
         }
-        self.crc_static = if updates { CrcStatic(passed.crc_static) } else { CrcStatic::UNKNOWN };
+        let is_plain = updates && !passed.has_lists && x.ip_count <= BASE_IPS;
+        self.crc_static = if is_plain { CrcStatic(passed.crc_static) } else { CrcStatic::UNKNOWN };
         self.state.on_success();
         if passed.proved {
             self.failures = 0;
@@ -570,6 +584,71 @@ impl Context {
             return Err(Failure::OnTrial(format));
         }
         Verified::deliver(packet, x.cce.map_or(format, Cce::format), passed.layout.len, payload, out)
+    }
+
+    /// The packet that is next by its `UO-0`, in a context in which nothing is in doubt: no other SN, reference, or list
+    /// comes into question. `None`, and nothing has changed, if it is another one, or its CRC does not match.
+    #[inline]
+    fn next_in_line(&mut self, now: Moment, packet: &Header<'_>, out: &mut [u8]) -> Option<Verified> {
+        let sn = sn_plus(self.profile, self.sn, 1);
+        if u32::from(packet.first >> 3) != sn & 0xF || !self.awaits_next(now) {
+            return None;
+        }
+        let [state, _] = self.crc_static.known()?;
+        let (mut ips, mut udp) = (self.ips, self.udp);
+        let ips = ips.get_mut(..usize::from(self.ip_count))?;
+        let mut reader = Reader::contiguous(packet.rest);
+        for ip in &mut *ips {
+            random_ip_id(&mut reader, ip).ok()?;
+            if ip.holds_ip_id() && !ip.sid {
+                ip.count_to(ip.counted_id().wrapping_add(1));
+            }
+        }
+        if upper(self.profile) == Upper::Udp && udp.checksum != 0 {
+            udp_checksum(&mut reader, &mut udp.checksum).ok()?;
+        }
+        let (mut rtp, mut spi) = (RtpFields::INITIAL, 0);
+        match &self.own {
+            Own::Rtp(kept) => rtp = RtpFields { ts: timestamp::ahead_of(kept, 1), ..*kept },
+            Own::Esp(kept) => spi = *kept,
+            Own::Coap(_) => return None,
+        }
+        let payload = reader.remaining();
+        let (udp, rtp) = (&udp, &rtp);
+        let chain =
+            Chain { profile: self.profile, sn, ips, udp, spi, rtp, version: self.version, coap: None };
+        let layout = header::rebuild(&chain, &ExtensionLists::default(), payload.len(), out).ok()?;
+        let is_right = layout.crc_dynamic(Check::Crc3, state, out.get(..layout.len)?) == packet.first & 7;
+        let verified =
+            Verified::deliver(packet, Format::Uo0, layout.len, payload, out).ok().filter(|_| is_right)?;
+        for (kept, ip) in self.ips.iter_mut().zip(ips) {
+            kept.header.id = ip.header.id;
+        }
+        if let Own::Rtp(kept) = &mut self.own {
+            kept.ts = rtp.ts;
+        }
+        self.go_on(now, sn, 1, 1);
+        self.calm = self.calm.saturating_add(1);
+        Some(verified)
+    }
+
+    /// Whether nothing is in doubt, and the next packet can only be the one behind the last one.
+    #[inline]
+    fn awaits_next(&self, now: Moment) -> bool {
+        matches!(self.profile, ProfileId::Rtp | ProfileId::Udp | ProfileId::Esp | ProfileId::Ip)
+            && self.state == DecompressorState::Fc
+            && self.mode.mode() != Mode::Reliable
+            && !self.doubt.is_open()
+            && self.failures & DOUBTFUL != DOUBTFUL
+            && self.arrivals.has_not_failed()
+            && self.arrivals.is_next(now, 1 << 4)
+    }
+
+    /// A packet with that SN was verified, so much `ahead` of ref 0 by packets and by times between packets.
+    #[inline]
+    fn go_on(&mut self, now: Moment, sn: u32, ahead: u32, intervals: u32) {
+        self.arrivals.note_intervals(now, ahead, intervals);
+        self.sn = sn;
     }
 
     /// Times between packets that lie between ref 0 and a packet `ahead` of it: timestamps of RTP count on in pauses.

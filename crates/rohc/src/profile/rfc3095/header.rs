@@ -14,7 +14,7 @@ use thinair_wire::header::udp::Udp;
 use super::coap_2015::{self, CoapLayout};
 use super::list::{Item, MAX_ITEMS};
 use super::rtp::{CSRC_LEN, RtpFields};
-use super::{CSRC, Fields, IpFields, LISTS, UdpFields, Upper, Version, has_rtp, upper};
+use super::{CSRC, IpFields, LISTS, UdpFields, Upper, Version, has_rtp, upper};
 use crate::decompressor::Unbuildable;
 use crate::profile::ProfileId;
 
@@ -112,30 +112,20 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Becomes the layout of the headers that fields and lists make.
-    #[inline]
-    fn set(&mut self, x: &Fields<'_>, lists: &ExtensionLists<'_>) {
-        if x.ip_count == 1 && x.profile == ProfileId::Udp && lists.is_empty() {
-            // As most packets are; what stands behind the first IP header is not looked at.
-            let version = x.ips[0].header.version;
-            self.ips[0] = (0, version, 0);
-            self.ip_count = 1;
-            self.transport = Transport::Udp;
-            self.len = fixed_len(version) + UDP_LEN;
-            self.has_ah = false;
-            return;
-        }
+    /// The layout of the headers that fields and lists make.
+    #[inline(always)]
+    fn of(x: &Chain<'_>, lists: &ExtensionLists<'_>) -> Self {
         let mut layout = Self::default();
-        for (i, ip) in x.ips.iter().take(x.ip_count).enumerate() {
+        for (i, ip) in x.ips.iter().enumerate() {
             let extensions = lists.of(i);
             let octets = extensions.iter().map(|e| e.item.len()).sum();
             layout.ip(ip.header.version, octets, extensions.iter().any(|e| e.item.kind == protocol::AH));
         }
         layout.upper(x.profile, lists.csrc_len());
-        if let Some(coap) = &x.coap {
+        if let Some(coap) = x.coap {
             layout.coap(coap);
         }
-        *self = layout;
+        layout
     }
 
     /// Adds an IP header with `extensions` octets of extension headers behind it.
@@ -339,55 +329,78 @@ fn walk(
     })
 }
 
-/// Writes the header chain of a packet with `payload` octets of payload to the start of `out`, and tells its
+/// What the headers of a packet are rebuilt from, lists and options apart.
+pub(super) struct Chain<'a> {
+    pub(super) profile: ProfileId,
+    pub(super) sn: u32,
+    pub(super) ips: &'a [IpFields],
+    pub(super) udp: &'a UdpFields,
+    /// SPI of ESP.
+    pub(super) spi: u32,
+    pub(super) rtp: &'a RtpFields,
+    /// V of RTP.
+    pub(super) version: u8,
+    pub(super) coap: Option<&'a coap_2015::Header<'a>>,
+}
+
+/// Writes the header chain of a packet with `payload` octets of payload to the start of `out`, and returns its
 /// layout. Lengths and checksums are inferred.
+#[inline(always)]
 pub(super) fn rebuild(
-    x: &Fields<'_>,
+    x: &Chain<'_>,
     lists: &ExtensionLists<'_>,
     payload: usize,
     out: &mut [u8],
-    layout: &mut Layout,
-) -> Result<(), Unbuildable> {
-    layout.set(x, lists);
+) -> Result<Layout, Unbuildable> {
+    let layout = Layout::of(x, lists);
     let total = layout.len + payload;
     let room = out.len();
     let out = out.get_mut(..layout.len).filter(|_| total <= room).ok_or(Unbuildable::NoRoom(total))?;
     let mut start = 0;
-    for (i, ip) in x.ips.iter().take(x.ip_count).enumerate() {
-        let (at, version) = (start, ip.header.version);
+    for (i, ip) in x.ips.iter().enumerate() {
         let extensions = lists.of(i);
         let first = extensions.first().map_or(ip.header.protocol, |e| e.item.kind);
-        let behind = total - at - fixed_len(version);
-        let written = write_ip(ip, first, behind, out, at)?;
-        let mut at = written;
+        let behind = total - start - fixed_len(ip.header.version);
+        start = ip.header.write(first, behind, out, start)?;
         for (j, extension) in extensions.iter().enumerate() {
             let next = extensions.get(j + 1).map_or(ip.header.protocol, |e| e.item.kind);
-            at = write_extension(extension, next, out, at).ok_or(Unbuildable::NoRoom(total))?;
+            start = write_extension(extension, next, out, start).ok_or(Unbuildable::NoRoom(total))?;
         }
-        start = at;
     }
-    if let Some(coap) = &x.coap {
-        return write_coap(&x.udp, coap, lists, total, out, start);
-    }
-    let end = match upper(x.profile) {
+    write_upper(x, lists, total, out, start)?;
+    Ok(layout)
+}
+
+/// Writes what follows the IP headers of a packet of `total` octets.
+#[inline]
+fn write_upper(
+    x: &Chain<'_>,
+    lists: &ExtensionLists<'_>,
+    total: usize,
+    out: &mut [u8],
+    at: usize,
+) -> Result<(), Unbuildable> {
+    let no_room = |_| Unbuildable::NoRoom(total);
+    let length = match upper(x.profile) {
         Upper::None => return Ok(()),
         Upper::Esp => {
-            return write_esp(x.spi, x.sn, total, out, start);
+            let esp = Esp { spi: x.spi, sequence_number: x.sn };
+            return esp.write(out, at).map(|_| ()).map_err(no_room);
         }
-        Upper::Udp => write_udp(&x.udp, total, out, start)?,
+        Upper::Udp => u16::try_from(total - at).map_err(|_| Unbuildable::Malformed)?,
         // The two headers differ in one field, which is no length here.
-        Upper::UdpLite => {
-            let length = x.udp.coverage;
-            let UdpFields { source_port, destination_port, checksum, .. } = x.udp;
-            let header = Udp { source_port, destination_port, length, checksum };
-            header.write(out, start).map_err(|_| Unbuildable::NoRoom(total))?
-        }
+        Upper::UdpLite => x.udp.coverage,
     };
-    if has_rtp(x.profile) {
-        write_rtp(x.rtp_extra.version, &x.rtp, x.sn, lists.of(CSRC), out, end)
-            .ok_or(Unbuildable::NoRoom(total))?;
-    }
-    Ok(())
+    let UdpFields { source_port, destination_port, checksum, .. } = *x.udp;
+    let end = Udp { source_port, destination_port, length, checksum }.write(out, at).map_err(no_room)?;
+    let written = if let Some(coap) = x.coap {
+        coap.fields.write(lists.options.unwrap_or_default(), out, end)
+    } else if has_rtp(x.profile) {
+        write_rtp(x.version, x.rtp, x.sn, lists.of(CSRC), out, end)
+    } else {
+        Some(())
+    };
+    written.ok_or(Unbuildable::NoRoom(total))
 }
 
 /// Writes the RTP header.
@@ -411,86 +424,6 @@ fn write_rtp(
         room.next()?.copy_from_slice(extension.item.body.get(..CSRC_LEN)?);
     }
     Some(())
-}
-
-/// Writes the ESP header.
-#[inline]
-fn write_esp(spi: u32, sn: u32, total: usize, out: &mut [u8], at: usize) -> Result<(), Unbuildable> {
-    let esp = Esp { spi, sequence_number: sn };
-    esp.write(out, at).map(|_| ()).map_err(|_| Unbuildable::NoRoom(total))
-}
-
-/// Writes the UDP header of a packet of `total` octets, and returns its end.
-#[inline]
-fn write_udp(udp: &UdpFields, total: usize, out: &mut [u8], at: usize) -> Result<usize, Unbuildable> {
-    let length = u16::try_from(total - at).map_err(|_| Unbuildable::Malformed)?;
-    let UdpFields { source_port, destination_port, checksum, .. } = *udp;
-    let udp = Udp { source_port, destination_port, length, checksum };
-    udp.write(out, at).map_err(|_| Unbuildable::NoRoom(total))
-}
-
-/// Writes the UDP and CoAP headers of a packet of `total` octets.
-#[cold]
-fn write_coap(
-    udp: &UdpFields,
-    coap: &coap_2015::Header<'_>,
-    lists: &ExtensionLists<'_>,
-    total: usize,
-    out: &mut [u8],
-    at: usize,
-) -> Result<(), Unbuildable> {
-    let end = write_udp(udp, total, out, at)?;
-    let options = lists.options.unwrap_or_default();
-    coap.fields.write(options, out, end).ok_or(Unbuildable::NoRoom(total))
-}
-
-/// Writes the fixed part of an IP header with `behind` octets behind it, and returns its end.
-#[inline]
-fn write_ip(
-    ip: &IpFields,
-    first: u8,
-    behind: usize,
-    out: &mut [u8],
-    at: usize,
-) -> Result<usize, Unbuildable> {
-    let long = |octets: usize| u16::try_from(octets).map_err(|_| Unbuildable::Malformed);
-    let end = match ip.header.version {
-        Version::V4 => {
-            let header = Ipv4 {
-                tos: ip.header.tos,
-                total_length: long(Ipv4::LEN + behind)?,
-                identification: ip.header.id,
-                df: ip.header.df,
-                ttl: ip.header.ttl,
-                protocol: first,
-                source: first_four(&ip.header.source),
-                destination: first_four(&ip.header.destination),
-                ..Ipv4::default()
-            };
-            let end = header.write(out, at).map_err(|_| Unbuildable::NoRoom(at + Ipv4::LEN))?;
-            // The checksum field was written as zero.
-            let sum = Sum::ZERO.octets(&out[at..end]).checksum();
-            out[at + 10..at + 12].copy_from_slice(&sum.to_be_bytes());
-            end
-        }
-        Version::V6 => {
-            let header = Ipv6 {
-                traffic_class: ip.header.tos,
-                flow_label: ip.header.flow_label,
-                payload_length: long(behind)?,
-                next_header: first,
-                hop_limit: ip.header.ttl,
-                source: ip.header.source,
-                destination: ip.header.destination,
-            };
-            header.write(out, at).map_err(|_| Unbuildable::NoRoom(at + Ipv6::LEN))?
-        }
-    };
-    Ok(end)
-}
-
-fn first_four(address: &[u8; 16]) -> [u8; 4] {
-    [address[0], address[1], address[2], address[3]]
 }
 
 /// Writes an extension header and returns its end. What follows is a `next`.

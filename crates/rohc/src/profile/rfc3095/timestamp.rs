@@ -55,16 +55,23 @@ pub(super) fn decode(
     }
     // RFC 4815, section 4.6: "When TS is scaled, it is always scaled using context(TS_STRIDE)."
     let stride = reference.stride;
+    if k == 0 {
+        return Some(ahead_of(reference, ahead));
+    }
     let from = scaled(reference.ts, stride);
-    let to = if k == 0 {
-        from.wrapping_add(ahead as u32)
-    } else if reference.time_stride > 0 {
+    let to = if reference.time_stride > 0 {
         let elapsed = ticks(now, reference.time_stride).wrapping_sub(ticks(arrival, reference.time_stride));
         lsb::decode(bits, k, from.wrapping_add(elapsed), Shift::Half)
     } else {
         lsb::decode(bits, k, from, Shift::Ts)
     };
     Some(to.wrapping_mul(stride).wrapping_add(offset(reference.ts, stride)))
+}
+
+/// The timestamp of a header that is so much `ahead` of a reference, and says none.
+#[inline]
+pub(super) fn ahead_of(reference: &RtpFields, ahead: i32) -> u32 {
+    reference.ts.wrapping_add(reference.stride.wrapping_mul(ahead as u32))
 }
 
 /// Two counts from 0 to 15 in one octet.
