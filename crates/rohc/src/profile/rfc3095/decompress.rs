@@ -387,24 +387,10 @@ impl Context {
         Verified::deliver(packet, format, layout.len, payload, out)
     }
 
-    /// A compressed packet: type 0, 1 or 2. `uo_1_id_updates` is that of the configuration, `has_failed` that of the CID.
-    #[inline]
-    pub(crate) fn compressed(
-        &mut self,
-        now: Moment,
-        packet: &Header<'_>,
-        uo_1_id_updates: bool,
-        has_failed: bool,
-        pool: &mut Pool<'_>,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        let next = self.next_in_line(now, packet, out);
-        next.map_or_else(|| self.one_of_many(now, packet, uo_1_id_updates, has_failed, pool, out), Ok)
-    }
-
-    /// A compressed packet of which several things may be meant.
+    /// A compressed packet, type 0, 1 or 2, that is not just the one [next in line](Self::next_in_line). `uo_1_id_updates` is that
+    /// of the configuration, `has_failed` that of the CID.
     #[inline(never)]
-    fn one_of_many(
+    pub(crate) fn compressed(
         &mut self,
         now: Moment,
         packet: &Header<'_>,
@@ -439,32 +425,9 @@ impl Context {
             if x.profile == ProfileId::Coap2015 {
                 extensions.options = Some(self.options(pool, format)?);
             }
-            let mut has = Tail {
-                udp_checksum: self.udp.checksum != 0,
-                coverage: self.coverage.present || x.cce.is_some(),
-                icv: [0; BASE_IPS],
-            };
+            let mut has = self.tail_of(&x);
             for i in list_owners(&x) {
-                let has_list = has_list(&x, i);
-                if !has_list && self.lists[i].current.is_empty() {
-                    continue;
-                }
-                update.lists[i] = if has_list {
-                    resolve_list(
-                        &self.lists[i],
-                        x.extra[i].list(),
-                        i,
-                        &self.table,
-                        pool,
-                        format,
-                        &mut extensions,
-                    )?
-                } else {
-                    resolve_current(&self.lists[i], i, &self.table, pool, format, &mut extensions)?
-                };
-                if let Some(icv) = has.icv.get_mut(i) {
-                    *icv = compressed_icv_len(&extensions, i, x.extra[i].list());
-                }
+                update.lists[i] = self.resolve(&x, i, pool, format, &mut extensions, &mut has)?;
             }
             tail(&mut reader, &mut x, &has).map_err(|_| Failure::Malformed)?;
             let payload = reader.remaining();
@@ -501,19 +464,15 @@ impl Context {
             }
             failure => failure,
         })?;
+        let (sent, len) = (x.cce.map_or(format, Cce::format), passed.layout.len);
+        let deliver = |out: &mut [u8]| Verified::deliver(packet, sent, len, payload, out);
         if passed.by == By::Late
             || passed.by == By::Newest
                 && is_late
                 && (format.updates() || !reliable)
                 && self.is_old(&x, format)
         {
-            return Verified::deliver(
-                packet,
-                x.cce.map_or(format, Cce::format),
-                passed.layout.len,
-                payload,
-                out,
-            );
+            return deliver(out);
         }
         if let By::Before { suspect, deliver: is_delivered } = passed.by {
             self.note_before(&self.reference(&x), suspect);
@@ -521,13 +480,7 @@ impl Context {
                 return Err(Failure::Suspect(format));
             }
             self.arrivals.note(now, 1);
-            return Verified::deliver(
-                packet,
-                x.cce.map_or(format, Cce::format),
-                passed.layout.len,
-                payload,
-                out,
-            );
+            return deliver(out);
         }
         let updates = format != Format::Uo1IdExt3 || uo_1_id_updates;
         if reliable && self.only_delivers(&x, format) {
@@ -535,7 +488,7 @@ impl Context {
             if x.rtp.time_stride == 0 {
                 self.arrivals.note(now, 1);
             }
-            return Verified::deliver(packet, format, passed.layout.len, payload, out);
+            return Verified::deliver(packet, format, len, payload, out);
         }
         if updates {
             self.note_said_mode(x.mode);
@@ -564,7 +517,8 @@ impl Context {
             self.calm = self.calm.saturating_add(1);
         }
         let packets = ahead.max(1) as u32;
-        self.go_on(now, x.sn, packets, self.intervals(&x, packets));
+        self.arrivals.note_intervals(now, packets, self.intervals(&x, packets));
+        self.sn = x.sn;
         self.keep(&x, updates, length);
         if passed.proved || check != Check::Crc3 && !may_be_late || format == Format::Uo1IdExt3 && updates {
             let since = self.doubt.leap;
@@ -583,13 +537,18 @@ impl Context {
             self.failures <<= 1;
             return Err(Failure::OnTrial(format));
         }
-        Verified::deliver(packet, x.cce.map_or(format, Cce::format), passed.layout.len, payload, out)
+        deliver(out)
     }
 
     /// The packet that is next by its `UO-0`, in a context in which nothing is in doubt: no other SN, reference, or list
     /// comes into question. `None`, and nothing has changed, if it is another one, or its CRC does not match.
-    #[inline]
-    fn next_in_line(&mut self, now: Moment, packet: &Header<'_>, out: &mut [u8]) -> Option<Verified> {
+    #[inline(always)]
+    pub(crate) fn next_in_line(
+        &mut self,
+        now: Moment,
+        packet: &Header<'_>,
+        out: &mut [u8],
+    ) -> Option<Verified> {
         let sn = sn_plus(self.profile, self.sn, 1);
         if u32::from(packet.first >> 3) != sn & 0xF || !self.awaits_next(now) {
             return None;
@@ -627,7 +586,8 @@ impl Context {
         if let Own::Rtp(kept) = &mut self.own {
             kept.ts = rtp.ts;
         }
-        self.go_on(now, sn, 1, 1);
+        self.arrivals.note(now, 1);
+        self.sn = sn;
         self.calm = self.calm.saturating_add(1);
         Some(verified)
     }
@@ -644,13 +604,6 @@ impl Context {
             && self.arrivals.is_next(now, 1 << 4)
     }
 
-    /// A packet with that SN was verified, so much `ahead` of ref 0 by packets and by times between packets.
-    #[inline]
-    fn go_on(&mut self, now: Moment, sn: u32, ahead: u32, intervals: u32) {
-        self.arrivals.note_intervals(now, ahead, intervals);
-        self.sn = sn;
-    }
-
     /// Times between packets that lie between ref 0 and a packet `ahead` of it: timestamps of RTP count on in pauses.
     fn intervals(&self, x: &Fields<'_>, ahead: u32) -> u32 {
         match &self.own {
@@ -661,6 +614,36 @@ impl Context {
             }
             _ => ahead,
         }
+    }
+
+    /// What the tail of a packet has, extension headers apart.
+    fn tail_of(&self, x: &Fields<'_>) -> Tail {
+        let coverage = self.coverage.present || x.cce.is_some();
+        Tail { udp_checksum: self.udp.checksum != 0, coverage, icv: [0; BASE_IPS] }
+    }
+
+    /// Resolves the list of a compressed packet for header `owner`, and tells what the tail `has` of it.
+    fn resolve<'i>(
+        &self,
+        x: &Fields<'i>,
+        owner: usize,
+        pool: &'i Pool<'_>,
+        format: Format,
+        extensions: &mut ExtensionLists<'i>,
+        has: &mut Tail,
+    ) -> Result<List, Failure> {
+        let (state, list) = (&self.lists[owner], x.extra[owner].list());
+        let resolved = if has_list(x, owner) {
+            resolve_list(state, list, owner, &self.table, pool, format, extensions)?
+        } else if state.current.is_empty() {
+            return Ok(state.current);
+        } else {
+            resolve_current(state, owner, &self.table, pool, format, extensions)?
+        };
+        if let Some(icv) = has.icv.get_mut(owner) {
+            *icv = compressed_icv_len(extensions, owner, list);
+        }
+        Ok(resolved)
     }
 
     /// Keeps what a verified packet says, which has `length` octets from the UDP-Lite header on.
@@ -804,23 +787,10 @@ impl Context {
         let mut tracer = Tracer::new(reader, &mut tell);
         base(format, &mut tracer, &mut x).ok()?;
         let mut extensions = ExtensionLists::default();
-        let mut has = Tail {
-            udp_checksum: self.udp.checksum != 0,
-            coverage: self.coverage.present || x.cce.is_some(),
-            icv: [0; BASE_IPS],
-        };
+        let mut has = self.tail_of(&x);
         for i in list_owners(&x) {
-            let list = x.extra[i].list();
-            let resolved = if has_list(&x, i) {
-                resolve_list(&self.lists[i], list, i, &self.table, pool, format, &mut extensions)
-            } else {
-                resolve_current(&self.lists[i], i, &self.table, pool, format, &mut extensions)
-            };
-            if resolved.is_err() {
+            if self.resolve(&x, i, pool, format, &mut extensions, &mut has).is_err() {
                 return Some(format);
-            }
-            if let Some(icv) = has.icv.get_mut(i) {
-                *icv = compressed_icv_len(&extensions, i, list);
             }
         }
         let _ = tail(&mut tracer, &mut x, &has);

@@ -285,6 +285,9 @@ impl ReceiverContext for decompress::Context {
         shared: &mut decompressor::Shared<'m>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
+        if let Some(verified) = self.next_in_line(packet.at, packet.header, out) {
+            return Ok(verified);
+        }
         let updates = config.uo_1_id_updates;
         let verified =
             self.compressed(packet.at, packet.header, updates, packet.has_failed, &mut shared.pool, out);
