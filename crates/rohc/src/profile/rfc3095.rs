@@ -25,6 +25,7 @@ mod list_plan;
 mod list_state;
 mod own;
 mod proof;
+mod regular;
 mod reliable;
 pub(crate) mod rtp;
 pub(crate) mod table;
@@ -296,6 +297,14 @@ impl IpFields {
     #[inline]
     fn holds_ip_id(&self) -> bool {
         self.header.version == Version::V4 && !self.rnd
+    }
+
+    /// Whether two headers of a flow differ in the IP-ID alone, and it behaves as before.
+    #[inline]
+    fn is_like(&self, other: &Self) -> bool {
+        let (a, b) = (&self.header, &other.header);
+        (a.tos, a.ttl, a.df) == (b.tos, b.ttl, b.df)
+            && (self.rnd, self.nbo, self.sid) == (other.rnd, other.nbo, other.sid)
     }
 
     /// The IP-ID in the byte order in which it counts. RFC 3095, section 4.5.5.

@@ -274,7 +274,7 @@ impl Context {
     }
 
     /// SID is defined in profiles 0x0004, 0x0007 and 0x0008 (RFC 3843, section 3.3; RFC 4019).
-    fn sid_allowed(&self, config: &CompressorConfig) -> bool {
+    pub(super) fn sid_allowed(&self, config: &CompressorConfig) -> bool {
         matches!(self.profile, ProfileId::Ip | ProfileId::RtpUdpLite | ProfileId::UdpLite)
             || config.sid_everywhere
     }
@@ -298,6 +298,9 @@ impl Context {
         pool: &mut Pool<'_>,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
+        if let Some(done) = self.compress_regular(now, plan, cid, config, out) {
+            return Ok(done);
+        }
         let lists = self.lists;
         let result = self.try_compress(now, plan, cid, config, pool, out);
         if result.is_err() {
@@ -452,7 +455,7 @@ impl Context {
             if !self.sns.is_empty() {
                 self.watchers[i].next(ip, kept.header.id, sid);
             }
-            if (IpFields { header: IpHeader { id: kept.header.id, ..ip.header }, ..*ip }) == *kept {
+            if ip.is_like(kept) {
                 continue;
             }
             *is_static_same &= self.note_ip(i, x, sn, repetitions);
@@ -751,7 +754,7 @@ impl Context {
         }
         for i in 0..x.base_ips() {
             let ip = &x.ips[i];
-            if ip.header.version == Version::V4 && !secure {
+            if ip.header.version == Version::V4 && !ip.rnd && !secure {
                 self.offsets[i].push(ip.counted_id().wrapping_sub(x.sn as u16), width);
             }
             self.ips[i] = *ip;
@@ -823,7 +826,7 @@ fn udp_fields(plan: &Plan<'_>) -> UdpFields {
 }
 
 #[inline(always)]
-fn layout(plan: &Plan<'_>, coap: Option<&coap_2015::Header<'_>>) -> Layout {
+pub(super) fn layout(plan: &Plan<'_>, coap: Option<&coap_2015::Header<'_>>) -> Layout {
     let mut layout = Layout::default();
     for ip in plan.ips() {
         let version = match ip.header {

@@ -78,6 +78,24 @@ impl RtpContext {
         !(is_other_x || is_other_p)
     }
 
+    /// The header of a packet of which the SN says everything; `None` if there is more to say.
+    #[inline]
+    pub(super) fn regular(&self, header: &Header<'_>, link: Option<&Link>) -> Option<RtpFields> {
+        let before = &self.fields;
+        let rtp = RtpFields { stride: before.stride, time_stride: before.time_stride, ..header.fields };
+        let is_same = rtp == RtpFields { ts: rtp.ts, m: rtp.m, ..*before };
+        let is_regular =
+            is_same && !rtp.m && header.csrc.is_empty() && link.is_none() && self.timestamps.pt == 0;
+        (is_regular && self.timestamps.is_regular(&rtp, before)).then_some(rtp)
+    }
+
+    /// A packet was sent whose header is [`regular`](Self::regular).
+    #[inline]
+    pub(super) fn go_on(&mut self, rtp: RtpFields, window: usize) {
+        self.timestamps.go_on(&rtp, window);
+        self.fields = rtp;
+    }
+
     /// Fills in what extension 3 says of RTP, should there be one, which may have to say the mode.
     pub(super) fn fill_extension(&self, x: &mut Fields<'_>, ts: &Needed, says_mode: bool) {
         let says_x = self.timestamps.pt > 0;

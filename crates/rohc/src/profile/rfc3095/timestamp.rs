@@ -192,6 +192,22 @@ impl Timestamps {
         is_moved || is_other_kind
     }
 
+    /// Whether a timestamp is one TS_STRIDE ahead of the one before, and nothing has to be said or learned.
+    #[inline]
+    pub(super) fn is_regular(&self, now: &RtpFields, before: &RtpFields) -> bool {
+        let is_known = self.stage == Stage::Guessed && self.rough() == 0 && self.is_stride_known();
+        let is_quiet = self.stride | self.unscaled | self.bend == 0 && self.timer.is_quiet();
+        let is_ahead = before.ts.checked_add(before.stride) == Some(now.ts);
+        is_known && is_quiet && is_ahead && now.time_stride == 0
+    }
+
+    /// A timestamp was sent that [`is_regular`](Self::is_regular).
+    #[inline]
+    pub(super) fn go_on(&mut self, now: &RtpFields, window: usize) {
+        (self.divisor, self.even) = (now.stride, Pair::default());
+        self.references.push(now.ts, window);
+    }
+
     /// The SN tells timestamps from references with this SN on, and not from those before.
     fn bend(&mut self, sn: u16, window: u8) {
         self.bend = window.max(1);
