@@ -54,7 +54,7 @@ help: ## this list
 demo: ## what header compression saves on a real capture; CAPTURE=FILE takes another one
 	@$(call heading,Building the command)
 	# Without what needs more than Rust.
-	cargo build --release --locked -p thinair-cli --no-default-features
+	cargo build --release --locked -p thinair-cli --no-default-features --features evaluations
 	case $$CAPTURE in
 	'') CAPTURE=captures/coap_udp6_get_con.pcap ;;
 	/*) ;;
@@ -62,7 +62,7 @@ demo: ## what header compression saves on a real capture; CAPTURE=FILE takes ano
 	esac
 	$(call heading,Every packet compressed and decompressed)
 	mkdir -p "$$(dirname "$$REPORT")"
-	cargo run --quiet --release --locked -p thinair-cli --no-default-features -- analyze "$$CAPTURE" --html "$$REPORT"
+	cargo run --quiet --release --locked -p thinair-cli --no-default-features --features evaluations -- analyze "$$CAPTURE" --html "$$REPORT"
 	echo
 	echo "Report: $$PWD/$$REPORT"
 
@@ -86,7 +86,7 @@ test: ## set up, then run every test
 		build -p thinair-rohc -p thinair-link
 		echo "thinair-wire, -rohc, -link, -coap, -http, -lowpan, -segment and -ule are built for $$target"
 	done
-	cargo run --locked --quiet -p thinair-rohc --no-default-features --example no_alloc
+	cargo run --locked --quiet -p thinair-rohc --no-default-features --features udp,ip --example no_alloc
 	$(MAKE) sizes
 	$(call heading,All tests passed)
 
@@ -112,9 +112,14 @@ sizes: ## memory of a context; flash and RAM of firmware with 4 contexts
 	@$(call heading,Sizes)
 	programs=()
 	if [ -n "$$(scripts/targets $(EMBEDDED))" ]; then
-		cargo build --manifest-path firmware/Cargo.toml --target-dir '$(TARGET)/firmware' --target $(EMBEDDED) \
-			--release --locked --quiet
-		programs=($(CONTEXTS) '$(FIRMWARE)'/{compressor,decompressor,endpoint})
+		programs=($(CONTEXTS))
+		for profiles in udp,ip udp,ip,coap rtp,udp,esp,ip,udp-lite,tcp,coap; do
+			cargo build --manifest-path firmware/Cargo.toml --target-dir '$(TARGET)/firmware' --target $(EMBEDDED) \
+				--release --locked --quiet --no-default-features --features $$profiles
+			mkdir -p '$(FIRMWARE)'/$$profiles
+			cp '$(FIRMWARE)'/{compressor,decompressor,endpoint} '$(FIRMWARE)'/$$profiles
+			programs+=('$(FIRMWARE)'/$$profiles/{compressor,decompressor,endpoint})
+		done
 	fi
 	# With the features of the whole workspace: what the tests have built is not built again.
 	cargo build --workspace --bin sizes --locked --quiet

@@ -24,7 +24,7 @@ use thinair_analyze::{
 };
 use thinair_report::{Numerals, Style};
 use thinair_rohc::profile::coap::Base;
-use thinair_rohc::{Channel, Mode, Ports, ProfileId, ProfileSet};
+use thinair_rohc::{Channel, ChannelError, Mode, Ports, ProfileId, ProfileSet};
 
 use self::advice::{Advice, MEGABYTE};
 use self::source::Captures;
@@ -147,6 +147,11 @@ impl SchemeName {
     /// Those that are compared if none is named, as far as they apply.
     const USUAL: [Self; 6] = [Self::RohcV1, Self::Coap2015, Self::Coap, Self::Tcp, Self::Schc, Self::Lowpan];
 
+    /// Whether this build has its profiles.
+    fn is_built(self) -> bool {
+        self != Self::Coap2015 || ProfileId::Coap2015.is_built()
+    }
+
     /// The scheme in each of these modes, if it has modes; ROHC on a channel with these CIDs.
     fn specs(self, cids: &Channel, modes: &[Mode]) -> anyhow::Result<Vec<SchemeSpec>> {
         let rohc = |name, more: &[ProfileId]| {
@@ -225,6 +230,9 @@ fn settings(arguments: &Arguments) -> Result<Settings, String> {
     if arguments.files.iter().filter(|file| source::is_stdin(file)).count() > 1 {
         return Err("standard input can be read only once".to_owned());
     }
+    if arguments.schemes.iter().flatten().any(|name| !name.is_built()) {
+        return Err(ChannelError::NotBuilt(ProfileId::Coap2015).to_string());
+    }
     let channel = arguments.channel.channel_with(arguments.channel.profiles.unwrap_or(ProfileSet::v1()))?;
     let mut settings = Settings::new(channel, &[]);
     settings.compressor = arguments.channel.compressor(channel);
@@ -282,7 +290,8 @@ fn schemes(arguments: &Arguments, settings: &Settings, survey: &Survey) -> anyho
         Some(mode) => vec![mode],
         None => vec![Mode::Unidirectional, Mode::Optimistic],
     };
-    let named = arguments.schemes.as_deref().unwrap_or(&SchemeName::USUAL);
+    let usual_names: Vec<_> = SchemeName::USUAL.into_iter().filter(|name| name.is_built()).collect();
+    let named = arguments.schemes.as_deref().unwrap_or(&usual_names);
     let mut specs = Vec::new();
     if arguments.channel.profiles.is_some() {
         let (name, channel, learned) = (ROHC_V1, *usual, false);

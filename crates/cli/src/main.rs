@@ -10,6 +10,7 @@ mod link;
 mod manual;
 mod options;
 mod packets;
+#[cfg(feature = "evaluations")]
 mod paper;
 mod rohc;
 mod segment;
@@ -62,6 +63,7 @@ enum Task {
     #[command(subcommand)]
     Lab(lab::Task),
     /// Run published evaluations again, and compare the figures
+    #[cfg(feature = "evaluations")]
     #[command(subcommand)]
     Paper(paper::Task),
     /// Write man pages, and completions for bash, zsh and fish, into a folder
@@ -123,6 +125,7 @@ fn main() -> ExitCode {
         Task::Serve(arguments) => serve::run(&arguments),
         Task::Segment(task) => segment::run(&task),
         Task::Lab(task) => lab::run(&task),
+        #[cfg(feature = "evaluations")]
         Task::Paper(task) => paper::run(&task),
         Task::Manual(arguments) => manual::run(&arguments, self::command()),
     };

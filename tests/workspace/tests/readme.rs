@@ -28,15 +28,3 @@ fn the_readme_shows_what_the_demo_prints() {
         assert!(printed.lines().any(|other| other == line), "not printed:\n{line}\nprinted:\n{printed}");
     }
 }
-
-#[test]
-fn the_readme_quotes_the_example_without_an_allocator() {
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    let example = fs::read_to_string(root().join("crates/rohc/examples/no_alloc.rs")).unwrap();
-    let (_, behind) = readme.split_once("const CONTEXTS: usize = 4;\n\n").unwrap();
-    let (quoted, _) = behind.split_once("```").unwrap();
-    assert!(quoted.contains("CompressorMemory"));
-    for line in quoted.lines() {
-        assert!(example.lines().any(|other| other.trim() == line.trim()), "not in the example:\n{line}");
-    }
-}
