@@ -2,8 +2,6 @@
 
 use thinair_wire::coder::NoRoom;
 
-use super::{CompressError, Compressed};
-
 /// Reason a context cannot compress a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
@@ -17,20 +15,5 @@ impl From<NoRoom> for Refused {
     #[inline]
     fn from(_: NoRoom) -> Self {
         Self::NoRoom
-    }
-}
-
-impl Refused {
-    /// The outcome for the caller; `Ok(None)` if profile 0x0000 has to carry the packet.
-    #[inline]
-    pub(crate) fn or_none(
-        outcome: Result<Compressed, Self>,
-        out: &[u8],
-    ) -> Result<Option<Compressed>, CompressError> {
-        match outcome {
-            Ok(compressed) => Ok(Some(compressed)),
-            Err(Self::NoRoom) => Err(CompressError::OutputTooSmall { have: out.len() }),
-            Err(Self::ByThisPacket) => Ok(None),
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Which profile a packet goes by: the highest that restores it exactly.
 
-use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader, MAX_IP};
+use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader};
 use thinair_wire::header::esp::Esp;
 use thinair_wire::header::extension::AH_FIXED;
 use thinair_wire::header::protocol;
@@ -50,15 +50,13 @@ impl<'p> Plan<'p> {
     /// A packet whose profile is to be [chosen](Self::choose).
     #[inline(always)]
     pub(super) fn new(chain: &'p HeaderChain<'p>, timer: Option<Link>) -> Self {
-        let ips = chain.ips();
-        let ip_count = ips.iter().take(MAX_IP).enumerate().take_while(|(i, ip)| restorable(ip, *i)).count();
-        let (ips, ip_end) = (ips.get(..ip_count).unwrap_or_default(), chain.ip_end());
+        let (ips, ip_end) = (if chain.is_plain() { chain.ips() } else { restorable(chain) }, chain.ip_end());
         Self {
             profile: ProfileId::Ip,
             packet: chain.packet(),
             ips,
-            ip_count,
-            has_extensions: ips.iter().any(|ip| ip.extension_count > 0),
+            ip_count: ips.len(),
+            has_extensions: !chain.is_plain() && ips.iter().any(|ip| ip.extension_count > 0),
             terminates: false,
             ip_end,
             udp: Udp::default(),
@@ -230,10 +228,10 @@ impl Key for Plan<'_> {
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
         for ip in self.ips() {
-            match &ip.header {
+            match ip.header() {
                 IpHeader::V4(header) => {
-                    let [s, d] = [header.source, header.destination].map(u32::from_be_bytes);
-                    word(u64::from(s) << 32 | u64::from(d));
+                    let [source, destination] = [header.source, header.destination].map(u32::from_ne_bytes);
+                    word(u64::from(source) << 32 | u64::from(destination));
                 }
                 IpHeader::V6(header) => {
                     // A static field (RFC 3095, section 5.7.7.3): each label is a flow of its own.
@@ -263,10 +261,14 @@ impl Key for Plan<'_> {
     }
 }
 
-/// Whether the decompressor can rebuild the header from what it is sent.
-#[inline]
-fn restorable(ip: &Ip<'_>, index: usize) -> bool {
-    ip.oddity.is_none() && (ip.extension_count == 0 || index < BASE_IPS && list_is_kept(ip))
+/// The first IP headers of a chain, as far as the decompressor can rebuild them from what it is sent.
+#[cold]
+fn restorable<'p>(chain: &'p HeaderChain<'p>) -> &'p [Ip<'p>] {
+    let is_kept = |(i, ip): &(usize, &Ip<'_>)| {
+        ip.oddity.is_none() && (ip.extension_count == 0 || *i < BASE_IPS && list_is_kept(ip))
+    };
+    let count = chain.ips().iter().enumerate().take_while(is_kept).count();
+    chain.ips().get(..count).unwrap_or_default()
 }
 
 /// Whether the extension headers fit a list: not too many, not too long, and at most one AH, because the format

@@ -826,7 +826,7 @@ fn udp_fields(plan: &Plan<'_>) -> UdpFields {
 fn layout(plan: &Plan<'_>, coap: Option<&coap_2015::Header<'_>>) -> Layout {
     let mut layout = Layout::default();
     for ip in plan.ips() {
-        let version = match ip.header {
+        let version = match ip.header() {
             chain::IpHeader::V4(_) => Version::V4,
             chain::IpHeader::V6(_) => Version::V6,
         };

@@ -32,7 +32,7 @@ impl SenderContext for Context {
         packet: &mut Outgoing<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
-        compressor.rfc3095(packet, out).transpose()
+        compressor.rfc3095(packet, out)
     }
 
     fn has_flow(compressor: &Compressor<'_>, packet: &Outgoing<'_, '_, '_>) -> bool {
@@ -82,33 +82,44 @@ impl Compressor<'_> {
         &mut self,
         packet: &mut Outgoing<'_, '_, '_>,
         out: &mut [u8],
-    ) -> Result<Option<Compressed>, CompressError> {
+    ) -> Option<Result<Compressed, CompressError>> {
         let now = packet.now;
         let mut plan = Plan::new(packet.chain, self.timer());
         if !plan.choose(packet.chain, &self.config, |plan| self.has_place_for(now, plan)) {
-            return Ok(None);
+            return None;
         }
         let (mut hash, mut found) = self.flow_of(&mut plan);
         loop {
-            match found {
-                Some(cid) if self.flows.rests(cid) => self.flows.touch(cid),
-                Some(cid) => match self.by_context(now, &plan, cid, out) {
-                    Err(Refused::ByThisPacket) if plan.lacks_payload() => {}
-                    done => return Refused::or_none(done, out),
+            let mut owes = None;
+            let cid = match found {
+                None if plan.lacks_payload() => None,
+                None => match self.begin(now, &plan, hash) {
+                    Ok((cid, new_owes)) => {
+                        owes = Some(new_owes);
+                        Some(cid)
+                    }
+                    Err(error) => return error.map(Err),
                 },
-                None if plan.lacks_payload() => {}
-                None => {
-                    let Some((cid, owes)) = self.begin(now, &plan, hash)? else { return Ok(None) };
-                    return match self.by_context(now, &plan, cid, out) {
-                        Err(Refused::ByThisPacket) if owes => {
-                            self.uncompressed_instead(now, cid, plan.packet, out).map(Some)
-                        }
-                        done => Refused::or_none(done, out),
-                    };
+                Some(cid) => {
+                    self.flows.touch(cid);
+                    (!self.flows.rests(cid)).then_some(cid)
+                }
+            };
+            if let Some(cid) = cid {
+                match self.by_context(now, &plan, cid, out) {
+                    Ok(compressed) => return Some(Ok(compressed)),
+                    Err(Refused::NoRoom) => {
+                        return Some(Err(CompressError::OutputTooSmall { have: out.len() }));
+                    }
+                    Err(Refused::ByThisPacket) if owes == Some(true) => {
+                        return Some(self.uncompressed_instead(now, cid, plan.packet, out));
+                    }
+                    Err(Refused::ByThisPacket) if owes.is_none() && plan.lacks_payload() => {}
+                    Err(Refused::ByThisPacket) => return None,
                 }
             }
             if !plan.fall(self.config.channel.profiles()) {
-                return Ok(None);
+                return None;
             }
             hash = self.flows.hash(&plan);
             found = self.find_rfc3095(hash, &plan);
@@ -116,6 +127,7 @@ impl Compressor<'_> {
     }
 
     /// Compresses a packet by a context of its flow.
+    #[inline(always)]
     fn by_context(
         &mut self,
         now: Instant,
@@ -123,33 +135,31 @@ impl Compressor<'_> {
         cid: Cid,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
-        self.flows.touch(cid);
         let context = self.flows.context_mut::<Context>(cid).ok_or(Refused::ByThisPacket)?;
         context.join(self.group);
-        let outcome = context.compress(now, plan, cid, &self.config, &mut self.shared.pool, out);
+        let compressed = context.compress(now, plan, cid, &self.config, &mut self.shared.pool, out)?;
         // In R-mode packets say everything until that is acknowledged, however long that takes.
-        if !context.mode.is_secure()
-            && let Ok(compressed) = &outcome
-        {
-            self.note_cost(compressed);
+        if !context.mode.is_secure() {
+            self.note_cost(&compressed);
         }
-        outcome
+        Ok(compressed)
     }
 
-    /// A context for a new flow, and whether the one before held memory; `None` if the flow goes uncompressed.
+    /// A context for a new flow, and whether the one before held memory; an error of `None` if the flow goes uncompressed.
+    #[cold]
     fn begin(
         &mut self,
         now: Instant,
         plan: &Plan<'_>,
         hash: u32,
-    ) -> Result<Option<(Cid, bool)>, CompressError> {
+    ) -> Result<(Cid, bool), Option<CompressError>> {
         let pair = self.flows.pair(plan.packet);
         if self.flows.is_rejected(hash, now) || !self.flows.admits(pair) {
-            return Ok(None);
+            return Err(None);
         }
         let sn = self.next_random() as u16;
         let mut context = Context::new(plan, now, sn);
-        let cid = self.flows.claim(hash, pair).ok_or(CompressError::NoContexts)?;
+        let cid = self.flows.claim(hash, pair).ok_or(Some(CompressError::NoContexts))?;
         context.start(self.flows.context(cid), self.random as u8, &self.config);
         let owes = self.release(cid);
         if let Some(coap) = &plan.coap {
@@ -157,7 +167,7 @@ impl Compressor<'_> {
             let _ = context.start_coap(coap, &mut self.shared.pool);
         }
         self.flows.set(cid, context);
-        Ok(Some((cid, owes)))
+        Ok((cid, owes))
     }
 
     /// Limits of a timer for timestamps, if one may be used.
