@@ -76,14 +76,12 @@ pub struct Ip<'p> {
 }
 
 impl<'p> Ip<'p> {
-    const NONE: Self = Self {
-        fixed: Fixed::V6(&[0; Ipv6::LEN]),
-        offset: 0,
-        extensions: &[],
-        extension_count: 0,
-        next: 0,
-        oddity: None,
-    };
+    /// No header.
+    #[inline(always)]
+    const fn none() -> Self {
+        let fixed = Fixed::V6(&[0; Ipv6::LEN]);
+        Self { fixed, offset: 0, extensions: &[], extension_count: 0, next: 0, oddity: None }
+    }
 
     /// The header.
     #[inline(always)]
@@ -98,12 +96,6 @@ impl<'p> Ip<'p> {
     #[inline]
     fn is_plain(&self) -> bool {
         self.oddity.is_none() && self.extension_count == 0
-    }
-
-    // What follows the header of a fragment may be the middle of anything.
-    #[inline]
-    fn carries_udp(&self) -> bool {
-        self.next == protocol::UDP && !self.is_fragment()
     }
 
     /// Whether an IP header follows: what says that it is IP must be.
@@ -189,7 +181,8 @@ impl NotIp {
 pub struct HeaderChain<'p> {
     packet: &'p [u8],
     ips: Ips<'p>,
-    udp: Option<Udp>,
+    ip_end: usize,
+    udp: Option<&'p [u8; Udp::LEN]>,
     is_plain: bool,
 }
 
@@ -212,7 +205,7 @@ impl<'p> HeaderChain<'p> {
     /// A chain of no header, to [`parse`](Self::parse_in_place) into.
     #[inline(always)]
     pub const fn empty() -> Self {
-        Self { packet: &[], ips: Ips::One([Ip::NONE]), udp: None, is_plain: true }
+        Self { packet: &[], ips: Ips::One([Ip::none()]), ip_end: 0, udp: None, is_plain: true }
     }
 
     /// [`parse`](Self::parse) without moving the result, which has half a kilobyte. The chain is an empty one.
@@ -220,14 +213,12 @@ impl<'p> HeaderChain<'p> {
     pub fn parse_in_place(&mut self, packet: &'p [u8]) -> Result<(), NotIp> {
         self.packet = packet;
         let Ips::One([ip]) = &mut self.ips else { return Ok(()) };
-        if parse_ip(packet, 0, ip).is_none() {
-            return Err(NotIp::of(packet));
-        }
-        self.is_plain = ip.is_plain();
-        if ip.carries_udp() {
-            self.udp = packet.get(ip.end()..).and_then(|octets| Udp::read(octets).ok());
-        } else if ip.carries_ip(packet) {
-            self.parse_more();
+        let Some(end) = parse_ip(packet, 0, ip) else { return Err(NotIp::of(packet)) };
+        (self.ip_end, self.is_plain) = (end, ip.is_plain());
+        match ip.next {
+            protocol::UDP if self.is_plain => self.udp = packet.get(end..).and_then(<[u8]>::first_chunk),
+            protocol::UDP | protocol::IPV4 | protocol::IPV6 => self.parse_more(),
+            _ => {}
         }
         Ok(())
     }
@@ -237,19 +228,23 @@ impl<'p> HeaderChain<'p> {
     #[inline(never)]
     fn parse_more(&mut self) {
         let Ips::One([mut last]) = self.ips else { return };
-        let (mut ips, mut len) = ([last, Ip::NONE, Ip::NONE, Ip::NONE], 1);
+        let (mut ips, mut len) = ([last, Ip::none(), Ip::none(), Ip::none()], 1);
         while let Some(ip) = ips.get_mut(len)
             && last.carries_ip(self.packet)
-            && parse_ip(self.packet, last.end(), ip).is_some()
+            && let Some(end) = parse_ip(self.packet, last.end(), ip)
         {
             last = *ip;
+            self.ip_end = end;
             self.is_plain &= ip.is_plain();
             len += 1;
         }
-        if last.carries_udp() {
-            self.udp = self.packet.get(last.end()..).and_then(|octets| Udp::read(octets).ok());
+        // What follows the header of a fragment may be the middle of anything.
+        if last.next == protocol::UDP && !last.is_fragment() {
+            self.udp = self.packet.get(self.ip_end..).and_then(<[u8]>::first_chunk);
         }
-        self.ips = Ips::More(ips, len);
+        if len > 1 {
+            self.ips = Ips::More(ips, len);
+        }
     }
 
     /// The packet.
@@ -275,14 +270,14 @@ impl<'p> HeaderChain<'p> {
 
     /// The UDP header behind the last IP header, if there is one. Its Length may disagree with the packet.
     #[inline]
-    pub fn udp(&self) -> Option<&Udp> {
-        self.udp.as_ref()
+    pub fn udp(&self) -> Option<Udp> {
+        self.udp.map(Udp::of)
     }
 
     /// Where what the last IP header carries starts: transport header or payload.
     #[inline]
     pub fn ip_end(&self) -> usize {
-        self.ips().last().map_or(0, Ip::end)
+        self.ip_end
     }
 
     /// The first oddity of the chain, from outside to inside.
@@ -291,12 +286,12 @@ impl<'p> HeaderChain<'p> {
     }
 }
 
-/// Parses the IP header at `offset` into `ip`; `None` if there is none.
+/// Parses the IP header at `offset` into `ip`, and returns its end; `None` if there is none.
 #[inline(always)]
-fn parse_ip<'p>(packet: &'p [u8], offset: usize, ip: &mut Ip<'p>) -> Option<()> {
+fn parse_ip<'p>(packet: &'p [u8], offset: usize, ip: &mut Ip<'p>) -> Option<usize> {
     let octets = packet.get(offset..)?;
     ip.offset = offset;
-    match octets.first()? >> 4 {
+    let end = match octets.first()? >> 4 {
         4 => {
             let (fixed, options) = Ipv4::split(octets).ok()?;
             ip.fixed = Fixed::V4(fixed, options);
@@ -315,6 +310,7 @@ fn parse_ip<'p>(packet: &'p [u8], offset: usize, ip: &mut Ip<'p>) -> Option<()> 
             } else {
                 None
             };
+            offset + header.len()
         }
         6 => {
             let (fixed, behind) = octets.split_first_chunk()?;
@@ -323,25 +319,25 @@ fn parse_ip<'p>(packet: &'p [u8], offset: usize, ip: &mut Ip<'p>) -> Option<()> 
             ip.next = header.next_header;
             let is_right = usize::from(header.payload_length) == behind.len();
             ip.oddity = if is_right { None } else { Some(Oddity::Length) };
+            offset + Ipv6::LEN
         }
         _ => return None,
-    }
-    if is_extension(ip.next) && !ip.is_fragment() {
-        parse_extensions(packet, ip)?;
-    }
-    Some(())
+    };
+    if is_extension(ip.next) { parse_extensions(packet, ip) } else { Some(end) }
 }
 
-/// Parses the extension headers behind an IP header.
+/// Parses the extension headers behind an IP header, and returns their end.
 #[cold]
 #[inline(never)]
-fn parse_extensions<'p>(packet: &'p [u8], ip: &mut Ip<'p>) -> Option<()> {
+fn parse_extensions<'p>(packet: &'p [u8], ip: &mut Ip<'p>) -> Option<usize> {
     let behind = packet.get(ip.end()..)?;
-    let mut walk = Extensions::new(ip.next, behind);
-    ip.extension_count = walk.by_ref().take(MAX_EXTENSIONS).count();
-    ip.extensions = behind.get(..behind.len() - walk.rest().len())?;
-    ip.next = walk.next_header();
-    Some(())
+    if !ip.is_fragment() {
+        let mut walk = Extensions::new(ip.next, behind);
+        ip.extension_count = walk.by_ref().take(MAX_EXTENSIONS).count();
+        ip.extensions = behind.get(..behind.len() - walk.rest().len())?;
+        ip.next = walk.next_header();
+    }
+    Some(ip.end())
 }
 
 #[cfg(test)]

@@ -22,10 +22,15 @@ impl Udp {
     /// Reads a header at the start of `octets`.
     #[inline]
     pub fn read(octets: &[u8]) -> Step<Self> {
-        let &[s, t, d, e, l, m, b, c] = octets.first_chunk().ok_or(Refusal::Malformed)?;
+        octets.first_chunk().map(Self::of).ok_or(Refusal::Malformed)
+    }
+
+    /// The header of these octets.
+    #[inline(always)]
+    pub(super) fn of(&[s, t, d, e, l, m, b, c]: &[u8; Self::LEN]) -> Self {
         let [source_port, destination_port, length, checksum] =
             [[s, t], [d, e], [l, m], [b, c]].map(u16::from_be_bytes);
-        Ok(Self { source_port, destination_port, length, checksum })
+        Self { source_port, destination_port, length, checksum }
     }
 
     /// Writes the header from octet `at` of `out` on and returns its end.

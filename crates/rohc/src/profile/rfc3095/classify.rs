@@ -78,13 +78,16 @@ impl<'p> Plan<'p> {
         has_place: impl FnOnce(&Self) -> bool,
     ) -> bool {
         let profiles = config.channel.profiles();
-        if self.ip_count == chain.ips().len() && self.rise(chain, profiles) {
-            if self.profile == ProfileId::Esp || self.is_on_coap_port(config) && self.take_for_coap(has_place)
-            {
+        let is_whole = chain.is_plain() || self.ip_count == chain.ips().len();
+        if is_whole && self.rise(chain, profiles) {
+            let may_be_coap = self.profile == ProfileId::Udp && profiles.has(ProfileId::Coap2015);
+            if self.profile == ProfileId::Esp || may_be_coap && self.take_for_coap(config, has_place) {
                 return true;
             }
-            if profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite) {
-                self.rtp = rtp_header(self.payload());
+            if (profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite))
+                && let Some(header) = rtp_header(self.payload())
+            {
+                self.rtp = Some(header);
             }
             let is_rtp = config.rtp.has(self.udp.destination_port) && self.take_for_rtp(profiles);
             return is_rtp || profiles.has(self.profile) || self.fall(profiles);
@@ -110,7 +113,9 @@ impl<'p> Plan<'p> {
                 let Some(udp) = chain.udp().filter(|udp| usize::from(udp.length) == datagram.len()) else {
                     return false;
                 };
-                (self.profile, self.udp) = (ProfileId::Udp, *udp);
+                self.profile = ProfileId::Udp;
+                (self.udp.source_port, self.udp.destination_port) = (udp.source_port, udp.destination_port);
+                (self.udp.length, self.udp.checksum) = (udp.length, udp.checksum);
             }
             Some(protocol::UDP_LITE) => {
                 let Ok(udp) = Udp::read(datagram) else { return false };
@@ -127,17 +132,14 @@ impl<'p> Plan<'p> {
         true
     }
 
-    fn is_on_coap_port(&self, config: &CompressorConfig) -> bool {
-        let (ports, udp) = (&config.coap.ports, &self.udp);
-        self.profile == ProfileId::Udp
-            && config.channel.profiles().has(ProfileId::Coap2015)
-            && (ports.has(udp.source_port) || ports.has(udp.destination_port))
-    }
-
-    /// Takes the packet for CoAP; false, and nothing is changed, if what follows the UDP header is no CoAP message that
-    /// `has_place`.
+    /// Takes the packet for CoAP; false, and nothing is changed, if it has none of the ports, or what follows the UDP header is
+    /// no CoAP message that `has_place`.
     #[cold]
-    fn take_for_coap(&mut self, has_place: impl FnOnce(&Self) -> bool) -> bool {
+    fn take_for_coap(&mut self, config: &CompressorConfig, has_place: impl FnOnce(&Self) -> bool) -> bool {
+        let (ports, udp) = (&config.coap.ports, &self.udp);
+        if !ports.has(udp.source_port) && !ports.has(udp.destination_port) {
+            return false;
+        }
         let Some(coap) = coap_2015::Header::read(self.payload()) else { return false };
         let plan = Self {
             profile: ProfileId::Coap2015,

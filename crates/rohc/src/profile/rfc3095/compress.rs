@@ -257,15 +257,16 @@ impl Context {
     }
 
     /// Whether a packet belongs to this flow.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn is_flow_of(&self, plan: &Plan<'_>, pool: &Pool<'_>) -> bool {
         self.profile == plan.profile
             && usize::from(self.ip_count) == plan.ip_count
             && self.udp.source_port == plan.udp.source_port
             && self.udp.destination_port == plan.udp.destination_port
             && self.ips.iter().zip(plan.ips()).all(|(kept, ip)| kept.header.is_path_of(ip))
-            && (plan.ip_count > BASE_IPS || self.ips[plan.ip_count - 1].terminates == plan.terminates)
+            && self.ips.get(plan.ip_count - 1).is_none_or(|last| last.terminates == plan.terminates)
             && match &self.own {
+                _ if matches!(self.profile, ProfileId::Udp | ProfileId::UdpLite | ProfileId::Ip) => true,
                 Own::None | Own::Guess(_) => true,
                 Own::Esp(spi) => *spi == plan.esp.spi,
                 Own::Rtp(rtp) => plan.rtp.is_some_and(|header| header.fields.ssrc == rtp.fields.ssrc),
