@@ -114,6 +114,6 @@ fn chain(octets: &[u8]) {
     }
     assert_eq!(chain.ip_end(), end);
     if let Some(header) = chain.udp() {
-        assert_eq!(udp::Udp::read(&octets[end..]), Ok(*header));
+        assert_eq!(udp::Udp::read(&octets[end..]), Ok(header));
     }
 }

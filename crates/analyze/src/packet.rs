@@ -154,7 +154,7 @@ impl Transport {
 
     fn of(ip: &Ip<'_>, behind: &[u8]) -> Self {
         // Behind the first fragment there is no header, whatever the octets look like.
-        if let IpHeader::V4(header) = ip.header
+        if let IpHeader::V4(header) = ip.header()
             && header.fragment_offset != 0
         {
             return Self::NONE;
@@ -197,7 +197,7 @@ fn later_oddity(ip: &Ip<'_>, transport: &Transport, behind: &[u8]) -> Option<&'s
 }
 
 fn addresses(ip: &Ip<'_>) -> (IpAddr, IpAddr) {
-    match ip.header {
+    match ip.header() {
         IpHeader::V4(header) => (header.source.into(), header.destination.into()),
         IpHeader::V6(header) => (header.source.into(), header.destination.into()),
     }

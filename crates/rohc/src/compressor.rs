@@ -137,7 +137,7 @@ impl<'m> Compressor<'m> {
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
     ) -> Result<Compressed, CompressError> {
-        let mut chain = HeaderChain::EMPTY;
+        let mut chain = HeaderChain::empty();
         chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
         let mut outgoing = Outgoing { now, chain: &chain, linked };
         Place::compress_packet(self, &mut outgoing, out).unwrap_or(Err(CompressError::NoContexts))

@@ -278,7 +278,7 @@ fn kinds(packets: &[Packet], name: &str) -> BTreeMap<&'static str, usize> {
 fn assert_checksums(chain: &HeaderChain<'_>, what: &str) {
     let packet = chain.packet();
     let transport = &packet[chain.ip_end()..];
-    let addresses = match chain.ips()[0].header {
+    let addresses = match chain.ips()[0].header() {
         IpHeader::V4(_) => {
             assert_eq!(checksum(&packet[..chain.ip_end()]), 0, "IPv4, {what}");
             &packet[12..20]

@@ -205,7 +205,7 @@ fn round_trip(flow: &Flow, packets: &[Packet], cids: CidSpace, mode: Mode, what:
 fn assert_checksums(packet: &[u8], what: &str) {
     let chain = HeaderChain::parse(packet).unwrap();
     assert!(chain.oddity().is_none(), "{what}");
-    let (addresses, protocol, end) = match chain.ips()[0].header {
+    let (addresses, protocol, end) = match chain.ips()[0].header() {
         IpHeader::V4(_) => {
             assert_eq!(checksum(&packet[..20]), 0, "IPv4, {what}");
             (&packet[12..20], packet[9], 20)

@@ -127,21 +127,19 @@ fn beyond(packet: &[u8], flows: &mut Flows) -> Option<&'static str> {
         return Some("a CSRC list");
     }
     let extensions = ips.iter().map(|ip| ip.extensions).collect::<Vec<_>>().concat();
-    let has_ipv4 = ips.iter().any(|ip| matches!(ip.header, IpHeader::V4(_)));
+    let has_ipv4 = ips.iter().any(|ip| matches!(ip.header(), IpHeader::V4(_)));
     if has_ipv4 && !extensions.is_empty() {
         // Our list of an IPv4 header is then an empty one with a generation identifier, where it expects one octet
         // of zero.
         return Some("extension headers beside IPv4");
     }
-    let outer = match ips {
-        [Ip { header: IpHeader::V4(outer), .. }, Ip { header: IpHeader::V4(_), .. }] => {
-            Some([outer.tos, outer.ttl])
-        }
+    let outer = match &*ips.iter().map(Ip::header).collect::<Vec<_>>() {
+        [IpHeader::V4(outer), IpHeader::V4(_)] => Some([outer.tos, outer.ttl]),
         _ => None,
     };
     let mut flow: Vec<u8> = chain.udp().map_or(Vec::new(), |_| packet[chain.ip_end()..][..4].to_vec());
     for ip in ips {
-        let addresses = match ip.header {
+        let addresses = match ip.header() {
             IpHeader::V4(_) => 12..20,
             IpHeader::V6(_) => 8..40,
         };

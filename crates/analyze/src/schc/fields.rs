@@ -231,7 +231,7 @@ impl<'p> Parsed<'p> {
             return None;
         }
         let mut parser = Parser { fields: Vec::with_capacity(40), at: 0 };
-        match &ip.header {
+        match ip.header() {
             IpHeader::V4(header) => {
                 let right = header.options.is_empty() && usize::from(header.total_length) == octets.len();
                 let whole = !header.mf && header.fragment_offset == 0;

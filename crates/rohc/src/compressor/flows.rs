@@ -277,6 +277,10 @@ impl<'m> Flows<'m> {
     ) -> bool {
         let credit = self.credit;
         let Some(link) = self.links.get_mut(cid.index()) else { return true };
+        if link.credit == credit && sent < before && !is_initialization {
+            // A flow that has paid, and saves something again.
+            return true;
+        }
         let mut balance = link.balance();
         let is_worth = balance.note(before, sent, is_initialization, credit);
         link.set(balance);

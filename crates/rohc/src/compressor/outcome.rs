@@ -2,10 +2,10 @@
 
 use thinair_wire::coder::NoRoom;
 
-use super::{CompressError, Compressed};
-
 /// Reason a context cannot compress a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+// As wide as the first field of a result, which is moved word by word.
+#[repr(usize)]
 pub(crate) enum Refused {
     /// The caller's buffer is too short.
     NoRoom,
@@ -17,20 +17,5 @@ impl From<NoRoom> for Refused {
     #[inline]
     fn from(_: NoRoom) -> Self {
         Self::NoRoom
-    }
-}
-
-impl Refused {
-    /// The outcome for the caller; `Ok(None)` if profile 0x0000 has to carry the packet.
-    #[inline]
-    pub(crate) fn or_none(
-        outcome: Result<Compressed, Self>,
-        out: &[u8],
-    ) -> Result<Option<Compressed>, CompressError> {
-        match outcome {
-            Ok(compressed) => Ok(Some(compressed)),
-            Err(Self::NoRoom) => Err(CompressError::OutputTooSmall { have: out.len() }),
-            Err(Self::ByThisPacket) => Ok(None),
-        }
     }
 }

@@ -75,7 +75,7 @@ impl IpHeader {
     #[inline]
     pub(crate) fn of(ip: &chain::Ip<'_>) -> Self {
         let mut kept = Self::EMPTY;
-        match &ip.header {
+        match ip.header() {
             chain::IpHeader::V4(header) => {
                 kept.source[..4].copy_from_slice(&header.source);
                 kept.destination[..4].copy_from_slice(&header.destination);
@@ -97,7 +97,7 @@ impl IpHeader {
     /// Takes from a header of the same path the fields that may differ from packet to packet.
     #[inline]
     pub(crate) fn update(&mut self, ip: &chain::Ip<'_>) {
-        match &ip.header {
+        match ip.header() {
             chain::IpHeader::V4(header) => {
                 (self.tos, self.ttl, self.df) = (header.tos, header.ttl, header.df);
                 self.id = header.identification;
@@ -122,7 +122,7 @@ impl IpHeader {
     #[inline]
     pub(crate) fn is_path_of(&self, ip: &chain::Ip<'_>) -> bool {
         self.protocol == ip.next
-            && match &ip.header {
+            && match ip.header() {
                 chain::IpHeader::V4(header) => {
                     self.version == Version::V4
                         && self.source.first_chunk() == Some(&header.source)

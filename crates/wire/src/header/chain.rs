@@ -52,11 +52,17 @@ pub enum IpHeader<'p> {
     V6(Ipv6),
 }
 
+/// The octets of the fixed part; in IPv4, the options apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fixed<'p> {
+    V4(&'p [u8; Ipv4::LEN], &'p [u8]),
+    V6(&'p [u8; Ipv6::LEN]),
+}
+
 /// One IP header of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ip<'p> {
-    /// The header.
-    pub header: IpHeader<'p>,
+    fixed: Fixed<'p>,
     /// Where it starts in the packet.
     pub offset: usize,
     /// Its extension headers, as they stand behind it.
@@ -70,27 +76,43 @@ pub struct Ip<'p> {
 }
 
 impl<'p> Ip<'p> {
-    const NONE: Self = Self {
-        header: IpHeader::V6(Ipv6 {
-            traffic_class: 0,
-            flow_label: 0,
-            payload_length: 0,
-            next_header: 0,
-            hop_limit: 0,
-            source: [0; 16],
-            destination: [0; 16],
-        }),
-        offset: 0,
-        extensions: &[],
-        extension_count: 0,
-        next: 0,
-        oddity: None,
-    };
+    /// No header.
+    #[inline(always)]
+    const fn none() -> Self {
+        let fixed = Fixed::V6(&[0; Ipv6::LEN]);
+        Self { fixed, offset: 0, extensions: &[], extension_count: 0, next: 0, oddity: None }
+    }
+
+    /// The header.
+    #[inline(always)]
+    pub fn header(&self) -> IpHeader<'p> {
+        match self.fixed {
+            Fixed::V4(octets, options) => IpHeader::V4(Ipv4::of(octets, options)),
+            Fixed::V6(octets) => IpHeader::V6(Ipv6::of(octets)),
+        }
+    }
+
+    /// Whether it has neither an oddity nor an extension header.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.oddity.is_none() && self.extension_count == 0
+    }
+
+    /// Whether an IP header follows: what says that it is IP must be.
+    #[inline]
+    fn carries_ip(&self, packet: &[u8]) -> bool {
+        let version = match self.next {
+            protocol::IPV4 => 4,
+            protocol::IPV6 => 6,
+            _ => return false,
+        };
+        !self.is_fragment() && packet.get(self.end()).is_some_and(|octet| octet >> 4 == version)
+    }
 
     /// Whether it is the header of a fragment.
     #[inline]
     pub fn is_fragment(&self) -> bool {
-        match &self.header {
+        match self.header() {
             IpHeader::V4(header) => header.mf || header.fragment_offset != 0,
             // A fragment header is no extension header of the chain, so it ends the chain by itself.
             IpHeader::V6(_) => false,
@@ -100,7 +122,7 @@ impl<'p> Ip<'p> {
     /// The type of the first header behind the fixed part.
     #[inline]
     pub fn first_next_header(&self) -> u8 {
-        match &self.header {
+        match self.header() {
             IpHeader::V4(header) => header.protocol,
             IpHeader::V6(header) => header.next_header,
         }
@@ -115,9 +137,9 @@ impl<'p> Ip<'p> {
     /// Octets of the fixed part.
     #[inline]
     pub fn fixed_len(&self) -> usize {
-        match &self.header {
-            IpHeader::V4(header) => header.len(),
-            IpHeader::V6(_) => Ipv6::LEN,
+        match self.fixed {
+            Fixed::V4(octets, options) => octets.len() + options.len(),
+            Fixed::V6(octets) => octets.len(),
         }
     }
 
@@ -142,64 +164,86 @@ pub enum NotIp {
     },
 }
 
+impl NotIp {
+    #[cold]
+    fn of(packet: &[u8]) -> Self {
+        let have = packet.len();
+        match packet.first().map(|octet| octet >> 4) {
+            Some(4) => Self::Short { need: Ipv4::LEN, have },
+            Some(6) => Self::Short { need: Ipv6::LEN, have },
+            _ => Self::Version,
+        }
+    }
+}
+
 /// The headers of one IP packet.
 #[derive(Clone, Copy, Debug)]
 pub struct HeaderChain<'p> {
     packet: &'p [u8],
-    ips: [Ip<'p>; MAX_IP],
-    len: usize,
-    udp: Option<Udp>,
+    ips: Ips<'p>,
+    ip_end: usize,
+    udp: Option<&'p [u8; Udp::LEN]>,
+    is_plain: bool,
+}
+
+/// The IP headers. Those behind the first one take no time where there are none.
+#[derive(Clone, Copy, Debug)]
+enum Ips<'p> {
+    One([Ip<'p>; 1]),
+    /// The first ones of the array, so many.
+    More([Ip<'p>; MAX_IP], usize),
 }
 
 impl<'p> HeaderChain<'p> {
-    /// A chain of no header, to [`parse`](Self::parse_in_place) into. (A constant is copied at once; a function would
-    /// put it together piece by piece.)
-    pub const EMPTY: Self = Self { packet: &[], ips: [Ip::NONE; MAX_IP], len: 0, udp: None };
-
     /// Parses the headers of `packet`, as far as they can be told.
     pub fn parse(packet: &'p [u8]) -> Result<Self, NotIp> {
-        let mut chain = Self::EMPTY;
+        let mut chain = Self::empty();
         chain.parse_in_place(packet)?;
         Ok(chain)
     }
 
+    /// A chain of no header, to [`parse`](Self::parse_in_place) into.
+    #[inline(always)]
+    pub const fn empty() -> Self {
+        Self { packet: &[], ips: Ips::One([Ip::none()]), ip_end: 0, udp: None, is_plain: true }
+    }
+
     /// [`parse`](Self::parse) without moving the result, which has half a kilobyte. The chain is an empty one.
-    #[inline]
+    #[inline(always)]
     pub fn parse_in_place(&mut self, packet: &'p [u8]) -> Result<(), NotIp> {
-        let chain = self;
-        chain.packet = packet;
-        let mut offset = 0;
-        while chain.len < MAX_IP {
-            let slot = &mut chain.ips[chain.len];
-            if parse_ip(packet, offset, slot).is_none() {
-                break;
-            }
-            let ip = &*slot;
-            chain.len += 1;
-            offset = ip.end();
-            // What follows the header of a fragment may be the middle of anything.
-            if ip.is_fragment() {
-                break;
-            }
-            let inside = match ip.next {
-                protocol::IPV4 => 4,
-                protocol::IPV6 => 6,
-                protocol::UDP => {
-                    chain.udp = packet.get(offset..).and_then(|octets| Udp::read(octets).ok());
-                    break;
-                }
-                _ => break,
-            };
-            // What says that it is IP must be.
-            if packet.get(offset).is_none_or(|octet| octet >> 4 != inside) {
-                break;
-            }
+        self.packet = packet;
+        let Ips::One([ip]) = &mut self.ips else { return Ok(()) };
+        let Some(end) = parse_ip(packet, 0, ip) else { return Err(NotIp::of(packet)) };
+        (self.ip_end, self.is_plain) = (end, ip.is_plain());
+        match ip.next {
+            protocol::UDP if self.is_plain => self.udp = packet.get(end..).and_then(<[u8]>::first_chunk),
+            protocol::UDP | protocol::IPV4 | protocol::IPV6 => self.parse_more(),
+            _ => {}
         }
-        match (chain.len, packet.first().map(|octet| octet >> 4)) {
-            (0, Some(4)) => Err(NotIp::Short { need: Ipv4::LEN, have: packet.len() }),
-            (0, Some(6)) => Err(NotIp::Short { need: Ipv6::LEN, have: packet.len() }),
-            (0, _) => Err(NotIp::Version),
-            _ => Ok(()),
+        Ok(())
+    }
+
+    /// Parses the headers behind the first one.
+    #[cold]
+    #[inline(never)]
+    fn parse_more(&mut self) {
+        let Ips::One([mut last]) = self.ips else { return };
+        let (mut ips, mut len) = ([last, Ip::none(), Ip::none(), Ip::none()], 1);
+        while let Some(ip) = ips.get_mut(len)
+            && last.carries_ip(self.packet)
+            && let Some(end) = parse_ip(self.packet, last.end(), ip)
+        {
+            last = *ip;
+            self.ip_end = end;
+            self.is_plain &= ip.is_plain();
+            len += 1;
+        }
+        // What follows the header of a fragment may be the middle of anything.
+        if last.next == protocol::UDP && !last.is_fragment() {
+            self.udp = self.packet.get(self.ip_end..).and_then(<[u8]>::first_chunk);
+        }
+        if len > 1 {
+            self.ips = Ips::More(ips, len);
         }
     }
 
@@ -212,19 +256,28 @@ impl<'p> HeaderChain<'p> {
     /// The IP headers, outermost first; at least one.
     #[inline]
     pub fn ips(&self) -> &[Ip<'p>] {
-        self.ips.get(..self.len).unwrap_or_default()
+        match &self.ips {
+            Ips::One(ip) => ip,
+            Ips::More(ips, len) => ips.get(..*len).unwrap_or_default(),
+        }
+    }
+
+    /// Whether no IP header has an oddity or an extension header.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.is_plain
     }
 
     /// The UDP header behind the last IP header, if there is one. Its Length may disagree with the packet.
     #[inline]
-    pub fn udp(&self) -> Option<&Udp> {
-        self.udp.as_ref()
+    pub fn udp(&self) -> Option<Udp> {
+        self.udp.map(Udp::of)
     }
 
     /// Where what the last IP header carries starts: transport header or payload.
     #[inline]
     pub fn ip_end(&self) -> usize {
-        self.ips().last().map_or(0, Ip::end)
+        self.ip_end
     }
 
     /// The first oddity of the chain, from outside to inside.
@@ -233,49 +286,58 @@ impl<'p> HeaderChain<'p> {
     }
 }
 
-/// Parses the IP header at `offset` into `ip`; `None` if there is none.
-#[inline]
-fn parse_ip<'p>(packet: &'p [u8], offset: usize, ip: &mut Ip<'p>) -> Option<()> {
+/// Parses the IP header at `offset` into `ip`, and returns its end; `None` if there is none.
+#[inline(always)]
+fn parse_ip<'p>(packet: &'p [u8], offset: usize, ip: &mut Ip<'p>) -> Option<usize> {
     let octets = packet.get(offset..)?;
-    let (fixed, first) = match octets.first()? >> 4 {
+    ip.offset = offset;
+    let end = match octets.first()? >> 4 {
         4 => {
-            let header = Ipv4::read(octets).ok()?;
-            let len = header.len();
-            ip.oddity = if len != Ipv4::LEN {
+            let (fixed, options) = Ipv4::split(octets).ok()?;
+            ip.fixed = Fixed::V4(fixed, options);
+            let header = Ipv4::of(fixed, options);
+            ip.next = header.protocol;
+            ip.oddity = if !options.is_empty() {
                 Some(Oddity::Options)
             } else if header.mf || header.fragment_offset != 0 {
                 Some(Oddity::Fragment)
             } else if header.reserved {
                 Some(Oddity::ReservedBits)
-            } else if !Ipv4::checksum_is_right(octets.get(..len)?) {
+            } else if !Ipv4::checksum_is_right(fixed) {
                 Some(Oddity::Checksum)
             } else if usize::from(header.total_length) != octets.len() {
                 Some(Oddity::Length)
             } else {
                 None
             };
-            ip.header = IpHeader::V4(header);
-            (len, header.protocol)
+            offset + header.len()
         }
         6 => {
-            let header = Ipv6::read(octets).ok()?;
-            let is_right = usize::from(header.payload_length) == octets.len() - Ipv6::LEN;
+            let (fixed, behind) = octets.split_first_chunk()?;
+            ip.fixed = Fixed::V6(fixed);
+            let header = Ipv6::of(fixed);
+            ip.next = header.next_header;
+            let is_right = usize::from(header.payload_length) == behind.len();
             ip.oddity = if is_right { None } else { Some(Oddity::Length) };
-            ip.header = IpHeader::V6(header);
-            (Ipv6::LEN, header.next_header)
+            offset + Ipv6::LEN
         }
         _ => return None,
     };
-    ip.offset = offset;
-    ip.next = first;
-    if is_extension(first) && !ip.is_fragment() {
-        let behind = octets.get(fixed..)?;
-        let mut walk = Extensions::new(first, behind);
+    if is_extension(ip.next) { parse_extensions(packet, ip) } else { Some(end) }
+}
+
+/// Parses the extension headers behind an IP header, and returns their end.
+#[cold]
+#[inline(never)]
+fn parse_extensions<'p>(packet: &'p [u8], ip: &mut Ip<'p>) -> Option<usize> {
+    let behind = packet.get(ip.end()..)?;
+    if !ip.is_fragment() {
+        let mut walk = Extensions::new(ip.next, behind);
         ip.extension_count = walk.by_ref().take(MAX_EXTENSIONS).count();
         ip.extensions = behind.get(..behind.len() - walk.rest().len())?;
         ip.next = walk.next_header();
     }
-    Some(())
+    Some(ip.end())
 }
 
 #[cfg(test)]
@@ -399,7 +461,7 @@ mod tests {
             prop_assert_eq!(ip.offset, at);
             prop_assert!(ip.end() <= packet.len());
             let mut out = [0; 60];
-            let fixed = match ip.header {
+            let fixed = match ip.header() {
                 IpHeader::V4(header) => header.write(&mut out, 0),
                 IpHeader::V6(header) => header.write(&mut out, 0),
             };

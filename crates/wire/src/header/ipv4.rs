@@ -46,14 +46,28 @@ impl<'p> Ipv4<'p> {
     /// Reads a header at the start of `octets`.
     #[inline]
     pub fn read(octets: &'p [u8]) -> Step<Self> {
-        let (h, behind) = octets.split_first_chunk::<20>().ok_or(Refusal::Malformed)?;
-        let &[first, tos, l, m, i, j, f, g, ttl, protocol, c, d, ref addresses @ ..] = h;
-        let &[s, t, u, v, destination @ ..] = addresses;
-        if first >> 4 != 4 {
-            return Err(Refusal::NotThis);
+        let (fixed, options) = Self::split(octets)?;
+        Ok(Self::of(fixed, options))
+    }
+
+    /// The fixed part and the options of a header at the start of `octets`.
+    #[inline(always)]
+    pub(super) fn split(octets: &'p [u8]) -> Step<(&'p [u8; 20], &'p [u8])> {
+        let (fixed, behind) = octets.split_first_chunk().ok_or(Refusal::Malformed)?;
+        // Version 4, and an IHL of 5 to 15.
+        let words = fixed[0].wrapping_sub(0x45);
+        if words > 10 {
+            return Err(if fixed[0] >> 4 == 4 { Refusal::Malformed } else { Refusal::NotThis });
         }
-        let options = usize::from(first & 0xF).checked_sub(5).ok_or(Refusal::Malformed)? * 4;
-        Ok(Self {
+        Ok((fixed, behind.get(..usize::from(words) * 4).ok_or(Refusal::Malformed)?))
+    }
+
+    /// The header of a fixed part and options.
+    #[inline(always)]
+    pub(super) fn of(fixed: &[u8; 20], options: &'p [u8]) -> Self {
+        let &[_, tos, l, m, i, j, f, g, ttl, protocol, c, d, ref addresses @ ..] = fixed;
+        let &[s, t, u, v, destination @ ..] = addresses;
+        Self {
             tos,
             total_length: u16::from_be_bytes([l, m]),
             identification: u16::from_be_bytes([i, j]),
@@ -66,8 +80,8 @@ impl<'p> Ipv4<'p> {
             header_checksum: u16::from_be_bytes([c, d]),
             source: [s, t, u, v],
             destination,
-            options: behind.get(..options).ok_or(Refusal::Malformed)?,
-        })
+            options,
+        }
     }
 
     /// Writes the header from octet `at` of `out` on and returns its end.
@@ -118,7 +132,7 @@ impl<'p> Ipv4<'p> {
 
     /// Whether the checksum in `octets`, a header as it stands, is the one that [`checksum_of`](Self::checksum_of)
     /// gives.
-    #[inline]
+    #[inline(always)]
     pub fn checksum_is_right(octets: &[u8]) -> bool {
         // The sum of the other fields is not zero, so the checksum is never the other zero, 0xFFFF.
         checksum(octets) == 0 && octets.get(10..12) != Some(&[0xFF, 0xFF])

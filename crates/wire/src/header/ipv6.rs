@@ -1,6 +1,6 @@
 //! The IPv6 header. RFC 8200, section 3.
 
-use crate::coder::{Coder, NoRoom, Reader, Refusal, Step, Writer};
+use crate::coder::{Coder, NoRoom, Refusal, Step, Writer};
 
 /// Every field of an IPv6 header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,9 +29,24 @@ impl Ipv6 {
     #[inline]
     pub fn read(octets: &[u8]) -> Step<Self> {
         let fixed = octets.first_chunk::<{ Self::LEN }>().ok_or(Refusal::Malformed)?;
-        let mut header = Self::default();
-        header.code(&mut Reader::contiguous(fixed))?;
-        Ok(header)
+        if fixed[0] >> 4 == 6 { Ok(Self::of(fixed)) } else { Err(Refusal::NotThis) }
+    }
+
+    /// The header of these octets.
+    #[inline(always)]
+    pub(super) fn of(octets: &[u8; Self::LEN]) -> Self {
+        let &[a, b, c, d, l, m, next_header, hop_limit, ref addresses @ ..] = octets;
+        let (source, destination) = addresses.split_at(16);
+        let first = u32::from_be_bytes([a, b, c, d]);
+        Self {
+            traffic_class: (first >> 20) as u8,
+            flow_label: first & 0xF_FFFF,
+            payload_length: u16::from_be_bytes([l, m]),
+            next_header,
+            hop_limit,
+            source: source.try_into().unwrap_or_default(),
+            destination: destination.try_into().unwrap_or_default(),
+        }
     }
 
     /// Writes the header from octet `at` of `out` on and returns its end.

@@ -1,6 +1,6 @@
 //! The UDP header. RFC 768.
 
-use crate::coder::{Coder, NoRoom, Reader, Refusal, Step, Writer};
+use crate::coder::{Coder, NoRoom, Refusal, Step, Writer};
 
 /// Every field of a UDP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,10 +22,15 @@ impl Udp {
     /// Reads a header at the start of `octets`.
     #[inline]
     pub fn read(octets: &[u8]) -> Step<Self> {
-        let fixed = octets.first_chunk::<{ Self::LEN }>().ok_or(Refusal::Malformed)?;
-        let mut header = Self::default();
-        header.code(&mut Reader::contiguous(fixed))?;
-        Ok(header)
+        octets.first_chunk().map(Self::of).ok_or(Refusal::Malformed)
+    }
+
+    /// The header of these octets.
+    #[inline(always)]
+    pub(super) fn of(&[s, t, d, e, l, m, b, c]: &[u8; Self::LEN]) -> Self {
+        let [source_port, destination_port, length, checksum] =
+            [[s, t], [d, e], [l, m], [b, c]].map(u16::from_be_bytes);
+        Self { source_port, destination_port, length, checksum }
     }
 
     /// Writes the header from octet `at` of `out` on and returns its end.

@@ -52,7 +52,7 @@ impl Path {
         }
         let mut path =
             Self { source_port: udp.source_port, destination_port: udp.destination_port, ..Self::default() };
-        match &ip.header {
+        match ip.header() {
             IpHeader::V4(header) => {
                 (path.tos, path.ttl, path.df) = (header.tos, header.ttl, header.df);
                 path.source[..4].copy_from_slice(&header.source);
@@ -74,7 +74,7 @@ impl<'p> Message<'p> {
     #[inline]
     pub(crate) fn of(chain: &HeaderChain<'p>, path: Path, ports: &Ports) -> Option<Self> {
         let packet = chain.packet();
-        let ip_id = match chain.ips().first()?.header {
+        let ip_id = match chain.ips().first()?.header() {
             IpHeader::V4(header) => header.identification,
             IpHeader::V6(_) => 0,
         };

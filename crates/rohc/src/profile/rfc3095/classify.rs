@@ -1,6 +1,6 @@
 //! Which profile a packet goes by: the highest that restores it exactly.
 
-use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader, MAX_IP};
+use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader};
 use thinair_wire::header::esp::Esp;
 use thinair_wire::header::extension::AH_FIXED;
 use thinair_wire::header::protocol;
@@ -50,15 +50,13 @@ impl<'p> Plan<'p> {
     /// A packet whose profile is to be [chosen](Self::choose).
     #[inline(always)]
     pub(super) fn new(chain: &'p HeaderChain<'p>, timer: Option<Link>) -> Self {
-        let ips = chain.ips();
-        let ip_count = ips.iter().take(MAX_IP).enumerate().take_while(|(i, ip)| restorable(ip, *i)).count();
-        let (ips, ip_end) = (ips.get(..ip_count).unwrap_or_default(), chain.ip_end());
+        let (ips, ip_end) = (if chain.is_plain() { chain.ips() } else { restorable(chain) }, chain.ip_end());
         Self {
             profile: ProfileId::Ip,
             packet: chain.packet(),
             ips,
-            ip_count,
-            has_extensions: ips.iter().any(|ip| ip.extension_count > 0),
+            ip_count: ips.len(),
+            has_extensions: !chain.is_plain() && ips.iter().any(|ip| ip.extension_count > 0),
             terminates: false,
             ip_end,
             udp: Udp::default(),
@@ -80,13 +78,16 @@ impl<'p> Plan<'p> {
         has_place: impl FnOnce(&Self) -> bool,
     ) -> bool {
         let profiles = config.channel.profiles();
-        if self.ip_count == chain.ips().len() && self.rise(chain, profiles) {
-            if self.profile == ProfileId::Esp || self.is_on_coap_port(config) && self.take_for_coap(has_place)
-            {
+        let is_whole = chain.is_plain() || self.ip_count == chain.ips().len();
+        if is_whole && self.rise(chain, profiles) {
+            let may_be_coap = self.profile == ProfileId::Udp && profiles.has(ProfileId::Coap2015);
+            if self.profile == ProfileId::Esp || may_be_coap && self.take_for_coap(config, has_place) {
                 return true;
             }
-            if profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite) {
-                self.rtp = rtp_header(self.payload());
+            if (profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite))
+                && let Some(header) = rtp_header(self.payload())
+            {
+                self.rtp = Some(header);
             }
             let is_rtp = config.rtp.has(self.udp.destination_port) && self.take_for_rtp(profiles);
             return is_rtp || profiles.has(self.profile) || self.fall(profiles);
@@ -112,7 +113,9 @@ impl<'p> Plan<'p> {
                 let Some(udp) = chain.udp().filter(|udp| usize::from(udp.length) == datagram.len()) else {
                     return false;
                 };
-                (self.profile, self.udp) = (ProfileId::Udp, *udp);
+                self.profile = ProfileId::Udp;
+                (self.udp.source_port, self.udp.destination_port) = (udp.source_port, udp.destination_port);
+                (self.udp.length, self.udp.checksum) = (udp.length, udp.checksum);
             }
             Some(protocol::UDP_LITE) => {
                 let Ok(udp) = Udp::read(datagram) else { return false };
@@ -129,17 +132,14 @@ impl<'p> Plan<'p> {
         true
     }
 
-    fn is_on_coap_port(&self, config: &CompressorConfig) -> bool {
-        let (ports, udp) = (&config.coap.ports, &self.udp);
-        self.profile == ProfileId::Udp
-            && config.channel.profiles().has(ProfileId::Coap2015)
-            && (ports.has(udp.source_port) || ports.has(udp.destination_port))
-    }
-
-    /// Takes the packet for CoAP; false, and nothing is changed, if what follows the UDP header is no CoAP message that
-    /// `has_place`.
+    /// Takes the packet for CoAP; false, and nothing is changed, if it has none of the ports, or what follows the UDP header is
+    /// no CoAP message that `has_place`.
     #[cold]
-    fn take_for_coap(&mut self, has_place: impl FnOnce(&Self) -> bool) -> bool {
+    fn take_for_coap(&mut self, config: &CompressorConfig, has_place: impl FnOnce(&Self) -> bool) -> bool {
+        let (ports, udp) = (&config.coap.ports, &self.udp);
+        if !ports.has(udp.source_port) && !ports.has(udp.destination_port) {
+            return false;
+        }
         let Some(coap) = coap_2015::Header::read(self.payload()) else { return false };
         let plan = Self {
             profile: ProfileId::Coap2015,
@@ -230,10 +230,10 @@ impl Key for Plan<'_> {
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
         for ip in self.ips() {
-            match &ip.header {
+            match ip.header() {
                 IpHeader::V4(header) => {
-                    let [s, d] = [header.source, header.destination].map(u32::from_be_bytes);
-                    word(u64::from(s) << 32 | u64::from(d));
+                    let [source, destination] = [header.source, header.destination].map(u32::from_ne_bytes);
+                    word(u64::from(source) << 32 | u64::from(destination));
                 }
                 IpHeader::V6(header) => {
                     // A static field (RFC 3095, section 5.7.7.3): each label is a flow of its own.
@@ -263,10 +263,14 @@ impl Key for Plan<'_> {
     }
 }
 
-/// Whether the decompressor can rebuild the header from what it is sent.
-#[inline]
-fn restorable(ip: &Ip<'_>, index: usize) -> bool {
-    ip.oddity.is_none() && (ip.extension_count == 0 || index < BASE_IPS && list_is_kept(ip))
+/// The first IP headers of a chain, as far as the decompressor can rebuild them from what it is sent.
+#[cold]
+fn restorable<'p>(chain: &'p HeaderChain<'p>) -> &'p [Ip<'p>] {
+    let is_kept = |(i, ip): &(usize, &Ip<'_>)| {
+        ip.oddity.is_none() && (ip.extension_count == 0 || *i < BASE_IPS && list_is_kept(ip))
+    };
+    let count = chain.ips().iter().enumerate().take_while(is_kept).count();
+    chain.ips().get(..count).unwrap_or_default()
 }
 
 /// Whether the extension headers fit a list: not too many, not too long, and at most one AH, because the format

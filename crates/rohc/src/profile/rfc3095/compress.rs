@@ -258,15 +258,16 @@ impl Context {
     }
 
     /// Whether a packet belongs to this flow.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn is_flow_of(&self, plan: &Plan<'_>, pool: &Pool<'_>) -> bool {
         self.profile == plan.profile
             && usize::from(self.ip_count) == plan.ip_count
             && self.udp.source_port == plan.udp.source_port
             && self.udp.destination_port == plan.udp.destination_port
             && self.ips.iter().zip(plan.ips()).all(|(kept, ip)| kept.header.is_path_of(ip))
-            && (plan.ip_count > BASE_IPS || self.ips[plan.ip_count - 1].terminates == plan.terminates)
+            && self.ips.get(plan.ip_count - 1).is_none_or(|last| last.terminates == plan.terminates)
             && match &self.own {
+                _ if matches!(self.profile, ProfileId::Udp | ProfileId::UdpLite | ProfileId::Ip) => true,
                 Own::None | Own::Guess(_) => true,
                 Own::Esp(spi) => *spi == plan.esp.spi,
                 #[cfg(feature = "rtp")]
@@ -831,7 +832,7 @@ fn udp_fields(plan: &Plan<'_>) -> UdpFields {
 pub(super) fn layout(plan: &Plan<'_>, coap: Option<&coap_2015::Header<'_>>) -> Layout {
     let mut layout = Layout::default();
     for ip in plan.ips() {
-        let version = match ip.header {
+        let version = match ip.header() {
             chain::IpHeader::V4(_) => Version::V4,
             chain::IpHeader::V6(_) => Version::V6,
         };

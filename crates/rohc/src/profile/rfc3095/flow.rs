@@ -2,6 +2,7 @@
 
 use thinair_wire::time::Instant;
 
+use super::BASE_IPS;
 use super::classify::Plan;
 use super::compress::Context;
 use super::decompress;
@@ -32,13 +33,13 @@ impl SenderContext for Context {
         packet: &mut Outgoing<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
-        compressor.rfc3095(packet, out).transpose()
+        compressor.rfc3095(packet, out)
     }
 
     fn has_flow(compressor: &Compressor<'_>, packet: &Outgoing<'_, '_, '_>) -> bool {
         let mut plan = Plan::new(packet.chain, None);
         plan.choose(packet.chain, &compressor.config, |plan| compressor.has_place_for(packet.now, plan))
-            && compressor.find_rfc3095(compressor.flows.hash(&plan), &plan).is_some()
+            && compressor.find_rfc3095(&plan).is_some()
     }
 
     fn form(&self) -> Form {
@@ -82,40 +83,51 @@ impl Compressor<'_> {
         &mut self,
         packet: &mut Outgoing<'_, '_, '_>,
         out: &mut [u8],
-    ) -> Result<Option<Compressed>, CompressError> {
+    ) -> Option<Result<Compressed, CompressError>> {
         let now = packet.now;
         let mut plan = Plan::new(packet.chain, self.timer());
         if !plan.choose(packet.chain, &self.config, |plan| self.has_place_for(now, plan)) {
-            return Ok(None);
+            return None;
         }
-        let (mut hash, mut found) = self.flow_of(&mut plan);
+        let mut found = self.flow_of(&mut plan);
         loop {
-            match found {
-                Some(cid) if self.flows.rests(cid) => self.flows.touch(cid),
-                Some(cid) => match self.by_context(now, &plan, cid, out) {
-                    Err(Refused::ByThisPacket) if plan.lacks_payload() => {}
-                    done => return Refused::or_none(done, out),
+            let mut owes = None;
+            let cid = match found {
+                None if plan.lacks_payload() => None,
+                None => match self.begin(now, &plan) {
+                    Ok((cid, new_owes)) => {
+                        owes = Some(new_owes);
+                        Some(cid)
+                    }
+                    Err(error) => return error.map(Err),
                 },
-                None if plan.lacks_payload() => {}
-                None => {
-                    let Some((cid, owes)) = self.begin(now, &plan, hash)? else { return Ok(None) };
-                    return match self.by_context(now, &plan, cid, out) {
-                        Err(Refused::ByThisPacket) if owes => {
-                            self.uncompressed_instead(now, cid, plan.packet, out).map(Some)
-                        }
-                        done => Refused::or_none(done, out),
-                    };
+                Some(cid) => {
+                    self.flows.touch(cid);
+                    (!self.flows.rests(cid)).then_some(cid)
+                }
+            };
+            if let Some(cid) = cid {
+                match self.by_context(now, &plan, cid, out) {
+                    Ok(compressed) => return Some(Ok(compressed)),
+                    Err(Refused::NoRoom) => {
+                        return Some(Err(CompressError::OutputTooSmall { have: out.len() }));
+                    }
+                    Err(Refused::ByThisPacket) if owes == Some(true) => {
+                        return Some(self.uncompressed_instead(now, cid, plan.packet, out));
+                    }
+                    Err(Refused::ByThisPacket) if owes.is_none() && plan.lacks_payload() => {}
+                    Err(Refused::ByThisPacket) => return None,
                 }
             }
             if !plan.fall(self.config.channel.profiles()) {
-                return Ok(None);
+                return None;
             }
-            hash = self.flows.hash(&plan);
-            found = self.find_rfc3095(hash, &plan);
+            found = self.find_rfc3095(&plan);
         }
     }
 
     /// Compresses a packet by a context of its flow.
+    #[inline(always)]
     fn by_context(
         &mut self,
         now: Instant,
@@ -123,33 +135,26 @@ impl Compressor<'_> {
         cid: Cid,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
-        self.flows.touch(cid);
         let context = self.flows.context_mut::<Context>(cid).ok_or(Refused::ByThisPacket)?;
         context.join(self.group);
-        let outcome = context.compress(now, plan, cid, &self.config, &mut self.shared.pool, out);
+        let compressed = context.compress(now, plan, cid, &self.config, &mut self.shared.pool, out)?;
         // In R-mode packets say everything until that is acknowledged, however long that takes.
-        if !context.mode.is_secure()
-            && let Ok(compressed) = &outcome
-        {
-            self.note_cost(compressed);
+        if !context.mode.is_secure() {
+            self.note_cost(&compressed);
         }
-        outcome
+        Ok(compressed)
     }
 
-    /// A context for a new flow, and whether the one before held memory; `None` if the flow goes uncompressed.
-    fn begin(
-        &mut self,
-        now: Instant,
-        plan: &Plan<'_>,
-        hash: u32,
-    ) -> Result<Option<(Cid, bool)>, CompressError> {
-        let pair = self.flows.pair(plan.packet);
+    /// A context for a new flow, and whether the one before held memory; an error of `None` if the flow goes uncompressed.
+    #[cold]
+    fn begin(&mut self, now: Instant, plan: &Plan<'_>) -> Result<(Cid, bool), Option<CompressError>> {
+        let (hash, pair) = (self.flows.hash(plan), self.flows.pair(plan.packet));
         if self.flows.is_rejected(hash, now) || !self.flows.admits(pair) {
-            return Ok(None);
+            return Err(None);
         }
         let sn = self.next_random() as u16;
         let mut context = Context::new(plan, now, sn);
-        let cid = self.flows.claim(hash, pair).ok_or(CompressError::NoContexts)?;
+        let cid = self.flows.claim(hash, pair).ok_or(Some(CompressError::NoContexts))?;
         context.start(self.flows.context(cid), self.random as u8, &self.config);
         let owes = self.release(cid);
         if let Some(coap) = &plan.coap {
@@ -157,7 +162,7 @@ impl Compressor<'_> {
             let _ = context.start_coap(coap, &mut self.shared.pool);
         }
         self.flows.set(cid, context);
-        Ok(Some((cid, owes)))
+        Ok((cid, owes))
     }
 
     /// Limits of a timer for timestamps, if one may be used.
@@ -168,49 +173,50 @@ impl Compressor<'_> {
         Some(Link { jitter_ms, reported: self.shared.jitter })
     }
 
-    /// The context of a packet's flow.
-    fn find_rfc3095(&self, hash: u32, plan: &Plan<'_>) -> Option<Cid> {
-        self.flows.find::<Context>(hash, |_, context| context.is_flow_of(plan, &self.shared.pool))
+    /// The context of a packet's flow: often that of the packet before.
+    fn find_rfc3095(&self, plan: &Plan<'_>) -> Option<Cid> {
+        let is_it = |context: &Context| context.is_flow_of(plan, &self.shared.pool);
+        let newest = self.flows.latest().next()?;
+        // Further IP headers are told apart by their hash alone.
+        let is_enough = plan.ip_count <= BASE_IPS && plan.coap.is_none();
+        if is_enough && self.flows.context(newest).is_some_and(is_it) {
+            return Some(newest);
+        }
+        self.flows.find(self.flows.hash(plan), |_, context| is_it(context))
     }
 
-    /// The hash and the context of a packet's flow. A datagram goes by a profile with RTP if its flow is RTP as far as its packets
+    /// The context of a packet's flow. A datagram goes by a profile with RTP if its flow is RTP as far as its packets
     /// show; a flow whose sequence numbers jump has to prove itself again.
     #[inline]
-    fn flow_of(&mut self, plan: &mut Plan<'_>) -> (u32, Option<Cid>) {
+    fn flow_of(&mut self, plan: &mut Plan<'_>) -> Option<Cid> {
         let datagram = (plan.profile, plan.header_len);
         let may_be_rtp = self.config.rtp.guesses()
             && matches!(plan.profile, ProfileId::Udp | ProfileId::UdpLite)
             && plan.take_for_rtp(self.config.channel.profiles());
-        if !may_be_rtp {
-            let hash = self.flows.hash(plan);
-            return (hash, self.find_rfc3095(hash, plan));
+        let known = self.find_rfc3095(plan);
+        let context = known.and_then(|known| self.flows.context::<Context>(known));
+        if !may_be_rtp || context.is_some_and(|context| context.goes_on_as_rtp(plan)) {
+            return known;
         }
         let rtp = (plan.profile, plan.header_len);
-        let rtp_hash = self.flows.hash(plan);
-        let known = self.find_rfc3095(rtp_hash, plan);
-        let context = known.and_then(|known| self.flows.context::<Context>(known));
-        if context.is_some_and(|context| context.goes_on_as_rtp(plan)) {
-            return (rtp_hash, known);
-        }
         let can_begin = known.is_some() || !plan.lacks_payload();
         (plan.profile, plan.header_len) = datagram;
-        let hash = self.flows.hash(plan);
-        let found = self.find_rfc3095(hash, plan);
+        let found = self.find_rfc3095(plan);
         let context = found.and_then(|cid| self.flows.context_mut::<Context>(cid));
         if context.is_some_and(|context| context.watch_for_rtp(plan.rtp.as_ref())) && can_begin {
             (plan.profile, plan.header_len) = rtp;
-            return (rtp_hash, known);
+            return known;
         }
-        (hash, found)
+        found
     }
 
     /// Whether a packet of CoAP has a context, or may have one: there is memory for its options, and the
     /// decompressor has not rejected its flow.
     #[cold]
     fn has_place_for(&self, now: Instant, plan: &Plan<'_>) -> bool {
-        let hash = self.flows.hash(plan);
-        self.find_rfc3095(hash, plan).is_some()
-            || (self.shared.pool.has_room() || !plan.has_options()) && !self.flows.is_rejected(hash, now)
+        self.find_rfc3095(plan).is_some()
+            || (self.shared.pool.has_room() || !plan.has_options())
+                && !self.flows.is_rejected(self.flows.hash(plan), now)
     }
 }
 
