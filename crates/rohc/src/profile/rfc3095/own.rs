@@ -37,6 +37,7 @@ pub(super) enum Own {
     /// SPI.
     Esp(u32),
     Coap(CoapFields),
+    #[cfg(feature = "rtp")]
     Rtp(RtpContext),
 }
 
@@ -46,6 +47,27 @@ pub(super) struct RtpContext {
     /// Of the last packet.
     pub(super) fields: RtpFields,
     pub(super) timestamps: Timestamps,
+}
+
+impl Own {
+    /// What is kept of RTP headers.
+    #[inline]
+    pub(super) fn rtp(&self) -> Option<&RtpContext> {
+        match self {
+            #[cfg(feature = "rtp")]
+            Self::Rtp(rtp) => Some(rtp),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn rtp_mut(&mut self) -> Option<&mut RtpContext> {
+        match self {
+            #[cfg(feature = "rtp")]
+            Self::Rtp(rtp) => Some(rtp),
+            _ => None,
+        }
+    }
 }
 
 impl RtpContext {

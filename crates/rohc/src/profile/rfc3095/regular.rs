@@ -7,7 +7,6 @@ use thinair_wire::time::Instant;
 
 use super::classify::Plan;
 use super::compress::{Context, layout};
-use super::own::Own;
 use super::{BASE_IPS, SN, Upper, Version, has_own_sn, sn_shift, tail, type0, upper};
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig};
@@ -47,10 +46,10 @@ impl Context {
         if !fits || self.pending_since == low || kind == Upper::Udp && has_sum != (plan.udp.checksum != 0) {
             return None;
         }
-        let rtp = match (&self.own, &plan.rtp) {
-            (Own::Rtp(rtp), Some(header)) if step == 1 => Some(rtp.regular(header, plan.timer.as_ref())?),
-            (Own::Rtp(_) | Own::Coap(_), _) => return None,
-            _ => None,
+        let rtp = match (self.own.rtp(), &plan.rtp) {
+            (Some(rtp), Some(header)) if step == 1 => Some(rtp.regular(header, plan.timer.as_ref())?),
+            (Some(_), _) => return None,
+            (None, _) => None,
         };
         let sid = self.sid_allowed(config);
         let mut watchers = self.watchers;
@@ -92,7 +91,7 @@ impl Context {
         self.caution.sent(now, step.max(1), config.repetitions);
         self.sn = sn;
         self.sns.push(low, width);
-        if let (Own::Rtp(own), Some(rtp)) = (&mut self.own, rtp) {
+        if let (Some(own), Some(rtp)) = (self.own.rtp_mut(), rtp) {
             own.go_on(rtp, width);
         }
         self.watchers = watchers;

@@ -138,8 +138,6 @@ pub(super) struct Needed {
     pub(super) scaled: bool,
     /// Without any bits, the SN tells it.
     pub(super) inferable: bool,
-    /// `bits` are not counted yet: see [`scaled_bits`](Timestamps::scaled_bits).
-    pub(super) is_open: bool,
 }
 
 impl Timestamps {
@@ -297,20 +295,12 @@ impl Timestamps {
         }
         let value = scaled(now.ts, now.stride);
         if self.timer.is_settling() {
-            return Needed { value, bits: u32::BITS, scaled: true, inferable, is_open: false };
+            return Needed { value, bits: u32::BITS, scaled: true, inferable };
         }
         if let (true, Some(link)) = (by_timer, link) {
             let bits = Timer::bits(time, now, &self.references, link);
-            return Needed { value, bits, scaled: true, inferable, is_open: false };
+            return Needed { value, bits, scaled: true, inferable };
         }
-        // Bits that may not be sent are counted once a format has room for them.
-        let bits = if inferable { 0 } else { self.scaled_bits(now) };
-        Needed { value, bits, scaled: true, inferable, is_open: inferable }
-    }
-
-    /// Bits of TS_SCALED without which the other side could decode another value.
-    pub(super) fn scaled_bits(&self, now: &RtpFields) -> u32 {
-        let value = scaled(now.ts, now.stride);
         let mut bits = 0;
         for (low, high) in self.references.spans() {
             for bound in [low, high] {
@@ -320,7 +310,7 @@ impl Timestamps {
                 bits = u32::BITS;
             }
         }
-        bits
+        Needed { value, bits, scaled: true, inferable }
     }
 
     /// The packet was sent, not in R-mode.
