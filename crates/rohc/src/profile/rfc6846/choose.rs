@@ -6,6 +6,7 @@ use thinair_wire::crc::Check;
 use super::compress::{Context, MSNS, Plan, aged};
 use super::encodings::Counter;
 use super::formats::{base, co_common_len, formats, has_crc7};
+use super::numbers::Numbers;
 use super::state::State;
 use super::{Fields, Says, irregular};
 use crate::compressor::CompressorConfig;
@@ -25,26 +26,23 @@ impl Context {
         let ip = next.inner();
         let sent = self.sent(next, last, config);
         let is_due = |what: usize| plan.due >> what & 1 == 1;
-        let (seq_bounds, ack_bounds) = (self.seq.bounds(), self.ack.bounds());
         let seq_scale =
             if self.scaled_seqs >= config.window && payload == u32::from(self.payload) { payload } else { 0 };
         let stride = u32::from(next.ack_stride);
         let ack_scale = if self.scaled_acks >= config.window && !is_due(aged::STRIDE) { stride } else { 0 };
-        let seq_scaled = scaled(next.seq, seq_bounds, seq_scale, |_| last.seq_residue);
-        let ack_scaled = scaled(next.ack, ack_bounds, ack_scale, |stride| last.ack % stride);
         let oldest = next.msn.wrapping_sub(u16::from(config.window.min(MSNS)));
         let ttl = if is_due(aged::TTL) { None } else { Some((ip.header.ttl, ip.header.ttl)) };
         // Offsets of another behavior mean nothing.
-        let is_whole = plan.ip_id || is_due(aged::BEHAVIOR);
+        let is_whole = plan.ip_id || is_due(aged::BEHAVIOR) || !ip.behavior.is_sequential();
         let offsets = if is_whole { None } else { self.ip_id_offset.bounds() };
         Fields {
             msn: Counter::between(next.msn, Some((oldest, next.msn.wrapping_sub(1)))),
-            seq: Counter::between(next.seq, seq_bounds),
-            ack: Counter::between(next.ack, ack_bounds),
-            may_scale_seq: seq_scaled.has_candidates(),
-            may_scale_ack: ack_scaled.has_candidates(),
-            seq_scaled,
-            ack_scaled,
+            seq: Counter::between(next.seq, self.seq.bounds()),
+            ack: Counter::between(next.ack, self.ack.bounds()),
+            may_scale_seq: seq_scale != 0,
+            may_scale_ack: ack_scale != 0,
+            seq_scaled: scaled(next.seq, &self.seq, seq_scale, |_| last.seq_residue),
+            ack_scaled: scaled(next.ack, &self.ack, ack_scale, |stride| last.ack % stride),
             window: Counter::write(next.window, &self.window),
             ttl: Counter::between(ip.header.ttl, ttl),
             ip_id_offset: Counter::between(next.ip_id_offset(), offsets),
@@ -143,17 +141,13 @@ const EXTENDED: usize = 7;
 /// hold has the `residue` of the last value. Bounds may be of an older one: where its residue is another, they say nothing of the
 /// scaled ones. Nothing may wrap around: the residue is another one then.
 #[inline(always)]
-fn scaled(value: u32, bounds: Option<(u32, u32)>, scale: u32, residue: impl Fn(u32) -> u32) -> Counter {
-    let none = Counter::between(0_u32, None);
-    let (Some((low, high)), 1..) = (bounds, scale) else { return none };
+fn scaled(value: u32, held: &Numbers, scale: u32, residue: impl Fn(u32) -> u32) -> Counter {
+    let (1.., Some((low, high))) = (scale, held.bounds()) else { return Counter::read(0_u32) };
     let residue = residue(scale);
     let is_in_step = low <= high
         && value >= low
         && value % scale == residue
         && low % scale == residue
         && high % scale == residue;
-    if !is_in_step {
-        return none;
-    }
-    Counter::between(value / scale, Some((low / scale, high / scale)))
+    Counter::between(value / scale, is_in_step.then(|| (low / scale, high / scale)))
 }

@@ -12,13 +12,11 @@ use thinair_wire::serial::Serial;
 pub(super) struct Counter {
     /// The whole value.
     pub(super) value: u32,
-    /// The lowest and the highest value that may be the reference.
+    /// The lowest and the highest value that may be the reference. For who reads, and who writes what the other side has nothing
+    /// of, the highest one is half of all values away: no bits tell it, and it is not static.
     low: u32,
     high: u32,
     mask: u32,
-    /// The other side may hold a value between these two; who reads, and who writes what the other side has nothing of,
-    /// does not know.
-    has_candidates: bool,
     /// The format says it.
     pub(super) said: bool,
     /// Bits that were read, 0 if the value is known without its reference.
@@ -29,9 +27,7 @@ impl Counter {
     /// A field that is to be read; until then it has the value of its reference.
     #[inline]
     pub(super) fn read<S: Serial>(reference: S) -> Self {
-        let value = reference.to_u32();
-        let mask = u32::MAX >> (32 - S::BITS);
-        Self { value, low: value, high: value, mask, has_candidates: false, said: false, bits: 0 }
+        Self::between(reference, None)
     }
 
     /// A field that is to be written, with what the other side may hold.
@@ -44,9 +40,10 @@ impl Counter {
     #[inline(always)]
     pub(super) fn between<S: Serial>(value: S, bounds: Option<(S, S)>) -> Self {
         let mask = u32::MAX >> (32 - S::BITS);
-        let (low, high) = bounds.map_or((0, 0), |(low, high)| (low.to_u32(), high.to_u32()));
-        let (value, has_candidates) = (value.to_u32(), bounds.is_some());
-        Self { value, low, high, mask, has_candidates, said: false, bits: 0 }
+        let value = value.to_u32();
+        let far = (value, value ^ (mask ^ mask >> 1));
+        let (low, high) = bounds.map_or(far, |(low, high)| (low.to_u32(), high.to_u32()));
+        Self { value, low, high, mask, said: false, bits: 0 }
     }
 
     /// Whether `k` bits tell the value, whichever candidate the other side holds. `p` is the offset of RFC 4997. (Writing
@@ -54,19 +51,13 @@ impl Counter {
     #[inline(always)]
     pub(super) fn fits(&self, k: u32, p: u32) -> bool {
         let ahead = |reference: u32| self.value.wrapping_sub(reference).wrapping_add(p) & self.mask;
-        self.has_candidates && ahead(self.low) | ahead(self.high) < 1 << k
+        ahead(self.low) | ahead(self.high) < 1 << k
     }
 
     /// Whether the value is the one that the other side holds. (Writing only.)
     #[inline]
     pub(super) fn is_static(&self) -> bool {
-        self.has_candidates && self.value == self.low && self.value == self.high
-    }
-
-    /// True if the other side holds a value, as far as is known.
-    #[inline]
-    pub(super) fn has_candidates(&self) -> bool {
-        self.has_candidates
+        self.value == self.low && self.value == self.high
     }
 
     /// Whether the other side will know the value.

@@ -13,7 +13,7 @@ use super::life::moment;
 use super::numbers::Numbers;
 use super::options::{ITEMS, Options, Sent, index};
 use super::segment::Segment;
-use super::state::{Behavior, FIN, Ip, SYN, State};
+use super::state::{Behavior, FIN, Ip, MAX_IP, SYN, State};
 use crate::compressor::CompressorConfig;
 use crate::profile::Format;
 use crate::refresh::{Due, Refresh};
@@ -103,13 +103,15 @@ impl Context {
     ) {
         next.msn = last.msn.wrapping_add(1);
         let is_said = self.left_ir > 0 || self.left_dyn > 0;
-        self.note_handshake(next, last);
+        if last.rsf == SYN {
+            self.note_handshake(next, last);
+        }
         let mut changed = bit(aged::FLAGS, (next.ack_flag, next.urg_flag) != (last.ack_flag, last.urg_flag))
             | bit(aged::URG_PTR, next.urg_ptr != last.urg_ptr);
         let mut ecn_changed = (next.reserved, next.ecn) != (last.reserved, last.ecn);
-        let innermost = usize::from(next.ip_count).saturating_sub(1);
-        for (i, (ip, kept)) in next.ips.iter_mut().zip(&last.ips).enumerate().take(innermost + 1) {
-            let is_inner = i == innermost;
+        let count = usize::from(next.ip_count).min(MAX_IP);
+        for i in 0..count {
+            let (ip, kept, is_inner) = (&mut next.ips[i], &last.ips[i], i + 1 == count);
             if !ip.is_v6() {
                 ip.behavior = self.behavior(ip.header.id, kept, is_inner, is_said);
             }
@@ -312,17 +314,18 @@ impl Context {
     /// What TCP itself tells of the IR packets: who goes on behind its SYN, and what that carried, has heard of the other side
     /// that it arrived, and it was an IR packet. So one is enough, without feedback as well. A SYN that is repeated says that
     /// it did not.
+    #[cold]
     fn note_handshake(&mut self, next: &State, last: &State) {
         let goes_on = next.seq.wrapping_sub(last.seq).wrapping_sub(1);
         let is_next = next.ack_flag && goes_on <= u32::from(self.payload);
-        match (last.rsf == SYN, next.rsf & SYN == 0) {
-            (true, true) if self.left_ir > 0 && !self.refreshing && is_next => {
+        match next.rsf & SYN == 0 {
+            true if self.left_ir > 0 && !self.refreshing && is_next => {
                 self.left_ir = 0;
                 for &index in last.options.structure() {
                     self.told[usize::from(index) % ITEMS] = u8::MAX;
                 }
             }
-            (true, false) if !self.two_way => self.left_ir = self.left_ir.max(1),
+            false if !self.two_way => self.left_ir = self.left_ir.max(1),
             _ => {}
         }
     }
@@ -405,13 +408,17 @@ impl Context {
             Counter::between(next.options.timestamps[0], value.bounds()),
             Counter::between(next.options.timestamps[1], echo.bounds()),
         ];
-        let fits = timestamps.iter().all(ts_fits);
         let mut sent = Sent { present: 0, changed: 0, used: 0, timestamps };
-        for (k, &index) in next.options.structure().iter().enumerate() {
+        let mut place = 1;
+        for &index in next.options.structure() {
             let at = usize::from(index) % ITEMS;
-            let is_told = self.told[at] >= config.repetitions && (index != index::TIMESTAMP || fits);
-            sent.present |= u16::from(!is_told) << k;
             sent.used |= 1 << at;
+            if self.told[at] < config.repetitions
+                || index == index::TIMESTAMP && !sent.timestamps.iter().all(ts_fits)
+            {
+                sent.present |= place;
+            }
+            place <<= 1;
             // Of the other items nothing but a list tells the content.
             if index >= index::SACK {
                 let is_same =
@@ -465,9 +472,10 @@ impl Context {
             self.expects_right = is_right;
             self.told_wrong = if is_right { 0 } else { self.told_wrong.saturating_add(1) };
         }
-        let said = |left: &mut u8, is: bool| *left -= u8::from(is && *left > 0);
-        said(&mut self.left_ir, matches!(format, Format::Ir | Format::IrCr));
-        said(&mut self.left_dyn, format.is_initialization());
+        if format.is_initialization() {
+            self.left_ir = self.left_ir.saturating_sub(u8::from(format != Format::IrDyn));
+            self.left_dyn = self.left_dyn.saturating_sub(1);
+        }
         if self.left_ir == 0 && self.left_dyn == 0 {
             self.refreshing = false;
         }

@@ -316,8 +316,8 @@ impl Options {
                 }
                 index::WINDOW_SCALE => put(&[kind::WINDOW_SCALE, 3, self.wscale])?,
                 index::TIMESTAMP => {
-                    put(&[kind::TIMESTAMPS, 10])?;
-                    self.timestamps.iter().try_for_each(|stamp| put(&stamp.to_be_bytes()))?;
+                    let [[a, b, c, d], [e, f, g, h]] = self.timestamps.map(u32::to_be_bytes);
+                    put(&[kind::TIMESTAMPS, 10, a, b, c, d, e, f, g, h])?;
                 }
                 index::SACK_PERMITTED => put(&[kind::SACK_PERMITTED, 2])?,
                 index::SACK => {
@@ -460,12 +460,11 @@ pub(super) fn irregular<'p, C: Coder<'p>>(
     sent: &mut Sent,
     ack: u32,
 ) -> Step {
-    let mut k = 0;
-    while let Some(&index) = options.structure().get(k) {
-        if sent.present >> k & 1 == 0 {
+    for k in 0..usize::from(options.count).min(MAX_OPTIONS) {
+        let index = options.structure[k];
+        if index != index::NOP && sent.present >> k & 1 == 0 {
             irregular_item(c, index, options, sent, ack)?;
         }
-        k += 1;
     }
     Ok(())
 }
@@ -489,19 +488,19 @@ pub(super) fn irregular_item<'p, C: Coder<'p>>(
     sent: &mut Sent,
     ack: u32,
 ) -> Step {
-    let has_changed = sent.changed >> index & 1 == 1;
+    let has_changed = || sent.changed >> index & 1 == 1;
     match index {
         index::NOP | index::EOL | index::MSS | index::WINDOW_SCALE | index::SACK_PERMITTED => Ok(()),
         index::TIMESTAMP => timestamps_irregular(c, options, sent),
         index::SACK => {
-            let mut blocks = if has_changed { options.blocks } else { 0 };
+            let mut blocks = if has_changed() { options.blocks } else { 0 };
             c.uint("discriminator", 8, &mut blocks)?;
             c.require(blocks <= 4)?;
             if blocks == 0 { Ok(()) } else { sack_blocks(c, options, blocks, ack) }
         }
         _ if options.statics >> index & 1 == 1 => Ok(()),
         _ => {
-            let mut discriminator = if has_changed { 0 } else { 0xFF_u8 };
+            let mut discriminator = if has_changed() { 0 } else { 0xFF_u8 };
             c.uint("discriminator", 8, &mut discriminator)?;
             if discriminator == 0xFF {
                 return Ok(());
