@@ -1,21 +1,21 @@
 //! Compressing the packets of one context. Section 9 of `docs/coap-profile.md`.
 
-use thinair_wire::coder::{Lsb, Writer};
+use thinair_wire::coder::{Lsb, Step, Writer};
 use thinair_wire::crc::Check;
 use thinair_wire::time::Instant;
 use thinair_wire::window::Window;
 
 use super::confirm::DISTRUST;
-use super::formats::{self, FORMATS, MSN, base, chain, control_crc, has_check, msn_bits};
+use super::formats::{self, MSN, chain, control_crc, format_for, has_check, is_long, long, msn_bits, short};
 use super::header;
 use super::learn::IpIdWatcher;
 use super::message::Message;
-use super::outline::{Class, Entries, MAX_OUTLINE};
+use super::outline::Kind;
 use super::replicate::differences;
 use super::state::{
     ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, Token, TokenMode,
 };
-use super::{Base, Carries, Differences, Fields, Least, msn_interval, steps};
+use super::{Base, Carries, Differences, Fields, Least, Whole, msn_interval, steps};
 use crate::caution::Caution;
 use crate::channel::Integrity;
 use crate::cid::Cid;
@@ -125,6 +125,11 @@ pub(super) struct Trial<'p> {
 }
 
 impl Trial<'_> {
+    #[inline]
+    pub(super) fn new(template: u8) -> Self {
+        Self { x: Fields::new(template), payload: &[], other_token: false }
+    }
+
     /// Whether nothing but the IP-ID need be said.
     #[inline]
     pub(super) fn is_perfect(&self) -> bool {
@@ -233,23 +238,25 @@ impl Context {
     ) -> Result<Compressed, Refused> {
         self.note_refresh(now, config, memory.templates);
         self.note_path(message, config);
-        let Trial { mut x, payload, .. } = self.choose(message, config, memory)?;
+        let mut trial = Trial::new(self.shared.current);
+        self.choose(message, &mut trial, config, memory)?;
+        let Trial { x, payload, .. } = &mut trial;
+        let payload = *payload;
         let coap = message.coap_header(payload);
         let payload_sum = header::payload_sum(payload);
         let computed = header::udp_checksum(&self.shared, coap, payload.len(), payload_sum);
         self.note_checksum(message.checksum, computed, config);
         x.checksum = message.checksum;
-        self.note_ip_id(&mut x, config);
+        self.note_ip_id(x, config);
         self.note_pt_0(config);
         self.note_switch(x.template, config);
-        self.repeat(&mut x, config, memory.templates);
+        self.repeat(x, config, memory.templates);
 
         let frame = Frame::new(cid, config.channel.cids());
-        let mut room = [0; MAX_OUTLINE];
         let mut writer = Writer::new(out, frame.len());
         let headers = message.packet.get(..message.packet.len() - payload.len()).unwrap_or_default();
         let packet = Parts { headers, payload: (payload.len(), payload_sum) };
-        let format = self.write(now, &mut writer, &mut x, &mut room, &packet, config, memory)?;
+        let format = self.write(now, &mut writer, x, &packet, config, memory)?;
         let end = writer.finish()?;
         let len = frame.close(end, payload, out)?;
         if format.is_initialization() {
@@ -261,7 +268,7 @@ impl Context {
             || self.again & again != 0 && !format.is_initialization();
         self.again &= !again;
         self.note_sent(now, x.msn, config);
-        self.commit(&x, format, config, memory);
+        self.commit(x, format, config, memory);
         let compressed = Compressed {
             cid,
             profile: ProfileId::Coap,
@@ -430,31 +437,44 @@ impl Context {
     }
 
     /// How a template would say a packet; `None` if it has another shape.
-    #[inline]
     pub(super) fn trial<'p>(
         &self,
         number: u8,
         message: &Message<'p>,
         memory: &Memory<'_, '_>,
     ) -> Option<Trial<'p>> {
-        let template = self.shared.template(number, memory.templates)?;
+        let mut trial = Trial::new(number);
+        self.try_on(message, &mut trial, memory).then_some(trial)
+    }
+
+    /// Sets what the template of a new trial would say of a packet; false if it has another shape.
+    #[inline]
+    pub(super) fn try_on<'p>(
+        &self,
+        message: &Message<'p>,
+        trial: &mut Trial<'p>,
+        memory: &Memory<'_, '_>,
+    ) -> bool {
+        let x = &mut trial.x;
+        let Some(template) = self.shared.template(x.template, memory.templates) else { return false };
         let outline = self.shared.outline(template);
-        let values = message.matches(template, outline)?;
-        if Template::is_own(template.message_type) != Template::is_own(message.message_type) {
-            return None;
-        }
-        let mut x = Fields::new(number);
+        let payload = message.matches(template, outline, x);
+        let (Some(payload), true) =
+            (payload, Template::is_own(template.message_type) == Template::is_own(message.message_type))
+        else {
+            return false;
+        };
+        trial.payload = payload;
+        let numbers = x.numbers;
         let names_request = template.refers;
         let request = if names_request { self.request(message, memory) } else { None };
         x.msn = self.msn(template, message, request);
         x.message_id = message.message_id;
         x.ip_id = message.ip_id;
         x.token = message.token;
-        x.numbers = values.numbers;
-        x.octets = values.octets;
         x.names_request = names_request;
         x.request_msn = request.map_or(0, Exchange::msn);
-        let named = header::named(&self.shared, template, &x);
+        let named = header::named(&self.shared, template, x);
         match request {
             Some(request) => x.carries.request = request.msn() != named,
             None if names_request => {
@@ -462,11 +482,11 @@ impl Context {
                 x.carries.message_id = template.message_id == MessageIdMode::OfRequest;
                 x.carries.token = template.token_mode == TokenMode::OfRequest;
                 x.carries.numbers =
-                    Entries::new(outline).any(|entry| matches!(entry.class, Class::BlockOfRequest(_)));
+                    x.holes.as_slice().iter().any(|hole| matches!(hole.kind, Kind::BlockOfRequest));
             }
             None => {}
         }
-        if !header::infer(&self.shared, template, outline, request, &mut x) {
+        if !header::infer(&self.shared, template, request, x) {
             // The message that is named has no Block option.
             x.carries.numbers = true;
         }
@@ -476,17 +496,16 @@ impl Context {
         x.ip_id = message.ip_id;
         x.carries.message_id |= x.message_id != message.message_id;
         x.message_id = message.message_id;
-        let mut other_token = false;
         if x.token != message.token {
-            other_token = template.token_mode == TokenMode::Static;
+            trial.other_token = template.token_mode == TokenMode::Static;
             x.carries.token = true;
             x.token = message.token;
         }
         if !template.is_plain {
-            x.carries.numbers |= x.numbers != values.numbers;
-            x.numbers = values.numbers;
+            x.carries.numbers |= x.numbers != numbers;
+            x.numbers = numbers;
         }
-        Some(Trial { x, payload: values.payload, other_token })
+        true
     }
 
     /// The message of the other direction that a packet answers or acknowledges.
@@ -547,7 +566,7 @@ impl Context {
         let counts_message_id = template.message_id == MessageIdMode::Counted;
         let is_plain = template.is_plain;
         // After a step that was not as expected, the next ones are again: nothing is gained by saying it twice.
-        let repeats_numbers = !is_plain && !has_step(self.shared.outline(template));
+        let repeats_numbers = !is_plain && !x.holes.has_step();
         let is_own = Template::is_own(x.message_type);
         let mut changed = false;
         let mut due = |left: &mut u8, missed: bool| {
@@ -587,71 +606,76 @@ impl Context {
 
     /// Writes the least format that says everything.
     #[inline]
-    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
-    fn write<'a>(
+    fn write(
         &self,
         now: Instant,
         writer: &mut Writer<'_>,
-        x: &mut Fields<'a>,
-        room: &'a mut [u8; MAX_OUTLINE],
+        x: &mut Fields<'_>,
         packet: &Parts<'_>,
         config: &CompressorConfig,
         memory: &Memory<'_, '_>,
     ) -> Result<Format, Refused> {
         let shared = &self.shared;
         let template = shared.template(x.template, memory.templates).ok_or(Refused::ByThisPacket)?;
-        let outline = shared.outline(template);
         let needed = self.needed_bits(now, x);
         writer.offer(MSN, Lsb { value: u32::from(x.msn as u16), needed });
         if self.left.ir > 0 {
-            x.next = shared.path;
-            return self.write_ir(writer, x, room, (template, outline), packet, memory);
+            return self.write_ir(writer, x, template, packet, memory).map_err(|_| Refused::ByThisPacket);
         }
         x.carries.msn = needed > 8;
-        x.least = self.least(x, template, config);
-        if x.least >= Least::CoCommon {
-            x.next = shared.path;
-            x.definition = *template;
-            room[..outline.len()].copy_from_slice(outline);
-            x.outline = &room[..outline.len()];
-            x.has_ip = self.left.ip > 0;
-            x.has_control = self.left.control > 0;
-            x.has_definition = template.left > 0;
-            x.control_crc = control_crc(shared, x.template, template);
+        let format = format_for(shared, self.least(x, template, config), x.template, needed);
+        if has_check(format) {
+            x.check = header::check16(shared, x, x.checksum);
         }
-        for format in FORMATS {
-            writer.rewind();
-            if has_check(format) {
-                x.check = header::check16(shared, x, x.checksum);
-            }
-            if base(format, writer, shared, x).is_err() || !writer.is_complete() {
-                continue;
-            }
-            chain(writer, shared, template, outline, has_check(format), x)
-                .map_err(|_| Refused::ByThisPacket)?;
-            if let Some(check) = Check::of_width(writer.crc_width()) {
-                let sent = if x.carries.msn { 16 } else { msn_bits(format) };
-                writer.fill_crc(header::crc(shared, template, outline, x, check, sent, packet.payload));
-            }
-            return Ok(format);
+        let written = if is_long(format) {
+            self.write_long(format, writer, x, template)
+        } else {
+            short(format, writer, x)
+        };
+        written
+            .and_then(|()| chain(writer, shared, template, has_check(format), x))
+            .map_err(|_| Refused::ByThisPacket)?;
+        if let Some(check) = Check::of_width(writer.crc_width()) {
+            let sent = if x.carries.msn { 16 } else { msn_bits(format) };
+            writer.fill_crc(header::crc(shared, template, x, check, sent, packet.payload));
         }
-        Err(Refused::ByThisPacket)
+        Ok(format)
     }
 
-    fn write_ir<'a>(
+    /// Writes `co_common` or `co_repair` up to the chain.
+    #[inline(never)]
+    fn write_long(
+        &self,
+        format: Format,
+        writer: &mut Writer<'_>,
+        x: &mut Fields<'_>,
+        template: &Template,
+    ) -> Step {
+        x.has_ip = self.left.ip > 0;
+        x.has_control = self.left.control > 0;
+        x.has_definition = template.left > 0;
+        let mut whole = self.whole(template);
+        whole.control_crc = control_crc(&self.shared, x.template, template);
+        long(format, writer, x, &mut whole)
+    }
+
+    /// What long formats say.
+    fn whole(&self, template: &Template) -> Whole<'_> {
+        let outline = self.shared.outline(template);
+        Whole { definition: *template, outline, ..Whole::new(self.shared.path) }
+    }
+
+    #[cold]
+    fn write_ir(
         &self,
         writer: &mut Writer<'_>,
-        x: &mut Fields<'a>,
-        room: &'a mut [u8; MAX_OUTLINE],
-        (template, outline): (&Template, &[u8]),
+        x: &mut Fields<'_>,
+        template: &Template,
         packet: &Parts<'_>,
         memory: &Memory<'_, '_>,
-    ) -> Result<Format, Refused> {
+    ) -> Step<Format> {
         let shared = &self.shared;
-        x.definition = *template;
-        let (used, _) = room.split_at_mut(outline.len());
-        used.copy_from_slice(outline);
-        x.outline = used;
+        let mut whole = self.whole(template);
         if let Some((number, base)) = self.base.and_then(|n| Some((n, memory.bases.get(usize::from(n))?))) {
             let own_id = x.message_id.wrapping_sub(x.msn as u16);
             let counted = template.message_id == MessageIdMode::Counted;
@@ -664,24 +688,22 @@ impl Context {
                 ..Carries::NOTHING
             };
             if let Some(differences) = differences(&base.path(), &shared.path) {
-                x.base = number;
-                x.next = shared.path;
+                whole.base = number;
                 let more = x.template != 0 || differences.flow_label;
-                x.differences = Differences { template: more, ..differences };
+                whole.differences = Differences { template: more, ..differences };
                 let says = x.carries.message_id || x.carries.token || x.carries.numbers;
-                x.differs = says || x.differences != Differences::default();
-                x.header_crc = header::crc_of_headers(packet.headers, shared.path.v6);
-                self::base(Format::IrCr, writer, shared, x).map_err(|_| Refused::ByThisPacket)?;
-                formats::differences(writer, x).map_err(|_| Refused::ByThisPacket)?;
-                chain(writer, shared, template, outline, false, x).map_err(|_| Refused::ByThisPacket)?;
+                whole.differs = says || whole.differences != Differences::default();
+                whole.header_crc = header::crc_of_headers(packet.headers, shared.path.v6);
+                long(Format::IrCr, writer, x, &mut whole)?;
+                formats::differences(writer, x, &mut whole)?;
+                chain(writer, shared, template, false, x)?;
                 return Ok(Format::IrCr);
             }
         }
         x.keep = self.opened;
         x.carries.checksum = true;
-        (x.has_ip, x.has_control, x.has_definition) = (true, true, true);
-        self::base(Format::Ir, writer, shared, x).map_err(|_| Refused::ByThisPacket)?;
-        chain(writer, shared, template, outline, false, x).map_err(|_| Refused::ByThisPacket)?;
+        long(Format::Ir, writer, x, &mut whole)?;
+        chain(writer, shared, template, false, x)?;
         Ok(Format::Ir)
     }
 
@@ -784,13 +806,7 @@ impl Context {
         if let Some(sent) = &mut memory.sent
             && Template::is_own(x.message_type)
         {
-            let block = self.shared.block(x, memory.templates);
-            sent.note(Exchange::new(self.names[0], x.msn as u16, x.message_id, x.token, block));
+            sent.note(Exchange::new(self.names[0], x.msn as u16, x.message_id, x.token, x.block()));
         }
     }
-}
-
-/// Whether a number of an outline is told by its distance from the last one.
-pub(super) fn has_step(outline: &[u8]) -> bool {
-    Entries::new(outline).any(|entry| matches!(entry.class, Class::Step(_)))
 }

@@ -7,17 +7,14 @@ use thinair_wire::crc::Check;
 use thinair_wire::header::coap::{self, PAYLOAD_MARKER};
 use thinair_wire::header::protocol;
 
-use super::outline::{Class, Entries, uint_len};
+use super::Fields;
+use super::outline::{Class, Entries, Kind, uint_len};
 use super::state::{ChecksumMode, IpIdMode, MessageIdMode, REFERENCES, State, Template, Token, TokenMode};
-use super::{Fields, OBSERVE};
 use crate::decompressor::Unbuildable;
 use crate::exchange::Exchange;
 
 /// What a number of 8 sent bits may lie below the last one.
 const LSB_BELOW: u32 = 8;
-
-/// Bits of the NUM of a Block option. RFC 7959, section 2.2.
-const NUM_MASK: u32 = 0xF_FFFF;
 
 /// What the MSN is multiplied with in a CHECK, so that an MSN that is too high is not made up for by a counter that is
 /// too low. It has no factor in common with 2^16 - 1.
@@ -33,7 +30,6 @@ const TURN: u32 = 45;
 pub(super) fn infer(
     state: &State,
     template: &Template,
-    outline: &[u8],
     request: Option<&Exchange>,
     x: &mut Fields<'_>,
 ) -> bool {
@@ -74,23 +70,21 @@ pub(super) fn infer(
         return true;
     }
     let mut reference = 0;
-    let dynamic = Entries::new(outline).filter(|entry| !matches!(entry.class, Class::Static(_)));
-    for (entry, number) in dynamic.zip(&mut x.numbers) {
+    for (hole, number) in x.holes.as_slice().iter().zip(&mut x.numbers) {
         let anchor = template.anchors.get(reference).copied().unwrap_or_default();
         let counted = anchor.wrapping_add(msn);
-        *number = match entry.class {
-            Class::Counted => counted & mask(entry.number),
-            Class::PartialIv(..) => counted,
-            Class::Block(_) => counted & NUM_MASK,
-            Class::BlockOfRequest(_) => match request.and_then(|request| request.block()) {
+        *number = match hole.kind {
+            Kind::Counted | Kind::Block => counted & hole.mask(),
+            Kind::PartialIv => counted,
+            Kind::BlockOfRequest => match request.and_then(|request| request.block()) {
                 Some(block) => block,
                 None => return false,
             },
-            Class::Lsb => near(*number, state.last_number) & mask(entry.number),
-            Class::Step(step) => state.last_number.wrapping_add(u32::from(step)) & mask(entry.number),
-            Class::Static(_) | Class::Irregular(_) | Class::Variable | Class::Prefix(..) => continue,
+            Kind::Lsb => near(*number, state.last_number) & hole.mask(),
+            Kind::Step(step) => state.last_number.wrapping_add(u32::from(step)) & hole.mask(),
+            Kind::Octets(_) | Kind::Variable => continue,
         };
-        reference += usize::from(has_anchor(&entry.class));
+        reference += usize::from(hole.has_anchor());
     }
     true
 }
@@ -108,9 +102,9 @@ pub(super) fn named(state: &State, template: &Template, x: &Fields<'_>) -> u16 {
 }
 
 /// The anchors that a packet leads to where it carries fields in full: what it says minus its MSN.
+#[inline]
 pub(super) fn anchors(
     template: &Template,
-    outline: &[u8],
     x: &Fields<'_>,
 ) -> (Option<Token>, [u32; REFERENCES], Option<u32>) {
     let token = matches!(template.token_mode, TokenMode::CountedUint | TokenMode::Counted).then(|| Token {
@@ -120,37 +114,18 @@ pub(super) fn anchors(
     let mut anchors = template.anchors;
     let mut reference = 0;
     let mut last = None;
-    let dynamic = Entries::new(outline).filter(|entry| !matches!(entry.class, Class::Static(_)));
-    for (entry, number) in dynamic.zip(&x.numbers) {
-        if has_anchor(&entry.class) {
+    for (hole, number) in x.holes.as_slice().iter().zip(&x.numbers) {
+        if hole.has_anchor() {
             if let Some(anchor) = anchors.get_mut(reference) {
-                *anchor = number.wrapping_sub(x.msn) & anchor_mask(&entry.class, entry.number);
+                *anchor = number.wrapping_sub(x.msn) & hole.mask();
             }
             reference += 1;
         }
-        if entry.number == OBSERVE && entry.class.is_number() {
+        if hole.is_observe && hole.is_number() {
             last = Some(*number);
         }
     }
     (token, anchors, last)
-}
-
-/// Whether a template keeps an anchor for the class.
-#[inline]
-pub(super) fn has_anchor(class: &Class<'_>) -> bool {
-    matches!(class, Class::Counted | Class::Block(_) | Class::PartialIv(..))
-}
-
-/// The bits of a number that counts.
-#[inline]
-pub(super) fn mask(option: u16) -> u32 {
-    // RFC 7641, section 3.4: the sequence number of Observe has 24 bits.
-    if option == OBSERVE { 0xFF_FFFF } else { u32::MAX }
-}
-
-#[inline]
-fn anchor_mask(class: &Class<'_>, option: u16) -> u32 {
-    if matches!(class, Class::Block(_)) { NUM_MASK } else { mask(option) }
 }
 
 #[inline]
@@ -314,7 +289,6 @@ pub(super) fn udp_checksum(state: &State, header: &[u8], payload: usize, payload
 pub(super) fn crc(
     state: &State,
     template: &Template,
-    outline: &[u8],
     x: &Fields<'_>,
     check: Check,
     sent: u32,
@@ -347,12 +321,11 @@ pub(super) fn crc(
     if template.is_plain {
         return with_msn(crc, above, width);
     }
-    let dynamic = Entries::new(outline).filter(|entry| !matches!(entry.class, Class::Static(_)));
-    for ((entry, &number), octets) in dynamic.zip(&x.numbers).zip(&x.octets) {
-        crc = if has_anchor(&entry.class) {
-            let anchor = number.wrapping_sub(u32::from(low)) & anchor_mask(&entry.class, entry.number);
+    for ((hole, &number), octets) in x.holes.as_slice().iter().zip(&x.numbers).zip(&x.octets) {
+        crc = if hole.has_anchor() {
+            let anchor = number.wrapping_sub(u32::from(low)) & hole.mask();
             check.update(crc, &anchor.to_be_bytes())
-        } else if entry.class.is_number() {
+        } else if hole.is_number() {
             check.update(crc, &number.to_be_bytes())
         } else {
             check.update(crc, octets)

@@ -5,9 +5,9 @@ use thinair_wire::header::chain::{HeaderChain, IpHeader};
 use thinair_wire::header::coap::{Coap, Code, End, Options, PAYLOAD_MARKER, Type};
 use thinair_wire::header::udp::Udp;
 
-use super::OBSERVE;
-use super::outline::{Class, Entries, MAX_DYNAMIC, option_at, uint_len};
+use super::outline::{Class, Entries, option_at, uint_len};
 use super::state::{Path, Template, Token, TokenMode};
+use super::{Fields, OBSERVE};
 use crate::compressor::Ports;
 
 /// Partial IVs from here on do not count: a packet could not carry them.
@@ -31,14 +31,6 @@ pub(crate) struct Message<'p> {
     pub(super) rest: &'p [u8],
     /// None of the ports is in the list: a strict parse says that it is CoAP.
     pub(crate) by_parse: bool,
-}
-
-/// What the dynamic options of a message are, and where its payload begins.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Values<'p> {
-    pub(super) numbers: [u32; MAX_DYNAMIC],
-    pub(super) octets: [&'p [u8]; MAX_DYNAMIC],
-    pub(super) payload: &'p [u8],
 }
 
 impl Path {
@@ -117,9 +109,14 @@ impl<'p> Message<'p> {
         fits && matches!(Options::new(self.rest).into_end(), End::Payload(_) | End::NoPayload)
     }
 
-    /// Whether a template has the shape of this message but for its type and token, and what stands in its holes.
+    /// The payload, if a template has the shape of this message but for its type and token. Tells what stands in its holes.
     #[inline]
-    pub(super) fn matches(&self, template: &Template, outline: &[u8]) -> Option<Values<'p>> {
+    pub(super) fn matches(
+        &self,
+        template: &Template,
+        outline: &[u8],
+        x: &mut Fields<'p>,
+    ) -> Option<&'p [u8]> {
         if template.code != self.code {
             return None;
         }
@@ -128,14 +125,11 @@ impl<'p> Message<'p> {
         if !same_length {
             return None;
         }
-        let mut values = Values { numbers: [0; MAX_DYNAMIC], octets: [&[]; MAX_DYNAMIC], payload: &[] };
-        let behind = if template.is_plain {
+        payload(if template.is_plain {
             self.rest.strip_prefix(outline)?
         } else {
-            fill(&mut values, self.rest, outline)?
-        };
-        values.payload = payload(behind)?;
-        Some(values)
+            fill(x, self.rest, outline)?
+        })
     }
 
     /// The UDP checksum as it ought to be needs to know where the payload begins.
@@ -156,8 +150,8 @@ pub(super) fn payload(behind: &[u8]) -> Option<&[u8]> {
 }
 
 /// Walks options and outline side by side, and returns what follows both.
-fn fill<'p>(values: &mut Values<'p>, mut rest: &'p [u8], outline: &[u8]) -> Option<&'p [u8]> {
-    let mut places = values.numbers.iter_mut().zip(&mut values.octets);
+fn fill<'p>(x: &mut Fields<'p>, mut rest: &'p [u8], outline: &[u8]) -> Option<&'p [u8]> {
+    let mut places = x.numbers.iter_mut().zip(&mut x.octets);
     for entry in Entries::new(outline) {
         if let Class::Static(_) = entry.class {
             rest = rest.strip_prefix(entry.octets)?;
@@ -172,6 +166,7 @@ fn fill<'p>(values: &mut Values<'p>, mut rest: &'p [u8], outline: &[u8]) -> Opti
             return None;
         }
         rest = behind;
+        x.holes.push(&entry);
         let (number, octets) = places.next()?;
         match entry.class {
             Class::Counted | Class::Lsb | Class::Step(_) => {

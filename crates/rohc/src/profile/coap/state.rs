@@ -454,10 +454,8 @@ impl State {
             }
         }
         template.used = x.msn;
-        let at = usize::from(template.at);
         if carries.token || !template.is_plain {
-            let outline = self.arena.get(at..at + usize::from(template.len)).unwrap_or_default();
-            let (token, anchors, last) = header::anchors(template, outline, x);
+            let (token, anchors, last) = header::anchors(template, x);
             if let (true, Some(token)) = (carries.token, token) {
                 template.token = token;
             }
