@@ -64,6 +64,12 @@ impl Carries {
         checksum: false,
     };
 
+    #[inline]
+    fn is_nothing(&self) -> bool {
+        let Self { ip_id, message_id, request, token, numbers, message_type, msn, checksum } = *self;
+        !(ip_id | message_id | request | token | numbers | message_type | msn | checksum)
+    }
+
     /// What IR, `co_common` and `co_repair` carry.
     const EVERYTHING: Self = Self {
         ip_id: true,

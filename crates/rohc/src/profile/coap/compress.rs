@@ -70,6 +70,14 @@ pub(super) struct Left {
     switch: u8,
 }
 
+impl Left {
+    #[inline]
+    fn is_nothing(&self) -> bool {
+        let Self { ir, repair, ip, control, own, echoed, request, ip_id, switch } = *self;
+        ir | repair | ip | control | own | echoed | request | ip_id | switch == 0
+    }
+}
+
 /// The context of one flow at the compressor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context {
@@ -133,7 +141,7 @@ impl Trial<'_> {
     /// Whether nothing but the IP-ID need be said.
     #[inline]
     pub(super) fn is_perfect(&self) -> bool {
-        !self.other_token && Carries { ip_id: false, ..self.x.carries } == Carries::NOTHING
+        !self.other_token && Carries { ip_id: false, ..self.x.carries }.is_nothing()
     }
 
     /// Roughly what is to be said, in octets.
@@ -152,7 +160,7 @@ impl Context {
     /// A context for the flow of a packet.
     pub(crate) fn new(message: &Message<'_>, now: Instant, config: &CompressorConfig) -> Self {
         let mut shared = State::new();
-        shared.path = message.path;
+        shared.path = *message.path;
         shared.settle();
         // The MSN starts as the Message ID, so that the anchor of that is 0.
         shared.msn = u32::from(message.message_id);
@@ -250,7 +258,10 @@ impl Context {
         self.note_ip_id(x, config);
         self.note_pt_0(config);
         self.note_switch(x.template, config);
-        self.repeat(x, config, memory.templates);
+        let is_quiet = self.is_quiet(x, memory.templates);
+        if !is_quiet {
+            self.repeat(x, config, memory.templates);
+        }
 
         let frame = Frame::new(cid, config.channel.cids());
         let mut writer = Writer::new(out, frame.len());
@@ -259,16 +270,13 @@ impl Context {
         let format = self.write(now, &mut writer, x, &packet, config, memory)?;
         let end = writer.finish()?;
         let len = frame.close(end, payload, out)?;
-        if format.is_initialization() {
+        let initializes = !is_quiet && format.is_initialization();
+        if initializes {
             frame.fill_crc8(end, out);
         }
-        let defines = format.is_initialization() || format == Format::CoRepair || x.has_definition;
-        let again = if defines { 1 << (x.template & 0xF) } else { 0 };
-        let refresh = self.refreshing && matches!(format, Format::Ir | Format::CoRepair)
-            || self.again & again != 0 && !format.is_initialization();
-        self.again &= !again;
         self.note_sent(now, x.msn, config);
-        self.commit(x, format, config, memory);
+        self.commit(x, config, memory);
+        let refresh = !is_quiet && self.note_said(x, format, config, memory.templates);
         let compressed = Compressed {
             cid,
             profile: ProfileId::Coap,
@@ -278,7 +286,7 @@ impl Context {
             len,
             refresh,
         };
-        self.timer.sent(now, &compressed, format.is_initialization(), self.policy(config));
+        self.timer.sent(now, &compressed, initializes, self.policy(config));
         Ok(compressed)
     }
 
@@ -330,7 +338,7 @@ impl Context {
 
     #[inline]
     fn note_path(&mut self, message: &Message<'_>, config: &CompressorConfig) {
-        let (kept, new) = (&self.shared.path, &message.path);
+        let (kept, new) = (&self.shared.path, message.path);
         let same =
             (kept.tos, kept.ttl, kept.df, kept.flow_label) == (new.tos, new.ttl, new.df, new.flow_label);
         if !same {
@@ -555,8 +563,16 @@ impl Context {
         }
     }
 
-    /// Lets the packet carry what must be repeated, and notes what it carries because it has changed.
+    /// Whether a packet has nothing to say that the context does not tell, and nothing need be repeated.
     #[inline]
+    fn is_quiet(&self, x: &Fields<'_>, templates: &Templates<'_>) -> bool {
+        let template = self.shared.template(x.template, templates);
+        let is_known = template.is_some_and(|template| template.left | template.anchors_left == 0);
+        is_known && self.left.is_nothing() && x.carries.is_nothing() && !self.refreshing
+    }
+
+    /// Lets the packet carry what must be repeated, and notes what it carries because it has changed.
+    #[inline(never)]
     fn repeat(&mut self, x: &mut Fields<'_>, config: &CompressorConfig, templates: &mut Templates<'_>) {
         let repetitions = config.repetitions;
         let missed = x.carries;
@@ -717,7 +733,7 @@ impl Context {
             return Least::CoCommon;
         }
         let switches = left.switch > 0 && !self.shared.path.switching;
-        if switches || x.carries != Carries::NOTHING {
+        if switches || !x.carries.is_nothing() {
             return Least::Pt2;
         }
         let is_carried = self.shared.path.checksum == ChecksumMode::Carried;
@@ -739,7 +755,7 @@ impl Context {
     #[inline]
     pub(super) fn needed_bits(&self, now: Instant, x: &Fields<'_>) -> u32 {
         let Some((lowest, highest)) = self.msns.bounds() else { return 16 };
-        let told_apart = if x.carries == Carries::NOTHING { TRIALS.ilog2() } else { 0 };
+        let told_apart = if x.carries.is_nothing() { TRIALS.ilog2() } else { 0 };
         let careful = self.caution.bits(now).saturating_sub(told_apart);
         let low = x.msn as u16;
         let fits = |k: u32| {
@@ -752,61 +768,62 @@ impl Context {
 
     /// A packet was written: both ends know what it said.
     #[inline]
-    fn commit(
+    fn commit(&mut self, x: &Fields<'_>, config: &CompressorConfig, memory: &mut Memory<'_, '_>) {
+        self.shared.accept(x, memory.templates);
+        self.msns.push(x.msn as u16, usize::from(config.window));
+        if let Some(template) = self.shared.template_mut(x.template, memory.templates) {
+            template.uses = template.uses.saturating_add(1);
+        }
+        if Template::is_own(x.message_type) {
+            self.counts_own = true;
+            if let Some(sent) = &mut memory.sent {
+                sent.note(Exchange::new(self.names[0], x.msn as u16, x.message_id, x.token, x.block()));
+            }
+        }
+    }
+
+    /// Counts what a packet has said, and returns whether it was a refresh.
+    #[inline(never)]
+    fn note_said(
         &mut self,
         x: &Fields<'_>,
         format: Format,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
-    ) {
-        self.shared.accept(x, memory.templates);
-        self.msns.push(x.msn as u16, usize::from(config.window));
-        let whole = format.is_initialization() || format == Format::CoRepair;
-        self.opened |= format.is_initialization();
-        if format == Format::IrCr {
-            // It begins the other templates of the base anew, too, and they have no anchors then.
-            for number in self.shared.numbers().filter(|&number| number != x.template) {
-                if let Some(template) = self.shared.template_mut(number, memory.templates) {
-                    template.anchors_left = config.repetitions;
-                }
+        templates: &mut Templates<'_>,
+    ) -> bool {
+        let initializes = format.is_initialization();
+        let whole = initializes || format == Format::CoRepair;
+        let again = if whole || x.has_definition { 1 << (x.template & 0xF) } else { 0 };
+        let refresh = self.refreshing && matches!(format, Format::Ir | Format::CoRepair)
+            || self.again & again != 0 && !initializes;
+        self.again &= !again;
+        self.opened |= initializes;
+        for number in self.shared.numbers().filter(|&number| initializes && number != x.template) {
+            let Some(template) = self.shared.template_mut(number, templates) else { continue };
+            if format == Format::IrCr {
+                // It begins the other templates of the base anew, too, and they have no anchors then.
+                template.anchors_left = config.repetitions;
+            } else if !x.keep {
+                // It begins the context anew: what a base or packets before it have defined is forgotten.
+                template.left = config.repetitions;
             }
         }
         let left = &mut self.left;
         let said = |left: &mut u8, is: bool| *left -= u8::from(is && *left > 0);
-        said(&mut left.ir, format.is_initialization());
+        said(&mut left.ir, initializes);
         said(&mut left.repair, whole);
         said(&mut left.ip, x.has_ip || whole);
         said(&mut left.control, x.has_control || whole);
-        if Template::is_own(x.message_type) {
-            self.counts_own = true;
-            said(&mut left.own, x.carries.message_id);
-        } else {
-            said(&mut left.echoed, x.carries.message_id);
-        }
+        let anchor = if Template::is_own(x.message_type) { &mut left.own } else { &mut left.echoed };
+        said(anchor, x.carries.message_id);
         said(&mut left.request, x.carries.request && x.names_request);
         said(&mut left.ip_id, x.carries.ip_id);
         said(&mut left.switch, true);
-        if left.ir == 0 && left.repair == 0 {
-            self.refreshing = false;
-        }
-        if format == Format::Ir && !x.keep {
-            // It begins the context anew: what a base or packets before it have defined is forgotten.
-            for number in self.shared.numbers().filter(|&number| number != x.template) {
-                if let Some(template) = self.shared.template_mut(number, memory.templates) {
-                    template.left = config.repetitions;
-                }
-            }
-        }
-        let anchors = x.carries.token || x.carries.numbers;
-        if let Some(template) = self.shared.template_mut(x.template, memory.templates) {
+        self.refreshing &= left.ir > 0 || left.repair > 0;
+        if let Some(template) = self.shared.template_mut(x.template, templates) {
             said(&mut template.left, x.has_definition || whole);
-            said(&mut template.anchors_left, anchors);
-            template.uses = template.uses.saturating_add(1);
+            said(&mut template.anchors_left, x.carries.token || x.carries.numbers);
         }
-        if let Some(sent) = &mut memory.sent
-            && Template::is_own(x.message_type)
-        {
-            sent.note(Exchange::new(self.names[0], x.msn as u16, x.message_id, x.token, x.block()));
-        }
+        refresh
     }
 }

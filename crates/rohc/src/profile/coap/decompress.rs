@@ -7,7 +7,7 @@ use super::formats::{self, MSN, chain, control_crc, format_of, has_check, is_lon
 use super::header;
 use super::outline::{Holes, Kind, is_outline};
 use super::state::{ChecksumMode, Path, State, Template, Templates};
-use super::{Carries, Fields, Whole, msn_interval, steps};
+use super::{Fields, Whole, msn_interval, steps};
 use crate::arrival::{Arrivals, Moment, Passed};
 use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::exchange::{Exchange, Exchanges};
@@ -243,7 +243,7 @@ impl Context {
         }
         self.count_losses(x.msn);
         self.arrivals.note(now, steps(self.shared.msn, x.msn));
-        self.ack_due = x.carries != Carries::NOTHING || self.state == DecompressorState::Sc;
+        self.ack_due = !x.carries.is_nothing() || self.state == DecompressorState::Sc;
         self.accept(&x, memory);
         Verified::deliver(packet, format, len, payload, out)
     }

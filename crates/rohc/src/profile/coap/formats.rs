@@ -182,7 +182,7 @@ fn pt_2c<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
 fn changes<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
     c.discriminator(3, 0b110)?;
     c.uint("template", 4, &mut x.template)?;
-    if c.flag("F", &mut (x.carries != Carries::NOTHING))? {
+    if c.flag("F", &mut !x.carries.is_nothing())? {
         let carries = &mut x.carries;
         c.flag("ip_id", &mut carries.ip_id)?;
         c.flag("message_id", &mut carries.message_id)?;

@@ -66,13 +66,15 @@ pub(super) fn infer(
             (TokenMode::Irregular, _) => x.token,
         };
     }
-    if template.is_plain || carries.numbers {
-        return true;
-    }
+    template.is_plain || carries.numbers || infer_numbers(state, template, request, x)
+}
+
+/// Sets the numbers of the dynamic options.
+fn infer_numbers(state: &State, template: &Template, request: Option<&Exchange>, x: &mut Fields<'_>) -> bool {
     let mut reference = 0;
     for (hole, number) in x.holes.as_slice().iter().zip(&mut x.numbers) {
         let anchor = template.anchors.get(reference).copied().unwrap_or_default();
-        let counted = anchor.wrapping_add(msn);
+        let counted = anchor.wrapping_add(x.msn);
         *number = match hole.kind {
             Kind::Counted | Kind::Block => counted & hole.mask(),
             Kind::PartialIv => counted,
@@ -317,13 +319,18 @@ pub(super) fn crc(
         }
         TokenMode::OfRequest | TokenMode::Irregular => crc = check.update(crc, x.token.as_slice()),
     }
-    let width = check.width();
-    if template.is_plain {
-        return with_msn(crc, above, width);
+    if !template.is_plain {
+        crc = crc_of_values(check, crc, x);
     }
+    // The bits that are not sent, times a number that keeps a few turns too many from looking like a bit that was turned over.
+    ((u32::from(crc) + above * TURN) & ((1 << check.width()) - 1)) as u8
+}
+
+/// A CRC continued over the values of the dynamic options.
+fn crc_of_values(check: Check, mut crc: u8, x: &Fields<'_>) -> u8 {
     for ((hole, &number), octets) in x.holes.as_slice().iter().zip(&x.numbers).zip(&x.octets) {
         crc = if hole.has_anchor() {
-            let anchor = number.wrapping_sub(u32::from(low)) & hole.mask();
+            let anchor = number.wrapping_sub(x.msn & 0xFFFF) & hole.mask();
             check.update(crc, &anchor.to_be_bytes())
         } else if hole.is_number() {
             check.update(crc, &number.to_be_bytes())
@@ -331,14 +338,7 @@ pub(super) fn crc(
             check.update(crc, octets)
         };
     }
-    with_msn(crc, above, width)
-}
-
-/// A CRC of `width` bits with the bits of the MSN that the format does not send added to it, times a number that
-/// keeps a few turns too many from looking like a bit that was turned over.
-#[inline]
-fn with_msn(crc: u8, msn_high: u32, width: u32) -> u8 {
-    ((u32::from(crc) + msn_high * TURN) & ((1 << width) - 1)) as u8
+    crc
 }
 
 /// CRC-7 of headers, with the checksum of IPv4 taken as zero: what IR-CR carries.

@@ -18,7 +18,7 @@ const MOST_NUMBER: u32 = 0x1FFF_FFFF;
 pub(crate) struct Message<'p> {
     pub(crate) packet: &'p [u8],
     /// Addresses, ports and the dynamic part of the IP header.
-    pub(crate) path: Path,
+    pub(crate) path: &'p Path,
     pub(super) ip_id: u16,
     pub(super) checksum: u16,
     /// Where the CoAP header starts.
@@ -64,7 +64,7 @@ impl Path {
 impl<'p> Message<'p> {
     /// The message in a packet of that path, if it is one.
     #[inline]
-    pub(crate) fn of(chain: &HeaderChain<'p>, path: Path, ports: &Ports) -> Option<Self> {
+    pub(crate) fn of(chain: &HeaderChain<'p>, path: &'p Path, ports: &Ports) -> Option<Self> {
         let packet = chain.packet();
         let ip_id = match chain.ips().first()?.header {
             IpHeader::V4(header) => header.identification,
