@@ -418,8 +418,11 @@ impl Context {
     fn note_switch(&mut self, number: u8, config: &CompressorConfig) {
         let other = number != self.shared.current;
         self.switches = self.switches << 1 | u32::from(other);
-        let (many, few) = SWITCHING;
         let path = &mut self.shared.path;
+        if self.switches == 0 && !path.switching {
+            return;
+        }
+        let (many, few) = SWITCHING;
         let switching = match self.switches.count_ones() {
             n if n >= many => true,
             n if n <= few => false,
@@ -509,7 +512,7 @@ impl Context {
             x.carries.token = true;
             x.token = message.token;
         }
-        if !template.is_plain {
+        if !template.is_plain() {
             x.carries.numbers |= x.numbers != numbers;
             x.numbers = numbers;
         }
@@ -580,7 +583,7 @@ impl Context {
         let Some(template) = self.shared.template(x.template, templates) else { return };
         let counts_token = matches!(template.token_mode, TokenMode::Counted | TokenMode::CountedUint);
         let counts_message_id = template.message_id == MessageIdMode::Counted;
-        let is_plain = template.is_plain;
+        let is_plain = template.is_plain();
         // After a step that was not as expected, the next ones are again: nothing is gained by saying it twice.
         let repeats_numbers = !is_plain && !x.holes.has_step();
         let is_own = Template::is_own(x.message_type);
@@ -700,7 +703,7 @@ impl Context {
                 message_id: counted && own_id != 0,
                 token: template.token_mode != TokenMode::Static
                     && template.token_mode != TokenMode::Irregular,
-                numbers: !template.is_plain,
+                numbers: !template.is_plain(),
                 ..Carries::NOTHING
             };
             if let Some(differences) = differences(&base.path(), &shared.path) {

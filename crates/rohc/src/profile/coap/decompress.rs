@@ -144,7 +144,7 @@ impl Context {
         }
         next.settle();
         template.settle(outline);
-        x.holes = Holes::of(outline);
+        x.holes = Holes::of(outline, template.holes);
         x.carries.checksum = !replicates;
         chain(&mut reader, &next, &template, false, &mut x).map_err(|_| Failure::Malformed)?;
         let payload = reader.remaining();
@@ -227,8 +227,8 @@ impl Context {
         let template =
             self.shared.template(x.template, memory.templates).ok_or(Failure::UnknownTemplate(format))?;
         let outline = self.shared.outline(template);
-        if !template.is_plain {
-            x.holes = Holes::of(outline);
+        if !template.is_plain() {
+            x.holes = Holes::of(outline, template.holes);
         }
         chain(&mut reader, &self.shared, template, has_check(format), &mut x)
             .map_err(|_| Failure::Malformed)?;
@@ -277,7 +277,7 @@ impl Context {
                 *next.template(x.template, memory.templates).ok_or(Failure::UnknownTemplate(format))?;
             outline = self.shared.outline(&template);
         }
-        x.holes = Holes::of(outline);
+        x.holes = Holes::of(outline, template.holes);
         chain(reader, &next, &template, false, x).map_err(|_| Failure::Malformed)?;
         if control_crc(&next, x.template, &template) != whole.control_crc {
             return Err(Failure::Crc(format));
@@ -564,7 +564,7 @@ impl Context {
         let Some((mut template, outline)) = found else { return Some(format) };
         state.path = whole.next;
         template.settle(outline);
-        x.holes = Holes::of(outline);
+        x.holes = Holes::of(outline, template.holes);
         let _ = chain(&mut tracer, &state, &template, has_check(format), &mut x);
         Some(format)
     }

@@ -424,7 +424,7 @@ pub(super) fn chain<'p, C: Coder<'p>>(
         }
         TokenMode::Static | TokenMode::Counted | TokenMode::CountedUint | TokenMode::OfRequest => {}
     }
-    if !template.is_plain {
+    if !template.is_plain() {
         for ((hole, number), octets) in x.holes.as_slice().iter().zip(&mut x.numbers).zip(&mut x.octets) {
             match hole.kind {
                 Kind::Octets(len) => c.slice("option", usize::from(len), octets)?,

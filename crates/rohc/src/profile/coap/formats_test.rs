@@ -182,7 +182,7 @@ fn chains_are_those_of_the_document() {
         };
         template.settle(outline);
         let mut x = Fields::new(0);
-        x.holes = Holes::of(outline);
+        x.holes = Holes::of(outline, template.holes);
         x.carries = carries;
         x.token = template.token;
         described(title, 0, |c| chain(c, state, &template, false, &mut x))
@@ -605,7 +605,7 @@ fn octets_of_observe_are_no_last_number() {
         assert!(append(&mut room, &mut len, 6, &class));
         let mut x = Fields::new(0);
         x.numbers[0] = 7;
-        x.holes = Holes::of(&room[..len]);
+        x.holes = Holes::of(&room[..len], 1);
         let (_, _, last) = super::header::anchors(&Template::EMPTY, &x);
         assert_eq!(last, expected, "{class:?}");
     }

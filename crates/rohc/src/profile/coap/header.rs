@@ -66,7 +66,7 @@ pub(super) fn infer(
             (TokenMode::Irregular, _) => x.token,
         };
     }
-    template.is_plain || carries.numbers || infer_numbers(state, template, request, x)
+    template.is_plain() || carries.numbers || infer_numbers(state, template, request, x)
 }
 
 /// Sets the numbers of the dynamic options.
@@ -165,7 +165,7 @@ pub(super) fn rebuild(
     coap[2..4].copy_from_slice(&x.message_id.to_be_bytes());
     coap[4..12].copy_from_slice(&x.token.octets);
     let mut len = coap_at + 4 + usize::from(tkl);
-    if template.is_plain {
+    if template.is_plain() {
         let end = len + outline.len();
         out.get_mut(len..end).ok_or(Unbuildable::NoRoom(end))?.copy_from_slice(outline);
         len = end;
@@ -223,15 +223,14 @@ pub(super) fn rebuild(
 fn options(outline: &[u8], x: &Fields<'_>, out: &mut [u8], at: usize) -> Result<usize, Unbuildable> {
     let room = out.len();
     let mut writer = Writer::new(out, at);
-    let mut dynamic = x.numbers.iter().zip(&x.octets);
-    for entry in Entries::new(outline) {
-        if let Class::Static(value) = entry.class {
-            // An entry stands as it is sent, unless the option before it had no octets of its own: it always has.
-            debug_assert!(entry.octets.len() > value.len());
-            writer.copy(entry.octets);
-            continue;
-        }
-        let Some((&number, &octets)) = dynamic.next() else { return Err(Unbuildable::Malformed) };
+    let mut done = 0;
+    for ((hole, &number), &octets) in x.holes.as_slice().iter().zip(&x.numbers).zip(&x.octets) {
+        let (at, end) = hole.place();
+        // Static options stand as they are sent.
+        writer.copy(outline.get(done..at).unwrap_or_default());
+        done = end;
+        let entry = outline.get(at..end).and_then(|octets| Entries::new(octets).next());
+        let Some(entry) = entry else { return Err(Unbuildable::Malformed) };
         let mut head = [0; 6];
         let (front, behind): (&[u8], &[u8]) = match entry.class {
             Class::Counted | Class::Lsb | Class::Step(_) => (uint(number, &mut head), &[]),
@@ -254,6 +253,7 @@ fn options(outline: &[u8], x: &Fields<'_>, out: &mut [u8], at: usize) -> Result<
         writer.copy(front);
         writer.copy(behind);
     }
+    writer.copy(outline.get(done..).unwrap_or_default());
     writer.finish().map_err(|_| Unbuildable::NoRoom(room + 1))
 }
 
@@ -319,7 +319,7 @@ pub(super) fn crc(
         }
         TokenMode::OfRequest | TokenMode::Irregular => crc = check.update(crc, x.token.as_slice()),
     }
-    if !template.is_plain {
+    if !template.is_plain() {
         crc = crc_of_values(check, crc, x);
     }
     // The bits that are not sent, times a number that keeps a few turns too many from looking like a bit that was turned over.

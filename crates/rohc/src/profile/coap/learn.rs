@@ -95,7 +95,7 @@ impl Context {
     fn hit(&mut self, trial: &mut Trial<'_>, config: &CompressorConfig, memory: &mut Memory<'_, '_>) {
         let Some(template) = self.shared.template_mut(trial.x.template, memory.templates) else { return };
         template.misses = template.misses.saturating_sub(1);
-        if template.is_plain && template.message_id != MessageIdMode::Irregular {
+        if template.is_plain() && template.message_id != MessageIdMode::Irregular {
             return;
         }
         self.promote(&mut trial.x, config, memory);
@@ -326,7 +326,7 @@ impl Context {
         let template = Template { left: config.repetitions, anchors_left: config.repetitions, ..template };
         self.shared.define(number, &template, &room[..len], memory.templates);
         self.changed();
-        Holes::of(&room[..len])
+        Holes::of(&room[..len], MAX_DYNAMIC as u8)
     }
 
     /// A template for a packet that none fits, or that one fits but for its token.

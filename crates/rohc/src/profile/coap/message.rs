@@ -5,9 +5,9 @@ use thinair_wire::header::chain::{HeaderChain, IpHeader};
 use thinair_wire::header::coap::{Coap, Code, End, Options, PAYLOAD_MARKER, Type};
 use thinair_wire::header::udp::Udp;
 
-use super::outline::{Class, Entries, option_at, uint_len};
+use super::Fields;
+use super::outline::{Class, Entries, Holes, option_at, uint_len};
 use super::state::{Path, Template, Token, TokenMode};
-use super::{Fields, OBSERVE};
 use crate::compressor::Ports;
 
 /// Partial IVs from here on do not count: a packet could not carry them.
@@ -74,11 +74,11 @@ impl<'p> Message<'p> {
         let coap_at = chain.ip_end() + Udp::LEN;
         let coap = packet.get(coap_at..)?;
         let &[first, code, high, low, ref behind @ ..] = coap else { return None };
-        let tkl = usize::from(first & 0x0F);
+        let tkl = first & 0x0F;
         if first >> 6 != 1 || tkl > 8 {
             return None;
         }
-        let (token, rest) = behind.split_at_checked(tkl)?;
+        let (token, rest) = Token::at_start_of(behind, tkl)?;
         let by_parse = !ports.has(path.source_port) && !ports.has(path.destination_port);
         let message = Self {
             packet,
@@ -89,7 +89,7 @@ impl<'p> Message<'p> {
             message_type: thinair_wire::coder::Word::from_u32(u32::from(first >> 4)),
             code: Code(code),
             message_id: u16::from_be_bytes([high, low]),
-            token: Token::of(token),
+            token,
             rest,
             by_parse,
         };
@@ -125,10 +125,10 @@ impl<'p> Message<'p> {
         if !same_length {
             return None;
         }
-        payload(if template.is_plain {
+        payload(if template.is_plain() {
             self.rest.strip_prefix(outline)?
         } else {
-            fill(x, self.rest, outline)?
+            fill(x, self.rest, outline, template.holes)?
         })
     }
 
@@ -150,13 +150,14 @@ pub(super) fn payload(behind: &[u8]) -> Option<&[u8]> {
 }
 
 /// Walks options and outline side by side, and returns what follows both.
-fn fill<'p>(x: &mut Fields<'p>, mut rest: &'p [u8], outline: &[u8]) -> Option<&'p [u8]> {
-    let mut places = x.numbers.iter_mut().zip(&mut x.octets);
-    for entry in Entries::new(outline) {
-        if let Class::Static(_) = entry.class {
-            rest = rest.strip_prefix(entry.octets)?;
-            continue;
-        }
+fn fill<'p>(x: &mut Fields<'p>, mut rest: &'p [u8], outline: &[u8], holes: u8) -> Option<&'p [u8]> {
+    x.holes = Holes::of(outline, holes);
+    let mut done = 0;
+    for ((hole, number), octets) in x.holes.as_slice().iter().zip(&mut x.numbers).zip(&mut x.octets) {
+        let (at, end) = hole.place();
+        rest = rest.strip_prefix(outline.get(done..at)?)?;
+        done = end;
+        let entry = Entries::new(outline.get(at..end)?).next()?;
         // An option starts neither with the marker nor with nothing.
         if *rest.first()? == PAYLOAD_MARKER {
             return None;
@@ -166,11 +167,9 @@ fn fill<'p>(x: &mut Fields<'p>, mut rest: &'p [u8], outline: &[u8]) -> Option<&'
             return None;
         }
         rest = behind;
-        x.holes.push(&entry);
-        let (number, octets) = places.next()?;
         match entry.class {
             Class::Counted | Class::Lsb | Class::Step(_) => {
-                *number = uint(value, if entry.number == OBSERVE { 3 } else { 4 })?;
+                *number = uint(value, if hole.is_observe { 3 } else { 4 })?;
             }
             Class::Block(low) | Class::BlockOfRequest(low) => {
                 let block = uint(value, 3)?;
@@ -190,7 +189,7 @@ fn fill<'p>(x: &mut Fields<'p>, mut rest: &'p [u8], outline: &[u8]) -> Option<&'
             Class::Irregular(_) | Class::Variable | Class::Prefix(..) | Class::Static(_) => return None,
         }
     }
-    Some(rest)
+    rest.strip_prefix(outline.get(done..)?)
 }
 
 /// A uint in its shortest form, of at most so many octets.

@@ -82,6 +82,9 @@ pub(super) enum Kind {
 pub(super) struct Hole {
     pub(super) kind: Kind,
     pub(super) is_observe: bool,
+    /// Where its entry lies in the outline.
+    at: u8,
+    end: u8,
 }
 
 impl Hole {
@@ -95,6 +98,12 @@ impl Hole {
     #[inline]
     pub(super) fn has_anchor(self) -> bool {
         matches!(self.kind, Kind::Counted | Kind::Block | Kind::PartialIv)
+    }
+
+    /// Where its entry lies in the outline.
+    #[inline]
+    pub(super) fn place(self) -> (usize, usize) {
+        (usize::from(self.at), usize::from(self.end))
     }
 
     /// The bits of its number.
@@ -116,18 +125,27 @@ pub(super) struct Holes {
 }
 
 impl Holes {
-    pub(super) const NONE: Self =
-        Self { holes: [Hole { kind: Kind::Counted, is_observe: false }; MAX_DYNAMIC], count: 0 };
+    pub(super) const NONE: Self = Self {
+        holes: [Hole { kind: Kind::Counted, is_observe: false, at: 0, end: 0 }; MAX_DYNAMIC],
+        count: 0,
+    };
 
-    pub(super) fn of(outline: &[u8]) -> Self {
+    /// The first `count` dynamic options of an outline.
+    #[inline]
+    pub(super) fn of(outline: &[u8], count: u8) -> Self {
         let mut holes = Self::NONE;
-        Entries::new(outline).for_each(|entry| holes.push(&entry));
+        let mut entries = Entries::new(outline);
+        while holes.count < count
+            && let Some(entry) = entries.next()
+        {
+            holes.push(&entry, outline.len() - entries.octets.len());
+        }
         holes
     }
 
-    /// Adds the option of an entry, if it is dynamic.
+    /// Adds the option of an entry that ends there in the outline, if it is dynamic.
     #[inline]
-    pub(super) fn push(&mut self, entry: &Entry<'_>) {
+    fn push(&mut self, entry: &Entry<'_>, end: usize) {
         let kind = match entry.class {
             Class::Static(_) => return,
             Class::Counted => Kind::Counted,
@@ -141,7 +159,8 @@ impl Holes {
             Class::Variable => Kind::Variable,
         };
         if let Some(hole) = self.holes.get_mut(usize::from(self.count)) {
-            *hole = Hole { kind, is_observe: entry.number == OBSERVE };
+            let at = (end - entry.octets.len()) as u8;
+            *hole = Hole { kind, is_observe: entry.number == OBSERVE, at, end: end as u8 };
             self.count += 1;
         }
     }
@@ -188,7 +207,7 @@ impl<'o> Entries<'o> {
 impl<'o> Iterator for Entries<'o> {
     type Item = Entry<'o>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Entry<'o>> {
         let start = self.octets;
         let (&first, behind) = start.split_first()?;
@@ -204,7 +223,7 @@ impl<'o> Iterator for Entries<'o> {
 }
 
 /// The option at the start of some octets: its delta, its value, and what follows it.
-#[inline]
+#[inline(always)]
 pub(super) fn option_at(octets: &[u8]) -> Option<(u32, &[u8], &[u8])> {
     let (&first, behind) = octets.split_first()?;
     let (delta, length) = (first >> 4, first & 0x0F);
@@ -213,6 +232,12 @@ pub(super) fn option_at(octets: &[u8]) -> Option<(u32, &[u8], &[u8])> {
         let (value, behind) = behind.split_at_checked(usize::from(length))?;
         return Some((u32::from(delta), value, behind));
     }
+    long_option_at(octets)
+}
+
+/// [`option_at`] where delta or length have octets of their own.
+#[cold]
+fn long_option_at(octets: &[u8]) -> Option<(u32, &[u8], &[u8])> {
     let mut reader = Reader::contiguous(octets);
     let (mut delta, mut value) = (0, [].as_slice());
     coap::option(&mut reader, &mut delta, &mut value).ok()?;
