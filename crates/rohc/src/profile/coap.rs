@@ -67,7 +67,9 @@ impl Carries {
     #[inline]
     fn is_nothing(&self) -> bool {
         let Self { ip_id, message_id, request, token, numbers, message_type, msn, checksum } = *self;
-        !(ip_id | message_id | request | token | numbers | message_type | msn | checksum)
+        // One word.
+        let all = [ip_id, message_id, request, token, numbers, message_type, msn, checksum];
+        u64::from_ne_bytes(all.map(u8::from)) == 0
     }
 
     /// What IR, `co_common` and `co_repair` carry.

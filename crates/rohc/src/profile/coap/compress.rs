@@ -74,7 +74,8 @@ impl Left {
     #[inline]
     fn is_nothing(&self) -> bool {
         let Self { ir, repair, ip, control, own, echoed, request, ip_id, switch } = *self;
-        ir | repair | ip | control | own | echoed | request | ip_id | switch == 0
+        // One word and the rest.
+        u64::from_ne_bytes([ir, repair, ip, control, own, echoed, request, ip_id]) == 0 && switch == 0
     }
 }
 
@@ -448,6 +449,7 @@ impl Context {
     }
 
     /// How a template would say a packet; `None` if it has another shape.
+    #[inline(never)]
     pub(super) fn trial<'p>(
         &self,
         number: u8,
@@ -459,7 +461,7 @@ impl Context {
     }
 
     /// Sets what the template of a new trial would say of a packet; false if it has another shape.
-    #[inline]
+    #[inline(always)]
     pub(super) fn try_on<'p>(
         &self,
         message: &Message<'p>,
@@ -638,23 +640,25 @@ impl Context {
         let template = shared.template(x.template, memory.templates).ok_or(Refused::ByThisPacket)?;
         let needed = self.needed_bits(now, x);
         writer.offer(MSN, Lsb { value: u32::from(x.msn as u16), needed });
-        if self.left.ir > 0 {
-            return self.write_ir(writer, x, template, packet, memory).map_err(|_| Refused::ByThisPacket);
-        }
-        x.carries.msn = needed > 8;
-        let format = format_for(shared, self.least(x, template, config), x.template, needed);
-        if has_check(format) {
-            x.check = header::check16(shared, x, x.checksum);
-        }
-        let written = if is_long(format) {
-            self.write_long(format, writer, x, template)
+        let initializes = self.left.ir > 0;
+        let format = if initializes {
+            self.write_ir(writer, x, template, packet, memory).map_err(|_| Refused::ByThisPacket)?
         } else {
-            short(format, writer, x)
+            x.carries.msn = needed > 8;
+            format_for(shared, self.least(x, template, config), x.template, needed)
+        };
+        let written = match format {
+            _ if initializes => Ok(()),
+            _ if is_long(format) => self.write_long(format, writer, x, template),
+            _ => {
+                x.check = if has_check(format) { header::check16(shared, x, x.checksum) } else { 0 };
+                short(format, writer, x)
+            }
         };
         written
             .and_then(|()| chain(writer, shared, template, has_check(format), x))
             .map_err(|_| Refused::ByThisPacket)?;
-        if let Some(check) = Check::of_width(writer.crc_width()) {
+        if !initializes && let Some(check) = Check::of_width(writer.crc_width()) {
             let sent = if x.carries.msn { 16 } else { msn_bits(format) };
             writer.fill_crc(header::crc(shared, template, x, check, sent, packet.payload));
         }
@@ -684,6 +688,7 @@ impl Context {
         Whole { definition: *template, outline, ..Whole::new(self.shared.path) }
     }
 
+    /// Writes IR or IR-CR up to the chain.
     #[cold]
     fn write_ir(
         &self,
@@ -715,14 +720,12 @@ impl Context {
                 whole.header_crc = header::crc_of_headers(packet.headers, shared.path.v6);
                 long(Format::IrCr, writer, x, &mut whole)?;
                 formats::differences(writer, x, &mut whole)?;
-                chain(writer, shared, template, false, x)?;
                 return Ok(Format::IrCr);
             }
         }
         x.keep = self.opened;
         x.carries.checksum = true;
         long(Format::Ir, writer, x, &mut whole)?;
-        chain(writer, shared, template, false, x)?;
         Ok(Format::Ir)
     }
 

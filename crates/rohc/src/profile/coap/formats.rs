@@ -376,7 +376,7 @@ fn token<'p, C: Coder<'p>>(c: &mut C, token: &mut Token) -> Step {
 
 /// The chain behind every base header: fields that the packet carries because they have changed, or because the
 /// context says that they always do. Section 6.12.
-#[inline]
+#[inline(always)]
 pub(super) fn chain<'p, C: Coder<'p>>(
     c: &mut C,
     state: &State,

@@ -26,7 +26,7 @@ const TURN: u32 = 45;
 
 /// Sets the fields that a packet does not carry from the context. False if it names a message of the other
 /// direction that is not known.
-#[inline]
+#[inline(always)]
 pub(super) fn infer(
     state: &State,
     template: &Template,
@@ -287,7 +287,7 @@ pub(super) fn udp_checksum(state: &State, header: &[u8], payload: usize, payload
 /// MSN in place of each field that counts, and with the `sent` bits of the MSN themselves. The bits that are not sent
 /// are added to it, so that a wrong turn is detected for certain.
 #[allow(clippy::too_many_arguments)]
-#[inline]
+#[inline(always)]
 pub(super) fn crc(
     state: &State,
     template: &Template,

@@ -85,13 +85,13 @@ impl Context {
             }
             near => self.adopt(message, near.map(|trial| trial.x.template), config, memory)?,
         };
-        *trial = Trial::new(number);
-        let fits = self.try_on(message, trial, memory) && !trial.other_token;
-        fits.then_some(()).ok_or(Refused::ByThisPacket)
+        let changed = self.trial(number, message, memory).filter(|trial| !trial.other_token);
+        *trial = changed.ok_or(Refused::ByThisPacket)?;
+        Ok(())
     }
 
     /// A prediction was right.
-    #[inline]
+    #[inline(always)]
     fn hit(&mut self, trial: &mut Trial<'_>, config: &CompressorConfig, memory: &mut Memory<'_, '_>) {
         let Some(template) = self.shared.template_mut(trial.x.template, memory.templates) else { return };
         template.misses = template.misses.saturating_sub(1);

@@ -110,7 +110,7 @@ impl<'p> Message<'p> {
     }
 
     /// The payload, if a template has the shape of this message but for its type and token. Tells what stands in its holes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn matches(
         &self,
         template: &Template,

@@ -436,7 +436,7 @@ impl State {
     }
 
     /// Takes over what a packet says: it was sent, or verified.
-    #[inline]
+    #[inline(always)]
     pub(super) fn accept(&mut self, x: &Fields<'_>, pool: &mut Templates<'_>) {
         let low = x.msn as u16;
         let carries = x.carries;
