@@ -571,6 +571,13 @@ impl Context {
 }
 
 impl Fields<'_> {
+    /// The number of its Observe option.
+    #[inline]
+    pub(super) fn observed(&self) -> Option<u32> {
+        let dynamic = self.holes.as_slice().iter().zip(self.numbers);
+        dynamic.filter(|(hole, _)| hole.is_observe && hole.is_number()).last().map(|(_, number)| number)
+    }
+
     /// NUM of the Block option of a packet, where it counts.
     #[inline]
     pub(super) fn block(&self) -> Option<u32> {

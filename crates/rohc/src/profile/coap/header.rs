@@ -9,7 +9,7 @@ use thinair_wire::header::protocol;
 
 use super::Fields;
 use super::outline::{Class, Entries, Kind, uint_len};
-use super::state::{ChecksumMode, IpIdMode, MessageIdMode, REFERENCES, State, Template, Token, TokenMode};
+use super::state::{ChecksumMode, IpIdMode, MessageIdMode, State, Template, Token, TokenMode};
 use crate::decompressor::Unbuildable;
 use crate::exchange::Exchange;
 
@@ -103,31 +103,21 @@ pub(super) fn named(state: &State, template: &Template, x: &Fields<'_>) -> u16 {
     }
 }
 
-/// The anchors that a packet leads to where it carries fields in full: what it says minus its MSN.
-#[inline]
-pub(super) fn anchors(
-    template: &Template,
-    x: &Fields<'_>,
-) -> (Option<Token>, [u32; REFERENCES], Option<u32>) {
-    let token = matches!(template.token_mode, TokenMode::CountedUint | TokenMode::Counted).then(|| Token {
-        octets: x.token.uint().wrapping_sub(u64::from(x.msn)).to_be_bytes(),
-        len: if template.token_mode == TokenMode::Counted { x.token.len } else { 0 },
-    });
-    let mut anchors = template.anchors;
-    let mut reference = 0;
-    let mut last = None;
-    for (hole, number) in x.holes.as_slice().iter().zip(&x.numbers) {
-        if hole.has_anchor() {
-            if let Some(anchor) = anchors.get_mut(reference) {
-                *anchor = number.wrapping_sub(x.msn) & hole.mask();
-            }
-            reference += 1;
-        }
-        if hole.is_observe && hole.is_number() {
-            last = Some(*number);
+/// Sets the anchors that a packet leads to where it carries fields in full: what it says minus its MSN.
+#[inline(never)]
+pub(super) fn set_anchors(template: &mut Template, x: &Fields<'_>) {
+    let is_counted = template.token_mode == TokenMode::Counted;
+    if x.carries.token && (is_counted || template.token_mode == TokenMode::CountedUint) {
+        let anchor = x.token.uint().wrapping_sub(u64::from(x.msn));
+        template.token =
+            Token { octets: anchor.to_be_bytes(), len: if is_counted { x.token.len } else { 0 } };
+    }
+    if x.carries.numbers {
+        let dynamic = x.holes.as_slice().iter().zip(&x.numbers).filter(|(hole, _)| hole.has_anchor());
+        for ((hole, number), anchor) in dynamic.zip(&mut template.anchors) {
+            *anchor = number.wrapping_sub(x.msn) & hole.mask();
         }
     }
-    (token, anchors, last)
 }
 
 #[inline]

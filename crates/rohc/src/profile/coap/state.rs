@@ -461,16 +461,10 @@ impl State {
             }
         }
         template.used = x.msn;
-        if carries.token || !template.is_plain() {
-            let (token, anchors, last) = header::anchors(template, x);
-            if let (true, Some(token)) = (carries.token, token) {
-                template.token = token;
-            }
-            if carries.numbers {
-                template.anchors = anchors;
-            }
-            self.last_number = last.unwrap_or(self.last_number);
+        if carries.token || carries.numbers {
+            header::set_anchors(template, x);
         }
+        self.last_number = x.observed().unwrap_or(self.last_number);
     }
 
     /// The numbers that have a template.
