@@ -112,9 +112,14 @@ sizes: ## memory of a context; flash and RAM of firmware with 4 contexts
 	@$(call heading,Sizes)
 	programs=()
 	if [ -n "$$(scripts/targets $(EMBEDDED))" ]; then
-		cargo build --manifest-path firmware/Cargo.toml --target-dir '$(TARGET)/firmware' --target $(EMBEDDED) \
-			--release --locked --quiet
-		programs=($(CONTEXTS) '$(FIRMWARE)'/{compressor,decompressor,endpoint})
+		programs=($(CONTEXTS))
+		for profiles in udp,ip udp,ip,coap rtp,udp,esp,ip,udp-lite,tcp,coap; do
+			cargo build --manifest-path firmware/Cargo.toml --target-dir '$(TARGET)/firmware' --target $(EMBEDDED) \
+				--release --locked --quiet --no-default-features --features $$profiles
+			mkdir -p '$(FIRMWARE)'/$$profiles
+			cp '$(FIRMWARE)'/{compressor,decompressor,endpoint} '$(FIRMWARE)'/$$profiles
+			programs+=('$(FIRMWARE)'/$$profiles/{compressor,decompressor,endpoint})
+		done
 	fi
 	# With the features of the whole workspace: what the tests have built is not built again.
 	cargo build --workspace --bin sizes --locked --quiet

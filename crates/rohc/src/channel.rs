@@ -185,7 +185,7 @@ impl ProfileSet {
     /// Whether `profile` is in the set.
     #[inline]
     pub fn has(&self, profile: ProfileId) -> bool {
-        self.0 >> profile as u32 & 1 == 1
+        profile.is_built() && self.0 >> profile as u32 & 1 == 1
     }
 
     /// The profile with that low octet, as IR packets name it (RFC 5795, section 5.2.2.1).

@@ -344,12 +344,12 @@ impl<'m> Decompressor<'m> {
     ) -> Option<(Cid, ProfileId, Format)> {
         let Ok(packet::Parts { body: Body::Header(whole), .. }) = packet::parts(packet) else { return None };
         let header = Header::read(whole, self.config.channel.cids())?;
-        let held = self.contexts.get(header.cid.index())?.place.context();
+        let held = &self.contexts.get(header.cid.index())?.place;
         let named = self.named_profile(&header);
-        let new = named.filter(|named| held.map(ReceiverContext::profile) != Some(*named)).map(Place::new);
-        let context = new.as_ref().map_or(held, Place::context)?;
-        let format = context.dissect(&header, &self.config, &self.shared, &mut tell)?;
-        Some((header.cid, context.profile(), format))
+        let new = named.filter(|named| held.profile() != Some(*named)).map(Place::new);
+        let place = new.as_ref().unwrap_or(held);
+        let format = place.dissect(&header, &self.config, &self.shared, &mut tell)?;
+        Some((header.cid, place.profile()?, format))
     }
 
     /// The contexts that are in use, by CID.

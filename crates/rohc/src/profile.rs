@@ -12,7 +12,10 @@ pub(crate) mod uncompressed;
 use thinair_wire::time::Instant;
 
 use crate::compressor::{CompressError, Compressed, Compressor, Outgoing, SenderContext};
-use crate::decompressor::{Decompressor, Incoming, Problem, ReceiverContext, Verified};
+use crate::decompressor::{
+    Decompressor, DecompressorConfig, Incoming, Problem, ReceiverContext, Shared, Traced, Verified,
+};
+use crate::packet::Header;
 pub use format::Format;
 
 /// Declares [`ProfileId`]: variants, numbers, names, and the Cargo features without which a profile is left out.
@@ -197,6 +200,25 @@ macro_rules! registry {
         }
 
         impl ReceiverPlace {
+            /// The profile of the context, if there is one.
+            pub(crate) fn profile(&self) -> Option<ProfileId> {
+                self.context().map(ReceiverContext::profile)
+            }
+
+            /// Hands out the fields of a packet. No call through the trait, which would link it where nobody dissects.
+            pub(crate) fn dissect<'p>(
+                &self,
+                packet: &Header<'p>,
+                config: &DecompressorConfig,
+                shared: &Shared<'_>,
+                tell: &mut dyn FnMut(Traced<'p>),
+            ) -> Option<Format> {
+                match self {
+                    Self::Free | Self::Rejected { .. } => None,
+                    $($(#[$attribute])* Self::$name(context) => ReceiverContext::dissect(context, packet, config, shared, tell),)+
+                }
+            }
+
             /// A context of a profile that has received nothing.
             pub(crate) fn new(profile: ProfileId) -> Self {
                 match profile {

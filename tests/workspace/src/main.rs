@@ -1,7 +1,7 @@
 //! Prints what compressors and decompressors take in memory: `make sizes`.
 //!
 //! Of this machine it tells the octets of a context and of a block for extension headers. Of the programs in
-//! `firmware/`, which it is given as `CONTEXTS ELF...`, it tells flash and RAM. Flash is what is kept without
+//! `firmware/`, which it is given as `CONTEXTS PROFILES/ELF...`, it tells flash and RAM. Flash is what is kept without
 //! power: code, constants, and the first values of variables. RAM is the variables; the stack is not in it.
 
 use std::path::Path;
@@ -27,18 +27,22 @@ fn main() -> Result<()> {
     println!();
     println!("On a Cortex-M4 with {count} contexts, in octets:");
     println!("{:<14}{:>10}{:>10}   RAM is made of", "", "flash", "RAM");
+    let mut last = None;
     for path in arguments {
         let path = Path::new(&path);
+        let profiles =
+            path.parent().and_then(Path::file_name).map(|folder| folder.to_string_lossy().into_owned());
+        if last != profiles {
+            println!("{}:", profiles.as_deref().unwrap_or_default());
+            last = profiles;
+        }
         let name = path.file_stem().context("a program has a name")?.to_string_lossy().into_owned();
         let file = std::fs::read(path).with_context(|| path.display().to_string())?;
         let sizes = Sizes::of(&file).with_context(|| path.display().to_string())?;
         let objects: Vec<_> = sizes
             .objects
             .iter()
-            .map(|(name, octets)| match name.as_str() {
-                name if name.ends_with("contexts") => format!("{name} {octets} ({} each)", octets / count),
-                _ => format!("{name} {octets}"),
-            })
+            .map(|(name, octets)| format!("{name} {octets}"))
             .collect();
         println!("{name:<14}{:>10}{:>10}   {}", sizes.flash, sizes.ram, objects.join(", "));
     }

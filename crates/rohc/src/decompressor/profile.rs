@@ -74,7 +74,9 @@ pub(crate) trait ReceiverContext {
         config: &DecompressorConfig,
         shared: &Shared<'_>,
         tell: &mut dyn FnMut(Traced<'p>),
-    ) -> Option<Format>;
+    ) -> Option<Format>
+    where
+        Self: Sized;
 
     /// The context as it is shown.
     fn shown(&self, cid: Cid, config: &DecompressorConfig) -> ContextState;

@@ -64,8 +64,7 @@ impl Decompressor<'_> {
         };
         if let Err(Problem::Failure(Failure::NoMemory)) = outcome {
             // RFC 3843, section 3.7, for the profile that has it; REJECT elsewhere.
-            element.context_memory =
-                slot.place.context().map(ReceiverContext::profile) == Some(ProfileId::Ip);
+            element.context_memory = slot.place.profile() == Some(ProfileId::Ip);
             element.reject = !element.context_memory;
         }
         if self.pending[PENDING - 1].is_some() {

@@ -25,6 +25,7 @@ mod list_plan;
 mod list_state;
 mod own;
 mod proof;
+mod regular;
 mod reliable;
 pub(crate) mod rtp;
 pub(crate) mod table;
@@ -235,16 +236,16 @@ enum Upper {
 const fn upper(profile: ProfileId) -> Upper {
     match profile {
         ProfileId::Rtp | ProfileId::Udp | ProfileId::Coap2015 | ProfileId::Coap => Upper::Udp,
-        ProfileId::RtpUdpLite | ProfileId::UdpLite => Upper::UdpLite,
-        ProfileId::Esp => Upper::Esp,
-        ProfileId::Ip | ProfileId::Tcp | ProfileId::Uncompressed => Upper::None,
+        ProfileId::RtpUdpLite | ProfileId::UdpLite if cfg!(feature = "udp-lite") => Upper::UdpLite,
+        ProfileId::Esp if cfg!(feature = "esp") => Upper::Esp,
+        _ => Upper::None,
     }
 }
 
 /// Whether the chains of a profile end with an RTP header.
 #[inline]
 const fn has_rtp(profile: ProfileId) -> bool {
-    matches!(profile, ProfileId::Rtp | ProfileId::RtpUdpLite)
+    cfg!(feature = "rtp") && matches!(profile, ProfileId::Rtp | ProfileId::RtpUdpLite)
 }
 
 /// IP headers that the chains of a profile may have. RFC 3843, section 3.2; RFC 4019, section 5.3.1.
@@ -296,6 +297,14 @@ impl IpFields {
     #[inline]
     fn holds_ip_id(&self) -> bool {
         self.header.version == Version::V4 && !self.rnd
+    }
+
+    /// Whether two headers of a flow differ in the IP-ID alone, and it behaves as before.
+    #[inline]
+    fn is_like(&self, other: &Self) -> bool {
+        let (a, b) = (&self.header, &other.header);
+        (a.tos, a.ttl, a.df) == (b.tos, b.ttl, b.df)
+            && (self.rnd, self.nbo, self.sid) == (other.rnd, other.nbo, other.sid)
     }
 
     /// The IP-ID in the byte order in which it counts. RFC 3095, section 4.5.5.
@@ -436,7 +445,9 @@ impl Fields<'_> {
 #[inline]
 fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut Fields<'p>) -> Step {
     use type2::{Extension, T};
-    if let Some(kind) = x.cce {
+    if cfg!(feature = "udp-lite")
+        && let Some(kind) = x.cce
+    {
         cce::outer(c, kind)?;
     }
     let rtp = has_rtp(x.profile);
@@ -452,6 +463,12 @@ fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut Fields<'p>) -> Step
         Format::R1Ext1 => type1::r_1(c, x, none, Extension::One),
         Format::R1Ext2 => type1::r_1(c, x, none, Extension::Two),
         Format::R1Ext3 => type1::r_1(c, x, none, Extension::Three),
+        Format::Uor2 => type2::uor_2(c, x, none, Extension::None),
+        Format::Uor2Ext0 => type2::uor_2(c, x, none, Extension::Zero),
+        Format::Uor2Ext1 => type2::uor_2(c, x, none, Extension::One),
+        Format::Uor2Ext2 => type2::uor_2(c, x, none, Extension::Two),
+        Format::Uor2Ext3 => type2::uor_2(c, x, none, Extension::Three),
+        _ if !rtp => c.enforce(false),
         Format::R1Id => type1::r_1(c, x, T::Zero, Extension::None),
         Format::R1IdExt0 => type1::r_1(c, x, T::Zero, Extension::Zero),
         Format::R1IdExt1 => type1::r_1(c, x, T::Zero, Extension::One),
@@ -468,11 +485,6 @@ fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut Fields<'p>) -> Step
         Format::Uo1IdExt2 => type1::uo_1_id(c, x, Extension::Two),
         Format::Uo1IdExt3 => type1::uo_1_id(c, x, Extension::Three),
         Format::Uo1Ts => type1::uo_1_ts(c, x),
-        Format::Uor2 => type2::uor_2(c, x, none, Extension::None),
-        Format::Uor2Ext0 => type2::uor_2(c, x, none, Extension::Zero),
-        Format::Uor2Ext1 => type2::uor_2(c, x, none, Extension::One),
-        Format::Uor2Ext2 => type2::uor_2(c, x, none, Extension::Two),
-        Format::Uor2Ext3 => type2::uor_2(c, x, none, Extension::Three),
         Format::Uor2Id => type2::uor_2(c, x, T::Zero, Extension::None),
         Format::Uor2IdExt0 => type2::uor_2(c, x, T::Zero, Extension::Zero),
         Format::Uor2IdExt1 => type2::uor_2(c, x, T::Zero, Extension::One),

@@ -9,7 +9,6 @@ use super::cce::Cce;
 use super::classify::Plan;
 use super::compress::Context;
 use super::list_plan::{icv, sends_ah};
-use super::own::Own;
 use super::proof::is_proved_by_sum;
 use super::tail::{Tail, tail};
 use super::timestamp::Needed;
@@ -164,7 +163,7 @@ impl Context {
         if x.ip_id2_holder().is_some() {
             x.extra[0].id = self.offer_ip_id(writer, IP_ID2, 0, x, counted) > 0;
         }
-        if let Own::Rtp(rtp) = &self.own {
+        if let Some(rtp) = self.own.rtp() {
             needed.ts = rtp.timestamps.needed(now, &x.rtp, plan.timer.as_ref());
             if !needed.ts.inferable {
                 // Without any bits the SN would tell it.
@@ -173,10 +172,6 @@ impl Context {
             let Needed { value, bits, inferable, .. } = needed.ts;
             writer.offer(TS, Lsb { value, needed: if inferable { 0 } else { bits } });
             rtp.fill_extension(x, &needed.ts, self.mode.is_pending());
-        }
-        if self.settled {
-            x.extra[0].flags = x.extra[0].id;
-            return needed;
         }
         for i in 0..x.base_ips() {
             let pending = &self.pending[i];
@@ -196,13 +191,12 @@ impl Context {
         writer: &mut Writer<'_>,
         x: &mut Fields<'p>,
         plan: &Plan<'p>,
-        mut needed: NeededBits,
+        needed: NeededBits,
     ) -> Option<Format> {
         // Flags and fields of IP headers and of RTP have their place in extension 3 alone.
         let flags = x.rtp_extra.flags
-            || !self.settled
-                && (0..x.base_ips())
-                    .any(|i| x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].flags > 0);
+            || (0..x.base_ips())
+                .any(|i| x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].flags > 0);
         let (is_rtp, has_own_sn) = (has_rtp(self.profile), has_own_sn(self.profile));
         // RFC 4019, section 5.3.2: these "MUST NOT be used to extend R-0 and R-1* headers".
         let sets_coverage = matches!(x.cce, Some(Cce::On | Cce::Off));
@@ -211,12 +205,6 @@ impl Context {
         let says_more = needed.ip_id > 0 || x.extra[0].id || is_rtp && !needed.ts.inferable;
         let update_due = secure && self.is_update_due(x.sn as u16, says_more);
         let format = formats(self.profile, self.mode.mode()).iter().copied().find(|&format| {
-            if needed.ts.is_open
-                && !matches!(format, Format::Uo0 | Format::R0 | Format::R0Crc)
-                && let Own::Rtp(rtp) = &self.own
-            {
-                (needed.ts.bits, needed.ts.is_open) = (rtp.timestamps.scaled_bits(&x.rtp), false);
-            }
             if secure && !self.is_allowed_by_mode(format, update_due || sets_coverage) {
                 return false;
             }

@@ -165,6 +165,7 @@ impl Context {
             None => u32::from(sn),
         };
         let own = match (&plan.rtp, upper(plan.profile)) {
+            #[cfg(feature = "rtp")]
             (Some(header), _) if has_rtp(plan.profile) => {
                 Own::Rtp(RtpContext { fields: header.fields, ..RtpContext::default() })
             }
@@ -219,7 +220,7 @@ impl Context {
         self.mode.on_initialization();
         self.mode.on_sent(false);
         let before = before.filter(|before| before.profile == self.profile);
-        if let (Own::Rtp(rtp), Some(_)) = (&mut self.own, before) {
+        if let (Some(rtp), Some(_)) = (self.own.rtp_mut(), before) {
             rtp.timestamps.know_stride();
         }
         let sid = self.sid_allowed(config);
@@ -268,13 +269,14 @@ impl Context {
             && match &self.own {
                 Own::None | Own::Guess(_) => true,
                 Own::Esp(spi) => *spi == plan.esp.spi,
+                #[cfg(feature = "rtp")]
                 Own::Rtp(rtp) => plan.rtp.is_some_and(|header| header.fields.ssrc == rtp.fields.ssrc),
                 Own::Coap(_) => plan.coap.as_ref().is_none_or(|header| self.is_coap_flow_of(header, pool)),
             }
     }
 
     /// SID is defined in profiles 0x0004, 0x0007 and 0x0008 (RFC 3843, section 3.3; RFC 4019).
-    fn sid_allowed(&self, config: &CompressorConfig) -> bool {
+    pub(super) fn sid_allowed(&self, config: &CompressorConfig) -> bool {
         matches!(self.profile, ProfileId::Ip | ProfileId::RtpUdpLite | ProfileId::UdpLite)
             || config.sid_everywhere
     }
@@ -298,6 +300,9 @@ impl Context {
         pool: &mut Pool<'_>,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
+        if let Some(done) = self.compress_regular(now, plan, cid, config, out) {
+            return Ok(done);
+        }
         let lists = self.lists;
         let result = self.try_compress(now, plan, cid, config, pool, out);
         if result.is_err() {
@@ -341,7 +346,7 @@ impl Context {
             x.cce = self.coverage.note(x.udp.coverage, length, repetitions, since);
         }
         if let Some(header) = &plan.rtp
-            && let Own::Rtp(rtp) = &mut self.own
+            && let Some(rtp) = self.own.rtp_mut()
         {
             let sns = (x.sn, self.sn, since);
             // A timer is not used in R-mode: its references are older than the last packet.
@@ -400,7 +405,7 @@ impl Context {
                 self.fill_lists(&mut x, plan, Scope::Everything, assurance, pool);
             }
             x.cce = None;
-            if let Own::Rtp(rtp) = &self.own {
+            if let Some(rtp) = self.own.rtp() {
                 rtp.fill_chain(&mut x);
             }
             writer.rewind();
@@ -452,7 +457,7 @@ impl Context {
             if !self.sns.is_empty() {
                 self.watchers[i].next(ip, kept.header.id, sid);
             }
-            if (IpFields { header: IpHeader { id: kept.header.id, ..ip.header }, ..*ip }) == *kept {
+            if ip.is_like(kept) {
                 continue;
             }
             *is_static_same &= self.note_ip(i, x, sn, repetitions);
@@ -660,7 +665,7 @@ impl Context {
             pending.flags = pending.flags.saturating_sub(1);
             pending.id = pending.id.saturating_sub(1);
         }
-        if let Own::Rtp(rtp) = &mut self.own {
+        if let Some(rtp) = self.own.rtp_mut() {
             rtp.timestamps.count_once_more();
         }
     }
@@ -743,7 +748,7 @@ impl Context {
         } else if format.updates() {
             self.add_references(x, config);
         }
-        if let Own::Rtp(rtp) = &mut self.own {
+        if let Some(rtp) = self.own.rtp_mut() {
             if !secure {
                 rtp.commit(now, x, format, width);
             }
@@ -751,11 +756,11 @@ impl Context {
         }
         for i in 0..x.base_ips() {
             let ip = &x.ips[i];
-            if ip.header.version == Version::V4 && !secure {
+            if ip.header.version == Version::V4 && !ip.rnd && !secure {
                 self.offsets[i].push(ip.counted_id().wrapping_sub(x.sn as u16), width);
             }
             self.ips[i] = *ip;
-            if !self.settled && !secure && (has_extension_3(format) || initialized) {
+            if !secure && (has_extension_3(format) || initialized) {
                 let extra = &x.extra[i];
                 let pending = &mut self.pending[i];
                 pending.tos = pending.tos.saturating_sub(u8::from(initialized || extra.tos));
@@ -823,7 +828,7 @@ fn udp_fields(plan: &Plan<'_>) -> UdpFields {
 }
 
 #[inline(always)]
-fn layout(plan: &Plan<'_>, coap: Option<&coap_2015::Header<'_>>) -> Layout {
+pub(super) fn layout(plan: &Plan<'_>, coap: Option<&coap_2015::Header<'_>>) -> Layout {
     let mut layout = Layout::default();
     for ip in plan.ips() {
         let version = match ip.header {

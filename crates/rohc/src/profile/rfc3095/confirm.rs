@@ -5,7 +5,6 @@ use thinair_wire::time::Instant;
 
 use super::compress::{CSRC_STATE, Context, PendingIp};
 use super::list_plan::Assurance;
-use super::own::Own;
 use super::table::Pool;
 use super::{BASE_IPS, CSRC, has_rtp};
 use crate::compressor::CompressorConfig;
@@ -66,7 +65,7 @@ impl Context {
                 offsets.acknowledge(newer, width);
             }
         }
-        if let (Own::Rtp(rtp), Some(newer)) = (&mut self.own, newer) {
+        if let (Some(rtp), Some(newer)) = (self.own.rtp_mut(), newer) {
             rtp.timestamps.acknowledge(sn, newer, width);
         }
         self.in_state.acknowledge(sn);
@@ -79,7 +78,7 @@ impl Context {
         if !sn.is_before(self.pending_since) {
             self.pending = [PendingIp::default(); BASE_IPS];
             self.coverage.acknowledge();
-            if let Own::Rtp(rtp) = &mut self.own {
+            if let Some(rtp) = self.own.rtp_mut() {
                 rtp.timestamps.acknowledge_said();
                 if secure {
                     rtp.timestamps.acknowledge_timer();

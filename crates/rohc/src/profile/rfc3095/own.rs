@@ -37,6 +37,7 @@ pub(super) enum Own {
     /// SPI.
     Esp(u32),
     Coap(CoapFields),
+    #[cfg(feature = "rtp")]
     Rtp(RtpContext),
 }
 
@@ -46,6 +47,27 @@ pub(super) struct RtpContext {
     /// Of the last packet.
     pub(super) fields: RtpFields,
     pub(super) timestamps: Timestamps,
+}
+
+impl Own {
+    /// What is kept of RTP headers.
+    #[inline]
+    pub(super) fn rtp(&self) -> Option<&RtpContext> {
+        match self {
+            #[cfg(feature = "rtp")]
+            Self::Rtp(rtp) => Some(rtp),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn rtp_mut(&mut self) -> Option<&mut RtpContext> {
+        match self {
+            #[cfg(feature = "rtp")]
+            Self::Rtp(rtp) => Some(rtp),
+            _ => None,
+        }
+    }
 }
 
 impl RtpContext {
@@ -76,6 +98,24 @@ impl RtpContext {
             *since = sns.2;
         }
         !(is_other_x || is_other_p)
+    }
+
+    /// The header of a packet of which the SN says everything; `None` if there is more to say.
+    #[inline]
+    pub(super) fn regular(&self, header: &Header<'_>, link: Option<&Link>) -> Option<RtpFields> {
+        let before = &self.fields;
+        let rtp = RtpFields { stride: before.stride, time_stride: before.time_stride, ..header.fields };
+        let is_same = rtp == RtpFields { ts: rtp.ts, m: rtp.m, ..*before };
+        let is_regular =
+            is_same && !rtp.m && header.csrc.is_empty() && link.is_none() && self.timestamps.pt == 0;
+        (is_regular && self.timestamps.is_regular(&rtp, before)).then_some(rtp)
+    }
+
+    /// A packet was sent whose header is [`regular`](Self::regular).
+    #[inline]
+    pub(super) fn go_on(&mut self, rtp: RtpFields, window: usize) {
+        self.timestamps.go_on(&rtp, window);
+        self.fields = rtp;
     }
 
     /// Fills in what extension 3 says of RTP, should there be one, which may have to say the mode.

@@ -20,7 +20,6 @@ use super::attempt::{Attempt, Passed};
 use super::decompress::{self, LATE};
 use super::doubt::By;
 use super::header::ExtensionLists;
-use super::own::Own;
 use super::{Fields, IpFields, IpHeader, SN, Upper, Version, compress, upper};
 use crate::compressor::CompressorConfig;
 use crate::decompressor::Failure;
@@ -114,7 +113,7 @@ impl compress::Context {
                 pending.flags = config.repetitions.max(1);
             }
         }
-        if let Own::Rtp(rtp) = &mut self.own {
+        if let Some(rtp) = self.own.rtp_mut() {
             rtp.timestamps.repeat(next, (config.repetitions, config.window));
         }
     }
@@ -184,7 +183,7 @@ impl compress::Context {
                 offsets.add(ip.counted_id().wrapping_sub(sn), opens);
             }
         }
-        if let Own::Rtp(rtp) = &mut self.own {
+        if let Some(rtp) = self.own.rtp_mut() {
             rtp.timestamps.add_reference(x.rtp.ts, opens);
         }
     }
@@ -201,7 +200,7 @@ impl compress::Context {
     pub(super) fn forget_references(&mut self, sn: u16) {
         self.sns.clear();
         self.offsets.iter_mut().for_each(|offsets| offsets.clear());
-        if let Own::Rtp(rtp) = &mut self.own {
+        if let Some(rtp) = self.own.rtp_mut() {
             rtp.timestamps.forget_references(sn);
         }
     }
@@ -213,7 +212,7 @@ impl compress::Context {
         if confirmed == Some(true) {
             self.offsets.iter_mut().for_each(|offsets| offsets.keep_newest());
         }
-        if let (Own::Rtp(rtp), Some(is_of_newest)) = (&mut self.own, confirmed) {
+        if let (Some(rtp), Some(is_of_newest)) = (self.own.rtp_mut(), confirmed) {
             rtp.timestamps.acknowledge_reference(sn, is_of_newest);
         }
         confirmed.is_some()

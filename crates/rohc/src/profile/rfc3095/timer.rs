@@ -89,6 +89,12 @@ impl Timer {
         (1..=LONGEST).contains(&time_stride).then_some(time_stride)
     }
 
+    /// Whether nothing is to be said or counted.
+    #[inline]
+    pub(super) fn is_quiet(&self) -> bool {
+        self.said | self.settling == 0
+    }
+
     /// Whether TIME_STRIDE must be said.
     pub(super) fn says(&self) -> bool {
         self.said > 0

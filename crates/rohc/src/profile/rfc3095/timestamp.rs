@@ -138,8 +138,6 @@ pub(super) struct Needed {
     pub(super) scaled: bool,
     /// Without any bits, the SN tells it.
     pub(super) inferable: bool,
-    /// `bits` are not counted yet: see [`scaled_bits`](Timestamps::scaled_bits).
-    pub(super) is_open: bool,
 }
 
 impl Timestamps {
@@ -190,6 +188,22 @@ impl Timestamps {
             self.references.clear();
         }
         is_moved || is_other_kind
+    }
+
+    /// Whether a timestamp is one TS_STRIDE ahead of the one before, and nothing has to be said or learned.
+    #[inline]
+    pub(super) fn is_regular(&self, now: &RtpFields, before: &RtpFields) -> bool {
+        let is_known = self.stage == Stage::Guessed && self.rough() == 0 && self.is_stride_known();
+        let is_quiet = self.stride | self.unscaled | self.bend == 0 && self.timer.is_quiet();
+        let is_ahead = before.ts.checked_add(before.stride) == Some(now.ts);
+        is_known && is_quiet && is_ahead && now.time_stride == 0
+    }
+
+    /// A timestamp was sent that [`is_regular`](Self::is_regular).
+    #[inline]
+    pub(super) fn go_on(&mut self, now: &RtpFields, window: usize) {
+        (self.divisor, self.even) = (now.stride, Pair::default());
+        self.references.push(now.ts, window);
     }
 
     /// The SN tells timestamps from references with this SN on, and not from those before.
@@ -281,20 +295,12 @@ impl Timestamps {
         }
         let value = scaled(now.ts, now.stride);
         if self.timer.is_settling() {
-            return Needed { value, bits: u32::BITS, scaled: true, inferable, is_open: false };
+            return Needed { value, bits: u32::BITS, scaled: true, inferable };
         }
         if let (true, Some(link)) = (by_timer, link) {
             let bits = Timer::bits(time, now, &self.references, link);
-            return Needed { value, bits, scaled: true, inferable, is_open: false };
+            return Needed { value, bits, scaled: true, inferable };
         }
-        // Bits that may not be sent are counted once a format has room for them.
-        let bits = if inferable { 0 } else { self.scaled_bits(now) };
-        Needed { value, bits, scaled: true, inferable, is_open: inferable }
-    }
-
-    /// Bits of TS_SCALED without which the other side could decode another value.
-    pub(super) fn scaled_bits(&self, now: &RtpFields) -> u32 {
-        let value = scaled(now.ts, now.stride);
         let mut bits = 0;
         for (low, high) in self.references.spans() {
             for bound in [low, high] {
@@ -304,7 +310,7 @@ impl Timestamps {
                 bits = u32::BITS;
             }
         }
-        bits
+        Needed { value, bits, scaled: true, inferable }
     }
 
     /// The packet was sent, not in R-mode.
