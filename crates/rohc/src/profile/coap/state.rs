@@ -464,7 +464,9 @@ impl State {
         if carries.token || carries.numbers {
             header::set_anchors(template, x);
         }
-        self.last_number = x.observed().unwrap_or(self.last_number);
+        if !template.is_plain() {
+            self.last_number = x.observed().unwrap_or(self.last_number);
+        }
     }
 
     /// The numbers that have a template.
