@@ -35,6 +35,17 @@ impl Token {
         token
     }
 
+    /// The token of `len` octets at the start of some octets, and what follows it.
+    #[inline]
+    pub(crate) fn at_start_of(octets: &[u8], len: u8) -> Option<(Self, &[u8])> {
+        let (token, behind) = octets.split_at_checked(usize::from(len))?;
+        let token = match octets.first_chunk() {
+            Some(chunk) => Self::of_uint(Self { octets: *chunk, len }.uint(), len),
+            None => Self::of(token),
+        };
+        Some((token, behind))
+    }
+
     #[inline]
     pub(crate) fn as_slice(&self) -> &[u8] {
         self.octets.get(..usize::from(self.len)).unwrap_or_default()

@@ -23,7 +23,7 @@ use thinair_wire::header::coap::Type;
 
 pub use base::{Base, BaseEnd, BasePath, BaseTemplate};
 pub(crate) use message::Message;
-use outline::MAX_DYNAMIC;
+use outline::{Holes, MAX_DYNAMIC};
 pub(crate) use state::Path;
 #[cfg(feature = "alloc")]
 use state::TEMPLATES;
@@ -64,6 +64,14 @@ impl Carries {
         checksum: false,
     };
 
+    #[inline]
+    fn is_nothing(&self) -> bool {
+        let Self { ip_id, message_id, request, token, numbers, message_type, msn, checksum } = *self;
+        // One word.
+        let all = [ip_id, message_id, request, token, numbers, message_type, msn, checksum];
+        u64::from_ne_bytes(all.map(u8::from)) == 0
+    }
+
     /// What IR, `co_common` and `co_repair` carry.
     const EVERYTHING: Self = Self {
         ip_id: true,
@@ -77,10 +85,9 @@ impl Carries {
     };
 }
 
-/// The least format that says what a packet must say. Readers have nothing to say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// The least format that says what a packet must say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Least {
-    #[default]
     Pt0,
     Pt1,
     Pt2,
@@ -119,7 +126,7 @@ fn steps(last: u32, msn: u32) -> u32 {
     msn.wrapping_sub(last).cast_signed().max(1).cast_unsigned()
 }
 
-/// The headers of one packet, as the formats see them.
+/// The headers of one packet, as short formats see them.
 #[derive(Clone, Copy, Debug)]
 struct Fields<'p> {
     msn: u32,
@@ -134,19 +141,24 @@ struct Fields<'p> {
     check: u16,
     token: Token,
     carries: Carries,
-    least: Least,
-    /// Values of the dynamic options, in their order: numbers, and octets.
+    /// The dynamic options, and their values: numbers, and octets.
+    holes: Holes,
     numbers: [u32; MAX_DYNAMIC],
     octets: [&'p [u8]; MAX_DYNAMIC],
-    // The parts of co_common, co_repair, IR and IR-CR.
+    // The parts of co_common, co_repair and IR that are there.
     has_ip: bool,
     has_control: bool,
     has_definition: bool,
-    control_crc: u8,
     keep: bool,
+}
+
+/// What `co_common`, `co_repair`, IR and IR-CR say besides.
+#[derive(Clone, Copy, Debug)]
+struct Whole<'p> {
     next: Path,
     definition: Template,
     outline: &'p [u8],
+    control_crc: u8,
     base: u8,
     differs: bool,
     differences: Differences,
@@ -168,17 +180,24 @@ impl Fields<'_> {
             check: 0,
             token: Token::EMPTY,
             carries: Carries::NOTHING,
-            least: Least::Pt0,
+            holes: Holes::NONE,
             numbers: [0; MAX_DYNAMIC],
             octets: [&[]; MAX_DYNAMIC],
             has_ip: false,
             has_control: false,
             has_definition: false,
-            control_crc: 0,
             keep: false,
-            next: Path::default(),
+        }
+    }
+}
+
+impl Whole<'_> {
+    fn new(next: Path) -> Self {
+        Self {
+            next,
             definition: Template::EMPTY,
             outline: &[],
+            control_crc: 0,
             base: 0,
             differs: false,
             differences: Differences::default(),

@@ -1,21 +1,21 @@
 //! Compressing the packets of one context. Section 9 of `docs/coap-profile.md`.
 
-use thinair_wire::coder::{Lsb, Writer};
+use thinair_wire::coder::{Lsb, Step, Writer};
 use thinair_wire::crc::Check;
 use thinair_wire::time::Instant;
 use thinair_wire::window::Window;
 
 use super::confirm::DISTRUST;
-use super::formats::{self, FORMATS, MSN, base, chain, control_crc, has_check, msn_bits};
+use super::formats::{self, MSN, chain, control_crc, format_for, has_check, is_long, long, msn_bits, short};
 use super::header;
 use super::learn::IpIdWatcher;
 use super::message::Message;
-use super::outline::{Class, Entries, MAX_OUTLINE};
+use super::outline::Kind;
 use super::replicate::differences;
 use super::state::{
     ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, Token, TokenMode,
 };
-use super::{Base, Carries, Differences, Fields, Least, msn_interval, steps};
+use super::{Base, Carries, Differences, Fields, Least, Whole, msn_interval, steps};
 use crate::caution::Caution;
 use crate::channel::Integrity;
 use crate::cid::Cid;
@@ -68,6 +68,15 @@ pub(super) struct Left {
     ip_id: u8,
     /// The template.
     switch: u8,
+}
+
+impl Left {
+    #[inline]
+    fn is_nothing(&self) -> bool {
+        let Self { ir, repair, ip, control, own, echoed, request, ip_id, switch } = *self;
+        // One word and the rest.
+        u64::from_ne_bytes([ir, repair, ip, control, own, echoed, request, ip_id]) == 0 && switch == 0
+    }
 }
 
 /// The context of one flow at the compressor.
@@ -125,10 +134,15 @@ pub(super) struct Trial<'p> {
 }
 
 impl Trial<'_> {
+    #[inline]
+    pub(super) fn new(template: u8) -> Self {
+        Self { x: Fields::new(template), payload: &[], other_token: false }
+    }
+
     /// Whether nothing but the IP-ID need be said.
     #[inline]
     pub(super) fn is_perfect(&self) -> bool {
-        !self.other_token && Carries { ip_id: false, ..self.x.carries } == Carries::NOTHING
+        !self.other_token && Carries { ip_id: false, ..self.x.carries }.is_nothing()
     }
 
     /// Roughly what is to be said, in octets.
@@ -147,7 +161,7 @@ impl Context {
     /// A context for the flow of a packet.
     pub(crate) fn new(message: &Message<'_>, now: Instant, config: &CompressorConfig) -> Self {
         let mut shared = State::new();
-        shared.path = message.path;
+        shared.path = *message.path;
         shared.settle();
         // The MSN starts as the Message ID, so that the anchor of that is 0.
         shared.msn = u32::from(message.message_id);
@@ -233,35 +247,37 @@ impl Context {
     ) -> Result<Compressed, Refused> {
         self.note_refresh(now, config, memory.templates);
         self.note_path(message, config);
-        let Trial { mut x, payload, .. } = self.choose(message, config, memory)?;
+        let mut trial = Trial::new(self.shared.current);
+        self.choose(message, &mut trial, config, memory)?;
+        let Trial { x, payload, .. } = &mut trial;
+        let payload = *payload;
         let coap = message.coap_header(payload);
         let payload_sum = header::payload_sum(payload);
         let computed = header::udp_checksum(&self.shared, coap, payload.len(), payload_sum);
         self.note_checksum(message.checksum, computed, config);
         x.checksum = message.checksum;
-        self.note_ip_id(&mut x, config);
+        self.note_ip_id(x, config);
         self.note_pt_0(config);
         self.note_switch(x.template, config);
-        self.repeat(&mut x, config, memory.templates);
+        let is_quiet = self.is_quiet(x, memory.templates);
+        if !is_quiet {
+            self.repeat(x, config, memory.templates);
+        }
 
         let frame = Frame::new(cid, config.channel.cids());
-        let mut room = [0; MAX_OUTLINE];
         let mut writer = Writer::new(out, frame.len());
         let headers = message.packet.get(..message.packet.len() - payload.len()).unwrap_or_default();
         let packet = Parts { headers, payload: (payload.len(), payload_sum) };
-        let format = self.write(now, &mut writer, &mut x, &mut room, &packet, config, memory)?;
+        let format = self.write(now, &mut writer, x, &packet, config, memory)?;
         let end = writer.finish()?;
         let len = frame.close(end, payload, out)?;
-        if format.is_initialization() {
+        let initializes = !is_quiet && format.is_initialization();
+        if initializes {
             frame.fill_crc8(end, out);
         }
-        let defines = format.is_initialization() || format == Format::CoRepair || x.has_definition;
-        let again = if defines { 1 << (x.template & 0xF) } else { 0 };
-        let refresh = self.refreshing && matches!(format, Format::Ir | Format::CoRepair)
-            || self.again & again != 0 && !format.is_initialization();
-        self.again &= !again;
         self.note_sent(now, x.msn, config);
-        self.commit(&x, format, config, memory);
+        self.commit(x, config, memory);
+        let refresh = !is_quiet && self.note_said(x, format, config, memory.templates);
         let compressed = Compressed {
             cid,
             profile: ProfileId::Coap,
@@ -271,7 +287,7 @@ impl Context {
             len,
             refresh,
         };
-        self.timer.sent(now, &compressed, format.is_initialization(), self.policy(config));
+        self.timer.sent(now, &compressed, initializes, self.policy(config));
         Ok(compressed)
     }
 
@@ -323,7 +339,7 @@ impl Context {
 
     #[inline]
     fn note_path(&mut self, message: &Message<'_>, config: &CompressorConfig) {
-        let (kept, new) = (&self.shared.path, &message.path);
+        let (kept, new) = (&self.shared.path, message.path);
         let same =
             (kept.tos, kept.ttl, kept.df, kept.flow_label) == (new.tos, new.ttl, new.df, new.flow_label);
         if !same {
@@ -403,8 +419,11 @@ impl Context {
     fn note_switch(&mut self, number: u8, config: &CompressorConfig) {
         let other = number != self.shared.current;
         self.switches = self.switches << 1 | u32::from(other);
-        let (many, few) = SWITCHING;
         let path = &mut self.shared.path;
+        if self.switches == 0 && !path.switching {
+            return;
+        }
+        let (many, few) = SWITCHING;
         let switching = match self.switches.count_ones() {
             n if n >= many => true,
             n if n <= few => false,
@@ -430,31 +449,45 @@ impl Context {
     }
 
     /// How a template would say a packet; `None` if it has another shape.
-    #[inline]
+    #[inline(never)]
     pub(super) fn trial<'p>(
         &self,
         number: u8,
         message: &Message<'p>,
         memory: &Memory<'_, '_>,
     ) -> Option<Trial<'p>> {
-        let template = self.shared.template(number, memory.templates)?;
+        let mut trial = Trial::new(number);
+        self.try_on(message, &mut trial, memory).then_some(trial)
+    }
+
+    /// Sets what the template of a new trial would say of a packet; false if it has another shape.
+    #[inline(always)]
+    pub(super) fn try_on<'p>(
+        &self,
+        message: &Message<'p>,
+        trial: &mut Trial<'p>,
+        memory: &Memory<'_, '_>,
+    ) -> bool {
+        let x = &mut trial.x;
+        let Some(template) = self.shared.template(x.template, memory.templates) else { return false };
         let outline = self.shared.outline(template);
-        let values = message.matches(template, outline)?;
-        if Template::is_own(template.message_type) != Template::is_own(message.message_type) {
-            return None;
-        }
-        let mut x = Fields::new(number);
+        let payload = message.matches(template, outline, x);
+        let (Some(payload), true) =
+            (payload, Template::is_own(template.message_type) == Template::is_own(message.message_type))
+        else {
+            return false;
+        };
+        trial.payload = payload;
+        let numbers = x.numbers;
         let names_request = template.refers;
         let request = if names_request { self.request(message, memory) } else { None };
         x.msn = self.msn(template, message, request);
         x.message_id = message.message_id;
         x.ip_id = message.ip_id;
         x.token = message.token;
-        x.numbers = values.numbers;
-        x.octets = values.octets;
         x.names_request = names_request;
         x.request_msn = request.map_or(0, Exchange::msn);
-        let named = header::named(&self.shared, template, &x);
+        let named = header::named(&self.shared, template, x);
         match request {
             Some(request) => x.carries.request = request.msn() != named,
             None if names_request => {
@@ -462,11 +495,11 @@ impl Context {
                 x.carries.message_id = template.message_id == MessageIdMode::OfRequest;
                 x.carries.token = template.token_mode == TokenMode::OfRequest;
                 x.carries.numbers =
-                    Entries::new(outline).any(|entry| matches!(entry.class, Class::BlockOfRequest(_)));
+                    x.holes.as_slice().iter().any(|hole| matches!(hole.kind, Kind::BlockOfRequest));
             }
             None => {}
         }
-        if !header::infer(&self.shared, template, outline, request, &mut x) {
+        if !header::infer(&self.shared, template, request, x) {
             // The message that is named has no Block option.
             x.carries.numbers = true;
         }
@@ -476,17 +509,16 @@ impl Context {
         x.ip_id = message.ip_id;
         x.carries.message_id |= x.message_id != message.message_id;
         x.message_id = message.message_id;
-        let mut other_token = false;
         if x.token != message.token {
-            other_token = template.token_mode == TokenMode::Static;
+            trial.other_token = template.token_mode == TokenMode::Static;
             x.carries.token = true;
             x.token = message.token;
         }
-        if !template.is_plain {
-            x.carries.numbers |= x.numbers != values.numbers;
-            x.numbers = values.numbers;
+        if !template.is_plain() {
+            x.carries.numbers |= x.numbers != numbers;
+            x.numbers = numbers;
         }
-        Some(Trial { x, payload: values.payload, other_token })
+        true
     }
 
     /// The message of the other direction that a packet answers or acknowledges.
@@ -536,8 +568,16 @@ impl Context {
         }
     }
 
-    /// Lets the packet carry what must be repeated, and notes what it carries because it has changed.
+    /// Whether a packet has nothing to say that the context does not tell, and nothing need be repeated.
     #[inline]
+    fn is_quiet(&self, x: &Fields<'_>, templates: &Templates<'_>) -> bool {
+        let template = self.shared.template(x.template, templates);
+        let is_known = template.is_some_and(|template| template.left | template.anchors_left == 0);
+        is_known && self.left.is_nothing() && x.carries.is_nothing() && !self.refreshing
+    }
+
+    /// Lets the packet carry what must be repeated, and notes what it carries because it has changed.
+    #[inline(never)]
     fn repeat(&mut self, x: &mut Fields<'_>, config: &CompressorConfig, templates: &mut Templates<'_>) {
         let repetitions = config.repetitions;
         let missed = x.carries;
@@ -545,9 +585,9 @@ impl Context {
         let Some(template) = self.shared.template(x.template, templates) else { return };
         let counts_token = matches!(template.token_mode, TokenMode::Counted | TokenMode::CountedUint);
         let counts_message_id = template.message_id == MessageIdMode::Counted;
-        let is_plain = template.is_plain;
+        let is_plain = template.is_plain();
         // After a step that was not as expected, the next ones are again: nothing is gained by saying it twice.
-        let repeats_numbers = !is_plain && !has_step(self.shared.outline(template));
+        let repeats_numbers = !is_plain && !x.holes.has_step();
         let is_own = Template::is_own(x.message_type);
         let mut changed = false;
         let mut due = |left: &mut u8, missed: bool| {
@@ -587,71 +627,79 @@ impl Context {
 
     /// Writes the least format that says everything.
     #[inline]
-    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
-    fn write<'a>(
+    fn write(
         &self,
         now: Instant,
         writer: &mut Writer<'_>,
-        x: &mut Fields<'a>,
-        room: &'a mut [u8; MAX_OUTLINE],
+        x: &mut Fields<'_>,
         packet: &Parts<'_>,
         config: &CompressorConfig,
         memory: &Memory<'_, '_>,
     ) -> Result<Format, Refused> {
         let shared = &self.shared;
         let template = shared.template(x.template, memory.templates).ok_or(Refused::ByThisPacket)?;
-        let outline = shared.outline(template);
         let needed = self.needed_bits(now, x);
         writer.offer(MSN, Lsb { value: u32::from(x.msn as u16), needed });
-        if self.left.ir > 0 {
-            x.next = shared.path;
-            return self.write_ir(writer, x, room, (template, outline), packet, memory);
-        }
-        x.carries.msn = needed > 8;
-        x.least = self.least(x, template, config);
-        if x.least >= Least::CoCommon {
-            x.next = shared.path;
-            x.definition = *template;
-            room[..outline.len()].copy_from_slice(outline);
-            x.outline = &room[..outline.len()];
-            x.has_ip = self.left.ip > 0;
-            x.has_control = self.left.control > 0;
-            x.has_definition = template.left > 0;
-            x.control_crc = control_crc(shared, x.template, template);
-        }
-        for format in FORMATS {
-            writer.rewind();
-            if has_check(format) {
-                x.check = header::check16(shared, x, x.checksum);
+        let initializes = self.left.ir > 0;
+        let format = if initializes {
+            self.write_ir(writer, x, template, packet, memory).map_err(|_| Refused::ByThisPacket)?
+        } else {
+            x.carries.msn = needed > 8;
+            format_for(shared, self.least(x, template, config), x.template, needed)
+        };
+        let written = match format {
+            _ if initializes => Ok(()),
+            _ if is_long(format) => self.write_long(format, writer, x, template),
+            _ => {
+                x.check = if has_check(format) { header::check16(shared, x, x.checksum) } else { 0 };
+                short(format, writer, x)
             }
-            if base(format, writer, shared, x).is_err() || !writer.is_complete() {
-                continue;
-            }
-            chain(writer, shared, template, outline, has_check(format), x)
-                .map_err(|_| Refused::ByThisPacket)?;
-            if let Some(check) = Check::of_width(writer.crc_width()) {
-                let sent = if x.carries.msn { 16 } else { msn_bits(format) };
-                writer.fill_crc(header::crc(shared, template, outline, x, check, sent, packet.payload));
-            }
-            return Ok(format);
+        };
+        written
+            .and_then(|()| chain(writer, shared, template, has_check(format), x))
+            .map_err(|_| Refused::ByThisPacket)?;
+        if !initializes && let Some(check) = Check::of_width(writer.crc_width()) {
+            let sent = if x.carries.msn { 16 } else { msn_bits(format) };
+            writer.fill_crc(header::crc(shared, template, x, check, sent, packet.payload));
         }
-        Err(Refused::ByThisPacket)
+        Ok(format)
     }
 
-    fn write_ir<'a>(
+    /// Writes `co_common` or `co_repair` up to the chain.
+    #[inline(never)]
+    fn write_long(
+        &self,
+        format: Format,
+        writer: &mut Writer<'_>,
+        x: &mut Fields<'_>,
+        template: &Template,
+    ) -> Step {
+        x.has_ip = self.left.ip > 0;
+        x.has_control = self.left.control > 0;
+        x.has_definition = template.left > 0;
+        let mut whole = self.whole(template);
+        whole.control_crc = control_crc(&self.shared, x.template, template);
+        long(format, writer, x, &mut whole)
+    }
+
+    /// What long formats say.
+    fn whole(&self, template: &Template) -> Whole<'_> {
+        let outline = self.shared.outline(template);
+        Whole { definition: *template, outline, ..Whole::new(self.shared.path) }
+    }
+
+    /// Writes IR or IR-CR up to the chain.
+    #[cold]
+    fn write_ir(
         &self,
         writer: &mut Writer<'_>,
-        x: &mut Fields<'a>,
-        room: &'a mut [u8; MAX_OUTLINE],
-        (template, outline): (&Template, &[u8]),
+        x: &mut Fields<'_>,
+        template: &Template,
         packet: &Parts<'_>,
         memory: &Memory<'_, '_>,
-    ) -> Result<Format, Refused> {
+    ) -> Step<Format> {
         let shared = &self.shared;
-        x.definition = *template;
-        let (used, _) = room.split_at_mut(outline.len());
-        used.copy_from_slice(outline);
-        x.outline = used;
+        let mut whole = self.whole(template);
         if let Some((number, base)) = self.base.and_then(|n| Some((n, memory.bases.get(usize::from(n))?))) {
             let own_id = x.message_id.wrapping_sub(x.msn as u16);
             let counted = template.message_id == MessageIdMode::Counted;
@@ -660,28 +708,24 @@ impl Context {
                 message_id: counted && own_id != 0,
                 token: template.token_mode != TokenMode::Static
                     && template.token_mode != TokenMode::Irregular,
-                numbers: !template.is_plain,
+                numbers: !template.is_plain(),
                 ..Carries::NOTHING
             };
             if let Some(differences) = differences(&base.path(), &shared.path) {
-                x.base = number;
-                x.next = shared.path;
+                whole.base = number;
                 let more = x.template != 0 || differences.flow_label;
-                x.differences = Differences { template: more, ..differences };
+                whole.differences = Differences { template: more, ..differences };
                 let says = x.carries.message_id || x.carries.token || x.carries.numbers;
-                x.differs = says || x.differences != Differences::default();
-                x.header_crc = header::crc_of_headers(packet.headers, shared.path.v6);
-                self::base(Format::IrCr, writer, shared, x).map_err(|_| Refused::ByThisPacket)?;
-                formats::differences(writer, x).map_err(|_| Refused::ByThisPacket)?;
-                chain(writer, shared, template, outline, false, x).map_err(|_| Refused::ByThisPacket)?;
+                whole.differs = says || whole.differences != Differences::default();
+                whole.header_crc = header::crc_of_headers(packet.headers, shared.path.v6);
+                long(Format::IrCr, writer, x, &mut whole)?;
+                formats::differences(writer, x, &mut whole)?;
                 return Ok(Format::IrCr);
             }
         }
         x.keep = self.opened;
         x.carries.checksum = true;
-        (x.has_ip, x.has_control, x.has_definition) = (true, true, true);
-        self::base(Format::Ir, writer, shared, x).map_err(|_| Refused::ByThisPacket)?;
-        chain(writer, shared, template, outline, false, x).map_err(|_| Refused::ByThisPacket)?;
+        long(Format::Ir, writer, x, &mut whole)?;
         Ok(Format::Ir)
     }
 
@@ -695,7 +739,7 @@ impl Context {
             return Least::CoCommon;
         }
         let switches = left.switch > 0 && !self.shared.path.switching;
-        if switches || x.carries != Carries::NOTHING {
+        if switches || !x.carries.is_nothing() {
             return Least::Pt2;
         }
         let is_carried = self.shared.path.checksum == ChecksumMode::Carried;
@@ -717,7 +761,7 @@ impl Context {
     #[inline]
     pub(super) fn needed_bits(&self, now: Instant, x: &Fields<'_>) -> u32 {
         let Some((lowest, highest)) = self.msns.bounds() else { return 16 };
-        let told_apart = if x.carries == Carries::NOTHING { TRIALS.ilog2() } else { 0 };
+        let told_apart = if x.carries.is_nothing() { TRIALS.ilog2() } else { 0 };
         let careful = self.caution.bits(now).saturating_sub(told_apart);
         let low = x.msn as u16;
         let fits = |k: u32| {
@@ -730,67 +774,62 @@ impl Context {
 
     /// A packet was written: both ends know what it said.
     #[inline]
-    fn commit(
+    fn commit(&mut self, x: &Fields<'_>, config: &CompressorConfig, memory: &mut Memory<'_, '_>) {
+        self.shared.accept(x, memory.templates);
+        self.msns.push(x.msn as u16, usize::from(config.window));
+        if let Some(template) = self.shared.template_mut(x.template, memory.templates) {
+            template.uses = template.uses.saturating_add(1);
+        }
+        if Template::is_own(x.message_type) {
+            self.counts_own = true;
+            if let Some(sent) = &mut memory.sent {
+                sent.note(Exchange::new(self.names[0], x.msn as u16, x.message_id, x.token, x.block()));
+            }
+        }
+    }
+
+    /// Counts what a packet has said, and returns whether it was a refresh.
+    #[inline(never)]
+    fn note_said(
         &mut self,
         x: &Fields<'_>,
         format: Format,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
-    ) {
-        self.shared.accept(x, memory.templates);
-        self.msns.push(x.msn as u16, usize::from(config.window));
-        let whole = format.is_initialization() || format == Format::CoRepair;
-        self.opened |= format.is_initialization();
-        if format == Format::IrCr {
-            // It begins the other templates of the base anew, too, and they have no anchors then.
-            for number in self.shared.numbers().filter(|&number| number != x.template) {
-                if let Some(template) = self.shared.template_mut(number, memory.templates) {
-                    template.anchors_left = config.repetitions;
-                }
+        templates: &mut Templates<'_>,
+    ) -> bool {
+        let initializes = format.is_initialization();
+        let whole = initializes || format == Format::CoRepair;
+        let again = if whole || x.has_definition { 1 << (x.template & 0xF) } else { 0 };
+        let refresh = self.refreshing && matches!(format, Format::Ir | Format::CoRepair)
+            || self.again & again != 0 && !initializes;
+        self.again &= !again;
+        self.opened |= initializes;
+        for number in self.shared.numbers().filter(|&number| initializes && number != x.template) {
+            let Some(template) = self.shared.template_mut(number, templates) else { continue };
+            if format == Format::IrCr {
+                // It begins the other templates of the base anew, too, and they have no anchors then.
+                template.anchors_left = config.repetitions;
+            } else if !x.keep {
+                // It begins the context anew: what a base or packets before it have defined is forgotten.
+                template.left = config.repetitions;
             }
         }
         let left = &mut self.left;
         let said = |left: &mut u8, is: bool| *left -= u8::from(is && *left > 0);
-        said(&mut left.ir, format.is_initialization());
+        said(&mut left.ir, initializes);
         said(&mut left.repair, whole);
         said(&mut left.ip, x.has_ip || whole);
         said(&mut left.control, x.has_control || whole);
-        if Template::is_own(x.message_type) {
-            self.counts_own = true;
-            said(&mut left.own, x.carries.message_id);
-        } else {
-            said(&mut left.echoed, x.carries.message_id);
-        }
+        let anchor = if Template::is_own(x.message_type) { &mut left.own } else { &mut left.echoed };
+        said(anchor, x.carries.message_id);
         said(&mut left.request, x.carries.request && x.names_request);
         said(&mut left.ip_id, x.carries.ip_id);
         said(&mut left.switch, true);
-        if left.ir == 0 && left.repair == 0 {
-            self.refreshing = false;
-        }
-        if format == Format::Ir && !x.keep {
-            // It begins the context anew: what a base or packets before it have defined is forgotten.
-            for number in self.shared.numbers().filter(|&number| number != x.template) {
-                if let Some(template) = self.shared.template_mut(number, memory.templates) {
-                    template.left = config.repetitions;
-                }
-            }
-        }
-        let anchors = x.carries.token || x.carries.numbers;
-        if let Some(template) = self.shared.template_mut(x.template, memory.templates) {
+        self.refreshing &= left.ir > 0 || left.repair > 0;
+        if let Some(template) = self.shared.template_mut(x.template, templates) {
             said(&mut template.left, x.has_definition || whole);
-            said(&mut template.anchors_left, anchors);
-            template.uses = template.uses.saturating_add(1);
+            said(&mut template.anchors_left, x.carries.token || x.carries.numbers);
         }
-        if let Some(sent) = &mut memory.sent
-            && Template::is_own(x.message_type)
-        {
-            let block = self.shared.block(x, memory.templates);
-            sent.note(Exchange::new(self.names[0], x.msn as u16, x.message_id, x.token, block));
-        }
+        refresh
     }
-}
-
-/// Whether a number of an outline is told by its distance from the last one.
-pub(super) fn has_step(outline: &[u8]) -> bool {
-    Entries::new(outline).any(|entry| matches!(entry.class, Class::Step(_)))
 }

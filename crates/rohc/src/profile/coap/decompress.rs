@@ -1,13 +1,13 @@
 //! Decompressing the packets of one context. Section 9 of `docs/coap-profile.md`.
 
-use thinair_wire::coder::{Reader, Refusal, Traced, Tracer};
+use thinair_wire::coder::{Reader, Traced, Tracer};
 use thinair_wire::crc::Check;
 
-use super::formats::{self, FORMATS, MSN, base, chain, control_crc, has_check};
+use super::formats::{self, MSN, chain, control_crc, format_of, has_check, is_long, long, short};
 use super::header;
-use super::outline::{Class, Entries, is_outline};
-use super::state::{ChecksumMode, State, Template, Templates};
-use super::{Carries, Fields, msn_interval, steps};
+use super::outline::{Holes, Kind, is_outline};
+use super::state::{ChecksumMode, Path, State, Template, Templates};
+use super::{Fields, Whole, msn_interval, steps};
 use crate::arrival::{Arrivals, Moment, Passed};
 use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::exchange::{Exchange, Exchanges};
@@ -120,31 +120,33 @@ impl Context {
         let mut reader = Reader::new(packet.first, packet.rest);
         let mut x = Fields::new(0);
         x.has_definition = true;
-        base(format, &mut reader, &self.shared, &mut x).map_err(|_| Failure::Malformed)?;
+        let mut whole = Whole::new(Path::default());
+        long(format, &mut reader, &mut x, &mut whole).map_err(|_| Failure::Malformed)?;
         let mut next = State::new();
         let mut template;
         let outline: &[u8];
         if replicates {
-            let base = memory.bases.get(usize::from(x.base)).ok_or(Failure::Malformed)?;
-            x.next = base.path();
-            formats::differences(&mut reader, &mut x).map_err(|_| Failure::Malformed)?;
+            let base = memory.bases.get(usize::from(whole.base)).ok_or(Failure::Malformed)?;
+            whole.next = base.path();
+            formats::differences(&mut reader, &mut x, &mut whole).map_err(|_| Failure::Malformed)?;
             let (found, its_outline) = base.template(x.template).ok_or(Failure::Malformed)?;
             (template, outline) = (found, its_outline);
             (next.own, next.echoed) = (0, 0);
             x.carries.ip_id = true;
         } else {
-            template = x.definition;
-            outline = x.outline;
+            template = whole.definition;
+            outline = whole.outline;
             next = self.shared;
         }
-        next.path = x.next;
+        next.path = whole.next;
         if next.path.checksum == ChecksumMode::Elided && !memory.may_elide {
             return Err(Failure::Malformed);
         }
         next.settle();
         template.settle(outline);
+        x.holes = Holes::of(outline, template.holes);
         x.carries.checksum = !replicates;
-        chain(&mut reader, &next, &template, outline, false, &mut x).map_err(|_| Failure::Malformed)?;
+        chain(&mut reader, &next, &template, false, &mut x).map_err(|_| Failure::Malformed)?;
         let payload = reader.remaining();
         verify_crc8(packet, &reader, format)?;
 
@@ -156,14 +158,14 @@ impl Context {
         x.msn = if keeps { nearest(bits, self.shared.msn) } else { bits };
         let names = next.path.names();
         let request = self.request(&next, &template, names, &mut x, memory);
-        if !header::infer(&next, &template, outline, request, &mut x) {
+        if !header::infer(&next, &template, request, &mut x) {
             return Err(Failure::NoRequest(format));
         }
         let sum = sum_for(&next, payload);
         let found = Packet { format, reader: &reader, template: &template, outline, payload, sum };
         let len = self.build(&next, &found, &mut x, out)?.ok_or(Failure::Crc(format))?;
         if replicates
-            && header::crc_of_headers(out.get(..len).unwrap_or_default(), next.path.v6) != x.header_crc
+            && header::crc_of_headers(out.get(..len).unwrap_or_default(), next.path.v6) != whole.header_crc
         {
             return Err(Failure::Crc(format));
         }
@@ -177,7 +179,7 @@ impl Context {
             next = State::new().on_path(next.path);
         }
         let defined = if replicates {
-            let base = memory.bases.get(usize::from(x.base)).ok_or(Failure::Malformed)?;
+            let base = memory.bases.get(usize::from(whole.base)).ok_or(Failure::Malformed)?;
             base.define_all(&mut next, memory.templates)
         } else {
             next.define(x.template, &template, outline, memory.templates)
@@ -208,28 +210,31 @@ impl Context {
         if self.state == DecompressorState::Nc {
             return Err(Failure::NotAllowed(Format::Pt1));
         }
-        let mut x = Fields::new(self.shared.current);
-        x.next = self.shared.path;
-        let mut reader = Reader::new(packet.first, packet.rest);
-        let format = read_base(packet, &self.shared, &mut reader, &mut x)?;
-        if matches!(format, Format::CoCommon | Format::CoRepair) {
+        let format = format_of(packet.first, &self.shared).ok_or(Failure::Malformed)?;
+        if is_long(format) {
             let last = self.shared.msn;
-            let verified = self.common(packet, format, &mut reader, &mut x, memory, out)?;
+            let verified = self.common(packet, format, memory, out)?;
             self.arrivals.note(now, steps(last, self.shared.msn));
             return Ok(verified);
         }
+        let mut x = Fields::new(self.shared.current);
+        let mut reader = Reader::new(packet.first, packet.rest);
+        short(format, &mut reader, &mut x).map_err(|_| Failure::Malformed)?;
         // RFC 5795, section 5.2.3: no attempt with 3 bits on a context that is damaged.
         if self.state == DecompressorState::Sc && format == Format::Pt0 {
             return Err(Failure::NotAllowed(format));
         }
         let template =
-            *self.shared.template(x.template, memory.templates).ok_or(Failure::UnknownTemplate(format))?;
-        let outline = self.shared.outline(&template);
-        chain(&mut reader, &self.shared, &template, outline, has_check(format), &mut x)
+            self.shared.template(x.template, memory.templates).ok_or(Failure::UnknownTemplate(format))?;
+        let outline = self.shared.outline(template);
+        if !template.is_plain() {
+            x.holes = Holes::of(outline, template.holes);
+        }
+        chain(&mut reader, &self.shared, template, has_check(format), &mut x)
             .map_err(|_| Failure::Malformed)?;
         let payload = reader.remaining();
         let sum = sum_for(&self.shared, payload);
-        let found = Packet { format, reader: &reader, template: &template, outline, payload, sum };
+        let found = Packet { format, reader: &reader, template, outline, payload, sum };
         let len = self.find(now, &found, &mut x, memory, out)?;
         if self.state == DecompressorState::Sc && !has_check(format) && !self.trial {
             // An 8-bit CRC alone does not prove that a damaged context is sound again; two in a row do.
@@ -238,23 +243,25 @@ impl Context {
         }
         self.count_losses(x.msn);
         self.arrivals.note(now, steps(self.shared.msn, x.msn));
-        self.ack_due = x.carries != Carries::NOTHING || self.state == DecompressorState::Sc;
+        self.ack_due = !x.carries.is_nothing() || self.state == DecompressorState::Sc;
         self.accept(&x, memory);
         Verified::deliver(packet, format, len, payload, out)
     }
 
     /// `co_common` and `co_repair`.
-    fn common<'p>(
+    #[inline(never)]
+    fn common(
         &mut self,
-        packet: &Header<'p>,
+        packet: &Header<'_>,
         format: Format,
-        reader: &mut Reader<'p>,
-        x: &mut Fields<'p>,
         memory: &mut Memory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
+        let (x, whole) = (&mut Fields::new(self.shared.current), &mut Whole::new(self.shared.path));
+        let reader = &mut Reader::new(packet.first, packet.rest);
+        long(format, reader, x, whole).map_err(|_| Failure::Malformed)?;
         let mut next = self.shared;
-        next.path = x.next;
+        next.path = whole.next;
         if next.path.checksum == ChecksumMode::Elided && !memory.may_elide {
             return Err(Failure::Malformed);
         }
@@ -262,22 +269,23 @@ impl Context {
         let mut template;
         let outline: &[u8];
         if x.has_definition {
-            template = x.definition;
-            outline = x.outline;
+            template = whole.definition;
+            outline = whole.outline;
             template.settle(outline);
         } else {
             template =
                 *next.template(x.template, memory.templates).ok_or(Failure::UnknownTemplate(format))?;
             outline = self.shared.outline(&template);
         }
-        chain(reader, &next, &template, outline, false, x).map_err(|_| Failure::Malformed)?;
-        if control_crc(&next, x.template, &template) != x.control_crc {
+        x.holes = Holes::of(outline, template.holes);
+        chain(reader, &next, &template, false, x).map_err(|_| Failure::Malformed)?;
+        if control_crc(&next, x.template, &template) != whole.control_crc {
             return Err(Failure::Crc(format));
         }
         let (bits, _) = reader.collected(MSN);
         x.msn = nearest(bits, self.shared.msn);
         let request = self.request(&next, &template, self.names, x, memory);
-        if !header::infer(&next, &template, outline, request, x) {
+        if !header::infer(&next, &template, request, x) {
             return Err(Failure::NoRequest(format));
         }
         let payload = reader.remaining();
@@ -385,7 +393,7 @@ impl Context {
     ) -> Result<Option<usize>, Failure> {
         x.msn = msn;
         let request = self.request(&self.shared, packet.template, self.names, x, memory);
-        if !header::infer(&self.shared, packet.template, packet.outline, request, x) {
+        if !header::infer(&self.shared, packet.template, request, x) {
             *unknown = true;
             return Ok(None);
         }
@@ -406,7 +414,7 @@ impl Context {
     ) -> Result<Option<usize>, Failure> {
         let Some(sent) = memory.sent else { return Ok(None) };
         for request in sent.all_by_msn(self.names[1], x.request_msn).skip(1) {
-            if header::infer(&self.shared, packet.template, packet.outline, Some(request), x)
+            if header::infer(&self.shared, packet.template, Some(request), x)
                 && let Some(len) = self.build(&self.shared, packet, x, out)?
             {
                 return Ok(Some(len));
@@ -480,8 +488,7 @@ impl Context {
         if let Some(received) = &mut memory.received
             && Template::is_own(x.message_type)
         {
-            let block = self.shared.block(x, memory.templates);
-            received.note(Exchange::new(self.names[0], x.msn as u16, x.message_id, x.token, block));
+            received.note(Exchange::new(self.names[0], x.msn as u16, x.message_id, x.token, x.block()));
         }
     }
 
@@ -526,47 +533,56 @@ impl Context {
         mut tell: impl FnMut(Traced<'p>),
     ) -> Option<Format> {
         let reader = Reader::new(packet.first, packet.rest);
-        let mut x = Fields::new(self.shared.current);
-        x.next = self.shared.path;
+        let (mut x, mut whole) = (Fields::new(self.shared.current), Whole::new(self.shared.path));
         let format = match packet.first {
             0xFD => Format::Ir,
             0xFC => Format::IrCr,
-            _ => read_base(packet, &self.shared, &mut { reader }, &mut x).ok()?,
+            first => format_of(first, &self.shared)?,
         };
-        let mut x = Fields { next: self.shared.path, ..Fields::new(self.shared.current) };
         let mut tracer = Tracer::new(reader, &mut tell);
-        base(format, &mut tracer, &self.shared, &mut x).ok()?;
+        if is_long(format) {
+            long(format, &mut tracer, &mut x, &mut whole).ok()?;
+        } else {
+            short(format, &mut tracer, &mut x).ok()?;
+        }
         let mut state = self.shared;
         let mut found = None;
         x.carries.checksum = format == Format::Ir;
         if format == Format::IrCr {
-            if let Some(base) = bases.get(usize::from(x.base)) {
-                x.next = base.path();
-                formats::differences(&mut tracer, &mut x).ok()?;
+            if let Some(base) = bases.get(usize::from(whole.base)) {
+                whole.next = base.path();
+                formats::differences(&mut tracer, &mut x, &mut whole).ok()?;
                 x.carries.ip_id = true;
                 found = base.template(x.template);
             }
-        } else if x.has_definition && is_outline(x.outline) {
-            found = Some((x.definition, x.outline));
+        } else if x.has_definition && is_outline(whole.outline) {
+            found = Some((whole.definition, whole.outline));
         } else {
             let template = self.shared.template(x.template, templates).copied();
             found = template.map(|template| (template, self.shared.outline(&template)));
         }
         let Some((mut template, outline)) = found else { return Some(format) };
-        state.path = x.next;
+        state.path = whole.next;
         template.settle(outline);
-        let _ = chain(&mut tracer, &state, &template, outline, has_check(format), &mut x);
+        x.holes = Holes::of(outline, template.holes);
+        let _ = chain(&mut tracer, &state, &template, has_check(format), &mut x);
         Some(format)
     }
 }
 
-impl State {
+impl Fields<'_> {
+    /// The number of its Observe option.
+    #[inline]
+    pub(super) fn observed(&self) -> Option<u32> {
+        let dynamic = self.holes.as_slice().iter().zip(self.numbers);
+        dynamic.filter(|(hole, _)| hole.is_observe && hole.is_number()).last().map(|(_, number)| number)
+    }
+
     /// NUM of the Block option of a packet, where it counts.
-    pub(super) fn block(&self, x: &Fields<'_>, templates: &Templates<'_>) -> Option<u32> {
-        let template = self.template(x.template, templates).filter(|template| !template.is_plain)?;
-        let dynamic = Entries::new(self.outline(template)).filter(|e| !matches!(e.class, Class::Static(_)));
-        let mut blocks = dynamic.zip(x.numbers);
-        blocks.find(|(e, _)| matches!(e.class, Class::Block(_) | Class::BlockOfRequest(_))).map(|(_, n)| n)
+    #[inline]
+    pub(super) fn block(&self) -> Option<u32> {
+        let mut blocks = self.holes.as_slice().iter().zip(self.numbers);
+        blocks.find(|(hole, _)| matches!(hole.kind, Kind::Block | Kind::BlockOfRequest)).map(|(_, n)| n)
     }
 }
 
@@ -581,7 +597,7 @@ fn sum_for(state: &State, payload: &[u8]) -> u16 {
 
 #[inline]
 fn crc_is_right(state: &State, packet: &Packet<'_, '_>, x: &Fields<'_>) -> bool {
-    let Packet { format, reader, template, outline, payload, sum } = *packet;
+    let Packet { format, reader, template, payload, sum, .. } = *packet;
     // IR and IR-CR are checked over their octets.
     if format.is_initialization() {
         return true;
@@ -589,33 +605,13 @@ fn crc_is_right(state: &State, packet: &Packet<'_, '_>, x: &Fields<'_>) -> bool 
     let Some((width, read)) = reader.crc_read() else { return false };
     let Some(check) = Check::of_width(width) else { return false };
     let (_, sent) = reader.collected(MSN);
-    header::crc(state, template, outline, x, check, sent, (payload.len(), sum)) == read
+    header::crc(state, template, x, check, sent, (payload.len(), sum)) == read
 }
 
 /// The MSN near the last one whose 16 low bits are `bits`.
 fn nearest(bits: u32, last: u32) -> u32 {
     let ahead = (bits as u16).wrapping_sub(last as u16) as i16;
     last.wrapping_add_signed(i32::from(ahead))
-}
-
-/// Finds the format of a packet.
-#[inline]
-fn read_base<'p>(
-    packet: &Header<'p>,
-    state: &State,
-    reader: &mut Reader<'p>,
-    x: &mut Fields<'p>,
-) -> Result<Format, Failure> {
-    let template = x.template;
-    for format in FORMATS {
-        *reader = Reader::new(packet.first, packet.rest);
-        match base(format, reader, state, x) {
-            Ok(()) => return Ok(format),
-            Err(Refusal::NotThis) => x.template = template,
-            Err(Refusal::Malformed | Refusal::DoesNotFit) => return Err(Failure::Malformed),
-        }
-    }
-    Err(Failure::Malformed)
 }
 
 const _: () = assert!(ProfileId::Coap.low_octet() == 0x81);

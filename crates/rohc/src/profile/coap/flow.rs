@@ -103,7 +103,7 @@ impl<'m> Compressor<'m> {
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         let (now, path) = (packet.now, Path::of(packet.chain)?);
-        let Some(message) = Message::of(packet.chain, path, &self.config.coap.ports) else {
+        let Some(message) = Message::of(packet.chain, &path, &self.config.coap.ports) else {
             if self.shared.guessed > 0 {
                 self.not_coap(&path);
             }
@@ -128,8 +128,8 @@ impl<'m> Compressor<'m> {
         owes: &mut Option<Cid>,
     ) -> Result<Compressed, Refused> {
         let now = packet.now;
-        let hash = self.flows.hash(&message.path);
-        let found = self.flows.find::<Context>(hash, |_, context| context.is_flow_of(&message.path));
+        let hash = self.flows.hash(message.path);
+        let found = self.flows.find::<Context>(hash, |_, context| context.is_flow_of(message.path));
         let cid = match found {
             Some(cid) => cid,
             None if self.flows.is_rejected(hash, now) => return Err(Refused::ByThisPacket),

@@ -4,9 +4,11 @@ use thinair_wire::coder::{Coder, Slot, Step, sdvl};
 use thinair_wire::crc::Check;
 use thinair_wire::header::coap::Type;
 
-use super::outline::{Class, Entries, MAX_OUTLINE, is_outline};
-use super::state::{ChecksumMode, IpIdMode, MessageIdMode, State, TEMPLATES, Template, Token, TokenMode};
-use super::{Carries, Fields, Least};
+use super::outline::{Kind, MAX_OUTLINE, is_outline};
+use super::state::{
+    ChecksumMode, IpIdMode, MessageIdMode, Path, State, TEMPLATES, Template, Token, TokenMode,
+};
+use super::{Carries, Fields, Least, Whole};
 use crate::profile::{Format, ProfileId};
 
 /// Master Sequence Number.
@@ -15,36 +17,92 @@ pub(super) const MSN: Slot = Slot::new(0, "MSN");
 /// Templates that a short format can name.
 pub(super) const SHORT_TEMPLATES: u8 = 12;
 
-/// Formats for the packets of an established context, cheapest first.
-pub(super) const FORMATS: [Format; 9] = [
-    Format::Pt0,
-    Format::Pt0c,
-    Format::Pt1t,
-    Format::Pt1tc,
-    Format::Pt1,
-    Format::Pt2,
-    Format::Pt2c,
-    Format::CoCommon,
-    Format::CoRepair,
-];
-
-/// Runs a format up to the chain.
+/// The format of an established context for a packet that says at `least` so much, with so many bits of the MSN.
 #[inline]
-pub(super) fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
+pub(super) fn format_for(state: &State, least: Least, template: u8, needed: u32) -> Format {
+    let path = &state.path;
+    let is_carried = path.checksum == ChecksumMode::Carried;
+    match least {
+        Least::Pt0 | Least::Pt1 if path.switching => {
+            if template < SHORT_TEMPLATES && needed <= 4 {
+                return if is_carried { Format::Pt1tc } else { Format::Pt1t };
+            }
+        }
+        Least::Pt0 if is_carried && needed <= 7 => return Format::Pt0c,
+        Least::Pt0 if !is_carried && path.pt_0 && needed <= 4 => return Format::Pt0,
+        Least::Pt0 | Least::Pt1 if needed <= 6 => return Format::Pt1,
+        Least::Pt0 | Least::Pt1 | Least::Pt2 => {}
+        Least::CoCommon => return Format::CoCommon,
+        Least::CoRepair => return Format::CoRepair,
+    }
+    if is_carried { Format::Pt2c } else { Format::Pt2 }
+}
+
+/// The format of a packet of an established context, by its first octet.
+#[inline]
+pub(super) fn format_of(first: u8, state: &State) -> Option<Format> {
+    let path = &state.path;
+    let is_carried = path.checksum == ChecksumMode::Carried;
+    Some(match first {
+        0xFA => Format::CoCommon,
+        0xFB => Format::CoRepair,
+        0xE0.. => return None,
+        0xC0.. => {
+            if is_carried {
+                Format::Pt2c
+            } else {
+                Format::Pt2
+            }
+        }
+        _ if path.switching => {
+            if is_carried {
+                Format::Pt1tc
+            } else {
+                Format::Pt1t
+            }
+        }
+        0x80.. => Format::Pt1,
+        _ if is_carried => Format::Pt0c,
+        _ if path.pt_0 => Format::Pt0,
+        _ => return None,
+    })
+}
+
+/// Runs a short format up to the chain.
+#[inline]
+pub(super) fn short<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut Fields<'_>) -> Step {
     match format {
-        Format::Pt0 => pt_0(c, state, x),
-        Format::Pt0c => pt_0c(c, state, x),
-        Format::Pt1 => pt_1(c, state, x),
-        Format::Pt1t => pt_1t(c, state, x),
-        Format::Pt1tc => pt_1tc(c, state, x),
-        Format::Pt2 => pt_2(c, state, x),
-        Format::Pt2c => pt_2c(c, state, x),
-        Format::CoCommon => co_common(c, state, x),
-        Format::CoRepair => co_repair(c, state, x),
-        Format::Ir => ir(c, x),
-        Format::IrCr => ir_cr(c, x),
+        Format::Pt0 => pt_0(c),
+        Format::Pt0c => pt_0c(c, x),
+        Format::Pt1 => pt_1(c),
+        Format::Pt1t => pt_1t(c, x),
+        Format::Pt1tc => pt_1tc(c, x),
+        Format::Pt2 => pt_2(c, x),
+        Format::Pt2c => pt_2c(c, x),
         _ => c.enforce(false),
     }
+}
+
+/// Runs a long format up to the chain.
+pub(super) fn long<'p, C: Coder<'p>>(
+    format: Format,
+    c: &mut C,
+    x: &mut Fields<'_>,
+    whole: &mut Whole<'p>,
+) -> Step {
+    match format {
+        Format::CoCommon => co_common(c, x, whole),
+        Format::CoRepair => co_repair(c, x, whole),
+        Format::Ir => ir(c, x, whole),
+        Format::IrCr => ir_cr(c, whole),
+        _ => c.enforce(false),
+    }
+}
+
+/// Whether a format says what `Whole` has.
+#[inline]
+pub(super) const fn is_long(format: Format) -> bool {
+    matches!(format, Format::CoCommon | Format::CoRepair | Format::Ir | Format::IrCr)
 }
 
 /// Whether a format has a CHECK instead of a CRC and the checksum.
@@ -67,9 +125,7 @@ pub(super) const fn msn_bits(format: Format) -> u32 {
 
 /// `pt_0`: 4-bit MSN, CRC-3. Section 6.1.
 #[inline]
-fn pt_0<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
-    c.enforce(!state.path.switching && state.path.pt_0 && state.path.checksum != ChecksumMode::Carried)?;
-    c.enforce(x.least == Least::Pt0)?;
+fn pt_0<'p, C: Coder<'p>>(c: &mut C) -> Step {
     c.discriminator(1, 0b0)?;
     c.lsb(MSN, 4, 0)?;
     c.crc("CRC", 3)
@@ -77,9 +133,7 @@ fn pt_0<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step 
 
 /// `pt_0c`: 7-bit MSN, CHECK. Section 6.2.
 #[inline]
-fn pt_0c<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
-    c.enforce(!state.path.switching && state.path.checksum == ChecksumMode::Carried)?;
-    c.enforce(x.least == Least::Pt0)?;
+fn pt_0c<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
     c.discriminator(1, 0b0)?;
     c.lsb(MSN, 7, 0)?;
     c.uint("CHECK", 16, &mut x.check)
@@ -87,9 +141,7 @@ fn pt_0c<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step
 
 /// `pt_1`: 6-bit MSN, CRC-8. Section 6.3.
 #[inline]
-fn pt_1<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
-    c.enforce(!state.path.switching)?;
-    c.enforce(x.least <= Least::Pt1)?;
+fn pt_1<'p, C: Coder<'p>>(c: &mut C) -> Step {
     c.discriminator(2, 0b10)?;
     c.lsb(MSN, 6, 0)?;
     c.crc("CRC", 8)
@@ -97,49 +149,40 @@ fn pt_1<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step 
 
 /// `pt_1t`: template 0 to 11, 4-bit MSN, CRC-8. Section 6.4.
 #[inline]
-fn pt_1t<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
-    c.enforce(state.path.switching && state.path.checksum != ChecksumMode::Carried)?;
-    c.enforce(x.least <= Least::Pt1)?;
+fn pt_1t<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
     c.uint("template", 4, &mut x.template)?;
-    c.enforce(x.template < SHORT_TEMPLATES)?;
     c.lsb(MSN, 4, 0)?;
     c.crc("CRC", 8)
 }
 
 /// `pt_1tc`: template 0 to 11, 4-bit MSN, CHECK. Section 6.5.
 #[inline]
-fn pt_1tc<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
-    c.enforce(state.path.switching && state.path.checksum == ChecksumMode::Carried)?;
-    c.enforce(x.least <= Least::Pt1)?;
+fn pt_1tc<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
     c.uint("template", 4, &mut x.template)?;
-    c.enforce(x.template < SHORT_TEMPLATES)?;
     c.lsb(MSN, 4, 0)?;
     c.uint("CHECK", 16, &mut x.check)
 }
 
 /// `pt_2`: template, 8-bit or 16-bit MSN, CRC-8, fields that have changed. Section 6.6.
 #[inline]
-fn pt_2<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
-    c.enforce(state.path.checksum != ChecksumMode::Carried)?;
+fn pt_2<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
     changes(c, x)?;
     c.crc("CRC", 8)
 }
 
 /// `pt_2c`: template, 8-bit or 16-bit MSN, CHECK, fields that have changed. Section 6.7.
 #[inline]
-fn pt_2c<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
-    c.enforce(state.path.checksum == ChecksumMode::Carried)?;
+fn pt_2c<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
     changes(c, x)?;
     c.uint("CHECK", 16, &mut x.check)
 }
 
 /// What `pt_2` and `pt_2c` have in common.
 #[inline]
-fn changes<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
-    c.enforce(x.least <= Least::Pt2)?;
+fn changes<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
     c.discriminator(3, 0b110)?;
     c.uint("template", 4, &mut x.template)?;
-    if c.flag("F", &mut (x.carries != Carries::NOTHING))? {
+    if c.flag("F", &mut !x.carries.is_nothing())? {
         let carries = &mut x.carries;
         c.flag("ip_id", &mut carries.ip_id)?;
         c.flag("message_id", &mut carries.message_id)?;
@@ -154,49 +197,48 @@ fn changes<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
 }
 
 /// `co_common`: whatever can change while a context lasts; CRC-7, and CRC-3 of the control fields. Section 6.8.
-fn co_common<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
-    c.enforce(x.least <= Least::CoCommon)?;
+fn co_common<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<'p>) -> Step {
     c.discriminator(8, 0xFA)?;
     c.flag("ip", &mut x.has_ip)?;
     c.flag("control", &mut x.has_control)?;
     c.flag("definition", &mut x.has_definition)?;
     c.reserved(2)?;
-    c.uint("control CRC", 3, &mut x.control_crc)?;
+    c.uint("control CRC", 3, &mut whole.control_crc)?;
     c.reserved(1)?;
     c.crc("CRC", 7)?;
-    body(c, state.path.v6, x)
+    body(c, x, whole)
 }
 
 /// `co_repair`: everything that can change while a context lasts. Section 6.9.
-fn co_repair<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields<'p>) -> Step {
+fn co_repair<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<'p>) -> Step {
     c.discriminator(8, 0xFB)?;
     c.reserved(5)?;
-    c.uint("control CRC", 3, &mut x.control_crc)?;
+    c.uint("control CRC", 3, &mut whole.control_crc)?;
     c.reserved(1)?;
     c.crc("CRC", 7)?;
     (x.has_ip, x.has_control, x.has_definition) = (true, true, true);
-    body(c, state.path.v6, x)
+    body(c, x, whole)
 }
 
 /// IR: everything. Section 6.10. The CRC-8 covers the ROHC header (RFC 5225, section 6.8.1).
-fn ir<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+fn ir<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<'p>) -> Step {
     c.discriminator(8, 0xFD)?;
     profile(c)?;
     c.crc("CRC", 8)?;
-    c.flag("version", &mut x.next.v6)?;
+    c.flag("version", &mut whole.next.v6)?;
     c.flag("keep", &mut x.keep)?;
     c.reserved(6)?;
-    let len = x.next.address_len();
-    for octet in x.next.source.iter_mut().take(len) {
+    let len = whole.next.address_len();
+    for octet in whole.next.source.iter_mut().take(len) {
         c.uint("Source Address", 8, octet)?;
     }
-    for octet in x.next.destination.iter_mut().take(len) {
+    for octet in whole.next.destination.iter_mut().take(len) {
         c.uint("Destination Address", 8, octet)?;
     }
-    c.uint("Source Port", 16, &mut x.next.source_port)?;
-    c.uint("Destination Port", 16, &mut x.next.destination_port)?;
+    c.uint("Source Port", 16, &mut whole.next.source_port)?;
+    c.uint("Destination Port", 16, &mut whole.next.destination_port)?;
     (x.has_ip, x.has_control, x.has_definition) = (true, true, true);
-    body(c, x.next.v6, x)
+    body(c, x, whole)
 }
 
 fn profile<'p, C: Coder<'p>>(c: &mut C) -> Step {
@@ -206,23 +248,23 @@ fn profile<'p, C: Coder<'p>>(c: &mut C) -> Step {
 }
 
 /// IR-CR: replication of a provisioned base, and what differs from it. Section 6.11.
-fn ir_cr<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+fn ir_cr<'p, C: Coder<'p>>(c: &mut C, whole: &mut Whole<'p>) -> Step {
     c.discriminator(8, 0xFC)?;
     profile(c)?;
     c.crc("CRC", 8)?;
-    c.uint("base", 8, &mut x.base)?;
-    c.flag("F", &mut x.differs)?;
-    c.uint("header CRC", 7, &mut x.header_crc)?;
+    c.uint("base", 8, &mut whole.base)?;
+    c.flag("F", &mut whole.differs)?;
+    c.uint("header CRC", 7, &mut whole.header_crc)?;
     c.lsb(MSN, 16, 0)?;
     Ok(())
 }
 
 /// Behind the base of an IR-CR packet whose base is known: what differs.
-pub(super) fn differences<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
-    if !x.differs {
+pub(super) fn differences<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<'p>) -> Step {
+    if !whole.differs {
         return Ok(());
     }
-    let d = &mut x.differences;
+    let d = &mut whole.differences;
     c.flag("source_port", &mut d.source_port)?;
     c.flag("destination_port", &mut d.destination_port)?;
     c.flag("source", &mut d.source)?;
@@ -232,20 +274,20 @@ pub(super) fn differences<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> St
     c.flag("token", &mut x.carries.token)?;
     c.flag("numbers", &mut x.carries.numbers)?;
     if d.source_port {
-        c.uint("Source Port", 16, &mut x.next.source_port)?;
+        c.uint("Source Port", 16, &mut whole.next.source_port)?;
     }
     if d.destination_port {
-        c.uint("Destination Port", 16, &mut x.next.destination_port)?;
+        c.uint("Destination Port", 16, &mut whole.next.destination_port)?;
     }
     // The interface identifier; of IPv4 the whole address.
-    let interface = if x.next.v6 { 8..16 } else { 0..4 };
+    let interface = if whole.next.v6 { 8..16 } else { 0..4 };
     if d.source {
-        for octet in x.next.source.get_mut(interface.clone()).into_iter().flatten() {
+        for octet in whole.next.source.get_mut(interface.clone()).into_iter().flatten() {
             c.uint("Source Address", 8, octet)?;
         }
     }
     if d.destination {
-        for octet in x.next.destination.get_mut(interface).into_iter().flatten() {
+        for octet in whole.next.destination.get_mut(interface).into_iter().flatten() {
             c.uint("Destination Address", 8, octet)?;
         }
     }
@@ -255,47 +297,48 @@ pub(super) fn differences<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> St
         c.uint("template", 4, &mut x.template)?;
         if has_label {
             c.reserved(4)?;
-            c.uint("Flow Label", 20, &mut x.next.flow_label)?;
+            c.uint("Flow Label", 20, &mut whole.next.flow_label)?;
         }
     }
     Ok(())
 }
 
 /// Dynamic part of the IP header, control fields, definition of a template.
-fn body<'p, C: Coder<'p>>(c: &mut C, v6: bool, x: &mut Fields<'p>) -> Step {
+fn body<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<'p>) -> Step {
     c.reserved(4)?;
     c.uint("template", 4, &mut x.template)?;
     c.lsb(MSN, 16, 0)?;
     if x.has_ip {
-        ip_dynamic(c, v6, x)?;
+        ip_dynamic(c, &mut whole.next)?;
     }
     if x.has_control {
-        control(c, x)?;
+        control(c, &mut whole.next)?;
     }
     if x.has_definition {
-        definition(c, &mut x.definition, &mut x.outline)?;
+        definition(c, &mut whole.definition, &mut whole.outline)?;
     }
     x.carries = Carries { checksum: x.carries.checksum, ..Carries::EVERYTHING };
     Ok(())
 }
 
-pub(super) fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, v6: bool, x: &mut Fields<'p>) -> Step {
-    c.uint(if v6 { "Traffic Class" } else { "TOS" }, 8, &mut x.next.tos)?;
-    c.uint(if v6 { "Hop Limit" } else { "TTL" }, 8, &mut x.next.ttl)?;
+pub(super) fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, next: &mut Path) -> Step {
+    let v6 = next.v6;
+    c.uint(if v6 { "Traffic Class" } else { "TOS" }, 8, &mut next.tos)?;
+    c.uint(if v6 { "Hop Limit" } else { "TTL" }, 8, &mut next.ttl)?;
     if v6 {
         c.reserved(4)?;
-        c.uint("Flow Label", 20, &mut x.next.flow_label)
+        c.uint("Flow Label", 20, &mut next.flow_label)
     } else {
-        c.flag("DF", &mut x.next.df)?;
+        c.flag("DF", &mut next.df)?;
         c.reserved(7)
     }
 }
 
-pub(super) fn control<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
-    c.uint("checksum", 2, &mut x.next.checksum)?;
-    c.uint("ip_id", 2, &mut x.next.ip_id_mode)?;
-    c.flag("switching", &mut x.next.switching)?;
-    c.flag("pt_0", &mut x.next.pt_0)?;
+pub(super) fn control<'p, C: Coder<'p>>(c: &mut C, next: &mut Path) -> Step {
+    c.uint("checksum", 2, &mut next.checksum)?;
+    c.uint("ip_id", 2, &mut next.ip_id_mode)?;
+    c.flag("switching", &mut next.switching)?;
+    c.flag("pt_0", &mut next.pt_0)?;
     c.reserved(2)
 }
 
@@ -333,12 +376,11 @@ fn token<'p, C: Coder<'p>>(c: &mut C, token: &mut Token) -> Step {
 
 /// The chain behind every base header: fields that the packet carries because they have changed, or because the
 /// context says that they always do. Section 6.12.
-#[inline]
+#[inline(always)]
 pub(super) fn chain<'p, C: Coder<'p>>(
     c: &mut C,
     state: &State,
     template: &Template,
-    outline: &[u8],
     has_check: bool,
     x: &mut Fields<'p>,
 ) -> Step {
@@ -382,31 +424,22 @@ pub(super) fn chain<'p, C: Coder<'p>>(
         }
         TokenMode::Static | TokenMode::Counted | TokenMode::CountedUint | TokenMode::OfRequest => {}
     }
-    if !template.is_plain {
-        let dynamic = Entries::new(outline).filter(|entry| !matches!(entry.class, Class::Static(_)));
-        for ((entry, number), octets) in dynamic.zip(&mut x.numbers).zip(&mut x.octets) {
-            match entry.class {
-                Class::Static(_) => {}
-                Class::Irregular(len) => c.slice("option", usize::from(len), octets)?,
-                Class::Prefix(len, prefix) => {
-                    c.slice("option", usize::from(len).saturating_sub(prefix.len()), octets)?;
-                }
-                Class::Variable => {
+    if !template.is_plain() {
+        for ((hole, number), octets) in x.holes.as_slice().iter().zip(&mut x.numbers).zip(&mut x.octets) {
+            match hole.kind {
+                Kind::Octets(len) => c.slice("option", usize::from(len), octets)?,
+                Kind::Variable => {
                     let mut len = octets.len().min(255) as u8;
                     c.uint("option length", 8, &mut len)?;
                     c.slice("option", usize::from(len), octets)?;
                 }
                 _ if carries.numbers => sdvl(c, "number", number)?,
-                Class::Lsb => {
+                Kind::Lsb => {
                     let mut low = *number as u8;
                     c.uint("number", 8, &mut low)?;
                     *number = *number & !0xFF | u32::from(low);
                 }
-                Class::Counted
-                | Class::Step(_)
-                | Class::Block(_)
-                | Class::BlockOfRequest(_)
-                | Class::PartialIv(..) => {}
+                Kind::Counted | Kind::Step(_) | Kind::Block | Kind::BlockOfRequest | Kind::PartialIv => {}
             }
         }
     }

@@ -12,10 +12,10 @@ use thinair_wire::checksum::Sum;
 use thinair_wire::coder::{Describer, Step, sdvl};
 use thinair_wire::header::coap::{Code, Type};
 
-use super::formats::{self, base, chain};
-use super::outline::{Class, append};
+use super::formats::{self, chain, long, short};
+use super::outline::{Class, Holes, append};
 use super::state::{ChecksumMode, IpIdMode, MessageIdMode, State, Template, Token, TokenMode};
-use super::{Base, BaseEnd, BasePath, BaseTemplate, Carries, Fields};
+use super::{Base, BaseEnd, BasePath, BaseTemplate, Carries, Fields, Whole};
 use crate::compressor::FormatPolicy;
 use crate::exchange::Exchanges;
 use crate::profile::{Format, ProfileId};
@@ -82,15 +82,10 @@ fn state(v6: bool, checksum: ChecksumMode, ip_id_mode: IpIdMode) -> State {
     state
 }
 
-fn fields(state: &State) -> Fields<'static> {
-    Fields { next: state.path, ..Fields::new(0) }
-}
-
 #[test]
 fn short_formats_are_those_of_the_document() {
-    let state = state(false, ChecksumMode::Zero, IpIdMode::Constant);
     let one = |title: &str, format: Format, choices: u32| {
-        described(title, choices, |c| base(format, c, &state, &mut fields(&state)))
+        described(title, choices, |c| short(format, c, &mut Fields::new(0)))
     };
     hold("format pt_0", &one("COMPRESSED pt_0", Format::Pt0, 0));
     hold("format pt_0c", &one("COMPRESSED pt_0c", Format::Pt0c, 0));
@@ -111,10 +106,9 @@ fn short_formats_are_those_of_the_document() {
 fn long_formats_are_those_of_the_document() {
     let of = |v6| state(v6, ChecksumMode::Zero, IpIdMode::Constant);
     let one = |title: &str, format: Format, v6: bool, choices: u32| {
-        let state = of(v6);
-        let mut x = fields(&state);
-        x.definition.token.len = 2;
-        described(title, choices, |c| base(format, c, &state, &mut x))
+        let mut whole = Whole::new(of(v6).path);
+        whole.definition.token.len = 2;
+        described(title, choices, |c| long(format, c, &mut Fields::new(0), &mut whole))
     };
     let block = [
         one("COMPRESSED co_common, ip = 0, control = 0, definition = 0", Format::CoCommon, false, 0b000),
@@ -128,10 +122,10 @@ fn long_formats_are_those_of_the_document() {
     ];
     hold("format IR", &block.join("\n"));
     let replicated = |title: &str, v6: bool, choices: u32| {
-        let mut x = fields(&of(v6));
+        let (mut x, mut whole) = (Fields::new(0), Whole::new(of(v6).path));
         described(title, choices, |c| {
-            base(Format::IrCr, c, &of(v6), &mut x)?;
-            formats::differences(c, &mut x)
+            long(Format::IrCr, c, &mut x, &mut whole)?;
+            formats::differences(c, &mut x, &mut whole)
         })
     };
     let block = [
@@ -147,11 +141,11 @@ fn parts_are_those_of_the_document() {
     let v4 = state(false, ChecksumMode::Zero, IpIdMode::Constant);
     let v6 = state(true, ChecksumMode::Zero, IpIdMode::Constant);
     let block = [
-        described("ip_dynamic, IPv4", 0, |c| formats::ip_dynamic(c, false, &mut fields(&v4))),
-        described("ip_dynamic, IPv6", 0, |c| formats::ip_dynamic(c, true, &mut fields(&v6))),
+        described("ip_dynamic, IPv4", 0, |c| formats::ip_dynamic(c, &mut { v4.path })),
+        described("ip_dynamic, IPv6", 0, |c| formats::ip_dynamic(c, &mut { v6.path })),
     ];
     hold("format ip_dynamic", &block.join("\n"));
-    hold("format control", &described("control", 0, |c| formats::control(c, &mut fields(&v4))));
+    hold("format control", &described("control", 0, |c| formats::control(c, &mut { v4.path })));
     let defined = |title: &str, mode: TokenMode| {
         let mut template = Template { token_mode: mode, token: Token::of_uint(0, 4), ..Template::EMPTY };
         described(title, 0, |c| formats::definition(c, &mut template, &mut &[][..]))
@@ -187,10 +181,11 @@ fn chains_are_those_of_the_document() {
             ..Template::EMPTY
         };
         template.settle(outline);
-        let mut x = fields(state);
+        let mut x = Fields::new(0);
+        x.holes = Holes::of(outline, template.holes);
         x.carries = carries;
         x.token = template.token;
-        described(title, 0, |c| chain(c, state, &template, outline, false, &mut x))
+        described(title, 0, |c| chain(c, state, &template, false, &mut x))
     };
     let raw = state(false, ChecksumMode::Raw, IpIdMode::Lsb);
     let elided = state(true, ChecksumMode::Elided, IpIdMode::Constant);
@@ -610,7 +605,7 @@ fn octets_of_observe_are_no_last_number() {
         assert!(append(&mut room, &mut len, 6, &class));
         let mut x = Fields::new(0);
         x.numbers[0] = 7;
-        let (_, _, last) = super::header::anchors(&Template::EMPTY, &room[..len], &x);
-        assert_eq!(last, expected, "{class:?}");
+        x.holes = Holes::of(&room[..len], 1);
+        assert_eq!(x.observed(), expected, "{class:?}");
     }
 }

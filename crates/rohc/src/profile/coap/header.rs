@@ -7,17 +7,14 @@ use thinair_wire::crc::Check;
 use thinair_wire::header::coap::{self, PAYLOAD_MARKER};
 use thinair_wire::header::protocol;
 
-use super::outline::{Class, Entries, uint_len};
-use super::state::{ChecksumMode, IpIdMode, MessageIdMode, REFERENCES, State, Template, Token, TokenMode};
-use super::{Fields, OBSERVE};
+use super::Fields;
+use super::outline::{Class, Entries, Kind, uint_len};
+use super::state::{ChecksumMode, IpIdMode, MessageIdMode, State, Template, Token, TokenMode};
 use crate::decompressor::Unbuildable;
 use crate::exchange::Exchange;
 
 /// What a number of 8 sent bits may lie below the last one.
 const LSB_BELOW: u32 = 8;
-
-/// Bits of the NUM of a Block option. RFC 7959, section 2.2.
-const NUM_MASK: u32 = 0xF_FFFF;
 
 /// What the MSN is multiplied with in a CHECK, so that an MSN that is too high is not made up for by a counter that is
 /// too low. It has no factor in common with 2^16 - 1.
@@ -29,11 +26,10 @@ const TURN: u32 = 45;
 
 /// Sets the fields that a packet does not carry from the context. False if it names a message of the other
 /// direction that is not known.
-#[inline]
+#[inline(always)]
 pub(super) fn infer(
     state: &State,
     template: &Template,
-    outline: &[u8],
     request: Option<&Exchange>,
     x: &mut Fields<'_>,
 ) -> bool {
@@ -70,27 +66,27 @@ pub(super) fn infer(
             (TokenMode::Irregular, _) => x.token,
         };
     }
-    if template.is_plain || carries.numbers {
-        return true;
-    }
+    template.is_plain() || carries.numbers || infer_numbers(state, template, request, x)
+}
+
+/// Sets the numbers of the dynamic options.
+fn infer_numbers(state: &State, template: &Template, request: Option<&Exchange>, x: &mut Fields<'_>) -> bool {
     let mut reference = 0;
-    let dynamic = Entries::new(outline).filter(|entry| !matches!(entry.class, Class::Static(_)));
-    for (entry, number) in dynamic.zip(&mut x.numbers) {
+    for (hole, number) in x.holes.as_slice().iter().zip(&mut x.numbers) {
         let anchor = template.anchors.get(reference).copied().unwrap_or_default();
-        let counted = anchor.wrapping_add(msn);
-        *number = match entry.class {
-            Class::Counted => counted & mask(entry.number),
-            Class::PartialIv(..) => counted,
-            Class::Block(_) => counted & NUM_MASK,
-            Class::BlockOfRequest(_) => match request.and_then(|request| request.block()) {
+        let counted = anchor.wrapping_add(x.msn);
+        *number = match hole.kind {
+            Kind::Counted | Kind::Block => counted & hole.mask(),
+            Kind::PartialIv => counted,
+            Kind::BlockOfRequest => match request.and_then(|request| request.block()) {
                 Some(block) => block,
                 None => return false,
             },
-            Class::Lsb => near(*number, state.last_number) & mask(entry.number),
-            Class::Step(step) => state.last_number.wrapping_add(u32::from(step)) & mask(entry.number),
-            Class::Static(_) | Class::Irregular(_) | Class::Variable | Class::Prefix(..) => continue,
+            Kind::Lsb => near(*number, state.last_number) & hole.mask(),
+            Kind::Step(step) => state.last_number.wrapping_add(u32::from(step)) & hole.mask(),
+            Kind::Octets(_) | Kind::Variable => continue,
         };
-        reference += usize::from(has_anchor(&entry.class));
+        reference += usize::from(hole.has_anchor());
     }
     true
 }
@@ -107,50 +103,21 @@ pub(super) fn named(state: &State, template: &Template, x: &Fields<'_>) -> u16 {
     }
 }
 
-/// The anchors that a packet leads to where it carries fields in full: what it says minus its MSN.
-pub(super) fn anchors(
-    template: &Template,
-    outline: &[u8],
-    x: &Fields<'_>,
-) -> (Option<Token>, [u32; REFERENCES], Option<u32>) {
-    let token = matches!(template.token_mode, TokenMode::CountedUint | TokenMode::Counted).then(|| Token {
-        octets: x.token.uint().wrapping_sub(u64::from(x.msn)).to_be_bytes(),
-        len: if template.token_mode == TokenMode::Counted { x.token.len } else { 0 },
-    });
-    let mut anchors = template.anchors;
-    let mut reference = 0;
-    let mut last = None;
-    let dynamic = Entries::new(outline).filter(|entry| !matches!(entry.class, Class::Static(_)));
-    for (entry, number) in dynamic.zip(&x.numbers) {
-        if has_anchor(&entry.class) {
-            if let Some(anchor) = anchors.get_mut(reference) {
-                *anchor = number.wrapping_sub(x.msn) & anchor_mask(&entry.class, entry.number);
-            }
-            reference += 1;
-        }
-        if entry.number == OBSERVE && entry.class.is_number() {
-            last = Some(*number);
+/// Sets the anchors that a packet leads to where it carries fields in full: what it says minus its MSN.
+#[inline(never)]
+pub(super) fn set_anchors(template: &mut Template, x: &Fields<'_>) {
+    let is_counted = template.token_mode == TokenMode::Counted;
+    if x.carries.token && (is_counted || template.token_mode == TokenMode::CountedUint) {
+        let anchor = x.token.uint().wrapping_sub(u64::from(x.msn));
+        template.token =
+            Token { octets: anchor.to_be_bytes(), len: if is_counted { x.token.len } else { 0 } };
+    }
+    if x.carries.numbers {
+        let dynamic = x.holes.as_slice().iter().zip(&x.numbers).filter(|(hole, _)| hole.has_anchor());
+        for ((hole, number), anchor) in dynamic.zip(&mut template.anchors) {
+            *anchor = number.wrapping_sub(x.msn) & hole.mask();
         }
     }
-    (token, anchors, last)
-}
-
-/// Whether a template keeps an anchor for the class.
-#[inline]
-pub(super) fn has_anchor(class: &Class<'_>) -> bool {
-    matches!(class, Class::Counted | Class::Block(_) | Class::PartialIv(..))
-}
-
-/// The bits of a number that counts.
-#[inline]
-pub(super) fn mask(option: u16) -> u32 {
-    // RFC 7641, section 3.4: the sequence number of Observe has 24 bits.
-    if option == OBSERVE { 0xFF_FFFF } else { u32::MAX }
-}
-
-#[inline]
-fn anchor_mask(class: &Class<'_>, option: u16) -> u32 {
-    if matches!(class, Class::Block(_)) { NUM_MASK } else { mask(option) }
 }
 
 #[inline]
@@ -188,7 +155,7 @@ pub(super) fn rebuild(
     coap[2..4].copy_from_slice(&x.message_id.to_be_bytes());
     coap[4..12].copy_from_slice(&x.token.octets);
     let mut len = coap_at + 4 + usize::from(tkl);
-    if template.is_plain {
+    if template.is_plain() {
         let end = len + outline.len();
         out.get_mut(len..end).ok_or(Unbuildable::NoRoom(end))?.copy_from_slice(outline);
         len = end;
@@ -246,15 +213,14 @@ pub(super) fn rebuild(
 fn options(outline: &[u8], x: &Fields<'_>, out: &mut [u8], at: usize) -> Result<usize, Unbuildable> {
     let room = out.len();
     let mut writer = Writer::new(out, at);
-    let mut dynamic = x.numbers.iter().zip(&x.octets);
-    for entry in Entries::new(outline) {
-        if let Class::Static(value) = entry.class {
-            // An entry stands as it is sent, unless the option before it had no octets of its own: it always has.
-            debug_assert!(entry.octets.len() > value.len());
-            writer.copy(entry.octets);
-            continue;
-        }
-        let Some((&number, &octets)) = dynamic.next() else { return Err(Unbuildable::Malformed) };
+    let mut done = 0;
+    for ((hole, &number), &octets) in x.holes.as_slice().iter().zip(&x.numbers).zip(&x.octets) {
+        let (at, end) = hole.place();
+        // Static options stand as they are sent.
+        writer.copy(outline.get(done..at).unwrap_or_default());
+        done = end;
+        let entry = outline.get(at..end).and_then(|octets| Entries::new(octets).next());
+        let Some(entry) = entry else { return Err(Unbuildable::Malformed) };
         let mut head = [0; 6];
         let (front, behind): (&[u8], &[u8]) = match entry.class {
             Class::Counted | Class::Lsb | Class::Step(_) => (uint(number, &mut head), &[]),
@@ -277,6 +243,7 @@ fn options(outline: &[u8], x: &Fields<'_>, out: &mut [u8], at: usize) -> Result<
         writer.copy(front);
         writer.copy(behind);
     }
+    writer.copy(outline.get(done..).unwrap_or_default());
     writer.finish().map_err(|_| Unbuildable::NoRoom(room + 1))
 }
 
@@ -310,11 +277,10 @@ pub(super) fn udp_checksum(state: &State, header: &[u8], payload: usize, payload
 /// MSN in place of each field that counts, and with the `sent` bits of the MSN themselves. The bits that are not sent
 /// are added to it, so that a wrong turn is detected for certain.
 #[allow(clippy::too_many_arguments)]
-#[inline]
+#[inline(always)]
 pub(super) fn crc(
     state: &State,
     template: &Template,
-    outline: &[u8],
     x: &Fields<'_>,
     check: Check,
     sent: u32,
@@ -343,29 +309,26 @@ pub(super) fn crc(
         }
         TokenMode::OfRequest | TokenMode::Irregular => crc = check.update(crc, x.token.as_slice()),
     }
-    let width = check.width();
-    if template.is_plain {
-        return with_msn(crc, above, width);
+    if !template.is_plain() {
+        crc = crc_of_values(check, crc, x);
     }
-    let dynamic = Entries::new(outline).filter(|entry| !matches!(entry.class, Class::Static(_)));
-    for ((entry, &number), octets) in dynamic.zip(&x.numbers).zip(&x.octets) {
-        crc = if has_anchor(&entry.class) {
-            let anchor = number.wrapping_sub(u32::from(low)) & anchor_mask(&entry.class, entry.number);
+    // The bits that are not sent, times a number that keeps a few turns too many from looking like a bit that was turned over.
+    ((u32::from(crc) + above * TURN) & ((1 << check.width()) - 1)) as u8
+}
+
+/// A CRC continued over the values of the dynamic options.
+fn crc_of_values(check: Check, mut crc: u8, x: &Fields<'_>) -> u8 {
+    for ((hole, &number), octets) in x.holes.as_slice().iter().zip(&x.numbers).zip(&x.octets) {
+        crc = if hole.has_anchor() {
+            let anchor = number.wrapping_sub(x.msn & 0xFFFF) & hole.mask();
             check.update(crc, &anchor.to_be_bytes())
-        } else if entry.class.is_number() {
+        } else if hole.is_number() {
             check.update(crc, &number.to_be_bytes())
         } else {
             check.update(crc, octets)
         };
     }
-    with_msn(crc, above, width)
-}
-
-/// A CRC of `width` bits with the bits of the MSN that the format does not send added to it, times a number that
-/// keeps a few turns too many from looking like a bit that was turned over.
-#[inline]
-fn with_msn(crc: u8, msn_high: u32, width: u32) -> u8 {
-    ((u32::from(crc) + msn_high * TURN) & ((1 << width) - 1)) as u8
+    crc
 }
 
 /// CRC-7 of headers, with the checksum of IPv4 taken as zero: what IR-CR carries.

@@ -5,13 +5,12 @@
 
 use thinair_wire::header::coap::{CoapOption, End, Options};
 
-use super::Carries;
-use super::OBSERVE;
-use super::compress::{Context, Memory, Trial, has_step};
-use super::header::{self, mask, near};
+use super::compress::{Context, Memory, Trial};
+use super::header::{self, near};
 use super::message::{Message, partial_iv, uint};
-use super::outline::{Class, Entries, MAX_DYNAMIC, MAX_OUTLINE, append};
+use super::outline::{Class, Entries, Holes, Kind, MAX_DYNAMIC, MAX_OUTLINE, OBSERVE_MASK, append};
 use super::state::{IpIdMode, MessageIdMode, Template, Token, TokenMode};
+use super::{Carries, Fields, OBSERVE};
 use crate::compressor::CompressorConfig;
 use crate::compressor::Refused;
 use crate::exchange::Exchange;
@@ -37,22 +36,35 @@ const STEPS: u8 = 3;
 const USED_ONCE: usize = 8;
 
 impl Context {
-    /// The template that says a packet best, made or changed where none does.
+    /// Tries the template that says a packet best, made or changed where none does.
     #[inline]
     pub(super) fn choose<'p>(
         &mut self,
         message: &Message<'p>,
+        trial: &mut Trial<'p>,
         config: &CompressorConfig,
         memory: &mut Memory<'_, '_>,
-    ) -> Result<Trial<'p>, Refused> {
-        let current = self.shared.current;
-        let mut best = self.trial(current, message, memory);
-        if let Some(trial) = best
-            && trial.is_perfect()
-        {
-            self.hit(&trial, config, memory);
-            return Ok(trial);
+    ) -> Result<(), Refused> {
+        let fits = self.try_on(message, trial, memory);
+        if fits && trial.is_perfect() {
+            self.hit(trial, config, memory);
+            return Ok(());
         }
+        self.choose_among_all(fits, message, trial, config, memory)
+    }
+
+    /// [`choose`](Self::choose) where the template of the last packet is not perfect, or does not fit at all.
+    #[inline(never)]
+    fn choose_among_all<'p>(
+        &mut self,
+        fits: bool,
+        message: &Message<'p>,
+        trial: &mut Trial<'p>,
+        config: &CompressorConfig,
+        memory: &mut Memory<'_, '_>,
+    ) -> Result<(), Refused> {
+        let current = self.shared.current;
+        let mut best = fits.then_some(*trial);
         for number in self.shared.numbers().filter(|&number| number != current) {
             let Some(trial) = self.trial(number, message, memory) else { continue };
             if best.is_none_or(|best| trial.cost() < best.cost()) {
@@ -60,35 +72,39 @@ impl Context {
             }
         }
         let number = match best {
-            Some(trial) if trial.is_perfect() => {
-                self.hit(&trial, config, memory);
-                return Ok(trial);
+            Some(mut best) if !best.other_token => {
+                let changed = if best.is_perfect() {
+                    self.hit(&mut best, config, memory);
+                    None
+                } else {
+                    self.miss(&best, message, config, memory)
+                };
+                *trial = best;
+                let Some(number) = changed else { return Ok(()) };
+                number
             }
-            Some(trial) if !trial.other_token => match self.miss(&trial, message, config, memory) {
-                None => return Ok(trial),
-                Some(number) => number,
-            },
             near => self.adopt(message, near.map(|trial| trial.x.template), config, memory)?,
         };
-        self.trial(number, message, memory).filter(|trial| !trial.other_token).ok_or(Refused::ByThisPacket)
+        let changed = self.trial(number, message, memory).filter(|trial| !trial.other_token);
+        *trial = changed.ok_or(Refused::ByThisPacket)?;
+        Ok(())
     }
 
     /// A prediction was right.
-    #[inline]
-    fn hit(&mut self, trial: &Trial<'_>, config: &CompressorConfig, memory: &mut Memory<'_, '_>) {
+    #[inline(always)]
+    fn hit(&mut self, trial: &mut Trial<'_>, config: &CompressorConfig, memory: &mut Memory<'_, '_>) {
         let Some(template) = self.shared.template_mut(trial.x.template, memory.templates) else { return };
         template.misses = template.misses.saturating_sub(1);
-        if template.is_plain && template.message_id != MessageIdMode::Irregular {
+        if template.is_plain() && template.message_id != MessageIdMode::Irregular {
             return;
         }
-        self.promote(trial, config, memory);
+        self.promote(&mut trial.x, config, memory);
     }
 
     /// A field that is carried in every packet may have begun to count.
-    fn promote(&mut self, trial: &Trial<'_>, config: &CompressorConfig, memory: &mut Memory<'_, '_>) {
-        let x = &trial.x;
+    fn promote(&mut self, x: &mut Fields<'_>, config: &CompressorConfig, memory: &mut Memory<'_, '_>) {
         let before = core::mem::replace(&mut self.last_message_id, x.message_id);
-        let Some(&template) = self.shared.template(x.template, memory.templates) else { return };
+        let Some(template) = self.shared.template(x.template, memory.templates) else { return };
         let steps = x.msn.wrapping_sub(template.used);
         if template.message_id == MessageIdMode::Irregular && Template::is_own(x.message_type) {
             let counts = u32::from(x.message_id.wrapping_sub(before)) == steps & 0xFFFF;
@@ -99,21 +115,20 @@ impl Context {
             }
             return;
         }
-        let dynamic =
-            Entries::new(self.shared.outline(&template)).filter(|e| !matches!(e.class, Class::Static(_)));
-        let Some((class, number)) = dynamic.zip(x.numbers).find_map(|(entry, n)| {
-            matches!(entry.class, Class::Lsb | Class::Step(_)).then_some((entry.class, n))
-        }) else {
+        let mut dynamic = x.holes.as_slice().iter().zip(x.numbers);
+        let Some((hole, number)) = dynamic.find(|(hole, _)| matches!(hole.kind, Kind::Lsb | Kind::Step(_)))
+        else {
             return;
         };
-        if class != Class::Lsb {
+        if hole.kind != Kind::Lsb {
             if !self.is_trusted() {
-                self.reclass(x.template, config, memory, |class, _| is_step(&class).then_some(Class::Lsb));
+                x.holes = self
+                    .reclass(x.template, config, memory, |class, _| is_step(&class).then_some(Class::Lsb));
             }
             return;
         }
-        let counts = number == template.last.wrapping_add(steps) & mask(OBSERVE);
-        let step = number.wrapping_sub(self.shared.last_number) & mask(OBSERVE);
+        let counts = number == template.last.wrapping_add(steps) & OBSERVE_MASK;
+        let step = number.wrapping_sub(self.shared.last_number) & OBSERVE_MASK;
         let same_step = step == u32::from(template.step);
         if let Some(template) = self.shared.template_mut(x.template, memory.templates) {
             template.last = number;
@@ -121,12 +136,12 @@ impl Context {
         }
         if self.is_clean() && self.shared.path.switching {
             if self.steps(x.template, same_step && step < 255, memory) {
-                self.reclass(x.template, config, memory, |class, _| {
+                x.holes = self.reclass(x.template, config, memory, |class, _| {
                     (class == Class::Lsb).then_some(Class::Step(step as u8))
                 });
             }
         } else if self.runs(x.template, counts, memory) {
-            self.reclass(x.template, config, memory, |class, _| {
+            x.holes = self.reclass(x.template, config, memory, |class, _| {
                 (class == Class::Lsb).then_some(Class::Counted)
             });
         }
@@ -163,10 +178,9 @@ impl Context {
         memory: &mut Memory<'_, '_>,
     ) -> Option<u8> {
         let x = &trial.x;
-        let outline = self.shared.outline(self.shared.template(x.template, memory.templates)?);
-        let dynamic = Entries::new(outline).filter(|entry| !matches!(entry.class, Class::Static(_)));
-        let number = dynamic.zip(x.numbers).find_map(|(entry, n)| is_step(&entry.class).then_some(n))?;
-        let step = number.wrapping_sub(self.shared.last_number) & mask(OBSERVE);
+        let mut dynamic = x.holes.as_slice().iter().zip(x.numbers);
+        let (_, number) = dynamic.find(|(hole, _)| matches!(hole.kind, Kind::Step(_)))?;
+        let step = number.wrapping_sub(self.shared.last_number) & OBSERVE_MASK;
         let template = self.shared.template_mut(x.template, memory.templates)?;
         let again = u32::from(template.step) == step;
         template.run = if again { template.run.saturating_add(1) } else { 1 };
@@ -211,11 +225,9 @@ impl Context {
         if !(carries.message_id || carries.token || carries.numbers || renames) || first {
             return None;
         }
-        if carries == (Carries { numbers: true, ip_id: carries.ip_id, ..Carries::NOTHING }) {
-            let template = *template;
-            if has_step(self.shared.outline(&template)) && self.is_trusted() {
-                return self.other_step(trial, config, memory);
-            }
+        let numbers_alone = carries == (Carries { numbers: true, ip_id: carries.ip_id, ..Carries::NOTHING });
+        if numbers_alone && x.holes.has_step() && self.is_trusted() {
+            return self.other_step(trial, config, memory);
         }
         let template = self.shared.template_mut(number, memory.templates)?;
         template.misses = template.misses.saturating_add(MISS);
@@ -294,16 +306,17 @@ impl Context {
         self.changed();
     }
 
-    /// Changes classes of a template's options; `change` is told the class and the number that a packet has last
-    /// had there.
+    /// Changes classes of a template's options, and returns those; `change` is told the class and the number that a
+    /// packet has last had there.
+    #[cold]
     fn reclass(
         &mut self,
         number: u8,
         config: &CompressorConfig,
         memory: &mut Memory<'_, '_>,
         mut change: impl FnMut(Class<'_>, u32) -> Option<Class<'static>>,
-    ) {
-        let Some(&template) = self.shared.template(number, memory.templates) else { return };
+    ) -> Holes {
+        let Some(&template) = self.shared.template(number, memory.templates) else { return Holes::NONE };
         let mut room = [0; MAX_OUTLINE];
         let mut len = 0;
         for entry in Entries::new(self.shared.outline(&template)) {
@@ -313,6 +326,7 @@ impl Context {
         let template = Template { left: config.repetitions, anchors_left: config.repetitions, ..template };
         self.shared.define(number, &template, &room[..len], memory.templates);
         self.changed();
+        Holes::of(&room[..len], MAX_DYNAMIC as u8)
     }
 
     /// A template for a packet that none fits, or that one fits but for its token.

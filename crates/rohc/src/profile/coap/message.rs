@@ -5,8 +5,8 @@ use thinair_wire::header::chain::{HeaderChain, IpHeader};
 use thinair_wire::header::coap::{Coap, Code, End, Options, PAYLOAD_MARKER, Type};
 use thinair_wire::header::udp::Udp;
 
-use super::OBSERVE;
-use super::outline::{Class, Entries, MAX_DYNAMIC, option_at, uint_len};
+use super::Fields;
+use super::outline::{Class, Entries, Holes, option_at, uint_len};
 use super::state::{Path, Template, Token, TokenMode};
 use crate::compressor::Ports;
 
@@ -18,7 +18,7 @@ const MOST_NUMBER: u32 = 0x1FFF_FFFF;
 pub(crate) struct Message<'p> {
     pub(crate) packet: &'p [u8],
     /// Addresses, ports and the dynamic part of the IP header.
-    pub(crate) path: Path,
+    pub(crate) path: &'p Path,
     pub(super) ip_id: u16,
     pub(super) checksum: u16,
     /// Where the CoAP header starts.
@@ -31,14 +31,6 @@ pub(crate) struct Message<'p> {
     pub(super) rest: &'p [u8],
     /// None of the ports is in the list: a strict parse says that it is CoAP.
     pub(crate) by_parse: bool,
-}
-
-/// What the dynamic options of a message are, and where its payload begins.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Values<'p> {
-    pub(super) numbers: [u32; MAX_DYNAMIC],
-    pub(super) octets: [&'p [u8]; MAX_DYNAMIC],
-    pub(super) payload: &'p [u8],
 }
 
 impl Path {
@@ -72,7 +64,7 @@ impl Path {
 impl<'p> Message<'p> {
     /// The message in a packet of that path, if it is one.
     #[inline]
-    pub(crate) fn of(chain: &HeaderChain<'p>, path: Path, ports: &Ports) -> Option<Self> {
+    pub(crate) fn of(chain: &HeaderChain<'p>, path: &'p Path, ports: &Ports) -> Option<Self> {
         let packet = chain.packet();
         let ip_id = match chain.ips().first()?.header() {
             IpHeader::V4(header) => header.identification,
@@ -82,11 +74,11 @@ impl<'p> Message<'p> {
         let coap_at = chain.ip_end() + Udp::LEN;
         let coap = packet.get(coap_at..)?;
         let &[first, code, high, low, ref behind @ ..] = coap else { return None };
-        let tkl = usize::from(first & 0x0F);
+        let tkl = first & 0x0F;
         if first >> 6 != 1 || tkl > 8 {
             return None;
         }
-        let (token, rest) = behind.split_at_checked(tkl)?;
+        let (token, rest) = Token::at_start_of(behind, tkl)?;
         let by_parse = !ports.has(path.source_port) && !ports.has(path.destination_port);
         let message = Self {
             packet,
@@ -97,7 +89,7 @@ impl<'p> Message<'p> {
             message_type: thinair_wire::coder::Word::from_u32(u32::from(first >> 4)),
             code: Code(code),
             message_id: u16::from_be_bytes([high, low]),
-            token: Token::of(token),
+            token,
             rest,
             by_parse,
         };
@@ -117,9 +109,14 @@ impl<'p> Message<'p> {
         fits && matches!(Options::new(self.rest).into_end(), End::Payload(_) | End::NoPayload)
     }
 
-    /// Whether a template has the shape of this message but for its type and token, and what stands in its holes.
-    #[inline]
-    pub(super) fn matches(&self, template: &Template, outline: &[u8]) -> Option<Values<'p>> {
+    /// The payload, if a template has the shape of this message but for its type and token. Tells what stands in its holes.
+    #[inline(always)]
+    pub(super) fn matches(
+        &self,
+        template: &Template,
+        outline: &[u8],
+        x: &mut Fields<'p>,
+    ) -> Option<&'p [u8]> {
         if template.code != self.code {
             return None;
         }
@@ -128,14 +125,11 @@ impl<'p> Message<'p> {
         if !same_length {
             return None;
         }
-        let mut values = Values { numbers: [0; MAX_DYNAMIC], octets: [&[]; MAX_DYNAMIC], payload: &[] };
-        let behind = if template.is_plain {
+        payload(if template.is_plain() {
             self.rest.strip_prefix(outline)?
         } else {
-            fill(&mut values, self.rest, outline)?
-        };
-        values.payload = payload(behind)?;
-        Some(values)
+            fill(x, self.rest, outline, template.holes)?
+        })
     }
 
     /// The UDP checksum as it ought to be needs to know where the payload begins.
@@ -156,13 +150,14 @@ pub(super) fn payload(behind: &[u8]) -> Option<&[u8]> {
 }
 
 /// Walks options and outline side by side, and returns what follows both.
-fn fill<'p>(values: &mut Values<'p>, mut rest: &'p [u8], outline: &[u8]) -> Option<&'p [u8]> {
-    let mut places = values.numbers.iter_mut().zip(&mut values.octets);
-    for entry in Entries::new(outline) {
-        if let Class::Static(_) = entry.class {
-            rest = rest.strip_prefix(entry.octets)?;
-            continue;
-        }
+fn fill<'p>(x: &mut Fields<'p>, mut rest: &'p [u8], outline: &[u8], holes: u8) -> Option<&'p [u8]> {
+    x.holes = Holes::of(outline, holes);
+    let mut done = 0;
+    for ((hole, number), octets) in x.holes.as_slice().iter().zip(&mut x.numbers).zip(&mut x.octets) {
+        let (at, end) = hole.place();
+        rest = rest.strip_prefix(outline.get(done..at)?)?;
+        done = end;
+        let entry = Entries::new(outline.get(at..end)?).next()?;
         // An option starts neither with the marker nor with nothing.
         if *rest.first()? == PAYLOAD_MARKER {
             return None;
@@ -172,10 +167,9 @@ fn fill<'p>(values: &mut Values<'p>, mut rest: &'p [u8], outline: &[u8]) -> Opti
             return None;
         }
         rest = behind;
-        let (number, octets) = places.next()?;
         match entry.class {
             Class::Counted | Class::Lsb | Class::Step(_) => {
-                *number = uint(value, if entry.number == OBSERVE { 3 } else { 4 })?;
+                *number = uint(value, if hole.is_observe { 3 } else { 4 })?;
             }
             Class::Block(low) | Class::BlockOfRequest(low) => {
                 let block = uint(value, 3)?;
@@ -195,7 +189,7 @@ fn fill<'p>(values: &mut Values<'p>, mut rest: &'p [u8], outline: &[u8]) -> Opti
             Class::Irregular(_) | Class::Variable | Class::Prefix(..) | Class::Static(_) => return None,
         }
     }
-    Some(rest)
+    rest.strip_prefix(outline.get(done..)?)
 }
 
 /// A uint in its shortest form, of at most so many octets.

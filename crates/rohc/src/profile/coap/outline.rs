@@ -8,11 +8,19 @@
 use thinair_wire::coder::{Reader, Writer};
 use thinair_wire::header::coap;
 
+use super::OBSERVE;
+
 /// Most options of an outline that change.
 pub const MAX_DYNAMIC: usize = 4;
 
 /// Most octets of an outline.
 pub const MAX_OUTLINE: usize = 112;
+
+/// Bits of the NUM of a Block option. RFC 7959, section 2.2.
+pub(super) const NUM_MASK: u32 = 0xF_FFFF;
+
+/// Bits of the sequence number of Observe. RFC 7641, section 3.4.
+pub(super) const OBSERVE_MASK: u32 = 0xFF_FFFF;
 
 /// What the first octet of a dynamic option starts with.
 const ESCAPE: u8 = 0xF0;
@@ -55,18 +63,117 @@ mod number {
     pub(super) const PREFIX: u8 = 9;
 }
 
-impl Class<'_> {
+/// How a dynamic option changes: its class, without what the outline knows of its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Counted,
+    Lsb,
+    Step(u8),
+    Block,
+    BlockOfRequest,
+    PartialIv,
+    /// So many octets, in every packet.
+    Octets(u8),
+    Variable,
+}
+
+/// A dynamic option.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hole {
+    pub(super) kind: Kind,
+    pub(super) is_observe: bool,
+    /// Where its entry lies in the outline.
+    at: u8,
+    end: u8,
+}
+
+impl Hole {
     /// Whether a packet or a reference gives a number for it.
-    pub(super) fn is_number(&self) -> bool {
-        match self {
-            Self::Counted
-            | Self::Lsb
-            | Self::Step(_)
-            | Self::Block(_)
-            | Self::BlockOfRequest(_)
-            | Self::PartialIv(..) => true,
-            Self::Static(_) | Self::Irregular(_) | Self::Variable | Self::Prefix(..) => false,
+    #[inline]
+    pub(super) fn is_number(self) -> bool {
+        !matches!(self.kind, Kind::Octets(_) | Kind::Variable)
+    }
+
+    /// Whether a template keeps an anchor for it.
+    #[inline]
+    pub(super) fn has_anchor(self) -> bool {
+        matches!(self.kind, Kind::Counted | Kind::Block | Kind::PartialIv)
+    }
+
+    /// Where its entry lies in the outline.
+    #[inline]
+    pub(super) fn place(self) -> (usize, usize) {
+        (usize::from(self.at), usize::from(self.end))
+    }
+
+    /// The bits of its number.
+    #[inline]
+    pub(super) fn mask(self) -> u32 {
+        match self.kind {
+            Kind::Block => NUM_MASK,
+            _ if self.is_observe => OBSERVE_MASK,
+            _ => u32::MAX,
         }
+    }
+}
+
+/// The dynamic options of an outline, in their order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Holes {
+    holes: [Hole; MAX_DYNAMIC],
+    count: u8,
+}
+
+impl Holes {
+    pub(super) const NONE: Self = Self {
+        holes: [Hole { kind: Kind::Counted, is_observe: false, at: 0, end: 0 }; MAX_DYNAMIC],
+        count: 0,
+    };
+
+    /// The first `count` dynamic options of an outline.
+    #[inline]
+    pub(super) fn of(outline: &[u8], count: u8) -> Self {
+        let mut holes = Self::NONE;
+        let mut entries = Entries::new(outline);
+        while holes.count < count
+            && let Some(entry) = entries.next()
+        {
+            holes.push(&entry, outline.len() - entries.octets.len());
+        }
+        holes
+    }
+
+    /// Adds the option of an entry that ends there in the outline, if it is dynamic.
+    #[inline]
+    fn push(&mut self, entry: &Entry<'_>, end: usize) {
+        let kind = match entry.class {
+            Class::Static(_) => return,
+            Class::Counted => Kind::Counted,
+            Class::Lsb => Kind::Lsb,
+            Class::Step(step) => Kind::Step(step),
+            Class::Block(_) => Kind::Block,
+            Class::BlockOfRequest(_) => Kind::BlockOfRequest,
+            Class::PartialIv(..) => Kind::PartialIv,
+            Class::Irregular(len) => Kind::Octets(len),
+            Class::Prefix(len, prefix) => Kind::Octets(len.saturating_sub(prefix.len() as u8)),
+            Class::Variable => Kind::Variable,
+        };
+        if let Some(hole) = self.holes.get_mut(usize::from(self.count)) {
+            let at = (end - entry.octets.len()) as u8;
+            *hole = Hole { kind, is_observe: entry.number == OBSERVE, at, end: end as u8 };
+            self.count += 1;
+        }
+    }
+
+    #[inline]
+    pub(super) fn as_slice(&self) -> &[Hole] {
+        self.holes.get(..usize::from(self.count)).unwrap_or_default()
+    }
+
+    /// Whether a number is told by its distance from the last one.
+    #[inline]
+    pub(super) fn has_step(&self) -> bool {
+        self.as_slice().iter().any(|hole| matches!(hole.kind, Kind::Step(_)))
     }
 }
 
@@ -100,7 +207,7 @@ impl<'o> Entries<'o> {
 impl<'o> Iterator for Entries<'o> {
     type Item = Entry<'o>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Entry<'o>> {
         let start = self.octets;
         let (&first, behind) = start.split_first()?;
@@ -116,7 +223,7 @@ impl<'o> Iterator for Entries<'o> {
 }
 
 /// The option at the start of some octets: its delta, its value, and what follows it.
-#[inline]
+#[inline(always)]
 pub(super) fn option_at(octets: &[u8]) -> Option<(u32, &[u8], &[u8])> {
     let (&first, behind) = octets.split_first()?;
     let (delta, length) = (first >> 4, first & 0x0F);
@@ -125,6 +232,12 @@ pub(super) fn option_at(octets: &[u8]) -> Option<(u32, &[u8], &[u8])> {
         let (value, behind) = behind.split_at_checked(usize::from(length))?;
         return Some((u32::from(delta), value, behind));
     }
+    long_option_at(octets)
+}
+
+/// [`option_at`] where delta or length have octets of their own.
+#[cold]
+fn long_option_at(octets: &[u8]) -> Option<(u32, &[u8], &[u8])> {
     let mut reader = Reader::contiguous(octets);
     let (mut delta, mut value) = (0, [].as_slice());
     coap::option(&mut reader, &mut delta, &mut value).ok()?;

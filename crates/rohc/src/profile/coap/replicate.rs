@@ -1,9 +1,9 @@
 //! Beginning a flow with a provisioned base. Section 10 of `docs/coap-profile.md`.
 
-use super::Differences;
 use super::compress::{Context, Memory};
 use super::message::Message;
 use super::state::{ChecksumMode, MessageIdMode, Path, TokenMode};
+use super::{Differences, Fields};
 use crate::channel::Integrity;
 use crate::compressor::CompressorConfig;
 
@@ -61,7 +61,7 @@ impl Context {
                         && template.message_id != MessageIdMode::OfRequest
                         && template.token_mode != TokenMode::OfRequest
                         && !template.refers
-                        && message.matches(&template, outline).is_some()
+                        && message.matches(&template, outline, &mut Fields::new(0)).is_some()
                 })
             });
             let Some(template) = template else { continue };

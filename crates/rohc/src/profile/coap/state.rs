@@ -134,8 +134,8 @@ pub struct Template {
     /// Where its outline lies in the arena.
     pub(super) at: u8,
     pub(super) len: u8,
-    /// The outline has no dynamic option.
-    pub(super) is_plain: bool,
+    /// Dynamic options of the outline.
+    pub(super) holes: u8,
     /// Its packets name a message of the other direction.
     pub(super) refers: bool,
     /// CRC states over what is constant: CRC-3, CRC-7, CRC-8.
@@ -170,7 +170,7 @@ impl Template {
         names: false,
         at: 0,
         len: 0,
-        is_plain: true,
+        holes: 0,
         refers: false,
         check: [0; 3],
         anchors: [0; REFERENCES],
@@ -191,10 +191,17 @@ impl Template {
         matches!(message_type, Type::Confirmable | Type::NonConfirmable)
     }
 
+    /// Whether the outline has no dynamic option.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.holes == 0
+    }
+
     /// Sets what follows from the other fields and the outline.
     pub(super) fn settle(&mut self, outline: &[u8]) {
         self.len = outline.len() as u8;
-        self.is_plain = Entries::new(outline).all(|entry| matches!(entry.class, Class::Static(_)));
+        let dynamic = Entries::new(outline).filter(|entry| !matches!(entry.class, Class::Static(_)));
+        self.holes = dynamic.count() as u8;
         if matches!(self.token_mode, TokenMode::CountedUint | TokenMode::OfRequest) {
             // Its tokens have no length of their own. Checks cover the length, and must not depend on which packets
             // have arrived.
@@ -429,7 +436,7 @@ impl State {
     }
 
     /// Takes over what a packet says: it was sent, or verified.
-    #[inline]
+    #[inline(always)]
     pub(super) fn accept(&mut self, x: &Fields<'_>, pool: &mut Templates<'_>) {
         let low = x.msn as u16;
         let carries = x.carries;
@@ -454,17 +461,11 @@ impl State {
             }
         }
         template.used = x.msn;
-        let at = usize::from(template.at);
-        if carries.token || !template.is_plain {
-            let outline = self.arena.get(at..at + usize::from(template.len)).unwrap_or_default();
-            let (token, anchors, last) = header::anchors(template, outline, x);
-            if let (true, Some(token)) = (carries.token, token) {
-                template.token = token;
-            }
-            if carries.numbers {
-                template.anchors = anchors;
-            }
-            self.last_number = last.unwrap_or(self.last_number);
+        if carries.token || carries.numbers {
+            header::set_anchors(template, x);
+        }
+        if !template.is_plain() {
+            self.last_number = x.observed().unwrap_or(self.last_number);
         }
     }
 
