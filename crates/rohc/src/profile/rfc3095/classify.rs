@@ -195,7 +195,8 @@ impl<'p> Plan<'p> {
                 ProfileId::Rtp | ProfileId::Coap2015 => ProfileId::Udp,
                 ProfileId::RtpUdpLite => ProfileId::UdpLite,
                 ProfileId::Udp | ProfileId::UdpLite | ProfileId::Esp => ProfileId::Ip,
-                ProfileId::Ip | ProfileId::Uncompressed | ProfileId::Tcp | ProfileId::Coap => return false,
+                // Nothing is below it, and profiles of other RFCs are none of these.
+                _ => return false,
             };
             (self.coap, self.header_len) = (None, self.ip_end + Udp::LEN);
             if self.profile == ProfileId::Ip {

@@ -1,0 +1,87 @@
+//! Profile 0x00F0, a toy that shows what a profile is made of: packets of IPv6 whose Next Header is 253, for experiments
+//! (RFC 3692).
+//!
+//! This file knows which packets the profile takes and how they look on the link. [`Sender`] is a context at the compressor,
+//! [`Receiver`] one at the decompressor.
+//!
+//! A flow has one IPv6 header, but for its Payload Length, which is inferred. Two formats carry it: `IR` says it as a whole, `UO-0`
+//! relies on it. There is no IR-DYN, as nothing is dynamic. MSN counts packets from the last IR packet, modulo 16.
+
+mod receiver;
+mod sender;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
+use thinair_wire::coder::{Coder, Step};
+use thinair_wire::crc::Check;
+use thinair_wire::header::chain::{HeaderChain, IpHeader};
+use thinair_wire::header::ipv6::Ipv6;
+
+use crate::compressor::Key;
+use crate::profile::ProfileId;
+
+pub(crate) use receiver::Receiver;
+pub(crate) use sender::Sender;
+
+/// "Use for experimentation and testing" (IANA, Protocol Numbers).
+const NEXT_HEADER: u8 = 253;
+
+/// First octet of an IR packet. RFC 5795, section 5.2.2.1, with the bit that is left to the profile zero.
+const IR: u8 = 0b1111_1100;
+
+/// `IR`: the IPv6 header. CRC-8 over the ROHC header (RFC 3095, section 5.9.1).
+fn ir<'p, C: Coder<'p>>(c: &mut C, header: &mut Ipv6) -> Step {
+    c.discriminator(8, u32::from(IR))?;
+    c.discriminator(8, u32::from(ProfileId::Toy.low_octet()))?;
+    c.crc("CRC", 8)?;
+    header.code(c)
+}
+
+/// `UO-0`: MSN. CRC-3 over the IPv6 header and an octet with the MSN.
+fn uo_0<'p, C: Coder<'p>>(c: &mut C, msn: &mut u8) -> Step {
+    c.discriminator(1, 0b0)?;
+    c.uint("MSN", 4, msn)?;
+    c.crc("CRC", 3)
+}
+
+/// CRC-3 of `UO-0`.
+fn crc3(header: Ipv6, msn: u8) -> u8 {
+    let mut octets = [0; Ipv6::LEN];
+    // There is room for it.
+    let _ = header.write(&mut octets, 0);
+    Check::Crc3.update(Check::Crc3.of(&octets), &[msn])
+}
+
+/// What the packets of a flow have in common: their IPv6 header with zero for Payload Length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Flow(Ipv6);
+
+impl Flow {
+    /// The flow of a packet, and its payload. `None` if the packet goes by another profile.
+    fn of<'p>(chain: &HeaderChain<'p>) -> Option<(Self, &'p [u8])> {
+        let [ip] = chain.ips() else { return None };
+        let IpHeader::V6(header) = ip.header else { return None };
+        if header.next_header != NEXT_HEADER || ip.oddity.is_some() {
+            return None;
+        }
+        Some((Self(Ipv6 { payload_length: 0, ..header }), chain.packet().get(Ipv6::LEN..)?))
+    }
+
+    /// The header in front of a payload. `None` if that is longer than the field can say.
+    fn header(&self, payload: &[u8]) -> Option<Ipv6> {
+        Some(Ipv6 { payload_length: payload.len().try_into().ok()?, ..self.0 })
+    }
+}
+
+impl Key for Flow {
+    fn key(&self, mut word: impl FnMut(u64)) {
+        let header = &self.0;
+        for address in [header.source, header.destination].map(u128::from_be_bytes) {
+            word((address >> 64) as u64);
+            word(address as u64);
+        }
+        let class_and_hops = u64::from(header.traffic_class) << 8 | u64::from(header.hop_limit);
+        word(u64::from(header.flow_label) << 32 | class_and_hops << 8 | ProfileId::Toy as u64);
+    }
+}

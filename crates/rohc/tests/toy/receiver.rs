@@ -1,0 +1,146 @@
+//! A context at the decompressor: nothing of a packet is kept before its CRC is found right.
+
+use thinair_wire::coder::{Reader, Tracer};
+use thinair_wire::header::ipv6::Ipv6;
+
+use super::{Flow, IR, crc3, ir, uo_0};
+use crate::arrival::Moment;
+use crate::cid::Cid;
+use crate::contexts::ContextState;
+use crate::decompressor::{
+    Decompressor, DecompressorConfig, Failure, Incoming, Policy, Problem, ReceiverContext, Shared, Traced,
+    Verified, on_failure, verify_crc8,
+};
+use crate::feedback::{AckType, Feedback};
+use crate::mode::Mode;
+use crate::packet::Header;
+use crate::profile::{Format, ProfileId};
+use crate::state::DecompressorState;
+
+/// The context of one flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Receiver {
+    flow: Flow,
+    msn: u8,
+    state: DecompressorState,
+    /// The outcome of the last 16 packets: 1 is a failure.
+    failures: u16,
+}
+
+impl ReceiverContext for Receiver {
+    fn new(_: ProfileId) -> Self {
+        Self { flow: Flow::default(), msn: 0, state: DecompressorState::Nc, failures: 0 }
+    }
+
+    fn profile(&self) -> ProfileId {
+        ProfileId::Toy
+    }
+
+    fn initialize<'m>(
+        decompressor: &mut Decompressor<'m>,
+        profile: ProfileId,
+        packet: Incoming<'_, '_, 'm>,
+        out: &mut [u8],
+    ) -> Result<Verified, Problem> {
+        let mut reader = Reader::new(packet.header.first, packet.header.rest);
+        let mut header = Ipv6::default();
+        ir(&mut reader, &mut header).map_err(|_| Failure::Malformed)?;
+        verify_crc8(packet.header, &reader, Format::Ir)?;
+        let payload = reader.remaining();
+        let mut context = Self::new(profile);
+        context.flow = Flow(Ipv6 { payload_length: 0, ..header });
+        context.state.on_success();
+        // The CRC does not cover the payload, so a packet that was cut short is found out here.
+        if context.flow.header(payload) != Some(header) {
+            return Err(Failure::Malformed.into());
+        }
+        let verified = deliver(packet.header, Format::Ir, header, payload, out)?;
+        decompressor.set(packet.header.cid, context);
+        Ok(verified)
+    }
+
+    fn decompress<'m>(
+        &mut self,
+        packet: Incoming<'_, '_, 'm>,
+        _: &DecompressorConfig,
+        _: &mut Shared<'m>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let mut reader = Reader::new(packet.header.first, packet.header.rest);
+        let mut msn = 0;
+        uo_0(&mut reader, &mut msn).map_err(|_| Failure::Malformed)?;
+        match self.state {
+            DecompressorState::Fc => {}
+            DecompressorState::Nc | DecompressorState::Sc => return Err(Failure::NotAllowed(Format::Uo0)),
+        }
+        let payload = reader.remaining();
+        let header = self.flow.header(payload).ok_or(Failure::Malformed)?;
+        if reader.crc_read() != Some((3, crc3(header, msn))) {
+            return Err(Failure::Crc(Format::Uo0));
+        }
+        let verified = deliver(packet.header, Format::Uo0, header, payload, out)?;
+        self.msn = msn;
+        Ok(verified)
+    }
+
+    fn dissect<'p>(
+        &self,
+        packet: &Header<'p>,
+        _: &DecompressorConfig,
+        _: &Shared<'_>,
+        tell: &mut dyn FnMut(Traced<'p>),
+    ) -> Option<Format> {
+        let mut tracer = Tracer::new(Reader::new(packet.first, packet.rest), tell);
+        match packet.first {
+            IR => {
+                let _ = ir(&mut tracer, &mut Ipv6::default());
+                Some(Format::Ir)
+            }
+            0..0x80 => {
+                let _ = uo_0(&mut tracer, &mut 0_u8);
+                Some(Format::Uo0)
+            }
+            _ => None,
+        }
+    }
+
+    fn shown(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
+        let (profile, state, sn) = (ProfileId::Toy, self.state.name(), Some(u32::from(self.msn)));
+        ContextState { cid, profile, state, mode: config.mode, sn }
+    }
+
+    fn note_success(&mut self, _: u8, format: Format, _: Mode) -> bool {
+        self.failures <<= 1;
+        format == Format::Ir
+    }
+
+    /// All there is to repair is the static context, and an IR packet does that.
+    fn note_failure(
+        &mut self,
+        _: Moment,
+        _: u8,
+        _: Option<&Failure>,
+        policy: &Policy<'_>,
+    ) -> Option<AckType> {
+        self.failures = self.failures << 1 | 1;
+        on_failure(&mut self.state, policy.nack().is_reached(self.failures), false, true)
+    }
+
+    fn complete(&mut self, element: Feedback, _: Option<Format>, _: &DecompressorConfig) -> Feedback {
+        let sn_bits = if self.state == DecompressorState::Nc { 0 } else { 4 };
+        Feedback { sn: u32::from(self.msn), sn_bits, mode: None, ..element }
+    }
+}
+
+/// Writes a verified packet.
+fn deliver(
+    packet: &Header<'_>,
+    format: Format,
+    header: Ipv6,
+    payload: &[u8],
+    out: &mut [u8],
+) -> Result<Verified, Failure> {
+    let no_room = |_| Failure::NoRoom(Ipv6::LEN + payload.len());
+    let len = header.write(out, 0).map_err(no_room)?;
+    Verified::deliver(packet, format, len, payload, out)
+}

@@ -1,0 +1,146 @@
+//! A context at the compressor: IR packets at its beginning, at a refresh, and where the decompressor asks for one; else `UO-0`.
+
+use thinair_wire::coder::Writer;
+use thinair_wire::header::ipv6::Ipv6;
+use thinair_wire::time::Instant;
+
+use super::{Flow, crc3, ir, uo_0};
+use crate::cid::Cid;
+use crate::compressor::{
+    CompressError, Compressed, Compressor, CompressorConfig, Outgoing, Refused, SenderContext, Shared,
+};
+use crate::contexts::ContextState;
+use crate::feedback::{AckType, Feedback, Form};
+use crate::framing::Frame;
+use crate::mode::Mode;
+use crate::profile::{Format, ProfileId};
+use crate::refresh::{Due, Refresh, Timer};
+
+/// The context of one flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sender {
+    flow: Flow,
+    msn: u8,
+    /// IR packets still to be sent before `UO-0`.
+    ir_left: u8,
+    /// The decompressor has answered.
+    two_way: bool,
+    timer: Timer,
+}
+
+impl SenderContext for Sender {
+    fn compress_packet<'m>(
+        compressor: &mut Compressor<'m>,
+        packet: &mut Outgoing<'_, '_, 'm>,
+        out: &mut [u8],
+    ) -> Option<Result<Compressed, CompressError>> {
+        if !compressor.config.channel.profiles().has(ProfileId::Toy) {
+            return None;
+        }
+        let (flow, payload) = Flow::of(packet.chain)?;
+        let hash = compressor.flows.hash(&flow);
+        let found = compressor.flows.find::<Self>(hash, |_, context| context.flow == flow);
+        let cid = match found {
+            Some(cid) => cid,
+            None => compressor.begin_toy(packet, flow, hash)?,
+        };
+        if compressor.flows.rests(cid) {
+            return None;
+        }
+        compressor.flows.touch(cid);
+        let context = compressor.flows.context_mut::<Self>(cid)?;
+        let done = context.compress(packet.now, payload, cid, &compressor.config, out);
+        if let Ok(compressed) = &done {
+            compressor.note_cost(compressed);
+        }
+        Refused::or_none(done, out).transpose()
+    }
+
+    fn form(&self) -> Form {
+        Form::Rfc3095
+    }
+
+    fn receive_feedback(
+        &mut self,
+        _: Instant,
+        feedback: &Feedback,
+        _: &CompressorConfig,
+        _: &mut Shared<'_>,
+    ) -> Option<Cid> {
+        self.two_way = true;
+        match feedback.ack {
+            AckType::Ack => {}
+            AckType::Nack | AckType::StaticNack => self.ir_left = self.ir_left.max(1),
+        }
+        None
+    }
+
+    fn restart(&mut self, config: &CompressorConfig, _: &mut Shared<'_>) {
+        self.ir_left = config.repetitions;
+    }
+
+    fn shown(&self, cid: Cid) -> ContextState {
+        let state = if self.ir_left > 0 { "IR" } else { "SO" };
+        let mode = Mode::with_feedback(self.two_way);
+        ContextState { cid, profile: ProfileId::Toy, state, mode, sn: Some(u32::from(self.msn)) }
+    }
+}
+
+impl Compressor<'_> {
+    /// A context for a new flow; `None` if that goes by another profile.
+    fn begin_toy(&mut self, packet: &Outgoing<'_, '_, '_>, flow: Flow, hash: u32) -> Option<Cid> {
+        let pair = self.flows.pair(packet.chain.packet());
+        if self.flows.is_rejected(hash, packet.now) || !self.flows.admits(pair) {
+            return None;
+        }
+        let cid = self.flows.claim(hash, pair)?;
+        self.release(cid);
+        let (ir_left, timer) = (self.config.repetitions, Timer::start(packet.now));
+        self.flows.set(cid, Sender { flow, msn: 0, ir_left, two_way: false, timer });
+        Some(cid)
+    }
+}
+
+impl Sender {
+    /// Compresses a packet of the flow.
+    fn compress(
+        &mut self,
+        now: Instant,
+        payload: &[u8],
+        cid: Cid,
+        config: &CompressorConfig,
+        out: &mut [u8],
+    ) -> Result<Compressed, Refused> {
+        let mut header = self.flow.header(payload).ok_or(Refused::ByThisPacket)?;
+        let policy = if self.two_way { &config.refresh_two_way } else { &config.refresh };
+        let refresh = self.timer.tick(now, policy) == Due::Everything && self.ir_left == 0;
+        if refresh {
+            self.ir_left = match policy {
+                Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
+                Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => 1,
+            };
+        }
+        let is_ir = self.ir_left > 0;
+        let (format, mut msn) = if is_ir { (Format::Ir, 0) } else { (Format::Uo0, (self.msn + 1) & 0xF) };
+
+        let frame = Frame::new(cid, config.channel.cids());
+        let mut writer = Writer::new(out, frame.len());
+        // Writing refuses nothing: every value has its place.
+        let _ = if is_ir { ir(&mut writer, &mut header) } else { uo_0(&mut writer, &mut msn) };
+        if !is_ir {
+            writer.fill_crc(crc3(header, msn));
+        }
+        let header_out = writer.finish()?;
+        let len = frame.close(header_out, payload, out)?;
+        if is_ir {
+            frame.fill_crc8(header_out, out);
+        }
+
+        self.msn = msn;
+        self.ir_left = self.ir_left.saturating_sub(1);
+        let (profile, header_in) = (ProfileId::Toy, Ipv6::LEN);
+        let compressed = Compressed { cid, profile, format, header_in, header_out, len, refresh };
+        self.timer.sent(now, &compressed, is_ir, policy);
+        Ok(compressed)
+    }
+}
