@@ -4,9 +4,8 @@
 //! `Compressor::compress` and of one of `Decompressor::decompress`. It needs valgrind and `gungraun-runner` in the
 //! version of the `gungraun` crate; `make bench` installs both. Flows settle before the count begins, with the
 //! default refresh: the packet measured is the first of the named format behind the 16th packet, except where the
-//! name says otherwise. Payloads have 9 octets, CIDs are small. The bar for UDP over IPv4 in steady state
-//! (`udp_ipv4_uo_0`) is 800 on each side, over IPv6 900, for RTP (`rtp_udp_ipv4_uo_0`) 1,200; for CoAP (`coap_...`), whose payloads have at most 20 octets,
-//! it is 1,200, for TCP (`tcp_...`) 1,800. The second number of a line is that of the run before. The benchmark `numbers` puts the counts of
+//! name says otherwise. Payloads have 9 octets, those of CoAP (`coap_...`) at most 20; CIDs are small. The second number of a line
+//! is that of the run before. The benchmark `figures` puts the counts of
 //! steady state beside those of rohc-lib. `scripts/instructions` holds all counts against those on record, in `instructions.txt`.
 //!
 //! For comparison, rohc-lib (master of 2019-09-24; for UDP/IPv4 and RTP the best of its releases) in steady state, per

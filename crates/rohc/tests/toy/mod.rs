@@ -61,7 +61,7 @@ impl Flow {
     /// The flow of a packet, and its payload. `None` if the packet goes by another profile.
     fn of<'p>(chain: &HeaderChain<'p>) -> Option<(Self, &'p [u8])> {
         let [ip] = chain.ips() else { return None };
-        let IpHeader::V6(header) = ip.header else { return None };
+        let IpHeader::V6(header) = ip.header() else { return None };
         if header.next_header != NEXT_HEADER || ip.oddity.is_some() {
             return None;
         }

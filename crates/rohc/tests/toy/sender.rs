@@ -53,7 +53,10 @@ impl SenderContext for Sender {
         if let Ok(compressed) = &done {
             compressor.note_cost(compressed);
         }
-        Refused::or_none(done, out).transpose()
+        match done {
+            Err(Refused::ByThisPacket) => None,
+            done => Some(done.map_err(|_| CompressError::OutputTooSmall { have: out.len() })),
+        }
     }
 
     fn form(&self) -> Form {

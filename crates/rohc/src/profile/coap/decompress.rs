@@ -575,7 +575,7 @@ impl Fields<'_> {
     #[inline]
     pub(super) fn observed(&self) -> Option<u32> {
         let dynamic = self.holes.as_slice().iter().zip(self.numbers);
-        dynamic.filter(|(hole, _)| hole.is_observe && hole.is_number()).last().map(|(_, number)| number)
+        dynamic.rev().find(|(hole, _)| hole.is_observe && hole.is_number()).map(|(_, number)| number)
     }
 
     /// NUM of the Block option of a packet, where it counts.
