@@ -201,7 +201,7 @@ fn serve_coap(arguments: &Arguments) -> anyhow::Result<()> {
     let max_body = arguments.max_body as usize;
     let mut settings = Settings::secured(vec![listen], max_body, usize::from(arguments.max_connections));
     if arguments.trust_addresses {
-        settings.endpoint.amplification = None;
+        settings.endpoint.policy.amplification = None;
     }
     let mut site = Site::new();
     site.add(Files::open(&arguments.folder, max_body, false)?.bare());

@@ -18,7 +18,7 @@ use gungraun::{
     Callgrind, EventKind, LibraryBenchmarkConfig, OutputFormat, library_benchmark, library_benchmark_group,
     main,
 };
-use thinair_coap::{Builder, Code, Config, Endpoint, Event, Response, Token, Type, number};
+use thinair_coap::{Builder, Code, Config, Endpoint, Event, Limits, Response, Token, Type, number};
 use thinair_wire::time::Instant;
 
 /// Exchanges that are measured, and exchanges in front of them.
@@ -71,7 +71,7 @@ impl Server {
     /// Never freed: what is measured frees nothing.
     fn ready(peers: u16) -> &'static mut Self {
         let mut random = 0_u64;
-        let config = Config { max_peers: 2_000, ..Config::default() };
+        let config = Config { limits: Limits { max_peers: 2_000, ..Limits::default() }, ..Config::default() };
         let endpoint = Endpoint::new(config, move || {
             random = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
             random

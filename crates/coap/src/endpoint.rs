@@ -141,7 +141,7 @@ pub struct Counters {
     /// Messages that were sent again.
     pub retransmissions: u64,
     /// Messages that were forgotten before EXCHANGE_LIFETIME was over: raise
-    /// [`Config::remembered`](crate::Config::remembered).
+    /// [`Limits::remembered`](crate::Limits::remembered).
     pub forgotten_early: u64,
     /// Replies and messages that were dropped for want of room.
     pub dropped: u64,
@@ -155,23 +155,25 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// `random` gives 64 random bits at a time: for Message IDs, dither, Tokens, Echo values. On the Internet they must be
     /// hard to guess, in a simulation they come from a seed.
     pub fn new(config: Config, mut random: impl FnMut() -> u64 + Send + 'static) -> Self {
-        let lifetimes =
-            [nanos(config.transmission.exchange_lifetime()), nanos(config.transmission.non_lifetime())];
+        let lifetimes = [
+            nanos(config.timing.transmission.exchange_lifetime()),
+            nanos(config.timing.transmission.non_lifetime()),
+        ];
         Self {
             lifetimes,
-            processing_delay: nanos(config.processing_delay),
-            peers: Peers::new(config.max_peers, random()),
-            remembered: Remembered::new(config.remembered),
-            octets: OctetRing::new(config.remembered_octets.max(config.max_message)),
+            processing_delay: nanos(config.timing.processing_delay),
+            peers: Peers::new(config.limits.max_peers, random()),
+            remembered: Remembered::new(config.limits.remembered),
+            octets: OctetRing::new(config.limits.remembered_octets.max(config.limits.max_message)),
             outgoing: VecDeque::new(),
-            flights: Slab::new(config.max_flights),
+            flights: Slab::new(config.limits.max_flights),
             by_message: BTreeMap::new(),
-            requests: Slab::new(config.max_requests),
+            requests: Slab::new(config.limits.max_requests),
             unacknowledged: Order::default(),
-            calls: Slab::new(config.max_calls),
+            calls: Slab::new(config.limits.max_calls),
             request_tag: 0,
             by_token: BTreeMap::new(),
-            observers: Slab::new(config.max_observers),
+            observers: Slab::new(config.limits.max_observers),
             by_observer: BTreeMap::new(),
             bodies: Bodies::default(),
             timers: BTreeSet::new(),
@@ -194,7 +196,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
 
     /// The next datagram, or the next octets of a stream, to send, written to the start of `out`. Nothing if there are none.
     ///
-    /// For datagrams, `out` has room for [`Config::max_message`] octets; a message that does not fit is dropped, as by a link with a
+    /// For datagrams, `out` has room for [`Limits::max_message`](crate::Limits::max_message) octets; a message that does not fit is dropped, as by a link with a
     /// smaller MTU.
     #[inline]
     pub fn poll_transmit(&mut self, _now: Instant, out: &mut [u8]) -> Option<Transmit<P>> {
@@ -278,7 +280,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// One more reply, if there is room.
     #[inline]
     fn reply(&mut self, outgoing: Outgoing) {
-        if self.outgoing.len() < self.config.max_replies {
+        if self.outgoing.len() < self.config.limits.max_replies {
             self.outgoing.push_back(outgoing);
         } else {
             self.counters.dropped += 1;

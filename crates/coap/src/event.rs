@@ -136,11 +136,11 @@ pub enum CallError {
         transmissions: u8,
     },
     /// The request was acknowledged, or was not confirmable, and no response came within
-    /// [`Config::response_timeout`](crate::Config::response_timeout).
+    /// [`Timing::response_timeout`](crate::Timing::response_timeout).
     NoResponse,
     /// The peer has rejected the request with a Reset: it does not speak CoAP, or lacks context.
     Reset,
-    /// The body of the response has more than [`Config::max_body`](crate::Config::max_body) octets.
+    /// The body of the response has more than [`Limits::max_body`](crate::Limits::max_body) octets.
     TooLarge {
         /// Octets that are allowed.
         limit: usize,
@@ -196,11 +196,11 @@ impl core::error::Error for CallError {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// [`Config::max_calls`](crate::Config::max_calls) are under way.
+    /// [`Limits::max_calls`](crate::Limits::max_calls) are under way.
     TooManyCalls,
-    /// [`Config::max_flights`](crate::Config::max_flights) messages wait.
+    /// [`Limits::max_flights`](crate::Limits::max_flights) messages wait.
     TooManyFlights,
-    /// [`Config::max_peers`](crate::Config::max_peers) are busy.
+    /// [`Limits::max_peers`](crate::Limits::max_peers) are busy.
     TooManyPeers,
     /// The code is not a method.
     NotAMethod(Code),
@@ -241,7 +241,7 @@ pub enum RespondError {
     NotAResponse(Code),
     /// An option has a value that cannot be said, or options and one block do not fit into a message.
     Option,
-    /// [`Config::max_flights`](crate::Config::max_flights) messages wait.
+    /// [`Limits::max_flights`](crate::Limits::max_flights) messages wait.
     TooManyFlights,
 }
 

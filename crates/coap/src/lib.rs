@@ -65,7 +65,7 @@ mod token;
 pub mod uri;
 
 pub use block::{Block, BlockSize};
-pub use config::{Config, Tokens};
+pub use config::{Config, Limits, Policy, Timing, Tokens};
 pub use endpoint::{Counters, Endpoint, PeerStatus, Transmit};
 pub use event::{
     CallError, CallId, Closing, Event, Gone, Observe, ObserverId, RequestError, RequestId, RespondError,

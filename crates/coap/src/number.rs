@@ -1,7 +1,7 @@
 //! Option Numbers, and what a number and the registry tell of an option. RFC 7252, section 5.10; RFC 7641; RFC 7959; RFC
 //! 7967; RFC 9175.
 //!
-//! Which options an application acts on is its own affair; see [`Config::recognised`](crate::Config::recognised).
+//! Which options an application acts on is its own affair; see [`Policy::recognised`](crate::Policy::recognised).
 
 /// If-Match: opaque, 0 to 8 octets, repeatable.
 pub const IF_MATCH: u16 = 1;

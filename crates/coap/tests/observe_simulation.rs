@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use thinair_coap::congestion::Algorithm;
-use thinair_coap::{BlockSize, CallId, Config, Endpoint, Event, ObserverId, Request, Response};
+use thinair_coap::{
+    BlockSize, CallId, Config, Endpoint, Event, ObserverId, Policy, Request, Response, Timing,
+};
 use thinair_link::Random;
 use thinair_wire::time::Instant;
 
@@ -135,8 +137,8 @@ impl World {
 fn the_last_state_arrives_in_the_end() {
     for (i, name) in Algorithm::NAMES.into_iter().enumerate() {
         let config = Config {
-            congestion: name.parse().unwrap(),
-            block_size: BlockSize::at_most(256),
+            timing: Timing { congestion: name.parse().unwrap(), ..Timing::default() },
+            policy: Policy { block_size: BlockSize::at_most(256), ..Policy::default() },
             ..Config::default()
         };
         for seed in 0..6 {

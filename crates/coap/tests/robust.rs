@@ -4,23 +4,26 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use thinair_coap::{Config, Endpoint, Event, Request, Response};
+use thinair_coap::{Config, Endpoint, Event, Limits, Policy, Request, Response};
 use thinair_link::Random;
 use thinair_wire::time::Instant;
 
 fn endpoint() -> Endpoint<u8> {
     let mut random = Random::new(1);
     let config = Config {
-        max_peers: 4,
-        max_requests: 8,
-        max_bodies: 10_000,
-        max_transfers: 4,
-        max_observers: 4,
-        remembered: 16,
-        remembered_octets: 4_096,
-        max_replies: 16,
-        max_stream_message: 2_000,
-        amplification: Some(3),
+        limits: Limits {
+            max_peers: 4,
+            max_requests: 8,
+            max_bodies: 10_000,
+            max_transfers: 4,
+            max_observers: 4,
+            remembered: 16,
+            remembered_octets: 4_096,
+            max_replies: 16,
+            max_stream_message: 2_000,
+            ..Limits::default()
+        },
+        policy: Policy { amplification: Some(3), ..Policy::default() },
         ..Config::default()
     };
     Endpoint::new(config, move || random.next_u64())

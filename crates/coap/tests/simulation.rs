@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use thinair_coap::congestion::Algorithm;
-use thinair_coap::{CallError, CallId, Config, Counters, Endpoint, Event, Request, RequestId, Response};
+use thinair_coap::{
+    CallError, CallId, Config, Counters, Endpoint, Event, Limits, Request, RequestId, Response, Timing,
+};
 use thinair_link::Random;
 use thinair_wire::time::Instant;
 
@@ -184,12 +186,11 @@ fn configurations() -> impl Iterator<Item = Config> {
     Algorithm::NAMES.into_iter().flat_map(|name| {
         [1, 4].map(|nstart| {
             let mut config = Config {
-                congestion: name.parse().unwrap(),
-                max_calls: 1_000,
-                max_flights: 1_000,
+                timing: Timing { congestion: name.parse().unwrap(), ..Timing::default() },
+                limits: Limits { max_calls: 1_000, max_flights: 1_000, ..Limits::default() },
                 ..Config::default()
             };
-            config.transmission.nstart = nstart;
+            config.timing.transmission.nstart = nstart;
             config
         })
     })
@@ -203,7 +204,7 @@ fn every_request_ends_once_and_none_is_done_twice() {
             let mut world = World::new(seed * 100 + i as u64, config, path, true);
             let calls = world.run(60, 20);
             let answered = check(&world, &calls);
-            assert!(answered >= 30, "{answered} of 60 answered: {:?}", config.congestion);
+            assert!(answered >= 30, "{answered} of 60 answered: {:?}", config.timing.congestion);
             assert!(world.counters()[1].duplicates > 0);
         }
     }
@@ -233,7 +234,12 @@ fn bodies_in_blocks_arrive_whole_over_a_bad_path() {
 #[test]
 fn a_mebibyte_arrives_over_a_bad_path() {
     let path = Path { loss: 10, duplicates: 10, least: 10, most: 50 };
-    let mut world = World::new(3, Config { remembered: 10_000, ..Config::default() }, path, false);
+    let mut world = World::new(
+        3,
+        Config { limits: Limits { remembered: 10_000, ..Limits::default() }, ..Config::default() },
+        path,
+        false,
+    );
     let calls = world.run(1, 1 << 20);
     assert_eq!(check(&world, &calls), 1);
 }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use thinair_coap::{CallError, CallId, Config, Endpoint, Event, Request, RequestId, Response};
+use thinair_coap::{CallError, CallId, Config, Endpoint, Event, Limits, Request, RequestId, Response};
 use thinair_link::Random;
 use thinair_wire::time::Instant;
 
@@ -95,7 +95,10 @@ fn run(seed: u64, breaks: bool, sizes: [usize; 2]) -> (usize, usize) {
     let mut random = Random::new(seed);
     let ends = [0, 1].map(|i| {
         let mut random = random.split();
-        let config = Config { max_stream_message: sizes[i], ..Config::default() };
+        let config = Config {
+            limits: Limits { max_stream_message: sizes[i], ..Limits::default() },
+            ..Config::default()
+        };
         Endpoint::new(config, move || random.next_u64())
     });
     let mut world = World {

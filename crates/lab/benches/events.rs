@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use thinair_coap::congestion::{Algorithm, Transmission};
-use thinair_coap::{Config, Request};
+use thinair_coap::{Config, Request, Timing};
 use thinair_lab::network::{Pace, Requests, Scenario, Transport};
 use thinair_link::preset::GPRS;
 use thinair_os::clock;
@@ -22,8 +22,11 @@ fn scenario() -> Scenario {
         clients: 1,
         transport: Transport::Udp { protection: 0 },
         config: Config {
-            congestion: Algorithm::Rfc7252,
-            transmission: Transmission { nstart: 100, ..Transmission::default() },
+            timing: Timing {
+                congestion: Algorithm::Rfc7252,
+                transmission: Transmission { nstart: 100, ..Transmission::default() },
+                ..Timing::default()
+            },
             ..Config::default()
         },
         requests: Requests {

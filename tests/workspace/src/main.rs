@@ -39,11 +39,7 @@ fn main() -> Result<()> {
         let name = path.file_stem().context("a program has a name")?.to_string_lossy().into_owned();
         let file = std::fs::read(path).with_context(|| path.display().to_string())?;
         let sizes = Sizes::of(&file).with_context(|| path.display().to_string())?;
-        let objects: Vec<_> = sizes
-            .objects
-            .iter()
-            .map(|(name, octets)| format!("{name} {octets}"))
-            .collect();
+        let objects: Vec<_> = sizes.objects.iter().map(|(name, octets)| format!("{name} {octets}")).collect();
         println!("{name:<14}{:>10}{:>10}   {}", sizes.flash, sizes.ram, objects.join(", "));
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use thinair_coap::congestion::{Algorithm, FasorConfig, Transmission};
-use thinair_coap::{BlockSize, Config, OptionList, Tokens, Uri, number};
+use thinair_coap::{BlockSize, Config, Limits, OptionList, Policy, Timing, Tokens, Uri, number};
 use thinair_wire::time::span;
 
 use super::names::{self, Value};
@@ -127,19 +127,20 @@ impl RequestOptions {
     pub(crate) fn config(&self) -> Config {
         let config = Config::default();
         let transmission = Transmission {
-            ack_timeout: self.ack_timeout.unwrap_or(config.transmission.ack_timeout),
-            ack_random_factor: self.ack_random_factor.unwrap_or(config.transmission.ack_random_factor),
-            max_retransmit: self.max_retransmit.unwrap_or(config.transmission.max_retransmit),
-            nstart: self.nstart.unwrap_or(config.transmission.nstart),
-            ..config.transmission
+            ack_timeout: self.ack_timeout.unwrap_or(config.timing.transmission.ack_timeout),
+            ack_random_factor: self.ack_random_factor.unwrap_or(config.timing.transmission.ack_random_factor),
+            max_retransmit: self.max_retransmit.unwrap_or(config.timing.transmission.max_retransmit),
+            nstart: self.nstart.unwrap_or(config.timing.transmission.nstart),
+            ..config.timing.transmission
         };
         Config {
-            transmission,
-            congestion: self.congestion.algorithm(),
-            block_size: self.block_size.unwrap_or(config.block_size),
-            max_body: self.max_body,
-            tokens: Tokens::Random(self.token_length),
-            ..config
+            timing: Timing { transmission, congestion: self.congestion.algorithm(), ..config.timing },
+            limits: Limits { max_body: self.max_body, ..config.limits },
+            policy: Policy {
+                block_size: self.block_size.unwrap_or(config.policy.block_size),
+                tokens: Tokens::Random(self.token_length),
+                ..config.policy
+            },
         }
     }
 

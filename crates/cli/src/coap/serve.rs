@@ -123,10 +123,10 @@ fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     let max_body = arguments.max_body as usize;
     let mut settings = Settings::secured(listen, max_body, usize::from(arguments.max_connections));
     if arguments.trust_addresses {
-        settings.endpoint.amplification = None;
+        settings.endpoint.policy.amplification = None;
     }
     if let Some(congestion) = arguments.congestion {
-        settings.endpoint.congestion = congestion;
+        settings.endpoint.timing.congestion = congestion;
     }
     let mut site = Site::new();
     site.add(Time::new());

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use thinair_coap::uri::Scheme;
-use thinair_coap::{Config, Request, Tokens, Uri};
+use thinair_coap::{Config, Limits, Policy, Request, Tokens, Uri};
 use thinair_os::Signals;
 use thinair_services::coap::client::{Ending, Flow, Report, Task, ask};
 
@@ -29,8 +29,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     request.options = uri.options();
     let task = Task {
         config: Config {
-            tokens: Tokens::Counting,
-            max_body: arguments.max_body as usize,
+            limits: Limits { max_body: arguments.max_body as usize, ..Limits::default() },
+            policy: Policy { tokens: Tokens::Counting, ..Policy::default() },
             ..Config::default()
         },
         limit: Some(arguments.timeout),

@@ -64,7 +64,7 @@ impl Bodies {
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
-    /// Octets of bodies that are held for peers, at most [`Config::max_bodies`](crate::Config::max_bodies).
+    /// Octets of bodies that are held for peers, at most [`Limits::max_bodies`](crate::Limits::max_bodies).
     pub const fn held_octets(&self) -> usize {
         self.bodies.octets()
     }
@@ -85,7 +85,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             return;
         }
         self.bodies.octets += octets.capacity();
-        let deadline = now + self.config.transfer_timeout;
+        let deadline = now + self.config.timing.transfer_timeout;
         self.timers.insert((deadline, Timed::Body(Way::Down, transfer)));
         self.bodies.downloads.insert(transfer, Held { code, options, octets, deadline });
         self.peers.pin(peer);
@@ -93,7 +93,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
 
     /// Makes room for one more transfer and for octets; false if there cannot be. `but` is not given up for it.
     fn make_room(&mut self, way: Way, octets: usize, but: Option<Transfer>) -> bool {
-        if octets > self.config.max_bodies {
+        if octets > self.config.limits.max_bodies {
             return false;
         }
         let oldest = |held: &BTreeMap<Transfer, Held>| {
@@ -101,12 +101,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             others.min_by_key(|(_, held)| held.deadline).map(|(transfer, held)| (held.deadline, *transfer))
         };
         if but.is_none()
-            && self.bodies.of(way).len() >= self.config.max_transfers.max(1)
+            && self.bodies.of(way).len() >= self.config.limits.max_transfers.max(1)
             && let Some((_, transfer)) = oldest(self.bodies.of(way))
         {
             self.drop_body(way, transfer);
         }
-        while self.bodies.octets + octets > self.config.max_bodies {
+        while self.bodies.octets + octets > self.config.limits.max_bodies {
             let up = oldest(&self.bodies.uploads).map(|(deadline, transfer)| (deadline, Way::Up, transfer));
             let down =
                 oldest(&self.bodies.downloads).map(|(deadline, transfer)| (deadline, Way::Down, transfer));
@@ -155,7 +155,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             }
         }
         self.timers.remove(&(held.deadline, Timed::Body(Way::Down, transfer)));
-        let deadline = now + self.config.transfer_timeout;
+        let deadline = now + self.config.timing.transfer_timeout;
         self.timers.insert((deadline, Timed::Body(Way::Down, transfer)));
         self.bodies.downloads.insert(transfer, Held { deadline, ..held });
         if !more {
@@ -191,7 +191,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             self.answer_plain(now, pending, Response::new(code::BAD_REQUEST).payload(&b"size of block"[..]));
             return None;
         }
-        let limit = self.config.max_body.min(self.config.max_bodies);
+        let limit = self.config.limits.max_body.min(self.config.limits.max_bodies);
         let end = block.offset() + payload.len();
         if end > limit || block.num == 0 && digest.size1.is_some_and(|size| size as usize > limit) {
             self.drop_body(Way::Up, transfer);
@@ -227,7 +227,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             return Some(Cow::Owned(octets));
         }
         self.bodies.octets += octets.capacity();
-        let deadline = now + self.config.transfer_timeout;
+        let deadline = now + self.config.timing.transfer_timeout;
         let held = Held { code: pending.method, options: OptionList::new(), octets, deadline };
         match self.bodies.uploads.insert(transfer, held) {
             Some(before) => {

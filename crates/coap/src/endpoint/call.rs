@@ -80,7 +80,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             .get(key)
             .and_then(|call| self.peers.get(call.peer))
             .is_some_and(|p| p.stream.is_some());
-        let limit = self.config.max_body;
+        let limit = self.config.limits.max_body;
         let call = self.calls.get_mut(key)?;
         let next = call.next(now, &message, digest, stream, limit);
         let abandoned = match next {

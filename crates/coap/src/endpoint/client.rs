@@ -133,12 +133,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             false => Token::of(value, len),
         };
         loop {
-            let random = match self.config.tokens {
+            let random = match self.config.policy.tokens {
                 Tokens::Counting => 0,
                 Tokens::Random(_) => self.random(),
             };
             let Some(peer) = self.peers.get_mut(peer_key) else { return Token::EMPTY };
-            match self.config.tokens {
+            match self.config.policy.tokens {
                 Tokens::Random(len) => {
                     // If short ones are taken, a longer one is not.
                     peer.token = peer.token.wrapping_add(1);
@@ -192,7 +192,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             if let Some(call) = self.calls.get_mut(key) {
                 call.flight = None;
             }
-            self.set_deadline(key, now + self.config.response_timeout);
+            self.set_deadline(key, now + self.config.timing.response_timeout);
         }
     }
 
@@ -251,7 +251,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             if stream == Some(false) && !fits {
                 // How large messages may be is not known yet.
                 self.calls.get_mut(key).ok_or(CallError::Cancelled)?.parked = true;
-                self.set_deadline(key, now + self.config.response_timeout);
+                self.set_deadline(key, now + self.config.timing.response_timeout);
                 return Ok(());
             }
             if call.upload.is_some() || !fits {
@@ -318,7 +318,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             if call.confirmable {
                 call.flight = None;
             }
-            self.set_deadline(key, now + self.config.response_timeout);
+            self.set_deadline(key, now + self.config.timing.response_timeout);
         }
     }
 

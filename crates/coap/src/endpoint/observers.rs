@@ -124,7 +124,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// has, or instead of the next retransmission; if it was notified a moment ago (RFC 7641, section 4.5.1: a round trip,
     /// or 3 s), in a moment. States in between are never sent. A response that is not a success ends the observation, and
     /// so does another Content-Format than that of the first response, in whose place 4.06 is sent (section 4.2). At least
-    /// every [`Config::confirm_notifications`](crate::Config::confirm_notifications) the
+    /// every [`Timing::confirm_notifications`](crate::Timing::confirm_notifications) the
     /// notification is confirmable, whatever is asked for.
     pub fn notify(
         &mut self,
@@ -145,7 +145,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             || response.options.as_options().content_format() == observer.format;
         let response = if same { response } else { &not_acceptable };
         let (peer, under_way) = (observer.peer, observer.flight.is_some());
-        let due = now.since(observer.confirmed) >= self.config.confirm_notifications;
+        let due = now.since(observer.confirmed) >= self.config.timing.confirm_notifications;
         let goes = observer.stream || response.code.class() != 2 || confirmable || due;
         if under_way || !goes && !self.is_to_be_confirmed(peer) && self.has_to_wait(now, peer) {
             let observer = self.observers.get_mut(id.0).ok_or(RespondError::Gone)?;

@@ -265,12 +265,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     #[cold]
     fn new_peer(&mut self, address: P) -> Option<Key> {
         let random = self.random();
-        let transmission = self.config.transmission;
+        let transmission = self.config.timing.transmission;
         self.peers.insert(Peer {
             address,
             message_id: random as u16,
             transmission,
-            controller: Controller::new(&self.config.congestion, &transmission),
+            controller: Controller::new(&self.config.timing.congestion, &transmission),
             in_flight: 0,
             waiting: VecDeque::new(),
             token: random >> 16,

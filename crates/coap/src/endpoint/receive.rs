@@ -21,7 +21,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// most one reply, and at most one event here; others wait at [`poll_event`](Self::poll_event).
     pub fn handle_datagram<'d>(&mut self, now: Instant, peer: P, datagram: &'d [u8]) -> Option<Event<'d, P>> {
         self.counters.received += 1;
-        let (mut digest, recognised) = (Digest::default(), self.config.recognised);
+        let (mut digest, recognised) = (Digest::default(), self.config.policy.recognised);
         let note = |code, option: &_| digest.note(code, option, recognised);
         let message = match Message::read_with(datagram, note) {
             Ok(message) => message,

@@ -93,7 +93,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             return false;
         }
         let len = 4 + pending.token.len() + response.options.octets().len() + 1 + response.payload.len();
-        len <= self.config.max_message && response.payload.len() <= self.config.block_size.octets()
+        len <= self.config.limits.max_message
+            && response.payload.len() <= self.config.policy.block_size.octets()
     }
 
     fn respond_in_parts(
@@ -177,8 +178,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         match self.peers.get(peer).and_then(|peer| peer.stream.as_ref()) {
             Some(stream) => stream.limits(),
             None => Limits {
-                message: self.config.max_message,
-                block: self.config.block_size.min(BlockSize::MAX),
+                message: self.config.limits.max_message,
+                block: self.config.policy.block_size.min(BlockSize::MAX),
                 block_wise: true,
             },
         }
@@ -194,7 +195,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         content: &Content<'_>,
     ) -> Result<(), RespondError> {
         if pending.confirmable && pending.separate {
-            if self.config.amplification.is_some() && !self.is_verified(pending.peer) {
+            if self.config.policy.amplification.is_some() && !self.is_verified(pending.peer) {
                 // Nothing is sent again and again to a peer that may not be there.
                 return self.answer(now, &Pending { confirmable: false, ..*pending }, content);
             }
@@ -214,7 +215,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         content: &Content<'_>,
     ) -> Result<(), RespondError> {
         let most = content.most();
-        if let Some(limit) = self.config.amplification
+        if let Some(limit) = self.config.policy.amplification
             && !pending.stream
             && most > usize::from(limit) * pending.octets as usize
             && !self.is_verified(pending.peer)

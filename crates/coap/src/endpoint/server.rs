@@ -96,7 +96,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             self.answer_plain(now, &pending, Response::new(code::BAD_REQUEST));
             return None;
         }
-        if let (Some(limit), Some(peer)) = (self.config.amplification, self.peers.get_mut(peer)) {
+        if let (Some(limit), Some(peer)) = (self.config.policy.amplification, self.peers.get_mut(peer)) {
             peer.verified |= digest.echo.is_some() && digest.echo == peer.echo;
             // What may be sent for a request that observes is not bounded by one response.
             if limit > 0 && !peer.verified && digest.observe == Some(0) && !pending.stream {
@@ -166,7 +166,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// There will be no response to a request: its client is left to its timeout. **Every request is answered or dismissed**;
-    /// until then it counts against [`Config::max_requests`](crate::Config::max_requests).
+    /// until then it counts against [`Limits::max_requests`](crate::Limits::max_requests).
     pub fn dismiss(&mut self, id: RequestId) {
         self.acknowledge(id.0);
         self.release_request(id.0);

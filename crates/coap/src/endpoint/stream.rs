@@ -70,7 +70,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.peers.now = now;
         let Some(key) = self.peer_key(peer) else { return false };
         self.close(now, key, Closing::Disconnected);
-        let max_message = self.config.max_stream_message.max(MAX_MESSAGE_SIZE);
+        let max_message = self.config.limits.max_stream_message.max(MAX_MESSAGE_SIZE);
         let stream = Stream {
             input: Vec::new(),
             output: VecDeque::new(),
@@ -117,7 +117,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Octets of a stream were received: takes the next message from their front, and what is behind the last complete one
-    /// into memory of at most [`Config::max_stream_message`](crate::Config::max_stream_message) octets.
+    /// into memory of at most [`Limits::max_stream_message`](crate::Limits::max_stream_message) octets.
     ///
     /// **Call it again until `octets` is empty.** If the peer has no stream, they are dropped.
     pub fn handle_stream<'d>(
@@ -150,7 +150,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         key: Key,
         octets: &mut &'d [u8],
     ) -> Result<Option<Event<'d, P>>, StreamError> {
-        let limit = self.config.max_stream_message.max(MAX_MESSAGE_SIZE);
+        let limit = self.config.limits.max_stream_message.max(MAX_MESSAGE_SIZE);
         let Some(stream) =
             self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()).filter(|s| !s.closed)
         else {
@@ -195,7 +195,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         key: Key,
         octets: &'d [u8],
     ) -> Result<Option<Event<'d, P>>, StreamError> {
-        let (mut digest, recognised) = (Digest::default(), self.config.recognised);
+        let (mut digest, recognised) = (Digest::default(), self.config.policy.recognised);
         let note = |code, option: &_| digest.note(code, option, recognised);
         let (frame, _) = Frame::read_with(octets, note)?.ok_or(StreamError::Format)?;
         let ready = self.stream(key).is_some_and(|stream| stream.ready);
@@ -285,7 +285,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     pub(super) fn ping_stream(&mut self, now: Instant, key: Key) -> bool {
-        let deadline = now + self.config.response_timeout;
+        let deadline = now + self.config.timing.response_timeout;
         let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) else {
             return false;
         };

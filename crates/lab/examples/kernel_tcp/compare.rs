@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use thinair_coap::congestion::Transmission;
-use thinair_coap::{Config, Request};
+use thinair_coap::{Config, Request, Timing};
 use thinair_lab::emulator::RunError;
 use thinair_lab::kernel::{self, Exchanges};
 use thinair_lab::network::{Pace, Requests, Scenario, Transport};
@@ -32,7 +32,7 @@ fn base(model: LinkModel<'static>, count: usize) -> Scenario {
         rohc: None,
         clients: 1,
         transport: Transport::Tcp(tcp::Config::default()),
-        config: Config { transmission, ..Config::default() },
+        config: Config { timing: Timing { transmission, ..Timing::default() }, ..Config::default() },
         requests: Requests {
             request: Request::get("/tmp"),
             count,

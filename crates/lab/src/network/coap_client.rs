@@ -108,7 +108,7 @@ impl CoapClient {
             }
         }
         Self {
-            buffer: vec![0; config.max_message + protection],
+            buffer: vec![0; config.limits.max_message + protection],
             endpoint: Endpoint::new(config, move || choices.next_u64()),
             socket,
             server,

@@ -41,7 +41,7 @@ impl CoapServer {
         Self {
             sender: Sender::unconnected(choices.next_u64() as u16),
             isn: choices.next_u64() as u32,
-            buffer: vec![0; config.max_message + protection],
+            buffer: vec![0; config.limits.max_message + protection],
             endpoint: Endpoint::new(config, move || choices.next_u64()),
             socket,
             streams: BTreeMap::new(),

@@ -1,7 +1,7 @@
 use core::time::Duration;
 
 use thinair_coap::congestion::{Algorithm, Transmission};
-use thinair_coap::{Config, Request};
+use thinair_coap::{Config, Request, Timing};
 use thinair_link::preset::by_name;
 use thinair_link::{Airtime, Direction, LinkModel, LossModel, Probability, Rate};
 
@@ -15,7 +15,10 @@ fn scenario(model: &LinkModel<'static>, transport: Transport, nstart: u16) -> Sc
         rohc: None,
         clients: 1,
         transport,
-        config: Config { transmission, congestion: Algorithm::Rfc7252, ..Config::default() },
+        config: Config {
+            timing: Timing { transmission, congestion: Algorithm::Rfc7252, ..Timing::default() },
+            ..Config::default()
+        },
         requests: Requests {
             request: Request::get("/tmp"),
             count: 100,

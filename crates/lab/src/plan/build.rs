@@ -4,7 +4,7 @@ use core::ops::RangeInclusive;
 use core::time::Duration;
 
 use thinair_coap::congestion::{Algorithm, CocoaConfig, Transmission};
-use thinair_coap::{Config, Request};
+use thinair_coap::{Config, Limits, Request, Timing};
 use thinair_link::preset::{self, presets};
 use thinair_link::{
     Airtime, BitErrorModel, CoDelConfig, Discipline, Duplex, GilbertElliott, IdleWake, Integrity, Jitter,
@@ -118,17 +118,18 @@ fn config(clients: &document::Clients) -> Result<Config, Wrong> {
             .parse()
             .map_err(|error| wrong("clients.congestion", format!("is {name:?}: {error}; and {VARIANTS}")))?,
     };
+    let transmission = Transmission {
+        ack_timeout,
+        ack_random_factor: (factor * 1e3).round() as u16,
+        max_retransmit,
+        nstart,
+        ..usual
+    };
+    // A server knows every client.
+    let max_peers = 2_048.max(clients.count.unwrap_or(1).min(MOST_CLIENTS) as usize);
     Ok(Config {
-        transmission: Transmission {
-            ack_timeout,
-            ack_random_factor: (factor * 1e3).round() as u16,
-            max_retransmit,
-            nstart,
-            ..usual
-        },
-        congestion,
-        // A server knows every client.
-        max_peers: 2_048.max(clients.count.unwrap_or(1).min(MOST_CLIENTS) as usize),
+        timing: Timing { transmission, congestion, ..Timing::default() },
+        limits: Limits { max_peers, ..Limits::default() },
         ..Config::default()
     })
 }

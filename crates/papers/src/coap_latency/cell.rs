@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use thinair_coap::congestion::{Algorithm, CocoaConfig, FasorConfig, Rfc6298Config, Transmission};
-use thinair_coap::{Config, Request};
+use thinair_coap::{Config, Limits, Request, Timing};
 use thinair_lab::network::{Pace, Requests, Scenario, Transport};
 use thinair_lab::plan::Sample;
 use thinair_lab::tcp;
@@ -191,7 +191,7 @@ impl Cell {
     }
 
     pub(super) fn nstart(mut self, nstart: u16) -> Self {
-        self.scenario.config.transmission.nstart = nstart;
+        self.scenario.config.timing.transmission.nstart = nstart;
         self
     }
 
@@ -310,9 +310,12 @@ pub(super) const CROWD_SECONDS: u64 = 300;
 
 fn config(congestion: Algorithm, nstart: u16) -> Config {
     Config {
-        transmission: Transmission { nstart, ..Transmission::default() },
-        congestion,
-        max_peers: 2_048,
+        timing: Timing {
+            transmission: Transmission { nstart, ..Transmission::default() },
+            congestion,
+            ..Timing::default()
+        },
+        limits: Limits { max_peers: 2_048, ..Limits::default() },
         ..Config::default()
     }
 }

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use thinair_coap::congestion::Algorithm;
-use thinair_coap::{Config, Request};
+use thinair_coap::{Config, Request, Timing};
 use thinair_lab::emulator::Totals;
 use thinair_lab::network::{Outcome, Pace, Requests, Scenario, Transport};
 use thinair_link::energy::{CC2538, CORTEX_M3, Usage};
@@ -199,7 +199,10 @@ impl Cell {
             clients: 1,
             transport: Transport::Udp { protection: 0 },
             // ACK_TIMEOUT 2 s, ACK_RANDOM_FACTOR 1.5, MAX_RETRANSMIT 4, NSTART 1.
-            config: Config { congestion: Algorithm::Rfc7252, ..Config::default() },
+            config: Config {
+                timing: Timing { congestion: Algorithm::Rfc7252, ..Timing::default() },
+                ..Config::default()
+            },
             requests: Requests {
                 request: Request::get("/time"),
                 count: self.exchanges,

@@ -24,7 +24,7 @@ mod exchange;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use thinair_coap::{Config, Received, Request, Tokens, Uri};
+use thinair_coap::{Config, Policy, Received, Request, Tokens, Uri};
 use thinair_os::Signals;
 use thinair_os::clock::now;
 use thinair_wire::time::Instant;
@@ -63,7 +63,10 @@ impl<'a> Task<'a> {
         Self {
             uri,
             request,
-            config: Config { tokens: Tokens::Random(4), ..Config::default() },
+            config: Config {
+                policy: Policy { tokens: Tokens::Random(4), ..Policy::default() },
+                ..Config::default()
+            },
             connect_timeout: Duration::from_secs(10),
             limit: None,
             observe_for: None,

@@ -15,7 +15,7 @@ mod watches;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use thinair_coap::{Config, Counters, Endpoint, RequestId, Response};
+use thinair_coap::{Config, Counters, Endpoint, Limits, Policy, RequestId, Response, Timing};
 use thinair_os::{EventLoop, Signals};
 use thinair_wire::time::Instant;
 
@@ -59,19 +59,24 @@ impl Settings {
     /// duplicates of 8,192 messages, and, where an address is not a loopback one, at most three times the octets of a
     /// request for a peer that has not shown that it receives what is sent to it (RFC 9175, section 2.3).
     pub fn secured(listen: Vec<Listen>, max_body: usize, max_connections: usize) -> Self {
-        let default = Config::default();
+        let default = Limits::default();
         let is_reachable = listen.iter().any(|listen| !listen.address.ip().to_canonical().is_loopback());
         let endpoint = Config {
-            max_body,
-            max_bodies: max_body.saturating_mul(4).max(default.max_bodies),
-            remembered: 8_192,
-            remembered_octets: 1 << 17,
-            amplification: is_reachable.then_some(3),
             // An observer that is gone is found out.
-            confirm_notifications: std::time::Duration::from_secs(300),
-            // Those of streams stand beside those of datagrams.
-            max_peers: default.max_peers + max_connections,
-            ..default
+            timing: Timing {
+                confirm_notifications: std::time::Duration::from_secs(300),
+                ..Timing::default()
+            },
+            limits: Limits {
+                max_body,
+                max_bodies: max_body.saturating_mul(4).max(default.max_bodies),
+                remembered: 8_192,
+                remembered_octets: 1 << 17,
+                // Those of streams stand beside those of datagrams.
+                max_peers: default.max_peers + max_connections,
+                ..default
+            },
+            policy: Policy { amplification: is_reachable.then_some(3), ..Policy::default() },
         };
         Self { listen, endpoint, max_connections }
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use thinair_coap::message::Message;
 use thinair_coap::{
-    BlockSize, CallError, CallId, Code, Config, Endpoint, Event, Gone, Observe, Received, Request, RequestId,
-    Response, Tokens, Type,
+    BlockSize, CallError, CallId, Code, Config, Endpoint, Event, Gone, Observe, Policy, Received, Request,
+    RequestId, Response, Tokens, Type,
 };
 use thinair_services::coap::Peer;
 use thinair_services::coap::server::{Answer, Moment, Site, Statistics, Tests, Watches};
@@ -165,8 +165,10 @@ impl Bench {
 
     /// With the size of blocks that the client and the server want.
     pub(crate) fn with_blocks(client: usize, server: usize) -> Self {
-        let config =
-            |octets, tokens| Config { block_size: BlockSize::at_most(octets), tokens, ..Config::default() };
+        let config = |octets, tokens| Config {
+            policy: Policy { block_size: BlockSize::at_most(octets), tokens, ..Policy::default() },
+            ..Config::default()
+        };
         let mut site = Site::new();
         site.add(Tests::new());
         let mut random = 0x9E37_79B9_7F4A_7C15_u64;

@@ -1,5 +1,6 @@
 //! Block-wise transfer: the examples of RFC 7959, section 3, and its rules.
 
+use crate::config::{Limits, Policy};
 use std::vec::Vec;
 
 use thinair_wire::time::Instant;
@@ -8,7 +9,10 @@ use super::support::*;
 use crate::*;
 
 fn blocks_of(octets: usize) -> Config {
-    Config { block_size: BlockSize::at_most(octets), ..Config::default() }
+    Config {
+        policy: Policy { block_size: BlockSize::at_most(octets), ..Policy::default() },
+        ..Config::default()
+    }
 }
 
 fn body(len: usize) -> Vec<u8> {
@@ -152,7 +156,10 @@ fn a_mebibyte_goes_both_ways() {
 /// Section 2.9.3: 4.13, with the size that is taken.
 #[test]
 fn bodies_that_are_too_large_are_refused() {
-    let mut pair = Pair::new(Config::default(), Config { max_body: 3_000, ..Config::default() });
+    let mut pair = Pair::new(
+        Config::default(),
+        Config { limits: Limits { max_body: 3_000, ..Limits::default() }, ..Config::default() },
+    );
     for len in [3_001, 100_000] {
         pair.request(&Request::put("/", body(len)));
         let events = pair.run(&mut |_, _, event| panic!("{event:?}"));
@@ -164,7 +171,10 @@ fn bodies_that_are_too_large_are_refused() {
         assert_eq!(pair.log.len(), 2);
         pair.log.clear();
     }
-    let mut pair = Pair::new(Config { max_body: 3_000, ..Config::default() }, Config::default());
+    let mut pair = Pair::new(
+        Config { limits: Limits { max_body: 3_000, ..Limits::default() }, ..Config::default() },
+        Config::default(),
+    );
     let call = pair.request(&Request::get("/"));
     let events = pair.run(&mut serves(body(3_001)));
     assert_eq!(events, [Event::Failed { call, error: CallError::TooLarge { limit: 3_000 } }]);
@@ -198,8 +208,13 @@ fn blocks_that_do_not_follow_each_other_are_refused() {
 #[test]
 fn a_representation_that_changes_is_fetched_again() {
     for (changes, fails) in [(1, false), (100, true)] {
-        let mut pair =
-            Pair::new(Config::default(), Config { max_transfers: 0, max_bodies: 0, ..blocks_of(64) });
+        let mut pair = Pair::new(
+            Config::default(),
+            Config {
+                limits: Limits { max_transfers: 0, max_bodies: 0, ..blocks_of(64).limits },
+                ..blocks_of(64)
+            },
+        );
         let call = pair.request(&Request::get("/"));
         let mut asked = 0;
         let events = pair.run(&mut |server, now, event| {
@@ -221,7 +236,10 @@ fn a_representation_that_changes_is_fetched_again() {
 /// Uploads and downloads that rest give their room up.
 #[test]
 fn transfers_that_rest_leave_nothing_behind() {
-    let config = Config { max_transfers: 3, max_bodies: 20_000, ..Config::default() };
+    let config = Config {
+        limits: Limits { max_transfers: 3, max_bodies: 20_000, ..Limits::default() },
+        ..Config::default()
+    };
     let mut server = plain(config);
     for peer in 0..200_u8 {
         let mut datagram = b"\x40\x03\x00\x01\xb1a\xd1\x03\x0e\xff".to_vec();
@@ -239,7 +257,7 @@ fn transfers_that_rest_leave_nothing_behind() {
 /// Over half an hour of blocks that come one at a time, memory is bounded by what the configuration says.
 #[test]
 fn large_uploads_of_many_peers_share_their_room() {
-    let config = Config { max_bodies: 50_000, ..Config::default() };
+    let config = Config { limits: Limits { max_bodies: 50_000, ..Limits::default() }, ..Config::default() };
     let mut server = plain(config);
     for num in 0..40_u32 {
         for peer in 0..20_u8 {
@@ -261,7 +279,7 @@ fn large_uploads_of_many_peers_share_their_room() {
 #[test]
 fn bodies_to_the_same_resource_at_the_same_time_are_told_apart() {
     let mut config = Config::default();
-    config.transmission.nstart = 4;
+    config.timing.transmission.nstart = 4;
     let mut pair = Pair::new(config, Config::default());
     let all = [body(3_000), [body(1_000), body(3_000)].concat(), body(2_999)];
     let calls: Vec<_> = all.iter().map(|body| pair.request(&Request::post("/a", &body[..]))).collect();

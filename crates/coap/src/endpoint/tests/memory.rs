@@ -1,5 +1,6 @@
 //! What an endpoint takes, as its documentation says.
 
+use crate::config::Limits;
 use core::mem::size_of;
 use core::time::Duration;
 use std::net::SocketAddr;
@@ -109,7 +110,7 @@ fn memory_is_flat_under_a_flood_of_garbage() {
 /// Uploads that are never completed, a block now and then, from many peers: nothing grows, and it ends.
 #[test]
 fn memory_is_flat_under_uploads_that_never_end() {
-    let config = Config { max_bodies: 200_000, ..Config::default() };
+    let config = Config { limits: Limits { max_bodies: 200_000, ..Limits::default() }, ..Config::default() };
     let mut server = Endpoint::<u32>::new(config, || 7);
     let mut buffer = [0; 1_152];
     let mut most = 0;

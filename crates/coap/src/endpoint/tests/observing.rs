@@ -1,5 +1,6 @@
 //! Observe: the examples of RFC 7641, and its rules.
 
+use crate::config::{Limits, Policy};
 use core::time::Duration;
 use std::vec::Vec;
 
@@ -217,7 +218,10 @@ fn at_least_once_a_day_a_notification_is_confirmable() {
 /// RFC 7959, section 2.6 and figure 12: the first block is the notification, the client asks for the others.
 #[test]
 fn a_notification_in_blocks() {
-    let config = Config { block_size: BlockSize::at_most(64), ..Config::default() };
+    let config = Config {
+        policy: Policy { block_size: BlockSize::at_most(64), ..Policy::default() },
+        ..Config::default()
+    };
     let mut pair = Pair::new(Config::default(), config);
     let mut app = Thermometer::new();
     app.celsius = "0123456789012345678901234567890123456789012345678901234567890123456789";
@@ -248,7 +252,10 @@ fn a_notification_in_blocks() {
 
 #[test]
 fn the_list_of_observers_is_bounded() {
-    let mut pair = Pair::new(Config::default(), Config { max_observers: 1, ..Config::default() });
+    let mut pair = Pair::new(
+        Config::default(),
+        Config { limits: Limits { max_observers: 1, ..Limits::default() }, ..Config::default() },
+    );
     let mut app = Thermometer::new();
     for _ in 0..2 {
         pair.request(&Request::get("/temperature").observe());

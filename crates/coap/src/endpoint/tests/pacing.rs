@@ -1,5 +1,6 @@
 //! Messages that nobody acknowledges: RFC 7252, section 4.7; RFC 7641, section 4.5.1; CoCoA.
 
+use crate::config::{Limits, Timing};
 use std::vec::Vec;
 
 use super::support::*;
@@ -93,7 +94,7 @@ fn a_confirmable_notification_goes_at_once() {
 #[test]
 fn probing_rate_is_always_allowed() {
     let mut config = Config::default();
-    config.transmission.probing_rate = 1_000;
+    config.timing.transmission.probing_rate = 1_000;
     let (mut server, observers) = observed(config, 1);
     notify(&mut server, 100, observers[0], "1");
     notify(&mut server, 101, observers[0], "2");
@@ -118,7 +119,8 @@ fn observers_at_one_client_take_turns() {
 #[test]
 fn cocoa_confirms_one_in_eight_and_sends_one_an_rto() {
     let congestion = Algorithm::Cocoa(CocoaConfig::default());
-    let (mut server, observers) = observed(Config { congestion, ..Config::default() }, 1);
+    let (mut server, observers) =
+        observed(Config { timing: Timing { congestion, ..Timing::default() }, ..Config::default() }, 1);
     let (mut log, mut acknowledgements) = (Vec::new(), Vec::new());
     for i in 0..20_000 {
         notify(&mut server, i * 10, observers[0], "x");
@@ -162,7 +164,11 @@ fn a_client_that_never_acknowledges_is_not_notified_for_ever() {
 #[test]
 fn requests_that_nobody_answers_go_slower() {
     let congestion = Algorithm::Cocoa(CocoaConfig::default());
-    let mut client = plain(Config { congestion, max_calls: 100, ..Config::default() });
+    let mut client = plain(Config {
+        timing: Timing { congestion, ..Timing::default() },
+        limits: Limits { max_calls: 100, ..Limits::default() },
+        ..Config::default()
+    });
     client.request(at(0), PEER, &Request::get("/a")).unwrap();
     assert_eq!(sent(&mut client, at(0)), [b"\x41\x01\x00\x00\x00\xb1a"]);
     received(&mut client, at(100), b"\x61\x45\x00\x00\x00\xffA");

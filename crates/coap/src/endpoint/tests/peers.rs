@@ -1,5 +1,6 @@
 //! What is kept of peers, and for how long.
 
+use crate::config::{Limits, Timing};
 use core::time::Duration;
 
 use super::support::*;
@@ -17,7 +18,11 @@ fn exchange(client: &mut Endpoint<u8>, millis: u64, peer: u8) {
 #[test]
 fn what_was_measured_is_kept_for_255_s() {
     let congestion = Algorithm::Fasor(FasorConfig::default());
-    let mut client = plain(Config { congestion, max_peers: 4, ..Config::default() });
+    let mut client = plain(Config {
+        timing: Timing { congestion, ..Timing::default() },
+        limits: Limits { max_peers: 4, ..Limits::default() },
+        ..Config::default()
+    });
     exchange(&mut client, 0, 1);
     exchange(&mut client, 1_000, 2);
     let flood = |client: &mut Endpoint<u8>, millis: u64| {
@@ -72,7 +77,10 @@ fn the_state_of_a_path_can_be_seen_and_set() {
 #[test]
 fn a_count_in_the_token_tells_which_transmission_was_answered() {
     let fasor = FasorConfig { count_in_token: true, ..FasorConfig::default() };
-    let mut client = plain(Config { congestion: Algorithm::Fasor(fasor), ..Config::default() });
+    let mut client = plain(Config {
+        timing: Timing { congestion: Algorithm::Fasor(fasor), ..Timing::default() },
+        ..Config::default()
+    });
     let call = client.request(at(0), PEER, &Request::get("/a")).unwrap();
     let mut tokens = std::vec![];
     for millis in [0, 2_167, 6_501] {

@@ -1,5 +1,6 @@
 //! What others may not make an endpoint do: answer more than it is asked, hold more than it is set to.
 
+use crate::config::{Limits, Policy};
 use std::vec::Vec;
 
 use super::support::*;
@@ -8,7 +9,8 @@ use crate::*;
 /// RFC 9175, section 2.3: before a client has echoed a value, a response has at most three times the octets of its request.
 #[test]
 fn amplification_is_limited_until_the_client_has_echoed() {
-    let config = Config { amplification: Some(3), ..Config::default() };
+    let config =
+        Config { policy: Policy { amplification: Some(3), ..Policy::default() }, ..Config::default() };
     let mut pair = Pair::new(Config::default(), config);
     let mut asked = 0;
     let mut app = |server: &mut Endpoint<u8>, now, event| {
@@ -40,7 +42,10 @@ fn no_reply_to_an_unknown_peer_is_larger_than_three_times_its_request() {
         b"\x41\x05\x00\x01\x07\xb1a",
     ] {
         for late in [false, true] {
-            let mut server = plain(Config { amplification: Some(3), ..Config::default() });
+            let mut server = plain(Config {
+                policy: Policy { amplification: Some(3), ..Policy::default() },
+                ..Config::default()
+            });
             let events = received(&mut server, at(0), datagram);
             server.handle_timeout(at(if late { 500 } else { 0 }));
             for event in events {
@@ -91,8 +96,16 @@ fn responses_that_nobody_wants_are_not_sent() {
 /// Section 4.5: memory of duplicates, of replies, of peers and of requests is bounded.
 #[test]
 fn a_flood_is_answered_within_bounds() {
-    let config =
-        Config { max_peers: 10, max_requests: 5, remembered: 20, max_replies: 8, ..Config::default() };
+    let config = Config {
+        limits: Limits {
+            max_peers: 10,
+            max_requests: 5,
+            remembered: 20,
+            max_replies: 8,
+            ..Limits::default()
+        },
+        ..Config::default()
+    };
     let mut random = thinair_link::Random::new(1);
     let mut server = Endpoint::<u64>::new(config, move || random.next_u64());
     let mut overload = 0;

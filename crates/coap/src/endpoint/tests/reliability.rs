@@ -1,5 +1,6 @@
 //! Messages: RFC 7252, sections 4 and 5.2, and the message flows of its appendix A.
 
+use crate::config::{Limits, Policy};
 use core::time::Duration;
 use std::vec::Vec;
 
@@ -135,7 +136,7 @@ fn resets_end_requests_and_answer_pings() {
 fn messages_wait_for_nstart() {
     for nstart in [1, 2] {
         let mut config = Config::default();
-        config.transmission.nstart = nstart;
+        config.timing.transmission.nstart = nstart;
         let mut client = plain(config);
         for path in ["/a", "/b", "/c"] {
             request(&mut client, path);
@@ -218,7 +219,8 @@ fn what_is_not_understood_is_refused() {
 /// A request that will not be answered leaves its room to others.
 #[test]
 fn a_request_that_is_dismissed_needs_no_room() {
-    let mut server = plain(Config { max_requests: 1, ..Config::default() });
+    let mut server =
+        plain(Config { limits: Limits { max_requests: 1, ..Limits::default() }, ..Config::default() });
     for message_id in 0..3 {
         let events = received(&mut server, at(0), &[0x40, 1, 0, message_id]);
         let [Event::Request { id, .. }] = &events[..] else { panic!("{events:?}") };
@@ -254,8 +256,11 @@ fn a_response_with_an_unknown_critical_option_is_rejected() {
 /// RFC 8132: the same resource, different bodies: each has its own response, block by block.
 #[test]
 fn fetches_of_different_parts_at_the_same_time_are_told_apart() {
-    let mut config = Config { block_size: BlockSize::at_most(64), ..Config::default() };
-    config.transmission.nstart = 4;
+    let mut config = Config {
+        policy: Policy { block_size: BlockSize::at_most(64), ..Policy::default() },
+        ..Config::default()
+    };
+    config.timing.transmission.nstart = 4;
     let mut pair = Pair::new(config, config);
     let calls =
         [b'a', b'b', b'c'].map(|part| (part, pair.request(&Request::fetch("/parts", [part; 100].to_vec()))));
@@ -277,7 +282,7 @@ fn fetches_of_different_parts_at_the_same_time_are_told_apart() {
 #[test]
 fn a_token_of_another_request_does_not_match() {
     let mut config = Config::default();
-    config.transmission.nstart = 2;
+    config.timing.transmission.nstart = 2;
     let mut client = plain(config);
     let calls = [request(&mut client, "/a"), request(&mut client, "/b")];
     sent(&mut client, at(0));

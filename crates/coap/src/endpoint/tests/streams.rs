@@ -1,5 +1,6 @@
 //! Streams: RFC 8323.
 
+use crate::config::Limits;
 use core::time::Duration;
 use std::string::String;
 use std::vec::Vec;
@@ -111,7 +112,8 @@ fn large_bodies_go_by_bert() {
     assert_eq!(streams.log.iter().filter(|line| line.starts_with("> POST")).count(), 2 * 16 - 1);
 
     // With a small Max-Message-Size on one side, that side is sent blocks of 1,024.
-    let small = Config { max_stream_message: 1_152, ..Config::default() };
+    let small =
+        Config { limits: Limits { max_stream_message: 1_152, ..Limits::default() }, ..Config::default() };
     let mut streams = Streams::new(Config::default(), small, 1_400);
     streams.client.request(at(0), PEER, &Request::post("/a", &body[..5_000])).unwrap();
     streams.run(&mut echo);

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use crate::config::Timing;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
@@ -33,7 +34,10 @@ pub(crate) fn plain(config: Config) -> Endpoint<u8> {
 
 /// With timeouts that can be read off the RFC.
 pub(crate) fn rfc7252() -> Config {
-    Config { congestion: congestion::Algorithm::Rfc7252, ..Config::default() }
+    Config {
+        timing: Timing { congestion: congestion::Algorithm::Rfc7252, ..Timing::default() },
+        ..Config::default()
+    }
 }
 
 /// Everything that is to be sent.

@@ -290,7 +290,7 @@ impl Exchange<'_> {
         waiting: &mut Waiting<'_>,
         event: Event<'_, Peer>,
     ) -> Result<Option<Ending>, Stop> {
-        let limit = task.config.max_body;
+        let limit = task.config.limits.max_body;
         match event {
             // A stream's messages may be larger than the body that is wanted.
             Event::Response { message, .. } | Event::Notification { message, .. }

@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, UdpSocket};
 use std::thread;
+use thinair_coap::Limits;
 
 use thinair_coap::message::Message;
 use thinair_coap::{Builder, CallError, Code, Type, code, number};
@@ -24,8 +25,8 @@ fn go(_: Told<'_>) -> Flow {
 /// A config that does not wait long.
 fn quick() -> Config {
     let mut config = Config::default();
-    config.transmission.ack_timeout = Duration::from_millis(20);
-    config.transmission.max_retransmit = 2;
+    config.timing.transmission.ack_timeout = Duration::from_millis(20);
+    config.timing.transmission.max_retransmit = 2;
     config
 }
 
@@ -94,7 +95,7 @@ fn a_body_has_its_limit_also_in_one_message() {
     let uri = uri("coap", port);
     let asked = request(&uri);
     let limited = |max_body| {
-        let config = Config { max_body, ..Config::default() };
+        let config = Config { limits: Limits { max_body, ..Limits::default() }, ..Config::default() };
         ask(&Task { config, ..Task::new(&uri, &asked) }, &mut go)
     };
     assert!(limited(4).result.is_ok());

@@ -61,7 +61,7 @@ impl Server {
             events,
             signals,
             uris,
-            buffer: vec![0; CHUNK.max(settings.endpoint.max_message)],
+            buffer: vec![0; CHUNK.max(settings.endpoint.limits.max_message)],
         })
     }
 }

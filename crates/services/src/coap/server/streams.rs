@@ -96,7 +96,7 @@ impl Streams {
             connections: BTreeMap::new(),
             next: 0,
             most: settings.max_connections.max(1),
-            most_waiting: settings.endpoint.max_body.saturating_mul(ENOUGH_BODIES).max(4 << 20),
+            most_waiting: settings.endpoint.limits.max_body.saturating_mul(ENOUGH_BODIES).max(4 << 20),
         })
     }
 

@@ -16,7 +16,10 @@ pub(crate) fn get(path: &str) -> Request<'static> {
 
 /// The request as an endpoint hands it over.
 pub(crate) fn received(request: &Request<'_>) -> Received<'static> {
-    let config = thinair_coap::Config { max_message: 60_000, ..Default::default() };
+    let config = thinair_coap::Config {
+        limits: thinair_coap::Limits { max_message: 60_000, ..thinair_coap::Limits::default() },
+        ..Default::default()
+    };
     let mut client = Endpoint::<u8>::new(config, || 7);
     let mut server = Endpoint::<u8>::new(config, || 7);
     let mut buffer = [0; 60_000];
