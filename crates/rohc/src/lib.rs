@@ -63,7 +63,6 @@ pub mod decompressor;
 mod endpoint;
 pub mod exchange;
 pub mod feedback;
-#[allow(dead_code, reason = "profiles take it up one by one")]
 mod field;
 mod framing;
 pub mod mode;

@@ -226,7 +226,7 @@ pub(crate) enum Due {
 /// The clock, the count and the balance of one context.
 ///
 /// **Each packet of the flow goes to [`tick`](Self::tick) before it is compressed and to [`sent`](Self::sent) behind that; one
-/// that takes the fast path goes to [`count`](Self::count) alone.**
+/// that is regular (`rfc3095/regular.rs`) goes to [`count`](Self::count) alone.**
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timer {
     /// Nothing is due by the clock before that; with a budget, nothing at all. In stage [`Stage::Started`], the time of the last refresh.
@@ -305,8 +305,17 @@ impl Timer {
     }
 
     /// A packet was sent that had a [`tick`](Self::tick). `rebuilds`: who has no context has one behind it.
+    #[inline]
     pub(crate) fn sent(&mut self, now: Instant, done: &Compressed, rebuilds: bool, policy: &Refresh) {
         self.missing = self.missing.saturating_sub(done.len as i32);
+        if rebuilds || done.refresh {
+            self.refreshed(now, done, rebuilds, policy);
+        }
+    }
+
+    /// A packet was sent that refreshed something, or everything.
+    #[cold]
+    fn refreshed(&mut self, now: Instant, done: &Compressed, rebuilds: bool, policy: &Refresh) {
         let header = self.header;
         if rebuilds {
             self.header = u16::try_from(done.header_out).unwrap_or(u16::MAX);

@@ -24,15 +24,6 @@ impl Version {
             Self::V6 => Ipv6::LEN,
         }
     }
-
-    /// Octets of an address.
-    #[inline]
-    pub(crate) const fn address_len(self) -> usize {
-        match self {
-            Self::V4 => 4,
-            Self::V6 => 16,
-        }
-    }
 }
 
 /// Fields of an IP header that has neither options nor fragments; what follows from the packet (lengths, checksum) apart.
