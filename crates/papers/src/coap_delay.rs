@@ -65,8 +65,8 @@ const ABOUT: About = About {
         "Its IR and FO packets carried feedback in front, ours travel in U-mode without any. It has three packets in FO \
             state before the first UO-0; ours goes from IR to UO-0 at once, so that IR-DYN and UOR-2 are provoked here \
             by a refresh and by a change of the TTL that CRC-3 would not tell.",
-        "coap-2015 always goes the long way through our code, as its flows are told apart by their options; udp \
-            and coap have a short way for flows that have settled.",
+        "udp decides early that a packet goes on as those before; coap-2015 does not, as its flows are told apart \
+            by their options.",
     ],
 };
 
