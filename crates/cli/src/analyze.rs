@@ -147,7 +147,7 @@ impl SchemeName {
     /// Those that are compared if none is named, as far as they apply.
     const USUAL: [Self; 6] = [Self::RohcV1, Self::Coap2015, Self::Coap, Self::Tcp, Self::Schc, Self::Lowpan];
 
-    /// Whether this build has its profiles.
+    /// True if this build has its profiles.
     fn is_built(self) -> bool {
         self != Self::Coap2015 || ProfileId::Coap2015.is_built()
     }

@@ -18,7 +18,7 @@ pub enum Tokens {
     Random(u8),
 }
 
-/// How an endpoint is set.
+/// Settings of an endpoint.
 ///
 /// ```
 /// use thinair_coap::{Config, Limits, Policy};
@@ -29,15 +29,15 @@ pub enum Tokens {
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Config {
-    /// How fast it is, and how patient.
+    /// Transmission, congestion control, and timeouts.
     pub timing: Timing,
-    /// What it may hold.
+    /// Bounds of memory.
     pub limits: Limits,
-    /// What it does with what it is asked.
+    /// Blocks, options, tokens, and protection of others.
     pub policy: Policy,
 }
 
-/// How fast an endpoint is, and how patient.
+/// Transmission parameters, congestion control, and timeouts of an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
     /// Transmission parameters of a peer of which nothing else was said.
@@ -68,7 +68,7 @@ impl Default for Timing {
     }
 }
 
-/// What an endpoint may hold. Everything that it keeps for others is bounded here.
+/// Bounds of the memory that an endpoint keeps for its peers.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Peers of which something is known. The one that was not heard of for longest is forgotten. 1,024.
@@ -145,7 +145,7 @@ impl Default for Limits {
     }
 }
 
-/// What an endpoint does with what it is asked, and what others may learn of it.
+/// Behavior of an endpoint towards its peers: size of blocks, options, amplification, tokens.
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
     /// Size of the blocks that are proposed and offered.
@@ -179,7 +179,7 @@ impl Default for Policy {
     }
 }
 
-/// What [`Policy::recognised`] is.
+/// Default of [`Policy::recognised`]: options that the endpoint and its resources handle.
 pub const RECOGNISED: &[u16] = &[
     // The most frequent ones first.
     number::URI_PATH,

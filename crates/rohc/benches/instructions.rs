@@ -184,7 +184,7 @@ fn segments(six: bool, change: Change) -> Case {
     let mut case = udp(&[six]);
     case.profiles = ProfileSet::v1().with(ProfileId::Tcp).expect("it has no rival");
     case.segment = Some((Packet::new(vec![Outer::new(six)], 4_000), change));
-    // The long way is over when nothing is said again.
+    // Until then changes are repeated.
     case.settled = 14 * SETTLED;
     case
 }

@@ -23,7 +23,7 @@ const JITTER: u64 = 512;
 /// Pace of a flow at the compressor, and bits that its next packets carry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Caution {
-    /// When the last packet was sent, in the units of [`Pace`], modulo 2^40, which are 52 days; 0 before the first one.
+    /// Time of the last packet, in the units of [`Pace`], modulo 2^40, which are 52 days; 0 before the first one.
     last: [u8; 5],
     pace: Pace,
     bits: u8,

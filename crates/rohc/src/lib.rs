@@ -35,7 +35,7 @@
 
 #![no_std]
 #![deny(missing_docs)]
-// What only profiles need that are left out.
+// Items of profiles that are left out.
 #![cfg_attr(
     not(all(
         feature = "rtp",

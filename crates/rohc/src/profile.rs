@@ -50,7 +50,7 @@ macro_rules! identifiers {
                 }
             }
 
-            /// Whether the profile is in this build.
+            /// True if the profile is in this build.
             pub const fn is_built(self) -> bool {
                 match self {
                     $(Self::$variant => true $(&& cfg!(feature = $feature))*,)+

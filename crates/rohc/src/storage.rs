@@ -163,7 +163,7 @@ fn rooms_for(channel: &Channel) -> usize {
     if channel.profiles().has(ProfileId::Tcp) { channel.contexts() } else { 0 }
 }
 
-/// What the contexts of a compressor or decompressor share, each profile by itself.
+/// Memory that the contexts of a compressor or decompressor share, each profile by itself.
 #[derive(Debug)]
 pub(crate) struct Shared<'m> {
     #[cfg(feature = "rfc3095")]

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What knows every profile: the registry, and the memory of what their contexts share.
+/// Modules that name every profile: the registry, and the memory that contexts share.
 const KNOW_PROFILES: &[&str] = &["profile.rs", "storage.rs"];
 
 #[test]

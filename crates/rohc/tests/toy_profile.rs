@@ -1,4 +1,4 @@
-//! What a new profile takes: a folder of its own, and a few lines where profiles are listed.
+//! A new profile takes a folder of its own, and a few lines where profiles are listed.
 //!
 //! The profile of `tests/toy` is put into a copy of this crate, and its tests are run there.
 

@@ -110,7 +110,7 @@ pub enum FormatPolicy {
     Pt0c,
 }
 
-/// How RTP is found among UDP and UDP-Lite: by destination port, or by what the first packets of a flow look like.
+/// Detection of RTP among UDP and UDP-Lite: by destination port, or by the first packets of a flow.
 ///
 /// Whatever is taken for RTP is restored bit for bit, right or wrong; a wrong guess costs octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,12 +143,12 @@ impl RtpDetection {
         Self { guess: true, ..self }
     }
 
-    /// Whether flows are looked at.
+    /// True if flows are looked at.
     pub fn guesses(&self) -> bool {
         self.guess
     }
 
-    /// Whether datagrams to a port are RTP.
+    /// True if datagrams to a port are RTP.
     #[inline]
     pub fn has(&self, port: u16) -> bool {
         self.ports.has(port)
@@ -179,7 +179,7 @@ impl Ports {
         Some(Self { ports, len: list.len() as u8 })
     }
 
-    /// Whether a port is in the set.
+    /// True if a port is in the set.
     #[inline]
     pub fn has(&self, port: u16) -> bool {
         // Most sets have one port.

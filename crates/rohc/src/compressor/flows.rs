@@ -71,7 +71,7 @@ impl FlowLink {
     }
 }
 
-/// What tells flows apart.
+/// Fields that distinguish flows.
 pub(crate) trait Key {
     /// Hands it out, word by word.
     fn key(&self, word: impl FnMut(u64));

@@ -1,4 +1,4 @@
-//! What a profile is to the compressor.
+//! Interface of a profile at the compressor.
 
 use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::time::Instant;

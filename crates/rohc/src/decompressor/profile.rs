@@ -1,4 +1,4 @@
-//! What a profile is to the decompressor.
+//! Interface of a profile at the decompressor.
 
 use thinair_wire::coder::Traced;
 
@@ -108,7 +108,7 @@ pub(crate) trait ReceiverContext {
     ) -> Feedback;
 }
 
-/// What decides on negative feedback.
+/// Conditions of negative feedback.
 pub(crate) struct Policy<'c> {
     pub(crate) config: &'c DecompressorConfig,
     /// Feedback is sent.

@@ -1,4 +1,4 @@
-//! When feedback is sent, and what it says. RFC 3095, sections 5.3.2.2.3, 5.4.2.2, 5.5.2.2 and 5.6; RFC 6846, sections 5.3 and 8.3;
+//! Feedback: its occasions and its content. RFC 3095, sections 5.3.2.2.3, 5.4.2.2, 5.5.2.2 and 5.6; RFC 6846, sections 5.3 and 8.3;
 //! `docs/coap-profile.md`, section 9.
 
 use core::time::Duration;

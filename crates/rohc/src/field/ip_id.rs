@@ -2,7 +2,7 @@
 
 use thinair_wire::coder::Word;
 
-/// How an IP-ID changes from packet to packet: `ip_id_behavior` of RFC 6846; RND, NBO and SID of RFC 3095 and RFC 3843.
+/// Change of an IP-ID from packet to packet: `ip_id_behavior` of RFC 6846; RND, NBO and SID of RFC 3095 and RFC 3843.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Behavior {
     /// It counts with the sequence number, in network byte order.

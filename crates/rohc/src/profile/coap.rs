@@ -152,7 +152,7 @@ struct Fields<'p> {
     keep: bool,
 }
 
-/// What `co_common`, `co_repair`, IR and IR-CR say besides.
+/// Further fields of `co_common`, `co_repair`, IR and IR-CR.
 #[derive(Clone, Copy, Debug)]
 struct Whole<'p> {
     next: Path,

@@ -56,22 +56,22 @@ formats! {
 }
 
 impl Format {
-    /// Whether the format establishes or refreshes a context as a whole: IR, IR-DYN or IR-CR.
+    /// True if the format establishes or refreshes a context as a whole: IR, IR-DYN or IR-CR.
     pub const fn is_initialization(self) -> bool {
         matches!(self, Self::Ir | Self::IrDyn | Self::IrCr)
     }
 
-    /// Whether the format updates the context: all do but those of R-mode without a CRC (RFC 3095, section 5.5.1.2).
+    /// True if the format updates the context: all do but those of R-mode without a CRC (RFC 3095, section 5.5.1.2).
     pub(crate) const fn updates(self) -> bool {
         !(matches!(self, Self::R0) || self.is_between(Self::R1, Self::R1IdExt3))
     }
 
-    /// Whether the format is not one of those that all modes have in common.
+    /// True if the format is not one of those that all modes have in common.
     pub(crate) const fn is_type_0_or_1(self) -> bool {
         self.is_between(Self::Uo0, Self::Uo1Ts)
     }
 
-    /// Whether the format is among those that are declared from one to another.
+    /// True if the format is among those that are declared from one to another.
     const fn is_between(self, first: Self, last: Self) -> bool {
         first as u8 <= self as u8 && self as u8 <= last as u8
     }

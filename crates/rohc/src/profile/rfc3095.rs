@@ -37,6 +37,8 @@ mod type1;
 mod type2;
 
 #[cfg(test)]
+mod fast_path_test;
+#[cfg(test)]
 mod formats_test;
 #[cfg(test)]
 mod rtp_formats_test;
@@ -300,7 +302,7 @@ impl IpFields {
         self.header.version == Version::V4 && !self.rnd
     }
 
-    /// Whether two headers of a flow differ in the IP-ID alone, and it behaves as before.
+    /// True if two headers of a flow differ in the IP-ID alone, and it behaves as before.
     #[inline]
     fn is_like(&self, other: &Self) -> bool {
         let (a, b) = (&self.header, &other.header);
@@ -429,7 +431,7 @@ impl Fields<'_> {
         &self.ips[..self.base_ips()]
     }
 
-    /// What the headers are rebuilt from.
+    /// Fields from which the headers are rebuilt.
     #[inline]
     fn chain(&self) -> Chain<'_> {
         Chain {

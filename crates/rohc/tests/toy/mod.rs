@@ -53,7 +53,7 @@ fn crc3(header: Ipv6, msn: u8) -> u8 {
     Check::Crc3.update(Check::Crc3.of(&octets), &[msn])
 }
 
-/// What the packets of a flow have in common: their IPv6 header with zero for Payload Length.
+/// Fields that the packets of a flow share: their IPv6 header with zero for Payload Length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Flow(Ipv6);
 

@@ -92,13 +92,13 @@ impl<'p> Ip<'p> {
         }
     }
 
-    /// Whether it has neither an oddity nor an extension header.
+    /// True if it has neither an oddity nor an extension header.
     #[inline]
     fn is_plain(&self) -> bool {
         self.oddity.is_none() && self.extension_count == 0
     }
 
-    /// Whether an IP header follows: what says that it is IP must be.
+    /// True if an IP header follows: what says that it is IP must be.
     #[inline]
     fn carries_ip(&self, packet: &[u8]) -> bool {
         let version = match self.next {
@@ -262,7 +262,7 @@ impl<'p> HeaderChain<'p> {
         }
     }
 
-    /// Whether no IP header has an oddity or an extension header.
+    /// True if no IP header has an oddity or an extension header.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.is_plain

@@ -568,7 +568,7 @@ impl Context {
         }
     }
 
-    /// Whether a packet has nothing to say that the context does not tell, and nothing need be repeated.
+    /// True if a packet has nothing to say that the context does not tell, and nothing need be repeated.
     #[inline]
     fn is_quiet(&self, x: &Fields<'_>, templates: &Templates<'_>) -> bool {
         let template = self.shared.template(x.template, templates);
@@ -682,7 +682,7 @@ impl Context {
         long(format, writer, x, &mut whole)
     }
 
-    /// What long formats say.
+    /// Fields of long formats.
     fn whole(&self, template: &Template) -> Whole<'_> {
         let outline = self.shared.outline(template);
         Whole { definition: *template, outline, ..Whole::new(self.shared.path) }

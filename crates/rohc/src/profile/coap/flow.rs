@@ -89,7 +89,7 @@ impl<'m> Compressor<'m> {
         self
     }
 
-    /// What the contexts of profile 0x0081 have learned, as bases for flows like theirs, by CID.
+    /// Templates that the contexts of profile 0x0081 have learned, as bases for flows like theirs, by CID.
     pub fn learned_bases(&self) -> impl Iterator<Item = Base> + '_ {
         let contexts = self.flows.places().filter_map(|(_, place)| Context::of(place));
         contexts.map(|context| context.learned(&self.shared.templates))
@@ -188,7 +188,7 @@ impl<'m> Decompressor<'m> {
     }
 }
 
-/// What contexts share on a channel.
+/// Memory that the contexts of a channel share.
 fn memory<'a, 'm>(
     linked: Option<Linked<'a, 'm>>,
     config: &DecompressorConfig,

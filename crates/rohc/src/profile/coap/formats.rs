@@ -99,7 +99,7 @@ pub(super) fn long<'p, C: Coder<'p>>(
     }
 }
 
-/// Whether a format says what `Whole` has.
+/// True if a format says what `Whole` has.
 #[inline]
 pub(super) const fn is_long(format: Format) -> bool {
     matches!(format, Format::CoCommon | Format::CoRepair | Format::Ir | Format::IrCr)

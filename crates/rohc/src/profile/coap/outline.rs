@@ -63,7 +63,7 @@ mod number {
     pub(super) const PREFIX: u8 = 9;
 }
 
-/// How a dynamic option changes: its class, without what the outline knows of its value.
+/// Class of a dynamic option: how it changes, without its value in the outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Counted,
@@ -94,7 +94,7 @@ impl Hole {
         !matches!(self.kind, Kind::Octets(_) | Kind::Variable)
     }
 
-    /// Whether a template keeps an anchor for it.
+    /// True if a template keeps an anchor for it.
     #[inline]
     pub(super) fn has_anchor(self) -> bool {
         matches!(self.kind, Kind::Counted | Kind::Block | Kind::PartialIv)
@@ -170,7 +170,7 @@ impl Holes {
         self.holes.get(..usize::from(self.count)).unwrap_or_default()
     }
 
-    /// Whether a number is told by its distance from the last one.
+    /// True if a number is told by its distance from the last one.
     #[inline]
     pub(super) fn has_step(&self) -> bool {
         self.as_slice().iter().any(|hole| matches!(hole.kind, Kind::Step(_)))

@@ -191,7 +191,7 @@ impl Template {
         matches!(message_type, Type::Confirmable | Type::NonConfirmable)
     }
 
-    /// Whether the outline has no dynamic option.
+    /// True if the outline has no dynamic option.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
         self.holes == 0

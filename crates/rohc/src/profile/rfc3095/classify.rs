@@ -40,7 +40,7 @@ pub(crate) struct Plan<'p> {
     pub(crate) esp: Esp,
     /// The CoAP header, in profile 0x0080.
     pub(crate) coap: Option<coap_2015::Header<'p>>,
-    /// What a timer for timestamps needs to know, if one may be used.
+    /// Limits of a timer for timestamps, if one may be used.
     pub(crate) timer: Option<Link>,
     /// Octets of the headers that are compressed.
     pub(crate) header_len: usize,
@@ -209,12 +209,12 @@ impl<'p> Plan<'p> {
         }
     }
 
-    /// Whether it has CoAP options, for which a context takes memory.
+    /// True if it has CoAP options, for which a context takes memory.
     pub(crate) fn has_options(&self) -> bool {
         self.coap.as_ref().is_some_and(coap_2015::Header::has_options)
     }
 
-    /// What follows the headers.
+    /// Octets behind the headers.
     #[inline]
     pub(crate) fn payload(&self) -> &'p [u8] {
         self.packet.get(self.header_len..).unwrap_or_default()
@@ -274,7 +274,7 @@ fn restorable<'p>(chain: &'p HeaderChain<'p>) -> &'p [Ip<'p>] {
     chain.ips().get(..count).unwrap_or_default()
 }
 
-/// Whether the extension headers fit a list: not too many, not too long, and at most one AH, because the format
+/// True if the extension headers fit a list: not too many, not too long, and at most one AH, because the format
 /// has one place for its sequence number (RFC 3095, section 5.8.5.1).
 fn list_is_kept(ip: &Ip<'_>) -> bool {
     let mut ahs = 0;

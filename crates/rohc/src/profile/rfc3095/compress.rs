@@ -147,8 +147,8 @@ pub(crate) struct Context {
     pub(super) crc_static: CrcStatic,
     /// Packets that must carry another CRC than CRC-3 (section 5.9.2).
     pub(super) strong: u8,
-    /// SO state and nothing left to be said: most packets find it so, and need not ask for each field.
-    pub(super) settled: bool,
+    /// SO state, and no change pending: the next packet may be regular (`regular.rs`).
+    pub(super) established: bool,
     pub(super) lists: [ListState; BASE_IPS],
     pub(super) table: Table,
     pub(super) timer: Timer,
@@ -194,7 +194,7 @@ impl Context {
             pending_since: sn as u16,
             crc_static: CrcStatic::UNKNOWN,
             strong: 0,
-            settled: false,
+            established: false,
             lists: [ListState::default(); BASE_IPS],
             table: Table::default(),
             timer: Timer::start(now),
@@ -314,7 +314,8 @@ impl Context {
         result
     }
 
-    fn try_compress(
+    /// The full path.
+    pub(super) fn try_compress(
         &mut self,
         now: Instant,
         plan: &Plan<'_>,
@@ -490,7 +491,7 @@ impl Context {
         let is_sid_same = ip.sid == kept.sid;
         if !(is_static_same && is_id_same) {
             self.pending_since = sn as u16;
-            self.settled = false;
+            self.established = false;
         }
         if !is_sid_same {
             // "Only IR and IR-DYN packets can update context(SID)" (RFC 3843, section 3.3).
@@ -526,7 +527,7 @@ impl Context {
             self.lists[CSRC_STATE].say_since(sn as u16, since);
             has_lists = true;
         }
-        self.settled &= !has_lists;
+        self.established &= !has_lists;
         Ok(has_lists)
     }
 
@@ -582,7 +583,7 @@ impl Context {
         step.wrapping_add(own::MAX_SN_STEP) <= 2 * own::MAX_SN_STEP
     }
 
-    /// Whether packets with the same ports may go by profile 0x0080, so that none of them may take the short way.
+    /// Whether packets with the same ports may go by profile 0x0080, so that each packet must be parsed as CoAP first.
     fn is_on_coap_port(&self, config: &CompressorConfig) -> bool {
         let ports = &config.coap.ports;
         config.channel.profiles().has(ProfileId::Coap2015)
@@ -625,7 +626,7 @@ impl Context {
     }
 
     pub(super) fn enter_ir(&mut self, sn: u32, packets: u8, refreshing: bool) {
-        self.settled = false;
+        self.established = false;
         if !refreshing {
             self.timer.changed();
         }
@@ -643,7 +644,7 @@ impl Context {
             }
             return;
         }
-        self.settled = false;
+        self.established = false;
         if !refreshing {
             self.timer.changed();
         }
@@ -718,7 +719,7 @@ impl Context {
         };
         if is_at_risk {
             self.strong = repetitions.saturating_mul(2);
-            self.settled = false;
+            self.established = false;
         }
         self.crc_static = crc_static;
     }
@@ -803,9 +804,9 @@ impl Context {
             }
         }
         self.note_mode_sent(since, format);
-        if !self.settled {
+        if !self.established {
             let is_due = self.pending.iter().any(PendingIp::is_due);
-            self.settled = self.state == CompressorState::So
+            self.established = self.state == CompressorState::So
                 && !(has_lists || is_due || self.is_on_coap_port(config))
                 && self.strong == 0
                 && !secure;

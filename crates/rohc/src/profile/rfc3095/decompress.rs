@@ -568,7 +568,10 @@ impl Context {
         }
         let (mut rtp, mut spi) = (RtpFields::INITIAL, 0);
         match &self.own {
-            Own::Rtp(kept) => rtp = RtpFields { ts: timestamp::ahead_of(kept, 1), ..*kept },
+            Own::Rtp(kept) if has_rtp(self.profile) => {
+                rtp = RtpFields { ts: timestamp::ahead_of(kept, 1), ..*kept };
+            }
+            Own::Rtp(_) => {}
             Own::Esp(kept) => spi = *kept,
             Own::Coap(_) => return None,
         }
@@ -583,7 +586,7 @@ impl Context {
         for (kept, ip) in self.ips.iter_mut().zip(ips) {
             kept.header.id = ip.header.id;
         }
-        if let Own::Rtp(kept) = &mut self.own {
+        if let (true, Own::Rtp(kept)) = (has_rtp(self.profile), &mut self.own) {
             kept.ts = rtp.ts;
         }
         self.arrivals.note(now, 1);
@@ -592,7 +595,7 @@ impl Context {
         Some(verified)
     }
 
-    /// Whether nothing is in doubt, and the next packet can only be the one behind the last one.
+    /// True if nothing is in doubt, and the next packet can only be the one behind the last one.
     #[inline]
     fn awaits_next(&self, now: Moment) -> bool {
         matches!(self.profile, ProfileId::Rtp | ProfileId::Udp | ProfileId::Esp | ProfileId::Ip)
@@ -616,7 +619,7 @@ impl Context {
         }
     }
 
-    /// What the tail of a packet has, extension headers apart.
+    /// Fields in the tail of a packet, extension headers apart.
     fn tail_of(&self, x: &Fields<'_>) -> Tail {
         let coverage = self.coverage.present || x.cce.is_some();
         Tail { udp_checksum: self.udp.checksum != 0, coverage, icv: [0; BASE_IPS] }

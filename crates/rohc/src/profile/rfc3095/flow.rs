@@ -210,7 +210,7 @@ impl Compressor<'_> {
         found
     }
 
-    /// Whether a packet of CoAP has a context, or may have one: there is memory for its options, and the
+    /// True if a packet of CoAP has a context, or may have one: there is memory for its options, and the
     /// decompressor has not rejected its flow.
     #[cold]
     fn has_place_for(&self, now: Instant, plan: &Plan<'_>) -> bool {

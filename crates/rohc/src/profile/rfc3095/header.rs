@@ -329,7 +329,7 @@ fn walk(
     })
 }
 
-/// What the headers of a packet are rebuilt from, lists and options apart.
+/// Fields from which the headers of a packet are rebuilt, lists and options apart.
 pub(super) struct Chain<'a> {
     pub(super) profile: ProfileId,
     pub(super) sn: u32,

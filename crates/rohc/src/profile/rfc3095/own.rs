@@ -50,7 +50,7 @@ pub(super) struct RtpContext {
 }
 
 impl Own {
-    /// What is kept of RTP headers.
+    /// Fields of RTP headers.
     #[inline]
     pub(super) fn rtp(&self) -> Option<&RtpContext> {
         match self {

@@ -1,5 +1,5 @@
-//! Packets whose headers go on as those before: only numbers, timestamps and checksums have changed, and each number by what the
-//! decompressor infers. Most packets of a flow are of this kind, and `UO-0` says all of it. RFC 3095, sections 5.3.2.2.3 and 5.7.1.
+//! Fast path of an established flow. In a regular packet only numbers and checksums have changed, and the numbers by the step that the
+//! decompressor infers: `UO-0` carries it. All other packets take the full path, `Context::try_compress`. RFC 3095, section 5.7.1.
 
 use thinair_wire::coder::{Coder, Lsb, Writer};
 use thinair_wire::crc::Check;
@@ -32,7 +32,7 @@ impl Context {
     ) -> Option<Compressed> {
         let kind = upper(self.profile);
         let is_of_two = !plan.has_extensions && plan.ip_count <= BASE_IPS && kind != Upper::UdpLite;
-        if !(self.settled && is_of_two && self.timer.is_quiet(now)) || self.mode.is_pending() {
+        if !(self.established && is_of_two && self.timer.is_quiet(now)) || self.mode.is_pending() {
             return None;
         }
         let crc_static = self.crc_static.known()?[0];

@@ -84,7 +84,7 @@ impl compress::Context {
         if self.mode == before {
             return;
         }
-        self.settled = false;
+        self.established = false;
         if self.mode.mode() != before.mode() {
             self.timer.restart(now);
         }

@@ -89,7 +89,7 @@ impl Timer {
         (1..=LONGEST).contains(&time_stride).then_some(time_stride)
     }
 
-    /// Whether nothing is to be said or counted.
+    /// True if nothing is to be said or counted.
     #[inline]
     pub(super) fn is_quiet(&self) -> bool {
         self.said | self.settling == 0

@@ -197,7 +197,7 @@ impl Timestamps {
         is_moved || is_other_kind
     }
 
-    /// Whether a timestamp is one TS_STRIDE ahead of the one before, and nothing has to be said or learned.
+    /// True if a timestamp is one TS_STRIDE ahead of the one before, and nothing has to be said or learned.
     #[inline]
     pub(super) fn is_regular(&self, now: &RtpFields, before: &RtpFields) -> bool {
         let is_known = self.stage == Stage::Guessed && self.rough() == 0 && self.is_stride_known();

@@ -540,7 +540,7 @@ fn is_unmoved(next: &State, last: &State) -> bool {
     next.ips.each_ref().map(fields) == last.ips.each_ref().map(fields)
 }
 
-/// Whether a compressor can have sent such headers: "a compressor MUST NOT assign [a sequential behavior] to tunneling
+/// True if a compressor can have sent such headers: "a compressor MUST NOT assign [a sequential behavior] to tunneling
 /// headers" (RFC 6846, section 6.1.2).
 fn is_sound(state: &State) -> bool {
     let outer = state.ips().split_last().map_or(&[][..], |(_, outer)| outer);

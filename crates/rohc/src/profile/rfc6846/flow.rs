@@ -138,12 +138,12 @@ impl Compressor<'_> {
         }
     }
 
-    /// Whether a connection with this base comes behind two others between the same hosts.
+    /// True if a connection with this base comes behind two others between the same hosts.
     fn is_third(&self, base: Option<Cid>) -> bool {
         base.and_then(|base| self.flows.context::<Context>(base)).is_some_and(Context::is_replica)
     }
 
-    /// Whether a pattern may be the base of a SYN.
+    /// True if a pattern may be the base of a SYN.
     fn is_pattern_of(&self, cid: Cid, pattern: &Pattern<'_>) -> bool {
         let is_base = self.flows.context::<Context>(cid).is_some_and(Context::is_base);
         is_base && self.shared.rooms.get(cid.index()).is_some_and(|room| pattern.is_like(room))

@@ -286,7 +286,7 @@ impl Context {
         self.behind(last).write(now, writer, next, last, segment, &config)
     }
 
-    /// What a compressed packet has to say.
+    /// Fields that a compressed packet has to carry.
     #[inline]
     fn plan(&self, next: &State, is_careful: bool, config: &CompressorConfig) -> Plan {
         let due = self.due(config);

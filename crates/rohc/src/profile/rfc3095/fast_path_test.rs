@@ -1,0 +1,198 @@
+//! The fast paths of both ends beside the full ones: octets, outcomes and contexts are equal, whatever a flow and a link do.
+
+use std::format;
+use std::vec::Vec;
+
+use thinair_wire::checksum::Sum;
+use thinair_wire::header::chain::HeaderChain;
+use thinair_wire::time::Instant;
+
+use super::classify::Plan;
+use super::table::{Block, Pool};
+use super::{compress, decompress};
+use crate::arrival::Moment;
+use crate::channel::{Channel, ProfileSet};
+use crate::cid::{Cid, CidSpace};
+use crate::compressor::{CompressorConfig, RtpDetection};
+use crate::packet::Header;
+use crate::profile::{Format, ProfileId};
+use crate::storage::Slots;
+
+/// Numbers from a seed (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+
+    fn once_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// A flow that mostly goes on by one, as its kinds of IP-ID and checksum allow.
+struct Flow {
+    profile: ProfileId,
+    six: bool,
+    ids: u64,
+    sums: u64,
+    id: u16,
+    ttl: u8,
+    sn: u32,
+    ts: u32,
+}
+
+impl Flow {
+    fn new(profile: ProfileId, random: &mut Random) -> Self {
+        let (six, ids, sums) = (random.once_in(3), random.below(4), random.below(3));
+        Self { profile, six, ids, sums, id: random.below(1 << 16) as u16, ttl: 64, sn: 0xFFF0, ts: 7 }
+    }
+
+    fn next(&mut self, random: &mut Random) -> Vec<u8> {
+        let step = if random.once_in(20) { random.below(24) as u32 } else { 1 };
+        self.sn = self.sn.wrapping_add(step);
+        self.ts = self.ts.wrapping_add(160 * if random.once_in(25) { 3 } else { step });
+        self.id = match self.ids {
+            0 => 0,
+            1 => self.id.swap_bytes().wrapping_add(1).swap_bytes(),
+            2 => random.below(1 << 16) as u16,
+            _ => self.id.wrapping_add(if random.once_in(25) { 9 } else { 1 }),
+        };
+        if random.once_in(40) {
+            self.ttl ^= 1;
+        }
+        let marker = u8::from(random.once_in(30)) << 7;
+        let mut above = match self.profile {
+            ProfileId::Rtp => {
+                [&[0x80, marker | 8], &(self.sn as u16).to_be_bytes()[..], &self.ts.to_be_bytes(), &[9; 4]]
+                    .concat()
+            }
+            ProfileId::Esp => [[5; 4], self.sn.to_be_bytes()].concat(),
+            _ => Vec::new(),
+        };
+        above.extend((0..1 + random.below(9)).map(|_| random.below(256) as u8));
+        let (protocol, ends) = match self.profile {
+            ProfileId::Esp => (50, if self.six { 32 } else { 8 }),
+            ProfileId::Ip => (253, if self.six { 32 } else { 8 }),
+            _ => (17, if self.six { 32 } else { 8 }),
+        };
+        let ends: Vec<u8> = (1..=ends).collect();
+        if protocol == 17 {
+            let len = above.len() as u16 + 8;
+            let mut datagram = [4_000_u16, 5_004, len, 0].map(u16::to_be_bytes).concat();
+            datagram.append(&mut above);
+            let right = Sum::ZERO.octets(&ends).word(17).word(len).octets(&datagram).checksum();
+            let sum = [0, if right == 0 { 0xFFFF } else { right }, 1 + random.below(0xFFFF) as u16]
+                [self.sums as usize];
+            datagram[6..8].copy_from_slice(&sum.to_be_bytes());
+            above = datagram;
+        }
+        let mut packet = if self.six {
+            [&[0x60, 0, 0, 0], &(above.len() as u16).to_be_bytes()[..], &[protocol, self.ttl]].concat()
+        } else {
+            let len = (above.len() as u16 + 20).to_be_bytes();
+            [&[0x45, 0], &len[..], &self.id.to_be_bytes(), &[0x40, 0, self.ttl, protocol, 0, 0]].concat()
+        };
+        packet.extend(&ends);
+        if !self.six {
+            let sum = Sum::ZERO.octets(&packet).checksum();
+            packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        }
+        packet.append(&mut above);
+        packet
+    }
+}
+
+#[test]
+fn both_paths_of_both_ends_agree() {
+    let channel = Channel::new(CidSpace::Small, 0, ProfileSet::v1()).unwrap();
+    let rtp = RtpDetection::of_ports(&[5_004]).unwrap();
+    let (mut regular, mut in_line, mut full) = (0, 0, 0);
+    for seed in 1..=120 {
+        let random = &mut Random(0x9E37_79B9_7F4A_7C15 ^ seed);
+        let profile = [ProfileId::Rtp, ProfileId::Udp, ProfileId::Esp, ProfileId::Ip][(seed % 4) as usize];
+        let rtp = if profile == ProfileId::Rtp { rtp } else { RtpDetection::of_ports(&[]).unwrap() };
+        let config = CompressorConfig { rtp, ..CompressorConfig::new(channel) };
+        let mut flow = Flow::new(profile, random);
+        let mut blocks: [[Block; 2]; 4] = [[Block::EMPTY; 2]; 4];
+        let [mut a, mut b, mut c, mut d] = blocks.each_mut().map(|blocks| Pool::new(Slots::Lent(blocks)));
+        let mut near: Option<[compress::Context; 2]> = None;
+        let mut far = [decompress::Context::new(profile); 2];
+        let mut now = Instant::ZERO;
+        for i in 0..400 {
+            let wait = if random.once_in(60) { random.below(4_000) } else { 20 };
+            now = Instant::from_nanos(now.as_nanos() + wait * 1_000_000);
+            let packet = flow.next(random);
+            let chain = HeaderChain::parse(&packet).unwrap();
+            let mut plan = Plan::new(&chain, None);
+            assert!(plan.choose(&chain, &config, |_| false));
+            assert_eq!(plan.profile, profile);
+            let [fast, slow] = near.get_or_insert_with(|| {
+                let mut context = compress::Context::new(&plan, now, 7);
+                context.start(None, 0, &config);
+                [context; 2]
+            });
+            let (mut octets, mut others) = ([0; 128], [0; 128]);
+            let is_regular =
+                fast.clone().compress_regular(now, &plan, Cid::ZERO, &config, &mut [0; 128]).is_some();
+            let done = fast.compress(now, &plan, Cid::ZERO, &config, &mut a, &mut octets).unwrap();
+            let other = slow.try_compress(now, &plan, Cid::ZERO, &config, &mut b, &mut others).unwrap();
+            assert_eq!((done, octets), (other, others), "seed {seed}, packet {i}");
+            assert_eq!(format!("{fast:?}"), format!("{slow:?}"), "seed {seed}, packet {i}");
+            regular += usize::from(is_regular);
+            full += usize::from(!is_regular);
+
+            if random.once_in(30) {
+                continue;
+            }
+            if random.once_in(30) && !done.format.is_initialization() {
+                octets[random.below(done.header_out as u64) as usize] ^= 1 << random.below(8);
+            }
+            let Some(header) = Header::read(&octets[..done.len], CidSpace::Small) else { continue };
+            let at = Moment::from(now);
+            let (mut back, mut other_back) = ([0; 128], [0; 128]);
+            let [fast, slow] = &mut far;
+            let [got, other] = match done.format {
+                Format::Ir => [
+                    fast.ir(at, &header, true, &mut c, &mut back),
+                    slow.ir(at, &header, true, &mut d, &mut other_back),
+                ],
+                Format::IrDyn => [
+                    fast.ir_dyn(at, &header, true, &mut c, &mut back),
+                    slow.ir_dyn(at, &header, true, &mut d, &mut other_back),
+                ],
+                _ => {
+                    let early = fast.next_in_line(at, &header, &mut back);
+                    in_line += usize::from(early.is_some());
+                    [
+                        early
+                            .ok_or(())
+                            .or_else(|()| fast.compressed(at, &header, false, false, &mut c, &mut back)),
+                        slow.compressed(at, &header, false, false, &mut d, &mut other_back),
+                    ]
+                }
+            };
+            assert_eq!(got, other, "seed {seed}, packet {i}, {:?}", done.format);
+            match got {
+                Ok(verified) => assert_eq!(back[..verified.len], other_back[..verified.len]),
+                Err(_) => {
+                    for context in [&mut *fast, &mut *slow] {
+                        context.arrivals.note_failure();
+                        context.failures = context.failures << 1 | 1;
+                    }
+                }
+            }
+            assert_eq!(
+                format!("{fast:?}"),
+                format!("{slow:?}"),
+                "seed {seed}, packet {i}, {:?}",
+                done.format
+            );
+        }
+    }
+    assert!(regular > full / 2 && in_line > 10_000, "{regular} regular, {full} not; {in_line} in line");
+}
