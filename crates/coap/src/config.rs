@@ -94,7 +94,7 @@ pub struct Limits {
     /// Max-Message-Size that is told to the other side of a stream: octets of a message that are taken. RFC 8323, section
     /// 5.3.1. 64 KiB + 1 KiB.
     pub max_stream_message: usize,
-    /// Octets of a body that is put together out of blocks, at most. 1 MiB and some.
+    /// Largest body that is reassembled from blocks, in octets. Default: 1 MiB + 16 KiB.
     pub max_body: usize,
     /// Octets of all bodies together that are held for others: uploads that are not complete, responses of which not all
     /// blocks were fetched. 4 MiB.

@@ -1,5 +1,7 @@
 //! The fast paths of both ends beside the full ones: octets, outcomes and contexts are equal, whatever a flow and a link do.
 
+#![allow(clippy::unwrap_used)]
+
 use std::format;
 use std::vec::Vec;
 
