@@ -45,14 +45,16 @@ impl Caution {
         u64::from_be_bytes([0, 0, 0, a, b, c, d, e])
     }
 
-    fn waited(&self, now: Instant) -> u64 {
+    /// Time since the last packet, in the units of [`Pace`].
+    #[inline]
+    pub(crate) fn waited(&self, now: Instant) -> u64 {
         stamp(now).wrapping_sub(self.last()) & 0xFF_FFFF_FFFF
     }
 
-    /// True if the next packet needs no more bits than any other.
+    /// True if the next packet, so long behind the last one, needs no more bits than any other.
     #[inline]
-    pub(crate) fn is_quiet(&self, now: Instant) -> bool {
-        self.left == 0 && !self.is_behind_pause(self.waited(now))
+    pub(crate) fn is_quiet(&self, waited: u64) -> bool {
+        self.left == 0 && !self.is_behind_pause(waited)
     }
 
     /// True if the decompressor may look for other packets than the next one, usual as the pause may be, or if it has asked for
@@ -88,6 +90,12 @@ impl Caution {
         (u64::BITS - packets.leading_zeros()).clamp(SMALLEST + 1, u16::BITS)
     }
 
+    /// True if the last packet belonged to that group.
+    #[inline]
+    pub(crate) fn is_in(&self, group: u8) -> bool {
+        self.group == group
+    }
+
     /// The next packet belongs to that group. The first one of a group has more bits, since groups may be lost as a whole.
     #[inline]
     pub(crate) fn join(&mut self, group: u8) {
@@ -106,16 +114,21 @@ impl Caution {
     /// `repetitions`.
     #[inline]
     pub(crate) fn sent(&mut self, now: Instant, step: u32, repetitions: u8) {
-        let (last, stamp) = (self.last(), stamp(now));
-        let waited = stamp.wrapping_sub(last) & 0xFF_FFFF_FFFF;
-        if self.left > 0 || self.is_behind_pause(waited) {
+        let waited = self.waited(now);
+        if !self.is_quiet(waited) {
             self.sent_with_caution(waited, repetitions);
         }
-        if last != 0 {
+        self.sent_quietly(now, waited, step);
+    }
+
+    /// [`sent`](Self::sent), with no more bits than any other, so long behind the last packet.
+    #[inline]
+    pub(crate) fn sent_quietly(&mut self, now: Instant, waited: u64, step: u32) {
+        if self.last != [0; 5] {
             // The other end may have seen shorter times.
             self.pace.note(waited.saturating_sub(waited / 4 + JITTER), step, step);
         }
-        let [_, _, _, last @ ..] = stamp.to_be_bytes();
+        let [_, _, _, last @ ..] = stamp(now).to_be_bytes();
         self.last = last;
     }
 

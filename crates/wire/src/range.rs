@@ -292,7 +292,22 @@ impl<S: Serial> Count<S> {
     /// Adds a value that was sent with a CRC; at least the last `width` of them are kept.
     #[inline]
     pub fn push(&mut self, value: S, width: usize) {
-        if self.run > 0 && value == self.newest.plus(1) {
+        let is_next = self.run > 0 && value == self.newest.plus(1);
+        if is_next && usize::from(self.run) == width && self.is_run() {
+            self.newest = value;
+        } else {
+            self.push_any(value, width, is_next);
+        }
+    }
+
+    /// True if all candidates are of the newest run.
+    #[inline]
+    fn is_run(&self) -> bool {
+        self.before.is_empty() && !self.is_sparse
+    }
+
+    fn push_any(&mut self, value: S, width: usize, is_next: bool) {
+        if is_next {
             self.run = (usize::from(self.run) + 1).min(width.max(1)) as u8;
             if usize::from(self.run) >= width {
                 self.before.clear();
@@ -421,11 +436,17 @@ impl<S: Serial> Count<S> {
         self.run > 0
             && lsb::fits(value, self.oldest(), k, shift)
             && lsb::fits(value, self.newest, k, shift)
-            && self.before.spans().all(|(low, high)| {
-                high.since(low) < 1 << (S::BITS - 1)
-                    && lsb::fits(value, low, k, shift)
-                    && lsb::fits(value, high, k, shift)
-            })
+            && (self.before.is_empty() || self.fits_before(value, k, shift))
+    }
+
+    /// Whether `k` bits tell `value` whichever candidate before the newest run the other side holds.
+    #[inline(never)]
+    fn fits_before(&self, value: S, k: u32, shift: Shift) -> bool {
+        self.before.spans().all(|(low, high)| {
+            high.since(low) < 1 << (S::BITS - 1)
+                && lsb::fits(value, low, k, shift)
+                && lsb::fits(value, high, k, shift)
+        })
     }
 
     #[inline]

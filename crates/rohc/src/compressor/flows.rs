@@ -336,6 +336,13 @@ impl<'m> Flows<'m> {
         (0..).map_while(Cid::new).zip(places)
     }
 
+    /// The CID that was used last, unless its flow [`rests`](Self::rests).
+    #[inline]
+    pub(crate) fn newest_in_use(&self) -> Option<Cid> {
+        let link = self.links.get(usize::from(self.newest))?;
+        Cid::new(self.newest).filter(|_| link.credit >= 0)
+    }
+
     /// CIDs that were used last, the newest first.
     pub(crate) fn latest(&self) -> impl Iterator<Item = Cid> {
         let mut at = self.newest;

@@ -97,6 +97,12 @@ impl IpHeader {
         }
     }
 
+    /// True if two headers of a flow differ in the IP-ID alone.
+    #[inline]
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        (self.tos, self.ttl, self.df) == (other.tos, other.ttl, other.df)
+    }
+
     /// True if both have the same version and addresses.
     #[inline]
     pub(crate) fn has_same_ends(&self, other: &Self) -> bool {
@@ -152,10 +158,12 @@ impl IpHeader {
         ends.word(u16::from(protocol)).word(len as u16)
     }
 
-    /// Writes the header to octet `at` of `out` and returns its end. `next` is its Protocol, `behind` the octets that follow it.
+    /// Writes the header to octet `at` of `out` and returns its end. `id` is its Identification, `next` its Protocol, `behind` the
+    /// octets that follow it.
     #[inline]
     pub(crate) fn write(
         &self,
+        id: u16,
         next: u8,
         behind: usize,
         out: &mut [u8],
@@ -167,7 +175,7 @@ impl IpHeader {
         match self.version {
             Version::V4 => {
                 let [a, b] = length(Ipv4::LEN + behind)?.to_be_bytes();
-                let [c, d] = self.id.to_be_bytes();
+                let [c, d] = id.to_be_bytes();
                 let Some(h) = room.first_chunk_mut::<{ Ipv4::LEN }>() else {
                     return Err(Unbuildable::Malformed);
                 };

@@ -302,11 +302,16 @@ impl IpFields {
         self.header.version == Version::V4 && !self.rnd
     }
 
+    /// True if it has an IP-ID that counts with nothing.
+    #[inline]
+    fn is_random(&self) -> bool {
+        self.header.version == Version::V4 && self.rnd
+    }
+
     /// True if two headers of a flow differ in the IP-ID alone, and it behaves as before.
     #[inline]
     fn is_like(&self, other: &Self) -> bool {
-        let (a, b) = (&self.header, &other.header);
-        (a.tos, a.ttl, a.df) == (b.tos, b.ttl, b.df)
+        self.header.is_like(&other.header)
             && (self.rnd, self.nbo, self.sid) == (other.rnd, other.nbo, other.sid)
     }
 

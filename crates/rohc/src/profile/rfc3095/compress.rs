@@ -14,7 +14,7 @@ use super::choose::has_extension_3;
 use super::classify::Plan;
 use super::coap_2015;
 use super::header::Layout;
-use super::ip_id::Watcher;
+use super::ip_id::{self, Watcher};
 use super::ir;
 use super::list::Item;
 use super::list_plan::{Assurance, ListState, Scope, items};
@@ -301,7 +301,7 @@ impl Context {
         pool: &mut Pool<'_>,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
-        if let Some(done) = self.compress_regular(now, plan, cid, config, out) {
+        if let Some(done) = self.compress_as_regular(now, plan, cid, config, out) {
             return Ok(done);
         }
         let lists = self.lists;
@@ -456,8 +456,9 @@ impl Context {
             let (ip, kept) = (&mut x.ips[i], &self.ips[i]);
             *ip = *kept;
             ip.header.update(header);
-            if !self.sns.is_empty() {
-                self.watchers[i].next(ip, kept.header.id, sid);
+            if ip.header.version == Version::V4 && !self.sns.is_empty() {
+                let next = self.watchers[i].next(ip_id::behavior(ip), ip.header.id, kept.header.id, sid);
+                ip_id::set(ip, next);
             }
             if ip.is_like(kept) {
                 continue;

@@ -9,7 +9,8 @@ use super::cce::{Cce, CoverageContext};
 use super::coap_2015::{self, CoapFields};
 use super::compress::CrcStatic;
 use super::doubt::{By, Doubt};
-use super::header::{self, Chain, ExtensionLists, Layout, datagram_len};
+use super::header::{self, Chain, ExtensionLists, Layout, Transport, datagram_len, ip_dynamic};
+use super::ip_id;
 use super::ir;
 use super::list::{Item, MAX_ITEMS, encoding};
 use super::list_state::{List, ListState, ah_sn, compressed_icv_len, resolve_current, resolve_list, stays};
@@ -18,7 +19,7 @@ use super::rtp::{CSRC_LEN, RtpFields};
 use super::table::{self, Pool, Table};
 use super::tail::{Tail, random_ip_id, tail, udp_checksum};
 use super::{
-    BASE_IPS, CSRC, Fields, IP_ID, IpFields, LISTS, PacketType, TS, UdpFields, Upper, base, formats,
+    BASE_IPS, CSRC, Fields, IP_ID, IpFields, LISTS, PacketType, TS, UdpFields, Upper, Version, base, formats,
     has_own_sn, has_rtp, has_t_bit_behind, sn_plus, timestamp, upper,
 };
 use crate::arrival::{Arrivals, Moment};
@@ -553,15 +554,16 @@ impl Context {
         if u32::from(packet.first >> 3) != sn & 0xF || !self.awaits_next(now) {
             return None;
         }
-        let [state, _] = self.crc_static.known()?;
-        let (mut ips, mut udp) = (self.ips, self.udp);
-        let ips = ips.get_mut(..usize::from(self.ip_count))?;
+        let (check, mut crc) = (Check::Crc3, self.crc_static.known()?[0]);
+        let (ips, mut ids, mut udp) = (self.ips.get(..usize::from(self.ip_count))?, [0; BASE_IPS], self.udp);
         let mut reader = Reader::contiguous(packet.rest);
-        for ip in &mut *ips {
-            random_ip_id(&mut reader, ip).ok()?;
-            if ip.holds_ip_id() && !ip.sid {
-                ip.count_to(ip.counted_id().wrapping_add(1));
+        for (id, ip) in ids.iter_mut().zip(ips) {
+            let behavior = ip_id::behavior(ip);
+            *id = ip.header.id;
+            if ip.header.version == Version::V4 && behavior.is_sequential() {
+                *id = behavior.counted(behavior.counted(*id).wrapping_add(1));
             }
+            random_ip_id(&mut reader, ip.is_random(), id).ok()?;
         }
         if upper(self.profile) == Upper::Udp && udp.checksum != 0 {
             udp_checksum(&mut reader, &mut udp.checksum).ok()?;
@@ -576,15 +578,27 @@ impl Context {
             Own::Coap(_) => return None,
         }
         let payload = reader.remaining();
+        let transport = Transport::of(self.profile, 0);
+        let len = ips.iter().map(|ip| ip.header.version.header_len()).sum::<usize>() + transport.len();
+        let total = len + payload.len();
+        let headers = out.get_mut(..len)?;
+        let mut at = 0;
+        for (id, ip) in ids.iter().zip(ips) {
+            let behind = total - at - ip.header.version.header_len();
+            let end = ip.header.write(*id, ip.header.protocol, behind, headers, at).ok()?;
+            crc = ip_dynamic(check, crc, headers.get(at..end)?, ip.header.version);
+            at = end;
+        }
         let (udp, rtp) = (&udp, &rtp);
         let chain =
             Chain { profile: self.profile, sn, ips, udp, spi, rtp, version: self.version, coap: None };
-        let layout = header::rebuild(&chain, &ExtensionLists::default(), payload.len(), out).ok()?;
-        let is_right = layout.crc_dynamic(Check::Crc3, state, out.get(..layout.len)?) == packet.first & 7;
-        let verified =
-            Verified::deliver(packet, Format::Uo0, layout.len, payload, out).ok().filter(|_| is_right)?;
-        for (kept, ip) in self.ips.iter_mut().zip(ips) {
-            kept.header.id = ip.header.id;
+        header::write_upper(&chain, &ExtensionLists::default(), total, headers, at).ok()?;
+        if transport.crc_dynamic(check, crc, headers) != packet.first & 7 {
+            return None;
+        }
+        let verified = Verified::deliver(packet, Format::Uo0, len, payload, out).ok()?;
+        for (kept, id) in self.ips.iter_mut().zip(ids) {
+            kept.header.id = id;
         }
         if let (true, Own::Rtp(kept)) = (has_rtp(self.profile), &mut self.own) {
             kept.ts = rtp.ts;

@@ -33,7 +33,10 @@ impl SenderContext for Context {
         packet: &mut Outgoing<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
-        compressor.rfc3095(packet, out)
+        match compressor.compress_next(packet, out) {
+            Some(done) => Some(Ok(done)),
+            None => compressor.rfc3095(packet, out),
+        }
     }
 
     fn has_flow(compressor: &Compressor<'_>, packet: &Outgoing<'_, '_, '_>) -> bool {
@@ -79,7 +82,7 @@ impl SenderContext for Context {
 impl Compressor<'_> {
     /// Compresses a packet by the highest profile that takes it; `None` if none does.
     #[inline(never)]
-    fn rfc3095(
+    pub(super) fn rfc3095(
         &mut self,
         packet: &mut Outgoing<'_, '_, '_>,
         out: &mut [u8],
@@ -166,7 +169,7 @@ impl Compressor<'_> {
     }
 
     /// Limits of a timer for timestamps, if one may be used.
-    fn timer(&self) -> Option<Link> {
+    pub(super) fn timer(&self) -> Option<Link> {
         let (jitter, clock) = (self.config.timer?, self.shared.clock?);
         let jitter_ms =
             u32::try_from(jitter.as_millis()).unwrap_or(u32::MAX / 2).saturating_add(u32::from(clock));

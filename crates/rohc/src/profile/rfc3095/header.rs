@@ -85,7 +85,7 @@ impl<'i> ExtensionLists<'i> {
 
 /// What follows the IP headers of a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Transport {
+pub(super) enum Transport {
     #[default]
     None,
     /// UDP or UDP-Lite.
@@ -142,14 +142,8 @@ impl Layout {
     /// Adds what a profile has behind the IP headers, with so many octets of CSRC identifiers. CoAP is not added.
     #[inline]
     pub(super) const fn upper(&mut self, profile: ProfileId, csrc_len: usize) {
-        (self.transport, self.len) = match upper(profile) {
-            Upper::None => (Transport::None, self.len),
-            Upper::Esp => (Transport::Esp, self.len + ESP_LEN),
-            Upper::Udp | Upper::UdpLite if has_rtp(profile) => {
-                (Transport::Rtp(csrc_len as u8), self.len + UDP_LEN + Rtp::LEN + csrc_len)
-            }
-            Upper::Udp | Upper::UdpLite => (Transport::Udp, self.len + UDP_LEN),
-        };
+        self.transport = Transport::of(profile, csrc_len);
+        self.len += self.transport.len();
     }
 
     /// Adds a CoAP header behind the UDP header.
@@ -250,14 +244,7 @@ impl Layout {
         for i in 0..usize::from(self.ip_count).min(MAX_IP) {
             let (at, version, extensions) = self.ips[i];
             let (at, extensions) = (usize::from(at), usize::from(extensions));
-            let ip = header.get(at..).unwrap_or_default();
-            match (version, ip.first_chunk::<12>()) {
-                (Version::V4, Some(&[_, _, a, b, c, d, .., e, f])) => {
-                    crc = check.update(crc, &[a, b, c, d, e, f]);
-                }
-                (Version::V6, Some(&[_, _, _, _, a, b, ..])) => crc = check.update(crc, &[a, b]),
-                (Version::V4 | Version::V6, None) => {}
-            }
+            crc = ip_dynamic(check, crc, header.get(at..).unwrap_or_default(), version);
             if self.has_ah {
                 for (kind, from, to) in walk(header, version, at + fixed_len(version), extensions) {
                     if kind == protocol::AH {
@@ -266,25 +253,61 @@ impl Layout {
                 }
             }
         }
-        match self.transport {
-            Transport::None => {}
-            // Length and checksum, or the Sequence Number of ESP.
-            Transport::Udp | Transport::Esp => {
-                if let Some(last) = header.last_chunk::<4>() {
-                    crc = check.update(crc, last);
-                }
-            }
-            Transport::Rtp(csrc_len) => {
-                let rtp = self.len - Rtp::LEN - usize::from(csrc_len);
-                let octets = header.get(rtp - 4..).unwrap_or_default();
-                if let Some(&[a, b, c, d, _, ref marker_to_timestamp @ ..]) = octets.first_chunk::<12>() {
-                    crc = check.update(crc, &[a, b, c, d]);
-                    crc = check.update(crc, marker_to_timestamp);
-                }
-            }
-            Transport::Coap(coap) => crc = coap.update_dynamic(check, crc, header),
+        self.transport.crc_dynamic(check, crc, header)
+    }
+}
+
+impl Transport {
+    /// Headers of a profile behind the IP headers, with so many octets of CSRC identifiers. CoAP is not among them.
+    #[inline]
+    pub(super) const fn of(profile: ProfileId, csrc_len: usize) -> Self {
+        match upper(profile) {
+            Upper::None => Self::None,
+            Upper::Esp => Self::Esp,
+            Upper::Udp | Upper::UdpLite if has_rtp(profile) => Self::Rtp(csrc_len as u8),
+            Upper::Udp | Upper::UdpLite => Self::Udp,
         }
-        crc
+    }
+
+    /// Octets, those of CoAP apart.
+    #[inline]
+    pub(super) const fn len(self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Esp => ESP_LEN,
+            Self::Udp | Self::Coap(_) => UDP_LEN,
+            Self::Rtp(csrc_len) => UDP_LEN + Rtp::LEN + csrc_len as usize,
+        }
+    }
+
+    /// The check over its CRC-DYNAMIC octets, with which `header` ends, from the state after those in front.
+    #[inline]
+    pub(super) fn crc_dynamic(self, check: Check, crc: u8, header: &[u8]) -> u8 {
+        match self {
+            Self::None => crc,
+            // Length and checksum, or the Sequence Number of ESP.
+            Self::Udp | Self::Esp => header.last_chunk::<4>().map_or(crc, |last| check.update(crc, last)),
+            Self::Rtp(csrc_len) => {
+                let octets = header.len().checked_sub(4 + Rtp::LEN + usize::from(csrc_len));
+                match octets.and_then(|at| header.get(at..)?.first_chunk::<12>()) {
+                    Some(&[a, b, c, d, _, ref marker_to_timestamp @ ..]) => {
+                        check.update(check.update(crc, &[a, b, c, d]), marker_to_timestamp)
+                    }
+                    None => crc,
+                }
+            }
+            Self::Coap(coap) => coap.update_dynamic(check, crc, header),
+        }
+    }
+}
+
+/// The check over the CRC-DYNAMIC octets of the IP header at the start of `octets`, from the state after those in front.
+#[inline(always)]
+pub(super) fn ip_dynamic(check: Check, crc: u8, octets: &[u8], version: Version) -> u8 {
+    match (version, octets.first_chunk::<12>()) {
+        (Version::V4, Some(&[_, _, a, b, c, d, .., e, f])) => check.update(crc, &[a, b, c, d, e, f]),
+        (Version::V6, Some(&[_, _, _, _, a, b, ..])) => check.update(crc, &[a, b]),
+        (Version::V4 | Version::V6, None) => crc,
     }
 }
 
@@ -361,7 +384,7 @@ pub(super) fn rebuild(
         let extensions = lists.of(i);
         let first = extensions.first().map_or(ip.header.protocol, |e| e.item.kind);
         let behind = total - start - fixed_len(ip.header.version);
-        start = ip.header.write(first, behind, out, start)?;
+        start = ip.header.write(ip.header.id, first, behind, out, start)?;
         for (j, extension) in extensions.iter().enumerate() {
             let next = extensions.get(j + 1).map_or(ip.header.protocol, |e| e.item.kind);
             start = write_extension(extension, next, out, start).ok_or(Unbuildable::NoRoom(total))?;
@@ -372,8 +395,8 @@ pub(super) fn rebuild(
 }
 
 /// Writes what follows the IP headers of a packet of `total` octets.
-#[inline]
-fn write_upper(
+#[inline(always)]
+pub(super) fn write_upper(
     x: &Chain<'_>,
     lists: &ExtensionLists<'_>,
     total: usize,

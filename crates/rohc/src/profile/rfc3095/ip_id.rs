@@ -1,7 +1,7 @@
 //! IPv4 Identification: as an offset from the SN, as it is, or constant. RFC 3095, section 4.5.5; RFC 3843,
 //! section 3.3; RFC 4815, section 8.2.
 
-use super::{IpFields, Version};
+use super::IpFields;
 use crate::field::ip_id::Behavior;
 
 /// Steps of a counter that still look like one. A stack that serves other flows in between steps by more; up
@@ -18,7 +18,8 @@ const MISFIT: u8 = 2;
 const GUESS: u8 = u8::MAX;
 
 /// The behavior that the flags RND, NBO and SID stand for.
-fn behavior(ip: &IpFields) -> Behavior {
+#[inline]
+pub(super) fn behavior(ip: &IpFields) -> Behavior {
     match (ip.rnd, ip.sid, ip.nbo) {
         (true, ..) => Behavior::Random,
         (false, true, _) => Behavior::Constant,
@@ -28,7 +29,7 @@ fn behavior(ip: &IpFields) -> Behavior {
 }
 
 /// Sets the flags RND, NBO and SID.
-fn set(ip: &mut IpFields, behavior: Behavior) {
+pub(super) fn set(ip: &mut IpFields, behavior: Behavior) {
     ip.rnd = behavior == Behavior::Random;
     ip.sid = behavior == Behavior::Constant;
     ip.nbo = behavior != Behavior::Swapped;
@@ -59,18 +60,14 @@ impl Watcher {
         *self = Self { misfits: GUESS, ..Self::default() };
     }
 
-    /// Flags for a packet whose identification is `ip.header.id`, after one with `last`; `ip` holds the flags so far.
+    /// Behavior that goes with a packet of identification `id`, after one with `last` and a `current` behavior.
     #[inline]
-    pub(super) fn next(&mut self, ip: &mut IpFields, last: u16, sid_allowed: bool) {
-        if ip.header.version != Version::V4 {
-            return;
-        }
+    pub(super) fn next(&mut self, current: Behavior, id: u16, last: u16, sid_allowed: bool) -> Behavior {
         // A step of zero is a duplicate of the network or a static field, and no counter.
         let is_count = |step: u16| step != 0 && step <= SMALL_STEP;
-        let step = ip.header.id.wrapping_sub(last);
-        let current = behavior(ip);
+        let step = id.wrapping_sub(last);
         let counts = is_count(step);
-        let counts_swapped = || is_count(ip.header.id.swap_bytes().wrapping_sub(last.swap_bytes()));
+        let counts_swapped = || is_count(id.swap_bytes().wrapping_sub(last.swap_bytes()));
         let fits = match current {
             Behavior::Sequential => counts,
             Behavior::Swapped => counts_swapped(),
@@ -83,31 +80,29 @@ impl Watcher {
                 let misfits = if self.misfits == GUESS { 0 } else { self.misfits - 1 };
                 *self = Self { misfits, ..Self::default() };
             }
-            return;
+            return current;
         }
         let counts_swapped = counts_swapped();
-        self.misfit(ip, current, (counts, counts_swapped, step == 0), sid_allowed);
+        self.misfit(current, (counts, counts_swapped, step == 0), sid_allowed)
     }
 
-    /// Flags for a packet that does not behave as the flags so far say: whether its IP-ID counts, counts swapped, and stays.
+    /// Behavior that goes with a packet that does not behave so: whether its IP-ID counts, counts swapped, and stays.
+    #[inline(never)]
     fn misfit(
         &mut self,
-        ip: &mut IpFields,
         current: Behavior,
         (counts, counts_swapped, stays): (bool, bool, bool),
         sid_allowed: bool,
-    ) {
+    ) -> Behavior {
         if self.misfits == GUESS {
             // The first step outweighs the guess; IR packets carry the flags as yet.
-            let next = match (counts, counts_swapped, stays && sid_allowed) {
+            *self = Self::default();
+            return match (counts, counts_swapped, stays && sid_allowed) {
                 (true, ..) => Behavior::Sequential,
                 (_, true, _) => Behavior::Swapped,
                 (_, _, true) => Behavior::Constant,
                 (false, false, false) => Behavior::Random,
             };
-            set(ip, next);
-            *self = Self::default();
-            return;
         }
         let tally = |tally: &mut u8, holds: bool| *tally = if holds { tally.saturating_add(1) } else { 0 };
         tally(&mut self.counted, counts);
@@ -136,8 +131,8 @@ impl Watcher {
             }
         };
         if next != current {
-            set(ip, next);
             *self = Self::default();
         }
+        next
     }
 }

@@ -50,6 +50,12 @@ pub(super) struct RtpContext {
 }
 
 impl Own {
+    /// True if it is of ESP with that SPI.
+    #[inline]
+    pub(super) fn is_spi(&self, spi: u32) -> bool {
+        matches!(self, Self::Esp(kept) if *kept == spi)
+    }
+
     /// Fields of RTP headers.
     #[inline]
     pub(super) fn rtp(&self) -> Option<&RtpContext> {

@@ -1,17 +1,24 @@
 //! Fast path of an established flow. In a regular packet only numbers and checksums have changed, and the numbers by the step that the
 //! decompressor infers: `UO-0` carries it. All other packets take the full path, `Context::try_compress`. RFC 3095, section 5.7.1.
 
-use thinair_wire::coder::{Coder, Lsb, Writer};
+use thinair_wire::coder::{Lsb, Writer};
 use thinair_wire::crc::Check;
+use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader};
+use thinair_wire::header::protocol;
 use thinair_wire::time::Instant;
 
-use super::classify::Plan;
-use super::compress::{Context, layout};
-use super::{BASE_IPS, SN, Upper, Version, has_own_sn, sn_shift, tail, type0, upper};
+use super::classify::{Plan, rtp_header};
+use super::compress::Context;
+use super::header::{Transport, ip_dynamic};
+use super::ip_id::behavior;
+use super::timer::Link;
+use super::{BASE_IPS, SN, Upper, has_own_sn, has_rtp, rtp, sn_shift, tail, type0, upper};
+use crate::channel::ProfileSet;
 use crate::cid::Cid;
-use crate::compressor::{Compressed, CompressorConfig};
+use crate::compressor::{Compressed, Compressor, CompressorConfig, Outgoing};
+use crate::field::ip_id::Behavior;
 use crate::framing::Frame;
-use crate::profile::Format;
+use crate::profile::{Format, ProfileId};
 
 /// Bits of the SN in `UO-0`.
 const SN_BITS: u32 = 4;
@@ -19,10 +26,87 @@ const SN_BITS: u32 = 4;
 /// Steps of a sequence number of the packet's own that its bits say without ambiguity.
 const MAX_STEP: u32 = 7;
 
-impl Context {
-    /// Compresses a regular packet of this flow; `None`, and nothing has changed, if it is none.
+/// Octets of a UDP or ESP header.
+const UPPER_LEN: usize = 8;
+
+/// Headers of a packet of a flow, without extension headers.
+pub(super) struct Headers<'a, 'p> {
+    pub(super) packet: &'p [u8],
+    pub(super) ips: &'a [Ip<'p>],
+    pub(super) ip_end: usize,
+    /// RTP header, in profiles 0x0001 and 0x0007.
+    pub(super) rtp: Option<rtp::Header<'p>>,
+    /// Octets of all of them.
+    pub(super) len: usize,
+}
+
+impl Compressor<'_> {
+    /// Compresses a regular packet of the flow that was sent last; `None`, and nothing has changed, if it is none. Most packets are,
+    /// and their profile and context need not be looked for.
     #[inline]
-    pub(super) fn compress_regular(
+    pub(super) fn compress_next(
+        &mut self,
+        packet: &Outgoing<'_, '_, '_>,
+        out: &mut [u8],
+    ) -> Option<Compressed> {
+        let timer = self.timer();
+        let cid = self.flows.newest_in_use()?;
+        let context = self.flows.context_mut::<Context>(cid)?;
+        if !context.established || !context.caution.is_in(self.group) {
+            return None;
+        }
+        let headers = context.headers_of(packet.chain, self.config.channel.profiles())?;
+        let done = context.compress_regular(packet.now, &headers, timer.as_ref(), cid, &self.config, out)?;
+        self.note_cost(&done);
+        Some(done)
+    }
+}
+
+impl Context {
+    /// Headers of a packet of this flow; `None` if it may go by another profile or context.
+    #[inline]
+    fn headers_of<'a, 'p>(
+        &self,
+        chain: &'a HeaderChain<'p>,
+        profiles: ProfileSet,
+    ) -> Option<Headers<'a, 'p>> {
+        let (packet, ips, ip_end) = (chain.packet(), chain.ips(), chain.ip_end());
+        let is_path = chain.is_plain()
+            && ips.len() == usize::from(self.ip_count)
+            && self.ips.iter().zip(ips).all(|(kept, ip)| !kept.terminates && kept.header.is_path_of(ip));
+        if !is_path {
+            return None;
+        }
+        let mut headers = Headers { packet, ips, ip_end, rtp: None, len: ip_end + UPPER_LEN };
+        let datagram = packet.get(ip_end..)?;
+        let is_flow = match upper(self.profile) {
+            Upper::None => {
+                headers.len = ip_end;
+                use protocol::{ESP, IPV4, IPV6, UDP, UDP_LITE};
+                !matches!(ips.last()?.next, UDP | UDP_LITE | ESP | IPV4 | IPV6)
+            }
+            Upper::Esp => self.own.is_spi(u32::from_be_bytes(*datagram.first_chunk()?)),
+            Upper::Udp => {
+                let (udp, payload) = (chain.udp()?, datagram.get(UPPER_LEN..)?);
+                if self.own.rtp().is_some() {
+                    // The SSRC is compared with the fields that may change.
+                    let header = rtp_header(payload)?;
+                    headers.len += header.len();
+                    headers.rtp = Some(header);
+                }
+                (headers.rtp.is_some() || !profiles.has(ProfileId::Rtp) || !rtp::may_be(payload))
+                    && (udp.source_port, udp.destination_port)
+                        == (self.udp.source_port, self.udp.destination_port)
+                    && usize::from(udp.length) == datagram.len()
+            }
+            Upper::UdpLite => false,
+        };
+        is_flow.then_some(headers)
+    }
+
+    /// [`compress_regular`](Self::compress_regular) of a packet whose profile was looked for.
+    #[inline]
+    pub(super) fn compress_as_regular(
         &mut self,
         now: Instant,
         plan: &Plan<'_>,
@@ -30,76 +114,105 @@ impl Context {
         config: &CompressorConfig,
         out: &mut [u8],
     ) -> Option<Compressed> {
+        let (packet, ips, ip_end, rtp) = (plan.packet, plan.ips(), plan.ip_end, plan.rtp);
+        let headers = Headers { packet, ips, ip_end, rtp, len: plan.header_len };
+        if plan.has_extensions {
+            return None;
+        }
+        self.compress_regular(now, &headers, plan.timer.as_ref(), cid, config, out)
+    }
+
+    /// Compresses a regular packet of this flow; `None`, and nothing has changed, if it is none.
+    fn compress_regular(
+        &mut self,
+        now: Instant,
+        headers: &Headers<'_, '_>,
+        timer: Option<&Link>,
+        cid: Cid,
+        config: &CompressorConfig,
+        out: &mut [u8],
+    ) -> Option<Compressed> {
         let kind = upper(self.profile);
-        let is_of_two = !plan.has_extensions && plan.ip_count <= BASE_IPS && kind != Upper::UdpLite;
-        if !(self.established && is_of_two && self.timer.is_quiet(now)) || self.mode.is_pending() {
+        let waited = self.caution.waited(now);
+        let may_be = self.established && kind != Upper::UdpLite && headers.ips.len() <= BASE_IPS;
+        if !may_be || !self.timer.is_quiet(now) || self.mode.is_pending() || !self.caution.is_quiet(waited) {
             return None;
         }
-        let crc_static = self.crc_static.known()?[0];
-        let sn = plan.sn().unwrap_or(self.next_sn());
-        let step = sn.wrapping_sub(self.sn);
-        let low = sn as u16;
-        let fits = self.sns.fits(low, SN_BITS, sn_shift(self.profile))
-            && (!has_own_sn(self.profile) || (1..=MAX_STEP).contains(&step))
-            && self.caution.is_quiet(now);
-        let has_sum = self.udp.checksum != 0;
-        if !fits || self.pending_since == low || kind == Upper::Udp && has_sum != (plan.udp.checksum != 0) {
-            return None;
-        }
-        let rtp = match (self.own.rtp(), &plan.rtp) {
-            (Some(rtp), Some(header)) if step == 1 => Some(rtp.regular(header, plan.timer.as_ref())?),
-            (Some(_), _) => return None,
-            (None, _) => None,
+        let header = headers.packet.get(..headers.len)?;
+        let above = header.get(headers.ip_end..)?;
+        let sn = match (kind, &headers.rtp) {
+            (Upper::Esp, _) => u32::from_be_bytes(*above.last_chunk()?),
+            (_, Some(rtp)) if has_rtp(self.profile) => u32::from(rtp.sn),
+            _ => self.next_sn(),
         };
-        let sid = self.sid_allowed(config);
-        let mut watchers = self.watchers;
-        for (i, header) in plan.ips().iter().enumerate() {
-            let kept = &self.ips[i];
-            let mut ip = *kept;
-            ip.header.update(header);
-            if ip.header.version == Version::V4 {
-                watchers[i].next(&mut ip, kept.header.id, sid);
-                let offset = ip.counted_id().wrapping_sub(low);
-                if !(ip.rnd || ip.sid || self.offsets[i].holds_only(offset)) {
-                    return None;
-                }
-            }
-            if !ip.is_like(kept) {
-                return None;
-            }
+        let (step, low) = (sn.wrapping_sub(self.sn), sn as u16);
+        let is_step = !has_own_sn(self.profile) || (1..=MAX_STEP).contains(&step);
+        if !is_step || !self.sns.fits(low, SN_BITS, sn_shift(self.profile)) || self.pending_since == low {
+            return None;
         }
+        let rtp = match (self.own.rtp(), &headers.rtp) {
+            (None, _) => None,
+            (Some(rtp), Some(header)) if step == 1 => Some(rtp.regular(header, timer)?),
+            (Some(_), _) => return None,
+        };
 
         let frame = Frame::new(cid, config.channel.cids());
         let mut writer = Writer::new(out, frame.len());
         writer.offer(SN, Lsb { value: sn, needed: SN_BITS });
         type0::uo_0(&mut writer, false).ok()?;
-        for (ip, header) in self.ips.iter().zip(plan.ips()).filter(|(ip, _)| ip.rnd) {
-            let mut ip = ip.header;
-            ip.update(header);
-            writer.uint("IP-ID", 16, &mut ip.id).ok()?;
+        let (check, mut crc) = (Check::Crc3, self.crc_static.known()?[0]);
+        let sid = self.sid_allowed(config);
+        let mut watchers = self.watchers;
+        for (i, ip) in headers.ips.iter().enumerate() {
+            let kept = &self.ips[i];
+            let mut next = kept.header;
+            match ip.header() {
+                IpHeader::V4(header) => {
+                    let (mut id, behavior) = (header.identification, behavior(kept));
+                    let offset = behavior.counted(id).wrapping_sub(low);
+                    let goes_on = match behavior {
+                        Behavior::Random => tail::random_ip_id(&mut writer, true, &mut id).is_ok(),
+                        Behavior::Constant => true,
+                        Behavior::Sequential | Behavior::Swapped => self.offsets[i].holds_only(offset),
+                    };
+                    if !goes_on || watchers[i].next(behavior, id, kept.header.id, sid) != behavior {
+                        return None;
+                    }
+                }
+                IpHeader::V6(_) => {}
+            }
+            next.update(ip);
+            if !next.is_like(&kept.header) {
+                return None;
+            }
+            crc = ip_dynamic(check, crc, header.get(ip.offset..)?, kept.header.version);
         }
-        if kind == Upper::Udp && has_sum {
-            tail::udp_checksum(&mut writer, &mut { plan.udp.checksum }).ok()?;
+        if kind == Upper::Udp {
+            let mut checksum = u16::from_be_bytes(*above.get(UPPER_LEN - 2..)?.first_chunk()?);
+            if (checksum != 0) != (self.udp.checksum != 0) {
+                return None;
+            }
+            if checksum != 0 {
+                tail::udp_checksum(&mut writer, &mut checksum).ok()?;
+            }
         }
-        let layout = layout(plan, None);
-        let header = plan.packet.get(..layout.len)?;
-        writer.fill_crc(layout.crc_dynamic(Check::Crc3, crc_static, header));
+        writer.fill_crc(Transport::of(self.profile, 0).crc_dynamic(check, crc, header));
         let end = writer.finish().ok()?;
-        let len = frame.close(end, plan.payload(), out).ok()?;
+        let len = frame.close(end, headers.packet.get(headers.len..)?, out).ok()?;
 
         let width = usize::from(config.window);
-        self.caution.sent(now, step.max(1), config.repetitions);
+        self.caution.sent_quietly(now, waited, step.max(1));
         self.sn = sn;
         self.sns.push(low, width);
         if let (Some(own), Some(rtp)) = (self.own.rtp_mut(), rtp) {
             own.go_on(rtp, width);
         }
         self.watchers = watchers;
-        for (i, header) in plan.ips().iter().enumerate() {
-            let ip = &mut self.ips[i];
-            ip.header.update(header);
-            if ip.sid {
-                self.offsets[i].push(ip.counted_id().wrapping_sub(low), width);
+        for (i, ip) in headers.ips.iter().enumerate() {
+            let kept = &mut self.ips[i];
+            kept.header.update(ip);
+            if kept.sid {
+                self.offsets[i].push(kept.counted_id().wrapping_sub(low), width);
             }
         }
         self.timer.count(len);
@@ -107,7 +220,7 @@ impl Context {
             cid,
             profile: self.profile,
             format: Format::Uo0,
-            header_in: layout.len,
+            header_in: headers.len,
             header_out: end,
             len,
             refresh: false,

@@ -40,6 +40,12 @@ pub(crate) struct Header<'p> {
     pub(crate) csrc: &'p [u8],
 }
 
+/// True if a datagram may be RTP of version 2, by its length and its first octet.
+#[inline]
+pub(super) fn may_be(datagram: &[u8]) -> bool {
+    datagram.first_chunk::<{ Rtp::LEN }>().is_some_and(|header| header[0] >> 6 == VERSION)
+}
+
 impl<'p> Header<'p> {
     /// The header at the start of a datagram; `None` if it is not one of RTP version 2. A header extension is payload.
     #[inline]

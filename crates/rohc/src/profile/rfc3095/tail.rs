@@ -5,7 +5,7 @@ use thinair_wire::coder::{Coder, Step};
 
 use super::coap_2015::{self, coap_dynamic};
 use super::ir::ip_dynamic;
-use super::{BASE_IPS, Fields, IpFields, UdpFields, Upper, Version, upper};
+use super::{BASE_IPS, Fields, UdpFields, Upper, upper};
 
 /// What the context says is in the tail.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,7 +22,8 @@ pub(super) struct Tail {
 #[inline]
 pub(super) fn tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, has: &Tail) -> Step {
     for i in 0..x.base_ips() {
-        random_ip_id(c, &mut x.ips[i])?;
+        let is_random = x.ips[i].is_random();
+        random_ip_id(c, is_random, &mut x.ips[i].header.id)?;
         if has.icv[i] > 0 {
             c.slice("AH data", has.icv[i], &mut x.extra[i].icv)?;
         }
@@ -39,8 +40,8 @@ pub(super) fn tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, has: &Tail) 
 
 /// `IP-ID` of an IPv4 header that counts with nothing.
 #[inline]
-pub(super) fn random_ip_id<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpFields) -> Step {
-    if ip.header.version == Version::V4 && ip.rnd { c.uint("IP-ID", 16, &mut ip.header.id) } else { Ok(()) }
+pub(super) fn random_ip_id<'p, C: Coder<'p>>(c: &mut C, is_random: bool, id: &mut u16) -> Step {
+    if is_random { c.uint("IP-ID", 16, id) } else { Ok(()) }
 }
 
 /// The end of a compressed header of profiles 0x0004, 0x0007 and 0x0008: dynamic chains of the IP headers beyond the

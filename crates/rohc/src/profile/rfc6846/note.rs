@@ -381,7 +381,7 @@ impl Context {
         if !next.inner().behavior.is_sequential() || !self.caution.is_behind_any_pause(now) {
             return (false, false);
         }
-        let is_careful = !self.caution.is_quiet(now);
+        let is_careful = !self.caution.is_quiet(self.caution.waited(now));
         let is_whole = is_careful || !Counter::write(next.ip_id_offset(), &self.ip_id_offset).fits(8, 3);
         (is_careful, is_whole && next.ip_id_offset() != last.ip_id_offset())
     }

@@ -186,7 +186,7 @@ pub(super) fn headers_of(state: &State, payload: usize, out: &mut [u8]) -> Resul
     let mut at = 0;
     for (i, ip) in state.ips().iter().enumerate() {
         let behind = end + payload - at - ip.header.version.header_len();
-        at = ip.header.write(ip.header.protocol, behind, headers, at)?;
+        at = ip.header.write(ip.header.id, ip.header.protocol, behind, headers, at)?;
         if ip.extensions > 0 {
             let extensions = state.extensions_of(i);
             let room = headers.get_mut(at..at + extensions.len()).ok_or(Unbuildable::Malformed)?;
