@@ -21,8 +21,8 @@ const MAX_ITEM: usize = 125;
 pub(crate) struct Plan<'p> {
     /// A profile of the RFC 3095 family.
     pub(crate) profile: ProfileId,
-    /// The whole packet.
-    pub(crate) packet: &'p [u8],
+    /// All headers of the packet.
+    pub(crate) chain: &'p HeaderChain<'p>,
     /// Its IP headers, as far as they are compressed.
     ips: &'p [Ip<'p>],
     pub(crate) ip_count: usize,
@@ -53,7 +53,7 @@ impl<'p> Plan<'p> {
         let (ips, ip_end) = (if chain.is_plain() { chain.ips() } else { restorable(chain) }, chain.ip_end());
         Self {
             profile: ProfileId::Ip,
-            packet: chain.packet(),
+            chain,
             ips,
             ip_count: ips.len(),
             has_extensions: !chain.is_plain() && ips.iter().any(|ip| ip.extension_count > 0),
@@ -217,7 +217,7 @@ impl<'p> Plan<'p> {
     /// Octets behind the headers.
     #[inline]
     pub(crate) fn payload(&self) -> &'p [u8] {
-        self.packet.get(self.header_len..).unwrap_or_default()
+        self.chain.packet().get(self.header_len..).unwrap_or_default()
     }
 
     /// Without one, no packet of the profile that begins or refreshes a context "can represent" it (RFC 3095, section 5.7.7):

@@ -342,7 +342,7 @@ impl Context {
         }
         self.note_sn(x.sn, repetitions);
         let since = self.since(x.sn);
-        let length = plan.packet.len() - plan.ip_end;
+        let length = plan.chain.packet().len() - plan.ip_end;
         if upper(self.profile) == Upper::UdpLite {
             let since = (since, &mut self.pending_since);
             x.cce = self.coverage.note(x.udp.coverage, length, repetitions, since);
@@ -367,7 +367,7 @@ impl Context {
         let has_lists = may_have_lists && self.note_lists(plan, x.sn, since, assurance, repetitions, pool)?;
         self.note_refresh(now, u32::from(since), config);
         let layout = layout(plan, x.coap.as_ref());
-        let header = plan.packet.get(..layout.len).unwrap_or_default();
+        let header = plan.chain.packet().get(..layout.len).unwrap_or_default();
         let is_static_same = is_static_same && !has_lists && x.ip_count <= BASE_IPS;
         // The first packets of a flow, of which there may be but one, have no CRC over these octets.
         let is_unused =

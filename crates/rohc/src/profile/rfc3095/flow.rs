@@ -116,7 +116,7 @@ impl Compressor<'_> {
                         return Some(Err(CompressError::OutputTooSmall { have: out.len() }));
                     }
                     Err(Refused::ByThisPacket) if owes == Some(true) => {
-                        return Some(self.uncompressed_instead(now, cid, plan.packet, out));
+                        return Some(self.uncompressed_instead(now, cid, plan.chain.packet(), out));
                     }
                     Err(Refused::ByThisPacket) if owes.is_none() && plan.lacks_payload() => {}
                     Err(Refused::ByThisPacket) => return None,
@@ -151,7 +151,7 @@ impl Compressor<'_> {
     /// A context for a new flow, and whether the one before held memory; an error of `None` if the flow goes uncompressed.
     #[cold]
     fn begin(&mut self, now: Instant, plan: &Plan<'_>) -> Result<(Cid, bool), Option<CompressError>> {
-        let (hash, pair) = (self.flows.hash(plan), self.flows.pair(plan.packet));
+        let (hash, pair) = (self.flows.hash(plan), self.flows.pair(plan.chain.packet()));
         if self.flows.is_rejected(hash, now) || !self.flows.admits(pair) {
             return Err(None);
         }

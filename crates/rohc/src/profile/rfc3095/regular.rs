@@ -3,7 +3,7 @@
 
 use thinair_wire::coder::{Lsb, Writer};
 use thinair_wire::crc::Check;
-use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader};
+use thinair_wire::header::chain::{HeaderChain, IpHeader};
 use thinair_wire::header::protocol;
 use thinair_wire::time::Instant;
 
@@ -29,17 +29,6 @@ const MAX_STEP: u32 = 7;
 /// Octets of a UDP or ESP header.
 const UPPER_LEN: usize = 8;
 
-/// Headers of a packet of a flow, without extension headers.
-pub(super) struct Headers<'a, 'p> {
-    pub(super) packet: &'p [u8],
-    pub(super) ips: &'a [Ip<'p>],
-    pub(super) ip_end: usize,
-    /// RTP header, in profiles 0x0001 and 0x0007.
-    pub(super) rtp: Option<rtp::Header<'p>>,
-    /// Octets of all of them.
-    pub(super) len: usize,
-}
-
 impl Compressor<'_> {
     /// Compresses a regular packet of the flow that was sent last; `None`, and nothing has changed, if it is none. Most packets are,
     /// and their profile and context need not be looked for.
@@ -55,34 +44,33 @@ impl Compressor<'_> {
         if !context.established || !context.caution.is_in(self.group) {
             return None;
         }
-        let headers = context.headers_of(packet.chain, self.config.channel.profiles())?;
-        let done = context.compress_regular(packet.now, &headers, timer.as_ref(), cid, &self.config, out)?;
+        let (rtp, len) = context.headers_of(packet.chain, self.config.channel.profiles())?;
+        let headers = (packet.chain, rtp.as_ref(), len);
+        let done = context.compress_regular(packet.now, headers, timer.as_ref(), cid, &self.config, out)?;
         self.note_cost(&done);
         Some(done)
     }
 }
 
 impl Context {
-    /// Headers of a packet of this flow; `None` if it may go by another profile or context.
+    /// The RTP header of a packet of this flow, if it has one, and the octets of all headers; `None` if the packet may go by another
+    /// profile or context.
     #[inline]
-    fn headers_of<'a, 'p>(
+    fn headers_of<'p>(
         &self,
-        chain: &'a HeaderChain<'p>,
+        chain: &HeaderChain<'p>,
         profiles: ProfileSet,
-    ) -> Option<Headers<'a, 'p>> {
-        let (packet, ips, ip_end) = (chain.packet(), chain.ips(), chain.ip_end());
+    ) -> Option<(Option<rtp::Header<'p>>, usize)> {
+        let (ips, ip_end) = (chain.ips(), chain.ip_end());
         let is_path = chain.is_plain()
             && ips.len() == usize::from(self.ip_count)
             && self.ips.iter().zip(ips).all(|(kept, ip)| !kept.terminates && kept.header.is_path_of(ip));
-        if !is_path {
-            return None;
-        }
-        let mut headers = Headers { packet, ips, ip_end, rtp: None, len: ip_end + UPPER_LEN };
-        let datagram = packet.get(ip_end..)?;
+        let datagram = chain.packet().get(ip_end..).filter(|_| is_path)?;
+        let (mut rtp, mut len) = (None, ip_end + UPPER_LEN);
         let is_flow = match upper(self.profile) {
             Upper::None => {
-                headers.len = ip_end;
                 use protocol::{ESP, IPV4, IPV6, UDP, UDP_LITE};
+                len = ip_end;
                 !matches!(ips.last()?.next, UDP | UDP_LITE | ESP | IPV4 | IPV6)
             }
             Upper::Esp => self.own.is_spi(u32::from_be_bytes(*datagram.first_chunk()?)),
@@ -91,17 +79,17 @@ impl Context {
                 if self.own.rtp().is_some() {
                     // The SSRC is compared with the fields that may change.
                     let header = rtp_header(payload)?;
-                    headers.len += header.len();
-                    headers.rtp = Some(header);
+                    len += header.len();
+                    rtp = Some(header);
                 }
-                (headers.rtp.is_some() || !profiles.has(ProfileId::Rtp) || !rtp::may_be(payload))
+                (rtp.is_some() || !profiles.has(ProfileId::Rtp) || !rtp::may_be(payload))
                     && (udp.source_port, udp.destination_port)
                         == (self.udp.source_port, self.udp.destination_port)
                     && usize::from(udp.length) == datagram.len()
             }
             Upper::UdpLite => false,
         };
-        is_flow.then_some(headers)
+        is_flow.then_some((rtp, len))
     }
 
     /// [`compress_regular`](Self::compress_regular) of a packet whose profile was looked for.
@@ -114,33 +102,33 @@ impl Context {
         config: &CompressorConfig,
         out: &mut [u8],
     ) -> Option<Compressed> {
-        let (packet, ips, ip_end, rtp) = (plan.packet, plan.ips(), plan.ip_end, plan.rtp);
-        let headers = Headers { packet, ips, ip_end, rtp, len: plan.header_len };
-        if plan.has_extensions {
+        if !plan.chain.is_plain() {
             return None;
         }
-        self.compress_regular(now, &headers, plan.timer.as_ref(), cid, config, out)
+        let headers = (plan.chain, plan.rtp.as_ref(), plan.header_len);
+        self.compress_regular(now, headers, plan.timer.as_ref(), cid, config, out)
     }
 
-    /// Compresses a regular packet of this flow; `None`, and nothing has changed, if it is none.
+    /// Compresses a regular packet of this flow, without extension headers, with its RTP header if it has one, and `len` octets of
+    /// headers; `None`, and nothing has changed, if it is none.
     fn compress_regular(
         &mut self,
         now: Instant,
-        headers: &Headers<'_, '_>,
+        (chain, rtp, len): (&HeaderChain<'_>, Option<&rtp::Header<'_>>, usize),
         timer: Option<&Link>,
         cid: Cid,
         config: &CompressorConfig,
         out: &mut [u8],
     ) -> Option<Compressed> {
-        let kind = upper(self.profile);
+        let (packet, ips, kind) = (chain.packet(), chain.ips(), upper(self.profile));
         let waited = self.caution.waited(now);
-        let may_be = self.established && kind != Upper::UdpLite && headers.ips.len() <= BASE_IPS;
+        let may_be = self.established && kind != Upper::UdpLite && ips.len() <= BASE_IPS;
         if !may_be || !self.timer.is_quiet(now) || self.mode.is_pending() || !self.caution.is_quiet(waited) {
             return None;
         }
-        let header = headers.packet.get(..headers.len)?;
-        let above = header.get(headers.ip_end..)?;
-        let sn = match (kind, &headers.rtp) {
+        let header = packet.get(..len)?;
+        let above = header.get(chain.ip_end()..)?;
+        let sn = match (kind, rtp) {
             (Upper::Esp, _) => u32::from_be_bytes(*above.last_chunk()?),
             (_, Some(rtp)) if has_rtp(self.profile) => u32::from(rtp.sn),
             _ => self.next_sn(),
@@ -150,7 +138,7 @@ impl Context {
         if !is_step || !self.sns.fits(low, SN_BITS, sn_shift(self.profile)) || self.pending_since == low {
             return None;
         }
-        let rtp = match (self.own.rtp(), &headers.rtp) {
+        let rtp = match (self.own.rtp(), rtp) {
             (None, _) => None,
             (Some(rtp), Some(header)) if step == 1 => Some(rtp.regular(header, timer)?),
             (Some(_), _) => return None,
@@ -163,7 +151,7 @@ impl Context {
         let (check, mut crc) = (Check::Crc3, self.crc_static.known()?[0]);
         let sid = self.sid_allowed(config);
         let mut watchers = self.watchers;
-        for (i, ip) in headers.ips.iter().enumerate() {
+        for (i, ip) in ips.iter().enumerate() {
             let kept = &self.ips[i];
             let mut next = kept.header;
             match ip.header() {
@@ -198,7 +186,7 @@ impl Context {
         }
         writer.fill_crc(Transport::of(self.profile, 0).crc_dynamic(check, crc, header));
         let end = writer.finish().ok()?;
-        let len = frame.close(end, headers.packet.get(headers.len..)?, out).ok()?;
+        let sent = frame.close(end, packet.get(len..)?, out).ok()?;
 
         let width = usize::from(config.window);
         self.caution.sent_quietly(now, waited, step.max(1));
@@ -208,21 +196,21 @@ impl Context {
             own.go_on(rtp, width);
         }
         self.watchers = watchers;
-        for (i, ip) in headers.ips.iter().enumerate() {
+        for (i, ip) in ips.iter().enumerate() {
             let kept = &mut self.ips[i];
             kept.header.update(ip);
             if kept.sid {
                 self.offsets[i].push(kept.counted_id().wrapping_sub(low), width);
             }
         }
-        self.timer.count(len);
+        self.timer.count(sent);
         Some(Compressed {
             cid,
             profile: self.profile,
             format: Format::Uo0,
-            header_in: headers.len,
+            header_in: len,
             header_out: end,
-            len,
+            len: sent,
             refresh: false,
         })
     }
