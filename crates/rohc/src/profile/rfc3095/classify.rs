@@ -288,6 +288,9 @@ fn list_is_kept(ip: &Ip<'_>) -> bool {
 /// The header of what may be RTP: version 2, and no packet of RTCP (RFC 5761, section 4).
 #[inline]
 pub(super) fn rtp_header(datagram: &[u8]) -> Option<rtp::Header<'_>> {
+    if !cfg!(feature = "rtp") {
+        return None;
+    }
     let is_rtcp = datagram.get(1).is_some_and(|kind| (192..=223).contains(kind));
     rtp::Header::read(datagram).filter(|_| !is_rtcp)
 }

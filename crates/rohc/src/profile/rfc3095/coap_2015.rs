@@ -26,9 +26,28 @@ pub(super) const MAX_OPTIONS: usize = table::DATA - 1;
 /// Whose item the options are in the table: nobody's of the IP headers.
 const OWNER: usize = 4;
 
-/// What the profile keeps of a CoAP header, its options apart.
+/// Proof that the profile is in this build. Without it there is no header of it, and a build takes nothing for handling one.
+#[cfg(feature = "coap-2015")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Built;
+#[cfg(not(feature = "coap-2015"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Built {}
+
+impl Built {
+    const fn proof() -> Option<Self> {
+        #[cfg(feature = "coap-2015")]
+        return Some(Self);
+        #[cfg(not(feature = "coap-2015"))]
+        return None;
+    }
+}
+
+/// What the profile keeps of a CoAP header, its options apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "coap-2015", derive(Default))]
 pub(super) struct CoapFields {
+    pub(super) built: Built,
     /// The token as a number of TKL octets: high and low half, which need no more alignment than others.
     pub(super) token: [u32; 2],
     pub(super) message_id: u16,
@@ -44,6 +63,22 @@ pub(super) struct CoapFields {
 }
 
 impl CoapFields {
+    /// Of a context that has received nothing; `None` if the profile is not in this build.
+    pub(super) fn initial() -> Option<Self> {
+        let (message_type, code) = Default::default();
+        Built::proof().map(|built| Self {
+            built,
+            token: [0; 2],
+            message_id: 0,
+            message_type,
+            code,
+            tkl: 0,
+            options_len: 0,
+            token_changing: false,
+            marker: false,
+        })
+    }
+
     /// Octets of the header, Payload Marker included.
     pub(super) fn len(&self) -> usize {
         Coap::LEN + usize::from(self.tkl) + usize::from(self.options_len) + usize::from(self.marker)
@@ -90,6 +125,7 @@ pub(crate) struct Header<'p> {
 impl<'p> Header<'p> {
     /// The header of a message; `None` if it is not sound, or its options are longer than a context keeps.
     pub(crate) fn read(message: &'p [u8]) -> Option<Self> {
+        let built = Built::proof()?;
         let coap = Coap::read(message).ok()?;
         let mut walk = coap.options();
         walk.by_ref().for_each(drop);
@@ -100,6 +136,7 @@ impl<'p> Header<'p> {
         };
         let options = coap.rest.get(..walk.offset()).filter(|options| options.len() <= MAX_OPTIONS)?;
         let fields = CoapFields {
+            built,
             token: halves(coap.token.iter().fold(0, |token, &octet| token << 8 | u64::from(octet))),
             message_id: coap.message_id,
             message_type: coap.message_type,
@@ -253,8 +290,9 @@ impl decompress::Context {
 }
 
 /// Where a CoAP header stands behind a UDP header, as far as CRCs need to know.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CoapLayout {
+    pub(super) built: Built,
     /// Octets of the header.
     len: u16,
     /// Octets of a changing token.
@@ -263,7 +301,7 @@ pub(super) struct CoapLayout {
 
 impl CoapLayout {
     pub(super) fn of(x: &CoapFields) -> Self {
-        Self { len: x.len() as u16, changing: x.changing_octets() as u8 }
+        Self { built: x.built, len: x.len() as u16, changing: x.changing_octets() as u8 }
     }
 
     /// Start of the CoAP header in a chain of headers that ends with it.
@@ -308,6 +346,7 @@ mod tests {
         let header = Header::read(&CONTENT).unwrap();
         assert_eq!((header.len(), header.options), (11, &b"\xc0\x21\x01"[..]));
         let expected = CoapFields {
+            built: Built,
             token: [0, 0x61_6263],
             message_id: 58_468,
             message_type: Type::Acknowledgement,

@@ -99,8 +99,10 @@ impl Context {
             coverage: CoverageContext::default(),
             own: match profile {
                 ProfileId::Esp => Own::Esp(0),
-                ProfileId::Coap2015 => Own::Coap(CoapFields::default()),
-                _ => Own::Rtp(RtpFields::INITIAL),
+                _ => match CoapFields::initial() {
+                    Some(fields) if profile == ProfileId::Coap2015 => Own::Coap(fields),
+                    _ => Own::Rtp(RtpFields::INITIAL),
+                },
             },
             version: VERSION,
             sn: 0,
