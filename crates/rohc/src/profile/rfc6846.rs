@@ -70,14 +70,14 @@ struct Says {
 /// What a base header says.
 #[derive(Clone, Copy, Debug)]
 struct Fields {
-    msn: Counter,
+    msn: Counter<u16>,
     seq: Counter,
     ack: Counter,
     seq_scaled: Counter,
     ack_scaled: Counter,
-    window: Counter,
-    ttl: Counter,
-    ip_id_offset: Counter,
+    window: Counter<u16>,
+    ttl: Counter<u8>,
+    ip_id_offset: Counter<u16>,
     /// The payload is a scale that the other side has; who reads does not know, and finds out.
     may_scale_seq: bool,
     /// There is a stride, and the other side has it.
@@ -111,12 +111,7 @@ impl Fields {
             has_whole_ip_id: false,
             outer_ttl: false,
             says: Says::default(),
-            options: Sent {
-                present: 0,
-                changed: 0,
-                used: 0,
-                timestamps: state.options.timestamps.map(Counter::read),
-            },
+            options: Sent { present: 0, changed: 0, timestamps: state.options.timestamps.map(Counter::read) },
             crc3: 0,
             crc7: 0,
         }

@@ -1,11 +1,11 @@
 //! Which format says a packet: the cheapest one that fits. RFC 6846, section 7.3.
 
-use thinair_wire::coder::{Coder, Refusal, Step, Writer};
+use thinair_wire::coder::{Step, Writer};
 use thinair_wire::crc::Check;
 
 use super::compress::{Context, MSNS, Plan, aged};
 use super::encodings::Counter;
-use super::formats::{base, co_common_len, formats, has_crc7};
+use super::formats::{base, co_common_len, formats, has_crc7, says};
 use super::numbers::Numbers;
 use super::state::State;
 use super::{Fields, Says, irregular};
@@ -24,6 +24,7 @@ impl Context {
         config: &CompressorConfig,
     ) -> Fields {
         let ip = next.inner();
+        let [seq, ack, ..] = &self.numbers;
         let sent = self.sent(next, last, config);
         let is_due = |what: usize| plan.due >> what & 1 == 1;
         let seq_scale =
@@ -34,18 +35,22 @@ impl Context {
         let ttl = if is_due(aged::TTL) { None } else { Some((ip.header.ttl, ip.header.ttl)) };
         // Offsets of another behavior mean nothing.
         let is_whole = plan.ip_id || is_due(aged::BEHAVIOR) || !ip.behavior.is_sequential();
-        let offsets = if is_whole { None } else { self.ip_id_offset.bounds() };
+        let offset = next.ip_id_offset();
         Fields {
-            msn: Counter::between(next.msn, Some((oldest, next.msn.wrapping_sub(1)))),
-            seq: Counter::between(next.seq, self.seq.bounds()),
-            ack: Counter::between(next.ack, self.ack.bounds()),
+            msn: Counter::within(next.msn, (oldest, next.msn.wrapping_sub(1))),
+            seq: Counter::within(next.seq, seq.bounds()),
+            ack: Counter::within(next.ack, ack.bounds()),
             may_scale_seq: seq_scale != 0,
             may_scale_ack: ack_scale != 0,
-            seq_scaled: scaled(next.seq, &self.seq, seq_scale, |_| last.seq_residue),
-            ack_scaled: scaled(next.ack, &self.ack, ack_scale, |stride| last.ack % stride),
-            window: Counter::write(next.window, &self.window),
+            seq_scaled: scaled(next.seq, seq, seq_scale, |_| last.seq_residue),
+            ack_scaled: scaled(next.ack, ack, ack_scale, |stride| last.ack % stride),
+            window: Counter::beside(next.window, &self.window),
             ttl: Counter::between(ip.header.ttl, ttl),
-            ip_id_offset: Counter::between(next.ip_id_offset(), offsets),
+            ip_id_offset: if is_whole {
+                Counter::read(offset)
+            } else {
+                Counter::beside(offset, &self.ip_id_offset)
+            },
             has_whole_ip_id: false,
             outer_ttl: is_due(aged::OUTER_TTL),
             says: Says {
@@ -71,67 +76,40 @@ pub(super) fn compressed(
     plan: &Plan,
     x: &mut Fields,
 ) -> Option<Format> {
-    let extended = plan.extended || x.says.list;
-    if !(extended || plan.common) {
+    let need = |what: u8, is_needed: bool| if is_needed { what } else { 0 };
+    let needs = need(says::SEQ, !x.seq.is_static())
+        | need(says::ACK, !x.ack.is_static())
+        | need(says::WINDOW, !x.window.is_static())
+        | need(says::UNSCALED_SEQ, !x.may_scale_seq)
+        | need(says::UNSCALED_ACK, !x.may_scale_ack)
+        | need(says::EXTENDED, plan.extended || x.says.list)
+        | need(says::COMMON, plan.common);
+    if needs < says::EXTENDED {
         x.crc3 = Check::Crc3.of(headers);
     }
-    for &format in formats(next) {
-        let is_strong = has_crc7(format);
-        if plan.common && format != Format::CoCommon || extended && !is_strong || !x.may_fit(format) {
+    for &(format, says) in formats(next) {
+        if needs & !says != 0 {
             continue;
         }
-        if is_strong {
+        if has_crc7(format) {
             x.crc7 = Check::Crc7.of(headers);
             if format != Format::CoCommon && co_common_len(next, x) < EXTENDED {
                 continue;
             }
         }
         writer.rewind();
-        if try_format(format, writer, next, x).is_ok() {
+        if write(format, writer, next, x).is_ok() {
             return Some(format);
         }
-        x.forget();
     }
     None
 }
 
-/// Writes a packet in a format if that says everything.
-#[inline]
-fn try_format(format: Format, writer: &mut Writer<'_>, next: &mut State, x: &mut Fields) -> Step {
+/// Writes a packet in a format, if that can say it.
+#[inline(never)]
+fn write(format: Format, writer: &mut Writer<'_>, next: &mut State, x: &mut Fields) -> Step {
     base(format, writer, next, x)?;
-    let is_complete = x.seq.is_known() && x.ack.is_known() && x.window.is_known();
-    Coder::enforce(writer, is_complete)?;
-    irregular(writer, next, x).map_err(|_| Refusal::DoesNotFit)
-}
-
-impl Fields {
-    /// Forgets which numbers a format has said that did not fit.
-    #[cold]
-    fn forget(&mut self) {
-        (self.seq.said, self.ack.said, self.window.said) = (false, false, false);
-    }
-
-    /// Whether a format has a place for each number that has changed, so that it is worth trying.
-    #[inline(always)]
-    pub(super) fn may_fit(&self, format: Format) -> bool {
-        use Format::{
-            CoCommon, Rnd1, Rnd2, Rnd3, Rnd4, Rnd5, Rnd6, Rnd7, Rnd8, Seq1, Seq2, Seq3, Seq4, Seq5, Seq6,
-            Seq7, Seq8,
-        };
-        let (seq, ack, window) = match format {
-            Rnd1 | Seq1 => (true, false, false),
-            Rnd2 | Seq2 => (self.may_scale_seq, false, false),
-            Rnd3 | Seq3 => (false, true, false),
-            Rnd4 | Seq4 => (false, self.may_scale_ack, false),
-            Rnd5 | Seq5 => (true, true, false),
-            Rnd6 | Seq6 => (self.may_scale_seq, true, false),
-            Rnd7 | Seq7 => (false, true, true),
-            Rnd8 | Seq8 => (true, true, false),
-            CoCommon => return true,
-            _ => return false,
-        };
-        (seq || self.seq.is_static()) && (ack || self.ack.is_static()) && (window || self.window.is_static())
-    }
+    irregular(writer, next, x)
 }
 
 /// Octets of `rnd_8` and `seq_8` without their list.
@@ -142,8 +120,10 @@ const EXTENDED: usize = 7;
 /// scaled ones. Nothing may wrap around: the residue is another one then.
 #[inline(always)]
 fn scaled(value: u32, held: &Numbers, scale: u32, residue: impl Fn(u32) -> u32) -> Counter {
-    let (1.., Some((low, high))) = (scale, held.bounds()) else { return Counter::read(0_u32) };
-    let residue = residue(scale);
+    if scale == 0 {
+        return Counter::read(0);
+    }
+    let ((low, high), residue) = (held.bounds(), residue(scale));
     let is_in_step = low <= high
         && value >= low
         && value % scale == residue

@@ -11,6 +11,7 @@ use super::numbers::Numbers;
 use super::options::ITEMS;
 use super::replicate::{self, Base};
 use super::segment::Segment;
+use super::solve::NUMBERS;
 use super::state::{State, TcpRoom};
 use super::{ir, ir_dyn};
 use crate::caution::Caution;
@@ -70,16 +71,16 @@ pub(crate) struct Context {
     pub(super) since: u16,
     pub(super) timer: Timer,
     // What the decompressor may hold.
-    pub(super) seq: Numbers,
-    pub(super) ack: Numbers,
+    pub(super) numbers: [Numbers; NUMBERS],
     pub(super) window: Range<u16>,
     pub(super) ip_id_offset: Range<u16>,
-    pub(super) timestamps: [Numbers; 2],
     /// Fields that have changed and are due, a bit for each of [`aged`]; packets since each of them has changed.
     pub(super) young: u16,
     pub(super) ages: [u8; aged::COUNT],
     /// Packets that had an item in their list; packets since the content of an item has changed.
     pub(super) told: [u8; ITEMS],
+    /// Items that fewer packets had than repeat a change, a bit for each index.
+    pub(super) untold: u16,
     pub(super) same: [u8; ITEMS],
     /// Octets of the last payload; packets in a row with it, and with the same residue of the sequence number.
     pub(super) payload: u16,
@@ -100,8 +101,6 @@ pub(super) struct Written {
     pub(super) format: Format,
     /// Options that are in the list as a whole, a bit for each place.
     pub(super) present: u16,
-    /// Items of the options, a bit for each index.
-    pub(super) used: u16,
     /// The TCP checksum is right.
     pub(super) is_right: bool,
 }
@@ -152,15 +151,14 @@ impl Context {
             msn,
             since: msn.wrapping_add(1),
             timer: Timer::start(now),
-            seq: Numbers::NONE,
-            ack: Numbers::NONE,
+            numbers: [Numbers::NONE; NUMBERS],
             window: Range::new(),
             ip_id_offset: Range::new(),
-            timestamps: [Numbers::NONE; 2],
             // The IR packets say everything.
             young: 0,
             ages: [0; aged::COUNT],
             told: [0; ITEMS],
+            untold: u16::MAX,
             same: [0; ITEMS],
             payload: 0,
             scaled_seqs: 0,
@@ -263,6 +261,9 @@ impl Context {
         config: &CompressorConfig,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
+        if self.is_new {
+            segment.begin(next);
+        }
         segment.put_into(next);
         // "The entire table of TCP options items is always replicated" (RFC 6846, section 6.3.7).
         if let Some(base) = base.filter(|_| self.is_new) {
@@ -276,7 +277,7 @@ impl Context {
 
         let space = config.channel.cids();
         let frame = Frame::new(cid, space);
-        let payload = segment.payload();
+        let payload = segment.payload;
         let mut writer = Writer::new(out, frame.len());
         let is_farewell = payload.is_empty() && self.life.is_farewell(next, last);
         let mut written = if is_farewell {
@@ -300,7 +301,7 @@ impl Context {
             cid,
             profile: ProfileId::Tcp,
             format,
-            header_in: segment.header_len,
+            header_in: segment.headers.len(),
             header_out: end,
             len,
             refresh,
@@ -327,13 +328,13 @@ impl Context {
         }
         let mut sent = self.sent(next, last, config);
         sent.present = u16::MAX;
-        (written.present, written.used) = (sent.present, sent.used);
+        written.present = sent.present;
         writer.rewind();
         if let Some(base) = base
             && written.format == Format::Ir
             && replicate::suits(&base.room.0, next)
         {
-            let crc7 = Check::Crc7.of(segment.headers());
+            let crc7 = Check::Crc7.of(segment.headers);
             if replicate::write(writer, base, space, crc7, next, &mut sent).is_ok() {
                 written.format = Format::IrCr;
                 written.present = sent.present;

@@ -3,7 +3,6 @@
 use thinair_wire::time::Instant;
 
 use super::compress::Context;
-use super::options::ITEMS;
 use super::state::TcpRoom;
 use crate::compressor::CompressorConfig;
 use crate::feedback::{AckType, Feedback};
@@ -67,8 +66,7 @@ impl Context {
         let acked = newest.wrapping_sub(newer);
         let width = usize::from(config.window);
         // Of timestamps, which not every packet has, there are as many newer ones at most.
-        let [values, echoes] = &mut self.timestamps;
-        for numbers in [&mut self.seq, &mut self.ack, values, echoes] {
+        for numbers in &mut self.numbers {
             numbers.acknowledge(usize::from(newer));
         }
         for range in [&mut self.window, &mut self.ip_id_offset] {
@@ -83,9 +81,7 @@ impl Context {
         // Everything that has changed is in the packet that was acknowledged, or in one before it.
         (self.left_ir, self.left_dyn, self.refreshing) = (0, 0, false);
         self.young = 0;
-        for &index in room.0.options.structure() {
-            self.told[usize::from(index) % ITEMS] = u8::MAX;
-        }
+        self.note_told(&room.0.options);
         self.told_wrong = u8::MAX;
     }
 }

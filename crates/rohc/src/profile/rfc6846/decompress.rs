@@ -345,7 +345,7 @@ impl Context {
     }
 
     /// A packet is the newest one, `ahead` of the last.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, found: &Packet<'_>, room: &mut TcpRoom, ahead: i16, right: bool) {
         let is_strong = has_crc7(found.format);
         self.calm = if ahead == 1 { self.calm.saturating_add(1) } else { 0 };
@@ -497,7 +497,7 @@ fn read_base<'p>(
     next: &mut State,
     x: &mut Fields,
 ) -> Result<(Format, Reader<'p>), Failure> {
-    for &format in formats(next) {
+    for &(format, _) in formats(next) {
         let mut reader = Reader::new(packet.first, packet.rest);
         match base(format, &mut reader, next, x) {
             Ok(()) => return Ok((format, reader)),
@@ -511,7 +511,7 @@ fn read_base<'p>(
 /// Puts what a base header says into the state.
 #[inline]
 fn apply(x: &Fields, format: Format, last: &State, next: &mut State) -> Result<(), Failure> {
-    next.msn = x.msn.get();
+    next.msn = x.msn.value;
     next.seq = x.seq.value;
     next.ack = x.ack.value;
     if matches!(format, Format::Rnd4 | Format::Seq4) {
@@ -519,13 +519,12 @@ fn apply(x: &Fields, format: Format, last: &State, next: &mut State) -> Result<(
         let residue = last.ack.checked_rem(stride).ok_or(Failure::Malformed)?;
         next.ack = x.ack_scaled.value.wrapping_mul(stride).wrapping_add(residue);
     }
-    next.window = x.window.get();
+    next.window = x.window.value;
     let msn = next.msn;
     let ip = next.inner_mut();
-    ip.header.ttl = x.ttl.get();
+    ip.header.ttl = x.ttl.value;
     if !x.has_whole_ip_id && ip.behavior.is_sequential() {
-        let offset: u16 = x.ip_id_offset.get();
-        ip.header.id = ip.behavior.counted(offset.wrapping_add(msn));
+        ip.header.id = ip.behavior.counted(x.ip_id_offset.value.wrapping_add(msn));
     }
     Ok(())
 }

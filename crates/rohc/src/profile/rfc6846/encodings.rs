@@ -9,61 +9,56 @@ use thinair_wire::serial::Serial;
 /// Who reads knows one reference; who writes knows every value that the other side may hold as its reference. Bits are
 /// resolved when they are read, because the reference does not depend on the packet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Counter {
+pub(super) struct Counter<S = u32> {
     /// The whole value.
-    pub(super) value: u32,
+    pub(super) value: S,
     /// The lowest and the highest value that may be the reference. For who reads, and who writes what the other side has nothing
     /// of, the highest one is half of all values away: no bits tell it, and it is not static.
-    low: u32,
-    high: u32,
-    mask: u32,
-    /// The format says it.
-    pub(super) said: bool,
+    low: S,
+    high: S,
     /// Bits that were read, 0 if the value is known without its reference.
     pub(super) bits: u8,
 }
 
-impl Counter {
+impl<S: Serial + Word> Counter<S> {
     /// A field that is to be read; until then it has the value of its reference.
     #[inline]
-    pub(super) fn read<S: Serial>(reference: S) -> Self {
+    pub(super) fn read(reference: S) -> Self {
         Self::between(reference, None)
-    }
-
-    /// A field that is to be written, with what the other side may hold.
-    #[inline(always)]
-    pub(super) fn write<S: Serial, const SPANS: usize>(value: S, candidates: &Range<S, SPANS>) -> Self {
-        Self::between(value, candidates.bounds())
     }
 
     /// A field that is to be written, with the bounds of what the other side may hold.
     #[inline(always)]
-    pub(super) fn between<S: Serial>(value: S, bounds: Option<(S, S)>) -> Self {
-        let mask = u32::MAX >> (32 - S::BITS);
-        let value = value.to_u32();
-        let far = (value, value ^ (mask ^ mask >> 1));
-        let (low, high) = bounds.map_or(far, |(low, high)| (low.to_u32(), high.to_u32()));
-        Self { value, low, high, mask, said: false, bits: 0 }
+    pub(super) fn between(value: S, bounds: Option<(S, S)>) -> Self {
+        Self::within(value, bounds.unwrap_or((value, value.plus(1 << (S::BITS - 1)))))
+    }
+
+    /// A field that is to be written, with all values that the other side may hold.
+    #[inline(always)]
+    pub(super) fn beside(value: S, held: &Range<S>) -> Self {
+        // As a rule it stays as it is.
+        let is_same = held.holds_only(value);
+        Self::between(value, if is_same { Some((value, value)) } else { held.bounds() })
+    }
+
+    /// A field that is to be written, with bounds that are half of all values apart if no bits tell the value.
+    #[inline(always)]
+    pub(super) fn within(value: S, (low, high): (S, S)) -> Self {
+        Self { value, low, high, bits: 0 }
     }
 
     /// Whether `k` bits tell the value, whichever candidate the other side holds. `p` is the offset of RFC 4997. (Writing
     /// only.)
     #[inline(always)]
     pub(super) fn fits(&self, k: u32, p: u32) -> bool {
-        let ahead = |reference: u32| self.value.wrapping_sub(reference).wrapping_add(p) & self.mask;
-        ahead(self.low) | ahead(self.high) < 1 << k
+        let highest = self.value.plus(p);
+        highest.since(self.low) | highest.since(self.high) < 1 << k
     }
 
     /// Whether the value is the one that the other side holds. (Writing only.)
     #[inline]
     pub(super) fn is_static(&self) -> bool {
         self.value == self.low && self.value == self.high
-    }
-
-    /// Whether the other side will know the value.
-    #[inline]
-    pub(super) fn is_known(&self) -> bool {
-        self.said || self.is_static()
     }
 
     /// `lsb(k, p)`, with `k` less than the width of the field.
@@ -78,30 +73,20 @@ impl Counter {
     /// [`lsb`](Self::lsb) of a value of which it is known that `k` bits tell it.
     #[inline(always)]
     fn low_bits<'p, C: Coder<'p>>(&mut self, c: &mut C, name: &'static str, k: u32, p: u32) -> Step {
-        let mut bits = self.value & ((1 << k) - 1);
+        let mut bits = Word::to_u32(self.value) & ((1 << k) - 1);
         c.uint(name, k, &mut bits)?;
         if C::READS {
-            let start = self.low.wrapping_sub(p);
-            let ahead = bits.wrapping_sub(start) & ((1 << k) - 1);
-            self.value = start.wrapping_add(ahead) & self.mask;
+            let start = self.low.plus(p.wrapping_neg());
+            self.value = start.plus(bits.wrapping_sub(Word::to_u32(start)) & ((1 << k) - 1));
             self.bits = k as u8;
         }
-        self.said = true;
         Ok(())
     }
 
     /// `irregular(width)`.
     #[inline(always)]
     pub(super) fn irregular<'p, C: Coder<'p>>(&mut self, c: &mut C, name: &'static str, width: u32) -> Step {
-        c.uint(name, width, &mut self.value)?;
-        self.said = true;
-        Ok(())
-    }
-
-    /// The value, in its own width.
-    #[inline]
-    pub(super) fn get<W: Word>(&self) -> W {
-        W::from_u32(self.value)
+        c.uint(name, width, &mut self.value)
     }
 }
 
@@ -289,7 +274,7 @@ mod tests {
         candidates.iter().for_each(|candidate| range.push(*candidate, 4));
         let mut out = [0; 8];
         let mut writer = Writer::new(&mut out, 0);
-        if write(&mut writer, &mut Counter::write(value, &range)).is_err() {
+        if write(&mut writer, &mut Counter::beside(value, &range)).is_err() {
             return Ok(false);
         }
         let len = writer.finish().unwrap();
@@ -320,8 +305,8 @@ mod tests {
             let mut range = Range::<u32>::new();
             candidates.iter().for_each(|candidate| range.push(*candidate, 4));
             let done = passes(value, candidates, &|w, v| ts_lsb(w, "", v), &|r, v| ts_lsb(r, "", v))?;
-            prop_assert_eq!(done, ts_fits(&Counter::write(value, &range)));
-            let field = Counter::write(value, &range);
+            prop_assert_eq!(done, ts_fits(&Counter::beside(value, &range)));
+            let field = Counter::beside(value, &range);
             prop_assert_eq!(field.is_static(), variable_length_32_flag(&field) == 0);
         }
 

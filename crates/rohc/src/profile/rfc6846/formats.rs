@@ -4,43 +4,55 @@ use thinair_wire::coder::{Coder, Refusal, Step};
 
 use super::Fields;
 use super::encodings::{
-    rsf_index_enc, static_or_irreg, variable_length_32_enc, variable_length_32_flag, zeros,
+    Counter, rsf_index_enc, static_or_irreg, variable_length_32_enc, variable_length_32_flag, zeros,
 };
 use super::options::list_tcp_options;
 use super::state::{Behavior, Ip, State};
 use crate::field::ip::IpHeader;
 use crate::profile::Format;
 
-/// Formats for an IP-ID that does not count, or for none: the cheapest first.
-pub(super) const RANDOM: [Format; 9] = [
-    Format::Rnd4,
-    Format::Rnd2,
-    Format::Rnd3,
-    Format::Rnd1,
-    Format::Rnd6,
-    Format::Rnd5,
-    Format::Rnd7,
-    Format::Rnd8,
-    Format::CoCommon,
+/// Needs of a packet that not every format meets, a bit each.
+pub(super) mod says {
+    pub(in super::super) const SEQ: u8 = 1;
+    pub(in super::super) const ACK: u8 = 1 << 1;
+    pub(in super::super) const WINDOW: u8 = 1 << 2;
+    /// The number, if it is said, in a form that is not scaled.
+    pub(in super::super) const UNSCALED_SEQ: u8 = 1 << 3;
+    pub(in super::super) const UNSCALED_ACK: u8 = 1 << 4;
+    pub(super) const UNSCALED: u8 = UNSCALED_SEQ | UNSCALED_ACK;
+    /// List, RSF flags, TTL and use of ECN; those, and everything else.
+    pub(in super::super) const EXTENDED: u8 = 1 << 5;
+    pub(in super::super) const COMMON: u8 = 1 << 6;
+}
+
+/// Formats for an IP-ID that does not count, or for none, and for one that counts, with what they say: the cheapest first.
+const FORMATS: [(Format, Format, u8); 9] = [
+    (Format::Rnd4, Format::Seq4, says::ACK | says::UNSCALED_SEQ),
+    (Format::Rnd2, Format::Seq2, says::SEQ | says::UNSCALED_ACK),
+    (Format::Rnd3, Format::Seq3, says::ACK | says::UNSCALED),
+    (Format::Rnd1, Format::Seq1, says::SEQ | says::UNSCALED),
+    (Format::Rnd6, Format::Seq6, says::SEQ | says::ACK | says::UNSCALED_ACK),
+    (Format::Rnd5, Format::Seq5, says::SEQ | says::ACK | says::UNSCALED),
+    (Format::Rnd7, Format::Seq7, says::ACK | says::WINDOW | says::UNSCALED),
+    (Format::Rnd8, Format::Seq8, says::SEQ | says::ACK | says::UNSCALED | says::EXTENDED),
+    (Format::CoCommon, Format::CoCommon, u8::MAX),
 ];
 
-/// Formats for an IP-ID that counts: the cheapest first.
-pub(super) const SEQUENTIAL: [Format; 9] = [
-    Format::Seq4,
-    Format::Seq2,
-    Format::Seq3,
-    Format::Seq1,
-    Format::Seq6,
-    Format::Seq5,
-    Format::Seq7,
-    Format::Seq8,
-    Format::CoCommon,
-];
+/// Those of one behavior.
+const fn column(counts: bool) -> [(Format, u8); 9] {
+    let (mut column, mut i) = ([(Format::CoCommon, u8::MAX); 9], 0);
+    while i < FORMATS.len() {
+        let (random, sequential, says) = FORMATS[i];
+        column[i] = (if counts { sequential } else { random }, says);
+        i += 1;
+    }
+    column
+}
 
-/// The formats that a flow uses.
+/// The formats that a flow uses, with what they say.
 #[inline]
-pub(super) fn formats(state: &State) -> &'static [Format; 9] {
-    if state.inner().behavior.is_sequential() { &SEQUENTIAL } else { &RANDOM }
+pub(super) fn formats(state: &State) -> &'static [(Format, u8)] {
+    if state.inner().behavior.is_sequential() { &const { column(true) } } else { &const { column(false) } }
 }
 
 /// Whether the format has 7 bits of CRC.
@@ -50,7 +62,7 @@ pub(super) fn has_crc7(format: Format) -> bool {
 }
 
 /// The base header of a format.
-#[inline]
+#[inline(always)]
 pub(super) fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, state: &mut State, x: &mut Fields) -> Step {
     match format {
         Format::Rnd1 => rnd_1(c, state, x),
@@ -313,21 +325,17 @@ fn seq_8<'p, C: Coder<'p>>(c: &mut C, state: &mut State, x: &mut Fields) -> Step
 
 #[inline(always)]
 fn seq_scaled<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
-    x.seq_scaled.lsb(c, "seq_number_scaled", 4, 7)?;
-    x.seq.said = true;
-    Ok(())
+    x.seq_scaled.lsb(c, "seq_number_scaled", 4, 7)
 }
 
 #[inline(always)]
 fn ack_scaled<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields) -> Step {
-    x.ack_scaled.lsb(c, "ack_number_scaled", 4, 3)?;
-    x.ack.said = true;
-    Ok(())
+    x.ack_scaled.lsb(c, "ack_number_scaled", 4, 3)
 }
 
 /// Length of `co_common` without its list, in octets.
 pub(super) fn co_common_len(state: &State, x: &Fields) -> usize {
-    let number = |counter| [0, 1, 2, 4][usize::from(variable_length_32_flag(counter) & 3)];
+    let number = |counter: &Counter| [0, 1, 2, 4][usize::from(variable_length_32_flag(counter) & 3)];
     let ip_id = match (state.inner().behavior, x.ip_id_offset.fits(8, 3)) {
         (Behavior::Random | Behavior::Constant, _) => 0,
         (Behavior::Sequential | Behavior::Swapped, true) => 1,

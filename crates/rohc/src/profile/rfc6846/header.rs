@@ -65,7 +65,7 @@ pub(super) fn port_replicate<'p, C: Coder<'p>>(
             // Who writes has seen that they tell it.
             let mut counter = Counter::between(*port, Some((*port, *port)));
             counter.lsb(c, name, 8, 64)?;
-            *port = counter.get();
+            *port = counter.value;
             Ok(())
         }
         _ => c.uint(name, 16, port),

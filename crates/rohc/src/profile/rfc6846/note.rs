@@ -13,6 +13,7 @@ use super::life::moment;
 use super::numbers::Numbers;
 use super::options::{ITEMS, Options, Sent, index};
 use super::segment::Segment;
+use super::solve::{NUMBERS, numbers};
 use super::state::{Behavior, FIN, Ip, MAX_IP, SYN, State};
 use crate::compressor::CompressorConfig;
 use crate::profile::Format;
@@ -86,9 +87,9 @@ impl Context {
             numbers
         };
         let mut context = *self;
-        (context.seq, context.ack) = (only(last.seq), only(last.ack));
-        context.timestamps = last.options.timestamps.map(only);
+        context.numbers = numbers(last).map(only);
         context.window.set_only(last.window);
+        context.untold = (0..ITEMS).fold(0, |untold, at| untold | bit(at, self.told[at] == 0));
         context
     }
 
@@ -247,11 +248,11 @@ impl Context {
         segment: &Segment<'_>,
         config: &CompressorConfig,
     ) -> Written {
-        let is_right = segment.has_right_checksum();
+        let is_right = segment.has_right_checksum(&next.inner().header);
         // A wrong checksum after right ones must not be taken for damage.
         let is_wrong_now = !is_right && (self.expects_right || self.told_wrong < config.repetitions);
         let (is_careful, is_moved) = self.ip_id_in_doubt(now, next, last);
-        let in_full = |format: Format| Written { format, present: 0, used: 0, is_right };
+        let in_full = |format: Format| Written { format, present: 0, is_right };
         if self.left_ir > 0 || is_wrong_now && !next.goes_on(last) {
             return in_full(Format::Ir);
         }
@@ -259,14 +260,14 @@ impl Context {
             || is_wrong_now
             || is_moved
             || !matches!(next.rsf, 0b000 | 0b001 | 0b010 | 0b100)
-            || self.is_repeated(now, next, last, segment.payload().len())
+            || self.is_repeated(now, next, last, segment.payload.len())
         {
             return in_full(Format::IrDyn);
         }
         let plan = self.plan(next, is_careful, config);
-        let mut x = self.fields(next, last, segment.payload().len() as u32, &plan, config);
-        match compressed(writer, next, segment.headers(), &plan, &mut x) {
-            Some(format) => Written { format, present: x.options.present, used: x.options.used, is_right },
+        let mut x = self.fields(next, last, segment.payload.len() as u32, &plan, config);
+        match compressed(writer, next, segment.headers, &plan, &mut x) {
+            Some(format) => Written { format, present: x.options.present, is_right },
             None => in_full(Format::IrDyn),
         }
     }
@@ -321,9 +322,7 @@ impl Context {
         match next.rsf & SYN == 0 {
             true if self.left_ir > 0 && !self.refreshing && is_next => {
                 self.left_ir = 0;
-                for &index in last.options.structure() {
-                    self.told[usize::from(index) % ITEMS] = u8::MAX;
-                }
+                self.note_told(&last.options);
             }
             false if !self.two_way => self.left_ir = self.left_ir.max(1),
             _ => {}
@@ -360,6 +359,7 @@ impl Context {
             };
             if is_other || !last.knows(index) {
                 self.told[at] = 0;
+                self.untold |= 1 << at;
                 changed = true;
             }
         }
@@ -382,7 +382,7 @@ impl Context {
             return (false, false);
         }
         let is_careful = !self.caution.is_quiet(self.caution.waited(now));
-        let is_whole = is_careful || !Counter::write(next.ip_id_offset(), &self.ip_id_offset).fits(8, 3);
+        let is_whole = is_careful || !Counter::beside(next.ip_id_offset(), &self.ip_id_offset).fits(8, 3);
         (is_careful, is_whole && next.ip_id_offset() != last.ip_id_offset())
     }
 
@@ -403,41 +403,51 @@ impl Context {
     /// How the options of a packet are to be sent.
     #[inline]
     pub(super) fn sent(&self, next: &State, last: &State, config: &CompressorConfig) -> Sent {
-        let [value, echo] = &self.timestamps;
+        let [.., value, echo] = &self.numbers;
         let timestamps = [
-            Counter::between(next.options.timestamps[0], value.bounds()),
-            Counter::between(next.options.timestamps[1], echo.bounds()),
+            Counter::within(next.options.timestamps[0], value.bounds()),
+            Counter::within(next.options.timestamps[1], echo.bounds()),
         ];
-        let mut sent = Sent { present: 0, changed: 0, used: 0, timestamps };
-        let mut place = 1;
-        for &index in next.options.structure() {
-            let at = usize::from(index) % ITEMS;
-            sent.used |= 1 << at;
-            if self.told[at] < config.repetitions
-                || index == index::TIMESTAMP && !sent.timestamps.iter().all(ts_fits)
-            {
-                sent.present |= place;
-            }
-            place <<= 1;
-            // Of the other items nothing but a list tells the content.
-            if index >= index::SACK {
-                let is_same =
-                    self.same[at] >= config.repetitions.max(config.window) && last.options.knows(index);
-                sent.changed |= u16::from(!is_same) << at;
-            }
+        let mut sent = Sent { present: 0, changed: 0, timestamps };
+        let untold = self.untold | bit(index::TIMESTAMP.into(), !timestamps.iter().all(ts_fits));
+        // Nothing but a list tells the content of the items before that of SACK.
+        if next.options.used & (untold | u16::MAX << index::SACK) != 0 {
+            self.look_at_items(&mut sent, untold, next, last, config.repetitions.max(config.window));
         }
         sent
     }
 
+    /// Looks at each item of the options, of which some are `untold`. Content is the same that so many packets had.
+    #[cold]
+    fn look_at_items(&self, sent: &mut Sent, untold: u16, next: &State, last: &State, enough: u8) {
+        for (place, &index) in next.options.structure().iter().enumerate() {
+            let at = usize::from(index) % ITEMS;
+            sent.present |= (untold >> at & 1) << place;
+            if index >= index::SACK {
+                let is_same = self.same[at] >= enough && last.options.knows(index);
+                sent.changed |= bit(at, !is_same);
+            }
+        }
+    }
+
     /// Notes the items of the options that were sent.
     #[cold]
-    fn note_sent_items(&mut self, options: &Options, written: &Written) {
+    fn note_sent_items(&mut self, options: &Options, written: &Written, config: &CompressorConfig) {
         let places = options.structure().iter().enumerate();
         let present = places.fold(0, |items, (k, &index)| items | (written.present >> k & 1) << index);
-        for at in (0..ITEMS).filter(|at| written.used >> at & 1 == 1) {
+        for at in (0..ITEMS).filter(|at| options.used >> at & 1 == 1) {
             self.told[at] = self.told[at].saturating_add((present >> at & 1) as u8);
             self.same[at] = self.same[at].saturating_add(1);
+            self.untold &= !bit(at, self.told[at] >= config.repetitions);
         }
+    }
+
+    /// The other side has the items of these options.
+    pub(super) fn note_told(&mut self, options: &Options) {
+        for &index in options.structure() {
+            self.told[usize::from(index) % ITEMS] = u8::MAX;
+        }
+        self.untold &= !options.used;
     }
 
     /// A packet was written: both ends know what it said.
@@ -452,18 +462,15 @@ impl Context {
         let Written { format, is_right, .. } = *written;
         if format == Format::Ir {
             // Whether anything else is in the table of the other side hangs on what it had before.
-            next.options.known = written.used;
-            for (index, told) in self.told.iter_mut().enumerate() {
-                *told = if written.used >> index & 1 == 1 { *told } else { 0 };
-            }
+            next.options.known = next.options.used;
         }
-        if written.present != 0 || written.used >> index::SACK != 0 {
-            self.note_sent_items(&next.options, written);
+        if written.present != 0 || next.options.used >> index::SACK != 0 {
+            self.note_sent_items(&next.options, written, config);
         }
         if self.young != 0 {
             self.age(config);
         }
-        let has_stamps = written.used >> index::TIMESTAMP & 1 == 1;
+        let has_stamps = next.options.used >> index::TIMESTAMP & 1 == 1;
         if next.ack_stride != last.ack_stride {
             self.scaled_acks = 0;
         }
@@ -495,18 +502,15 @@ impl Context {
         config: &CompressorConfig,
     ) {
         let width = usize::from(config.window);
-        self.seq.push(next.seq, width);
-        self.ack.push(next.ack, width);
+        let count = if has_stamps { NUMBERS } else { NUMBERS - 2 };
+        for (held, value) in self.numbers.iter_mut().zip(numbers(next)).take(count) {
+            held.push(value, width);
+        }
         self.window.push(next.window, width);
         if next.inner().behavior.is_sequential() {
             self.ip_id_offset.push(next.ip_id_offset(), width);
         } else {
             self.ip_id_offset.clear();
-        }
-        if has_stamps {
-            for (range, value) in self.timestamps.iter_mut().zip(next.options.timestamps) {
-                range.push(value, width);
-            }
         }
         if width == 1 {
             self.window.set_only(next.window);

@@ -38,6 +38,8 @@ const ARENA: usize = 48;
 pub(super) struct Options {
     pub(super) count: u8,
     structure: [u8; MAX_OPTIONS],
+    /// The items of the header, a bit for each index.
+    pub(super) used: u16,
     /// The items that are in the table, a bit each.
     pub(super) known: u16,
     /// Octets of padding behind the EOL option.
@@ -53,9 +55,9 @@ pub(super) struct Options {
     lens: [u8; GENERICS],
     /// `option_static`, a bit each.
     pub(super) statics: u16,
-    /// Generic options by their last use, 4 bits each, counted from 0, the newest lowest. **Both ends make room by this order**: an option
+    /// Generic options by their last use, 4 bits each, counted from 0, the newest lowest; but for the oldest, which is the one that is left. **Both ends make room by this order**: an option
     /// that the compressor counts on was used later than any that one of them holds alone, behind whatever CID or IR packet.
-    recent: [u8; GENERICS.div_ceil(2)],
+    recent: u32,
     arena: [u8; ARENA],
 }
 
@@ -63,6 +65,7 @@ impl Options {
     pub(super) const EMPTY: Self = Self {
         count: 0,
         structure: [0; MAX_OPTIONS],
+        used: 0,
         known: 0,
         padding: 0,
         wscale: 0,
@@ -72,7 +75,7 @@ impl Options {
         blocks: 0,
         lens: [0; GENERICS],
         statics: 0,
-        recent: [0x10, 0x32, 0x54, 0x76, 0x08],
+        recent: 0x7654_3210,
         arena: [0; ARENA],
     };
 
@@ -168,14 +171,19 @@ impl Options {
         is_kept.fold(0, |kept, (_, index)| kept | 1 << index)
     }
 
+    /// Generic options by their last use, the oldest as well.
     fn recent(&self) -> u64 {
-        let [a, b, c, d, e] = self.recent;
-        u64::from_le_bytes([a, b, c, d, e, 0, 0, 0])
+        let newer = u64::from(self.recent);
+        let all = (0..GENERICS as u64).sum::<u64>();
+        let oldest = all - (0..GENERICS - 1).map(|place| newer >> (4 * place) & 0xF).sum::<u64>();
+        newer | oldest << (4 * (GENERICS - 1))
     }
 
-    /// The generic options of the list were used.
+    /// The options of the list were used.
     fn note_use(&mut self) {
+        self.used = 0;
         for index in self.structure.into_iter().take(usize::from(self.count)) {
+            self.used |= 1 << (index & 0xF);
             let Some(option) = index.checked_sub(index::GENERIC).map(u64::from) else { continue };
             let mut recent = self.recent();
             let Some(place) = (0..GENERICS).find(|place| recent >> (4 * place) & 0xF == option) else {
@@ -184,7 +192,7 @@ impl Options {
             let newer = recent & ((1 << (4 * place)) - 1);
             let older = recent >> (4 * (place + 1)) << (4 * (place + 1));
             recent = older | newer << 4 | option;
-            self.recent.copy_from_slice(&recent.to_le_bytes()[..GENERICS.div_ceil(2)]);
+            self.recent = recent as u32;
         }
     }
 
@@ -218,7 +226,7 @@ impl Options {
 
     /// Takes over the options of a header as it stands. `None` if a list cannot say them; the table is spoilt then.
     pub(super) fn read(&mut self, octets: &[u8]) -> Option<()> {
-        self.count = 0;
+        (self.count, self.used) = (0, 0);
         if octets.is_empty() {
             return Some(());
         }
@@ -339,8 +347,6 @@ pub(super) struct Sent {
     pub(super) present: u16,
     /// Items that the other side may hold with other content, a bit for each index. (Writing only.)
     pub(super) changed: u16,
-    /// Items of the options, a bit for each index. (Writing only.)
-    pub(super) used: u16,
     /// `tsval` and `tsecho`, against their references.
     pub(super) timestamps: [Counter; 2],
 }
@@ -452,6 +458,13 @@ fn sack_blocks<'p, C: Coder<'p>>(c: &mut C, options: &mut Options, blocks: u8, a
     Ok(())
 }
 
+/// Items whose irregular ones say nothing, a bit for each index.
+const SILENT: u16 = 1 << index::NOP
+    | 1 << index::EOL
+    | 1 << index::MSS
+    | 1 << index::WINDOW_SCALE
+    | 1 << index::SACK_PERMITTED;
+
 /// The irregular items of all options that are not in a list as a whole. RFC 6846, section 6.3.6.
 #[inline]
 pub(super) fn irregular<'p, C: Coder<'p>>(
@@ -460,6 +473,9 @@ pub(super) fn irregular<'p, C: Coder<'p>>(
     sent: &mut Sent,
     ack: u32,
 ) -> Step {
+    if sent.present == 0 && options.used & !SILENT == 1 << index::TIMESTAMP {
+        return timestamps_irregular(c, options, sent);
+    }
     for k in 0..usize::from(options.count).min(MAX_OPTIONS) {
         let index = options.structure[k];
         if index != index::NOP && sent.present >> k & 1 == 0 {
@@ -470,7 +486,7 @@ pub(super) fn irregular<'p, C: Coder<'p>>(
 }
 
 /// `tsopt_irregular`.
-#[inline(never)]
+#[inline(always)]
 fn timestamps_irregular<'p, C: Coder<'p>>(c: &mut C, options: &mut Options, sent: &mut Sent) -> Step {
     let [value, echo] = &mut sent.timestamps;
     ts_lsb(c, "tsval", value)?;

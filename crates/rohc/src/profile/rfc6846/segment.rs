@@ -1,6 +1,7 @@
 //! A TCP segment in its IP packet, taken apart and put together again.
 
-use thinair_wire::header::chain::HeaderChain;
+use thinair_wire::header::chain::{self, HeaderChain};
+use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::protocol;
 use thinair_wire::header::tcp::Tcp;
 
@@ -15,9 +16,9 @@ use crate::field::ip::IpHeader;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment<'p> {
     chain: &'p HeaderChain<'p>,
-    /// Octets of its headers.
-    pub(super) header_len: usize,
-    ips: [IpHeader; MAX_IP],
+    /// The headers, as they stand, and what follows them.
+    pub(super) headers: &'p [u8],
+    pub(super) payload: &'p [u8],
     /// The TCP header without its options.
     tcp: &'p [u8; Tcp::LEN],
     pub(super) options: &'p [u8],
@@ -27,42 +28,22 @@ impl<'p> Segment<'p> {
     /// The segment in a packet; `None` if it is no TCP, or its headers have something that no format says.
     #[inline]
     pub(crate) fn of(chain: &'p HeaderChain<'p>) -> Option<Self> {
-        let kept = chain.ips();
-        let is_tcp = kept.last().is_some_and(|ip| ip.next == protocol::TCP);
-        if !is_tcp || kept.len() > MAX_IP {
-            return None;
-        }
-        let mut ips = [IpHeader::EMPTY; MAX_IP];
-        let mut extensions = 0;
-        for (header, ip) in ips.iter_mut().zip(kept) {
-            // What an AH checks changes with every packet: such a flow goes by another profile.
-            if ip.oddity.is_some()
-                || !ip.extensions.is_empty() && ip.walk().any(|(kind, _)| kind == protocol::AH)
-            {
-                return None;
-            }
-            *header = IpHeader::of(ip);
-            extensions += ip.extensions.len();
-        }
-        if extensions > EXTENSIONS {
+        let ips = chain.ips();
+        let is_tcp = ips.last().is_some_and(|ip| ip.next == protocol::TCP);
+        if !is_tcp || ips.len() > MAX_IP || !chain.is_plain() && !has_known_extensions(ips) {
             return None;
         }
         let (tcp, behind) = chain.packet().get(chain.ip_end()..)?.split_first_chunk::<{ Tcp::LEN }>()?;
         let options = behind.get(..(usize::from(tcp[12] >> 4) * 4).checked_sub(Tcp::LEN)?)?;
-        let header_len = chain.ip_end() + Tcp::LEN + options.len();
-        Some(Self { chain, header_len, ips, tcp, options })
+        let (headers, payload) =
+            chain.packet().split_at_checked(chain.ip_end() + Tcp::LEN + options.len())?;
+        Some(Self { chain, headers, payload, tcp, options })
     }
 
     /// The packet of the segment.
     #[inline]
     pub(crate) fn packet(&self) -> &'p [u8] {
         self.chain.packet()
-    }
-
-    /// What follows the headers.
-    #[inline]
-    pub(super) fn payload(&self) -> &'p [u8] {
-        self.packet().get(self.header_len..).unwrap_or_default()
     }
 
     /// Whether a list of options can say those of the packet.
@@ -73,8 +54,18 @@ impl<'p> Segment<'p> {
     /// True if the packet is between the hosts of a flow.
     #[inline]
     fn has_hosts_of(&self, state: &State) -> bool {
-        let has_same_ends = |(ip, kept): (&IpHeader, &Ip)| ip.has_same_ends(&kept.header);
-        self.ips().len() == state.ips().len() && self.ips().iter().zip(state.ips()).all(has_same_ends)
+        let has_same_ends = |(ip, kept): (&chain::Ip<'_>, &Ip)| match ip.header() {
+            chain::IpHeader::V4(ip) => {
+                !kept.is_v6()
+                    && kept.header.source.first_chunk() == Some(&ip.source)
+                    && kept.header.destination.first_chunk() == Some(&ip.destination)
+            }
+            chain::IpHeader::V6(ip) => {
+                kept.is_v6() && (kept.header.source, kept.header.destination) == (ip.source, ip.destination)
+            }
+        };
+        self.chain.ips().len() == state.ips().len()
+            && self.chain.ips().iter().zip(state.ips()).all(has_same_ends)
     }
 
     /// True if the packet is of a flow.
@@ -94,18 +85,33 @@ impl<'p> Segment<'p> {
     /// Fields of the packet without its options, and no control fields.
     pub(super) fn state(&self) -> State {
         let mut state = State::EMPTY;
+        self.begin(&mut state);
         self.put_into(&mut state);
         state
     }
 
-    /// Puts all fields but the options into a state.
-    #[inline]
+    /// Puts the IP headers into a state.
+    pub(super) fn begin(&self, state: &mut State) {
+        state.ip_count = self.chain.ips().len() as u8;
+        for (kept, ip) in state.ips.iter_mut().zip(self.chain.ips()) {
+            kept.header = IpHeader::of(ip);
+        }
+    }
+
+    /// Puts all fields but the options into the state of a packet between the same hosts.
+    #[inline(always)]
     pub(super) fn put_into(&self, state: &mut State) {
-        state.ip_count = self.ips().len() as u8;
         let mut at = 0;
-        for ((kept, header), ip) in state.ips.iter_mut().zip(self.ips()).zip(self.chain.ips()) {
-            (kept.header, kept.extensions) = (*header, ip.extensions.len() as u8);
-            if let Some(room) = state.extensions.get_mut(at..at + ip.extensions.len()) {
+        for (kept, ip) in state.ips.iter_mut().zip(self.chain.ips()) {
+            kept.header.update(ip);
+            kept.header.protocol = ip.first_next_header();
+            if let chain::IpHeader::V6(ip) = ip.header() {
+                kept.header.flow_label = ip.flow_label;
+            }
+            kept.extensions = ip.extensions.len() as u8;
+            if !ip.extensions.is_empty()
+                && let Some(room) = state.extensions.get_mut(at..at + ip.extensions.len())
+            {
                 room.copy_from_slice(ip.extensions);
                 at += ip.extensions.len();
             }
@@ -131,30 +137,33 @@ impl<'p> Segment<'p> {
         self.tcp[13] & 0b111
     }
 
-    #[inline]
-    fn ips(&self) -> &[IpHeader] {
-        self.ips.get(..self.chain.ips().len()).unwrap_or_default()
-    }
-
     /// Hands out the addresses as words of a hash.
     #[inline]
     pub(super) fn hosts(&self, word: &mut impl FnMut(u64)) {
-        self.ips().iter().for_each(|ip| ip.ends(&mut *word));
+        for ip in self.chain.ips() {
+            match ip.header() {
+                chain::IpHeader::V4(Ipv4 { source: [a, b, c, d], destination: [e, f, g, h], .. }) => {
+                    word(u64::from_ne_bytes([a, b, c, d, e, f, g, h]));
+                }
+                chain::IpHeader::V6(_) => IpHeader::of(ip).ends(&mut *word),
+            }
+        }
     }
 
-    /// True if the TCP checksum is right. Behind a routing header it seems wrong.
+    /// True if the TCP checksum is right behind the innermost IP header. Behind a routing header it seems wrong.
     #[inline]
-    pub(super) fn has_right_checksum(&self) -> bool {
+    pub(super) fn has_right_checksum(&self, inner: &IpHeader) -> bool {
         let segment = self.packet().get(self.chain.ip_end()..).unwrap_or_default();
-        let inner = &self.ips[self.ips().len().saturating_sub(1) % MAX_IP];
         inner.pseudo_header(protocol::TCP, segment.len()).octets(segment).fold() == u16::MAX
     }
+}
 
-    /// The headers, as they stand.
-    #[inline]
-    pub(super) fn headers(&self) -> &'p [u8] {
-        self.packet().get(..self.header_len).unwrap_or_default()
-    }
+/// True if the chains can say these headers. What an AH checks changes with every packet: such a flow goes by another profile.
+#[cold]
+fn has_known_extensions(ips: &[chain::Ip<'_>]) -> bool {
+    let is_known =
+        |ip: &chain::Ip<'_>| ip.oddity.is_none() && ip.walk().all(|(kind, _)| kind != protocol::AH);
+    ips.iter().all(is_known) && ips.iter().map(|ip| ip.extensions.len()).sum::<usize>() <= EXTENSIONS
 }
 
 impl Key for Segment<'_> {

@@ -48,8 +48,9 @@ impl Mark {
 /// Packets from one [`Mark`] to the next.
 pub(super) const MARKED: u16 = 64;
 
+/// The numbers of a packet.
 #[inline]
-fn numbers(state: &State) -> [u32; NUMBERS] {
+pub(super) fn numbers(state: &State) -> [u32; NUMBERS] {
     let [value, echo] = state.options.timestamps;
     [state.seq, state.ack, value, echo]
 }

@@ -132,12 +132,12 @@ impl State {
     /// The innermost IP header.
     #[inline]
     pub(super) fn inner(&self) -> &Ip {
-        &self.ips[usize::from(self.ip_count.saturating_sub(1)) % MAX_IP]
+        &self.ips[usize::from(self.ip_count > 1)]
     }
 
     #[inline]
     pub(super) fn inner_mut(&mut self) -> &mut Ip {
-        &mut self.ips[usize::from(self.ip_count.saturating_sub(1)) % MAX_IP]
+        &mut self.ips[usize::from(self.ip_count > 1)]
     }
 
     /// True if an IP header has extension headers.
