@@ -148,6 +148,7 @@ impl Layout {
 
     /// Adds a CoAP header behind the UDP header.
     #[cold]
+    #[cfg_attr(not(feature = "coap-2015"), allow(unreachable_code, reason = "there is no header of CoAP"))]
     pub(super) fn coap(&mut self, x: &coap_2015::Header<'_>) {
         self.transport = Transport::Coap(CoapLayout::of(&x.fields));
         self.len += x.len();
