@@ -125,6 +125,10 @@ impl<'o> Writer<'o> {
 
     #[inline(always)]
     fn put(&mut self, width: u32, value: u32) {
+        if width == u16::BITS && self.bits == 0 {
+            // The most frequent field of more than one octet, in one piece.
+            return self.copy(&(value as u16).to_be_bytes());
+        }
         self.acc = self.acc << width | u64::from(value) & ((1 << width) - 1);
         self.bits += width;
         while self.bits >= 8 {
