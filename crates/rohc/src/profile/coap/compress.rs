@@ -10,7 +10,6 @@ use super::formats::{self, MSN, chain, control_crc, format_for, has_check, is_lo
 use super::header;
 use super::learn::IpIdWatcher;
 use super::message::Message;
-use super::outline::Kind;
 use super::replicate::differences;
 use super::state::{
     ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, Token, TokenMode,
@@ -116,12 +115,6 @@ pub(crate) struct Context {
     pub(super) switches: u32,
     pub(super) timer: Timer,
     pub(super) caution: Caution,
-}
-
-/// What the checks of a packet cover: its headers, and length and sum of its payload.
-struct Parts<'p> {
-    headers: &'p [u8],
-    payload: (usize, u16),
 }
 
 /// A packet, as a template would say it.
@@ -251,42 +244,40 @@ impl Context {
         self.choose(message, &mut trial, config, memory)?;
         let Trial { x, payload, .. } = &mut trial;
         let payload = *payload;
-        let coap = message.coap_header(payload);
-        let payload_sum = header::payload_sum(payload);
-        let computed = header::udp_checksum(&self.shared, coap, payload.len(), payload_sum);
-        self.note_checksum(message.checksum, computed, config);
         x.checksum = message.checksum;
-        self.note_ip_id(x, config);
-        self.note_pt_0(config);
-        self.note_switch(x.template, config);
-        let is_quiet = self.is_quiet(x, memory.templates);
-        if !is_quiet {
-            self.repeat(x, config, memory.templates);
-        }
-
+        self.note_controls(message, x, config);
+        let header_in = message.packet.len() - payload.len();
         let frame = Frame::new(cid, config.channel.cids());
         let mut writer = Writer::new(out, frame.len());
-        let headers = message.packet.get(..message.packet.len() - payload.len()).unwrap_or_default();
-        let packet = Parts { headers, payload: (payload.len(), payload_sum) };
-        let format = self.write(now, &mut writer, x, &packet, config, memory)?;
+        let number = x.template;
+        let mut known = self.shared.template_mut(number, memory.templates).ok_or(Refused::ByThisPacket)?;
+        let is_quiet = self.is_quiet(x, known);
+        if !is_quiet {
+            self.repeat(x, config, memory.templates);
+            known = self.shared.template_mut(number, memory.templates).ok_or(Refused::ByThisPacket)?;
+        }
+        let packet = message.packet.split_at(header_in);
+        let format = self.write(now, is_quiet, &mut writer, x, known, packet, config, memory.bases);
+        let format = format.map_err(|_| Refused::ByThisPacket)?;
         let end = writer.finish()?;
         let len = frame.close(end, payload, out)?;
         let initializes = !is_quiet && format.is_initialization();
         if initializes {
             frame.fill_crc8(end, out);
         }
-        self.note_sent(now, x.msn, config);
-        self.commit(x, config, memory);
+        self.caution.sent(now, steps(self.shared.msn, x.msn), config.repetitions);
+        self.shared.accept(x, known);
+        self.msns.push(x.msn as u16, usize::from(config.window));
+        known.uses = known.uses.saturating_add(1);
+        if Template::is_own(x.message_type) {
+            self.counts_own = true;
+            if let Some(sent) = &mut memory.sent {
+                sent.note(Exchange::new(self.names[0], x.msn as u16, x.message_id, x.token, x.block()));
+            }
+        }
         let refresh = !is_quiet && self.note_said(x, format, config, memory.templates);
-        let compressed = Compressed {
-            cid,
-            profile: ProfileId::Coap,
-            format,
-            header_in: message.packet.len() - payload.len(),
-            header_out: end,
-            len,
-            refresh,
-        };
+        let compressed =
+            Compressed { cid, profile: ProfileId::Coap, format, header_in, header_out: end, len, refresh };
         self.timer.sent(now, &compressed, initializes, self.policy(config));
         Ok(compressed)
     }
@@ -351,58 +342,57 @@ impl Context {
         }
     }
 
+    /// Sets the control fields by a packet, and its template among the last.
     #[inline]
-    fn note_checksum(&mut self, checksum: u16, computed: u16, config: &CompressorConfig) {
-        let mode = if checksum == 0 {
-            ChecksumMode::Zero
-        } else if checksum != computed {
+    fn note_controls(&mut self, message: &Message<'_>, x: &mut Fields<'_>, config: &CompressorConfig) {
+        let kept = (
+            self.shared.path.checksum,
+            self.shared.path.ip_id_mode,
+            self.shared.path.switching,
+            self.shared.path.pt_0,
+        );
+        let checksum = match message.checksum {
+            0 => ChecksumMode::Zero,
             // Sent as it is, never repaired and never dropped.
-            ChecksumMode::Raw
-        } else if config.channel.integrity_below() == Integrity::None {
-            ChecksumMode::Carried
-        } else {
-            ChecksumMode::Elided
+            sent if sent != header::udp_checksum(&self.shared, message.coap(), 0, 0) => ChecksumMode::Raw,
+            _ if config.channel.integrity_below() == Integrity::None => ChecksumMode::Carried,
+            _ => ChecksumMode::Elided,
         };
-        if mode != self.shared.path.checksum {
-            self.shared.path.checksum = mode;
-            self.control_changed(config);
-        }
-    }
-
-    #[inline]
-    fn note_ip_id(&mut self, x: &mut Fields<'_>, config: &CompressorConfig) {
+        let (_, mut ip_id_mode, mut switching, had_pt_0) = kept;
         if self.shared.path.v6 {
             x.carries.ip_id = false;
-            return;
+        } else {
+            ip_id_mode = self.ip_id.watch(ip_id_mode, x.ip_id, x.msn as u16, self.is_unsettled());
         }
-        let unsettled = self.left.ir > 0;
-        let mode = self.ip_id.watch(self.shared.path.ip_id_mode, x.ip_id, x.msn as u16, unsettled);
-        if mode != self.shared.path.ip_id_mode {
-            self.shared.path.ip_id_mode = mode;
-            self.control_changed(config);
-        }
-    }
-
-    /// Whether the shortest format is in use.
-    #[inline]
-    fn note_pt_0(&mut self, config: &CompressorConfig) {
+        // The shortest format is in use, or not.
         let pt_0 = match config.coap.format {
             FormatPolicy::Pt0 => true,
             FormatPolicy::Pt1 | FormatPolicy::Pt0c => false,
             FormatPolicy::Auto => self.is_clean(),
         };
-        let pt_0 = pt_0 && self.shared.path.checksum != ChecksumMode::Carried && !self.shared.path.switching;
-        if pt_0 != self.shared.path.pt_0 {
-            self.shared.path.pt_0 = pt_0;
-            // Whoever has missed that could read none of the packets that follow.
-            self.knows_pt_0 = config.coap.format == FormatPolicy::Pt0;
-            self.control_changed(config);
+        let pt_0 = pt_0 && checksum != ChecksumMode::Carried && !switching;
+        // Short formats name their template if many of the last packets had another one than the packet before.
+        let other = x.template != self.shared.current;
+        self.switches = self.switches << 1 | u32::from(other);
+        if self.switches != 0 || switching {
+            let (many, few) = SWITCHING;
+            let count = self.switches.count_ones();
+            switching = count >= many || switching && count > few;
+            if other {
+                self.left.switch = config.repetitions;
+            }
         }
-    }
-
-    fn control_changed(&mut self, config: &CompressorConfig) {
-        self.left.control = config.repetitions;
-        self.changed();
+        let new = (checksum, ip_id_mode, switching, pt_0);
+        if new != kept {
+            if pt_0 != had_pt_0 {
+                // Whoever has missed that could read none of the packets that follow.
+                self.knows_pt_0 = config.coap.format == FormatPolicy::Pt0;
+            }
+            let path = &mut self.shared.path;
+            (path.checksum, path.ip_id_mode, path.switching, path.pt_0) = new;
+            self.left.control = config.repetitions;
+            self.changed();
+        }
     }
 
     /// Something is said from the next packet on.
@@ -411,30 +401,6 @@ impl Context {
         self.timer.changed();
         if self.msns.newest().is_some() {
             self.base = None;
-        }
-    }
-
-    /// Whether short formats name their template, and whether the last packets had another one.
-    #[inline]
-    fn note_switch(&mut self, number: u8, config: &CompressorConfig) {
-        let other = number != self.shared.current;
-        self.switches = self.switches << 1 | u32::from(other);
-        let path = &mut self.shared.path;
-        if self.switches == 0 && !path.switching {
-            return;
-        }
-        let (many, few) = SWITCHING;
-        let switching = match self.switches.count_ones() {
-            n if n >= many => true,
-            n if n <= few => false,
-            _ => path.switching,
-        };
-        if switching != path.switching {
-            path.switching = switching;
-            self.control_changed(config);
-        }
-        if other {
-            self.left.switch = config.repetitions;
         }
     }
 
@@ -486,18 +452,17 @@ impl Context {
         x.ip_id = message.ip_id;
         x.token = message.token;
         x.names_request = names_request;
-        x.request_msn = request.map_or(0, Exchange::msn);
-        let named = header::named(&self.shared, template, x);
-        match request {
-            Some(request) => x.carries.request = request.msn() != named,
-            None if names_request => {
+        if names_request {
+            x.request_msn = request.map_or(0, Exchange::msn);
+            let named = header::named(&self.shared, template, x);
+            if let Some(request) = request {
+                x.carries.request = request.msn() != named;
+            } else {
                 x.request_msn = named;
                 x.carries.message_id = template.message_id == MessageIdMode::OfRequest;
                 x.carries.token = template.token_mode == TokenMode::OfRequest;
-                x.carries.numbers =
-                    x.holes.as_slice().iter().any(|hole| matches!(hole.kind, Kind::BlockOfRequest));
+                x.carries.numbers = x.holes.of_request();
             }
-            None => {}
         }
         if !header::infer(&self.shared, template, request, x) {
             // The message that is named has no Block option.
@@ -570,9 +535,8 @@ impl Context {
 
     /// True if a packet has nothing to say that the context does not tell, and nothing need be repeated.
     #[inline]
-    fn is_quiet(&self, x: &Fields<'_>, templates: &Templates<'_>) -> bool {
-        let template = self.shared.template(x.template, templates);
-        let is_known = template.is_some_and(|template| template.left | template.anchors_left == 0);
+    fn is_quiet(&self, x: &Fields<'_>, template: &Template) -> bool {
+        let is_known = template.left | template.anchors_left == 0;
         is_known && self.left.is_nothing() && x.carries.is_nothing() && !self.refreshing
     }
 
@@ -627,40 +591,41 @@ impl Context {
 
     /// Writes the least format that says everything.
     #[inline]
+    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
     fn write(
         &self,
         now: Instant,
+        is_quiet: bool,
         writer: &mut Writer<'_>,
         x: &mut Fields<'_>,
-        packet: &Parts<'_>,
+        template: &Template,
+        (headers, payload): (&[u8], &[u8]),
         config: &CompressorConfig,
-        memory: &Memory<'_, '_>,
-    ) -> Result<Format, Refused> {
+        bases: &[Base],
+    ) -> Step<Format> {
         let shared = &self.shared;
-        let template = shared.template(x.template, memory.templates).ok_or(Refused::ByThisPacket)?;
         let needed = self.needed_bits(now, x);
         writer.offer(MSN, Lsb { value: u32::from(x.msn as u16), needed });
-        let initializes = self.left.ir > 0;
+        let initializes = !is_quiet && self.left.ir > 0;
         let format = if initializes {
-            self.write_ir(writer, x, template, packet, memory).map_err(|_| Refused::ByThisPacket)?
+            self.write_ir(writer, x, template, headers, bases)?
         } else {
             x.carries.msn = needed > 8;
-            format_for(shared, self.least(x, template, config), x.template, needed)
-        };
-        let written = match format {
-            _ if initializes => Ok(()),
-            _ if is_long(format) => self.write_long(format, writer, x, template),
-            _ => {
+            let format = format_for(shared, self.least(is_quiet, x, template, config), x.template, needed);
+            if is_long(format) {
+                self.write_long(format, writer, x, template)?;
+            } else {
                 x.check = if has_check(format) { header::check16(shared, x, x.checksum) } else { 0 };
-                short(format, writer, x)
+                short(format, writer, x)?;
             }
+            format
         };
-        written
-            .and_then(|()| chain(writer, shared, template, has_check(format), x))
-            .map_err(|_| Refused::ByThisPacket)?;
+        chain(writer, shared, template, has_check(format), x)?;
         if !initializes && let Some(check) = Check::of_width(writer.crc_width()) {
             let sent = if x.carries.msn { 16 } else { msn_bits(format) };
-            writer.fill_crc(header::crc(shared, template, x, check, sent, packet.payload));
+            let is_elided = shared.path.checksum == ChecksumMode::Elided;
+            let sum = if is_elided { header::payload_sum(payload) } else { 0 };
+            writer.fill_crc(header::crc(shared, template, x, check, sent, (payload.len(), sum)));
         }
         Ok(format)
     }
@@ -695,12 +660,12 @@ impl Context {
         writer: &mut Writer<'_>,
         x: &mut Fields<'_>,
         template: &Template,
-        packet: &Parts<'_>,
-        memory: &Memory<'_, '_>,
+        headers: &[u8],
+        bases: &[Base],
     ) -> Step<Format> {
         let shared = &self.shared;
         let mut whole = self.whole(template);
-        if let Some((number, base)) = self.base.and_then(|n| Some((n, memory.bases.get(usize::from(n))?))) {
+        if let Some((number, base)) = self.base.and_then(|n| Some((n, bases.get(usize::from(n))?))) {
             let own_id = x.message_id.wrapping_sub(x.msn as u16);
             let counted = template.message_id == MessageIdMode::Counted;
             x.carries = Carries {
@@ -717,7 +682,7 @@ impl Context {
                 whole.differences = Differences { template: more, ..differences };
                 let says = x.carries.message_id || x.carries.token || x.carries.numbers;
                 whole.differs = says || whole.differences != Differences::default();
-                whole.header_crc = header::crc_of_headers(packet.headers, shared.path.v6);
+                whole.header_crc = header::crc_of_headers(headers, shared.path.v6);
                 long(Format::IrCr, writer, x, &mut whole)?;
                 formats::differences(writer, x, &mut whole)?;
                 return Ok(Format::IrCr);
@@ -730,17 +695,19 @@ impl Context {
     }
 
     #[inline]
-    fn least(&self, x: &Fields<'_>, template: &Template, config: &CompressorConfig) -> Least {
+    fn least(&self, is_quiet: bool, x: &Fields<'_>, template: &Template, config: &CompressorConfig) -> Least {
         let left = &self.left;
-        if left.repair > 0 {
-            return Least::CoRepair;
-        }
-        if left.control > 0 || left.ip > 0 || template.left > 0 {
-            return Least::CoCommon;
-        }
-        let switches = left.switch > 0 && !self.shared.path.switching;
-        if switches || !x.carries.is_nothing() {
-            return Least::Pt2;
+        if !is_quiet {
+            if left.repair > 0 {
+                return Least::CoRepair;
+            }
+            if left.control > 0 || left.ip > 0 || template.left > 0 {
+                return Least::CoCommon;
+            }
+            let switches = left.switch > 0 && !self.shared.path.switching;
+            if switches || !x.carries.is_nothing() {
+                return Least::Pt2;
+            }
         }
         let is_carried = self.shared.path.checksum == ChecksumMode::Carried;
         if self.shared.path.pt_0 && self.knows_pt_0 || is_carried && config.coap.format != FormatPolicy::Pt1 {
@@ -750,16 +717,10 @@ impl Context {
         }
     }
 
-    /// A packet with that MSN is sent.
-    #[inline]
-    pub(super) fn note_sent(&mut self, now: Instant, msn: u32, config: &CompressorConfig) {
-        self.caution.sent(now, steps(self.shared.msn, msn), config.repetitions);
-    }
-
     /// Bits of the MSN that are enough whichever of the last MSNs the decompressor has: 4, 6, 7, 8 or 16. Behind a pause it tries
     /// up to 256 turns of them: checks tell these apart, unless a field is carried that is told by the MSN elsewhere.
     #[inline]
-    pub(super) fn needed_bits(&self, now: Instant, x: &Fields<'_>) -> u32 {
+    fn needed_bits(&self, now: Instant, x: &Fields<'_>) -> u32 {
         let Some((lowest, highest)) = self.msns.bounds() else { return 16 };
         let told_apart = if x.carries.is_nothing() { TRIALS.ilog2() } else { 0 };
         let careful = self.caution.bits(now).saturating_sub(told_apart);
@@ -769,23 +730,7 @@ impl Context {
             let ahead = |reference: u16| u32::from(low.wrapping_sub(reference).wrapping_add(below as u16));
             k >= careful && ahead(lowest) < 1 << k && ahead(highest) < 1 << k
         };
-        [4, 6, 7, 8].into_iter().find(|&k| fits(k)).unwrap_or(16)
-    }
-
-    /// A packet was written: both ends know what it said.
-    #[inline]
-    fn commit(&mut self, x: &Fields<'_>, config: &CompressorConfig, memory: &mut Memory<'_, '_>) {
-        self.shared.accept(x, memory.templates);
-        self.msns.push(x.msn as u16, usize::from(config.window));
-        if let Some(template) = self.shared.template_mut(x.template, memory.templates) {
-            template.uses = template.uses.saturating_add(1);
-        }
-        if Template::is_own(x.message_type) {
-            self.counts_own = true;
-            if let Some(sent) = &mut memory.sent {
-                sent.note(Exchange::new(self.names[0], x.msn as u16, x.message_id, x.token, x.block()));
-            }
-        }
+        if fits(4) { 4 } else { [6, 7, 8].into_iter().find(|&k| fits(k)).unwrap_or(16) }
     }
 
     /// Counts what a packet has said, and returns whether it was a refresh.

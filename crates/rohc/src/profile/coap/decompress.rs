@@ -305,7 +305,7 @@ impl Context {
     }
 
     /// The MSN with which the packet passes its check.
-    #[inline]
+    #[inline(always)]
     fn find(
         &self,
         now: Moment,
@@ -424,7 +424,7 @@ impl Context {
     }
 
     /// The message of the other direction that a packet names.
-    #[inline]
+    #[inline(always)]
     fn request<'e>(
         &self,
         state: &State,
@@ -483,7 +483,9 @@ impl Context {
     fn accept(&mut self, x: &Fields<'_>, memory: &mut Memory<'_, '_>) {
         self.trial = false;
         self.unrepaired = 0;
-        self.shared.accept(x, memory.templates);
+        if let Some(template) = self.shared.template_mut(x.template, memory.templates) {
+            self.shared.accept(x, template);
+        }
         self.state.on_success();
         if let Some(received) = &mut memory.received
             && Template::is_own(x.message_type)
@@ -502,12 +504,6 @@ impl Context {
             -8..0 => self.lost = self.lost.saturating_sub(1),
             _ => {}
         }
-    }
-
-    /// Counts a packet that was right.
-    #[inline]
-    pub(crate) fn note_success(&mut self) {
-        self.failures <<= 1;
     }
 
     /// Counts a packet that has failed: what passed before it proves nothing.
@@ -574,15 +570,15 @@ impl Fields<'_> {
     /// The number of its Observe option.
     #[inline]
     pub(super) fn observed(&self) -> Option<u32> {
-        let dynamic = self.holes.as_slice().iter().zip(self.numbers);
-        dynamic.rev().find(|(hole, _)| hole.is_observe && hole.is_number()).map(|(_, number)| number)
+        let mut dynamic = self.holes.as_slice().iter().zip(&self.numbers).rev();
+        dynamic.find(|(hole, _)| hole.is_observe && hole.is_number()).map(|(_, number)| *number)
     }
 
     /// NUM of the Block option of a packet, where it counts.
-    #[inline]
+    #[inline(always)]
     pub(super) fn block(&self) -> Option<u32> {
-        let mut blocks = self.holes.as_slice().iter().zip(self.numbers);
-        blocks.find(|(hole, _)| matches!(hole.kind, Kind::Block | Kind::BlockOfRequest)).map(|(_, n)| n)
+        let mut blocks = self.holes.as_slice().iter().zip(&self.numbers);
+        blocks.find(|(hole, _)| matches!(hole.kind, Kind::Block | Kind::BlockOfRequest)).map(|(_, n)| *n)
     }
 }
 

@@ -73,10 +73,15 @@ impl SenderContext for Context {
 impl Key for Path {
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
-        let (ports, addresses) = self.ends();
-        for half in addresses {
-            word(half);
+        let half = |octets: &[u8]| octets.first_chunk().map_or(0, |half| u64::from_ne_bytes(*half));
+        let [s, d] = [&self.source, &self.destination];
+        // Those of IPv4 have four octets each.
+        word(half(s) ^ half(d).rotate_left(32));
+        if self.v6 {
+            word(half(&s[8..]));
+            word(half(&d[8..]));
         }
+        let ports = u32::from(self.source_port) << 16 | u32::from(self.destination_port);
         word(u64::from(ports) << 16 | ProfileId::Coap as u64);
     }
 }
@@ -102,8 +107,9 @@ impl<'m> Compressor<'m> {
         packet: &mut Outgoing<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
-        let (now, path) = (packet.now, Path::of(packet.chain)?);
-        let Some(message) = Message::of(packet.chain, &path, &self.config.coap.ports) else {
+        let (now, mut path) = (packet.now, Path::default());
+        let read = path.read(packet.chain)?;
+        let Some(message) = Message::of(packet.chain, &path, read, &self.config.coap.ports) else {
             if self.shared.guessed > 0 {
                 self.not_coap(&path);
             }
@@ -120,6 +126,7 @@ impl<'m> Compressor<'m> {
     }
 
     /// Compresses a CoAP message. `owes` is set to a new context whose CID was that of a flow which held memory.
+    #[inline(always)]
     fn message(
         &mut self,
         message: &Message<'_>,
@@ -269,9 +276,9 @@ impl ReceiverContext for decompress::Context {
     }
 
     #[inline]
-    fn note_success(&mut self, _: u8, _: Format, _: Mode) -> bool {
-        self.note_success();
-        core::mem::take(&mut self.ack_due) || self.has_report()
+    fn note_success(&mut self, _: u8, _: Format, wanted: Mode) -> bool {
+        self.failures <<= 1;
+        wanted != Mode::Unidirectional && (self.ack_due || self.has_report())
     }
 
     fn note_failure(

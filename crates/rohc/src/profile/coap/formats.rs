@@ -398,6 +398,24 @@ pub(super) fn chain<'p, C: Coder<'p>>(
             x.ip_id = x.ip_id & 0xFF00 | u16::from(low);
         }
     }
+    if template.is_irregular(&x.holes) || !carries.is_nothing() {
+        message_fields(c, template, x)?;
+    }
+    let is_sent = match state.path.checksum {
+        ChecksumMode::Raw | ChecksumMode::Carried => !has_check,
+        // The CRC of an IR packet does not cover the payload, which the checksum does.
+        ChecksumMode::Elided => carries.checksum,
+        ChecksumMode::Zero => false,
+    };
+    if is_sent {
+        c.uint("UDP Checksum", 16, &mut x.checksum)?;
+    }
+    Ok(())
+}
+
+/// Fields of the message in the chain.
+fn message_fields<'p, C: Coder<'p>>(c: &mut C, template: &Template, x: &mut Fields<'p>) -> Step {
+    let carries = x.carries;
     if carries.message_id || template.message_id == MessageIdMode::Irregular {
         c.uint("Message ID", 16, &mut x.message_id)?;
     }
@@ -424,33 +442,22 @@ pub(super) fn chain<'p, C: Coder<'p>>(
         }
         TokenMode::Static | TokenMode::Counted | TokenMode::CountedUint | TokenMode::OfRequest => {}
     }
-    if !template.is_plain() {
-        for ((hole, number), octets) in x.holes.as_slice().iter().zip(&mut x.numbers).zip(&mut x.octets) {
-            match hole.kind {
-                Kind::Octets(len) => c.slice("option", usize::from(len), octets)?,
-                Kind::Variable => {
-                    let mut len = octets.len().min(255) as u8;
-                    c.uint("option length", 8, &mut len)?;
-                    c.slice("option", usize::from(len), octets)?;
-                }
-                _ if carries.numbers => sdvl(c, "number", number)?,
-                Kind::Lsb => {
-                    let mut low = *number as u8;
-                    c.uint("number", 8, &mut low)?;
-                    *number = *number & !0xFF | u32::from(low);
-                }
-                Kind::Counted | Kind::Step(_) | Kind::Block | Kind::BlockOfRequest | Kind::PartialIv => {}
+    for ((hole, number), octets) in x.holes.as_slice().iter().zip(&mut x.numbers).zip(&mut x.octets) {
+        match hole.kind {
+            Kind::Octets(len) => c.slice("option", usize::from(len), octets)?,
+            Kind::Variable => {
+                let mut len = octets.len().min(255) as u8;
+                c.uint("option length", 8, &mut len)?;
+                c.slice("option", usize::from(len), octets)?;
             }
+            _ if carries.numbers => sdvl(c, "number", number)?,
+            Kind::Lsb => {
+                let mut low = *number as u8;
+                c.uint("number", 8, &mut low)?;
+                *number = *number & !0xFF | u32::from(low);
+            }
+            Kind::Counted | Kind::Step(_) | Kind::Block | Kind::BlockOfRequest | Kind::PartialIv => {}
         }
-    }
-    let is_sent = match state.path.checksum {
-        ChecksumMode::Raw | ChecksumMode::Carried => !has_check,
-        // The CRC of an IR packet does not cover the payload, which the checksum does.
-        ChecksumMode::Elided => carries.checksum,
-        ChecksumMode::Zero => false,
-    };
-    if is_sent {
-        c.uint("UDP Checksum", 16, &mut x.checksum)?;
     }
     Ok(())
 }

@@ -4,11 +4,11 @@
 use thinair_wire::checksum::{Sum, checksum};
 use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
-use thinair_wire::header::coap::{self, PAYLOAD_MARKER};
+use thinair_wire::header::coap::PAYLOAD_MARKER;
 use thinair_wire::header::protocol;
 
 use super::Fields;
-use super::outline::{Class, Entries, Kind, uint_len};
+use super::outline::{Kind, uint_len, write_option};
 use super::state::{ChecksumMode, IpIdMode, MessageIdMode, State, Template, Token, TokenMode};
 use crate::decompressor::Unbuildable;
 use crate::exchange::Exchange;
@@ -217,31 +217,28 @@ fn options(outline: &[u8], x: &Fields<'_>, out: &mut [u8], at: usize) -> Result<
     for ((hole, &number), &octets) in x.holes.as_slice().iter().zip(&x.numbers).zip(&x.octets) {
         let (at, end) = hole.place();
         // Static options stand as they are sent.
-        writer.copy(outline.get(done..at).unwrap_or_default());
+        if done < at {
+            writer.copy(outline.get(done..at).unwrap_or_default());
+        }
         done = end;
-        let entry = outline.get(at..end).and_then(|octets| Entries::new(octets).next());
-        let Some(entry) = entry else { return Err(Unbuildable::Malformed) };
+        let (delta, parameters) = hole.option(outline).ok_or(Unbuildable::Malformed)?;
+        let low = u32::from(parameters.first().copied().unwrap_or_default());
+        let prefix = parameters.get(1..).unwrap_or_default();
         let mut head = [0; 6];
-        let (front, behind): (&[u8], &[u8]) = match entry.class {
-            Class::Counted | Class::Lsb | Class::Step(_) => (uint(number, &mut head), &[]),
-            Class::Block(low) | Class::BlockOfRequest(low) => {
-                (uint(number << 4 | u32::from(low), &mut head), &[])
-            }
-            Class::PartialIv(flags, behind) => {
+        let (front, behind): (&[u8], &[u8]) = match hole.kind {
+            Kind::Counted | Kind::Lsb | Kind::Step(_) => (uint(number, &mut head), &[]),
+            Kind::Block | Kind::BlockOfRequest => (uint(number << 4 | low, &mut head), &[]),
+            Kind::PartialIv => {
                 // RFC 8613, section 6.1: a Partial IV of 0 is one octet.
                 let n = uint_len(number).max(1);
-                head[0] = flags | n as u8;
+                head[0] = low as u8 | n as u8;
                 head[1..=n].copy_from_slice(&number.to_be_bytes()[4 - n..]);
-                (&head[..=n], behind)
+                (&head[..=n], prefix)
             }
-            Class::Irregular(_) | Class::Variable => (octets, &[]),
-            Class::Prefix(_, prefix) => (prefix, octets),
-            Class::Static(_) => continue,
+            Kind::Octets(_) => (prefix, octets),
+            Kind::Variable => (octets, &[]),
         };
-        let (mut delta, mut length) = (entry.delta, (front.len() + behind.len()) as u32);
-        coap::option_header(&mut writer, &mut delta, &mut length).map_err(|_| Unbuildable::Malformed)?;
-        writer.copy(front);
-        writer.copy(behind);
+        write_option(&mut writer, delta, front, behind).map_err(|_| Unbuildable::Malformed)?;
     }
     writer.copy(outline.get(done..).unwrap_or_default());
     writer.finish().map_err(|_| Unbuildable::NoRoom(room + 1))

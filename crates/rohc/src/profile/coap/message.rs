@@ -1,12 +1,13 @@
 //! A packet that the profile takes: one IP header without options, UDP, and a CoAP message. Section 2 of
 //! `docs/coap-profile.md`.
 
+use thinair_wire::coder::Word;
 use thinair_wire::header::chain::{HeaderChain, IpHeader};
 use thinair_wire::header::coap::{Coap, Code, End, Options, PAYLOAD_MARKER, Type};
 use thinair_wire::header::udp::Udp;
 
 use super::Fields;
-use super::outline::{Class, Entries, Holes, option_at, uint_len};
+use super::outline::{Holes, Kind, option_at, uint_len};
 use super::state::{Path, Template, Token, TokenMode};
 use crate::compressor::Ports;
 
@@ -34,43 +35,45 @@ pub(crate) struct Message<'p> {
 }
 
 impl Path {
-    /// The fields of a packet of one IP header and UDP; `None` if it is none, or cannot be rebuilt.
+    /// Takes the fields of a packet of one IP header and UDP, and returns IP-ID and UDP checksum; `None` if it is none, or
+    /// cannot be rebuilt.
     #[inline]
-    pub(crate) fn of(chain: &HeaderChain<'_>) -> Option<Self> {
+    pub(crate) fn read(&mut self, chain: &HeaderChain<'_>) -> Option<(u16, u16)> {
         let ([ip], Some(udp)) = (chain.ips(), chain.udp()) else { return None };
         let is_right = usize::from(udp.length) == chain.packet().len() - ip.end();
         if ip.oddity.is_some() || ip.extension_count > 0 || !is_right {
             return None;
         }
-        let mut path =
-            Self { source_port: udp.source_port, destination_port: udp.destination_port, ..Self::default() };
-        match ip.header() {
+        (self.source_port, self.destination_port) = (udp.source_port, udp.destination_port);
+        let ip_id = match ip.header() {
             IpHeader::V4(header) => {
-                (path.tos, path.ttl, path.df) = (header.tos, header.ttl, header.df);
-                path.source[..4].copy_from_slice(&header.source);
-                path.destination[..4].copy_from_slice(&header.destination);
+                (self.tos, self.ttl, self.df) = (header.tos, header.ttl, header.df);
+                self.source[..4].copy_from_slice(&header.source);
+                self.destination[..4].copy_from_slice(&header.destination);
+                header.identification
             }
             IpHeader::V6(header) => {
-                path.v6 = true;
-                (path.tos, path.ttl) = (header.traffic_class, header.hop_limit);
-                path.flow_label = header.flow_label;
-                (path.source, path.destination) = (header.source, header.destination);
+                self.v6 = true;
+                (self.tos, self.ttl) = (header.traffic_class, header.hop_limit);
+                self.flow_label = header.flow_label;
+                (self.source, self.destination) = (header.source, header.destination);
+                0
             }
-        }
-        Some(path)
+        };
+        Some((ip_id, udp.checksum))
     }
 }
 
 impl<'p> Message<'p> {
     /// The message in a packet of that path, if it is one.
-    #[inline]
-    pub(crate) fn of(chain: &HeaderChain<'p>, path: &'p Path, ports: &Ports) -> Option<Self> {
+    #[inline(always)]
+    pub(crate) fn of(
+        chain: &HeaderChain<'p>,
+        path: &'p Path,
+        (ip_id, checksum): (u16, u16),
+        ports: &Ports,
+    ) -> Option<Self> {
         let packet = chain.packet();
-        let ip_id = match chain.ips().first()?.header() {
-            IpHeader::V4(header) => header.identification,
-            IpHeader::V6(_) => 0,
-        };
-        let checksum = chain.udp()?.checksum;
         let coap_at = chain.ip_end() + Udp::LEN;
         let coap = packet.get(coap_at..)?;
         let &[first, code, high, low, ref behind @ ..] = coap else { return None };
@@ -79,37 +82,28 @@ impl<'p> Message<'p> {
             return None;
         }
         let (token, rest) = Token::at_start_of(behind, tkl)?;
+        let message_type = Word::from_u32(u32::from(first >> 4));
         let by_parse = !ports.has(path.source_port) && !ports.has(path.destination_port);
-        let message = Self {
+        if by_parse && !is_strictly_coap(message_type, Code(code), rest, coap.len() - Coap::LEN) {
+            return None;
+        }
+        Some(Self {
             packet,
             path,
             ip_id,
             checksum,
             coap_at,
-            message_type: thinair_wire::coder::Word::from_u32(u32::from(first >> 4)),
+            message_type,
             code: Code(code),
             message_id: u16::from_be_bytes([high, low]),
             token,
             rest,
             by_parse,
-        };
-        (!by_parse || message.is_strictly_coap(coap)).then_some(message)
+        })
     }
 
-    /// Whether a message on an unknown port is CoAP beyond doubt: a known class of code, an Empty message of four
-    /// octets, options up to the end or a payload.
-    fn is_strictly_coap(&self, coap: &[u8]) -> bool {
-        let is_own = Template::is_own(self.message_type);
-        let fits = match self.code.class() {
-            0 if self.code == Code::EMPTY => coap.len() == Coap::LEN,
-            0 => is_own && self.code.detail() <= 7,
-            2 | 4 | 5 => self.message_type != Type::Reset,
-            _ => false,
-        };
-        fits && matches!(Options::new(self.rest).into_end(), End::Payload(_) | End::NoPayload)
-    }
-
-    /// The payload, if a template has the shape of this message but for its type and token. Tells what stands in its holes.
+    /// The payload, if a template has the shape of this message but for its type and token. Tells what stands in its
+    /// holes.
     #[inline(always)]
     pub(super) fn matches(
         &self,
@@ -132,11 +126,23 @@ impl<'p> Message<'p> {
         })
     }
 
-    /// The UDP checksum as it ought to be needs to know where the payload begins.
+    /// The CoAP header and the payload.
     #[inline]
-    pub(super) fn coap_header(&self, payload: &[u8]) -> &'p [u8] {
-        self.packet.get(self.coap_at..self.packet.len() - payload.len()).unwrap_or_default()
+    pub(super) fn coap(&self) -> &'p [u8] {
+        self.packet.get(self.coap_at..).unwrap_or_default()
     }
+}
+
+/// True if a message on an unknown port is CoAP beyond doubt: a known class of code, an Empty message without more octets,
+/// options up to the end or a payload.
+fn is_strictly_coap(message_type: Type, code: Code, rest: &[u8], behind: usize) -> bool {
+    let fits = match code.class() {
+        0 if code == Code::EMPTY => behind == 0,
+        0 => Template::is_own(message_type) && code.detail() <= 7,
+        2 | 4 | 5 => message_type != Type::Reset,
+        _ => false,
+    };
+    fits && matches!(Options::new(rest).into_end(), End::Payload(_) | End::NoPayload)
 }
 
 /// What stands behind the options, if they end here.
@@ -157,36 +163,36 @@ fn fill<'p>(x: &mut Fields<'p>, mut rest: &'p [u8], outline: &[u8], holes: u8) -
         let (at, end) = hole.place();
         rest = rest.strip_prefix(outline.get(done..at)?)?;
         done = end;
-        let entry = Entries::new(outline.get(at..end)?).next()?;
+        let (delta, parameters) = hole.option(outline)?;
         // An option starts neither with the marker nor with nothing.
         if *rest.first()? == PAYLOAD_MARKER {
             return None;
         }
-        let (delta, value, behind) = option_at(rest)?;
-        if delta != entry.delta {
+        let (its_delta, value, behind) = option_at(rest)?;
+        if its_delta != delta {
             return None;
         }
         rest = behind;
-        match entry.class {
-            Class::Counted | Class::Lsb | Class::Step(_) => {
+        match hole.kind {
+            Kind::Counted | Kind::Lsb | Kind::Step(_) => {
                 *number = uint(value, if hole.is_observe { 3 } else { 4 })?;
             }
-            Class::Block(low) | Class::BlockOfRequest(low) => {
+            Kind::Block | Kind::BlockOfRequest => {
                 let block = uint(value, 3)?;
-                (block & 0x0F == u32::from(low)).then_some(())?;
+                (block & 0x0F == u32::from(*parameters.first()?)).then_some(())?;
                 *number = block >> 4;
             }
-            Class::PartialIv(flags, behind) => {
+            Kind::PartialIv => {
                 let piv = partial_iv(value)?;
-                (piv.flags == flags && piv.behind == behind).then_some(())?;
+                ((&piv.flags, piv.behind) == parameters.split_first()?).then_some(())?;
                 *number = piv.number;
             }
-            Class::Irregular(len) if value.len() == usize::from(len) => *octets = value,
-            Class::Variable if value.len() <= 255 => *octets = value,
-            Class::Prefix(len, prefix) if value.len() == usize::from(len) => {
-                *octets = value.strip_prefix(prefix)?;
+            Kind::Octets(len) => {
+                *octets = value.strip_prefix(parameters.get(1..)?)?;
+                (octets.len() == usize::from(len)).then_some(())?;
             }
-            Class::Irregular(_) | Class::Variable | Class::Prefix(..) | Class::Static(_) => return None,
+            Kind::Variable if value.len() <= 255 => *octets = value,
+            Kind::Variable => return None,
         }
     }
     rest.strip_prefix(outline.get(done..)?)

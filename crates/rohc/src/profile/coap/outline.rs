@@ -5,7 +5,7 @@
 //! which no option starts with (a delta of 15 is reserved), and behind it an option whose value is not the value
 //! but the parameters of class `c`.
 
-use thinair_wire::coder::{Reader, Writer};
+use thinair_wire::coder::{Reader, Step, Writer};
 use thinair_wire::header::coap;
 
 use super::OBSERVE;
@@ -106,6 +106,14 @@ impl Hole {
         (usize::from(self.at), usize::from(self.end))
     }
 
+    /// Delta and parameters of its entry: where there is a prefix, it stands behind their first octet.
+    #[inline(always)]
+    pub(super) fn option(self, outline: &[u8]) -> Option<(u32, &[u8])> {
+        // Behind the octet of the class.
+        let (delta, parameters, _) = option_at(outline.get(usize::from(self.at) + 1..)?)?;
+        Some((delta, parameters))
+    }
+
     /// The bits of its number.
     #[inline]
     pub(super) fn mask(self) -> u32 {
@@ -134,40 +142,46 @@ impl Holes {
     #[inline]
     pub(super) fn of(outline: &[u8], count: u8) -> Self {
         let mut holes = Self::NONE;
-        let mut entries = Entries::new(outline);
+        let (mut entries, mut at) = (Entries::new(outline), 0);
         while holes.count < count
             && let Some(entry) = entries.next()
         {
-            holes.push(&entry, outline.len() - entries.octets.len());
+            let end = at + entry.octets.len();
+            let kind = match entry.class {
+                Class::Static(_) => None,
+                Class::Counted => Some(Kind::Counted),
+                Class::Lsb => Some(Kind::Lsb),
+                Class::Step(step) => Some(Kind::Step(step)),
+                Class::Block(_) => Some(Kind::Block),
+                Class::BlockOfRequest(_) => Some(Kind::BlockOfRequest),
+                Class::PartialIv(..) => Some(Kind::PartialIv),
+                Class::Irregular(len) => Some(Kind::Octets(len)),
+                Class::Prefix(len, prefix) => Some(Kind::Octets(len.saturating_sub(prefix.len() as u8))),
+                Class::Variable => Some(Kind::Variable),
+            };
+            if let (Some(kind), Some(hole)) = (kind, holes.holes.get_mut(usize::from(holes.count))) {
+                *hole = Hole { kind, is_observe: entry.number == OBSERVE, at: at as u8, end: end as u8 };
+                holes.count += 1;
+            }
+            at = end;
         }
         holes
-    }
-
-    /// Adds the option of an entry that ends there in the outline, if it is dynamic.
-    #[inline]
-    fn push(&mut self, entry: &Entry<'_>, end: usize) {
-        let kind = match entry.class {
-            Class::Static(_) => return,
-            Class::Counted => Kind::Counted,
-            Class::Lsb => Kind::Lsb,
-            Class::Step(step) => Kind::Step(step),
-            Class::Block(_) => Kind::Block,
-            Class::BlockOfRequest(_) => Kind::BlockOfRequest,
-            Class::PartialIv(..) => Kind::PartialIv,
-            Class::Irregular(len) => Kind::Octets(len),
-            Class::Prefix(len, prefix) => Kind::Octets(len.saturating_sub(prefix.len() as u8)),
-            Class::Variable => Kind::Variable,
-        };
-        if let Some(hole) = self.holes.get_mut(usize::from(self.count)) {
-            let at = (end - entry.octets.len()) as u8;
-            *hole = Hole { kind, is_observe: entry.number == OBSERVE, at, end: end as u8 };
-            self.count += 1;
-        }
     }
 
     #[inline]
     pub(super) fn as_slice(&self) -> &[Hole] {
         self.holes.get(..usize::from(self.count)).unwrap_or_default()
+    }
+
+    /// True if short packets that carry nothing more say something of one.
+    #[inline]
+    pub(super) fn are_irregular(&self) -> bool {
+        self.as_slice().iter().any(|hole| matches!(hole.kind, Kind::Lsb | Kind::Octets(_) | Kind::Variable))
+    }
+
+    /// True if a number is that of the request.
+    pub(super) fn of_request(&self) -> bool {
+        self.as_slice().iter().any(|hole| matches!(hole.kind, Kind::BlockOfRequest))
     }
 
     /// True if a number is told by its distance from the last one.
@@ -244,7 +258,22 @@ fn long_option_at(octets: &[u8]) -> Option<(u32, &[u8], &[u8])> {
     Some((delta, value, reader.remaining()))
 }
 
+/// Writes an option whose value is `front` and `behind`.
 #[inline]
+pub(super) fn write_option(writer: &mut Writer<'_>, mut delta: u32, front: &[u8], behind: &[u8]) -> Step {
+    let mut length = (front.len() + behind.len()) as u32;
+    if delta < 13 && length < 13 {
+        writer.copy(&[(delta << 4 | length) as u8]);
+    } else {
+        coap::option_header(writer, &mut delta, &mut length)?;
+    }
+    writer.copy(front);
+    if !behind.is_empty() {
+        writer.copy(behind);
+    }
+    Ok(())
+}
+
 fn class_of(class: u8, parameters: &[u8]) -> Option<Class<'_>> {
     match (class, parameters) {
         (number::COUNTED, []) => Some(Class::Counted),
@@ -294,23 +323,11 @@ pub fn append(out: &mut [u8], len: &mut usize, delta: u32, class: &Class<'_>) ->
         *octet = ESCAPE | class_number;
         *len += 1;
     }
-    let mut delta = delta;
-    let mut length = (parameters.len() + usize::from(head.is_some())) as u32;
     let mut writer = Writer::new(out, *len);
-    if coap::option_header(&mut writer, &mut delta, &mut length).is_err() {
-        return false;
-    }
-    if let Some(head) = head {
-        writer.copy(&[head]);
-    }
-    writer.copy(parameters);
-    match writer.finish() {
-        Ok(end) => {
-            *len = end;
-            true
-        }
-        Err(_) => false,
-    }
+    let is_written = write_option(&mut writer, delta, head.as_slice(), parameters).is_ok();
+    let Ok(end) = writer.finish() else { return false };
+    *len = if is_written { end } else { *len };
+    is_written
 }
 
 /// Octets of a uint in its shortest form (RFC 7252, section 3.2).

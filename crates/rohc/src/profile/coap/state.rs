@@ -7,7 +7,7 @@ use thinair_wire::crc::Check;
 use thinair_wire::header::coap::{Code, Type};
 use thinair_wire::header::protocol;
 
-use super::outline::{Class, Entries};
+use super::outline::{Holes, MAX_DYNAMIC};
 use super::{Fields, header};
 pub(super) use crate::exchange::Token;
 use crate::storage::Slots;
@@ -197,11 +197,20 @@ impl Template {
         self.holes == 0
     }
 
+    /// True if short packets that carry nothing more say something of it, or of an option.
+    #[inline]
+    pub(super) fn is_irregular(&self, holes: &Holes) -> bool {
+        holes.are_irregular()
+            || self.names
+            || self.message_id == MessageIdMode::Irregular
+            || self.token_mode == TokenMode::Irregular
+    }
+
     /// Sets what follows from the other fields and the outline.
     pub(super) fn settle(&mut self, outline: &[u8]) {
         self.len = outline.len() as u8;
-        let dynamic = Entries::new(outline).filter(|entry| !matches!(entry.class, Class::Static(_)));
-        self.holes = dynamic.count() as u8;
+        let holes = Holes::of(outline, MAX_DYNAMIC as u8);
+        self.holes = holes.as_slice().len() as u8;
         if matches!(self.token_mode, TokenMode::CountedUint | TokenMode::OfRequest) {
             // Its tokens have no length of their own. Checks cover the length, and must not depend on which packets
             // have arrived.
@@ -209,7 +218,7 @@ impl Template {
         }
         self.refers = self.message_id == MessageIdMode::OfRequest
             || self.token_mode == TokenMode::OfRequest
-            || Entries::new(outline).any(|entry| matches!(entry.class, Class::BlockOfRequest(_)));
+            || holes.of_request();
         let modes = (self.token_mode as u8) << 4 | u8::from(self.names) << 2 | self.message_id as u8;
         let head = [self.code.0, modes, self.token.len];
         let token = if self.token_mode == TokenMode::Static { self.token.as_slice() } else { &[] };
@@ -277,15 +286,6 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// Ports and addresses, for a hash.
-    #[inline]
-    pub(crate) fn ends(&self) -> (u32, [u64; 4]) {
-        let half = |octets: &[u8]| octets.first_chunk().map_or(0, |half| u64::from_ne_bytes(*half));
-        let [s, d] = [&self.source, &self.destination];
-        let ports = u32::from(self.source_port) << 16 | u32::from(self.destination_port);
-        (ports, [half(s), half(&s[8..]), half(d), half(&d[8..])])
-    }
-
     /// Octets of an address.
     #[inline]
     pub(super) fn address_len(&self) -> usize {
@@ -437,7 +437,7 @@ impl State {
 
     /// Takes over what a packet says: it was sent, or verified.
     #[inline(always)]
-    pub(super) fn accept(&mut self, x: &Fields<'_>, pool: &mut Templates<'_>) {
+    pub(super) fn accept(&mut self, x: &Fields<'_>, template: &mut Template) {
         let low = x.msn as u16;
         let carries = x.carries;
         self.msn = x.msn;
@@ -446,8 +446,6 @@ impl State {
             IpIdMode::Counted => x.ip_id.wrapping_sub(low),
             IpIdMode::Constant | IpIdMode::Lsb | IpIdMode::Irregular => x.ip_id,
         };
-        let place = self.templates.get(usize::from(x.template)).copied().unwrap_or(NONE);
-        let Some(template) = pool.slots.get_mut(usize::from(place)) else { return };
         if x.names_request {
             self.named = x.request_msn;
             self.request = x.request_msn.wrapping_sub(low);
