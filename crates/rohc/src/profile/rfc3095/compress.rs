@@ -290,7 +290,7 @@ impl Context {
         }
     }
 
-    /// Compresses a packet of this flow. One that is refused leaves the context such that the next packet says
+    /// Compresses a packet of this flow on the full path. One that is refused leaves the context such that the next packet says
     /// what it must.
     pub(crate) fn compress(
         &mut self,
@@ -301,9 +301,6 @@ impl Context {
         pool: &mut Pool<'_>,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
-        if let Some(done) = self.compress_as_regular(now, plan, cid, config, out) {
-            return Ok(done);
-        }
         let lists = self.lists;
         let result = self.try_compress(now, plan, cid, config, pool, out);
         if result.is_err() {
@@ -314,8 +311,7 @@ impl Context {
         result
     }
 
-    /// The full path.
-    pub(super) fn try_compress(
+    fn try_compress(
         &mut self,
         now: Instant,
         plan: &Plan<'_>,

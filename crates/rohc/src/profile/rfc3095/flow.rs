@@ -6,6 +6,7 @@ use super::BASE_IPS;
 use super::classify::Plan;
 use super::compress::Context;
 use super::decompress;
+use super::regular::Next;
 use super::timer::Link;
 use crate::arrival::Moment;
 use crate::cid::Cid;
@@ -34,8 +35,9 @@ impl SenderContext for Context {
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         match compressor.compress_next(packet, out) {
-            Some(done) => Some(Ok(done)),
-            None => compressor.rfc3095(packet, out),
+            Next::Regular(done) => Some(Ok(done)),
+            Next::Irregular => compressor.rfc3095(packet, false, out),
+            Next::Other => compressor.rfc3095(packet, true, out),
         }
     }
 
@@ -80,11 +82,12 @@ impl SenderContext for Context {
 }
 
 impl Compressor<'_> {
-    /// Compresses a packet by the highest profile that takes it; `None` if none does.
+    /// Compresses a packet, which may be regular, by the highest profile that takes it; `None` if none does.
     #[inline(never)]
     pub(super) fn rfc3095(
         &mut self,
         packet: &mut Outgoing<'_, '_, '_>,
+        may_be_regular: bool,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         let now = packet.now;
@@ -110,7 +113,7 @@ impl Compressor<'_> {
                 }
             };
             if let Some(cid) = cid {
-                match self.by_context(now, &plan, cid, out) {
+                match self.by_context(now, &plan, cid, may_be_regular, out) {
                     Ok(compressed) => return Some(Ok(compressed)),
                     Err(Refused::NoRoom) => {
                         return Some(Err(CompressError::OutputTooSmall { have: out.len() }));
@@ -136,11 +139,16 @@ impl Compressor<'_> {
         now: Instant,
         plan: &Plan<'_>,
         cid: Cid,
+        may_be_regular: bool,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
         let context = self.flows.context_mut::<Context>(cid).ok_or(Refused::ByThisPacket)?;
         context.join(self.group);
-        let compressed = context.compress(now, plan, cid, &self.config, &mut self.shared.pool, out)?;
+        let regular = may_be_regular.then(|| context.compress_as_regular(now, plan, cid, &self.config, out));
+        let compressed = match regular.flatten() {
+            Some(done) => done,
+            None => context.compress(now, plan, cid, &self.config, &mut self.shared.pool, out)?,
+        };
         // In R-mode packets say everything until that is acknowledged, however long that takes.
         if !context.mode.is_secure() {
             self.note_cost(&compressed);

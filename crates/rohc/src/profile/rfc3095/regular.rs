@@ -1,5 +1,5 @@
 //! Fast path of an established flow. In a regular packet only numbers and checksums have changed, and the numbers by the step that the
-//! decompressor infers: `UO-0` carries it. All other packets take the full path, `Context::try_compress`. RFC 3095, section 5.7.1.
+//! decompressor infers: `UO-0` carries it. All other packets take the full path, `Context::compress`. RFC 3095, section 5.7.1.
 
 use thinair_wire::coder::{Lsb, Writer};
 use thinair_wire::crc::Check;
@@ -29,26 +29,37 @@ const MAX_STEP: u32 = 7;
 /// Octets of a UDP or ESP header.
 const UPPER_LEN: usize = 8;
 
+/// Outcome for a packet that may be one of the flow that was sent last.
+pub(super) enum Next {
+    Regular(Compressed),
+    /// It is of that flow, and takes the full path.
+    Irregular,
+    /// Its flow is to be looked for.
+    Other,
+}
+
 impl Compressor<'_> {
-    /// Compresses a regular packet of the flow that was sent last; `None`, and nothing has changed, if it is none. Most packets are,
-    /// and their profile and context need not be looked for.
+    /// Compresses a regular packet of the flow that was sent last. Most packets are, and their profile and context need not be
+    /// looked for. Of others nothing has changed.
     #[inline]
-    pub(super) fn compress_next(
-        &mut self,
-        packet: &Outgoing<'_, '_, '_>,
-        out: &mut [u8],
-    ) -> Option<Compressed> {
-        let timer = self.timer();
-        let cid = self.flows.newest_in_use()?;
-        let context = self.flows.context_mut::<Context>(cid)?;
-        if !context.established || !context.caution.is_in(self.group) {
-            return None;
+    pub(super) fn compress_next(&mut self, packet: &Outgoing<'_, '_, '_>, out: &mut [u8]) -> Next {
+        let (timer, profiles) = (self.timer(), self.config.channel.profiles());
+        if let Some(cid) = self.flows.newest_in_use()
+            && let Some(context) = self.flows.context_mut::<Context>(cid)
+            && context.established
+            && context.caution.is_in(self.group)
+            && let Some((rtp, len)) = context.headers_of(packet.chain, profiles)
+        {
+            let headers = (packet.chain, rtp.as_ref(), len);
+            match context.compress_regular(packet.now, headers, timer.as_ref(), cid, &self.config, out) {
+                Some(done) => {
+                    self.note_cost(&done);
+                    return Next::Regular(done);
+                }
+                None => return Next::Irregular,
+            }
         }
-        let (rtp, len) = context.headers_of(packet.chain, self.config.channel.profiles())?;
-        let headers = (packet.chain, rtp.as_ref(), len);
-        let done = context.compress_regular(packet.now, headers, timer.as_ref(), cid, &self.config, out)?;
-        self.note_cost(&done);
-        Some(done)
+        Next::Other
     }
 }
 
