@@ -72,8 +72,9 @@ test: ## set up, then run every test
 	tests/workspace/peers/setup-node '$(TARGET)/http-peers/node'
 	$(call heading,Tests)
 	# What tests print is shown: how many vectors there were, and what was skipped.
-	# The command is built with them, and run by those that run it: they would build it once more otherwise.
-	THINAIR='$(abspath $(TARGET))/debug/thinair' cargo test --workspace --locked -- --show-output
+	# Both commands are built with them, and run by those that run them: they would build them once more otherwise.
+	export THINAIR='$(abspath $(TARGET))/debug/thinair' THINAIR_LAB='$(abspath $(TARGET))/debug/thinair-lab'
+	cargo test --workspace --locked -- --show-output
 	cargo test --locked --quiet -p thinair-ule --features fast-crc --lib
 	$(call heading,Instructions of a packet)
 	scripts/instructions '$(TARGET)'
@@ -145,10 +146,10 @@ bench: ## time and instructions per packet, memory per context, what damage cost
 	cargo bench --locked -p thinair-ule --features fast-crc --bench throughput -- --quiet
 	$(call heading,Sealing; the tunnel beside a plain forwarder, as root)
 	cargo bench --locked -p thinair-tunnel --bench seal
-	cargo bench --locked -p thinair-tunnel --bench throughput
+	cargo bench --locked -p thinair-simulation --bench tunnel
 	$(call heading,Virtual time: events and exchanges a second; hops of CSMA-CA)
-	cargo bench --locked -p thinair-lab --bench events
-	cargo bench --locked -p thinair-lab --bench chains
+	cargo bench --locked -p thinair-simulation --bench events
+	cargo bench --locked -p thinair-simulation --bench chains
 	$(call heading,A CoAP server beside that of libcoap)
 	cargo bench --locked -p thinair-services --bench server -- 300000
 	$(MAKE) sizes

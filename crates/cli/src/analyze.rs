@@ -13,7 +13,6 @@ mod text;
 mod unusable;
 pub(crate) mod words;
 
-use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -22,9 +21,9 @@ use clap::{Args, ValueEnum};
 use thinair_analyze::{
     Analysis, Billing, Loss, MOST_FLOWS, Outcome, SchemeSpec, Settings, Survey, more_contexts,
 };
-use thinair_report::{Numerals, Style};
+use thinair_report::Numerals;
 use thinair_rohc::profile::coap::Base;
-use thinair_rohc::{Channel, ChannelError, Mode, Ports, ProfileId, ProfileSet};
+use thinair_rohc::{Channel, Mode, Ports, ProfileId, ProfileSet};
 
 use self::advice::{Advice, MEGABYTE};
 use self::source::Captures;
@@ -32,6 +31,7 @@ use crate::options::{ChannelOptions, CidOption};
 use crate::packets::PacketOptions;
 use crate::rohc::learn;
 use crate::template;
+use crate::terminal::{print, style};
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 if every packet came back bit for bit; 1 if not, if a file cannot be read, or if no capture has \
@@ -129,9 +129,6 @@ impl Arguments {
 enum SchemeName {
     /// ROHC with the profiles of RFC 3095, RFC 3843 and RFC 4019: RTP, UDP, UDP-Lite, ESP and IP
     RohcV1,
-    /// rohc-v1 and the CoAP profile published in 2015
-    #[value(name = "coap-2015")]
-    Coap2015,
     /// rohc-v1 and profile `coap`
     Coap,
     /// coap and profile `tcp` (RFC 6846)
@@ -145,12 +142,7 @@ enum SchemeName {
 
 impl SchemeName {
     /// Those that are compared if none is named, as far as they apply.
-    const USUAL: [Self; 6] = [Self::RohcV1, Self::Coap2015, Self::Coap, Self::Tcp, Self::Schc, Self::Lowpan];
-
-    /// True if this build has its profiles.
-    fn is_built(self) -> bool {
-        self != Self::Coap2015 || ProfileId::Coap2015.is_built()
-    }
+    const USUAL: [Self; 5] = [Self::RohcV1, Self::Coap, Self::Tcp, Self::Schc, Self::Lowpan];
 
     /// The scheme in each of these modes, if it has modes; ROHC on a channel with these CIDs.
     fn specs(self, cids: &Channel, modes: &[Mode]) -> anyhow::Result<Vec<SchemeSpec>> {
@@ -161,7 +153,6 @@ impl SchemeName {
         };
         match self {
             Self::RohcV1 => rohc(ROHC_V1, &[]),
-            Self::Coap2015 => rohc("coap-2015", &[ProfileId::Coap2015]),
             Self::Coap => rohc("coap", &[ProfileId::Coap]),
             Self::Tcp => rohc("tcp", &[ProfileId::Coap, ProfileId::Tcp]),
             Self::Schc => Ok(vec![SchemeSpec::Schc]),
@@ -230,9 +221,6 @@ fn settings(arguments: &Arguments) -> Result<Settings, String> {
     if arguments.files.iter().filter(|file| source::is_stdin(file)).count() > 1 {
         return Err("standard input can be read only once".to_owned());
     }
-    if arguments.schemes.iter().flatten().any(|name| !name.is_built()) {
-        return Err(ChannelError::NotBuilt(ProfileId::Coap2015).to_string());
-    }
     let channel = arguments.channel.channel_with(arguments.channel.profiles.unwrap_or(ProfileSet::v1()))?;
     let mut settings = Settings::new(channel, &[]);
     settings.compressor = arguments.channel.compressor(channel);
@@ -290,8 +278,7 @@ fn schemes(arguments: &Arguments, settings: &Settings, survey: &Survey) -> anyho
         Some(mode) => vec![mode],
         None => vec![Mode::Unidirectional, Mode::Optimistic],
     };
-    let usual_names: Vec<_> = SchemeName::USUAL.into_iter().filter(|name| name.is_built()).collect();
-    let named = arguments.schemes.as_deref().unwrap_or(&usual_names);
+    let named = arguments.schemes.as_deref().unwrap_or(&SchemeName::USUAL);
     let mut specs = Vec::new();
     if arguments.channel.profiles.is_some() {
         let (name, channel, learned) = (ROHC_V1, *usual, false);
@@ -344,33 +331,6 @@ fn shown(arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> Strin
 fn advice(n: Numerals, arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> Advice {
     let paths: Vec<_> = arguments.kept().iter().map(|path| path.display().to_string()).collect();
     Advice::of(n, &arguments.channel, settings, outcome, &paths)
-}
-
-/// How to write to standard output; `plain_width` columns if that is no terminal.
-pub(crate) fn style(plain_width: usize) -> Style {
-    let stdout = io::stdout();
-    if !stdout.is_terminal() {
-        return Style::plain(plain_width);
-    }
-    let width =
-        terminal_size::terminal_size_of(&stdout).map_or(plain_width, |(width, _)| usize::from(width.0));
-    // https://no-color.org: set and not empty.
-    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    if no_color || dumb { Style::plain(width) } else { Style::color(width) }
-}
-
-/// Whoever reads may stop reading: that is no failure.
-pub(crate) fn print(text: &str) -> anyhow::Result<()> {
-    written(io::stdout().lock().write_all(text.as_bytes()))
-}
-
-/// The result of writing to standard output.
-fn written(result: io::Result<()>) -> anyhow::Result<()> {
-    match result.and_then(|()| io::stdout().flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("cannot write to standard output"),
-    }
 }
 
 fn verdict(arguments: &Arguments, outcome: &Outcome) -> ExitCode {

@@ -12,7 +12,7 @@ use thinair_report::{Cell, Column, Message, Sequence, Table};
 use thinair_rohc::Ports;
 
 use crate::analyze::source::is_stdin;
-use crate::analyze::{print, style};
+use crate::terminal::{print, style};
 use crate::packets::PacketOptions;
 
 /// Columns of the output when it does not go to a terminal.

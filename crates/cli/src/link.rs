@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 #[cfg(target_os = "linux")]
-pub(crate) use run::advise;
+pub use run::advise;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {

@@ -37,7 +37,7 @@ pub struct RohcChannel {
 
 /// One side: an endpoint, and the feedback that it has to send.
 #[derive(Debug)]
-pub(crate) struct Terminal {
+pub struct Terminal {
     endpoint: Endpoint<'static>,
     waiting: VecDeque<Vec<u8>>,
     /// When what waits goes alone.
@@ -49,7 +49,7 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// With so many blocks for extension headers in each direction.
-    pub(crate) fn new(channel: &RohcChannel, side: Side, blocks: usize) -> Self {
+    pub fn new(channel: &RohcChannel, side: Side, blocks: usize) -> Self {
         let shape = channel.compressor.channel;
         // Otherwise the two directions would count alike, and a mix-up of them could stay unseen.
         let seed = channel.compressor.seed.wrapping_add(side as u64);
@@ -66,7 +66,7 @@ impl Terminal {
     }
 
     /// A packet as it goes over the link, with all feedback that waits in front of it. `room` is used, as [`ROOM`].
-    pub(crate) fn compress(
+    pub fn compress(
         &mut self,
         now: Instant,
         packet: &[u8],
@@ -84,7 +84,7 @@ impl Terminal {
     }
 
     /// What is at the end of the link: the IP packet of a ROHC packet.
-    pub(crate) fn decompress(
+    pub fn decompress(
         &mut self,
         arrival: impl Into<Arrival>,
         rohc: &[u8],
@@ -106,12 +106,12 @@ impl Terminal {
     }
 
     /// When feedback goes alone, if no packet takes it along before.
-    pub(crate) fn feedback_at(&self) -> Option<Instant> {
+    pub fn feedback_at(&self) -> Option<Instant> {
         self.due
     }
 
     /// The feedback that is due, as a packet of its own.
-    pub(crate) fn poll_feedback(&mut self, now: Instant, feedback: &mut FeedbackTotals) -> Option<Vec<u8>> {
+    pub fn poll_feedback(&mut self, now: Instant, feedback: &mut FeedbackTotals) -> Option<Vec<u8>> {
         self.due.filter(|due| *due <= now)?;
         let mut octets = Vec::new();
         self.take_waiting(&mut octets);

@@ -71,7 +71,7 @@ impl Ends {
     }
 
     /// What to wait for, to hear of signals.
-    pub(crate) const fn signals(&self) -> &Signals {
+    pub const fn signals(&self) -> &Signals {
         &self.signals
     }
 

@@ -11,22 +11,25 @@ mod command;
 #[cfg(target_os = "linux")]
 mod ends;
 mod engine;
+mod header_cycle;
 mod iphc;
 mod lateness;
 #[cfg(target_os = "linux")]
 mod realtime;
+mod stack;
 mod totals;
 
-pub use channel::RohcChannel;
-pub(crate) use channel::Terminal;
+pub use channel::{RohcChannel, Terminal};
 #[cfg(target_os = "linux")]
 pub use command::Ended;
 #[cfg(target_os = "linux")]
 pub use ends::{Ends, Where};
 pub use engine::{Engine, Fate, Passage};
+pub use header_cycle::{HeaderCycleError, header_cycle};
 pub use lateness::Lateness;
 #[cfg(target_os = "linux")]
 pub use realtime::{Report, RunError, run};
+pub use stack::{Flow, ParseStackError, Stack};
 pub use totals::{FeedbackTotals, Totals};
 
 use std::net::IpAddr;

@@ -104,7 +104,7 @@ impl Stack {
     }
 
     /// The host that a packet comes from: the last octet of its source address. None if there is no address.
-    pub(crate) fn host(self, packet: &[u8]) -> Option<u8> {
+    pub fn host(self, packet: &[u8]) -> Option<u8> {
         let at = match self.version {
             Version::V4 => 15,
             Version::V6 => 23,

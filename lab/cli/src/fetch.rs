@@ -1,4 +1,4 @@
-//! `thinair fetch`.
+//! `thinair-lab fetch`.
 
 #[cfg(target_os = "linux")]
 mod coap;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::coap::options::time;
+use thinair_cli::values::time;
 use crate::service::Service;
 
 const AFTER_HELP: &str = "\
@@ -24,10 +24,10 @@ the object, seconds from the first packet to its last octet, and the object, unl
 Fast Open needs `sysctl net.ipv4.tcp_fastopen=3` at both ends, and sends the first request to a server as any other, to get \
 a cookie; 0x207 does without cookies.\n\n\
 Examples:\n  \
-thinair fetch --service coap coap://[2001:db8::1]/sensors/temp\n  \
-thinair fetch --service iot-http http://10.9.0.2:8080/10 --json\n  \
-thinair fetch --service http http://example.net/index.html --output index.html\n  \
-thinair fetch --service http3 https://127.0.0.1:8080/10 --trust-certificate server.pem\n\n\
+thinair-lab fetch --service coap coap://[2001:db8::1]/sensors/temp\n  \
+thinair-lab fetch --service iot-http http://10.9.0.2:8080/10 --json\n  \
+thinair-lab fetch --service http http://example.net/index.html --output index.html\n  \
+thinair-lab fetch --service http3 https://127.0.0.1:8080/10 --trust-certificate server.pem\n\n\
 Exit status: 0 for an object; 1 for a response without one, or none; 2 for wrong arguments.";
 
 #[derive(Args, Debug)]
@@ -92,20 +92,13 @@ pub(crate) fn run(_arguments: &Arguments) -> anyhow::Result<ExitCode> {
 #[cfg(target_os = "linux")]
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let is_of_http3 = arguments.trust_certificate.is_some() || arguments.resume;
-    let result = match (arguments.service, arguments.service.http()) {
+    match (arguments.service, arguments.service.http()) {
         (Service::Http3, _) => http3(arguments),
-        _ if is_of_http3 => Err(crate::rohc::Usage::error(
+        _ if is_of_http3 => Err(thinair_cli::usage::Usage::error(
             "--trust-certificate and --resume are for http3; nothing else here is encrypted",
         )),
         (_, Some(protocol)) => http::run(arguments, protocol),
         (_, None) => coap::run(arguments),
-    };
-    match result {
-        Err(error) if error.is::<crate::rohc::Usage>() => {
-            eprintln!("thinair: {error:#}");
-            Ok(ExitCode::from(2))
-        }
-        result => result,
     }
 }
 

@@ -1,7 +1,7 @@
-//! `thinair lab`: experiments from a file.
+//! `thinair-lab lab`: experiments from a file.
 //!
 //! Knows arguments, files of results, progress and exit codes. What a plan is, and what is measured, is in
-//! `thinair_lab::plan`.
+//! `thinair_simulation::plan`.
 
 mod file;
 #[cfg(target_os = "linux")]
@@ -26,7 +26,7 @@ pub(crate) enum Task {
     #[command(after_long_help = EXIT_STATUS)]
     Show(Shown),
     /// Print a plan with comments, to begin with
-    #[command(after_long_help = crate::PLAIN_EXIT_STATUS)]
+    #[command(after_long_help = thinair_cli::help::PLAIN_EXIT_STATUS)]
     Plan,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
     match task {
         Task::Run(arguments) => run::run(arguments),
         Task::Show(shown) => {
-            let mut results = thinair_lab::plan::Results::default();
+            let mut results = thinair_simulation::plan::Results::default();
             for path in &shown.files {
                 file::read(path, &mut results)?;
             }
@@ -51,7 +51,7 @@ pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Task::Plan => {
-            crate::analyze::print(thinair_lab::plan::TEMPLATE)?;
+            thinair_cli::terminal::print(thinair_simulation::plan::TEMPLATE)?;
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -1,4 +1,4 @@
-//! `thinair paper`: published evaluations, run again beside our own code.
+//! `thinair-lab paper`: published evaluations, run again beside our own code.
 //!
 //! Knows arguments, progress and exit codes. What is measured is in `thinair-papers`, and so is how it reads.
 
@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use thinair_papers::{Findings, PAPERS, Paper, Plan, by_name, document, outcome};
 use thinair_report::{Cell, Column, Table};
 
-use crate::analyze::{print, style};
+use thinair_cli::terminal::{print, style};
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 if every bar is met; 1 for a failure; 2 for wrong arguments; 3 if a bar is not met.\n\
@@ -28,7 +28,7 @@ const MOST_MISSED: usize = 20;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
     /// List the evaluations
-    #[command(after_long_help = crate::PLAIN_EXIT_STATUS)]
+    #[command(after_long_help = thinair_cli::help::PLAIN_EXIT_STATUS)]
     List,
     /// Run an evaluation: published figures, ours, and the bars that ours must meet
     #[command(after_long_help = EXIT_STATUS)]
@@ -116,14 +116,14 @@ fn show(arguments: &Arguments, paper: &dyn Paper, plan: &Plan, findings: &Findin
     if let Some(path) = &arguments.html {
         std::fs::write(path, document.to_html())
             .with_context(|| format!("cannot write {}", path.display()))?;
-        eprintln!("thinair: wrote {}", path.display());
+        eprintln!("thinair-lab: wrote {}", path.display());
     }
     Ok(())
 }
 
 fn verdict(findings: &Findings) -> ExitCode {
     for left_out in &findings.left_out {
-        eprintln!("thinair: {left_out}");
+        eprintln!("thinair-lab: {left_out}");
     }
     let missed: Vec<_> = findings.missed().collect();
     if missed.is_empty() {
@@ -132,12 +132,12 @@ fn verdict(findings: &Findings) -> ExitCode {
     for row in missed.iter().take(MOST_MISSED) {
         let ours = row.ours().map_or("not measured".to_owned(), |ours| ours.to_string());
         let bar = row.bar().map(|bar| bar.to_string()).unwrap_or_default();
-        eprintln!("thinair: {}: {ours}, the bar is {bar} {}", row.id(), row.unit());
+        eprintln!("thinair-lab: {}: {ours}, the bar is {bar} {}", row.id(), row.unit());
     }
     if missed.len() > MOST_MISSED {
-        eprintln!("thinair: and {} more", missed.len() - MOST_MISSED);
+        eprintln!("thinair-lab: and {} more", missed.len() - MOST_MISSED);
     }
-    eprintln!("thinair: {} of {} figures do not meet their bar", missed.len(), findings.rows.len());
+    eprintln!("thinair-lab: {} of {} figures do not meet their bar", missed.len(), findings.rows.len());
     ExitCode::from(3)
 }
 

@@ -1,4 +1,4 @@
-//! `thinair serve`.
+//! `thinair-lab serve`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::coap::options::time;
-use crate::rohc::Usage;
+use thinair_cli::values::time;
+use thinair_cli::usage::Usage;
 use crate::service::Service;
 
 /// Port of all that is not CoAP, for which no privilege is needed.
@@ -18,10 +18,10 @@ const AFTER_HELP: &str = "\
 Files are served by their paths, except those whose names begin with a dot; no path leads out of the folder. Responses have \
 the object alone: no date, no type, no ETag. `thinair coap serve` sends those.\n\n\
 Examples:\n  \
-thinair serve --service iot-http sensors\n  \
-thinair serve --service coap --bind 0.0.0.0:5683 sensors\n  \
-thinair serve --service http --bind [::]:8080 --keep 1min\n  \
-thinair serve --service http3 --save-certificate server.pem sensors\n\n\
+thinair-lab serve --service iot-http sensors\n  \
+thinair-lab serve --service coap --bind 0.0.0.0:5683 sensors\n  \
+thinair-lab serve --service http --bind [::]:8080 --keep 1min\n  \
+thinair-lab serve --service http3 --save-certificate server.pem sensors\n\n\
 It ends cleanly on SIGINT and SIGTERM.\n\n\
 Exit status: 0 if it was told to end; 1 for a failure; 2 for wrong arguments.";
 
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// Address and port to listen at, or a port of 127.0.0.1 [default: 5683 for CoAP, else 8080]
     ///
     /// Port 0 is any free port.
-    #[arg(long, value_name = "ADDR:PORT", value_parser = crate::segment::listen)]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = thinair_cli::values::listen)]
     bind: Option<SocketAddr>,
     /// Folder to serve
     #[arg(value_name = "FOLDER", default_value = ".")]
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     key: Option<PathBuf>,
     /// Make a certificate for http3, and write it to a file
     ///
-    /// It is for the address and localhost, and for --trust-certificate of `thinair fetch`. Its key is lost at the end.
+    /// It is for the address and localhost, and for --trust-certificate of `thinair-lab fetch`. Its key is lost at the end.
     #[arg(long, value_name = "FILE")]
     save_certificate: Option<PathBuf>,
     /// Largest file that is served, in octets
@@ -87,13 +87,8 @@ impl Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    match serve(arguments) {
-        Err(error) if error.is::<Usage>() => {
-            eprintln!("thinair: {error:#}");
-            Ok(ExitCode::from(2))
-        }
-        result => result.map(|()| ExitCode::SUCCESS),
-    }
+    serve(arguments)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Elsewhere there is none.
@@ -129,7 +124,7 @@ fn serve_http3(_arguments: &Arguments) -> anyhow::Result<()> {
 fn serve_http3(arguments: &Arguments) -> anyhow::Result<()> {
     use anyhow::Context as _;
     use thinair_http::Limits;
-    use thinair_services::http3::{Identity, Server, Settings};
+    use thinair_http_services::http3::{Identity, Server, Settings};
 
     let listen = arguments.address();
     let identity = match (&arguments.certificate, &arguments.key, &arguments.save_certificate) {
@@ -163,9 +158,9 @@ fn serve_http3(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-fn serve_http(arguments: &Arguments, protocol: thinair_services::http::Protocol) -> anyhow::Result<()> {
+fn serve_http(arguments: &Arguments, protocol: thinair_http_services::http::Protocol) -> anyhow::Result<()> {
     use thinair_http::Limits;
-    use thinair_services::http::{Server, Settings};
+    use thinair_http_services::http::{Server, Settings};
 
     let default = if arguments.service == Service::Http { Duration::from_secs(10) } else { Duration::ZERO };
     let mut server = Server::open(Settings {
@@ -242,5 +237,5 @@ fn tell(
         object.extend(more);
     }
     let text = serde_json::to_string_pretty(&json)? + "\n";
-    crate::analyze::print(&text).context("print what was done")
+    thinair_cli::terminal::print(&text).context("print what was done")
 }

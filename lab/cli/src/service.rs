@@ -34,8 +34,8 @@ impl Service {
 
     /// How HTTP is spoken over TCP; nothing for all others.
     #[cfg(target_os = "linux")]
-    pub(crate) const fn http(self) -> Option<thinair_services::http::Protocol> {
-        use thinair_services::http::Protocol;
+    pub(crate) const fn http(self) -> Option<thinair_http_services::http::Protocol> {
+        use thinair_http_services::http::Protocol;
         match self {
             Self::Coap | Self::CoapTcp | Self::Http3 => None,
             Self::Http => Some(Protocol::Http),
@@ -48,7 +48,7 @@ impl Service {
 /// What to do without HTTP/3.
 #[cfg(all(target_os = "linux", not(feature = "http3")))]
 pub(crate) fn without_http3() -> anyhow::Error {
-    crate::rohc::Usage::error(
-        "this thinair is built without http3: `cargo build --release -p thinair-cli` builds one with it",
+    thinair_cli::usage::Usage::error(
+        "this thinair-lab is built without http3: `cargo build --release -p thinair-lab` builds one with it",
     )
 }

@@ -1,4 +1,4 @@
-//! `thinair lab`, as a user runs it.
+//! `thinair-lab lab`, as a user runs it.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! `thinair paper`, as a user runs it.
+//! `thinair-lab paper`, as a user runs it.
 
 #![allow(clippy::unwrap_used)]
 

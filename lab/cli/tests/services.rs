@@ -1,4 +1,4 @@
-//! `thinair serve` and `thinair fetch`, one against the other and against those who mean it badly, on loopback.
+//! `thinair-lab serve` and `thinair-lab fetch`, one against the other and against those who mean it badly, on loopback.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]

@@ -1,5 +1,5 @@
 //! How long a transfer over five hops of 802.15.4 takes to simulate, and how much memory 100,000 nodes need:
-//! `cargo bench -p thinair-lab --bench chains`.
+//! `cargo bench -p thinair-simulation --bench chains`.
 //!
 //! The transfer is that of `extras/ns3/chain.cc`, which is built and run beside it where ns-3 is installed: 512 KiB in segments of 512 octets, a window of one
 //! segment, packets put together at every hop, BER 1e-5. Frames are numbers, or octets of which everything is read again.
@@ -11,11 +11,11 @@ use core::time::Duration;
 use std::process::Command;
 use std::time::Instant as Wall;
 
-use thinair_lab::Streams;
-use thinair_lab::csma::{
+use thinair_simulation::Streams;
+use thinair_simulation::csma::{
     BitErrorRate, Compression, Config, Forwarding, Framing, MacConfig, Running, Topology, Transfer,
 };
-use thinair_lab::emulator::RohcChannel;
+use thinair_emulator::RohcChannel;
 use thinair_rohc::{
     Channel, ChannelError, CidSpace, CompressorConfig, DecompressorConfig, Mode, ProfileId, ProfileSet,
 };

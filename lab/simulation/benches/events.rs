@@ -1,16 +1,16 @@
 //! Events and exchanges that the lab does in a second, on one core of whatever machine this is.
 //!
-//! The flow of `thinair paper run coap-latency`: a client and a server, which encode and decode every message, with their
+//! The flow of `thinair-lab paper run coap-latency`: a client and a server, which encode and decode every message, with their
 //! IPv4 and UDP headers and checksums, on GPRS without added loss; RFC 7252, requests that do not wait for each other. An
 //! event is what is taken from the queue. Printed is the best of five rounds, by the CPU time of the process.
 //!
-//! `cargo bench -p thinair-lab --bench events`; with `-- RUNS` a round has so many runs of 100 exchanges instead of 1,000.
+//! `cargo bench -p thinair-simulation --bench events`; with `-- RUNS` a round has so many runs of 100 exchanges instead of 1,000.
 
 use std::time::Duration;
 
 use thinair_coap::congestion::{Algorithm, Transmission};
 use thinair_coap::{Config, Request, Timing};
-use thinair_lab::network::{Pace, Requests, Scenario, Transport};
+use thinair_simulation::network::{Pace, Requests, Scenario, Transport};
 use thinair_link::preset::GPRS;
 use thinair_os::clock;
 use thinair_wire::time::Instant;

@@ -1,6 +1,6 @@
 //! Packets a second and round trips through the tunnel, beside those of a plain forwarder in the same run.
 //!
-//! `cargo bench -p thinair-tunnel --bench throughput`, as root. Each row makes two hosts of its own (network
+//! `cargo bench -p thinair-simulation --bench tunnel`, as root. Each row makes two hosts of its own (network
 //! namespaces), with a TUN device each, and measures what joins them: 1,000 echo requests, one after the other, then
 //! UDP datagrams of 64 octets as fast as a thread can send them, for three seconds. Generator and both ends share the
 //! machine, so that only the proportions of rows mean something.
@@ -13,7 +13,7 @@ mod linux {
     use std::process::{Child, Command, Stdio};
     use std::time::Duration;
 
-    use thinair_lab::load::{End, HERE, Hosts, INTERFACE, Load, LoadError, Outcome, THERE, forward};
+    use thinair_simulation::load::{End, HERE, Hosts, INTERFACE, Load, LoadError, Outcome, THERE, forward};
     use thinair_os::signals::{Ask, ask};
     use thinair_os::{EventLoop, Waker};
     use thinair_rohc::ProfileSet;

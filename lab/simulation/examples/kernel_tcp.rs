@@ -1,7 +1,7 @@
 //! Our TCP in virtual time beside that of the kernel over the same link in real time: exchanges over GPRS and WiFi
 //! with Nagle's algorithm, and downloads with losses. Needs root and TUN.
 //!
-//! `cargo run --release -p thinair-lab --example kernel_tcp -- [RUNS [SECONDS OF EXCHANGES]]`
+//! `cargo run --release -p thinair-simulation --example kernel_tcp -- [RUNS [SECONDS OF EXCHANGES]]`
 
 #[cfg(target_os = "linux")]
 #[path = "kernel_tcp/compare.rs"]

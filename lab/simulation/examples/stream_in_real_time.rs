@@ -1,11 +1,11 @@
 //! A transport stream of 3.507 Mbit/s that kernels fill and empty: payload that iperf3 receives, plain and compressed, and
 //! what exact packing would let through. Needs root, TUN and iperf3.
 //!
-//! `cargo run --release -p thinair-lab --example stream_in_real_time -- [SECONDS [PAYLOAD...]]`
+//! `cargo run --release -p thinair-simulation --example stream_in_real_time -- [SECONDS [PAYLOAD...]]`
 
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    use thinair_lab::broadcast::real_time::{Plan, run};
+    use thinair_simulation::broadcast::real_time::{Plan, run};
     use thinair_rohc::Refresh;
     use thinair_ule::capacity::{Encapsulation, Filling, Flow, Headers, cost};
 

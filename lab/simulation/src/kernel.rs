@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use thinair_link::{LinkModel, Side};
 
-use crate::emulator::{Ends, Engine, Lateness, RunError, Totals, Where, addresses, mtu, route_mtus, run};
+use thinair_emulator::{Ends, Engine, Lateness, RunError, Totals, Where, addresses, mtu, route_mtus, run};
 
 const PORT: u16 = 5_683;
 

@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use thinair_lab::{EventQueue, Purpose, Streams};
+//! use thinair_simulation::{EventQueue, Purpose, Streams};
 //! use thinair_wire::time::Instant;
 //!
 //! let mut arrivals = Streams::new(1).stream(0, 0, Purpose::Arrivals);
@@ -31,8 +31,6 @@
 pub mod broadcast;
 mod clock;
 pub mod csma;
-pub mod emulator;
-mod header_cycle;
 #[cfg(target_os = "linux")]
 pub mod kernel;
 #[cfg(target_os = "linux")]
@@ -40,16 +38,15 @@ pub mod load;
 pub mod network;
 pub mod plan;
 mod queue;
-mod stack;
 mod streams;
 mod summary;
 pub mod tcp;
 mod work;
 
 pub use clock::Clock;
-pub use header_cycle::{HeaderCycleError, header_cycle};
 pub use queue::EventQueue;
-pub use stack::{Flow, ParseStackError, Stack};
+pub use thinair_emulator as emulator;
+pub use thinair_emulator::{Flow, HeaderCycleError, ParseStackError, Stack, header_cycle};
 pub use streams::{Purpose, Stream, Streams};
 pub use summary::Summary;
 pub use work::{Step, work};

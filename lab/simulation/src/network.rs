@@ -24,7 +24,7 @@ use core::convert::Infallible;
 use thinair_link::{LinkModel, Side};
 use thinair_wire::time::Instant;
 
-use crate::emulator::{Engine, RohcChannel, Totals};
+use thinair_emulator::{Engine, RohcChannel, Totals};
 use crate::queue::EventQueue;
 use hosts::{Hosts, World};
 

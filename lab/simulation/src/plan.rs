@@ -7,7 +7,7 @@
 //! **A plan and a seed determine every figure**, whatever the number of threads, and whichever machine does which runs.
 //!
 //! ```
-//! use thinair_lab::plan::{Plan, Results};
+//! use thinair_simulation::plan::{Plan, Results};
 //!
 //! let plan = Plan::read(
 //!     "[link]\npreset = 'gprs'\n[requests]\ncount = 5\n[runs]\ncount = 2\n\

@@ -7,7 +7,7 @@
 //! application come in, segments and [`Event`]s go out. Windows of congestion are counted in segments, as Linux does.
 //!
 //! ```
-//! use thinair_lab::tcp::{Config, Connection, Event};
+//! use thinair_simulation::tcp::{Config, Connection, Event};
 //! use thinair_wire::time::Instant;
 //!
 //! let config = Config::default();

@@ -8,7 +8,7 @@
 mod compare;
 
 use compare::{ACCESSES, LOSSES, OCTETS, ours_download, ours_exchanges, theirs_download, theirs_exchanges};
-use thinair_lab::emulator::RunError;
+use thinair_emulator::RunError;
 
 /// What the kernel came to, or nothing and a word on why it could not be tried.
 fn tried<T>(result: Result<T, RunError>) -> Option<T> {

@@ -5,7 +5,7 @@
 
 use std::process::Command;
 
-use thinair_lab::broadcast::real_time::{Plan, RunError, run};
+use thinair_simulation::broadcast::real_time::{Plan, RunError, run};
 use thinair_rohc::Refresh;
 use thinair_ule::capacity::{Encapsulation, Filling, Flow, Headers, cost};
 

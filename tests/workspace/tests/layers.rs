@@ -16,7 +16,6 @@ const LAYERS: &[(&str, u8)] = &[
     ("thinair-wire", 0),
     ("thinair-rohc", 1),
     ("thinair-coap", 1),
-    ("thinair-http", 1),
     ("thinair-lowpan", 1),
     ("thinair-ule", 1),
     ("thinair-segment", 1),
@@ -26,12 +25,17 @@ const LAYERS: &[(&str, u8)] = &[
     ("thinair-report", 2),
     ("thinair-analyze", 3),
     ("thinair-tunnel", 3),
-    ("thinair-lab", 3),
+    ("thinair-emulator", 3),
     ("thinair-services", 3),
-    ("thinair-papers", 4),
     ("thinair-cli", 5),
+    // The laboratory: above all of the product, so that nothing of the product can depend on it.
+    ("thinair-http", 6),
+    ("thinair-http-services", 7),
+    ("thinair-simulation", 7),
+    ("thinair-papers", 8),
+    ("thinair-lab", 9),
     // Nobody depends on the tests of the workspace.
-    ("thinair-tests", 6),
+    ("thinair-tests", 10),
 ];
 
 /// Crates of this workspace, and only they, are named so.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::coap::options::time;
+use crate::values::time;
 
 /// Octets of the largest capture that is kept: 256 MiB. A link of 1 Mbit/s fills it in 35 minutes.
 #[cfg(target_os = "linux")]

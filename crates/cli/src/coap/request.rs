@@ -8,7 +8,8 @@ use clap::Args;
 use thinair_coap::{Code, Uri};
 
 use super::names;
-use super::options::{RequestOptions, time};
+use super::options::RequestOptions;
+use crate::values::time;
 
 pub(super) const EXIT_STATUS: &str = "\
 Standard output gets the payload and nothing else; with a payload of text, and on a terminal, it ends with a new line.\n\n\
@@ -89,7 +90,7 @@ pub(super) struct Ask<'a> {
 
 impl WithBody {
     fn payload(&self) -> anyhow::Result<Vec<u8>> {
-        use crate::rohc::Usage;
+        use crate::usage::Usage;
         use std::io::Read as _;
         let Some(file) = &self.file else {
             return Ok(self.payload.clone().unwrap_or_default().into_bytes());

@@ -15,7 +15,7 @@ use crate::rohc::ModeOption;
 mod linux;
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::advise;
+pub use linux::advise;
 #[cfg(target_os = "linux")]
 pub(super) use linux::ended;
 

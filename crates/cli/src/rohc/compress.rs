@@ -8,7 +8,7 @@ use thinair_capture::{Record, Skip, Timestamp};
 use thinair_rohc::{CompressError, Compressor, CompressorMemory, Decompressor, DecompressorMemory, Mode};
 use thinair_wire::header::chain::NotIp;
 
-use super::Usage;
+use crate::usage::Usage;
 use super::both_ways;
 use super::conversion::{Arguments, BLOCKS, Command, Settings};
 use super::files::{Clock, FeedbackInput, Input, MAX_PACKET_LEN, Output, drain_feedback, unreadable};

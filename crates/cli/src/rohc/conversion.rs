@@ -9,7 +9,7 @@ use thinair_rohc::profile::coap::Base;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Mode, ProfileId};
 
-use super::Usage;
+use crate::usage::Usage;
 use super::files::{self, Framing};
 use crate::options::ChannelOptions;
 use crate::packets::PacketOptions;

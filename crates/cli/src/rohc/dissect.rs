@@ -19,7 +19,7 @@ use thinair_rohc::{
     Format, Mode, ProfileId,
 };
 
-use super::Usage;
+use crate::usage::Usage;
 use super::conversion::{BLOCKS, Leniency};
 use super::files::{Clock, Input, REBUILT_ROOM, unreadable};
 use super::summary::Tally;

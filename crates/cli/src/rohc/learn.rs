@@ -18,7 +18,7 @@ use thinair_rohc::{
 use thinair_wire::header::protocol;
 
 use self::merge::{First, Flow, merged};
-use super::Usage;
+use crate::usage::Usage;
 use super::conversion::BLOCKS;
 use super::files::{Clock, Input, is_same, is_stdio, unreadable};
 use super::summary::Tally;

@@ -14,7 +14,7 @@ use thinair_tunnel::daemon::{RunFolder, RunFolderError};
 use thinair_tunnel::plan::Plan;
 
 use super::options::TunnelOptions;
-use crate::rohc::Usage;
+use crate::usage::Usage;
 use crate::template;
 
 /// Where `--name NAME` finds NAME.toml.

@@ -10,7 +10,7 @@ use thinair_rohc::{Channel, CidSpace, CompressorConfig, DecompressorConfig, Form
 use thinair_wire::checksum::Sum;
 
 use super::*;
-use crate::emulator::with_mtu;
+use crate::with_mtu;
 
 /// 20 kbit/s and 20 ms each way.
 fn slow() -> Direction<'static> {

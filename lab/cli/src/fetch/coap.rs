@@ -9,8 +9,7 @@ use thinair_services::coap::client::{Ending, Flow, Report, Task, ask};
 
 use super::Arguments;
 use super::output::{Facts, Fetched, seconds, show};
-use crate::coap::names;
-use crate::rohc::Usage;
+use thinair_cli::usage::Usage;
 use crate::service::Service;
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -51,7 +50,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             let code = response.code;
             let status = u16::from(code.class()) * 100 + u16::from(code.detail());
             Fetched {
-                status: Some((status, names::code(code))),
+                status: Some((status, thinair_cli::coap_code(code))),
                 is_success: response.is_success(),
                 body: &response.payload,
                 error: None,

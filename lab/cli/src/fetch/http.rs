@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use thinair_http::{Limits, Response, status};
 use thinair_os::Signals;
-use thinair_services::http::{self, FetchError, Protocol, Report, Task, Url, UrlError};
+use thinair_http_services::http::{self, FetchError, Protocol, Report, Task, Url, UrlError};
 
 use super::output::{Facts, Fetched, seconds, show};
 use super::{Arguments, Close};
-use crate::rohc::Usage;
+use thinair_cli::usage::Usage;
 
 /// How long an address has for the handshake: five SYNs, on most systems.
 const CONNECT: Duration = Duration::from_secs(30);

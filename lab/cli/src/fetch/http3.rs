@@ -5,13 +5,13 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use thinair_http::Limits;
 use thinair_os::Signals;
-use thinair_services::http::{self, Url, UrlError};
-use thinair_services::http3::{self, FetchError, Report, Task, Trust};
+use thinair_http_services::http::{self, Url, UrlError};
+use thinair_http_services::http3::{self, FetchError, Report, Task, Trust};
 
 use super::Arguments;
 use super::http::show_response;
 use super::output::{Facts, seconds};
-use crate::rohc::Usage;
+use thinair_cli::usage::Usage;
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let refused = |why: UrlError| Usage::error(format!("`{}`: {why}", arguments.url));

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use super::Arguments;
-use crate::base64::base64;
+use thinair_cli::base64::base64;
 
 /// What came, and how. Whatever protocol it was has the same.
 pub(super) struct Fetched<'o> {
@@ -94,7 +94,7 @@ pub(super) fn show(arguments: &Arguments, fetched: &Fetched<'_>) -> anyhow::Resu
     match (&fetched.error, &fetched.status) {
         (Some(error), _) => Err(anyhow::anyhow!("{}: {error}", arguments.url)),
         (None, Some((_, phrase))) if !fetched.is_success => {
-            eprintln!("thinair: {}: the server says {phrase}", arguments.url);
+            eprintln!("thinair-lab: {}: the server says {phrase}", arguments.url);
             Ok(ExitCode::FAILURE)
         }
         _ => Ok(ExitCode::SUCCESS),

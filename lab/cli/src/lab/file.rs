@@ -5,7 +5,7 @@ use std::io::{Seek as _, SeekFrom};
 use std::path::Path;
 
 use anyhow::Context as _;
-use thinair_lab::plan::{Record, Results};
+use thinair_simulation::plan::{Record, Results};
 
 /// Adds what a file has. Returns how many octets its whole lines are: a line that was cut off is not one of them.
 pub(super) fn read(path: &Path, results: &mut Results) -> anyhow::Result<u64> {

@@ -1,10 +1,10 @@
-//! `thinair lab run --real`: the runs of a plan one after the other, as they take their time.
+//! `thinair-lab lab run --real`: the runs of a plan one after the other, as they take their time.
 
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use thinair_lab::network::{RealTimeError, RealTimeLink};
-use thinair_lab::plan::{Job, Plan, Record};
+use thinair_simulation::network::{RealTimeError, RealTimeLink};
+use thinair_simulation::plan::{Job, Plan, Record};
 
 /// Does all of `jobs`, and gives what they come to. False if a signal has asked to end; the link is gone then.
 pub(super) fn run(
@@ -13,14 +13,14 @@ pub(super) fn run(
     bar: &ProgressBar,
     keep: &mut dyn FnMut(Record) -> anyhow::Result<()>,
 ) -> anyhow::Result<bool> {
-    let mut link = RealTimeLink::open().map_err(crate::link::advise)?;
+    let mut link = RealTimeLink::open().map_err(thinair_cli::advise)?;
     for refused in link.refused() {
-        eprintln!("thinair: times are less exact: {refused}");
+        eprintln!("thinair-lab: times are less exact: {refused}");
     }
     let ends = |job: &Job| plan.cells.get(job.cell).map_or(0, |cell| cell.scenario.end.as_nanos());
     let most = jobs.iter().map(ends).fold(0, u64::saturating_add);
     eprintln!(
-        "thinair: {} runs in real time, each until it is over or runs.end is there: {} at most",
+        "thinair-lab: {} runs in real time, each until it is over or runs.end is there: {} at most",
         jobs.len(),
         indicatif::HumanDuration(Duration::from_nanos(most)),
     );
@@ -41,7 +41,7 @@ pub(super) fn run(
     }
     if is_late {
         eprintln!(
-            "thinair: more than 1 of 100 packets was over 1 ms late in a run: the machine is too busy for these times"
+            "thinair-lab: more than 1 of 100 packets was over 1 ms late in a run: the machine is too busy for these times"
         );
     }
     Ok(true)

@@ -1,4 +1,4 @@
-//! `thinair lab run`.
+//! `thinair-lab lab run`.
 
 use std::fs::File;
 use std::io::{IsTerminal as _, Write as _, stderr};
@@ -8,14 +8,14 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use thinair_lab::plan::{Job, Plan, Record, Results};
-use thinair_lab::{Step, work};
+use thinair_simulation::plan::{Job, Plan, Record, Results};
+use thinair_simulation::{Step, work};
 
 use super::{file, show};
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// The plan, in TOML; `thinair lab plan` prints one to begin with
+    /// The plan, in TOML; `thinair-lab lab plan` prints one to begin with
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
     /// Seed of everything random [default: that of the plan]
@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut plan = match Plan::read(&text) {
         Ok(plan) => plan,
         Err(error) => {
-            eprintln!("thinair: {path}: {error}");
+            eprintln!("thinair-lab: {path}: {error}");
             return Ok(ExitCode::from(2));
         }
     };
@@ -129,7 +129,7 @@ fn in_real_time(
     mut results: Results,
 ) -> anyhow::Result<ExitCode> {
     if let Err(error) = plan.check_real_time() {
-        eprintln!("thinair: {}: {error}", arguments.plan.display());
+        eprintln!("thinair-lab: {}: {error}", arguments.plan.display());
         return Ok(ExitCode::from(2));
     }
     let bar = progress_bar(jobs.len() as u64);
@@ -146,10 +146,10 @@ fn in_real_time(
 fn interrupted(arguments: &Arguments, done: u64, of: usize) -> ! {
     match &arguments.out {
         Some(path) => eprintln!(
-            "thinair: interrupted; {done} of {of} runs are in {}, --resume goes on with it",
+            "thinair-lab: interrupted; {done} of {of} runs are in {}, --resume goes on with it",
             path.display()
         ),
-        None => eprintln!("thinair: interrupted; with --out FILE what is done is kept"),
+        None => eprintln!("thinair-lab: interrupted; with --out FILE what is done is kept"),
     }
     std::process::exit(1)
 }

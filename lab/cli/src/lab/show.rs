@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 use serde_json::{Map, Value, json};
-use thinair_lab::plan::{CellResults, Metric, Results};
+use thinair_simulation::plan::{CellResults, Metric, Results};
 use thinair_report::{Axis, Cell, Column, Document, Figure, Lines, Section, Series, Table};
 
-use crate::analyze::{print, style};
+use thinair_cli::terminal::{print, style};
 
 const SCHEMA: &str = "thinair.lab/1";
 
@@ -34,7 +34,7 @@ pub(super) fn show(output: &Output, title: &str, results: &Results) -> anyhow::R
     if let Some(path) = &output.html {
         let page = page(title, results).to_html();
         std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
-        eprintln!("thinair: wrote {}", path.display());
+        eprintln!("thinair-lab: wrote {}", path.display());
     }
     Ok(())
 }
@@ -116,7 +116,7 @@ fn to_json(title: &str, results: &Results) -> Value {
 type Curve = (String, Vec<(f64, f64, f64)>);
 
 fn page(title: &str, results: &Results) -> Document {
-    let title = if title.is_empty() { "thinair lab" } else { title };
+    let title = if title.is_empty() { "thinair-lab lab" } else { title };
     let mut document = Document::new(title).section(Section::new("Figures").table(table("", results)));
     // Over the first key of numbers; a curve for each value of the others.
     let numeric = |at: &usize| {

@@ -1,4 +1,4 @@
-//! The paper's exchange and its packet types, for whoever measures one call: `thinair paper run coap-delay` by the
+//! The paper's exchange and its packet types, for whoever measures one call: `thinair-lab paper run coap-delay` by the
 //! clock, the bench `delay` and the program `firmware/delay` by instructions. They share this file,
 //! so that they measure the same calls. It therefore allocates nothing.
 //!

@@ -73,7 +73,7 @@ fn exact(of: &Virtual, measured: &Measured) -> Section {
     });
     Section::new("In virtual time")
         .text(
-            "The engines of `thinair fetch` and `thinair serve` over our TCP. As kernels: a SYN takes no more than 48 octets at an MTU of \
+            "The engines of `thinair-lab fetch` and `thinair-lab serve` over our TCP. As kernels: a SYN takes no more than 48 octets at an MTU of \
                 128, and the SYN-ACK goes before the application has seen the request. At best, as RFC 7413 allows: without a cookie, the SYN is filled, \
                 and the response rides in the SYN-ACK. Fewer ACKs: every second segment from the beginning on. Measured: the same \
                 exchange in real time, with lean options.",

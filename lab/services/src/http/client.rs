@@ -12,8 +12,8 @@ use thinair_os::{Interest, Signals};
 use thinair_wire::time::Instant;
 
 use super::{Protocol, Url};
-use crate::resolve::{ResolveError, resolve};
-use crate::wait::{Waiting, Woken};
+use thinair_services::resolve::{ResolveError, resolve};
+use thinair_services::wait::{Waiting, Woken};
 
 /// Octets that are read at a time.
 const READ: usize = 16_384;
@@ -191,7 +191,7 @@ impl<'t> Exchange<'t> {
         waiting.add_for(&stream, Interest::Writing)?;
         let until = start + task.connect_timeout;
         while stream.peer_addr().is_err() {
-            waiting.look(Some(until), task.limit)?;
+            look(waiting, Some(until), task.limit)?;
             let failed = |why| FetchError::Connect(address, why);
             if let Some(why) = stream.take_error().map_err(failed)? {
                 return Err(failed(why));
@@ -224,7 +224,7 @@ impl<'t> Exchange<'t> {
                         break response.clone();
                     }
                     // A server that always has something to say does not keep signals and time away.
-                    waiting.look(Some(now()), self.task.limit)?;
+                    look(waiting, Some(now()), self.task.limit)?;
                     continue;
                 }
                 Err(why) if why.kind() == ErrorKind::WouldBlock => {}
@@ -232,7 +232,7 @@ impl<'t> Exchange<'t> {
                 Err(why) => return Err(FetchError::Stream(self.address, why)),
             }
             waiting.change(&self.stream, !self.engine.output().is_empty())?;
-            waiting.look(None, self.task.limit)?;
+            look(waiting, None, self.task.limit)?;
         };
         if self.task.close == Close::Reset {
             tcp::reset(self.stream);
@@ -272,13 +272,11 @@ impl<'t> Exchange<'t> {
     }
 }
 
-impl Waiting<'_> {
-    /// Waits until there is something to look at, or until then.
-    fn look(&mut self, until: Option<Instant>, limit: Duration) -> Result<(), FetchError> {
-        match self.wait(until)? {
-            Woken::Look => Ok(()),
-            Woken::Interrupted => Err(FetchError::Interrupted),
-            Woken::TimeLimit => Err(FetchError::TimeLimit(limit)),
-        }
+/// Waits until there is something to look at, or until then.
+fn look(waiting: &mut Waiting<'_>, until: Option<Instant>, limit: Duration) -> Result<(), FetchError> {
+    match waiting.wait(until)? {
+        Woken::Look => Ok(()),
+        Woken::Interrupted => Err(FetchError::Interrupted),
+        Woken::TimeLimit => Err(FetchError::TimeLimit(limit)),
     }
 }

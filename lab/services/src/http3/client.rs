@@ -17,8 +17,8 @@ use thinair_os::clock::now;
 use super::certificate::provider;
 use super::{ALPN, NO_ERROR, Trust, runtime, transport};
 use crate::http::{FetchError as Common, Url};
-use crate::resolve::resolve;
-use crate::wait::{Waiting, Woken};
+use thinair_services::resolve::resolve;
+use thinair_services::wait::{Waiting, Woken};
 
 /// How long a connection stays for the ticket of its session, which comes after the handshake: nobody tells when.
 const TICKET: Duration = Duration::from_millis(500);

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use super::certificate::{IdentityError, provider};
 use super::{ALPN, Identity, NO_ERROR, runtime, transport};
 use crate::http::Site;
-use crate::wait::{Waiting, Woken};
+use thinair_services::wait::{Waiting, Woken};
 
 /// How long connections have to hear that the server ends.
 const END: Duration = Duration::from_millis(200);

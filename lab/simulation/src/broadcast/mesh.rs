@@ -15,7 +15,7 @@ use super::listener::Listener;
 use super::sender::Sender;
 use super::{Carrier, Delays, Error, SECOND};
 use crate::queue::EventQueue;
-use crate::stack::{Flow, Stack};
+use thinair_emulator::{Flow, Stack};
 use crate::streams::{Purpose, Streams};
 
 /// The PID of the first site; the hub has the one before.

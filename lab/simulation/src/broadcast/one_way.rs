@@ -11,7 +11,7 @@ use super::listener::Listener;
 use super::sender::Sender;
 use super::{Carrier, Delays, Error, SECOND};
 use crate::queue::EventQueue;
-use crate::stack::{Flow, Stack};
+use thinair_emulator::{Flow, Stack};
 
 /// The PID of the stream.
 const PID: u16 = 0x35;

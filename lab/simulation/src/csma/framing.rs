@@ -1,6 +1,6 @@
 //! How a packet becomes frames, and how long they are on the air.
 
-use crate::emulator::RohcChannel;
+use thinair_emulator::RohcChannel;
 
 /// Octets of preamble, SFD and length. IEEE 802.15.4-2006, section 6.3.
 pub(super) const PHYH: u16 = 6;

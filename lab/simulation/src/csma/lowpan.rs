@@ -35,7 +35,7 @@ use super::node::Frame;
 use super::packet::{self, Packet, address};
 use super::tunnel;
 use super::{Forwarding, Topology};
-use crate::emulator::{FeedbackTotals, RohcChannel, Terminal};
+use thinair_emulator::{FeedbackTotals, RohcChannel, Terminal};
 use station::Station;
 
 /// Destination PAN ID of all frames.

@@ -1,12 +1,12 @@
 //! One object over a link in virtual time, by CoAP, lean HTTP or SPDY: every packet, and which layer its octets are of.
 //!
-//! Client and server are the engines that `thinair fetch` and `thinair serve` have, over our TCP. It behaves as that of
+//! Client and server are the engines that `thinair-lab fetch` and `thinair-lab serve` have, over our TCP. It behaves as that of
 //! [`Kernel`](Stack::Kernel)s does, where a SYN-ACK goes before the application has seen the request, and a SYN carries no
 //! more than what is left beside all options that there can be; or as RFC 7413 allows at [best](Stack::Best): the SYN is
 //! filled, and the response rides in the SYN-ACK.
 //!
 //! ```
-//! use thinair_lab::network::fetch::{Fetch, Service, Stack};
+//! use thinair_simulation::network::fetch::{Fetch, Service, Stack};
 //! use thinair_link::preset::ZIGBEE_20K;
 //!
 //! let mut fetch = Fetch::new(Service::IotSpdy, 10, ZIGBEE_20K.model, 128);
@@ -37,7 +37,7 @@ use super::Network;
 use super::coap_client::{CoapClient, Pace, Requests, Transport};
 use super::coap_server::CoapServer;
 use super::ip::{Address, Socket};
-use crate::emulator::{RohcChannel, Totals};
+use thinair_emulator::{RohcChannel, Totals};
 use crate::streams::{Purpose, Streams};
 use crate::tcp;
 use fragmenting::Fragmenting;
@@ -146,8 +146,8 @@ pub struct Fetch {
     pub options: TcpOptions,
     /// How the client ends the connection. By FIN, when the object is there.
     pub close: Close,
-    /// Whether the acknowledgment of a SYN-ACK waits for what is sent next, and so does that of a request: as `thinair fetch`
-    /// and `thinair serve` have it with Fast Open. It does.
+    /// Whether the acknowledgment of a SYN-ACK waits for what is sent next, and so does that of a request: as `thinair-lab fetch`
+    /// and `thinair-lab serve` have it with Fast Open. It does.
     pub holds: bool,
     /// Whether acknowledgments of data wait for a second segment from the beginning on, and not only behind the first 16. They do
     /// not.

@@ -6,7 +6,7 @@ use thinair_link::Side;
 use thinair_wire::time::Instant;
 
 use super::{Address, Host};
-use crate::emulator::Totals;
+use thinair_emulator::Totals;
 
 /// Hosts in the order in which they were added.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use thinair_wire::time::Instant;
 
 use super::hosts::{Hosts, World};
 use super::{Address, Host};
-use crate::emulator::{Ends, Engine, Lateness, RohcChannel, Totals, Where};
+use thinair_emulator::{Ends, Engine, Lateness, RohcChannel, Totals, Where};
 
 /// Octets of the longest packet: nothing is fragmented but by the link.
 const LONGEST: u32 = 65_535;

@@ -14,7 +14,7 @@ use super::ip::{Address, Socket};
 #[cfg(target_os = "linux")]
 use super::real_time::{Punctuality, RealTimeError, RealTimeLink, RealTimeNetwork};
 use super::{Host, Network};
-use crate::emulator::{RohcChannel, Totals};
+use thinair_emulator::{RohcChannel, Totals};
 use crate::streams::{Purpose, Streams};
 use crate::tcp;
 

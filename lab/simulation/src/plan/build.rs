@@ -15,7 +15,7 @@ use thinair_wire::time::Instant;
 
 use super::document::{self, Carrier, Document, LossUnit, RohcMode};
 use super::words::Span;
-use crate::emulator::{RohcChannel, fragmenting, with_mtu};
+use thinair_emulator::{RohcChannel, fragmenting, with_mtu};
 use crate::network::{Pace, Requests, Scenario, Transport};
 use crate::tcp;
 

@@ -14,7 +14,7 @@ use thinair_services::coap::client::{
 use super::super::output::{self, Output};
 use super::super::{discover, names};
 use super::{Arguments, Ask};
-use crate::rohc::Usage;
+use crate::usage::Usage;
 
 pub(super) fn run_one(asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
     let mut output = Output::new(asked);

@@ -5,8 +5,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use anyhow::Context as _;
-use thinair_lab::emulator::{
-    self, Ended, Ends, Engine, Passage, Report, RohcChannel, Where, addresses, route_mtus,
+use thinair_emulator::{
+    Ended, Ends, Engine, Passage, Report, RohcChannel, Where, addresses, route_mtus,
 };
 use thinair_link::Side;
 use thinair_os::clock;
@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
 
     let mut watch = |passage: &Passage, late: Option<u64>| record.add(passage, late);
-    let report = emulator::run(&mut engine, &ends, command.as_mut(), !arguments.no_realtime, &mut watch)?;
+    let report = thinair_emulator::run(&mut engine, &ends, command.as_mut(), !arguments.no_realtime, &mut watch)?;
     record.finish()?;
 
     told::print(arguments, &asked, channel.as_ref(), &ends, &engine, &report)?;
@@ -85,7 +85,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Result<(Asked, Option<RohcC
 }
 
 /// Says what is missing, where it is a privilege or a driver.
-pub(crate) fn advise(error: thinair_os::Error) -> anyhow::Error {
+pub fn advise(error: thinair_os::Error) -> anyhow::Error {
     let advice = match error.kind() {
         std::io::ErrorKind::PermissionDenied => {
             "; this needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN). Without root, put \

@@ -11,7 +11,7 @@ use thinair_wire::time::Instant;
 
 use super::Statistics;
 use super::site::Site;
-use crate::end::End;
+use thinair_services::end::End;
 
 /// How long a request may take from its first octet, or from the handshake, to its last.
 const REQUEST: Duration = Duration::from_secs(30);

@@ -5,8 +5,8 @@ use std::path::Path;
 use thinair_http::{Request, Response, status};
 use thinair_os::folder::Folder;
 
-use crate::file::{self, Refusal};
-use crate::name::Name;
+use thinair_services::file::{self, Refusal};
+use thinair_services::name::Name;
 
 /// A folder.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use thinair_lowpan::reassembly::{Kind, Reassembler, Received, Slot, TIMEOUT, Whe
 use thinair_lowpan::{Links, Settings};
 use thinair_wire::time::Instant;
 
-use crate::emulator::Terminal;
+use thinair_emulator::Terminal;
 
 /// Packets whose fragments a node hands on at a time.
 const FORWARDED: usize = 16;

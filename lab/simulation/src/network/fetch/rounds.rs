@@ -11,7 +11,7 @@ use thinair_wire::time::Instant;
 use super::fragmenting::Fragmenting;
 use super::party::Party;
 use super::{Close, END, Fetch};
-use crate::emulator::Totals;
+use thinair_emulator::Totals;
 use crate::network::ip::{Address, Socket};
 use crate::network::{Host, Network};
 use crate::streams::{Purpose, Streams};

@@ -1,5 +1,5 @@
-//! Expected figures are sums of octets, at 0.4 ms each and 20 ms a packet; those of kernels are also what `thinair fetch` and
-//! `thinair serve` take on Linux 6.18 over `thinair link run --rate 20k --delay 20ms --mtu 128`, within 2 ms.
+//! Expected figures are sums of octets, at 0.4 ms each and 20 ms a packet; those of kernels are also what `thinair-lab fetch` and
+//! `thinair-lab serve` take on Linux 6.18 over `thinair link run --rate 20k --delay 20ms --mtu 128`, within 2 ms.
 
 use super::*;
 use thinair_link::preset::{ZIGBEE_20K, ZIGBEE_250K};
