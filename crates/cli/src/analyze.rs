@@ -27,11 +27,11 @@ use thinair_rohc::{Channel, Mode, Ports, ProfileId, ProfileSet};
 
 use self::advice::{Advice, MEGABYTE};
 use self::source::Captures;
-use crate::options::{ChannelOptions, CidOption};
+use crate::learn;
+use crate::options::{ChannelOptions, CidOption, MOST_BASES};
 use crate::packets::PacketOptions;
-use crate::rohc::learn;
-use crate::template;
 use crate::terminal::{print, style};
+use crate::values::is_stdio;
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 if every packet came back bit for bit; 1 if not, if a file cannot be read, or if no capture has \
@@ -170,8 +170,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     };
     settings.bases = arguments.channel.bases()?;
-    if arguments.channel.coap_template.is_some() {
-        eprintln!("template {}", template::name(&settings.bases));
+    if let Some(name) = arguments.channel.template_name(&settings.bases) {
+        eprintln!("template {name}");
     }
     let (mut captures, dropped) = match &arguments.live.interface {
         Some(name) => {
@@ -218,7 +218,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn settings(arguments: &Arguments) -> Result<Settings, String> {
-    if arguments.files.iter().filter(|file| source::is_stdin(file)).count() > 1 {
+    if arguments.files.iter().filter(|file| is_stdio(file)).count() > 1 {
         return Err("standard input can be read only once".to_owned());
     }
     let channel = arguments.channel.channel_with(arguments.channel.profiles.unwrap_or(ProfileSet::v1()))?;
@@ -241,16 +241,13 @@ fn settings(arguments: &Arguments) -> Result<Settings, String> {
 /// Bases of profile `coap` that are learned from the captures, to be compared unless others, or schemes, are given.
 fn learned(arguments: &Arguments, survey: &Survey) -> anyhow::Result<Vec<Base>> {
     let options = &arguments.channel;
-    let is_asked =
-        arguments.schemes.is_none() && options.profiles.is_none() && options.coap_template.is_none();
+    let is_asked = arguments.schemes.is_none() && options.profiles.is_none() && options.template().is_none();
     let files = arguments.kept();
-    if !is_asked || !survey.has_coap() || files.is_empty() || files.iter().any(|file| source::is_stdin(file))
-    {
+    if !is_asked || !survey.has_coap() || files.is_empty() || files.iter().any(|file| is_stdio(file)) {
         return Ok(Vec::new());
     }
     let ports = options.coap_ports.unwrap_or(Ports::COAP);
-    let (bases, _) =
-        learn::bases(files, &arguments.packets, options.coap_checksum, ports, template::MOST_BASES)?;
+    let (bases, _) = learn::bases(files, &arguments.packets, options.coap_checksum, ports, MOST_BASES)?;
     Ok(bases.into_iter().map(|(base, _)| base).collect())
 }
 

@@ -10,10 +10,8 @@ mod conversion;
 mod decompress;
 mod dissect;
 mod files;
-pub(crate) mod learn;
+mod learn;
 mod summary;
-
-pub(crate) use conversion::ModeOption;
 
 use std::process::ExitCode;
 

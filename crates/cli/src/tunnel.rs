@@ -45,7 +45,7 @@ pub(crate) enum Task {
     #[command(after_long_help = check::EXIT_STATUS)]
     Check(check::Arguments),
     /// Print a configuration with comments, to begin with
-    #[command(after_long_help = crate::PLAIN_EXIT_STATUS)]
+    #[command(after_long_help = crate::help::PLAIN_EXIT_STATUS)]
     Config(template::Arguments),
 }
 

@@ -1,9 +1,15 @@
 //! Values of options that several commands have.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use thinair_wire::time::span;
+
+/// True if a path stands for standard input or output.
+pub fn is_stdio(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
 
 /// A time above 0: a number and its unit, at most 366 days.
 ///

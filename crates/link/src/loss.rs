@@ -62,6 +62,10 @@ impl<'a> Loss<'a> {
     }
 
     /// Whether the next packet, of `len` octets, is lost.
+    #[cfg_attr(
+        not(feature = "rohctunnel16"),
+        expect(unused_variables, reason = "one model alone asks for it")
+    )]
     pub fn takes_next(&mut self, len: usize) -> bool {
         let number = self.next;
         self.next += 1;

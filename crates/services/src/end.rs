@@ -34,11 +34,7 @@ impl End {
     ///
     /// # Errors
     /// The system has no room for another file to wait for.
-    pub fn wait_for(
-        &mut self,
-        what: Option<Interest>,
-        events: &EventLoop,
-    ) -> Result<(), thinair_os::Error> {
+    pub fn wait_for(&mut self, what: Option<Interest>, events: &EventLoop) -> Result<(), thinair_os::Error> {
         match (self.waits_for, what) {
             (before, after) if before == after => {}
             (None, Some(what)) => events.add_for(&self.stream, self.token, what)?,

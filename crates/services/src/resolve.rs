@@ -33,11 +33,7 @@ impl From<thinair_os::Error> for ResolveError {
 ///
 /// # Errors
 /// See [`ResolveError`].
-pub fn resolve(
-    host: &Host,
-    port: u16,
-    waiting: &mut Waiting<'_>,
-) -> Result<Vec<SocketAddr>, ResolveError> {
+pub fn resolve(host: &Host, port: u16, waiting: &mut Waiting<'_>) -> Result<Vec<SocketAddr>, ResolveError> {
     let refused = |why: String| ResolveError::Unknown { host: host.to_string(), why };
     let name = match host {
         Host::V4(address) => return Ok(vec![(*address, port).into()]),

@@ -36,10 +36,7 @@ impl<'s> Waiting<'s> {
     ///
     /// # Errors
     /// The system has no room for files.
-    pub fn new(
-        signals: Option<&'s Signals>,
-        deadline: Option<Instant>,
-    ) -> Result<Self, thinair_os::Error> {
+    pub fn new(signals: Option<&'s Signals>, deadline: Option<Instant>) -> Result<Self, thinair_os::Error> {
         let event_loop = EventLoop::new(std::time::Duration::ZERO)?;
         if let Some(signals) = signals {
             event_loop.add(signals, SIGNALS)?;

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use thinair_cli::values::time;
 use crate::service::Service;
+use thinair_cli::values::time;
 
 const AFTER_HELP: &str = "\
 Standard output gets the object and nothing else; with --json one JSON object (thinair.fetch/1): status as a number, octets of \

@@ -16,7 +16,7 @@ const NAME: &str = "thinair-lab";
 
 /// Commands of the product that this program runs as they are: evaluations in real time start them as processes of their
 /// own, with profiles that the product is built without.
-const OF_THE_PRODUCT: [&str; 2] = ["link", "tunnel"];
+const OF_THE_PRODUCT: [&str; 3] = ["coap", "link", "tunnel"];
 
 /// The laboratory of thinair: simulations, published evaluations run again, and the services that CoAP is compared with.
 #[derive(Debug, Parser)]

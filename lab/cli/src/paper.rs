@@ -2,17 +2,16 @@
 //!
 //! Knows arguments, progress and exit codes. What is measured is in `thinair-papers`, and so is how it reads.
 
-use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use indicatif::{ProgressBar, ProgressStyle};
 use thinair_papers::{Findings, PAPERS, Paper, Plan, by_name, document, outcome};
 use thinair_report::{Cell, Column, Table};
 
+use thinair_cli::progress;
 use thinair_cli::terminal::{print, style};
 
 const EXIT_STATUS: &str = "\
@@ -94,7 +93,7 @@ fn run_one(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         real_time: arguments.real_time || !(is_quick || arguments.no_real_time),
         program: std::env::current_exe().ok(),
     };
-    let bar = progress_bar();
+    let bar = progress::bar(0, progress::COUNT);
     let progress = |done, of| {
         bar.set_length(of);
         bar.set_position(done);
@@ -143,15 +142,4 @@ fn verdict(findings: &Findings) -> ExitCode {
 
 fn names() -> Vec<&'static str> {
     PAPERS.iter().map(|paper| paper.about().name).collect()
-}
-
-fn progress_bar() -> ProgressBar {
-    if !stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(0);
-    match ProgressStyle::with_template("{wide_bar} {pos} of {len}, {eta} left") {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
 }

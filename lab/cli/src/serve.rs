@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use thinair_cli::values::time;
-use thinair_cli::usage::Usage;
 use crate::service::Service;
+use thinair_cli::usage::Usage;
+use thinair_cli::values::time;
 
 /// Port of all that is not CoAP, for which no privilege is needed.
 const HTTP_PORT: u16 = 8080;

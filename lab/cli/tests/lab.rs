@@ -12,7 +12,7 @@ const PLAN: &str = "title = 'loss'\n[link]\npreset = 'gprs'\n[requests]\ncount =
     [sweep]\n'link.down.loss' = [0, 30]\n'clients.congestion' = ['rfc7252', 'fasor']\n";
 
 fn thinair(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_thinair"))
+    Command::new(env!("CARGO_BIN_EXE_thinair-lab"))
         .current_dir(folder)
         .arg("lab")
         .args(arguments)
@@ -125,7 +125,7 @@ fn the_table_and_the_page_say_the_swept_keys() {
 fn an_interrupt_keeps_what_is_done() {
     let folder = folder();
     let at = folder.path();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_thinair"))
+    let mut child = Command::new(env!("CARGO_BIN_EXE_thinair-lab"))
         .current_dir(at)
         .args(["lab", "run", "plan.toml", "--runs", "1000000", "--out", "runs.jsonl"])
         .stderr(std::process::Stdio::piped())
@@ -215,7 +215,7 @@ fn an_interrupt_ends_a_run_in_real_time_and_leaves_nothing() {
         "[link]\npreset = 'gprs'\n[requests]\nstart = '1h'\n[runs]\nend = '2h'\n",
     )
     .unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_thinair"))
+    let mut child = Command::new(env!("CARGO_BIN_EXE_thinair-lab"))
         .current_dir(at)
         .args(["lab", "run", "plan.toml", "--real"])
         .stderr(std::process::Stdio::piped())

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// Without shared captures, so that the output is the same everywhere.
 fn thinair(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_thinair"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thinair-lab"));
     command.env_remove("THINAIR_SHARED").arg("paper").args(arguments).output().unwrap()
 }
 
@@ -129,7 +129,7 @@ fn what_cannot_be_written_or_read_is_status_1() {
     let folder = shared.join("captures/open");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("leshan-thermostat-readings.pcapng"), "no capture").unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_thinair"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thinair-lab"));
     let output =
         command.env("THINAIR_SHARED", &shared).args(["paper", "run", "coap-sizes"]).output().unwrap();
     fs::remove_dir_all(&shared).unwrap();
@@ -178,7 +178,7 @@ fn services_without_root_are_measured_in_virtual_time_and_it_is_said_why() {
 
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("thinair");
-    fs::copy(env!("CARGO_BIN_EXE_thinair"), &program).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_thinair-lab"), &program).unwrap();
     for path in [folder.path(), &program] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }

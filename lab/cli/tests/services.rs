@@ -36,7 +36,7 @@ struct Server {
 
 impl Server {
     fn start(service: &str, folder: &TempDir, options: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_thinair"))
+        let mut child = Command::new(env!("CARGO_BIN_EXE_thinair-lab"))
             .args(["serve", "--service", service, "--bind", "0", "--json"])
             .args(options)
             .arg(folder.path().join("served"))
@@ -102,7 +102,7 @@ fn large() -> Vec<u8> {
 }
 
 fn fetch(service: &str, url: &str, options: &[&str]) -> Output {
-    let command = Command::new(env!("CARGO_BIN_EXE_thinair"))
+    let command = Command::new(env!("CARGO_BIN_EXE_thinair-lab"))
         .args(["fetch", "--service", service, url])
         .args(options)
         .output();
@@ -174,8 +174,10 @@ fn the_code_of_a_response_is_printed_once() {
         ("get", &["--json", "-v"]),
         ("discover", &["-v"]),
     ] {
-        let run =
-            Command::new(env!("CARGO_BIN_EXE_thinair")).args(["coap", command, &uri]).args(options).output();
+        let run = Command::new(env!("CARGO_BIN_EXE_thinair-lab"))
+            .args(["coap", command, &uri])
+            .args(options)
+            .output();
         let output = run.unwrap();
         assert_eq!(output.status.code(), Some(1), "{}", told(&output));
         assert_eq!(told(&output).matches("4.04").count(), 1, "{command} {options:?}: {}", told(&output));
@@ -219,10 +221,11 @@ fn what_cannot_be_done_is_said() {
         assert_eq!(output.status.code(), Some(code), "{service} {url}: {}", told(&output));
         assert!(told(&output).contains(words), "{}", told(&output));
     }
-    let wrong =
-        Command::new(env!("CARGO_BIN_EXE_thinair")).args(["serve", "--service", "http", "/nowhere"]).output();
+    let wrong = Command::new(env!("CARGO_BIN_EXE_thinair-lab"))
+        .args(["serve", "--service", "http", "/nowhere"])
+        .output();
     assert_eq!(wrong.unwrap().status.code(), Some(2));
-    let taken = Command::new(env!("CARGO_BIN_EXE_thinair"))
+    let taken = Command::new(env!("CARGO_BIN_EXE_thinair-lab"))
         .args(["serve", "--service", "http", "--bind", &server.address.to_string()])
         .output()
         .unwrap();
@@ -242,7 +245,7 @@ fn a_fetch_ends_when_it_is_asked_to() {
     assert!(json["status"].is_null() && json["error"].as_str().unwrap().contains("200ms"), "{json}");
 
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_thinair"))
+    let mut child = Command::new(env!("CARGO_BIN_EXE_thinair-lab"))
         .args(["fetch", "--service", "iot-http", &format!("http://{}/", silent.local_addr().unwrap())])
         .stderr(Stdio::piped())
         .spawn()

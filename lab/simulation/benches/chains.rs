@@ -11,15 +11,15 @@ use core::time::Duration;
 use std::process::Command;
 use std::time::Instant as Wall;
 
-use thinair_simulation::Streams;
-use thinair_simulation::csma::{
-    BitErrorRate, Compression, Config, Forwarding, Framing, MacConfig, Running, Topology, Transfer,
-};
 use thinair_emulator::RohcChannel;
 use thinair_rohc::{
     Channel, ChannelError, CidSpace, CompressorConfig, DecompressorConfig, Mode, ProfileId, ProfileSet,
 };
 use thinair_segment::Fixed;
+use thinair_simulation::Streams;
+use thinair_simulation::csma::{
+    BitErrorRate, Compression, Config, Forwarding, Framing, MacConfig, Running, Topology, Transfer,
+};
 use thinair_wire::time::Instant;
 
 /// Seconds of ns-3.37 for one transfer, where it cannot be asked.

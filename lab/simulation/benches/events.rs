@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use thinair_coap::congestion::{Algorithm, Transmission};
 use thinair_coap::{Config, Request, Timing};
-use thinair_simulation::network::{Pace, Requests, Scenario, Transport};
 use thinair_link::preset::GPRS;
 use thinair_os::clock;
+use thinair_simulation::network::{Pace, Requests, Scenario, Transport};
 use thinair_wire::time::Instant;
 
 fn scenario() -> Scenario {

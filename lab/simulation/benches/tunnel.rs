@@ -13,10 +13,10 @@ mod linux {
     use std::process::{Child, Command, Stdio};
     use std::time::Duration;
 
-    use thinair_simulation::load::{End, HERE, Hosts, INTERFACE, Load, LoadError, Outcome, THERE, forward};
     use thinair_os::signals::{Ask, ask};
     use thinair_os::{EventLoop, Waker};
     use thinair_rohc::ProfileSet;
+    use thinair_simulation::load::{End, HERE, Hosts, INTERFACE, Load, LoadError, Outcome, THERE, forward};
     use thinair_tunnel::config::{self, Settings, Surroundings};
     use thinair_tunnel::daemon::Daemon;
     use thinair_tunnel::plan::Plan;

@@ -5,8 +5,8 @@
 
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    use thinair_simulation::broadcast::real_time::{Plan, run};
     use thinair_rohc::Refresh;
+    use thinair_simulation::broadcast::real_time::{Plan, run};
     use thinair_ule::capacity::{Encapsulation, Filling, Flow, Headers, cost};
 
     const BITRATE: u64 = 3_507_000;

@@ -45,8 +45,8 @@ mod work;
 
 pub use clock::Clock;
 pub use queue::EventQueue;
-pub use thinair_emulator as emulator;
-pub use thinair_emulator::{Flow, HeaderCycleError, ParseStackError, Stack, header_cycle};
 pub use streams::{Purpose, Stream, Streams};
 pub use summary::Summary;
+pub use thinair_emulator as emulator;
+pub use thinair_emulator::{Flow, HeaderCycleError, ParseStackError, Stack, header_cycle};
 pub use work::{Step, work};

@@ -24,9 +24,9 @@ use core::convert::Infallible;
 use thinair_link::{LinkModel, Side};
 use thinair_wire::time::Instant;
 
-use thinair_emulator::{Engine, RohcChannel, Totals};
 use crate::queue::EventQueue;
 use hosts::{Hosts, World};
+use thinair_emulator::{Engine, RohcChannel, Totals};
 
 pub use coap_client::{CoapClient, Exchange, Pace, Requests, Transport};
 pub use coap_server::CoapServer;

@@ -5,8 +5,8 @@
 
 use std::process::Command;
 
-use thinair_simulation::broadcast::real_time::{Plan, RunError, run};
 use thinair_rohc::Refresh;
+use thinair_simulation::broadcast::real_time::{Plan, RunError, run};
 use thinair_ule::capacity::{Encapsulation, Filling, Flow, Headers, cost};
 
 const BITRATE: u64 = 3_507_000;

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use thinair_simulation::network::fetch::{Close, Fetch, Fetched, Service, TcpOptions};
 use thinair_link::Side;
 use thinair_link::preset::ZIGBEE_20K;
+use thinair_simulation::network::fetch::{Close, Fetch, Fetched, Service, TcpOptions};
 
 /// What is fetched, and how kernels and we are set for it.
 struct Case {

@@ -67,7 +67,7 @@ fn last_exchange(name: &str, thinair: &str, script: &str) -> Exchange {
             ])
             .args(["--", "bash", "-c", script])
             .env("THINAIR", thinair)
-        .env("THINAIR_LAB", common::laboratory())
+            .env("THINAIR_LAB", common::laboratory())
             .current_dir(&folder)
             .output()
             .unwrap();

@@ -96,7 +96,7 @@ impl WithBody {
             return Ok(self.payload.clone().unwrap_or_default().into_bytes());
         };
         let mut octets = Vec::new();
-        let read = match crate::analyze::source::is_stdin(file) {
+        let read = match crate::values::is_stdio(file) {
             true => std::io::stdin().lock().read_to_end(&mut octets).map(|_| ()),
             false => std::fs::read(file).map(|read| octets = read),
         };

@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::model::{LinkOptions, span};
 use crate::options::ChannelOptions;
-use crate::rohc::ModeOption;
+use crate::options::ModeOption;
 
 #[cfg(target_os = "linux")]
 mod linux;

@@ -9,8 +9,8 @@ use thinair_services::coap::client::{Ending, Flow, Report, Task, ask};
 
 use super::Arguments;
 use super::output::{Facts, Fetched, seconds, show};
-use thinair_cli::usage::Usage;
 use crate::service::Service;
+use thinair_cli::usage::Usage;
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let text = &arguments.url;

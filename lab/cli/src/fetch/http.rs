@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use thinair_http::{Limits, Response, status};
-use thinair_os::Signals;
 use thinair_http_services::http::{self, FetchError, Protocol, Report, Task, Url, UrlError};
+use thinair_os::Signals;
 
 use super::output::{Facts, Fetched, seconds, show};
 use super::{Arguments, Close};

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use thinair_http::Limits;
-use thinair_os::Signals;
 use thinair_http_services::http::{self, Url, UrlError};
 use thinair_http_services::http3::{self, FetchError, Report, Task, Trust};
+use thinair_os::Signals;
 
 use super::Arguments;
 use super::http::show_response;

@@ -1,13 +1,13 @@
 //! `thinair-lab lab run`.
 
 use std::fs::File;
-use std::io::{IsTerminal as _, Write as _, stderr};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use thinair_cli::progress;
 use thinair_simulation::plan::{Job, Plan, Record, Results};
 use thinair_simulation::{Step, work};
 
@@ -81,7 +81,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         #[cfg(not(target_os = "linux"))]
         return false;
     };
-    let bar = progress_bar(jobs.len() as u64);
+    let bar = progress::bar(jobs.len() as u64, progress::COUNT);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut failed = None;
     work(
@@ -132,7 +132,7 @@ fn in_real_time(
         eprintln!("thinair-lab: {}: {error}", arguments.plan.display());
         return Ok(ExitCode::from(2));
     }
-    let bar = progress_bar(jobs.len() as u64);
+    let bar = progress::bar(jobs.len() as u64, progress::COUNT);
     let ended = super::real::run(plan, jobs, &bar, &mut |record| keep(record, &mut out, &mut results));
     bar.finish_and_clear();
     if !ended? {
@@ -159,15 +159,4 @@ fn shard(text: &str) -> Result<(usize, usize), String> {
     parts
         .filter(|(part, of)| (1..=*of).contains(part))
         .ok_or_else(|| "expected I/N with I from 1 to N, as 1/2".to_owned())
-}
-
-fn progress_bar(len: u64) -> ProgressBar {
-    if !stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(len);
-    match ProgressStyle::with_template("{wide_bar} {pos} of {len}, {eta} left") {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
 }

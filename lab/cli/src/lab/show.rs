@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 use serde_json::{Map, Value, json};
-use thinair_simulation::plan::{CellResults, Metric, Results};
 use thinair_report::{Axis, Cell, Column, Document, Figure, Lines, Section, Series, Table};
+use thinair_simulation::plan::{CellResults, Metric, Results};
 
 use thinair_cli::terminal::{print, style};
 

@@ -76,7 +76,7 @@ fn nobody_is_trusted_who_was_not_named() {
     assert_eq!(plain.status.code(), Some(2));
     for wrong in [&["http3"][..], &["http", "--save-certificate", &others], &["http3", "--key", &others]] {
         let output =
-            Command::new(env!("CARGO_BIN_EXE_thinair")).args(["serve", "--service"]).args(wrong).output();
+            Command::new(env!("CARGO_BIN_EXE_thinair-lab")).args(["serve", "--service"]).args(wrong).output();
         assert_eq!(output.unwrap().status.code(), Some(2), "{wrong:?}");
     }
 }

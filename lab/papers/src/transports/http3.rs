@@ -54,7 +54,7 @@ mod measured {
         let asked =
             Command::new(program).args(["fetch", "--service", "http3", "https://127.0.0.1/"]).output();
         let said = asked.map(|output| String::from_utf8_lossy(&output.stderr).into_owned()).ok()?;
-        let said = said.trim().trim_start_matches("thinair: ");
+        let said = said.trim().trim_start_matches("thinair-lab: ");
         said.contains("built without http3").then(|| said.to_owned())
     }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 use thinair_coap::congestion::Transmission;
 use thinair_coap::{Config, Request, Timing};
 use thinair_emulator::RunError;
+use thinair_link::preset::{GPRS, WIFI};
+use thinair_link::{Airtime, Direction, LinkModel, LossModel, LossUnit, Probability, Queue, Rate};
 use thinair_simulation::kernel::{self, Exchanges};
 use thinair_simulation::network::{Pace, Requests, Scenario, Transport};
 use thinair_simulation::tcp;
-use thinair_link::preset::{GPRS, WIFI};
-use thinair_link::{Airtime, Direction, LinkModel, LossModel, LossUnit, Probability, Queue, Rate};
 use thinair_wire::time::Instant;
 
 /// From one request to the next.

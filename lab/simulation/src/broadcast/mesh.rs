@@ -15,8 +15,8 @@ use super::listener::Listener;
 use super::sender::Sender;
 use super::{Carrier, Delays, Error, SECOND};
 use crate::queue::EventQueue;
-use thinair_emulator::{Flow, Stack};
 use crate::streams::{Purpose, Streams};
+use thinair_emulator::{Flow, Stack};
 
 /// The PID of the first site; the hub has the one before.
 const FIRST_PID: u16 = 0x40;

@@ -21,8 +21,8 @@ use thinair_ule::{Pace, Pid, TsPacket};
 use super::listener::Listener;
 use super::sender::Sender;
 use super::{Carrier, Error, Filling};
-use thinair_emulator::{Ends, Lateness, Where};
 use thinair_emulator::Stack;
+use thinair_emulator::{Ends, Lateness, Where};
 
 const PID: u16 = 0x40;
 

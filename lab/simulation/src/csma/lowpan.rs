@@ -35,8 +35,8 @@ use super::node::Frame;
 use super::packet::{self, Packet, address};
 use super::tunnel;
 use super::{Forwarding, Topology};
-use thinair_emulator::{FeedbackTotals, RohcChannel, Terminal};
 use station::Station;
+use thinair_emulator::{FeedbackTotals, RohcChannel, Terminal};
 
 /// Destination PAN ID of all frames.
 const PAN: u16 = 0xBEEF;

@@ -37,12 +37,12 @@ use super::Network;
 use super::coap_client::{CoapClient, Pace, Requests, Transport};
 use super::coap_server::CoapServer;
 use super::ip::{Address, Socket};
-use thinair_emulator::{RohcChannel, Totals};
 use crate::streams::{Purpose, Streams};
 use crate::tcp;
 use fragmenting::Fragmenting;
 use party::{Client, Drawn, Manners, Party, Server};
 use recorded::Recorded;
+use thinair_emulator::{RohcChannel, Totals};
 
 pub use recorded::{Octets, Packet};
 pub use rounds::{Carried, Round, Rounds};

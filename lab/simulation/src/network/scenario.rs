@@ -14,9 +14,9 @@ use super::ip::{Address, Socket};
 #[cfg(target_os = "linux")]
 use super::real_time::{Punctuality, RealTimeError, RealTimeLink, RealTimeNetwork};
 use super::{Host, Network};
-use thinair_emulator::{RohcChannel, Totals};
 use crate::streams::{Purpose, Streams};
 use crate::tcp;
+use thinair_emulator::{RohcChannel, Totals};
 
 const COAP: u16 = 5_683;
 const FTP_DATA: u16 = 20;

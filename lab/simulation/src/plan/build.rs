@@ -15,9 +15,9 @@ use thinair_wire::time::Instant;
 
 use super::document::{self, Carrier, Document, LossUnit, RohcMode};
 use super::words::Span;
-use thinair_emulator::{RohcChannel, fragmenting, with_mtu};
 use crate::network::{Pace, Requests, Scenario, Transport};
 use crate::tcp;
+use thinair_emulator::{RohcChannel, fragmenting, with_mtu};
 
 /// What is wrong with a key.
 #[derive(Debug)]

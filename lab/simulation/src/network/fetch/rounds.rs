@@ -11,10 +11,10 @@ use thinair_wire::time::Instant;
 use super::fragmenting::Fragmenting;
 use super::party::Party;
 use super::{Close, END, Fetch};
-use thinair_emulator::Totals;
 use crate::network::ip::{Address, Socket};
 use crate::network::{Host, Network};
 use crate::streams::{Purpose, Streams};
+use thinair_emulator::Totals;
 
 /// The first port of a client.
 const FIRST_PORT: u16 = 40_000;
