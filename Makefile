@@ -53,8 +53,8 @@ help: ## this list
 
 demo: ## what header compression saves on a real capture; CAPTURE=FILE takes another one
 	@$(call heading,Building the command)
-	# Without what needs more than Rust.
-	cargo build --release --locked -p thinair-cli --no-default-features --features evaluations
+	# What the demo runs, and no more: a minute on two cores.
+	cargo build --profile demo --locked -p thinair-cli --no-default-features --features analyze
 	case $$CAPTURE in
 	'') CAPTURE=captures/coap_udp6_get_con.pcap ;;
 	/*) ;;
@@ -62,7 +62,7 @@ demo: ## what header compression saves on a real capture; CAPTURE=FILE takes ano
 	esac
 	$(call heading,Every packet compressed and decompressed)
 	mkdir -p "$$(dirname "$$REPORT")"
-	cargo run --quiet --release --locked -p thinair-cli --no-default-features --features evaluations -- analyze "$$CAPTURE" --html "$$REPORT"
+	cargo run --quiet --profile demo --locked -p thinair-cli --no-default-features --features analyze -- analyze "$$CAPTURE" --html "$$REPORT"
 	echo
 	echo "Report: $$PWD/$$REPORT"
 
@@ -72,8 +72,9 @@ test: ## set up, then run every test
 	tests/workspace/peers/setup-node '$(TARGET)/http-peers/node'
 	$(call heading,Tests)
 	# What tests print is shown: how many vectors there were, and what was skipped.
-	# The command is built with them, and run by those that run it: they would build it once more otherwise.
-	THINAIR='$(abspath $(TARGET))/debug/thinair' cargo test --workspace --locked -- --show-output
+	# Both commands are built with them, and run by those that run them: they would build them once more otherwise.
+	export THINAIR='$(abspath $(TARGET))/debug/thinair' THINAIR_LAB='$(abspath $(TARGET))/debug/thinair-lab'
+	cargo test --workspace --locked -- --show-output
 	cargo test --locked --quiet -p thinair-ule --features fast-crc --lib
 	$(call heading,Instructions of a packet)
 	scripts/instructions '$(TARGET)'
@@ -145,10 +146,10 @@ bench: ## time and instructions per packet, memory per context, what damage cost
 	cargo bench --locked -p thinair-ule --features fast-crc --bench throughput -- --quiet
 	$(call heading,Sealing; the tunnel beside a plain forwarder, as root)
 	cargo bench --locked -p thinair-tunnel --bench seal
-	cargo bench --locked -p thinair-tunnel --bench throughput
+	cargo bench --locked -p thinair-simulation --bench tunnel
 	$(call heading,Virtual time: events and exchanges a second; hops of CSMA-CA)
-	cargo bench --locked -p thinair-lab --bench events
-	cargo bench --locked -p thinair-lab --bench chains
+	cargo bench --locked -p thinair-simulation --bench events
+	cargo bench --locked -p thinair-simulation --bench chains
 	$(call heading,A CoAP server beside that of libcoap)
 	cargo bench --locked -p thinair-services --bench server -- 300000
 	$(MAKE) sizes

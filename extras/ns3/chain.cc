@@ -1,5 +1,5 @@
 // A file by TCP over hops of IEEE 802.15.4 in ns-3 (3.37, as in Debian's libns3-dev): the scenario of `chains`, a benchmark of
-// `thinair-lab`, which builds and runs this where that library is. 512 KiB over five hops in segments of 512 octets, one segment
+// `thinair-simulation`, which builds and runs this where that library is. 512 KiB over five hops in segments of 512 octets, one segment
 // under way, 6LoWPAN packets put together at every hop, nodes that sense one hop, BER 1e-5.
 //
 // Tells frames with their acknowledgments, seconds of the transfer, and seconds that the processor has worked for it.

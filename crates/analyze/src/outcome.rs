@@ -224,7 +224,7 @@ pub struct Traffic {
 /// What one scheme made of the packets.
 #[derive(Clone, Debug, Serialize)]
 pub struct Scheme {
-    /// `rohc-v1`, `coap-2015`, `coap`, `tcp`, `schc` or `6lowpan`.
+    /// `rohc-v1`, `coap`, `tcp`, `schc` or `6lowpan`.
     pub scheme: &'static str,
     /// `u`, `o` or `r`; none where a scheme has no modes.
     pub mode: Option<&'static str>,

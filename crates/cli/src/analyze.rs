@@ -13,7 +13,6 @@ mod text;
 mod unusable;
 pub(crate) mod words;
 
-use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -22,16 +21,17 @@ use clap::{Args, ValueEnum};
 use thinair_analyze::{
     Analysis, Billing, Loss, MOST_FLOWS, Outcome, SchemeSpec, Settings, Survey, more_contexts,
 };
-use thinair_report::{Numerals, Style};
+use thinair_report::Numerals;
 use thinair_rohc::profile::coap::Base;
-use thinair_rohc::{Channel, ChannelError, Mode, Ports, ProfileId, ProfileSet};
+use thinair_rohc::{Channel, Mode, Ports, ProfileId, ProfileSet};
 
 use self::advice::{Advice, MEGABYTE};
 use self::source::Captures;
-use crate::options::{ChannelOptions, CidOption};
+use crate::learn;
+use crate::options::{ChannelOptions, CidOption, MOST_BASES};
 use crate::packets::PacketOptions;
-use crate::rohc::learn;
-use crate::template;
+use crate::terminal::{print, style};
+use crate::values::is_stdio;
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 if every packet came back bit for bit; 1 if not, if a file cannot be read, or if no capture has \
@@ -129,9 +129,6 @@ impl Arguments {
 enum SchemeName {
     /// ROHC with the profiles of RFC 3095, RFC 3843 and RFC 4019: RTP, UDP, UDP-Lite, ESP and IP
     RohcV1,
-    /// rohc-v1 and the CoAP profile published in 2015
-    #[value(name = "coap-2015")]
-    Coap2015,
     /// rohc-v1 and profile `coap`
     Coap,
     /// coap and profile `tcp` (RFC 6846)
@@ -145,12 +142,7 @@ enum SchemeName {
 
 impl SchemeName {
     /// Those that are compared if none is named, as far as they apply.
-    const USUAL: [Self; 6] = [Self::RohcV1, Self::Coap2015, Self::Coap, Self::Tcp, Self::Schc, Self::Lowpan];
-
-    /// True if this build has its profiles.
-    fn is_built(self) -> bool {
-        self != Self::Coap2015 || ProfileId::Coap2015.is_built()
-    }
+    const USUAL: [Self; 5] = [Self::RohcV1, Self::Coap, Self::Tcp, Self::Schc, Self::Lowpan];
 
     /// The scheme in each of these modes, if it has modes; ROHC on a channel with these CIDs.
     fn specs(self, cids: &Channel, modes: &[Mode]) -> anyhow::Result<Vec<SchemeSpec>> {
@@ -161,7 +153,6 @@ impl SchemeName {
         };
         match self {
             Self::RohcV1 => rohc(ROHC_V1, &[]),
-            Self::Coap2015 => rohc("coap-2015", &[ProfileId::Coap2015]),
             Self::Coap => rohc("coap", &[ProfileId::Coap]),
             Self::Tcp => rohc("tcp", &[ProfileId::Coap, ProfileId::Tcp]),
             Self::Schc => Ok(vec![SchemeSpec::Schc]),
@@ -179,8 +170,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     };
     settings.bases = arguments.channel.bases()?;
-    if arguments.channel.coap_template.is_some() {
-        eprintln!("template {}", template::name(&settings.bases));
+    if let Some(name) = arguments.channel.template_name(&settings.bases) {
+        eprintln!("template {name}");
     }
     let (mut captures, dropped) = match &arguments.live.interface {
         Some(name) => {
@@ -227,11 +218,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn settings(arguments: &Arguments) -> Result<Settings, String> {
-    if arguments.files.iter().filter(|file| source::is_stdin(file)).count() > 1 {
+    if arguments.files.iter().filter(|file| is_stdio(file)).count() > 1 {
         return Err("standard input can be read only once".to_owned());
-    }
-    if arguments.schemes.iter().flatten().any(|name| !name.is_built()) {
-        return Err(ChannelError::NotBuilt(ProfileId::Coap2015).to_string());
     }
     let channel = arguments.channel.channel_with(arguments.channel.profiles.unwrap_or(ProfileSet::v1()))?;
     let mut settings = Settings::new(channel, &[]);
@@ -253,16 +241,13 @@ fn settings(arguments: &Arguments) -> Result<Settings, String> {
 /// Bases of profile `coap` that are learned from the captures, to be compared unless others, or schemes, are given.
 fn learned(arguments: &Arguments, survey: &Survey) -> anyhow::Result<Vec<Base>> {
     let options = &arguments.channel;
-    let is_asked =
-        arguments.schemes.is_none() && options.profiles.is_none() && options.coap_template.is_none();
+    let is_asked = arguments.schemes.is_none() && options.profiles.is_none() && options.template().is_none();
     let files = arguments.kept();
-    if !is_asked || !survey.has_coap() || files.is_empty() || files.iter().any(|file| source::is_stdin(file))
-    {
+    if !is_asked || !survey.has_coap() || files.is_empty() || files.iter().any(|file| is_stdio(file)) {
         return Ok(Vec::new());
     }
     let ports = options.coap_ports.unwrap_or(Ports::COAP);
-    let (bases, _) =
-        learn::bases(files, &arguments.packets, options.coap_checksum, ports, template::MOST_BASES)?;
+    let (bases, _) = learn::bases(files, &arguments.packets, options.coap_checksum, ports, MOST_BASES)?;
     Ok(bases.into_iter().map(|(base, _)| base).collect())
 }
 
@@ -290,8 +275,7 @@ fn schemes(arguments: &Arguments, settings: &Settings, survey: &Survey) -> anyho
         Some(mode) => vec![mode],
         None => vec![Mode::Unidirectional, Mode::Optimistic],
     };
-    let usual_names: Vec<_> = SchemeName::USUAL.into_iter().filter(|name| name.is_built()).collect();
-    let named = arguments.schemes.as_deref().unwrap_or(&usual_names);
+    let named = arguments.schemes.as_deref().unwrap_or(&SchemeName::USUAL);
     let mut specs = Vec::new();
     if arguments.channel.profiles.is_some() {
         let (name, channel, learned) = (ROHC_V1, *usual, false);
@@ -344,33 +328,6 @@ fn shown(arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> Strin
 fn advice(n: Numerals, arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> Advice {
     let paths: Vec<_> = arguments.kept().iter().map(|path| path.display().to_string()).collect();
     Advice::of(n, &arguments.channel, settings, outcome, &paths)
-}
-
-/// How to write to standard output; `plain_width` columns if that is no terminal.
-pub(crate) fn style(plain_width: usize) -> Style {
-    let stdout = io::stdout();
-    if !stdout.is_terminal() {
-        return Style::plain(plain_width);
-    }
-    let width =
-        terminal_size::terminal_size_of(&stdout).map_or(plain_width, |(width, _)| usize::from(width.0));
-    // https://no-color.org: set and not empty.
-    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    if no_color || dumb { Style::plain(width) } else { Style::color(width) }
-}
-
-/// Whoever reads may stop reading: that is no failure.
-pub(crate) fn print(text: &str) -> anyhow::Result<()> {
-    written(io::stdout().lock().write_all(text.as_bytes()))
-}
-
-/// The result of writing to standard output.
-fn written(result: io::Result<()>) -> anyhow::Result<()> {
-    match result.and_then(|()| io::stdout().flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("cannot write to standard output"),
-    }
 }
 
 fn verdict(arguments: &Arguments, outcome: &Outcome) -> ExitCode {

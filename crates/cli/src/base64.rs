@@ -1,7 +1,7 @@
 //! Octets in JSON.
 
 /// RFC 4648, section 4.
-pub(crate) fn base64(octets: &[u8]) -> String {
+pub fn base64(octets: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(octets.len().div_ceil(3) * 4);
     for chunk in octets.chunks(3) {

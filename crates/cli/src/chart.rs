@@ -11,9 +11,9 @@ use thinair_analyze::chart::{self, Chart, Choice, Octets};
 use thinair_report::{Cell, Column, Message, Sequence, Table};
 use thinair_rohc::Ports;
 
-use crate::analyze::source::is_stdin;
-use crate::analyze::{print, style};
 use crate::packets::PacketOptions;
+use crate::terminal::{print, style};
+use crate::values::is_stdio;
 
 /// Columns of the output when it does not go to a terminal.
 const PLAIN_WIDTH: usize = 110;
@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     choice.keep_tunnels = arguments.packets.outer;
     let name = arguments.file.display().to_string();
-    let read = match is_stdin(&arguments.file) {
+    let read = match is_stdio(&arguments.file) {
         true => chart::read(std::io::stdin().lock(), &choice),
         false => {
             chart::read(File::open(&arguments.file).with_context(|| format!("cannot open {name}"))?, &choice)

@@ -14,8 +14,6 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use thinair_coap::{Code, code};
 
-use crate::rohc::Usage;
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
     /// Fetch a resource
@@ -50,7 +48,7 @@ pub(crate) enum Task {
 }
 
 pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
-    let result = match task {
+    match task {
         Task::Get(arguments) => request::run(Code::GET, arguments),
         Task::Put(arguments) => request::run_with_body(Code::PUT, arguments),
         Task::Post(arguments) => request::run_with_body(Code::POST, arguments),
@@ -61,12 +59,5 @@ pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::Observe(arguments) => request::observe(arguments),
         Task::Discover(arguments) => request::discover(arguments),
         Task::Serve(arguments) => serve::run(arguments),
-    };
-    match result {
-        Err(error) if error.is::<Usage>() => {
-            eprintln!("thinair: {error:#}");
-            Ok(ExitCode::from(2))
-        }
-        result => result,
     }
 }

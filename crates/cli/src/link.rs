@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 #[cfg(target_os = "linux")]
-pub(crate) use run::advise;
+pub use run::advise;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
@@ -22,10 +22,10 @@ pub(crate) enum Task {
     #[command(after_long_help = run::EXIT_STATUS)]
     Run(Box<run::Arguments>),
     /// List the links that have a name, with the sources of their figures
-    #[command(after_long_help = crate::PLAIN_EXIT_STATUS)]
+    #[command(after_long_help = crate::help::PLAIN_EXIT_STATUS)]
     Presets(presets::Arguments),
     /// How many packets a transport stream carries, plain and compressed: equations, exact packing, padding
-    #[command(after_long_help = crate::PLAIN_EXIT_STATUS)]
+    #[command(after_long_help = crate::help::PLAIN_EXIT_STATUS)]
     Capacity(capacity::Arguments),
 }
 

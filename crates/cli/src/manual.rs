@@ -13,15 +13,17 @@ use anyhow::Context as _;
 use clap::{Args, Command, ValueHint};
 use clap_complete::Shell;
 
-/// Shells, and the place of their completions below a folder of data as `/usr/share` is one.
-const SHELLS: [(Shell, &str); 3] = [
-    (Shell::Bash, "bash-completion/completions/thinair"),
-    (Shell::Zsh, "zsh/site-functions/_thinair"),
-    (Shell::Fish, "fish/vendor_completions.d/thinair.fish"),
+/// Shells, and the place of their completions below a folder of data as `/usr/share` is one: folder, and what stands around
+/// the name of the command.
+const SHELLS: [(Shell, &str, &str); 3] = [
+    (Shell::Bash, "bash-completion/completions/", ""),
+    (Shell::Zsh, "zsh/site-functions/_", ""),
+    (Shell::Fish, "fish/vendor_completions.d/", ".fish"),
 ];
 
+/// Where to write, and the date of the pages.
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
+pub struct Arguments {
     /// Folder of data, such as /usr/local/share or ~/.local/share
     #[arg(value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     folder: PathBuf,
@@ -30,13 +32,18 @@ pub(crate) struct Arguments {
     date: String,
 }
 
-pub(crate) fn run(arguments: &Arguments, command: Command) -> anyhow::Result<ExitCode> {
+/// Writes the pages and completions of a command and its subcommands.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn run(arguments: &Arguments, command: Command) -> anyhow::Result<ExitCode> {
     let folder = &arguments.folder;
     let mut command = command.disable_help_subcommand(true);
-    for (shell, place) in SHELLS {
+    let name = command.get_name().to_owned();
+    for (shell, before, after) in SHELLS {
         let mut script = Vec::new();
-        clap_complete::generate(shell, &mut command, "thinair", &mut script);
-        write(&folder.join(place), &script)?;
+        clap_complete::generate(shell, &mut command, &name, &mut script);
+        write(&folder.join(format!("{before}{name}{after}")), &script)?;
     }
     command.build();
     pages(&command, None, arguments, &folder.join("man/man1"))?;

@@ -1,16 +1,27 @@
 //! Options that say what a ROHC channel is, the same in every command.
 
+use std::path::Path;
+#[cfg(feature = "templates")]
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use thinair_rohc::profile::coap::{Base, ChecksumMode};
+use thinair_rohc::profile::coap::Base;
+#[cfg(feature = "templates")]
+use thinair_rohc::profile::coap::ChecksumMode;
 use thinair_rohc::{
-    Channel, CidSpace, CompressorConfig, DecompressorConfig, Integrity, Ports, ProfileId, ProfileSet,
+    Channel, CidSpace, CompressorConfig, DecompressorConfig, Integrity, Mode, Ports, ProfileId, ProfileSet,
     Refresh, RtpDetection, Threshold,
 };
 use thinair_rohc::{CoapConfig, FormatPolicy};
 
+#[cfg(feature = "templates")]
 use crate::template;
+
+/// Bases that a packet of profile `coap` can name.
+pub(crate) const MOST_BASES: usize = 256;
+
+/// Blocks for extension headers, of each compressor and decompressor.
+pub(crate) const BLOCKS: usize = 256;
 
 /// Repetitions of a change, and values of a W-LSB window, unless others are given.
 const DEFAULT_REPETITIONS: u8 = 4;
@@ -18,6 +29,27 @@ const DEFAULT_WINDOW: u8 = 4;
 
 /// k_2/n_2 unless another one is given.
 const DEFAULT_STATIC_NACK: &str = "2/4";
+
+/// A mode by its letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeOption {
+    /// No feedback; contexts are refreshed periodically
+    U,
+    /// Feedback asks for refreshes
+    O,
+    /// Updates wait for acknowledgments
+    R,
+}
+
+impl ModeOption {
+    pub(crate) fn mode(self) -> Mode {
+        match self {
+            Self::U => Mode::Unidirectional,
+            Self::O => Mode::Optimistic,
+            Self::R => Mode::Reliable,
+        }
+    }
+}
 
 /// LARGE_CIDS by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -74,7 +106,7 @@ pub(crate) struct ChannelOptions {
     pub(crate) max_cid: Option<u16>,
     /// Profiles, separated by commas, as in v1,coap [default: v1,coap,tcp]
     ///
-    /// Names: rtp, udp, esp, ip, rtp-udp-lite, udp-lite, tcp, coap-2015 and coap; v1 stands for the first six.
+    /// Names: rtp, udp, esp, ip, rtp-udp-lite, udp-lite, tcp and coap; v1 stands for the first six.
     /// `uncompressed` is always there. Without this option `analyze` compares several sets.
     #[arg(long, value_name = "LIST", value_parser = profiles, help_heading = "Channel")]
     pub(crate) profiles: Option<ProfileSet>,
@@ -119,11 +151,28 @@ pub(crate) struct ChannelOptions {
     /// Template file for profile `coap`, the same at both ends
     ///
     /// It makes the first packets of flows small. `thinair rohc learn` makes one.
+    #[cfg(feature = "templates")]
     #[arg(long, value_name = "FILE", help_heading = "Channel")]
-    pub(crate) coap_template: Option<PathBuf>,
+    coap_template: Option<PathBuf>,
 }
 
 impl ChannelOptions {
+    /// The template file. A build without `templates` takes none.
+    pub(crate) fn template(&self) -> Option<&Path> {
+        #[cfg(feature = "templates")]
+        return self.coap_template.as_deref();
+        #[cfg(not(feature = "templates"))]
+        None
+    }
+
+    /// The name of the bases of the template file, which both ends compare.
+    pub(crate) fn template_name(&self, bases: &[Base]) -> Option<String> {
+        #[cfg(feature = "templates")]
+        return self.template().map(|_| template::name(bases));
+        #[cfg(not(feature = "templates"))]
+        None.filter(|_: &String| !bases.is_empty())
+    }
+
     /// The channel, with the default profiles if no others are asked for; or what contradicts itself, a usage error.
     pub(crate) fn channel(&self) -> Result<Channel, String> {
         self.channel_with(self.profiles.unwrap_or_default())
@@ -174,6 +223,7 @@ impl ChannelOptions {
     }
 
     /// The provisioned bases of the channel. It is an error if some are for another kind of channel.
+    #[cfg(feature = "templates")]
     pub(crate) fn bases(&self) -> anyhow::Result<Vec<Base>> {
         let Some(path) = &self.coap_template else { return Ok(Vec::new()) };
         let bases = template::read(path)?;
@@ -194,6 +244,12 @@ impl ChannelOptions {
             }
         }
         Ok(bases)
+    }
+
+    /// The provisioned bases of the channel: there is no file that could have them.
+    #[cfg(not(feature = "templates"))]
+    pub(crate) fn bases(&self) -> anyhow::Result<Vec<Base>> {
+        Ok(Vec::new())
     }
 
     /// The compressor of the channel. A refresh policy that is asked for holds in every mode.
@@ -257,7 +313,7 @@ impl ChannelOptions {
             ("coap-checksum", word(checksum.and_then(|checksum| checksum.to_possible_value())), false),
             ("coap-format", word(format.and_then(|format| format.to_possible_value())), false),
             ("coap-ports", self.coap_ports.map(|ports| listed(|port| ports.has(port))), false),
-            ("coap-template", self.coap_template.as_ref().map(|path| path.display().to_string()), true),
+            ("coap-template", self.template().map(|path| path.display().to_string()), true),
         ];
         let given = options
             .into_iter()
@@ -310,7 +366,8 @@ fn profiles(text: &str) -> Result<ProfileSet, String> {
             Some(profile) => named.push(profile),
             None if name == "v1" => named.extend(ProfileSet::v1().iter()),
             None => {
-                let known = ProfileId::ALL.map(ProfileId::name).join(", ");
+                let built = ProfileId::ALL.into_iter().filter(|profile| profile.is_built());
+                let known = built.map(ProfileId::name).collect::<Vec<_>>().join(", ");
                 return Err(format!("no profile `{name}`; there are {known}, and the set v1"));
             }
         }

@@ -10,10 +10,8 @@ mod conversion;
 mod decompress;
 mod dissect;
 mod files;
-pub(crate) mod learn;
+mod learn;
 mod summary;
-
-pub(crate) use conversion::ModeOption;
 
 use std::process::ExitCode;
 
@@ -36,35 +34,10 @@ pub(crate) enum Task {
 }
 
 pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
-    let result = match task {
+    match task {
         Task::Compress(arguments) => compress::run(arguments),
         Task::Decompress(arguments) => decompress::run(arguments),
         Task::Learn(arguments) => learn::run(arguments),
         Task::Dissect(arguments) => dissect::run(arguments),
-    };
-    match result {
-        Err(error) if error.is::<Usage>() => {
-            eprintln!("thinair: {error:#}");
-            Ok(ExitCode::from(2))
-        }
-        result => result,
     }
 }
-
-/// Options that contradict each other: exit status 2, as for those that clap refuses.
-#[derive(Debug)]
-pub(crate) struct Usage(String);
-
-impl Usage {
-    pub(crate) fn error(text: impl Into<String>) -> anyhow::Error {
-        Self(text.into()).into()
-    }
-}
-
-impl std::fmt::Display for Usage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Usage {}

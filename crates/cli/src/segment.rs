@@ -2,13 +2,9 @@
 
 mod proxy;
 
-pub(crate) use proxy::listen;
-
 use std::process::ExitCode;
 
 use clap::Subcommand;
-
-use crate::rohc::Usage;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
@@ -18,11 +14,5 @@ pub(crate) enum Task {
 
 pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
     let Task::Proxy(arguments) = task;
-    match proxy::run(arguments) {
-        Err(error) if error.is::<Usage>() => {
-            eprintln!("thinair: {error:#}");
-            Ok(ExitCode::from(2))
-        }
-        result => result.map(|()| ExitCode::SUCCESS),
-    }
+    proxy::run(arguments).map(|()| ExitCode::SUCCESS)
 }

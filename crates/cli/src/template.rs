@@ -30,6 +30,7 @@
 
 mod names;
 mod read;
+#[cfg(feature = "rohc")]
 mod write;
 
 use std::path::Path;
@@ -38,10 +39,8 @@ use anyhow::Context as _;
 use sha2::{Digest, Sha256};
 use thinair_rohc::profile::coap::{Base, TokenMode};
 
-pub(crate) use write::{is_writable, text};
-
-/// Bases that a packet can name.
-pub(crate) const MOST_BASES: usize = 256;
+#[cfg(feature = "rohc")]
+pub(crate) use write::text;
 
 /// Octets of the hash that make the name of a list.
 const NAME_OCTETS: usize = 8;
@@ -88,5 +87,5 @@ fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "rohc"))]
 mod tests;

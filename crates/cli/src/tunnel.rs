@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use thinair_tunnel::config::ConfigError;
 
-use crate::rohc::Usage;
+use crate::usage::Usage;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
@@ -45,12 +45,12 @@ pub(crate) enum Task {
     #[command(after_long_help = check::EXIT_STATUS)]
     Check(check::Arguments),
     /// Print a configuration with comments, to begin with
-    #[command(after_long_help = crate::PLAIN_EXIT_STATUS)]
+    #[command(after_long_help = crate::help::PLAIN_EXIT_STATUS)]
     Config(template::Arguments),
 }
 
 pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
-    let result = match task {
+    match task {
         Task::Run(arguments) => run::run(arguments),
         #[cfg(target_os = "linux")]
         Task::Up(arguments) => control::up(arguments),
@@ -62,15 +62,9 @@ pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::Keygen(arguments) => keygen::run(arguments),
         Task::Check(arguments) => check::run(arguments),
         Task::Config(arguments) => template::run(arguments),
-    };
-    match result {
-        Err(error)
-            if error.is::<Usage>()
-                || error.downcast_ref::<ConfigError>().is_some_and(|error| !error.may_pass()) =>
-        {
-            eprintln!("thinair: {error:#}");
-            Ok(ExitCode::from(2))
-        }
-        result => result,
     }
+    .map_err(|error| match error.downcast_ref::<ConfigError>() {
+        Some(wrong) if !wrong.may_pass() => Usage::error(format!("{error:#}")),
+        _ => error,
+    })
 }

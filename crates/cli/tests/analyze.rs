@@ -95,18 +95,8 @@ fn assert_rest_is_untouched(found: &Value, scheme: &Value) {
 }
 
 /// Every scheme for CoAP over IPv6, in order.
-const ALL: [&str; 10] = [
-    "rohc-v1/u",
-    "rohc-v1/o",
-    "coap-2015/u",
-    "coap-2015/o",
-    "coap/u",
-    "coap/o",
-    "coap-learned/u",
-    "coap-learned/o",
-    "schc",
-    "6lowpan",
-];
+const ALL: [&str; 8] =
+    ["rohc-v1/u", "rohc-v1/o", "coap/u", "coap/o", "coap-learned/u", "coap-learned/o", "schc", "6lowpan"];
 
 /// A scheme as `break_even` names it.
 fn id(scheme: &Value) -> String {
@@ -165,7 +155,7 @@ fn a_damaged_octet_is_noticed() {
 #[test]
 fn r_mode_is_compared_where_it_is_asked_for() {
     let found = json(&[SIX, "--mode", "r"]);
-    assert_eq!(ids(&found), ["rohc-v1/r", "coap-2015/r", "coap/r", "coap-learned/r", "schc", "6lowpan"]);
+    assert_eq!(ids(&found), ["rohc-v1/r", "coap/r", "coap-learned/r", "schc", "6lowpan"]);
     for scheme in found["totals"]["schemes"].as_array().unwrap() {
         assert_eq!(scheme["roundtrip_mismatches"], 0);
     }
@@ -294,7 +284,7 @@ fn schemes_are_chosen_by_name_each_once_and_in_order() {
     assert_eq!(ids(&json(&[SIX])), ALL);
     assert_eq!(chosen("6lowpan,coap"), ["6lowpan", "coap/u", "coap/o"]);
     assert_eq!(chosen("schc,schc"), ["schc"]);
-    let in_o_mode = ["rohc-v1/o", "coap-2015/o", "coap/o", "coap-learned/o", "schc", "6lowpan"];
+    let in_o_mode = ["rohc-v1/o", "coap/o", "coap-learned/o", "schc", "6lowpan"];
     assert_eq!(ids(&json(&[SIX, "--mode", "o"])), in_o_mode);
     for profiles in ["udp,coap", "v1,coap", "rtp-udp-lite,udp-lite,esp"] {
         assert_eq!(ids(&json(&[SIX, "--profiles", profiles])), ["rohc-v1/u", "rohc-v1/o"]);
@@ -309,7 +299,7 @@ fn the_best_mode_of_each_scheme_is_shown_and_all_of_them_are_where_that_is_asked
         let labels = table.lines().skip(1).take_while(|line| !line.is_empty());
         labels.map(|line| line.split("  ").next().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(rows(&[SIX]), ["rohc-v1 O", "coap-2015 O", "coap O", "coap-learned U", "schc", "6lowpan"]);
+    assert_eq!(rows(&[SIX]), ["rohc-v1 O", "coap O", "coap-learned U", "schc", "6lowpan"]);
     assert_eq!(rows(&[SIX, "--all"]).len(), ALL.len());
 }
 
@@ -327,7 +317,7 @@ fn tcp_and_more_contexts_are_compared_where_they_can_make_a_difference() {
 
 #[test]
 fn a_scheme_that_cannot_carry_ipv4_is_shown_only_where_it_is_asked_for() {
-    assert_eq!(ids(&json(&[ONE])), ALL[..9]);
+    assert_eq!(ids(&json(&[ONE])), ALL[..7]);
     let asked = json(&[ONE, "--schemes", "6lowpan"]);
     let scheme = &asked["totals"]["schemes"][0];
     assert_eq!(scheme["not_applicable"], asked["totals"]["packets"]);

@@ -225,7 +225,7 @@ pub trait CongestionControl {
 ///
 /// The default is FASOR with less dither where nothing is lost ([`FasorConfig::quick`]). It has the shortest mean exchange
 /// of those that neither collapse where 800 clients share 20 kbit/s nor send again too early where a round trip takes
-/// 25 s: RFC 7252 and CoCoA do both. `thinair paper run coap-latency` measures it; `docs/congestion.md` has the figures.
+/// 25 s: RFC 7252 and CoCoA do both. `thinair-lab paper run coap-latency` measures it; `docs/congestion.md` has the figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// RFC 7252, section 4.2.

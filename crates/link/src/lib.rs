@@ -64,6 +64,7 @@ pub mod preset;
 pub mod probability;
 pub mod random;
 pub mod reorder;
+#[cfg(feature = "rohctunnel16")]
 mod rohc_tunnel16;
 
 pub use airtime::{Airtime, LoRa, Ofdm, Rate};

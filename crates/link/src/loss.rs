@@ -3,6 +3,7 @@
 use crate::gilbert_elliott::GilbertElliott;
 use crate::probability::Probability;
 use crate::random::Random;
+#[cfg(feature = "rohctunnel16")]
 use crate::rohc_tunnel16::Counter;
 
 /// What decides on the loss of packets.
@@ -23,6 +24,7 @@ pub enum LossModel<'a> {
     /// 1.6.0 has it. 125 for a bit error rate of 10^-3.
     ///
     /// The counter then begins with what the packet had beyond that, and counts the whole packet once more.
+    #[cfg(feature = "rohctunnel16")]
     RohcTunnel16 {
         /// 1 / (8 * the bit error rate).
         octets: u32,
@@ -38,6 +40,7 @@ pub struct Loss<'a> {
     is_bad: bool,
     /// The number of the next packet.
     next: u64,
+    #[cfg(feature = "rohctunnel16")]
     counter: Counter,
 }
 
@@ -46,16 +49,23 @@ impl<'a> Loss<'a> {
     pub fn new(model: LossModel<'a>, mut random: Random) -> Self {
         let is_bad = match model {
             LossModel::Bursts(chain) => chain.starts_bad(&mut random),
-            LossModel::None
-            | LossModel::Random(_)
-            | LossModel::Pattern(_)
-            | LossModel::Listed(_)
-            | LossModel::RohcTunnel16 { .. } => false,
+            _ => false,
         };
-        Self { model, random, is_bad, next: 0, counter: Counter::default() }
+        Self {
+            model,
+            random,
+            is_bad,
+            next: 0,
+            #[cfg(feature = "rohctunnel16")]
+            counter: Counter::default(),
+        }
     }
 
     /// Whether the next packet, of `len` octets, is lost.
+    #[cfg_attr(
+        not(feature = "rohctunnel16"),
+        expect(unused_variables, reason = "one model alone asks for it")
+    )]
     pub fn takes_next(&mut self, len: usize) -> bool {
         let number = self.next;
         self.next += 1;
@@ -73,6 +83,7 @@ impl<'a> Loss<'a> {
                 place.is_some_and(|place| pattern[place as usize])
             }
             LossModel::Listed(numbers) => numbers.contains(&number),
+            #[cfg(feature = "rohctunnel16")]
             LossModel::RohcTunnel16 { octets } => self.counter.drops(len as u64, u64::from(octets)),
         }
     }

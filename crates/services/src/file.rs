@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read as _};
 
 /// Why a file is not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub enum Refusal {
     /// It may not be read or written.
     Forbidden,
     /// It is not there, or not below the folder.
@@ -38,7 +38,10 @@ impl From<&io::Error> for Refusal {
 }
 
 /// The octets of a file, `most` of them at most.
-pub(crate) fn read(file: File, metadata: &Metadata, most: usize) -> Result<Vec<u8>, Refusal> {
+///
+/// # Errors
+/// The file has more octets, or cannot be read.
+pub fn read(file: File, metadata: &Metadata, most: usize) -> Result<Vec<u8>, Refusal> {
     if metadata.len() > most as u64 {
         return Err(Refusal::TooLarge);
     }

@@ -10,18 +10,14 @@
 #[cfg(target_os = "linux")]
 pub mod coap;
 #[cfg(target_os = "linux")]
-mod end;
+pub mod end;
 #[cfg(target_os = "linux")]
-mod file;
+pub mod file;
 #[cfg(target_os = "linux")]
-pub mod http;
-#[cfg(all(target_os = "linux", feature = "http3"))]
-pub mod http3;
+pub mod name;
 #[cfg(target_os = "linux")]
-mod name;
-#[cfg(target_os = "linux")]
-mod resolve;
+pub mod resolve;
 #[cfg(target_os = "linux")]
 pub mod segment;
 #[cfg(target_os = "linux")]
-mod wait;
+pub mod wait;

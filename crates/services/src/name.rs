@@ -10,7 +10,7 @@ const DEEPEST: usize = 32;
 
 /// The name of a file or folder: every segment is a name by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Name {
+pub struct Name {
     path: PathBuf,
     segments: Vec<String>,
     /// It ends with an empty segment, as in `/folder/`.
@@ -20,7 +20,7 @@ pub(crate) struct Name {
 impl Name {
     /// The name that these segments are, without percent-encoding. Nothing if it cannot be one: an empty segment before the last, one that begins with
     /// a dot, has a slash or a zero in it, or is not UTF-8.
-    pub(crate) fn of<'s>(path: impl IntoIterator<Item = &'s [u8]>) -> Option<Self> {
+    pub fn of<'s>(path: impl IntoIterator<Item = &'s [u8]>) -> Option<Self> {
         let mut segments = Vec::new();
         let mut is_folder = false;
         for segment in path {
@@ -46,39 +46,41 @@ impl Name {
     }
 
     /// For the system; `.` for the root.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(crate) fn is_folder(&self) -> bool {
+    /// True if it ends with an empty segment, as in `/folder/`.
+    pub fn is_folder(&self) -> bool {
         self.is_folder
     }
 
     /// The last segment; nothing for the root.
-    pub(crate) fn last(&self) -> &str {
+    pub fn last(&self) -> &str {
         self.segments.last().map_or("", String::as_str)
     }
 
     /// The folder in which it is.
-    pub(crate) fn above(&self) -> &Path {
+    pub fn above(&self) -> &Path {
         match self.path.parent() {
             Some(above) if !above.as_os_str().is_empty() => above,
             _ => Path::new("."),
         }
     }
 
-    pub(crate) fn segments(&self) -> &[String] {
+    /// The segments of the path, in order.
+    pub fn segments(&self) -> &[String] {
         &self.segments
     }
 
     /// As the target of a link, without the last slash.
-    pub(crate) fn target(&self) -> String {
+    pub fn target(&self) -> String {
         self.segments.iter().map(|segment| format!("/{}", escaped(segment))).collect()
     }
 }
 
 /// A segment in a URI: what is not unreserved there is encoded. RFC 3986, section 2.3.
-pub(crate) fn escaped(segment: &str) -> String {
+pub fn escaped(segment: &str) -> String {
     let mut text = String::with_capacity(segment.len());
     for octet in segment.bytes() {
         if octet.is_ascii_alphanumeric() || b"-._~".contains(&octet) {

@@ -9,9 +9,14 @@ use crate::wait::{Waiting, Woken};
 
 /// Why there are no addresses.
 #[derive(Debug)]
-pub(crate) enum ResolveError {
+pub enum ResolveError {
     /// The name is not known, or cannot be asked for: as in the URI, and in the words of the system.
-    Unknown { host: String, why: String },
+    Unknown {
+        /// The host as in the URI.
+        host: String,
+        /// The words of the system.
+        why: String,
+    },
     /// A signal has come meanwhile.
     Interrupted,
     /// The system has no room for files or threads.
@@ -25,11 +30,10 @@ impl From<thinair_os::Error> for ResolveError {
 }
 
 /// Addresses in the order in which they are to be tried, at least one. The order is the system's (RFC 6724).
-pub(crate) fn resolve(
-    host: &Host,
-    port: u16,
-    waiting: &mut Waiting<'_>,
-) -> Result<Vec<SocketAddr>, ResolveError> {
+///
+/// # Errors
+/// See [`ResolveError`].
+pub fn resolve(host: &Host, port: u16, waiting: &mut Waiting<'_>) -> Result<Vec<SocketAddr>, ResolveError> {
     let refused = |why: String| ResolveError::Unknown { host: host.to_string(), why };
     let name = match host {
         Host::V4(address) => return Ok(vec![(*address, port).into()]),

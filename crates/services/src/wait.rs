@@ -13,7 +13,7 @@ const FILE: u64 = 1;
 
 /// Why waiting is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Woken {
+pub enum Woken {
     /// The file is ready, or its point in time has come; perhaps neither.
     Look,
     /// A signal asks for the end.
@@ -22,19 +22,21 @@ pub(crate) enum Woken {
     TimeLimit,
 }
 
-pub(crate) struct Waiting<'s> {
+/// What is waited for, beside a signal and the end of the time for all of it.
+pub struct Waiting<'s> {
     event_loop: EventLoop,
     signals: Option<&'s Signals>,
     /// Until when all of it has to be done.
-    pub(crate) deadline: Option<Instant>,
+    pub deadline: Option<Instant>,
     ready: Vec<u64>,
 }
 
 impl<'s> Waiting<'s> {
-    pub(crate) fn new(
-        signals: Option<&'s Signals>,
-        deadline: Option<Instant>,
-    ) -> Result<Self, thinair_os::Error> {
+    /// Nothing is waited for yet but a signal, if signals are given, and the deadline.
+    ///
+    /// # Errors
+    /// The system has no room for files.
+    pub fn new(signals: Option<&'s Signals>, deadline: Option<Instant>) -> Result<Self, thinair_os::Error> {
         let event_loop = EventLoop::new(std::time::Duration::ZERO)?;
         if let Some(signals) = signals {
             event_loop.add(signals, SIGNALS)?;
@@ -43,22 +45,35 @@ impl<'s> Waiting<'s> {
     }
 
     /// From now on it is this file that is waited for. It goes when it is closed.
-    pub(crate) fn add(&self, file: impl AsFd) -> Result<(), thinair_os::Error> {
+    ///
+    /// # Errors
+    /// The system has no room for another file to wait for.
+    pub fn add(&self, file: impl AsFd) -> Result<(), thinair_os::Error> {
         self.add_for(file, Interest::Reading)
     }
 
-    /// The same, and says what for.
-    pub(crate) fn add_for(&self, file: impl AsFd, what: Interest) -> Result<(), thinair_os::Error> {
+    /// From now on it is this file that is waited for, until it is ready for `what`.
+    ///
+    /// # Errors
+    /// The system has no room for another file to wait for.
+    pub fn add_for(&self, file: impl AsFd, what: Interest) -> Result<(), thinair_os::Error> {
         self.event_loop.add_for(file, FILE, what)
     }
 
-    /// Whether room to write is waited for, too.
-    pub(crate) fn change(&self, file: impl AsFd, writing: bool) -> Result<(), thinair_os::Error> {
+    /// Waits for room to write, too, or no longer.
+    ///
+    /// # Errors
+    /// The file is not waited for.
+    pub fn change(&self, file: impl AsFd, writing: bool) -> Result<(), thinair_os::Error> {
         let interest = if writing { Interest::ReadingAndWriting } else { Interest::Reading };
         self.event_loop.change(file, FILE, interest)
     }
 
-    pub(crate) fn wait(&mut self, until: Option<Instant>) -> Result<Woken, thinair_os::Error> {
+    /// Waits until the file is ready, `until`, the deadline, or a signal.
+    ///
+    /// # Errors
+    /// The system does not wait.
+    pub fn wait(&mut self, until: Option<Instant>) -> Result<Woken, thinair_os::Error> {
         let until = match (until, self.deadline) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
@@ -77,7 +92,10 @@ impl<'s> Waiting<'s> {
 
     /// Does what cannot be waited for in another way in a thread of its own. If it is interrupted the thread goes on by
     /// itself, and what it finds is dropped.
-    pub(crate) fn elsewhere<T: Send + 'static>(
+    ///
+    /// # Errors
+    /// The system has no room for files or threads.
+    pub fn elsewhere<T: Send + 'static>(
         &mut self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<Result<T, Woken>, thinair_os::Error> {

@@ -1,5 +1,5 @@
 //! Prints instructions of one call for each row of the paper `coap-delay`, as the lines of
-//! `crates/papers/src/coap_delay/instructions.csv`.
+//! `lab/papers/src/coap_delay/instructions.csv`.
 //!
 //! For `qemu-system-arm -M mps2-an386 -icount shift=10`, which lets each instruction take 1,024 ns of virtual time.
 //! SysTick counts 25 MHz of that time, so that its ticks tell instructions, give or take one. A real processor has other
@@ -21,7 +21,7 @@ use thinair_rohc::{Compressor, CompressorStorage, Decompressor, DecompressorConf
 
 use exchange::{BLOCKS, CONTEXTS, Case, ROOM};
 
-#[path = "../../../crates/papers/src/coap_delay/exchange.rs"]
+#[path = "../../../lab/papers/src/coap_delay/exchange.rs"]
 mod exchange;
 
 /// Templates of CoAP messages: four for each context.

@@ -1,4 +1,4 @@
-//! `thinair paper run coap-tunnel-rtt`: libcoap through tunnels that are processes of their own, and that nothing is left
+//! `thinair-lab paper run coap-tunnel-rtt`: libcoap through tunnels that are processes of their own, and that nothing is left
 //! behind.
 //!
 //! Needs root, libcoap's programs and tcpdump; without them the tests say so and are skipped. Times are printed, and not
@@ -33,7 +33,7 @@ fn start(folder: &Path) -> Child {
         .args([
             "--foreground",
             LIMIT,
-            &common::command(),
+            &common::laboratory(),
             "paper",
             "run",
             "coap-tunnel-rtt",

@@ -10,18 +10,18 @@ use std::process::Command;
 /// Columns and lines of a screen.
 const SCREEN: (&str, usize) = ("100", 40);
 
-/// The command, its words, and both of its helps.
+/// A program, the words of a command, and both of its helps.
 struct Help {
+    program: &'static str,
     path: Vec<String>,
     short: String,
     long: String,
 }
 
 impl Help {
-    fn of(thinair: &str, path: &[String]) -> Self {
+    fn of((program, file): (&'static str, &str), path: &[String]) -> Self {
         let run = |option: &str| {
-            let output =
-                Command::new(thinair).args(path).arg(option).env("COLUMNS", SCREEN.0).output().unwrap();
+            let output = Command::new(file).args(path).arg(option).env("COLUMNS", SCREEN.0).output().unwrap();
             assert!(
                 output.status.success(),
                 "{path:?} {option}: {}",
@@ -29,11 +29,11 @@ impl Help {
             );
             String::from_utf8(output.stdout).unwrap()
         };
-        Self { path: path.to_vec(), short: run("-h"), long: run("--help") }
+        Self { program, path: path.to_vec(), short: run("-h"), long: run("--help") }
     }
 
     fn name(&self) -> String {
-        ["thinair".to_owned()].into_iter().chain(self.path.clone()).collect::<Vec<_>>().join(" ")
+        [self.program.to_owned()].into_iter().chain(self.path.clone()).collect::<Vec<_>>().join(" ")
     }
 
     /// Returns the names of subcommands.
@@ -48,20 +48,27 @@ impl Help {
     }
 }
 
-/// Every command, the first one that of the program.
+/// Every command of both programs.
 fn helps() -> Vec<Help> {
-    fn walk(thinair: &str, path: &[String], all: &mut Vec<Help>) {
-        let help = Help::of(thinair, path);
+    fn walk(program: (&'static str, &str), path: &[String], all: &mut Vec<Help>) {
+        let help = Help::of(program, path);
         let commands = help.commands();
         all.push(help);
         for command in commands {
-            walk(thinair, &[path, &[command]].concat(), all);
+            walk(program, &[path, &[command]].concat(), all);
         }
     }
     let mut all = Vec::new();
-    walk(&common::command(), &[], &mut all);
+    walk(("thinair", &common::command()), &[], &mut all);
+    walk(("thinair-lab", &common::laboratory()), &[], &mut all);
     let names: BTreeSet<_> = all.iter().map(Help::name).collect();
-    for known in ["thinair analyze", "thinair rohc compress", "thinair tunnel run", "thinair coap observe"] {
+    for known in [
+        "thinair analyze",
+        "thinair rohc compress",
+        "thinair tunnel run",
+        "thinair coap observe",
+        "thinair-lab paper run",
+    ] {
         assert!(names.contains(known), "{names:?}");
     }
     all

@@ -1,4 +1,4 @@
-//! `thinair serve` with clients of others, and `thinair fetch` with servers of others: curl and Python's server by HTTP, the
+//! `thinair-lab serve` with clients of others, and `thinair-lab fetch` with servers of others: curl and Python's server by HTTP, the
 //! `spdy` of npm by SPDY/3.1, aioquic by HTTP/3, libcoap by CoAP.
 //!
 //! All on loopback, at free ports. Where one of the others is missing, the test says what it skips. No process outlives its
@@ -23,7 +23,7 @@ const LIMIT: &str = "90";
 /// The command. The environment may name one that is built already.
 fn thinair() -> &'static str {
     static COMMAND: OnceLock<String> = OnceLock::new();
-    COMMAND.get_or_init(common::command)
+    COMMAND.get_or_init(common::laboratory)
 }
 
 /// More than windows and buffers hold, in which every part is different.

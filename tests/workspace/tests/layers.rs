@@ -8,7 +8,11 @@
 
 mod common;
 
-use common::{metadata, text};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use common::{metadata, root, text};
 use serde_json::Value;
 
 /// The layer of every crate, those that are still to come included. A crate that is not here fails the test.
@@ -16,7 +20,6 @@ const LAYERS: &[(&str, u8)] = &[
     ("thinair-wire", 0),
     ("thinair-rohc", 1),
     ("thinair-coap", 1),
-    ("thinair-http", 1),
     ("thinair-lowpan", 1),
     ("thinair-ule", 1),
     ("thinair-segment", 1),
@@ -26,13 +29,21 @@ const LAYERS: &[(&str, u8)] = &[
     ("thinair-report", 2),
     ("thinair-analyze", 3),
     ("thinair-tunnel", 3),
-    ("thinair-lab", 3),
+    ("thinair-emulator", 3),
     ("thinair-services", 3),
-    ("thinair-papers", 4),
     ("thinair-cli", 5),
+    // The laboratory: above all of the product, so that nothing of the product can depend on it.
+    ("thinair-http", 6),
+    ("thinair-http-services", 7),
+    ("thinair-simulation", 7),
+    ("thinair-papers", 8),
+    ("thinair-lab", 9),
     // Nobody depends on the tests of the workspace.
-    ("thinair-tests", 6),
+    ("thinair-tests", 10),
 ];
+
+/// Crates of `make demo`.
+const MOST_OF_DEMO: usize = 60;
 
 /// Crates of this workspace, and only they, are named so.
 const PREFIX: &str = "thinair-";
@@ -49,6 +60,44 @@ fn arrows_between_crates_point_down() {
     let complaints: Vec<_> =
         arrows().into_iter().filter_map(|(from, to, arrow)| complaint(&from, &to, arrow)).collect();
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
+
+#[test]
+fn the_product_does_not_know_the_laboratory() {
+    let root = root();
+    let folder = |package: &Value| {
+        let manifest = Path::new(&text(package, "manifest_path")).to_owned();
+        manifest.strip_prefix(&root).unwrap().iter().next().unwrap().to_owned()
+    };
+    let packages = packages();
+    let within = |house: &str| -> Vec<_> {
+        packages.iter().filter(|p| folder(p) == house).map(|package| text(package, "name")).collect()
+    };
+    let (product, laboratory) = (within("crates"), within("lab"));
+    assert!(product.contains(&"thinair-cli".to_owned()) && laboratory.contains(&"thinair-lab".to_owned()));
+    for (from, to, arrow) in arrows() {
+        let is_wrong = product.contains(&from) && laboratory.contains(&to);
+        assert!(!is_wrong, "{from} is of the product, and {to} of the laboratory ({arrow:?})");
+    }
+    let highest = product.iter().filter_map(|name| layer(name)).max();
+    for name in laboratory {
+        assert!(layer(&name) > highest, "{name} is not above the product");
+    }
+}
+
+/// The crates of `make demo`, counted as `cargo tree -e normal --prefix none | sort -u | wc -l` does.
+#[test]
+fn the_demo_is_built_of_few_crates() {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--locked", "-p", "thinair-cli", "--no-default-features", "--features", "analyze"])
+        .args(["-e", "normal", "--prefix", "none"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let tree = String::from_utf8(output.stdout).unwrap();
+    let crates: BTreeSet<_> = tree.lines().collect();
+    assert!(crates.len() <= MOST_OF_DEMO, "{} crates: {crates:#?}", crates.len());
 }
 
 #[test]
@@ -71,6 +120,8 @@ fn an_arrow_that_points_up_or_sideways_is_told() {
         ("thinair-new", "thinair-wire", Dev),
         ("thinair-cli", "thinair-tests", Normal),
         ("thinair-cli", "thinair-new", Normal),
+        ("thinair-cli", "thinair-simulation", Normal),
+        ("thinair-tunnel", "thinair-simulation", Dev),
     ];
     for (from, to, arrow) in refused {
         assert!(complaint(from, to, arrow).is_some(), "{from} -> {to}, {arrow:?}");
@@ -78,6 +129,7 @@ fn an_arrow_that_points_up_or_sideways_is_told() {
     let taken = [
         ("thinair-rohc", "thinair-wire", Normal),
         ("thinair-cli", "thinair-wire", Build),
+        ("thinair-lab", "thinair-cli", Normal),
         ("thinair-capture", "thinair-report", Dev),
     ];
     for (from, to, arrow) in taken {

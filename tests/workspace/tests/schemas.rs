@@ -132,7 +132,7 @@ fn schemas_are_strict_and_describe_every_key() {
 #[test]
 fn outputs_are_what_the_schemas_say() {
     let schemas = schemas();
-    let outputs = Outputs::collect(&common::command());
+    let outputs = Outputs::collect(&common::command(), &common::laboratory());
     let mut missing = Vec::new();
     for (name, schema) in &schemas {
         let Some(documents) = outputs.documents.get(name) else {
@@ -238,7 +238,7 @@ fn columns_of_flows_are_explained() {
 
 #[test]
 fn columns_of_the_log_of_a_link_are_explained() {
-    let Some(run) = outputs::link(&common::command()) else { return };
+    let Some(run) = outputs::link(&common::command(), &common::laboratory()) else { return };
     let columns: BTreeSet<_> = run.log.lines().next().unwrap().split(',').map(str::to_owned).collect();
     assert_eq!(columns, explained("`thinair link run --log`"));
 }

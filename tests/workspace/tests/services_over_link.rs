@@ -1,4 +1,4 @@
-//! `thinair fetch` and `thinair serve` between two kernels over the link of `thinair link run`, beside the same in virtual
+//! `thinair-lab fetch` and `thinair-lab serve` between two kernels over the link of `thinair link run`, beside the same in virtual
 //! time: every packet of the one has as many octets as that of the other.
 //!
 //! Needs network namespaces and TUN; where they are missing, the test says so and is skipped. Times are printed, and not
@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use thinair_lab::network::fetch::{Close, Fetch, Fetched, Service, TcpOptions};
 use thinair_link::Side;
 use thinair_link::preset::ZIGBEE_20K;
+use thinair_simulation::network::fetch::{Close, Fetch, Fetched, Service, TcpOptions};
 
 /// What is fetched, and how kernels and we are set for it.
 struct Case {
     fetch: Fetch,
     service: &'static str,
-    /// Of `thinair fetch`.
+    /// Of `thinair-lab fetch`.
     options: &'static [&'static str],
 }
 
@@ -97,7 +97,7 @@ fn folder() -> PathBuf {
     folder
 }
 
-/// What the link has carried, and what `thinair fetch` told. Where there are cookies, one is fetched before.
+/// What the link has carried, and what `thinair-lab fetch` told. Where there are cookies, one is fetched before.
 fn measured(thinair: &str, folder: &Path, case: &Case) -> (Sizes, Value) {
     let TcpOptions { timestamps, sack, window_scaling, cookie } = case.fetch.options;
     let set = [("timestamps", timestamps), ("sack", sack), ("window_scaling", window_scaling)];
@@ -106,12 +106,12 @@ fn measured(thinair: &str, folder: &Path, case: &Case) -> (Sizes, Value) {
     let (service, octets, options) = (case.service, case.fetch.octets, case.options.join(" "));
     let scheme = if service == "coap" { "coap" } else { "http" };
     let fetch =
-        format!("$THINAIR fetch --service {service} {scheme}://10.9.0.2:8080/{octets} --json {options}");
+        format!("$THINAIR_LAB fetch --service {service} {scheme}://10.9.0.2:8080/{octets} --json {options}");
     let before = if cookie.is_some() { format!("{fetch} >cookie.json; sleep 1;") } else { String::new() };
     let script = format!(
         "set -e
         for setting in {sysctls}; do sysctl -qw $setting; ip netns exec $THINAIR_B sysctl -qw $setting; done
-        ip netns exec $THINAIR_B $THINAIR serve --service {service} --bind 10.9.0.2:8080 --trust-addresses served 2>serving & serves=$!
+        ip netns exec $THINAIR_B $THINAIR_LAB serve --service {service} --bind 10.9.0.2:8080 --trust-addresses served 2>serving & serves=$!
         trap 'kill -INT $serves; wait $serves' EXIT
         until grep -q serving serving; do sleep 0.05; done
         {before}
@@ -125,6 +125,7 @@ fn measured(thinair: &str, folder: &Path, case: &Case) -> (Sizes, Value) {
         .args(link)
         .args(["--", "bash", "-c", &script])
         .env("THINAIR", thinair)
+        .env("THINAIR_LAB", common::laboratory())
         .current_dir(folder)
         .output()
         .unwrap();

@@ -67,6 +67,7 @@ fn last_exchange(name: &str, thinair: &str, script: &str) -> Exchange {
             ])
             .args(["--", "bash", "-c", script])
             .env("THINAIR", thinair)
+            .env("THINAIR_LAB", common::laboratory())
             .current_dir(&folder)
             .output()
             .unwrap();
@@ -130,11 +131,11 @@ fn http_with_fast_open_takes_six() {
             ip netns exec $namespace sh -c 'cd /proc/sys/net/ipv4
                 echo 3 >tcp_fastopen; echo 0 >tcp_timestamps; echo 0 >tcp_sack'
         done
-        ip netns exec $THINAIR_B $THINAIR serve --service iot-http --bind 10.9.0.2:8080 objects >&2 & server=$!
+        ip netns exec $THINAIR_B $THINAIR_LAB serve --service iot-http --bind 10.9.0.2:8080 objects >&2 & server=$!
         trap 'kill $server' EXIT
         sleep 1
         for i in 1 2; do
-            $THINAIR fetch --service iot-http --quick-ack http://10.9.0.2:8080/10 --output fetched
+            $THINAIR_LAB fetch --service iot-http --quick-ack http://10.9.0.2:8080/10 --output fetched
             cmp fetched objects/10
             sleep 1
         done";

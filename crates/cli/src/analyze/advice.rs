@@ -2,13 +2,10 @@
 
 use std::fmt::Write as _;
 use std::net::Ipv6Addr;
-use std::path::Path;
 
 use thinair_analyze::{Outcome, Recommendation, Settings};
 use thinair_report::Numerals;
 use thinair_rohc::{CidSpace, ProfileId, ProfileSet};
-use thinair_tunnel::config::{self, Surroundings};
-use thinair_tunnel::mtu::Budget;
 
 use super::words;
 use crate::options::ChannelOptions;
@@ -185,6 +182,12 @@ fn month(n: Numerals, settings: &Settings, best: &Recommendation) -> String {
     text
 }
 
+/// Carriers of tunnels: name, URL of each end, and octets around a packet that is alone in its datagram or frame, sealed.
+const CARRIERS: [(&str, [&str; 2], usize); 2] = [
+    ("UDP over IPv4", ["udp://:7000", "udp://HOST:7000"], 48),
+    ("a serial line", ["serial:///dev/ttyS0"; 2], 17),
+];
+
 /// A tunnel over one carrier, with the packets of the captures in it.
 struct Tunnel {
     name: &'static str,
@@ -200,17 +203,12 @@ struct Tunnel {
 impl Tunnel {
     fn all(outcome: &Outcome, best: &Recommendation) -> Vec<Self> {
         let addresses = ["10.9.0.1/30", "10.9.0.2/30"];
-        let carriers = [
-            ("UDP over IPv4", ["udp://:7000", "udp://HOST:7000"], "udp://192.0.2.1:7000"),
-            ("a serial line", ["serial:///dev/ttyS0"; 2], "serial:///dev/ttyS0"),
-        ];
-        let tunnel = |(name, [a, b], example): (_, [_; 2], _)| {
-            let overhead = tunnel_overhead(example)?;
+        let tunnel = |(name, [a, b], overhead): (_, [_; 2], _)| {
             let octets = best.bytes_out + overhead as u64 * outcome.totals.packets;
             let saved_ratio = 1.0 - octets as f64 / best.bytes_in.max(1) as f64;
-            Some(Self { name, ends: [(a, addresses[0]), (b, addresses[1])], overhead, octets, saved_ratio })
+            Self { name, ends: [(a, addresses[0]), (b, addresses[1])], overhead, octets, saved_ratio }
         };
-        carriers.into_iter().filter_map(tunnel).collect()
+        CARRIERS.into_iter().map(tunnel).collect()
     }
 }
 
@@ -224,24 +222,6 @@ fn in_tunnels(n: Numerals, tunnels: &[Tunnel]) -> String {
         format!("{}: {} octets around each packet, {change}", tunnel.name, tunnel.overhead)
     };
     tunnels.iter().map(part).collect::<Vec<_>>().join("; ")
-}
-
-/// Octets that a tunnel over this carrier puts around each packet, if each is alone in its datagram or frame.
-fn tunnel_overhead(url: &str) -> Option<usize> {
-    let mut settings = config::Settings::new();
-    for (section, key, value) in
-        [("carrier", "url", url), ("security", "key", "sat.key"), ("inside", "tun", "thinair0")]
-    {
-        settings.set(section, key, key, value);
-    }
-    let surroundings = Surroundings {
-        runtime: None,
-        state: Path::new("/").to_owned(),
-        templates: &|_| Ok(Vec::new()),
-        resolve: &config::system_resolver,
-    };
-    let plan = config::plan(&settings, &surroundings).ok()?;
-    Some(Budget::of(&plan).ok()?.overhead())
 }
 
 /// Options of `thinair rohc compress` and `decompress`: the recommended ones, and those that `analyze` was given.
@@ -317,5 +297,37 @@ fn quoted(path: &str) -> String {
     match path.chars().all(|c| is_plain(c) || c == '=') && !path.starts_with('-') {
         true => path.to_owned(),
         false => format!("'{}'", path.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(all(test, feature = "tunnel"))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::path::Path;
+
+    use thinair_tunnel::config::{self, Surroundings};
+    use thinair_tunnel::mtu::Budget;
+
+    use super::*;
+
+    #[test]
+    fn a_tunnel_puts_so_many_octets_around_a_packet() {
+        for (name, [_, url], overhead) in CARRIERS {
+            let url = url.replace("HOST", "192.0.2.1");
+            let mut settings = config::Settings::new();
+            for (section, key, value) in
+                [("carrier", "url", &*url), ("security", "key", "sat.key"), ("inside", "tun", "thinair0")]
+            {
+                settings.set(section, key, key, value);
+            }
+            let surroundings = Surroundings {
+                runtime: None,
+                state: Path::new("/").to_owned(),
+                templates: &|_| Ok(Vec::new()),
+                resolve: &config::system_resolver,
+            };
+            let plan = config::plan(&settings, &surroundings).unwrap();
+            assert_eq!(Budget::of(&plan).unwrap().overhead(), overhead, "{name}");
+        }
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn print(outcome: &Outcome) -> anyhow::Result<()> {
         written.map_err(io::Error::from).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
     // A failed write is not tried again.
     let _ = out.into_parts();
-    super::written(written)
+    crate::terminal::written(written)
 }
 
 /// Indents by two spaces a level, as far as values do not stand on one line.

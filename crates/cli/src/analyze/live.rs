@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::coap::options::time;
+use crate::values::time;
 
 /// Octets of the largest capture that is kept: 256 MiB. A link of 1 Mbit/s fills it in 35 minutes.
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "live", target_os = "linux"))]
 const MOST_OCTETS: u64 = 256 * 1024 * 1024;
 
 #[derive(Args, Debug)]
@@ -43,20 +43,22 @@ impl LiveOptions {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "live", target_os = "linux"))]
 pub(super) use self::linux::capture;
 
 /// Captures on an interface.
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(feature = "live", target_os = "linux")))]
 pub(super) fn capture(
     _: &LiveOptions,
     _: &str,
     _: &thinair_analyze::Settings,
 ) -> anyhow::Result<(std::fs::File, u64)> {
-    anyhow::bail!("capturing on an interface works on Linux only; capture with tcpdump and give the file")
+    anyhow::bail!(
+        "capturing on an interface works on Linux only, in a build with the feature `live`; capture with tcpdump and give the file"
+    )
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "live", target_os = "linux"))]
 mod linux {
     use std::fs::File;
     use std::io::{BufWriter, Seek as _, Write as _};
@@ -71,6 +73,7 @@ mod linux {
     use thinair_wire::time::Instant;
 
     use super::{Duration, LiveOptions, MOST_OCTETS};
+    use crate::analyze::source::temporary_file;
     use crate::analyze::words::{self, counted};
 
     /// Time between two tables.
@@ -168,7 +171,7 @@ mod linux {
         fn create(options: &LiveOptions, header: Header) -> anyhow::Result<Self> {
             let file = match &options.write {
                 Some(path) => File::options().read(true).write(true).create(true).truncate(true).open(path),
-                None => tempfile::tempfile(),
+                None => temporary_file(),
             };
             let file = file.with_context(|| match &options.write {
                 Some(path) => format!("cannot create {}", path.display()),

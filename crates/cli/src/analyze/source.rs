@@ -1,24 +1,25 @@
 //! Where captures come from: files and standard input, with a progress bar where somebody may be waiting.
 
+use std::collections::hash_map::RandomState;
 use std::fs::File;
-use std::io::{self, IsTerminal, Seek};
-use std::path::{Path, PathBuf};
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::io::{self, Seek};
+use std::path::PathBuf;
 
 use anyhow::Context;
-use indicatif::{ProgressBar, ProgressStyle};
 use thinair_analyze::{Analysis, Settings, Survey};
+
+use crate::progress::{self, ProgressBar};
+use crate::values::is_stdio;
 
 /// Octets from which on reading takes long enough to show it.
 const LARGE: u64 = 8 * 1024 * 1024;
 
-pub(crate) fn is_stdin(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
 /// Captures that are open. A wrong name is reported at once, not after minutes.
 pub(crate) struct Captures {
     files: Vec<(String, File)>,
-    bar: ProgressBar,
+    /// For captures that take long.
+    bar: Option<ProgressBar>,
     /// Octets of all readings before the one that goes on.
     before: u64,
 }
@@ -31,20 +32,20 @@ impl Captures {
         let mut files = Vec::new();
         for path in paths {
             let name = path.display().to_string();
-            let file = match is_stdin(path) {
+            let file = match is_stdio(path) {
                 true => spooled().context("cannot keep standard input")?,
                 false => File::open(path).with_context(|| format!("cannot open {name}"))?,
             };
             files.push((name, file));
         }
         let total: u64 = files.iter().filter_map(|(_, file)| Some(file.metadata().ok()?.len())).sum();
-        Ok(Self { files, bar: progress_bar(total * READINGS), before: 0 })
+        Ok(Self { files, bar: bar(total * READINGS), before: 0 })
     }
 
     /// One capture that is open.
     pub(crate) fn of(name: &str, file: File) -> Self {
         let total = file.metadata().map_or(0, |metadata| metadata.len());
-        Self { files: vec![(name.to_owned(), file)], bar: progress_bar(total * READINGS), before: 0 }
+        Self { files: vec![(name.to_owned(), file)], bar: bar(total * READINGS), before: 0 }
     }
 
     /// The first reading.
@@ -60,7 +61,9 @@ impl Captures {
     /// The second reading.
     pub(crate) fn analyze(mut self, analysis: &mut Analysis) -> anyhow::Result<()> {
         self.each(|name, file, progress| analysis.read(name, file, progress))?;
-        self.bar.finish_and_clear();
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
         Ok(())
     }
 
@@ -72,7 +75,9 @@ impl Captures {
             let mut latest = 0;
             let mut progress = |octets| {
                 latest = octets;
-                self.bar.set_position(self.before + octets);
+                if let Some(bar) = &self.bar {
+                    bar.set_position(self.before + octets);
+                }
             };
             read(name, file, &mut progress).with_context(|| name.clone())?;
             self.before += latest;
@@ -81,23 +86,27 @@ impl Captures {
     }
 }
 
+/// A file without a name, for this process alone, which goes when it is closed.
+pub(super) fn temporary_file() -> io::Result<File> {
+    let random = RandomState::new().build_hasher().finish();
+    let path = std::env::temp_dir().join(format!("thinair-{random:016x}"));
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
 /// Standard input in a file without a name, as a pipe cannot be read twice.
 fn spooled() -> io::Result<File> {
-    let mut file = tempfile::tempfile()?;
+    let mut file = temporary_file()?;
     io::copy(&mut io::stdin().lock(), &mut file)?;
     file.rewind()?;
     Ok(file)
 }
 
-fn progress_bar(total: u64) -> ProgressBar {
-    if total <= LARGE || !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(total);
-    let style =
-        ProgressStyle::with_template("{wide_bar} {decimal_bytes} of {decimal_total_bytes}, {eta} left");
-    match style {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
+fn bar(total: u64) -> Option<ProgressBar> {
+    (total > LARGE).then(|| progress::bar(total, progress::OCTETS))
 }

@@ -418,7 +418,7 @@ mod tests {
             analysis.read(name, File::open(path).unwrap(), |_| ()).unwrap();
         }
         let outcome = analysis.finish();
-        assert_eq!(outcome.totals.schemes.len(), 8);
+        assert_eq!(outcome.totals.schemes.len(), 6);
         let text = report(&settings, &outcome, Extent::All, MOST_FLOWS, &Style::plain(80));
         let (_, tables) = text.split_once("\nSchemes\n").unwrap();
         let (tables, _) = tables.split_once("\nROHC v1 in U-mode").unwrap();

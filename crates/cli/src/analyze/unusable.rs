@@ -4,7 +4,8 @@ use thinair_analyze::Outcome;
 use thinair_analyze::outcome::Input;
 use thinair_capture::LinkType;
 
-use super::words::{counted, reasons};
+use super::words::counted;
+use crate::records::reasons;
 
 /// A line for each capture without an IP packet.
 pub(super) fn lines(outcome: &Outcome) -> Vec<String> {

@@ -1,11 +1,11 @@
 //! What was found, in sentences.
 
-use std::collections::BTreeMap;
-
 use thinair_analyze::Settings;
 use thinair_analyze::outcome::{Flow, Input, LateWait, Outcome, Scheme};
 use thinair_report::Numerals;
 use thinair_rohc::Integrity;
+
+use crate::records::reasons;
 
 const N: Numerals = Numerals::TERMINAL;
 
@@ -13,7 +13,6 @@ const N: Numerals = Numerals::TERMINAL;
 pub(crate) fn name(scheme: &Scheme) -> String {
     let family = match scheme.scheme {
         "rohc-v1" => "ROHC v1",
-        "coap-2015" => "ROHC with CoAP (2015)",
         "coap" => "ROHC with CoAP",
         "coap-learned" => "ROHC with CoAP and learned bases",
         "tcp" => "ROHC with CoAP and TCP",
@@ -223,13 +222,6 @@ pub(crate) fn input(input: &Input) -> String {
 pub(crate) fn endings(outcome: &Outcome) -> Vec<String> {
     let ended = |input: &Input| Some(format!("{}: {}", input.path, input.ended_by.as_ref()?));
     outcome.inputs.iter().filter_map(ended).collect()
-}
-
-/// `truncated 3, not_ip 1`.
-pub(crate) fn reasons(reasons: &BTreeMap<&'static str, u64>) -> String {
-    let parts: Vec<_> =
-        reasons.iter().map(|(name, count)| format!("{name} {}", N.integer((*count).into()))).collect();
-    parts.join(", ")
 }
 
 /// A line for each of the first packets that did not come back.

@@ -6,7 +6,7 @@ use thinair_coap::link_format::links;
 use thinair_report::{Cell, Column, Table};
 
 use super::names;
-use crate::analyze::{print, style};
+use crate::terminal::{print, style};
 
 /// Columns of the output when it does not go to a terminal.
 const PLAIN_WIDTH: usize = 120;

@@ -161,8 +161,8 @@ pub(crate) fn code_name(code: Code) -> &'static str {
     }
 }
 
-/// A code and its name.
-pub(crate) fn code(code: Code) -> String {
+/// A code and its name, as in `4.04 Not Found`.
+pub fn code(code: Code) -> String {
     format!("{code} {}", code_name(code)).trim_end().to_owned()
 }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use thinair_coap::congestion::{Algorithm, FasorConfig, Transmission};
 use thinair_coap::{BlockSize, Config, Limits, OptionList, Policy, Timing, Tokens, Uri, number};
-use thinair_wire::time::span;
 
 use super::names::{self, Value};
+use crate::values::time;
 
 /// Options of a request that are asked for in another way.
 const TAKEN: &[(u16, &str)] = &[
@@ -169,13 +169,6 @@ impl RequestOptions {
         self.option.iter().for_each(|(number, value)| options.push(*number, &value.0));
         options
     }
-}
-
-/// A number and its unit.
-pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    span(text)
-        .filter(|time| !time.is_zero() && *time <= Duration::from_secs(366 * 86_400))
-        .ok_or_else(|| "expected a number above 0 with us, ms, s, min or h, as in 1.5s".to_owned())
 }
 
 fn factor(text: &str) -> Result<u16, String> {

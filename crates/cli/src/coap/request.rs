@@ -8,7 +8,8 @@ use clap::Args;
 use thinair_coap::{Code, Uri};
 
 use super::names;
-use super::options::{RequestOptions, time};
+use super::options::RequestOptions;
+use crate::values::time;
 
 pub(super) const EXIT_STATUS: &str = "\
 Standard output gets the payload and nothing else; with a payload of text, and on a terminal, it ends with a new line.\n\n\
@@ -89,13 +90,13 @@ pub(super) struct Ask<'a> {
 
 impl WithBody {
     fn payload(&self) -> anyhow::Result<Vec<u8>> {
-        use crate::rohc::Usage;
+        use crate::usage::Usage;
         use std::io::Read as _;
         let Some(file) = &self.file else {
             return Ok(self.payload.clone().unwrap_or_default().into_bytes());
         };
         let mut octets = Vec::new();
-        let read = match crate::analyze::source::is_stdin(file) {
+        let read = match crate::values::is_stdio(file) {
             true => std::io::stdin().lock().read_to_end(&mut octets).map(|_| ()),
             false => std::fs::read(file).map(|read| octets = read),
         };

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use thinair_coap::congestion::Algorithm;
 
-use crate::rohc::Usage;
+use crate::usage::Usage;
 
 /// Default port of CoAP, over UDP and TCP (RFC 7252, section 6.1; RFC 8323, section 8.1).
 const PORT: u16 = 5683;
@@ -83,15 +83,8 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let result = serve(arguments);
-    match result {
-        Err(error) if error.is::<Usage>() => {
-            eprintln!("thinair: {error:#}");
-            Ok(ExitCode::from(2))
-        }
-        Err(error) => Err(error),
-        Ok(()) => Ok(ExitCode::SUCCESS),
-    }
+    serve(arguments)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Elsewhere there is none.
@@ -152,7 +145,7 @@ fn serve(arguments: &Arguments) -> anyhow::Result<()> {
             statistics.client_errors + statistics.server_errors
         );
     }
-    crate::analyze::print(&text).context("print what was done")
+    crate::terminal::print(&text).context("print what was done")
 }
 
 /// Logs to standard error: RUST_LOG says what, or --verbose how much.

@@ -7,12 +7,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
-use thinair_lab::{Stack, header_cycle};
+use thinair_emulator::{Stack, header_cycle};
 use thinair_report::{Cell, Column, Document, Section, Table};
 use thinair_rohc::Refresh;
 use thinair_ule::capacity::{Cost, Encapsulation, Filling, Flow, Headers, cost, most_padded};
 
-use crate::analyze::{print, style};
+use crate::terminal::{print, style};
 
 /// Version of the answer as JSON.
 const SCHEMA: &str = "thinair.capacity/1";

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use thinair_lab::emulator::{fragmenting, mtu, with_mtu};
+use thinair_emulator::{fragmenting, mtu, with_mtu};
 use thinair_link::preset::{self, presets};
 use thinair_link::{
     Airtime, BitErrorModel, CoDelConfig, Direction, Discipline, Duplex, GilbertElliott, IdleWake, Integrity,
@@ -87,13 +87,6 @@ pub(super) struct LinkOptions {
     /// Lose the frames that have a 1 in this file of digits 0 and 1; after its end it begins again
     #[arg(long, hide_short_help = true, value_name = "FILE", conflicts_with_all = ["loss", "loss_ab", "loss_ba", "burst"], help_heading = "Errors")]
     loss_trace: Option<PathBuf>,
-    /// Lose a packet whenever 1/(8 * RATE) octets were sent, as the tunnel of rohc-lib 1.6.0 does
-    #[arg(
-        hide_short_help = true,
-        long, value_name = "RATE", value_parser = error_rate, help_heading = "Errors",
-        conflicts_with_all = ["loss", "loss_ab", "loss_ba", "burst", "loss_trace"]
-    )]
-    rohctunnel16: Option<Probability>,
     /// Bit error rate, 0 to 1, as in 1e-4
     #[arg(long, hide_short_help = true, value_name = "RATE", value_parser = error_rate, help_heading = "Errors")]
     ber: Option<Probability>,
@@ -157,21 +150,16 @@ impl LinkOptions {
         }
         direction.idle_wake = self.idle_wake.or(direction.idle_wake);
         direction.framing.overhead = self.overhead.unwrap_or(direction.framing.overhead);
-        match (loss, self.burst, self.rohctunnel16) {
-            (Some(loss), None, _) => direction.loss = LossModel::Random(loss),
-            (Some(loss), Some(burst), _) => {
+        match (loss, self.burst) {
+            (Some(loss), None) => direction.loss = LossModel::Random(loss),
+            (Some(loss), Some(burst)) => {
                 let bursts = GilbertElliott::bursts(loss, burst).map_err(
                     |_| "--burst is too short for so much loss: more frames would be lost in a row",
                 )?;
                 direction.loss = LossModel::Bursts(bursts);
             }
-            (None, Some(_), _) => return Err("--burst says how frames are lost, --loss how many".to_owned()),
-            (None, None, Some(rate)) => {
-                let octets = 1.0 / (8.0 * rate.as_f64());
-                direction.loss = LossModel::RohcTunnel16 { octets: octets.min(f64::from(u32::MAX)) as u32 };
-                direction.loss_unit = thinair_link::LossUnit::Packet;
-            }
-            (None, None, None) => {}
+            (None, Some(_)) => return Err("--burst says how frames are lost, --loss how many".to_owned()),
+            (None, None) => {}
         }
         if let Some(trace) = trace {
             direction.loss = LossModel::Pattern(trace);
@@ -288,12 +276,6 @@ mod tests {
     }
 
     #[test]
-    fn the_counter_of_the_tunnel_has_125_octets_at_a_thousandth() {
-        let asked = asked("--rohctunnel16 1e-3").unwrap();
-        assert_eq!(asked.model.a_to_b.loss, LossModel::RohcTunnel16 { octets: 125 });
-    }
-
-    #[test]
     fn what_makes_no_sense_is_refused() {
         for wrong in [
             "--preset zigbee",
@@ -306,7 +288,7 @@ mod tests {
             "--deliver-damaged",
             "--mtu 8",
             "--idle-wake 5",
-            "--loss 1 --rohctunnel16 1e-3",
+            "--rohctunnel16 1e-3",
         ] {
             assert!(asked(wrong).is_err(), "{wrong}");
         }

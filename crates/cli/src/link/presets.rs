@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use thinair_link::preset::{Preset, presets};
 use thinair_link::{Airtime, Direction, Duplex};
 
-use crate::analyze::print;
+use crate::terminal::print;
 
 const SCHEMA: &str = "thinair.link-presets/1";
 

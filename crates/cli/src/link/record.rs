@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use thinair_capture::{ETHERTYPE_ROHC, LinkType, Timestamp, Writer};
-use thinair_lab::emulator::Passage;
+use thinair_emulator::Passage;
 use thinair_wire::time::Instant;
 
 use super::run::Arguments;

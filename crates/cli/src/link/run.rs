@@ -9,13 +9,13 @@ use clap::Args;
 
 use super::model::{LinkOptions, span};
 use crate::options::ChannelOptions;
-use crate::rohc::ModeOption;
+use crate::options::ModeOption;
 
 #[cfg(target_os = "linux")]
 mod linux;
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::advise;
+pub use linux::advise;
 #[cfg(target_os = "linux")]
 pub(super) use linux::ended;
 

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use thinair_lab::emulator::{Ends, Engine, Lateness, Report, RohcChannel, Totals};
+use thinair_emulator::{Ends, Engine, Lateness, Report, RohcChannel, Totals};
 use thinair_link::{DropReason, Duplex, Side};
 use thinair_report::{Cell, Column, Numerals, Table};
 use thinair_rohc::ProfileId;
 
 use super::model::Asked;
 use super::run::Arguments;
-use crate::analyze::{print as print_text, style};
+use crate::terminal::{print as print_text, style};
 
 const SCHEMA: &str = "thinair.link/1";
 

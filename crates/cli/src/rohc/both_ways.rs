@@ -11,8 +11,9 @@ use thinair_rohc::{DecompressError, Endpoint, packet};
 use super::compress::{Packets, ROOM, refusal};
 use super::conversion::{Arguments, Settings};
 use super::decompress::packet_of;
-use super::files::{Clock, Framing, Input, Output, REBUILT_ROOM, side_of, unreadable};
+use super::files::{Framing, Output, REBUILT_ROOM, side_of};
 use super::summary::{CompressSummary, DecompressSummary};
+use crate::records::{Clock, Input, unreadable};
 
 /// The ends of the link, side A first.
 struct Ends([Endpoint<'static>; 2]);

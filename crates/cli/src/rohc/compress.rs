@@ -8,11 +8,13 @@ use thinair_capture::{Record, Skip, Timestamp};
 use thinair_rohc::{CompressError, Compressor, CompressorMemory, Decompressor, DecompressorMemory, Mode};
 use thinair_wire::header::chain::NotIp;
 
-use super::Usage;
 use super::both_ways;
-use super::conversion::{Arguments, BLOCKS, Command, Settings};
-use super::files::{Clock, FeedbackInput, Input, MAX_PACKET_LEN, Output, drain_feedback, unreadable};
+use super::conversion::{Arguments, Command, Settings};
+use super::files::{FeedbackInput, MAX_PACKET_LEN, Output, drain_feedback};
 use super::summary::CompressSummary;
+use crate::options::BLOCKS;
+use crate::records::{Clock, Input, unreadable};
+use crate::usage::Usage;
 
 pub(super) const EXIT_STATUS: &str = "\
 Records without an IP packet are counted by reason and passed over.

@@ -4,19 +4,16 @@
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Mode, ProfileId};
 
-use super::Usage;
 use super::files::{self, Framing};
-use crate::options::ChannelOptions;
+use crate::options::{ChannelOptions, ModeOption};
 use crate::packets::PacketOptions;
-use crate::template;
-
-/// Blocks for extension headers, of each compressor and decompressor of these commands.
-pub(super) const BLOCKS: usize = 256;
+use crate::usage::Usage;
+use crate::values::is_stdio;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -85,27 +82,6 @@ impl Leniency {
     }
 }
 
-/// A mode by its letter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ModeOption {
-    /// No feedback; contexts are refreshed periodically
-    U,
-    /// Feedback asks for refreshes
-    O,
-    /// Updates wait for acknowledgments
-    R,
-}
-
-impl ModeOption {
-    pub(crate) fn mode(self) -> Mode {
-        match self {
-            Self::U => Mode::Unidirectional,
-            Self::O => Mode::Optimistic,
-            Self::R => Mode::Reliable,
-        }
-    }
-}
-
 /// Which of the two commands the options are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Command {
@@ -152,20 +128,20 @@ impl Arguments {
             ));
         }
         self.refuse_equal_files()?;
-        if files::is_stdio(&self.output) && io::stdout().is_terminal() {
+        if is_stdio(&self.output) && io::stdout().is_terminal() {
             return Err(Usage::error(
                 "OUT is `-`, and standard output is a terminal, to which no capture is written; give a file, or `| \
                  COMMAND`",
             ));
         }
         let framing = if self.ethertype || self.both_ways { Framing::RohcInEthernet } else { Framing::Rohc };
-        if self.channel.coap_template.is_some() && !channel.profiles().has(ProfileId::Coap) {
+        if self.channel.template().is_some() && !channel.profiles().has(ProfileId::Coap) {
             return Err(Usage::error(
                 "--coap-template is for profile coap; name it in --profiles, as in v1,coap",
             ));
         }
         let bases = self.channel.bases()?;
-        let template = self.channel.coap_template.as_ref().map(|_| template::name(&bases));
+        let template = self.channel.template_name(&bases);
         Ok(Settings { channel, mode: self.mode.mode(), framing, bases, template })
     }
 
@@ -189,7 +165,7 @@ impl Arguments {
         let written = [2, 3];
         for (i, (name, path)) in named.iter().enumerate() {
             let Some(path) = path else { continue };
-            if name.starts_with("--") && files::is_stdio(path) {
+            if name.starts_with("--") && is_stdio(path) {
                 return Err(Usage::error(format!("{name} takes the name of a file, not `-`")));
             }
             for (other_name, other) in &named[i + 1..] {

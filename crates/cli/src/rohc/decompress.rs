@@ -7,9 +7,11 @@ use thinair_rohc::{DecompressError, Decompressor, DecompressorMemory, packet};
 
 use super::both_ways;
 use super::compress::is_writable;
-use super::conversion::{Arguments, BLOCKS, Command, Settings};
-use super::files::{Clock, Framing, Input, Output, REBUILT_ROOM, drain_feedback, name, unreadable};
+use super::conversion::{Arguments, Command, Settings};
+use super::files::{Framing, Output, REBUILT_ROOM, drain_feedback};
 use super::summary::DecompressSummary;
+use crate::options::BLOCKS;
+use crate::records::{Clock, Input, name, unreadable};
 
 pub(super) const EXIT_STATUS: &str = "\
 Packets that cannot be decompressed are counted by reason and left out: a file whose first records are missing \

@@ -19,11 +19,11 @@ use thinair_rohc::{
     Format, Mode, ProfileId,
 };
 
-use super::Usage;
-use super::conversion::{BLOCKS, Leniency};
-use super::files::{Clock, Input, REBUILT_ROOM, unreadable};
-use super::summary::Tally;
-use crate::options::ChannelOptions;
+use super::conversion::Leniency;
+use super::files::REBUILT_ROOM;
+use crate::options::{BLOCKS, ChannelOptions};
+use crate::records::{Clock, Input, Tally, unreadable};
+use crate::usage::Usage;
 
 /// Version of the objects that `--json` prints.
 const SCHEMA: &str = "thinair.rohc.dissect/1";

@@ -2,27 +2,24 @@
 //! from one to the other.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use thinair_analyze::Side;
-use thinair_capture::{ETHERTYPE_ROHC, LinkType, MAX_WRITTEN_LEN, Reader, Timestamp, Writer};
+use thinair_capture::{ETHERTYPE_ROHC, LinkType, MAX_WRITTEN_LEN, Timestamp, Writer};
 use thinair_rohc::feedback::MAX_ELEMENT;
 use thinair_rohc::{Compressor, Decompressor, Instant, packet};
 
-use super::summary::{FeedbackCounts, Tally};
+use super::summary::FeedbackCounts;
+use crate::records::{Input, name, unreadable};
+use crate::values::is_stdio;
 
 /// The longest packet that is taken: what fits in a record that is written, with room for a larger header.
 pub(super) const MAX_PACKET_LEN: usize = MAX_WRITTEN_LEN - 1_024;
 
 /// Octets that a header may grow by when it is rebuilt. More than any context can hold.
 pub(super) const REBUILT_ROOM: usize = 65_536;
-
-/// Whether a path stands for standard input or output.
-pub(super) fn is_stdio(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
 
 /// Whether two paths lead to one regular file, which may not exist yet.
 pub(super) fn is_same(a: &Path, b: &Path) -> bool {
@@ -50,51 +47,6 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
         let name = path.file_name().ok_or(error)?;
         Ok(folder.unwrap_or(Path::new(".")).canonicalize()?.join(name))
     })
-}
-
-/// How messages call an input or output.
-pub(super) fn name(path: &Path, stdio: &str) -> String {
-    if is_stdio(path) { stdio.to_owned() } else { path.display().to_string() }
-}
-
-/// A capture that is read.
-pub(super) struct Input {
-    pub(super) name: String,
-    pub(super) reader: Reader<Box<dyn Read>>,
-}
-
-impl Input {
-    pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
-        let name = name(path, "standard input");
-        let read: Box<dyn Read> = if is_stdio(path) {
-            Box::new(io::stdin())
-        } else {
-            Box::new(File::open(path).with_context(|| format!("cannot open {name}"))?)
-        };
-        let reader = Reader::new(read).with_context(|| format!("cannot read {name}"))?;
-        Ok(Self { name, reader })
-    }
-}
-
-/// Passes over a record that cannot be read, with a note on the first one; fails if the file itself cannot be.
-pub(super) fn unreadable(
-    name: &str,
-    error: thinair_capture::Error,
-    skipped: &mut Tally,
-) -> anyhow::Result<()> {
-    if matches!(error, thinair_capture::Error::Io { .. }) {
-        return Err(error).with_context(|| format!("cannot read {name}"));
-    }
-    let record = match error {
-        thinair_capture::Error::Truncated { record, .. }
-        | thinair_capture::Error::Malformed { record, .. } => record,
-        _ => 0,
-    };
-    if skipped.add("unreadable", record) == 1 {
-        let after = if error.ends_reading() { "what comes before it is used" } else { "passed over" };
-        eprintln!("note: {name}: {error}; {after}");
-    }
-    Ok(())
 }
 
 /// What the records of a file that is written hold.
@@ -167,17 +119,6 @@ fn address(side: Side) -> [u8; 6] {
 pub(super) fn side_of(frame: &[u8]) -> Option<Side> {
     let source = frame.get(6..12)?;
     [Side::A, Side::B].into_iter().find(|side| address(*side) == source)
-}
-
-/// The time of records as the engines want it: it never goes back, though times in real captures do.
-#[derive(Debug, Default)]
-pub(super) struct Clock(Instant);
-
-impl Clock {
-    pub(super) fn at(&mut self, time: Timestamp) -> Instant {
-        self.0 = self.0.max(Instant::from_nanos(time.as_nanos()));
-        self.0
-    }
 }
 
 /// Feedback that a file holds for the compressor.

@@ -1,39 +1,27 @@
 //! `thinair rohc learn`: a template file for flows like those of a capture.
 
-mod merge;
-
-use std::collections::HashMap;
 use std::io::{ErrorKind, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
 use thinair_rohc::Ports;
 use thinair_rohc::profile::coap::Base;
-use thinair_rohc::{
-    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Integrity, ProfileId, ProfileSet,
-    Refresh,
-};
-use thinair_wire::header::protocol;
 
-use self::merge::{First, Flow, merged};
-use super::Usage;
-use super::conversion::BLOCKS;
-use super::files::{Clock, Input, is_same, is_stdio, unreadable};
-use super::summary::Tally;
-use crate::options::{ChecksumOption, coap_ports};
+use super::files::is_same;
+use crate::learn::bases;
+use crate::options::{ChecksumOption, MOST_BASES, coap_ports};
 use crate::packets::PacketOptions;
-use crate::template::{self, MOST_BASES};
+use crate::template;
+use crate::usage::Usage;
+use crate::values::is_stdio;
 
 pub(super) const EXIT_STATUS: &str = "\
 Both ends of a channel are given the file with --coap-template: then the first packet of a flow says only what it \
 differs in. Read it before you use it, and take out what will not come again.
 
 Exit status: 0 the file is written; 1 a file cannot be read or written, or there is no CoAP in the captures; 2 usage.";
-
-/// Octets that a packet may grow by when it is compressed.
-const ROOM: usize = 1_024;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -91,119 +79,4 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     eprintln!("learned  {} bases, template {}", list.len(), template::name(&list));
     Ok(ExitCode::SUCCESS)
-}
-
-/// At most `most` bases for flows like those of some captures, each with a comment, and the number of those left out.
-pub(crate) fn bases(
-    captures: &[PathBuf],
-    packets: &PacketOptions,
-    checksum: ChecksumOption,
-    ports: Ports,
-    most: usize,
-) -> anyhow::Result<(Vec<(Base, String)>, usize)> {
-    let mut flows = Vec::new();
-    for capture in captures {
-        flows.extend(learn(capture, packets, checksum, ports)?);
-    }
-    let learned = merged(flows, most);
-    let bases = learned.iter().take(most).map(|learned| (learned.to_base(), learned.comment())).collect();
-    Ok((bases, learned.len().saturating_sub(most)))
-}
-
-/// The flows of a capture, each with the base that a compressor has learned.
-fn learn(
-    capture: &Path,
-    packets: &PacketOptions,
-    checksum: ChecksumOption,
-    ports: Ports,
-) -> anyhow::Result<Vec<Flow>> {
-    let channel = channel(checksum)?;
-    let mut config = CompressorConfig::new(channel);
-    config.refresh = Refresh::Off;
-    config.coap.ports = ports;
-    let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));
-    let mut input = Input::open(capture)?;
-    let mut unpack = packets.unpack().map_err(Usage::error)?;
-    let (mut clock, mut skipped, mut rohc) = (Clock::default(), Tally::default(), Vec::new());
-    let mut seen: HashMap<Ends, Seen> = HashMap::new();
-    while let Some(record) = input.reader.next_record() {
-        let record = match record {
-            Ok(record) => record,
-            Err(error) => {
-                unreadable(&input.name, error, &mut skipped)?;
-                continue;
-            }
-        };
-        let Ok(packet) = unpack.network_packet(&record) else { continue };
-        let Some(ends) = Ends::of(packet) else { continue };
-        rohc.resize(packet.len() + ROOM, 0);
-        let Ok(compressed) = compressor.compress(clock.at(record.time), packet, &mut rohc) else { continue };
-        if compressed.profile == ProfileId::Coap {
-            let message = packet.get(ends.coap_at()..).unwrap_or_default();
-            let first = || Seen { packets: 0, is_coap: true, first: First::of(message) };
-            seen.entry(ends).or_insert_with(first).packets += 1;
-        } else if let Some(seen) = seen.get_mut(&ends) {
-            // Taken for CoAP at first.
-            seen.is_coap = false;
-        }
-    }
-    let name = capture.file_name().map_or_else(|| input.name.clone(), |name| name.display().to_string());
-    let bases = compressor.learned_bases();
-    let known = bases.filter_map(|base| Some((base, seen.get(&Ends::of_base(&base))?)));
-    let flows = known.filter(|(base, seen)| seen.is_coap && template::is_writable(base));
-    Ok(flows.filter_map(|(base, seen)| Flow::new(&base, seen.packets, &seen.first, &name)).collect())
-}
-
-/// Large CIDs, so that hardly ever a flow gives way to another.
-fn channel(checksum: ChecksumOption) -> anyhow::Result<Channel> {
-    let profiles = ProfileSet::v1().with(ProfileId::Coap)?;
-    let channel = Channel::new(CidSpace::Large, CidSpace::Large.highest(), profiles)?;
-    Ok(channel.with_integrity_below(match checksum {
-        ChecksumOption::Carry => Integrity::None,
-        ChecksumOption::Elide => Integrity::Crc32,
-    }))
-}
-
-/// What is seen of a flow.
-#[derive(Debug)]
-struct Seen {
-    packets: u64,
-    is_coap: bool,
-    first: First,
-}
-
-/// IP version, addresses and ports.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Ends {
-    v6: bool,
-    addresses: [[u8; 16]; 2],
-    ports: [u8; 4],
-}
-
-impl Ends {
-    /// Of a packet that the profile could take: UDP, without extension headers and IP options.
-    fn of(packet: &[u8]) -> Option<Self> {
-        let (v6, next, addresses, ports) = match packet.first()? {
-            0x45 => (false, *packet.get(9)?, packet.get(12..20)?, packet.get(20..24)?),
-            first if first >> 4 == 6 => (true, *packet.get(6)?, packet.get(8..40)?, packet.get(40..44)?),
-            _ => return None,
-        };
-        let len = addresses.len() / 2;
-        let mut ends = Self { v6, addresses: [[0; 16]; 2], ports: ports.try_into().ok()? };
-        for (end, octets) in ends.addresses.iter_mut().zip(addresses.chunks(len)) {
-            end.get_mut(..len)?.copy_from_slice(octets);
-        }
-        (next == protocol::UDP).then_some(ends)
-    }
-
-    fn of_base(base: &Base) -> Self {
-        let path = base.base_path();
-        let ([a, b], [c, d]) = (path.source.port.to_be_bytes(), path.destination.port.to_be_bytes());
-        Self { v6: path.v6, addresses: [path.source.address, path.destination.address], ports: [a, b, c, d] }
-    }
-
-    /// Where the CoAP header of such a packet stands.
-    fn coap_at(&self) -> usize {
-        if self.v6 { 48 } else { 28 }
-    }
 }

@@ -10,41 +10,18 @@ use thinair_rohc::feedback::FeedbackError;
 use thinair_rohc::{CidSpace, Compressed, Decompressed, Format, ProfileId};
 
 use super::conversion::{Arguments, Settings};
-use super::files::{is_stdio, name};
-use crate::analyze::words::reasons;
+use crate::records::{Tally, name, number, reasons};
+use crate::values::is_stdio;
 
 const SCHEMA: &str = "thinair.rohc/1";
 
-/// Occurrences by reason, and the record of the first one of each.
-#[derive(Debug, Default)]
-pub(super) struct Tally(BTreeMap<&'static str, (u64, u64)>);
-
 impl Tally {
-    /// Counts one more; returns how often the reason was met so far.
-    pub(super) fn add(&mut self, reason: &'static str, record: u64) -> u64 {
-        let (count, _) = self.0.entry(reason).or_insert((0, record));
-        *count += 1;
-        *count
-    }
-
     pub(super) fn total(&self) -> u64 {
         self.0.values().map(|(count, _)| count).sum()
     }
 
     fn to_json(&self) -> Value {
         self.0.iter().map(|(reason, (count, _))| ((*reason).to_owned(), Value::from(*count))).collect()
-    }
-}
-
-/// `not_ip 2 (first: record 5), truncated 1 (record 9)`.
-impl fmt::Display for Tally {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, (reason, (count, record))) in self.0.iter().enumerate() {
-            let comma = if i > 0 { ", " } else { "" };
-            let first = if *count > 1 { "first: " } else { "" };
-            write!(f, "{comma}{reason} {} ({first}record {record})", number(*count))?;
-        }
-        Ok(())
     }
 }
 
@@ -351,8 +328,4 @@ fn change(before: u64, after: u64) -> String {
 /// Below zero where it grew; `None` of nothing.
 fn saved_ratio(before: u64, after: u64) -> Option<f64> {
     (before > 0).then(|| 1.0 - after as f64 / before as f64)
-}
-
-fn number(value: u64) -> String {
-    Numerals::TERMINAL.integer(value.into())
 }

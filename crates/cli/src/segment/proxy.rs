@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use thinair_segment::{Network, Sizer};
 
-use crate::rohc::Usage;
+use crate::usage::Usage;
+use crate::values::listen;
 
 /// Version of the objects that `--json` prints.
 #[cfg(target_os = "linux")]
@@ -62,13 +63,6 @@ pub(crate) struct Arguments {
 enum Side {
     Client,
     Server,
-}
-
-pub(crate) fn listen(text: &str) -> Result<SocketAddr, String> {
-    if let Ok(port) = text.parse() {
-        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
-    }
-    text.parse().map_err(|_| "expected a port, or an address and a port, as in 8080 or [::1]:8080".to_owned())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -184,19 +178,4 @@ fn json(progress: &thinair_services::segment::Progress<'_>) -> serde_json::Value
         "sent_again": progress.sent_again,
         "octets_back": progress.back,
     })
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_port_alone_is_one_of_this_machine() {
-        assert_eq!(listen("8080"), Ok("127.0.0.1:8080".parse().unwrap()));
-        assert_eq!(listen("[::1]:80"), Ok("[::1]:80".parse().unwrap()));
-        for text in ["", "localhost:80", "70000", "::1"] {
-            assert!(listen(text).is_err(), "{text}");
-        }
-    }
 }

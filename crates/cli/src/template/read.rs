@@ -10,8 +10,8 @@ use thinair_rohc::profile::coap::{Base, BaseEnd, BasePath, BaseTemplate, IpIdMod
 use thinair_wire::header::coap::Code;
 use toml::Table;
 
-use super::MOST_BASES;
 use super::names::{self, CHECKSUMS, IP_IDS, MESSAGE_IDS, OPTIONS, TYPES};
+use crate::options::MOST_BASES;
 
 /// The version of the format that is read and written.
 pub(super) const VERSION: i64 = 1;

@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use thinair_rohc::profile::coap::outline::{Class, Entries, Entry};
-use thinair_rohc::profile::coap::{Base, BaseEnd, BasePath, BaseTemplate, ChecksumMode, TokenMode};
+use thinair_rohc::profile::coap::{Base, BaseEnd, BasePath, BaseTemplate, TokenMode};
 
 use super::names::{self, CHECKSUMS, IP_IDS, MESSAGE_IDS, OPTIONS, TYPES};
 use super::read::VERSION;
 use super::{hex, name};
+use crate::learn::is_writable;
 
 /// The file of bases, each with the comment that stands over it. There is none for a base whose flows have wrong
 /// checksums.
@@ -34,11 +35,6 @@ pub(crate) fn text<'b>(bases: impl IntoIterator<Item = (&'b Base, String)>) -> S
         }
     }
     out
-}
-
-/// Whether a file has words for a base.
-pub(crate) fn is_writable(base: &Base) -> bool {
-    base.base_path().checksum != ChecksumMode::Raw
 }
 
 fn put_path(out: &mut String, path: &BasePath) {

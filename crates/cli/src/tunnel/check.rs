@@ -13,7 +13,7 @@ use thinair_tunnel::seal::Keys;
 
 use super::sources::Folders;
 use super::{describe, sources};
-use crate::analyze::print;
+use crate::terminal::print;
 
 pub(super) const EXIT_STATUS: &str = "\
 Nothing is started; key files are read, and nothing of them is shown. With --against, what both ends must agree on is compared; addresses that must \

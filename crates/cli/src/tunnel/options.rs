@@ -93,7 +93,7 @@ pub(crate) struct TunnelOptions {
     max_cid: Option<String>,
     /// Profiles, the same at both ends, as in v1,coap [default: v1,coap,tcp]
     ///
-    /// Names: rtp, udp, esp, ip, rtp-udp-lite, udp-lite, tcp, coap-2015 and coap; v1 stands for the first six.
+    /// Names: rtp, udp, esp, ip, rtp-udp-lite, udp-lite, tcp and coap; v1 stands for the first six.
     /// `uncompressed` is always there.
     #[arg(long, value_name = "LIST", help_heading = "Channel")]
     profiles: Option<String>,

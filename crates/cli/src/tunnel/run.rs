@@ -13,7 +13,7 @@ use tracing_subscriber::EnvFilter;
 use super::options::TunnelOptions;
 use super::sources::Folders;
 use super::{describe, sources};
-use crate::rohc::Usage;
+use crate::usage::Usage;
 
 pub(super) const EXIT_STATUS: &str = "\
 Examples: two ends of a tunnel, with the same key file at both\n  \

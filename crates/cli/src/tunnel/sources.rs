@@ -14,8 +14,8 @@ use thinair_tunnel::daemon::{RunFolder, RunFolderError};
 use thinair_tunnel::plan::Plan;
 
 use super::options::TunnelOptions;
-use crate::rohc::Usage;
 use crate::template;
+use crate::usage::Usage;
 
 /// Where `--name NAME` finds NAME.toml.
 const CONFIGURATIONS: &str = "/etc/thinair";

@@ -11,7 +11,7 @@ use thinair_tunnel::status::socket::ask;
 use thinair_tunnel::status::text::render;
 
 use super::sources;
-use crate::analyze::{print, style};
+use crate::terminal::{print, style};
 
 /// Columns of the output when it does not go to a terminal.
 const PLAIN_WIDTH: usize = 120;

@@ -37,6 +37,6 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Kind::OneWay => Template::OneWay,
         Kind::Serial => Template::Serial,
     };
-    crate::analyze::print(template.text())?;
+    crate::terminal::print(template.text())?;
     Ok(ExitCode::SUCCESS)
 }

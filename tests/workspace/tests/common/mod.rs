@@ -49,11 +49,20 @@ pub(crate) fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
 
 /// Where the command is: `THINAIR` says so, or else it is built.
 pub(crate) fn command() -> String {
-    if let Ok(command) = std::env::var("THINAIR") {
-        return command;
+    program("thinair", "THINAIR")
+}
+
+/// Where the command of the laboratory is: `THINAIR_LAB` says so, or else it is built.
+pub(crate) fn laboratory() -> String {
+    program("thinair-lab", "THINAIR_LAB")
+}
+
+fn program(name: &str, variable: &str) -> String {
+    if let Ok(program) = std::env::var(variable) {
+        return program;
     }
     let output = Command::new(env!("CARGO"))
-        .args(["build", "--workspace", "--bin", "thinair", "--locked", "--message-format", "json"])
+        .args(["build", "--workspace", "--bin", name, "--locked", "--message-format", "json"])
         .current_dir(root())
         .output()
         .unwrap();

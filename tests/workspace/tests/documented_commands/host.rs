@@ -38,9 +38,9 @@ impl Host {
         shell.args(["--mount", "--net", "bash"]).arg(script).arg(&own).arg(line.unwrap_or(Path::new("")));
         shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let shell = shell.spawn().unwrap();
-        let command = super::common::command();
-        let command = fs::canonicalize(command).unwrap();
-        let path = format!("{}:{}", command.parent().unwrap().display(), std::env::var("PATH").unwrap());
+        let folders = [super::common::command(), super::common::laboratory()]
+            .map(|command| fs::canonicalize(command).unwrap().parent().unwrap().display().to_string());
+        let path = format!("{}:{}", folders.join(":"), std::env::var("PATH").unwrap());
         let host = Self { shell, folder: folder.to_owned(), path };
         // The folder is on a file system of the host's own.
         let is_ready = || host.run(&format!("test -e {}/ready", own.display())).status.success();

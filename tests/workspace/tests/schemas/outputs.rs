@@ -18,10 +18,10 @@ set -e
 a=$!
 ip netns exec "$THINAIR_B" "$T" tunnel run udp://:7000 --key key --tun t1 --address 10.10.0.2/30 --status none &
 b=$!
-ip netns exec "$THINAIR_B" "$T" serve --service http --bind 0.0.0.0:8080 . &
+ip netns exec "$THINAIR_B" "$LAB" serve --service http --bind 0.0.0.0:8080 . &
 c=$!
 for try in $(seq 100); do
-    if "$T" fetch --service http http://10.10.0.2:8080/object --output fetched --timeout 2s; then
+    if "$LAB" fetch --service http http://10.10.0.2:8080/object --output fetched --timeout 2s; then
         "$T" tunnel status "$PWD/status.sock" --json > status.json
         break
     fi
@@ -53,7 +53,7 @@ pub(crate) fn run(thinair: &str, folder: &Path, arguments: &[&str]) -> String {
 }
 
 /// Runs a link with a tunnel through it; `None`, and a word on why, where namespaces cannot be made.
-pub(crate) fn link(thinair: &str) -> Option<Link> {
+pub(crate) fn link(thinair: &str, lab: &str) -> Option<Link> {
     let folder = TempDir::new().unwrap();
     let path = folder.path();
     let keygen = Command::new(thinair).args(["tunnel", "keygen", "key"]).current_dir(path).status().unwrap();
@@ -65,6 +65,7 @@ pub(crate) fn link(thinair: &str) -> Option<Link> {
         .args(options)
         .args(["--", "sh", "-c", TUNNEL])
         .env("T", thinair)
+        .env("LAB", lab)
         .current_dir(path)
         .output()
         .unwrap();
@@ -83,14 +84,14 @@ pub(crate) fn link(thinair: &str) -> Option<Link> {
 }
 
 impl Outputs {
-    pub(crate) fn collect(thinair: &str) -> Self {
+    pub(crate) fn collect(thinair: &str, lab: &str) -> Self {
         let mut outputs = Self::default();
         let folder = TempDir::new().unwrap();
         outputs.captures(thinair, folder.path());
-        outputs.experiments(thinair, folder.path());
+        outputs.experiments(thinair, lab, folder.path());
         outputs.configurations(thinair, folder.path());
-        outputs.services(thinair, folder.path());
-        if let Some(link) = link(thinair) {
+        outputs.services(thinair, lab, folder.path());
+        if let Some(link) = link(thinair, lab) {
             outputs.add(&link.json.to_string());
             outputs.add(&link.status.to_string());
         }
@@ -151,16 +152,16 @@ impl Outputs {
         self.add(&run(thinair, folder, &["rohc", "dissect", "--json", "rohc.pcap", "--profiles", "esp"]));
     }
 
-    fn experiments(&mut self, thinair: &str, folder: &Path) {
+    fn experiments(&mut self, thinair: &str, lab: &str, folder: &Path) {
         self.add(&run(thinair, folder, &["link", "presets", "--json"]));
         self.add(&run(thinair, folder, &["link", "capacity", "--json"]));
         let plan = "[link]\npreset = 'gprs'\n[link.down]\nloss = 10\n[requests]\ncount = 3\n[runs]\ncount = 2\n\
             [sweep]\n'clients.congestion' = ['rfc7252', 'fasor']\n";
         fs::write(folder.join("plan.toml"), plan).unwrap();
-        self.add(&run(thinair, folder, &["lab", "run", "plan.toml", "--json", "--out", "runs.jsonl"]));
+        self.add(&run(lab, folder, &["lab", "run", "plan.toml", "--json", "--out", "runs.jsonl"]));
         self.add(&fs::read_to_string(folder.join("runs.jsonl")).unwrap());
-        self.add(&run(thinair, folder, &["lab", "show", "runs.jsonl", "--json"]));
-        self.add(&run(thinair, folder, &["paper", "run", "coap-sizes", "--quick", "--json"]));
+        self.add(&run(lab, folder, &["lab", "show", "runs.jsonl", "--json"]));
+        self.add(&run(lab, folder, &["paper", "run", "coap-sizes", "--quick", "--json"]));
     }
 
     fn configurations(&mut self, thinair: &str, folder: &Path) {
@@ -180,15 +181,15 @@ impl Outputs {
         self.add(&run(thinair, folder, &["tunnel", "check", "insecure.toml", "--json"]));
     }
 
-    fn services(&mut self, thinair: &str, folder: &Path) {
+    fn services(&mut self, thinair: &str, lab: &str, folder: &Path) {
         fs::create_dir(folder.join("served")).unwrap();
         fs::write(folder.join("served/10"), "0123456789").unwrap();
         for (service, scheme) in [("http", "http"), ("coap", "coap")] {
             let options = ["serve", "--service", service, "--bind", "127.0.0.1:0", "--json", "served"];
-            let server = Server::start(thinair, folder, &options);
+            let server = Server::start(lab, folder, &options);
             let url = |path: &str| format!("{scheme}://{}/{path}", server.address);
             for path in ["10", "missing"] {
-                self.add(&run(thinair, folder, &["fetch", "--service", service, "--json", &url(path)]));
+                self.add(&run(lab, folder, &["fetch", "--service", service, "--json", &url(path)]));
             }
             if service == "http" {
                 let proxy = [
@@ -204,13 +205,13 @@ impl Outputs {
                 ];
                 let proxy = Server::start(thinair, folder, &proxy);
                 let url = format!("http://{}/10", proxy.address);
-                self.add(&run(thinair, folder, &["fetch", "--service", service, "--json", &url]));
+                self.add(&run(lab, folder, &["fetch", "--service", service, "--json", &url]));
                 self.add(&proxy.end());
             }
             self.add(&server.end());
         }
         let refused = ["fetch", "--service", "http", "--json", "http://127.0.0.1:1/"];
-        self.add(&run(thinair, folder, &refused));
+        self.add(&run(lab, folder, &refused));
 
         let server = Server::start(
             thinair,

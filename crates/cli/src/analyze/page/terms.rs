@@ -37,7 +37,6 @@ pub(super) fn of_scheme(name: &str) -> &'static str {
             "Robust Header Compression (RFC 5795), with profiles for RTP, UDP, UDP-Lite, ESP and IP. Both ends remember what \
              the headers of a flow have in common, its context, and only what changes is sent."
         }
-        "coap-2015" => "ROHC, and for CoAP the profile published in 2015.",
         "coap" => "ROHC, and for CoAP a profile that learns which headers a flow repeats.",
         "coap-learned" => {
             "ROHC with profile coap and with bases: descriptions of the first packets of flows that were learned from these very packets and \

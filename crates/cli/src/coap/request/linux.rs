@@ -2,8 +2,6 @@
 
 use std::process::ExitCode;
 
-use indicatif::{ProgressBar, ProgressStyle};
-use std::io::IsTerminal as _;
 use thinair_coap::uri::PORT;
 use thinair_coap::{CallError, Code, Received, Request};
 use thinair_os::Signals;
@@ -14,7 +12,8 @@ use thinair_services::coap::client::{
 use super::super::output::{self, Output};
 use super::super::{discover, names};
 use super::{Arguments, Ask};
-use crate::rohc::Usage;
+use crate::progress::{self, ProgressBar};
+use crate::usage::Usage;
 
 pub(super) fn run_one(asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
     let mut output = Output::new(asked);
@@ -118,17 +117,7 @@ fn show_progress(
     received: usize,
     total: Option<usize>,
 ) {
-    let bar = bar.get_or_insert_with(|| {
-        if !std::io::stderr().is_terminal() {
-            return ProgressBar::hidden();
-        }
-        let bar = ProgressBar::new(0);
-        match ProgressStyle::with_template("{wide_bar} {decimal_bytes} of {decimal_total_bytes}, {eta} left")
-        {
-            Ok(style) => bar.with_style(style),
-            Err(_) => bar,
-        }
-    });
+    let bar = bar.get_or_insert_with(|| progress::bar(0, progress::OCTETS));
     let (length, position) = match received {
         0 => (body, sent),
         _ => (total.unwrap_or(received).max(received), received),

@@ -5,9 +5,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use anyhow::Context as _;
-use thinair_lab::emulator::{
-    self, Ended, Ends, Engine, Passage, Report, RohcChannel, Where, addresses, route_mtus,
-};
+use thinair_emulator::{Ended, Ends, Engine, Passage, Report, RohcChannel, Where, addresses, route_mtus};
 use thinair_link::Side;
 use thinair_os::clock;
 use thinair_rohc::{CompressorConfig, DecompressorConfig, Mode};
@@ -16,7 +14,7 @@ use super::super::model::Asked;
 use super::super::record::Record;
 use super::super::told;
 use super::Arguments;
-use crate::rohc::ModeOption;
+use crate::options::ModeOption;
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (asked, channel) = match settings(arguments)? {
@@ -44,7 +42,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
 
     let mut watch = |passage: &Passage, late: Option<u64>| record.add(passage, late);
-    let report = emulator::run(&mut engine, &ends, command.as_mut(), !arguments.no_realtime, &mut watch)?;
+    let report =
+        thinair_emulator::run(&mut engine, &ends, command.as_mut(), !arguments.no_realtime, &mut watch)?;
     record.finish()?;
 
     told::print(arguments, &asked, channel.as_ref(), &ends, &engine, &report)?;
@@ -59,7 +58,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Result<(Asked, Option<RohcC
     };
     if !arguments.rohc {
         let is_asked = arguments.channel.profiles.is_some() || arguments.channel.refresh.is_some();
-        if is_asked || arguments.channel.coap_template.is_some() {
+        if is_asked || arguments.channel.template().is_some() {
             return Ok(
                 Err("there is a channel option, and no ROHC on the link; give --rohc, too".to_owned()),
             );
@@ -85,7 +84,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Result<(Asked, Option<RohcC
 }
 
 /// Says what is missing, where it is a privilege or a driver.
-pub(crate) fn advise(error: thinair_os::Error) -> anyhow::Error {
+pub fn advise(error: thinair_os::Error) -> anyhow::Error {
     let advice = match error.kind() {
         std::io::ErrorKind::PermissionDenied => {
             "; this needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN). Without root, put \

@@ -1,0 +1,37 @@
+//! Commands that were part of this one, and are part of `thinair-lab` now.
+
+use std::ffi::OsString;
+
+use clap::{Args, Subcommand};
+
+use crate::usage::Usage;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    #[command(hide = true, disable_help_flag = true, disable_version_flag = true)]
+    Lab(Words),
+    #[command(hide = true, disable_help_flag = true, disable_version_flag = true)]
+    Paper(Words),
+    #[command(hide = true, disable_help_flag = true, disable_version_flag = true)]
+    Fetch(Words),
+    #[command(hide = true, disable_help_flag = true, disable_version_flag = true)]
+    Serve(Words),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Words {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+/// The command line that does now what this one did.
+pub(crate) fn told(task: Task) -> anyhow::Error {
+    let (name, Words { words }) = match task {
+        Task::Lab(words) => ("lab", words),
+        Task::Paper(words) => ("paper", words),
+        Task::Fetch(words) => ("fetch", words),
+        Task::Serve(words) => ("serve", words),
+    };
+    let words: String = words.iter().map(|word| format!(" {}", word.display())).collect();
+    Usage::error(format!("this is another command now: thinair-lab {name}{words}"))
+}

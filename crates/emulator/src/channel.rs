@@ -1,0 +1,127 @@
+//! ROHC on the link: an endpoint at each side, and feedback on its way back.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use thinair_link::Side;
+use thinair_rohc::exchange::Exchanges;
+use thinair_rohc::profile::coap::Base;
+use thinair_rohc::storage::Slots;
+use thinair_rohc::{
+    Arrival, CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory, DecompressError,
+    Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Endpoint,
+};
+use thinair_wire::time::Instant;
+
+use super::totals::FeedbackTotals;
+
+/// Octets of room that no packet is too long for, whether it is compressed (an IR packet adds a few to each header at most) or
+/// rebuilt (no IP packet is longer than 65,575).
+pub(crate) const ROOM: usize = 132_000;
+
+/// Octets of the longest feedback element.
+const FEEDBACK_ROOM: usize = 512;
+
+/// How both directions are compressed.
+#[derive(Clone, Debug)]
+pub struct RohcChannel {
+    /// The compressor of each side.
+    pub compressor: CompressorConfig,
+    /// The decompressor of each side, with the mode that it asks for.
+    pub decompressor: DecompressorConfig,
+    /// Bases of profile 0x0081 that both sides know.
+    pub bases: Vec<Base>,
+    /// How long feedback waits for a packet that it can go in front of, before it goes alone. Zero: not at all.
+    pub feedback_wait: Duration,
+}
+
+/// One side: an endpoint, and the feedback that it has to send.
+#[derive(Debug)]
+pub struct Terminal {
+    endpoint: Endpoint<'static>,
+    waiting: VecDeque<Vec<u8>>,
+    /// When what waits goes alone.
+    due: Option<Instant>,
+    wait: Duration,
+    /// The latest time that the endpoint was told: packets that were polled late have arrived before others entered.
+    now: Instant,
+}
+
+impl Terminal {
+    /// With so many blocks for extension headers in each direction.
+    pub fn new(channel: &RohcChannel, side: Side, blocks: usize) -> Self {
+        let shape = channel.compressor.channel;
+        // Otherwise the two directions would count alike, and a mix-up of them could stay unseen.
+        let seed = channel.compressor.seed.wrapping_add(side as u64);
+        let compressor = CompressorConfig { seed, ..channel.compressor };
+        let bases = || Slots::owned(channel.bases.clone());
+        let endpoint = Endpoint::new(
+            Compressor::new(compressor, CompressorMemory::owned(&shape, blocks)).with_bases(bases()),
+            Decompressor::new(channel.decompressor, DecompressorMemory::owned(&shape, blocks))
+                .with_bases(bases()),
+        )
+        .with_exchanges(Exchanges::for_channel(&shape), Exchanges::for_channel(&shape));
+        let wait = channel.feedback_wait;
+        Self { endpoint, waiting: VecDeque::new(), due: None, wait, now: Instant::ZERO }
+    }
+
+    /// A packet as it goes over the link, with all feedback that waits in front of it. `room` is used, as [`ROOM`].
+    pub fn compress(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        room: &mut [u8],
+        feedback: &mut FeedbackTotals,
+    ) -> Result<(Compressed, Vec<u8>), CompressError> {
+        self.now = self.now.max(now);
+        let compressed = self.endpoint.send(self.now, packet, room)?;
+        let len = compressed.len;
+        let mut octets = Vec::new();
+        feedback.in_front += self.waiting.len() as u64;
+        self.take_waiting(&mut octets);
+        octets.extend_from_slice(room.get(..len).unwrap_or_default());
+        Ok((compressed, octets))
+    }
+
+    /// What is at the end of the link: the IP packet of a ROHC packet.
+    pub fn decompress(
+        &mut self,
+        arrival: impl Into<Arrival>,
+        rohc: &[u8],
+        room: &mut [u8],
+        feedback: &mut FeedbackTotals,
+    ) -> Result<(Decompressed, Vec<u8>), DecompressError> {
+        let Arrival { now, lost } = arrival.into();
+        self.now = self.now.max(now);
+        let result = self.endpoint.receive(Arrival { now: self.now, lost }, rohc, room);
+        let result = result.map(|done| (done, room.get(..done.len).unwrap_or_default().to_vec()));
+        let mut element = [0; FEEDBACK_ROOM];
+        while let Some(len) = self.endpoint.poll_feedback(&mut element) {
+            feedback.elements += 1;
+            feedback.octets += len as u64;
+            self.waiting.push_back(element.get(..len).unwrap_or_default().to_vec());
+            self.due.get_or_insert(now + self.wait);
+        }
+        result
+    }
+
+    /// When feedback goes alone, if no packet takes it along before.
+    pub fn feedback_at(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// The feedback that is due, as a packet of its own.
+    pub fn poll_feedback(&mut self, now: Instant, feedback: &mut FeedbackTotals) -> Option<Vec<u8>> {
+        self.due.filter(|due| *due <= now)?;
+        let mut octets = Vec::new();
+        self.take_waiting(&mut octets);
+        feedback.alone += 1;
+        Some(octets)
+    }
+
+    /// Feedback elements stand in front of a ROHC packet, or alone. RFC 5795, section 5.2.
+    fn take_waiting(&mut self, octets: &mut Vec<u8>) {
+        self.due = None;
+        octets.extend(self.waiting.drain(..).flatten());
+    }
+}

@@ -1,0 +1,254 @@
+//! The paper's exchange and its packet types, for whoever measures one call: `thinair-lab paper run coap-delay` by the
+//! clock, the bench `delay` and the program `firmware/delay` by instructions. They share this file,
+//! so that they measure the same calls. It therefore allocates nothing.
+//!
+//! Knows which packet of a flow provokes which packet type. It refuses to know clocks and counters.
+
+use thinair_rohc::{
+    Channel, ChannelError, CidSpace, Compressor, CompressorConfig, Decompressor, Format, Instant, ProfileId,
+    ProfileSet, Refresh,
+};
+use thinair_wire::checksum::Sum;
+
+/// Octets for a packet, compressed or not.
+pub(crate) const ROOM: usize = 96;
+/// Contexts of a channel.
+pub(crate) const CONTEXTS: usize = 4;
+/// Blocks for extension headers and options.
+pub(crate) const BLOCKS: usize = 4;
+
+/// Packets in which every type must have come.
+const MOST: u16 = 64;
+/// Milliseconds between two packets of a flow.
+const PACE: u64 = 1_000;
+/// Packets between two IR packets; an IR-DYN packet comes half way.
+const REFRESH: u32 = 32;
+/// The first packet with a TTL that is one less, as behind a longer route. These two are a pair of which CRC-3 does not
+/// tell a change, so that packets behind it must carry CRC-7 (RFC 3095, section 5.9.2): UOR-2 without extension.
+const REROUTED: u16 = 20;
+/// UO-0 packets before the one that is measured: windows are full by then.
+const SETTLED: u8 = 8;
+
+const IPV4: usize = 20;
+const HEADERS: usize = IPV4 + 8;
+const PROTOCOL_UDP: u8 = 17;
+const CLIENT: [u8; 4] = [192, 0, 2, 1];
+const SERVER: [u8; 4] = [192, 0, 2, 2];
+const CLIENT_PORT: u16 = 49_152;
+const COAP_PORT: u16 = 5_683;
+/// Section V.B of the paper.
+const MESSAGE_ID: u16 = 58_468;
+
+/// The request or its response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Half {
+    Get,
+    Response,
+}
+
+/// A row of tables I and II of the paper, by the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Type {
+    /// The first IR packet of a flow, which makes the context.
+    Ir1,
+    Ir2,
+    Ir3,
+    IrDyn,
+    Uor2,
+    Uo0,
+}
+
+impl Half {
+    /// As in row ids.
+    #[allow(dead_code)] // A bench has names of its own.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Response => "rsp",
+        }
+    }
+}
+
+impl Type {
+    /// As in row ids.
+    #[allow(dead_code)] // A bench has names of its own.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Ir1 => "ir-1",
+            Self::Ir2 => "ir-2",
+            Self::Ir3 => "ir-3",
+            Self::IrDyn => "ir-dyn",
+            Self::Uor2 => "uor-2",
+            Self::Uo0 => "uo-0",
+        }
+    }
+}
+
+/// The rows in their order.
+pub(crate) const ROWS: [(Type, Half); 12] = [
+    (Type::Ir1, Half::Get),
+    (Type::Ir1, Half::Response),
+    (Type::Ir2, Half::Get),
+    (Type::Ir2, Half::Response),
+    (Type::Ir3, Half::Get),
+    (Type::Ir3, Half::Response),
+    (Type::IrDyn, Half::Get),
+    (Type::IrDyn, Half::Response),
+    (Type::Uor2, Half::Get),
+    (Type::Uor2, Half::Response),
+    (Type::Uo0, Half::Get),
+    (Type::Uo0, Half::Response),
+];
+
+/// The profiles that are measured; the paper's is the first.
+pub(crate) const PROFILES: [ProfileId; 3] = [ProfileId::Coap2015, ProfileId::Udp, ProfileId::Coap];
+
+/// One call: a packet type, sent by a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Case {
+    pub(crate) kind: Type,
+    pub(crate) half: Half,
+    pub(crate) profile: ProfileId,
+}
+
+/// The packet of a [`Case`], and what the compressor makes of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ready {
+    packet: [u8; ROOM],
+    packet_len: usize,
+    rohc: [u8; ROOM],
+    rohc_len: usize,
+    /// When the call happens.
+    pub(crate) now: Instant,
+}
+
+impl Ready {
+    /// What the compressor is given.
+    pub(crate) fn packet(&self) -> &[u8] {
+        self.packet.get(..self.packet_len).unwrap_or_default()
+    }
+
+    /// What the decompressor is given.
+    pub(crate) fn rohc(&self) -> &[u8] {
+        self.rohc.get(..self.rohc_len).unwrap_or_default()
+    }
+}
+
+impl Case {
+    /// Every case: the rows of the first profile, then those of the next.
+    #[allow(dead_code)] // A bench names them one by one.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        PROFILES
+            .into_iter()
+            .flat_map(|profile| ROWS.into_iter().map(move |(kind, half)| Self { kind, half, profile }))
+    }
+
+    /// The format that is measured, and how many packets of that format come before.
+    pub(crate) fn wanted(&self) -> (Format, u8) {
+        let is_ours = self.profile == ProfileId::Coap;
+        match self.kind {
+            Type::Ir1 => (Format::Ir, 0),
+            Type::Ir2 => (Format::Ir, 1),
+            Type::Ir3 => (Format::Ir, 2),
+            Type::IrDyn => (if is_ours { Format::CoRepair } else { Format::IrDyn }, 0),
+            Type::Uor2 => (if is_ours { Format::CoCommon } else { Format::Uor2 }, 0),
+            Type::Uo0 => (if is_ours { Format::Pt0c } else { Format::Uo0 }, SETTLED),
+        }
+    }
+
+    /// What both sides of the channel are told.
+    pub(crate) fn config(&self) -> Result<CompressorConfig, ChannelError> {
+        let v1 = ProfileSet::v1();
+        let profiles = if self.profile == ProfileId::Udp { v1 } else { v1.with(self.profile)? };
+        let channel = Channel::new(CidSpace::Small, CONTEXTS as u16 - 1, profiles)?;
+        let mut config = CompressorConfig::new(channel);
+        config.refresh = Refresh::Periodic { packets: Some(REFRESH), time: None, backoff: false };
+        Ok(config)
+    }
+
+    /// The packet of this case: `scout`, which must be new, compresses the flow until it comes. `None` if it
+    /// never does, or if a packet is refused.
+    pub(crate) fn scout(&self, scout: &mut Compressor<'_>) -> Option<(Ready, u16)> {
+        let (format, mut before) = self.wanted();
+        for number in 0..MOST {
+            let (packet, packet_len) = self.packet(number);
+            let (mut rohc, now) = ([0; ROOM], at(number));
+            let done = scout.compress(now, packet.get(..packet_len)?, &mut rohc).ok()?;
+            if (done.profile, done.format) == (self.profile, format) {
+                if before == 0 {
+                    return Some((Ready { packet, packet_len, rohc, rohc_len: done.len, now }, number));
+                }
+                before -= 1;
+            }
+        }
+        None
+    }
+
+    /// Brings a new compressor and a new decompressor right before the packet of that number. Whether every packet
+    /// came back as it was.
+    pub(crate) fn replay(
+        &self,
+        number: u16,
+        compressor: &mut Compressor<'_>,
+        decompressor: &mut Decompressor<'_>,
+    ) -> bool {
+        (0..number).all(|number| {
+            let (packet, len) = self.packet(number);
+            let (packet, now) = (packet.get(..len).unwrap_or_default(), at(number));
+            let (mut rohc, mut back) = ([0; ROOM], [0; ROOM]);
+            let Ok(sent) = compressor.compress(now, packet, &mut rohc) else { return false };
+            let received = decompressor.decompress(now, rohc.get(..sent.len).unwrap_or_default(), &mut back);
+            received.is_ok_and(|received| back.get(..received.len) == Some(packet))
+        })
+    }
+
+    /// A packet of the flow, the first has number 0, and its length: IPv4, UDP and CoAP as section V.B of the paper
+    /// says them. IP-ID and Message ID count.
+    pub(crate) fn packet(&self, number: u16) -> ([u8; ROOM], usize) {
+        let (fixed, message, ends): (_, &[u8], _) = match self.half {
+            Half::Get => ([0x40, 0x01], b"\xB4time", [(CLIENT, CLIENT_PORT), (SERVER, COAP_PORT)]),
+            Half::Response => (
+                [0x60, 0x45],
+                b"\xC0\x21\x01\xFFOct 14 19:45:32",
+                [(SERVER, COAP_PORT), (CLIENT, CLIENT_PORT)],
+            ),
+        };
+        let mut packet = [0; ROOM];
+        let mut len = 0;
+        let mut put = |octets: &[u8]| {
+            for (to, octet) in packet.iter_mut().skip(len).zip(octets) {
+                *to = *octet;
+            }
+            len += octets.len();
+        };
+        let ttl = if number < REROUTED { 64 } else { 63 };
+        let udp_len = (8 + 4 + message.len()) as u16;
+        put(&[0x45, 0]);
+        put(&(IPV4 as u16 + udp_len).to_be_bytes());
+        put(&number.wrapping_add(1).to_be_bytes());
+        put(&[0x40, 0, ttl, PROTOCOL_UDP, 0, 0]);
+        ends.iter().for_each(|(address, _)| put(address));
+        ends.iter().for_each(|(_, port)| put(&port.to_be_bytes()));
+        put(&udp_len.to_be_bytes());
+        put(&[0, 0]);
+        put(&fixed);
+        put(&MESSAGE_ID.wrapping_add(number).to_be_bytes());
+        put(message);
+
+        let header = Sum::ZERO.octets(&packet[..IPV4]).checksum();
+        packet[10..12].copy_from_slice(&header.to_be_bytes());
+        let pseudo = Sum::ZERO.octets(&packet[12..IPV4]).word(u16::from(PROTOCOL_UDP)).word(udp_len);
+        // Zero would say that there is none. RFC 768.
+        let checksum = match pseudo.octets(&packet[IPV4..]).checksum() {
+            0 => u16::MAX,
+            checksum => checksum,
+        };
+        packet[HEADERS - 2..HEADERS].copy_from_slice(&checksum.to_be_bytes());
+        (packet, len)
+    }
+}
+
+/// When a packet is sent.
+fn at(number: u16) -> Instant {
+    Instant::from_millis(PACE * u64::from(number))
+}

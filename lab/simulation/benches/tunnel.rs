@@ -1,0 +1,179 @@
+//! Packets a second and round trips through the tunnel, beside those of a plain forwarder in the same run.
+//!
+//! `cargo bench -p thinair-simulation --bench tunnel`, as root. Each row makes two hosts of its own (network
+//! namespaces), with a TUN device each, and measures what joins them: 1,000 echo requests, one after the other, then
+//! UDP datagrams of 64 octets as fast as a thread can send them, for three seconds. Generator and both ends share the
+//! machine, so that only the proportions of rows mean something.
+
+#![allow(missing_docs)]
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::path::{Path, PathBuf};
+    use std::process::{Child, Command, Stdio};
+    use std::time::Duration;
+
+    use thinair_os::signals::{Ask, ask};
+    use thinair_os::{EventLoop, Waker};
+    use thinair_rohc::ProfileSet;
+    use thinair_simulation::load::{End, HERE, Hosts, INTERFACE, Load, LoadError, Outcome, THERE, forward};
+    use thinair_tunnel::config::{self, Settings, Surroundings};
+    use thinair_tunnel::daemon::Daemon;
+    use thinair_tunnel::plan::Plan;
+    use thinair_tunnel::seal::Keys;
+    use thinair_tunnel::status::socket;
+
+    const LOAD: Load = Load { payload: 64, rate: None, time: Duration::from_secs(3), pings: 1_000 };
+
+    /// A row: what it is called, and what measures it. Each makes its own hosts, and they go with it.
+    type Row = (&'static str, fn() -> Result<Outcome, LoadError>);
+
+    const ROWS: &[Row] = &[
+        ("plain forwarder", plain_forwarder),
+        ("uncompressed, --insecure", || tunnel(false, false)),
+        ("compressed, --insecure", || tunnel(true, false)),
+        ("uncompressed, sealed", || tunnel(false, true)),
+        ("compressed, sealed: the default", || tunnel(true, true)),
+    ];
+
+    /// What makes this program an end of a tunnel.
+    const END: &str = "end-of-a-tunnel";
+
+    fn plain_forwarder() -> Result<Outcome, LoadError> {
+        let hosts = Hosts::create()?;
+        let [a, b] = hosts.tuns()?;
+        hosts.measure(&LOAD, |stop| {
+            forward([&a, &b], stop).map(|end| vec![end]).map_err(|why| why.to_string())
+        })
+    }
+
+    /// Two ends of a tunnel, each a process: this program, started anew.
+    fn tunnel(is_compressed: bool, is_sealed: bool) -> Result<Outcome, LoadError> {
+        let hosts = Hosts::create()?;
+        let folder = std::env::temp_dir().join(format!("thinair-throughput-{}", std::process::id()));
+        std::fs::create_dir_all(&folder)?;
+        let key = folder.join("key");
+        if is_sealed && !key.exists() {
+            let mut random = |octets: &mut [u8]| getrandom::fill(octets).unwrap_or_default();
+            Keys::generate(&key, "throughput", &mut random)
+                .map_err(|why| LoadError::Ends(why.to_string()))?;
+        }
+        let words = |is: bool| if is { "yes" } else { "no" };
+        let start = |end: &str, namespace: Option<&str>| -> Result<Child, LoadError> {
+            let program = std::env::current_exe()?;
+            let arguments = [END, end, namespace.unwrap_or_default(), words(is_compressed), words(is_sealed)];
+            Ok(Command::new(program).args(arguments).arg(&folder).stdin(Stdio::null()).spawn()?)
+        };
+        let mut ends = [start("here", hosts.here().name())?, start("there", hosts.there().name())?];
+        let outcome = hosts.measure(&LOAD, |stop| wait_and_ask(stop, &folder));
+        for end in &mut ends {
+            ask(end, Ask::Terminate);
+            end.wait()?;
+        }
+        let _ = std::fs::remove_dir_all(&folder);
+        outcome
+    }
+
+    /// What both ends have done, when it is time.
+    fn wait_and_ask(stop: &Waker, folder: &Path) -> Result<Vec<End>, String> {
+        let mut events = EventLoop::new(Duration::ZERO).map_err(|why| why.to_string())?;
+        events.add(stop, 0).map_err(|why| why.to_string())?;
+        events.wait(None, &mut Vec::new()).map_err(|why| why.to_string())?;
+        ["here", "there"]
+            .into_iter()
+            .map(|end| {
+                let status = socket::ask(&status_socket(folder, end)).map_err(|why| why.to_string())?;
+                Ok(End {
+                    name: end.to_owned(),
+                    packets: status.totals.sent.packets + status.totals.received.packets,
+                    processor: Duration::from_secs_f64(status.cpu_seconds),
+                })
+            })
+            .collect()
+    }
+
+    fn status_socket(folder: &Path, end: &str) -> PathBuf {
+        folder.join(format!("{end}.sock"))
+    }
+
+    /// This program as an end.
+    fn end(arguments: &[String]) -> Result<(), String> {
+        let [end, namespace, is_compressed, is_sealed, folder] = arguments else {
+            return Err("five arguments".to_owned());
+        };
+        let folder = Path::new(folder);
+        let mut plan = plan(end, namespace, is_sealed == "yes", folder)?;
+        if is_compressed == "no" {
+            plan.channel.profiles = ProfileSet::UNCOMPRESSED;
+        }
+        let mut daemon = Daemon::open(&plan, None, None).map_err(|why| why.to_string())?;
+        daemon.run().map_err(|why| why.to_string())
+    }
+
+    fn plan(end: &str, namespace: &str, is_sealed: bool, folder: &Path) -> Result<Plan, String> {
+        let (own, (from, to)) =
+            if end == "here" { (HERE, (17_001, 17_002)) } else { (THERE, (17_002, 17_001)) };
+        let security =
+            if is_sealed { format!("key = {:?}", folder.join("key")) } else { "insecure = true".to_owned() };
+        let text = format!(
+            "[inside]\ntun = {INTERFACE:?}\nnamespace = {namespace:?}\naddress = [\"{own}/30\"]\n\
+             [carrier]\nurl = \"udp://127.0.0.1:{to}\"\nlisten = \"127.0.0.1:{from}\"\n\
+             [security]\n{security}\n[seeing]\nstatus = {:?}\n",
+            status_socket(folder, end)
+        );
+        let settings = Settings::read(Path::new("throughput.toml"), &text).map_err(|why| why.to_string())?;
+        let surroundings = Surroundings {
+            runtime: None,
+            state: folder.to_owned(),
+            templates: &|_| Ok(Vec::new()),
+            resolve: &config::system_resolver,
+        };
+        config::plan(&settings, &surroundings).map_err(|why| why.to_string())
+    }
+
+    pub(super) fn main() {
+        let arguments: Vec<String> = std::env::args().skip(1).collect();
+        if let [END, rest @ ..] = arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            let rest: Vec<String> = rest.iter().map(|&argument| argument.to_owned()).collect();
+            if let Err(why) = end(&rest) {
+                eprintln!("an end of a tunnel: {why}");
+                std::process::exit(1);
+            }
+            return;
+        }
+        println!(
+            "{:<32} {:>10} {:>15} {:>8} {:>10} {:>11}  CPU us a packet",
+            "", "sent kpps", "delivered kpps", "of first", "median us", "unanswered"
+        );
+        let mut first = None;
+        for (name, measure) in ROWS {
+            let outcome = match measure() {
+                Ok(outcome) => outcome,
+                Err(LoadError::Os(why)) if why.is_permission() => {
+                    println!("skipped: {why}, which needs root");
+                    return;
+                }
+                Err(why) => {
+                    println!("{name:<32} {why}");
+                    continue;
+                }
+            };
+            let first = *first.get_or_insert(outcome.delivered);
+            let ends = outcome.ends.iter().map(|end| format!("{} {:.2}", end.name, end.cost()));
+            println!(
+                "{name:<32} {:>10.1} {:>15.1} {:>8.2} {:>10.1} {:>11}  {}",
+                outcome.sent / 1e3,
+                outcome.delivered / 1e3,
+                outcome.delivered / first,
+                outcome.median().unwrap_or_default().as_secs_f64() * 1e6,
+                outcome.unanswered,
+                ends.collect::<Vec<_>>().join(", ")
+            );
+        }
+    }
+}
+
+fn main() {
+    #[cfg(target_os = "linux")]
+    linux::main();
+}

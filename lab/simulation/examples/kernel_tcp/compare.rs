@@ -1,0 +1,114 @@
+//! What is compared: the same applications over the same link, by our TCP and by that of the kernel.
+
+use std::time::Duration;
+
+use thinair_coap::congestion::Transmission;
+use thinair_coap::{Config, Request, Timing};
+use thinair_emulator::RunError;
+use thinair_link::preset::{GPRS, WIFI};
+use thinair_link::{Airtime, Direction, LinkModel, LossModel, LossUnit, Probability, Queue, Rate};
+use thinair_simulation::kernel::{self, Exchanges};
+use thinair_simulation::network::{Pace, Requests, Scenario, Transport};
+use thinair_simulation::tcp;
+use thinair_wire::time::Instant;
+
+/// From one request to the next.
+const INTERVAL: Duration = Duration::from_micros(100_700);
+
+/// Octets of a download.
+pub(crate) const OCTETS: usize = 1_000_000;
+
+/// Loss of downloads in percent.
+pub(crate) const LOSSES: [u32; 3] = [0, 1, 3];
+
+/// CoAP over TCP (RFC 8323) with 23 octets of content: GET of "/tmp" with a token of an octet, and its response.
+const REQUEST: usize = 7;
+const RESPONSE: usize = 29;
+
+fn base(model: LinkModel<'static>, count: usize) -> Scenario {
+    let transmission = Transmission { nstart: 1_000, ..Transmission::default() };
+    Scenario {
+        model,
+        rohc: None,
+        clients: 1,
+        transport: Transport::Tcp(tcp::Config::default()),
+        config: Config { timing: Timing { transmission, ..Timing::default() }, ..Config::default() },
+        requests: Requests {
+            request: Request::get("/tmp"),
+            count,
+            start: Instant::from_millis(2_000),
+            pace: Pace::Open { interval: INTERVAL },
+        },
+        spread: Duration::ZERO,
+        content: 23,
+        download: None,
+        download_octets: None,
+        warm_up: 0,
+        end: Instant::from_millis(600_000),
+    }
+}
+
+/// Links that exchanges go over, and by how many percent of the responses' packets are lost in addition.
+pub(crate) const ACCESSES: [(&str, LinkModel<'static>, u32); 4] =
+    [("GPRS", GPRS.model, 0), ("WiFi", WIFI.model, 0), ("WiFi", WIFI.model, 2), ("WiFi", WIFI.model, 5)];
+
+fn with_loss(mut model: LinkModel<'static>, percent: u32) -> LinkModel<'static> {
+    if let Some(loss) = Probability::from_percent(percent).filter(|_| percent > 0) {
+        (model.b_to_a.loss, model.b_to_a.loss_unit) = (LossModel::Random(loss), LossUnit::Packet);
+    }
+    model
+}
+
+/// Mean of exchanges in ms.
+pub(crate) fn ours_exchanges(model: LinkModel<'static>, loss: u32, count: u32, run: u32) -> f64 {
+    let outcome = base(with_loss(model, loss), count as usize).run(1, run);
+    outcome.clients[0].mean().map_or(f64::NAN, |mean| mean.as_secs_f64() * 1e3)
+}
+
+/// The same of the kernel; packets of A and B, and how late they were in us (99 of 100).
+pub(crate) fn theirs_exchanges(
+    model: LinkModel<'static>,
+    loss: u32,
+    count: u32,
+    seed: u64,
+) -> Result<(f64, [u64; 2], u64), RunError> {
+    let plan = Exchanges { request: REQUEST, response: RESPONSE, count, interval: INTERVAL };
+    let seen = kernel::exchanges(&with_loss(model, loss), seed, plan)?;
+    let sum: Duration = seen.what.iter().sum();
+    let late = seen.lateness.percentile(99).unwrap_or(0) / 1_000;
+    Ok((sum.as_secs_f64() * 1e3 / f64::from(count), seen.totals.map(|totals| totals.packets), late))
+}
+
+/// 4 Mbit/s, 30 ms each way, and room for 60 packets.
+fn lossy(percent: u32) -> LinkModel<'static> {
+    let airtime = Rate::from_bps(4_000_000).map_or(Airtime::None, Airtime::Rate);
+    let delay = Duration::from_millis(30);
+    let one = Direction { airtime, delay, queue: Queue::packets(60), ..Direction::IDEAL };
+    let loss = Probability::from_percent(percent).filter(|_| percent > 0);
+    let loss = loss.map_or(LossModel::None, LossModel::Random);
+    let down = Direction { loss, loss_unit: LossUnit::Packet, ..one };
+    LinkModel { a_to_b: one, b_to_a: down, ..LinkModel::default() }
+}
+
+/// Goodput in kbit/s.
+pub(crate) fn ours_download(percent: u32, run: u32) -> f64 {
+    let config = tcp::Config { receive_buffer: 1 << 20, ..tcp::Config::default() };
+    let outcome = Scenario {
+        transport: Transport::Udp { protection: 0 },
+        download: Some(config),
+        download_octets: Some(OCTETS as u64),
+        ..base(lossy(percent), 1)
+    }
+    .run(1, run);
+    goodput(outcome.download_took.unwrap_or(Duration::MAX))
+}
+
+/// The same of the kernel, and how late packets were in us (99 of 100).
+pub(crate) fn theirs_download(percent: u32, seed: u64) -> Result<(f64, u64), RunError> {
+    let seen = kernel::download(&lossy(percent), seed, OCTETS)?;
+    Ok((goodput(seen.what), seen.lateness.percentile(99).unwrap_or(0) / 1_000))
+}
+
+fn goodput(took: Duration) -> f64 {
+    OCTETS as f64 * 8.0 / 1e3 / took.as_secs_f64()
+}

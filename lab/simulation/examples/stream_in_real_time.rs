@@ -1,0 +1,50 @@
+//! A transport stream of 3.507 Mbit/s that kernels fill and empty: payload that iperf3 receives, plain and compressed, and
+//! what exact packing would let through. Needs root, TUN and iperf3.
+//!
+//! `cargo run --release -p thinair-simulation --example stream_in_real_time -- [SECONDS [PAYLOAD...]]`
+
+#[cfg(target_os = "linux")]
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    use thinair_rohc::Refresh;
+    use thinair_simulation::broadcast::real_time::{Plan, run};
+    use thinair_ule::capacity::{Encapsulation, Filling, Flow, Headers, cost};
+
+    const BITRATE: u64 = 3_507_000;
+    let numbers = std::env::args().skip(1).map(|text| text.parse()).collect::<Result<Vec<u16>, _>>()?;
+    let (seconds, payloads) =
+        numbers.split_first().map_or((5, [].as_slice()), |(first, rest)| (*first, rest));
+    let payloads = if payloads.is_empty() { &[40, 80, 120, 160, 200, 300, 512, 1024] } else { payloads };
+    let cycle = Refresh::Cycle { ir: 3, so: 50, direct: true };
+    println!("payload  header  kbit/s of payload  of exact  lateness of the TS clock (us): p50, p99, max");
+    for &payload in payloads {
+        let plain = [Headers { packets: 1, octets: 48 }];
+        let compressed = [Headers { packets: 3, octets: 50 }, Headers { packets: 50, octets: 3 }];
+        let ways = [("48", None, plain.as_slice()), ("3", Some(cycle), compressed.as_slice())];
+        for (name, refresh, headers) in ways {
+            let plan = Plan { bitrate: BITRATE, refresh, payload, offered: BITRATE, seconds };
+            let outcome = run(&plan)?;
+            let flow = Flow { payload: payload.into(), headers };
+            let exact = cost(Encapsulation::ULE, Filling::Packing, flow).throughput(BITRATE);
+            let late = |percent| outcome.lateness.percentile(percent).unwrap_or_default() / 1_000;
+            println!(
+                "{payload:>7}  {name:>6}  {:>17.1}  {:>8.3}  {}, {}, {}; null {} of {}, lost {}, not delivered {}",
+                outcome.throughput / 1e3,
+                outcome.throughput / exact,
+                late(50),
+                late(99),
+                outcome.lateness.max() / 1_000,
+                outcome.null_packets,
+                outcome.slots,
+                outcome.lost_ts,
+                outcome.not_delivered,
+            );
+            for refused in &outcome.refused {
+                println!("         {refused}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() {}

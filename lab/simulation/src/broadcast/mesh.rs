@@ -1,0 +1,428 @@
+//! Sites that send to each other over a satellite: each is heard by all others (a mesh of unidirectional links), or by a
+//! hub that sends on what it hears (a star).
+//!
+//! In the mesh every site has a channel to all others, by a PID of its own; in U-mode one compressor serves any number of
+//! decompressors. In the star the hub decompresses and compresses again, all flows by one channel.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use thinair_rohc::{CompressorConfig, Mode, Refresh};
+use thinair_ule::{Pid, TsPacket};
+use thinair_wire::time::Instant;
+
+use super::listener::Listener;
+use super::sender::Sender;
+use super::{Carrier, Delays, Error, SECOND};
+use crate::queue::EventQueue;
+use crate::streams::{Purpose, Streams};
+use thinair_emulator::{Flow, Stack};
+
+/// The PID of the first site; the hub has the one before.
+const FIRST_PID: u16 = 0x40;
+
+/// Sites at most: as many flows have small CIDs.
+pub const MOST_SITES: u8 = 16;
+
+/// Room for an SNDU: flows of larger packets than this are refused.
+const MOST_PACKET: usize = 2_000;
+
+/// Who hears whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topology {
+    /// Everybody hears everybody.
+    Mesh,
+    /// Everybody hears the hub, and the hub everybody.
+    Star,
+}
+
+/// What a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Who hears whom.
+    pub topology: Topology,
+    /// Sites besides the hub: 2 to [`MOST_SITES`].
+    pub sites: u8,
+    /// The carrier that each site has, and the hub.
+    pub carrier: Carrier,
+    /// Headers of the packets.
+    pub stack: Stack,
+    /// Octets of payload of a packet.
+    pub payload: usize,
+    /// Packets a second of each site, to all others; at least 1.
+    pub packets_per_second: u32,
+    /// Refreshes of contexts; no packet is compressed if there are none.
+    pub refresh: Option<Refresh>,
+    /// Time before anything is counted.
+    pub warm_up: Duration,
+    /// Time in which it is.
+    pub window: Duration,
+    /// When one station fails for good: the hub, or in a mesh the first site.
+    pub failure: Option<Duration>,
+    /// Flows, and when their packets come, follow from it.
+    pub seed: u64,
+}
+
+/// What a run has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// From the packet at its site to another site, in the window.
+    pub delays: Delays,
+    /// TS packets of all stations that were not null, in the window.
+    pub ts_packets: u64,
+    /// Packets that were not delivered as they were sent, in the whole run.
+    pub wrong: u64,
+    /// Deliveries that were to be expected after the failure, between sites that have not failed.
+    pub expected_after: u64,
+    /// Deliveries among these.
+    pub delivered_after: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    /// The next packet of a site.
+    Arrival(usize),
+    /// The next TS packet of every station begins.
+    Slot,
+    /// A Packing Threshold of a station may be over.
+    Poll(usize),
+    /// A packet is at the hub.
+    AtHub(Vec<u8>),
+}
+
+/// Runs a plan.
+///
+/// # Errors
+///
+/// There are too few or too many sites, the payload does not fit, or a packet is refused.
+pub fn run(plan: &Plan) -> Result<Outcome, Error> {
+    if !(2..=MOST_SITES).contains(&plan.sites) {
+        return Err(Error::Unfit("a mesh has 2 to 16 sites"));
+    }
+    let sites = usize::from(plan.sites);
+    let flows = flows(plan)?;
+    let mut memory = vec![vec![0; MOST_PACKET]; sites * sites];
+    let mut run = Run::new(plan, flows, &mut memory)?;
+    let mut queue = EventQueue::new();
+    for site in 0..sites {
+        queue.schedule(run.arrival(site, 0), Event::Arrival(site));
+    }
+    queue.schedule(Instant::ZERO, Event::Slot);
+    while let Some((now, event)) = queue.next_before(run.end) {
+        match event {
+            Event::Arrival(site) => {
+                let number = run.next[site];
+                run.next[site] += 1;
+                queue.schedule(run.arrival(site, number + 1), Event::Arrival(site));
+                run.count(site, number);
+                run.flows[site].packet(number, &mut run.packet);
+                let packet = run.packet.clone();
+                run.give(now, site, packet, &mut queue)?;
+            }
+            Event::AtHub(packet) => run.give(now, run.hub(), packet, &mut queue)?,
+            Event::Slot => run.slot(now, &mut queue)?,
+            Event::Poll(station) => {
+                let Station { sender, waiting, .. } = &mut run.stations[station];
+                sender.poll(now, !waiting.is_empty());
+                run.schedule_poll(station, &mut queue);
+            }
+        }
+    }
+    let mut outcome = run.outcome;
+    outcome.delays.sort();
+    Ok(outcome)
+}
+
+fn flows(plan: &Plan) -> Result<Vec<Flow>, Error> {
+    let flow = |site: u8| {
+        let seed = Streams::new(plan.seed).stream(0, u32::from(site), Purpose::Content).next_u64();
+        Flow::new(plan.stack, plan.payload, site, seed)
+            .filter(|flow| flow.packet_len() + 100 < MOST_PACKET)
+            .ok_or(Error::Unfit("the payload does not fit into a packet"))
+    };
+    (0..plan.sites).map(flow).collect()
+}
+
+struct Station {
+    sender: Sender,
+    waiting: VecDeque<Vec<u8>>,
+    polled_at: Option<Instant>,
+}
+
+/// One that listens to one station.
+struct Ear<'m> {
+    /// The station that is heard.
+    from: usize,
+    /// Where packets go.
+    to: usize,
+    listener: Listener<'m>,
+    /// Number of the next packet of each site.
+    expected: Vec<u32>,
+}
+
+struct Run<'p, 'm> {
+    plan: &'p Plan,
+    flows: Vec<Flow>,
+    /// When the first packet of each site comes, in nanoseconds.
+    phases: Vec<u64>,
+    next: Vec<u32>,
+    /// The sites, then the hub if there is one.
+    stations: Vec<Station>,
+    ears: Vec<Ear<'m>>,
+    slot: u64,
+    begin: Instant,
+    end: Instant,
+    failure: Option<Instant>,
+    outcome: Outcome,
+    packet: Vec<u8>,
+}
+
+impl<'p, 'm> Run<'p, 'm> {
+    fn new(plan: &'p Plan, flows: Vec<Flow>, memory: &'m mut [Vec<u8>]) -> Result<Self, Error> {
+        let sites = flows.len();
+        let channel = |flows: u16| -> Result<Option<(CompressorConfig, Mode)>, Error> {
+            let config = plan.refresh.map(|refresh| plan.stack.compressor(flows, refresh)).transpose()?;
+            Ok(config.map(|config| (config, Mode::Unidirectional)))
+        };
+        let pid = |station: usize| {
+            let offset = if station == sites { None } else { Some(station as u16) };
+            Pid::new(offset.map_or(FIRST_PID - 1, |offset| FIRST_PID + offset)).ok_or(Error::Unfit("no PID"))
+        };
+        let has_hub = plan.topology == Topology::Star;
+        let mut stations = Vec::new();
+        for station in 0..sites + usize::from(has_hub) {
+            let flows = if station == sites { sites as u16 } else { 1 };
+            let sender = Sender::new(pid(station)?, &plan.carrier, channel(flows)?);
+            stations.push(Station { sender, waiting: VecDeque::new(), polled_at: None });
+        }
+        let pairs: Vec<(usize, usize, u16)> = match plan.topology {
+            Topology::Mesh => (0..sites)
+                .flat_map(|from| (0..sites).filter(move |to| *to != from).map(move |to| (from, to, 1)))
+                .collect(),
+            Topology::Star => (0..sites)
+                .map(|from| (from, sites, 1))
+                .chain((0..sites).map(|to| (sites, to, sites as u16)))
+                .collect(),
+        };
+        let mut ears = Vec::new();
+        for ((from, to, flows), memory) in pairs.into_iter().zip(memory) {
+            let listener = Listener::new(pid(from)?, memory, channel(flows)?);
+            ears.push(Ear { from, to, listener, expected: vec![0; sites] });
+        }
+        let interval = (SECOND / u128::from(plan.packets_per_second.max(1))) as u64;
+        let phase =
+            |site: usize| Streams::new(plan.seed).stream(0, site as u32, Purpose::Arrivals).below(interval);
+        let begin = Instant::ZERO + plan.warm_up;
+        Ok(Self {
+            plan,
+            phases: (0..sites).map(phase).collect(),
+            next: vec![0; sites],
+            stations,
+            ears,
+            slot: 0,
+            begin,
+            end: begin + plan.window,
+            failure: plan.failure.map(|after| Instant::ZERO + after),
+            outcome: Outcome::default(),
+            packet: Vec::new(),
+            flows,
+        })
+    }
+
+    /// The number of the hub among the stations.
+    fn hub(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// When packet `number` of a site comes.
+    fn arrival(&self, site: usize, number: u32) -> Instant {
+        let rate = u128::from(self.plan.packets_per_second.max(1));
+        let nanos = u128::from(self.phases[site]) + u128::from(number) * SECOND / rate;
+        Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// The station that fails.
+    fn failing(&self) -> usize {
+        match self.plan.topology {
+            Topology::Mesh => 0,
+            Topology::Star => self.hub(),
+        }
+    }
+
+    fn has_failed(&self, station: usize, now: Instant) -> bool {
+        station == self.failing() && self.failure.is_some_and(|failure| failure <= now)
+    }
+
+    /// Whether a packet that came then counts for what is delivered after the failure: all of its way lies behind it, and in
+    /// the run.
+    fn is_after(&self, came: Instant) -> bool {
+        let way = self.plan.carrier.delay * 2 + Duration::from_millis(100);
+        self.failure.is_some_and(|failure| failure <= came) && came + way < self.end
+    }
+
+    fn count(&mut self, site: usize, number: u32) {
+        let receivers = (0..self.flows.len()).filter(|to| *to != site && *to != self.failing()).count();
+        if site != self.failing() && self.is_after(self.arrival(site, number)) {
+            self.outcome.expected_after += receivers as u64;
+        }
+    }
+
+    /// A station has a packet to send.
+    fn give(
+        &mut self,
+        now: Instant,
+        station: usize,
+        packet: Vec<u8>,
+        queue: &mut EventQueue<Event>,
+    ) -> Result<(), Error> {
+        if self.has_failed(station, now) {
+            return Ok(());
+        }
+        self.stations[station].waiting.push_back(packet);
+        self.feed(now, station, queue)
+    }
+
+    fn feed(&mut self, now: Instant, at: usize, queue: &mut EventQueue<Event>) -> Result<(), Error> {
+        let station = &mut self.stations[at];
+        while station.sender.is_ready() {
+            let Some(packet) = station.waiting.pop_front() else { break };
+            station.sender.take(now, &packet)?;
+            station.sender.go(now)?;
+        }
+        self.schedule_poll(at, queue);
+        Ok(())
+    }
+
+    fn schedule_poll(&mut self, at: usize, queue: &mut EventQueue<Event>) {
+        let station = &mut self.stations[at];
+        let poll_at = station.sender.poll_at();
+        if poll_at != station.polled_at
+            && let Some(time) = poll_at
+        {
+            queue.schedule(time, Event::Poll(at));
+        }
+        station.polled_at = poll_at;
+    }
+
+    /// A TS packet of every station.
+    fn slot(&mut self, now: Instant, queue: &mut EventQueue<Event>) -> Result<(), Error> {
+        let there = self.plan.carrier.arrival(self.slot);
+        for station in 0..self.stations.len() {
+            if self.has_failed(station, now) {
+                continue;
+            }
+            if let Some(packet) = self.stations[station].sender.slot() {
+                self.outcome.ts_packets += u64::from(now >= self.begin);
+                self.broadcast(there, station, &packet, queue);
+            }
+            self.feed(now, station, queue)?;
+        }
+        self.slot += 1;
+        queue.schedule(self.plan.carrier.slot(self.slot), Event::Slot);
+        Ok(())
+    }
+
+    fn broadcast(&mut self, there: Instant, from: usize, packet: &TsPacket, queue: &mut EventQueue<Event>) {
+        let mut ears = std::mem::take(&mut self.ears);
+        for ear in ears.iter_mut().filter(|ear| ear.from == from) {
+            let Ear { to, listener, expected, .. } = ear;
+            listener.receive(there, packet, &mut |delivered| match delivered {
+                None => self.outcome.wrong += 1,
+                Some(packet) if *to == self.hub() => {
+                    if !self.has_failed(*to, there) {
+                        queue.schedule(there, Event::AtHub(packet.to_vec()));
+                    }
+                }
+                Some(packet) => self.deliver(there, *to, packet, expected),
+            });
+        }
+        self.ears = ears;
+    }
+
+    /// A packet is at another site, which may be its own: the hub sends to all.
+    fn deliver(&mut self, there: Instant, to: usize, packet: &[u8], expected: &mut [u32]) {
+        let site = self.plan.stack.host(packet).map(usize::from).filter(|site| *site < self.flows.len());
+        let Some(site) = site else {
+            self.outcome.wrong += 1;
+            return;
+        };
+        let number = expected[site];
+        expected[site] += 1;
+        self.flows[site].packet(number, &mut self.packet);
+        if self.packet != packet {
+            self.outcome.wrong += 1;
+            return;
+        }
+        if site == to || self.has_failed(to, there) {
+            return;
+        }
+        let came = self.arrival(site, number);
+        if (self.begin..self.end).contains(&there) {
+            self.outcome.delays.note(came, there);
+        }
+        self.outcome.delivered_after +=
+            u64::from(self.is_after(came) && site != self.failing() && to != self.failing());
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use thinair_ule::Since;
+
+    use super::*;
+    use crate::broadcast::Filling;
+
+    const PLAN: Plan = Plan {
+        topology: Topology::Mesh,
+        sites: 3,
+        carrier: Carrier {
+            bitrate: 3_507_000,
+            delay: Duration::from_millis(250),
+            filling: Filling::Push { wait: Duration::from_millis(3), since: Since::Last },
+            concat: 1,
+        },
+        stack: Stack::IPV6_UDP,
+        payload: 40,
+        packets_per_second: 400,
+        refresh: Some(Refresh::Cycle { ir: 3, so: 50, direct: true }),
+        warm_up: Duration::from_millis(600),
+        window: Duration::from_millis(1_400),
+        failure: None,
+        seed: 1,
+    };
+
+    #[test]
+    fn a_hub_doubles_way_and_ts_packets() {
+        let mesh = run(&PLAN).unwrap();
+        let star = run(&Plan { topology: Topology::Star, ..PLAN }).unwrap();
+        assert_eq!((mesh.wrong, star.wrong), (0, 0));
+        // 3 sites, each heard by 2 others; packets come several at a time.
+        assert!((3_330..=3_390).contains(&mesh.delays.len()), "{}", mesh.delays.len());
+        let [near, far] = [&mesh, &star].map(|outcome| outcome.delays.mean_ms().unwrap());
+        assert!((250.0..265.0).contains(&near) && (500.0..525.0).contains(&far), "{near} {far}");
+        // The hub hears packets by the TS packet, so that there are gaps that end its waiting for another one.
+        let ratio = star.ts_packets as f64 / mesh.ts_packets as f64;
+        assert!((1.9..2.3).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn without_its_hub_a_star_is_dark_and_a_mesh_lacks_one_site() {
+        let failure = Some(Duration::from_millis(700));
+        let mesh = run(&Plan { failure, ..PLAN }).unwrap();
+        assert!(mesh.expected_after > 500);
+        assert_eq!((mesh.delivered_after, mesh.wrong), (mesh.expected_after, 0));
+        let star = run(&Plan { failure, topology: Topology::Star, ..PLAN }).unwrap();
+        assert!(star.expected_after > 500);
+        assert_eq!((star.delivered_after, star.wrong), (0, 0));
+    }
+
+    #[test]
+    fn a_plan_determines_its_outcome() {
+        let star = Plan { topology: Topology::Star, refresh: None, ..PLAN };
+        assert_eq!(run(&star).unwrap(), run(&star).unwrap());
+        assert!(run(&Plan { sites: 1, ..PLAN }).is_err());
+        assert!(run(&Plan { sites: 17, ..PLAN }).is_err());
+        assert!(run(&Plan { payload: 2_000, ..PLAN }).is_err());
+    }
+}

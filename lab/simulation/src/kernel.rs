@@ -1,0 +1,155 @@
+//! TCP of the kernel over an emulated link in real time: what [`tcp`](crate::tcp) is held against.
+//!
+//! Sockets of two network namespaces, with CUBIC, and the link of `thinair link run` between them. It lasts as long as it
+//! takes.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use thinair_link::{LinkModel, Side};
+
+use thinair_emulator::{Ends, Engine, Lateness, RunError, Totals, Where, addresses, mtu, route_mtus, run};
+
+const PORT: u16 = 5_683;
+
+/// How long a socket is silent before it is given up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Requests and responses over one connection with Nagle's algorithm, open before.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchanges {
+    /// Octets of a request, 1 at least.
+    pub request: usize,
+    /// Octets of a response, 1 at least. Each is a write of its own.
+    pub response: usize,
+    /// Requests.
+    pub count: u32,
+    /// From one to the next, whether it was answered or not.
+    pub interval: Duration,
+}
+
+/// What was seen, beside what the link has carried from A and from B.
+#[derive(Debug)]
+pub struct Seen<T> {
+    /// It.
+    pub what: T,
+    /// From A and from B.
+    pub totals: [Totals; 2],
+    /// How late packets were delivered.
+    pub lateness: Lateness,
+}
+
+/// How long each exchange took, from the write of the request to the last octet of its response.
+///
+/// # Errors
+/// The caller may not make namespaces, or a connection came to nothing.
+pub fn exchanges(
+    model: &LinkModel<'static>,
+    seed: u64,
+    plan: Exchanges,
+) -> Result<Seen<Vec<Duration>>, RunError> {
+    over(model, seed, |ends| {
+        let (client, mut server) = connect(ends)?;
+        thread::scope(|scope| {
+            let serving = scope.spawn(move || -> io::Result<()> {
+                let (mut buffer, mut octets) = (vec![0; 1 << 16], 0);
+                loop {
+                    match server.read(&mut buffer)? {
+                        0 => return Ok(()),
+                        len => octets += len,
+                    }
+                    while octets >= plan.request {
+                        octets -= plan.request;
+                        server.write_all(&vec![b'x'; plan.response])?;
+                    }
+                }
+            });
+            let mut responses = client.try_clone()?;
+            let reading = scope.spawn(move || -> io::Result<Vec<Instant>> {
+                let mut response = vec![0; plan.response];
+                let mut one = || responses.read_exact(&mut response).map(|()| Instant::now());
+                (0..plan.count).map(|_| one()).collect()
+            });
+            let start = Instant::now() + Duration::from_secs(1);
+            let mut made = Vec::new();
+            for number in 0..plan.count {
+                thread::sleep((start + number * plan.interval).saturating_duration_since(Instant::now()));
+                made.push(Instant::now());
+                (&client).write_all(&vec![b'x'; plan.request])?;
+            }
+            let answered = reading.join().map_err(|_| io::Error::other("the client failed"))??;
+            client.shutdown(std::net::Shutdown::Both)?;
+            serving.join().map_err(|_| io::Error::other("the server failed"))??;
+            Ok(answered.into_iter().zip(made).map(|(answered, made)| answered - made).collect())
+        })
+    })
+}
+
+/// How long it took to bring so many octets from B to A, from the SYN to the last of them.
+///
+/// # Errors
+/// As [`exchanges`].
+pub fn download(model: &LinkModel<'static>, seed: u64, octets: usize) -> Result<Seen<Duration>, RunError> {
+    over(model, seed, |ends| {
+        let start = Instant::now();
+        let (mut client, mut server) = connect(ends)?;
+        thread::scope(|scope| {
+            let serving = scope.spawn(move || server.write_all(&vec![0x5A; octets]));
+            let (mut buffer, mut received) = (vec![0; 1 << 16], 0);
+            while received < octets {
+                match client.read(&mut buffer)? {
+                    0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    len => received += len,
+                }
+            }
+            let took = start.elapsed();
+            serving.join().map_err(|_| io::Error::other("the server failed"))??;
+            Ok(took)
+        })
+    })
+}
+
+/// A client at A and the server's end at B.
+fn connect(ends: &Ends) -> io::Result<(TcpStream, TcpStream)> {
+    let [(address, _), _]: [(IpAddr, u8); 2] = addresses(Side::B);
+    let address = SocketAddr::new(address, PORT);
+    let listener = ends.namespace(Side::B).within(|| TcpListener::bind(address));
+    let listener = listener.map_err(io::Error::other)??;
+    let client = ends.namespace(Side::A).within(|| TcpStream::connect_timeout(&address, PATIENCE));
+    let client = client.map_err(io::Error::other)??;
+    let (server, _) = listener.accept()?;
+    for socket in [&client, &server] {
+        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.set_write_timeout(Some(PATIENCE))?;
+    }
+    Ok((client, server))
+}
+
+/// Does something over the link, which is there until it is done.
+fn over<T: Send>(
+    model: &LinkModel<'static>,
+    seed: u64,
+    work: impl FnOnce(&Ends) -> io::Result<T> + Send,
+) -> Result<Seen<T>, RunError> {
+    let failed = |why: io::Error| RunError::Os(thinair_os::Error::new("talk over the link", why));
+    let ends = Ends::open(&Where::Create, route_mtus(mtu(model)), "cubic")?;
+    let mut engine = Engine::new(model, seed, None);
+    let (read, write) = io::pipe().map_err(failed)?;
+    // It ends when nobody can write any more.
+    let mut command = Command::new("cat");
+    command.stdin(Stdio::from(read)).stdout(Stdio::null());
+    thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            let result = work(&ends);
+            drop(write);
+            result
+        });
+        let report = run(&mut engine, &ends, Some(&mut command), true, &mut |_, _| Ok(()))?;
+        let what =
+            worker.join().unwrap_or_else(|_| Err(io::Error::other("a thread failed"))).map_err(failed)?;
+        Ok(Seen { what, totals: Side::ALL.map(|side| engine.totals(side)), lateness: report.lateness })
+    })
+}

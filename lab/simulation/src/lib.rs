@@ -1,0 +1,52 @@
+//! What experiments are made of: time that only they move on, events in their order, and random numbers that do not
+//! depend on who asks first.
+//!
+//! This crate knows virtual time ([`EventQueue`], [`Clock`]) and randomness ([`Streams`]), flows of protocol stacks
+//! ([`Stack`], [`Flow`]), transport streams with all that is around them ([`broadcast`]), and the [`emulator`] of a link, in
+//! virtual and in real time. It refuses to know which paper is run again, and how figures look. In virtual time, a seed
+//! and a plan determine every octet of what comes out.
+//!
+//! ```
+//! use core::time::Duration;
+//! use thinair_simulation::{EventQueue, Purpose, Streams};
+//! use thinair_wire::time::Instant;
+//!
+//! let mut arrivals = Streams::new(1).stream(0, 0, Purpose::Arrivals);
+//! let mut queue = EventQueue::new();
+//! for packet in 0..3 {
+//!     queue.schedule(Instant::from_nanos(arrivals.below(1_000_000)), packet);
+//! }
+//! let mut last = Instant::ZERO;
+//! while let Some((now, packet)) = queue.next() {
+//!     assert!(last <= now && queue.now() == now);
+//!     if packet == 0 {
+//!         queue.schedule(now + Duration::from_millis(1), 3);
+//!     }
+//!     last = now;
+//! }
+//! ```
+
+#![deny(missing_docs)]
+
+pub mod broadcast;
+mod clock;
+pub mod csma;
+#[cfg(target_os = "linux")]
+pub mod kernel;
+#[cfg(target_os = "linux")]
+pub mod load;
+pub mod network;
+pub mod plan;
+mod queue;
+mod streams;
+mod summary;
+pub mod tcp;
+mod work;
+
+pub use clock::Clock;
+pub use queue::EventQueue;
+pub use streams::{Purpose, Stream, Streams};
+pub use summary::Summary;
+pub use thinair_emulator as emulator;
+pub use thinair_emulator::{Flow, HeaderCycleError, ParseStackError, Stack, header_cycle};
+pub use work::{Step, work};

@@ -1,0 +1,232 @@
+//! Hosts at both sides of a link: real protocol code, whole IP packets, and one queue of events in virtual time; or, on
+//! Linux, the kernels of two network namespaces around the link in real time ([`RealTimeLink`]).
+//!
+//! A [`Network`] knows who is where and what happens next. What is between the sides is an [`Engine`]:
+//! a link, with ROHC at both its ends if that is asked for. All hosts of a side share the link. A [`Host`] knows what it
+//! does with packets: [`CoapClient`], [`CoapServer`], [`Download`].
+
+mod coap_client;
+mod coap_server;
+mod download;
+pub mod fetch;
+mod hosts;
+mod ip;
+#[cfg(target_os = "linux")]
+mod real_time;
+mod scenario;
+mod stream;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
+use core::convert::Infallible;
+
+use thinair_link::{LinkModel, Side};
+use thinair_wire::time::Instant;
+
+use crate::queue::EventQueue;
+use hosts::{Hosts, World};
+use thinair_emulator::{Engine, RohcChannel, Totals};
+
+pub use coap_client::{CoapClient, Exchange, Pace, Requests, Transport};
+pub use coap_server::CoapServer;
+pub use download::Download;
+pub use ip::{Address, Socket};
+#[cfg(target_os = "linux")]
+pub use real_time::{Punctuality, RealTimeError, RealTimeLink};
+pub use scenario::{ClientOutcome, Outcome, Scenario};
+
+/// A host: packets and time in, packets out.
+pub trait Host {
+    /// A packet for this host has arrived, whole or damaged.
+    fn handle_packet(&mut self, now: Instant, packet: &[u8]);
+
+    /// Puts the next IP packet in the place of what `packet` holds. False if there is none.
+    fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool;
+
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called at the latest.
+    fn poll_timeout(&self) -> Option<Instant>;
+
+    /// Does what is due.
+    fn handle_timeout(&mut self, now: Instant);
+}
+
+/// Hosts, and the link between them. `H` is one of them: most often an enum.
+pub struct Network<H> {
+    engine: Engine,
+    hosts: Hosts<H>,
+    queue: EventQueue<What>,
+    /// When the link was to be polled next.
+    link_at: Option<Instant>,
+    events: u64,
+    packet: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    Link,
+    Host(u32),
+}
+
+impl<H: Host> Network<H> {
+    /// A link without hosts.
+    pub fn new(model: &LinkModel<'static>, seed: u64, channel: Option<&RohcChannel>) -> Self {
+        Self {
+            engine: Engine::new(model, seed, channel),
+            hosts: Hosts::new(),
+            queue: EventQueue::new(),
+            link_at: None,
+            events: 0,
+            packet: Vec::new(),
+        }
+    }
+
+    /// One more host, which is called first when it wants to be.
+    pub fn add(&mut self, address: Address, host: H) {
+        let number = self.hosts.add(address, host);
+        self.serve(number);
+    }
+
+    /// The hosts, to be changed between two runs; call [`Self::wake`] then.
+    pub fn hosts_mut(&mut self) -> impl Iterator<Item = &mut H> {
+        self.hosts.iter_mut()
+    }
+
+    /// Asks every host again what it wants.
+    pub fn wake(&mut self) {
+        (0..self.hosts.len()).for_each(|number| self.serve(number));
+    }
+
+    /// The hosts, in the order in which they were added.
+    pub fn hosts(&self) -> impl Iterator<Item = &H> {
+        self.hosts.iter()
+    }
+
+    /// What the link has carried from that side.
+    pub fn totals(&self, from: Side) -> Totals {
+        self.engine.totals(from)
+    }
+
+    /// Events that were taken from the queue.
+    pub const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// The time of the latest event.
+    pub const fn now(&self) -> Instant {
+        self.queue.now()
+    }
+
+    /// Lets happen what happens before `end`, or until nothing is left to happen, or until `done` says so, which is asked
+    /// of the host, and its number, after every packet that arrives and every timer.
+    pub fn run_until(&mut self, end: Instant, mut done: impl FnMut(usize, &H) -> bool) {
+        while let Some((now, what)) = self.queue.next_before(end) {
+            self.events += 1;
+            match what {
+                What::Link => {
+                    if self.link_at == Some(now) {
+                        self.link_at = None;
+                        if self.carry(now, &mut done) {
+                            return;
+                        }
+                    }
+                }
+                What::Host(number) => {
+                    let number = number as usize;
+                    let Some(placed) = self.hosts.get_mut(number).filter(|placed| placed.at == Some(now))
+                    else {
+                        continue;
+                    };
+                    placed.at = None;
+                    placed.host.handle_timeout(now);
+                    self.serve(number);
+                    if self.hosts.get(number).is_some_and(|host| done(number, host)) {
+                        return;
+                    }
+                }
+            }
+            self.watch_link();
+        }
+    }
+
+    /// Brings what has arrived to its hosts. True if that is enough.
+    fn carry(&mut self, now: Instant, done: &mut impl FnMut(usize, &H) -> bool) -> bool {
+        while let Some(passage) = self.engine.poll(now) {
+            let Some(number) = self.hosts.destination(passage.from, &passage.delivered) else { continue };
+            if let Some(placed) = self.hosts.get_mut(number) {
+                placed.host.handle_packet(now, &passage.delivered);
+                self.serve(number);
+                if self.hosts.get(number).is_some_and(|host| done(number, host)) {
+                    self.watch_link();
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Takes what a host has to send, and its next timer.
+    fn serve(&mut self, number: usize) {
+        let now = self.queue.now();
+        let Some(placed) = self.hosts.get_mut(number) else { return };
+        while placed.host.poll_packet(now, &mut self.packet) {
+            self.engine.handle_packet(now, placed.address.side(), &self.packet);
+        }
+        let at = placed.host.poll_timeout();
+        // A timer that moves away is left where it is, and looked at again when it has come.
+        if let Some(at) = at.filter(|at| placed.at.is_none_or(|before| *at < before)) {
+            placed.at = Some(at.max(now));
+            self.queue.schedule(at, What::Host(number as u32));
+        }
+        self.watch_link();
+    }
+
+    fn watch_link(&mut self) {
+        if let Some(at) = self.engine.poll_at() {
+            let at = at.max(self.queue.now());
+            if self.link_at.is_none_or(|before| at < before) {
+                self.link_at = Some(at);
+                self.queue.schedule(at, What::Link);
+            }
+        }
+    }
+}
+
+impl<H: Host> World<H> for Network<H> {
+    type Error = Infallible;
+
+    fn add(&mut self, address: Address, host: H) -> Result<(), Infallible> {
+        self.add(address, host);
+        Ok(())
+    }
+
+    fn run_until(&mut self, end: Instant, done: &mut dyn FnMut(usize, &H) -> bool) -> Result<(), Infallible> {
+        self.run_until(end, done);
+        Ok(())
+    }
+
+    fn wake(&mut self) -> Result<(), Infallible> {
+        self.wake();
+        Ok(())
+    }
+
+    fn hosts(&self) -> &Hosts<H> {
+        &self.hosts
+    }
+
+    fn hosts_mut(&mut self) -> &mut Hosts<H> {
+        &mut self.hosts
+    }
+
+    fn totals(&self, from: Side) -> Totals {
+        self.totals(from)
+    }
+
+    fn events(&self) -> u64 {
+        self.events()
+    }
+
+    fn now(&self) -> Instant {
+        self.now()
+    }
+}

@@ -1,0 +1,282 @@
+//! CoAP clients that share a link on their way to a server, with or without a download beside them.
+
+use core::time::Duration;
+
+use thinair_coap::{Config, Response};
+use thinair_link::{LinkModel, Side};
+use thinair_wire::time::Instant;
+
+use super::coap_client::{CoapClient, Exchange, Requests, Transport};
+use super::coap_server::CoapServer;
+use super::download::Download;
+use super::hosts::World;
+use super::ip::{Address, Socket};
+#[cfg(target_os = "linux")]
+use super::real_time::{Punctuality, RealTimeError, RealTimeLink, RealTimeNetwork};
+use super::{Host, Network};
+use crate::streams::{Purpose, Streams};
+use crate::tcp;
+use thinair_emulator::{RohcChannel, Totals};
+
+const COAP: u16 = 5_683;
+const FTP_DATA: u16 = 20;
+
+/// The number of the download's ends, on either side.
+const DOWNLOAD: u16 = 9_999;
+
+/// An experiment, but for its seed.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The link; clients are at A.
+    pub model: LinkModel<'static>,
+    /// ROHC on the link.
+    pub rohc: Option<RohcChannel>,
+    /// How many clients there are.
+    pub clients: u16,
+    /// What carries their messages.
+    pub transport: Transport,
+    /// How clients and server are set.
+    pub config: Config,
+    /// What each client asks, and when.
+    pub requests: Requests,
+    /// Clients begin at a random time within so long.
+    pub spread: Duration,
+    /// Octets of the content of each response.
+    pub content: usize,
+    /// A download of B's towards A, from the start of time.
+    pub download: Option<tcp::Config>,
+    /// How many octets it brings; if nothing is said, it goes on as long as there is something else.
+    pub download_octets: Option<u64>,
+    /// How often all clients run through their requests before what is measured, with a pause of a second.
+    pub warm_up: usize,
+    /// When it is over, at the latest.
+    pub end: Instant,
+}
+
+/// What an experiment has come to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Client by client.
+    pub clients: Vec<ClientOutcome>,
+    /// What the link has carried from A and from B.
+    pub totals: [Totals; 2],
+    /// Octets that the download has brought.
+    pub downloaded: u64,
+    /// From the start of time until it had brought all of its octets, if it has an end.
+    pub download_took: Option<Duration>,
+    /// When the last event was.
+    pub ended: Instant,
+    /// Events that were taken from the queue.
+    pub events: u64,
+}
+
+/// What one client has seen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClientOutcome {
+    /// Its exchanges, in the order in which they were begun.
+    pub exchanges: Vec<Exchange>,
+    /// Messages that were sent again, by the client.
+    pub retransmissions: u64,
+}
+
+impl ClientOutcome {
+    /// From the first request to the last response; nothing if none came.
+    pub fn completed_after(&self) -> Option<Duration> {
+        let first = self.exchanges.first()?.made;
+        let answered = self.exchanges.iter().filter(|exchange| exchange.took().is_some());
+        Some(answered.filter_map(|exchange| exchange.ended).max()?.since(first))
+    }
+
+    /// How long exchanges took that were answered.
+    pub fn took(&self) -> impl Iterator<Item = Duration> {
+        self.exchanges.iter().filter_map(Exchange::took)
+    }
+
+    /// Their mean; nothing if none was answered.
+    pub fn mean(&self) -> Option<Duration> {
+        let count = u32::try_from(self.took().count()).ok().filter(|count| *count > 0)?;
+        Some(self.took().sum::<Duration>() / count)
+    }
+
+    /// Retransmissions per request.
+    pub fn retransmission_ratio(&self) -> f64 {
+        self.retransmissions as f64 / self.exchanges.len().max(1) as f64
+    }
+}
+
+#[derive(Debug)]
+enum Party {
+    Client(Box<CoapClient>),
+    Server(Box<CoapServer>),
+    Download(Box<Download>),
+}
+
+impl Party {
+    fn host(&self) -> &dyn Host {
+        match self {
+            Self::Client(host) => &**host,
+            Self::Server(host) => &**host,
+            Self::Download(host) => &**host,
+        }
+    }
+
+    fn host_mut(&mut self) -> &mut dyn Host {
+        match self {
+            Self::Client(host) => &mut **host,
+            Self::Server(host) => &mut **host,
+            Self::Download(host) => &mut **host,
+        }
+    }
+}
+
+impl Host for Party {
+    fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
+        self.host_mut().handle_packet(now, packet);
+    }
+
+    fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
+        self.host_mut().poll_packet(now, packet)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.host().poll_timeout()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.host_mut().handle_timeout(now);
+    }
+}
+
+impl Scenario {
+    /// Runs it. `seed` and `run` determine every octet.
+    pub fn run(&self, seed: u64, run: u32) -> Outcome {
+        let link_seed = link_seed(seed, run);
+        let mut network = Network::new(&self.model, link_seed, self.rohc.as_ref());
+        let Ok(outcome) = self.run_in(&mut network, seed, run);
+        outcome
+    }
+
+    /// Clients that hosts in real time may be at most.
+    #[cfg(target_os = "linux")]
+    pub const MOST_IN_REAL_TIME: u16 = 100;
+
+    /// Runs it in real time, with all that is random as in virtual time; and how far its times can be trusted.
+    ///
+    /// # Errors
+    /// A signal asks to end, or the system takes a device away.
+    #[cfg(target_os = "linux")]
+    pub fn run_in_real_time(
+        &self,
+        link: &mut RealTimeLink,
+        seed: u64,
+        run: u32,
+    ) -> Result<(Outcome, Punctuality), RealTimeError> {
+        let mut network = RealTimeNetwork::new(link, &self.model, link_seed(seed, run), self.rohc.as_ref());
+        let outcome = self.run_in(&mut network, seed, run)?;
+        Ok((outcome, network.punctuality()))
+    }
+
+    fn run_in<W: World<Party>>(&self, world: &mut W, seed: u64, run: u32) -> Result<Outcome, W::Error> {
+        self.populate(world, Streams::new(seed), run)?;
+        for round in 0..=self.warm_up {
+            let mut left = usize::from(self.clients);
+            // A client is done once: it is asked after each of its events.
+            let mut done = vec![false; left];
+            let mut downloads = self.download.is_some() && self.download_octets.is_some();
+            if let Some(Party::Download(download)) = world.hosts().get(left + 1) {
+                downloads &= !self.has_brought_all(download);
+            }
+            world.run_until(self.end, &mut |number, party| {
+                match party {
+                    Party::Client(client) => {
+                        if let Some(done) =
+                            done.get_mut(number - 1).filter(|done| !**done && client.is_done())
+                        {
+                            *done = true;
+                            left -= 1;
+                        }
+                    }
+                    Party::Download(download) => downloads &= !self.has_brought_all(download),
+                    Party::Server(_) => return false,
+                }
+                left == 0 && !downloads
+            })?;
+            if round < self.warm_up {
+                let start = world.now() + Duration::from_secs(1);
+                for party in world.hosts_mut().iter_mut() {
+                    if let Party::Client(client) = party {
+                        client.begin(Requests { start, ..self.requests.clone() });
+                    }
+                }
+                world.wake()?;
+            }
+        }
+        let mut outcome = Outcome {
+            clients: Vec::new(),
+            totals: Side::ALL.map(|side| world.totals(side)),
+            downloaded: 0,
+            download_took: None,
+            ended: world.now(),
+            events: world.events(),
+        };
+        for party in world.hosts().iter() {
+            match party {
+                Party::Client(client) => outcome.clients.push(ClientOutcome {
+                    exchanges: client.exchanges().to_vec(),
+                    retransmissions: client.retransmissions(),
+                }),
+                Party::Download(download) => {
+                    outcome.downloaded += download.received();
+                    if self.has_brought_all(download) {
+                        outcome.download_took = download.latest().map(|latest| latest.since(Instant::ZERO));
+                    }
+                }
+                Party::Server(_) => {}
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Whether a download with an end has come to it.
+    fn has_brought_all(&self, download: &Download) -> bool {
+        self.download_octets.is_some_and(|octets| download.received() >= octets)
+    }
+
+    fn populate<W: World<Party>>(&self, world: &mut W, streams: Streams, run: u32) -> Result<(), W::Error> {
+        let server = Socket { address: Address::new(Side::B, 0), port: COAP };
+        let choices = |node| streams.stream(run, node, Purpose::Choice);
+        let (tcp, protection) = match self.transport {
+            Transport::Tcp(tcp) => (tcp, 0),
+            Transport::Udp { protection } => (tcp::Config::default(), protection),
+        };
+        let response = Response::content(vec![b'x'; self.content]).format(0);
+        let party = CoapServer::new(server, protection, tcp, self.config, response, choices(0));
+        world.add(server.address, Party::Server(Box::new(party)))?;
+        for number in 0..self.clients {
+            let node = u32::from(number) + 1;
+            let socket = Socket { address: Address::new(Side::A, number), port: 40_000 };
+            let within = u64::try_from(self.spread.as_nanos()).unwrap_or(u64::MAX);
+            let late =
+                if within == 0 { 0 } else { streams.stream(run, node, Purpose::Arrivals).below(within) };
+            let start = self.requests.start + Duration::from_nanos(late);
+            let requests = Requests { start, ..self.requests.clone() };
+            let party = CoapClient::new(socket, server, self.transport, self.config, requests, choices(node));
+            world.add(socket.address, Party::Client(Box::new(party)))?;
+        }
+        if let Some(config) = self.download {
+            let [to, from] =
+                Side::ALL.map(|side| Socket { address: Address::new(side, DOWNLOAD), port: FTP_DATA });
+            let receiver = Download::receiver(to, from, config, Instant::ZERO);
+            world.add(to.address, Party::Download(Box::new(receiver)))?;
+            let octets = self.download_octets.unwrap_or(u64::MAX);
+            let sender = Download::sender(from, to, config, octets);
+            world.add(from.address, Party::Download(Box::new(sender)))?;
+        }
+        Ok(())
+    }
+}
+
+/// The seed of the link: every run has its own.
+fn link_seed(seed: u64, run: u32) -> u64 {
+    Streams::new(seed).stream(run, 0, Purpose::Link).next_u64()
+}

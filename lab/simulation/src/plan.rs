@@ -1,0 +1,328 @@
+//! Plans: experiments as a file in TOML, for those who do not write Rust.
+//!
+//! A plan says what a [`Scenario`] is, how often it is run, and which keys take several values; the cross product of those
+//! is its cells. This module knows the words of the format, which are those of `thinair link run` and of RFC 7252, and
+//! what is measured of a run. It refuses to know arguments, files and how figures look. `docs/lab.md` has every key.
+//!
+//! **A plan and a seed determine every figure**, whatever the number of threads, and whichever machine does which runs.
+//!
+//! ```
+//! use thinair_simulation::plan::{Plan, Results};
+//!
+//! let plan = Plan::read(
+//!     "[link]\npreset = 'gprs'\n[requests]\ncount = 5\n[runs]\ncount = 2\n\
+//!      [sweep]\n'link.down.loss' = [0, 5]\n'clients.congestion' = ['rfc7252', 'fasor']\n",
+//! )?;
+//! assert_eq!(plan.cells[1].name(), "link.down.loss=0,clients.congestion=fasor");
+//! let mut results = Results::default();
+//! for job in plan.jobs() {
+//!     results.add(plan.run(&job, plan.seed))?;
+//! }
+//! assert_eq!(results.cells().count(), 4);
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
+
+mod build;
+mod document;
+mod results;
+mod sample;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+mod words;
+
+use serde::Deserialize as _;
+use thiserror::Error;
+use toml::de::{DeTable, DeValue};
+use toml::{Table, Value};
+
+use crate::network::Scenario;
+#[cfg(target_os = "linux")]
+use crate::network::{RealTimeError, RealTimeLink};
+
+pub use results::{CellResults, Merge, Record, Results};
+pub use sample::{Lateness, Metric, Sample};
+
+/// A commented plan to begin with.
+pub const TEMPLATE: &str = include_str!("plan/template.toml");
+
+/// Cells that a plan may have.
+pub const MOST_CELLS: usize = 100_000;
+
+/// What is wrong with a plan, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{}{message}", line.map_or(String::new(), |line| format!("line {line}: ")))]
+pub struct PlanError {
+    /// The line, from 1, if it is at one.
+    pub line: Option<usize>,
+    /// In words, with the key.
+    pub message: String,
+}
+
+/// A plan that can be run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What it is about; may be empty.
+    pub title: String,
+    /// How often each cell is run: 1 to 1,000,000.
+    pub count: u32,
+    /// What everything random follows from.
+    pub seed: u64,
+    /// The keys that take several values, in the order of the file.
+    pub keys: Vec<String>,
+    /// The cross product of their values. The last key changes fastest.
+    pub cells: Vec<Cell>,
+}
+
+/// An experiment of a plan.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// The value of each key that takes several.
+    pub sweep: Vec<(String, serde_json::Value)>,
+    /// A number that follows from all settings of the cell, but not from the seed, from titles, or from other cells.
+    pub settings: u64,
+    /// What is run.
+    pub scenario: Scenario,
+}
+
+impl Cell {
+    /// Keys and values; empty if no key takes several.
+    pub fn name(&self) -> String {
+        results::name(&self.sweep)
+    }
+}
+
+/// One run of one cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// The place of the cell in [`Plan::cells`].
+    pub cell: usize,
+    /// From 0.
+    pub run: u32,
+}
+
+/// A key that takes several values.
+struct Swept {
+    key: String,
+    values: Vec<Value>,
+    line: usize,
+}
+
+impl Plan {
+    /// What the text says.
+    ///
+    /// # Errors
+    /// It is no TOML, has a key that there is not, or values that are out of range or contradict each other.
+    pub fn read(text: &str) -> Result<Self, PlanError> {
+        let lines = Lines { text };
+        let at = |error: toml::de::Error| PlanError {
+            line: error.span().map(|span| lines.line(span.start)),
+            message: error.message().replace('\n', "; "),
+        };
+        let base: document::Document = toml::from_str(text).map_err(at)?;
+        let mut table: Table = toml::from_str(text).map_err(at)?;
+        let swept = lines.swept(&base.sweep)?;
+        for key in ["sweep", "title"] {
+            table.remove(key);
+        }
+        let cells = swept
+            .iter()
+            .try_fold(1_usize, |cells, swept| cells.checked_mul(swept.values.len()))
+            .filter(|cells| *cells <= MOST_CELLS)
+            .ok_or_else(|| PlanError {
+                line: lines.of("sweep"),
+                message: format!("[sweep] makes more than {MOST_CELLS} cells; split the plan"),
+            })?;
+        let count = base.runs.count.unwrap_or(30);
+        if !(1..=1_000_000).contains(&count) {
+            let message = format!("runs.count is {count}; give 1 to 1000000");
+            return Err(PlanError { line: lines.of("runs.count"), message });
+        }
+        let cells =
+            (0..cells).map(|number| cell(&lines, &table, &swept, number)).collect::<Result<_, _>>()?;
+        Ok(Self {
+            title: base.title,
+            count,
+            seed: base.runs.seed.unwrap_or(1),
+            keys: swept.into_iter().map(|swept| swept.key).collect(),
+            cells,
+        })
+    }
+
+    /// All runs, in the order in which they are done.
+    pub fn jobs(&self) -> impl Iterator<Item = Job> {
+        let count = self.count;
+        (0..self.cells.len()).flat_map(move |cell| (0..count).map(move |run| Job { cell, run }))
+    }
+
+    /// Does one of them.
+    ///
+    /// # Panics
+    /// It is not of this plan.
+    pub fn run(&self, job: &Job, seed: u64) -> Record {
+        let cell = &self.cells[job.cell];
+        let sample = Sample::of(&cell.scenario.run(seed, job.run));
+        Record::new(job, seed, cell, sample, None)
+    }
+
+    /// Whether all cells can be run in real time.
+    ///
+    /// # Errors
+    /// One has more hosts than one process can be in time for.
+    #[cfg(target_os = "linux")]
+    pub fn check_real_time(&self) -> Result<(), PlanError> {
+        let most = Scenario::MOST_IN_REAL_TIME;
+        let Some(cell) = self.cells.iter().find(|cell| cell.scenario.clients > most) else { return Ok(()) };
+        let clients = cell.scenario.clients;
+        Err(PlanError {
+            line: None,
+            message: format!(
+                "clients.count is {clients}, and in real time {most} have room; run it in virtual time"
+            ),
+        })
+    }
+
+    /// Does one of them in real time: it lasts as long as it takes.
+    ///
+    /// # Errors
+    /// A signal asks to end, or the system takes a device away.
+    ///
+    /// # Panics
+    /// It is not of this plan.
+    #[cfg(target_os = "linux")]
+    pub fn run_in_real_time(
+        &self,
+        link: &mut RealTimeLink,
+        job: &Job,
+        seed: u64,
+    ) -> Result<Record, RealTimeError> {
+        let cell = &self.cells[job.cell];
+        let (outcome, punctuality) = cell.scenario.run_in_real_time(link, seed, job.run)?;
+        Ok(Record::new(job, seed, cell, Sample::of(&outcome), Some(Lateness::of(&punctuality))))
+    }
+}
+
+/// Cell `number` of the cross product.
+fn cell(lines: &Lines<'_>, base: &Table, swept: &[Swept], number: usize) -> Result<Cell, PlanError> {
+    let (mut table, mut left, mut sweep) = (base.clone(), number, Vec::new());
+    for one in swept.iter().rev() {
+        let value = one.values.get(left % one.values.len()).cloned().unwrap_or(Value::Boolean(false));
+        left /= one.values.len();
+        sweep.insert(0, (one.key.clone(), words::to_json(&value)));
+        if !put(&mut table, &one.key, value) {
+            let message = format!("sweep: {} lies in a key that is no section", one.key);
+            return Err(PlanError { line: Some(one.line), message });
+        }
+    }
+    let settings = words::fingerprint(&Value::Table(without_runs(&table)));
+    // What is wrong without the sweep was told with its line before.
+    let document = document::Document::deserialize(table).map_err(|error| PlanError {
+        line: lines.of("sweep"),
+        message: format!("sweep: {}: {}", results::name(&sweep), error.message().replace('\n', "; ")),
+    })?;
+    let scenario = build::scenario(&document).map_err(|wrong| {
+        let by_sweep = swept.iter().find(|one| one.key == wrong.key);
+        let line = by_sweep.map(|one| one.line).or_else(|| lines.of(wrong.key));
+        PlanError { line, message: format!("{} {}", wrong.key, wrong.message) }
+    })?;
+    Ok(Cell { sweep, settings, scenario })
+}
+
+/// Settings of a scenario alone: how often it is run, and with which seed, is not one of them.
+fn without_runs(table: &Table) -> Table {
+    let mut table = table.clone();
+    if let Some(Value::Table(runs)) = table.get_mut("runs") {
+        runs.remove("count");
+        runs.remove("seed");
+        if runs.is_empty() {
+            table.remove("runs");
+        }
+    }
+    table
+}
+
+/// Sets a key by its dotted name. False if something on its way is no section.
+fn put(table: &mut Table, key: &str, value: Value) -> bool {
+    let Some((section, rest)) = key.split_once('.') else {
+        table.insert(key.to_owned(), value);
+        return true;
+    };
+    match table.entry(section).or_insert_with(|| Value::Table(Table::new())) {
+        Value::Table(table) => put(table, rest, value),
+        _ => false,
+    }
+}
+
+/// Where things are in the text.
+struct Lines<'t> {
+    text: &'t str,
+}
+
+impl Lines<'_> {
+    fn line(&self, offset: usize) -> usize {
+        let before = self.text.as_bytes().get(..offset).unwrap_or_default();
+        1 + before.iter().filter(|octet| **octet == b'\n').count()
+    }
+
+    /// The line of a key by its dotted name, or of the section that it would be in.
+    fn of(&self, key: &str) -> Option<usize> {
+        let document = DeTable::parse(self.text).ok()?;
+        let (mut table, mut line) = (document.get_ref(), None);
+        for part in key.split('.') {
+            let Some((name, value)) = table.iter().find(|(name, _)| name.get_ref() == part) else { break };
+            line = Some(self.line(name.span().start));
+            let DeValue::Table(inner) = value.get_ref() else { break };
+            table = inner;
+        }
+        line
+    }
+
+    /// What is to take several values, in the order of the file.
+    fn swept(&self, sweep: &Table) -> Result<Vec<Swept>, PlanError> {
+        let document = DeTable::parse(self.text).ok();
+        let place = |key: &str| {
+            let DeValue::Table(sweep) = document.as_ref()?.get_ref().get("sweep")?.get_ref() else {
+                return None;
+            };
+            sweep.keys().find(|name| name.get_ref() == key).map(|name| name.span().start)
+        };
+        let mut swept = Vec::new();
+        for (key, values) in sweep {
+            let offset = place(key).unwrap_or(0);
+            let line = self.line(offset);
+            let wrong = |what: &str| PlanError { line: Some(line), message: format!("sweep: {key} {what}") };
+            let section = key.split('.').next().unwrap_or_default();
+            let Value::Array(values) = values else {
+                let what = match values {
+                    Value::Table(_) => {
+                        "is a section; write the dotted name in quotes, as \"link.down.loss\" = [0, 5]"
+                    }
+                    _ => "has one value; give a list of values, as [0, 5], or set the key in its section",
+                };
+                return Err(wrong(what));
+            };
+            if !["link", "rohc", "clients", "requests", "download"].contains(&section) || !key.contains('.') {
+                return Err(wrong(
+                    "cannot be swept; name a key of link, rohc, clients, requests or download",
+                ));
+            }
+            if values.is_empty() {
+                return Err(wrong("has no values; give one at least"));
+            }
+            if values
+                .iter()
+                .any(|value| matches!(value, Value::Table(_) | Value::Datetime(_) | Value::Array(_)))
+            {
+                return Err(wrong(
+                    "takes texts, numbers, true and false; sweep the keys of a section one by one",
+                ));
+            }
+            if (1..values.len()).any(|at| values[..at].contains(&values[at])) {
+                return Err(wrong("has a value twice; take one out"));
+            }
+            swept.push((offset, Swept { key: key.clone(), values: values.clone(), line }));
+        }
+        swept.sort_by_key(|(offset, _)| *offset);
+        Ok(swept.into_iter().map(|(_, swept)| swept).collect())
+    }
+}
