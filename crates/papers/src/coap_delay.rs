@@ -23,60 +23,13 @@ use crate::row::Row;
 #[derive(Debug)]
 pub(crate) struct CoapDelay;
 
-const ABOUT: About = About {
-    name: "coap-delay",
-    title: "What a CoAP packet costs to compress and to decompress",
-    source: "M. Majanen, P. Koskela, M. Valta: Constrained Application Protocol Profile for Robust Header \
-        Compression Framework, 2015",
-    claim: &[
-        "Tables I and II: the total of compression and decompression is less than 0.3 ms in SO state on a laptop of \
-            1.73 GHz, and less than 0.9 ms on a Raspberry Pi of 700 MHz; more in the beginning, when the context is \
-            created.",
-        "Ours, by the same profile: about a microsecond on a machine of today. A Cortex-M4 of 64 MHz that takes two cycles \
-            for each instruction would need less than the paper's laptop, for every packet type.",
-    ],
-    method: &[
-        "The paper's exchange over IPv4: GET of “time” (37 octets) and its response (51), each on a channel of its own \
-            with 4 contexts and small CIDs, by the profiles coap-2015 (0x0080, the paper's), udp (0x0002) and coap \
-            (0x0081, ours). Message IDs and IP-IDs count. Nothing is random: --seed changes nothing.",
-        "U-mode with a refresh every 32 packets: IR are the first three packets, IR-DYN comes half way between two \
-            refreshes, UOR-2 follows a route that has become longer by one, UO-0 is the ninth of its format. Profile \
-            coap has co_repair, co_common and pt_0c in their places.",
-        "One call is measured, on a compressor and a decompressor that were brought right before it. Every packet up \
-            to it, and it itself, must come back as it was. Octets and round trips have bars.",
-        "Nanoseconds: median of rounds (1,000; 100 in a quick run) of 8 calls each on as many sides. Instructions: \
-            counted by `make bench` (scripts/delay) beforehand and kept beside this code: x86-64 by callgrind; \
-            thumbv7em by qemu-system-arm (Cortex-M4, -icount), once built for speed (-O3) and once for size (-Oz).",
-    ],
-    theirs: &[
-        "Tables I and II as printed. Totals are not always the sums of their parts; 0.254 ms for UO-0/GET has \
-            parts of 0.284 ms. Sizes of IR packets include feedback of up to 6 octets.",
-        "rohc-lib: its UDP profile, master 70589cc2, on the same messages, measured elsewhere (Zen 4, 2.6 GHz, \
-            thread CPU time, gcc -O2); in JSON the lower end of a range. Its release 2.2.0 is faster: 147 and 153 ns, \
-            2,179 and 2,224 instructions for UO-0 over UDP and IPv4.",
-    ],
-    why_different: &[
-        "Nanoseconds are wall time of whatever machine runs this, with whatever else it does. They tell the order of \
-            magnitude and nothing else: no bar hangs on them, and no ratio to the paper's computers of 2014 is \
-            shown, because it would be one of processors. Instructions are what can be held against each other.",
-        "The paper took the time within a tunnel program, presumably with what that traced and copied. rohc-lib, which \
-            it was built on, allocates 69 kB for a context (measured with master). Ours takes its memory at start, and \
-            at most 512 octets a context.",
-        "Its IR and FO packets carried feedback in front, ours travel in U-mode without any. It has three packets in FO \
-            state before the first UO-0; ours goes from IR to UO-0 at once, so that IR-DYN and UOR-2 are provoked here \
-            by a refresh and by a change of the TTL that CRC-3 would not tell.",
-        "udp decides early that a packet goes on as those before; coap-2015 does not, as its flows are told apart \
-            by their options.",
-    ],
-};
-
 /// Rounds by the clock.
 const ROUNDS: usize = 1_000;
 const QUICK_ROUNDS: usize = 100;
 
 impl Paper for CoapDelay {
-    fn about(&self) -> &About {
-        &ABOUT
+    fn about(&self) -> About {
+        About::read("coap-delay", include_str!("coap_delay/paper.md"))
     }
 
     fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {

@@ -29,6 +29,7 @@ mod coap_robustness;
 mod coap_sizes;
 mod coap_tunnel_rtt;
 mod compressed;
+mod form;
 mod full_link;
 mod ntn_voice;
 mod page;
@@ -49,14 +50,14 @@ pub use row::{Bar, Outcome, Row, SCHEMA, outcome};
 pub const PAPERS: &[&dyn Paper] = &[
     &coap_delay::CoapDelay,
     &coap_energy::CoapEnergy,
-    &coap_latency::CoapLatency,
-    &coap_lossy::CoapLossy,
-    &coap_many::CoapMany,
-    &coap_robustness::CoapRobustness,
+    &coap_latency::PAPER,
+    &coap_lossy::PAPER,
+    &coap_many::PAPER,
+    &coap_robustness::PAPER,
     &coap_sizes::CoapSizes,
     &coap_tunnel_rtt::CoapTunnelRtt,
-    &full_link::FullLink,
-    &ntn_voice::NtnVoice,
+    &full_link::PAPER,
+    &ntn_voice::PAPER,
     &transports::Transports,
     &tssa::Tssa,
     &ule_throughput::UleThroughput,

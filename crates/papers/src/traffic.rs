@@ -3,6 +3,7 @@
 //! A seed determines addresses, ports, Message IDs, tokens, IP-IDs and payloads, so that no figure can hang on
 //! one of them. Lengths follow from the kind alone.
 
+use crate::paper::Error;
 use thinair_link::Random;
 use thinair_wire::checksum::Sum;
 
@@ -90,6 +91,12 @@ impl Kind {
         }
     }
 
+    /// The one of that name.
+    pub(crate) fn by_name(name: &str) -> Result<Self, Error> {
+        let named = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        named.ok_or_else(|| Error::Form(format!("there is no flow {name}")))
+    }
+
     /// In words.
     pub(crate) const fn what(self) -> &'static str {
         match self {
@@ -143,6 +150,12 @@ impl Version {
             Self::V4 => "v4",
             Self::V6 => "v6",
         }
+    }
+
+    /// The one of that name.
+    pub(crate) fn by_name(name: &str) -> Result<Self, Error> {
+        let named = Self::ALL.into_iter().find(|version| version.name() == name);
+        named.ok_or_else(|| Error::Form(format!("there is no version {name}")))
     }
 }
 

@@ -34,54 +34,6 @@ use crate::paper::{About, Error, Findings, Paper, Plan, Progress};
 #[derive(Debug)]
 pub(crate) struct Transports;
 
-const ABOUT: About = About {
-    name: "transports",
-    title: "Which service fetches a small object over a constrained link: CoAP, HTTP, SPDY, and their lean forms",
-    source: "L. Daniel, M. Kojo, M. Latvala: Experimental Evaluation of the CoAP, HTTP and SPDY Transport Services for Internet \
-        of Things, 2014 (slides of 23 September 2014)",
-    claim: &[
-        "An object of 10 octets over 20 kbit/s, 20 ms and an MTU of 128 takes 0.08 s, 2 packets and 86 octets by CoAP; 0.16 s, 6 and \
-            384 by IoT-HTTP, which is HTTP with few headers and TCP Fast Open; 0.25 s, 9 and 567 by IoT-SPDY; 0.68 s, 20 and \
-            1,382 by SPDY; 0.79 s, 20 and 1,546 by HTTP. CoAP is best; the lean forms take 50 to 75 % less time than HTTP and \
-            SPDY; at 250 kbit/s CoAP and IoT-HTTP are comparable; a larger MTU saves octets of HTTP and SPDY.",
-        "Ours: 6 packets and 297 octets by HTTP in at most 112 ms, where the kernel may do without a cookie; 7 packets and 440 octets \
-            by SPDY in at most 226 ms.",
-    ],
-    method: &[
-        "Real programs in two network namespaces over `thinair link run`, in real time: 20 ms each way, full duplex, queues of 50 \
-            packets. Servers run in the foreground with a configuration of their own; each exchange is a client process of its \
-            own. What an exchange took is read from the link's log and capture: all packets from the first one of the client to \
-            the last one of the connection.",
-        "Object download time: from the first packet of the client entering the link to the delivery of the packet with the last \
-            octet of the object. The object is found by its octets in what the server said; what else is above UDP and TCP \
-            counts as header of the service.",
-        "Kernel options are those of a column, never chosen by row, and written before anything runs: “lean” is without timestamps \
-            and SACK, as the octets of the paper's tables tell; “default” is Linux; “cookieless” is lean without window \
-            scaling, and Fast Open without cookies. Warm: there was contact with the host before, so that there is a cookie.",
-        "Beside that, in virtual time and to the bit: the same exchanges over our TCP, as kernels do them, and as RFC 7413 allows at best; \
-            with bit errors, bursts, and crowds on one queue, and all of that over ROHC. That part needs no root, and is the same on any machine.",
-        "Figures are medians, of 3 runs (5 with --full, 1 with --quick), with their ranges. A run with a packet that the link \
-            delivered more than 1 ms late is repeated, at most twice. Links run side by side, as many as there are processors.",
-    ],
-    theirs: &[
-        "The tables of the slides. What they draw without numbers (other sizes, 250 kbit/s) is measured here, and has no figures of \
-            theirs beside it.",
-        "Their CoAP is libcoap, as here. Their HTTP and SPDY are Chrome with Apache and mod_spdy, which cannot be had any more: here \
-            curl sends the headers of Chrome 37 to Apache, and the package `spdy` of npm speaks to itself.",
-    ],
-    why_different: &[
-        "Of IoT-HTTP the octets of IP and TCP agree exactly, so the kernel options of “lean” are those of the paper's hosts as far as \
-            octets tell: 28 octets of TCP options in the exchange. Ours has fewer octets of headers.",
-        "Linux puts at most MTU - 80 octets into a SYN: 48 at an MTU of 128. A first SPDY request takes 72 at least, as its dictionary \
-            does not have the names that SPDY/3 needs, so that a part waits for the SYN-ACK.",
-        "Over ROHC a connection costs what its first packets cost, as each fetch is a new one: SYN and SYN-ACK say in IR-CR packets all \
-            but what they share with an earlier connection (RFC 6846, section 7.2).",
-        "libcoap of today sends tokens of one octet, and no Content-Format or Max-Age: 14 octets of headers, theirs 20. 1,000 octets go \
-            in IP fragments there and here.",
-        "Times of theirs are those of hosts and an emulator of 2014, and in the browser rows those of a browser.",
-    ],
-};
-
 /// What a client process took of the link.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
@@ -183,8 +135,8 @@ impl Measured {
 }
 
 impl Paper for Transports {
-    fn about(&self) -> &About {
-        &ABOUT
+    fn about(&self) -> About {
+        About::read("transports", include_str!("transports/paper.md"))
     }
 
     fn is_real_time(&self) -> bool {
