@@ -48,13 +48,13 @@ pub use row::{Bar, Outcome, Row, SCHEMA, outcome};
 
 /// Every paper, in the order of their names.
 pub const PAPERS: &[&dyn Paper] = &[
-    &coap_delay::CoapDelay,
+    &coap_delay::PAPER,
     &coap_energy::CoapEnergy,
     &coap_latency::PAPER,
     &coap_lossy::PAPER,
     &coap_many::PAPER,
     &coap_robustness::PAPER,
-    &coap_sizes::CoapSizes,
+    &coap_sizes::PAPER,
     &coap_tunnel_rtt::CoapTunnelRtt,
     &full_link::PAPER,
     &ntn_voice::PAPER,

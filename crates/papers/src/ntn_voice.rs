@@ -45,8 +45,10 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     for (id, (all, falls_back)) in of_calls {
         figures.put(format!("{id}/octets"), all.steady());
         figures.put(format!("{id}/falls-back"), falls_back.unwrap_or(0) as f64);
-        let shown = falls_back.map_or("none".to_owned(), |burst| burst.to_string());
-        figures.put_text(format!("shown/{id}/falls-back"), shown);
+        match falls_back {
+            Some(burst) => _ = figures.put(format!("shown/{id}/falls-back"), burst as f64),
+            None => figures.put_text(format!("shown/{id}/falls-back"), "none"),
+        }
     }
     Ok(())
 }

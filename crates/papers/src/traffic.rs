@@ -97,25 +97,6 @@ impl Kind {
         named.ok_or_else(|| Error::Form(format!("there is no flow {name}")))
     }
 
-    /// In words.
-    pub(crate) const fn what(self) -> &'static str {
-        match self {
-            Self::A => "GET time, Message ID +1",
-            Self::B => "ACK 2.05, Message ID +1, 15 octets",
-            Self::C2 => "GET, random 2-octet token",
-            Self::C4 => "GET, random 4-octet token",
-            Self::CCount => "GET, counting 2-octet token",
-            Self::D => "notification, Observe +1, 20 octets",
-            Self::EReq => "Block2 request, NUM +1",
-            Self::ERsp => "Block2 response, NUM +1, 64 octets",
-            Self::FReq => "OSCORE request, Partial IV +1, 14 octets",
-            Self::FRsp => "OSCORE response, 25 octets",
-            Self::G => "GET, changing Uri-Query t=NNNN",
-            Self::H => "GET, random Message ID",
-            Self::HRsp => "response to random Message ID and token, 15 octets",
-        }
-    }
-
     /// Octets of payload.
     pub(crate) const fn payload(self) -> usize {
         match self {

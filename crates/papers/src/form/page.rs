@@ -2,7 +2,7 @@
 //!
 //! A cell is a text with variables, and with figures: `$(ID)`, `$(ID:FORMAT)` or `$(OF ID:FORMAT)`. OF is `theirs`, `half` (of the
 //! interval), `min` or `max` (of the bar) or a peer; ours if it is left out. `ID|ID` is the first that is known. FORMAT is the number of
-//! decimals and then `%` for a share, `±` for the interval behind it, `✓` for whether it meets its bar, `≤` for the bar, `*` for the mark of `where`. A
+//! decimals, or `s` for two where there are any, and then `%` for a share, `µ` for millionths, `±` for the interval behind it, `✓` for whether it meets its bar, `≤` for the bar, `*` for the mark of `where`. A
 //! cell with a figure that is not known is empty, and so is not there a row that has no other figures.
 
 use std::collections::BTreeMap;
@@ -48,6 +48,8 @@ struct BlockForm {
     /// The axis of the groups, where the plot is one of bars, or of the parts where they are stacked.
     bars: Option<Vec<String>>,
     stacked: Option<Vec<String>>,
+    /// How a group or part is named.
+    group: String,
     /// Below a table or plot.
     note: String,
 }
@@ -211,10 +213,7 @@ impl Shown<'_> {
     fn plot(&self, form: &BlockForm, vars: &Vars) -> Result<Option<report::Plot>, Error> {
         let [x, y] = [axis(&vars.expand(&form.x)?), axis(&vars.expand(&form.y)?)];
         let names = |axes: &[String]| -> Result<Vec<String>, Error> {
-            let axis = axes.last().and_then(|axis| axis.split(['=', '!']).next()).unwrap_or_default();
-            let title = format!("{axis}.title");
-            let each = self.form.each(vars, axes)?;
-            each.iter().map(|vars| Ok(vars.opt(&title).unwrap_or(vars.text(axis)?).to_owned())).collect()
+            self.form.each(vars, axes)?.iter().map(|vars| vars.expand(&form.group)).collect()
         };
         let mut is_empty = true;
         let (mut lines, mut bars, mut stacked) = (Lines::new(x.clone(), y.clone()), None, None);
@@ -280,6 +279,10 @@ impl Shown<'_> {
         ids.split('|').find_map(value).filter(|value| value.is_finite())
     }
 
+    fn row(&self, ids: &str) -> Option<&Row> {
+        ids.split('|').find_map(|id| self.rows.get(id)).copied()
+    }
+
     /// What `OF ID` or `ID` is.
     fn number(&self, text: &str) -> Option<f64> {
         let (of, ids) = text.split_once(' ').unwrap_or(("ours", text));
@@ -291,8 +294,12 @@ impl Shown<'_> {
         if let Some(alone) = alone.filter(|alone| !alone.contains("$(")) {
             let (id, format) = alone.split_once(':').unwrap_or((alone, "0"));
             let text = self.figures.get(id).and_then(|figure| figure.text.clone());
-            if let (Some(value), Ok(decimals)) = (self.number(id), format.trim_end_matches('%').parse()) {
-                let value = if format.ends_with('%') { value * 100.0 } else { value };
+            let value = self.number(id).map(|value| value * scale(format));
+            let plain = format.trim_end_matches(['%', 'µ', 's']).parse().ok();
+            let is_bare = format.starts_with('s') && self.row(id).is_none_or(|row| row.bar().is_none());
+            let is_short =
+                is_bare.then(|| if value.is_some_and(|value| value.fract() == 0.0) { 0 } else { 2 });
+            if let (Some(value), Some(decimals)) = (value, plain.or(is_short)) {
                 return report::Cell::number(value, decimals);
             }
             return text.or_else(|| self.formatted(alone)).map_or(report::Cell::Empty, report::Cell::text);
@@ -323,10 +330,11 @@ impl Shown<'_> {
         if let Some(text) = self.figures.get(id).and_then(|figure| figure.text.clone()) {
             return Some(text);
         }
-        let value = self.number(id)? * if format.contains('%') { 100.0 } else { 1.0 };
+        let value = self.number(id)? * scale(format);
         let digits: String = format.chars().take_while(char::is_ascii_digit).collect();
         let number = |value: f64| match digits.parse::<usize>() {
             Ok(decimals) => format!("{value:.decimals$}"),
+            Err(_) if format.starts_with('s') && value.fract() != 0.0 => format!("{value:.2}"),
             Err(_) => value.to_string(),
         };
         let is_held = format.contains('≤');
@@ -337,7 +345,7 @@ impl Shown<'_> {
         }
         let half = format.contains('±').then(|| self.figure("half", id)).flatten();
         shown.extend(half.map(|half| format!(" ± {}", number(half))));
-        let row = id.split('|').find_map(|id| self.rows.get(id)).filter(|row| row.bar().is_some());
+        let row = self.row(id).filter(|row| row.bar().is_some());
         if let Some(row) = row.filter(|_| format.contains('✓')) {
             shown.push_str(if row.met() { " ✓" } else { " ✗" });
         }
@@ -345,6 +353,16 @@ impl Shown<'_> {
             shown += &format!(" {} {max}", if value <= max { '≤' } else { '>' });
         }
         Some(shown)
+    }
+}
+
+fn scale(format: &str) -> f64 {
+    if format.contains('%') {
+        100.0
+    } else if format.contains('µ') {
+        1e-6
+    } else {
+        1.0
     }
 }
 
