@@ -81,13 +81,17 @@ impl Paper for Declared {
     }
 
     fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {
-        let form = Form::read(self.plan)?;
-        let published = Published::read(self.published)?;
+        let (form, published) = self.read()?;
         let mut figures = Figures::default();
         (self.measure)(&Run { plan, form: &form, published: &published, progress }, &mut figures)?;
-        let rows = form.rows(&figures, &published)?;
-        let ours = form.sections(&rows, &figures, &published)?;
-        Ok(Findings { rows, ours, left_out: figures.left_out })
+        form.findings(figures, &published)
+    }
+}
+
+impl Declared {
+    /// What is written of it.
+    pub(crate) fn read(&self) -> Result<(Form, Published), Error> {
+        Ok((Form::read(self.plan)?, Published::read(self.published)?))
     }
 }
 
@@ -121,8 +125,15 @@ struct CellForm {
 }
 
 impl Form {
-    pub(crate) fn read(text: &str) -> Result<Self, Error> {
+    fn read(text: &str) -> Result<Self, Error> {
         toml::from_str(text).map_err(|error| Error::Form(error.to_string()))
+    }
+
+    /// Rows, tables and plots of what was measured.
+    pub(crate) fn findings(&self, figures: Figures, published: &Published) -> Result<Findings, Error> {
+        let rows = self.rows(&figures, published)?;
+        let ours = self.sections(&rows, &figures, published)?;
+        Ok(Findings { rows, ours, left_out: figures.left_out })
     }
 
     /// Every combination of the values of `axes`, in their order, added to `vars`. An axis is written `name`, or `name=a,b`

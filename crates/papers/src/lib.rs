@@ -58,7 +58,7 @@ pub const PAPERS: &[&dyn Paper] = &[
     &coap_tunnel_rtt::CoapTunnelRtt,
     &full_link::PAPER,
     &ntn_voice::PAPER,
-    &transports::Transports,
+    &transports::PAPER,
     &tssa::Tssa,
-    &ule_throughput::UleThroughput,
+    &ule_throughput::PAPER,
 ];

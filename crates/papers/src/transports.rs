@@ -9,15 +9,9 @@ mod kept_real;
 mod over_rohc;
 #[cfg(target_os = "linux")]
 mod passed;
-mod published;
 mod rohc;
-mod rows;
 #[cfg(target_os = "linux")]
 mod service;
-mod show;
-mod show_kept;
-mod show_over_rohc;
-mod show_virtual;
 #[cfg(target_os = "linux")]
 mod site;
 #[cfg(test)]
@@ -26,13 +20,14 @@ mod virtual_time;
 
 use thinair_analyze::exchange::Exchange;
 
-use cell::{Cell, FULL, QUICK, Scale, USUAL, sites};
+use cell::{Cell, FULL, Link, Options, QUICK, Scale, USUAL, sites};
 
-use crate::paper::{About, Error, Findings, Paper, Plan, Progress};
+use crate::form::{Declared, Figures, Run, declared};
+use crate::paper::{Error, Plan, Progress};
+use crate::row::Bar;
 
-/// The evaluation.
-#[derive(Debug)]
-pub(crate) struct Transports;
+pub(crate) const PAPER: Declared =
+    Declared { is_real_time: true, ..declared!("transports", "transports", measure) };
 
 /// What a client process took of the link.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,6 +71,17 @@ impl Range {
             _ => values[middle],
         };
         Some(Self { median, min, max })
+    }
+
+    /// The median, and the range where there is one that matters.
+    fn text(self, decimals: usize) -> String {
+        let Self { median, min, max } = self;
+        let is_range = if decimals > 0 { max - min > median / 100.0 } else { max > min };
+        if is_range {
+            format!("{median:.decimals$} [{min:.decimals$}–{max:.decimals$}]")
+        } else {
+            format!("{median:.decimals$}")
+        }
     }
 }
 
@@ -123,66 +129,133 @@ struct Measured {
     left_out: Vec<String>,
 }
 
-impl Measured {
-    fn of(&self, cell: &Cell) -> Option<&Served> {
-        self.served.iter().find(|served| served.cell == *cell)
+fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+    let plan = run.plan;
+    let scale = match (plan.quick, plan.full) {
+        (true, _) => QUICK,
+        (false, false) => USUAL,
+        (false, true) => FULL,
+    };
+    // First what needs to hear of signals, and so must begin before any other thread.
+    match in_real_time(plan, scale, run.progress)? {
+        Ok(measured) => {
+            figures.left_out.clone_from(&measured.left_out);
+            measured.put(run, scale, figures)?;
+        }
+        Err(missing) => figures.left_out.push(format!(
+            "Left out: what is measured in real time, as {missing}. What is in virtual time is here."
+        )),
     }
+    virtual_time::measure(run, figures)?;
+    header_blocks::measure(figures);
+    over_rohc::measure(run, figures)?;
+    kept::measure(plan, figures)
+}
 
-    /// The most nanoseconds that a packet was late, of runs that count.
-    fn latest(&self) -> Option<u64> {
-        self.served.iter().flat_map(|served| &served.samples).map(|sample| sample.late_ns).max()
+impl Measured {
+    /// Takes all figures.
+    fn put(&self, run: &Run<'_>, scale: Scale, figures: &mut Figures) -> Result<(), Error> {
+        self.served.iter().for_each(|served| served.put(figures));
+        for cell in http3::impossible() {
+            for figure in ["packets", "octets", "odt"] {
+                figures.put(cell.id(figure), None);
+            }
+            figures.put_text(format!("shown/{}", cell.id("odt")), "MTU too small");
+        }
+        self.compressed.iter().for_each(|compressed| compressed.put(figures));
+        self.kept.iter().for_each(|kept| kept.put(figures));
+        // What the paper concludes, in percent: a figure of one cell, of that of another one.
+        for vars in run.form.all(&["share"])? {
+            let [of, over] = [vars.text("share.of")?, vars.text("share.over")?];
+            let share = |of: Option<f64>, over: Option<f64>| Some(of? / over? * 100.0);
+            let id = format!("share/{}", vars.text("share")?);
+            let figure = figures.put(id, share(figures.value(of), figures.value(over)));
+            figure.theirs = share(run.published.theirs(of), run.published.theirs(over));
+        }
+        let samples = || self.served.iter().flat_map(|served| &served.samples);
+        let latest = samples().map(|sample| sample.late_ns).max();
+        figures.put("late/max", latest.map(|nanos| nanos as f64 / 1e3));
+        let counts = [
+            ("latest", latest.unwrap_or(0) as f64 / 1e3),
+            ("exchanges", samples().count() as f64),
+            ("runs", scale.runs as f64),
+            ("late", samples().filter(|sample| sample.late_ns > 1_000_000).count() as f64),
+            ("repeated", self.served.iter().map(|served| served.repeated).sum::<usize>() as f64),
+            ("stolen", self.stolen),
+        ];
+        for (name, count) in counts {
+            figures.put(format!("settings/{name}"), count);
+        }
+        for options in Options::ALL {
+            for (at, (name, value)) in options.sysctls().into_iter().enumerate() {
+                figures.put_text(format!("sysctl/{at}/name"), name);
+                figures.put_text(format!("sysctl/{at}/{}", options.name()), value);
+            }
+        }
+        Ok(())
     }
 }
 
-impl Paper for Transports {
-    fn about(&self) -> About {
-        About::read("transports", include_str!("transports/paper.md"))
-    }
-
-    fn is_real_time(&self) -> bool {
-        true
-    }
-
-    fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {
-        let scale = match (plan.quick, plan.full) {
-            (true, _) => QUICK,
-            (false, false) => USUAL,
-            (false, true) => FULL,
-        };
-        // First what needs to hear of signals, and so must begin before any other thread.
-        let (measured, missing) = match measure(plan, scale, progress)? {
-            Ok(measured) => (measured, None),
-            Err(missing) => (Measured::default(), Some(missing)),
-        };
-        let exact = virtual_time::measure(plan, progress)?;
-        let over_rohc = over_rohc::measure(plan, progress)?;
-        let kept = kept::measure(plan)?;
-        let mut findings = Findings { left_out: measured.left_out.clone(), ..Findings::default() };
-        if let Some(missing) = missing {
-            let why = format!(
-                "Left out: what is measured in real time, as {missing}. What is in virtual time is here."
-            );
-            findings.left_out.push(why);
-        } else {
-            findings.rows = rows::rows(&measured);
-            findings.ours = show::sections(&measured, scale);
+impl Served {
+    fn put(&self, figures: &mut Figures) {
+        let cell = &self.cell;
+        let count = |of: fn(&Exchange) -> u64| self.range(|exchange| Some(of(exchange) as f64));
+        let (packets, octets) = (count(|of| of.packets), count(Exchange::total));
+        let share = self.range(|of| of.set_up_share().map(|share| share * 100.0));
+        let mut ranges = vec![
+            ("packets", packets),
+            ("octets", octets),
+            ("odt", self.time()),
+            ("overhead/ip", count(|of| of.octets.ip)),
+            ("overhead/transport", count(|of| of.octets.transport)),
+            ("overhead/application", count(|of| of.octets.application)),
+            ("again", count(|of| of.again)),
+        ];
+        if cell.service.is_download() {
+            ranges.push(("set-up", share));
         }
-        findings.rows.extend(virtual_time::rows(&exact));
-        findings.ours.extend(show_virtual::sections(&exact, &measured));
-        let blocks = header_blocks::Blocks::measure();
-        findings.rows.extend(blocks.rows());
-        findings.ours.push(blocks.section());
-        findings.rows.extend(over_rohc::rows(&over_rohc));
-        findings.ours.extend(show_over_rohc::sections(&over_rohc));
-        findings.rows.extend(kept::rows(&kept));
-        findings.ours.push(show_kept::section(&measured.kept, &kept));
-        Ok(findings)
+        if cell.link.is_ipv6() {
+            ranges.push(("frames", self.of_link(|of| of.frames)));
+            ranges.push(("frame-octets", self.of_link(|of| of.frame_octets)));
+        }
+        let unfinished = self.unfinished();
+        for (name, range) in ranges {
+            let shown = match (range, unfinished) {
+                (None, _) => "did not finish".to_owned(),
+                (Some(range), 0) => range.text(if name == "odt" { 1 } else { 0 }),
+                (Some(range), some) => {
+                    let range = range.text(if name == "odt" { 1 } else { 0 });
+                    format!("{range}, {some} of {} did not finish", self.samples.len())
+                }
+            };
+            figures.put_text(format!("shown/{}", cell.id(name)), shown);
+            let figure = figures.put(cell.id(name), range.map(|range| range.median));
+            if name == "odt" {
+                // What is measured of its time.
+                let is_download = cell.service.is_download();
+                let words =
+                    if is_download { "object download time" } else { "until the acknowledgment has come" };
+                words.clone_into(&mut figure.note);
+            }
+        }
+        if unfinished > 0 {
+            figures.put(cell.id("unfinished"), unfinished as f64);
+        }
+        if cell.link == Link::Slow && cell.service.is_steady() {
+            let spread = |range: Option<Range>| range.map(|range| range.max - range.min);
+            let both = spread(packets).zip(spread(octets)).map(|(packets, octets)| packets + octets);
+            figures.put(cell.id("spread"), both).bar = Some(Bar { max: Some(0.0), min: None });
+        }
     }
 }
 
 /// All sites; the inner error says what is missing.
 #[cfg(target_os = "linux")]
-fn measure(plan: &Plan, scale: Scale, progress: Progress<'_>) -> Result<Result<Measured, String>, Error> {
+fn in_real_time(
+    plan: &Plan,
+    scale: Scale,
+    progress: Progress<'_>,
+) -> Result<Result<Measured, String>, Error> {
     if !plan.real_time {
         return Ok(Err("a run in real time was not asked for".to_owned()));
     }
@@ -196,7 +269,7 @@ fn measure(plan: &Plan, scale: Scale, progress: Progress<'_>) -> Result<Result<M
     }
     let missing = site::services_missing(program);
     let left_out =
-        missing.iter().map(|(service, why)| format!("Left out: {}, as {why}.", service.what())).collect();
+        missing.iter().map(|(service, why)| format!("Left out: {}, as {why}.", service.name())).collect();
     let sites: Vec<Vec<Cell>> = sites(scale)
         .into_iter()
         .map(|cells| cells.into_iter().filter(|cell| !missing.contains_key(&cell.service)).collect())
@@ -217,6 +290,6 @@ fn measure(plan: &Plan, scale: Scale, progress: Progress<'_>) -> Result<Result<M
 }
 
 #[cfg(not(target_os = "linux"))]
-fn measure(_: &Plan, _: Scale, _: Progress<'_>) -> Result<Result<Measured, String>, Error> {
+fn in_real_time(_: &Plan, _: Scale, _: Progress<'_>) -> Result<Result<Measured, String>, Error> {
     Ok(Err("this system has no network namespaces of Linux".to_owned()))
 }

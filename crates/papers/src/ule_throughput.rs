@@ -2,34 +2,26 @@
 //! paper, by exact counting, in virtual time and, where that can be, in real time.
 
 mod model;
-mod published;
+mod put;
 mod real;
-mod rows;
-mod show;
 mod simulate;
 
 use thinair_lab::{Stack, header_cycle};
 use thinair_rohc::Refresh;
 
 use model::HeaderSizes;
+use put::Put;
 use real::Measured;
 use simulate::{FULL, Found, Job, QUICK, SCHEDULE, Scale};
 
-use crate::paper::{About, Error, Findings, Paper, Plan, Progress};
+use crate::form::{Declared, Figures, Run, declared};
+use crate::paper::Error;
 use crate::sweep::sweep;
 
-/// The evaluation.
-#[derive(Debug)]
-pub(crate) struct UleThroughput;
+pub(crate) const PAPER: Declared = declared!("ule-throughput", "ule_throughput", measure);
 
-impl Paper for UleThroughput {
-    fn about(&self) -> About {
-        About::read("ule-throughput", include_str!("ule_throughput/paper.md"))
-    }
-
-    fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {
-        measure(plan, if plan.quick { QUICK } else { FULL }, simulate::jobs(), progress)
-    }
+fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+    measure_jobs(run, if run.plan.quick { QUICK } else { FULL }, simulate::jobs(), figures)
 }
 
 /// All that is known, before it is put into rows.
@@ -53,21 +45,23 @@ impl Results {
     }
 }
 
-fn measure(plan: &Plan, scale: Scale, jobs: Vec<Job>, progress: Progress<'_>) -> Result<Findings, Error> {
+fn measure_jobs(run: &Run<'_>, scale: Scale, jobs: Vec<Job>, figures: &mut Figures) -> Result<(), Error> {
+    let plan = run.plan;
     let sizes = |stack: Stack, refresh: Refresh| -> Result<HeaderSizes, Error> {
         Ok(HeaderSizes::new(stack, header_cycle(stack, refresh)?))
     };
     let found =
-        sweep(&jobs, plan.threads, progress, |job| job.cost(&scale), |job| job.run(&scale, plan.seed))?;
-    let mut left_out = Vec::new();
+        sweep(&jobs, plan.threads, run.progress, |job| job.cost(&scale), |job| job.run(&scale, plan.seed))?;
     let real = real::measure(plan).unwrap_or_else(|why| {
-        left_out.push(format!("Left out: the rows real/, as {why}."));
+        figures.left_out.push(format!("Left out: the rows real/, as {why}."));
         Vec::new()
     });
     let mut others = Vec::new();
     for stack in simulate::other_stacks() {
         others.push((stack, sizes(stack, SCHEDULE)?));
     }
+    let note = if real.is_empty() { "" } else { "; real: at least 0.97 of it" };
+    figures.put_text("note/real", note);
     let results = Results {
         headers: sizes(Stack::IPV6_UDP, SCHEDULE)?,
         others,
@@ -76,7 +70,8 @@ fn measure(plan: &Plan, scale: Scale, jobs: Vec<Job>, progress: Progress<'_>) ->
         scale,
         real,
     };
-    Ok(Findings { rows: rows::rows(&results), ours: show::sections(&results), left_out })
+    Put { results: &results, published: run.published, figures }.all();
+    Ok(())
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@ use crate::row::Row;
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct SectionForm {
     each: Vec<String>,
+    /// It is there only if there is this figure.
+    when: Option<String>,
     heading: String,
     block: Vec<BlockForm>,
 }
@@ -108,7 +110,8 @@ impl Form {
         let rows = rows.iter().map(|row| (row.id(), row)).collect();
         let shown = Shown { form: self, rows, figures, published };
         let mut sections = Vec::new();
-        for form in &self.section {
+        let is_there = |form: &&SectionForm| form.when.as_ref().is_none_or(|id| figures.get(id).is_some());
+        for form in self.section.iter().filter(is_there) {
             for vars in self.each(&Vars::default(), &form.each)? {
                 sections.extend(shown.section(form, &vars)?);
             }
