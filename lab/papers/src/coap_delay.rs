@@ -4,85 +4,23 @@
 mod clock;
 mod exchange;
 mod instructions;
-mod published;
-mod show;
 
 use thinair_rohc::{
     Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig, DecompressorMemory,
     ProfileId,
 };
 
-use clock::Time;
 use exchange::{BLOCKS, Case, ROOM, Ready};
-use instructions::{Count, SIDES};
+use instructions::SIDES;
 
-use crate::paper::{About, Error, Findings, Paper, Plan, Progress};
-use crate::row::Row;
+use crate::form::{Declared, Figures, Run, declared};
+use crate::paper::Error;
 
-/// The evaluation.
-#[derive(Debug)]
-pub(crate) struct CoapDelay;
-
-const ABOUT: About = About {
-    name: "coap-delay",
-    title: "What a CoAP packet costs to compress and to decompress",
-    source: "M. Majanen, P. Koskela, M. Valta: Constrained Application Protocol Profile for Robust Header \
-        Compression Framework, 2015",
-    claim: &[
-        "Tables I and II: the total of compression and decompression is less than 0.3 ms in SO state on a laptop of \
-            1.73 GHz, and less than 0.9 ms on a Raspberry Pi of 700 MHz; more in the beginning, when the context is \
-            created.",
-        "Ours, by the same profile: about a microsecond on a machine of today. A Cortex-M4 of 64 MHz that takes two cycles \
-            for each instruction would need less than the paper's laptop, for every packet type.",
-    ],
-    method: &[
-        "The paper's exchange over IPv4: GET of “time” (37 octets) and its response (51), each on a channel of its own \
-            with 4 contexts and small CIDs, by the profiles coap-2015 (0x0080, the paper's), udp (0x0002) and coap \
-            (0x0081, ours). Message IDs and IP-IDs count. Nothing is random: --seed changes nothing.",
-        "U-mode with a refresh every 32 packets: IR are the first three packets, IR-DYN comes half way between two \
-            refreshes, UOR-2 follows a route that has become longer by one, UO-0 is the ninth of its format. Profile \
-            coap has co_repair, co_common and pt_0c in their places.",
-        "One call is measured, on a compressor and a decompressor that were brought right before it. Every packet up \
-            to it, and it itself, must come back as it was. Octets and round trips have bars.",
-        "Nanoseconds: median of rounds (1,000; 100 in a quick run) of 8 calls each on as many sides. Instructions: \
-            counted by `make bench` (scripts/delay) beforehand and kept beside this code: x86-64 by callgrind; \
-            thumbv7em by qemu-system-arm (Cortex-M4, -icount), once built for speed (-O3) and once for size (-Oz).",
-    ],
-    theirs: &[
-        "Tables I and II as printed. Totals are not always the sums of their parts; 0.254 ms for UO-0/GET has \
-            parts of 0.284 ms. Sizes of IR packets include feedback of up to 6 octets.",
-        "rohc-lib: its UDP profile, master 70589cc2, on the same messages, measured elsewhere (Zen 4, 2.6 GHz, \
-            thread CPU time, gcc -O2); in JSON the lower end of a range. Its release 2.2.0 is faster: 147 and 153 ns, \
-            2,179 and 2,224 instructions for UO-0 over UDP and IPv4.",
-    ],
-    why_different: &[
-        "Nanoseconds are wall time of whatever machine runs this, with whatever else it does. They tell the order of \
-            magnitude and nothing else: no bar hangs on them, and no ratio to the paper's computers of 2014 is \
-            shown, because it would be one of processors. Instructions are what can be held against each other.",
-        "The paper took the time within a tunnel program, presumably with what that traced and copied. rohc-lib, which \
-            it was built on, allocates 69 kB for a context (measured with master). Ours takes its memory at start, and \
-            at most 512 octets a context.",
-        "Its IR and FO packets carried feedback in front, ours travel in U-mode without any. It has three packets in FO \
-            state before the first UO-0; ours goes from IR to UO-0 at once, so that IR-DYN and UOR-2 are provoked here \
-            by a refresh and by a change of the TTL that CRC-3 would not tell.",
-        "udp decides early that a packet goes on as those before; coap-2015 does not, as its flows are told apart \
-            by their options.",
-    ],
-};
+pub(crate) const PAPER: Declared = declared!("coap-delay", "coap_delay", measure);
 
 /// Rounds by the clock.
 const ROUNDS: usize = 1_000;
 const QUICK_ROUNDS: usize = 100;
-
-impl Paper for CoapDelay {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {
-        measure(if plan.quick { QUICK_ROUNDS } else { ROUNDS }, progress)
-    }
-}
 
 /// Instructions that the client and the server spend on an exchange by this profile, on a Cortex-M4, built for speed;
 /// in steady state, or in its first exchange. None if nobody has counted them.
@@ -95,130 +33,55 @@ pub(crate) fn instructions_of_exchange(profile: ProfileId, is_first: bool) -> Op
     Some([client, server])
 }
 
-/// What is known of one case.
-#[derive(Clone, Copy, Debug)]
-struct Line {
-    case: Case,
-    /// Octets of the ROHC packet; none if it was never sent.
-    octets: Option<usize>,
-    /// It and all before it came back as they were.
-    is_exact: bool,
-    /// By the clock, to compress and to decompress.
-    times: Option<[Time; 2]>,
-    /// Instructions to compress and to decompress.
-    counts: [Count; 2],
-}
-
-fn measure(rounds: usize, progress: Progress<'_>) -> Result<Findings, Error> {
+fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+    let rounds = if run.plan.quick { QUICK_ROUNDS } else { ROUNDS };
     let cases: Vec<_> = Case::all().collect();
-    let mut lines = Vec::new();
+    let (mut not_provoked, mut not_exact) = (0, 0);
     for (done, case) in cases.iter().enumerate() {
-        progress(done as u64, cases.len() as u64);
-        lines.push(Line::measure(*case, rounds)?);
+        (run.progress)(done as u64, cases.len() as u64);
+        let id = format!("{}/{}/{}", case.profile.name(), case.kind.name(), case.half.name());
+        figures.put_text(format!("format/{id}"), case.wanted().0.name());
+        put_counts(*case, &id, figures);
+        let config = case.config()?;
+        let found = case.scout(&mut compressor(config));
+        let octets = found.as_ref().map(|(ready, _)| ready.rohc().len() as f64);
+        figures.put(format!("{id}/octets"), octets);
+        not_provoked += u32::from(found.is_none());
+        let is_exact = found.as_ref().is_some_and(|(ready, number)| is_exact(*case, config, ready, *number));
+        not_exact += u32::from(!is_exact);
+        let times = found.and_then(|(ready, number)| {
+            clock::times(rounds, &ready, || {
+                let (mut near, mut far) = (compressor(config), decompressor(config));
+                case.replay(number, &mut near, &mut far);
+                (near, far)
+            })
+        });
+        for (i, side) in SIDES.into_iter().enumerate() {
+            let (time, side) = (times.map(|times| times[i]), side.name());
+            figures.put(format!("{id}/{side}/ns"), time.map(|time| time.median));
+            figures.put(format!("{id}/{side}/least-ns"), time.map(|time| time.least));
+        }
+        let both = times.map(|[compress, decompress]| compress.median + decompress.median);
+        figures.put(format!("{id}/total/ns"), both);
     }
-    progress(cases.len() as u64, cases.len() as u64);
-
-    let count = |of: fn(&Line) -> bool| lines.iter().filter(|line| of(line)).count() as f64;
-    let mut rows: Vec<_> = lines.iter().flat_map(Line::rows).collect();
-    rows.extend([
-        Row::new(
-            "not-provoked",
-            "packet types that the exchange did not provoke",
-            "types",
-            count(|line| line.octets.is_none()),
-        )
-        .at_most(0.0),
-        Row::new(
-            "round-trip/not-exact",
-            "packet types of which a packet did not come back as it was",
-            "types",
-            count(|line| !line.is_exact),
-        )
-        .at_most(0.0),
-    ]);
-    Ok(Findings { rows, ours: show::sections(&lines), left_out: Vec::new() })
+    (run.progress)(cases.len() as u64, cases.len() as u64);
+    figures.put("not-provoked", f64::from(not_provoked));
+    figures.put("round-trip/not-exact", f64::from(not_exact));
+    Ok(())
 }
 
-impl Line {
-    fn measure(case: Case, rounds: usize) -> Result<Self, Error> {
-        let config = case.config()?;
-        let counts = SIDES.map(|side| instructions::of(case, side));
-        let Some((ready, number)) = case.scout(&mut compressor(config)) else {
-            return Ok(Self { case, octets: None, is_exact: false, times: None, counts });
-        };
-        let is_exact = is_exact(case, config, &ready, number);
-        let times = clock::times(rounds, &ready, || {
-            let (mut near, mut far) = (compressor(config), decompressor(config));
-            case.replay(number, &mut near, &mut far);
-            (near, far)
-        });
-        Ok(Self { case, octets: Some(ready.rohc().len()), is_exact, times, counts })
-    }
-
-    /// Names it, and its rows.
-    fn id(&self) -> String {
-        let Case { kind, half, profile } = self.case;
-        format!("{}/{}/{}", profile.name(), kind.name(), half.name())
-    }
-
-    fn rows(&self) -> Vec<Row> {
-        let (id, case) = (self.id(), self.case);
-        let what = format!("{} by profile {}", published::label(case.kind, case.half), case.profile.name());
-        // The sizes, laptop and Raspberry Pi are those of the paper's own profile.
-        let theirs = published::of(case.kind, case.half).filter(|_| case.profile == ProfileId::Coap2015);
-        let octets = Row::new(
-            format!("{id}/octets"),
-            format!("{what}: the ROHC packet"),
-            "octets",
-            self.octets.map(|octets| octets as f64),
-        );
-        let mut rows =
-            vec![octets.theirs(theirs.map(|theirs| theirs.octets)).at_most(theirs.map(|theirs| theirs.most))];
-        let rohc_lib = published::rohc_lib(case.kind).filter(|_| case.profile == ProfileId::Udp);
-        for (i, side) in SIDES.into_iter().enumerate() {
-            let time = self.times.map(|times| times[i]);
-            let name = side.name();
-            rows.extend([
-                Row::new(
-                    format!("{id}/{name}/ns"),
-                    format!("{what}: to {name} it, median"),
-                    "ns",
-                    time.map(|time| time.median),
-                )
-                .theirs(theirs.map(|theirs| 1e6 * theirs.laptop[i]))
-                .peer("raspberry-pi", theirs.map(|theirs| 1e6 * theirs.raspberry_pi[i]))
-                .peer("rohc-lib", rohc_lib.map(|rohc_lib| rohc_lib[i].0)),
-                Row::new(
-                    format!("{id}/{name}/least-ns"),
-                    format!("{what}: to {name} it, least of all rounds"),
-                    "ns",
-                    time.map(|time| time.least),
-                ),
-            ]);
-            for (build, count) in self.counts[i].by_build() {
-                let of_peer = published::rohc_lib_instructions(case, side).filter(|_| build == "x86-64");
-                rows.push(
-                    Row::new(
-                        format!("{id}/{name}/{build}"),
-                        format!("{what}: to {name} it, {build}"),
-                        "instructions",
-                        count.map(|count| count as f64),
-                    )
-                    .peer("rohc-lib", of_peer),
-                );
-            }
+/// Instructions of each side, and of both.
+fn put_counts(case: Case, id: &str, figures: &mut Figures) {
+    let counts = SIDES.map(|side| instructions::of(case, side).by_build());
+    for (side, counts) in SIDES.into_iter().zip(&counts) {
+        for (build, count) in counts {
+            figures.put(format!("{id}/{}/{build}", side.name()), count.map(f64::from));
         }
-        rows.push(
-            Row::new(
-                format!("{id}/total/ns"),
-                format!("{what}: both"),
-                "ns",
-                self.times.map(|[compress, decompress]| compress.median + decompress.median),
-            )
-            .theirs(theirs.map(|theirs| 1e6 * theirs.laptop[2]))
-            .peer("raspberry-pi", theirs.map(|theirs| 1e6 * theirs.raspberry_pi[2])),
-        );
-        rows
+    }
+    let [compress, decompress] = counts;
+    for ((build, compress), (_, decompress)) in compress.into_iter().zip(decompress) {
+        let total = compress.zip(decompress).map(|(compress, decompress)| f64::from(compress + decompress));
+        figures.put(format!("{id}/total/{build}"), total);
     }
 }
 
@@ -248,10 +111,34 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::form::Published;
+    use crate::paper::{Findings, Paper, Plan};
+    use crate::row::Row;
     use crate::traffic::{self, Kind, Version};
 
     fn found() -> Findings {
-        measure(1, &|_, _| ()).unwrap()
+        PAPER.run(&Plan { quick: true, ..Plan::default() }, &|_, _| ()).unwrap()
+    }
+
+    fn published() -> Published {
+        Published::read(PAPER.published).unwrap()
+    }
+
+    #[test]
+    fn totals_are_those_that_the_paper_prints_sums_or_not() {
+        let published = published();
+        let differs = Case::all().filter(|case| case.profile == ProfileId::Coap2015).filter(|case| {
+            let of = |what: &str| {
+                let id = format!("coap-2015/{}/{}/{what}/ns", case.kind.name(), case.half.name());
+                let figure = published.get(&id).unwrap();
+                [figure.theirs.unwrap(), figure.peers["raspberry-pi"]]
+            };
+            let (compress, decompress, total) = (of("compress"), of("decompress"), of("total"));
+            (0..2).any(|i| (compress[i] + decompress[i] - total[i]).abs() > 1_500.0)
+        });
+        let differs: Vec<_> = differs.map(|case| (case.kind.name(), case.half.name())).collect();
+        // IR/GET twice and UO-0: anything else would be a figure that was copied wrongly.
+        assert_eq!(differs, [("ir-1", "get"), ("ir-2", "get"), ("uo-0", "get"), ("uo-0", "rsp")]);
     }
 
     #[test]
@@ -297,7 +184,8 @@ mod tests {
         for case in Case::all().filter(|case| case.profile == ProfileId::Coap2015) {
             let counts = SIDES.map(|side| instructions::of(case, side).thumbv7em_o3.unwrap());
             let milliseconds = f64::from(2 * (counts[0] + counts[1])) / 64_000.0;
-            let [.., laptop] = published::of(case.kind, case.half).unwrap().laptop;
+            let id = format!("coap-2015/{}/{}/total/ns", case.kind.name(), case.half.name());
+            let laptop = published().theirs(&id).unwrap() * 1e-6;
             assert!(milliseconds < laptop, "{case:?}: {milliseconds} of {laptop}");
         }
     }

@@ -20,53 +20,9 @@ use crate::traffic::Version;
 #[derive(Debug)]
 pub(crate) struct CoapEnergy;
 
-const ABOUT: About = About {
-    name: "coap-energy",
-    title: "What an exchange of CoAP costs in energy",
-    source: "M. Majanen, P. Koskela, M. Valta: Constrained Application Protocol Profile for Robust Header \
-        Compression Framework, 2015",
-    claim: &[
-        "Section V.E: on a Raspberry Pi with 802.11 at 54 Mbit/s, compression and decompression take 2.3 ms and 3.9 mJ more, \
-            2.5 % of an exchange, while the saving in transmission time (0.7 for 5.6 us) is insignificant; it is paid for if one \
-            retransmission in every 40 packets is spared. Slower radios are left to future work.",
-        "Ours: on 802.11g the CPU spends about what the radio saves, microjoules in place of millijoules: 5 % more over IPv4, \
-            no more over IPv6. On every slower radio, 802.15.4, NB-IoT and LoRa, compression saves energy without any loss, the packets that set up the contexts included, after a few exchanges.",
-    ],
-    method: &[
-        "The figures of section V.E are computed again from what it measured. Then the paper's exchange, GET of “time” and \
-            a response of 15 octets with Message IDs that count, goes through two endpoints in O-mode, 200 times; sizes of \
-            packets are those of the real compressor, with feedback in front of the next packet that goes its way; every packet \
-            is decompressed and compared. Steady state is the mean of exchanges 100 to 199.",
-        "Energy is that of the client: time on the air (frames, headers and preambles of the link, whole symbols, \
-            acknowledgements of frames) times the power of the radio, from data sheets. Three totals: airtime; with the \
-            exchanges of 4 neighbours that are overheard (802.11g and 802.15.4); with waiting, for one exchange a minute and \
-            a radio that listens for 1 % of the time and sleeps for the rest.",
-        "The CPU is a model: instructions as `make bench` has counted them for the paper's packet types over IPv4 (Cortex-M4, \
-            -O3; IPv6 is taken for the same, and elided checksums for carried ones) times 2.44 nJ: 13 mA at 3 V and 32 MHz, two cycles each.",
-        "break-even loss is the paper's 2.5 %: exchanges that must be spared a repetition. It is below 0 where compression saves \
-            without that, and says how many may be repeated on top. With bit errors, a client asks again until it is \
-            answered, and nothing else is repeated.",
-    ],
-    theirs: &[
-        "Section V.E as printed: 153.0 and 156.4 mJ were integrated from a current trace on an oscilloscope. That trace cannot be \
-            measured again here; only what was computed from it can.",
-        "udp and coap-2015 are our profiles of those names on the same packets.",
-    ],
-    why_different: &[
-        "The paper rounds: 3.91 of 153.0 mJ are 2.56 %, and one in 39.",
-        "Its 2.3 ms are those of a tunnel program in user space on both ends, not of compression: the instructions of the same \
-            profile, at the power of its whole board, are a fiftieth of 3.9 mJ (published/by-instructions, a model). So its \
-            verdict on energy is one on that program.",
-        "Its 5.6 and 0.7 us are octets at 54 Mbit/s. A frame has 36 octets more, a preamble of 26 us and symbols of 4 us, so \
-            that 33 octets less are one symbol less.",
-        "What starting a radio, synchronisation, signalling and LoRaWAN's empty receive windows cost is left out, as it is the \
-            same with and without compression. It makes every saving a smaller share of the whole: see the third total.",
-    ],
-};
-
 impl Paper for CoapEnergy {
-    fn about(&self) -> &About {
-        &ABOUT
+    fn about(&self) -> About {
+        About::read("coap-energy", include_str!("coap_energy/paper.md"))
     }
 
     fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {

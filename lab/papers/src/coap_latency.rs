@@ -1,87 +1,100 @@
 //! `coap-latency`: how long exchanges of CoAP take over GPRS and WiFi, with loss, beside a download and over TCP; and what
 //! congestion control makes of links that are full or far.
 
-mod cell;
-mod conclusions;
-mod published;
-mod show;
-#[cfg(test)]
-mod tests;
-
 use core::time::Duration;
+
+use thinair_coap::congestion::{Algorithm, CocoaConfig, FasorConfig, Rfc6298Config, Transmission};
+use thinair_coap::{Config, Limits, Request, Timing};
 use thinair_lab::Summary;
+use thinair_lab::network::{Pace, Requests, Scenario, Transport};
 use thinair_lab::plan::Sample;
-use thinair_lab::tcp::Nagle;
+use thinair_lab::tcp;
+use thinair_link::preset::{GPRS, WIFI};
+use thinair_link::{Airtime, CoDelConfig, Discipline, Jitter, LossModel, LossUnit, Probability, Queue, Rate};
+use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
+use thinair_wire::time::Instant;
 
-use cell::{Access, Cell, Control, Metric};
-use published::LOSSES;
+use crate::compressed::channel;
+use crate::form::{Declared, Figures, Run, Vars, declared};
+use crate::paper::Error;
+use crate::row::Bar;
+use crate::sweep::Samples;
 
-use crate::paper::{About, Error, Findings, Paper, Plan, Progress};
-use crate::row::{Bar, Row};
-use crate::sweep::{Samples, runs};
+pub(crate) const PAPER: Declared = declared!("coap-latency", "coap_latency", measure);
 
-/// The evaluation.
-#[derive(Debug)]
-pub(crate) struct CoapLatency;
+/// What is measured of a run, by the names that it has in ids.
+const METRICS: [(&str, fn(&Sample) -> Option<f64>); 7] = [
+    ("fct", |sample| sample.fct_ms),
+    ("crtt", |sample| sample.crtt_ms),
+    ("rtr", |sample| sample.rtr_percent),
+    ("octets", |sample| sample.octets),
+    ("goodput", |sample| sample.goodput_per_s),
+    ("transmissions", |sample| sample.transmissions),
+    ("given-up", |sample| sample.given_up),
+];
 
-const ABOUT: About = About {
-    name: "coap-latency",
-    title: "How long exchanges of CoAP take, and which congestion control is safe",
-    source: "F. Zheng, B. Fu, Z. Cao: CoAP Latency Evaluation, draft-zheng-core-coap-lantency-evaluation-00, 2016",
-    claim: &[
-        "100 requests of 9 octets, one every 100 ms, with responses of 23 octets. CoCoA shortens the time of an exchange \
-            where packets are lost, and sends more often again. Beside a download GPRS is seven times slower, WiFi is not. Over \
-            TCP exchanges take 2.6 times as long on GPRS, because of its headers.",
-        "Ours: a timer that follows the path costs nothing where the path is good, but CoCoA collapses where it is full: at 800 \
-            clients on 20 kbit/s FASOR completes several times as many exchanges. TCP is slow on GPRS because of Nagle's \
-            algorithm: with TCP_NODELAY it takes what UDP takes.",
-    ],
-    method: &[
-        "Whole IPv4 packets with UDP or TCP go from client to server and back over a model of the link, in virtual time. Client \
-            and server are the message layer that `thinair coap` runs; TCP is a small one with CUBIC, SACK, delayed \
-            acknowledgments and timers as Linux has them. GPRS: 20 kbit/s up, 40 kbit/s down, 72.5 ms each way; WiFi: 8.8 ms \
-            each way; both with jitter, as fitted to the rows RAW of table 1. Loss is added to responses. Requests do not wait \
-            for each other: NSTART is 100, as FCT and C-RTT can only be had so (NSTART 1 is in the tables).",
-        "A paper of 2016 with three runs a cell is no exact measure: the rows of RFC 7252 must lie in the band that holds 95 % of \
-            the means of three of our runs. Beside a download: a window of 4 segments on GPRS; of 64 KiB on WiFi, at 20 Mbit/s and without spikes of \
-            jitter.",
-        "Worst case: the mean, over all runs, of each run's longest exchange, without jitter. Warm: with what was learned \
-            in a flow that ended a second before. A crowd: clients that ask again as soon as they are answered, for 300 s, on one \
-            uplink of 20 kbit/s (67.6 requests/s) with a queue without end; NSTART 1.",
-    ],
-    theirs: &[
-        "Tables 1 to 3 as printed: means of few runs (the RTR of RAW are thirds of a percent, those of CoCoA on WiFi quarters), \
-            without intervals.",
-    ],
-    why_different: &[
-        "Not to be had again: RTR of CoCoA on GPRS (7, 18, 9 %: rises and falls with the loss); FCT of CoCoA on WiFi in table 1 (a \
-            copy of the column of GPRS; table 2 has 9,985 ms, which is held); C-RTT of 18 ms with 5 % loss on WiFi (each loss \
-            costs at least a timeout: 19 ms and more, unless what was learned before is kept: see warm).",
-        "TCP on GPRS with loss (421 and 454 ms) is below that without (450 ms), so it is shown without a bar. On WiFi with 5 % \
-            ours is half as long again as the paper's: a response that is lost costs 200 ms and holds back what is behind it. \
-            The kernel's own TCP over the same link is what `cargo run -p thinair-lab --example kernel_tcp` shows.",
-        "WiFi beside a download: the paper has 30.9 ms for RAW and 25.4 ms for CoCoA, where nothing is lost and both send the \
-            same. Ours lies between.",
-    ],
-};
+/// Requests of a flow. Section 2.6.
+const REQUESTS: usize = 100;
+/// From one to the next: 9,988 ms of table 1 are 99 intervals and 18 ms.
+const INTERVAL: Duration = Duration::from_micros(100_700);
+/// Open loop: requests do not wait for each other.
+const OPEN: u16 = 100;
+/// How long a crowd asks.
+const CROWD_SECONDS: u64 = 300;
+/// The link's requests in a second: 37 octets at 20 kbit/s.
+const CAPACITY: f64 = 20_000.0 / (37.0 * 8.0);
 
-impl Paper for CoapLatency {
-    fn about(&self) -> &About {
-        &ABOUT
+fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+    let samples =
+        run.repeat(|cell, seed, number| Ok(Sample::of(&scenario(&cell.vars)?.run(seed, number))))?;
+    for (id, of_cell) in samples.iter() {
+        for (name, of) in METRICS {
+            samples.put(figures, id, name, of);
+        }
+        if let Some(id) = id.strip_suffix("/steady") {
+            figures.put(format!("{id}/worst"), mean(of_cell, |sample| sample.worst_ms));
+        }
+        // What is learned in the flow before counts its octets, too.
+        if id.contains("-warm/") {
+            figures.put(format!("{id}/octets"), None);
+        }
     }
-
-    fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {
-        let cells = cells(plan.quick)?;
-        let samples = runs(&cells, plan, progress)?;
-        let results = Samples::new(cells.into_iter().map(|cell| cell.id).zip(samples));
-        let rows = rows(&results);
-        let ours = show::sections(&results, &rows);
-        Ok(Findings { rows, ours, left_out: Vec::new() })
+    bands(run, &samples, figures)?;
+    figures.put("crowd/capacity", CAPACITY);
+    for vars in run.form.all(&["conclusion"])? {
+        let of = |name| Ok::<_, Error>(figures.value(vars.text(name)?));
+        let Some((of, over)) = of("conclusion.of")?.zip(of("conclusion.over")?) else { continue };
+        let holds = match vars.opt("conclusion.less") {
+            Some(_) => of / over < vars.parse("conclusion.less")?,
+            None => of / over > vars.parse("conclusion.more")?,
+        };
+        let verdict = if holds { "holds" } else { "does not hold" };
+        figures.put_text(format!("verdict/{}", vars.text("conclusion")?), verdict);
     }
+    Ok(())
 }
 
-/// Samples by cell.
-type Results = Samples<Sample>;
+fn mean(samples: &[Sample], of: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
+    Summary::of(&samples.iter().filter_map(of).collect::<Vec<_>>()).map(|summary| summary.mean)
+}
+
+/// Bars of RAW in table 1: theirs is in the band of ours exactly if ours is as far from theirs as the band allows.
+fn bands(run: &Run<'_>, samples: &Samples<Sample>, figures: &mut Figures) -> Result<(), Error> {
+    for vars in run.form.all(&["access", "loss"])? {
+        let cell = vars.expand("{access}/raw/{loss}")?;
+        for ((name, of), rounding) in METRICS.into_iter().zip([0.5, 0.5, 0.05]) {
+            let id = format!("{cell}/{name}");
+            let values: Vec<f64> = samples.of(&cell).iter().filter_map(of).collect();
+            let Some((theirs, (low, high))) = run.published.theirs(&id).zip(band_of_three(&values)) else {
+                continue;
+            };
+            let mean = figures.value(&id).unwrap_or_default();
+            let (min, max) = (theirs - rounding - (high - mean), theirs + rounding + (mean - low));
+            figures.put(id.clone(), mean).bar = Some(Bar { min: Some(min), max: Some(max) });
+        }
+    }
+    Ok(())
+}
 
 /// What 95 % of the means of three runs lie in.
 fn band_of_three(values: &[f64]) -> Option<(f64, f64)> {
@@ -91,330 +104,155 @@ fn band_of_three(values: &[f64]) -> Option<(f64, f64)> {
     Some((at(0.025)?, at(0.975)?))
 }
 
-/// Round trips on which every message might be sent again too early.
-const LONG: [u64; 5] = [1, 4, 12, 16, 25];
-
-/// Sizes of crowds.
-const CROWDS: [u16; 5] = [50, 100, 200, 400, 800];
-
-/// What OSCORE adds: an option of 5 octets, inner code and tag. RFC 8613, section 8; the least.
-const OSCORE: usize = 11;
-/// What DTLS 1.2 adds: a record header of 13 octets, an explicit nonce and a tag of 8 octets each (AES-CCM-8).
-const DTLS: usize = 29;
-
-fn controls() -> [Control; 9] {
-    [
-        Control::raw(),
-        Control::rfc6298(),
-        Control::cocoa(),
-        Control::fasor(),
-        Control::quick(),
-        Control::rfc6298().warm("rfc6298-warm"),
-        Control::cocoa().warm("cocoa-warm"),
-        Control::fasor().warm("fasor-warm"),
-        Control::quick().warm("fasor-quick-warm"),
-    ]
-}
-
-fn compressed_controls() -> [Control; 4] {
-    [Control::raw(), Control::cocoa(), Control::quick(), Control::quick().warm("fasor-quick-warm")]
-}
-
-/// What is also run with ROHC on the link.
-const COMPRESSED: [&str; 6] = ["raw", "cocoa", "fasor-quick", "fasor-quick-warm", "tcp-nagle", "tcp-nodelay"];
-
-/// Crowds with ROHC on the link.
-const COMPRESSED_CROWDS: [u16; 3] = [100, 200, 800];
-
-fn crowd_controls() -> [Control; 5] {
-    [Control::raw(), Control::rfc6298(), Control::cocoa(), Control::fasor(), Control::quick()]
-}
-
-fn cells(quick: bool) -> Result<Vec<Cell>, Error> {
-    let runs = if quick { 30 } else { 900 };
-    let mut cells = Vec::new();
-    for access in Access::ALL {
-        for loss in LOSSES {
-            for control in controls() {
-                cells.push(Cell::flow(access, control, loss, runs));
-                let id = format!("{}/{}/{loss}/steady", access.name(), control.name);
-                cells.push(Cell::flow(access, control, loss, runs / 3).steady().named(id));
-            }
-            for (name, nagle) in [("tcp-nagle", Nagle::Minshall), ("tcp-nodelay", Nagle::Off)] {
-                let id = format!("{}/{name}/{loss}", access.name());
-                let cell = Cell::flow(access, Control::raw(), loss, runs / 3).over_tcp(nagle).named(id);
-                cells.push(Cell { runs: runs / 9, ..cell.clone().compressed()? });
-                cells.push(cell);
-            }
-            for control in compressed_controls() {
-                cells.push(Cell::flow(access, control, loss, runs / 9).compressed()?);
-            }
-            for nstart in [1, 4] {
-                for control in [Control::raw(), Control::cocoa(), Control::fasor()] {
-                    let id = format!("{}/{}/{loss}/nstart-{nstart}", access.name(), control.name);
-                    cells.push(Cell::flow(access, control, loss, runs / 9).nstart(nstart).named(id));
-                }
-            }
-        }
-        for control in crowd_controls() {
-            let id = format!("{}/{}/download", access.name(), control.name);
-            cells.push(Cell::flow(access, control, 0, runs / 9).beside_download(access).named(id));
-        }
-        for (name, protection) in [("oscore", OSCORE), ("dtls", DTLS)] {
-            let id = format!("{}/fasor/0/{name}", access.name());
-            cells.push(Cell::flow(access, Control::fasor(), 0, runs / 9).protected(protection).named(id));
-        }
-    }
-    for control in crowd_controls() {
-        for codel in [false, true] {
-            cells.push(Cell::queue(control, codel, if quick { 3 } else { 60 }));
-        }
-        for clients in CROWDS.into_iter().filter(|clients| !quick || *clients < 200) {
-            cells.push(Cell::crowd(control, clients, if quick { 1 } else { 10 }));
-        }
-        if control == Control::quick() {
-            for clients in COMPRESSED_CROWDS.into_iter().filter(|clients| !quick || *clients < 200) {
-                cells.push(Cell::crowd(control, clients, if quick { 1 } else { 3 }).compressed()?);
-            }
-        }
-        for seconds in LONG {
-            cells.push(Cell::long(control, Duration::from_secs(seconds), if quick { 3 } else { 30 }));
-        }
-    }
-    Ok(cells)
-}
-
-fn rows(results: &Results) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for access in Access::ALL {
-        for (loss, column) in LOSSES.into_iter().zip(0..) {
-            for control in controls() {
-                rows.extend(Metric::ALL.map(|metric| table1(results, access, control, loss, column, metric)));
-            }
-            rows.extend(table3(results, access, loss, column));
-        }
-        rows.extend(table2(results, access));
-        for (loss, control) in LOSSES.into_iter().flat_map(|loss| controls().map(|control| (loss, control))) {
-            let id = format!("{}/{}/{loss}/steady", access.name(), control.name);
-            rows.push(Row::new(
-                format!("{}/{}/{loss}/worst", access.name(), control.name),
-                format!(
-                    "{}, {}, +{loss} %: longest exchange of a run, no jitter",
-                    access.title(),
-                    control.name
-                ),
-                "ms",
-                results.mean(&id, |sample| sample.worst_ms),
-            ));
-        }
-        rows.extend(better(results, access));
-        for nstart in [1, 4] {
-            for control in [Control::raw(), Control::cocoa(), Control::fasor()] {
-                for loss in LOSSES {
-                    let id = format!("{}/{}/{loss}/nstart-{nstart}", access.name(), control.name);
-                    let what =
-                        format!("{}, {}, +{loss} %, NSTART {nstart}: C-RTT", access.title(), control.name);
-                    rows.push(Row::new(
-                        format!("{id}/crtt"),
-                        what,
-                        "ms",
-                        results.mean(&id, |sample| sample.crtt_ms),
-                    ));
-                }
-            }
-        }
-        for (name, loss) in COMPRESSED.into_iter().flat_map(|name| LOSSES.map(|loss| (name, loss))) {
-            let id = format!("{}/{name}/{loss}/rohc", access.name());
-            let what = format!("{}, {name}, +{loss} %, ROHC", access.title());
-            let row = |metric: &str, unit, of: fn(&Sample) -> Option<f64>| {
-                let what = format!("{what}: {metric}");
-                Row::new(format!("{id}/{metric}"), what, unit, results.mean(&id, of))
-            };
-            rows.push(row("crtt", "ms", |sample| sample.crtt_ms));
-            // Those of a warm flow would be of the flow before it, too.
-            if !name.ends_with("-warm") {
-                rows.push(row("octets", "octets", |sample| sample.octets));
-            }
-        }
-        for protection in ["oscore", "dtls"] {
-            let id = format!("{}/fasor/0/{protection}", access.name());
-            let what = format!("{}, FASOR, with the octets of {protection}: C-RTT", access.title());
-            rows.push(Row::new(format!("{id}/crtt"), what, "ms", results.mean(&id, |sample| sample.crtt_ms)));
-        }
-    }
-    rows.extend(crowds(results));
-    let concluded = conclusions::rows(&rows);
-    rows.extend(concluded);
-    rows
-}
-
-/// A cell of table 1, or of what it would say of others.
-fn table1(
-    results: &Results,
-    access: Access,
-    control: Control,
-    loss: u32,
-    column: usize,
-    metric: Metric,
-) -> Row {
-    let id = format!("{}/{}/{loss}", access.name(), control.name);
-    let samples: Vec<f64> = results.of(&id).iter().filter_map(|sample| metric.of(sample)).collect();
-    let mean = Summary::of(&samples).map(|summary| summary.mean);
-    let what = format!("{}, {}, +{loss} %: {}", access.title(), control.name, metric.title());
-    let row = Row::new(format!("{id}/{}", metric.name()), what, metric.unit(), mean);
-    let cocoa = match control.name {
-        "raw" => false,
-        "cocoa" => true,
-        _ => return row,
+/// A flow as in section 2.6, open loop, 9 octets of request, 23 of content; and what a cell has otherwise.
+fn scenario(cell: &Vars) -> Result<Scenario, Error> {
+    let is_wifi = match cell.opt("access") {
+        Some(access) => access == "wifi",
+        None => cell.has("rtt"),
     };
-    let theirs = match (access, cocoa, metric, loss) {
-        (Access::Wifi, true, Metric::Fct, 0) => published::WIFI_COCOA_FCT,
-        _ => published::table1(access, cocoa, metric)[column],
+    let mut model = if is_wifi { WIFI.model } else { GPRS.model };
+    (model.b_to_a.loss, model.b_to_a.loss_unit) = (added(cell)?, LossUnit::Packet);
+    let control = ["control.warm", "control", "cold"].into_iter().find_map(|name| cell.opt(name));
+    let control = control.unwrap_or(if cell.has("protection") { "fasor" } else { "raw" });
+    let nstart = match cell.has("clients") || cell.has("rtt") {
+        true => 1,
+        false => cell.opt("nstart").map_or(Ok(OPEN), |_| cell.parse("nstart"))?,
     };
-    let row = row.theirs(theirs);
-    let rounding = published::rounding(metric);
-    let (Some(mean), Some((low, high))) = (mean, band_of_three(&samples)) else { return row };
-    if cocoa {
-        let held = published::not_reproducible(access, cocoa, metric, loss).is_none()
-            || theirs == published::WIFI_COCOA_FCT;
-        return match (access, metric) {
-            (Access::Gprs, Metric::Fct | Metric::CRtt) | (Access::Wifi, Metric::Fct) if held => {
-                row.within(Bar { min: Some(0.9 * theirs), max: Some(1.1 * theirs) })
-            }
-            _ => row,
-        };
+    let mut scenario = Scenario {
+        model,
+        rohc: None,
+        clients: 1,
+        transport: Transport::Udp { protection: 0 },
+        config: config(algorithm(control)?, nstart),
+        requests: Requests {
+            request: Request::get("/tmp"),
+            count: REQUESTS,
+            // A connection is open, and a download is under way, by then.
+            start: Instant::from_millis(5_000),
+            pace: Pace::Open { interval: INTERVAL },
+        },
+        spread: Duration::ZERO,
+        content: 23,
+        download: None,
+        download_octets: None,
+        warm_up: usize::from(cell.has("control.warm")),
+        end: Instant::from_millis(3_600_000),
+    };
+    // What is left is loss and congestion control.
+    if ["steady", "clients", "rtt", "discipline"].into_iter().any(|name| cell.has(name)) {
+        scenario.model.a_to_b.jitter = Jitter::default();
+        scenario.model.b_to_a.jitter = Jitter::default();
     }
-    // Theirs is in the band of ours exactly if ours is as far from theirs as the band allows.
-    row.within(Bar {
-        min: Some(theirs - rounding - (high - mean)),
-        max: Some(theirs + rounding + (mean - low)),
+    if cell.has("download") {
+        beside_download(&mut scenario, is_wifi);
+    }
+    if let Some(tcp) = cell.opt("tcp") {
+        let nagle = if tcp == "nagle" { tcp::Nagle::Minshall } else { tcp::Nagle::Off };
+        scenario.transport = Transport::Tcp(tcp::Config { nagle, ..tcp::Config::default() });
+    }
+    if cell.has("protection.octets") {
+        scenario.transport = Transport::Udp { protection: cell.parse("protection.octets")? };
+    }
+    if cell.has("clients") {
+        // Clients that ask again as soon as they are answered, on an uplink with a queue without end.
+        let deep = Queue { held: 1 << 20, ..Queue::packets(1 << 20) };
+        (scenario.model.a_to_b.queue, scenario.model.b_to_a.queue) = (deep, deep);
+        scenario.clients = cell.parse("clients")?;
+        scenario.spread = Duration::from_secs(1);
+        scenario.requests.count = usize::MAX;
+        scenario.requests.pace = Pace::Closed { think: Duration::ZERO };
+        scenario.end = scenario.requests.start + Duration::from_secs(CROWD_SECONDS);
+    }
+    if cell.has("rtt") {
+        let way = Duration::from_secs(cell.parse("rtt")?) / 2;
+        (scenario.model.a_to_b.delay, scenario.model.b_to_a.delay) = (way, way);
+        scenario.requests.pace = Pace::Closed { think: Duration::ZERO };
+        scenario.end = Instant::from_millis(100_000_000);
+    }
+    if let Some(discipline) = cell.opt("discipline") {
+        beside_full_queue(&mut scenario, discipline == "codel");
+    }
+    if cell.has("rohc") {
+        // The CoAP profile for datagrams, the IP profile for segments. Each client is a flow each way.
+        let profiles = ProfileSet::v1().with(ProfileId::Coap)?;
+        scenario.rohc = Some(channel(profiles, scenario.clients, Mode::Optimistic, Refresh::default(), 1)?);
+    }
+    Ok(scenario)
+}
+
+/// GPRS: 4 segments, which is what the delay of table 2 holds. WiFi: 20 Mbit/s, and 64 KiB, the largest window without
+/// scaling.
+fn beside_download(scenario: &mut Scenario, is_wifi: bool) {
+    if !is_wifi {
+        scenario.download = Some(tcp::Config { window: Some(4), ..tcp::Config::default() });
+        return;
+    }
+    scenario.download = Some(tcp::Config { receive_buffer: 65_535, ..tcp::Config::default() });
+    for direction in [&mut scenario.model.a_to_b, &mut scenario.model.b_to_a] {
+        // Order is kept: with the spikes of single messages thousands of packets would wait for each other.
+        direction.jitter.spikes = Probability::NEVER;
+        direction.airtime = Rate::from_bps(20_000_000).map_or(Airtime::None, Airtime::Rate);
+    }
+}
+
+/// Beside a download without a limit of its window, through a queue of 20 kB at 40 kbit/s.
+fn beside_full_queue(scenario: &mut Scenario, codel: bool) {
+    let discipline = match codel {
+        // TARGET of more than a packet on the air. RFC 8289, section 4.4.
+        true => Discipline::CoDel(CoDelConfig {
+            target: Duration::from_millis(450),
+            interval: Duration::from_secs(1),
+            ..CoDelConfig::new(1_500)
+        }),
+        false => Discipline::DropTail,
+    };
+    scenario.model.b_to_a.queue = Queue { octets: 20_000, discipline, ..Queue::packets(1_000) };
+    scenario.download = Some(tcp::Config { receive_buffer: 1 << 20, ..tcp::Config::default() });
+    scenario.requests.start = Instant::from_millis(30_000);
+}
+
+fn algorithm(name: &str) -> Result<Algorithm, Error> {
+    Ok(match name {
+        // What the paper calls RAW.
+        "raw" => Algorithm::Rfc7252,
+        "rfc6298" => Algorithm::Rfc6298(Rfc6298Config::default()),
+        // Without a clock granularity, which its draft does not say.
+        "cocoa" => Algorithm::Cocoa(CocoaConfig { g: Duration::ZERO, ..CocoaConfig::default() }),
+        "fasor" => Algorithm::Fasor(FasorConfig::default()),
+        // With less dither.
+        "fasor-quick" => Algorithm::Fasor(FasorConfig::quick()),
+        other => return Err(Error::Form(format!("there is no congestion control {other}"))),
     })
 }
 
-fn table2(results: &Results, access: Access) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for control in crowd_controls() {
-        let id = format!("{}/{}/download", access.name(), control.name);
-        let theirs = match control.name {
-            "raw" => Some(published::table2(access, false)),
-            "cocoa" => Some(published::table2(access, true)),
-            _ => None,
-        };
-        for (metric, at) in [(Metric::Fct, 0), (Metric::CRtt, 1)] {
-            let what = format!("{}, {}, beside a download: {}", access.title(), control.name, metric.title());
-            let row = Row::new(
-                format!("{id}/{}", metric.name()),
-                what,
-                "ms",
-                results.mean(&id, |sample| metric.of(sample)),
-            );
-            rows.push(match theirs {
-                Some(theirs) => row
-                    .theirs(theirs[at])
-                    .within(Bar { min: Some(0.85 * theirs[at]), max: Some(1.15 * theirs[at]) }),
-                None => row,
-            });
-        }
+fn config(congestion: Algorithm, nstart: u16) -> Config {
+    Config {
+        timing: Timing {
+            transmission: Transmission { nstart, ..Transmission::default() },
+            congestion,
+            ..Timing::default()
+        },
+        limits: Limits { max_peers: 2_048, ..Limits::default() },
+        ..Config::default()
     }
-    rows
 }
 
-fn table3(results: &Results, access: Access, loss: u32, column: usize) -> Vec<Row> {
-    let theirs = published::table3(access)[column];
-    ["tcp-nagle", "tcp-nodelay"]
-        .map(|name| {
-            let id = format!("{}/{name}/{loss}", access.name());
-            let row = Row::new(
-                format!("{id}/crtt"),
-                format!("{}, {name}, +{loss} %: C-RTT", access.title()),
-                "ms",
-                results.mean(&id, |sample| sample.crtt_ms),
-            );
-            let tolerance = match access {
-                Access::Gprs if loss == 0 => Some(0.15),
-                Access::Gprs => None,
-                Access::Wifi => Some(0.25),
-            };
-            match (name, tolerance) {
-                ("tcp-nagle", Some(share)) => row
-                    .theirs(theirs)
-                    .within(Bar { min: Some((1.0 - share) * theirs), max: Some((1.0 + share) * theirs) }),
-                ("tcp-nagle", None) => row.theirs(theirs),
-                _ => row,
-            }
-        })
-        .into()
+fn added(cell: &Vars) -> Result<LossModel<'static>, Error> {
+    let percent: u32 = if cell.has("loss") { cell.parse("loss")? } else { 0 };
+    Ok(match percent {
+        0 => LossModel::None,
+        percent => Probability::from_percent(percent).map_or(LossModel::None, LossModel::Random),
+    })
 }
 
-/// FASOR against CoCoA at 5 %: cold against cold, warm against warm.
-fn better(results: &Results, access: Access) -> Vec<Row> {
-    let pairs = [("cold", "fasor-quick", "cocoa", 0.8), ("warm", "fasor-quick-warm", "cocoa-warm", 0.9)];
-    let rows = pairs.into_iter().flat_map(|(name, ours, theirs, worst)| {
-        let share = |of: fn(&Sample) -> Option<f64>| {
-            let id = |control| format!("{}/{control}/5/steady", access.name());
-            Some(results.mean(&id(ours), of)? / results.mean(&id(theirs), of)?)
-        };
-        let row = |what: &str, id: &str, ours| {
-            let what = format!("{}, +5 %, FASOR {name}: {what}, of CoCoA's", access.title());
-            Row::new(format!("{}/fasor-of-cocoa/{name}/{id}", access.name()), what, "", ours)
-        };
-        [
-            row("mean C-RTT", "mean", share(|sample| sample.crtt_ms)).at_most(1.0),
-            row("longest exchange", "worst", share(|sample| sample.worst_ms)).at_most(worst),
-        ]
-    });
-    rows.collect()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The link's requests in a second: 37 octets at 20 kbit/s.
-const CAPACITY: f64 = 20_000.0 / (37.0 * 8.0);
-
-fn crowds(results: &Results) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for control in crowd_controls() {
-        for clients in CROWDS {
-            let id = format!("crowd/{clients}/{}", control.name);
-            let Some(goodput) = results.mean(&id, |sample| sample.goodput_per_s) else { continue };
-            let what = format!("{clients} clients, {}: exchanges in a second", control.name);
-            let row = Row::new(format!("{id}/goodput"), what, "1/s", goodput);
-            let what = format!("{clients} clients, {}: transmissions for an exchange", control.name);
-            let sent = results.mean(&id, |sample| sample.transmissions);
-            let sent = Row::new(format!("{id}/transmissions"), what, "", sent);
-            let least = |share: f64| Bar { min: Some(share * CAPACITY), max: None };
-            let (row, sent) = match (control.name, clients) {
-                ("fasor-quick", 800) => (row.within(least(0.6)), sent.at_most(2.0)),
-                ("fasor-quick", ..=200) => (row.within(least(0.95)), sent),
-                ("cocoa", 800) => (row.within(Bar { min: Some(0.7 * 9.7), max: Some(1.3 * 9.7) }), sent),
-                _ => (row, sent),
-            };
-            rows.extend([row, sent]);
-        }
-        for clients in COMPRESSED_CROWDS.into_iter().filter(|_| control == Control::quick()) {
-            let id = format!("crowd/{clients}/{}/rohc", control.name);
-            let Some(goodput) = results.mean(&id, |sample| sample.goodput_per_s) else { continue };
-            let what = format!("{clients} clients, {}, ROHC: exchanges in a second", control.name);
-            rows.push(Row::new(format!("{id}/goodput"), what, "1/s", goodput));
-        }
-        for seconds in LONG {
-            let id = format!("rtt/{seconds}/{}", control.name);
-            let what = format!("round trip of {seconds} s, {}: RTR", control.name);
-            let row =
-                Row::new(format!("{id}/rtr"), what, "%", results.mean(&id, |sample| sample.rtr_percent));
-            rows.push(if control.name == "fasor-quick" && seconds == 25 { row.at_most(5.0) } else { row });
-        }
-        for discipline in ["drop-tail", "codel"] {
-            let id = format!("queue/{discipline}/{}", control.name);
-            let what = format!("{discipline} of 20 kB at 40 kbit/s beside a download, {}", control.name);
-            let row = |name: &str, unit, of: fn(&Sample) -> Option<f64>| {
-                Row::new(format!("{id}/{name}"), format!("{what}: {name}"), unit, results.mean(&id, of))
-            };
-            rows.extend([
-                row("fct", "ms", |sample| sample.fct_ms),
-                row("crtt", "ms", |sample| sample.crtt_ms),
-                row("rtr", "%", |sample| sample.rtr_percent),
-                row("given-up", "", |sample| sample.given_up),
-            ]);
-        }
+    #[test]
+    fn the_band_of_three_holds_the_middle() {
+        let values: Vec<f64> = (0..300).map(f64::from).collect();
+        assert_eq!(band_of_three(&values), Some((7.0, 292.0)));
+        assert_eq!(band_of_three(&[]), None);
     }
-    rows
 }

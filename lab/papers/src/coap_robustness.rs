@@ -3,287 +3,149 @@
 mod condition;
 mod expected;
 mod run;
-mod show;
 
-use condition::Condition;
-use run::{Case, Count, Job, Policy, simulate};
+use std::collections::BTreeMap;
+
 use thinair_rohc::Mode;
 
-use crate::paper::{About, Error, Findings, Paper, Plan, Progress};
-use crate::row::Row;
-use crate::sweep::sweep;
+use condition::impairments;
+use run::{Count, Job, Policy, simulate};
+
+use crate::form::{Declared, Figures, Run, Vars, declared};
+use crate::paper::Error;
+use crate::row::Bar;
+use crate::sweep::Cell;
 use crate::traffic::{Kind, Version};
 
-/// The evaluation.
-#[derive(Debug)]
-pub(crate) struct CoapRobustness;
+pub(crate) const PAPER: Declared =
+    declared!("coap-robustness", "coap_robustness", measure, without published);
 
-const ABOUT: About = About {
-    name: "coap-robustness",
-    title: "CoAP headers over a link that loses, reorders, doubles and damages packets",
-    source: "simulation of the design of profile 0x0081 (formats pt_0, pt_1, pt_0c)",
-    claim: &[
-        "A packet that is delivered with a wrong header is the worst that compression can do. With the default formats \
-            none is, up to a loss of 20 % in bursts of 5 packets on average, and hardly one in a million beyond; what \
-            arrives is delivered.",
-        "The format of 1 octet is not safe on such links: 7.5 % of what was received came out wrong at 20 % in bursts of \
-            5 without feedback.",
-    ],
-    method: &[
-        "A packet each 10 ms through a compressor, a link and a decompressor; in O-mode feedback goes back over a link \
-            that loses as much. Loss: the simple Gilbert model (1, 5, 10, 20, 30 %; bursts of 1, 2, 5, 10 on average). \
-            Late: one in ten, by up to 1, 4 or 8 places. Twice: one in ten, up to 8 places later. Mixed: all of these with \
-            a loss of 10 % in bursts of 5. Damage: bit error rates of 1 in 10,000 and 1 in 1,000, with a CRC-32 of the \
-            link and without.",
-        "wrong: delivered with another header than was sent, octet by octet; damage in the payload under a carried \
-            checksum is told apart. dropped: arrived undamaged and not delivered, for reasons of compression; percent of \
-            what arrived. octets: mean of a packet sent, payload included, feedback not.",
-        "The default policy (formats auto, U-mode, default refreshes) is held to the bars over flows a on IPv6 \
-            and d on IPv4, with the checksum carried and elided: in full 1,000,000 packets through each loss cell for each of 10 \
-            seeds. Every policy, flow and mode goes through every cell with fewer packets (in full 20,000 for each of 10 seeds). --seed is the first of the seeds. \
-            A quick run loses nothing of the first 64 packets, as its shares would else hang on them.",
-    ],
-    theirs: &[
-        "Wrong deliveries of pt_0 at 20 % in bursts of 5 and at 30 % in bursts of 10 without feedback, from the simulation \
-            that the design began with: 60,000 packets, a decoder of Message IDs.",
-        "expected: after a run of lost packets that the bits of the MSN do not bridge, each wrong MSN that is tried passes \
-            the check with 2^-w: runs x sum over the tries of (1 - 1/b)^(X - 1) x 2^-w, where X packets lost in a row make \
-            that try wrong. A check that is bound to the MSN does better.",
-        "crc-bound: damaged packets that reached the decompressor, times 2^-w.",
-    ],
-    why_different: &[
-        "pt_0 is sent only as long as a context is settled; a decompressor that fails often gives its context up and waits \
-            for a refresh, so that it delivers fewer wrong packets, and drops more, than one that goes on guessing.",
-        "The bound of a CRC holds for damage that looks random to it. Single bits are always found; a damaged first octet \
-            may name another format, with a shorter check.",
-    ],
-};
+/// A quick run has so many packets less, and spares these at the start, which nothing happens to.
+const QUICK: u64 = 50;
+const SPARED: u64 = 64;
 
-/// How much is simulated.
-#[derive(Clone, Copy, Debug)]
-struct Scale {
-    /// Packets and seeds of a cell of the default policy.
-    default: (u64, u64),
-    /// Packets and seeds of any other.
-    others: (u64, u64),
-    /// Packets at the start that nothing happens to.
-    spared: u64,
-}
-
-const FULL: Scale = Scale { default: (1_000_000, 10), others: (20_000, 10), spared: 0 };
-const QUICK: Scale = Scale { default: (20_000, 3), others: (400, 3), spared: 64 };
-
-/// The flows that the default policy is held to.
-const HELD: [(Kind, Version); 2] = [(Kind::A, Version::V6), (Kind::D, Version::V4)];
-const KINDS: [Kind; 4] = [Kind::A, Kind::D, Kind::CCount, Kind::H];
-
-/// A case under a condition, with the mean of its seeds.
-#[derive(Clone, Copy, Debug)]
-struct Cell {
-    case: Case,
-    condition: Condition,
-    packets: u64,
-    seeds: u64,
-    count: Count,
-}
-
-impl Paper for CoapRobustness {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {
-        let scale = if plan.quick { QUICK } else { FULL };
-        let cells = cells(&scale);
-        measure(plan, scale.spared, cells, progress)
-    }
-}
-
-fn measure(plan: &Plan, spared: u64, cells: Vec<Cell>, progress: Progress<'_>) -> Result<Findings, Error> {
-    let seeds = |cell: &Cell| (0..cell.seeds).map(|more| plan.seed.wrapping_add(more));
-    let job = |cell: &Cell, seed| Job {
-        case: cell.case,
-        condition: cell.condition,
-        packets: cell.packets,
-        spared,
-        seed,
-    };
-    let jobs: Vec<_> = cells.iter().flat_map(|cell| seeds(cell).map(|seed| job(cell, seed))).collect();
-    let counts = sweep(&jobs, plan.threads, progress, |job| job.packets, simulate)?;
-    let mut counts = counts.into_iter();
-    let cells: Vec<_> = cells
-        .into_iter()
-        .map(|cell| Cell { count: counts.by_ref().take(cell.seeds as usize).sum(), ..cell })
-        .collect();
-    Ok(Findings {
-        rows: cells.iter().flat_map(Cell::rows).collect(),
-        ours: show::sections(&cells),
-        left_out: Vec::new(),
-    })
-}
-
-/// Every policy, flow, version and mode under every condition.
-fn cells(scale: &Scale) -> Vec<Cell> {
-    let mut cells = Vec::new();
-    for mode in [Mode::Unidirectional, Mode::Optimistic] {
-        for policy in Policy::ALL {
-            for (kind, version) in
-                KINDS.into_iter().flat_map(|kind| Version::ALL.map(|version| (kind, version)))
-            {
-                let case = Case { kind, version, policy, mode };
-                for condition in Condition::all() {
-                    let held = case.is_held() && condition.loss().is_some();
-                    let (packets, seeds) = if held { scale.default } else { scale.others };
-                    cells.push(Cell { case, condition, packets, seeds, count: Count::default() });
-                }
-            }
-        }
-    }
-    cells
-}
-
-impl Case {
-    /// Whether it is held to the bars: the default policy and one of its flows.
-    fn is_held(&self) -> bool {
-        matches!(self.policy, Policy::AutoCarried | Policy::AutoElided)
-            && self.mode == Mode::Unidirectional
-            && HELD.contains(&(self.kind, self.version))
-    }
-}
-
-impl Cell {
-    /// The bar for wrong deliveries, a seed.
-    fn most_wrong(&self) -> Option<f64> {
-        let (rate, burst) = self.condition.loss().filter(|_| self.case.is_held())?;
-        Some(match (rate, burst) {
-            (..=20, ..=5) => 0.0,
-            (..=20, _) => 0.1,
-            _ => 0.5,
+fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+    let quick = run.plan.quick;
+    let packets =
+        |cell: &Vars| Ok::<u64, Error>(cell.parse::<u64>("packets")? / if quick { QUICK } else { 1 });
+    let samples = run.repeat(|cell, seed, number| {
+        let vars = &cell.vars;
+        simulate(&Job {
+            kind: Kind::by_name(vars.text("kind")?)?,
+            version: Version::by_name(vars.text("version")?)?,
+            policy: vars.text("policy")?,
+            mode: if vars.text("mode")? == "o" { Mode::Optimistic } else { Mode::Unidirectional },
+            impairments: impairments(vars)?,
+            packets: packets(vars)?,
+            spared: if quick { SPARED } else { 0 },
+            seed: seed.wrapping_add(number.into()),
         })
+    })?;
+    let mut means = Means::default();
+    for cell in run.form.cells(quick)? {
+        let count: Count = samples.of(&cell.id).iter().copied().sum();
+        of_cell(&cell, packets(&cell.vars)?, &count, figures, &mut means)?;
     }
-
-    /// The bar for what is dropped, in percent of what arrived.
-    fn most_dropped(&self) -> Option<f64> {
-        self.condition.loss().filter(|_| self.case.is_held()).map(|_| 0.1)
+    for (id, values) in &means.0 {
+        figures.put(id.clone(), values.iter().sum::<f64>() / values.len() as f64);
     }
+    Ok(())
+}
 
-    /// Mean wrong deliveries of a seed.
-    fn wrong(&self) -> f64 {
-        self.count.wrong as f64 / self.seeds as f64
-    }
+/// Of which each cell counts once, however many packets it had: by their ids.
+#[derive(Default)]
+struct Means(BTreeMap<String, Vec<f64>>);
 
-    /// What the formats let expect of a seed under loss, in U-mode.
-    fn expected(&self) -> Option<f64> {
-        let (rate, burst) = self.condition.loss().filter(|_| self.case.mode == Mode::Unidirectional)?;
-        Some(expected::wrong(self.case.policy.format()?, self.packets, rate, burst))
-    }
-
-    /// Damaged packets that pass a check of the format by chance, a seed.
-    fn crc_bound(&self) -> Option<f64> {
-        let bits = self.case.policy.check_bits();
-        let damaged = self.count.damaged as f64 / self.seeds as f64;
-        self.condition.damages().then_some(damaged / f64::from(1_u32 << bits))
-    }
-
-    /// What the design was begun with: wrong packets of 60,000, as so many of ours.
-    fn theirs(&self) -> Option<f64> {
-        if self.case.policy != Policy::Pt0 || self.case.mode != Mode::Unidirectional {
-            return None;
-        }
-        let of_sixty_thousand = match self.condition.loss()? {
-            (20, 5) => 3_630.0,
-            (30, 10) => 4_832.0,
-            _ => return None,
-        };
-        Some(of_sixty_thousand * self.packets as f64 / 60_000.0)
-    }
-
-    fn rows(&self) -> Vec<Row> {
-        let id = format!("{}/{}", self.case.name(), self.condition.name());
-        let over =
-            format!("{} over {}, {}", self.case.kind.what(), self.case.version.name(), self.condition.what());
-        let mut rows = vec![
-            Row::new(
-                format!("{id}/wrong"),
-                format!("{over}: delivered wrong, mean of {} seeds of {} packets", self.seeds, self.packets),
-                "packets",
-                self.wrong(),
-            )
-            .theirs(self.theirs())
-            .peer("expected", self.expected())
-            .peer("crc-bound", self.crc_bound())
-            .at_most(self.most_wrong()),
-            Row::new(
-                format!("{id}/dropped"),
-                format!("{over}: arrived and not delivered"),
-                "%",
-                self.count.dropped_percent(),
-            )
-            .at_most(self.most_dropped()),
-            Row::new(
-                format!("{id}/octets"),
-                format!("{over}: mean of a packet"),
-                "octets",
-                self.count.mean_octets(),
-            ),
-        ];
-        if self.condition.damages() {
-            rows.push(Row::new(
-                format!("{id}/payload"),
-                format!("{over}: delivered with a right header and a damaged payload"),
-                "packets",
-                self.count.payload as f64 / self.seeds as f64,
-            ));
-        }
-        rows
+impl Means {
+    fn take(&mut self, id: String, value: f64) {
+        self.0.entry(id).or_default().push(value);
     }
 }
 
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use std::collections::BTreeSet;
+fn of_cell(
+    cell: &Cell,
+    packets: u64,
+    count: &Count,
+    figures: &mut Figures,
+    means: &mut Means,
+) -> Result<(), Error> {
+    let (id, vars, seeds) = (&cell.id, &cell.vars, f64::from(cell.runs));
+    let (mode, policy) = (vars.text("mode")?, Policy::of(vars.text("policy")?));
+    let loss = match vars.has("rate") {
+        true => Some((vars.parse::<u32>("rate")?, vars.parse::<u32>("burst")?)),
+        false => None,
+    };
+    let is_held = vars.has("held");
 
-    use super::*;
-
-    const TINY: Scale = Scale { default: (300, 2), others: (60, 1), spared: 10 };
-
-    /// Of every seventh cell, which come to all conditions and policies.
-    fn found(plan: &Plan) -> Findings {
-        let cells = cells(&TINY).into_iter().step_by(7).collect();
-        measure(plan, TINY.spared, cells, &|_, _| ()).unwrap()
+    let figure = figures.put(format!("{id}/wrong"), count.wrong as f64 / seeds);
+    figure.note = format!(", mean of {} seeds of {packets} packets", cell.runs);
+    if is_held {
+        let most = match loss {
+            Some((..=20, ..=5)) => 0.0,
+            Some((..=20, _)) => 0.1,
+            _ => 0.5,
+        };
+        figure.bar = Some(Bar { max: Some(most), min: None });
     }
-
-    #[test]
-    fn a_seed_determines_every_figure_whatever_the_threads() {
-        let one = found(&Plan { seed: 7, threads: 1, ..Plan::default() });
-        let again = found(&Plan { seed: 7, threads: 3, ..Plan::default() });
-        assert_eq!(one.rows, again.rows);
-        let other = found(&Plan { seed: 8, threads: 2, ..Plan::default() });
-        assert_ne!(one.rows, other.rows);
-    }
-
-    #[test]
-    fn every_loss_cell_of_the_default_policy_is_held_to_both_bars() {
-        let cells = cells(&FULL);
-        let held: Vec<_> = cells.iter().filter(|cell| cell.most_wrong().is_some()).collect();
-        assert_eq!(held.len(), 20 * 2 * HELD.len());
-        assert!(held.iter().all(|cell| (cell.packets, cell.seeds) == (1_000_000, 10)));
-        assert!(held.iter().all(|cell| cell.most_dropped() == Some(0.1)));
-        for (loss, most) in
-            [((1, 1), 0.0), ((20, 5), 0.0), ((10, 10), 0.1), ((20, 10), 0.1), ((30, 1), 0.5), ((30, 10), 0.5)]
-        {
-            let cell = held.iter().find(|cell| cell.condition.loss() == Some(loss)).unwrap();
-            assert_eq!(cell.most_wrong(), Some(most), "{loss:?}");
+    let in_u_mode = loss.filter(|_| mode == "u");
+    // What the formats let expect of a seed.
+    let expected = in_u_mode
+        .zip(policy.steady)
+        .map(|((rate, burst), format)| expected::wrong(format, packets, rate, burst));
+    figure.peer("expected", expected);
+    // What the design was begun with: wrong packets of 60,000, as so many of ours.
+    let of_sixty_thousand = match in_u_mode.filter(|_| vars.opt("policy") == Some("pt0")) {
+        Some((20, 5)) => Some(3_630.0),
+        Some((30, 10)) => Some(4_832.0),
+        _ => None,
+    };
+    figure.theirs = of_sixty_thousand.map(|wrong| wrong * packets as f64 / 60_000.0);
+    // Damaged packets that pass a check of the format by chance.
+    let bound = count.damaged as f64 / seeds / f64::from(1_u32 << policy.check_bits);
+    if vars.has("link.bare") {
+        figure.peer("crc-bound", bound);
+        figures.put(format!("{id}/payload"), count.payload as f64 / seeds);
+        let damage = format!("damage/{mode}/{}/{}", vars.text("policy")?, vars.text("link")?);
+        let parts = [
+            ("arrived", count.arrived as f64),
+            ("damaged", count.damaged as f64),
+            ("refused", count.refused as f64),
+            ("payload", count.payload as f64),
+            ("wrong", count.wrong as f64),
+            ("bound", bound * seeds),
+        ];
+        for (name, part) in parts {
+            let id = format!("{damage}/{name}");
+            let sum = figures.value(&id).unwrap_or(0.0) + part;
+            figures.put(id, sum);
         }
     }
+    if let Some(expected) = expected {
+        figures.put_text(format!("expected/{id}"), small(expected));
+    }
+    let dropped = figures.put(format!("{id}/dropped"), count.dropped_percent());
+    dropped.bar = is_held.then_some(Bar { max: Some(0.1), min: None });
+    figures.put(format!("{id}/octets"), count.mean_octets());
+    figures.put(format!("{id}/per-million"), count.wrong_per_million());
 
-    #[test]
-    fn ids_are_unique() {
-        let cells = cells(&TINY);
-        let rows: Vec<_> = cells.iter().flat_map(Cell::rows).collect();
-        let ids: BTreeSet<_> = rows.iter().map(Row::id).collect();
-        assert_eq!(ids.len(), rows.len());
-        assert!(ids.contains("u/auto-carried/a/v6/loss/20/5/wrong"));
+    let link = id.splitn(5, '/').last().unwrap_or_default();
+    let mean = format!("mean/{mode}/{}/{link}", vars.text("policy")?);
+    means.take(format!("{mean}/wrong"), count.wrong_per_million());
+    means.take(format!("{mean}/dropped"), count.dropped_percent());
+    means.take(format!("{mean}/octets"), count.mean_octets());
+    if is_held {
+        means.take(format!("held/{link}/dropped"), count.dropped_percent());
+        figures.put("held/packets", packets as f64);
+    }
+    Ok(())
+}
+
+/// A figure that may be hardly anything.
+fn small(value: f64) -> String {
+    match value {
+        0.01.. => format!("{value:.2}"),
+        1e-6.. => format!("{value:.0e}"),
+        0.0 => "0".to_owned(),
+        _ => "<1e-6".to_owned(),
     }
 }

@@ -18,62 +18,6 @@ use crate::paper::{About, Error, Findings, Paper, Plan, Progress};
 #[derive(Debug)]
 pub(crate) struct CoapTunnelRtt;
 
-const ABOUT: About = About {
-    name: "coap-tunnel-rtt",
-    title: "What a tunnel and its profile add to the round trip of a CoAP request",
-    source: "M. Majanen, P. Koskela, M. Valta: Constrained Application Protocol Profile for Robust Header \
-        Compression Framework, 2015",
-    claim: &[
-        "Tables III and IV: the round trip of a CoAP request from a Raspberry Pi to a laptop takes 20.2 ms with profile \
-            CoAP, 22.4 with UDP, 21.5 with IP, 18.8 uncompressed, 10.6 without a tunnel (IPv4); over IPv6 20.1, 22.4, \
-            21.1, 16.3 and 13.4. “The round-trip delay increased slightly due to the extra processing needed for \
-            compression and decompression.” If anything is compressed, “it is then worth to compress all the packet \
-            headers”. The tunnel itself costs about 8 ms over IPv4, 3 ms over IPv6.",
-        "Ours: each of two tunnels adds at most 0.3 ms to what a plain forwarder takes, sealed as they are by default, and no \
-            profile is further than 0.1 ms from no compression (medians).",
-    ],
-    method: &[
-        "The paper's exchange: libcoap's client asks libcoap's server for “time” (GET of 38 octets and response of 52 \
-            over IPv4, 58 and 72 over IPv6: a token of one octet more than in the paper). Each request is a process of \
-            its own, from one port, so that all are of one flow. The round trip is the time from the request to the \
-            response at the client's host inside the tunnel, by the kernel's time stamps (tcpdump): the start of the \
-            process is not in it.",
-        "Client and server are in two network namespaces, joined by a veth pair, or by the emulated link of `thinair link \
-            run` with 5.3 ms each way. On top run two `thinair tunnel run` for each profile and version of IP, over UDP and \
-            IPv4, with a key, in O-mode; one pair more is uncompressed and --insecure. forwarder: one thread that reads \
-            packets from one interface and writes them to the other. none: no tunnel.",
-        "1,000 round trips of each cell (50 in a quick run), after 10 that are not counted. All cells of a place are there at \
-            the same time, and each round asks once in each, in an order that follows from --seed: what disturbs the \
-            machine hits all alike. Bars are on medians. Nothing is left out because it took long; what was sent twice or \
-            not answered is counted as lost.",
-    ],
-    theirs: &[
-        "Averages, least and most of 20 round trips, as printed, beside those over 10.6 ms: that is the paper's average \
-            without a tunnel. Its profile CoAP is our coap-2015 (0x0080).",
-        "The paper gives no deviations. Its 95 % intervals are estimated here from the range: that of 20 normal values is 3.735 \
-            standard deviations on average.",
-    ],
-    why_different: &[
-        "Theirs were a laptop on WiFi and a Raspberry Pi of 700 MHz, with the tunnel program of rohc-lib that hands each \
-            packet through user space, as ours does. Times of a machine of today say nothing of theirs; what can be \
-            compared are the differences between ways of one run, and their signs.",
-        "With 20 round trips between 2 and 59 ms, the paper's means are uncertain by 3 to 7 ms: of its conclusions only that a \
-            tunnel costs something over IPv4 is beyond chance. That CoAP is faster than UDP and IP does not follow from \
-            its tables; nor can it be processing, which its own tables I and II put at 1.1 ms for both ends and both \
-            directions in SO state, least of all for the profile that does most.",
-        "By medians ours cost at most some tens of microseconds for a whole exchange, coap-2015 the most, as it always goes \
-            the long way through our code: what the paper says of compression holds, and what it says of its profile \
-            does not. Each tunnel adds about 0.1 ms. Means are those of a machine that does other things, too, and say so \
-            by their intervals; the page tells how much of its time was taken away meanwhile.",
-        "Fewer octets do not make a round trip shorter where the link has no rate: here it has a delay alone, as the paper's \
-            network had in effect. On slow links they do: see coap-robustness, and `thinair link run`.",
-        "Linux gives every IPv6 socket a flow label of its own since 4.2, which is switched off here (auto_flowlabels=0). \
-            With it, each request of a client that is started anew is another flow to the profiles of RFC 3095: a GET \
-            then took 108 to 110 octets on the carrier by coap-2015, udp and ip, more than the 106 of uncompressed, and \
-            62 by coap, which lets the label change.",
-    ],
-};
-
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
 struct Scale {
@@ -130,8 +74,8 @@ impl Measured {
 }
 
 impl Paper for CoapTunnelRtt {
-    fn about(&self) -> &About {
-        &ABOUT
+    fn about(&self) -> About {
+        About::read("coap-tunnel-rtt", include_str!("coap_tunnel_rtt/paper.md"))
     }
 
     fn is_real_time(&self) -> bool {

@@ -29,6 +29,7 @@ mod coap_robustness;
 mod coap_sizes;
 mod coap_tunnel_rtt;
 mod compressed;
+mod form;
 mod full_link;
 mod ntn_voice;
 mod page;
@@ -47,17 +48,17 @@ pub use row::{Bar, Outcome, Row, SCHEMA, outcome};
 
 /// Every paper, in the order of their names.
 pub const PAPERS: &[&dyn Paper] = &[
-    &coap_delay::CoapDelay,
+    &coap_delay::PAPER,
     &coap_energy::CoapEnergy,
-    &coap_latency::CoapLatency,
-    &coap_lossy::CoapLossy,
-    &coap_many::CoapMany,
-    &coap_robustness::CoapRobustness,
-    &coap_sizes::CoapSizes,
+    &coap_latency::PAPER,
+    &coap_lossy::PAPER,
+    &coap_many::PAPER,
+    &coap_robustness::PAPER,
+    &coap_sizes::PAPER,
     &coap_tunnel_rtt::CoapTunnelRtt,
-    &full_link::FullLink,
-    &ntn_voice::NtnVoice,
-    &transports::Transports,
+    &full_link::PAPER,
+    &ntn_voice::PAPER,
+    &transports::PAPER,
     &tssa::Tssa,
-    &ule_throughput::UleThroughput,
+    &ule_throughput::PAPER,
 ];

@@ -11,12 +11,12 @@ pub fn document(paper: &dyn Paper, plan: &Plan, findings: &Findings) -> Document
     let document = Document::new(about.title)
         .subtitle(format!("{}; {size}, seed {}", about.source, plan.seed))
         .section(tiles(findings))
-        .section(prose("Claim", about.claim))
-        .section(prose("Method", about.method))
-        .section(prose("Theirs", about.theirs));
+        .section(prose("Claim", &about.claim))
+        .section(prose("Method", &about.method))
+        .section(prose("Theirs", &about.theirs));
     let document = document.section(ours(findings));
     let document = findings.ours.iter().cloned().fold(document, Document::section);
-    document.section(prose("Why different", about.why_different))
+    document.section(prose("Why different", &about.why_different))
 }
 
 fn tiles(findings: &Findings) -> Section {
@@ -37,6 +37,6 @@ fn ours(findings: &Findings) -> Section {
         .text("“n ≤ m” is a figure that meets its bar, “n > m” one that does not; a figure alone has no bar.")
 }
 
-fn prose(heading: &str, paragraphs: &'static [&'static str]) -> Section {
+fn prose(heading: &str, paragraphs: &[&'static str]) -> Section {
     paragraphs.iter().fold(Section::new(heading), |section, text| section.text(*text))
 }

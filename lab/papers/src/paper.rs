@@ -14,7 +14,7 @@ pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 /// A published evaluation that can be run again.
 pub trait Paper: Sync {
     /// What it is, and what was claimed.
-    fn about(&self) -> &About;
+    fn about(&self) -> About;
 
     /// Whether there is nothing but what is measured in real time, so that a quick run measures that, too.
     fn is_real_time(&self) -> bool {
@@ -29,8 +29,8 @@ pub trait Paper: Sync {
     fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error>;
 }
 
-/// The words of an evaluation. A paragraph each, or several.
-#[derive(Clone, Copy, Debug)]
+/// The words of an evaluation: its `paper.md`.
+#[derive(Clone, Debug, Default)]
 pub struct About {
     /// The name on the command line: lower case, digits and hyphens.
     pub name: &'static str,
@@ -38,14 +38,38 @@ pub struct About {
     pub title: &'static str,
     /// Who published what, and where.
     pub source: &'static str,
-    /// What they claim.
-    pub claim: &'static [&'static str],
+    /// What they claim, a paragraph each.
+    pub claim: Vec<&'static str>,
     /// How it is measured here.
-    pub method: &'static [&'static str],
+    pub method: Vec<&'static str>,
     /// Where the figures of others come from.
-    pub theirs: &'static [&'static str],
+    pub theirs: Vec<&'static str>,
     /// Why ours are others.
-    pub why_different: &'static [&'static str],
+    pub why_different: Vec<&'static str>,
+}
+
+impl About {
+    /// Of a text with the title in its first line, then the source, and a heading for each of the other parts. A paragraph is a line.
+    pub(crate) fn read(name: &'static str, text: &'static str) -> Self {
+        let mut about = Self { name, ..Self::default() };
+        let mut heading = "";
+        for line in text.lines().filter(|line| !line.is_empty()) {
+            if let Some(title) = line.strip_prefix("# ") {
+                about.title = title;
+            } else if let Some(next) = line.strip_prefix("## ") {
+                heading = next;
+            } else {
+                match heading {
+                    "Claim" => about.claim.push(line),
+                    "Method" => about.method.push(line),
+                    "Theirs" => about.theirs.push(line),
+                    "Why different" => about.why_different.push(line),
+                    _ => about.source = line,
+                }
+            }
+        }
+        about
+    }
 }
 
 /// How an evaluation is run.
@@ -119,6 +143,9 @@ pub enum Error {
     /// A compressor refused a packet.
     #[error("a packet of the evaluation is refused")]
     Compress(#[from] CompressError),
+    /// The plan of an evaluation contradicts itself.
+    #[error("the plan of the evaluation: {0}")]
+    Form(String),
     /// A run in virtual time cannot be.
     #[error("a run of the evaluation cannot be")]
     Broadcast(#[from] thinair_lab::broadcast::Error),
@@ -165,7 +192,7 @@ mod tests {
         for paper in PAPERS {
             let about = paper.about();
             assert!(!about.title.is_empty() && !about.source.is_empty(), "{}", about.name);
-            for part in [about.claim, about.method, about.theirs, about.why_different] {
+            for part in [&about.claim, &about.method, &about.theirs, &about.why_different] {
                 assert!(!part.is_empty(), "{}", about.name);
             }
         }

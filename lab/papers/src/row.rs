@@ -1,5 +1,6 @@
 //! One figure: theirs, ours, those of peers, and the bar that ours must meet.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -17,10 +18,10 @@ pub const SCHEMA: &str = "thinair.paper/1";
 pub struct Row {
     id: String,
     what: String,
-    unit: &'static str,
+    unit: Cow<'static, str>,
     theirs: Option<f64>,
     ours: Option<f64>,
-    peers: BTreeMap<&'static str, f64>,
+    peers: BTreeMap<String, f64>,
     bar: Option<Bar>,
     met: bool,
 }
@@ -39,13 +40,13 @@ impl Row {
     pub fn new(
         id: impl Into<String>,
         what: impl Into<String>,
-        unit: &'static str,
+        unit: impl Into<Cow<'static, str>>,
         ours: impl Into<Option<f64>>,
     ) -> Self {
         Self {
             id: id.into(),
             what: what.into(),
-            unit,
+            unit: unit.into(),
             theirs: None,
             ours: ours.into(),
             peers: BTreeMap::new(),
@@ -62,9 +63,9 @@ impl Row {
 
     /// What somebody else needs; left out if it is not known.
     #[must_use]
-    pub fn peer(mut self, name: &'static str, value: impl Into<Option<f64>>) -> Self {
+    pub fn peer(mut self, name: impl Into<String>, value: impl Into<Option<f64>>) -> Self {
         if let Some(value) = value.into() {
-            self.peers.insert(name, value);
+            self.peers.insert(name.into(), value);
         }
         self
     }
@@ -85,6 +86,14 @@ impl Row {
         Self { bar: Some(bar), met, ..self }
     }
 
+    /// Holds the figure to a range, if there is one.
+    pub(crate) fn held(self, bar: Option<Bar>) -> Self {
+        match bar {
+            Some(bar) => self.within(bar),
+            None => self,
+        }
+    }
+
     /// Names the figure within its paper.
     pub fn id(&self) -> &str {
         &self.id
@@ -96,8 +105,8 @@ impl Row {
     }
 
     /// Its unit; empty for a bare count.
-    pub fn unit(&self) -> &'static str {
-        self.unit
+    pub fn unit(&self) -> &str {
+        &self.unit
     }
 
     /// What the paper states.

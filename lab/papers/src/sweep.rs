@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use thinair_lab::{Step, Summary, work};
 
+use crate::form::{Figures, Vars};
 use crate::paper::{Error, Plan, Progress};
 
 /// Measures each of `jobs`; results in their order, whichever thread took which. The first error of that order
@@ -35,6 +36,34 @@ pub(crate) fn sweep<J: Sync, R: Send>(
         },
     );
     results.into_iter().flatten().collect()
+}
+
+/// A scenario of a plan that is run again and again, each time with other luck.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    pub(crate) id: String,
+    /// How often it is run.
+    pub(crate) runs: u32,
+    /// Weighs a run of it for the progress.
+    pub(crate) cost: u64,
+    pub(crate) vars: Vars,
+}
+
+/// All runs of each of `cells`. `run` gives the same for the same cell, seed and number.
+pub(crate) fn repeat<S: Send>(
+    cells: &[Cell],
+    plan: &Plan,
+    progress: Progress<'_>,
+    run: impl Fn(&Cell, u64, u32) -> Result<S, Error> + Sync,
+) -> Result<Samples<S>, Error> {
+    let jobs: Vec<(&Cell, u32)> =
+        cells.iter().flat_map(|cell| (0..cell.runs).map(move |run| (cell, run))).collect();
+    let cost = |(cell, _): &(&Cell, u32)| cell.cost;
+    let mut results =
+        sweep(&jobs, plan.threads, progress, cost, |(cell, number)| run(cell, plan.seed, *number))?
+            .into_iter();
+    let of_cell = |cell: &Cell| (cell.id.clone(), results.by_ref().take(cell.runs as usize).collect());
+    Ok(Samples::new(cells.iter().map(of_cell)))
 }
 
 /// A scenario that is run again and again, each time with other luck.
@@ -83,6 +112,11 @@ impl<S> Samples<S> {
         Self(found.into_iter().collect())
     }
 
+    /// All of them, by the ids of their cells.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &[S])> {
+        self.0.iter().map(|(id, samples)| (id.as_str(), samples.as_slice()))
+    }
+
     /// Those of a cell; none if there is no such cell.
     pub(crate) fn of(&self, id: &str) -> &[S] {
         self.0.get(id).map_or(&[], Vec::as_slice)
@@ -91,6 +125,13 @@ impl<S> Samples<S> {
     /// Of the runs of a cell in which there is such a figure.
     pub(crate) fn summary(&self, id: &str, of: impl Fn(&S) -> Option<f64>) -> Option<Summary> {
         Summary::of(&self.of(id).iter().filter_map(of).collect::<Vec<_>>())
+    }
+
+    /// Takes the mean of it, and its interval, as a figure of that name of the cell.
+    pub(crate) fn put(&self, figures: &mut Figures, id: &str, name: &str, of: impl Fn(&S) -> Option<f64>) {
+        let summary = self.summary(id, of);
+        let figure = figures.put(format!("{id}/{name}"), summary.as_ref().map(|summary| summary.mean));
+        figure.half = summary.and_then(|summary| summary.half);
     }
 
     /// The mean of it.

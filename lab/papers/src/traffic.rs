@@ -3,6 +3,7 @@
 //! A seed determines addresses, ports, Message IDs, tokens, IP-IDs and payloads, so that no figure can hang on
 //! one of them. Lengths follow from the kind alone.
 
+use crate::paper::Error;
 use thinair_link::Random;
 use thinair_wire::checksum::Sum;
 
@@ -90,23 +91,10 @@ impl Kind {
         }
     }
 
-    /// In words.
-    pub(crate) const fn what(self) -> &'static str {
-        match self {
-            Self::A => "GET time, Message ID +1",
-            Self::B => "ACK 2.05, Message ID +1, 15 octets",
-            Self::C2 => "GET, random 2-octet token",
-            Self::C4 => "GET, random 4-octet token",
-            Self::CCount => "GET, counting 2-octet token",
-            Self::D => "notification, Observe +1, 20 octets",
-            Self::EReq => "Block2 request, NUM +1",
-            Self::ERsp => "Block2 response, NUM +1, 64 octets",
-            Self::FReq => "OSCORE request, Partial IV +1, 14 octets",
-            Self::FRsp => "OSCORE response, 25 octets",
-            Self::G => "GET, changing Uri-Query t=NNNN",
-            Self::H => "GET, random Message ID",
-            Self::HRsp => "response to random Message ID and token, 15 octets",
-        }
+    /// The one of that name.
+    pub(crate) fn by_name(name: &str) -> Result<Self, Error> {
+        let named = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        named.ok_or_else(|| Error::Form(format!("there is no flow {name}")))
     }
 
     /// Octets of payload.
@@ -143,6 +131,12 @@ impl Version {
             Self::V4 => "v4",
             Self::V6 => "v6",
         }
+    }
+
+    /// The one of that name.
+    pub(crate) fn by_name(name: &str) -> Result<Self, Error> {
+        let named = Self::ALL.into_iter().find(|version| version.name() == name);
+        named.ok_or_else(|| Error::Form(format!("there is no version {name}")))
     }
 }
 

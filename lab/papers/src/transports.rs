@@ -9,15 +9,9 @@ mod kept_real;
 mod over_rohc;
 #[cfg(target_os = "linux")]
 mod passed;
-mod published;
 mod rohc;
-mod rows;
 #[cfg(target_os = "linux")]
 mod service;
-mod show;
-mod show_kept;
-mod show_over_rohc;
-mod show_virtual;
 #[cfg(target_os = "linux")]
 mod site;
 #[cfg(test)]
@@ -26,61 +20,14 @@ mod virtual_time;
 
 use thinair_analyze::exchange::Exchange;
 
-use cell::{Cell, FULL, QUICK, Scale, USUAL, sites};
+use cell::{Cell, FULL, Link, Options, QUICK, Scale, USUAL, sites};
 
-use crate::paper::{About, Error, Findings, Paper, Plan, Progress};
+use crate::form::{Declared, Figures, Run, declared};
+use crate::paper::{Error, Plan, Progress};
+use crate::row::Bar;
 
-/// The evaluation.
-#[derive(Debug)]
-pub(crate) struct Transports;
-
-const ABOUT: About = About {
-    name: "transports",
-    title: "Which service fetches a small object over a constrained link: CoAP, HTTP, SPDY, and their lean forms",
-    source: "L. Daniel, M. Kojo, M. Latvala: Experimental Evaluation of the CoAP, HTTP and SPDY Transport Services for Internet \
-        of Things, 2014 (slides of 23 September 2014)",
-    claim: &[
-        "An object of 10 octets over 20 kbit/s, 20 ms and an MTU of 128 takes 0.08 s, 2 packets and 86 octets by CoAP; 0.16 s, 6 and \
-            384 by IoT-HTTP, which is HTTP with few headers and TCP Fast Open; 0.25 s, 9 and 567 by IoT-SPDY; 0.68 s, 20 and \
-            1,382 by SPDY; 0.79 s, 20 and 1,546 by HTTP. CoAP is best; the lean forms take 50 to 75 % less time than HTTP and \
-            SPDY; at 250 kbit/s CoAP and IoT-HTTP are comparable; a larger MTU saves octets of HTTP and SPDY.",
-        "Ours: 6 packets and 297 octets by HTTP in at most 112 ms, where the kernel may do without a cookie; 7 packets and 440 octets \
-            by SPDY in at most 226 ms.",
-    ],
-    method: &[
-        "Real programs in two network namespaces over `thinair link run`, in real time: 20 ms each way, full duplex, queues of 50 \
-            packets. Servers run in the foreground with a configuration of their own; each exchange is a client process of its \
-            own. What an exchange took is read from the link's log and capture: all packets from the first one of the client to \
-            the last one of the connection.",
-        "Object download time: from the first packet of the client entering the link to the delivery of the packet with the last \
-            octet of the object. The object is found by its octets in what the server said; what else is above UDP and TCP \
-            counts as header of the service.",
-        "Kernel options are those of a column, never chosen by row, and written before anything runs: “lean” is without timestamps \
-            and SACK, as the octets of the paper's tables tell; “default” is Linux; “cookieless” is lean without window \
-            scaling, and Fast Open without cookies. Warm: there was contact with the host before, so that there is a cookie.",
-        "Beside that, in virtual time and to the bit: the same exchanges over our TCP, as kernels do them, and as RFC 7413 allows at best; \
-            with bit errors, bursts, and crowds on one queue, and all of that over ROHC. That part needs no root, and is the same on any machine.",
-        "Figures are medians, of 3 runs (5 with --full, 1 with --quick), with their ranges. A run with a packet that the link \
-            delivered more than 1 ms late is repeated, at most twice. Links run side by side, as many as there are processors.",
-    ],
-    theirs: &[
-        "The tables of the slides. What they draw without numbers (other sizes, 250 kbit/s) is measured here, and has no figures of \
-            theirs beside it.",
-        "Their CoAP is libcoap, as here. Their HTTP and SPDY are Chrome with Apache and mod_spdy, which cannot be had any more: here \
-            curl sends the headers of Chrome 37 to Apache, and the package `spdy` of npm speaks to itself.",
-    ],
-    why_different: &[
-        "Of IoT-HTTP the octets of IP and TCP agree exactly, so the kernel options of “lean” are those of the paper's hosts as far as \
-            octets tell: 28 octets of TCP options in the exchange. Ours has fewer octets of headers.",
-        "Linux puts at most MTU - 80 octets into a SYN: 48 at an MTU of 128. A first SPDY request takes 72 at least, as its dictionary \
-            does not have the names that SPDY/3 needs, so that a part waits for the SYN-ACK.",
-        "Over ROHC a connection costs what its first packets cost, as each fetch is a new one: SYN and SYN-ACK say in IR-CR packets all \
-            but what they share with an earlier connection (RFC 6846, section 7.2).",
-        "libcoap of today sends tokens of one octet, and no Content-Format or Max-Age: 14 octets of headers, theirs 20. 1,000 octets go \
-            in IP fragments there and here.",
-        "Times of theirs are those of hosts and an emulator of 2014, and in the browser rows those of a browser.",
-    ],
-};
+pub(crate) const PAPER: Declared =
+    Declared { is_real_time: true, ..declared!("transports", "transports", measure) };
 
 /// What a client process took of the link.
 #[derive(Clone, Copy, Debug, Default)]
@@ -124,6 +71,17 @@ impl Range {
             _ => values[middle],
         };
         Some(Self { median, min, max })
+    }
+
+    /// The median, and the range where there is one that matters.
+    fn text(self, decimals: usize) -> String {
+        let Self { median, min, max } = self;
+        let is_range = if decimals > 0 { max - min > median / 100.0 } else { max > min };
+        if is_range {
+            format!("{median:.decimals$} [{min:.decimals$}–{max:.decimals$}]")
+        } else {
+            format!("{median:.decimals$}")
+        }
     }
 }
 
@@ -171,66 +129,133 @@ struct Measured {
     left_out: Vec<String>,
 }
 
-impl Measured {
-    fn of(&self, cell: &Cell) -> Option<&Served> {
-        self.served.iter().find(|served| served.cell == *cell)
+fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+    let plan = run.plan;
+    let scale = match (plan.quick, plan.full) {
+        (true, _) => QUICK,
+        (false, false) => USUAL,
+        (false, true) => FULL,
+    };
+    // First what needs to hear of signals, and so must begin before any other thread.
+    match in_real_time(plan, scale, run.progress)? {
+        Ok(measured) => {
+            figures.left_out.clone_from(&measured.left_out);
+            measured.put(run, scale, figures)?;
+        }
+        Err(missing) => figures.left_out.push(format!(
+            "Left out: what is measured in real time, as {missing}. What is in virtual time is here."
+        )),
     }
+    virtual_time::measure(run, figures)?;
+    header_blocks::measure(figures);
+    over_rohc::measure(run, figures)?;
+    kept::measure(plan, figures)
+}
 
-    /// The most nanoseconds that a packet was late, of runs that count.
-    fn latest(&self) -> Option<u64> {
-        self.served.iter().flat_map(|served| &served.samples).map(|sample| sample.late_ns).max()
+impl Measured {
+    /// Takes all figures.
+    fn put(&self, run: &Run<'_>, scale: Scale, figures: &mut Figures) -> Result<(), Error> {
+        self.served.iter().for_each(|served| served.put(figures));
+        for cell in http3::impossible() {
+            for figure in ["packets", "octets", "odt"] {
+                figures.put(cell.id(figure), None);
+            }
+            figures.put_text(format!("shown/{}", cell.id("odt")), "MTU too small");
+        }
+        self.compressed.iter().for_each(|compressed| compressed.put(figures));
+        self.kept.iter().for_each(|kept| kept.put(figures));
+        // What the paper concludes, in percent: a figure of one cell, of that of another one.
+        for vars in run.form.all(&["share"])? {
+            let [of, over] = [vars.text("share.of")?, vars.text("share.over")?];
+            let share = |of: Option<f64>, over: Option<f64>| Some(of? / over? * 100.0);
+            let id = format!("share/{}", vars.text("share")?);
+            let figure = figures.put(id, share(figures.value(of), figures.value(over)));
+            figure.theirs = share(run.published.theirs(of), run.published.theirs(over));
+        }
+        let samples = || self.served.iter().flat_map(|served| &served.samples);
+        let latest = samples().map(|sample| sample.late_ns).max();
+        figures.put("late/max", latest.map(|nanos| nanos as f64 / 1e3));
+        let counts = [
+            ("latest", latest.unwrap_or(0) as f64 / 1e3),
+            ("exchanges", samples().count() as f64),
+            ("runs", scale.runs as f64),
+            ("late", samples().filter(|sample| sample.late_ns > 1_000_000).count() as f64),
+            ("repeated", self.served.iter().map(|served| served.repeated).sum::<usize>() as f64),
+            ("stolen", self.stolen),
+        ];
+        for (name, count) in counts {
+            figures.put(format!("settings/{name}"), count);
+        }
+        for options in Options::ALL {
+            for (at, (name, value)) in options.sysctls().into_iter().enumerate() {
+                figures.put_text(format!("sysctl/{at}/name"), name);
+                figures.put_text(format!("sysctl/{at}/{}", options.name()), value);
+            }
+        }
+        Ok(())
     }
 }
 
-impl Paper for Transports {
-    fn about(&self) -> &About {
-        &ABOUT
-    }
-
-    fn is_real_time(&self) -> bool {
-        true
-    }
-
-    fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {
-        let scale = match (plan.quick, plan.full) {
-            (true, _) => QUICK,
-            (false, false) => USUAL,
-            (false, true) => FULL,
-        };
-        // First what needs to hear of signals, and so must begin before any other thread.
-        let (measured, missing) = match measure(plan, scale, progress)? {
-            Ok(measured) => (measured, None),
-            Err(missing) => (Measured::default(), Some(missing)),
-        };
-        let exact = virtual_time::measure(plan, progress)?;
-        let over_rohc = over_rohc::measure(plan, progress)?;
-        let kept = kept::measure(plan)?;
-        let mut findings = Findings { left_out: measured.left_out.clone(), ..Findings::default() };
-        if let Some(missing) = missing {
-            let why = format!(
-                "Left out: what is measured in real time, as {missing}. What is in virtual time is here."
-            );
-            findings.left_out.push(why);
-        } else {
-            findings.rows = rows::rows(&measured);
-            findings.ours = show::sections(&measured, scale);
+impl Served {
+    fn put(&self, figures: &mut Figures) {
+        let cell = &self.cell;
+        let count = |of: fn(&Exchange) -> u64| self.range(|exchange| Some(of(exchange) as f64));
+        let (packets, octets) = (count(|of| of.packets), count(Exchange::total));
+        let share = self.range(|of| of.set_up_share().map(|share| share * 100.0));
+        let mut ranges = vec![
+            ("packets", packets),
+            ("octets", octets),
+            ("odt", self.time()),
+            ("overhead/ip", count(|of| of.octets.ip)),
+            ("overhead/transport", count(|of| of.octets.transport)),
+            ("overhead/application", count(|of| of.octets.application)),
+            ("again", count(|of| of.again)),
+        ];
+        if cell.service.is_download() {
+            ranges.push(("set-up", share));
         }
-        findings.rows.extend(virtual_time::rows(&exact));
-        findings.ours.extend(show_virtual::sections(&exact, &measured));
-        let blocks = header_blocks::Blocks::measure();
-        findings.rows.extend(blocks.rows());
-        findings.ours.push(blocks.section());
-        findings.rows.extend(over_rohc::rows(&over_rohc));
-        findings.ours.extend(show_over_rohc::sections(&over_rohc));
-        findings.rows.extend(kept::rows(&kept));
-        findings.ours.push(show_kept::section(&measured.kept, &kept));
-        Ok(findings)
+        if cell.link.is_ipv6() {
+            ranges.push(("frames", self.of_link(|of| of.frames)));
+            ranges.push(("frame-octets", self.of_link(|of| of.frame_octets)));
+        }
+        let unfinished = self.unfinished();
+        for (name, range) in ranges {
+            let shown = match (range, unfinished) {
+                (None, _) => "did not finish".to_owned(),
+                (Some(range), 0) => range.text(if name == "odt" { 1 } else { 0 }),
+                (Some(range), some) => {
+                    let range = range.text(if name == "odt" { 1 } else { 0 });
+                    format!("{range}, {some} of {} did not finish", self.samples.len())
+                }
+            };
+            figures.put_text(format!("shown/{}", cell.id(name)), shown);
+            let figure = figures.put(cell.id(name), range.map(|range| range.median));
+            if name == "odt" {
+                // What is measured of its time.
+                let is_download = cell.service.is_download();
+                let words =
+                    if is_download { "object download time" } else { "until the acknowledgment has come" };
+                words.clone_into(&mut figure.note);
+            }
+        }
+        if unfinished > 0 {
+            figures.put(cell.id("unfinished"), unfinished as f64);
+        }
+        if cell.link == Link::Slow && cell.service.is_steady() {
+            let spread = |range: Option<Range>| range.map(|range| range.max - range.min);
+            let both = spread(packets).zip(spread(octets)).map(|(packets, octets)| packets + octets);
+            figures.put(cell.id("spread"), both).bar = Some(Bar { max: Some(0.0), min: None });
+        }
     }
 }
 
 /// All sites; the inner error says what is missing.
 #[cfg(target_os = "linux")]
-fn measure(plan: &Plan, scale: Scale, progress: Progress<'_>) -> Result<Result<Measured, String>, Error> {
+fn in_real_time(
+    plan: &Plan,
+    scale: Scale,
+    progress: Progress<'_>,
+) -> Result<Result<Measured, String>, Error> {
     if !plan.real_time {
         return Ok(Err("a run in real time was not asked for".to_owned()));
     }
@@ -244,7 +269,7 @@ fn measure(plan: &Plan, scale: Scale, progress: Progress<'_>) -> Result<Result<M
     }
     let missing = site::services_missing(program);
     let left_out =
-        missing.iter().map(|(service, why)| format!("Left out: {}, as {why}.", service.what())).collect();
+        missing.iter().map(|(service, why)| format!("Left out: {}, as {why}.", service.name())).collect();
     let sites: Vec<Vec<Cell>> = sites(scale)
         .into_iter()
         .map(|cells| cells.into_iter().filter(|cell| !missing.contains_key(&cell.service)).collect())
@@ -265,6 +290,6 @@ fn measure(plan: &Plan, scale: Scale, progress: Progress<'_>) -> Result<Result<M
 }
 
 #[cfg(not(target_os = "linux"))]
-fn measure(_: &Plan, _: Scale, _: Progress<'_>) -> Result<Result<Measured, String>, Error> {
+fn in_real_time(_: &Plan, _: Scale, _: Progress<'_>) -> Result<Result<Measured, String>, Error> {
     Ok(Err("this system has no network namespaces of Linux".to_owned()))
 }

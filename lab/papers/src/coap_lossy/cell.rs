@@ -15,8 +15,8 @@ use thinair_rohc::{Format, Mode, ProfileId, ProfileSet, Refresh};
 use thinair_wire::time::Instant;
 
 use crate::compressed::channel;
+use crate::form::Vars;
 use crate::paper::Error;
-use crate::sweep::Repeated;
 
 /// One way: the least that tables V and VI have is 7 and 8 ms for both.
 const DELAY: Duration = Duration::from_millis(4);
@@ -27,213 +27,73 @@ const CONTENT: usize = 17;
 /// Bits of a burst, on average.
 const BURST: u32 = 10;
 
-/// How headers are compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Profile {
-    /// 0x0081.
-    Coap,
-    /// 0x0080.
-    Coap2015,
-    Udp,
-    /// 0x0004.
-    Ip,
-    /// 0x0000.
-    Uncompressed,
+/// The profiles of a channel.
+fn profiles(name: &str) -> Result<ProfileSet, Error> {
+    Ok(match name {
+        "coap" => ProfileSet::v1().with(ProfileId::Coap)?,
+        "coap-2015" => ProfileSet::v1().with(ProfileId::Coap2015)?,
+        "udp" => ProfileSet::of(&[ProfileId::Udp])?,
+        "ip" => ProfileSet::of(&[ProfileId::Ip])?,
+        _ => ProfileSet::UNCOMPRESSED,
+    })
 }
 
-impl Profile {
-    pub(super) const ALL: [Self; 5] = [Self::Coap, Self::Coap2015, Self::Udp, Self::Ip, Self::Uncompressed];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Coap => "coap",
-            Self::Coap2015 => "coap-2015",
-            Self::Udp => "udp",
-            Self::Ip => "ip",
-            Self::Uncompressed => "uncompressed",
-        }
-    }
-
-    /// The profiles of its channel.
-    fn profiles(self) -> Result<ProfileSet, Error> {
-        Ok(match self {
-            Self::Coap => ProfileSet::v1().with(ProfileId::Coap)?,
-            Self::Coap2015 => ProfileSet::v1().with(ProfileId::Coap2015)?,
-            Self::Udp => ProfileSet::of(&[ProfileId::Udp])?,
-            Self::Ip => ProfileSet::of(&[ProfileId::Ip])?,
-            Self::Uncompressed => ProfileSet::UNCOMPRESSED,
-        })
-    }
+/// O-mode, or U-mode with refreshes: those of rohc-lib, but for a clock, which runs on while a client backs off.
+fn mode(way: &str) -> (Mode, Refresh) {
+    let refresh = match way {
+        "bi" => return (Mode::Optimistic, Refresh::Off),
+        "uni" => Refresh::Periodic { packets: Some(1_700), time: None, backoff: false },
+        _ => Refresh::Periodic { packets: Some(1_024), time: Some(Duration::from_secs(16)), backoff: true },
+    };
+    (Mode::Unidirectional, refresh)
 }
 
-/// Whether there is feedback.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// O-mode.
-    Bi,
-    /// U-mode; contexts are refreshed every 1,700 packets.
-    Uni,
-    /// U-mode; contexts are refreshed by the clock, too.
-    UniClock,
-}
-
-impl Way {
-    pub(super) const ALL: [Self; 2] = [Self::Bi, Self::Uni];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Bi => "bi",
-            Self::Uni => "uni",
-            Self::UniClock => "uni-clock",
-        }
-    }
-
-    const fn mode(self) -> Mode {
-        match self {
-            Self::Bi => Mode::Optimistic,
-            Self::Uni | Self::UniClock => Mode::Unidirectional,
-        }
-    }
-
-    /// In U-mode that of rohc-lib, but for a clock, which runs on while a client backs off.
-    fn refresh(self) -> Refresh {
-        match self {
-            Self::Uni => Refresh::Periodic { packets: Some(1_700), time: None, backoff: false },
-            Self::UniClock => {
-                Refresh::Periodic { packets: Some(1_024), time: Some(Duration::from_secs(16)), backoff: true }
-            }
-            Self::Bi => Refresh::Off,
-        }
-    }
-}
-
-/// A bit error rate, in a million.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Rate(pub(super) u32);
-
-impl Rate {
-    pub(super) const ALL: [Self; 6] = [Self(10), Self(30), Self(100), Self(300), Self(1_000), Self(3_000)];
-
-    /// That of tables V and VI.
-    pub(super) const OF_TABLES: Self = Self(1_000);
-
-    /// That of the text before them.
-    pub(super) const OF_TEXT: Self = Self(100);
-
-    pub(super) fn name(self) -> String {
-        format!("{:e}", self.as_f64())
-    }
-
-    pub(super) fn as_f64(self) -> f64 {
-        f64::from(self.0) / 1e6
-    }
-}
-
-/// Which packets the errors hit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Errors {
-    /// Bits are damaged independently.
-    Iid,
-    /// Bits are damaged in bursts, at the same mean rate.
-    Gilbert,
-    /// The counter of the paper's tunnel.
-    RohcTunnel16,
-}
-
-impl Errors {
-    pub(super) const ALL: [Self; 3] = [Self::Iid, Self::Gilbert, Self::RohcTunnel16];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Iid => "iid",
-            Self::Gilbert => "gilbert",
-            Self::RohcTunnel16 => "rohctunnel16",
-        }
-    }
-
-    /// A link whose check misses nothing, as the paper's tunnel does not send what it has damaged.
-    fn model(self, rate: Rate) -> LinkModel<'static> {
-        let probability = Probability::from_ppm(rate.0).unwrap_or_default();
-        let mut direction = Direction { delay: DELAY, loss_unit: LossUnit::Packet, ..Direction::IDEAL };
-        direction.integrity = Integrity::Modelled { width: 64 };
-        match self {
-            Self::Iid => direction.bit_errors = BitErrorModel::Random(probability),
-            Self::Gilbert => {
-                let burst = MeanBurst::from_units(BURST).unwrap_or(MeanBurst::ONE);
-                if let Ok(chain) = GilbertElliott::bursts(probability, burst) {
-                    direction.bit_errors = BitErrorModel::Bursts(chain);
-                }
-            }
-            Self::RohcTunnel16 => {
-                direction.loss = LossModel::RohcTunnel16 { octets: 1_000_000 / (8 * rate.0) };
+/// A link whose check misses nothing, as the paper's tunnel does not send what it has damaged.
+fn model(errors: &str, ppm: u32) -> LinkModel<'static> {
+    let probability = Probability::from_ppm(ppm).unwrap_or_default();
+    let mut direction = Direction { delay: DELAY, loss_unit: LossUnit::Packet, ..Direction::IDEAL };
+    direction.integrity = Integrity::Modelled { width: 64 };
+    match errors {
+        "iid" => direction.bit_errors = BitErrorModel::Random(probability),
+        "gilbert" => {
+            let burst = MeanBurst::from_units(BURST).unwrap_or(MeanBurst::ONE);
+            if let Ok(chain) = GilbertElliott::bursts(probability, burst) {
+                direction.bit_errors = BitErrorModel::Bursts(chain);
             }
         }
-        LinkModel::symmetric(direction, Duplex::Full)
+        _ => direction.loss = LossModel::RohcTunnel16 { octets: 1_000_000 / (8 * ppm) },
     }
+    LinkModel::symmetric(direction, Duplex::Full)
 }
 
-/// A scenario, and how often it is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cell {
-    pub(super) profile: Profile,
-    pub(super) way: Way,
-    pub(super) rate: Rate,
-    pub(super) errors: Errors,
-    /// Of one run, from contexts that are not set up.
-    pub(super) exchanges: usize,
-    pub(super) runs: u32,
-}
-
-impl Cell {
-    /// Without how often.
-    pub(super) fn id(&self) -> String {
-        let Self { profile, way, rate, errors, .. } = self;
-        format!("{}/{}/{}/{}", profile.name(), way.name(), rate.name(), errors.name())
-    }
-
-    fn scenario(&self, seed: u64) -> Result<Scenario, Error> {
-        let (mode, refresh) = (self.way.mode(), self.way.refresh());
-        Ok(Scenario {
-            model: self.errors.model(self.rate),
-            rohc: Some(channel(self.profile.profiles()?, 1, mode, refresh, seed)?),
-            clients: 1,
-            transport: Transport::Udp { protection: 0 },
-            // ACK_TIMEOUT 2 s, ACK_RANDOM_FACTOR 1.5, MAX_RETRANSMIT 4, NSTART 1.
-            config: Config {
-                timing: Timing { congestion: Algorithm::Rfc7252, ..Timing::default() },
-                ..Config::default()
-            },
-            requests: Requests {
-                request: Request::get("/time"),
-                count: self.exchanges,
-                start: Instant::ZERO,
-                pace: Pace::Closed { think: Duration::ZERO },
-            },
-            spread: Duration::ZERO,
-            content: CONTENT,
-            download: None,
-            download_octets: None,
-            warm_up: 0,
-            end: Instant::from_millis(1_000_000_000),
-        })
-    }
-}
-
-impl Repeated for Cell {
-    type Sample = Sample;
-
-    fn runs(&self) -> u32 {
-        self.runs
-    }
-
-    fn cost(&self) -> u64 {
-        self.exchanges as u64
-    }
-
-    fn run(&self, seed: u64, run: u32) -> Result<Sample, Error> {
-        let outcome = self.scenario(seed.wrapping_add(u64::from(run)))?.run(seed, run);
-        Ok(Sample::new(&outcome))
-    }
+/// A run of a cell, from contexts that are not set up.
+pub(super) fn run(cell: &Vars, exchanges: usize, seed: u64, run: u32) -> Result<Sample, Error> {
+    let (mode, refresh) = mode(cell.text("way")?);
+    let profiles = profiles(cell.text("profile")?)?;
+    let scenario = Scenario {
+        model: model(cell.text("errors")?, cell.parse("rate.ppm")?),
+        rohc: Some(channel(profiles, 1, mode, refresh, seed.wrapping_add(u64::from(run)))?),
+        clients: 1,
+        transport: Transport::Udp { protection: 0 },
+        // ACK_TIMEOUT 2 s, ACK_RANDOM_FACTOR 1.5, MAX_RETRANSMIT 4, NSTART 1.
+        config: Config {
+            timing: Timing { congestion: Algorithm::Rfc7252, ..Timing::default() },
+            ..Config::default()
+        },
+        requests: Requests {
+            request: Request::get("/time"),
+            count: exchanges,
+            start: Instant::ZERO,
+            pace: Pace::Closed { think: Duration::ZERO },
+        },
+        spread: Duration::ZERO,
+        content: CONTENT,
+        download: None,
+        download_octets: None,
+        warm_up: 0,
+        end: Instant::from_millis(1_000_000_000),
+    };
+    Ok(Sample::new(&scenario.run(seed, run)))
 }
 
 /// What runs have come to: sums.

@@ -15,11 +15,7 @@ use thinair_wire::time::Instant;
 
 use crate::compressed::channel;
 use crate::paper::Error;
-use crate::sweep::Repeated;
 use crate::traffic::{Flow, Packet};
-
-/// Senders of a star.
-pub(super) const SENDERS: [u16; 6] = [10, 20, 50, 100, 150, 200];
 
 /// From one reading of a sender to the next, on average; each gap is from half of it to one and a half.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -35,135 +31,45 @@ const QUEUE: u16 = 8;
 /// The node in the middle.
 const SINK: u16 = 0;
 
-/// What stands for the headers of a reading.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// They do.
-    Plain,
-    /// LOWPAN_IPHC and LOWPAN_NHC.
-    Lowpan,
-    /// Profile 0x0081.
-    Rohc,
-    /// Profile 0x0081 in UDP datagrams, whose own headers go by LOWPAN_IPHC and LOWPAN_NHC.
-    Both,
+/// A run of so many senders. `way` stands for the headers of a reading.
+pub(super) fn run(
+    is_hidden: bool,
+    senders: u16,
+    way: &str,
+    is_quick: bool,
+    (seed, run): (u64, u32),
+) -> Result<Sample, Error> {
+    let config = Config {
+        topology: Topology::Star { leaves: senders },
+        mac: MacConfig {
+            access_failure: AccessFailure::Drop,
+            queue: QUEUE,
+            // Of those that do not hear each other a sender senses the sink alone.
+            sense_range: if is_hidden { 1 } else { 2 },
+            ..MacConfig::default()
+        },
+        framing: Framing::Rfc4944(compression(way)?),
+        forwarding: Forwarding::Single,
+        errors: BitErrorRate::constant(0.0),
+    };
+    let mut star = Star::new(&config, senders, Streams::new(seed), run);
+    star.run(Instant::ZERO + if is_quick { SPAN_QUICK } else { SPAN });
+    Ok(star.sample(senders))
 }
 
-impl Way {
-    pub(super) const ALL: [Self; 4] = [Self::Plain, Self::Lowpan, Self::Rohc, Self::Both];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Lowpan => "6lowpan",
-            Self::Rohc => "rohc",
-            Self::Both => "both",
-        }
-    }
-
-    fn compression(self) -> Result<Compression, Error> {
-        // O-mode, feedback after 10 ms in a frame of its own; each sender has a channel of its own.
-        let rohc = || {
-            let profiles = ProfileSet::of(&[ProfileId::Coap])?;
-            Ok::<_, Error>(Box::new(channel(profiles, 1, Mode::Optimistic, Refresh::default(), 1)?))
-        };
-        Ok(match self {
-            Self::Plain => Compression::None,
-            Self::Lowpan => Compression::Iphc,
-            Self::Rohc => Compression::Rohc(rohc()?),
-            Self::Both => Compression::RohcInUdp(rohc()?),
-        })
-    }
-}
-
-/// Whether senders hear each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hearing {
-    /// All sense all.
-    All,
-    /// A sender senses the sink alone.
-    Hidden,
-}
-
-impl Hearing {
-    pub(super) const ALL: [Self; 2] = [Self::All, Self::Hidden];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::All => "hearing",
-            Self::Hidden => "hidden",
-        }
-    }
-
-    pub(super) const fn title(self) -> &'static str {
-        match self {
-            Self::All => "senders hear each other",
-            Self::Hidden => "senders hear the sink alone",
-        }
-    }
-}
-
-/// A scenario.
-#[derive(Clone, Debug)]
-pub(super) struct Cell {
-    pub(super) hearing: Hearing,
-    pub(super) senders: u16,
-    pub(super) way: Way,
-    runs: u32,
-    span: Duration,
-}
-
-/// How a cell is named.
-pub(super) fn id(hearing: Hearing, senders: u16, way: Way) -> String {
-    format!("{}/{senders}/{}", hearing.name(), way.name())
-}
-
-impl Cell {
-    pub(super) const fn new(hearing: Hearing, senders: u16, way: Way, quick: bool) -> Self {
-        let (runs, span) = if quick { (2, SPAN_QUICK) } else { (20, SPAN) };
-        Self { hearing, senders, way, runs, span }
-    }
-
-    pub(super) fn id(&self) -> String {
-        id(self.hearing, self.senders, self.way)
-    }
-
-    fn config(&self) -> Result<Config, Error> {
-        let sense_range = match self.hearing {
-            Hearing::All => 2,
-            Hearing::Hidden => 1,
-        };
-        Ok(Config {
-            topology: Topology::Star { leaves: self.senders },
-            mac: MacConfig {
-                access_failure: AccessFailure::Drop,
-                queue: QUEUE,
-                sense_range,
-                ..MacConfig::default()
-            },
-            framing: Framing::Rfc4944(self.way.compression()?),
-            forwarding: Forwarding::Single,
-            errors: BitErrorRate::constant(0.0),
-        })
-    }
-}
-
-impl Repeated for Cell {
-    type Sample = Sample;
-
-    fn runs(&self) -> u32 {
-        self.runs
-    }
-
-    fn cost(&self) -> u64 {
-        self.senders.into()
-    }
-
-    fn run(&self, seed: u64, run: u32) -> Result<Sample, Error> {
-        let streams = Streams::new(seed);
-        let mut star = Star::new(&self.config()?, self.senders, streams, run);
-        star.run(Instant::ZERO + self.span);
-        Ok(star.sample(self.senders))
-    }
+fn compression(way: &str) -> Result<Compression, Error> {
+    // O-mode, feedback after 10 ms in a frame of its own; each sender has a channel of its own.
+    let rohc = || {
+        let profiles = ProfileSet::of(&[ProfileId::Coap])?;
+        Ok::<_, Error>(Box::new(channel(profiles, 1, Mode::Optimistic, Refresh::default(), 1)?))
+    };
+    Ok(match way {
+        "6lowpan" => Compression::Iphc,
+        "rohc" => Compression::Rohc(rohc()?),
+        // In UDP datagrams, whose own headers go by LOWPAN_IPHC and LOWPAN_NHC.
+        "both" => Compression::RohcInUdp(rohc()?),
+        _ => Compression::None,
+    })
 }
 
 /// A run under way.

@@ -6,7 +6,6 @@ use thinair_link::{Fate, Impairments, Line, Link, Random};
 use thinair_rohc::FormatPolicy;
 use thinair_rohc::{Endpoint, Instant, Mode, ProfileId};
 
-use super::condition::Condition;
 use super::expected::{self, Format};
 use crate::pair::Settings;
 use crate::paper::Error;
@@ -18,97 +17,45 @@ const PACE: u64 = 10;
 const ROOM: usize = 512;
 
 /// Which formats a compressor may use, and whether the checksum is carried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Policy {
-    AutoCarried,
-    AutoElided,
-    Pt0,
-    Pt1,
-    Pt0c,
+pub(super) struct Policy {
+    format: FormatPolicy,
+    is_carried: bool,
+    /// The format of its steady state in U-mode; none for pt_0, which repairs nothing, so that one error makes many.
+    pub(super) steady: Option<Format>,
+    /// Bits of the check in its steady state in U-mode.
+    pub(super) check_bits: u32,
 }
 
 impl Policy {
-    pub(super) const ALL: [Self; 5] = [Self::AutoCarried, Self::AutoElided, Self::Pt0, Self::Pt1, Self::Pt0c];
-
-    /// As in row ids.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::AutoCarried => "auto-carried",
-            Self::AutoElided => "auto-elided",
-            Self::Pt0 => "pt0",
-            Self::Pt1 => "pt1",
-            Self::Pt0c => "pt0c",
-        }
+    pub(super) fn of(name: &str) -> Self {
+        let (format, is_carried) = match name {
+            "auto-carried" => (FormatPolicy::Auto, true),
+            "auto-elided" => (FormatPolicy::Auto, false),
+            "pt0" => (FormatPolicy::Pt0, false),
+            "pt1" => (FormatPolicy::Pt1, false),
+            _ => (FormatPolicy::Pt0c, true),
+        };
+        let (steady, check_bits) = match (format, is_carried) {
+            (FormatPolicy::Pt0, _) => (None, 3),
+            (_, true) => (Some(expected::PT_0C), 16),
+            (_, false) => (Some(expected::PT_1), 8),
+        };
+        Self { format, is_carried, steady, check_bits }
     }
 
-    const fn format_policy(self) -> FormatPolicy {
-        match self {
-            Self::AutoCarried | Self::AutoElided => FormatPolicy::Auto,
-            Self::Pt0 => FormatPolicy::Pt0,
-            Self::Pt1 => FormatPolicy::Pt1,
-            Self::Pt0c => FormatPolicy::Pt0c,
-        }
-    }
-
-    const fn is_carried(self) -> bool {
-        matches!(self, Self::AutoCarried | Self::Pt0c)
-    }
-
-    /// The format of its steady state in U-mode; none for pt_0, which repairs nothing, so that one error makes many.
-    pub(super) const fn format(self) -> Option<Format> {
-        match self {
-            Self::AutoCarried | Self::Pt0c => Some(expected::PT_0C),
-            Self::AutoElided | Self::Pt1 => Some(expected::PT_1),
-            Self::Pt0 => None,
-        }
-    }
-
-    /// Bits of the check in its steady state in U-mode.
-    pub(super) const fn check_bits(self) -> u32 {
-        match self {
-            Self::AutoCarried | Self::Pt0c => 16,
-            Self::AutoElided | Self::Pt1 => 8,
-            Self::Pt0 => 3,
-        }
-    }
-
-    fn settings(self, mode: Mode, seed: u64) -> Result<Settings, Error> {
-        let settings = Settings { mode, ..Settings::new(Some(ProfileId::Coap), seed)? };
-        let settings = settings.format(self.format_policy());
-        Ok(if self.is_carried() { settings } else { settings.elided() })
+    fn settings(&self, mode: Mode, seed: u64) -> Result<Settings, Error> {
+        let settings = Settings { mode, ..Settings::new(Some(ProfileId::Coap), seed)? }.format(self.format);
+        Ok(if self.is_carried { settings } else { settings.elided() })
     }
 }
 
-/// A flow, and how it is compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Case {
+/// A flow through a link with one seed.
+pub(super) struct Job<'j> {
     pub(super) kind: Kind,
     pub(super) version: Version,
-    pub(super) policy: Policy,
+    pub(super) policy: &'j str,
     pub(super) mode: Mode,
-}
-
-impl Case {
-    /// As in row ids.
-    pub(super) fn name(&self) -> String {
-        let mode = mode_name(self.mode);
-        format!("{mode}/{}/{}/{}", self.policy.name(), self.kind.name(), self.version.name())
-    }
-}
-
-pub(super) const fn mode_name(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Unidirectional => "u",
-        Mode::Optimistic => "o",
-        Mode::Reliable => "r",
-    }
-}
-
-/// One case under one condition with one seed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Job {
-    pub(super) case: Case,
-    pub(super) condition: Condition,
+    pub(super) impairments: Impairments<'static>,
     pub(super) packets: u64,
     /// Packets at the start that nothing happens to.
     pub(super) spared: u64,
@@ -186,15 +133,15 @@ struct UnderWay {
     is_damaged: bool,
 }
 
-pub(super) fn simulate(job: &Job) -> Result<Count, Error> {
+pub(super) fn simulate(job: &Job<'_>) -> Result<Count, Error> {
     // The flow and the links each have a sequence of their own: all policies meet the same losses.
     let mut random = Random::new(job.seed);
-    let mut flow = Flow::new(job.case.kind, job.case.version, random.next_u64());
-    let impairments = job.condition.impairments();
+    let mut flow = Flow::new(job.kind, job.version, random.next_u64());
+    let impairments = job.impairments;
     let mut link = Link::new(impairments, random.next_u64());
     let back = Impairments { loss: impairments.loss, ..Impairments::default() };
     let mut back = Link::new(back, random.next_u64());
-    let settings = job.case.policy.settings(job.case.mode, random.next_u64())?;
+    let settings = Policy::of(job.policy).settings(job.mode, random.next_u64())?;
     let (mut near, mut far) = (settings.endpoint()?, settings.endpoint()?);
 
     let slots = impairments.slots();
@@ -275,33 +222,46 @@ fn feed_back(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::coap_robustness::condition::impairments;
+    use crate::form::Vars;
 
-    fn count(condition: Condition, mode: Mode, packets: u64) -> Count {
-        let case = Case { kind: Kind::D, version: Version::V6, policy: Policy::AutoCarried, mode };
-        simulate(&Job { case, condition, packets, spared: 0, seed: 2 }).unwrap()
+    fn count(link: &str, mode: Mode, packets: u64) -> Count {
+        let link = toml::from_str(link).unwrap();
+        let impairments = impairments(&Vars::default().with("link", &toml::Value::Table(link))).unwrap();
+        let (kind, version, policy) = (Kind::D, Version::V6, "auto-carried");
+        simulate(&Job { kind, version, policy, mode, impairments, packets, spared: 0, seed: 2 }).unwrap()
     }
+
+    const LINKS: [&str; 6] = [
+        "rate=20\nburst=5",
+        "late=8",
+        "twice=8",
+        "rate=10\nburst=5\nlate=8\ntwice=8",
+        "ppm=1000\ncrc=true",
+        "ppm=1000",
+    ];
 
     #[test]
     fn every_packet_that_arrives_is_accounted_for() {
-        for condition in Condition::all() {
-            let c = count(condition, Mode::Optimistic, 400);
+        for link in LINKS {
+            let c = count(link, Mode::Optimistic, 400);
             assert_eq!(c.sent, 400);
-            assert_eq!(c.arrived, c.exact + c.wrong + c.payload + c.dropped + c.refused, "{condition:?}");
-            assert_eq!(c.damaged == 0, !condition.damages(), "{condition:?}");
+            assert_eq!(c.arrived, c.exact + c.wrong + c.payload + c.dropped + c.refused, "{link}");
+            assert_eq!(c.damaged == 0, link != "ppm=1000", "{link}");
         }
     }
 
     #[test]
     fn a_link_that_does_nothing_delivers_everything() {
-        let c = count(Condition::Loss { rate: 0, burst: 1 }, Mode::Unidirectional, 2_000);
+        let c = count("rate=0\nburst=1", Mode::Unidirectional, 2_000);
         assert_eq!((c.arrived, c.exact), (2_000, 2_000));
     }
 
     #[test]
     fn copies_arrive_and_lost_packets_do_not() {
-        let twice = count(Condition::Duplicate, Mode::Unidirectional, 2_000);
+        let twice = count("twice=8", Mode::Unidirectional, 2_000);
         assert!((2_150..2_250).contains(&twice.arrived), "{}", twice.arrived);
-        let lost = count(Condition::Loss { rate: 10, burst: 1 }, Mode::Unidirectional, 2_000);
+        let lost = count("rate=10\nburst=1", Mode::Unidirectional, 2_000);
         assert!((1_750..1_850).contains(&lost.arrived), "{}", lost.arrived);
     }
 

@@ -1,6 +1,5 @@
 //! The first packet of a flow that a provisioned base tells all of.
 
-use thinair_report::{Cell, Column, Section, Table};
 use thinair_rohc::profile::coap::{
     Base, BaseEnd, BasePath, BaseTemplate, ChecksumMode, IpIdMode, MessageIdMode, TokenMode,
 };
@@ -8,10 +7,9 @@ use thinair_rohc::storage::Slots;
 use thinair_rohc::{Format, Instant, ProfileId};
 use thinair_wire::header::coap::{Code, Type};
 
-use super::table::verdict;
+use crate::form::{Figures, Run};
 use crate::pair::Settings;
-use crate::paper::{Error, Findings, Plan};
-use crate::row::Row;
+use crate::paper::Error;
 use crate::traffic::{Kind, Version, packets};
 
 /// Octets of IPv6 and UDP.
@@ -19,29 +17,12 @@ const HEADERS: usize = 48;
 /// Octets of a CoAP header without token.
 const COAP: usize = 4;
 
-/// Way, checksum, and octets that the packet may take.
-const WAYS: [(&str, ChecksumMode, f64); 2] =
-    [("elided", ChecksumMode::Elided, 9.0), ("carried", ChecksumMode::Carried, 13.0)];
-
-pub(super) fn measure(plan: &Plan, findings: &mut Findings) -> Result<(), Error> {
-    let mut table = Table::new(
-        "",
-        [Column::text("first GET, IPv6"), Column::number("octets").unit("B"), Column::text("format")],
-    );
-    for (way, checksum, most) in WAYS {
-        let (octets, format) = first(plan.seed, checksum)?;
-        table.row([Cell::text(way), verdict(octets as f64, Some(most)), Cell::text(format.name())]);
-        findings.rows.push(
-            Row::new(
-                format!("first/v6/{way}"),
-                format!("first GET of a flow whose base is provisioned, checksum {way}"),
-                "octets",
-                octets as f64,
-            )
-            .at_most(most),
-        );
+pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+    for (way, checksum) in [("elided", ChecksumMode::Elided), ("carried", ChecksumMode::Carried)] {
+        let (octets, format) = first(run.plan.seed, checksum)?;
+        figures.put(format!("first/v6/{way}"), octets as f64);
+        figures.put_text(format!("format/first/{way}"), format.name());
     }
-    findings.ours.push(Section::new("First packet with a provisioned base").table(table));
     Ok(())
 }
 

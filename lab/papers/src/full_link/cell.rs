@@ -11,13 +11,11 @@ use thinair_wire::time::Instant;
 
 use super::flow::{Flow, Meter, Sample, ticks};
 use super::{direct, tunnel};
+use crate::form::Vars;
 use crate::paper::Error;
-use crate::sweep::Repeated;
 
 /// Rate of the link, in bits a second.
 pub(super) const RATE: u64 = 2_000_000;
-/// Share of packets that are lost where they are lost in bursts, in percent.
-pub(super) const BURSTY: u32 = 5;
 /// Packets that wait, unless a cell has its own queue.
 const QUEUE: u32 = 100;
 /// Octets of the longest packet, for CoDel.
@@ -40,87 +38,32 @@ pub(super) enum Carrier {
     Ule,
 }
 
-impl Carrier {
-    pub(super) const ALL: [Self; 3] = [Self::Link, Self::Udp, Self::Ule];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Link => "link",
-            Self::Udp => "udp",
-            Self::Ule => "ule",
-        }
-    }
-
-    pub(super) const fn title(self) -> &'static str {
-        match self {
-            Self::Link => "ROHC on the link",
-            Self::Udp => "Tunnel over UDP",
-            Self::Ule => "Tunnel over ULE",
-        }
-    }
-}
-
-/// Loss on the link, beside what the queue drops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Condition {
-    /// A queue of 100 packets, drop-tail.
-    Full,
-    /// A queue of 20 packets, drop-tail.
-    Short,
-    /// A queue of 100 packets with CoDel (RFC 8289).
-    CoDel,
-    /// Percent of datagrams, at random.
-    Random(u32),
-    /// [`BURSTY`] percent of datagrams in bursts of this mean length.
-    Bursts(u32),
+/// What the link does beside what the queue drops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Condition {
+    /// Packets that wait, if there are not [`QUEUE`].
+    pub(super) queue: Option<u32>,
+    /// CoDel (RFC 8289), drop-tail otherwise.
+    pub(super) codel: bool,
+    /// Percent of datagrams that are lost.
+    pub(super) loss: u32,
+    /// Mean length of the bursts that they are lost in; at random if there is none.
+    pub(super) burst: Option<u32>,
 }
 
 impl Condition {
-    pub(super) const OTHERS: [Self; 8] = [
-        Self::Short,
-        Self::CoDel,
-        Self::Random(1),
-        Self::Random(5),
-        Self::Random(20),
-        Self::Bursts(5),
-        Self::Bursts(16),
-        Self::Bursts(64),
-    ];
-
-    pub(super) fn name(self) -> String {
-        match self {
-            Self::Full => "queue-100".to_owned(),
-            Self::Short => "queue-20".to_owned(),
-            Self::CoDel => "codel".to_owned(),
-            Self::Random(percent) => format!("loss-{percent}"),
-            Self::Bursts(mean) => format!("bursts-{mean}"),
-        }
-    }
-
-    /// Share of datagrams that the link loses.
-    pub(super) fn loss(self) -> f64 {
-        match self {
-            Self::Full | Self::Short | Self::CoDel => 0.0,
-            Self::Random(percent) => 0.01 * f64::from(percent),
-            Self::Bursts(_) => 0.01 * f64::from(BURSTY),
-        }
-    }
-
     fn model(self) -> LinkModel<'static> {
-        let queue = match self {
-            Self::Short => Queue::packets(20),
-            Self::CoDel => {
-                Queue { discipline: Discipline::CoDel(CoDelConfig::new(MTU)), ..Queue::packets(QUEUE) }
-            }
-            Self::Full | Self::Random(_) | Self::Bursts(_) => Queue::packets(QUEUE),
-        };
-        let percent = |percent| Probability::from_percent(percent).unwrap_or(Probability::NEVER);
-        let loss = match self {
-            Self::Full | Self::Short | Self::CoDel => LossModel::None,
-            Self::Random(share) => LossModel::Random(percent(share)),
-            Self::Bursts(mean) => {
+        let mut queue = Queue::packets(self.queue.unwrap_or(QUEUE));
+        if self.codel {
+            queue.discipline = Discipline::CoDel(CoDelConfig::new(MTU));
+        }
+        let share = Probability::from_percent(self.loss).unwrap_or(Probability::NEVER);
+        let loss = match self.burst {
+            _ if self.loss == 0 => LossModel::None,
+            None => LossModel::Random(share),
+            Some(mean) => {
                 let mean = MeanBurst::from_units(mean).unwrap_or(MeanBurst::ONE);
-                GilbertElliott::bursts(percent(BURSTY), mean).map_or(LossModel::None, LossModel::Bursts)
+                GilbertElliott::bursts(share, mean).map_or(LossModel::None, LossModel::Bursts)
             }
         };
         let airtime = Rate::from_bps(RATE).map_or(Airtime::None, Airtime::Rate);
@@ -139,8 +82,6 @@ pub(super) enum Way {
 }
 
 impl Way {
-    pub(super) const MODES: [Mode; 3] = [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable];
-
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -163,9 +104,33 @@ pub(super) struct Scenario {
 }
 
 impl Scenario {
-    pub(super) fn id(&self) -> String {
-        let Self { carrier, condition, load, payload } = self;
-        format!("{}/{}/{}.{}x/{payload}", carrier.name(), condition.name(), load / 10, load % 10)
+    /// The scenario of a cell, and its treatment of headers.
+    pub(super) fn read(cell: &Vars) -> Result<(Self, Way), Error> {
+        let carrier = match cell.text("carrier")? {
+            "udp" => Carrier::Udp,
+            "ule" => Carrier::Ule,
+            _ => Carrier::Link,
+        };
+        let number = |name: &str| cell.has(name).then(|| cell.parse(name)).transpose();
+        let condition = Condition {
+            queue: number("condition.queue")?,
+            codel: cell.has("condition.codel"),
+            loss: number("condition.loss")?.unwrap_or(0),
+            burst: number("condition.burst")?,
+        };
+        let way = match cell.text("way")? {
+            "u" => Way::Rohc(Mode::Unidirectional),
+            "o" => Way::Rohc(Mode::Optimistic),
+            "r" => Way::Rohc(Mode::Reliable),
+            _ => Way::Plain,
+        };
+        let (load, payload) = (cell.parse("load.tenths")?, cell.parse("payload")?);
+        Ok((Self { carrier, condition, load, payload }, way))
+    }
+
+    /// Mbit/s of payload that are offered and not lost on the link.
+    pub(super) fn arriving(&self) -> f64 {
+        self.offered() * (1.0 - 0.01 * f64::from(self.condition.loss))
     }
 
     /// Mbit/s of UDP payload that are offered.
@@ -178,15 +143,6 @@ impl Scenario {
         let bits = u128::from(RATE) * u128::from(self.load) / 10 * after.as_nanos();
         (bits / (8 * self.payload as u128 * 1_000_000_000)) as u32
     }
-}
-
-/// A scenario with a treatment of headers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Cell {
-    pub(super) scenario: Scenario,
-    pub(super) way: Way,
-    runs: u32,
-    span: Duration,
 }
 
 /// One run of a cell, as the engines need it.
@@ -219,44 +175,27 @@ impl Run {
     }
 }
 
-impl Cell {
-    pub(super) const fn new(scenario: Scenario, way: Way, quick: bool) -> Self {
-        let (runs, span) = if quick { (1, SPAN_QUICK) } else { (5, SPAN) };
-        Self { scenario, way, runs, span }
-    }
-
-    pub(super) fn id(&self) -> String {
-        format!("{}/{}", self.scenario.id(), self.way.name())
-    }
-}
-
-impl Repeated for Cell {
-    type Sample = Sample;
-
-    fn runs(&self) -> u32 {
-        self.runs
-    }
-
-    fn cost(&self) -> u64 {
-        u64::from(self.scenario.load) * 1_000 / self.scenario.payload as u64
-    }
-
-    fn run(&self, seed: u64, run: u32) -> Result<Sample, Error> {
-        let Self { scenario, way, span, .. } = *self;
-        // Alike for every treatment of headers.
-        let seed = seed.wrapping_mul(1_000).wrapping_add(run.into());
-        let run = Run {
-            scenario,
-            way,
-            model: scenario.condition.model(),
-            seed,
-            flow: Flow::new(scenario.payload, seed),
-            ticks: ticks(seed, WARM_UP + span),
-            span: WARM_UP + span,
-        };
-        match scenario.carrier {
-            Carrier::Link => direct::run(&run),
-            Carrier::Udp | Carrier::Ule => tunnel::run(&run),
-        }
+/// Runs a scenario once.
+pub(super) fn run(
+    scenario: Scenario,
+    way: Way,
+    is_quick: bool,
+    (seed, run): (u64, u32),
+) -> Result<Sample, Error> {
+    // Alike for every treatment of headers.
+    let seed = seed.wrapping_mul(1_000).wrapping_add(run.into());
+    let span = WARM_UP + if is_quick { SPAN_QUICK } else { SPAN };
+    let run = Run {
+        scenario,
+        way,
+        model: scenario.condition.model(),
+        seed,
+        flow: Flow::new(scenario.payload, seed),
+        ticks: ticks(seed, span),
+        span,
+    };
+    match scenario.carrier {
+        Carrier::Link => direct::run(&run),
+        Carrier::Udp | Carrier::Ule => tunnel::run(&run),
     }
 }

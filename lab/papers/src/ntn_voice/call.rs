@@ -12,6 +12,7 @@ use thinair_rohc::{
 use thinair_wire::checksum::Sum;
 use thinair_wire::header::ipv4::Ipv4;
 
+use crate::form::Vars;
 use crate::paper::Error;
 
 /// Delay in one direction: half of the round trip of a GEO link.
@@ -35,58 +36,41 @@ const PORT: u16 = 5_004;
 /// Jitter in microseconds: at most so much where packets are sent, and twice as much on the link.
 const JITTER: u64 = 1_000;
 
-/// Profile that compresses the call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Profile {
-    Rtp,
-    Udp,
-    Ip,
-}
-
-impl Profile {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Rtp => "rtp",
-            Self::Udp => "udp",
-            Self::Ip => "ip",
-        }
-    }
-
-    fn set(self) -> Result<ProfileSet, Error> {
-        Ok(match self {
-            Self::Rtp => ProfileSet::v1(),
-            Self::Udp => ProfileSet::of(&[ProfileId::Udp])?,
-            Self::Ip => ProfileSet::of(&[ProfileId::Ip])?,
-        })
-    }
-}
-
 /// A call, and how its headers are compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
-    pub(super) profile: Profile,
-    pub(super) six: bool,
+    profiles: ProfileSet,
+    six: bool,
     pub(super) mode: Mode,
     /// Time between packets in milliseconds.
-    pub(super) interval: u64,
+    interval: u64,
     /// Pauses between talkspurts, in which nothing is sent.
     pub(super) pauses: bool,
     /// The carrier numbers its frames, as PDCP does, and the decompressor gets the number of those that are missing.
-    pub(super) counts: bool,
+    counts: bool,
 }
 
 impl Call {
-    /// Identifier in the names of figures.
-    pub(super) fn id(&self) -> String {
-        let (name, version) = (self.name(), if self.six { "v6" } else { "v4" });
-        format!("{}/{version}/{}ms/{}", name.replace(", ", "-"), self.interval, self.mode.letter())
-    }
-
-    /// Profile and kind of the call.
-    pub(super) fn name(&self) -> String {
-        let pauses = if self.pauses { ", pauses" } else { "" };
-        let counts = if self.counts { ", counted" } else { "" };
-        format!("{}{pauses}{counts}", self.profile.name())
+    pub(super) fn read(cell: &Vars) -> Result<Self, Error> {
+        let profiles = match cell.text("kind")? {
+            "udp" => ProfileSet::of(&[ProfileId::Udp])?,
+            "ip" => ProfileSet::of(&[ProfileId::Ip])?,
+            _ => ProfileSet::v1(),
+        };
+        let mode = match cell.text("mode")? {
+            "u" => Mode::Unidirectional,
+            "o" => Mode::Optimistic,
+            _ => Mode::Reliable,
+        };
+        let (six, interval) = (cell.text("version")? == "v6", cell.parse("interval")?);
+        Ok(Self {
+            profiles,
+            six,
+            mode,
+            interval,
+            pauses: cell.has("kind.pauses"),
+            counts: cell.has("kind.counts"),
+        })
     }
 }
 
@@ -223,7 +207,7 @@ pub(super) fn calls(call: Call, burst: u64, phases: u64, seed: u64) -> Result<Ta
 }
 
 fn one(call: Call, burst: u64, before: u64, seed: u64) -> Result<Tally, Error> {
-    let channel = Channel::new(CidSpace::Small, 15, call.profile.set()?)?;
+    let channel = Channel::new(CidSpace::Small, 15, call.profiles)?;
     let end = || {
         let rtp = RtpDetection::of_ports(&[PORT]).unwrap_or_default();
         let config = CompressorConfig { seed, rtp, ..CompressorConfig::new(channel) };

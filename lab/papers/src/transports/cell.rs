@@ -75,25 +75,6 @@ impl Service {
         }
     }
 
-    /// In words.
-    pub(super) const fn what(self) -> &'static str {
-        match self {
-            Self::Coap => "CoAP (libcoap)",
-            Self::IotHttp => "IoT-HTTP (ours)",
-            Self::Http => "HTTP (curl as a browser, Apache)",
-            Self::IotSpdy => "IoT-SPDY (ours)",
-            Self::Spdy => "SPDY (npm)",
-            Self::IotHttpHeld => "IoT-HTTP, ACK held (ours)",
-            Self::CoapOurs => "CoAP (ours)",
-            Self::CoapTcp => "CoAP over TCP (ours)",
-            Self::HttpOurs => "HTTP/1.1 (ours)",
-            Self::Nginx => "HTTP/1.1 (curl, nginx)",
-            Self::Http2 => "HTTP/2 (nghttp2)",
-            Self::Mqtt => "MQTT publish (mosquitto)",
-            Self::Http3 => "HTTP/3 (ours, on quinn and h3)",
-        }
-    }
-
     /// Whether packets and octets must be the same in every run at 20 kbit/s.
     pub(super) const fn is_steady(self) -> bool {
         matches!(self, Self::Coap | Self::IotHttp | Self::IotHttpHeld | Self::IotSpdy)
@@ -156,16 +137,6 @@ impl Link {
 
     pub(super) const fn is_ipv6(self) -> bool {
         matches!(self, Self::Frames | Self::Iphc)
-    }
-
-    pub(super) const fn what(self) -> &'static str {
-        match self {
-            Self::Slow => "20 kbit/s, MTU 128",
-            Self::Fast => "250 kbit/s, MTU 128",
-            Self::Wide => "250 kbit/s, MTU 1,280",
-            Self::Frames => "20 kbit/s, IPv6 in frames of 128",
-            Self::Iphc => "20 kbit/s, IPv6 by IPHC in frames of 128",
-        }
     }
 }
 
@@ -251,12 +222,6 @@ impl Cell {
         let temper = if self.temper == Temper::Cold { "/cold" } else { "" };
         let (service, link, size) = (self.service.name(), self.link.id(), self.size);
         format!("{service}/{link}/{size}/{figure}{}{temper}", self.options.suffix())
-    }
-
-    pub(super) fn what(&self) -> String {
-        let temper = if self.temper == Temper::Cold { ", first contact" } else { "" };
-        let (service, link, options) = (self.service.what(), self.link.what(), self.options.name());
-        format!("{service}, {} octets, {link}, {options} options{temper}", self.size)
     }
 }
 

@@ -2,7 +2,6 @@
 //! the object was there, and whoever resumes a session has had a connection before, which does not count.
 
 use super::cell::{Cell, Link, Options, Service, Temper};
-use crate::row::Row;
 
 /// Octets of an IPv4 packet with the smallest first datagram of QUIC. RFC 9000, section 14.1.
 const LEAST: u32 = 1_200 + 8 + 20;
@@ -18,16 +17,6 @@ pub(super) fn impossible() -> impl Iterator<Item = Cell> {
             options: Options::Lean,
             size,
             temper: Temper::Warm,
-        })
-    })
-}
-
-/// Rows without a figure that say so.
-pub(super) fn rows() -> impl Iterator<Item = Row> {
-    impossible().flat_map(|cell| {
-        ["packets", "octets", "odt"].map(|figure| {
-            let why = "none, as a first datagram of QUIC has at least 1,200 octets (RFC 9000, section 14.1)";
-            Row::new(cell.id(figure), format!("{}: {why}", cell.what()), "", None)
         })
     })
 }

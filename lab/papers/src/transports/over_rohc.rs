@@ -4,16 +4,15 @@
 use std::time::Duration;
 
 use thinair_lab::emulator::{RohcChannel, with_mtu};
-use thinair_lab::network::fetch::{Carried, Fetch, Round, Rounds, Service, Stack, TcpOptions};
+use thinair_lab::network::fetch::{Carried, Fetch, Rounds, Service, Stack, TcpOptions};
 use thinair_link::Queue;
 use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
 
-use super::Range;
 use super::cell::Link;
-use super::virtual_time::{CROWDS, Harm, QUEUES, SERVICES, SPREAD, both, fetch, name, what};
+use super::virtual_time::{CROWDS, Harm, QUEUES, SERVICES, SPREAD, both, fetch, name, put_times};
 use crate::compressed::channel;
-use crate::paper::{Error, Plan, Progress};
-use crate::row::Row;
+use crate::form::{Figures, Run};
+use crate::paper::Error;
 use crate::sweep::sweep;
 
 /// Exchanges that are not counted, as contexts are made meanwhile: as in real time.
@@ -26,9 +25,9 @@ const ROUNDS_BEFORE: usize = 4;
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
 /// Octets of the objects.
-pub(super) const SIZES: [usize; 2] = [10, 1_000];
+const SIZES: [usize; 2] = [10, 1_000];
 
-pub(super) const HARMS: [Harm; 5] =
+const HARMS: [Harm; 5] =
     [Harm::Bits(1e-5), Harm::Bits(1e-4), Harm::Bits(3e-4), Harm::Bits(1e-3), Harm::Bursts(0.1)];
 
 /// What is below IP.
@@ -52,14 +51,6 @@ impl Below {
         }
     }
 
-    pub(super) const fn what(self) -> &'static str {
-        match self {
-            Self::Plain => "without ROHC",
-            Self::Unidirectional => "ROHC in U-mode",
-            Self::Optimistic => "ROHC in O-mode",
-        }
-    }
-
     /// For so many clients: each has a flow, another one while a new connection takes the place of an old one, and the pattern
     /// of its connections.
     pub(super) fn channel(self, clients: u16, seed: u64) -> Result<Option<RohcChannel>, Error> {
@@ -75,7 +66,7 @@ impl Below {
 
 /// What happens to exchanges.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Case {
+enum Case {
     /// Nothing is lost, and TCP is as in kernels.
     Clean,
     /// The same, with fewer acknowledgments.
@@ -91,12 +82,12 @@ pub(super) enum Case {
 
 impl Case {
     /// Those of one client.
-    pub(super) fn alone() -> impl Iterator<Item = Self> {
+    fn alone() -> impl Iterator<Item = Self> {
         [Self::Clean, Self::Thinned, Self::Best].into_iter().chain(HARMS.map(Self::Harmed))
     }
 
     /// Those of many.
-    pub(super) fn crowds() -> impl Iterator<Item = Self> {
+    fn crowds() -> impl Iterator<Item = Self> {
         QUEUES.into_iter().flat_map(|queue| CROWDS.map(|clients| Self::Crowd { queue, clients }))
     }
 
@@ -107,16 +98,6 @@ impl Case {
             Self::Best => "best".to_owned(),
             Self::Harmed(harm) => harm.name(),
             Self::Crowd { queue, clients } => format!("crowd-{clients}-{queue}"),
-        }
-    }
-
-    pub(super) fn what(self) -> String {
-        match self {
-            Self::Clean => "nothing".to_owned(),
-            Self::Thinned => "fewer ACKs".to_owned(),
-            Self::Best => "nothing, TCP at best".to_owned(),
-            Self::Harmed(harm) => harm.what(),
-            Self::Crowd { queue, clients } => format!("{clients} clients, queue of {queue}"),
         }
     }
 
@@ -157,55 +138,20 @@ const QUICK: Scale = Scale { links: 1, exchanges: 20, rounds: 1 };
 const USUAL: Scale = Scale { links: 20, exchanges: 40, rounds: 8 };
 
 /// What exchanges came to, when contexts are there.
-#[derive(Clone, Debug)]
-pub(super) struct Came {
-    pub(super) service: Service,
-    pub(super) size: usize,
-    pub(super) below: Below,
-    pub(super) case: Case,
+#[derive(Default)]
+struct Came {
     /// Octets on the link of the first exchange, or round.
     first: Option<u64>,
     /// Objects that were asked for.
     asked: usize,
     /// Milliseconds that each took of those that came.
     times: Vec<f64>,
-    pub(super) carried: Carried,
-}
-
-impl Came {
-    /// The share of the objects, 0 to 1.
-    pub(super) fn share(&self) -> f64 {
-        self.times.len() as f64 / self.asked.max(1) as f64
-    }
-
-    fn an_object(&self, sum: f64) -> Option<f64> {
-        (!self.times.is_empty()).then(|| sum / self.times.len() as f64)
-    }
-
-    /// Mean time of an object that came, milliseconds.
-    pub(super) fn mean(&self) -> Option<f64> {
-        self.an_object(self.times.iter().sum())
-    }
-
-    /// Median of it.
-    fn median(&self) -> Option<f64> {
-        Range::of(self.times.clone()).map(|range| range.median)
-    }
-
-    /// Octets on the link for an object that came, with all that was lost.
-    pub(super) fn octets(&self) -> Option<f64> {
-        self.an_object(self.carried.octets as f64)
-    }
-
-    fn add(&mut self, round: &Round) {
-        self.asked += round.took.len();
-        self.times.extend(round.took.iter().flatten().map(|took| took.as_secs_f64() * 1e3));
-        self.carried = self.carried + round.carried;
-    }
+    carried: Carried,
 }
 
 /// Measures all of it. The same seed gives the same figures, on any machine.
-pub(super) fn measure(plan: &Plan, progress: Progress<'_>) -> Result<Vec<Came>, Error> {
+pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+    let plan = run.plan;
     let scale = if plan.quick { QUICK } else { USUAL };
     let mut jobs = Vec::new();
     for (service, size) in SERVICES.into_iter().flat_map(|service| SIZES.map(|size| (service, size))) {
@@ -219,63 +165,49 @@ pub(super) fn measure(plan: &Plan, progress: Progress<'_>) -> Result<Vec<Came>, 
         };
         (exchanges * (5 + size / 50)) as u64
     };
-    sweep(&jobs, plan.threads, progress, cost, |&(service, size, below, case)| {
+    let came = sweep(&jobs, plan.threads, run.progress, cost, |&(service, size, below, case)| {
         let (fetch, clients) = case.fetch(service, size);
         let (links, before, counted, spread) = match case {
             Case::Crowd { .. } => (1, ROUNDS_BEFORE, scale.rounds, SPREAD),
             _ => (scale.links, BEFORE, scale.exchanges, Duration::ZERO),
         };
         let rounds = Rounds { clients, rounds: before + counted, spread, pause: PAUSE };
-        let (first, carried) = (None, Carried::default());
-        let mut came = Came { service, size, below, case, first, asked: 0, times: Vec::new(), carried };
+        let mut came = Came::default();
         for link in 0..links {
             let seed = plan.seed.wrapping_mul(1_000_003).wrapping_add(link);
             let fetch = Fetch { rohc: below.channel(clients, seed)?, ..fetch.clone() };
             let rounds = fetch.rounds(&rounds, seed);
             came.first = came.first.or(rounds.first().map(|round| round.carried.octets));
-            rounds.iter().skip(before).for_each(|round| came.add(round));
+            for round in rounds.iter().skip(before) {
+                came.asked += round.took.len();
+                came.times.extend(round.took.iter().flatten().map(|took| took.as_secs_f64() * 1e3));
+                came.carried = came.carried + round.carried;
+            }
         }
         Ok(came)
-    })
-}
-
-pub(super) fn rows(all: &[Came]) -> Vec<Row> {
-    let mut rows: Vec<Row> = all.iter().flat_map(of_one).collect();
-    for below in [Below::Unidirectional, Below::Optimistic] {
-        let sum = compared(all, below);
-        let row = |figure, words: &str, count: u64| {
-            let id = format!("virtual/rohc/{}/{figure}", below.name());
-            Row::new(id, format!("{}: packets that came out{words}", below.what()), "", Some(count as f64))
-        };
-        rows.push(row("compared", ", each compared with what went in", sum.delivered));
-        rows.push(row("altered", " and were not, bit for bit, what went in", sum.altered).at_most(0.0));
+    })?;
+    let mut sums = [(Below::Unidirectional, Carried::default()), (Below::Optimistic, Carried::default())];
+    for ((service, size, below, case), came) in jobs.into_iter().zip(&came) {
+        let id = format!("virtual/{}/20k/128/{size}/rohc/{}/{}", name(service), below.name(), case.name());
+        put_times(figures, &id, &came.times, came.asked);
+        // On the link for an object that came, with all that was lost.
+        let octets = (!came.times.is_empty()).then(|| came.carried.octets as f64 / came.times.len() as f64);
+        figures.put(format!("{id}/octets"), octets);
+        if below != Below::Plain {
+            let lost = came.carried.not_decompressed as f64 / came.carried.packets.max(1) as f64 * 100.0;
+            figures.put(format!("{id}/not-decompressed"), lost);
+            if let Some(first) = came.first.filter(|_| case == Case::Clean) {
+                figures.put(format!("{id}/first"), first as f64);
+            }
+        }
+        for (_, sum) in sums.iter_mut().filter(|(of, _)| *of == below) {
+            *sum = *sum + came.carried;
+        }
     }
-    rows
-}
-
-/// What the link has carried in all exchanges that count.
-pub(super) fn compared(all: &[Came], below: Below) -> Carried {
-    all.iter().filter(|came| came.below == below).fold(Carried::default(), |sum, came| sum + came.carried)
-}
-
-fn of_one(of: &Came) -> Vec<Row> {
-    let row = |figure: &str, words: &str, unit, ours| {
-        let (service, below, case) = (name(of.service), of.below.name(), of.case.name());
-        let id = format!("virtual/{service}/20k/128/{}/rohc/{below}/{case}/{figure}", of.size);
-        let (service, below, case) = (what(of.service), of.below.what(), of.case.what());
-        Row::new(id, format!("{service}, {} octets, {below}, {case}: {words}", of.size), unit, ours)
-    };
-    let mut rows = vec![
-        row("came", "objects that came", "%", Some(of.share() * 100.0)),
-        row("median", "time of those, median", "ms", of.median()),
-        row("mean", "time of those, mean", "ms", of.mean()),
-        row("octets", "octets on the link for each of those", "octets", of.octets()),
-    ];
-    if of.below != Below::Plain {
-        let lost = of.carried.not_decompressed as f64 / of.carried.packets.max(1) as f64 * 100.0;
-        rows.push(row("not-decompressed", "packets that arrived in vain", "%", Some(lost)));
-        let first = of.first.filter(|_| of.case == Case::Clean).map(|octets| octets as f64);
-        rows.extend(first.map(|first| row("first", "octets of the first exchange", "octets", Some(first))));
+    // Each packet that came out was compared, bit for bit, with the one that went in.
+    for (below, sum) in sums {
+        figures.put(format!("virtual/rohc/{}/compared", below.name()), sum.delivered as f64);
+        figures.put(format!("virtual/rohc/{}/altered", below.name()), sum.altered as f64);
     }
-    rows
+    Ok(())
 }

@@ -2,21 +2,13 @@
 
 use super::cell::{Cell, Link, Options, Service, Temper};
 use super::{Range, Sample};
-use crate::row::Row;
+use crate::form::Figures;
 
 /// Exchanges that are not counted, as contexts are made meanwhile.
 const BEFORE: usize = 19;
 
 /// Exchanges that are counted.
 const COUNTED: usize = 4;
-
-/// Octets of a request and a response of CoAP over IPv6, with their checksums and without. Over IPv4 the kernel draws the IP-ID of
-/// responses at random steps, which take two octets more.
-const MOST_CARRIED: f64 = 16.0;
-const MOST_ELIDED: f64 = 14.0;
-
-/// Octets of IoT-HTTP, as a share of those without compression.
-const MOST_OF_PLAIN: f64 = 0.45;
 
 /// How the service is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,62 +56,42 @@ impl Compressed {
     }
 
     /// Octets on the link.
-    pub(super) fn octets(&self) -> Option<Range> {
+    fn octets(&self) -> Option<Range> {
         self.range(|sample| sample.link_octets as f64)
     }
 
     /// Milliseconds until the object was there.
-    pub(super) fn time(&self) -> Option<Range> {
+    fn time(&self) -> Option<Range> {
         let times = self.samples.iter().skip(BEFORE).filter_map(|sample| sample.exchange.download_ns);
         Range::of(times.map(|nanos| nanos as f64 / 1e6).collect())
     }
 
     /// Octets of the IP packets.
-    pub(super) fn plain(&self) -> Option<Range> {
+    fn plain(&self) -> Option<Range> {
         self.range(|sample| sample.ip_octets as f64)
     }
 
     /// Octets on the link of the first exchange.
-    pub(super) fn first(&self) -> Option<u64> {
+    fn first(&self) -> Option<u64> {
         self.samples.first().map(|sample| sample.link_octets)
     }
 
+    pub(super) fn put(&self, figures: &mut Figures) {
+        let id =
+            |figure: &str| format!("{}/20k/128/10/rohc/{}/{figure}", self.service.name(), self.way.name());
+        let figure = |range: Option<Range>, of: fn(Range) -> f64| range.map(of);
+        // The most, so that every exchange meets the bar.
+        figures.put(id("octets"), figure(self.octets(), |range| range.max));
+        figures.put(id("share"), self.share());
+        figures.put(id("odt"), figure(self.time(), |range| range.median));
+        figures.put(id("first"), self.first().map(|octets| octets as f64));
+        figures.put(id("median"), figure(self.octets(), |range| range.median));
+        figures.put(id("plain"), figure(self.plain(), |range| range.median));
+    }
+
     /// What is left of the octets, from 0 to 1 and more.
-    pub(super) fn share(&self) -> Option<f64> {
+    fn share(&self) -> Option<f64> {
         Some(self.octets()?.median / self.plain()?.median)
-    }
-
-    /// The same without ROHC, of a new client each time; over IPv6 in frames.
-    pub(super) const fn without(&self) -> Cell {
-        let link = self.way.link();
-        Cell { service: self.service, link, options: Options::Lean, size: 10, temper: Temper::Warm }
-    }
-
-    pub(super) fn what(&self) -> String {
-        let service = self.service.what();
-        match self.way {
-            Way::Anew => service.to_owned(),
-            Way::GoesOn => format!("{service}, one client that goes on"),
-            Way::GoesOnV6 => format!("{service}, one client that goes on, IPv6"),
-            Way::Elided => format!("{service}, one client that goes on, IPv6, checksums elided"),
-        }
-    }
-}
-
-pub(super) fn rows(of: &Compressed) -> Vec<Row> {
-    let id = |figure: &str| format!("{}/20k/128/10/rohc/{}/{figure}", of.service.name(), of.way.name());
-    let what = |words: &str| format!("{} over ROHC, from exchange {}: {words}", of.what(), BEFORE + 1);
-    // The most, so that every exchange meets the bar.
-    let most = of.octets().map(|octets| octets.max);
-    let octets = Row::new(id("octets"), what("octets on the link, at most"), "octets", most);
-    let share = Row::new(id("share"), what("share of the octets without"), "", of.share());
-    let time = of.time().map(|time| time.median);
-    let time = Row::new(id("odt"), what("object download time"), "ms", time);
-    match (of.service, of.way) {
-        (Service::Coap, Way::GoesOnV6) => vec![octets.at_most(MOST_CARRIED), share, time],
-        (Service::Coap, Way::Elided) => vec![octets.at_most(MOST_ELIDED), share, time],
-        (Service::IotHttp, _) => vec![octets, share.at_most(MOST_OF_PLAIN), time],
-        _ => vec![octets, share, time],
     }
 }
 

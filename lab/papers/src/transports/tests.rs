@@ -4,6 +4,7 @@ use thinair_analyze::exchange::Exchange;
 
 use super::cell::{Link, Options, Service, Temper};
 use super::*;
+use crate::paper::Paper;
 
 fn served(service: Service, downloads: &[Option<u64>]) -> Served {
     let cell = Cell { service, link: Link::Slow, options: Options::Lean, size: 10, temper: Temper::Warm };
@@ -12,6 +13,15 @@ fn served(service: Service, downloads: &[Option<u64>]) -> Served {
         ..Sample::default()
     };
     Served { cell, samples: downloads.iter().map(sample).collect(), repeated: 0 }
+}
+
+/// The rows of what was measured.
+fn rows(measured: &Measured) -> Vec<crate::Row> {
+    let (form, published) = PAPER.read().expect("it is written well");
+    let (plan, mut figures) = (Plan::default(), Figures::default());
+    let run = Run { plan: &plan, form: &form, published: &published, progress: &|_, _| () };
+    measured.put(&run, FULL, &mut figures).expect("it has all variables");
+    form.findings(figures, &published).expect("it is written well").rows
 }
 
 fn row<'r>(rows: &'r [crate::Row], id: &str) -> Option<&'r crate::Row> {
@@ -23,7 +33,7 @@ fn medians_are_of_runs_that_finished_and_the_others_are_counted() {
     let of = served(Service::Coap, &[Some(90_000_000), None, Some(72_000_000), Some(74_000_000)]);
     assert_eq!(of.time(), Some(Range { median: 74.0, min: 72.0, max: 90.0 }));
     let measured = Measured { served: vec![of], ..Measured::default() };
-    let rows = rows::rows(&measured);
+    let rows = rows(&measured);
     assert_eq!(row(&rows, "coap/20k/128/10/unfinished").and_then(crate::Row::ours), Some(1.0));
     let time = row(&rows, "coap/20k/128/10/odt");
     assert_eq!(time.map(|row| (row.ours(), row.stated(), row.met())), Some((Some(74.0), Some(80.0), true)));
@@ -32,7 +42,7 @@ fn medians_are_of_runs_that_finished_and_the_others_are_counted() {
 #[test]
 fn what_never_finished_misses_its_bar() {
     let measured = Measured { served: vec![served(Service::IotHttp, &[None, None])], ..Measured::default() };
-    let rows = rows::rows(&measured);
+    let rows = rows(&measured);
     let packets = row(&rows, "iot-http/20k/128/10/packets");
     assert_eq!(packets.map(|row| (row.ours(), row.met())), Some((None, false)));
 }
@@ -41,7 +51,7 @@ fn what_never_finished_misses_its_bar() {
 fn without_real_time_there_is_virtual_time_and_it_says_so() {
     let plan = Plan { quick: true, ..Plan::default() };
     let [first, second] = [1, 2].map(|threads| {
-        let findings = Transports.run(&Plan { threads, ..plan.clone() }, &|_, _| ());
+        let findings = PAPER.run(&Plan { threads, ..plan.clone() }, &|_, _| ());
         findings.map(|findings| (findings.rows, findings.left_out.join("")))
     });
     let Ok((rows, why)) = first else { panic!("it runs") };

@@ -3,7 +3,11 @@
 use thinair_lab::Stack;
 use thinair_ule::capacity::{Encapsulation, Filling, Flow, Headers, cost};
 
-use super::published::BITRATE;
+/// Bit/s of whole TS packets: the link from USM to SFC.
+pub(super) const BITRATE: u64 = 3_507_000;
+
+/// Octets of payload that the paper has measured, in section 4.4.
+pub(super) const PAYLOADS: [u32; 8] = [40, 80, 120, 160, 200, 300, 512, 1_024];
 
 /// Plain or compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,14 +24,6 @@ impl Way {
         match self {
             Self::Unc => "unc",
             Self::Cmp => "cmp",
-        }
-    }
-
-    /// In words.
-    pub(super) const fn what(self) -> &'static str {
-        match self {
-            Self::Unc => "uncompressed",
-            Self::Cmp => "compressed",
         }
     }
 }

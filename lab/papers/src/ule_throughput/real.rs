@@ -27,7 +27,7 @@ pub(super) fn measure(plan: &Plan) -> Result<Vec<Measured>, String> {
 
 #[cfg(target_os = "linux")]
 fn run(plan: &Plan) -> Result<Vec<Measured>, String> {
-    use super::published::{BITRATE, PAYLOADS};
+    use super::model::{BITRATE, PAYLOADS};
     use super::simulate::SCHEDULE;
     use thinair_lab::broadcast::real_time;
 

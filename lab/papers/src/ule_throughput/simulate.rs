@@ -8,8 +8,7 @@ use thinair_lab::broadcast::{Carrier, Filling, mesh};
 use thinair_rohc::{Mode, Refresh};
 use thinair_ule::Since;
 
-use super::model::Way;
-use super::published::{BITRATE, PAYLOADS};
+use super::model::{BITRATE, PAYLOADS, Way};
 use crate::paper::Error;
 
 /// The paper's: 3 IR packets, then 50 in SO state, without any in FO state.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::*;
+use crate::paper::{Findings, Plan};
 use crate::row::Row;
 
 /// Short enough for a test, long enough for the bars of what is saturated.
@@ -16,7 +17,12 @@ const TINY: Scale = Scale {
 
 /// Of every job that `chosen` takes.
 fn found(plan: &Plan, chosen: impl Fn(&Job) -> bool) -> Findings {
-    measure(plan, TINY, simulate::jobs().into_iter().filter(chosen).collect(), &|_, _| ()).unwrap()
+    let (form, published) = PAPER.read().unwrap();
+    let mut figures = Figures::default();
+    let run = Run { plan, form: &form, published: &published, progress: &|_, _| () };
+    let jobs = simulate::jobs().into_iter().filter(chosen).collect();
+    measure_jobs(&run, TINY, jobs, &mut figures).unwrap();
+    form.findings(figures, &published).unwrap()
 }
 
 fn missed(found: &Findings) -> Vec<(&str, Option<f64>)> {
@@ -73,8 +79,11 @@ fn a_seed_determines_every_figure_whatever_the_threads() {
 }
 
 #[test]
-fn ids_are_unique() {
+fn every_figure_has_a_row() {
     let jobs = simulate::jobs();
+    let real = model::PAYLOADS
+        .into_iter()
+        .flat_map(|payload| model::Way::BOTH.map(|way| Measured { payload, way, kbps: 1e4 }));
     let results = Results {
         headers: HeaderSizes::new(Stack::IPV6_UDP, header_cycle(Stack::IPV6_UDP, SCHEDULE).unwrap()),
         others: simulate::other_stacks()
@@ -83,15 +92,32 @@ fn ids_are_unique() {
         settled: HeaderSizes::new(Stack::IPV6_UDP, header_cycle(Stack::IPV6_UDP, Refresh::Off).unwrap()),
         runs: jobs.into_iter().map(|job| (job, Found::default())).collect(),
         scale: TINY,
-        real: published::PAYLOADS
-            .into_iter()
-            .flat_map(|payload| model::Way::BOTH.map(|way| Measured { payload, way, kbps: 1e4 }))
-            .collect(),
+        real: real.collect(),
     };
-    let rows = rows::rows(&results);
+    let (form, published) = PAPER.read().unwrap();
+    let mut figures = Figures::default();
+    Put { results: &results, published: &published, figures: &mut figures }.all();
+    let rows = form.findings(figures, &published).unwrap().rows;
     let ids: BTreeSet<_> = rows.iter().map(Row::id).collect();
-    assert_eq!(ids.len(), rows.len());
     for id in ["real/1024/gain", "sweep/40/cmp/3500/loss", "mesh/16/star/delay", "threshold/20/1600/delay"] {
         assert!(ids.contains(id), "{id}");
     }
+}
+
+#[test]
+fn gains_are_those_of_their_columns() {
+    let (_, published) = PAPER.read().unwrap();
+    for whose in ["equations", "filled", "padded"] {
+        for payload in model::PAYLOADS {
+            let of = |name| published.theirs(&format!("{whose}/{payload}/{name}")).unwrap();
+            let (unc, cmp, gain) = (of("unc"), of("cmp"), of("gain"));
+            assert!(((cmp / unc - 1.0) * 100.0 - gain).abs() < 0.04, "{unc} {cmp} {gain}");
+        }
+    }
+    // What the text says. "2.2 %" are points of the link of 3,500 kbit/s.
+    let measured = |payload, name| published.theirs(&format!("measured/{payload}/{name}")).unwrap();
+    let gain = |payload| (measured(payload, "cmp") / measured(payload, "unc") - 1.0) * 100.0;
+    assert!((gain(40) - 11.0).abs() < 0.05 && (gain(120) - 3.4).abs() < 0.05);
+    assert!(((measured(120, "cmp") - measured(120, "unc")) / 35.0 - 2.2).abs() < 0.01);
+    assert_eq!(published.theirs("measured/160/unc"), None);
 }

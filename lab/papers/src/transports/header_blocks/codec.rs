@@ -35,16 +35,6 @@ impl Codec {
         }
     }
 
-    pub(super) const fn what(self) -> &'static str {
-        match self {
-            Self::Http1 => "HTTP/1.1, text",
-            Self::Spdy => "SPDY/3.1, zlib",
-            Self::IotSpdy => "SPDY/3.1, ours",
-            Self::Hpack => "HTTP/2, HPACK",
-            Self::Qpack => "HTTP/3, QPACK",
-        }
-    }
-
     /// Octets of the frame around a block, for requests and for responses. SPDY/3.1, sections 2.6.1 and 2.6.2; RFC 9113, section 4.1;
     /// RFC 9114, section 7.1, for blocks below 64 octets.
     pub(super) const fn frame(self) -> [usize; 2] {

@@ -1,0 +1,194 @@
+//! The form that papers have in common: words in `paper.md`, figures of others in `published.csv`, and what is run and shown
+//! in `plan.toml`. The Rust of a paper measures [`Figures`] by id; all else is here.
+//!
+//! In the texts of a plan `{axis}` is the key of an axis's value, and `{axis.field}` a field of it. Where figures are shown,
+//! `$(id:1)` is one with a decimal: see [`page`].
+
+mod figures;
+mod page;
+mod rows;
+mod vars;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+pub(crate) use figures::{Figures, Published};
+pub(crate) use vars::Vars;
+
+use crate::paper::{About, Error, Findings, Paper, Plan, Progress};
+use crate::sweep::{Cell, Samples, repeat};
+
+/// A paper in this form.
+pub(crate) struct Declared {
+    pub(crate) name: &'static str,
+    /// `paper.md`.
+    pub(crate) words: &'static str,
+    /// `plan.toml`.
+    pub(crate) plan: &'static str,
+    /// `published.csv`, empty if there is none.
+    pub(crate) published: &'static str,
+    pub(crate) is_real_time: bool,
+    pub(crate) measure: fn(&Run<'_>, &mut Figures) -> Result<(), Error>,
+}
+
+/// A paper whose files are in the folder of that name.
+macro_rules! declared {
+    ($name:literal, $folder:literal, $measure:path) => {
+        $crate::form::Declared {
+            published: include_str!(concat!($folder, "/published.csv")),
+            ..$crate::form::declared!($name, $folder, $measure, without published)
+        }
+    };
+    ($name:literal, $folder:literal, $measure:path, without published) => {
+        $crate::form::Declared {
+            name: $name,
+            words: include_str!(concat!($folder, "/paper.md")),
+            plan: include_str!(concat!($folder, "/plan.toml")),
+            published: "",
+            is_real_time: false,
+            measure: $measure,
+        }
+    };
+}
+pub(crate) use declared;
+
+/// What a measurement is told.
+pub(crate) struct Run<'r> {
+    pub(crate) plan: &'r Plan,
+    pub(crate) form: &'r Form,
+    pub(crate) published: &'r Published,
+    pub(crate) progress: Progress<'r>,
+}
+
+impl Run<'_> {
+    /// All runs of the cells that the plan has.
+    pub(crate) fn repeat<S: Send>(
+        &self,
+        run: impl Fn(&Cell, u64, u32) -> Result<S, Error> + Sync,
+    ) -> Result<Samples<S>, Error> {
+        repeat(&self.form.cells(self.plan.quick)?, self.plan, self.progress, run)
+    }
+}
+
+impl Paper for Declared {
+    fn about(&self) -> About {
+        About::read(self.name, self.words)
+    }
+
+    fn is_real_time(&self) -> bool {
+        self.is_real_time
+    }
+
+    fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {
+        let (form, published) = self.read()?;
+        let mut figures = Figures::default();
+        (self.measure)(&Run { plan, form: &form, published: &published, progress }, &mut figures)?;
+        form.findings(figures, &published)
+    }
+}
+
+impl Declared {
+    /// What is written of it.
+    pub(crate) fn read(&self) -> Result<(Form, Published), Error> {
+        Ok((Form::read(self.plan)?, Published::read(self.published)?))
+    }
+}
+
+/// A plan as it is written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Form {
+    /// Values by the name of their axis: keys, tables with a `key`, or tables with `from`, `to` and `step` for whole numbers.
+    axis: BTreeMap<String, Vec<toml::Value>>,
+    cell: Vec<CellForm>,
+    row: Vec<rows::RowForm>,
+    bar: Vec<rows::BarForm>,
+    section: Vec<page::SectionForm>,
+}
+
+/// Cells that are run again and again. Of those with the same id the first one is.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct CellForm {
+    /// Axes, the first one slowest: see [`Form::each`].
+    each: Vec<String>,
+    /// The axes in a quick run, if they are others.
+    quick: Option<Vec<String>>,
+    id: String,
+    /// How often: in a quick run, and otherwise.
+    runs: [u32; 2],
+    /// Weighs a run for the progress, 1 if nothing is said.
+    cost: Option<toml::Value>,
+    /// What else the cell is told.
+    with: BTreeMap<String, toml::Value>,
+}
+
+impl Form {
+    fn read(text: &str) -> Result<Self, Error> {
+        toml::from_str(text).map_err(|error| Error::Form(error.to_string()))
+    }
+
+    /// Rows, tables and plots of what was measured.
+    pub(crate) fn findings(&self, figures: Figures, published: &Published) -> Result<Findings, Error> {
+        let rows = self.rows(&figures, published)?;
+        let ours = self.sections(&rows, &figures, published)?;
+        Ok(Findings { rows, ours, left_out: figures.left_out })
+    }
+
+    /// Every combination of the values of `axes`, in their order, added to `vars`. An axis is written `name`, or `name=a,b`
+    /// with these values of it alone, or `name!a,b` without these; what stands there may have variables itself.
+    pub(crate) fn each(&self, vars: &Vars, axes: &[String]) -> Result<Vec<Vars>, Error> {
+        let Some((first, others)) = axes.split_first() else { return Ok(vec![vars.clone()]) };
+        let (name, keep): (_, Box<dyn Fn(&str) -> bool>) = match first.split_once(['=', '!']) {
+            None => (first.as_str(), Box::new(|_| true)),
+            Some((name, keys)) => {
+                let keys = vars.expand(keys)?;
+                let wanted = first.as_bytes().get(name.len()) == Some(&b'=');
+                (name, Box::new(move |key: &str| keys.split(',').any(|of| of == key) == wanted))
+            }
+        };
+        let values = self.axis.get(name).ok_or_else(|| Error::Form(format!("there is no axis {name}")))?;
+        let values = values.iter().flat_map(|value| {
+            let number = |field| value.get(field).and_then(toml::Value::as_integer);
+            match (number("from"), number("to"), number("step")) {
+                (Some(from), Some(to), Some(step)) => {
+                    (from..=to).step_by(step.unsigned_abs() as usize).map(toml::Value::Integer).collect()
+                }
+                _ => vec![value.clone()],
+            }
+        });
+        let mut all = Vec::new();
+        for value in &values.collect::<Vec<_>>() {
+            let bound = vars.with(name, value);
+            if keep(bound.text(name)?) {
+                all.extend(self.each(&bound, others)?);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Every combination of these axes.
+    pub(crate) fn all(&self, axes: &[&str]) -> Result<Vec<Vars>, Error> {
+        self.each(&Vars::default(), &axes.iter().map(|axis| (*axis).to_owned()).collect::<Vec<_>>())
+    }
+
+    pub(crate) fn cells(&self, quick: bool) -> Result<Vec<Cell>, Error> {
+        let (mut cells, mut ids) = (Vec::new(), BTreeSet::new());
+        for form in &self.cell {
+            let each = form.quick.as_ref().filter(|_| quick).unwrap_or(&form.each);
+            for vars in self.each(&Vars::default(), each)? {
+                let vars = form.with.iter().fold(vars, |vars, (name, value)| vars.with(name, value));
+                let runs = form.runs[usize::from(!quick)];
+                let vars = form.cost.iter().fold(vars, |vars, cost| vars.with("cost", cost));
+                let cost = vars.opt("cost").map_or(Ok("1".to_owned()), |cost| vars.expand(cost))?;
+                let cost = cost.parse().map_err(|_| Error::Form(format!("no cost: {cost}")))?;
+                let id = vars.expand(&form.id)?;
+                if ids.insert(id.clone()) {
+                    cells.push(Cell { id, runs, cost, vars });
+                }
+            }
+        }
+        Ok(cells)
+    }
+}

@@ -1,0 +1,123 @@
+//! Figures by their ids: those that are measured, and those that others have published.
+
+use std::collections::BTreeMap;
+
+use crate::paper::Error;
+use crate::row::Bar;
+
+/// A figure that was measured.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Figure {
+    pub(crate) value: Option<f64>,
+    /// Half of its interval of 95 %.
+    pub(crate) half: Option<f64>,
+    /// Its bar, where that follows from what was measured.
+    pub(crate) bar: Option<Bar>,
+    /// Figures of others that were measured beside it.
+    pub(crate) peers: BTreeMap<String, f64>,
+    /// Theirs, where that follows from what was measured.
+    pub(crate) theirs: Option<f64>,
+    /// Words that a plan has as `{note}`.
+    pub(crate) note: String,
+    /// How it is shown, where that is not its value.
+    pub(crate) text: Option<String>,
+}
+
+impl Figure {
+    pub(crate) fn peer(&mut self, name: &str, value: impl Into<Option<f64>>) -> &mut Self {
+        if let Some(value) = value.into() {
+            self.peers.insert(name.to_owned(), value);
+        }
+        self
+    }
+}
+
+/// All that was measured. Those that no row of the plan is about are shown at most.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Figures {
+    by_id: BTreeMap<String, Figure>,
+    /// What was not measured, and why.
+    pub(crate) left_out: Vec<String>,
+}
+
+impl Figures {
+    /// Takes a figure, `None` if it could not be measured.
+    pub(crate) fn put(&mut self, id: impl Into<String>, value: impl Into<Option<f64>>) -> &mut Figure {
+        let figure = self.by_id.entry(id.into()).or_default();
+        figure.value = value.into();
+        figure
+    }
+
+    /// Takes what is no number.
+    pub(crate) fn put_text(&mut self, id: impl Into<String>, text: impl Into<String>) {
+        self.put(id, None).text = Some(text.into());
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<&Figure> {
+        self.by_id.get(id)
+    }
+
+    pub(crate) fn value(&self, id: &str) -> Option<f64> {
+        self.get(id)?.value
+    }
+}
+
+/// What a line of `published.csv` says: `id,theirs,min,max,PEER…,where`. A field may be empty.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PublishedFigure {
+    pub(crate) theirs: Option<f64>,
+    /// The bar that we hold ourselves to.
+    pub(crate) bar: Option<Bar>,
+    pub(crate) peers: BTreeMap<String, f64>,
+    /// It is shown with an asterisk, which ends the words of `where`.
+    pub(crate) is_marked: bool,
+}
+
+/// Figures of others by the ids of ours.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Published(BTreeMap<String, PublishedFigure>);
+
+impl Published {
+    pub(crate) fn read(text: &str) -> Result<Self, Error> {
+        let mut lines = text.lines();
+        let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+        let mut published = Self::default();
+        for line in lines {
+            // The last column is words, and may have commas.
+            let mut fields = line.splitn(names.len(), ',');
+            let id = fields.next().unwrap_or_default();
+            let (mut figure, mut bar) = (PublishedFigure::default(), Bar::default());
+            for (name, field) in names.iter().skip(1).zip(fields).filter(|(_, field)| !field.is_empty()) {
+                if *name == "where" {
+                    figure.is_marked = field.ends_with('*');
+                    continue;
+                }
+                let value = field.parse().map_err(|_| Error::Form(format!("{id} cannot be {field}")))?;
+                match *name {
+                    "theirs" => figure.theirs = Some(value),
+                    "min" => bar.min = Some(value),
+                    "max" => bar.max = Some(value),
+                    peer => {
+                        figure.peers.insert(peer.to_owned(), value);
+                    }
+                }
+            }
+            figure.bar = Some(bar).filter(|bar| *bar != Bar::default());
+            published.0.insert(id.to_owned(), figure);
+        }
+        Ok(published)
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<&PublishedFigure> {
+        self.0.get(id)
+    }
+
+    pub(crate) fn theirs(&self, id: &str) -> Option<f64> {
+        self.get(id)?.theirs
+    }
+
+    /// All of them, by id.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &PublishedFigure)> {
+        self.0.iter().map(|(id, figure)| (id.as_str(), figure))
+    }
+}
