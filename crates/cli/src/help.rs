@@ -11,7 +11,7 @@ pub fn named_in_short_help(command: clap::Command, path: &str) -> clap::Command 
     });
     if command.has_subcommands() {
         let line =
-            format!("`{path} COMMAND -h` is a summary of a command, `{path} COMMAND --help` its manual.");
+            format!("A command in short: {path} COMMAND -h; in full: {path} COMMAND --help");
         command.after_help(line)
     } else {
         command.after_help(format!("More options, details, exit status: {path} --help"))

@@ -1,7 +1,7 @@
 //! `thinair manual`: man pages and completions of shells, from the definitions of the arguments.
 //!
 //! `--help` prints the same definitions. A package holds what this writes, and who has installed with cargo can have
-//! it, too. [`page`] renders one man page.
+//! it, too. `page.rs` renders one man page.
 
 mod page;
 
