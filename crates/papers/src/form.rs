@@ -178,13 +178,17 @@ impl Form {
         for form in &self.cell {
             let each = form.quick.as_ref().filter(|_| quick).unwrap_or(&form.each);
             for vars in self.each(&Vars::default(), each)? {
-                let vars = form.with.iter().fold(vars, |vars, (name, value)| vars.with(name, value));
+                let mut vars = vars;
+                for (name, value) in &form.with {
+                    let text = vars.with(name, value).text(name)?.to_owned();
+                    vars = vars.with(name, &vars.expand(&text)?.into());
+                }
                 let runs = form.runs[usize::from(!quick)];
                 let vars = form.cost.iter().fold(vars, |vars, cost| vars.with("cost", cost));
                 let cost = vars.opt("cost").map_or(Ok("1".to_owned()), |cost| vars.expand(cost))?;
                 let cost = cost.parse().map_err(|_| Error::Form(format!("no cost: {cost}")))?;
                 let id = vars.expand(&form.id)?;
-                if ids.insert(id.clone()) {
+                if runs > 0 && ids.insert(id.clone()) {
                     cells.push(Cell { id, runs, cost, vars });
                 }
             }

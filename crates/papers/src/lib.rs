@@ -49,16 +49,16 @@ pub use row::{Bar, Outcome, Row, SCHEMA, outcome};
 /// Every paper, in the order of their names.
 pub const PAPERS: &[&dyn Paper] = &[
     &coap_delay::PAPER,
-    &coap_energy::CoapEnergy,
+    &coap_energy::PAPER,
     &coap_latency::PAPER,
     &coap_lossy::PAPER,
     &coap_many::PAPER,
     &coap_robustness::PAPER,
     &coap_sizes::PAPER,
-    &coap_tunnel_rtt::CoapTunnelRtt,
+    &coap_tunnel_rtt::PAPER,
     &full_link::PAPER,
     &ntn_voice::PAPER,
     &transports::PAPER,
-    &tssa::Tssa,
+    &tssa::PAPER,
     &ule_throughput::PAPER,
 ];
