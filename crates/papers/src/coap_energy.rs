@@ -10,7 +10,7 @@ use thinair_link::energy::{self, Energy, Radio, Spent};
 use exchange::{Course, EXCHANGES, Exchange, Scheme};
 use radios::{RADIOS, Versus};
 
-use crate::form::{Declared, Figures, Run, declared};
+use crate::form::{Declared, Figures, Named, Run, declared};
 use crate::paper::Error;
 use crate::row::Bar;
 use crate::sweep::sweep;
@@ -19,7 +19,7 @@ use crate::traffic::Version;
 pub(crate) const PAPER: Declared = declared!("coap-energy", "coap_energy", measure);
 
 /// Totals by the names that they have in ids.
-const TOTALS: [(&str, fn(&Spent) -> Energy); 4] = [
+const TOTALS: [Named<Spent, Energy>; 4] = [
     ("airtime", Spent::airtime),
     ("overhearing", Spent::with_overhearing),
     ("idle", Spent::with_idle),

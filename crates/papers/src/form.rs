@@ -53,6 +53,12 @@ macro_rules! declared {
 }
 pub(crate) use declared;
 
+/// A figure of a run, with the name that it has in ids.
+pub(crate) type Named<S, F = Option<f64>> = (&'static str, fn(&S) -> F);
+
+/// A look at keys of an axis.
+type Keep = Box<dyn Fn(&str) -> bool>;
+
 /// What a measurement is told.
 pub(crate) struct Run<'r> {
     pub(crate) plan: &'r Plan,
@@ -140,7 +146,7 @@ impl Form {
     /// with these values of it alone, or `name!a,b` without these; what stands there may have variables itself.
     pub(crate) fn each(&self, vars: &Vars, axes: &[String]) -> Result<Vec<Vars>, Error> {
         let Some((first, others)) = axes.split_first() else { return Ok(vec![vars.clone()]) };
-        let (name, keep): (_, Box<dyn Fn(&str) -> bool>) = match first.split_once(['=', '!']) {
+        let (name, keep): (_, Keep) = match first.split_once(['=', '!']) {
             None => (first.as_str(), Box::new(|_| true)),
             Some((name, keys)) => {
                 let keys = vars.expand(keys)?;

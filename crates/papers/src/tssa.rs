@@ -7,7 +7,7 @@ use thinair_lab::Summary;
 
 use cell::{Sample, Setting};
 
-use crate::form::{Declared, Figures, Run, declared};
+use crate::form::{Declared, Figures, Named, Run, declared};
 use crate::paper::Error;
 use crate::row::Bar;
 use crate::sweep::Samples;
@@ -18,7 +18,7 @@ pub(crate) const PAPER: Declared = declared!("tssa", "tssa", measure);
 const SIZES: [u16; 8] = [64, 106, 170, 276, 382, 512, 700, 1_024];
 
 /// Figures of a run, by the names that they have in ids.
-const FIGURES: [(&str, fn(&Sample) -> f64); 7] = [
+const FIGURES: [Named<Sample, f64>; 7] = [
     ("energy", |sample| sample.energy),
     ("duration", |sample| sample.duration),
     ("size", |sample| sample.mean_size),

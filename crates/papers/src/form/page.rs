@@ -68,7 +68,7 @@ struct ColumnForm {
     /// The column is there for each combination of these.
     across: Vec<String>,
     /// Columns that are there together for each.
-    column: Vec<ColumnForm>,
+    column: Vec<Self>,
     /// It is there only if a cell of it is not empty.
     optional: bool,
 }
