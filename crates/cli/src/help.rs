@@ -10,8 +10,7 @@ pub fn named_in_short_help(command: clap::Command, path: &str) -> clap::Command 
         named_in_short_help(sub, &path)
     });
     if command.has_subcommands() {
-        let line =
-            format!("A command in short: {path} COMMAND -h; in full: {path} COMMAND --help");
+        let line = format!("A command in short: {path} COMMAND -h; in full: {path} COMMAND --help");
         command.after_help(line)
     } else {
         command.after_help(format!("More options, details, exit status: {path} --help"))

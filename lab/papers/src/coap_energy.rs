@@ -1,144 +1,136 @@
 //! `coap-energy`: what an exchange of CoAP costs a device in energy, and whether compression pays, on four kinds of
 //! radios.
 
+mod again;
 mod exchange;
-mod published;
 mod radios;
-mod show;
 
-use thinair_link::energy::{Energy, Radio, Spent};
+use thinair_link::energy::{self, Energy, Radio, Spent};
 
-use exchange::{Course, EXCHANGES, Scheme};
+use exchange::{Course, EXCHANGES, Exchange, Scheme};
 use radios::{RADIOS, Versus};
 
-use crate::paper::{About, Error, Findings, Paper, Plan, Progress};
-use crate::row::{Bar, Row};
+use crate::form::{Declared, Figures, Named, Run, declared};
+use crate::paper::Error;
+use crate::row::Bar;
 use crate::sweep::sweep;
 use crate::traffic::Version;
 
-/// The evaluation.
-#[derive(Debug)]
-pub(crate) struct CoapEnergy;
+pub(crate) const PAPER: Declared = declared!("coap-energy", "coap_energy", measure);
 
-impl Paper for CoapEnergy {
-    fn about(&self) -> About {
-        About::read("coap-energy", include_str!("coap_energy/paper.md"))
-    }
+/// Totals by the names that they have in ids.
+const TOTALS: [Named<Spent, Energy>; 4] = [
+    ("airtime", Spent::airtime),
+    ("overhearing", Spent::with_overhearing),
+    ("idle", Spent::with_idle),
+    ("cpu", |spent| spent.cpu),
+];
 
-    fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {
-        let jobs: Vec<_> = Version::ALL
-            .into_iter()
-            .flat_map(|version| Scheme::ALL.map(|scheme| (version, scheme)))
-            .collect();
-        let courses = sweep(
-            &jobs,
-            plan.threads,
-            progress,
-            |_| EXCHANGES as u64,
-            |&(version, scheme)| Course::measure(version, scheme, plan.seed),
-        )?;
-        let published = published::rows();
-        let ours = show::sections(&published, &courses);
-        let mut rows = published;
-        for version in Version::ALL {
-            let courses: Vec<_> =
-                courses.iter().filter(|course| course.version == version).cloned().collect();
-            rows.extend(RADIOS.iter().flat_map(|radio| totals(radio, &courses)));
-            rows.extend(RADIOS.iter().flat_map(|radio| verdicts(radio, &courses)));
+/// Exchanges that are plotted of a course.
+const PLOTTED: usize = 40;
+
+fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+    let plan = run.plan;
+    let jobs: Vec<_> =
+        Version::ALL.into_iter().flat_map(|version| Scheme::ALL.map(|scheme| (version, scheme))).collect();
+    let courses = sweep(
+        &jobs,
+        plan.threads,
+        run.progress,
+        |_| EXCHANGES as u64,
+        |&(version, scheme)| Course::measure(version, scheme, plan.seed),
+    )?;
+    again::put(figures);
+    for version in Version::ALL {
+        let courses: Vec<_> = courses.iter().filter(|course| course.version == version).cloned().collect();
+        for radio in &RADIOS {
+            totals(radio, &courses, figures);
+            verdicts(radio, &courses, figures);
         }
-        rows.push(
-            Row::new(
-                "round-trip/not-exact",
-                "packets that did not come back as they were",
-                "packets",
-                courses.iter().map(|course| course.not_exact).sum::<u64>() as f64,
-            )
-            .at_most(0.0),
-        );
-        Ok(Findings { rows, ours, left_out: Vec::new() })
+        if version == Version::V6 {
+            curves(&courses, figures);
+        }
     }
+    let not_exact = courses.iter().map(|course| course.not_exact).sum::<u64>();
+    figures.put("round-trip/not-exact", not_exact as f64);
+    for radio in RADIOS {
+        let powers = [radio.transmit, radio.receive, radio.idle, radio.sleep];
+        for (state, power) in ["sends", "receives", "waits", "sleeps"].into_iter().zip(powers) {
+            figures.put(format!("power/{}/{state}", radio.name), power.as_nanowatts() as f64 / 1e6);
+        }
+        let sources: Vec<_> = radio.sources.iter().map(|source| source.from).collect();
+        figures.put_text(format!("power/{}/source", radio.name), sources.join("; "));
+        figures.put_text(format!("power/{}/title", radio.name), radio.title);
+    }
+    Ok(())
 }
 
-/// The three totals of each scheme.
-fn totals(radio: &Radio, courses: &[Course]) -> Vec<Row> {
-    type Total = fn(&Spent) -> Energy;
-    const TOTALS: [(&str, &str, Total); 3] = [
-        ("airtime", "airtime and CPU", Spent::airtime),
-        ("overhearing", "and overhearing", Spent::with_overhearing),
-        ("idle", "and overhearing and waiting", Spent::with_idle),
-    ];
-    let rows = courses.iter().flat_map(|course| {
-        TOTALS.map(|(id, what, total)| {
-            let scheme = course.scheme.name();
-            Row::new(
-                format!("{}/{}/{scheme}/{id}", radio.name, course.version.name()),
-                format!("an exchange, {scheme}, over {}: {what}", radio.title),
-                "uJ",
-                1e6 * radios::mean(radio, course.settled(), total),
-            )
-        })
-    });
-    rows.collect()
+/// The totals of each scheme.
+fn totals(radio: &Radio, courses: &[Course], figures: &mut Figures) {
+    let plain =
+        radios::of(courses, Scheme::Plain).map(|plain| radios::mean(radio, plain.settled(), Spent::airtime));
+    for course in courses {
+        let settled = course.settled();
+        let id = format!("{}/{}/{}", radio.name, course.version.name(), course.scheme.name());
+        for (name, total) in TOTALS {
+            figures.put(format!("{id}/{name}"), 1e6 * radios::mean(radio, settled, total));
+        }
+        let octets = settled.iter().map(Exchange::octets).sum::<usize>() as f64;
+        figures.put(format!("{id}/octets"), octets / settled.len() as f64);
+        let airtime = radios::mean(radio, settled, Spent::airtime);
+        figures.put(format!("{id}/of-plain"), plain.map(|plain| airtime / plain));
+    }
 }
 
 /// Whether our profile pays.
-fn verdicts(radio: &Radio, courses: &[Course]) -> Vec<Row> {
+fn verdicts(radio: &Radio, courses: &[Course], figures: &mut Figures) {
     let (Some(plain), Some(compressed)) =
         (radios::of(courses, Scheme::Plain), radios::of(courses, Scheme::Coap))
     else {
-        return Vec::new();
+        return;
     };
     let versus = Versus { radio: *radio, plain, compressed };
-    let row = |id: &str, what: &str, unit, ours: Option<f64>| {
-        Row::new(
-            format!("{}/{}/{id}", radio.name, compressed.version.name()),
-            format!("{what}, over {}", radio.title),
-            unit,
-            ours,
-        )
+    let id = |name: &str| format!("{}/{}/{name}", radio.name, compressed.version.name());
+    figures.put(id("octets-saved"), versus.octets_saved());
+    // Slower radios than the paper's are what compression is for.
+    let bar = (*radio != RADIOS[0]).then_some(Bar { min: Some(0.0), max: None });
+    figures.put(id("saving"), 100.0 * versus.saving()).bar = bar;
+    figures.put(id("break-even-loss"), 100.0 * versus.break_even_loss());
+    let rate = versus.break_even_rate();
+    figures.put(id("break-even-ber"), rate);
+    if let Some(rate) = rate {
+        figures.put_text(format!("shown/{}", id("break-even-ber")), format!("{rate:.1e}"));
+    }
+    figures.put(id("break-even-cpu"), versus.break_even_cpu());
+    figures.put(id("pays-after"), versus.pays_after().map(|exchanges| exchanges as f64));
+}
+
+/// The start of a conversation, and bit errors.
+fn curves(courses: &[Course], figures: &mut Figures) {
+    for course in courses {
+        let mut sum = 0.0;
+        let exchanges = course.exchanges.iter().take(PLOTTED).enumerate();
+        let points = exchanges.map(|(number, exchange)| {
+            sum += 1e6 * radios::spent(&energy::CC2538, exchange).airtime().as_joules();
+            let x = (number + 1) as f64;
+            (x, sum / x)
+        });
+        let points = points.collect();
+        figures.put_curve(format!("start/{}", course.scheme.name()), points);
+    }
+    let (Some(plain), Some(compressed)) =
+        (radios::of(courses, Scheme::Plain), radios::of(courses, Scheme::Coap))
+    else {
+        return;
     };
-    let is_of_paper = *radio == RADIOS[0];
-    let saving = row(
-        "saving",
-        "energy that profile coap saves of an exchange, by airtime and CPU",
-        "%",
-        Some(100.0 * versus.saving()),
-    );
-    vec![
-        row(
-            "octets-saved",
-            "octets that profile coap saves of an exchange",
-            "octets",
-            Some(versus.octets_saved()),
-        ),
-        // Slower radios are what compression is for.
-        if is_of_paper { saving } else { saving.within(Bar { min: Some(0.0), max: None }) },
-        row(
-            "break-even-loss",
-            "exchanges that must be spared a repetition for profile coap to pay",
-            "%",
-            Some(100.0 * versus.break_even_loss()),
-        )
-        .theirs(is_of_paper.then_some(2.5)),
-        row(
-            "break-even-ber",
-            "bit error rate from which profile coap pays, where it does not without errors",
-            "",
-            versus.break_even_rate(),
-        ),
-        row(
-            "break-even-cpu",
-            "energy of an instruction at which the saving of profile coap is gone",
-            "nJ",
-            versus.break_even_cpu(),
-        ),
-        row(
-            "pays-after",
-            "exchanges after which profile coap has cost less in all",
-            "exchanges",
-            versus.pays_after().map(|exchanges| exchanges as f64),
-        ),
-    ]
+    for radio in [energy::CC2538, energy::WIFI] {
+        let versus = Versus { radio, plain, compressed };
+        for (i, scheme) in [Scheme::Plain, Scheme::Coap].into_iter().enumerate() {
+            let rates = (0..=14).map(|step| 10_f64.powf(-6.0 + f64::from(step) / 4.0));
+            let points = rates.map(|rate| (rate, 1e6 * versus.with_errors(rate)[i]));
+            figures.put_curve(format!("errors/{}/{}", radio.name, scheme.name()), points.collect());
+        }
+    }
 }
 
 #[cfg(test)]
@@ -151,9 +143,11 @@ mod tests {
     use thinair_wire::time::Instant;
 
     use super::*;
+    use crate::paper::{Findings, Paper, Plan};
+    use crate::row::Row;
 
     fn found(seed: u64, threads: usize) -> Findings {
-        CoapEnergy.run(&Plan { seed, threads, ..Plan::default() }, &|_, _| ()).unwrap()
+        PAPER.run(&Plan { seed, threads, ..Plan::default() }, &|_, _| ()).unwrap()
     }
 
     fn figure(found: &Findings, id: &str) -> f64 {

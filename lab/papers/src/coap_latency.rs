@@ -15,7 +15,7 @@ use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
 use thinair_wire::time::Instant;
 
 use crate::compressed::channel;
-use crate::form::{Declared, Figures, Run, Vars, declared};
+use crate::form::{Declared, Figures, Named, Run, Vars, declared};
 use crate::paper::Error;
 use crate::row::Bar;
 use crate::sweep::Samples;
@@ -23,7 +23,7 @@ use crate::sweep::Samples;
 pub(crate) const PAPER: Declared = declared!("coap-latency", "coap_latency", measure);
 
 /// What is measured of a run, by the names that it has in ids.
-const METRICS: [(&str, fn(&Sample) -> Option<f64>); 7] = [
+const METRICS: [Named<Sample>; 7] = [
     ("fct", |sample| sample.fct_ms),
     ("crtt", |sample| sample.crtt_ms),
     ("rtr", |sample| sample.rtr_percent),

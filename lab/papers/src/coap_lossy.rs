@@ -8,7 +8,7 @@ use thinair_lab::Summary;
 
 use cell::Sample;
 
-use crate::form::{Declared, Figures, Run, declared};
+use crate::form::{Declared, Figures, Named, Run, declared};
 use crate::paper::Error;
 use crate::row::Bar;
 
@@ -20,7 +20,7 @@ const TWENTY: usize = 20;
 const FEW: usize = 250;
 
 /// Figures of runs, by the names that they have in ids.
-const FIGURES: [(&str, fn(&Sample) -> Option<f64>); 8] = [
+const FIGURES: [Named<Sample>; 8] = [
     ("rtt", Sample::rtt),
     ("give-ups", Sample::give_ups),
     ("octets", Sample::octets),

@@ -6,14 +6,14 @@ use thinair_lab::Summary;
 
 use cell::Sample;
 
-use crate::form::{Declared, Figures, Run, declared};
+use crate::form::{Declared, Figures, Named, Run, declared};
 use crate::paper::Error;
 use crate::row::Bar;
 
 pub(crate) const PAPER: Declared = declared!("coap-many", "coap_many", measure, without published);
 
 /// Figures of a run, by the names that they have in ids.
-const FIGURES: [(&str, fn(&Sample) -> Option<f64>); 13] = [
+const FIGURES: [Named<Sample>; 13] = [
     ("delivered", |sample| Some(100.0 * sample.delivered())),
     ("collisions", |sample| Some(100.0 * sample.collisions)),
     ("waited", |sample| Some(1e3 * sample.waited)),

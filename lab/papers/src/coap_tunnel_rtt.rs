@@ -2,21 +2,27 @@
 
 mod cell;
 mod exchange;
-mod published;
 #[cfg(target_os = "linux")]
 mod real;
-mod rows;
-mod show;
 mod summary;
 
 use cell::{Cell, Place, Version, Way};
 use summary::Summary;
+use thinair_rohc::ProfileId;
 
-use crate::paper::{About, Error, Findings, Paper, Plan, Progress};
+use crate::form::{Declared, Figures, Run, declared};
+use crate::paper::{Error, Plan, Progress};
+use crate::row::Bar;
 
-/// The evaluation.
-#[derive(Debug)]
-pub(crate) struct CoapTunnelRtt;
+pub(crate) const PAPER: Declared =
+    Declared { is_real_time: true, ..declared!("coap-tunnel-rtt", "coap_tunnel_rtt", measure) };
+
+/// Round trips in a cell of the paper.
+const COUNT: f64 = 20.0;
+
+/// How many standard deviations lie between the least and the largest of 20 normal values, on average: the control
+/// charts' d2.
+const RANGE: f64 = 3.735;
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
@@ -63,44 +69,130 @@ struct Carried {
     is_by_profile: bool,
 }
 
-impl Measured {
-    fn of(&self, way: Way, version: Version) -> Option<&Told> {
-        self.cells.iter().find(|told| told.cell == Cell { way, version })
-    }
+/// A mean of requests and one of responses.
+type Octets = fn(&Carried) -> [f64; 2];
 
-    fn times(&self, way: Way, version: Version) -> Option<Summary> {
-        self.of(way, version)?.times
-    }
+/// Half the 95 % interval of a mean of the paper's, as far as the range tells: it gives no deviation.
+fn margin(min: f64, max: f64) -> f64 {
+    // Student's t for 20 values.
+    2.093 * (max - min) / RANGE / COUNT.sqrt()
 }
 
-impl Paper for CoapTunnelRtt {
-    fn about(&self) -> About {
-        About::read("coap-tunnel-rtt", include_str!("coap_tunnel_rtt/paper.md"))
+impl Measured {
+    fn times(&self, way: &str, version: Version) -> Option<Summary> {
+        let is_it = |told: &&Told| (told.cell.way.name(), told.cell.version) == (way, version);
+        self.cells.iter().find(is_it)?.times
     }
 
-    fn is_real_time(&self) -> bool {
-        true
+    /// A mean of the paper's and half its interval. It has no other place than one that is like the link.
+    fn theirs(&self, run: &Run<'_>, way: &str, version: Version) -> Option<(f64, f64)> {
+        let of = |name| {
+            let id = format!("{way}/{}/{}/{name}", version.name(), self.place.name());
+            run.published.theirs(&id)
+        };
+        Some((of("mean")?, margin(of("min")?, of("max")?)))
     }
 
-    fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {
-        let scale = if plan.quick { QUICK } else { FULL };
-        match measure(plan, scale, progress)? {
-            Ok(measured) => Ok(findings(&measured)),
-            Err(missing) => {
-                let left_out = format!("Left out: all rows, as {missing}.");
-                Ok(Findings { left_out: vec![left_out], ..Findings::default() })
+    fn put(&self, run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+        let place = self.place.name();
+        for told in &self.cells {
+            self.put_cell(run, told, figures);
+        }
+        figures.put(format!("stolen/{place}"), self.stolen * 100.0);
+        if let Some(late) = self.late {
+            figures.put(format!("late/{place}"), late);
+        }
+        // What the paper concludes: differences of two ways.
+        for vars in run.form.all(&["conclusion", "version"])? {
+            let version = if vars.text("version")? == Version::V4.name() { Version::V4 } else { Version::V6 };
+            let [of, to] = [vars.text("conclusion.of")?, vars.text("conclusion.to")?];
+            let ours = self.times(of, version).zip(self.times(to, version));
+            let theirs = self.theirs(run, of, version).zip(self.theirs(run, to, version));
+            let theirs = theirs.map(|(of, to)| (of.0 - to.0, of.1.hypot(to.1)));
+            let id = vars.expand("difference/{conclusion}/{version}")? + "/" + place;
+            put_difference(figures, &id, ours.map(|(of, to)| of.minus(&to)), theirs);
+            put_difference(figures, &format!("theirs/{id}"), theirs, None);
+            put_difference(figures, &format!("{id}/median"), ours.map(|(of, to)| of.median_minus(&to)), None);
+        }
+        Ok(())
+    }
+
+    fn put_cell(&self, run: &Run<'_>, told: &Told, figures: &mut Figures) {
+        let Cell { way, version } = told.cell;
+        let id = format!("{}/{}/{}", way.name(), version.name(), self.place.name());
+        let time = |of: fn(&Summary) -> f64| told.times.as_ref().map(of);
+        figures.put(format!("{id}/mean"), time(|times| times.mean)).half = time(|times| times.margin);
+        let theirs = self.theirs(run, way.name(), version).map(|(_, margin)| margin);
+        figures.put(format!("{id}/ci95"), time(|times| times.margin)).theirs = theirs;
+        let median = figures.put(format!("{id}/median"), time(|times| times.median));
+        median.half = time(|times| times.median_margin);
+        figures.put(format!("{id}/min"), time(|times| times.min));
+        figures.put(format!("{id}/max"), time(|times| times.max));
+        figures.put(format!("{id}/count"), time(|times| times.count as f64));
+        figures.put(format!("{id}/lost"), told.lost as f64);
+        // Milliseconds by which the median is above that of another way.
+        let above = |other: &str| Some(told.times?.median - self.times(other, version)?.median);
+        if way.profile().is_some() && self.place == Place::Veth {
+            // Each tunnel adds half of it to what a plain forwarder takes.
+            figures.put(format!("{id}/added"), above(Way::Forwarder.name()).map(|added| added / 2.0));
+        }
+        if matches!(way, Way::Tunnel(profile) if profile != ProfileId::Uncompressed) {
+            figures.put(format!("{id}/apart"), above(ProfileId::Uncompressed.name()));
+        }
+        let octets: [(&str, Octets); 3] = [
+            ("inside", |carried| carried.inside),
+            ("rohc", |carried| carried.compressed),
+            ("octets", |carried| carried.carrier),
+        ];
+        for (carried, (name, of)) in told.carried.iter().flat_map(|carried| octets.map(|of| (carried, of))) {
+            for (half, ours) in ["get", "rsp"].into_iter().zip(of(carried)) {
+                figures.put(format!("{id}/{name}/{half}"), ours);
             }
         }
     }
 }
 
-fn findings(measured: &[Measured]) -> Findings {
-    Findings { rows: rows::rows(measured), ours: show::sections(measured), left_out: Vec::new() }
+/// Takes a difference and half its interval, and whether it is one.
+fn put_difference(figures: &mut Figures, id: &str, ours: Option<(f64, f64)>, theirs: Option<(f64, f64)>) {
+    let figure = figures.put(id, ours.map(|ours| ours.0));
+    (figure.half, figure.theirs) = (ours.map(|ours| ours.1), theirs.map(|theirs| theirs.0));
+    let interval = figures.put(format!("{id}/ci95"), ours.map(|ours| ours.1));
+    interval.theirs = theirs.map(|theirs| theirs.1);
+    let words = match ours {
+        None => return,
+        Some((difference, margin)) if difference.abs() <= margin => "open",
+        Some((difference, _)) if difference > 0.0 => "more",
+        Some(_) => "less",
+    };
+    figures.put_text(format!("{id}/words"), words);
+}
+
+fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+    let scale = if run.plan.quick { QUICK } else { FULL };
+    match in_real_time(run.plan, scale, run.progress)? {
+        Ok(measured) => put(&measured, run, figures),
+        Err(missing) => {
+            figures.left_out.push(format!("Left out: all rows, as {missing}."));
+            Ok(())
+        }
+    }
+}
+
+fn put(measured: &[Measured], run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+    for at in measured {
+        at.put(run, figures)?;
+    }
+    let cells = || measured.iter().flat_map(|at| &at.cells);
+    let lost: usize = cells().map(|told| told.lost).sum();
+    let others = cells().filter(|told| told.carried.is_some_and(|carried| !carried.is_by_profile)).count();
+    figures.put("lost", lost as f64);
+    figures.put("other-profile", others as f64).bar = Some(Bar { max: Some(0.0), min: None });
+    Ok(())
 }
 
 /// All places; the inner error says what is missing.
 #[cfg(target_os = "linux")]
-fn measure(
+fn in_real_time(
     plan: &Plan,
     scale: Scale,
     progress: Progress<'_>,
@@ -130,7 +222,7 @@ fn measure(
 }
 
 #[cfg(not(target_os = "linux"))]
-fn measure(_: &Plan, _: Scale, _: Progress<'_>) -> Result<Result<Vec<Measured>, String>, Error> {
+fn in_real_time(_: &Plan, _: Scale, _: Progress<'_>) -> Result<Result<Vec<Measured>, String>, Error> {
     Ok(Err("this system has no network namespaces of Linux".to_owned()))
 }
 

@@ -53,6 +53,12 @@ macro_rules! declared {
 }
 pub(crate) use declared;
 
+/// A figure of a run, with the name that it has in ids.
+pub(crate) type Named<S, F = Option<f64>> = (&'static str, fn(&S) -> F);
+
+/// A look at keys of an axis.
+type Keep = Box<dyn Fn(&str) -> bool>;
+
 /// What a measurement is told.
 pub(crate) struct Run<'r> {
     pub(crate) plan: &'r Plan,
@@ -140,7 +146,7 @@ impl Form {
     /// with these values of it alone, or `name!a,b` without these; what stands there may have variables itself.
     pub(crate) fn each(&self, vars: &Vars, axes: &[String]) -> Result<Vec<Vars>, Error> {
         let Some((first, others)) = axes.split_first() else { return Ok(vec![vars.clone()]) };
-        let (name, keep): (_, Box<dyn Fn(&str) -> bool>) = match first.split_once(['=', '!']) {
+        let (name, keep): (_, Keep) = match first.split_once(['=', '!']) {
             None => (first.as_str(), Box::new(|_| true)),
             Some((name, keys)) => {
                 let keys = vars.expand(keys)?;
@@ -178,13 +184,17 @@ impl Form {
         for form in &self.cell {
             let each = form.quick.as_ref().filter(|_| quick).unwrap_or(&form.each);
             for vars in self.each(&Vars::default(), each)? {
-                let vars = form.with.iter().fold(vars, |vars, (name, value)| vars.with(name, value));
+                let mut vars = vars;
+                for (name, value) in &form.with {
+                    let text = vars.with(name, value).text(name)?.to_owned();
+                    vars = vars.with(name, &vars.expand(&text)?.into());
+                }
                 let runs = form.runs[usize::from(!quick)];
                 let vars = form.cost.iter().fold(vars, |vars, cost| vars.with("cost", cost));
                 let cost = vars.opt("cost").map_or(Ok("1".to_owned()), |cost| vars.expand(cost))?;
                 let cost = cost.parse().map_err(|_| Error::Form(format!("no cost: {cost}")))?;
                 let id = vars.expand(&form.id)?;
-                if ids.insert(id.clone()) {
+                if runs > 0 && ids.insert(id.clone()) {
                     cells.push(Cell { id, runs, cost, vars });
                 }
             }

@@ -5,7 +5,8 @@
 //! [`Plan`]: the same plan gives the same figures on any machine, with any number of threads. Times by the clock of the
 //! machine are the exception. Of those, bars hang only on medians of what was measured side by side, in one run.
 //!
-//! A new paper is a folder with a [`Paper`] and a line in [`PAPERS`].
+//! A paper is a folder with its words in `paper.md`, figures of others in `published.csv`, what is run and shown in `plan.toml`, the
+//! Rust that measures figures by their ids, and a line in [`PAPERS`]. One runner and one renderer read them: `form.rs`.
 //!
 //! ```
 //! use thinair_papers::{Plan, by_name, outcome};
@@ -49,16 +50,16 @@ pub use row::{Bar, Outcome, Row, SCHEMA, outcome};
 /// Every paper, in the order of their names.
 pub const PAPERS: &[&dyn Paper] = &[
     &coap_delay::PAPER,
-    &coap_energy::CoapEnergy,
+    &coap_energy::PAPER,
     &coap_latency::PAPER,
     &coap_lossy::PAPER,
     &coap_many::PAPER,
     &coap_robustness::PAPER,
     &coap_sizes::PAPER,
-    &coap_tunnel_rtt::CoapTunnelRtt,
+    &coap_tunnel_rtt::PAPER,
     &full_link::PAPER,
     &ntn_voice::PAPER,
     &transports::PAPER,
-    &tssa::Tssa,
+    &tssa::PAPER,
     &ule_throughput::PAPER,
 ];

@@ -66,42 +66,6 @@ pub(crate) fn repeat<S: Send>(
     Ok(Samples::new(cells.iter().map(of_cell)))
 }
 
-/// A scenario that is run again and again, each time with other luck.
-pub(crate) trait Repeated: Sync {
-    /// What a run gives.
-    type Sample: Send;
-
-    /// How often it is run.
-    fn runs(&self) -> u32;
-
-    /// What a run of it costs, as the progress has it.
-    fn cost(&self) -> u64 {
-        1
-    }
-
-    /// A run: the same `seed` and number give the same sample.
-    fn run(&self, seed: u64, run: u32) -> Result<Self::Sample, Error>;
-}
-
-/// All runs of each of `cells`, by cell and in the order of the runs.
-pub(crate) fn runs<C: Repeated>(
-    cells: &[C],
-    plan: &Plan,
-    progress: Progress<'_>,
-) -> Result<Vec<Vec<C::Sample>>, Error> {
-    let jobs: Vec<(&C, u32)> =
-        cells.iter().flat_map(|cell| (0..cell.runs()).map(move |run| (cell, run))).collect();
-    let results = sweep(
-        &jobs,
-        plan.threads,
-        progress,
-        |(cell, _)| cell.cost(),
-        |(cell, run)| cell.run(plan.seed, *run),
-    )?;
-    let mut results = results.into_iter();
-    Ok(cells.iter().map(|cell| results.by_ref().take(cell.runs() as usize).collect()).collect())
-}
-
 /// Samples by the id of their cell, in the order of the runs.
 #[derive(Debug, Default)]
 pub(crate) struct Samples<S>(BTreeMap<String, Vec<S>>);
@@ -133,11 +97,6 @@ impl<S> Samples<S> {
         let figure = figures.put(format!("{id}/{name}"), summary.as_ref().map(|summary| summary.mean));
         figure.half = summary.and_then(|summary| summary.half);
     }
-
-    /// The mean of it.
-    pub(crate) fn mean(&self, id: &str, of: impl Fn(&S) -> Option<f64>) -> Option<f64> {
-        self.summary(id, of).map(|summary| summary.mean)
-    }
 }
 
 #[cfg(test)]
@@ -161,22 +120,17 @@ mod tests {
         assert_eq!(seen.into_inner(), 4 * 101);
     }
 
-    impl Repeated for u32 {
-        type Sample = (Self, u64, Self);
-
-        fn runs(&self) -> u32 {
-            *self
-        }
-
-        fn run(&self, seed: u64, run: u32) -> Result<Self::Sample, Error> {
-            Ok((*self, seed, run))
-        }
-    }
-
     #[test]
     fn runs_come_by_cell() {
         let plan = Plan { threads: 2, seed: 7, ..Plan::default() };
-        let found = runs(&[2, 0, 3], &plan, &|_, _| ()).unwrap();
-        assert_eq!(found, [vec![(2, 7, 0), (2, 7, 1)], vec![], vec![(3, 7, 0), (3, 7, 1), (3, 7, 2)]]);
+        let cells = [("a", 2), ("b", 0), ("c", 3)].map(|(id, runs)| Cell {
+            id: id.to_owned(),
+            runs,
+            cost: 1,
+            vars: Vars::default(),
+        });
+        let found = repeat(&cells, &plan, &|_, _| (), |cell, seed, run| Ok((cell.runs, seed, run))).unwrap();
+        assert_eq!((found.of("a"), found.of("b")), (&[(2, 7, 0), (2, 7, 1)][..], &[][..]));
+        assert_eq!(found.of("c"), [(3, 7, 0), (3, 7, 1), (3, 7, 2)]);
     }
 }

@@ -2,144 +2,230 @@
 
 mod cell;
 mod model;
-mod rows;
-mod show;
-#[cfg(test)]
-mod tests;
 
 use thinair_lab::Summary;
-use thinair_segment::Measure;
 
-use cell::{
-    BASE, Cell, Control, ELSEWHERE, HIDDEN, NS3, RATES, REAL, Sample, Setting, TURNED, WINDOW4, ambiguities,
-};
+use cell::{Sample, Setting};
 
-use crate::paper::{About, Error, Findings, Paper, Plan, Progress};
-use crate::sweep::{Samples, runs};
+use crate::form::{Declared, Figures, Named, Run, declared};
+use crate::paper::Error;
+use crate::row::Bar;
+use crate::sweep::Samples;
 
-/// The evaluation.
-#[derive(Debug)]
-pub(crate) struct Tssa;
+pub(crate) const PAPER: Declared = declared!("tssa", "tssa", measure);
 
-impl Paper for Tssa {
-    fn about(&self) -> About {
-        About::read("tssa", include_str!("tssa/paper.md"))
-    }
+/// Sizes of which the best is what others are held against.
+const SIZES: [u16; 8] = [64, 106, 170, 276, 382, 512, 700, 1_024];
 
-    fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {
-        let cells = cells(plan.quick)?;
-        let samples = runs(&cells, plan, progress)?;
-        let results = Results(Samples::new(cells.into_iter().map(|cell| cell.id).zip(samples)));
-        let rows = rows::rows(&results, plan.quick);
-        let ours = show::sections(&results, &rows, plan.quick);
-        Ok(Findings { rows, ours, left_out: Vec::new() })
-    }
-}
-
-/// Samples by cell.
-#[derive(Debug)]
-struct Results(Samples<Sample>);
-
-impl Results {
-    fn samples(&self, id: &str) -> &[Sample] {
-        self.0.of(id)
-    }
-
-    /// Of a cell all runs of which have finished.
-    fn summary(&self, id: &str, of: impl Fn(&Sample) -> f64) -> Option<Summary> {
-        let samples = self.samples(id);
-        let finished = samples.iter().all(|sample| sample.is_complete);
-        Summary::of(&samples.iter().filter(|_| finished).map(of).collect::<Vec<_>>())
-    }
-
-    fn mean(&self, id: &str, of: impl Fn(&Sample) -> f64) -> Option<f64> {
-        self.summary(id, of).map(|summary| summary.mean)
-    }
-}
-
-/// Rates of the base set in a run of that size.
-fn rates(quick: bool) -> &'static [f64] {
-    if quick { &[1e-4, 4e-4] } else { &RATES }
-}
-
-/// Rates at which four segments are under way.
-fn rates_of_window_4(quick: bool) -> &'static [f64] {
-    if quick { &[4e-4] } else { &[1e-5, 5e-5, 1e-4, 2e-4, 3e-4, 4e-4] }
-}
-
-/// Rates at which other settings are looked at.
-fn rates_elsewhere(quick: bool) -> &'static [f64] {
-    if quick { &[] } else { &[1e-5, 1e-4, 2e-4, 4e-4] }
-}
-
-/// Outside of the range of figures 6 and 7.
-const OUTSIDE: [f64; 2] = [1e-6, 6e-4];
-
-/// Where something of TSSA is turned.
-const AMBIGUOUS: [f64; 2] = [2e-4, 4e-4];
-
-/// Where DMSS is measured in three ways.
-const DMSS_RATES: [f64; 5] = [1e-5, 5e-5, 1e-4, 2e-4, 4e-4];
-
-/// The three ways, with their windows.
-const DMSS_WAYS: [(&str, Measure, u16); 5] = [
-    ("dmss-frames-20", Measure::Frames, 20),
-    ("dmss", Measure::Frames, 100),
-    ("dmss-frames-500", Measure::Frames, 500),
-    ("dmss-told", Measure::Told, 0),
-    ("dmss-segments", Measure::Segments, 50),
+/// Figures of a run, by the names that they have in ids.
+const FIGURES: [Named<Sample, f64>; 7] = [
+    ("energy", |sample| sample.energy),
+    ("duration", |sample| sample.duration),
+    ("size", |sample| sample.mean_size),
+    ("overhearing", |sample| sample.overhearing),
+    ("idle", |sample| sample.idle),
+    ("mbit", |sample| sample.bits / 1e6),
+    ("frames", |sample| sample.frames),
 ];
 
-/// Rates at which segments go in real frames.
-fn rates_of_real(quick: bool) -> &'static [f64] {
-    if quick { &[1e-4] } else { &[1e-5, 1e-4, 2e-4, 4e-4] }
+fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+    let quick = run.plan.quick;
+    let samples = run.repeat(|cell, seed, number| cell::run(&cell.vars, quick, seed, number))?;
+    let cells = run.form.cells(quick)?;
+    for cell in &cells {
+        put(&cell.id, samples.of(&cell.id), figures);
+        if matches!(cell.vars.text("control")?, "64" | "512" | "1024") {
+            let (setting, mss) = (Setting::read(&cell.vars)?, cell.vars.parse("control")?);
+            let octets = setting.kib * 1_024;
+            let analysis = model::energy(cell.vars.parse("rate")?, mss, octets, setting.hops.into());
+            figures.put(format!("analysis/{}", cell.id), analysis);
+        }
+    }
+    checks(run, figures)?;
+    for vars in cells.iter().map(|cell| &cell.vars) {
+        let at = || vars.expand("{setting}/{rate}");
+        match vars.text("control")? {
+            "adaptive" if vars.has("compared") => {
+                adaptive(&at()?, vars.parse("rate")?, !quick && vars.has("held"), figures);
+                convergence(&at()?, &samples, figures);
+            }
+            "tssa" if at()?.starts_with("base/") => against_dmss(&at()?, !quick && vars.has("held"), figures),
+            control if vars.has("turned") => {
+                let at = at()?;
+                longer_than_dmss(&at, control, figures);
+            }
+            _ => {}
+        }
+    }
+    collisions(run, &samples, figures)?;
+    for id in ["base/2e-4", "stepped"]
+        .into_iter()
+        .flat_map(|of| ["tssa", "dmss", "adaptive"].map(|control| format!("{of}/{control}")))
+    {
+        let Some(sample) = samples.of(&id).first() else { continue };
+        let last = sample.sizes.last().map(|last| (sample.duration, f64::from(last.size)));
+        let points = sample.sizes.iter().map(|point| (point.at.as_secs_f64(), f64::from(point.size)));
+        figures.put_curve(format!("{id}/sizes"), points.chain(last).collect());
+    }
+    Ok(())
 }
 
-fn cells(quick: bool) -> Result<Vec<Cell>, Error> {
-    let (many, few) = if quick { (2, 1) } else { (30, 10) };
-    let mut cells = Vec::new();
-    let mut all = |setting: &Setting, rates: &[f64], runs: u32| {
-        for rate in rates {
-            for control in Control::all(*rate) {
-                cells.push(Cell::new(setting, *rate, &control, runs)?);
-            }
+/// Takes the means of a cell, if all runs of it have finished.
+fn put(id: &str, samples: &[Sample], figures: &mut Figures) {
+    let is_finished = samples.iter().all(|sample| sample.is_complete);
+    for (name, of) in FIGURES {
+        let values: Vec<f64> = samples.iter().filter(|_| is_finished).map(of).collect();
+        let summary = Summary::of(&values);
+        if !is_finished && matches!(name, "energy" | "duration" | "size") {
+            figures.put_text(format!("{id}/{name}"), "not finished");
         }
-        Ok::<_, Error>(())
+        let figure = figures.put(format!("{id}/{name}"), summary.as_ref().map(|summary| summary.mean));
+        figure.half = summary.and_then(|summary| summary.half);
+    }
+}
+
+/// What must agree before anything else is believed: octets with the analysis, frames with ns-3.
+fn checks(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+    let around = |figure: f64, share: f64| {
+        Some(Bar { min: Some(figure * (1.0 - share)), max: Some(figure * (1.0 + share)) })
     };
-    all(&BASE, rates(quick), many)?;
-    all(&WINDOW4, rates_of_window_4(quick), many)?;
-    for setting in ELSEWHERE {
-        all(&setting, rates_elsewhere(quick), few)?;
-    }
-    for setting in REAL.as_flattened() {
-        all(setting, rates_of_real(quick), few)?;
-    }
-    if !quick {
-        all(&BASE, &OUTSIDE, few)?;
-        for setting in TURNED.into_iter().filter(|setting| *setting != HIDDEN) {
-            all(&setting, &[1e-5, 2e-4], few)?;
-        }
-        for rate in AMBIGUOUS {
-            for (_, control) in ambiguities() {
-                cells.push(Cell::new(&BASE, rate, &control, many)?);
-            }
-        }
-        for rate in DMSS_RATES {
-            for (name, measure, window) in DMSS_WAYS.into_iter().filter(|(name, ..)| *name != "dmss") {
-                cells.push(Cell::new(&BASE, rate, &Control::dmss(name, measure, window, rate), few)?);
-            }
-        }
-        for control in Control::all(1e-5) {
-            cells.push(Cell::stepped(&control, many)?);
+    for mss in ["64", "512", "1024"] {
+        let id = format!("base/0e0/{mss}");
+        let (ours, analysis) =
+            (figures.value(&format!("{id}/energy")), figures.value(&format!("analysis/{id}")));
+        let figure = figures.put(format!("{id}/energy"), ours);
+        // Without collisions the two are the same; longer segments collide with themselves.
+        figure.bar = analysis.filter(|_| mss == "64").and_then(|analysis| around(analysis, 0.001));
+        figure.peer("analysis", analysis);
+        // Energy is with overhearing there.
+        let id = format!("ns3/1e-5/{mss}");
+        let overhearing = figures.value(&format!("{id}/overhearing"));
+        figures.put(format!("{id}/energy"), overhearing);
+        for (name, share) in [("frames", 0.01), ("energy", 0.03)] {
+            let id = format!("{id}/{name}");
+            let theirs = run.published.get(&id).and_then(|figure| figure.peers.get("ns-3").copied());
+            let ours = figures.value(&id);
+            let is_held = mss != "64" || name == "frames";
+            figures.put(id, ours).bar = theirs.filter(|_| is_held).and_then(|theirs| around(theirs, share));
         }
     }
-    if quick {
-        cells = cells.into_iter().map(|cell| cell.of_kib(32)).collect();
+    for vars in run.form.all(&["equation", "control=64,512,1024"])? {
+        let (rate, mss) = (vars.parse("equation")?, vars.parse("control")?);
+        let id = vars.expand("equation/{equation}/{control}")?;
+        figures.put(format!("{id}/fer"), 100.0 * model::frame_error_rate(rate, 127));
+        figures.put(format!("{id}/ser"), 100.0 * model::segment_error_rate(rate, mss));
+        figures.put(format!("{id}/printed"), 100.0 * model::as_printed(rate, mss));
     }
-    // These are about frames and octets, of which a few runs tell all.
-    for size in [64, 512, 1_024] {
-        cells.push(Cell::new(&NS3, 1e-5, &Control::fixed(size), if quick { 1 } else { 10 })?);
-        cells.push(Cell::new(&BASE, 0.0, &Control::fixed(size), 1)?);
+    Ok(())
+}
+
+/// The least mean energy of the eight fixed sizes, and the size.
+fn best(at: &str, figures: &Figures) -> Option<(u16, f64)> {
+    let energies =
+        SIZES.into_iter().filter_map(|size| Some((size, figures.value(&format!("{at}/{size}/energy"))?)));
+    energies.min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// `Adaptive` beside the best fixed size, and beside TSSA.
+fn adaptive(at: &str, rate: f64, is_held: bool, figures: &mut Figures) {
+    let ours = figures.value(&format!("{at}/adaptive/energy"));
+    let tssa = figures.value(&format!("{at}/tssa/energy"));
+    let best = best(at, figures);
+    figures.put(format!("{at}/best"), best.map(|(size, _)| f64::from(size)));
+    let most = if rate <= 2e-4 { 3.0 } else { 6.0 };
+    for (name, other, most) in [("best", best.map(|(_, energy)| energy), most), ("tssa", tssa, 0.0)] {
+        let above = ours.zip(other).map(|(ours, other)| 100.0 * (ours / other - 1.0));
+        let id = format!("{at}/adaptive/above-{name}");
+        if above.is_none() {
+            figures.put_text(id.clone(), "not finished");
+        }
+        figures.put(id, above).bar = is_held.then_some(Bar { max: Some(most), min: None });
     }
-    Ok(cells)
+}
+
+/// Figures 6 and 7.
+fn against_dmss(at: &str, is_held: bool, figures: &mut Figures) {
+    let of = |control: &str| {
+        let figure = figures.get(&format!("{at}/{control}/energy"))?;
+        Some((figure.value?, figure.half))
+    };
+    // The upper end of what the difference may be, at 95 %.
+    let upper =
+        of("tssa").zip(of("dmss")).and_then(|(tssa, dmss)| Some(tssa.0 - dmss.0 + tssa.1?.hypot(dmss.1?)));
+    let bar = |most| is_held.then_some(Bar { max: Some(most), min: None });
+    if upper.is_none() {
+        figures.put_text(format!("{at}/tssa/energy-above-dmss"), "not finished");
+    }
+    figures.put(format!("{at}/tssa/energy-above-dmss"), upper).bar = bar(0.0);
+    longer_than_dmss(at, "tssa", figures);
+    let id = format!("{at}/tssa/duration-above-dmss");
+    let longer = figures.get(&id).cloned().unwrap_or_default();
+    figures.put(format!("{id}-half"), longer.half);
+    figures.put(id, longer.value).bar = bar(-10.0);
+}
+
+/// How much longer a transfer takes than with DMSS, in percent: the mean, and half of its interval of 95 %.
+fn longer_than_dmss(at: &str, control: &str, figures: &mut Figures) {
+    let of = |control: &str| {
+        let figure = figures.get(&format!("{at}/{control}/duration"))?;
+        Some((figure.value?, figure.half))
+    };
+    let longer = of(control).zip(of("dmss")).map(|(one, dmss)| {
+        let ratio = one.0 / dmss.0;
+        let half = one.1.zip(dmss.1).map(|(a, b)| 100.0 * ratio * (a / one.0).hypot(b / dmss.0));
+        (100.0 * (ratio - 1.0), half)
+    });
+    let id = format!("{at}/{control}/duration-above-dmss");
+    if longer.is_none() {
+        figures.put_text(id.clone(), "not finished");
+    }
+    figures.put(id, longer.map(|(mean, _)| mean)).half = longer.and_then(|(_, half)| half);
+}
+
+/// The first time that a fixed transfer of the size in use would cost at most 10 % more than the best one, mean of the runs of
+/// which sizes are kept.
+fn convergence(at: &str, samples: &Samples<Sample>, figures: &mut Figures) {
+    let Some((_, least)) = best(at, figures) else { return };
+    for control in ["tssa", "adaptive"] {
+        let is_near = |size: u16| cost(at, size, figures).is_some_and(|cost| cost <= 1.1 * least);
+        let firsts: Vec<_> = samples
+            .of(&format!("{at}/{control}"))
+            .iter()
+            .filter_map(|sample| {
+                let place = sample.sizes.iter().position(|point| is_near(point.size))?;
+                let point = sample.sizes.get(place)?;
+                Some([point.at.as_secs_f64(), point.acknowledged as f64 / 1_024.0, place as f64])
+            })
+            .collect();
+        for (i, name) in ["seconds", "kib", "changes"].into_iter().enumerate() {
+            let mean = firsts.iter().map(|first| first[i]).sum::<f64>() / firsts.len() as f64;
+            figures.put(format!("near/{at}/{control}/{name}"), mean);
+        }
+    }
+}
+
+/// What a transfer with a size in between would cost, by the fixed ones on either side; nothing if those do not finish.
+fn cost(at: &str, size: u16, figures: &Figures) -> Option<f64> {
+    let cost = |size: u16| figures.value(&format!("{at}/{size}/energy"));
+    let below = SIZES.into_iter().rfind(|other| *other <= size)?;
+    let above = SIZES.into_iter().find(|other| *other >= size)?;
+    let share = if above > below { f64::from(size - below) / f64::from(above - below) } else { 0.0 };
+    Some(cost(below)? * (1.0 - share) + cost(above)? * share)
+}
+
+/// Collisions at each node, by run, at the least rate.
+fn collisions(run: &Run<'_>, samples: &Samples<Sample>, figures: &mut Figures) -> Result<(), Error> {
+    let least = if run.plan.quick { "1e-4" } else { "1e-5" };
+    figures.put_text("collisions/rate", least);
+    for (setting, mss) in
+        ["base", "cs-1"].into_iter().flat_map(|setting| ["64", "512"].map(|mss| (setting, mss)))
+    {
+        let samples = samples.of(&format!("{setting}/{least}/{mss}"));
+        for node in 0..6 {
+            let all: f64 = samples.iter().filter_map(|sample| sample.collisions.get(node)).sum();
+            let id = format!("collisions/{setting}/{mss}/{}", node + 1);
+            figures.put(id, all / samples.len() as f64);
+        }
+    }
+    Ok(())
 }

@@ -63,15 +63,6 @@ impl Way {
         }
     }
 
-    pub(super) fn what(self) -> String {
-        match self {
-            Self::Plain => "no tunnel".to_owned(),
-            Self::Forwarder => "plain forwarder".to_owned(),
-            Self::Tunnel(profile) => format!("tunnel, profile {}", profile.name()),
-            Self::Insecure => "tunnel, uncompressed and not sealed".to_owned(),
-        }
-    }
-
     /// The profile that packets of this way must go by; `None` without a tunnel.
     pub(super) fn profile(self) -> Option<ProfileId> {
         match self {
@@ -120,13 +111,6 @@ impl Place {
         match self {
             Self::Veth => "veth",
             Self::Link => "link",
-        }
-    }
-
-    pub(super) fn what(self) -> &'static str {
-        match self {
-            Self::Veth => "over veth",
-            Self::Link => "over 10.6 ms",
         }
     }
 

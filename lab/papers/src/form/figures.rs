@@ -36,6 +36,7 @@ impl Figure {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Figures {
     by_id: BTreeMap<String, Figure>,
+    curves: BTreeMap<String, Vec<(f64, f64)>>,
     /// What was not measured, and why.
     pub(crate) left_out: Vec<String>,
 }
@@ -53,8 +54,17 @@ impl Figures {
         self.put(id, None).text = Some(text.into());
     }
 
+    /// Takes points of a curve that follow no axis of the plan.
+    pub(crate) fn put_curve(&mut self, id: impl Into<String>, points: Vec<(f64, f64)>) {
+        self.curves.insert(id.into(), points);
+    }
+
     pub(crate) fn get(&self, id: &str) -> Option<&Figure> {
         self.by_id.get(id)
+    }
+
+    pub(crate) fn curve(&self, id: &str) -> &[(f64, f64)] {
+        self.curves.get(id).map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn value(&self, id: &str) -> Option<f64> {
@@ -117,6 +127,7 @@ impl Published {
     }
 
     /// All of them, by id.
+    #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &PublishedFigure)> {
         self.0.iter().map(|(id, figure)| (id.as_str(), figure))
     }

@@ -2,7 +2,7 @@
 //!
 //! A cell is a text with variables, and with figures: `$(ID)`, `$(ID:FORMAT)` or `$(OF ID:FORMAT)`. OF is `theirs`, `half` (of the
 //! interval), `min` or `max` (of the bar) or a peer; ours if it is left out. `ID|ID` is the first that is known. FORMAT is the number of
-//! decimals, or `s` for two where there are any, and then `%` for a share, `µ` for millionths, `±` for the interval behind it, `✓` for whether it meets its bar, `≤` for the bar, `*` for the mark of `where`. A
+//! decimals, or `s` for two where there are any, and then `%` for a share, `µ` for millionths, `e` for an estimate with its interval, `±` for the interval behind it, `✓` for whether it meets its bar, `≤` for the bar, `*` for the mark of `where`. A
 //! cell with a figure that is not known is empty, and so is not there a row that has no other figures.
 
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ struct ColumnForm {
     /// The column is there for each combination of these.
     across: Vec<String>,
     /// Columns that are there together for each.
-    column: Vec<ColumnForm>,
+    column: Vec<Self>,
     /// It is there only if a cell of it is not empty.
     optional: bool,
 }
@@ -90,6 +90,9 @@ struct SeriesForm {
     y: String,
     /// Its points have their intervals.
     interval: bool,
+    /// A curve that was measured as such, instead of x and y; a value holds until the next point.
+    curve: Option<String>,
+    step: bool,
 }
 
 /// All that can be shown.
@@ -230,7 +233,11 @@ impl Shown<'_> {
                 let name = vars.expand(&series.name)?;
                 let over = form.bars.as_ref().or(form.stacked.as_ref()).unwrap_or(&series.over);
                 let mut points = Vec::new();
-                for vars in self.form.each(&vars, over)? {
+                if let Some(curve) = &series.curve {
+                    let curve = self.figures.curve(&vars.expand(curve)?);
+                    points.extend(curve.iter().map(|(x, y)| (Some(*x), Some(*y), None)));
+                }
+                for vars in self.form.each(&vars, over)?.iter().filter(|_| series.curve.is_none()) {
                     let y = vars.expand(&series.y)?;
                     let figure = self.number(&y);
                     let half = series.interval.then(|| self.figure("half", &y)).flatten();
@@ -251,7 +258,8 @@ impl Shown<'_> {
                         let (x, y) = x.zip(y.filter(|y| *y > 0.0 || !form.y.ends_with("; log")))?;
                         Some(Point { x, y, interval: half.map(|half| (y - half, y + half)) })
                     });
-                    lines = lines.series(Series { name, points: points.collect(), shape: Shape::Straight });
+                    let shape = if series.step { Shape::Step } else { Shape::Straight };
+                    lines = lines.series(Series { name, points: points.collect(), shape });
                 }
             }
         }
@@ -302,6 +310,10 @@ impl Shown<'_> {
             let is_bare = format.starts_with('s') && self.row(id).is_none_or(|row| row.bar().is_none());
             let is_short =
                 is_bare.then(|| if value.is_some_and(|value| value.fract() == 0.0) { 0 } else { 2 });
+            if let (Some(value), Some(Ok(decimals))) = (value, format.strip_suffix('e').map(str::parse)) {
+                let half = self.figure("half", id).unwrap_or(0.0);
+                return report::Cell::estimate(value, half, decimals);
+            }
             if let (Some(value), Some(decimals)) = (value, plain.or(is_short)) {
                 return report::Cell::number(value, decimals);
             }

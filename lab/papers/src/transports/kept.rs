@@ -8,7 +8,7 @@ use super::Range;
 use super::cell::{self, Link};
 use super::over_rohc::{Below, PAUSE};
 use super::virtual_time::{fetch, name};
-use crate::form::Figures;
+use crate::form::{Figures, Named};
 use crate::paper::{Error, Plan};
 
 /// Those whose connections can stay. CoAP, which needs none, stands beside them.
@@ -31,8 +31,11 @@ pub(super) struct Took {
 }
 
 /// Figures of an object, by the names that they have in ids, and their decimals.
-const FIGURES: [(&str, fn(&Took) -> f64, usize); 3] =
-    [("packets", |took| took.packets, 0), ("octets", |took| took.octets, 0), ("odt", |took| took.time, 1)];
+const FIGURES: [(Named<Took, f64>, usize); 3] = [
+    (("packets", |took| took.packets), 0),
+    (("octets", |took| took.octets), 0),
+    (("odt", |took| took.time), 1),
+];
 
 impl Took {
     fn of(round: &Round) -> Option<Self> {
@@ -56,7 +59,7 @@ pub(super) struct KeptReal {
 impl KeptReal {
     pub(super) fn put(&self, figures: &mut Figures) {
         for (which, name) in ["first", "next"].into_iter().enumerate() {
-            for (figure, of, decimals) in FIGURES {
+            for ((figure, of), decimals) in FIGURES {
                 let range = self.range(which, of);
                 let id = format!("{}/20k/128/{}/kept/{name}/{figure}", self.service.name(), self.size);
                 let shown = range.map_or("did not come".to_owned(), |range| range.text(decimals));
@@ -85,7 +88,7 @@ pub(super) fn measure(plan: &Plan, figures: &mut Figures) -> Result<(), Error> {
         let rounds = Fetch { close: Close::Never, rohc, ..plain }.rounds(&rounds, plan.seed);
         for (which, round) in [("first", rounds.first()), ("next", rounds.last())] {
             let took = round.and_then(Took::of);
-            for (figure, of, _) in FIGURES {
+            for ((figure, of), _) in FIGURES {
                 let (service, below) = (name(service), below.name());
                 let id = format!("virtual/{service}/20k/128/{size}/kept/{below}/{which}/{figure}");
                 figures.put(id, took.as_ref().map(of));

@@ -14,14 +14,8 @@ use thinair_segment::{
 use thinair_wire::time::Instant;
 
 use crate::compressed::channel;
+use crate::form::Vars;
 use crate::paper::Error;
-use crate::sweep::Repeated;
-
-/// Sizes of which the best is what others are held against.
-pub(super) const SIZES: [u16; 8] = [64, 106, 170, 276, 382, 512, 700, 1_024];
-
-/// Bit error rates of the base set.
-pub(super) const RATES: [f64; 9] = [1e-5, 3e-5, 5e-5, 7e-5, 1e-4, 1.5e-4, 2e-4, 3e-4, 4e-4];
 
 /// The MSS that is negotiated.
 const MSS: u16 = 1_024;
@@ -33,248 +27,126 @@ const LIMIT: Duration = Duration::from_secs(6_000);
 const TRACED: u32 = 5;
 
 /// When the stepped rate steps up, and down.
-pub(super) const STEPS: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(240)];
+const STEPS: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(240)];
 
-/// What is looked at: everything that a cell's name says.
-#[derive(Clone, Debug)]
-pub(super) struct Cell {
-    pub(super) id: String,
-    runs: u32,
-    transfer: Transfer,
-    sizer: Sizer,
-}
+/// KiB of a file in a quick run.
+const QUICK_KIB: u64 = 32;
 
-/// The chain and the TCP of a cell, without its errors and sizes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The chain and the file of a cell.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
-    pub(super) name: &'static str,
     pub(super) hops: u16,
-    pub(super) window: u32,
     pub(super) kib: u64,
-    pub(super) sense_range: u8,
-    pub(super) access_failure: AccessFailure,
-    pub(super) forwarding: Forwarding,
-    pub(super) headers: Headers,
 }
 
-/// What stands in front of a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Headers {
-    /// As table I has them, in frames of numbers.
-    Paper,
-    /// IPv6, in frames of octets, as all that follow.
-    Ipv6,
-    /// LOWPAN_IPHC.
-    Iphc,
-    /// ROHC, profile 0x0006, with feedback.
-    Rohc,
+impl Setting {
+    /// What figures 5 to 7 are run with, if the cell has nothing else: selected, see “Why different”.
+    pub(super) fn read(cell: &Vars) -> Result<Self, Error> {
+        Ok(Self { hops: number(cell, "setting.hops", 5)?, kib: number(cell, "setting.kib", 512)? })
+    }
 }
 
-impl Headers {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Paper => "table I",
-            Self::Ipv6 => "ipv6",
-            Self::Iphc => "6lowpan",
-            Self::Rohc => "rohc",
+fn number<T: std::str::FromStr>(cell: &Vars, name: &str, otherwise: T) -> Result<T, Error> {
+    if cell.has(name) { cell.parse(name) } else { Ok(otherwise) }
+}
+
+/// Frames of numbers as table I has them, or of octets as all others.
+fn framing(headers: Option<&str>) -> Result<Framing, Error> {
+    Ok(match headers {
+        None => Framing::PAPER,
+        Some("ipv6") => Framing::Rfc4944(Compression::None),
+        Some("6lowpan") => Framing::Rfc4944(Compression::Iphc),
+        // Profile 0x0006, with feedback.
+        Some(_) => {
+            let profiles = ProfileSet::of(&[ProfileId::Tcp])?;
+            let channel = channel(profiles, 1, Mode::Optimistic, Refresh::default(), 1)?;
+            Framing::Rfc4944(Compression::Rohc(Box::new(channel)))
         }
-    }
-
-    fn framing(self) -> Result<Framing, Error> {
-        Ok(match self {
-            Self::Paper => Framing::PAPER,
-            Self::Ipv6 => Framing::Rfc4944(Compression::None),
-            Self::Iphc => Framing::Rfc4944(Compression::Iphc),
-            Self::Rohc => {
-                let profiles = ProfileSet::of(&[ProfileId::Tcp])?;
-                let channel = channel(profiles, 1, Mode::Optimistic, Refresh::default(), 1)?;
-                Framing::Rfc4944(Compression::Rohc(Box::new(channel)))
-            }
-        })
-    }
+    })
 }
 
-/// What figures 5 to 7 are run with: selected, see “Why different”.
-pub(super) const BASE: Setting = Setting {
-    name: "base",
-    hops: 5,
-    window: 1,
-    kib: 512,
-    sense_range: 2,
-    access_failure: AccessFailure::Retry,
-    forwarding: Forwarding::Single,
-    headers: Headers::Paper,
-};
-
-/// Four segments under way.
-pub(super) const WINDOW4: Setting = Setting { name: "window-4", window: 4, ..BASE };
-
-/// As the runs of ns-3.
-pub(super) const NS3: Setting =
-    Setting { name: "ns3", sense_range: 1, forwarding: Forwarding::Reassembled(4), ..BASE };
-
-/// The base set with the octets of real frames, one segment under way, and four.
-pub(super) const REAL: [[Setting; 3]; 2] = [
-    [
-        Setting { name: "ipv6", headers: Headers::Ipv6, ..BASE },
-        Setting { name: "6lowpan", headers: Headers::Iphc, ..BASE },
-        Setting { name: "rohc", headers: Headers::Rohc, ..BASE },
-    ],
-    [
-        Setting { name: "ipv6-window-4", headers: Headers::Ipv6, ..WINDOW4 },
-        Setting { name: "6lowpan-window-4", headers: Headers::Iphc, ..WINDOW4 },
-        Setting { name: "rohc-window-4", headers: Headers::Rohc, ..WINDOW4 },
-    ],
-];
-
-/// Hidden terminals, as figure 2 reads.
-pub(super) const HIDDEN: Setting = Setting { name: "cs-1", sense_range: 1, ..BASE };
-
-/// Settings for which nothing was tuned.
-pub(super) const ELSEWHERE: [Setting; 4] = [
-    Setting { name: "hops-3", hops: 3, ..BASE },
-    Setting { name: "hops-7", hops: 7, ..BASE },
-    Setting { name: "128-kib", kib: 128, ..BASE },
-    HIDDEN,
-];
-
-/// What is turned in the base set, one at a time.
-pub(super) const TURNED: [Setting; 3] = [
-    HIDDEN,
-    Setting { name: "reassembled", forwarding: Forwarding::Reassembled(4), ..BASE },
-    Setting { name: "access-failure-drops", access_failure: AccessFailure::Drop, ..BASE },
-];
-
-/// A control of sizes with its name.
-#[derive(Clone, Debug)]
-pub(super) struct Control {
-    pub(super) name: String,
-    sizer: Sizer,
-    mss: u16,
-}
-
-impl Control {
-    pub(super) fn fixed(size: u16) -> Self {
-        Self { name: size.to_string(), sizer: Fixed::new(size).into(), mss: size }
+/// A control of sizes, and the MSS that it is negotiated with.
+fn control(name: &str, rate: f64) -> Result<(Sizer, u16), Error> {
+    if let Ok(size) = name.parse() {
+        return Ok((Fixed::new(size).into(), size));
     }
-
-    pub(super) fn tssa() -> Self {
-        Self::turned("tssa", TssaConfig::default())
-    }
-
-    pub(super) fn turned(name: &str, config: TssaConfig) -> Self {
-        Self { name: name.into(), sizer: Tssa::new(config).into(), mss: MSS }
-    }
-
-    pub(super) fn adaptive() -> Self {
-        Self { name: "adaptive".into(), sizer: Adaptive::default().into(), mss: MSS }
-    }
-
-    pub(super) fn dmss(name: &str, measure: Measure, window: u16, rate: f64) -> Self {
+    let base = TssaConfig::default();
+    let tssa = |config| Tssa::new(config).into();
+    let dmss = |measure, window| {
         let mut dmss = Dmss::new(DmssConfig { measure, window, ..DmssConfig::default() });
         let full = super::model::frame_error_rate(rate, 127);
         dmss.set_frame_error_rate((full * 1e6) as u32);
-        Self { name: name.into(), sizer: dmss.into(), mss: MSS }
-    }
-
-    /// All whose energy is compared at a rate.
-    pub(super) fn all(rate: f64) -> Vec<Self> {
-        let others = [Self::tssa(), Self::dmss("dmss", Measure::Frames, 100, rate), Self::adaptive()];
-        SIZES.map(Self::fixed).into_iter().chain(others).collect()
-    }
+        dmss.into()
+    };
+    let sizer = match name {
+        "adaptive" => Adaptive::default().into(),
+        "dmss" => dmss(Measure::Frames, 100),
+        "dmss-frames-20" => dmss(Measure::Frames, 20),
+        "dmss-frames-500" => dmss(Measure::Frames, 500),
+        "dmss-told" => dmss(Measure::Told, 0),
+        "dmss-segments" => dmss(Measure::Segments, 50),
+        "tssa" => tssa(base),
+        // What the paper leaves open of TSSA, each turned once.
+        "s-max-3" => tssa(TssaConfig { s_max: 3, ..base }),
+        "s-max-5" => tssa(TssaConfig { s_max: 5, ..base }),
+        "s-max-20" => tssa(TssaConfig { s_max: 20, ..base }),
+        "s-max-50" => tssa(TssaConfig { s_max: 50, ..base }),
+        "step-64" => tssa(TssaConfig { step: 64, ..base }),
+        "step-212" => tssa(TssaConfig { step: 212, ..base }),
+        "start-512" => tssa(TssaConfig { start: 512, ..base }),
+        "no-fast-start" => tssa(TssaConfig { fast_start: FastStart::Off, ..base }),
+        "first-loss-steps" => tssa(TssaConfig { after_first_loss: AfterFirstLoss::Step, ..base }),
+        "first-loss-keeps" => tssa(TssaConfig { after_first_loss: AfterFirstLoss::Keep, ..base }),
+        "consecutive-losses" => tssa(TssaConfig { consecutive: true, ..base }),
+        "one-loss" => tssa(TssaConfig { l_max: 1, ..base }),
+        "timer-counts-twice" => tssa(TssaConfig { timer_counts_twice: true, ..base }),
+        other => return Err(Error::Form(format!("there is no control {other}"))),
+    };
+    Ok((sizer, MSS))
 }
 
-/// What the paper leaves open of TSSA, each turned once.
-pub(super) fn ambiguities() -> Vec<(&'static str, Control)> {
-    let base = TssaConfig::default();
-    let turned = |name, config| (name, Control::turned(name, config));
-    vec![
-        turned("s-max-3", TssaConfig { s_max: 3, ..base }),
-        turned("s-max-5", TssaConfig { s_max: 5, ..base }),
-        turned("s-max-20", TssaConfig { s_max: 20, ..base }),
-        turned("s-max-50", TssaConfig { s_max: 50, ..base }),
-        turned("step-64", TssaConfig { step: 64, ..base }),
-        turned("step-212", TssaConfig { step: 212, ..base }),
-        turned("start-512", TssaConfig { start: 512, ..base }),
-        turned("no-fast-start", TssaConfig { fast_start: FastStart::Off, ..base }),
-        turned("first-loss-steps", TssaConfig { after_first_loss: AfterFirstLoss::Step, ..base }),
-        turned("first-loss-keeps", TssaConfig { after_first_loss: AfterFirstLoss::Keep, ..base }),
-        turned("consecutive-losses", TssaConfig { consecutive: true, ..base }),
-        turned("one-loss", TssaConfig { l_max: 1, ..base }),
-        turned("timer-counts-twice", TssaConfig { timer_counts_twice: true, ..base }),
-    ]
-}
-
-/// How a rate is written in ids.
-pub(super) fn written(rate: f64) -> String {
-    format!("{rate:e}")
-}
-
-pub(super) fn id(setting: &Setting, rate: f64, control: &str) -> String {
-    format!("{}/{}/{control}", setting.name, written(rate))
-}
-
-impl Cell {
-    pub(super) fn new(setting: &Setting, rate: f64, control: &Control, runs: u32) -> Result<Self, Error> {
-        Ok(Self {
-            id: id(setting, rate, &control.name),
-            runs,
-            transfer: Transfer {
-                network: Config {
-                    topology: Topology::Chain { hops: setting.hops },
-                    mac: MacConfig {
-                        sense_range: setting.sense_range,
-                        access_failure: setting.access_failure,
-                        ..MacConfig::default()
-                    },
-                    framing: setting.headers.framing()?,
-                    forwarding: setting.forwarding,
-                    errors: BitErrorRate::constant(rate),
-                },
-                from: 0,
-                to: setting.hops,
-                octets: setting.kib * 1_024,
-                tcp: Transfer::tcp(control.mss, setting.window),
-                limit: LIMIT,
-                trace: true,
-            },
-            sizer: control.sizer.clone(),
-        })
-    }
-
-    /// A rate of 1e-5 that is 3e-4 for a while.
-    pub(super) fn stepped(control: &Control, runs: u32) -> Result<Self, Error> {
-        let mut cell = Self::new(&BASE, 1e-5, control, runs)?;
+/// A run of a cell.
+pub(super) fn run(cell: &Vars, is_quick: bool, seed: u64, run: u32) -> Result<Sample, Error> {
+    let Setting { hops, kib } = Setting::read(cell)?;
+    let rate = cell.parse("rate")?;
+    let (mut sizer, mss) = control(cell.text("control")?, rate)?;
+    let kib = if is_quick && !cell.has("whole") { QUICK_KIB } else { kib };
+    let mut errors = BitErrorRate::constant(rate);
+    // As long as it takes to see what comes after.
+    let files = if cell.has("steps") { 2 } else { 1 };
+    if cell.has("steps") {
         let [up, down] = STEPS.map(|time| Instant::ZERO + time);
-        cell.id = format!("stepped/{}", control.name);
-        cell.transfer.network.errors = BitErrorRate::constant(1e-5).then(up, 3e-4).then(down, 1e-5);
-        // As long as it takes to see what comes after.
-        cell.transfer.octets *= 2;
-        Ok(cell)
+        errors = errors.then(up, 3e-4).then(down, rate);
     }
-
-    /// Less of the file, for quick runs.
-    pub(super) fn of_kib(mut self, kib: u64) -> Self {
-        self.transfer.octets = kib * 1_024;
-        self
+    let drops = cell.has("setting.drops");
+    let transfer = Transfer {
+        network: Config {
+            topology: Topology::Chain { hops },
+            mac: MacConfig {
+                sense_range: number(cell, "setting.sense", 2)?,
+                access_failure: if drops { AccessFailure::Drop } else { AccessFailure::Retry },
+                ..MacConfig::default()
+            },
+            framing: framing(cell.opt("setting.headers"))?,
+            forwarding: match cell.opt("setting.reassembled") {
+                Some(_) => Forwarding::Reassembled(cell.parse("setting.reassembled")?),
+                None => Forwarding::Single,
+            },
+            errors,
+        },
+        from: 0,
+        to: hops,
+        octets: kib * 1_024 * files,
+        tcp: Transfer::tcp(mss, number(cell, "setting.window", 1)?),
+        limit: LIMIT,
+        trace: true,
+    };
+    let mut sample = Sample::of(transfer.run(&mut sizer, Streams::new(seed), run));
+    // Sizes are looked at in a few runs only.
+    if run >= TRACED {
+        sample.sizes = Vec::new();
     }
-}
-
-impl Repeated for Cell {
-    type Sample = Sample;
-
-    fn runs(&self) -> u32 {
-        self.runs
-    }
-
-    fn run(&self, seed: u64, run: u32) -> Result<Sample, Error> {
-        let mut sample = Sample::of(self.transfer.run(&mut self.sizer.clone(), Streams::new(seed), run));
-        // Sizes are looked at in a few runs only.
-        if run >= TRACED {
-            sample.sizes = Vec::new();
-        }
-        Ok(sample)
-    }
+    Ok(sample)
 }
 
 /// A run in figures.
