@@ -17,7 +17,7 @@ use super::totals::FeedbackTotals;
 
 /// Octets of room that no packet is too long for, whether it is compressed (an IR packet adds a few to each header at most) or
 /// rebuilt (no IP packet is longer than 65,575).
-pub(crate) const ROOM: usize = 132_000;
+pub const ROOM: usize = 132_000;
 
 /// Octets of the longest feedback element.
 const FEEDBACK_ROOM: usize = 512;
